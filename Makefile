@@ -1,0 +1,131 @@
+# smart: an ordered PostgreSQL index in a SMART adaptive radix tree.
+# `make help` lists the goals; test/programs.mk builds what runs without PostgreSQL.
+
+PG_CONFIG ?= pg_config
+SEED ?= 1
+RUNS ?= 1000
+export PG_CONFIG
+
+# V=1 shows every command.
+Q = $(if $(V),,@echo '  $(CC) $@';)
+
+# ---- the module -------------------------------------------------------------------------------------------------
+
+MODULE_big = smart
+EXTENSION = smart
+DATA = $(wildcard sql/smart--*.sql)
+PGFILEDESC = "smart - ordered index in a SMART adaptive radix tree"
+
+# src/tree/fault.c serves test programs only.
+MODULE_SRCS = $(filter-out src/tree/fault.c,\
+	$(wildcard smart_am.c src/am/*.c src/compute/*.c src/tree/*.c rdma/local.c src/base/*.c))
+
+# One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
+# ASSERT=1 keeps the assertions, as every test build does; CC=clang changes the compiler; WERROR=1 lets warnings fail.
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+STRICT := $(if $(strip $(CI) $(WERROR)),-strict)
+FLAVOUR := $(if $(ASSERT),assert,release)$(STRICT)
+PG_MAJOR := $(firstword $(subst ., ,$(word 2,$(shell $(PG_CONFIG) --version 2>/dev/null))))
+OBJDIR := build/module/$(PG_MAJOR)-$(notdir $(CC))-$(FLAVOUR)
+OBJS = $(MODULE_SRCS:%.c=$(OBJDIR)/%.o)
+EXTRA_CLEAN = build regression.diffs regression.out results output_iso
+
+REGRESS = $(filter-out smart--%,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
+REGRESS_OPTS = --load-extension=smart
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=smart
+
+# Callbacks have fixed signatures (access method, fabric, environment), hence unused parameters are normal here.
+SMART_WARNINGS = -Wall -Wextra -Wno-unused-parameter $(if $(STRICT),-Werror)
+SMART_LANGUAGE = -std=gnu11 -fvisibility=hidden
+SMART_INCLUDES = -I. -Isrc -Irdma
+
+# PostgreSQL's headers are system headers, so that -Wextra judges our own code only. PGDLLEXPORT is empty on
+# version 15, where modules exported everything; with hidden visibility it has to mean what it means later.
+SMART_PG_CPPFLAGS = $(SMART_INCLUDES) -isystem $(shell $(PG_CONFIG) --includedir-server) \
+	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(if $(ASSERT),-DSMART_ASSERTIONS)
+SMART_PG_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -Wno-declaration-after-statement
+ifneq ($(findstring clang,$(CC)),)
+# PGXS hands on the flags of the compiler that built the server.
+SMART_PG_CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
+endif
+
+PG_CPPFLAGS = $(SMART_PG_CPPFLAGS)
+PG_CFLAGS = $(SMART_PG_CFLAGS)
+SHLIB_LINK += -lisal
+
+# Bitcode of the tree would only be inlined into expressions that never call it.
+override with_llvm := no
+
+all:
+
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifneq ($(wildcard $(PGXS)),)
+include $(PGXS)
+
+$(OBJDIR)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(if $(findstring /src/tree/,$@),-O3) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(OBJS:.o=.d)
+
+# The library is linked anew whenever another flavour's objects are asked for.
+ifneq ($(file <build/module/linked),$(OBJDIR))
+$(shell mkdir -p build/module && echo '$(OBJDIR)' > build/module/linked)
+endif
+$(shlib): build/module/linked
+
+else
+all install installcheck uninstall:
+	@echo "PostgreSQL's server headers are missing (PG_CONFIG=$(PG_CONFIG)): run 'make deps' first" >&2; exit 1
+clean:
+	rm -rf build
+endif
+
+# ---- programs without PostgreSQL --------------------------------------------------------------------------------
+
+include test/programs.mk
+
+# ---- goals ------------------------------------------------------------------------------------------------------
+
+# For test/run.
+list-regress:
+	@echo $(REGRESS)
+list-isolation:
+	@echo $(ISOLATION)
+
+.PHONY: list-regress list-isolation
+.PHONY: deps demo test bench sim tidy format help
+
+deps:
+	@script/deps
+
+demo: deps
+	@demo/run
+
+test:
+	@test/run
+
+bench: deps
+	@bench/vs_nbtree $(BENCH_OPTS)
+
+sim: $(SIM)
+	@$(SIM) --seed $(SEED) --runs $(RUNS) $(SIM_OPTS)
+
+tidy:
+	@script/tidy
+
+format:
+	@script/tidy --fix
+
+help:
+	@echo 'make deps                    install the Debian packages (root, or sudo without a password)'
+	@echo 'make [PG_CONFIG=…]           build smart.so;  make install  puts it into that PostgreSQL'
+	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
+	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
+	@echo 'make installcheck            pg_regress and isolation tests against a running server'
+	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
+	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
+	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'

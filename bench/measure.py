@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Measures smart and nbtree on the same tables in turn, on the server that PGHOST names (bench/vs_nbtree starts it)."""
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+import report
+
+KINDS = ("nbtree", "smart")
+METHOD = {"nbtree": "btree", "smart": "smart"}
+
+# Expressions over g = 1 … rows; the hashes make the data the same in every run.
+E_MAIL = """(ARRAY['anna','ben','carla','david','elena','farid','grace','hugo','ines','jan','katja','liam','maria',
+'noah','olga','paul'])[1 + (h & 15)] || (h >> 4 & 16777215) || '@' || (ARRAY['mail.com','post.org','web.net','uni.edu'])
+[1 + (h >> 30 & 3)]"""
+TABLES = {
+    "sequential": ("bigint", "g"),
+    "random": ("bigint", "h"),
+    "500 distinct": ("bigint", "(h & 9223372036854775807) % 500"),
+    "e-mail": ('text COLLATE "C"', E_MAIL),
+}
+NAMES = {"sequential": "t_sequential", "random": "t_random", "500 distinct": "t_distinct", "e-mail": "t_email"}
+
+
+def psql(*statements):
+    """Runs statements in one session; returns all lines that it prints."""
+    script = "".join(s if s.startswith("\\") else s.rstrip(";") + ";\n" for s in statements)
+    done = subprocess.run(["psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"], input=script, text=True,
+                          stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        sys.exit("bench: failed: " + script[:300])
+    return done.stdout.splitlines()
+
+
+def timed(statement, before=(), runs=1):
+    """Milliseconds of each of several runs of a statement in one session, as psql measures them."""
+    lines = psql(*before, "\\timing on\n", *[statement] * runs)
+    return [float(m.group(1)) for m in (re.match(r"Time: ([0-9.]+) ms", line) for line in lines) if m][-runs:]
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.rows = options.rows
+        self.probes = min(options.rows // 4, 500000)
+        self.samples = {}
+        self.units = {}
+
+    def record(self, name, unit, kind, value):
+        self.units[name] = unit
+        self.samples.setdefault(name, {}).setdefault(kind, []).append(value)
+
+    def results(self):
+        """(name, unit, nbtree, smart) by the median of each."""
+        return [(name, self.units[name]) + tuple(statistics.median(by_kind[kind]) for kind in KINDS)
+                for name, by_kind in self.samples.items()]
+
+    def wanted(self, name):
+        return self.options.only is None or self.options.only in name
+
+    def alternate(self):
+        """Each round measures both kinds; who begins changes, so that neither always finds the warmer machine."""
+        for turn in range(self.options.rounds):
+            for kind in KINDS if turn % 2 == 0 else KINDS[::-1]:
+                yield turn, kind
+
+    # ---- the data ------------------------------------------------------------------------------------------------
+
+    def load(self):
+        for name, (column, expression) in TABLES.items():
+            table = NAMES[name]
+            psql("CREATE TABLE %s (k %s, v bigint)" % (table, column),
+                 "INSERT INTO %s SELECT %s, g FROM (SELECT g, hashint8extended(g, 42) AS h "
+                 "FROM generate_series(1, %d) AS g) AS s" % (table, expression, self.rows),
+                 "CREATE TABLE %s_probe AS SELECT k FROM (SELECT k FROM %s WHERE v %% 4 = 1) AS s "
+                 "ORDER BY hashtext(k::text) LIMIT %d" % (table, table, self.probes))
+        psql("VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
+        for name, table in NAMES.items():
+            psql("CREATE TABLE %s_range AS SELECT lo, lead(lo) OVER (ORDER BY lo) AS hi FROM "
+                 "(SELECT k AS lo FROM (SELECT k, row_number() OVER (ORDER BY k) AS n FROM %s) AS s "
+                 "WHERE n %% %d = 1) AS bounds" % (table, table, self.rows // 20 if name == "500 distinct" else 1000),
+                 "DELETE FROM %s_range WHERE hi IS NULL OR hi = lo" % table, "VACUUM ANALYZE %s_range" % table)
+
+    # ---- one index -----------------------------------------------------------------------------------------------
+
+    def size(self, kind, index):
+        source = {"nbtree": "SELECT pg_relation_size('%s')", "smart": "SELECT bytes_allocated FROM smart_index_stats('%s')"}
+        return int(psql(source[kind] % index)[-1]) / self.rows
+
+    def expect_plan(self, statement, before, scan, index):
+        plan = "\n".join(psql(*before, "EXPLAIN (COSTS OFF) " + statement))
+        if "%s using %s on" % (scan, index) not in plan:
+            sys.exit("bench: not the plan that was to be measured:\n%s\n%s" % (statement, plan))
+
+    def query(self, name, kind, statement, scan, index, divisor=None):
+        """Nanoseconds for each of divisor lookups, or for each row counted."""
+        before = ["SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off",
+                  "SET enable_mergejoin = off", "SET enable_memoize = off", "SET enable_material = off",
+                  "SET enable_sort = off"]
+        self.expect_plan(statement, before, scan, index)
+        divisor = divisor or int(psql(*before, statement)[-1])
+        # The first run warms the backend: it maps and touches what it needs.
+        for ms in timed(statement, before, 3)[1:]:
+            self.record(name, "ns", kind, ms * 1e6 / divisor)
+
+    def built(self, name):
+        """CREATE INDEX, its size, lookups and scans of the fresh index."""
+        table = NAMES[name]
+        for _, kind in self.alternate():
+            index = "%s_%s" % (table, kind)
+            ms = timed("CREATE INDEX %s ON %s USING %s (k)" % (index, table, METHOD[kind]))[0]
+            self.record("CREATE INDEX, " + name, "ms", kind, ms)
+            self.record("bytes per entry built, " + name, "B", kind, self.size(kind, index))
+            if name != "500 distinct":
+                self.query("point lookup, index only, " + name, kind,
+                           "SELECT count(*) FROM %s_probe AS p JOIN %s AS t USING (k)" % (table, table),
+                           "Index Only Scan", index, self.probes)
+                self.query("point lookup, heap fetch, " + name, kind,
+                           "SELECT sum(t.v) FROM %s_probe AS p JOIN %s AS t USING (k)" % (table, table),
+                           "Index Scan", index, self.probes)
+            self.query("range scan, index only, per entry, " + name, kind,
+                       "SELECT count(*) FROM %s_range AS r JOIN %s AS t ON t.k >= r.lo AND t.k < r.hi" % (table, table),
+                       "Index Only Scan", index)
+            self.query("full scan, index only, per entry, " + name, kind, "SELECT count(k) FROM %s" % table,
+                       "Index Only Scan", index)
+            psql("DROP INDEX " + index)
+
+    def inserted(self, name, title):
+        """INSERT … SELECT into an indexed empty table, in the source's order, and what the grown index takes."""
+        source = NAMES[name]
+        for turn, kind in self.alternate():
+            index = "target_" + kind
+            psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0],
+                 "CREATE INDEX %s ON target USING %s (k)" % (index, METHOD[kind]))
+            ms = timed("INSERT INTO target SELECT k, v FROM %s" % source)[0]
+            self.record("INSERT, " + title, "ns/row", kind, ms * 1e6 / self.rows)
+            self.record("bytes per entry after inserts, " + title, "B", kind, self.size(kind, index))
+            if turn == 0:
+                psql("VACUUM (FREEZE, ANALYZE) target")
+                self.query("full scan after inserts, per entry, " + title, kind, "SELECT count(k) FROM target",
+                           "Index Only Scan", index)
+            psql("DROP TABLE target", "CHECKPOINT")
+
+    # ---- pgbench -------------------------------------------------------------------------------------------------
+
+    def pgbench(self, name, flag):
+        """Microseconds per transaction, prepared statements, the primary key replaced by a unique index of either kind."""
+        scale = max(1, self.rows // 100000)
+        subprocess.run(["pgbench", "-i", "-q", "-s", str(scale), "postgres"], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        psql("ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey")
+        for _, kind in self.alternate():
+            psql("CREATE UNIQUE INDEX accounts_%s ON pgbench_accounts USING %s (aid)" % (kind, METHOD[kind]),
+                 "VACUUM ANALYZE pgbench_accounts", "CHECKPOINT")
+            done = subprocess.run(["pgbench", "-n", "-M", "prepared", flag, "-c", "2", "-j", "2", "-T",
+                                   str(self.options.seconds), "postgres"], check=True, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL)
+            tps = float(re.search(r"^tps = ([0-9.]+)", done.stdout, re.M).group(1))
+            self.record(name, "us/txn", kind, 2e6 / tps)
+            psql("DROP INDEX accounts_" + kind)
+
+    def steps(self):
+        for name in TABLES:
+            yield name, lambda name=name: self.built(name)
+        yield "INSERT random", lambda: self.inserted("random", "random order")
+        yield "INSERT ascending", lambda: self.inserted("sequential", "ascending order")
+        yield "INSERT e-mail", lambda: self.inserted("e-mail", "e-mail")
+        yield "pgbench -S", lambda: self.pgbench("pgbench -S, 2 clients", "-S")
+        yield "pgbench -N", lambda: self.pgbench("pgbench -N, 2 clients", "-N")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="bench/vs_nbtree", description="smart beside nbtree on the same tables")
+    parser.add_argument("--rows", type=int, help="rows of each table (2000000)")
+    parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
+    parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
+    parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv and vs_nbtree.svg")
+    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, pgbench")
+    parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
+    options = parser.parse_args()
+    small = options.quick
+    options.rows = options.rows or (100000 if small else 2000000)
+    options.rounds = options.rounds or (1 if small else 3)
+    options.seconds = options.seconds or (2 if small else 10)
+    if options.rows < 10000:
+        parser.error("--rows must be at least 10000")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    bench = Bench(options)
+    psql("CREATE EXTENSION smart")
+    report.note("loading %d rows into each of %d tables" % (options.rows, len(TABLES)))
+    bench.load()
+    for name, step in bench.steps():
+        if bench.wanted(name):
+            report.note(name)
+            step()
+    title = "smart and nbtree, %s rows, PostgreSQL %s" % (
+        format(options.rows, ","), psql("SHOW server_version")[0].split()[0])
+    results = bench.results()
+    report.table(title, results, os.environ.get("BENCH_SETTINGS", ""), options.rounds)
+    os.makedirs(options.out, exist_ok=True)
+    report.csv_file(os.path.join(options.out, "vs_nbtree.csv"), results)
+    report.svg_file(os.path.join(options.out, "vs_nbtree.svg"), title, results)
+
+
+if __name__ == "__main__":
+    main()

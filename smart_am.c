@@ -1,0 +1,78 @@
+/*
+ * smart_am.c
+ *	  The handler of access method "smart", and what happens when the library is
+ *	  loaded.
+ */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/parallel.h"
+#include "commands/vacuum.h"
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "am/am.h"
+#include "am/embedded.h"
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+PG_FUNCTION_INFO_V1(smart_handler);
+
+void
+_PG_init(void)
+{
+	smart_embedded_init();
+	smart_options_init();
+	smart_planner_init();
+	smart_conflict_init();
+	MarkGUCPrefixReserved("smart");
+}
+
+/* What the method can do. */
+static void
+describe(IndexAmRoutine *routine)
+{
+	routine->amstrategies = SMART_STRATEGIES;
+	routine->amsupport = SMART_PROCS;
+	routine->amcanorder = true;
+	routine->amcanbackward = true;
+	routine->amcanunique = true;
+	routine->amcanmulticol = true;
+	routine->amoptionalkey = true;
+	routine->amsearcharray = true;
+	routine->amsearchnulls = true;
+	routine->amclusterable = true;
+	routine->amcaninclude = true;
+	routine->amusemaintenanceworkmem = false;
+	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
+	smart_compat_describe(routine);
+}
+
+PGDLLEXPORT Datum
+smart_handler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
+
+	describe(routine);
+	routine->ambuild = smart_am_build;
+	routine->ambuildempty = smart_am_build_empty;
+	routine->ambuildphasename = smart_am_build_phase_name;
+	routine->aminsert = smart_am_insert;
+	routine->ambulkdelete = smart_am_bulk_delete;
+	routine->amvacuumcleanup = smart_am_vacuum_cleanup;
+	routine->amcanreturn = smart_am_can_return;
+	routine->amcostestimate = smart_am_cost;
+	routine->amoptions = smart_am_options;
+	routine->amproperty = smart_am_property;
+	routine->amvalidate = smart_validate;
+	routine->ambeginscan = smart_am_begin_scan;
+	routine->amrescan = smart_am_rescan;
+	routine->amgettuple = smart_am_get_tuple;
+	routine->amgetbitmap = smart_am_get_bitmap;
+	routine->amendscan = smart_am_end_scan;
+	routine->ammarkpos = smart_am_mark;
+	routine->amrestrpos = smart_am_restore;
+	PG_RETURN_POINTER(routine);
+}

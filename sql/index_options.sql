@@ -1,0 +1,44 @@
+-- Storage parameters, properties, statistics.
+CREATE TABLE index_options (a int, b text COLLATE "C");
+INSERT INTO index_options SELECT i, i::text FROM generate_series(1, 20000) i;
+
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (leaf_size = 100);
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (leaf_size = 32);
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (leaf_size = 8192);
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (fillfactor = 5);
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (pages_per_range = 5);
+CREATE INDEX index_options_bad ON index_options USING smart (a point_ops);
+CREATE INDEX index_options_bad ON index_options USING smart (a text_ops);
+
+CREATE INDEX index_options_64 ON index_options USING smart (a) WITH (leaf_size = 64);
+CREATE INDEX index_options_4096 ON index_options USING smart (a) WITH (leaf_size = 4096, fillfactor = 50);
+CREATE INDEX index_options_plain ON index_options USING smart (a);
+SELECT entries, leaves > 100 AS has_leaves, nodes = node6 + node14 + node30 + node62 + node126 + node256 AS nodes_add_up,
+	bytes_used <= bytes_allocated AS fits, fill BETWEEN 0.3 AND 1 AS fill, height BETWEEN 2 AND 10 AS height
+FROM smart_index_stats('index_options_plain');
+SELECT (SELECT leaves FROM smart_index_stats('index_options_64')) > 5 * (SELECT leaves FROM smart_index_stats('index_options_plain')) AS small_leaves,
+	(SELECT leaves FROM smart_index_stats('index_options_4096')) < (SELECT leaves FROM smart_index_stats('index_options_plain')) AS large_leaves;
+ALTER INDEX index_options_plain SET (leaf_size = 65);
+ALTER INDEX index_options_plain SET (fillfactor = 70);
+REINDEX INDEX index_options_plain;
+SELECT smart_index_check('index_options_64', true), smart_index_check('index_options_4096', true), smart_index_check('index_options_plain', true);
+
+SELECT p, pg_indexam_has_property(oid, p) FROM pg_am, unnest(ARRAY['can_order', 'can_unique', 'can_multi_col', 'can_exclude', 'can_include']) p
+WHERE amname = 'smart';
+SELECT p, pg_index_has_property('index_options_plain', p) FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan', 'backward_scan']) p;
+
+-- Scans are counted.
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+DROP INDEX index_options_64, index_options_4096;
+SELECT a FROM index_options WHERE a = 77;
+SELECT a FROM index_options WHERE a = 78;
+SELECT pg_stat_force_next_flush();
+SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'index_options_plain';
+
+-- Not one of ours
+CREATE INDEX index_options_btree ON index_options (a);
+SELECT smart_index_stats('index_options_btree');
+SELECT smart_relation_size('index_options');
+SELECT smart_index_check('index_options_btree');
+DROP TABLE index_options;

@@ -1,0 +1,398 @@
+/* smart--1.0.sql */
+
+-- Run by CREATE EXTENSION only
+\echo Use "CREATE EXTENSION smart" to load this file. \quit
+
+CREATE FUNCTION smart_handler(internal) RETURNS index_am_handler
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+CREATE ACCESS METHOD smart TYPE INDEX HANDLER smart_handler;
+COMMENT ON ACCESS METHOD smart IS 'ordered index in a SMART adaptive radix tree';
+
+-- What one can ask about an index
+
+CREATE FUNCTION smart_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_check(regclass, boolean) IS
+'verifies the tree of a smart index and, if asked, that it has an entry for every row';
+
+CREATE FUNCTION smart_index_stats(index regclass,
+	OUT entries bigint, OUT leaves bigint, OUT nodes bigint, OUT bytes_used bigint, OUT bytes_allocated bigint,
+	OUT fill double precision, OUT height integer,
+	OUT node6 bigint, OUT node14 bigint, OUT node30 bigint, OUT node62 bigint, OUT node126 bigint, OUT node256 bigint)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_stats(regclass) IS 'walks the tree of a smart index and counts';
+
+CREATE FUNCTION smart_relation_size(index regclass) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_relation_size(regclass) IS
+'bytes of memory that a smart index holds (pg_relation_size tells its metapage only)';
+
+CREATE FUNCTION smart_key_image(index regclass, VARIADIC columns "any") RETURNS bytea
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION smart_key_image(regclass, "any") IS
+'the bytes under which a smart index orders the given values of its first columns';
+
+-- Images: support function 11 of the operator classes
+
+CREATE FUNCTION smart_image_bool(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_oid(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_int2(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_int4(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_int8(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_float4(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_float8(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_date(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_time(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_timestamp(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_timestamptz(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_text(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_text_pattern(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_name(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_bpchar(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_bpchar_pattern(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_bytea(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_uuid(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+-- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and where
+-- strings have them, 6 LIKE (~~) and 7 starts-with (^@).
+
+CREATE OPERATOR FAMILY bool_ops USING smart;
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING smart FAMILY bool_ops AS
+	OPERATOR 1 < (boolean, boolean),
+	OPERATOR 2 <= (boolean, boolean),
+	OPERATOR 3 = (boolean, boolean),
+	OPERATOR 4 >= (boolean, boolean),
+	OPERATOR 5 > (boolean, boolean),
+	FUNCTION 1 btboolcmp(boolean, boolean),
+	FUNCTION 11 smart_image_bool(internal);
+
+CREATE OPERATOR FAMILY oid_ops USING smart;
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING smart FAMILY oid_ops AS
+	OPERATOR 1 < (oid, oid),
+	OPERATOR 2 <= (oid, oid),
+	OPERATOR 3 = (oid, oid),
+	OPERATOR 4 >= (oid, oid),
+	OPERATOR 5 > (oid, oid),
+	FUNCTION 1 btoidcmp(oid, oid),
+	FUNCTION 2 btoidsortsupport(internal),
+	FUNCTION 11 smart_image_oid(internal);
+
+CREATE OPERATOR FAMILY integer_ops USING smart;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING smart FAMILY integer_ops AS
+	OPERATOR 1 < (int2, int2),
+	OPERATOR 2 <= (int2, int2),
+	OPERATOR 3 = (int2, int2),
+	OPERATOR 4 >= (int2, int2),
+	OPERATOR 5 > (int2, int2),
+	FUNCTION 1 btint2cmp(int2, int2),
+	FUNCTION 2 btint2sortsupport(internal),
+	FUNCTION 3 (int2, int8) in_range(int2, int2, int8, boolean, boolean),
+	FUNCTION 3 (int2, int4) in_range(int2, int2, int4, boolean, boolean),
+	FUNCTION 3 (int2, int2) in_range(int2, int2, int2, boolean, boolean),
+	FUNCTION 11 smart_image_int2(internal);
+
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING smart FAMILY integer_ops AS
+	OPERATOR 1 < (int4, int4),
+	OPERATOR 2 <= (int4, int4),
+	OPERATOR 3 = (int4, int4),
+	OPERATOR 4 >= (int4, int4),
+	OPERATOR 5 > (int4, int4),
+	FUNCTION 1 btint4cmp(int4, int4),
+	FUNCTION 2 btint4sortsupport(internal),
+	FUNCTION 3 (int4, int8) in_range(int4, int4, int8, boolean, boolean),
+	FUNCTION 3 (int4, int4) in_range(int4, int4, int4, boolean, boolean),
+	FUNCTION 3 (int4, int2) in_range(int4, int4, int2, boolean, boolean),
+	FUNCTION 11 smart_image_int4(internal);
+
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING smart FAMILY integer_ops AS
+	OPERATOR 1 < (int8, int8),
+	OPERATOR 2 <= (int8, int8),
+	OPERATOR 3 = (int8, int8),
+	OPERATOR 4 >= (int8, int8),
+	OPERATOR 5 > (int8, int8),
+	FUNCTION 1 btint8cmp(int8, int8),
+	FUNCTION 2 btint8sortsupport(internal),
+	FUNCTION 3 (int8, int8) in_range(int8, int8, int8, boolean, boolean),
+	FUNCTION 11 smart_image_int8(internal);
+
+ALTER OPERATOR FAMILY integer_ops USING smart ADD
+	OPERATOR 1 < (int2, int4),
+	OPERATOR 2 <= (int2, int4),
+	OPERATOR 3 = (int2, int4),
+	OPERATOR 4 >= (int2, int4),
+	OPERATOR 5 > (int2, int4),
+	FUNCTION 1 (int2, int4) btint24cmp(int2, int4),
+	OPERATOR 1 < (int2, int8),
+	OPERATOR 2 <= (int2, int8),
+	OPERATOR 3 = (int2, int8),
+	OPERATOR 4 >= (int2, int8),
+	OPERATOR 5 > (int2, int8),
+	FUNCTION 1 (int2, int8) btint28cmp(int2, int8),
+	OPERATOR 1 < (int4, int2),
+	OPERATOR 2 <= (int4, int2),
+	OPERATOR 3 = (int4, int2),
+	OPERATOR 4 >= (int4, int2),
+	OPERATOR 5 > (int4, int2),
+	FUNCTION 1 (int4, int2) btint42cmp(int4, int2),
+	OPERATOR 1 < (int4, int8),
+	OPERATOR 2 <= (int4, int8),
+	OPERATOR 3 = (int4, int8),
+	OPERATOR 4 >= (int4, int8),
+	OPERATOR 5 > (int4, int8),
+	FUNCTION 1 (int4, int8) btint48cmp(int4, int8),
+	OPERATOR 1 < (int8, int2),
+	OPERATOR 2 <= (int8, int2),
+	OPERATOR 3 = (int8, int2),
+	OPERATOR 4 >= (int8, int2),
+	OPERATOR 5 > (int8, int2),
+	FUNCTION 1 (int8, int2) btint82cmp(int8, int2),
+	OPERATOR 1 < (int8, int4),
+	OPERATOR 2 <= (int8, int4),
+	OPERATOR 3 = (int8, int4),
+	OPERATOR 4 >= (int8, int4),
+	OPERATOR 5 > (int8, int4),
+	FUNCTION 1 (int8, int4) btint84cmp(int8, int4);
+
+CREATE OPERATOR FAMILY float_ops USING smart;
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING smart FAMILY float_ops AS
+	OPERATOR 1 < (float4, float4),
+	OPERATOR 2 <= (float4, float4),
+	OPERATOR 3 = (float4, float4),
+	OPERATOR 4 >= (float4, float4),
+	OPERATOR 5 > (float4, float4),
+	FUNCTION 1 btfloat4cmp(float4, float4),
+	FUNCTION 2 btfloat4sortsupport(internal),
+	FUNCTION 3 (float4, float8) in_range(float4, float4, float8, boolean, boolean),
+	FUNCTION 11 smart_image_float4(internal);
+
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING smart FAMILY float_ops AS
+	OPERATOR 1 < (float8, float8),
+	OPERATOR 2 <= (float8, float8),
+	OPERATOR 3 = (float8, float8),
+	OPERATOR 4 >= (float8, float8),
+	OPERATOR 5 > (float8, float8),
+	FUNCTION 1 btfloat8cmp(float8, float8),
+	FUNCTION 2 btfloat8sortsupport(internal),
+	FUNCTION 3 (float8, float8) in_range(float8, float8, float8, boolean, boolean),
+	FUNCTION 11 smart_image_float8(internal);
+
+ALTER OPERATOR FAMILY float_ops USING smart ADD
+	OPERATOR 1 < (float4, float8),
+	OPERATOR 2 <= (float4, float8),
+	OPERATOR 3 = (float4, float8),
+	OPERATOR 4 >= (float4, float8),
+	OPERATOR 5 > (float4, float8),
+	FUNCTION 1 (float4, float8) btfloat48cmp(float4, float8),
+	OPERATOR 1 < (float8, float4),
+	OPERATOR 2 <= (float8, float4),
+	OPERATOR 3 = (float8, float4),
+	OPERATOR 4 >= (float8, float4),
+	OPERATOR 5 > (float8, float4),
+	FUNCTION 1 (float8, float4) btfloat84cmp(float8, float4);
+
+CREATE OPERATOR FAMILY datetime_ops USING smart;
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING smart FAMILY datetime_ops AS
+	OPERATOR 1 < (date, date),
+	OPERATOR 2 <= (date, date),
+	OPERATOR 3 = (date, date),
+	OPERATOR 4 >= (date, date),
+	OPERATOR 5 > (date, date),
+	FUNCTION 1 date_cmp(date, date),
+	FUNCTION 2 date_sortsupport(internal),
+	FUNCTION 3 (date, interval) in_range(date, date, interval, boolean, boolean),
+	FUNCTION 11 smart_image_date(internal);
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING smart FAMILY datetime_ops AS
+	OPERATOR 1 < (timestamp, timestamp),
+	OPERATOR 2 <= (timestamp, timestamp),
+	OPERATOR 3 = (timestamp, timestamp),
+	OPERATOR 4 >= (timestamp, timestamp),
+	OPERATOR 5 > (timestamp, timestamp),
+	FUNCTION 1 timestamp_cmp(timestamp, timestamp),
+	FUNCTION 2 timestamp_sortsupport(internal),
+	FUNCTION 3 (timestamp, interval) in_range(timestamp, timestamp, interval, boolean, boolean),
+	FUNCTION 11 smart_image_timestamp(internal);
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING smart FAMILY datetime_ops AS
+	OPERATOR 1 < (timestamptz, timestamptz),
+	OPERATOR 2 <= (timestamptz, timestamptz),
+	OPERATOR 3 = (timestamptz, timestamptz),
+	OPERATOR 4 >= (timestamptz, timestamptz),
+	OPERATOR 5 > (timestamptz, timestamptz),
+	FUNCTION 1 timestamptz_cmp(timestamptz, timestamptz),
+	FUNCTION 2 timestamp_sortsupport(internal),
+	FUNCTION 3 (timestamptz, interval) in_range(timestamptz, timestamptz, interval, boolean, boolean),
+	FUNCTION 11 smart_image_timestamptz(internal);
+
+ALTER OPERATOR FAMILY datetime_ops USING smart ADD
+	OPERATOR 1 < (date, timestamp),
+	OPERATOR 2 <= (date, timestamp),
+	OPERATOR 3 = (date, timestamp),
+	OPERATOR 4 >= (date, timestamp),
+	OPERATOR 5 > (date, timestamp),
+	FUNCTION 1 (date, timestamp) date_cmp_timestamp(date, timestamp),
+	OPERATOR 1 < (date, timestamptz),
+	OPERATOR 2 <= (date, timestamptz),
+	OPERATOR 3 = (date, timestamptz),
+	OPERATOR 4 >= (date, timestamptz),
+	OPERATOR 5 > (date, timestamptz),
+	FUNCTION 1 (date, timestamptz) date_cmp_timestamptz(date, timestamptz),
+	OPERATOR 1 < (timestamp, date),
+	OPERATOR 2 <= (timestamp, date),
+	OPERATOR 3 = (timestamp, date),
+	OPERATOR 4 >= (timestamp, date),
+	OPERATOR 5 > (timestamp, date),
+	FUNCTION 1 (timestamp, date) timestamp_cmp_date(timestamp, date),
+	OPERATOR 1 < (timestamp, timestamptz),
+	OPERATOR 2 <= (timestamp, timestamptz),
+	OPERATOR 3 = (timestamp, timestamptz),
+	OPERATOR 4 >= (timestamp, timestamptz),
+	OPERATOR 5 > (timestamp, timestamptz),
+	FUNCTION 1 (timestamp, timestamptz) timestamp_cmp_timestamptz(timestamp, timestamptz),
+	OPERATOR 1 < (timestamptz, date),
+	OPERATOR 2 <= (timestamptz, date),
+	OPERATOR 3 = (timestamptz, date),
+	OPERATOR 4 >= (timestamptz, date),
+	OPERATOR 5 > (timestamptz, date),
+	FUNCTION 1 (timestamptz, date) timestamptz_cmp_date(timestamptz, date),
+	OPERATOR 1 < (timestamptz, timestamp),
+	OPERATOR 2 <= (timestamptz, timestamp),
+	OPERATOR 3 = (timestamptz, timestamp),
+	OPERATOR 4 >= (timestamptz, timestamp),
+	OPERATOR 5 > (timestamptz, timestamp),
+	FUNCTION 1 (timestamptz, timestamp) timestamptz_cmp_timestamp(timestamptz, timestamp);
+
+CREATE OPERATOR FAMILY time_ops USING smart;
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING smart FAMILY time_ops AS
+	OPERATOR 1 < (time, time),
+	OPERATOR 2 <= (time, time),
+	OPERATOR 3 = (time, time),
+	OPERATOR 4 >= (time, time),
+	OPERATOR 5 > (time, time),
+	FUNCTION 1 time_cmp(time, time),
+	FUNCTION 3 (time, interval) in_range(time, time, interval, boolean, boolean),
+	FUNCTION 11 smart_image_time(internal);
+
+CREATE OPERATOR FAMILY text_ops USING smart;
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING smart FAMILY text_ops AS
+	OPERATOR 1 < (text, text),
+	OPERATOR 2 <= (text, text),
+	OPERATOR 3 = (text, text),
+	OPERATOR 4 >= (text, text),
+	OPERATOR 5 > (text, text),
+	OPERATOR 6 ~~ (text, text),
+	OPERATOR 7 ^@ (text, text),
+	FUNCTION 1 bttextcmp(text, text),
+	FUNCTION 2 bttextsortsupport(internal),
+	FUNCTION 11 smart_image_text(internal);
+
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING smart FAMILY text_ops AS
+	OPERATOR 1 < (name, name),
+	OPERATOR 2 <= (name, name),
+	OPERATOR 3 = (name, name),
+	OPERATOR 4 >= (name, name),
+	OPERATOR 5 > (name, name),
+	OPERATOR 6 ~~ (name, text),
+	FUNCTION 1 btnamecmp(name, name),
+	FUNCTION 2 btnamesortsupport(internal),
+	FUNCTION 11 smart_image_name(internal);
+
+ALTER OPERATOR FAMILY text_ops USING smart ADD
+	OPERATOR 1 < (name, text),
+	OPERATOR 2 <= (name, text),
+	OPERATOR 3 = (name, text),
+	OPERATOR 4 >= (name, text),
+	OPERATOR 5 > (name, text),
+	FUNCTION 1 (name, text) btnametextcmp(name, text),
+	OPERATOR 1 < (text, name),
+	OPERATOR 2 <= (text, name),
+	OPERATOR 3 = (text, name),
+	OPERATOR 4 >= (text, name),
+	OPERATOR 5 > (text, name),
+	FUNCTION 1 (text, name) bttextnamecmp(text, name);
+
+-- The same class under the name that varchar columns know
+CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING smart FAMILY text_ops AS STORAGE text;
+
+CREATE OPERATOR FAMILY bpchar_ops USING smart;
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING smart FAMILY bpchar_ops AS
+	OPERATOR 1 < (bpchar, bpchar),
+	OPERATOR 2 <= (bpchar, bpchar),
+	OPERATOR 3 = (bpchar, bpchar),
+	OPERATOR 4 >= (bpchar, bpchar),
+	OPERATOR 5 > (bpchar, bpchar),
+	OPERATOR 6 ~~ (bpchar, text),
+	FUNCTION 1 bpcharcmp(bpchar, bpchar),
+	FUNCTION 2 bpchar_sortsupport(internal),
+	FUNCTION 11 smart_image_bpchar(internal);
+
+CREATE OPERATOR FAMILY bytea_ops USING smart;
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING smart FAMILY bytea_ops AS
+	OPERATOR 1 < (bytea, bytea),
+	OPERATOR 2 <= (bytea, bytea),
+	OPERATOR 3 = (bytea, bytea),
+	OPERATOR 4 >= (bytea, bytea),
+	OPERATOR 5 > (bytea, bytea),
+	OPERATOR 6 ~~ (bytea, bytea),
+	FUNCTION 1 byteacmp(bytea, bytea),
+	FUNCTION 2 bytea_sortsupport(internal),
+	FUNCTION 11 smart_image_bytea(internal);
+
+CREATE OPERATOR FAMILY uuid_ops USING smart;
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING smart FAMILY uuid_ops AS
+	OPERATOR 1 < (uuid, uuid),
+	OPERATOR 2 <= (uuid, uuid),
+	OPERATOR 3 = (uuid, uuid),
+	OPERATOR 4 >= (uuid, uuid),
+	OPERATOR 5 > (uuid, uuid),
+	FUNCTION 1 uuid_cmp(uuid, uuid),
+	FUNCTION 2 uuid_sortsupport(internal),
+	FUNCTION 11 smart_image_uuid(internal);
+
+-- Strings in the order of their bytes, whatever the collation is
+CREATE OPERATOR FAMILY text_pattern_ops USING smart;
+CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING smart FAMILY text_pattern_ops AS
+	OPERATOR 1 ~<~ (text, text),
+	OPERATOR 2 ~<=~ (text, text),
+	OPERATOR 3 = (text, text),
+	OPERATOR 4 ~>=~ (text, text),
+	OPERATOR 5 ~>~ (text, text),
+	OPERATOR 6 ~~ (text, text),
+	OPERATOR 7 ^@ (text, text),
+	FUNCTION 1 bttext_pattern_cmp(text, text),
+	FUNCTION 2 bttext_pattern_sortsupport(internal),
+	FUNCTION 11 smart_image_text_pattern(internal);
+
+-- The same class under the name that varchar columns know
+CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text USING smart FAMILY text_pattern_ops AS STORAGE text;
+
+CREATE OPERATOR FAMILY bpchar_pattern_ops USING smart;
+CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING smart FAMILY bpchar_pattern_ops AS
+	OPERATOR 1 ~<~ (bpchar, bpchar),
+	OPERATOR 2 ~<=~ (bpchar, bpchar),
+	OPERATOR 3 = (bpchar, bpchar),
+	OPERATOR 4 ~>=~ (bpchar, bpchar),
+	OPERATOR 5 ~>~ (bpchar, bpchar),
+	OPERATOR 6 ~~ (bpchar, text),
+	FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar),
+	FUNCTION 2 btbpchar_pattern_sortsupport(internal),
+	FUNCTION 11 smart_image_bpchar_pattern(internal);

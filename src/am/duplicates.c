@@ -1,0 +1,144 @@
+/*
+ * duplicates.c
+ *	  The uniqueness of what a build loads, and the errors about duplicates.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "am/duplicates.h"
+
+struct smart_duplicates
+{
+	Relation	heap;
+	Relation	index;
+	const struct smart_codec *codec;
+	bool		nulls_equal;
+
+	/* Dead rows: sorted when the first entry is checked. */
+	ItemPointerData *dead;
+	Size		ndead;
+	Size		dead_room;
+	bool		dead_sorted;
+
+	/* The columns of the last live entry. */
+	int			length;
+	uint8		columns[SMART_COLUMNS_MAX];
+};
+
+struct smart_duplicates *
+smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *codec, bool nulls_equal)
+{
+	struct smart_duplicates *duplicates = palloc0(sizeof(*duplicates));
+
+	duplicates->heap = heap;
+	duplicates->index = index;
+	duplicates->codec = codec;
+	duplicates->nulls_equal = nulls_equal;
+	duplicates->length = -1;
+	return duplicates;
+}
+
+void
+smart_duplicates_add_dead(struct smart_duplicates *duplicates, ItemPointer tid)
+{
+	Assert(!duplicates->dead_sorted);
+	if (duplicates->ndead == duplicates->dead_room)
+	{
+		duplicates->dead_room = Max(duplicates->dead_room * 2, 1024);
+		if (duplicates->dead == NULL)
+			duplicates->dead = palloc(duplicates->dead_room * sizeof(ItemPointerData));
+		else
+			duplicates->dead = repalloc_huge(duplicates->dead, duplicates->dead_room * sizeof(ItemPointerData));
+	}
+	duplicates->dead[duplicates->ndead++] = *tid;
+}
+
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+static bool
+is_dead(struct smart_duplicates *duplicates, ItemPointer tid)
+{
+	if (duplicates->ndead == 0)
+		return false;
+	if (!duplicates->dead_sorted)
+		qsort(duplicates->dead, duplicates->ndead, sizeof(ItemPointerData), compare_tids);
+	duplicates->dead_sorted = true;
+	return bsearch(tid, duplicates->dead, duplicates->ndead, sizeof(ItemPointerData), compare_tids) != NULL;
+}
+
+static bool
+has_null(const struct smart_codec *codec, const uint8 *entry, int length)
+{
+	for (int i = 0; i < codec->nkeys; i++)
+	{
+		int			start = i == 0 ? 0 : smart_codec_columns_end(codec, entry, length, i);
+
+		if (entry[start] != SMART_NOT_NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Raises the error about an entry whose columns are there twice. */
+static void pg_attribute_noreturn()
+report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
+{
+	const struct smart_codec *codec = duplicates->codec;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	bool		known = true;
+
+	for (int i = 0; i < codec->nkeys; i++)
+		known &= codec->columns[i].returnable;
+	smart_codec_decode(codec, entry, length, values, isnull, palloc(codec->space));
+	smart_report_duplicate_built(duplicates->heap, duplicates->index, known ? values : NULL, isnull);
+}
+
+void
+smart_duplicates_check(struct smart_duplicates *duplicates, const uint8 *entry, int length)
+{
+	int			key_length = smart_codec_key_length(duplicates->codec, entry, length);
+	int			columns_length = key_length - SMART_TID_WIDTH;
+	ItemPointerData tid;
+
+	Assert(columns_length > 0 && columns_length <= SMART_COLUMNS_MAX);
+	smart_entry_tid(entry, key_length, &tid);
+	if (is_dead(duplicates, &tid))
+		return;
+	if (columns_length == duplicates->length && memcmp(entry, duplicates->columns, (Size) columns_length) == 0 &&
+		(duplicates->nulls_equal || !has_null(duplicates->codec, entry, length)))
+		report(duplicates, entry, length);
+	memcpy(duplicates->columns, entry, (Size) columns_length);
+	duplicates->length = columns_length;
+}
+
+void
+smart_report_duplicate_built(Relation heap, Relation index, const Datum *values, const bool *isnull)
+{
+	char	   *key = NULL;
+
+	if (values != NULL)
+		key = BuildIndexValueDescription(index, (Datum *) values, (bool *) isnull);
+	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+					errmsg("could not create unique index \"%s\"", RelationGetRelationName(index)),
+					key ? errdetail("Key %s is duplicated.", key) : errdetail("Duplicate keys exist."),
+					errtableconstraint(heap, RelationGetRelationName(index))));
+}
+
+void
+smart_report_duplicate_inserted(Relation heap, Relation index, const Datum *values, const bool *isnull)
+{
+	char	   *key = BuildIndexValueDescription(index, (Datum *) values, (bool *) isnull);
+
+	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+					errmsg("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index)),
+					key ? errdetail("Key %s already exists.", key) : 0,
+					errtableconstraint(heap, RelationGetRelationName(index))));
+}

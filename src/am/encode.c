@@ -1,0 +1,218 @@
+/*
+ * encode.c - rows to entries (the format is described in encode.h)
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/heaptoast.h"
+#include "access/toast_internals.h"
+#include "access/tupmacs.h"
+#include "utils/lsyscache.h"
+
+#include "am/encode.h"
+#include "am/image.h"
+#include "base/assert.h"
+
+static void
+flip_bytes(uint8 *bytes, const uint8 *end)
+{
+	while (bytes < end)
+		*bytes++ ^= 0xFF;
+}
+
+/* Writes one key column: its end, or NULL if it is not before limit */
+static inline uint8 *
+encode_column(const struct smart_column *column, Datum value, bool isnull, uint8 *out, uint8 *limit)
+{
+	int			width = column->image.width;
+	uint8	   *image = out + 1;
+	uint8	   *end;
+
+	if (unlikely(limit - out < 1 + width))
+		return NULL;
+	if (unlikely(isnull))
+	{
+		*out = column->null_byte;
+		memset(image, 0, width);
+		return image + width;
+	}
+	*out = SMART_NOT_NULL;
+	end = column->image.encode(&column->image, value, image, limit);
+	if (unlikely(column->flip) && end != NULL)
+		flip_bytes(image, end);
+	smart_assert(end == NULL || width == 0 || end == image + width);
+	return end;
+}
+
+static inline uint8 *
+encode_columns(const struct smart_codec *codec, int count, const Datum *values, const bool *isnull, uint8 *out,
+			   uint8 *limit)
+{
+	for (int i = 0; i < count && out != NULL; i++)
+		out = encode_column(&codec->columns[i], values[i], isnull[i], out, limit);
+	return out;
+}
+
+static pg_noinline void
+too_long(const struct smart_codec *codec, const char *what, int most, ItemPointer tid)
+{
+	ereport(ERROR,
+			errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			errmsg("%s of index \"%s\" would be longer than %d bytes", what, get_rel_name(codec->index), most),
+			tid == NULL ? 0 : errdetail("The row is at (%u,%u) of its table.", ItemPointerGetBlockNumberNoCheck(tid),
+										ItemPointerGetOffsetNumberNoCheck(tid)),
+			errhint("Index a shorter expression of the long columns, such as md5(column) or left(column, 100)."));
+}
+
+/* Writes a varlena with its header, never out of line, compressed if it is long: its end, or NULL */
+static uint8 *
+encode_varlena(Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *given = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain = VARATT_IS_EXTERNAL(given) ? detoast_external_attr(given) : given;
+	struct varlena *kept = plain;
+	uint8	   *end;
+
+	if (!VARATT_IS_EXTENDED(plain) && VARSIZE(plain) > TOAST_INDEX_TARGET)
+	{
+		Pointer		compressed = DatumGetPointer(toast_compress_datum(PointerGetDatum(plain), InvalidCompressionMethod));
+
+		if (compressed != NULL)
+			kept = (struct varlena *) compressed;
+	}
+	if (VARATT_CAN_MAKE_SHORT(kept))
+	{
+		Size		length = VARSIZE(kept) - VARHDRSZ;
+
+		if (limit - out < (ssize_t) (length + VARHDRSZ_SHORT))
+			return NULL;
+		SET_VARSIZE_SHORT(out, length + VARHDRSZ_SHORT);
+		memcpy(out + VARHDRSZ_SHORT, VARDATA(kept), length);
+		end = out + length + VARHDRSZ_SHORT;
+	}
+	else
+		end = smart_put_bytes(out, limit, kept, VARSIZE_ANY(kept));
+
+	if (kept != plain)
+		pfree(kept);
+	if (plain != given)
+		pfree(plain);
+	return end;
+}
+
+/* Writes an included column: its end, or NULL */
+static uint8 *
+encode_included(const struct smart_column *column, Datum value, bool isnull, uint8 *out, uint8 *limit)
+{
+	int			width = Max(column->attlen, 0);
+	Datum		stored;
+
+	if (limit - out < 1 + width)
+		return NULL;
+	*out++ = isnull ? 0 : 1;
+	if (column->attlen < 0)
+		return isnull ? out : encode_varlena(value, out, limit);
+	if (isnull)
+		memset(out, 0, width);
+	else if (column->byval)
+	{
+		store_att_byval(&stored, value, width);
+		memcpy(out, &stored, width);
+	}
+	else
+		memcpy(out, DatumGetPointer(value), width);
+	return out + width;
+}
+
+static uint8 *
+encode_payload(const struct smart_codec *codec, const Datum *values, const bool *isnull, uint8 *out, uint8 *limit)
+{
+	uint8	   *start = out;
+
+	if (limit - out < codec->residue_width + 2)
+		return NULL;
+	for (int i = 0; i < codec->nkeys; i++)
+	{
+		const struct smart_image *image = &codec->columns[i].image;
+
+		if (image->residue_width == 0)
+			continue;
+		if (isnull[i])
+			memset(out, 0, image->residue_width);
+		else
+			image->residue(image, values[i], out);
+		out += image->residue_width;
+	}
+	for (int i = codec->nkeys; i < codec->ncolumns && out != NULL; i++)
+		out = encode_included(&codec->columns[i], values[i], isnull[i], out, limit);
+
+	if (codec->payload_width >= 0 || out == NULL)
+		return out;
+	return limit - out < 2 ? NULL : smart_put_be16(out, (uint16) (out - start));
+}
+
+int
+smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
+				   uint8 *out, int *key_length)
+{
+	uint8	   *end = encode_columns(codec, codec->nkeys, values, isnull, out, out + SMART_COLUMNS_MAX);
+
+	if (unlikely(end == NULL))
+		too_long(codec, "key", SMART_KEY_MAX, tid);
+	smart_entry_put_tid(end, tid);
+	end += SMART_TID_WIDTH;
+	*key_length = end - out;
+	if (codec->payload_width != 0)
+	{
+		end = encode_payload(codec, values, isnull, end, out + codec->entry_max);
+		if (unlikely(end == NULL))
+			too_long(codec, "entry", codec->entry_max, tid);
+	}
+	smart_assert(*key_length <= SMART_KEY_MAX && end - out <= SMART_ENTRY_MAX);
+	smart_assert(codec->fixed_length == 0 || end - out == codec->fixed_length);
+	smart_assert(smart_codec_key_length(codec, out, end - out) == *key_length);
+	return end - out;
+}
+
+int
+smart_codec_encode_columns(const struct smart_codec *codec, int count, const Datum *values, const bool *isnull,
+						   uint8 *out)
+{
+	uint8	   *end;
+
+	smart_assert(count > 0 && count <= codec->nkeys);
+	end = encode_columns(codec, count, values, isnull, out, out + SMART_COLUMNS_MAX);
+	if (end == NULL)
+		too_long(codec, "key", SMART_KEY_MAX, NULL);
+	return end - out;
+}
+
+int
+smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count)
+{
+	const uint8 *p = entry;
+	const uint8 *limit = entry + length;
+
+	smart_assert(count >= 0 && count <= codec->nkeys);
+	for (int i = 0; i < count; i++)
+	{
+		const struct smart_column *column = &codec->columns[i];
+
+		if (p != NULL && p < limit)
+		{
+			bool		isnull = *p++ != SMART_NOT_NULL;
+
+			if (column->image.width > 0)
+				p += column->image.width;
+			else if (!isnull)
+				p = column->image.end(&column->image, p, limit, column->flip);
+		}
+		else
+			p = NULL;
+		if (p == NULL || p > limit)
+			ereport(ERROR,
+					errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("an entry of index \"%s\" ends within column %d", get_rel_name(codec->index), i + 1));
+	}
+	return p - entry;
+}

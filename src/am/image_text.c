@@ -1,0 +1,245 @@
+/*
+ * image_text.c - images of text (and varchar), name and bpchar
+ *
+ * The image is the string's bytes and a 00, which no string contains.  Under C and POSIX that is also the order.  Under
+ * any other collation the image serves equality alone, which is bytewise in all deterministic ones; the operators of the
+ * pattern classes compare bytes whatever the collation is.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/varlena.h"
+
+#include "am/image.h"
+
+/* bpchar(n) above this is not returned by index-only scans: its padding might make an IndexTuple too large */
+#define BPCHAR_RETURNABLE_MAX 2000
+
+SMART_IMAGE_FUNCTION(smart_image_text);
+SMART_IMAGE_FUNCTION(smart_image_text_pattern);
+SMART_IMAGE_FUNCTION(smart_image_name);
+SMART_IMAGE_FUNCTION(smart_image_bpchar);
+SMART_IMAGE_FUNCTION(smart_image_bpchar_pattern);
+
+/* Writes bytes and the final 00 */
+static uint8 *
+put_string(uint8 *out, uint8 *limit, const char *bytes, Size length)
+{
+	Assert(memchr(bytes, 0, length) == NULL);
+	out = smart_put_bytes(out, limit, bytes, length);
+	if (out == NULL || out == limit)
+		return NULL;
+	*out = 0;
+	return out + 1;
+}
+
+static const uint8 *
+string_end(const struct smart_image *image, const uint8 *bytes, const uint8 *limit, uint8 flip)
+{
+	const uint8 *last = memchr(bytes, flip, limit - bytes);
+
+	return last == NULL ? NULL : last + 1;
+}
+
+static uint8 *
+text_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+	uint8	   *end = put_string(out, limit, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+
+	if (unlikely(PointerGetDatum(text) != value))
+		pfree(text);
+	return end;
+}
+
+static Datum
+text_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	return smart_make_varlena(space, bytes, length - 1);
+}
+
+static enum smart_place
+text_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
+{
+	if (argtype != NAMEOID)
+		elog(ERROR, "type %u cannot be compared with text", argtype);
+	*value = CStringGetTextDatum(NameStr(*DatumGetName(argument)));
+	return SMART_PLACE_AT;
+}
+
+/* Text, name and bpchar (rtrim): the prefix of a pattern as the beginning of an image */
+static uint8 *
+string_pattern(const struct smart_image *image, int strategy, Datum pattern, uint8 *out, uint8 *limit, bool *exact,
+			   bool *recheck)
+{
+	struct smart_prefix prefix;
+	uint8	   *end;
+
+	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), &prefix);
+	*exact = prefix.whole;
+	*recheck = !prefix.whole && !prefix.open;
+
+	/* A bpchar's blanks are matched by the pattern, but they are not in the image */
+	if (image->type == BPCHAROID)
+	{
+		int			trimmed = bpchartruelen((char *) prefix.bytes, prefix.length);
+
+		*recheck = *recheck || prefix.whole || trimmed < prefix.length;
+		prefix.length = trimmed;
+	}
+
+	end = prefix.whole ? put_string(out, limit, (char *) prefix.bytes, prefix.length)
+		: smart_put_bytes(out, limit, prefix.bytes, prefix.length);
+	if (end == NULL)
+		*exact = false;
+	pfree(prefix.bytes);
+	return end == NULL ? limit : end;
+}
+
+static uint8 *
+name_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	const char *name = NameStr(*DatumGetName(value));
+
+	return put_string(out, limit, name, strnlen(name, NAMEDATALEN - 1));
+}
+
+static Datum
+name_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	memset(space, 0, NAMEDATALEN);
+	memcpy(space, bytes, Min(length - 1, NAMEDATALEN - 1));
+	return PointerGetDatum(space);
+}
+
+/* A text too long for a name lies right behind the name that it begins with */
+static enum smart_place
+name_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(argument);
+	Size		length = VARSIZE_ANY_EXHDR(text);
+	Name		name = palloc0(NAMEDATALEN);
+
+	if (argtype != TEXTOID)
+		elog(ERROR, "type %u cannot be compared with a name", argtype);
+	memcpy(NameStr(*name), VARDATA_ANY(text), Min(length, NAMEDATALEN - 1));
+	*value = NameGetDatum(name);
+	return length < NAMEDATALEN ? SMART_PLACE_AT : SMART_PLACE_ABOVE;
+}
+
+static uint8 *
+bpchar_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+	int			length = bpchartruelen(VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	uint8	   *end = put_string(out, limit, VARDATA_ANY(text), length);
+
+	if (unlikely(PointerGetDatum(text) != value))
+		pfree(text);
+	return end;
+}
+
+/* bpchar(n) always has n characters, so the blanks can be put back */
+static Datum
+bpchar_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	int			used = length - 1;
+	int			blanks = image->typmod - VARHDRSZ - pg_mbstrlen_with_len((const char *) bytes, used);
+
+	blanks = Max(blanks, 0);
+	if (used + blanks + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
+		SET_VARSIZE_SHORT(space, used + blanks + VARHDRSZ_SHORT);
+	else
+		SET_VARSIZE(space, used + blanks + VARHDRSZ);
+	memcpy(VARDATA_ANY(space), bytes, used);
+	memset(VARDATA_ANY(space) + used, ' ', blanks);
+	return PointerGetDatum(space);
+}
+
+/* Errors about collations are those of the comparison functions, but raised when the index is made */
+static void
+check_collation(const struct smart_image *image)
+{
+	if (!OidIsValid(image->collation))
+		ereport(ERROR,
+				errcode(ERRCODE_INDETERMINATE_COLLATION),
+				errmsg("could not determine the collation of a column of index \"%s\"", image->index_name),
+				errhint("Name it with the COLLATE clause."));
+	if (!get_collation_isdeterministic(image->collation))
+		ereport(ERROR,
+				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("index \"%s\" cannot have a nondeterministic collation", image->index_name),
+				errdetail("Access method \"smart\" orders strings by their bytes, which does not tell that different "
+						  "strings are equal."),
+				errhint("Use a deterministic collation, or an index on an expression such as lower(column)."));
+}
+
+static Datum
+set_string(FunctionCallInfo fcinfo, const struct smart_image *form, bool pattern_class)
+{
+	struct smart_image *image = (struct smart_image *) DatumGetPointer(smart_image_set(fcinfo, form));
+
+	check_collation(image);
+	image->unordered = !pattern_class && !lc_collate_is_c(image->collation);
+	return PointerGetDatum(image);
+}
+
+static Datum
+set_bpchar(FunctionCallInfo fcinfo, bool pattern_class)
+{
+	static const struct smart_image form = {
+		.encode = bpchar_encode, .end = string_end, .decode = bpchar_decode, .pattern = string_pattern};
+	struct smart_image *image = (struct smart_image *) DatumGetPointer(set_string(fcinfo, &form, pattern_class));
+
+	image->forgets = image->typmod < VARHDRSZ || image->typmod - VARHDRSZ > BPCHAR_RETURNABLE_MAX;
+	if (!image->forgets)
+		image->decode_extra = image->typmod - VARHDRSZ;
+	return PointerGetDatum(image);
+}
+
+static const struct smart_image text_form = {.encode = text_encode,
+											 .end = string_end,
+											 .decode = text_decode,
+											 .place = text_place,
+											 .pattern = string_pattern};
+
+Datum
+smart_image_text(PG_FUNCTION_ARGS)
+{
+	return set_string(fcinfo, &text_form, false);
+}
+
+Datum
+smart_image_text_pattern(PG_FUNCTION_ARGS)
+{
+	return set_string(fcinfo, &text_form, true);
+}
+
+Datum
+smart_image_name(PG_FUNCTION_ARGS)
+{
+	static const struct smart_image form = {.encode = name_encode,
+											.end = string_end,
+											.decode = name_decode,
+											.place = name_place,
+											.pattern = string_pattern};
+
+	return set_string(fcinfo, &form, false);
+}
+
+Datum
+smart_image_bpchar(PG_FUNCTION_ARGS)
+{
+	return set_bpchar(fcinfo, false);
+}
+
+Datum
+smart_image_bpchar_pattern(PG_FUNCTION_ARGS)
+{
+	return set_bpchar(fcinfo, true);
+}

@@ -1,0 +1,84 @@
+/*
+ * key_image.c - the SQL function smart_key_image: the bytes under which an index orders values
+ */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+
+#include "am/encode.h"
+
+extern PGDLLEXPORT Datum smart_key_image(PG_FUNCTION_ARGS);
+PG_FUNCTION_INFO_V1(smart_key_image);
+
+static Relation
+open_smart_index(Oid oid)
+{
+	Relation	index = relation_open(oid, AccessShareLock);
+
+	/* Operator classes of another access method have no images */
+	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_indam->amvalidate != smart_validate)
+		ereport(ERROR,
+				errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				errmsg("\"%s\" is not a smart index", RelationGetRelationName(index)));
+	return index;
+}
+
+static void
+check_types(Relation index, int count, const Oid *types, const bool *isnull)
+{
+	if (count > IndexRelationGetNumberOfKeyAttributes(index))
+		ereport(ERROR,
+				errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+				errmsg("index \"%s\" has only %d key columns", RelationGetRelationName(index),
+					   IndexRelationGetNumberOfKeyAttributes(index)));
+	for (int i = 0; i < count; i++)
+	{
+		/* An untyped NULL is a NULL of any type; any other literal comes as unknown and cannot be read as a value */
+		if (isnull[i] && types[i] == UNKNOWNOID)
+			continue;
+		if (!IsBinaryCoercible(types[i], index->rd_opcintype[i]))
+			ereport(ERROR,
+					errcode(ERRCODE_DATATYPE_MISMATCH),
+					errmsg("column %d of index \"%s\" is of type %s but the value is of type %s", i + 1,
+						   RelationGetRelationName(index), format_type_be(index->rd_opcintype[i]),
+						   format_type_be(types[i])),
+					errhint("Cast the value to the column's type."));
+	}
+}
+
+/*
+ * smart_key_image(index regclass, VARIADIC columns "any") returns bytea
+ *
+ * The encoding of the given values of the first key columns: comparing two of them as bytea is comparing the rows in
+ * the order of the index.  Values must be of the columns' types.  Errors: WRONG_OBJECT_TYPE, TOO_MANY_ARGUMENTS,
+ * DATATYPE_MISMATCH, PROGRAM_LIMIT_EXCEEDED (no such entry could be stored).
+ */
+Datum
+smart_key_image(PG_FUNCTION_ARGS)
+{
+	Relation	index;
+	struct smart_codec *codec;
+	Datum	   *values;
+	Oid		   *types;
+	bool	   *isnull;
+	bytea	   *result = palloc(VARHDRSZ + SMART_COLUMNS_MAX);
+	int			count = extract_variadic_args(fcinfo, 1, false, &values, &types, &isnull);
+
+	if (PG_ARGISNULL(0) || count <= 0)
+		PG_RETURN_NULL();
+	index = open_smart_index(PG_GETARG_OID(0));
+	check_types(index, count, types, isnull);
+	codec = smart_codec_make(index, CurrentMemoryContext);
+	SET_VARSIZE(result, VARHDRSZ +
+				smart_codec_encode_columns(codec, count, values, isnull, (uint8 *) VARDATA(result)));
+	relation_close(index, AccessShareLock);
+	PG_RETURN_BYTEA_P(result);
+}

@@ -1,0 +1,207 @@
+/*
+ * meta.c
+ *	  The metapage: block 0 of the main fork, and all that an init fork has.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/xact.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "port/pg_crc32c.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "am/embedded.h"
+#include "am/meta.h"
+#include "base/assert.h"
+
+static uint32
+meta_crc(const struct smart_meta *meta)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, meta, offsetof(struct smart_meta, crc));
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+/* Adds a number to a fingerprint (FNV-1a, a byte at a time). */
+static uint64
+mix(uint64 fingerprint, uint32 number)
+{
+	for (int i = 0; i < 4; i++)
+		fingerprint = (fingerprint ^ ((number >> (8 * i)) & 0xff)) * UINT64CONST(0x100000001b3);
+	return fingerprint;
+}
+
+/*
+ * A number that changes with the way in which rows become entries.  It does not
+ * look at types: ALTER TABLE keeps an index over a change of type that leaves
+ * the images alone.
+ */
+static uint64
+codec_fingerprint(const struct smart_codec *codec)
+{
+	uint64		fingerprint = UINT64CONST(0xcbf29ce484222325);
+
+	fingerprint = mix(fingerprint, (uint32) codec->nkeys);
+	fingerprint = mix(fingerprint, (uint32) codec->ncolumns);
+	fingerprint = mix(fingerprint, (uint32) codec->fixed_length);
+	for (int i = 0; i < codec->ncolumns; i++)
+	{
+		const struct smart_column *column = &codec->columns[i];
+
+		fingerprint = mix(fingerprint, (uint32) (int32) column->attlen);
+		if (i >= codec->nkeys)
+			continue;
+		fingerprint = mix(fingerprint, (uint32) column->image.width);
+		fingerprint = mix(fingerprint, (uint32) column->image.residue_width);
+		fingerprint = mix(fingerprint, column->image.unordered);
+		fingerprint = mix(fingerprint, column->null_byte);
+		fingerprint = mix(fingerprint, column->flip);
+	}
+	return fingerprint;
+}
+
+void
+smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
+{
+	*meta = (struct smart_meta){
+		.magic = SMART_META_MAGIC,
+		.version = SMART_META_VERSION,
+		.tree = tree,
+		.region = tree == 0 ? 0 : smart_embedded_incarnation(),
+		.encoding = codec_fingerprint(codec),
+		.state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY,
+		.leaf_size = (uint32) smart_options_leaf_size(index),
+		.fixed_length = (uint32) codec->fixed_length,
+	};
+	meta->crc = meta_crc(meta);
+}
+
+/* Puts a metapage's content on an initialized page. */
+static void
+put_meta(Page page, const struct smart_meta *meta)
+{
+	memcpy(PageGetContents(page), meta, sizeof(struct smart_meta));
+
+	/* What lies behind pd_lower is left out of WAL. */
+	((PageHeader) page)->pd_lower = PageGetContents(page) + sizeof(struct smart_meta) - (char *) page;
+}
+
+static void
+report_corrupt(Relation index, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" has no valid metapage", RelationGetRelationName(index)),
+			 errdetail_internal("%s", detail), errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+}
+
+/* Copies the metapage's content from a page and checks it. */
+static void
+take_meta(Relation index, Page page, struct smart_meta *meta)
+{
+	if (PageIsNew(page) || ((PageHeader) page)->pd_lower
+		!= (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page))
+		report_corrupt(index, "Block 0 is not a metapage.");
+	memcpy(meta, PageGetContents(page), sizeof(struct smart_meta));
+	if (meta->magic != SMART_META_MAGIC)
+		report_corrupt(index, "The magic number is wrong.");
+	if (meta->version != SMART_META_VERSION)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("index \"%s\" has format version %u, this version of smart reads version %u",
+							   RelationGetRelationName(index), meta->version, SMART_META_VERSION),
+						errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+	if (meta->crc != meta_crc(meta))
+		report_corrupt(index, "The checksum is wrong.");
+	if (meta->state != (meta->tree == 0 ? SMART_META_EMPTY : SMART_META_READY))
+		report_corrupt(index, "Its state does not fit its tree.");
+}
+
+void
+smart_meta_read(Relation index, struct smart_meta *meta)
+{
+	Buffer		buffer;
+	struct smart_meta found;
+	PGAlignedBlock copy;
+
+	if (RelationGetNumberOfBlocks(index) == 0)
+		report_corrupt(index, "The index has no blocks.");
+	buffer = ReadBuffer(index, SMART_META_BLOCK);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+
+	/* Nothing is held any more: VACUUM turns these errors into warnings. */
+	take_meta(index, copy.data, &found);
+	*meta = found;
+}
+
+void
+smart_meta_check_encoding(Relation index, const struct smart_meta *meta, const struct smart_codec *codec)
+{
+	if (meta->encoding == codec_fingerprint(codec))
+		return;
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("the entries of index \"%s\" were made for other operator classes or collations",
+						   RelationGetRelationName(index)),
+					errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+}
+
+void
+smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree)
+{
+	struct smart_meta meta;
+	Buffer		buffer;
+	Page		page;
+
+	smart_assert(fork == MAIN_FORKNUM || tree == 0);
+	smart_meta_fill(index, codec, tree, &meta);
+	buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (BufferGetBlockNumber(buffer) != SMART_META_BLOCK)
+		elog(ERROR, "index \"%s\" already has blocks", RelationGetRelationName(index));
+	page = BufferGetPage(buffer);
+
+	START_CRIT_SECTION();
+	PageInit(page, BLCKSZ, 0);
+	put_meta(page, &meta);
+	MarkBufferDirty(buffer);
+	/* An init fork is logged although its relation is not: recovery copies it to the main fork. */
+	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+
+	UnlockReleaseBuffer(buffer);
+	smart_relation_forget(index);
+}
+
+void
+smart_meta_make_tree(Relation index, const struct smart_codec *codec, struct smart_meta *meta)
+{
+	Buffer		buffer;
+	GenericXLogState *xlog;
+	Page		page;
+
+	/* Done before the buffer is locked, since it writes WAL of its own. */
+	(void) GetTopFullTransactionId();
+
+	/* The lock on the buffer keeps a second backend from making a second tree. */
+	buffer = ReadBuffer(index, SMART_META_BLOCK);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	take_meta(index, BufferGetPage(buffer), meta);
+	if (meta->tree == 0)
+	{
+		smart_meta_fill(index, codec, smart_tree_make(index), meta);
+		xlog = GenericXLogStart(index);
+		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+		put_meta(page, meta);
+		GenericXLogFinish(xlog);
+	}
+	UnlockReleaseBuffer(buffer);
+	smart_relation_forget(index);
+	smart_assert(meta->tree != 0);
+}

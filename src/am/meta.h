@@ -1,0 +1,31 @@
+/*
+ * meta.h
+ *	  Reading and changing the metapage; for relation.c and trees.c only.
+ */
+#ifndef SMART_AM_META_H
+#define SMART_AM_META_H
+
+#include "am/am.h"
+
+/*
+ * Reads and checks the metapage.  INDEX_CORRUPTED: none there, or not one of
+ * ours; FEATURE_NOT_SUPPORTED: another format version.
+ */
+extern void smart_meta_read(Relation index, struct smart_meta *meta);
+
+/* Raises an error if entries were not made as codec would make them. */
+extern void smart_meta_check_encoding(Relation index, const struct smart_meta *meta, const struct smart_codec *codec);
+
+/*
+ * Makes a tree and names it in the metapage unless that names one already;
+ * *meta: what it says then.
+ */
+extern void smart_meta_make_tree(Relation index, const struct smart_codec *codec, struct smart_meta *meta);
+
+/* The metapage that an index with this codec and this tree (0: none) has. */
+extern void smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta);
+
+/* Makes a tree in the region's directory, without a handle (trees.c). */
+extern uint64 smart_tree_make(Relation index);
+
+#endif							/* SMART_AM_META_H */

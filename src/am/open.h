@@ -1,0 +1,17 @@
+/*
+ * open.h
+ *	  Opening an index that an SQL function was given by name.
+ */
+#ifndef SMART_AM_OPEN_H
+#define SMART_AM_OPEN_H
+
+#include "am/am.h"
+
+/*
+ * Opens an index of this access method with AccessShareLock.  Errors:
+ * WRONG_OBJECT_TYPE (no index, or of another method), FEATURE_NOT_SUPPORTED
+ * (a temporary table of another session).
+ */
+extern Relation smart_index_open(Oid index);
+
+#endif							/* SMART_AM_OPEN_H */

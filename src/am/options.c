@@ -1,0 +1,70 @@
+/*
+ * options.c
+ *	  Storage parameters of an index: leaf_size and fillfactor.
+ */
+#include "postgres.h"
+
+#include "access/reloptions.h"
+#include "utils/rel.h"
+
+#include "am/am.h"
+#include "base/assert.h"
+
+static relopt_kind option_kind;
+
+/* reloptions know no step; what is not a multiple is refused before it is stored. */
+static void
+check_leaf_size(int bytes)
+{
+	if (bytes % SMART_UNIT != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("value %d out of bounds for option \"%s\"", bytes, "leaf_size"),
+						errdetail("Valid values are multiples of %d between %d and %d.", SMART_UNIT,
+								  SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)));
+}
+
+void
+smart_options_init(void)
+{
+	option_kind = add_reloption_kind();
+	add_int_reloption(option_kind, "leaf_size", "Bytes up to which a leaf grows, a multiple of 64",
+					  SMART_LEAF_SIZE_DEFAULT, SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX, AccessExclusiveLock);
+	add_int_reloption(option_kind, "fillfactor", "Percentage to which CREATE INDEX fills leaves",
+					  SMART_FILLFACTOR_DEFAULT, SMART_FILLFACTOR_MIN, 100, ShareUpdateExclusiveLock);
+}
+
+bytea *
+smart_am_options(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt elements[] = {
+		{"leaf_size", RELOPT_TYPE_INT, offsetof(struct smart_options, leaf_size)},
+		{"fillfactor", RELOPT_TYPE_INT, offsetof(struct smart_options, fillfactor)},
+	};
+	struct smart_options *options;
+
+	options = (struct smart_options *) build_reloptions(reloptions, validate, option_kind,
+														sizeof(struct smart_options), elements, lengthof(elements));
+	if (validate && options != NULL)
+		check_leaf_size(options->leaf_size);
+	return (bytea *) options;
+}
+
+int
+smart_options_leaf_size(Relation index)
+{
+	const struct smart_options *options = (const struct smart_options *) index->rd_options;
+	int			bytes = options == NULL ? SMART_LEAF_SIZE_DEFAULT : options->leaf_size;
+
+	smart_assert(bytes >= SMART_LEAF_SIZE_MIN && bytes <= SMART_LEAF_SIZE_MAX);
+	return bytes;
+}
+
+int
+smart_options_fillfactor(Relation index)
+{
+	const struct smart_options *options = (const struct smart_options *) index->rd_options;
+	int			percent = options == NULL ? SMART_FILLFACTOR_DEFAULT : options->fillfactor;
+
+	smart_assert(percent >= SMART_FILLFACTOR_MIN && percent <= 100);
+	return percent;
+}

@@ -1,0 +1,184 @@
+/*
+ * ranges.c
+ *	  Walks the byte ranges that the conditions of a scan select.
+ *
+ * The points of the leading columns are the digits of a counter whose last
+ * digit runs fastest; each state of the counter is one range.
+ */
+#include "postgres.h"
+
+#include "am/ranges.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "tree/tree.h"
+
+static inline const uint8 *
+span_bytes(const struct smart_ranges *ranges, struct smart_span span)
+{
+	return ranges->bytes + span.offset;
+}
+
+/*
+ * Appends to a string of the current range.  What goes beyond the longest key
+ * is cut: no entry is long enough for it to matter, since no encoding of a
+ * column is a prefix of another one.
+ */
+static inline uint32
+append_span(const struct smart_ranges *ranges, uint8 *out, uint32 length, struct smart_span span)
+{
+	uint32		taken = Min(span.length, SMART_KEY_MAX - length);
+
+	memcpy(out + length, span_bytes(ranges, span), taken);
+	return length + taken;
+}
+
+/* Closes the prefix with the interval of the column behind the points. */
+static void
+close_range(struct smart_ranges *ranges)
+{
+	const struct smart_column_set *set = &ranges->columns[ranges->nprefix];
+	uint32		prefix_length = ranges->from_length;
+
+	smart_assert(!set->has_points);
+	memcpy(ranges->to, ranges->from, prefix_length);
+	ranges->from_length = append_span(ranges, ranges->from, prefix_length, set->low);
+	if (set->high.length > 0)
+		ranges->to_length = append_span(ranges, ranges->to, prefix_length, set->high);
+	else
+		ranges->to_length = smart_successor(ranges->to, prefix_length);
+}
+
+/* Makes the range of the current points.  False: it is empty, since no entry is long enough for it. */
+static bool
+make_range(struct smart_ranges *ranges)
+{
+	uint32		length = 0;
+
+	for (int i = 0; i < ranges->nprefix; i++)
+	{
+		const struct smart_column_set *set = &ranges->columns[i];
+		struct smart_span point = ranges->points[set->first + ranges->current[i]];
+
+		smart_assert(ranges->current[i] < set->count);
+		if (length + point.length > SMART_COLUMNS_MAX)
+			return false;
+		length = append_span(ranges, ranges->from, length, point);
+	}
+	ranges->from_length = length;
+	if (ranges->nprefix < ranges->codec->nkeys)
+		close_range(ranges);
+	else
+	{
+		memcpy(ranges->to, ranges->from, length);
+		ranges->to_length = smart_successor(ranges->to, length);
+	}
+	return ranges->to_length == 0
+		|| smart_compare_bytes(ranges->from, ranges->from_length, ranges->to, ranges->to_length) < 0;
+}
+
+/* Moves the counter of points by one.  False: it has been through. */
+static bool
+step(struct smart_ranges *ranges, bool backward)
+{
+	for (int i = ranges->nprefix - 1; i >= 0; i--)
+	{
+		uint32		last = ranges->columns[i].count - 1;
+
+		if (ranges->current[i] != (backward ? 0 : last))
+		{
+			ranges->current[i] += backward ? -1 : 1;
+			return true;
+		}
+		ranges->current[i] = backward ? last : 0;
+	}
+	return false;
+}
+
+bool
+smart_ranges_first(struct smart_ranges *ranges, bool backward)
+{
+	if (ranges->never)
+		return false;
+	for (int i = 0; i < ranges->nprefix; i++)
+	{
+		smart_assert(ranges->columns[i].count > 0);
+		ranges->current[i] = backward ? ranges->columns[i].count - 1 : 0;
+	}
+	return make_range(ranges) || smart_ranges_next(ranges, backward);
+}
+
+bool
+smart_ranges_next(struct smart_ranges *ranges, bool backward)
+{
+	while (step(ranges, backward))
+	{
+		if (make_range(ranges))
+			return true;
+	}
+	return false;
+}
+
+void
+smart_ranges_go(struct smart_ranges *ranges, const uint32 *position)
+{
+	memcpy(ranges->current, position, ranges->nprefix * sizeof(uint32));
+	if (!make_range(ranges))
+		elog(ERROR, "marked position of an index scan is not in any of its ranges");
+}
+
+/* Is this encoding one of the column's points? */
+static bool
+match_points(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length)
+{
+	uint32		low = 0;
+	uint32		high = set->count;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+		struct smart_span point = ranges->points[set->first + middle];
+		int			order = smart_compare_bytes(bytes, length, span_bytes(ranges, point), point.length);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}
+
+static bool
+match_interval(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length)
+{
+	struct smart_span low = set->low;
+	struct smart_span high = set->high;
+
+	return smart_compare_bytes(bytes, length, span_bytes(ranges, low), low.length) >= 0
+		&& (high.length == 0 || smart_compare_bytes(bytes, length, span_bytes(ranges, high), high.length) < 0);
+}
+
+bool
+smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int length)
+{
+	const struct smart_codec *codec = ranges->codec;
+	int			key_length = smart_codec_key_length(codec, entry, length);
+
+	smart_assert(ranges->filtered && key_length > SMART_TID_WIDTH);
+	for (int i = ranges->nprefix + 1; i < codec->nkeys; i++)
+	{
+		const struct smart_column_set *set = &ranges->columns[i];
+		int			start;
+		int			end;
+
+		if (!set->constrained)
+			continue;
+		start = smart_codec_columns_end(codec, entry, key_length, i);
+		end = smart_codec_columns_end(codec, entry, key_length, i + 1);
+		if (set->has_points ? !match_points(ranges, set, entry + start, end - start)
+			: !match_interval(ranges, set, entry + start, end - start))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,30 @@
+/*
+ * sorter_runs.h
+ *	  Sorted runs of entries in a temporary file, and their merge.
+ *
+ * Private to the sorter.
+ */
+#ifndef SMART_AM_SORTER_RUNS_H
+#define SMART_AM_SORTER_RUNS_H
+
+#include "postgres.h"
+
+struct smart_runs;
+
+/* entry_length as for the sorter; memory is what the merge may take for its buffers. */
+extern struct smart_runs *smart_runs_begin(int entry_length, Size memory);
+
+/* Writes a run: start, the entries in ascending order, finish. */
+extern void smart_runs_start(struct smart_runs *runs);
+extern void smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length);
+extern void smart_runs_finish(struct smart_runs *runs);
+
+/* Merges until what is left can be read in one go, and prepares that. */
+extern void smart_runs_merge(struct smart_runs *runs);
+
+/* The next entry of all runs, good until the next call; NULL behind the last one. */
+extern const uint8 *smart_runs_next(struct smart_runs *runs, int *length);
+
+extern void smart_runs_end(struct smart_runs *runs);
+
+#endif							/* SMART_AM_SORTER_RUNS_H */

@@ -1,0 +1,198 @@
+/*
+ * trees.c
+ *	  Making and freeing the trees of indexes.
+ *
+ * Only a metapage says which tree is in use, so a tree may be freed at once in
+ * three cases only: the one who made it says that no metapage names it; the
+ * file with the metapage that names it goes away with the (sub)transaction that
+ * made both; it belongs to a temporary table of a backend that exits.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "am/embedded.h"
+#include "am/meta.h"
+#include "am/report.h"
+#include "base/assert.h"
+
+/* A tree whose index's file goes away if the subtransaction is rolled back. */
+struct young_tree
+{
+	uint64		id;
+	SubTransactionId subtransaction;
+	struct young_tree *next;
+};
+
+static struct young_tree *young_trees = NULL;
+
+/* Frees the young trees of a subtransaction; InvalidSubTransactionId: of all. */
+static void
+free_young_trees(SubTransactionId subtransaction)
+{
+	struct young_tree **link = &young_trees;
+
+	while (*link != NULL)
+	{
+		struct young_tree *young = *link;
+
+		if (subtransaction != InvalidSubTransactionId && young->subtransaction != subtransaction)
+		{
+			link = &young->next;
+			continue;
+		}
+		smart_am_tree_drop(young->id);
+		*link = young->next;
+		pfree(young);
+	}
+}
+
+static void
+forget_young_trees(void)
+{
+	while (young_trees != NULL)
+	{
+		struct young_tree *young = young_trees;
+
+		young_trees = young->next;
+		pfree(young);
+	}
+}
+
+static void
+at_transaction_end(XactEvent event, void *argument)
+{
+	if (event == XACT_EVENT_ABORT)
+		free_young_trees(InvalidSubTransactionId);
+	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+		forget_young_trees();
+}
+
+static void
+at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		free_young_trees(mine);
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+	{
+		for (struct young_tree *young = young_trees; young != NULL; young = young->next)
+		{
+			if (young->subtransaction == mine)
+				young->subtransaction = parent;
+		}
+	}
+}
+
+/* Does the index's file go away if the current subtransaction is rolled back? */
+static bool
+file_is_young(Relation index)
+{
+	SubTransactionId current = GetCurrentSubTransactionId();
+
+	return index->rd_createSubid == current || smart_relation_new_file_subid(index) == current;
+}
+
+static void
+remember_young_tree(uint64 id)
+{
+	static bool registered = false;
+	struct young_tree *young;
+
+	if (!registered)
+	{
+		RegisterXactCallback(at_transaction_end, NULL);
+		RegisterSubXactCallback(at_subtransaction_end, NULL);
+		registered = true;
+	}
+	young = MemoryContextAlloc(TopMemoryContext, sizeof(struct young_tree));
+	young->id = id;
+	young->subtransaction = GetCurrentSubTransactionId();
+	young->next = young_trees;
+	young_trees = young;
+}
+
+/* Frees the trees of this backend's temporary tables. */
+static void
+free_temporary_trees(int code, Datum argument)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	uint64		cursor = 0;
+
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.owner.backend == MyBackendId && info.owner.incarnation == smart_embedded_server_start())
+			smart_space_drop_tree(space, info.id);
+	}
+}
+
+static void
+describe_owner(Relation index, struct smart_tree_owner *owner)
+{
+	static bool registered = false;
+
+	*owner = (struct smart_tree_owner){
+		.tablespace = smart_relation_tablespace(index),
+		.database = smart_relation_database(index),
+		.relation = smart_relation_file(index),
+		.backend = -1,
+		.creator = U64FromFullTransactionId(GetTopFullTransactionId()),
+	};
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		return;
+	owner->backend = MyBackendId;
+	owner->incarnation = smart_embedded_server_start();
+	if (!registered)
+	{
+		/* After smart_backend_client() has registered its own end: callbacks run in reverse order. */
+		(void) smart_backend_client();
+		before_shmem_exit(free_temporary_trees, 0);
+		registered = true;
+	}
+}
+
+uint64
+smart_tree_make(Relation index)
+{
+	struct smart_tree_owner owner;
+	fabric_address root;
+	uint64		id;
+
+	describe_owner(index, &owner);
+	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
+	if (file_is_young(index))
+		remember_young_tree(id);
+	return id;
+}
+
+void
+smart_am_tree_drop(uint64 tree)
+{
+	smart_assert(tree != 0);
+	smart_relation_drop_handle(tree);
+	smart_space_drop_tree(&smart_backend_client()->space, tree);
+}
+
+void
+smart_am_tree_drop_older(Relation index, uint64 keep)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	struct smart_tree_owner owner;
+	uint64		cursor = 0;
+
+	/* A temporary table's file may have the number of another backend's, or of a permanent one. */
+	describe_owner(index, &owner);
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.id != keep && info.owner.database == owner.database && info.owner.tablespace == owner.tablespace
+			&& info.owner.relation == owner.relation && info.owner.backend == owner.backend
+			&& info.owner.incarnation == owner.incarnation)
+			smart_am_tree_drop(info.id);
+	}
+}

@@ -1,0 +1,216 @@
+/*
+ * unique.c
+ *	  Inserts into unique indexes.
+ *
+ * Two backends that insert the same key must not both find nothing and then
+ * both publish.  So check and publication happen under a lock on the key: a
+ * page lock of the index whose "page" is the hash of the key's columns.  Nothing
+ * else takes page locks on an index of ours; the lock can be cancelled, shows
+ * up in pg_locks and is given back by the transaction machinery on errors.  It
+ * covers check and publication only: before this backend waits for another
+ * transaction it lets go, and starts again afterwards.
+ *
+ * The rows that were found are looked at under the vacuum interlock: otherwise
+ * VACUUM could give away the TID that was just read to a row with another key,
+ * and we would report a duplicate that is none.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/snapmgr.h"
+
+#include "am/duplicates.h"
+#include "am/hold.h"
+#include "am/report.h"
+#include "am/unique.h"
+
+enum verdict
+{
+	NO_CONFLICT,
+	MAYBE_CONFLICT,				/* somebody has the key, or may have it soon */
+	WAIT_FOR,					/* it depends on another transaction */
+	CANDIDATE_GONE,				/* the candidate itself is dead: nothing matters any more */
+	CONFLICT
+};
+
+/* What was found out about a candidate. */
+struct finding
+{
+	bool		own_entry;		/* the candidate's own TID is in the index */
+	TransactionId xid;			/* to wait for */
+	uint32		token;			/* of its speculative insertion, or 0 */
+};
+
+/* What the row at another entry's TID means for the candidate. */
+static enum verdict
+judge_row(const struct smart_candidate *candidate, ItemPointer tid, struct finding *finding)
+{
+	SnapshotData dirty;
+	ItemPointerData root = *tid;
+	ItemPointerData own = *candidate->tid;
+
+	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
+	if (ItemPointerEquals(tid, candidate->tid))
+	{
+		finding->own_entry = true;
+		return NO_CONFLICT;
+	}
+
+	/* One entry stands for a whole HOT chain. */
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, NULL))
+		return NO_CONFLICT;
+	if (candidate->check == UNIQUE_CHECK_PARTIAL)
+		return MAYBE_CONFLICT;
+	finding->xid = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	finding->token = dirty.speculativeToken;
+	if (TransactionIdIsValid(finding->xid))
+		return WAIT_FOR;
+
+	/*
+	 * Both are there for good, unless the candidate has been deleted in the
+	 * meantime: CREATE INDEX CONCURRENTLY inserts rows of others, by the root
+	 * of their chain.
+	 */
+	if (!table_index_fetch_tuple_check(candidate->heap, &own, SnapshotSelf, NULL))
+		return CANDIDATE_GONE;
+	return CONFLICT;
+}
+
+/* The TID of entry i of a batch, which may begin in the prefix. */
+static void
+batch_tid(const struct smart_batch *batch, uint32 i, int key_length, ItemPointer tid)
+{
+	uint8		bytes[SMART_TID_WIDTH];
+
+	for (int b = 0; b < SMART_TID_WIDTH; b++)
+	{
+		uint32		at = (uint32) (key_length - SMART_TID_WIDTH + b);
+
+		bytes[b] = at < batch->prefix_length ? batch->prefix[at]
+			: batch->bytes[batch->items[i].offset + at - batch->prefix_length];
+	}
+	smart_entry_tid(bytes, SMART_TID_WIDTH, tid);
+}
+
+/* Looks at all entries with the candidate's columns; the interlock is held. */
+static enum verdict
+judge(const struct smart_candidate *candidate, struct finding *finding)
+{
+	struct smart_scan *scan = smart_relation_scan(candidate->relation);
+	int			columns_length = candidate->key_length - SMART_TID_WIDTH;
+	uint8		behind[SMART_COLUMNS_MAX];
+	size_t		behind_length;
+	struct smart_batch batch;
+	smart_status status;
+
+	memset(finding, 0, sizeof(*finding));
+	memcpy(behind, candidate->entry, (size_t) columns_length);
+	behind_length = smart_successor(behind, (size_t) columns_length);
+	status = smart_scan_seek(scan, candidate->entry, (size_t) columns_length, behind, behind_length, false);
+	smart_check_status(status, candidate->index);
+	while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
+	{
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			ItemPointerData tid;
+			enum verdict verdict;
+
+			batch_tid(&batch, i, candidate->key_length, &tid);
+			verdict = judge_row(candidate, &tid, finding);
+			if (verdict != NO_CONFLICT)
+				return verdict;
+		}
+	}
+	if (status != SMART_DONE)
+		smart_report_status(status, candidate->index);
+	return NO_CONFLICT;
+}
+
+/* The same, with the interlock around it. */
+static enum verdict
+judge_held(const struct smart_candidate *candidate, struct finding *finding)
+{
+	struct smart_hold_ticket hold = smart_hold_enter(candidate->relation->meta.tree);
+	enum verdict verdict = judge(candidate, finding);
+
+	smart_hold_leave(&hold);
+	return verdict;
+}
+
+static void
+publish(const struct smart_candidate *candidate)
+{
+	bool		added;
+	smart_status status = smart_tree_insert(candidate->relation->tree, candidate->entry,
+											(size_t) candidate->key_length, (size_t) candidate->length, &added);
+
+	smart_check_status(status, candidate->index);
+}
+
+/* NULLs are distinct unless the index says otherwise. */
+static bool
+never_equal(const struct smart_candidate *candidate)
+{
+	if (candidate->nulls_equal)
+		return false;
+	for (int i = 0; i < candidate->relation->codec->nkeys; i++)
+	{
+		if (candidate->isnull[i])
+			return true;
+	}
+	return false;
+}
+
+static void
+wait_for(const struct smart_candidate *candidate, const struct finding *finding)
+{
+	if (finding->token != 0)
+		SpeculativeInsertionWait(finding->xid, finding->token);
+	else
+		XactLockTableWait(finding->xid, candidate->index, candidate->tid, XLTW_InsertIndex);
+}
+
+bool
+smart_insert_unique(const struct smart_candidate *candidate)
+{
+	BlockNumber lock = hash_bytes(candidate->entry, candidate->key_length - SMART_TID_WIDTH);
+	struct finding finding;
+	enum verdict verdict;
+
+	Assert(candidate->check != UNIQUE_CHECK_NO);
+	Assert(candidate->relation->tree != NULL);
+	if (never_equal(candidate))
+	{
+		if (candidate->check != UNIQUE_CHECK_EXISTING)
+			publish(candidate);
+		return true;
+	}
+	for (;;)
+	{
+		LockPage(candidate->index, lock, ExclusiveLock);
+		verdict = judge_held(candidate, &finding);
+		if (candidate->check != UNIQUE_CHECK_EXISTING && verdict != WAIT_FOR && verdict != CONFLICT)
+			publish(candidate);
+		UnlockPage(candidate->index, lock, ExclusiveLock);
+		if (verdict != WAIT_FOR)
+			break;
+		wait_for(candidate, &finding);
+	}
+	if (verdict == CONFLICT)
+	{
+		/* The failure of a serializable transaction comes first: it explains this one. */
+		CheckForSerializableConflictIn(candidate->index, NULL, InvalidBlockNumber);
+		smart_report_duplicate_inserted(candidate->heap, candidate->index, candidate->values, candidate->isnull);
+	}
+	if (candidate->check == UNIQUE_CHECK_EXISTING && verdict == NO_CONFLICT && !finding.own_entry)
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+						errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
+						errhint("This may be because of a non-immutable index expression."),
+						errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index))));
+	return verdict != MAYBE_CONFLICT;
+}

@@ -1,0 +1,77 @@
+/*
+ * bytes.h
+ *	  Loads from byte strings that need not be aligned, and shared words.
+ */
+#ifndef SMART_BASE_BYTES_H
+#define SMART_BASE_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Eight bytes as the number whose order is their memcmp order. */
+static inline uint64_t
+smart_load_be64(const uint8_t *bytes)
+{
+	uint64_t	word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return __builtin_bswap64(word);
+}
+
+/*
+ * A shared word.  The acquire pairs with the release half of the CAS that
+ * published the word: whatever was written before that CAS is visible after
+ * this load.
+ */
+static inline uint64_t
+smart_load_acquire(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* memcmp with lengths: a proper prefix sorts first.  Result <0, 0, >0. */
+static inline int
+smart_compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
+{
+	size_t		shorter = a_length < b_length ? a_length : b_length;
+	int			order = shorter ? memcmp(a, b, shorter) : 0;
+
+	if (order != 0)
+		return order;
+	return (a_length > b_length) - (a_length < b_length);
+}
+
+/* memcmp of equal lengths, by words where there are eight bytes; suffixes are short. */
+static inline int
+smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)
+{
+	uint64_t	left;
+	uint64_t	right;
+
+	if (length < sizeof(uint64_t))
+		return length ? memcmp(a, b, length) : 0;
+	left = smart_load_be64(a);
+	right = smart_load_be64(b);
+	if (left != right)
+		return left < right ? -1 : 1;
+	if (length > 2 * sizeof(uint64_t))
+		return memcmp(a + sizeof(uint64_t), b + sizeof(uint64_t), length - sizeof(uint64_t));
+	left = smart_load_be64(a + length - sizeof(uint64_t));
+	right = smart_load_be64(b + length - sizeof(uint64_t));
+	return (left > right) - (left < right);
+}
+
+/* How many leading bytes two strings share. */
+static inline size_t
+smart_common_prefix(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
+{
+	size_t		shorter = a_length < b_length ? a_length : b_length;
+	size_t		i = 0;
+
+	while (i < shorter && a[i] == b[i])
+		i++;
+	return i;
+}
+
+#endif							/* SMART_BASE_BYTES_H */

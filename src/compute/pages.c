@@ -1,0 +1,171 @@
+/*
+ * pages.c
+ *	  The page allocator: aligned runs of 1 to 16 pages.
+ *
+ * Each chunk has a map of its free pages, and is in the list of the longest
+ * run that it can give.  A run is taken from a chunk whose longest is just long enough if
+ * there is one, so that long runs stay whole; within a chunk from the lowest
+ * address, so that a bulk load ascends.
+ *
+ * Everything is blocked by the page allocator's lock only, which is held for
+ * the search of one chunk, and for the growth of the file when there is no run.
+ */
+#include <string.h>
+
+#include "compute/pages.h"
+
+/* Groups of 1 << order set bits that begin at a multiple of their length: the bit of their first page. */
+static uint64_t
+aligned_runs(uint64_t word, unsigned int order)
+{
+	static const uint64_t starts[SMART_PAGE_ORDERS] = {UINT64_MAX, UINT64_C(0x5555555555555555), UINT64_C(0x1111111111111111),
+													   UINT64_C(0x0101010101010101), UINT64_C(0x0001000100010001)};
+
+	for (unsigned int i = 0; i < order; i++)
+		word &= word >> (1u << i);
+	return word & starts[order];
+}
+
+unsigned int
+smart_chunk_longest(const struct smart_chunk *chunk)
+{
+	unsigned int longest = 0;
+
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES / 64; i++)
+		while (longest < SMART_PAGE_ORDERS && aligned_runs(chunk->free[i], longest) != 0)
+			longest++;
+	return longest;
+}
+
+static void
+unlist(struct smart_region *region, uint32_t number, struct smart_chunk *chunk)
+{
+	struct smart_region_header *header = smart_region_header(region);
+
+	smart_assert(chunk->list >= 1 && chunk->list <= SMART_PAGE_ORDERS);
+	if (chunk->previous != 0)
+		smart_chunk_at(region, chunk->previous - 1)->next = chunk->next;
+	else
+	{
+		smart_assert(header->chunk_list[chunk->list - 1] == number + 1);
+		header->chunk_list[chunk->list - 1] = chunk->next;
+	}
+	if (chunk->next != 0)
+		smart_chunk_at(region, chunk->next - 1)->previous = chunk->previous;
+	chunk->list = 0;
+}
+
+/* Puts a chunk into the list that its map asks for. */
+static void
+relist(struct smart_region *region, uint32_t number, struct smart_chunk *chunk)
+{
+	uint32_t *head;
+	unsigned int list = smart_chunk_longest(chunk);
+
+	if (list == chunk->list)
+		return;
+	if (chunk->list != 0)
+		unlist(region, number, chunk);
+	if (list == 0)
+		return;
+	head = &smart_region_header(region)->chunk_list[list - 1];
+	chunk->list = list;
+	chunk->previous = 0;
+	chunk->next = *head;
+	if (*head != 0)
+		smart_chunk_at(region, *head - 1)->previous = number + 1;
+	*head = number + 1;
+}
+
+/* Makes one more chunk of the region's room; it was never touched and holds zeros. */
+static smart_status
+add_chunk(struct smart_region *region)
+{
+	struct smart_region_header *header = smart_region_header(region);
+	struct smart_chunk *chunk;
+
+	if (((uint64_t) header->chunks + 1) * SMART_CHUNK_BYTES > header->size)
+	{
+		smart_status status = smart_region_extend(region);
+
+		if (status != SMART_OK)
+			return status;
+	}
+	chunk = smart_chunk_at(region, header->chunks);
+	smart_assert(chunk->list == 0 && chunk->free_pages == 0);
+	memset(chunk->free, 0xff, sizeof(chunk->free));
+	chunk->free[0] &= ~((UINT64_C(1) << SMART_CHUNK_FIRST_PAGE) - 1);
+	chunk->free_pages = SMART_CHUNK_USABLE_PAGES;
+	header->chunks++;
+	relist(region, header->chunks - 1, chunk);
+	return SMART_OK;
+}
+
+/* Takes the lowest run of a chunk that has one; *fresh: nobody ever had these pages. */
+static uint32_t
+take_from(struct smart_region *region, uint32_t number, unsigned int order, bool *fresh)
+{
+	struct smart_chunk *chunk = smart_chunk_at(region, number);
+	uint64_t runs = 0;
+	uint64_t run;
+	unsigned int i = 0;
+	unsigned int bit;
+
+	while (i < SMART_CHUNK_PAGES / 64 && (runs = aligned_runs(chunk->free[i], order)) == 0)
+		i++;
+	smart_assert(runs != 0);
+	bit = (unsigned int) __builtin_ctzll(runs);
+	run = ((UINT64_C(1) << (1u << order)) - 1) << bit;
+	*fresh = (chunk->touched[i] & run) == 0;
+	chunk->free[i] &= ~run;
+	chunk->touched[i] |= run;
+	chunk->free_pages -= 1u << order;
+	smart_region_header(region)->pages_used += 1u << order;
+	relist(region, number, chunk);
+	return number * SMART_CHUNK_PAGES + i * 64 + bit;
+}
+
+smart_status
+smart_pages_take(struct smart_space *space, unsigned int order, uint32_t *page)
+{
+	struct smart_region *region = space->region;
+	struct smart_region_header *header = smart_region_header(region);
+	smart_status status = SMART_OK;
+	unsigned int list = order;
+	bool fresh = true;
+
+	smart_assert(order < SMART_PAGE_ORDERS);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	while (list < SMART_PAGE_ORDERS && header->chunk_list[list] == 0)
+		list++;
+	if (list == SMART_PAGE_ORDERS)
+	{
+		status = add_chunk(region);
+		list = SMART_PAGE_ORDERS - 1;
+	}
+	if (status == SMART_OK)
+		*page = take_from(region, header->chunk_list[list] - 1, order, &fresh);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	if (!fresh)
+		memset(smart_page_memory(region, *page), 0, (size_t) SMART_PAGE_BYTES << order);
+	return status;
+}
+
+void
+smart_pages_give(struct smart_space *space, uint32_t page, unsigned int order)
+{
+	struct smart_region *region = space->region;
+	uint32_t number = page / SMART_CHUNK_PAGES;
+	unsigned int bit = page % SMART_CHUNK_PAGES;
+	uint64_t run = ((UINT64_C(1) << (1u << order)) - 1) << (bit % 64);
+	struct smart_chunk *chunk = smart_chunk_at(region, number);
+
+	smart_assert(order < SMART_PAGE_ORDERS && page % (1u << order) == 0 && bit >= SMART_CHUNK_FIRST_PAGE);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	smart_assert(number < smart_region_header(region)->chunks && (chunk->free[bit / 64] & run) == 0);
+	chunk->free[bit / 64] |= run;
+	chunk->free_pages += 1u << order;
+	smart_region_header(region)->pages_used -= 1u << order;
+	relist(region, number, chunk);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+}

@@ -1,0 +1,298 @@
+/*
+ * slab.c
+ *	  Slabs: runs of pages with blocks of one tree and one class (I6).
+ *
+ * A slab with a free block is in its class's list of its tree, any other in the
+ * tree's list of full slabs, so that the tree's lists name all its slabs.  A
+ * slab with retired blocks is in the tree's queue besides; the queue is ordered
+ * by the epoch of the last retirement, as a slab moves to the tail whenever its
+ * stamp changes.
+ *
+ * A slab changes its class only after all its blocks were free, which is after
+ * the epochs of those that it held; so nobody holds an address in it.
+ */
+#include "compute/trees.h"
+
+#define SLAB_BLOCKS_MAX 64
+
+static uint64_t
+all_blocks(unsigned int blocks)
+{
+	return blocks == SLAB_BLOCKS_MAX ? UINT64_MAX : (UINT64_C(1) << blocks) - 1;
+}
+
+unsigned int
+smart_slab_geometry(smart_class class, unsigned int *order)
+{
+	unsigned int bytes = smart_class_bytes(class);
+	unsigned int blocks = 0;
+
+	smart_assert(bytes >= SMART_UNIT && bytes <= SMART_LEAF_BYTES_MAX);
+	/* The shortest slab that wastes less than an eighth. */
+	for (*order = 0; *order < SMART_PAGE_ORDERS; (*order)++)
+	{
+		unsigned int room = SMART_PAGE_BYTES << *order;
+
+		blocks = room / bytes;
+		if ((room - blocks * bytes) * 8 < room)
+			break;
+	}
+	smart_assert(*order < SMART_PAGE_ORDERS && blocks >= 1 && blocks <= SLAB_BLOCKS_MAX);
+	return blocks;
+}
+
+/* ---- lists ---- */
+
+static uint32_t *
+list_of(struct smart_record *record, const struct smart_slab *slab)
+{
+	return slab->free != 0 ? &record->partial[slab->class] : &record->full;
+}
+
+static void
+list_add(const struct smart_region *region, uint32_t *head, uint32_t page)
+{
+	struct smart_slab *slab = smart_slab_at(region, page);
+
+	slab->previous = 0;
+	slab->next = *head;
+	if (*head != 0)
+		smart_slab_at(region, *head)->previous = page;
+	*head = page;
+}
+
+static void
+list_remove(const struct smart_region *region, uint32_t *head, uint32_t page)
+{
+	struct smart_slab *slab = smart_slab_at(region, page);
+
+	smart_assert((slab->previous == 0) == (*head == page));
+	if (slab->previous != 0)
+		smart_slab_at(region, slab->previous)->next = slab->next;
+	else
+		*head = slab->next;
+	if (slab->next != 0)
+		smart_slab_at(region, slab->next)->previous = slab->previous;
+}
+
+static void
+queue_add(const struct smart_region *region, struct smart_record *record, uint32_t page)
+{
+	struct smart_slab *slab = smart_slab_at(region, page);
+
+	smart_assert(!slab->queued);
+	slab->queued = true;
+	slab->queue_next = 0;
+	slab->queue_previous = record->queue_tail;
+	if (record->queue_tail != 0)
+		smart_slab_at(region, record->queue_tail)->queue_next = page;
+	else
+		record->queue_head = page;
+	record->queue_tail = page;
+}
+
+static void
+queue_remove(const struct smart_region *region, struct smart_record *record, uint32_t page)
+{
+	struct smart_slab *slab = smart_slab_at(region, page);
+
+	smart_assert(slab->queued);
+	slab->queued = false;
+	if (slab->queue_previous != 0)
+		smart_slab_at(region, slab->queue_previous)->queue_next = slab->queue_next;
+	else
+		record->queue_head = slab->queue_next;
+	if (slab->queue_next != 0)
+		smart_slab_at(region, slab->queue_next)->queue_previous = slab->queue_previous;
+	else
+		record->queue_tail = slab->queue_previous;
+}
+
+/* The lock's holder is the only one who stores these; the planner loads them without it. */
+static void
+count_slab(struct smart_record *record, int64_t slabs, int64_t pages)
+{
+	__atomic_store_n(&record->slabs, record->slabs + (uint64_t) slabs, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->pages, record->pages + (uint64_t) pages, __ATOMIC_RELAXED);
+}
+
+/* ---- slabs ---- */
+
+smart_status
+smart_slab_make(struct smart_space *space, uint32_t number, smart_class class)
+{
+	struct smart_record *record = smart_record_at(space->region, number);
+	struct smart_slab *slab;
+	unsigned int order;
+	unsigned int blocks = smart_slab_geometry(class, &order);
+	uint32_t page;
+	smart_status status = smart_pages_take(space, order, &page);
+
+	if (status != SMART_OK)
+		return status;
+	slab = smart_slab_at(space->region, page);
+	smart_assert(slab->record == 0 && !slab->queued);
+	slab->record = number;
+	slab->class = class;
+	slab->order = (uint8_t) order;
+	slab->blocks = (uint8_t) blocks;
+	slab->free = all_blocks(blocks);
+	slab->retired = 0;
+	slab->stamp = 0;
+	list_add(space->region, &record->partial[class], page);
+	count_slab(record, 1, INT64_C(1) << order);
+	return SMART_OK;
+}
+
+/* Gives the pages of a slab that is in no list any more back. */
+static void
+slab_give(struct smart_space *space, struct smart_record *record, uint32_t page)
+{
+	struct smart_slab *slab = smart_slab_at(space->region, page);
+
+	smart_assert(slab->record != 0 && !slab->queued);
+	slab->record = 0;
+	count_slab(record, -1, -(INT64_C(1) << slab->order));
+	smart_pages_give(space, page, slab->order);
+}
+
+fabric_address
+smart_slab_take_block(struct smart_space *space, uint32_t number, smart_class class)
+{
+	struct smart_region *region = space->region;
+	struct smart_record *record = smart_record_at(region, number);
+	uint32_t page = record->partial[class];
+	struct smart_slab *slab = smart_slab_at(region, page);
+	unsigned int block;
+
+	smart_assert(page != 0 && slab->record == number && slab->class == class);
+	smart_assert(slab->free != 0 && (slab->free & slab->retired) == 0);
+	block = (unsigned int) __builtin_ctzll(slab->free);
+	if ((slab->free & (slab->free - 1)) == 0)
+		list_remove(region, &record->partial[class], page);
+	slab->free &= slab->free - 1;
+	if (slab->free == 0)
+		list_add(region, &record->full, page);
+	return fabric_make_address(space->node,
+							   (uint64_t) page * SMART_PAGE_BYTES + (uint64_t) block * smart_class_bytes(class));
+}
+
+/* The slab's first page and the block's bit, or false: no such block in use. */
+static bool
+find_block(const struct smart_space *space, uint32_t number, smart_class class, fabric_address block, uint32_t *page,
+		   uint64_t *bit)
+{
+	uint64_t offset = fabric_offset(block);
+	const struct smart_slab *slab;
+	unsigned int order;
+	unsigned int blocks = smart_slab_geometry(class, &order);
+	unsigned int index;
+
+	if (offset >= smart_region_size(space->region) || fabric_node(block) != space->node)
+		return false;
+	/* Runs begin at a multiple of their length. */
+	*page = (uint32_t) (offset / SMART_PAGE_BYTES) & ~((1u << order) - 1);
+	if (*page % SMART_CHUNK_PAGES < SMART_CHUNK_FIRST_PAGE)
+		return false;
+	offset -= (uint64_t) *page * SMART_PAGE_BYTES;
+	index = (unsigned int) (offset / smart_class_bytes(class));
+	slab = smart_slab_at(space->region, *page);
+	if (offset % smart_class_bytes(class) != 0 || index >= blocks || slab->record != number || slab->class != class)
+		return false;
+	*bit = UINT64_C(1) << index;
+	return ((slab->free | slab->retired) & *bit) == 0;
+}
+
+bool
+smart_slab_retire_block(struct smart_space *space, uint32_t number, smart_class class, fabric_address block, uint64_t epoch)
+{
+	struct smart_region *region = space->region;
+	struct smart_record *record = smart_record_at(region, number);
+	struct smart_slab *slab;
+	uint32_t page;
+	uint64_t bit;
+
+	if (!find_block(space, number, class, block, &page, &bit))
+		return false;
+	slab = smart_slab_at(region, page);
+	slab->retired |= bit;
+	if (slab->queued && slab->stamp != epoch)
+		queue_remove(region, record, page);
+	slab->stamp = epoch;
+	if (!slab->queued)
+		queue_add(region, record, page);
+	return true;
+}
+
+/* Turns a slab's retired blocks into free ones; true if it is empty then and was given back. */
+static bool
+settle(struct smart_space *space, struct smart_record *record, uint32_t page, smart_class keep)
+{
+	struct smart_region *region = space->region;
+	struct smart_slab *slab = smart_slab_at(region, page);
+
+	smart_assert(slab->retired != 0 && (slab->free & slab->retired) == 0);
+	queue_remove(region, record, page);
+	list_remove(region, list_of(record, slab), page);
+	slab->free |= slab->retired;
+	slab->retired = 0;
+	if (slab->free == all_blocks(slab->blocks) && (slab->class != keep || record->partial[keep] != 0))
+	{
+		slab_give(space, record, page);
+		return true;
+	}
+	list_add(region, &record->partial[slab->class], page);
+	return false;
+}
+
+uint64_t
+smart_slab_reclaim(struct smart_space *space, uint32_t number, unsigned int limit, smart_class keep)
+{
+	struct smart_record *record = smart_record_at(space->region, number);
+	uint64_t now = smart_epoch_now(space->epoch);
+	uint64_t pages = record->pages;
+
+	while (limit-- > 0 && record->queue_head != 0)
+	{
+		const struct smart_slab *slab = smart_slab_at(space->region, record->queue_head);
+
+		smart_assert(slab->queued && slab->record == number && slab->stamp <= smart_epoch_now(space->epoch));
+		if (slab->stamp + SMART_EPOCH_GRACE > now)
+		{
+			/* A step forward may be enough for this one. */
+			if (!smart_epoch_try_advance(space->epoch))
+				break;
+			now = smart_epoch_now(space->epoch);
+			if (slab->stamp + SMART_EPOCH_GRACE > now)
+				break;
+		}
+		settle(space, record, record->queue_head, keep);
+	}
+	return pages - record->pages;
+}
+
+static void
+drop_list(struct smart_space *space, struct smart_record *record, uint32_t *head)
+{
+	while (*head != 0)
+	{
+		uint32_t page = *head;
+		struct smart_slab *slab = smart_slab_at(space->region, page);
+
+		*head = slab->next;
+		slab->queued = false;
+		slab_give(space, record, page);
+	}
+}
+
+void
+smart_slab_drop_all(struct smart_space *space, uint32_t number)
+{
+	struct smart_record *record = smart_record_at(space->region, number);
+
+	record->queue_head = record->queue_tail = 0;
+	drop_list(space, record, &record->full);
+	for (unsigned int class = 0; class < SMART_CLASSES; class ++)
+		drop_list(space, record, &record->partial[class]);
+	smart_assert(record->pages == 0 && record->slabs == 0);
+}

@@ -1,0 +1,107 @@
+/*
+ * trees.h
+ *	  Tree records, and the slabs that hang on them.
+ */
+#ifndef SMART_COMPUTE_TREES_H
+#define SMART_COMPUTE_TREES_H
+
+#include "compute/pages.h"
+
+/*
+ * A tree's record.  Records never move and their pages are never used for
+ * anything else, so a stale record number finds a record, if of another tree.
+ *
+ *	  offset  bytes  changed
+ *	       0     64  id: stored under the partition's and the directory's lock; the
+ *	                 rest under the directory's
+ *	      64     64  the root slot: CAS, by the tree
+ *	     128     64  pages, slabs: stored under the partition's lock, loaded by
+ *	                 anyone; counters: added to by anyone
+ *	     192    576  lists of slabs: under the partition's lock
+ */
+struct smart_record
+{
+	uint64_t id; /* 0: the record is free */
+	struct smart_tree_owner owner;
+	uint32_t next; /* in its bucket, or in the list of free records */
+	uint32_t page; /* first record of a page: first record of the page made before it */
+	uint64_t unused0;
+
+	smart_slot root;
+	uint64_t unused1[7];
+
+	uint64_t pages;
+	uint64_t slabs;
+	int64_t counter[SMART_TREE_COUNTERS];
+	uint64_t unused2[2];
+
+	uint32_t queue_head; /* slabs with retired blocks, stamps ascending */
+	uint32_t queue_tail;
+	uint32_t full;					  /* slabs without a free block */
+	uint32_t partial[SMART_CLASSES]; /* slabs with one, by class */
+	uint32_t unused3[6];
+};
+
+/* A record's number is its offset in the region in units of 256 bytes, 16 to a page. */
+#define SMART_RECORD_SHIFT			 8
+#define SMART_RECORD_STEP			 3u
+#define SMART_RECORDS_A_PAGE		 5u
+#define SMART_RECORD_PAGE_SHIFT		 4
+#define SMART_PAGE_OF_RECORD(number) ((number) >> SMART_RECORD_PAGE_SHIFT)
+
+_Static_assert(sizeof(struct smart_record) == SMART_RECORD_STEP << SMART_RECORD_SHIFT, "a record is some units");
+_Static_assert(sizeof(struct smart_record) * SMART_RECORDS_A_PAGE <= SMART_PAGE_BYTES, "five records fill a page");
+_Static_assert(offsetof(struct smart_record, root) == 64, "the root slot has a cache line of its own");
+_Static_assert(offsetof(struct smart_record, pages) == 128, "so have the counters");
+_Static_assert(offsetof(struct smart_record, queue_head) == 192, "and the lists begin behind them");
+_Static_assert(SMART_PAGE_BYTES >> SMART_RECORD_SHIFT == 1u << SMART_RECORD_PAGE_SHIFT, "16 units to a page");
+
+static inline struct smart_record *
+smart_record_at(const struct smart_region *region, uint32_t number)
+{
+	smart_assert(number != 0);
+	return (struct smart_record *) (region->base + ((uint64_t) number << SMART_RECORD_SHIFT));
+}
+
+/* Stored with release when a tree is made: who sees the id sees its root slot.  Partner: smart_space_create_tree. */
+static inline uint64_t
+smart_record_id(const struct smart_record *record)
+{
+	return __atomic_load_n(&record->id, __ATOMIC_ACQUIRE);
+}
+
+static inline unsigned int
+smart_partition_lock(uint64_t tree)
+{
+	return SMART_LOCK_PARTITION(tree % SMART_LOCK_PARTITIONS);
+}
+
+/* The number of a tree's record, or 0.  Takes the directory's lock unless this client asked lately. */
+extern uint32_t smart_record_find(struct smart_space *space, uint64_t tree);
+
+/* ---- slabs; all under the lock of the tree's partition ---- */
+
+/* How many blocks of a class a slab has, on 1 << *order pages. */
+extern unsigned int smart_slab_geometry(smart_class class, unsigned int *order);
+
+/* A new slab at the head of its class's list.  Errors of smart_pages_take. */
+extern smart_status smart_slab_make(struct smart_space *space, uint32_t record, smart_class class);
+
+/* Takes a free block of the first slab of the class, which exists. */
+extern fabric_address smart_slab_take_block(struct smart_space *space, uint32_t record, smart_class class);
+
+/* Marks a block retired at epoch; false if it is not a block in use of this tree and class. */
+extern bool smart_slab_retire_block(struct smart_space *space, uint32_t record, smart_class class, fabric_address block,
+									uint64_t epoch);
+
+/*
+ * Frees the retired blocks of the oldest slabs in the queue, as far as the
+ * epoch allows, of limit slabs at most.  Slabs that become empty go back to the page
+ * allocator, but the first of class `keep` (0: none).  Returns the pages given back.
+ */
+extern uint64_t smart_slab_reclaim(struct smart_space *space, uint32_t record, unsigned int limit, smart_class keep);
+
+/* Gives back all slabs of a tree, whatever is in them. */
+extern void smart_slab_drop_all(struct smart_space *space, uint32_t record);
+
+#endif /* SMART_COMPUTE_TREES_H */

@@ -1,0 +1,132 @@
+/*
+ * access.c
+ *	  Single words and blocks: by pointer where the provider is direct, by
+ *	  verbs elsewhere.
+ *
+ * Ordering.  A CAS here is a full barrier on a direct provider: what this
+ * client stored before it is visible to whoever loads the new value with
+ * acquire (smart_load_acquire, smart_cover).  On a remote provider every call
+ * waits for its completion, so that a block's WRITE is complete before the CAS
+ * that links it is posted, on whatever memory node either lies.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "tree/internal.h"
+
+/* Attempts before a loop gives up: far more than any interleaving needs. */
+#define ATTEMPTS_MAX 1000000
+/* Attempts that are made at once, without letting others run. */
+#define ATTEMPTS_EAGER 8
+
+smart_status
+smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired, uint64_t *seen)
+{
+	struct fabric_request request = {.verb = FABRIC_CAS, .remote = word, .compare = expected, .operand = desired};
+	smart_status status;
+
+	smart_assert(expected != desired);
+	if (tree->direct)
+	{
+		uint64_t   *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
+
+		if (pointer == NULL)
+			return SMART_CORRUPT;
+		*seen = expected;
+		__atomic_compare_exchange_n(pointer, seen, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+		return SMART_OK;
+	}
+	status = fabric_execute(tree->fabric, &request, 1);
+	if (status == SMART_OK)
+		*seen = request.result;
+	return status;
+}
+
+smart_status
+smart_word_read(struct smart_tree *tree, fabric_address word, uint64_t *value)
+{
+	if (tree->direct)
+	{
+		uint64_t   *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
+
+		if (pointer == NULL)
+			return SMART_CORRUPT;
+		*value = smart_load_acquire(pointer);
+		return SMART_OK;
+	}
+	return smart_block_read(tree, word, value, sizeof(*value));
+}
+
+/* READ; remote providers only, since a direct one has no need of copies. */
+smart_status
+smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, size_t length)
+{
+	struct fabric_request request = {.verb = FABRIC_READ, .remote = block, .local = buffer, .length = (uint32_t) length};
+
+	return fabric_execute(tree->fabric, &request, 1);
+}
+
+smart_status
+smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length)
+{
+	struct fabric_request request = {
+		.verb = FABRIC_WRITE,
+		.remote = block,
+		.local = (void *) (uintptr_t) bytes,
+		.length = (uint32_t) length
+	};
+
+	if (tree->direct)
+	{
+		void	   *pointer = fabric_direct(tree->fabric, block, length);
+
+		if (pointer == NULL)
+			return SMART_CORRUPT;
+		memcpy(pointer, bytes, length);
+		return SMART_OK;
+	}
+	return fabric_execute(tree->fabric, &request, 1);
+}
+
+smart_status
+smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block)
+{
+	return tree->services->allocate(tree->services, tree->options.id, class, block);
+}
+
+/* Retires the block that a slot links to; an empty range has none. */
+void
+smart_retire_slot(struct smart_tree *tree, smart_slot slot)
+{
+	if (!smart_slot_used(slot) || smart_slot_is_empty(slot))
+		return;
+	tree->services->retire(tree->services, tree->options.id, smart_slot_class(slot), smart_slot_address(slot));
+}
+
+smart_status
+smart_again(struct smart_tree *tree, unsigned int *attempts)
+{
+	unsigned int attempt = (*attempts)++;
+
+	if (attempt < ATTEMPTS_EAGER)
+		return SMART_OK;
+	if (tree->env->interrupted(tree->env))
+		return SMART_INTERRUPTED;
+	if (attempt > ATTEMPTS_MAX)
+		return SMART_TIMEOUT;
+	tree->env->pause(tree->env, attempt - ATTEMPTS_EAGER);
+	return SMART_OK;
+}
+
+uint64_t
+smart_prefix_hash(const struct smart_tree *tree, const struct smart_key *key, unsigned int length)
+{
+	uint8_t		padded[SMART_KEY_MAX + 1];
+
+	if (length <= key->length)
+		return XXH3_64bits_withSeed(key->bytes, length, tree->options.id);
+	smart_assert(length <= SMART_KEY_MAX);
+	memcpy(padded, key->bytes, key->length);
+	memset(padded + key->length, key->pad, length - key->length);
+	return XXH3_64bits_withSeed(padded, length, tree->options.id);
+}

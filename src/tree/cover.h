@@ -1,0 +1,55 @@
+/*
+ * cover.h
+ *	  The slot that covers a byte: the greatest partial key that is not above it.
+ *
+ * The partial key is a slot's highest byte, so this is the greatest slot, as a
+ * number, that is not above (byte, all ones).  Slots of a node stand in the
+ * order in which they came.  A slot that is frozen and unused is 1, smaller than
+ * every used one.
+ *
+ * The words may be shared and changing.  Each is loaded once; whoever uses the
+ * result orders it by the acquire fence at the end, which pairs with the CAS
+ * that stored the slot.
+ */
+#ifndef SMART_TREE_COVER_H
+#define SMART_TREE_COVER_H
+
+#include "tree/layout.h"
+
+extern smart_slot smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit);
+
+/* Result 0: none, a torn view. */
+static inline smart_slot
+smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
+{
+	uint64_t	limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
+	uint64_t	best = 0;
+
+	if (count > 14)
+		return smart_cover_wide(slots, count, limit);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		uint64_t	slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+		uint64_t	candidate = slot <= limit ? slot : 0;
+
+		best = candidate > best ? candidate : best;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return best;
+}
+
+/* A direct-mapped node: from byte's own slot back to a used one. */
+static inline smart_slot
+smart_cover_direct(const uint64_t *slots, unsigned int byte)
+{
+	for (int i = (int) byte; i >= 0; i--)
+	{
+		uint64_t	slot = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
+
+		if (smart_slot_used(slot))
+			return slot;
+	}
+	return 0;
+}
+
+#endif							/* SMART_TREE_COVER_H */

@@ -1,0 +1,191 @@
+/*
+ * descend.c
+ *	  Strict descents (B4) and answers from leaves that are changing (B5).
+ *
+ * A strict descent reads the root's word and then every node within this
+ * operation, and goes only through live nodes and unfrozen slots.  By I2 each
+ * node it passes was in the tree after the operation began; what it finds at
+ * the end was the truth at a moment within the operation.  Whatever stands in
+ * the way it helps forward: it activates new nodes, and replaces frozen ones.
+ *
+ * Progress: lock-free.  A descent starts again only because somebody's change
+ * took effect, or because it finished somebody's change itself.
+ */
+#include "tree/internal.h"
+
+/* Checks of one node on the way (B4 a). *again: the descent has to start anew. */
+static smart_status
+enter_node(struct smart_tree *tree, const struct smart_node *node, bool *again)
+{
+	*again = false;
+	if (smart_node_kind(node->words[0]) != node->kind || node->depth < node->arrived ||
+		node->depth - node->arrived > SMART_NODE_PARTIAL_MAX)
+	{
+		/* Not the node that the slot promised: its memory has been used again. */
+		*again = true;
+		return SMART_OK;
+	}
+	switch (smart_node_state(node->words[0]))
+	{
+		case SMART_NEW:
+			*again = true;
+			return smart_node_activate(tree, node->address);
+		case SMART_LIVE:
+			break;
+		default:
+			*again = true;
+			break;
+	}
+	return SMART_OK;
+}
+
+/* The first byte before the node's depth that differs from the key's; false: none. */
+static bool
+header_differs(const struct smart_key *key, struct smart_node *node, struct smart_place *place)
+{
+	for (unsigned int i = node->arrived; i < node->depth; i++)
+	{
+		unsigned int byte = smart_node_partial_byte(node->words[0], i);
+
+		if (byte == smart_key_byte(key, i))
+			continue;
+		place->kind = SMART_PLACE_MISMATCH;
+		place->child = node;
+		place->mismatch_at = i;
+		place->mismatch_byte = byte;
+		place->mismatch_header = node->words[0];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * One descent.  *again: it met something that had to be helped or was torn.
+ * Uses two of the handle's three nodes in turn, so that place->node and
+ * place->child stay good until the next descent.
+ */
+static smart_status
+descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *again)
+{
+	smart_slot	slot;
+	fabric_address slot_address = tree->options.root;
+	int			next = 0;
+	smart_status status = smart_word_read(tree, slot_address, &slot);
+
+	*again = false;
+	*place = (struct smart_place) {.slot = slot, .slot_address = slot_address, .index = -1};
+	while (status == SMART_OK && smart_slot_is_node(place->slot))
+	{
+		struct smart_node *node = &tree->nodes[next];
+		unsigned int byte;
+		int			index;
+
+		status = smart_node_read(tree, place->slot, place->slot_address, place->consumed, node);
+		if (status == SMART_OK)
+			status = enter_node(tree, node, again);
+		if (status != SMART_OK || *again || header_differs(key, node, place))
+			return status;
+		/* Remote memory may have been used again; a dead compute node's reads are not fenced by our epoch. */
+		if (!tree->direct && !smart_node_is_ours(tree, node, key))
+		{
+			*again = true;
+			return SMART_OK;
+		}
+		byte = smart_key_byte(key, node->depth);
+		index = smart_node_cover_index(node, byte);
+		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+		if (index < 0 || (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte) ||
+			(smart_slot_is_empty(slot) && !SMART_FAULT(nohi) && smart_slot_empty_hi(slot) < byte))
+		{
+			*again = true;		/* torn: pieces of different moments */
+			return SMART_OK;
+		}
+		if (smart_slot_frozen(slot))
+		{
+			*again = true;
+			return smart_replace_node(tree, key, node, false);
+		}
+		place->node = node;
+		place->index = index;
+		place->slot = slot;
+		place->slot_address = smart_node_slot_address(node->address, (unsigned int) index);
+		place->depth = node->depth;
+		place->consumed = node->depth + 1;
+		next = 1 - next;
+	}
+	place->kind = smart_slot_is_empty(place->slot) ? SMART_PLACE_EMPTY : SMART_PLACE_LEAF;
+	if (status == SMART_OK && !smart_slot_used(place->slot))
+		return SMART_CORRUPT;
+	return status;
+}
+
+smart_status
+smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	unsigned int attempts = 0;
+	smart_status status;
+	bool		again;
+
+	do
+	{
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = descend(tree, key, place, &again);
+	} while (status == SMART_OK && again);
+	return status;
+}
+
+/*
+ * B5.  Finds the leaf that answers for key now, and up to which byte of its depth
+ * (*limit).  A sealed leaf, or one narrowed below the key's byte, answers too
+ * if a second strict descent, after its content was read, still finds it: then
+ * its upper half had not been given away.  place->kind tells: with EMPTY and
+ * MISMATCH there is no leaf.
+ */
+smart_status
+smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
+			 unsigned int *limit)
+{
+	unsigned int attempts = 0;
+	smart_slot	kept = 0;
+	smart_status status;
+
+	for (;;)
+	{
+		bool		good;
+
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = smart_find_strict(tree, key, place);
+		if (status != SMART_OK || place->kind != SMART_PLACE_LEAF)
+			return status;
+		if (kept != 0 && kept == place->slot)
+		{
+			unsigned int byte = smart_key_byte(key, place->depth);
+
+			*limit = byte <= leaf->hi ? leaf->hi :
+				(place->node == NULL ? 255 : smart_node_next_pk(place->node, leaf->hi) - 1);
+			return SMART_OK;
+		}
+		kept = 0;
+		status = smart_leaf_read(tree, place->slot, key, tree->kept_buffer, leaf, &good);
+		if (status != SMART_OK)
+			return status;
+		if (!good || leaf->depth != place->depth || smart_key_byte(key, leaf->depth) < leaf->lo)
+			continue;			/* torn, or used again */
+		if (leaf->state == SMART_NEW)
+		{
+			/* Seen linked by a strict descent: may be activated. */
+			status = smart_leaf_activate(tree, leaf);
+			if (status != SMART_OK)
+				return status;
+		}
+		else if (leaf->state == SMART_LIVE && smart_leaf_covers(leaf, key))
+		{
+			*limit = leaf->hi;
+			return SMART_OK;
+		}
+		else
+			kept = place->slot;
+	}
+}

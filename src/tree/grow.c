@@ -1,0 +1,442 @@
+/*
+ * grow.c
+ *	  REPLACE-NODE: grow, shrink, merge, drop and path compression of a node
+ *	  (the papers' node type switch), all in one way.
+ *
+ * E1 freezes every slot, the unused ones too, so that the node can change no
+ * more.  E2 and E3 make what comes in its place from the frozen values.  E4
+ * publishes it by one CAS of the parent's slot.  Whoever meets a frozen slot
+ * does the same: there is no owner, and so nobody whose death would block.
+ *
+ * Progress: lock-free.
+ */
+#include "tree/internal.h"
+
+/* Work on the slots of a frozen node. */
+struct replacement
+{
+	const struct smart_node *node;
+	unsigned int count;
+	smart_slot	slots[256];		/* ascending, unfrozen values */
+	unsigned int dead_count;
+	smart_slot	dead[256];		/* leaves that were merged: retired when we win */
+	unsigned int born_count;
+	smart_slot	born[128];		/* merged leaves: retired when we lose */
+};
+
+/*
+ * E1.  Sets F in every slot; a slot that changes meanwhile is tried again with
+ * its new value.  values[] are the final ones, with F.  Starts anywhere, so that
+ * helpers do not all meet on the same word.
+ */
+static smart_status
+freeze(struct smart_tree *tree, const struct smart_node *node, uint64_t *values)
+{
+	unsigned int first = (unsigned int) (tree->env->random(tree->env) % node->slots);
+
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		unsigned int index = (first + i) % node->slots;
+		uint64_t	value = node->words[SMART_NODE_HEAD_WORDS + index];
+
+		while (!smart_slot_frozen(value))
+		{
+			uint64_t	seen;
+			smart_status status;
+
+			if (SMART_FAULT(nofreezeempty) && value == 0)
+				break;
+			status = smart_word_cas(tree, smart_node_slot_address(node->address, index), value,
+									value | SMART_SLOT_FROZEN, &seen);
+			if (status != SMART_OK)
+				return status;
+			value = seen == value ? value | SMART_SLOT_FROZEN : seen;
+		}
+		values[index] = value;
+	}
+	return SMART_OK;
+}
+
+/* The used slots, unfrozen and in order of their partial keys. */
+static void
+sort_slots(struct replacement *work, const uint64_t *values)
+{
+	work->count = 0;
+	for (unsigned int i = 0; i < work->node->slots; i++)
+	{
+		smart_slot	slot = values[i] & ~SMART_SLOT_FROZEN;
+		unsigned int at = work->count;
+
+		if (!smart_slot_used(slot))
+			continue;
+		for (; at > 0 && smart_slot_pk(work->slots[at - 1]) > smart_slot_pk(slot); at--)
+			work->slots[at] = work->slots[at - 1];
+		work->slots[at] = slot;
+		work->count++;
+	}
+}
+
+/* Adjacent empty ranges become one. */
+static void
+join_empties(struct replacement *work)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < work->count; i++)
+	{
+		smart_slot	slot = work->slots[i];
+
+		if (kept > 0 && smart_slot_is_empty(slot) && smart_slot_is_empty(work->slots[kept - 1]))
+			work->slots[kept - 1] = smart_slot_make_empty(smart_slot_pk(work->slots[kept - 1]), smart_slot_empty_hi(slot));
+		else
+			work->slots[kept++] = slot;
+	}
+	work->count = kept;
+}
+
+/* ---- merging ---- */
+
+#define GROUP_MAX 4
+
+/* Neighbouring ranges that may become one leaf. */
+struct group
+{
+	unsigned int members;		/* slots */
+	unsigned int leaf_count;
+	struct smart_leaf leaves[GROUP_MAX];
+	unsigned int hi;
+};
+
+/* A merged leaf must not split at the next insert. */
+static size_t
+merge_limit(const struct smart_tree *tree)
+{
+	return tree->options.leaf_size - tree->options.leaf_size / 4;
+}
+
+/* hi of the range at index i of the frozen view. */
+static unsigned int
+range_end(const struct replacement *work, unsigned int i)
+{
+	return i + 1 < work->count ? smart_slot_pk(work->slots[i + 1]) - 1 : 255;
+}
+
+/*
+ * Reads the leaf at index i and adds its entries to tree->extra.  *usable: it
+ * is live or sealed, ends where its range in the frozen view ends (not pending:
+ * the view is newer than what was read), and fits.
+ */
+static smart_status
+read_member(struct smart_tree *tree, const struct smart_key *key, const struct replacement *work, unsigned int i,
+			struct group *group, bool *usable)
+{
+	struct smart_leaf *leaf = &group->leaves[group->leaf_count];
+	uint8_t    *buffer = tree->merge_buffer + (size_t) group->leaf_count * SMART_LEAF_BYTES_MAX;
+	uint32_t	before = tree->extra.count;
+	smart_status status;
+
+	*usable = false;
+	for (int attempt = 0; attempt < 2; attempt++)
+	{
+		bool		good;
+
+		status = smart_leaf_read(tree, work->slots[i], key, buffer, leaf, &good);
+		if (status != SMART_OK || !good)
+			return status;
+		if (leaf->state != SMART_NEW)
+			break;
+		/* In a node that we froze: linked, so it may be activated. */
+		status = smart_leaf_activate(tree, leaf);
+		if (status != SMART_OK)
+			return status;
+	}
+	if (leaf->state == SMART_NEW || leaf->depth != work->node->depth || leaf->lo != smart_slot_pk(work->slots[i]) ||
+		leaf->hi != range_end(work, i))
+		return SMART_OK;
+	status = smart_list_collect(tree, &tree->extra, leaf, leaf->lo, leaf->hi);
+	if (status != SMART_OK)
+		return status;
+	*usable = tree->extra.count == 0 || smart_leaf_bytes_for(tree, &tree->extra, 0, tree->extra.count, 0) <= merge_limit(tree);
+	if (*usable)
+		group->leaf_count++;
+	else
+		tree->extra.count = before;
+	return SMART_OK;
+}
+
+/* Gathers ranges from index i on into a group, as far as they fit. */
+static smart_status
+gather(struct smart_tree *tree, const struct smart_key *key, const struct replacement *work, unsigned int i,
+	   struct group *group)
+{
+	size_t		most = 2 * (size_t) tree->options.leaf_size;
+	size_t		bytes = 0;
+
+	group->members = group->leaf_count = 0;
+	tree->extra.count = 0;
+	tree->extra.prefix_end = UINT_MAX;
+	for (; i < work->count && smart_slot_is_range(work->slots[i]) && group->leaf_count < GROUP_MAX; i++)
+	{
+		bool		usable = true;
+		smart_status status = SMART_OK;
+
+		bytes += smart_slot_size(work->slots[i]) * SMART_UNIT;
+		if (bytes > most)
+			break;
+		if (!smart_slot_is_empty(work->slots[i]))
+			status = read_member(tree, key, work, i, group, &usable);
+		if (status != SMART_OK)
+			return status;
+		if (!usable)
+			break;
+		group->members++;
+		group->hi = range_end(work, i);
+	}
+	return SMART_OK;
+}
+
+/*
+ * Seals the group's leaves and makes the one that takes their place.  *done
+ * false: one of them changed; those that were sealed stay so, and are mended
+ * by whoever meets them.
+ */
+static smart_status
+merge_group(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, unsigned int i,
+			struct group *group, smart_slot *merged, bool *done)
+{
+	unsigned int lo = smart_slot_pk(work->slots[i]);
+	smart_status status = SMART_OK;
+
+	*done = true;
+	for (unsigned int leaf = 0; leaf < group->leaf_count && *done && status == SMART_OK; leaf++)
+		status = smart_seal(tree, &group->leaves[leaf], done);
+	if (status != SMART_OK || !*done)
+		return status;
+	*merged = smart_slot_make_empty(lo, group->hi);
+	if (tree->extra.count > 0)
+	{
+		status = smart_leaf_build(tree, key, work->node->depth, lo, group->hi, &tree->extra, 0, tree->extra.count, 0, merged);
+		if (status != SMART_OK)
+			return status;
+		work->born[work->born_count++] = *merged;
+	}
+	for (unsigned int leaf = 0; leaf < group->leaf_count; leaf++)
+		work->dead[work->dead_count++] = group->leaves[leaf].link;
+	return SMART_OK;
+}
+
+static smart_status
+merge_ranges(struct smart_tree *tree, const struct smart_key *key, struct replacement *work)
+{
+	smart_slot	result[256];
+	unsigned int count = 0;
+	unsigned int i = 0;
+
+	while (i < work->count)
+	{
+		struct group group;
+		smart_slot	merged = 0;
+		bool		done = false;
+		smart_status status;
+
+		status = gather(tree, key, work, i, &group);
+		if (status == SMART_OK && group.members >= 2)
+			status = merge_group(tree, key, work, i, &group, &merged, &done);
+		if (status != SMART_OK)
+			return status;
+		result[count++] = done ? merged : work->slots[i];
+		i += done ? group.members : 1;
+	}
+	memcpy(work->slots, result, count * sizeof(result[0]));
+	work->count = count;
+	return SMART_OK;
+}
+
+/* ---- what comes in the node's place ---- */
+
+/* The only child node of a node whose other ranges are empty, if a reader of the parent's slot can tell its header. */
+static smart_status
+only_child(struct smart_tree *tree, const struct replacement *work, smart_slot *child)
+{
+	uint64_t	header;
+	smart_status status;
+
+	*child = 0;
+	for (unsigned int i = 0; i < work->count; i++)
+	{
+		if (smart_slot_is_empty(work->slots[i]))
+			continue;
+		if (smart_slot_is_leaf(work->slots[i]) || *child != 0)
+		{
+			*child = 0;
+			return SMART_OK;
+		}
+		*child = work->slots[i];
+	}
+	if (*child == 0)
+		return SMART_OK;
+	status = smart_word_read(tree, smart_slot_address(*child), &header);
+	if (status != SMART_OK || smart_node_depth(header) - work->node->arrived > SMART_NODE_PARTIAL_MAX)
+		*child = 0;
+	return status;
+}
+
+/* E3.  *made: the result is a new node, to be activated. */
+static smart_status
+make_result(struct smart_tree *tree, const struct smart_key *key, const struct replacement *work, smart_slot *result,
+			bool *made)
+{
+	const struct smart_node *node = work->node;
+	bool		root = node->link_address == tree->options.root;
+	unsigned int pk = smart_slot_pk(node->link);
+	smart_slot	child;
+	smart_status status;
+
+	*made = false;
+	if (work->count == 1 && smart_slot_is_empty(work->slots[0]))
+	{
+		*result = root ? smart_tree_empty_root() : smart_slot_make_empty(pk, pk);
+		return SMART_OK;
+	}
+	status = only_child(tree, work, &child);
+	if (status != SMART_OK)
+		return status;
+	if (child != 0)
+	{
+		*result = smart_slot_with_pk(child, pk);
+		return SMART_OK;
+	}
+	*made = true;
+	return smart_node_build(tree, key, node->depth, pk, work->slots, work->count, work->count < 256 ? 1 : 0, result);
+}
+
+/* After E4 was won: the new blocks are trusted, the old ones retired. */
+static smart_status
+settle_won(struct smart_tree *tree, const struct replacement *work, smart_slot result, bool made)
+{
+	smart_status status = SMART_OK;
+	uint64_t	header;
+	uint64_t	seen;
+
+	if (made)
+		status = smart_slot_activate(tree, result);
+	for (unsigned int i = 0; i < work->born_count && status == SMART_OK; i++)
+		status = smart_slot_activate(tree, work->born[i]);
+	if (status == SMART_OK)
+		status = smart_word_read(tree, work->node->address, &header);
+	/* live -> dead before it is retired (I6): who reads it later starts again. */
+	if (status == SMART_OK)
+		status = smart_word_cas(tree, work->node->address, header, smart_node_with_state(header, SMART_DEAD), &seen);
+	if (status != SMART_OK)
+		return status;			/* the old blocks leak until they are marked */
+	smart_retire_slot(tree, work->node->link);
+	for (unsigned int i = 0; i < work->dead_count; i++)
+		smart_retire_slot(tree, work->dead[i]);
+	return SMART_OK;
+}
+
+static void
+settle_lost(struct smart_tree *tree, const struct replacement *work, smart_slot result, bool made)
+{
+	if (made)
+		smart_retire_slot(tree, result);
+	for (unsigned int i = 0; i < work->born_count; i++)
+		smart_retire_slot(tree, work->born[i]);
+}
+
+/*
+ * REPLACE-NODE.  node was read by a strict descent of this operation, with the
+ * slot that leads to it.  key leads through it.  Losing the last CAS is no
+ * error: somebody else replaced the node, or its parent is frozen and the next
+ * strict descent helps that one first.
+ */
+smart_status
+smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge)
+{
+	struct replacement work = {.node = node};
+	uint64_t	values[256];
+	smart_slot	result = 0;
+	uint64_t	seen = 0;
+	bool		made = false;
+	smart_status status = freeze(tree, node, values);
+
+	if (status != SMART_OK)
+		return status;
+	sort_slots(&work, values);
+	join_empties(&work);
+	if (work.count == 0 || smart_slot_pk(work.slots[0]) != 0)
+		return SMART_CORRUPT;
+	if (merge)
+		status = merge_ranges(tree, key, &work);
+	if (status == SMART_OK)
+		status = make_result(tree, key, &work, &result, &made);
+	if (status != SMART_OK)
+	{
+		settle_lost(tree, &work, result, false);
+		return status;
+	}
+	/* E4 */
+	status = smart_word_cas(tree, node->link_address, node->link, result, &seen);
+	if (status == SMART_OK && seen == node->link)
+		return settle_won(tree, &work, result, made);
+	settle_lost(tree, &work, result, made);
+	return status;
+}
+
+/* ---- when to merge ---- */
+
+/* Would two neighbouring ranges of these sizes make one small leaf? */
+static bool
+mergeable(const struct smart_tree *tree, smart_slot a, smart_slot b)
+{
+	unsigned int bytes = (smart_slot_size(a) + smart_slot_size(b)) * SMART_UNIT;
+	unsigned int most = tree->options.leaf_size / 2;
+
+	return smart_slot_is_range(a) && smart_slot_is_range(b) && bytes <= (most < 2 * SMART_UNIT ? 2 * SMART_UNIT : most);
+}
+
+/* Is it worth while to replace the node that holds place's slot, now that something was removed there? */
+static bool
+wants_tidying(const struct smart_tree *tree, const struct smart_place *place)
+{
+	const struct smart_node *node = place->node;
+	unsigned int pk = smart_slot_pk(place->slot);
+	unsigned int next = smart_node_next_pk(node, pk);
+	int			index;
+
+	if (next < 256)
+	{
+		index = smart_node_cover_index(node, next);
+		if (mergeable(tree, place->slot, node->words[SMART_NODE_HEAD_WORDS + index]))
+			return true;
+	}
+	if (pk > 0)
+	{
+		index = smart_node_cover_index(node, pk - 1);
+		if (index >= 0 && mergeable(tree, place->slot, node->words[SMART_NODE_HEAD_WORDS + index]))
+			return true;
+	}
+	/* The last range of its node. */
+	return pk == 0 && next == 256 && smart_slot_is_empty(place->slot);
+}
+
+/*
+ * Merges and drops what a removal at key left small, from its node upwards, a
+ * few levels at most: the next removal goes on.
+ */
+smart_status
+smart_tidy(struct smart_tree *tree, const struct smart_key *key)
+{
+	smart_status status = SMART_OK;
+
+	for (int round = 0; round < 4 && status == SMART_OK; round++)
+	{
+		struct smart_place place;
+
+		status = smart_find_strict(tree, key, &place);
+		if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL || !wants_tidying(tree, &place))
+			return status;
+		status = smart_replace_node(tree, key, place.node, true);
+	}
+	return status;
+}

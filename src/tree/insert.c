@@ -1,0 +1,332 @@
+/*
+ * insert.c
+ *	  Insert: lock the leaf, append, publish by one CAS on meta (C1-C8).
+ *
+ * The fast path costs two round trips in shared mode: lock and read, then
+ * write, publish and unlock.  Everything else makes room and starts again.
+ *
+ * Progress: lock-free but for the lock of the leaf; who waits for a lock of
+ * another compute node too long rewrites the leaf (FORWARD), so that nobody is
+ * blocked by a holder that died or sleeps.
+ */
+#include "tree/internal.h"
+
+/* Attempts on a rear lock that somebody holds, before the leaf is rewritten. */
+#define LOCK_PATIENCE 3
+
+/* One insert on its way. */
+struct insertion
+{
+	struct smart_key key;
+	size_t		length;			/* bytes to store */
+	bool		strict;			/* the cache has misled us: take the strict path */
+	bool		finished;
+	bool		added;
+	unsigned int refused;		/* times that the rear lock was held */
+};
+
+/*
+ * C7: a first entry in an empty range.  place is strict (or by pointers, which
+ * is as good but knows no slot address, so the caller asked for a strict one).
+ */
+smart_status
+smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place, bool *won)
+{
+	unsigned int lo = smart_place_lo(place);
+	smart_slot	leaf;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(smart_slot_is_empty(place->slot));
+	*won = false;
+	status = smart_leaf_build_one(tree, key, length, place->depth, lo, smart_slot_empty_hi(place->slot), &leaf);
+	if (status != SMART_OK)
+		return status;
+	/* Publishes the entry. */
+	status = smart_word_cas(tree, place->slot_address, place->slot, leaf, &seen);
+	if (status != SMART_OK || seen != place->slot)
+	{
+		smart_retire_slot(tree, leaf);
+		return status;
+	}
+	*won = true;
+	return smart_slot_activate(tree, leaf);
+}
+
+/*
+ * C8, header split: the key leaves a node's compressed bytes at mismatch_at.  A
+ * node there gets the old one, under its byte, and a leaf with the key; one CAS
+ * of the parent's slot publishes both.
+ */
+smart_status
+smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place, bool *won)
+{
+	unsigned int depth = place->mismatch_at;
+	unsigned int old_byte = place->mismatch_byte;
+	unsigned int key_byte = smart_key_byte(key, depth);
+	unsigned int lo = key_byte < old_byte ? 0 : old_byte + 1;
+	unsigned int hi = key_byte < old_byte ? old_byte - 1 : 255;
+	unsigned int count = 0;
+	smart_slot	slots[3];
+	smart_slot	leaf;
+	smart_slot	node;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(place->kind == SMART_PLACE_MISMATCH && key_byte != old_byte && depth >= place->consumed);
+	*won = false;
+	status = smart_leaf_build_one(tree, key, length, depth, lo, hi, &leaf);
+	if (status != SMART_OK)
+		return status;
+	if (key_byte < old_byte)
+		slots[count++] = leaf;
+	else if (old_byte > 0)
+		slots[count++] = smart_slot_make_empty(0, old_byte - 1);
+	slots[count++] = smart_slot_with_pk(place->slot, old_byte);
+	if (key_byte > old_byte)
+		slots[count++] = leaf;
+	else if (old_byte < 255)
+		slots[count++] = smart_slot_make_empty(old_byte + 1, 255);
+	status = smart_node_build(tree, key, depth, smart_slot_pk(place->slot), slots, count, 1, &node);
+	if (status != SMART_OK)
+	{
+		smart_retire_slot(tree, leaf);
+		return status;
+	}
+	status = smart_word_cas(tree, place->slot_address, place->slot, node, &seen);
+	if (status != SMART_OK || seen != place->slot)
+	{
+		smart_retire_slot(tree, leaf);
+		smart_retire_slot(tree, node);
+		return status;
+	}
+	*won = true;
+	status = smart_slot_activate(tree, node);
+	return status == SMART_OK ? smart_slot_activate(tree, leaf) : status;
+}
+
+/* Do the leaf's last entries ascend towards the key?  Two in a row above the sorted run are a good sign of more to come. */
+static bool
+ascends(const struct smart_leaf *leaf, const struct smart_key *key)
+{
+	unsigned int offset = leaf->start;
+	const uint8_t *previous = NULL;
+	unsigned int previous_length = 0;
+
+	if (leaf->stride != 0 && leaf->used > leaf->start)
+	{
+		/* Fixed suffixes: the last one tells, and the one before it. */
+		const uint8_t *last = leaf->block + leaf->used - leaf->stride;
+
+		if (smart_leaf_compare(leaf, last, leaf->stride, key) >= 0)
+			return false;
+		return leaf->used - leaf->start < 2 * leaf->stride || memcmp(last - leaf->stride, last, leaf->stride) < 0;
+	}
+	while (offset != 0 && offset < leaf->used)
+	{
+		bool		appended = offset >= leaf->sorted_end;
+		const uint8_t *suffix;
+		unsigned int length;
+
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset == 0)
+			return false;
+		if (appended && previous != NULL && smart_compare_bytes(previous, previous_length, suffix, length) >= 0)
+			return false;
+		previous = suffix;
+		previous_length = length;
+	}
+	return previous != NULL && smart_leaf_compare(leaf, previous, previous_length, key) < 0;
+}
+
+/* Bytes of the leaf once it holds the key too, when its prefix ends at prefix_end at the latest. */
+static size_t
+bytes_with(const struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion, unsigned int prefix_end,
+		   size_t *without)
+{
+	unsigned int prefix = 0;
+
+	list->prefix_end = prefix_end;
+	*without = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
+	if (list->count >= 2)
+	{
+		prefix = smart_ref_common(&list->refs[0], &list->refs[list->count - 1]);
+		if (prefix_end - list->base < prefix)
+			prefix = prefix_end - list->base;
+	}
+	return *without + smart_stored_bytes(tree, (unsigned int) insertion->length - list->base - prefix);
+}
+
+/* Where the key leaves the leaf's prefix. */
+static unsigned int
+prefix_agreed(const struct smart_leaf *leaf, const struct smart_key *key)
+{
+	const uint8_t *prefix = smart_leaf_prefix(leaf);
+	unsigned int i = 0;
+
+	while (i < leaf->prefix_length && prefix[i] == smart_key_byte(key, leaf->depth + i))
+		i++;
+	return leaf->depth + i;
+}
+
+/*
+ * C6: the key finds no room, or does not share the leaf's prefix.  The lock is
+ * held.  Takes one step of one word and leaves the rest to the next attempt.
+ */
+static smart_status
+make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf *leaf)
+{
+	const struct smart_key *key = &insertion->key;
+	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_place place;
+	size_t		bytes;
+	size_t		without;
+	size_t		grown;
+	bool		flag;
+	bool		ascending;
+	smart_status status = smart_find_strict(tree, key, &place);
+
+	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != leaf->link)
+		return status;
+	if (smart_pending(&place, leaf))
+		return smart_install(tree, key, &place, leaf);
+	ascending = ascends(leaf, key);
+	tree->list.count = 0;
+	status = smart_list_collect(tree, &tree->list, leaf, leaf->lo, leaf->hi);
+	if (status != SMART_OK)
+		return status;
+	rewrite.prefix_end = prefix_agreed(leaf, key);
+	if (rewrite.prefix_end == leaf->depth + leaf->prefix_length)
+		rewrite.prefix_end = UINT_MAX;
+	bytes = tree->list.count == 0 ? 0 : bytes_with(tree, &tree->list, insertion, rewrite.prefix_end, &without);
+	if (bytes > tree->options.leaf_size && place.node != NULL && leaf->lo < leaf->hi)
+		return smart_split(tree, key, &place, leaf, ascending);
+	status = smart_seal(tree, leaf, &flag);
+	if (status != SMART_OK || !flag)
+		return status;
+	if (bytes > tree->options.leaf_size)
+		return smart_down(tree, key, &place, leaf, ascending);
+	/* Growing: by half, or at once to a full leaf where keys ascend. */
+	grown = ascending ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
+	rewrite.reserve = bytes == 0 ? 0 : (grown > bytes ? grown : bytes) - without;
+	return smart_replace_leaf(tree, key, &place, leaf, &rewrite, &flag);
+}
+
+/* C3, C4, C5 on a leaf that is locked; unlocks it. */
+static smart_status
+insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+{
+	const struct smart_key *key = &insertion->key;
+	smart_status status;
+	smart_status unlocked;
+
+	if (smart_leaf_contains(leaf, key))
+	{
+		insertion->finished = true;
+		return smart_leaf_unlock(tree, lock);
+	}
+	if (smart_leaf_prefix_matches(leaf, key))
+	{
+		unsigned int consumed = leaf->depth + leaf->prefix_length;
+		unsigned int length = (unsigned int) insertion->length - consumed;
+
+		if (smart_stored_bytes(tree, length) <= smart_leaf_room(leaf))
+		{
+			status = smart_leaf_publish(tree, lock, leaf, key->bytes + consumed, length, &insertion->added);
+			insertion->finished = status == SMART_OK && insertion->added;
+			return status;
+		}
+	}
+	status = make_room(tree, insertion, leaf);
+	unlocked = smart_leaf_unlock(tree, lock);
+	return status != SMART_OK ? status : unlocked;
+}
+
+/* The place is a leaf: lock it, and see. */
+static smart_status
+insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
+{
+	const struct smart_key *key = &insertion->key;
+	struct smart_leaf_lock lock;
+	struct smart_leaf leaf;
+	bool		locked;
+	bool		good;
+	bool		help;
+	smart_status status;
+
+	status = smart_leaf_lock_and_read(tree, place->slot, key, &lock, &leaf, &locked, &good);
+	if (status != SMART_OK)
+		return status;
+	if (!locked)
+	{
+		smart_cache_forget(tree);
+		insertion->strict = true;
+		if (++insertion->refused < LOCK_PATIENCE)
+			return SMART_OK;
+		insertion->refused = 0;
+		return smart_forward(tree, key, smart_slot_address(place->slot));
+	}
+	if (good && leaf.state == SMART_LIVE && leaf.depth == place->depth && smart_leaf_covers(&leaf, key))
+		return insert_locked(tree, insertion, &lock, &leaf);
+	/* C3: not what the slot promised, or changing. */
+	help = good && insertion->strict;
+	status = smart_leaf_unlock(tree, &lock);
+	smart_cache_forget(tree);
+	insertion->strict = true;
+	if (status == SMART_OK && help)
+		status = smart_forward(tree, key, leaf.address);
+	return status;
+}
+
+static smart_status
+insert_once(struct smart_tree *tree, struct insertion *insertion)
+{
+	struct smart_place place = {.kind = SMART_PLACE_UNKNOWN};
+	smart_status status = SMART_OK;
+
+	if (!insertion->strict)
+		status = smart_find_fast(tree, &insertion->key, &place);
+	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)
+		status = smart_find_strict(tree, &insertion->key, &place);
+	if (status != SMART_OK)
+		return status;
+	switch (place.kind)
+	{
+		case SMART_PLACE_EMPTY:
+			status = smart_fill_empty(tree, &insertion->key, insertion->length, &place, &insertion->added);
+			break;
+		case SMART_PLACE_MISMATCH:
+			status = smart_header_split(tree, &insertion->key, insertion->length, &place, &insertion->added);
+			break;
+		default:
+			return insert_at_leaf(tree, insertion, &place);
+	}
+	insertion->finished = insertion->added;
+	return status;
+}
+
+smart_status
+smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+{
+	struct insertion insertion = {
+		.key = {.bytes = entry, .length = (uint32_t) key_length},
+		.length = length
+	};
+	unsigned int attempts = 0;
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX || length > SMART_ENTRY_MAX || length < key_length)
+		return SMART_TOO_LONG;
+	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == length);
+	tree->services->enter(tree->services);
+	do
+	{
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = insert_once(tree, &insertion);
+	} while (status == SMART_OK && !insertion.finished);
+	tree->services->leave(tree->services);
+	if (status == SMART_OK)
+		*added = insertion.added;
+	return status;
+}

@@ -1,0 +1,158 @@
+/*
+ * lock.c
+ *	  The lock of a leaf: what excludes two appenders from the same bytes.
+ *
+ * The local lock of the compute node comes first.  In shared mode the rear lock
+ * of the leaf follows, by a CAS that travels with the READ of the leaf.  The
+ * lock protects nothing but the bytes at and above used (I4): whoever waits too
+ * long rewrites the leaf instead (FORWARD), and the late holder's CAS on meta
+ * fails.
+ */
+#include "tree/internal.h"
+
+static smart_status
+take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf_lock *lock,
+			   struct smart_leaf *leaf, bool *locked, bool *good)
+{
+	unsigned int length = smart_slot_size(link) * SMART_UNIT;
+	struct fabric_request batch[2];
+	uint64_t	meta;
+	smart_status status;
+
+	lock->word_address = smart_leaf_lock_address(lock->leaf, smart_slot_size(link));
+	lock->word = smart_lock_make(tree->options.lease, tree->options.backend, ++tree->acquisition);
+	if (tree->direct)
+	{
+		uint64_t	seen;
+
+		status = smart_word_cas(tree, lock->word_address, 0, lock->word, &seen);
+		*locked = status == SMART_OK && seen == 0;
+		return status == SMART_OK && *locked ? smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good) : status;
+	}
+	batch[0] = (struct fabric_request) {
+		.verb = FABRIC_CAS, .remote = lock->word_address, .compare = 0, .operand = lock->word
+	};
+	batch[1] = (struct fabric_request) {
+		.verb = FABRIC_READ, .remote = lock->leaf, .local = tree->leaf_buffer, .length = length
+	};
+	status = fabric_execute(tree->fabric, batch, 2);
+	*locked = status == SMART_OK && batch[0].result == 0;
+	if (!*locked)
+		return status;
+	memcpy(&meta, tree->leaf_buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
+	*good = smart_leaf_parse(tree, link, tree->leaf_buffer, meta, leaf) &&
+		(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+	return SMART_OK;
+}
+
+smart_status
+smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf_lock *lock,
+						 struct smart_leaf *leaf, bool *locked, bool *good)
+{
+	smart_status status;
+
+	*locked = *good = false;
+	*lock = (struct smart_leaf_lock) {.leaf = smart_slot_address(link)};
+	status = tree->services->lock_leaf(tree->services, lock->leaf);
+	if (status != SMART_OK)
+		return status;
+	if (tree->options.shared)
+		status = take_rear_lock(tree, link, key, lock, leaf, locked, good);
+	else
+	{
+		status = smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good);
+		*locked = status == SMART_OK;
+	}
+	if (!*locked)
+	{
+		lock->word = 0;
+		tree->services->unlock_leaf(tree->services, lock->leaf);
+	}
+	else if (status != SMART_OK)
+	{
+		smart_leaf_unlock(tree, lock);
+		*locked = false;
+	}
+	return status;
+}
+
+smart_status
+smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock)
+{
+	smart_status status = SMART_OK;
+	uint64_t	seen;
+
+	if (lock->word != 0)
+		status = smart_word_cas(tree, lock->word_address, lock->word, 0, &seen);
+	lock->word = 0;
+	tree->services->unlock_leaf(tree->services, lock->leaf);
+	return status;
+}
+
+/* The entry's bytes as they stand in the leaf, in buffer. */
+static unsigned int
+stored_form(const struct smart_tree *tree, uint8_t *buffer, const uint8_t *suffix, unsigned int length)
+{
+	unsigned int head = tree->options.fixed_length == 0 ? smart_put_length(buffer, length) : 0;
+
+	memcpy(buffer + head, suffix, length);
+	return head + length;
+}
+
+/*
+ * One batch: WRITE the entry at used, CAS meta, and CAS the lock back, which is
+ * fenced behind the CAS on meta: a ghost of the publication must not come after
+ * somebody else took the lock.
+ */
+static smart_status
+publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf, uint8_t *bytes,
+			   unsigned int length, uint64_t desired, bool *published)
+{
+	struct fabric_request batch[3];
+	smart_status status;
+
+	batch[0] = (struct fabric_request) {
+		.verb = FABRIC_WRITE, .remote = leaf->address + leaf->used, .local = bytes, .length = length
+	};
+	batch[1] = (struct fabric_request) {
+		.verb = FABRIC_CAS, .remote = smart_leaf_meta_address(leaf->address, leaf->units),
+		.compare = leaf->meta, .operand = desired
+	};
+	batch[2] = (struct fabric_request) {
+		.verb = FABRIC_CAS, .remote = lock->word_address, .compare = lock->word, .operand = 0, .fence = true
+	};
+	status = fabric_execute(tree->fabric, batch, lock->word != 0 ? 3 : 2);
+	lock->word = 0;
+	*published = status == SMART_OK && batch[1].result == leaf->meta;
+	return status;
+}
+
+/*
+ * C5.  The commit is the CAS on meta; *published false: somebody narrowed or
+ * sealed the leaf first, and nothing happened.
+ */
+smart_status
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf, const uint8_t *suffix,
+				   unsigned int length, bool *published)
+{
+	uint8_t    *bytes = tree->direct ? (uint8_t *) (uintptr_t) leaf->block + leaf->used : tree->build_buffer;
+	unsigned int stored = stored_form(tree, bytes, suffix, length);
+	uint64_t	desired;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(stored <= smart_leaf_room(leaf) && leaf->state == SMART_LIVE);
+	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
+							  smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
+	if (!tree->direct)
+	{
+		status = publish_remote(tree, lock, leaf, bytes, stored, desired, published);
+		tree->services->unlock_leaf(tree->services, lock->leaf);
+		return status;
+	}
+	/* Release: the entry's bytes become visible with meta, to smart_leaf_read's acquire. */
+	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
+	*published = status == SMART_OK && seen == leaf->meta;
+	smart_leaf_unlock(tree, lock);
+	return status;
+}

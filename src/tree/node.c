@@ -1,0 +1,180 @@
+/*
+ * node.c
+ *	  Internal nodes: reading, searching, making, activating.
+ */
+#include "tree/internal.h"
+#include "tree/cover.h"
+
+smart_slot
+smart_cover(const uint64_t *slots, unsigned int kind, unsigned int count, unsigned int byte)
+{
+	if (kind == SMART_NODE_256)
+		return smart_cover_direct(slots, byte);
+	return smart_cover_scan(slots, count, byte);
+}
+
+/* Index of the slot that covers byte in a copied node, or -1: torn. */
+int
+smart_node_cover_index(const struct smart_node *node, unsigned int byte)
+{
+	int			best = -1;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+
+		if (!smart_slot_used(slot) || smart_slot_pk(slot) > byte)
+			continue;
+		if (best < 0 || smart_slot_pk(slot) > smart_slot_pk(node->words[SMART_NODE_HEAD_WORDS + best]))
+			best = (int) i;
+	}
+	return best;
+}
+
+/* The smallest partial key above after, or 256. */
+unsigned int
+smart_node_next_pk(const struct smart_node *node, unsigned int after)
+{
+	unsigned int next = 256;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+
+		if (smart_slot_used(slot) && smart_slot_pk(slot) > after && smart_slot_pk(slot) < next)
+			next = smart_slot_pk(slot);
+	}
+	return next;
+}
+
+/*
+ * Where a slot for pk has to go: the first unused one (I3: slots fill in index
+ * order), or pk's own in a direct-mapped node.  -1: no room, or frozen.
+ */
+int
+smart_node_free_index(const struct smart_node *node, unsigned int pk)
+{
+	if (node->kind == SMART_NODE_256)
+		return node->words[SMART_NODE_HEAD_WORDS + pk] == 0 ? (int) pk : -1;
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+
+		if (slot == 0)
+			return (int) i;
+		if (!smart_slot_used(slot))
+			return -1;			/* frozen: the node is about to be replaced */
+	}
+	return -1;
+}
+
+/* Copies the node that link leads to.  Whether it is what link promised is for the caller to check. */
+smart_status
+smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_address, unsigned int arrived,
+				struct smart_node *node)
+{
+	unsigned int kind = smart_slot_size(link);
+	unsigned int words;
+
+	if (kind < 1 || kind > SMART_NODE_KINDS)
+		return SMART_CORRUPT;
+	node->address = smart_slot_address(link);
+	node->link = link;
+	node->link_address = link_address;
+	node->arrived = arrived;
+	node->kind = kind;
+	node->slots = tree->kind_slots[kind];
+	words = SMART_NODE_HEAD_WORDS + node->slots;
+	if (tree->direct)
+	{
+		const uint64_t *shared = fabric_direct(tree->fabric, node->address, words * sizeof(uint64_t));
+
+		if (shared == NULL)
+			return SMART_CORRUPT;
+		/* Each word once; acquire pairs with the CAS that stored it (I3). */
+		for (unsigned int i = 0; i < words; i++)
+			node->words[i] = smart_load_acquire(&shared[i]);
+	}
+	else
+	{
+		smart_status status = smart_block_read(tree, node->address, node->words, words * sizeof(uint64_t));
+
+		if (status != SMART_OK)
+			return status;
+	}
+	node->depth = smart_node_depth(node->words[0]);
+	return SMART_OK;
+}
+
+/* Does the identity say that this is the node of key's first depth bytes in this tree? */
+bool
+smart_node_is_ours(const struct smart_tree *tree, const struct smart_node *node, const struct smart_key *key)
+{
+	return node->words[1] == smart_prefix_hash(tree, key, node->depth);
+}
+
+/* The smallest kind that holds so many slots. */
+unsigned int
+smart_kind_for(const struct smart_tree *tree, unsigned int slots)
+{
+	for (unsigned int kind = SMART_NODE_6; kind < SMART_NODE_256; kind++)
+	{
+		/* By pointer a direct-mapped node is searched fastest, and its bytes travel nowhere. */
+		if (tree->direct && kind == SMART_NODE_126)
+			continue;
+		if (tree->kind_slots[kind] >= slots)
+			return kind;
+	}
+	return SMART_NODE_256;
+}
+
+/*
+ * Makes a node (new) that branches on the byte at depth, with slots in
+ * ascending order of their partial keys and room for spare more.  *link leads
+ * to it under pk.
+ */
+smart_status
+smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,
+				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link)
+{
+	unsigned int kind = smart_kind_for(tree, count + spare);
+	uint64_t   *words = (uint64_t *) tree->build_buffer;
+	unsigned int bytes = smart_kind_bytes(kind);
+	fabric_address address;
+	uint64_t	partial = 0;
+	smart_status status;
+
+	smart_assert(count >= 1 && smart_slot_pk(slots[0]) == 0);
+	status = smart_allocate(tree, SMART_CLASS_NODE(kind), &address);
+	if (status != SMART_OK)
+		return status;
+	for (unsigned int i = depth < SMART_NODE_PARTIAL_MAX ? 0 : depth - SMART_NODE_PARTIAL_MAX; i < depth; i++)
+		partial = (partial << 8) | smart_key_byte(key, i);
+	memset(words, 0, bytes);
+	words[0] = smart_node_header_make(tree->born, kind, depth, partial);
+	words[1] = smart_prefix_hash(tree, key, depth);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		smart_assert(!smart_slot_frozen(slots[i]));
+		words[SMART_NODE_HEAD_WORDS + (kind == SMART_NODE_256 ? smart_slot_pk(slots[i]) : i)] = slots[i];
+	}
+	*link = smart_slot_make_node(pk, kind, address);
+	status = smart_block_write(tree, address, words, bytes);
+	if (status != SMART_OK)
+		smart_retire_slot(tree, *link);
+	return status;
+}
+
+/* ACTIVATE: new -> live, for a node that this operation linked or saw linked. */
+smart_status
+smart_node_activate(struct smart_tree *tree, fabric_address node)
+{
+	uint64_t	header;
+	uint64_t	seen;
+	smart_status status = smart_word_read(tree, node, &header);
+
+	if (status != SMART_OK || smart_node_state(header) != SMART_NEW)
+		return status;
+	/* Losing means that somebody else did it, or replaced the node since. */
+	return smart_word_cas(tree, node, header, smart_node_with_state(header, SMART_LIVE), &seen);
+}

@@ -1,0 +1,253 @@
+/*
+ * remove.c
+ *	  Remove, and bulk delete: a leaf is sealed and replaced by a copy without
+ *	  the entry, or entries.
+ *
+ * The commit is the CAS of the leaf's slot, and it has to be one's own: if
+ * somebody else replaced the sealed leaf, the entries are still there.
+ *
+ * Progress: as insert.
+ */
+#include "tree/internal.h"
+
+/* Attempts on a rear lock that somebody holds, before the leaf is rewritten. */
+#define LOCK_PATIENCE 3
+
+/* A removal from the leaf that covers key. */
+struct removal
+{
+	struct smart_key key;
+	struct smart_drop drop;
+	bool		only_if_there;	/* one key: finished if it is absent */
+	bool		finished;
+	unsigned int refused;
+};
+
+/*
+ * The leaf is locked and live.  Strict; install if pending; seal; replace.  Lost
+ * with the same leaf still there (a frozen node's copy, say): once more.
+ */
+static smart_status
+remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf *leaf)
+{
+	struct smart_rewrite rewrite = {.drop = &removal->drop, .prefix_end = UINT_MAX};
+	unsigned int attempts = 0;
+	struct smart_place place;
+	smart_status status;
+	bool		sealed = false;
+
+	for (;;)
+	{
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = smart_find_strict(tree, &removal->key, &place);
+		if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address)
+			return status;
+		if (!sealed && smart_pending(&place, leaf))
+			return smart_install(tree, &removal->key, &place, leaf);
+		if (!sealed)
+			status = smart_seal(tree, leaf, &sealed);
+		if (status != SMART_OK || !sealed)
+			return status;
+		leaf->link = place.slot;
+		status = smart_replace_leaf(tree, &removal->key, &place, leaf, &rewrite, &removal->finished);
+		if (status != SMART_OK || removal->finished)
+			return status;
+	}
+}
+
+static smart_status
+remove_once(struct smart_tree *tree, struct removal *removal)
+{
+	const struct smart_key *key = &removal->key;
+	struct smart_leaf_lock lock;
+	struct smart_place place;
+	struct smart_leaf leaf;
+	bool		locked;
+	bool		good;
+	smart_status unlocked;
+	smart_status status = smart_find_strict(tree, key, &place);
+
+	removal->finished = status == SMART_OK && place.kind != SMART_PLACE_LEAF;
+	if (status != SMART_OK || removal->finished)
+		return status;
+	status = smart_leaf_lock_and_read(tree, place.slot, key, &lock, &leaf, &locked, &good);
+	if (status != SMART_OK)
+		return status;
+	if (!locked)
+	{
+		if (++removal->refused < LOCK_PATIENCE)
+			return SMART_OK;
+		removal->refused = 0;
+		return smart_forward(tree, key, smart_slot_address(place.slot));
+	}
+	if (!good || leaf.state != SMART_LIVE || leaf.depth != place.depth || !smart_leaf_covers(&leaf, key))
+	{
+		status = smart_leaf_unlock(tree, &lock);
+		return status == SMART_OK ? smart_forward(tree, key, leaf.address) : status;
+	}
+	if (removal->only_if_there && !smart_leaf_contains(&leaf, key))
+		removal->finished = true;
+	else
+		status = remove_locked(tree, removal, &leaf);
+	unlocked = smart_leaf_unlock(tree, &lock);
+	return status != SMART_OK ? status : unlocked;
+}
+
+/* Runs a removal to its end; afterwards drop.count is what it removed. */
+static smart_status
+remove_entries(struct smart_tree *tree, struct removal *removal)
+{
+	unsigned int attempts = 0;
+	smart_status status;
+
+	do
+	{
+		removal->drop.count = 0;
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = remove_once(tree, removal);
+	} while (status == SMART_OK && !removal->finished);
+	if (status == SMART_OK && removal->drop.count > 0)
+		status = smart_tidy(tree, &removal->key);
+	return status;
+}
+
+/* smart_drop callback: the one entry whose key is argument. */
+static bool
+is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	return smart_leaf_prefix_matches(leaf, argument) && smart_leaf_compare(leaf, suffix, length, argument) == 0;
+}
+
+smart_status
+smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *removed)
+{
+	struct removal removal = {
+		.key = {.bytes = key_bytes, .length = (uint32_t) key_length},
+		.only_if_there = true
+	};
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	removal.drop = (struct smart_drop) {.dead = is_key, .argument = &removal.key};
+	tree->services->enter(tree->services);
+	status = remove_entries(tree, &removal);
+	tree->services->leave(tree->services);
+	if (status == SMART_OK)
+		*removed = removal.drop.count > 0;
+	return status;
+}
+
+/* ---- bulk delete ---- */
+
+struct sweep
+{
+	struct smart_tree *tree;
+	smart_dead_fn dead;
+	void	   *argument;
+	struct smart_cursor cursor;
+	uint8_t    *entry;			/* the whole bytes of the entry that is asked about */
+	uint64_t	visited;
+	uint64_t	removed;
+};
+
+/* smart_drop callback: asks the caller about the whole entry. */
+static bool
+is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	struct sweep *sweep = argument;
+	size_t		head = leaf->depth + leaf->prefix_length;
+
+	memcpy(sweep->entry + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
+	memcpy(sweep->entry + head, suffix, length);
+	return sweep->dead(sweep->argument, sweep->entry, head + length);
+}
+
+/* Asks about the entries of a leaf with bytes from..to; counts them. */
+static smart_status
+sweep_leaf(struct sweep *sweep, const struct smart_leaf *leaf, unsigned int from, unsigned int to, uint64_t *entries,
+		   uint64_t *dead)
+{
+	struct smart_list *list = &sweep->tree->list;
+	smart_status status;
+
+	list->count = 0;
+	status = smart_list_collect(sweep->tree, list, leaf, from, to);
+	if (status != SMART_OK)
+		return status;
+	*entries = list->count;
+	*dead = 0;
+	for (uint32_t i = 0; i < list->count; i++)
+		*dead += is_dead(sweep, leaf, list->refs[i].tail, list->refs[i].tail_length);
+	return SMART_OK;
+}
+
+/* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
+static smart_status
+sweep_step(struct sweep *sweep)
+{
+	struct smart_tree *tree = sweep->tree;
+	struct smart_key key = smart_cursor_key(&sweep->cursor);
+	struct smart_place place;
+	struct smart_leaf leaf;
+	struct removal removal;
+	unsigned int limit;
+	uint64_t	entries;
+	uint64_t	dead;
+	smart_status status = smart_settle(tree, &key, &place, &leaf, &limit);
+
+	if (status != SMART_OK)
+		return status;
+	if (place.kind != SMART_PLACE_LEAF)
+		return smart_cursor_skip(&sweep->cursor, &place);
+	for (unsigned int i = 0; i < leaf.depth; i++)
+		sweep->entry[i] = (uint8_t) smart_key_byte(&key, i);
+	/* Entries of bytes that the cursor has passed already were counted with another leaf. */
+	status = sweep_leaf(sweep, &leaf, smart_key_byte(&key, leaf.depth), limit, &entries, &dead);
+	if (status != SMART_OK)
+		return status;
+	if (dead == 0)
+	{
+		sweep->visited += entries;
+		return smart_cursor_pass(&sweep->cursor, leaf.depth, limit);
+	}
+	removal = (struct removal) {.key = key, .drop = {.dead = is_dead, .argument = sweep}};
+	/* Afterwards the same place is visited again, until nothing dead is left in it. */
+	status = remove_entries(tree, &removal);
+	sweep->removed += removal.drop.count;
+	sweep->visited += removal.drop.count;
+	return status;
+}
+
+smart_status
+smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument, uint64_t *visited,
+					   uint64_t *removed)
+{
+	struct sweep sweep = {.tree = tree, .dead = dead, .argument = argument};
+	smart_status status = smart_cursor_init(&sweep.cursor, tree->env);
+
+	if (status != SMART_OK)
+		return status;
+	sweep.entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
+	if (sweep.entry == NULL)
+		status = SMART_NO_MEMORY;
+	while (status == SMART_OK && !sweep.cursor.end)
+	{
+		tree->services->enter(tree->services);
+		status = sweep_step(&sweep);
+		tree->services->leave(tree->services);
+		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
+			status = SMART_INTERRUPTED;
+	}
+	if (sweep.entry != NULL)
+		tree->env->release(tree->env, sweep.entry);
+	smart_cursor_done(&sweep.cursor, tree->env);
+	if (status == SMART_OK)
+	{
+		*visited = sweep.visited;
+		*removed = sweep.removed;
+	}
+	return status;
+}

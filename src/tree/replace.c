@@ -1,0 +1,144 @@
+/*
+ * replace.c
+ *	  SEAL, REPLACE-LEAF and FORWARD: a leaf's content becomes final, and then
+ *	  its slot goes over to a copy, by one CAS each.
+ *
+ * A leaf that was sealed is finished by whoever meets it; nothing is undone.
+ * Progress: lock-free.
+ */
+#include "tree/internal.h"
+
+/*
+ * SEAL: live -> sealed, from the exact value read.  Only for a leaf that is not
+ * pending in a strict view newer than that value.  *sealed false: it changed.
+ */
+smart_status
+smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
+{
+	uint64_t	desired = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(leaf->state == SMART_LIVE || leaf->state == SMART_SEALED);
+	*sealed = leaf->state == SMART_SEALED;
+	if (*sealed)
+		return SMART_OK;
+	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
+	if (status == SMART_OK && seen == leaf->meta)
+	{
+		leaf->meta = desired;
+		leaf->state = SMART_SEALED;
+		*sealed = true;
+	}
+	return status;
+}
+
+/* Removes from the list what the rewrite leaves out. */
+static void
+drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop)
+{
+	uint32_t	kept = 0;
+
+	drop->count = 0;
+	for (uint32_t i = 0; i < list->count; i++)
+	{
+		if (drop->dead(drop->argument, leaf, list->refs[i].tail, list->refs[i].tail_length))
+			drop->count++;
+		else
+			list->refs[kept++] = list->refs[i];
+	}
+	list->count = kept;
+}
+
+/*
+ * REPLACE-LEAF.  place is strict and its slot leads to leaf, which is sealed.
+ * The copy holds the entries up to hi but those that drop names, or is an empty
+ * range.  *won: our CAS took the slot over (and with it, the drops took effect).
+ */
+smart_status
+smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+				   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won)
+{
+	struct smart_list *list = &tree->list;
+	smart_slot	copy;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link && !smart_slot_frozen(place->slot));
+	*won = false;
+	list->count = 0;
+	list->prefix_end = rewrite->prefix_end;
+	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
+	if (status != SMART_OK)
+		return status;
+	if (rewrite->drop != NULL)
+		drop_entries(list, leaf, rewrite->drop);
+	if (list->count == 0)
+		copy = smart_slot_make_empty(leaf->lo, leaf->hi);
+	else
+		status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, &copy);
+	if (status != SMART_OK)
+		return status;
+	/* Publishes the copy; a frozen slot makes it fail, and the next strict descent helps. */
+	status = smart_word_cas(tree, place->slot_address, place->slot, copy, &seen);
+	if (status != SMART_OK || seen != place->slot)
+	{
+		smart_retire_slot(tree, copy);
+		return status;
+	}
+	*won = true;
+	status = smart_slot_activate(tree, copy);
+	smart_retire_slot(tree, place->slot);
+	return status;
+}
+
+/* Is the rear lock of this leaf held?  Only shared trees use it. */
+static smart_status
+rear_locked(struct smart_tree *tree, const struct smart_leaf *leaf, bool *locked)
+{
+	uint64_t	word = 0;
+	smart_status status = SMART_OK;
+
+	if (tree->options.shared)
+		status = smart_word_read(tree, smart_leaf_lock_address(leaf->address, leaf->units), &word);
+	*locked = word != 0;
+	return status;
+}
+
+/*
+ * FORWARD: brings a leaf that somebody left new, pending, sealed or locked one
+ * step on.  The second descent makes sure that the view is newer than the meta.
+ */
+smart_status
+smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_address address)
+{
+	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_place place;
+	struct smart_leaf leaf;
+	bool		good;
+	bool		flag;
+	smart_status status = smart_find_strict(tree, key, &place);
+
+	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != address)
+		return status;
+	status = smart_leaf_read(tree, place.slot, key, tree->leaf_buffer, &leaf, &good);
+	if (status != SMART_OK || !good)
+		return status;
+	status = smart_find_strict(tree, key, &place);
+	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != leaf.link)
+		return status;
+	if (leaf.state == SMART_NEW)
+		return smart_leaf_activate(tree, &leaf);
+	if (smart_pending(&place, &leaf))
+		return smart_install(tree, key, &place, &leaf);
+	if (leaf.state == SMART_LIVE)
+	{
+		status = rear_locked(tree, &leaf, &flag);
+		if (status != SMART_OK || !flag)
+			return status;
+		status = smart_seal(tree, &leaf, &flag);
+		if (status != SMART_OK || !flag)
+			return status;
+	}
+	return smart_replace_leaf(tree, key, &place, &leaf, &rewrite, &flag);
+}

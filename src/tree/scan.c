@@ -1,0 +1,411 @@
+/*
+ * scan.c
+ *	  Scans of ranges, forward and backward, a leaf at a time.
+ *
+ * The scan's position is a cursor, a string and not a block: between two calls
+ * leaves may split, merge and move.  Each step finds the leaf that answers for
+ * the cursor, returns the entries between the cursor and the end of what that
+ * leaf stands for, and moves the cursor there.  So every entry that is there all
+ * the time is met exactly once.
+ *
+ * On a remote provider the leaves that follow in the same node are READ in the
+ * same batch, in a window of 1, 2, 4 .. 64; a copy is used if it answers for the
+ * cursor when its turn comes, and dropped otherwise.  On a direct provider the
+ * lines of the leaves ahead are prefetched instead.
+ */
+#include "tree/scan.h"
+
+#include "tree/internal.h"
+
+#define WINDOW_MAX		64
+#define PREFETCH_AHEAD	4
+
+/* A leaf that was read ahead. */
+struct ahead
+{
+	smart_slot	link;			/* 0: used up */
+	uint8_t    *copy;
+};
+
+struct smart_scan
+{
+	struct smart_tree *tree;
+	struct smart_cursor cursor;
+	uint8_t    *from;
+	uint8_t    *to;
+	uint32_t	from_length;
+	uint32_t	to_length;
+	uint32_t	steps;			/* batches since seek */
+	uint32_t	window;
+	uint32_t	ahead_count;
+	struct ahead ahead[WINDOW_MAX];
+	struct smart_batch_buffer buffer;
+	/* Direct: the node whose leaves are prefetched, its leaf slots in order, and how far. */
+	const uint64_t *sorted_node;
+	uint32_t	sorted_count;
+	smart_slot	sorted[256];
+};
+
+smart_status
+smart_scan_open(struct smart_tree *tree, struct smart_scan **result)
+{
+	struct smart_env *env = tree->env;
+	struct smart_scan *scan = env->allocate(env, sizeof(*scan));
+	smart_status status;
+
+	if (scan == NULL)
+		return SMART_NO_MEMORY;
+	memset(scan, 0, sizeof(*scan));
+	scan->tree = tree;
+	scan->from = env->allocate(env, 2 * (SMART_KEY_MAX + 1));
+	scan->to = scan->from == NULL ? NULL : scan->from + SMART_KEY_MAX + 1;
+	status = scan->from == NULL ? SMART_NO_MEMORY : smart_cursor_init(&scan->cursor, env);
+	if (status == SMART_OK)
+		status = smart_batch_buffer_init(&scan->buffer, env);
+	if (status != SMART_OK)
+	{
+		smart_scan_close(scan);
+		return status;
+	}
+	scan->cursor.end = true;
+	*result = scan;
+	return SMART_OK;
+}
+
+void
+smart_scan_close(struct smart_scan *scan)
+{
+	struct smart_env *env = scan->tree->env;
+
+	for (int i = 0; i < WINDOW_MAX; i++)
+	{
+		if (scan->ahead[i].copy != NULL)
+			env->release(env, scan->ahead[i].copy);
+	}
+	smart_batch_buffer_done(&scan->buffer, env);
+	if (scan->cursor.bytes != NULL)
+		smart_cursor_done(&scan->cursor, env);
+	if (scan->from != NULL)
+		env->release(env, scan->from);
+	env->release(env, scan);
+}
+
+/* Where a backward scan below the string to begins: everything that sorts before to, and as little else as possible. */
+static void
+start_backward(struct smart_scan *scan)
+{
+	struct smart_cursor *cursor = &scan->cursor;
+
+	memcpy(cursor->bytes, scan->to, scan->to_length);
+	cursor->length = scan->to_length;
+	cursor->pad = 0xff;
+	if (cursor->length == 0)
+		return;
+	if (cursor->bytes[cursor->length - 1] == 0)
+		cursor->pad = 0x00;
+	else
+		cursor->bytes[cursor->length - 1]--;
+}
+
+smart_status
+smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to, size_t to_length,
+				bool backward)
+{
+	if (from_length > SMART_KEY_MAX || to_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	if (from_length > 0)
+		memcpy(scan->from, from, from_length);
+	if (to_length > 0)
+		memcpy(scan->to, to, to_length);
+	scan->from_length = (uint32_t) from_length;
+	scan->to_length = (uint32_t) to_length;
+	scan->steps = 0;
+	scan->window = to_length > 0 ? 4 : 1;
+	scan->ahead_count = 0;
+	scan->sorted_node = NULL;
+	scan->cursor.backward = backward;
+	scan->cursor.end = to_length > 0 && smart_compare_bytes(from, from_length, to, to_length) >= 0;
+	if (backward)
+		start_backward(scan);
+	else
+	{
+		if (from_length > 0)
+			memcpy(scan->cursor.bytes, from, from_length);
+		scan->cursor.length = (uint32_t) from_length;
+		scan->cursor.pad = 0x00;
+	}
+	return SMART_OK;
+}
+
+/* Has the cursor left the range? */
+static bool
+out_of_range(const struct smart_scan *scan)
+{
+	const struct smart_cursor *cursor = &scan->cursor;
+	size_t		common;
+
+	if (cursor->end)
+		return true;
+	if (!cursor->backward)
+		return scan->to_length > 0 &&
+			smart_compare_bytes(cursor->bytes, cursor->length, scan->to, scan->to_length) >= 0;
+	/* With 0xff behind it the cursor is below from only if a byte of its own is. */
+	common = smart_common_prefix(cursor->bytes, cursor->length, scan->from, scan->from_length);
+	if (cursor->pad == 0x00 && common == cursor->length)
+		return false;
+	return common < cursor->length && common < scan->from_length && cursor->bytes[common] < scan->from[common];
+}
+
+/* ---- leaves ahead, direct ---- */
+
+/* The leaf slots of a node in shared memory, in the scan's direction. */
+static void
+sort_node(struct smart_scan *scan, const uint64_t *words)
+{
+	unsigned int slots = scan->tree->kind_slots[smart_node_kind(smart_load_acquire(words))];
+
+	scan->sorted_node = words;
+	scan->sorted_count = 0;
+	for (unsigned int i = 0; i < slots; i++)
+	{
+		smart_slot	slot = smart_load_acquire(&words[SMART_NODE_HEAD_WORDS + i]);
+		uint32_t	at = scan->sorted_count;
+
+		if (!smart_slot_is_leaf(slot))
+			continue;
+		for (; at > 0 && (scan->sorted[at - 1] > slot) != scan->cursor.backward; at--)
+			scan->sorted[at] = scan->sorted[at - 1];
+		scan->sorted[at] = slot;
+		scan->sorted_count++;
+	}
+}
+
+/* Prefetches the leaf some way behind slot; a hint only, so that a stale order does no harm. */
+static void
+prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
+{
+	struct fabric *fabric = scan->tree->fabric;
+	uint32_t	low = 0;
+	uint32_t	count;
+
+	/* A scan that ends in its first leaf pays nothing. */
+	if (scan->steps == 0 || place->index < 0)
+		return;
+	if (scan->sorted_node != place->shared)
+		sort_node(scan, place->shared);
+	count = scan->sorted_count;
+	while (count > 0)
+	{
+		uint32_t	half = count / 2;
+
+		if ((scan->sorted[low + half] <= place->slot) != scan->cursor.backward)
+		{
+			low += half + 1;
+			count -= half + 1;
+		}
+		else
+			count = half;
+	}
+	for (uint32_t i = low; i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
+	{
+		const uint8_t *block = fabric_direct(fabric, smart_slot_address(scan->sorted[i]), SMART_UNIT);
+		unsigned int bytes = smart_slot_size(scan->sorted[i]) * SMART_UNIT;
+
+		for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
+			__builtin_prefetch(block + line, 0, 3);
+	}
+}
+
+/* ---- leaves ahead, remote ---- */
+
+/* The slots of place's node that follow place's in the scan's direction, within its bounds, nearest first. */
+static unsigned int
+following_leaves(const struct smart_scan *scan, const struct smart_place *place, smart_slot *slots, unsigned int most)
+{
+	const struct smart_node *node = place->node;
+	unsigned int count = 0;
+	unsigned int pk = smart_slot_pk(place->slot);
+
+	while (node != NULL && count < most)
+	{
+		unsigned int next = scan->cursor.backward ? pk - 1 : smart_node_next_pk(node, pk);
+		int			index;
+		smart_slot	slot;
+
+		if (scan->cursor.backward ? pk == 0 : next > 255)
+			break;
+		index = smart_node_cover_index(node, next);
+		if (index < 0)
+			break;
+		slot = node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+		pk = smart_slot_pk(slot);
+		/* A node's keys come before what follows it: no use to read on. */
+		if (smart_slot_is_node(slot))
+			break;
+		if (!scan->cursor.backward && scan->to_length > node->depth &&
+			smart_compare_bytes(scan->cursor.bytes, scan->cursor.length < node->depth ? scan->cursor.length : node->depth,
+								scan->to, node->depth) == 0 && scan->to[node->depth] < pk)
+			break;
+		if (smart_slot_is_leaf(slot))
+			slots[count++] = slot;
+	}
+	return count;
+}
+
+/* A copy that was read ahead; NULL: none. */
+static uint8_t *
+take_ahead(struct smart_scan *scan, smart_slot link)
+{
+	for (uint32_t i = 0; i < scan->ahead_count; i++)
+	{
+		if (scan->ahead[i].link == link)
+		{
+			scan->ahead[i].link = 0;
+			return scan->ahead[i].copy;
+		}
+	}
+	return NULL;
+}
+
+/* READs the leaf of place and the window behind it, in one batch. */
+static smart_status
+read_window(struct smart_scan *scan, const struct smart_place *place)
+{
+	struct fabric_request batch[WINDOW_MAX];
+	smart_slot	slots[WINDOW_MAX];
+	unsigned int count;
+	smart_status status;
+
+	slots[0] = place->slot;
+	count = 1 + following_leaves(scan, place, slots + 1, scan->window - 1);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		struct ahead *ahead = &scan->ahead[i];
+
+		if (ahead->copy == NULL)
+			ahead->copy = scan->tree->env->allocate(scan->tree->env, SMART_LEAF_BYTES_MAX);
+		if (ahead->copy == NULL)
+			return SMART_NO_MEMORY;
+		ahead->link = slots[i];
+		batch[i] = (struct fabric_request) {
+			.verb = FABRIC_READ, .remote = smart_slot_address(slots[i]), .local = ahead->copy,
+			.length = smart_slot_size(slots[i]) * SMART_UNIT
+		};
+	}
+	scan->ahead_count = 0;
+	status = fabric_execute(scan->tree->fabric, batch, (int) count);
+	if (status == SMART_OK)
+		scan->ahead_count = count;
+	scan->window = scan->window * 2 > WINDOW_MAX ? WINDOW_MAX : scan->window * 2;
+	return status;
+}
+
+/* The leaf of a place that was found through the cache: from the window, or with a new one. */
+static smart_status
+read_ahead(struct smart_scan *scan, const struct smart_place *place, const struct smart_key *key, struct smart_leaf *leaf,
+		   bool *good)
+{
+	uint8_t    *copy = take_ahead(scan, place->slot);
+	unsigned int length = smart_slot_size(place->slot) * SMART_UNIT;
+	uint64_t	meta;
+
+	*good = false;
+	if (copy == NULL)
+	{
+		smart_status status = read_window(scan, place);
+
+		if (status != SMART_OK)
+			return status;
+		copy = take_ahead(scan, place->slot);
+	}
+	memcpy(&meta, copy + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
+	*good = smart_leaf_parse(scan->tree, place->slot, copy, meta, leaf) &&
+		(SMART_FAULT(torn) || smart_leaf_checksum_ok(scan->tree, leaf, key));
+	return SMART_OK;
+}
+
+/* ---- steps ---- */
+
+/* The leaf that answers for the cursor, up to byte *limit of its depth (from *first on, backward). */
+static smart_status
+find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
+		  unsigned int *limit)
+{
+	struct smart_tree *tree = scan->tree;
+	smart_status status = smart_find_fast(tree, key, place);
+	bool		good;
+
+	if (status != SMART_OK)
+		return status;
+	if (place->kind == SMART_PLACE_LEAF)
+	{
+		if (tree->direct)
+			status = smart_leaf_read(tree, place->slot, key, NULL, leaf, &good);
+		else
+			status = read_ahead(scan, place, key, leaf, &good);
+		if (status != SMART_OK)
+			return status;
+		if (good && leaf->state == SMART_LIVE && leaf->depth == place->depth && smart_leaf_covers(leaf, key))
+		{
+			if (tree->direct)
+				prefetch_ahead(scan, place);
+			*limit = leaf->hi;
+			return SMART_OK;
+		}
+		smart_cache_forget(tree);
+	}
+	else if (place->kind != SMART_PLACE_UNKNOWN && (tree->direct || SMART_FAULT(trustempty)))
+		return SMART_OK;		/* by pointers: as good as strict */
+	return smart_settle(tree, key, place, leaf, limit);
+}
+
+/* One step, within an epoch. */
+static smart_status
+step(struct smart_scan *scan, struct smart_batch *batch)
+{
+	struct smart_key key = smart_cursor_key(&scan->cursor);
+	struct smart_scan_bounds bounds = {
+		.from = scan->from, .from_length = scan->from_length,
+		.to = scan->to, .to_length = scan->to_length,
+		.cursor = &scan->cursor
+	};
+	struct smart_place place;
+	struct smart_leaf leaf;
+	unsigned int limit;
+	smart_status status = find_leaf(scan, &key, &place, &leaf, &limit);
+
+	batch->count = 0;
+	if (status != SMART_OK)
+		return status;
+	if (place.kind != SMART_PLACE_LEAF)
+		return smart_cursor_skip(&scan->cursor, &place);
+	status = smart_batch_fill(&scan->buffer, &leaf, limit, &bounds, batch);
+	if (status != SMART_OK)
+		return status;
+	scan->steps++;
+	return smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit);
+}
+
+smart_status
+smart_scan_next(struct smart_scan *scan, struct smart_batch *batch)
+{
+	struct smart_services *services = scan->tree->services;
+	unsigned int attempts = 0;
+
+	while (!out_of_range(scan))
+	{
+		smart_status status;
+
+		services->enter(services);
+		status = step(scan, batch);
+		services->leave(services);
+		if (status != SMART_OK)
+			return status;
+		if (batch->count > 0)
+			return SMART_OK;
+		/* Long empty stretches must stay interruptible. */
+		if ((++attempts & 0xff) == 0 && scan->tree->env->interrupted(scan->tree->env))
+			return SMART_INTERRUPTED;
+	}
+	return SMART_DONE;
+}

@@ -1,0 +1,288 @@
+/*
+ * search.c
+ *	  Finding the leaf of a key fast: by pointers on a direct provider, through
+ *	  the cache of nodes elsewhere; and lookups.
+ *
+ * By pointers a descent is as strict as any (B3, B4): it starts at the root's
+ * word, loads every node within this operation, and gives up
+ * (SMART_PLACE_UNKNOWN) at a node that is not live, a slot that is frozen, or a
+ * view that is torn.  So its "empty" may be believed.
+ *
+ * Through a cache it shows where a leaf probably is, and nothing else may be
+ * concluded (B1): a live leaf with the right checksum and range answers for
+ * itself, however it was reached (I1).
+ */
+#include "tree/internal.h"
+#include "tree/cover.h"
+
+/* All lines of a leaf at once: the slot knows its length before the leaf is touched. */
+static inline void
+prefetch_block(const uint8_t *block, unsigned int bytes)
+{
+	for (unsigned int line = 0; line < bytes; line += 64)
+		__builtin_prefetch(block + line, 0, 3);
+}
+
+/* Compares key[consumed..depth) with the header; true: all equal. */
+static inline bool
+header_matches(uint64_t header, const struct smart_key *key, unsigned int consumed, unsigned int depth,
+			   struct smart_place *place)
+{
+	for (unsigned int i = consumed; i < depth; i++)
+	{
+		unsigned int byte = smart_node_partial_byte(header, i);
+
+		if (smart_unlikely(byte != smart_key_byte(key, i)))
+		{
+			place->kind = SMART_PLACE_MISMATCH;
+			place->mismatch_at = i;
+			place->mismatch_byte = byte;
+			place->mismatch_header = header;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What the slot that covers the key means, as far as slot and byte tell. */
+static inline enum smart_place_kind
+classify(smart_slot slot, unsigned int byte)
+{
+	if (smart_unlikely(smart_slot_frozen(slot) || !smart_slot_used(slot)))
+		return SMART_PLACE_UNKNOWN;
+	if (smart_slot_is_leaf(slot))
+		return SMART_PLACE_LEAF;
+	if (smart_slot_is_empty(slot))
+		return smart_slot_empty_hi(slot) < byte ? SMART_PLACE_UNKNOWN : SMART_PLACE_EMPTY;
+	return SMART_PLACE_UNKNOWN;
+}
+
+static smart_status
+find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
+	smart_slot	slot;
+	unsigned int byte = 0;
+
+	if (root == NULL)
+		return SMART_CORRUPT;
+	slot = smart_load_acquire(root);
+	place->index = -1;
+	place->depth = 0;
+	place->consumed = 0;
+	while (smart_slot_is_node(slot))
+	{
+		unsigned int kind = smart_slot_size(slot);
+		const uint64_t *words = fabric_direct(tree->fabric, smart_slot_address(slot), smart_kind_bytes(kind));
+		uint64_t	header;
+		unsigned int depth;
+		smart_slot	next;
+
+		if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
+			return SMART_CORRUPT;
+		header = smart_load_acquire(words);
+		depth = smart_node_depth(header);
+		place->slot = slot;
+		if (smart_unlikely(smart_node_state(header) != SMART_LIVE || depth < place->consumed))
+		{
+			place->kind = SMART_PLACE_UNKNOWN;
+			return SMART_OK;
+		}
+		if (!header_matches(header, key, place->consumed, depth, place))
+			return SMART_OK;
+		byte = smart_key_byte(key, depth);
+		next = smart_cover(words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], byte);
+		place->index = 0;		/* any but the root's */
+		place->shared = words;
+		place->depth = depth;
+		place->consumed = depth + 1;
+		if (smart_slot_is_node(next) && (smart_slot_pk(next) != byte || smart_slot_frozen(next)))
+		{
+			place->kind = SMART_PLACE_UNKNOWN;
+			return SMART_OK;
+		}
+		slot = next;
+		if (smart_slot_is_leaf(slot))
+			prefetch_block(tree->fabric->window[fabric_node(smart_slot_address(slot))].base +
+						   fabric_offset(smart_slot_address(slot)), smart_slot_size(slot) * SMART_UNIT);
+	}
+	place->slot = slot;
+	place->kind = classify(slot, byte);
+	return SMART_OK;
+}
+
+/* One cached node, or a READ that fills the cache.  *usable: it is a node of this tree on this key's path, if perhaps stale. */
+static smart_status
+cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot link, unsigned int arrived,
+			struct smart_node *node, bool *usable)
+{
+	struct smart_services *services = tree->services;
+	smart_status status;
+
+	*usable = false;
+	node->kind = smart_slot_size(link);
+	node->slots = tree->kind_slots[node->kind];
+	if (services->cache_find(services, tree->options.id, link, node->words))
+	{
+		node->depth = smart_node_depth(node->words[0]);
+		*usable = true;
+		return SMART_OK;
+	}
+	status = smart_node_read(tree, link, 0, arrived, node);
+	if (status != SMART_OK)
+		return status;
+	/* Reverse check: an address may have been used again since its slot was cached. */
+	if (smart_node_state(node->words[0]) != SMART_LIVE || smart_node_kind(node->words[0]) != node->kind ||
+		node->depth < arrived || !smart_node_is_ours(tree, node, key))
+	{
+		services->cache_drop(services, tree->options.id, link);
+		return SMART_OK;
+	}
+	services->cache_store(services, tree->options.id, link, node->words);
+	*usable = true;
+	return SMART_OK;
+}
+
+static smart_status
+find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	struct smart_services *services = tree->services;
+	struct smart_node *node = &tree->nodes[0];
+	smart_slot	slot;
+	smart_status status;
+
+	place->kind = SMART_PLACE_UNKNOWN;
+	place->consumed = 0;
+	place->depth = 0;
+	place->index = -1;
+	place->node = NULL;
+	if (!services->cache_find(services, tree->options.id, 0, &slot))
+	{
+		status = smart_word_read(tree, tree->options.root, &slot);
+		if (status != SMART_OK)
+			return status;
+		services->cache_store(services, tree->options.id, 0, &slot);
+	}
+	while (smart_slot_is_node(slot))
+	{
+		unsigned int byte;
+		bool		usable;
+		int			index;
+
+		status = cached_node(tree, key, slot, place->consumed, node, &usable);
+		if (status != SMART_OK || !usable)
+			return status;
+		if (!header_matches(node->words[0], key, place->consumed, node->depth, place))
+		{
+			place->kind = SMART_PLACE_UNKNOWN;
+			return SMART_OK;
+		}
+		byte = smart_key_byte(key, node->depth);
+		index = smart_node_cover_index(node, byte);
+		if (index < 0)
+			return SMART_OK;
+		slot = node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+		if (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte)
+			return SMART_OK;
+		place->index = index;
+		place->node = node;
+		place->depth = node->depth;
+		place->consumed = node->depth + 1;
+	}
+	place->slot = slot;
+	if (smart_slot_is_leaf(slot))
+		place->kind = SMART_PLACE_LEAF;
+	else if (SMART_FAULT(trustempty) && smart_slot_is_empty(slot))
+		place->kind = SMART_PLACE_EMPTY;
+	return SMART_OK;
+}
+
+smart_status
+smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	if (tree->direct)
+		return find_direct(tree, key, place);
+	if (tree->services->cache_find == NULL)
+	{
+		place->kind = SMART_PLACE_UNKNOWN;
+		return SMART_OK;
+	}
+	return find_cached(tree, key, place);
+}
+
+/* What the cache led to was wrong: take the next path from the root's word. */
+void
+smart_cache_forget(struct smart_tree *tree)
+{
+	if (tree->services->cache_drop != NULL)
+		tree->services->cache_drop(tree->services, tree->options.id, 0);
+}
+
+/*
+ * The first attempt: a leaf that answers for itself.  *answered: *found is the
+ * answer.
+ */
+static smart_status
+lookup_fast(struct smart_tree *tree, const struct smart_key *key, bool *answered, bool *found)
+{
+	struct smart_place place;
+	struct smart_leaf leaf;
+	bool		good;
+	smart_status status = smart_find_fast(tree, key, &place);
+
+	*answered = false;
+	if (status != SMART_OK || place.kind == SMART_PLACE_UNKNOWN)
+		return status;
+	if (place.kind != SMART_PLACE_LEAF)
+	{
+		/* Only a strict path says so (a direct one is). */
+		*answered = true;
+		*found = false;
+		return SMART_OK;
+	}
+	status = smart_leaf_read(tree, place.slot, key, tree->leaf_buffer, &leaf, &good);
+	if (status != SMART_OK)
+		return status;
+	if (good && leaf.state == SMART_LIVE && leaf.depth == place.depth && smart_leaf_covers(&leaf, key))
+	{
+		*answered = true;
+		*found = smart_leaf_contains(&leaf, key);
+	}
+	else
+		smart_cache_forget(tree);
+	return SMART_OK;
+}
+
+static smart_status
+lookup(struct smart_tree *tree, const struct smart_key *key, bool *found)
+{
+	struct smart_place place;
+	struct smart_leaf leaf;
+	unsigned int limit;
+	bool		answered;
+	smart_status status = lookup_fast(tree, key, &answered, found);
+
+	if (status != SMART_OK || answered)
+		return status;
+	status = smart_settle(tree, key, &place, &leaf, &limit);
+	if (status == SMART_OK)
+		*found = place.kind == SMART_PLACE_LEAF && smart_leaf_contains(&leaf, key);
+	return status;
+}
+
+smart_status
+smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *found)
+{
+	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
+	smart_status status;
+	bool		there = false;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	tree->services->enter(tree->services);
+	status = lookup(tree, &key, &there);
+	tree->services->leave(tree->services);
+	if (status == SMART_OK)
+		*found = there;
+	return status;
+}

@@ -1,0 +1,178 @@
+/*
+ * split.c
+ *	  SPLIT and INSTALL: a leaf gives away the upper part of its range.
+ *
+ * D1 narrows the leaf's hi by one CAS on meta.  From then on the leaf is pending
+ * (I5): its entries above hi stay authoritative until D2, INSTALL, puts a slot
+ * for byte hi + 1 into the node, by one CAS, done by whoever comes first.  D3
+ * drops the entries above hi from the leaf.
+ *
+ * Progress: lock-free; nobody waits for the one who narrowed.
+ */
+#include "tree/internal.h"
+
+/*
+ * I5, in the view of place: byte hi + 1 is still covered by the leaf's own slot.
+ * The view must be newer than the leaf's meta.
+ */
+bool
+smart_pending(const struct smart_place *place, const struct smart_leaf *leaf)
+{
+	if (place->node == NULL || leaf->hi == 255)
+		return false;
+	if (SMART_FAULT(standsrule))
+		return smart_node_next_pk(place->node, leaf->hi) != leaf->hi + 1;
+	return smart_node_cover_index(place->node, leaf->hi + 1) == place->index;
+}
+
+/*
+ * The partial key at which sorted entries are cut in two, position counted from
+ * the list's base: the lower part gets the bytes below it.  Above all entries
+ * when keys ascend, so that the lower leaf stays full; else where the halves
+ * come closest in bytes.  0: all entries have one byte there.
+ */
+unsigned int
+smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending)
+{
+	unsigned int last = smart_ref_byte(&list->refs[list->count - 1], position);
+	unsigned int cut = 0;
+	size_t		total = 0;
+	size_t		below = 0;
+	size_t		best = SIZE_MAX;
+
+	if (ascending && key_byte > last)
+		return last + 1;
+	for (uint32_t i = 0; i < list->count; i++)
+		total += smart_ref_length(&list->refs[i]);
+	for (uint32_t i = 0; i + 1 < list->count; i++)
+	{
+		unsigned int next = smart_ref_byte(&list->refs[i + 1], position);
+		size_t		distance;
+
+		below += smart_ref_length(&list->refs[i]);
+		if (next == smart_ref_byte(&list->refs[i], position))
+			continue;
+		if (ascending && next == last && key_byte == last && 2 * below >= total)
+			return last;
+		distance = 2 * below > total ? 2 * below - total : total - 2 * below;
+		if (distance < best)
+		{
+			best = distance;
+			cut = next;
+		}
+	}
+	return cut;
+}
+
+/* key's first depth bytes and then byte, in the handle's key buffer. */
+void
+smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int byte,
+			 struct smart_key *result)
+{
+	for (unsigned int i = 0; i < depth; i++)
+		tree->key_buffer[i] = (uint8_t) smart_key_byte(key, i);
+	tree->key_buffer[depth] = (uint8_t) byte;
+	*result = (struct smart_key) {.bytes = tree->key_buffer, .length = depth + 1};
+}
+
+/*
+ * INSTALL (D2).  place is strict, leaf is what its slot leads to, pending in
+ * this view.  Installs the slot for [hi + 1 .. next partial key - 1] with the
+ * entries that lie there, or finds that somebody else did.
+ */
+smart_status
+smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+			  const struct smart_leaf *leaf)
+{
+	unsigned int mid = leaf->hi + 1;
+	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
+	int			index = smart_node_free_index(place->node, mid);
+	struct smart_list *list = &tree->list;
+	smart_slot	upper;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(smart_slot_address(place->slot) == leaf->address);
+	if (index < 0)
+		return smart_replace_node(tree, key, place->node, false);
+	list->count = 0;
+	list->prefix_end = UINT_MAX;
+	status = smart_list_collect(tree, list, leaf, mid, end);
+	if (status != SMART_OK)
+		return status;
+	if (list->count == 0)
+		upper = smart_slot_make_empty(mid, end);
+	else
+		status = smart_leaf_build(tree, key, leaf->depth, mid, end, list, 0, list->count, 0, &upper);
+	if (status != SMART_OK)
+		return status;
+	/* Publishes the upper half: the leaf's own slot stops covering mid and above. */
+	status = smart_word_cas(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper, &seen);
+	if (status != SMART_OK || seen != 0)
+	{
+		smart_retire_slot(tree, upper);
+		return status;
+	}
+	return smart_slot_activate(tree, upper);
+}
+
+/* D3: the entries above hi, which another leaf has now, are dropped. */
+static smart_status
+drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_leaf *leaf)
+{
+	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_place place;
+	struct smart_key low;
+	smart_status status;
+	bool		sealed;
+	bool		won;
+
+	smart_key_at(tree, key, leaf->depth, leaf->lo, &low);
+	status = smart_find_strict(tree, &low, &place);
+	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != leaf->link || smart_pending(&place, leaf))
+		return status;
+	status = smart_seal(tree, leaf, &sealed);
+	if (status != SMART_OK || !sealed)
+		return status;
+	return smart_replace_leaf(tree, &low, &place, leaf, &rewrite, &won);
+}
+
+/*
+ * SPLIT.  The leaf's lock is held; place is strict and leads to it; it covers
+ * more than one byte and is not pending.  tree->list holds its entries, in
+ * order.
+ */
+smart_status
+smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place, struct smart_leaf *leaf,
+			bool ascending)
+{
+	const struct smart_list *list = &tree->list;
+	unsigned int mid;
+	bool		junk;
+	uint64_t	narrowed;
+	uint64_t	seen;
+	smart_status status;
+
+	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth && !smart_pending(place, leaf));
+	mid = smart_choose_cut(list, 0, smart_key_byte(key, leaf->depth), ascending);
+	if (mid == 0)
+	{
+		unsigned int byte = smart_ref_byte(&list->refs[0], 0);
+
+		mid = byte > leaf->lo ? byte : byte + 1;
+	}
+	smart_assert(mid > leaf->lo && mid <= leaf->hi);
+	junk = smart_ref_byte(&list->refs[list->count - 1], 0) >= mid;
+
+	/* Publishes that [mid .. hi] is pending; from the exact value read, so that nothing was appended or sealed since. */
+	narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
+	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowed, &seen);
+	if (status != SMART_OK || seen != leaf->meta)
+		return status;
+	leaf->meta = narrowed;
+	leaf->hi = mid - 1;
+	status = smart_install(tree, key, place, leaf);
+	if (status == SMART_OK && junk)
+		status = drop_upper(tree, key, leaf);
+	return status;
+}

@@ -1,0 +1,177 @@
+/*
+ * tree.h
+ *	  A SMART tree: an ordered set of byte strings on memory nodes.
+ *
+ * An entry is `key ‖ payload`.  Keys are compared with memcmp; no key is a
+ * prefix of another; the payload takes no part in order or identity.  There is
+ * no value, and so no update of a value.
+ *
+ * A handle belongs to one client.  Functions return a status, set their outputs
+ * on SMART_OK only, and leave neither an epoch entered nor a leaf locked.
+ *
+ * Sources: SMART (OSDI'23) for the tree and its verbs, DART (SIGMOD'26) for
+ * one-word commits and metadata in the parent's slot, CANRT for leaves of
+ * appended entries.  src/README has the protocol and its proofs.
+ */
+#ifndef SMART_TREE_TREE_H
+#define SMART_TREE_TREE_H
+
+#include "base/env.h"
+#include "base/status.h"
+#include "rdma/fabric.h"
+#include "tree/layout.h"
+#include "tree/services.h"
+
+#define SMART_LEAF_SIZE_DEFAULT 512
+#define SMART_LEAF_SIZE_MIN		64
+#define SMART_LEAF_SIZE_MAX		4096
+
+struct smart_tree_options
+{
+	uint64_t	id;				/* never used twice */
+	fabric_address root;		/* where the root slot lies */
+	uint32_t	leaf_size;		/* bytes up to which a leaf grows, a multiple of 64 */
+	uint32_t	fixed_length;	/* bytes of every entry, or 0: entries carry their length */
+	bool		shared;			/* other compute nodes write too: use the rear locks */
+	uint32_t	lease;			/* shared: names this compute node and incarnation, 24 bits */
+	uint32_t	backend;		/* shared: this client, from 1, 18 bits */
+	uint8_t		tiny_nodes;		/* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
+};
+
+struct smart_tree;
+
+/*
+ * Opens a handle on the tree whose root slot lies at options->root.  The root
+ * slot must hold smart_tree_empty_root() or what operations made of it.
+ * SMART_NO_MEMORY.
+ */
+extern smart_status smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_services *services,
+									const struct smart_tree_options *options, struct smart_tree **tree);
+extern void smart_tree_close(struct smart_tree *tree);
+
+/* The root slot of a tree without entries. */
+extern smart_slot smart_tree_empty_root(void);
+
+/* ---- single entries ---- */
+
+/*
+ * Adds an entry of length bytes, of which the first key_length are the key.
+ * *added: false if the key was there (its payload then stays as it is).
+ * Progress: lock-free but for the leaf's lock, which is bypassed by rewriting
+ * the leaf when its holder does not move.
+ */
+extern smart_status smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length,
+									  bool *added);
+
+/* *removed: was the key there?  Merges and drops nodes that became small. */
+extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);
+
+/* *found: is the key there?  Lock-free. */
+extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
+
+/* ---- ranges ---- */
+
+struct smart_item
+{
+	uint16_t	offset;			/* of the suffix in the batch's bytes */
+	uint16_t	length;			/* of the suffix */
+};
+
+/*
+ * Entries of one leaf in ascending order: entry i is prefix ‖ suffix of item i.
+ * Everything lies in memory of the scan and is good until its next call.
+ */
+struct smart_batch
+{
+	uint32_t	count;
+	uint32_t	prefix_length;
+	const uint8_t *prefix;
+	const uint8_t *bytes;
+	const struct smart_item *items;
+};
+
+struct smart_scan;
+
+/* A scan for use with many ranges, one after the other.  SMART_NO_MEMORY. */
+extern smart_status smart_scan_open(struct smart_tree *tree, struct smart_scan **scan);
+extern void smart_scan_close(struct smart_scan *scan);
+
+/*
+ * Positions on the entries e with from <= e < to, where a string sorts before
+ * its extensions: (P, successor of P) are the entries that begin with P.
+ * to_length 0 means no upper end.  The strings are copied (SMART_TOO_LONG
+ * above SMART_KEY_MAX bytes, SMART_NO_MEMORY).  Backward scans return the
+ * batches from the upper end; items ascend within each all the same.
+ */
+extern smart_status smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to,
+									size_t to_length, bool backward);
+
+/*
+ * The next batch, with at least one entry, or SMART_DONE.  An entry that is in
+ * the tree from seek to the end is returned exactly once, in order; one that
+ * comes or goes meanwhile at most once.  No epoch is held afterwards.
+ */
+extern smart_status smart_scan_next(struct smart_scan *scan, struct smart_batch *batch);
+
+/* Replaces the last byte so that the result sorts behind every string that begins with key; returns its length (0: no such string). */
+extern size_t smart_successor(uint8_t *key, size_t length);
+
+/*
+ * Bulk delete: visits all entries in key order, a leaf at a time, and removes those
+ * for which dead() says so.  dead() sees the entry's whole bytes; it may be
+ * asked again about an entry whose leaf changed meanwhile.  *visited and
+ * *removed count entries.  Called between leaves: pause_point, where the caller
+ * may check for interrupts (return false: SMART_INTERRUPTED); NULL: none.
+ */
+typedef bool (*smart_dead_fn)(void *argument, const uint8_t *entry, size_t length);
+typedef bool (*smart_pause_fn)(void *argument);
+
+extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
+										   uint64_t *visited, uint64_t *removed);
+
+/* ---- bulk load ---- */
+
+struct smart_load;
+
+/*
+ * Builds the content of an empty tree that nobody else sees yet from entries
+ * in strictly ascending order, bottom-up, filling leaves to fill percent
+ * (10..100) of leaf_size.  finish links the root and frees the load, also when
+ * it fails; abandon frees the load.  What was built and not linked stays with
+ * the tree until that is dropped.  SMART_UNSORTED: an entry does not ascend.
+ */
+extern smart_status smart_load_begin(struct smart_tree *tree, unsigned int fill, struct smart_load **load);
+extern smart_status smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length);
+extern smart_status smart_load_finish(struct smart_load *load);
+extern void smart_load_abandon(struct smart_load *load);
+
+/* ---- whole trees ---- */
+
+struct smart_verify_report
+{
+	uint64_t	entries;
+	uint64_t	leaves;
+	uint64_t	nodes[SMART_NODE_KINDS + 1];	/* by kind, from 1 */
+	uint64_t	bytes_used;		/* of the blocks: header, prefix, entries, rear; nodes: used slots */
+	uint64_t	bytes_blocks;	/* of the blocks, whole */
+	uint32_t	height;			/* most blocks on a path from the root to an entry */
+	uint64_t	pending;		/* leaves whose upper half waits for its slot */
+	uint64_t	sealed;			/* leaves that wait for their replacement */
+	uint64_t	frozen;			/* nodes that wait for their replacement */
+};
+
+/*
+ * Walks a tree and checks every invariant that can be seen in one: words,
+ * identities, crcs, ranges that cover 0..255 without a gap, leaves that agree
+ * with their slots, entries in range, sorted runs, no key twice, nothing
+ * unreachable by its own key.  In a tree that others change meanwhile blocks
+ * that prove to be changing are read again.  A violation: SMART_CORRUPT and an
+ * English sentence in message.  entry() is called for every entry in order if
+ * not NULL; returning false ends the walk with SMART_INTERRUPTED.
+ */
+typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
+
+extern smart_status smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
+									  struct smart_verify_report *report, char *message, size_t message_size);
+
+#endif							/* SMART_TREE_TREE_H */

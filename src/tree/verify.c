@@ -1,0 +1,288 @@
+/*
+ * verify.c
+ *	  Walks a tree and checks every invariant that can be seen in it.
+ *
+ * The walk keeps copies of the nodes on its path and a cursor behind what it has
+ * checked.  When something does not fit, the tree may only be changing: the
+ * walk starts again from the root and passes over what lies before the cursor.
+ * What does not fit time and again at one place is a violation.
+ *
+ * Pending and sealed leaves, frozen nodes and new blocks are no violations: a
+ * client may have died, and the next one mends them.
+ */
+#include <stdio.h>
+
+#include "tree/verify.h"
+
+/* Times that the walk starts again at one place before it calls that a violation. */
+#define RESTARTS_MAX	20
+/* Leaves between two moments without an epoch. */
+#define LEAVES_PER_EPOCH 256
+
+static void
+complain(struct smart_walk *walk, const char *sentence)
+{
+	snprintf(walk->message, sizeof(walk->message), "%s", sentence);
+	walk->doubt = true;
+}
+
+/* ---- nodes ---- */
+
+static bool
+check_header(struct smart_walk *walk, const struct smart_frame *frame)
+{
+	const struct smart_node *node = &frame->node;
+	uint64_t	header = node->words[0];
+	struct smart_key key = smart_cursor_key(&walk->path);
+
+	if (smart_node_kind(header) != node->kind)
+		complain(walk, "a node is not of the kind that its slot says");
+	else if (node->depth < node->arrived || node->depth - node->arrived > SMART_NODE_PARTIAL_MAX)
+		complain(walk, "a node branches at a position that its slot cannot lead to");
+	else if (smart_node_state(header) != SMART_NEW && smart_node_state(header) != SMART_LIVE)
+		complain(walk, "a linked node is dead");
+	if (walk->doubt)
+		return false;
+	/* Its bytes before depth extend the path. */
+	for (unsigned int i = node->arrived; i < node->depth; i++)
+		walk->path.bytes[i] = (uint8_t) smart_node_partial_byte(header, i);
+	walk->path.length = node->depth;
+	key.length = node->depth;
+	for (unsigned int i = node->depth < SMART_NODE_PARTIAL_MAX ? 0 : node->depth - SMART_NODE_PARTIAL_MAX; i < node->arrived; i++)
+	{
+		if (smart_node_partial_byte(header, i) != walk->path.bytes[i])
+			complain(walk, "a node's partial key differs from its path");
+	}
+	if (!smart_node_is_ours(walk->tree, node, &key))
+		complain(walk, "a node's identity is not that of its path");
+	return !walk->doubt;
+}
+
+/* Sorts the used slots into the frame; checks I3. */
+static bool
+check_slots(struct smart_walk *walk, struct smart_frame *frame)
+{
+	const struct smart_node *node = &frame->node;
+	bool		unused = false;
+
+	frame->count = 0;
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+		unsigned int at = frame->count;
+
+		frame->frozen |= smart_slot_frozen(slot);
+		if (!smart_slot_used(slot))
+		{
+			unused = true;
+			continue;
+		}
+		if (node->kind == SMART_NODE_256 ? smart_slot_pk(slot) != i : unused)
+			complain(walk, "a node's slots are not filled in order");
+		slot &= ~SMART_SLOT_FROZEN;
+		for (; at > 0 && smart_slot_pk(frame->slots[at - 1]) > smart_slot_pk(slot); at--)
+			frame->slots[at] = frame->slots[at - 1];
+		if (at > 0 && smart_slot_pk(frame->slots[at - 1]) == smart_slot_pk(slot))
+			complain(walk, "a partial key stands in a node twice");
+		frame->slots[at] = slot;
+		frame->count++;
+	}
+	if (frame->count == 0 || smart_slot_pk(frame->slots[0]) != 0)
+		complain(walk, "a node's ranges do not begin at 0");
+	return !walk->doubt;
+}
+
+/* Last byte that slot i of a frame stands for. */
+static unsigned int
+frame_end(const struct smart_frame *frame, unsigned int i)
+{
+	return i + 1 < frame->count ? smart_slot_pk(frame->slots[i + 1]) - 1 : 255;
+}
+
+static smart_status
+push_node(struct smart_walk *walk, smart_slot link, unsigned int arrived)
+{
+	struct smart_env *env = walk->tree->env;
+	struct smart_frame *frame;
+	smart_status status;
+
+	if (walk->depth == SMART_FRAMES_MAX)
+	{
+		complain(walk, "a path of nodes does not end");
+		return SMART_OK;
+	}
+	if (walk->frames[walk->depth] == NULL)
+		walk->frames[walk->depth] = env->allocate(env, sizeof(*frame));
+	frame = walk->frames[walk->depth];
+	if (frame == NULL)
+		return SMART_NO_MEMORY;
+	frame->next = 0;
+	frame->frozen = false;
+	status = smart_node_read(walk->tree, link, 0, arrived, &frame->node);
+	if (status != SMART_OK)
+		return status;
+	if (!check_header(walk, frame) || !check_slots(walk, frame))
+		return SMART_OK;
+	walk->depth++;
+	return SMART_OK;
+}
+
+/* Counts a node once: when the walk leaves it for good. */
+static void
+count_node(struct smart_walk *walk, const struct smart_frame *frame)
+{
+	struct smart_verify_report *report = walk->report;
+
+	report->nodes[frame->node.kind]++;
+	report->frozen += frame->frozen;
+	report->bytes_blocks += smart_kind_bytes(frame->node.kind);
+	report->bytes_used += sizeof(uint64_t) * (SMART_NODE_HEAD_WORDS + frame->count);
+}
+
+/* ---- the walk ---- */
+
+/* Is all that a range stands for behind the walk already? */
+static bool
+passed(const struct smart_walk *walk, unsigned int depth, unsigned int hi)
+{
+	const struct smart_cursor *done = &walk->done;
+	unsigned int common;
+
+	if (done->length == 0)
+		return false;
+	common = (unsigned int) smart_common_prefix(walk->path.bytes, depth, done->bytes, done->length);
+	if (common < depth)
+		return common < done->length && walk->path.bytes[common] < done->bytes[common];
+	return depth < done->length && hi < done->bytes[depth];
+}
+
+/* What slot i of the topmost frame (or the root slot) leads to. */
+static smart_status
+visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int lo, unsigned int hi, unsigned int arrived)
+{
+	smart_status status = SMART_OK;
+
+	if (smart_slot_is_node(slot))
+	{
+		if (hi != lo && walk->depth > 0)
+		{
+			complain(walk, "a gap follows the slot of a node");
+			return SMART_OK;
+		}
+		return push_node(walk, slot, arrived);
+	}
+	if (smart_slot_is_empty(slot))
+	{
+		if (smart_slot_empty_hi(slot) != hi)
+			complain(walk, "an empty range does not end where the next one begins");
+	}
+	else
+		status = smart_walk_leaf(walk, slot, depth, hi);
+	if (status == SMART_OK && !walk->doubt)
+	{
+		/* Everything up to here is checked. */
+		memcpy(walk->done.bytes, walk->path.bytes, depth);
+		walk->done.length = depth;
+		walk->restarts = 0;
+		status = smart_cursor_pass(&walk->done, depth, hi);
+	}
+	return status;
+}
+
+/* One step of the walk from its topmost frame. */
+static smart_status
+advance(struct smart_walk *walk)
+{
+	struct smart_frame *frame = walk->frames[walk->depth - 1];
+	unsigned int i = frame->next++;
+	smart_slot	slot;
+	unsigned int depth = frame->node.depth;
+
+	if (i == frame->count)
+	{
+		count_node(walk, frame);
+		walk->depth--;
+		return SMART_OK;
+	}
+	slot = frame->slots[i];
+	walk->path.length = depth;
+	if (passed(walk, depth, frame_end(frame, i)))
+		return SMART_OK;
+	walk->path.bytes[depth] = (uint8_t) smart_slot_pk(slot);
+	walk->path.length = depth + 1;
+	return visit(walk, slot, depth, smart_slot_pk(slot), frame_end(frame, i), depth + 1);
+}
+
+/* From the root, as far as one epoch goes or until something does not fit. */
+static smart_status
+walk_once(struct smart_walk *walk)
+{
+	uint64_t	leaves = walk->report->leaves;
+	smart_slot	root;
+	smart_status status = smart_word_read(walk->tree, walk->tree->options.root, &root);
+
+	walk->doubt = false;
+	walk->depth = 0;
+	walk->path.length = 0;
+	if (status != SMART_OK)
+		return status;
+	if (!smart_slot_used(root) || smart_slot_frozen(root) || smart_slot_pk(root) != 0)
+	{
+		complain(walk, "the root slot is malformed");
+		return SMART_OK;
+	}
+	status = visit(walk, root, 0, 0, 255, 0);
+	while (status == SMART_OK && walk->depth > 0 && !walk->doubt && walk->report->leaves - leaves < LEAVES_PER_EPOCH)
+		status = advance(walk);
+	/* Below a compressed path the last range ends before the greatest of all keys does. */
+	if (status == SMART_OK && !walk->doubt && walk->depth == 0)
+		walk->finished = true;
+	return status;
+}
+
+static smart_status
+walk_all(struct smart_walk *walk)
+{
+	struct smart_services *services = walk->tree->services;
+	smart_status status = SMART_OK;
+
+	while (status == SMART_OK && !walk->finished)
+	{
+		services->enter(services);
+		status = walk_once(walk);
+		services->leave(services);
+		if (status == SMART_OK && walk->doubt && ++walk->restarts > RESTARTS_MAX)
+			return SMART_CORRUPT;
+		if (status == SMART_OK && walk->doubt)
+			walk->tree->env->pause(walk->tree->env, walk->restarts);
+		if (status == SMART_OK && walk->tree->env->interrupted(walk->tree->env))
+			status = SMART_INTERRUPTED;
+	}
+	return status;
+}
+
+smart_status
+smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument, struct smart_verify_report *report,
+				  char *message, size_t message_size)
+{
+	struct smart_env *env = tree->env;
+	struct smart_walk *walk = env->allocate(env, sizeof(*walk));
+	smart_status status;
+
+	if (walk == NULL)
+		return SMART_NO_MEMORY;
+	memset(walk, 0, sizeof(*walk));
+	memset(report, 0, sizeof(*report));
+	walk->tree = tree;
+	walk->report = report;
+	walk->entry = entry;
+	walk->argument = argument;
+	status = smart_walk_init(walk);
+	if (status == SMART_OK)
+		status = walk_all(walk);
+	snprintf(message, message_size, "%s", status == SMART_CORRUPT && walk->message[0] != '\0' ? walk->message :
+			 smart_status_text(status));
+	smart_walk_done(walk);
+	env->release(env, walk);
+	return status;
+}

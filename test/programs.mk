@@ -1,0 +1,73 @@
+# Programs that run the tree without PostgreSQL: unit tests, simulator, threaded stress, micro benchmarks.
+# Each flavour has its own build directory and a library of everything below src/am; a program links what it uses.
+#
+#   test/unit/*_test.c    one program each
+#   test/stress/*.c       one program each
+#   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
+#   test/support/*.c      linked to all of them
+
+CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c) \
+	$(filter-out rdma/verbs.c,$(wildcard rdma/*.c))
+SUPPORT_SRCS = $(wildcard test/support/*.c)
+UNIT_SRCS = $(wildcard test/unit/*_test.c)
+STRESS_SRCS = $(wildcard test/stress/*.c)
+SIM_SRCS = $(wildcard test/sim/*.c)
+
+PROGRAMS := build/programs$(STRICT)
+
+PROGRAM_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -g -fno-omit-frame-pointer -fno-strict-aliasing
+PROGRAM_CPPFLAGS = -D_GNU_SOURCE -DSMART_ASSERTIONS -DSMART_FAULTS $(SMART_INCLUDES) -Itest
+PROGRAM_LIBS = -lisal -lpthread -lm
+
+plain_CC = gcc
+plain_CFLAGS = -O2
+clang_CC = clang
+clang_CFLAGS = -O2
+asan_CC = gcc
+asan_CFLAGS = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+tsan_CC = clang
+tsan_CFLAGS = -O1 -fsanitize=thread
+
+FLAVOURS = plain clang asan tsan
+
+# $(call objects,flavour,sources)
+objects = $(patsubst %.c,$(PROGRAMS)/$(1)/%.o,$(2))
+
+define flavour_rules
+$(PROGRAMS)/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$(PROGRAM_CFLAGS) $$($(1)_CFLAGS) $$(PROGRAM_CPPFLAGS) -MMD -MP -c -o $$@ $$<
+
+$(PROGRAMS)/$(1)/libsmart.a: $(call objects,$(1),$(CORE_SRCS) $(SUPPORT_SRCS))
+	@rm -f $$@
+	@ar rcs $$@ $$^
+
+$(1)_UNIT = $(UNIT_SRCS:%.c=$(PROGRAMS)/$(1)/%)
+$(1)_STRESS = $(STRESS_SRCS:%.c=$(PROGRAMS)/$(1)/%)
+$(1)_SIM = $(if $(SIM_SRCS),$(PROGRAMS)/$(1)/test/sim/sim)
+
+$$($(1)_UNIT) $$($(1)_STRESS): %: %.o $(PROGRAMS)/$(1)/libsmart.a
+	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+$$($(1)_SIM): $(call objects,$(1),$(SIM_SRCS)) $(PROGRAMS)/$(1)/libsmart.a
+	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+.PHONY: unit-$(1) stress-$(1) sim-$(1) core-$(1) list-unit-$(1) list-stress-$(1) list-sim-$(1)
+core-$(1): $(PROGRAMS)/$(1)/libsmart.a
+unit-$(1): $$($(1)_UNIT)
+stress-$(1): $$($(1)_STRESS)
+sim-$(1): $$($(1)_SIM)
+list-unit-$(1):
+	@echo $$($(1)_UNIT)
+list-stress-$(1):
+	@echo $$($(1)_STRESS)
+list-sim-$(1):
+	@echo $$($(1)_SIM)
+
+-include $(patsubst %.c,$(PROGRAMS)/$(1)/%.d,$(CORE_SRCS) $(SUPPORT_SRCS) $(UNIT_SRCS) $(STRESS_SRCS) $(SIM_SRCS))
+endef
+
+$(foreach flavour,$(FLAVOURS),$(eval $(call flavour_rules,$(flavour))))
+
+SIM = $(plain_SIM)
+.SECONDARY:

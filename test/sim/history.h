@@ -1,0 +1,52 @@
+/*
+ * history.h
+ *	  What the clients did and saw, and whether a set could have behaved so.
+ *
+ * A tree is a set, and a set decomposes by key: the history is right if for
+ * every key the operations on it can be put in an order that respects real
+ * time and gives every result.  A scan counts as a lookup of every key in its
+ * range; a bulk delete as a removal of every key that it was told is dead.
+ */
+#ifndef SIM_HISTORY_H
+#define SIM_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum event_kind
+{
+	EVENT_LOOKUP,				/* result: found */
+	EVENT_INSERT,				/* result: added */
+	EVENT_REMOVE				/* result: removed */
+};
+
+enum event_result
+{
+	RESULT_NO,
+	RESULT_YES,
+	RESULT_ANY,					/* took effect, but what it saw is not known */
+	RESULT_MAYBE				/* may have taken effect, or not */
+};
+
+extern void history_reset(void);
+
+/* A call begins: its number.  Until its end is told, it may have taken effect or not. */
+extern int	history_begin(int client, enum event_kind kind, unsigned int key);
+extern void history_end(int event, enum event_result result);
+/* It had no effect and saw nothing. */
+extern void history_cancel(int event);
+/* Its client died now. */
+extern void history_died(int event);
+/* A whole event at once. */
+extern void history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, uint64_t end,
+						enum event_result result);
+
+/* Was the key ever put in, as far as is known? */
+extern bool history_touched(unsigned int key);
+
+/* Reports the first key whose events no set can explain. */
+extern void history_check(void);
+
+extern uint64_t history_count(void);
+
+#endif							/* SIM_HISTORY_H */

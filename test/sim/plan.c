@@ -1,0 +1,178 @@
+/*
+ * plan.c
+ *	  What a history is like: limits, loads, mishaps and keys, all by dice.
+ */
+#include <string.h>
+
+#include "sim/client.h"
+#include "sim/world.h"
+
+static bool
+chosen(int setting, struct dice *dice, unsigned int percent)
+{
+	bool		by_dice = dice_below(dice, 100) < percent;
+
+	return setting < 0 ? by_dice : setting != 0;
+}
+
+static void
+plan_shape(struct plan *plan, struct dice *dice)
+{
+	plan->shared = chosen(world.settings.shared, dice, 55);
+	plan->direct = chosen(world.settings.direct, dice, 25);
+	plan->memory_nodes = dice_one_in(dice, 4) ? 2 : 1;
+	plan->clients = dice_between(dice, 2, 5);
+	plan->compute_nodes = !plan->shared ? 1 : dice_one_in(dice, 4) ? dice_between(dice, 1, plan->clients) : plan->clients;
+	plan->locks = dice_one_in(dice, 3) ? LOCKS_MAX : 1;
+	plan->leaf_size = dice_one_in(dice, 5) ? 128 : 64;
+	plan->tiny_nodes = dice_between(dice, 2, 3);
+	plan->payload = dice_one_in(dice, 4) ? dice_between(dice, 1, 3) : 0;
+	plan->fixed = dice_below(dice, 3) != 0;
+	plan->cache_skip_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 4);
+	plan->cache_miss_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 16);
+	plan->cache_shared = dice_one_in(dice, 3);
+	plan->prime = dice_one_in(dice, 2);
+	plan->poison = dice_below(dice, 3);
+}
+
+static void
+plan_load(struct plan *plan, struct dice *dice)
+{
+	static const unsigned int weights[][7] = {
+		/* lookup, insert, remove, scan, erase, maintain, prime */
+		{3, 9, 5, 2, 1, 2, 1},
+		{2, 14, 2, 1, 1, 1, 0},
+		{2, 7, 8, 1, 2, 3, 1},
+		{6, 6, 4, 8, 1, 1, 1},
+	};
+	static const unsigned int merge[7] = {2, 6, 8, 1, 1, 8, 1};
+	static const unsigned int fill[7] = {3, 8, 8, 1, 1, 1, 2};
+	static const unsigned int switches[] = {2, 5, 15, 60};
+
+	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
+	if (world.settings.bias == BIAS_MERGE)
+		memcpy(plan->weight, merge, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_FILL)
+		memcpy(plan->weight, fill, sizeof(plan->weight));
+	plan->hot = dice_between(dice, 3, HOT_MAX);
+	plan->setup = dice_below(dice, 10);
+	plan->operations = dice_between(dice, 2, 6);
+	plan->switch_one_in = switches[dice_below(dice, 4)];
+}
+
+static void
+plan_mishaps(struct plan *plan, struct dice *dice)
+{
+	static const unsigned int stalls[] = {0, 24, 8, 3};
+
+	plan->stall_one_in = stalls[dice_below(dice, 4)];
+	plan->stalls = dice_one_in(dice, 3) ? 0 : dice_between(dice, 1, 3);
+	if (dice_one_in(dice, 3))
+		plan->death = plan->shared && dice_one_in(dice, 2) ? DEATH_ONE : DEATH_ALL;
+	plan->death_at = dice_below(dice, dice_one_in(dice, 3) ? 1500 : 300);
+	plan->no_space_one_in = dice_one_in(dice, 8) ? dice_between(dice, 2, 12) : 0;
+	plan->lost_one_in = !plan->direct && dice_one_in(dice, 10) ? dice_between(dice, 10, 100) : 0;
+	plan->interrupt_one_in = dice_one_in(dice, 12) ? dice_between(dice, 1, 8) : 0;
+}
+
+void
+plan_make(struct plan *plan)
+{
+	struct dice *dice = &world.dice;
+
+	memset(plan, 0, sizeof(*plan));
+	plan_shape(plan, dice);
+	plan_load(plan, dice);
+	plan_mishaps(plan, dice);
+}
+
+/* ---- keys ---- */
+
+/* Where the three bytes that tell keys apart stand, and what they may be. */
+static void
+keys_shape(unsigned int *position, uint8_t *values, struct dice *dice)
+{
+	static const uint8_t near[4] = {0, 1, 2, 3};
+	static const uint8_t high[4] = {252, 253, 254, 255};
+	static const uint8_t far[4] = {0, 1, 254, 255};
+	static const uint8_t *const choices[] = {near, near, high, far};
+	unsigned int gap = dice_one_in(dice, 3) ? dice_between(dice, 1, 9) : 0;
+
+	position[0] = dice_one_in(dice, 6) ? dice_between(dice, 1, 7) : 0;
+	position[1] = position[0] + 1 + (dice_one_in(dice, 2) ? gap : 0);
+	position[2] = position[1] + 1 + (dice_one_in(dice, 2) ? gap : 0);
+	memcpy(values, choices[dice_below(dice, 4)], 4);
+	if (values[3] == 255 && values[1] == 1)
+		world.plan.tiny_nodes = dice_between(dice, 3, 4);
+}
+
+/* A few keys that every client uses: some anywhere, some close to each other. */
+static void
+choose_hot(struct keyset *keys, struct dice *dice)
+{
+	unsigned int base = dice_below(dice, KEYS);
+
+	for (unsigned int i = 0; i < world.plan.hot; i++)
+	{
+		switch (dice_below(dice, 3))
+		{
+			case 0:
+				keys->hot[i] = dice_below(dice, KEYS);
+				break;
+			case 1:
+				keys->hot[i] = base / 4 * 4 + dice_below(dice, 4);
+				break;
+			default:
+				keys->hot[i] = base / 16 * 16 + dice_below(dice, 16);
+				break;
+		}
+	}
+}
+
+void
+keys_make(struct keyset *keys)
+{
+	struct dice *dice = &world.dice;
+	unsigned int position[3];
+	uint8_t		values[4];
+	unsigned int tail;
+
+	keys_shape(position, values, dice);
+	/* Two or three entries to a leaf of 64 bytes. */
+	tail = dice_between(dice, 6, 12);
+	for (unsigned int key = 0; key < KEYS; key++)
+	{
+		unsigned int length = position[2] + 1 + tail + (world.plan.fixed ? 0 : key * 7 % 5);
+
+		smart_assert(length + world.plan.payload <= KEY_BYTES_MAX);
+		memset(keys->bytes[key], 0x55, KEY_BYTES_MAX);
+		for (unsigned int digit = 0; digit < 3; digit++)
+			keys->bytes[key][position[digit]] = values[key >> (4 - 2 * digit) & 3];
+		keys->key_length[key] = length;
+		keys->length[key] = length + world.plan.payload;
+		memset(keys->bytes[key] + length, (int) (0x80 + key), world.plan.payload);
+	}
+	choose_hot(keys, dice);
+}
+
+/* Which key an entry is, payload included; -1: none. */
+int
+keys_find(const struct keyset *keys, const uint8_t *entry, size_t length)
+{
+	unsigned int low = 0;
+	unsigned int high = KEYS;
+
+	while (low < high)
+	{
+		unsigned int middle = (low + high) / 2;
+		int			order = smart_compare_bytes(keys->bytes[middle], keys->length[middle], entry, length);
+
+		if (order == 0)
+			return (int) middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return -1;
+}

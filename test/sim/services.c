@@ -1,0 +1,233 @@
+/*
+ * services.c
+ *	  What a simulated client asks of its compute node and its environment:
+ *	  epochs, local locks, a cache that may be stale in every way.
+ */
+#include <string.h>
+
+#include "sim/world.h"
+
+#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) - offsetof(type, member)))
+
+static struct client *
+client_of(struct smart_services *services)
+{
+	return OWNER(struct client, services, services);
+}
+
+static smart_status
+allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
+{
+	return store_allocate(class, block);
+}
+
+static void
+retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
+{
+	store_retire(class, block);
+}
+
+static void
+enter(struct smart_services *services)
+{
+	struct client *client = client_of(services);
+
+	if (client->pin != NEVER)
+		world_violation("client %d enters an epoch twice", client->number);
+	client->pin = world.now;
+}
+
+static void
+leave(struct smart_services *services)
+{
+	struct client *client = client_of(services);
+
+	if (client->pin == NEVER)
+		world_violation("client %d leaves an epoch that it did not enter", client->number);
+	client->pin = NEVER;
+}
+
+static struct local_lock *
+lock_of(struct client *client, fabric_address leaf)
+{
+	return &client->compute->locks[(leaf / SMART_UNIT) % world.plan.locks];
+}
+
+static smart_status
+lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct client *client = client_of(services);
+	struct local_lock *lock = lock_of(client, leaf);
+
+	while (lock->holder >= 0)
+	{
+		if (lock->holder == client->number)
+			world_violation("client %d takes a local lock twice", client->number);
+		schedule_wait(client, lock);
+	}
+	lock->holder = client->number;
+	return SMART_OK;
+}
+
+static void
+unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct client *client = client_of(services);
+	struct local_lock *lock = lock_of(client, leaf);
+
+	if (lock->holder != client->number)
+		world_violation("client %d releases a local lock that it does not hold", client->number);
+	lock->holder = -1;
+	schedule_wake(lock);
+}
+
+/* ---- the cache ---- */
+
+static smart_slot
+cache_key(smart_slot slot)
+{
+	return slot & (SMART_SLOT_ADDRESS_MASK | (UINT64_C(0x7f) << SMART_SLOT_SIZE_SHIFT));
+}
+
+static struct cache_entry *
+cache_entry(struct cache *cache, smart_slot slot)
+{
+	return &cache->entries[(smart_slot_address(slot) / SMART_UNIT * 7 + smart_slot_size(slot)) % CACHE_ENTRIES];
+}
+
+/* Words of a node, at most: tiny nodes use fewer. */
+static size_t
+cached_bytes(smart_slot slot)
+{
+	return smart_kind_bytes(smart_slot_size(slot));
+}
+
+static bool
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	struct cache *cache = client_of(services)->cache;
+	struct cache_entry *entry;
+
+	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
+		return false;
+	if (slot == 0)
+	{
+		words[0] = cache->root;
+		return cache->has_root;
+	}
+	entry = cache_entry(cache, slot);
+	if (entry->slot != cache_key(slot))
+		return false;
+	memcpy(words, entry->words, cached_bytes(slot));
+	return true;
+}
+
+static void
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	struct cache *cache = client_of(services)->cache;
+	struct cache_entry *entry;
+
+	if (slot == 0)
+	{
+		cache->root = words[0];
+		cache->has_root = true;
+		return;
+	}
+	entry = cache_entry(cache, slot);
+	/* An older copy may stay. */
+	if (entry->slot == cache_key(slot) && dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		return;
+	entry->slot = cache_key(slot);
+	memcpy(entry->words, words, cached_bytes(slot));
+}
+
+static void
+cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	struct cache *cache = client_of(services)->cache;
+	struct cache_entry *entry;
+
+	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		return;
+	if (slot == 0)
+	{
+		cache->has_root = false;
+		return;
+	}
+	entry = cache_entry(cache, slot);
+	if (entry->slot == cache_key(slot))
+		entry->slot = 0;
+}
+
+/* ---- the environment ---- */
+
+static void *
+env_allocate(struct smart_env *env, size_t bytes)
+{
+	return arena_allocate(bytes);
+}
+
+static void
+env_release(struct smart_env *env, void *memory)
+{
+	arena_release(memory);
+}
+
+static uint64_t
+env_now_ns(struct smart_env *env)
+{
+	return world.now * 100;
+}
+
+static uint64_t
+env_random(struct smart_env *env)
+{
+	return dice_roll(&world.dice);
+}
+
+static void
+env_log(struct smart_env *env, enum smart_log_level level, const char *line)
+{
+	world_trace("logs: %s", line);
+}
+
+static bool
+env_interrupted(struct smart_env *env)
+{
+	return world.running != SOLO && dice_one_in(&world.dice, world.plan.interrupt_one_in);
+}
+
+static void
+env_pause(struct smart_env *env, unsigned int attempt)
+{
+	schedule_yield(OWNER(struct client, env, env));
+}
+
+void
+services_init(struct client *client)
+{
+	client->services = (struct smart_services) {
+		.allocate = allocate,
+		.retire = retire,
+		.enter = enter,
+		.leave = leave,
+		.lock_leaf = lock_leaf,
+		.unlock_leaf = unlock_leaf,
+	};
+	if (!world.plan.direct)
+	{
+		client->services.cache_find = cache_find;
+		client->services.cache_store = cache_store;
+		client->services.cache_drop = cache_drop;
+	}
+	client->env = (struct smart_env) {
+		.allocate = env_allocate,
+		.release = env_release,
+		.now_ns = env_now_ns,
+		.random = env_random,
+		.log = env_log,
+		.interrupted = env_interrupted,
+		.pause = env_pause,
+	};
+}

@@ -1,0 +1,229 @@
+/*
+ * store.c
+ *	  Blocks of the memory nodes: handed out by class, used again at once.
+ *
+ * A retired block serves again as soon as no operation is open that was open
+ * when it was retired, the last one first, so that stale addresses meet new
+ * content as often as possible.  Memory is type-stable (I6): a block keeps its
+ * class.  A leaf whose lock word is held by somebody alive is passed over.
+ */
+#include <string.h>
+
+#include "sim/world.h"
+
+enum block_state
+{
+	BLOCK_NEVER,
+	BLOCK_ALLOCATED,
+	BLOCK_RETIRED
+};
+
+static uint8_t memory[2][NODE_BYTES] __attribute__((aligned(4096)));
+
+fabric_address
+store_root(void)
+{
+	return fabric_make_address(0, SMART_UNIT);
+}
+
+static uint8_t *
+bytes_at(fabric_address address)
+{
+	return world.memory.base[fabric_node(address)] + fabric_offset(address);
+}
+
+uint64_t
+store_word(fabric_address address)
+{
+	uint64_t	word;
+
+	memcpy(&word, bytes_at(address), sizeof(word));
+	return word;
+}
+
+static void
+set_word(fabric_address address, uint64_t word)
+{
+	memcpy(bytes_at(address), &word, sizeof(word));
+}
+
+void
+store_reset(void)
+{
+	world.memory.nodes = world.plan.memory_nodes;
+	world.memory.bytes = NODE_BYTES;
+	for (unsigned int node = 0; node < world.memory.nodes; node++)
+	{
+		world.memory.base[node] = memory[node];
+		for (unsigned int unit = 0; unit < world.next_unit[node]; unit++)
+			world.blocks[node][unit].class = 0;
+		world.next_unit[node] = 2;	/* the root's word is in the second unit */
+	}
+	world.retired_count = 0;
+	world.allocated = 0;
+	set_word(store_root(), smart_tree_empty_root());
+}
+
+/* The block that an address lies in; NULL: the root's word, or nothing. */
+struct block *
+store_block(fabric_address address, fabric_address *start)
+{
+	struct block *blocks = world.blocks[fabric_node(address)];
+	unsigned int unit = (unsigned int) (fabric_offset(address) / SMART_UNIT);
+
+	if (unit >= UNITS || blocks[unit].class == 0)
+		return NULL;
+	unit = blocks[unit].start;
+	*start = fabric_make_address(fabric_node(address), (uint64_t) unit * SMART_UNIT);
+	return &blocks[unit];
+}
+
+/* The oldest operation that is open. */
+static uint64_t
+oldest_pin(void)
+{
+	uint64_t	oldest = NEVER;
+
+	for (int i = 0; i <= CLIENTS_MAX; i++)
+	{
+		const struct client *client = &world.clients[i];
+
+		if (client->state != CLIENT_ABSENT && client->state != CLIENT_DEAD && client->pin < oldest)
+			oldest = client->pin;
+	}
+	return oldest;
+}
+
+/* Is the lock of a free leaf 0, or its holder dead? */
+static bool
+lock_clearable(smart_class class, fabric_address address)
+{
+	uint64_t	word;
+
+	if (smart_class_is_node(class))
+		return true;
+	word = store_word(smart_leaf_lock_address(address, class));
+	if (word == 0)
+		return true;
+	for (int i = 0; i <= COMPUTE_MAX; i++)
+	{
+		if (world.compute[i].lease == smart_lock_lease(word))
+			return world.compute[i].dead;
+	}
+	return true;				/* of an incarnation before this one */
+}
+
+static void
+prepare(smart_class class, fabric_address address)
+{
+	unsigned int bytes = smart_class_bytes(class);
+
+	for (unsigned int i = 0; i < bytes; i += 8)
+	{
+		if (world.plan.poison == POISON_ZERO)
+			set_word(address + i, 0);
+		else if (world.plan.poison == POISON_RANDOM)
+			set_word(address + i, dice_roll(&world.dice));
+	}
+	if (!smart_class_is_node(class))
+		set_word(smart_leaf_lock_address(address, class), 0);
+}
+
+static bool
+take_retired(smart_class class, fabric_address *address)
+{
+	uint64_t	oldest = oldest_pin();
+
+	for (unsigned int i = world.retired_count; i-- > 0;)
+	{
+		const struct retired *retired = &world.retired[i];
+		bool		same = retired->class == class;
+
+		/* One pool for all kinds: what the fault takes away is that a block keeps its class. */
+		if (SMART_FAULT(onepool))
+			same = smart_class_bytes(retired->class) == smart_class_bytes(class);
+		if (!same || retired->at >= oldest || !lock_clearable(retired->class, retired->address))
+			continue;
+		*address = retired->address;
+		world.retired[i] = world.retired[--world.retired_count];
+		return true;
+	}
+	return false;
+}
+
+/* A block that was never used: on any memory node, with whatever earlier histories left replaced. */
+static bool
+take_fresh(smart_class class, fabric_address *address)
+{
+	unsigned int node = dice_below(&world.dice, world.plan.memory_nodes);
+	unsigned int units = smart_class_bytes(class) / SMART_UNIT;
+	unsigned int unit = world.next_unit[node];
+	struct block *blocks = world.blocks[node];
+
+	if (unit + units > UNITS)
+		return false;
+	world.next_unit[node] += units;
+	for (unsigned int i = 0; i < units; i++)
+		blocks[unit + i] = (struct block) {.class = class, .start = (uint16_t) unit};
+	*address = fabric_make_address(node, (uint64_t) unit * SMART_UNIT);
+	memset(bytes_at(*address), 0, smart_class_bytes(class));
+	return true;
+}
+
+smart_status
+store_allocate(smart_class class, fabric_address *address)
+{
+	fabric_address start;
+	struct block *block;
+
+	if (world.running != SOLO && dice_one_in(&world.dice, world.plan.no_space_one_in))
+		return SMART_NO_SPACE;
+	if (!take_retired(class, address) && !take_fresh(class, address))
+		return SMART_NO_SPACE;
+	block = store_block(*address, &start);
+	smart_assert(block != NULL && start == *address && block->state != BLOCK_ALLOCATED);
+	for (unsigned int i = 0; i < smart_class_bytes(class) / SMART_UNIT; i++)
+		block[i].class = class;
+	block->state = BLOCK_ALLOCATED;
+	block->sealer = -1;
+	prepare(class, *address);
+	world.allocated++;
+	world_trace("allocates %s of %u bytes at %llx", smart_class_is_node(class) ? "node" : "leaf",
+				smart_class_bytes(class), (unsigned long long) *address);
+	return SMART_OK;
+}
+
+void
+store_retire(smart_class class, fabric_address address)
+{
+	fabric_address start;
+	struct block *block = store_block(address, &start);
+
+	world_trace("retires %llx", (unsigned long long) address);
+	if (block == NULL || start != address || block->class != class || block->state != BLOCK_ALLOCATED)
+	{
+		world_violation("block %llx is retired, but not allocated", (unsigned long long) address);
+		return;
+	}
+	smart_assert(world.retired_count < RETIRED_MAX);
+	block->state = BLOCK_RETIRED;
+	world.retired[world.retired_count++] = (struct retired) {.address = address, .class = class, .at = world.now};
+	world.allocated--;
+}
+
+/* At the end no rear lock may be held by somebody who is alive. */
+void
+store_check_locks(void)
+{
+	for (unsigned int node = 0; node < world.memory.nodes; node++)
+	{
+		for (unsigned int unit = 2; unit < world.next_unit[node]; unit++)
+		{
+			const struct block *block = &world.blocks[node][unit];
+			fabric_address address = fabric_make_address(node, (uint64_t) unit * SMART_UNIT);
+
+			if (block->start == unit && !smart_class_is_node(block->class) && !lock_clearable(block->class, address))
+				world_violation("the lock of leaf %llx was left held", (unsigned long long) address);
+		}
+	}
+}

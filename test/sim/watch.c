@@ -1,0 +1,199 @@
+/*
+ * watch.c
+ *	  Sees every request take effect: what each CAS means, whether the protocol
+ *	  allows it, and how often each kind of change came about.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/watch.h"
+#include "sim/world.h"
+
+uint64_t	watch_counts[WATCH_COUNT];
+
+const char *const watch_names[WATCH_COUNT] = {
+	"appends", "narrowings", "seals", "activations", "installs", "fills", "rewrites", "leaf drops", "downs",
+	"node replacements", "header splits", "node drops", "path compressions", "freezes", "node deaths",
+	"rear locks", "rear locks met", "leaves finished by others", "nodes finished by others", "lost CASes"
+};
+
+static void
+illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
+{
+	if (world.settings.watch)
+		world_violation("%s at %" PRIx64 ": %" PRIx64 " -> %" PRIx64, what, address, from, to);
+}
+
+static void
+watch_meta(struct client *client, struct block *block, fabric_address address, uint64_t from, uint64_t to)
+{
+	enum smart_block_state before = smart_meta_state(from);
+	enum smart_block_state after = smart_meta_state(to);
+
+	if (before == after)
+	{
+		bool		appends = smart_meta_used(to) > smart_meta_used(from) && smart_meta_hi(to) == smart_meta_hi(from);
+		bool		narrows = smart_meta_hi(to) < smart_meta_hi(from) && smart_meta_used(to) == smart_meta_used(from);
+
+		if (before != SMART_LIVE || appends == narrows)
+			illegal("meta changes as no rule says", address, from, to);
+		watch_counts[appends ? WATCH_APPEND : WATCH_NARROW]++;
+		return;
+	}
+	if (smart_meta_with_state(from, after) != to || !((before == SMART_NEW && after == SMART_LIVE) ||
+													  (before == SMART_LIVE && after == SMART_SEALED)))
+		illegal("a leaf's state goes back", address, from, to);
+	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_SEAL]++;
+	if (after == SMART_SEALED)
+		block->sealer = (int8_t) client->number;
+}
+
+/* Is one of the node's slots a link to old? */
+static bool
+holds(smart_slot node, smart_slot old)
+{
+	unsigned int words = smart_kind_bytes(smart_slot_size(node)) / 8;
+
+	for (unsigned int i = SMART_NODE_HEAD_WORDS; i < words; i++)
+	{
+		uint64_t	slot = store_word(smart_slot_address(node) + 8 * (uint64_t) i);
+
+		if (smart_slot_is_node(slot) && smart_slot_address(slot) == smart_slot_address(old))
+			return true;
+	}
+	return false;
+}
+
+static void
+watch_old_block(const struct client *client, smart_slot from)
+{
+	fabric_address start;
+	const struct block *block = store_block(smart_slot_address(from), &start);
+
+	if (block == NULL || start != smart_slot_address(from))
+	{
+		illegal("a slot led to no block", smart_slot_address(from), from, 0);
+		return;
+	}
+	if (block->sealer >= 0 && block->sealer != client->number)
+		watch_counts[smart_slot_is_leaf(from) ? WATCH_LEAF_BY_OTHER : WATCH_NODE_BY_OTHER]++;
+	if (smart_slot_is_leaf(from) &&
+		smart_meta_state(store_word(smart_leaf_meta_address(start, smart_slot_size(from)))) != SMART_SEALED)
+		illegal("a leaf that is not sealed is replaced", start, from, 0);
+}
+
+static void
+watch_node_slot(const struct client *client, fabric_address address, smart_slot from, smart_slot to)
+{
+	if (smart_slot_is_node(to) && holds(to, from))
+	{
+		watch_counts[WATCH_HEADER_SPLIT]++;
+		return;
+	}
+	watch_old_block(client, from);
+	if (smart_slot_is_empty(to))
+		watch_counts[WATCH_NODE_DROP]++;
+	else if (smart_slot_is_leaf(to))
+		illegal("a node becomes a leaf", address, from, to);
+	else if (holds(from, to))
+		watch_counts[WATCH_COMPRESS]++;
+	else
+		watch_counts[WATCH_NODE_REPLACE]++;
+}
+
+static void
+watch_slot(struct client *client, struct block *block, fabric_address address, smart_slot from, smart_slot to)
+{
+	if (smart_slot_frozen(from) || to == 0 || smart_slot_used(from) > smart_slot_used(to))
+		illegal("a slot changes that may not", address, from, to);
+	else if (smart_slot_frozen(to))
+	{
+		if (block == NULL || (from | SMART_SLOT_FROZEN) != to)
+			illegal("a frozen slot is written", address, from, to);
+		else if (block->sealer < 0)
+			block->sealer = (int8_t) client->number;
+		watch_counts[WATCH_FREEZE]++;
+	}
+	else if (from == 0)
+		watch_counts[WATCH_INSTALL]++;
+	else if (smart_slot_pk(from) != smart_slot_pk(to))
+		illegal("a partial key changes", address, from, to);
+	else if (smart_slot_is_empty(from))
+	{
+		if (!smart_slot_is_leaf(to))
+			illegal("an empty range becomes something else than a leaf", address, from, to);
+		watch_counts[WATCH_FILL]++;
+	}
+	else if (smart_slot_is_node(from))
+		watch_node_slot(client, address, from, to);
+	else
+	{
+		watch_old_block(client, from);
+		watch_counts[smart_slot_is_leaf(to) ? WATCH_REWRITE : smart_slot_is_empty(to) ? WATCH_LEAF_DROP : WATCH_DOWN]++;
+	}
+}
+
+static void
+watch_header(fabric_address address, uint64_t from, uint64_t to)
+{
+	enum smart_block_state before = smart_node_state(from);
+	enum smart_block_state after = smart_node_state(to);
+
+	if (smart_node_with_state(from, after) != to || !((before == SMART_NEW && after == SMART_LIVE) ||
+													  (before == SMART_LIVE && after == SMART_DEAD)))
+		illegal("a node's header changes as no rule says", address, from, to);
+	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_NODE_DEATH]++;
+}
+
+/* A CAS that took effect, or found a lock held. */
+static void
+watch_cas(struct client *client, const struct fabric_request *request)
+{
+	bool		won = request->result == request->compare;
+	fabric_address start = 0;
+	struct block *block = store_block(request->remote, &start);
+	uint64_t	at = fabric_offset(request->remote) - fabric_offset(start);
+
+	if (block != NULL && !smart_class_is_node(block->class) && at == smart_class_bytes(block->class) - 8)
+	{
+		if (request->compare == 0)
+			watch_counts[won ? WATCH_LOCK : WATCH_LOCK_MET]++;
+		else if (!won && world.plan.lost_one_in == 0)
+			illegal("a lock was taken over", request->remote, request->compare, request->result);
+		return;
+	}
+	if (!won)
+		watch_counts[WATCH_LOST]++;
+	else if (block == NULL)
+		watch_slot(client, NULL, request->remote, request->compare, request->operand);
+	else if (!smart_class_is_node(block->class) && at == smart_class_bytes(block->class) - SMART_LEAF_REAR_BYTES)
+		watch_meta(client, block, request->remote, request->compare, request->operand);
+	else if (!smart_class_is_node(block->class))
+		illegal("a CAS on no word of a leaf", request->remote, request->compare, request->operand);
+	else if (at == 0)
+		watch_header(request->remote, request->compare, request->operand);
+	else
+		watch_slot(client, block, request->remote, request->compare, request->operand);
+}
+
+void
+watch_request(void *argument, const struct fabric_request *request)
+{
+	static const char *const verbs[] = {"READ", "WRITE", "CAS", "FAA"};
+	struct client *client = argument;
+	bool		atomic = request->verb == FABRIC_CAS || request->verb == FABRIC_FAA;
+
+	if (smart_unlikely(world.settings.trace))
+	{
+		if (atomic)
+			world_trace("%s %" PRIx64 ": %016" PRIx64 " -> %016" PRIx64 "%s", verbs[request->verb], request->remote,
+						request->compare, request->operand, request->result == request->compare ? "" : " lost");
+		else
+			world_trace("%s %" PRIx64 " +%u", verbs[request->verb], request->remote, request->length);
+	}
+	if (request->verb != FABRIC_CAS)
+		return;
+	watch_cas(client, request);
+	if (request->result == request->compare)
+		schedule_after_cas(client);
+}

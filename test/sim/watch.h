@@ -1,0 +1,38 @@
+/*
+ * watch.h
+ *	  How often each kind of change came about over a run.
+ */
+#ifndef SIM_WATCH_H
+#define SIM_WATCH_H
+
+#include <stdint.h>
+
+enum watch_kind
+{
+	WATCH_APPEND,
+	WATCH_NARROW,
+	WATCH_SEAL,
+	WATCH_ACTIVATE,
+	WATCH_INSTALL,
+	WATCH_FILL,
+	WATCH_REWRITE,
+	WATCH_LEAF_DROP,
+	WATCH_DOWN,
+	WATCH_NODE_REPLACE,
+	WATCH_HEADER_SPLIT,
+	WATCH_NODE_DROP,
+	WATCH_COMPRESS,
+	WATCH_FREEZE,
+	WATCH_NODE_DEATH,
+	WATCH_LOCK,
+	WATCH_LOCK_MET,
+	WATCH_LEAF_BY_OTHER,		/* sealed by one client, replaced by another */
+	WATCH_NODE_BY_OTHER,
+	WATCH_LOST,
+	WATCH_COUNT
+};
+
+extern uint64_t watch_counts[WATCH_COUNT];
+extern const char *const watch_names[WATCH_COUNT];
+
+#endif							/* SIM_WATCH_H */

@@ -1,0 +1,261 @@
+/*
+ * world.h
+ *	  One simulated history: its plan, its memory nodes, its clients.
+ *
+ * There is one world at a time, and everything in it follows from its seed.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <setjmp.h>
+
+#include "sim.h"
+#include "sim/coroutine.h"
+#include "sim/dice.h"
+#include "tree/internal.h"
+
+#define CLIENTS_MAX		8			/* of one generation */
+#define KEYS			64
+#define KEY_BYTES_MAX	64
+#define HOT_MAX			8
+#define COMPUTE_MAX		CLIENTS_MAX
+#define LOCKS_MAX		4
+#define CACHE_ENTRIES	16
+#define NODE_BYTES		(512 * 1024)	/* of a memory node */
+#define UNITS			(NODE_BYTES / SMART_UNIT)
+#define SOLO			CLIENTS_MAX		/* the client that sets up and looks at the end */
+#define NEVER			UINT64_MAX
+
+/* ---- what a history is like; all chosen from the seed (plan.c) ---- */
+
+enum death_kind
+{
+	DEATH_NONE,
+	DEATH_ONE,					/* a compute node with all its clients */
+	DEATH_ALL					/* every client; then new ones come */
+};
+
+enum poison_kind
+{
+	POISON_NONE,				/* a block is used again as it was left */
+	POISON_ZERO,
+	POISON_RANDOM
+};
+
+struct plan
+{
+	bool		shared;
+	bool		direct;
+	unsigned int memory_nodes;
+	unsigned int clients;
+	unsigned int compute_nodes;
+	unsigned int locks;			/* local locks of a compute node */
+	unsigned int leaf_size;
+	unsigned int tiny_nodes;
+	unsigned int payload;		/* bytes behind the key */
+	bool		fixed;
+	unsigned int hot;			/* keys that clients use */
+	unsigned int setup;			/* operations before the clients start */
+	unsigned int operations;	/* of a client, at most */
+	unsigned int weight[7];		/* by enum operation_kind */
+	unsigned int switch_one_in; /* steps between switches, on average */
+	unsigned int stall_one_in;	/* CASes that are followed by a stall */
+	unsigned int stalls;		/* stalls at any step */
+	enum death_kind death;
+	uint64_t	death_at;
+	enum poison_kind poison;
+	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
+	unsigned int cache_miss_one_in;
+	bool		cache_shared;	/* by the clients of a compute node */
+	bool		prime;			/* clients fill their caches first */
+	unsigned int no_space_one_in;
+	unsigned int lost_one_in;	/* batches whose completion gets lost */
+	unsigned int interrupt_one_in;
+};
+
+enum bias
+{
+	BIAS_NONE,
+	BIAS_MERGE,					/* removals and maintenance, helpers delayed */
+	BIAS_FILL,					/* ranges that fill and empty again */
+	BIAS_COUNT
+};
+
+/* What the command line asks for. */
+struct settings
+{
+	enum bias	bias;
+	int			shared;			/* -1: as the seed says */
+	int			direct;
+	bool		trace;
+	bool		watch;			/* check every CAS as it happens */
+};
+
+/* ---- keys ---- */
+
+struct keyset
+{
+	uint8_t		bytes[KEYS][KEY_BYTES_MAX]; /* ascending; key, then payload */
+	unsigned int key_length[KEYS];
+	unsigned int length[KEYS];
+	unsigned int hot[HOT_MAX];
+};
+
+/* ---- clients ---- */
+
+enum client_state
+{
+	CLIENT_ABSENT,
+	CLIENT_READY,
+	CLIENT_BLOCKED,				/* waits for a local lock */
+	CLIENT_DONE,
+	CLIENT_DEAD
+};
+
+struct cache_entry
+{
+	smart_slot	slot;			/* address and kind; 0: unused */
+	uint64_t	words[SMART_NODE_WORDS_MAX];
+};
+
+struct cache
+{
+	bool		has_root;
+	smart_slot	root;
+	struct cache_entry entries[CACHE_ENTRIES];
+};
+
+struct local_lock
+{
+	int			holder;			/* client number, -1: free */
+};
+
+struct compute_node
+{
+	uint32_t	lease;
+	bool		dead;
+	struct local_lock locks[LOCKS_MAX];
+};
+
+struct client
+{
+	int			number;
+	enum client_state state;
+	struct coroutine coroutine;
+	struct sim_fabric fabric;
+	struct sim_control control;
+	struct smart_env env;
+	struct smart_services services;
+	struct smart_tree *tree;
+	struct compute_node *compute;
+	struct cache *cache;
+	struct cache own_cache;
+	uint64_t	pin;			/* when the epoch was entered; NEVER: outside */
+	uint64_t	stalled_until;
+	struct local_lock *waits_for;
+	int			operation;		/* in the history, -1: none */
+};
+
+struct block
+{
+	smart_class class;			/* 0: never used */
+	uint8_t		state;			/* enum block_state of store.c */
+	int8_t		sealer;			/* leaf: who sealed it; node: who froze a slot first; -1: nobody */
+	uint16_t	start;			/* unit of the block's first byte */
+};
+
+struct retired
+{
+	fabric_address address;
+	smart_class class;
+	uint64_t	at;
+};
+
+#define RETIRED_MAX 8192
+
+struct world
+{
+	uint64_t	seed;
+	struct settings settings;
+	struct dice dice;
+	struct plan plan;
+	struct keyset keys;
+
+	/* schedule.c */
+	uint64_t	now;			/* steps taken; the clock */
+	uint64_t	next_event;		/* step at which the scheduler looks again */
+	uint64_t	step_limit;
+	uint64_t	stall_at;
+	int			running;		/* client number; SOLO while no client runs */
+	struct coroutine main;
+	jmp_buf		alone;			/* where to go when a client that is alone is stuck */
+	struct client clients[CLIENTS_MAX + 1];
+	struct compute_node compute[COMPUTE_MAX + 1];
+	uint32_t	leases;
+
+	/* store.c */
+	struct sim_memory memory;
+	unsigned int next_unit[SIM_NODES_MAX];
+	struct block blocks[SIM_NODES_MAX][UNITS];
+	struct retired retired[RETIRED_MAX];
+	unsigned int retired_count;
+	uint64_t	allocated;		/* blocks that are neither free nor retired */
+
+	bool		mishap;			/* clients died */
+
+	/* the first violation; message is empty as long as there is none */
+	char		message[400];
+};
+
+extern struct world world;
+
+/* Remembers the first violation of the history. */
+extern void world_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern void world_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+extern bool world_keeps_count(void);
+
+static inline bool
+world_failed(void)
+{
+	return world.message[0] != '\0';
+}
+
+/* plan.c */
+extern void plan_make(struct plan *plan);
+extern void keys_make(struct keyset *keys);
+extern int	keys_find(const struct keyset *keys, const uint8_t *entry, size_t length);
+
+/* arena.c: memory of the simulated processes */
+extern void arena_reset(void);
+extern void *arena_allocate(size_t bytes);
+extern void arena_release(void *memory);
+
+/* schedule.c */
+extern void schedule_reset(void);
+extern void schedule_run(void (*body)(struct client *client));
+extern void schedule_yield(void *client);
+extern void schedule_after_cas(struct client *client);
+extern void schedule_wait(struct client *client, struct local_lock *lock);
+extern void schedule_wake(struct local_lock *lock);
+
+/* store.c, services.c */
+extern void store_reset(void);
+extern smart_status store_allocate(smart_class class, fabric_address *address);
+extern void store_retire(smart_class class, fabric_address address);
+extern struct block *store_block(fabric_address address, fabric_address *start);
+extern uint64_t store_word(fabric_address address);
+extern void store_check_locks(void);
+extern fabric_address store_root(void);
+extern void services_init(struct client *client);
+
+/* watch.c */
+extern void watch_request(void *client, const struct fabric_request *request);
+
+/* client.c */
+extern void client_open(struct client *client, int number, struct compute_node *compute, bool keep_cache);
+extern void client_body(struct client *client);
+extern void client_setup(struct client *client);
+extern void client_finish(struct client *client);
+
+#endif							/* SIM_WORLD_H */

@@ -1,0 +1,76 @@
+# Helper for the TAP tests: a server with smart loaded, and checks that every test wants.
+#
+#   use SmartTest;
+#   my $node = smart_node('main', 'autovacuum = off');
+#   index_is_sound($node, 'postgres', 'packages_name_smart', 'after the crash');
+package SmartTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(smart_node same_answers index_is_sound pgbench_script log_is_quiet);
+
+# smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
+sub smart_node
+{
+	my ($name, @settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", @settings, ''));
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
+	return $node;
+}
+
+# same_answers(NODE, DATABASE, QUERY, NAME): the index gives what a sequential scan gives. The query must have an
+# ORDER BY that leaves nothing open. Fails also if the plan without sequential scans uses no index at all.
+sub same_answers
+{
+	my ($node, $database, $query, $name) = @_;
+	my $by_heap = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; ';
+	my $by_index = 'SET enable_seqscan = off; ';
+	my $plan = $node->safe_psql($database, $by_index . 'EXPLAIN (COSTS OFF) ' . $query);
+
+	like($plan, qr/Index/, "$name: the plan uses an index");
+	is($node->safe_psql($database, $by_index . $query), $node->safe_psql($database, $by_heap . $query), $name);
+	return;
+}
+
+# index_is_sound(NODE, DATABASE, INDEX, NAME): smart_index_check finds nothing, heap and index hold the same rows.
+sub index_is_sound
+{
+	my ($node, $database, $index, $name) = @_;
+	my ($status, $out, $err) = $node->psql($database, "SELECT smart_index_check('$index', true)");
+
+	ok($status == 0, "$index is sound: $name") or diag($err);
+	return;
+}
+
+# pgbench_script(TEXT): a file with a pgbench script, removed when the test ends.
+sub pgbench_script
+{
+	my ($text) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my $path = "$directory/script.sql";
+
+	PostgreSQL::Test::Utils::append_to_file($path, $text);
+	return $path;
+}
+
+# log_is_quiet(NODE): no backend crashed and no assertion failed.
+sub log_is_quiet
+{
+	my ($node) = @_;
+	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
+
+	unlike($log, qr/PANIC|terminated by signal|TRAP:|assertion/, 'the server log has no crash');
+	return;
+}
+
+1;
