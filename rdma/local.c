@@ -133,7 +133,7 @@ local_extend(struct fabric *fabric, fabric_address address, size_t length)
 	unsigned int node = fabric_node(address);
 	struct fabric_window *window = &fabric->window[node];
 
-	if (node >= local->count || (address >> 48) != 0)
+	if (node >= local->count)
 		return NULL;
 	window->base = local->region[node].base;
 	window->size = local->region[node].size(local->region[node].argument);

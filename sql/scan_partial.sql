@@ -15,8 +15,8 @@ SELECT pg_temp.compare_all(ARRAY[
 	'SELECT t FROM scan_partial WHERE lower(t) COLLATE "C" = ''row 77''',
 	'SELECT t FROM scan_partial WHERE lower(t) COLLATE "C" LIKE ''row 12%'' AND a + b > 200 ORDER BY lower(t) COLLATE "C"'], ARRAY['index', 'bitmap']);
 
--- The planner is told the entries of a partial index, and the memory of the tree.
-SELECT relname, reltuples, relpages > 5 AS has_pages FROM pg_class WHERE relname LIKE 'scan_partial_%' ORDER BY 1;
+-- The planner is told the entries of a partial index.
+SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'scan_partial_%' ORDER BY 1;
 SELECT smart_relation_size('scan_partial_p') BETWEEN 8192 AND smart_relation_size('scan_partial_e') AS plausible;
 
 UPDATE scan_partial SET b = 50 WHERE a = 4001;

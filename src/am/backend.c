@@ -148,7 +148,8 @@ smart_backend_client(void)
 	smart_embedded_require();
 	smart_check_status(use_region(), NULL);
 	smart_check_status(smart_client_open(&smart_embedded.compute, &backend_env, MyProcPid, &client), NULL);
-	before_shmem_exit(backend_exit, 0);
+	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
+	on_shmem_exit(backend_exit, 0);
 	return client;
 }
 

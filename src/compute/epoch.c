@@ -112,7 +112,7 @@ smart_epoch_enter(struct smart_epoch_shared *shared, unsigned int client)
 	uint64_t epoch = __atomic_load_n(&shared->epoch, __ATOMIC_ACQUIRE);
 	uint64_t newer;
 
-	smart_assert(client < shared->claimed && line->epoch == 0);
+	smart_assert(client < shared->clients && line->owner != 0 && line->epoch == 0);
 	/* A full fence: the line is visible before any link is read.  Partner: the scan in try_advance. */
 	__atomic_exchange_n(&line->epoch, epoch, __ATOMIC_SEQ_CST);
 	newer = __atomic_load_n(&shared->epoch, __ATOMIC_ACQUIRE);

@@ -127,7 +127,7 @@ line_holds(const struct smart_interlock_line *line, uint64_t tree, uint64_t numb
 unsigned int
 smart_interlock_holder(const struct smart_interlock_shared *shared, uint64_t tree, uint64_t number, unsigned int from)
 {
-	smart_assert(tree != 0 && number <= shared->number);
+	smart_assert(tree != 0 && number <= __atomic_load_n(&shared->number, __ATOMIC_RELAXED));
 	for (unsigned int client = from; client < shared->clients; client++)
 		if (line_holds(&shared->line[client], tree, number))
 			return client;
@@ -143,6 +143,8 @@ smart_interlock_begin_wait(struct smart_interlock_shared *shared)
 void
 smart_interlock_end_wait(struct smart_interlock_shared *shared)
 {
-	smart_assert(shared->waiters > 0);
-	__atomic_fetch_sub(&shared->waiters, 1, __ATOMIC_SEQ_CST);
+	uint64_t before = __atomic_fetch_sub(&shared->waiters, 1, __ATOMIC_SEQ_CST);
+
+	smart_assert(before > 0);
+	(void) before;
 }

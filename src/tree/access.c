@@ -103,6 +103,18 @@ smart_retire_slot(struct smart_tree *tree, smart_slot slot)
 	tree->services->retire(tree->services, tree->options.id, smart_slot_class(slot), smart_slot_address(slot));
 }
 
+/*
+ * Retires a copy whose publication did not come about.  If the CAS's completion
+ * got lost (status), the copy may be linked: then it is left to be marked or
+ * not, one day, since a linked block that is used again would be the end.
+ */
+void
+smart_retire_loser(struct smart_tree *tree, smart_status status, smart_slot slot)
+{
+	if (status == SMART_OK)
+		smart_retire_slot(tree, slot);
+}
+
 smart_status
 smart_again(struct smart_tree *tree, unsigned int *attempts)
 {

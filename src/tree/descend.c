@@ -12,6 +12,7 @@
  * took effect, or because it finished somebody's change itself.
  */
 #include "tree/internal.h"
+#include "tree/cover.h"
 
 /* Checks of one node on the way (B4 a). *again: the descent has to start anew. */
 static smart_status
@@ -60,6 +61,53 @@ header_differs(const struct smart_key *key, struct smart_node *node, struct smar
 }
 
 /*
+ * By pointers, a node that only leads on to another need not be copied: moves
+ * place through it.  false: it has to be looked at properly.
+ */
+static bool
+pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	unsigned int kind = smart_slot_size(place->slot);
+	fabric_address address = smart_slot_address(place->slot);
+	const uint64_t *words = fabric_direct(tree->fabric, address, smart_kind_bytes(kind));
+	const uint64_t *slots = words + SMART_NODE_HEAD_WORDS;
+	uint64_t	header;
+	unsigned int depth;
+	unsigned int byte;
+	unsigned int index;
+	smart_slot	slot;
+
+	if (words == NULL || kind < 1 || kind > SMART_NODE_KINDS)
+		return false;
+	header = smart_load_acquire(words);
+	depth = smart_node_depth(header);
+	if (smart_node_state(header) != SMART_LIVE || smart_node_kind(header) != kind || depth < place->consumed ||
+		depth - place->consumed > SMART_NODE_PARTIAL_MAX)
+		return false;
+	for (unsigned int i = place->consumed; i < depth; i++)
+	{
+		if (smart_node_partial_byte(header, i) != smart_key_byte(key, i))
+			return false;
+	}
+	byte = smart_key_byte(key, depth);
+	slot = smart_cover(slots, kind, tree->kind_slots[kind], byte);
+	if (!smart_slot_is_node(slot) || smart_slot_pk(slot) != byte || smart_slot_frozen(slot))
+		return false;
+	index = kind == SMART_NODE_256 ? byte : 0;
+	while (index < tree->kind_slots[kind] && smart_load_acquire(&slots[index]) != slot)
+		index++;
+	if (index == tree->kind_slots[kind])
+		return false;			/* it changed this moment */
+	place->node = NULL;
+	place->index = (int) index;
+	place->slot = slot;
+	place->slot_address = smart_node_slot_address(address, index);
+	place->depth = depth;
+	place->consumed = depth + 1;
+	return true;
+}
+
+/*
  * One descent.  *again: it met something that had to be helped or was torn.
  * Uses two of the handle's three nodes in turn, so that place->node and
  * place->child stay good until the next descent.
@@ -80,6 +128,8 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 		unsigned int byte;
 		int			index;
 
+		if (tree->direct && pass_through(tree, key, place))
+			continue;
 		status = smart_node_read(tree, place->slot, place->slot_address, place->consumed, node);
 		if (status == SMART_OK)
 			status = enter_node(tree, node, again);

@@ -167,16 +167,20 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	status = make_branch(tree, key, depth, ascending, &built, &link);
 	if (status == SMART_OK)
 		status = smart_make_chain(tree, key, place->consumed, depth, &link, built_add, &built);
-	if (status == SMART_OK)
-	{
-		link = smart_slot_with_pk(link, smart_slot_pk(place->slot));
-		/* The one publication of everything above. */
-		status = smart_word_cas(tree, place->slot_address, place->slot, link, &seen);
-	}
-	if (status != SMART_OK || seen != place->slot)
+	if (status != SMART_OK)
 	{
 		retire_built(tree, &built);
 		return status;
+	}
+	link = smart_slot_with_pk(link, smart_slot_pk(place->slot));
+	/* The one publication of everything above. */
+	status = smart_word_cas(tree, place->slot_address, place->slot, link, &seen);
+	if (status != SMART_OK)
+		return status;			/* perhaps linked: not to be retired */
+	if (seen != place->slot)
+	{
+		retire_built(tree, &built);
+		return SMART_OK;
 	}
 	for (unsigned int i = 0; i < built.count && status == SMART_OK; i++)
 		status = smart_slot_activate(tree, built.links[i]);

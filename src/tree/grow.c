@@ -379,7 +379,9 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 	status = smart_word_cas(tree, node->link_address, node->link, result, &seen);
 	if (status == SMART_OK && seen == node->link)
 		return settle_won(tree, &work, result, made);
-	settle_lost(tree, &work, result, made);
+	/* A lost completion: the result may be linked, and must not be used again. */
+	if (status == SMART_OK)
+		settle_lost(tree, &work, result, made);
 	return status;
 }
 

@@ -46,7 +46,7 @@ smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t le
 	status = smart_word_cas(tree, place->slot_address, place->slot, leaf, &seen);
 	if (status != SMART_OK || seen != place->slot)
 	{
-		smart_retire_slot(tree, leaf);
+		smart_retire_loser(tree, status, leaf);
 		return status;
 	}
 	*won = true;
@@ -96,8 +96,8 @@ smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t 
 	status = smart_word_cas(tree, place->slot_address, place->slot, node, &seen);
 	if (status != SMART_OK || seen != place->slot)
 	{
-		smart_retire_slot(tree, leaf);
-		smart_retire_slot(tree, node);
+		smart_retire_loser(tree, status, leaf);
+		smart_retire_loser(tree, status, node);
 		return status;
 	}
 	*won = true;

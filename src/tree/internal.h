@@ -208,6 +208,7 @@ extern smart_status smart_block_read(struct smart_tree *tree, fabric_address blo
 extern smart_status smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length);
 extern smart_status smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block);
 extern void smart_retire_slot(struct smart_tree *tree, smart_slot slot);
+extern void smart_retire_loser(struct smart_tree *tree, smart_status status, smart_slot slot);
 
 /* Counts an attempt of a loop that others can make fail; SMART_INTERRUPTED, SMART_TIMEOUT. */
 extern smart_status smart_again(struct smart_tree *tree, unsigned int *attempts);

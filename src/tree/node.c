@@ -19,6 +19,12 @@ smart_node_cover_index(const struct smart_node *node, unsigned int byte)
 {
 	int			best = -1;
 
+	if (node->kind == SMART_NODE_256)
+	{
+		for (best = (int) byte; best >= 0 && !smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + best]); best--)
+			;
+		return best;
+	}
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
 		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
@@ -37,6 +43,12 @@ smart_node_next_pk(const struct smart_node *node, unsigned int after)
 {
 	unsigned int next = 256;
 
+	if (node->kind == SMART_NODE_256)
+	{
+		for (next = after + 1; next < 256 && !smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + next]); next++)
+			;
+		return next;
+	}
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
 		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];

@@ -108,8 +108,9 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 		if (status == SMART_OK)
 			status = remove_once(tree, removal);
 	} while (status == SMART_OK && !removal->finished);
-	if (status == SMART_OK && removal->drop.count > 0)
-		status = smart_tidy(tree, &removal->key);
+	/* What was removed is removed, whether or not there was room to tidy up behind it. */
+	if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
+		status = SMART_CORRUPT;
 	return status;
 }
 

@@ -83,7 +83,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	status = smart_word_cas(tree, place->slot_address, place->slot, copy, &seen);
 	if (status != SMART_OK || seen != place->slot)
 	{
-		smart_retire_slot(tree, copy);
+		smart_retire_loser(tree, status, copy);
 		return status;
 	}
 	*won = true;

@@ -110,7 +110,7 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 	status = smart_word_cas(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper, &seen);
 	if (status != SMART_OK || seen != 0)
 	{
-		smart_retire_slot(tree, upper);
+		smart_retire_loser(tree, status, upper);
 		return status;
 	}
 	return smart_slot_activate(tree, upper);

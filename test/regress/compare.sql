@@ -45,7 +45,7 @@ BEGIN
 	by_index := pg_temp.answers(query);
 	PERFORM pg_temp.plan_with(true, false, false, false);
 	by_table := pg_temp.answers(query);
-	IF query !~* 'order by' THEN
+	IF query !~* 'order by [^)]*$' THEN
 		by_index := ARRAY(SELECT unnest(by_index) ORDER BY 1);
 		by_table := ARRAY(SELECT unnest(by_table) ORDER BY 1);
 	END IF;

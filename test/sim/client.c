@@ -247,10 +247,25 @@ scan(struct client *client, const struct range *range, bool backward, unsigned i
 
 /* ---- bulk delete ---- */
 
+#define MEETINGS_MAX 8
+
+/*
+ * Every dead key is removed once, and perhaps again as often as it is met: who
+ * puts it in meanwhile may find it removed twice.
+ */
+struct sweep
+{
+	const struct client *client;
+	uint64_t	dead;			/* keys, one bit each */
+	int			events[KEYS];	/* the removal that has to be, -1: none */
+	unsigned int met[KEYS];
+	int			meetings[KEYS][MEETINGS_MAX];
+};
+
 static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {
-	uint64_t	dead = *(const uint64_t *) argument;
+	struct sweep *sweep = argument;
 	int			key = keys_find(&world.keys, entry, length);
 
 	if (key < 0)
@@ -258,38 +273,44 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 		world_violation("bulk delete met something that was never inserted");
 		return false;
 	}
-	return (dead >> key & 1) != 0;
+	if ((sweep->dead >> key & 1) == 0)
+		return false;
+	if (sweep->met[key] < MEETINGS_MAX)
+		sweep->meetings[key][sweep->met[key]++] = history_begin(sweep->client->number, EVENT_REMOVE, (unsigned int) key);
+	return true;
+}
+
+static void
+note_sweep(const struct sweep *sweep, bool complete)
+{
+	for (unsigned int key = 0; key < KEYS; key++)
+	{
+		if (sweep->events[key] >= 0)
+			history_end(sweep->events[key], complete ? RESULT_ANY : RESULT_MAYBE);
+		for (unsigned int i = 0; i < sweep->met[key]; i++)
+			history_end(sweep->meetings[key][i], RESULT_MAYBE);
+	}
 }
 
 static void
 erase(struct client *client)
 {
-	uint64_t	dead = dice_roll(&world.dice) & (dice_one_in(&world.dice, 2) ? dice_roll(&world.dice) : NEVER);
-	uint64_t	start = ++world.now;
+	struct sweep sweep = {.client = client, .dead = dice_roll(&world.dice)};
 	uint64_t	visited;
 	uint64_t	removed;
-	int			events[KEYS];
 	smart_status status;
 
+	if (dice_one_in(&world.dice, 2))
+		sweep.dead &= dice_roll(&world.dice);
 	/* Should the client die, any of them may have been removed by then. */
 	for (unsigned int key = 0; key < KEYS; key++)
-	{
-		events[key] = -1;
-		if ((dead >> key & 1) != 0 && history_touched(key))
-			events[key] = history_begin(client->number, EVENT_REMOVE, key);
-	}
-	world_trace("bulk delete of %llx begins", (unsigned long long) dead);
-	status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &dead, &visited, &removed);
+		sweep.events[key] = (sweep.dead >> key & 1) != 0 && history_touched(key) ?
+			history_begin(client->number, EVENT_REMOVE, key) : -1;
+	world_trace("bulk delete of %llx begins", (unsigned long long) sweep.dead);
+	status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &sweep, &visited, &removed);
 	world_trace("bulk delete ends: %s", smart_status_text(status));
 	++world.now;
-	for (unsigned int key = 0; key < KEYS; key++)
-	{
-		if (events[key] >= 0)
-			history_end(events[key], status == SMART_OK ? RESULT_ANY : RESULT_MAYBE);
-		else if ((dead >> key & 1) != 0 && history_touched(key))
-			/* Put in since: it may have been met, or not. */
-			history_add(client->number, EVENT_REMOVE, key, start, world.now, RESULT_MAYBE);
-	}
+	note_sweep(&sweep, status == SMART_OK);
 	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
 		world_violation("bulk delete: %s", smart_status_text(status));
 	after_operation(client, "bulk delete");

@@ -91,8 +91,8 @@ history_died(int event)
 /* ---- the check ---- */
 
 /*
- * States of a key: bit 0 set, absent is possible; bit 1 set, present is.
- * apply: the state after an event in state present, or -1: contradiction.
+ * The state after an event, present or absent, or -1: its result contradicts
+ * the state before.
  */
 static int
 apply(const struct event *event, int present)
@@ -113,7 +113,8 @@ struct segment
 {
 	const struct event *events[SEGMENT_MAX];
 	unsigned int count;
-	int			results;		/* states that the segment can end in */
+	int			before;			/* states that it can begin in: bit 0 absent, bit 1 present */
+	int			results;		/* states that it can end in */
 };
 
 #define VISITED_SLOTS 65536
@@ -188,6 +189,7 @@ explore(struct segment *segment, uint64_t done, int present)
 static int
 run_segment(struct segment *segment, int states)
 {
+	segment->before = states;
 	segment->results = 0;
 	for (int present = 0; present <= 1; present++)
 	{
@@ -204,17 +206,19 @@ run_segment(struct segment *segment, int states)
 }
 
 static void
-report(unsigned int key, const struct event *const *list, unsigned int n)
+report(unsigned int key, const struct segment *segment)
 {
+	static const char *const states[] = {"", "absent", "present", "present or absent"};
 	static const char *const kinds[] = {"lookup", "insert", "remove"};
 	static const char *const results[] = {"no", "yes", "any", "maybe"};
 	char		text[sizeof(world.message)];
-	int			length = snprintf(text, sizeof(text), "key %u, no order explains:", key);
+	int			length = snprintf(text, sizeof(text), "key %u, %s before, no order explains:", key,
+							  states[segment->before]);
 
-	for (unsigned int i = 0; i < n && length < (int) sizeof(text); i++)
-		length += snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s[%llu,%lld]=%s", list[i]->client,
-						   kinds[list[i]->kind], (unsigned long long) list[i]->start, (long long) list[i]->end,
-						   results[list[i]->result]);
+	for (unsigned int i = 0; i < segment->count && length < (int) sizeof(text); i++)
+		length += snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s[%llu,%lld]=%s", segment->events[i]->client,
+						   kinds[segment->events[i]->kind], (unsigned long long) segment->events[i]->start,
+						   (long long) segment->events[i]->end, results[segment->events[i]->result]);
 	world_violation("%s", text);
 }
 
@@ -239,14 +243,11 @@ check_key(unsigned int key, const struct event **list, unsigned int n)
 	{
 		if (i == n || list[i]->start > last_end)
 		{
-			int			before = states;
-
 			if (segment.count > 0)
 				states = run_segment(&segment, states);
 			if (states == 0)
 			{
-				smart_assert(before != 0);
-				report(key, segment.events, segment.count);
+				report(key, &segment);
 				return;
 			}
 			segment.count = 0;

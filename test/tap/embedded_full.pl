@@ -1,0 +1,95 @@
+# A region that cannot grow: an error for the statement, and nothing else.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use SmartTest;
+
+my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+# 96 bytes that nothing can shorten.
+sub rows
+{
+	my ($from, $to) = @_;
+
+	return "SELECT g AS a, md5(g::text) || md5((g + 1)::text) || md5((g + 2)::text) AS b FROM generate_series($from, $to) g";
+}
+
+# A table whose index fits, then rows that do not; the server goes on, and goes on using the index.
+sub meets_the_limit
+{
+	my ($node, $sqlstate, $name) = @_;
+	my ($status, undef, $err);
+
+	$node->safe_psql('postgres', "CREATE TABLE t (a int, b text); CREATE INDEX t_b ON t USING smart (b);
+		CREATE TABLE other (a int, b text); CREATE INDEX other_b ON other USING smart (b); INSERT INTO t " . rows(1, 1000));
+	($status, undef, $err) = $node->psql('postgres', "INSERT INTO t " . rows(1001, 300000) . "", @VERBOSE);
+	isnt($status, 0, "$name: the statement fails");
+	like($err, qr/ERROR:  $sqlstate:.*HINT:.*smart\.embedded_/s, "$name: SQLSTATE $sqlstate and a hint");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 1000, "$name: it was rolled back");
+	same_answers($node, 'postgres', 'SELECT a FROM t ORDER BY b', "$name: the rows before it");
+	(undef, undef, $err) = $node->psql('postgres', "CREATE TABLE big AS " . rows(1, 300000) . "; CREATE INDEX ON big USING smart (b)",
+		@VERBOSE);
+	like($err, qr/ERROR:  $sqlstate:/, "$name: nor can an index be built that is too long");
+	$node->safe_psql('postgres', 'VACUUM t');
+	$node->safe_psql('postgres', "INSERT INTO other " . rows(1, 1000) . "; INSERT INTO t " . rows(2001, 3000));
+	index_is_sound($node, 'postgres', $_, $name) for ('t_b', 'other_b');
+	$node->restart;
+	index_is_sound($node, 'postgres', $_, "$name, after a restart") for ('t_b', 'other_b');
+	log_is_quiet($node);
+	return;
+}
+
+my $node = smart_node('limit', 'smart.embedded_max_size = \'16MB\'', 'autovacuum = off', 'fsync = off');
+meets_the_limit($node, '53200', 'the greatest size');
+is(-s $node->data_dir . '/smart/pgsql_tmp_region', 16 * 1024 * 1024, 'the file is no longer than that');
+
+# A greater limit at the next start, and a smaller one.
+$node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'200MB\'');
+$node->restart;
+$node->safe_psql('postgres', "INSERT INTO t " . rows(3001, 100000));
+index_is_sound($node, 'postgres', 't_b', 'with a greater limit');
+cmp_ok(-s $node->data_dir . '/smart/pgsql_tmp_region', '>', 16 * 1024 * 1024, 'the file has grown');
+$node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'16MB\'');
+$node->restart;
+index_is_sound($node, 'postgres', 't_b', 'with a smaller limit');
+$node->stop;
+
+# A full disk: a small file system that is mounted where only this server sees it.
+SKIP:
+{
+	my @alone = ('unshare', '--user', '--map-current-user', '--keep-caps', '--mount');
+	my $disk = PostgreSQL::Test::Utils::tempdir();
+	my $mount = "mount -t tmpfs -o size=24m smart '$disk'";
+
+	skip 'no file system can be mounted here', 1 if system(@alone, 'sh', '-c', "$mount 2>/dev/null") != 0;
+
+	$node = PostgreSQL::Test::Cluster->new('disk');
+	$node->init;
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", "smart.embedded_path = '$disk'",
+		'autovacuum = off', 'fsync = off', ''));
+	my $start = sub {
+		PostgreSQL::Test::Utils::system_or_bail(@alone, 'sh', '-c',
+			"$mount && exec pg_ctl -w -s -D '" . $node->data_dir . "' -l '" . $node->logfile . "' start");
+		$node->_update_pid(1);
+	};
+
+	$start->();
+	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
+	{
+		no warnings 'redefine';
+		# The disk would be another one after a restart: only check that the server still answers.
+		local *PostgreSQL::Test::Cluster::restart = sub { $node->safe_psql('postgres', 'SELECT 1') };
+		meets_the_limit($node, '53100', 'a full disk');
+	}
+	$node->stop;
+	$start->();
+	my (undef, undef, $err) = $node->psql('postgres', 'INSERT INTO t VALUES (0)', @VERBOSE);
+	like($err, qr/ERROR:  55000:.*REINDEX/s, 'an empty disk after a restart is noticed');
+	$node->stop;
+}
+
+done_testing();

@@ -1,0 +1,167 @@
+# The embedded region across the server's life: it is kept over a clean stop, and never taken for what it is not.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use SmartTest;
+
+my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
+
+# The index of the table "numbers" is refused with the hint to rebuild it; REINDEX does.
+sub is_refused
+{
+	my ($node, $name) = @_;
+	my ($status, undef, $err) = $node->psql('postgres', "SET enable_seqscan = off; $QUERY");
+
+	isnt($status, 0, "$name: the index is refused");
+	like($err, qr/HINT:.*REINDEX/, "$name: with a hint");
+	(undef, undef, $err) = $node->psql('postgres', 'INSERT INTO numbers VALUES (-1)', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	like($err, qr/ERROR:  55000:.*REINDEX/s, "$name: so is an insert");
+	$node->safe_psql('postgres', 'REINDEX TABLE numbers');
+	same_answers($node, 'postgres', $QUERY, "$name: rebuilt");
+	index_is_sound($node, 'postgres', 'numbers_id', $name);
+	return;
+}
+
+sub is_kept
+{
+	my ($node, $name) = @_;
+
+	same_answers($node, 'postgres', $QUERY, "$name: kept");
+	index_is_sound($node, 'postgres', 'numbers_id', $name);
+	$node->safe_psql('postgres', 'INSERT INTO numbers SELECT max(id) + 1 FROM numbers');
+	return;
+}
+
+sub change_byte
+{
+	my ($path, $offset) = @_;
+
+	open(my $file, '+<', $path) or die "$path: $!";
+	binmode $file;
+	seek($file, $offset, 0);
+	read($file, my $byte, 1);
+	seek($file, $offset, 0);
+	print $file chr(ord($byte) ^ 1);
+	close($file);
+	return;
+}
+
+my $node = smart_node('main', 'autovacuum = off', 'restart_after_crash = on');
+my $smart = $node->data_dir . '/smart';
+
+ok(!-s "$smart/pgsql_tmp_region", 'a server without smart indexes has no region');
+$node->safe_psql('postgres', 'CREATE TABLE numbers (id int);
+	INSERT INTO numbers SELECT g FROM generate_series(1, 20000) g; CREATE INDEX numbers_id ON numbers USING smart (id)');
+is(sprintf('%o %o', (stat $smart)[2] & 07777, (stat "$smart/pgsql_tmp_region")[2] & 07777), '700 600', 'nobody else reads it');
+
+for my $mode ('fast', 'smart')
+{
+	ok(!-e "$smart/pgsql_tmp_owner", 'there is no clean mark while the server runs');
+	$node->stop($mode);
+	ok(-e "$smart/pgsql_tmp_owner", "a $mode stop leaves one");
+	$node->start;
+	is_kept($node, "$mode stop");
+}
+
+# A start that fails before anybody used the region leaves it good.
+$node->stop;
+$node->append_conf('postgresql.conf', 'hba_file = \'/nonexistent\'');
+ok(!$node->start(fail_ok => 1), 'a start that fails');
+$node->append_conf('postgresql.conf', 'hba_file = \'' . $node->data_dir . '/pg_hba.conf\'');
+$node->start;
+is_kept($node, 'a start that failed');
+
+# Unclean ends of every kind.
+$node->stop('immediate');
+ok(!-e "$smart/pgsql_tmp_owner", 'an immediate stop leaves no clean mark');
+$node->start;
+is_refused($node, 'immediate stop');
+
+# (Its children notice it in their own time, and its process table entry waits for its parent.)
+$node->kill9;
+foreach my $attempt (1 .. 300)
+{
+	last if $node->start(fail_ok => 1);
+	sleep(0.1);
+}
+is_refused($node, 'kill -9 of the postmaster');
+
+my $victim = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+kill 'KILL', $victim;
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'background writer' AND pid <> $victim")
+  or die 'the server did not restart its processes';
+is_refused($node, 'a server process crashed');
+$node->restart;
+is_kept($node, 'a clean restart after that');
+
+# What is in the file is not a region any more; or it is another one's.
+$node->stop;
+change_byte("$smart/pgsql_tmp_region", 17);
+$node->start;
+is_refused($node, 'a damaged header');
+
+$node->stop;
+change_byte("$smart/pgsql_tmp_owner", 20);
+$node->start;
+is_refused($node, 'a damaged owner file');
+
+$node->stop;
+unlink "$smart/pgsql_tmp_region";
+$node->start;
+is_refused($node, 'a lost region');
+
+# A base backup leaves the region out, and does not take another one for its own.
+$node->backup('copy');
+ok(!-e $node->backup_dir . "/copy/smart/$_", "a base backup has no $_") for ('pgsql_tmp_region', 'pgsql_tmp_owner');
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($node, 'copy');
+$restored->start;
+is_refused($restored, 'a restored base backup');
+$restored->stop;
+
+# The data directory goes back in time, the region elsewhere does not.
+my $elsewhere = PostgreSQL::Test::Utils::tempdir();
+$node->append_conf('postgresql.conf', "smart.embedded_path = '$elsewhere'");
+$node->restart;
+is_refused($node, 'another directory');
+$node->stop;
+PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $node->basedir . '/older');
+$node->start;
+is_kept($node, 'another directory');
+$node->stop;
+rename($node->data_dir, $node->basedir . '/newer') or die $!;
+rename($node->basedir . '/older', $node->data_dir) or die $!;
+chmod 0700, $node->data_dir;
+$node->start;
+is_refused($node, 'storage that went back');
+
+# Two servers, one directory: the second one goes without.
+my $second = smart_node('second', "smart.embedded_path = '$elsewhere'", 'autovacuum = off');
+my ($status, undef, $err) = $second->psql('postgres', 'CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX ON t USING smart (a)',
+	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+isnt($status, 0, 'a second server on the same directory has no region');
+like($err, qr/ERROR:  55000:.*in use by another server/s, 'and says why');
+$second->stop;
+is_kept($node, 'the first server');
+
+# Without the library.
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
+$node->adjust_conf('postgresql.conf', 'smart.embedded_path', undef);
+$node->restart;
+for my $statement ('INSERT INTO numbers VALUES (-1)', 'CREATE INDEX ON numbers USING smart (id)',
+	"SET enable_seqscan = off; $QUERY")
+{
+	(undef, undef, $err) = $node->psql('postgres', $statement, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	like($err, qr/ERROR:  55000:.*HINT:.*shared_preload_libraries/s, "without the library: $statement");
+}
+$node->stop;
+log_is_quiet($second);
+
+done_testing();
