@@ -78,8 +78,8 @@ local_execute_one(struct fabric *fabric, struct fabric_request *request)
 		case FABRIC_CAS:
 			/* Sequentially consistent: a verb on a queue pair is one, too. */
 			request->result = request->compare;
-			__atomic_compare_exchange_n((uint64_t *) memory, &request->result, request->operand, false, __ATOMIC_SEQ_CST,
-										__ATOMIC_SEQ_CST);
+			__atomic_compare_exchange_n((uint64_t *) memory, &request->result, request->operand, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 			break;
 		case FABRIC_FAA:
 			request->result = __atomic_fetch_add((uint64_t *) memory, request->operand, __ATOMIC_SEQ_CST);

@@ -21,7 +21,7 @@ struct fabric_local_region
  * A fabric on regions[0..count), memory node i being regions[i]; the array is
  * copied.  The regions stay mapped for the life of the fabric.  SMART_NO_MEMORY.
  */
-extern smart_status fabric_local_open(struct smart_env *env, const struct fabric_local_region *regions, unsigned int count,
-									  struct fabric **fabric);
+extern smart_status fabric_local_open(struct smart_env *env, const struct fabric_local_region *regions,
+									  unsigned int count, struct fabric **fabric);
 
 #endif /* SMART_RDMA_LOCAL_H */

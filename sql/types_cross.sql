@@ -1,8 +1,10 @@
 -- Conditions between all types of a family select what a sequential scan selects, and use the index for it.
 SET client_min_messages = warning;
+SET jit = off;
 CREATE SCHEMA types_cross;
 SET search_path = types_cross, public;
 SET timezone = 'Europe/Berlin';
+SET datestyle = ISO;
 
 -- Joins the values of a column with arguments by each operator, by sequential scan and by index, as a nested loop and,
 -- with the arguments as constants, one by one. Returns how many pairs were selected, in how many ways the two

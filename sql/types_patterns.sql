@@ -1,5 +1,6 @@
 -- LIKE and ^@ through the index: constants, parameters and other columns, every kind of string.
 SET client_min_messages = warning;
+SET jit = off;
 CREATE SCHEMA types_patterns;
 SET search_path = types_patterns, public;
 

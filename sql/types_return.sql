@@ -1,11 +1,12 @@
 -- Index-only scans return what the table has, to the bit.
 SET client_min_messages = warning;
+SET jit = off;
 CREATE SCHEMA types_return;
 SET search_path = types_return, public;
 
 CREATE TABLE everything (id int, b bool, o oid, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, d date, t time,
 	ts timestamp, tz timestamptz, x text COLLATE "C", v varchar(200) COLLATE "en-x-icu", n name, c char(10) COLLATE "C",
-	cl char(900) COLLATE "C", by bytea, u uuid, j jsonb, k numeric, iv interval);
+	cl char(900) COLLATE "C", by bytea, u uuid, j jsonb, k numeric, iv interval, ov oidvector);
 INSERT INTO everything
 	SELECT i, i % 2 = 0, i * 3, i - 50, -i, i::bigint << 33,
 		CASE i % 4 WHEN 0 THEN '-0'::float4 WHEN 1 THEN 0 WHEN 2 THEN 'NaN' ELSE i / 3.0 END,
@@ -13,7 +14,8 @@ INSERT INTO everything
 		date '2000-01-01' + i, time '00:00' + i * interval '1 second', timestamp '1999-12-31' + i * interval '1 min',
 		timestamptz '1999-12-31' + i * interval '1 min', repeat('ab', i * i % 1000), repeat('é', i % 100),
 		'name' || repeat('x', i % 60), repeat('é', i % 11), repeat('y ', i % 100), decode(repeat('00ff0001', i % 70), 'hex'),
-		md5(i::text)::uuid, jsonb_build_object('a', repeat('q', i * 10)), i * 1.5, i * interval '1 day'
+		md5(i::text)::uuid, jsonb_build_object('a', repeat('q', i * 10)), i * 1.5, i * interval '1 day',
+		repeat(i || ' ', i)::oidvector
 	FROM generate_series(1, 300) i;
 INSERT INTO everything DEFAULT VALUES;
 INSERT INTO everything (id, x, v, n, c, by) VALUES (0, '', '', '', '', '');
@@ -62,13 +64,13 @@ END
 $$;
 
 SELECT attname, r.* FROM pg_attribute, check_return(attname) r
-WHERE attrelid = 'everything'::regclass AND attnum > 0 AND attname NOT IN ('j', 'k', 'iv') ORDER BY attnum;
+WHERE attrelid = 'everything'::regclass AND attnum > 0 AND attname NOT IN ('j', 'k', 'iv', 'ov') ORDER BY attnum;
 SELECT attname, r.* FROM pg_attribute, check_return(attname || ' DESC', 'id, iv') r
-WHERE attrelid = 'everything'::regclass AND attnum > 1 AND attname NOT IN ('j', 'k', 'iv') ORDER BY attnum;
+WHERE attrelid = 'everything'::regclass AND attnum > 1 AND attname NOT IN ('j', 'k', 'iv', 'ov') ORDER BY attnum;
 SELECT attname, r.* FROM pg_attribute, check_return('id', attname) r
 WHERE attrelid = 'everything'::regclass AND attnum > 1 ORDER BY attnum;
 SELECT * FROM check_return('b, o DESC, i2, i4 NULLS FIRST, i8, f4, f8 DESC, d, t, ts, tz DESC, u');
-SELECT * FROM check_return('x DESC, f4, v, f8 DESC, n, by DESC NULLS FIRST, c DESC, i2, cl', 'j, i4, k, iv, b');
+SELECT * FROM check_return('x DESC, f4, v, f8 DESC, n, by DESC NULLS FIRST, c DESC, i2, cl', 'j, i4, k, ov, iv, b');
 
 -- A character type without a length keeps its blanks in the table only
 CREATE TABLE blanks (x bpchar COLLATE "C", y char(3000) COLLATE "C", z int);

@@ -177,5 +177,7 @@ int
 smart_embedded_client_pid(unsigned int number)
 {
 	smart_embedded_require();
-	return number < smart_embedded.compute.epoch->clients ? (int) smart_epoch_owner(smart_embedded.compute.epoch, number) : 0;
+	return number < smart_embedded.compute.epoch->clients
+			   ? (int) smart_epoch_owner(smart_embedded.compute.epoch, number)
+			   : 0;
 }

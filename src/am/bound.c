@@ -26,10 +26,8 @@ static enum smart_bound_kind
 plain_kind(int strategy)
 {
 	static const enum smart_bound_kind kinds[] = {
-		[BTLessStrategyNumber] = SMART_BOUND_LESS,
-		[BTLessEqualStrategyNumber] = SMART_BOUND_LESS_EQUAL,
-		[BTEqualStrategyNumber] = SMART_BOUND_EQUAL,
-		[BTGreaterEqualStrategyNumber] = SMART_BOUND_GREATER_EQUAL,
+		[BTLessStrategyNumber] = SMART_BOUND_LESS,       [BTLessEqualStrategyNumber] = SMART_BOUND_LESS_EQUAL,
+		[BTEqualStrategyNumber] = SMART_BOUND_EQUAL,     [BTGreaterEqualStrategyNumber] = SMART_BOUND_GREATER_EQUAL,
 		[BTGreaterStrategyNumber] = SMART_BOUND_GREATER,
 	};
 
@@ -44,7 +42,7 @@ plain_kind(int strategy)
 static void
 settle_place(enum smart_place place, int strategy, Datum *value, Datum high, struct smart_bound *bound)
 {
-	bool		downwards = strategy < BTEqualStrategyNumber;
+	bool downwards = strategy < BTEqualStrategyNumber;
 
 	switch (place)
 	{
@@ -105,8 +103,8 @@ turn_round(struct smart_bound *bound, uint8 *out)
 static void
 put_value(const struct smart_image *image, Datum value, uint8 *out, int room, struct smart_bound *bound)
 {
-	uint8		fixed[SMART_IMAGE_WIDTH_MAX];
-	uint8	   *end;
+	uint8 fixed[SMART_IMAGE_WIDTH_MAX];
+	uint8 *end;
 
 	*out = SMART_NOT_NULL;
 	if (image->width == 0)
@@ -126,8 +124,8 @@ static void
 pattern_bound(const struct smart_image *image, int strategy, Datum pattern, uint8 *out, int room,
 			  struct smart_bound *bound)
 {
-	bool		exact;
-	uint8	   *end;
+	bool exact;
+	uint8 *end;
 
 	if (image->pattern == NULL)
 		elog(ERROR, "strategy %d is not supported for type %u", strategy, image->type);
@@ -142,8 +140,8 @@ compare_bound(const struct smart_image *image, int strategy, Datum argument, Oid
 			  struct smart_bound *bound)
 {
 	enum smart_place place = SMART_PLACE_AT;
-	Datum		value = argument;
-	Datum		high = argument;
+	Datum value = argument;
+	Datum high = argument;
 
 	if (OidIsValid(argtype) && argtype != image->type)
 	{
@@ -181,7 +179,7 @@ void
 smart_codec_null_bound(const struct smart_codec *codec, int column, bool isnull, uint8 *out, int room,
 					   struct smart_bound *bound)
 {
-	int			width = codec->columns[column].image.width;
+	int width = codec->columns[column].image.width;
 
 	smart_assert(column >= 0 && column < codec->nkeys && room > 0);
 	if (!isnull)

@@ -26,12 +26,13 @@
 #include "am/cleanmark.h"
 #include "base/crc32c.h"
 
-#define MARK_FILE	  SMART_DIRECTORY "/pgsql_tmp_owner"
+#define MARK_FILE     SMART_DIRECTORY "/pgsql_tmp_owner"
 #define MARK_FILE_NEW SMART_DIRECTORY "/pgsql_tmp_owner_new"
-#define MARK_MAGIC	  UINT64CONST(0x6e77306d73000001)
+#define MARK_MAGIC    UINT64CONST(0x6e77306d73000001)
 #define MARK_VERSION  1
 
-StaticAssertDecl(offsetof(struct smart_clean_mark, crc) == 52 && sizeof(struct smart_clean_mark) == 56, "owner file format");
+StaticAssertDecl(offsetof(struct smart_clean_mark, crc) == 52 && sizeof(struct smart_clean_mark) == 56,
+				 "owner file format");
 
 static uint32
 mark_crc(const struct smart_clean_mark *mark)
@@ -94,11 +95,12 @@ smart_clean_mark_write(const struct smart_clean_mark *mark)
 
 	smart_assert(mark->token != 0 && mark->incarnation != 0);
 	written.crc = mark_crc(&written);
+	if (fd >= 0)
+		errno = ENOSPC; /* what a short write means */
 	done = fd >= 0 && write(fd, &written, sizeof(written)) == (ssize_t) sizeof(written) && pg_fsync(fd) == 0;
 	if (!done)
-		ereport(LOG,
-				(errcode_for_file_access(), errmsg("could not write file \"%s\": %m", MARK_FILE_NEW),
-				 errdetail("Smart indexes will have to be rebuilt after the next start.")));
+		ereport(LOG, (errcode_for_file_access(), errmsg("could not write file \"%s\": %m", MARK_FILE_NEW),
+					  errdetail("Smart indexes will have to be rebuilt after the next start.")));
 	if (fd >= 0)
 		close(fd);
 	/* Flushes the file and its directory; logs its own failure. */

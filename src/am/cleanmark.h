@@ -18,10 +18,10 @@ struct smart_clean_mark
 	uint64 magic;
 	uint32 version;
 	uint32 timeline;
-	uint64 system;		/* identifier of the database cluster */
-	uint64 checkpoint;	/* LSN of the shutdown checkpoint */
+	uint64 system;      /* identifier of the database cluster */
+	uint64 checkpoint;  /* LSN of the shutdown checkpoint */
 	uint64 incarnation; /* of the region */
-	uint64 token;		/* as in the region's header */
+	uint64 token;       /* as in the region's header */
 	uint32 unused;
 	uint32 crc; /* crc32c of the bytes before it */
 };

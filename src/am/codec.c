@@ -12,18 +12,18 @@
 #include "base/assert.h"
 
 /* An IndexTuple's header, and room for its bitmap of NULLs */
-#define TUPLE_HEAD_MAX	MAXALIGN(sizeof(IndexTupleData) + sizeof(IndexAttributeBitMapData))
-#define TUPLE_MAX		INDEX_SIZE_MASK
+#define TUPLE_HEAD_MAX MAXALIGN(sizeof(IndexTupleData) + sizeof(IndexAttributeBitMapData))
+#define TUPLE_MAX      INDEX_SIZE_MASK
 
 /* By how much all columns of an IndexTuple together may be longer than in the entry */
-#define GROWTH_MAX		(TUPLE_MAX - TUPLE_HEAD_MAX - 6000)
+#define GROWTH_MAX (TUPLE_MAX - TUPLE_HEAD_MAX - 6000)
 
 /* Asks the operator class for the image of a key column */
 static void
 make_image(Relation index, int column, struct smart_image *image)
 {
 	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), column);
-	FmgrInfo   *function = index_getprocinfo(index, column + 1, SMART_IMAGE_PROC);
+	FmgrInfo *function = index_getprocinfo(index, column + 1, SMART_IMAGE_PROC);
 
 	memset(image, 0, sizeof(*image));
 	image->index_name = RelationGetRelationName(index);
@@ -36,8 +36,7 @@ make_image(Relation index, int column, struct smart_image *image)
 	if (image->encode == NULL || image->width < 0 || image->width > SMART_IMAGE_WIDTH_MAX ||
 		(image->width == 0) != (image->end != NULL) || (image->decode == NULL && !image->forgets) ||
 		image->residue_width < 0 || (image->residue_width > 0) != (image->residue != NULL) || image->decode_extra < 0)
-		ereport(ERROR,
-				errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+		ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				errmsg("image function of column %d of index \"%s\" does not describe an image", column + 1,
 					   RelationGetRelationName(index)));
 }
@@ -46,7 +45,7 @@ make_image(Relation index, int column, struct smart_image *image)
 static int
 column_growth(const struct smart_column *column)
 {
-	int			growth = 8 + column->image.decode_extra;
+	int growth = 8 + column->image.decode_extra;
 
 	if (column->attlen > 0)
 		return growth + Max(column->attlen - column->image.width, 0);
@@ -61,6 +60,7 @@ make_column(Relation index, int number, struct smart_column *column)
 	memset(column, 0, sizeof(*column));
 	column->byval = attribute->attbyval;
 	column->align = attribute->attalign;
+	column->storage = attribute->attstorage;
 	column->attlen = attribute->attlen;
 	column->returnable = true;
 	if (column->attlen < -1 || column->attlen == 0)
@@ -69,7 +69,7 @@ make_column(Relation index, int number, struct smart_column *column)
 
 	if (number < IndexRelationGetNumberOfKeyAttributes(index))
 	{
-		int16		option = index->rd_indoption[number];
+		int16 option = index->rd_indoption[number];
 
 		make_image(index, number, &column->image);
 		column->null_byte = option & INDOPTION_NULLS_FIRST ? 0x00 : 0x02;
@@ -84,9 +84,9 @@ make_column(Relation index, int number, struct smart_column *column)
 static void
 sum_lengths(struct smart_codec *codec)
 {
-	int			key_width = 0;
-	bool		key_fixed = true;
-	int			growth = 0;
+	int key_width = 0;
+	bool key_fixed = true;
+	int growth = 0;
 
 	for (int i = 0; i < codec->ncolumns; i++)
 	{
@@ -124,7 +124,7 @@ sum_lengths(struct smart_codec *codec)
 static void
 lay_out_tuple(struct smart_codec *codec)
 {
-	int32		offset = MAXALIGN(sizeof(IndexTupleData));
+	int32 offset = MAXALIGN(sizeof(IndexTupleData));
 
 	codec->flat = codec->returnable;
 	for (int i = 0; i < codec->ncolumns; i++)
@@ -145,8 +145,8 @@ lay_out_tuple(struct smart_codec *codec)
 struct smart_codec *
 smart_codec_make(Relation index, MemoryContext context)
 {
-	int			ncolumns = IndexRelationGetNumberOfAttributes(index);
-	Size		size = offsetof(struct smart_codec, columns) + ncolumns * sizeof(struct smart_column);
+	int ncolumns = IndexRelationGetNumberOfAttributes(index);
+	Size size = offsetof(struct smart_codec, columns) + ncolumns * sizeof(struct smart_column);
 	struct smart_codec *codec = MemoryContextAllocZero(context, size);
 
 	codec->size = size;

@@ -14,12 +14,12 @@
 /* The result in the making */
 struct writer
 {
-	char	   *data;			/* where the next column goes, before alignment */
-	bool		has_varlenas;
-	bool		nulls_fit;		/* a NULL can be noted */
-	bits8	   *bits;			/* the tuple's bitmap, or NULL */
-	Datum	   *values;			/* per column, or NULL */
-	bool	   *isnull;
+	char *data; /* where the next column goes, before alignment */
+	bool has_varlenas;
+	bool nulls_fit; /* a NULL can be noted */
+	bits8 *bits;    /* the tuple's bitmap, or NULL */
+	Datum *values;  /* per column, or NULL */
+	bool *isnull;
 };
 
 /* Notes a column; returns false if it is NULL and there is no place to say so */
@@ -41,7 +41,7 @@ note(struct writer *writer, int number, bool isnull, Datum value)
 static inline char *
 align_and_clear(char *data, char align)
 {
-	char	   *aligned = (char *) att_align_nominal((uintptr_t) data, align);
+	char *aligned = (char *) att_align_nominal((uintptr_t) data, align);
 
 	while (data < aligned)
 		*data++ = 0;
@@ -52,7 +52,7 @@ align_and_clear(char *data, char align)
 static pg_noinline Datum
 decode_flipped(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
-	uint8		plain[SMART_KEY_MAX];
+	uint8 plain[SMART_KEY_MAX];
 
 	for (int i = 0; i < length; i++)
 		plain[i] = bytes[i] ^ 0xFF;
@@ -69,10 +69,9 @@ decode_key(const struct smart_column *column, const uint8 *bytes, int length, co
 
 /* Puts a key column's value behind the data; a short varlena may well lie behind padding */
 static Datum
-put_key(struct writer *writer, const struct smart_column *column, const uint8 *bytes, int length,
-		const uint8 *residue)
+put_key(struct writer *writer, const struct smart_column *column, const uint8 *bytes, int length, const uint8 *residue)
 {
-	Datum		value;
+	Datum value;
 
 	writer->data = align_and_clear(writer->data, column->align);
 	value = decode_key(column, bytes, length, residue, writer->data);
@@ -94,8 +93,8 @@ put_key(struct writer *writer, const struct smart_column *column, const uint8 *b
 static const uint8 *
 put_included(struct writer *writer, const struct smart_column *column, const uint8 *bytes, Datum *value)
 {
-	Size		size = column->attlen;
-	bool		is_short = column->attlen < 0 && VARATT_IS_1B(bytes);
+	Size size = column->attlen;
+	bool is_short = column->attlen < 0 && VARATT_IS_1B(bytes);
 
 	if (column->attlen < 0)
 	{
@@ -124,9 +123,9 @@ walk_keys(const struct smart_codec *codec, const uint8 *entry, int key_length, s
 	for (int i = 0; i < codec->nkeys; i++)
 	{
 		const struct smart_column *column = &codec->columns[i];
-		bool		isnull = *p++ != SMART_NOT_NULL;
+		bool isnull = *p++ != SMART_NOT_NULL;
 		const uint8 *image = p;
-		Datum		value = (Datum) 0;
+		Datum value = (Datum) 0;
 
 		if (i == codec->nkeys - 1)
 			p = limit;
@@ -154,8 +153,8 @@ walk_included(const struct smart_codec *codec, const uint8 *payload, struct writ
 	for (int i = codec->nkeys; i < codec->ncolumns; i++)
 	{
 		const struct smart_column *column = &codec->columns[i];
-		bool		isnull = *p++ == 0;
-		Datum		value = (Datum) 0;
+		bool isnull = *p++ == 0;
+		Datum value = (Datum) 0;
 
 		if (isnull)
 			p += Max(column->attlen, 0);
@@ -170,7 +169,7 @@ walk_included(const struct smart_codec *codec, const uint8 *payload, struct writ
 static inline bool
 walk(const struct smart_codec *codec, const uint8 *entry, int length, struct writer *writer)
 {
-	int			key_length = smart_codec_key_length(codec, entry, length);
+	int key_length = smart_codec_key_length(codec, entry, length);
 
 	return walk_keys(codec, entry, key_length, writer) && walk_included(codec, entry + key_length, writer);
 }
@@ -196,8 +195,8 @@ form_flat(const struct smart_codec *codec, const uint8 *entry, char *tuple)
 	for (int i = 0; i < codec->nkeys; i++)
 	{
 		const struct smart_column *column = &codec->columns[i];
-		char	   *place = tuple + column->tuple_offset;
-		Datum		value;
+		char *place = tuple + column->tuple_offset;
+		Datum value;
 
 		if (unlikely(*p++ != SMART_NOT_NULL))
 			return false;
@@ -241,7 +240,7 @@ form_any(const struct smart_codec *codec, const uint8 *entry, int length, char *
 IndexTuple
 smart_codec_form_tuple(const struct smart_codec *codec, const uint8 *entry, int length, char *space)
 {
-	IndexTuple	tuple = (IndexTuple) space;
+	IndexTuple tuple = (IndexTuple) space;
 
 	smart_assert(space == (char *) MAXALIGN(space));
 	if (codec->flat && codec->fixed_key_length > 0 && form_flat(codec, entry, space))

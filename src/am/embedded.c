@@ -39,11 +39,11 @@
 #error "smart maps its region in the postmaster and needs backends that are forked"
 #endif
 
-#define REGION_FILE	   "pgsql_tmp_region"
-#define MAX_SIZE_MB	   65536
+#define REGION_FILE    "pgsql_tmp_region"
+#define MAX_SIZE_MB    65536
 #define SPACE_TRANCHE  "smart_space"
 #define LEAVES_TRANCHE "smart_leaf"
-#define SPACE_LOCKS	   SMART_LOCK_LEAF(0)
+#define SPACE_LOCKS    SMART_LOCK_LEAF(0)
 
 /* Set in the postmaster, inherited by all backends. */
 struct smart_embedded smart_embedded;
@@ -80,7 +80,8 @@ static LWLock *
 lock_of(unsigned int lock)
 {
 	smart_assert(lock < SMART_LOCK_COUNT);
-	return lock < SPACE_LOCKS ? &smart_embedded.space_locks[lock].lock : &smart_embedded.leaf_locks[lock - SPACE_LOCKS].lock;
+	return lock < SPACE_LOCKS ? &smart_embedded.space_locks[lock].lock
+							  : &smart_embedded.leaf_locks[lock - SPACE_LOCKS].lock;
 }
 
 static void
@@ -126,7 +127,9 @@ make_shared(uint64 epoch)
 /* ---- the region file ---- */
 
 /* Remembers why there is no region, for the log and for who asks for it. */
-static void __attribute__((format(printf, 1, 2)))
+static void no_region(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void
 no_region(const char *format, ...)
 {
 	va_list arguments;
@@ -152,9 +155,11 @@ warn_of_copy_on_write(const char *path)
 		return;
 	for (int i = 0; i < (int) lengthof(kinds); i++)
 		if ((uint32) file_system.f_type == kinds[i].type)
-			ereport(WARNING, (errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
-							  errdetail("When it is full, writes to memory that was allocated before can fail and stop the server."),
-							  errhint("Set smart.embedded_path to a directory on another file system.")));
+			ereport(WARNING,
+					(errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
+					 errdetail(
+						 "When it is full, writes to memory that was allocated before can fail and stop the server."),
+					 errhint("Set smart.embedded_path to a directory on another file system.")));
 }
 
 /* Opens the file so that no other server uses it; -1: no_region() was called. */
@@ -166,7 +171,8 @@ open_region_file(void)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd;
 
-	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) || (mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
+	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
+		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
 	{
 		no_region("could not create directory \"%s\": %s", directory, strerror(errno));
 		return -1;
@@ -223,7 +229,7 @@ region_is_ours(const char **reason)
 		return false;
 	*reason = "it does not belong to this state of the data directory";
 	return mark.system == now.system && mark.timeline == now.timeline && mark.checkpoint == now.checkpoint &&
-		mark.incarnation == header->incarnation && mark.token == header->clean_token && mark.token != 0;
+		   mark.incarnation == header->incarnation && mark.token == header->clean_token && mark.token != 0;
 }
 
 /* Written by the postmaster when all children are gone and the shutdown checkpoint is done. */
@@ -303,11 +309,12 @@ smart_embedded_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	DefineCustomStringVariable("smart.embedded_path", "Directory of the region that holds smart indexes.",
-							   "Empty: \"" SMART_DIRECTORY "\" below the data directory.", &embedded_path, "", PGC_POSTMASTER, 0,
-							   NULL, NULL, NULL);
+							   "Empty: \"" SMART_DIRECTORY "\" below the data directory.", &embedded_path, "",
+							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.embedded_max_size", "Greatest size of the region that holds smart indexes.",
-							"Address space of this size is reserved; the file grows as it is needed.", &embedded_max_size_mb,
-							MAX_SIZE_MB, 16, (int) (SMART_REGION_SIZE_MAX >> 20), PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+							"Address space of this size is reserved; the file grows as it is needed.",
+							&embedded_max_size_mb, MAX_SIZE_MB, 16, (int) (SMART_REGION_SIZE_MAX >> 20), PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
 	previous_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;
 	previous_startup_hook = shmem_startup_hook;

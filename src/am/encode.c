@@ -7,6 +7,7 @@
 #include "access/heaptoast.h"
 #include "access/toast_internals.h"
 #include "access/tupmacs.h"
+#include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 
 #include "am/encode.h"
@@ -24,9 +25,9 @@ flip_bytes(uint8 *bytes, const uint8 *end)
 static inline uint8 *
 encode_column(const struct smart_column *column, Datum value, bool isnull, uint8 *out, uint8 *limit)
 {
-	int			width = column->image.width;
-	uint8	   *image = out + 1;
-	uint8	   *end;
+	int width = column->image.width;
+	uint8 *image = out + 1;
+	uint8 *end;
 
 	if (unlikely(limit - out < 1 + width))
 		return NULL;
@@ -56,33 +57,34 @@ encode_columns(const struct smart_codec *codec, int count, const Datum *values, 
 static pg_noinline void
 too_long(const struct smart_codec *codec, const char *what, int most, ItemPointer tid)
 {
-	ereport(ERROR,
-			errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			errmsg("%s of index \"%s\" would be longer than %d bytes", what, get_rel_name(codec->index), most),
-			tid == NULL ? 0 : errdetail("The row is at (%u,%u) of its table.", ItemPointerGetBlockNumberNoCheck(tid),
-										ItemPointerGetOffsetNumberNoCheck(tid)),
+			tid == NULL ? 0
+						: errdetail("The row is at (%u,%u) of its table.", ItemPointerGetBlockNumberNoCheck(tid),
+									ItemPointerGetOffsetNumberNoCheck(tid)),
 			errhint("Index a shorter expression of the long columns, such as md5(column) or left(column, 100)."));
 }
 
-/* Writes a varlena with its header, never out of line, compressed if it is long: its end, or NULL */
+/* Writes a varlena with its header, never out of line, packed as its column's storage allows: its end, or NULL */
 static uint8 *
-encode_varlena(Datum value, uint8 *out, uint8 *limit)
+encode_varlena(Datum value, char storage, uint8 *out, uint8 *limit)
 {
+	bool compressible = storage == TYPSTORAGE_EXTENDED || storage == TYPSTORAGE_MAIN;
 	struct varlena *given = (struct varlena *) DatumGetPointer(value);
 	struct varlena *plain = VARATT_IS_EXTERNAL(given) ? detoast_external_attr(given) : given;
 	struct varlena *kept = plain;
-	uint8	   *end;
+	uint8 *end;
 
-	if (!VARATT_IS_EXTENDED(plain) && VARSIZE(plain) > TOAST_INDEX_TARGET)
+	if (compressible && !VARATT_IS_EXTENDED(plain) && VARSIZE(plain) > TOAST_INDEX_TARGET)
 	{
-		Pointer		compressed = DatumGetPointer(toast_compress_datum(PointerGetDatum(plain), InvalidCompressionMethod));
+		Pointer compressed = DatumGetPointer(toast_compress_datum(PointerGetDatum(plain), InvalidCompressionMethod));
 
 		if (compressed != NULL)
 			kept = (struct varlena *) compressed;
 	}
-	if (VARATT_CAN_MAKE_SHORT(kept))
+	if (storage != TYPSTORAGE_PLAIN && VARATT_CAN_MAKE_SHORT(kept))
 	{
-		Size		length = VARSIZE(kept) - VARHDRSZ;
+		Size length = VARSIZE(kept) - VARHDRSZ;
 
 		if (limit - out < (ssize_t) (length + VARHDRSZ_SHORT))
 			return NULL;
@@ -104,14 +106,14 @@ encode_varlena(Datum value, uint8 *out, uint8 *limit)
 static uint8 *
 encode_included(const struct smart_column *column, Datum value, bool isnull, uint8 *out, uint8 *limit)
 {
-	int			width = Max(column->attlen, 0);
-	Datum		stored;
+	int width = Max(column->attlen, 0);
+	Datum stored;
 
 	if (limit - out < 1 + width)
 		return NULL;
 	*out++ = isnull ? 0 : 1;
 	if (column->attlen < 0)
-		return isnull ? out : encode_varlena(value, out, limit);
+		return isnull ? out : encode_varlena(value, column->storage, out, limit);
 	if (isnull)
 		memset(out, 0, width);
 	else if (column->byval)
@@ -127,7 +129,7 @@ encode_included(const struct smart_column *column, Datum value, bool isnull, uin
 static uint8 *
 encode_payload(const struct smart_codec *codec, const Datum *values, const bool *isnull, uint8 *out, uint8 *limit)
 {
-	uint8	   *start = out;
+	uint8 *start = out;
 
 	if (limit - out < codec->residue_width + 2)
 		return NULL;
@@ -155,7 +157,7 @@ int
 smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
 				   uint8 *out, int *key_length)
 {
-	uint8	   *end = encode_columns(codec, codec->nkeys, values, isnull, out, out + SMART_COLUMNS_MAX);
+	uint8 *end = encode_columns(codec, codec->nkeys, values, isnull, out, out + SMART_COLUMNS_MAX);
 
 	if (unlikely(end == NULL))
 		too_long(codec, "key", SMART_KEY_MAX, tid);
@@ -178,7 +180,7 @@ int
 smart_codec_encode_columns(const struct smart_codec *codec, int count, const Datum *values, const bool *isnull,
 						   uint8 *out)
 {
-	uint8	   *end;
+	uint8 *end;
 
 	smart_assert(count > 0 && count <= codec->nkeys);
 	end = encode_columns(codec, count, values, isnull, out, out + SMART_COLUMNS_MAX);
@@ -200,7 +202,7 @@ smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int
 
 		if (p != NULL && p < limit)
 		{
-			bool		isnull = *p++ != SMART_NOT_NULL;
+			bool isnull = *p++ != SMART_NOT_NULL;
 
 			if (column->image.width > 0)
 				p += column->image.width;
@@ -210,8 +212,7 @@ smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int
 		else
 			p = NULL;
 		if (p == NULL || p > limit)
-			ereport(ERROR,
-					errcode(ERRCODE_DATA_CORRUPTED),
+			ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
 					errmsg("an entry of index \"%s\" ends within column %d", get_rel_name(codec->index), i + 1));
 	}
 	return p - entry;

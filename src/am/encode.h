@@ -29,26 +29,26 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-#include "tree/layout.h"		/* SMART_KEY_MAX (columns and TID), SMART_ENTRY_MAX */
+#include "tree/layout.h" /* SMART_KEY_MAX (columns and TID), SMART_ENTRY_MAX */
 
-#define SMART_TID_WIDTH		6
-#define SMART_COLUMNS_MAX	(SMART_KEY_MAX - SMART_TID_WIDTH)
+#define SMART_TID_WIDTH   6
+#define SMART_COLUMNS_MAX (SMART_KEY_MAX - SMART_TID_WIDTH)
 
-#define SMART_NOT_NULL		0x01	/* null byte of a column that has a value */
+#define SMART_NOT_NULL 0x01 /* null byte of a column that has a value */
 
 /* Strategies beyond btree's five */
-#define SMART_STRATEGY_LIKE		6	/* column ~~ pattern */
-#define SMART_STRATEGY_STARTS	7	/* column ^@ prefix */
-#define SMART_STRATEGIES		7
+#define SMART_STRATEGY_LIKE   6 /* column ~~ pattern */
+#define SMART_STRATEGY_STARTS 7 /* column ^@ prefix */
+#define SMART_STRATEGIES      7
 
-#define SMART_IMAGE_WIDTH_MAX	256 /* bytes of a fixed-width image */
+#define SMART_IMAGE_WIDTH_MAX 256 /* bytes of a fixed-width image */
 
 /* Support functions: 1 to 3 are btree's comparison, sort support and in_range, under btree's numbers; 11 is our own */
-#define SMART_COMPARE_PROC		1
-#define SMART_SORTSUPPORT_PROC	2
-#define SMART_INRANGE_PROC		3
-#define SMART_IMAGE_PROC		11
-#define SMART_PROCS				11
+#define SMART_COMPARE_PROC     1
+#define SMART_SORTSUPPORT_PROC 2
+#define SMART_INRANGE_PROC     3
+#define SMART_IMAGE_PROC       11
+#define SMART_PROCS            11
 
 /*
  * Images: what a type brings
@@ -63,9 +63,9 @@ struct smart_image;
 /* Where an argument of another type lies among the values of the column's type */
 enum smart_place
 {
-	SMART_PLACE_AT,		/* the argument equals *value */
-	SMART_PLACE_BELOW,	/* it lies below *value, and no value of the type lies between them */
-	SMART_PLACE_ABOVE,	/* it lies above *value, and no value of the type lies between them */
+	SMART_PLACE_AT,     /* the argument equals *value */
+	SMART_PLACE_BELOW,  /* it lies below *value, and no value of the type lies between them */
+	SMART_PLACE_ABOVE,  /* it lies above *value, and no value of the type lies between them */
 	SMART_PLACE_UNSURE, /* somewhere from *value to *high: the operator must be asked again */
 	SMART_PLACE_UNKNOWN /* nothing can be said: the operator must be asked about every value */
 };
@@ -74,58 +74,58 @@ enum smart_place
  * Writes the image of value (never NULL, may be toasted) at out, at most up to limit, and returns its end.  If it does
  * not fit, fills out up to limit with the beginning of the image and returns NULL; a fixed-width image always fits.
  */
-typedef uint8 *(*smart_image_encode_fn) (const struct smart_image *image, Datum value, uint8 *out, uint8 *limit);
+typedef uint8 *(*smart_image_encode_fn)(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit);
 
 /*
  * Returns the end of the variable-width image that starts at bytes, or NULL if it does not end before limit.  In a
  * descending column flip is 0xFF and the bytes are complemented, else it is 0.
  */
-typedef const uint8 *(*smart_image_end_fn) (const struct smart_image *image, const uint8 *bytes, const uint8 *limit,
-											uint8 flip);
+typedef const uint8 *(*smart_image_end_fn)(const struct smart_image *image, const uint8 *bytes, const uint8 *limit,
+										   uint8 flip);
 
 /*
  * Gives back the value of an image of length bytes.  residue points to residue_width bytes.  A type that is not passed
  * by value is built at space (aligned for any type; room for length + decode_extra bytes, or for the type's length):
  * a varlena may have a short header.
  */
-typedef Datum (*smart_image_decode_fn) (const struct smart_image *image, const uint8 *bytes, int length,
-										const uint8 *residue, char *space);
+typedef Datum (*smart_image_decode_fn)(const struct smart_image *image, const uint8 *bytes, int length,
+									   const uint8 *residue, char *space);
 
 /* Writes residue_width bytes: what the image of value forgets */
-typedef void (*smart_image_residue_fn) (const struct smart_image *image, Datum value, uint8 *residue);
+typedef void (*smart_image_residue_fn)(const struct smart_image *image, Datum value, uint8 *residue);
 
 /* Places an argument of type argtype (another one than the column's) among the values of the column's type */
-typedef enum smart_place (*smart_image_place_fn) (const struct smart_image *image, Datum argument, Oid argtype,
-												  Datum *value, Datum *high);
+typedef enum smart_place (*smart_image_place_fn)(const struct smart_image *image, Datum argument, Oid argtype,
+												 Datum *value, Datum *high);
 
 /*
  * Writes what the image of each value that satisfies "value strategy pattern" (LIKE or STARTS) begins with, at most up
  * to limit (shortened if it does not fit), and returns its end.  *exact: the whole image was written.  *recheck: not
  * every value whose image begins so satisfies the condition.
  */
-typedef uint8 *(*smart_image_pattern_fn) (const struct smart_image *image, int strategy, Datum pattern, uint8 *out,
-										  uint8 *limit, bool *exact, bool *recheck);
+typedef uint8 *(*smart_image_pattern_fn)(const struct smart_image *image, int strategy, Datum pattern, uint8 *out,
+										 uint8 *limit, bool *exact, bool *recheck);
 
 struct smart_image
 {
 	/* in */
-	const char *index_name;			/* for error messages of the image function, NULL afterwards */
-	Oid			type;				/* input type of the operator class */
-	Oid			collation;			/* of the column, or InvalidOid */
-	int32		typmod;				/* of the column, or -1 */
+	const char *index_name; /* for error messages of the image function, NULL afterwards */
+	Oid type;               /* input type of the operator class */
+	Oid collation;          /* of the column, or InvalidOid */
+	int32 typmod;           /* of the column, or -1 */
 
 	/* out */
-	int			width;				/* bytes of each image, or 0 if they differ */
-	bool		unordered;			/* images tell equality only: they do not sort like the values */
-	bool		forgets;			/* decode (with the residue) cannot give the value back */
-	int			residue_width;		/* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
-	int			decode_extra;		/* bytes by which a decoded value may be longer than its image (header aside) */
+	int width;         /* bytes of each image, or 0 if they differ */
+	bool unordered;    /* images tell equality only: they do not sort like the values */
+	bool forgets;      /* decode (with the residue) cannot give the value back */
+	int residue_width; /* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
+	int decode_extra;  /* bytes by which a decoded value may be longer than its image (header aside) */
 	smart_image_encode_fn encode;
-	smart_image_end_fn end;			/* NULL if width > 0 */
-	smart_image_decode_fn decode;	/* NULL if forgets */
-	smart_image_residue_fn residue;	/* NULL if residue_width = 0 */
-	smart_image_place_fn place;		/* NULL if the family has no other types */
-	smart_image_pattern_fn pattern;	/* NULL if there are no strategies 6 and 7 */
+	smart_image_end_fn end;         /* NULL if width > 0 */
+	smart_image_decode_fn decode;   /* NULL if forgets */
+	smart_image_residue_fn residue; /* NULL if residue_width = 0 */
+	smart_image_place_fn place;     /* NULL if the family has no other types */
+	smart_image_pattern_fn pattern; /* NULL if there are no strategies 6 and 7 */
 };
 
 /*
@@ -134,32 +134,33 @@ struct smart_image
  */
 struct smart_column
 {
-	struct smart_image image;		/* key columns only */
-	uint8		null_byte;			/* of a NULL: 0x00 or 0x02; key columns only */
-	uint8		flip;				/* 0xFF in a descending column, else 0 */
-	bool		returnable;			/* an index-only scan can return the column */
-	bool		byval;
-	char		align;
-	int16		attlen;
-	int32		tuple_offset;		/* in an IndexTuple without NULLs, or -1 if it is not the same in all */
+	struct smart_image image; /* key columns only */
+	uint8 null_byte;          /* of a NULL: 0x00 or 0x02; key columns only */
+	uint8 flip;               /* 0xFF in a descending column, else 0 */
+	bool returnable;          /* an index-only scan can return the column */
+	bool byval;
+	char align;
+	char storage; /* TYPSTORAGE_PLAIN: neither short headers nor compression */
+	int16 attlen;
+	int32 tuple_offset; /* in an IndexTuple without NULLs, or -1 if it is not the same in all */
 };
 
 struct smart_codec
 {
-	Size		size;				/* bytes of this chunk */
-	Oid			index;				/* for error messages */
-	int			nkeys;				/* key columns */
-	int			ncolumns;			/* key and included columns */
-	int			fixed_length;		/* bytes of every entry, or 0 if they differ */
-	int			fixed_key_length;	/* bytes of every key (columns and TID), or 0 */
-	int			payload_width;		/* bytes of every payload, or -1 if they differ */
-	int			residue_width;		/* bytes of all residues */
-	int			entry_max;			/* at most SMART_ENTRY_MAX: what still can be returned as an IndexTuple */
-	bool		ordered;			/* the images of all key columns sort like the values */
-	bool		returnable;			/* all columns can be returned */
-	bool		flat;				/* IndexTuples without NULLs have all columns at their tuple_offset */
-	int32		tuple_size;			/* bytes of such an IndexTuple */
-	Size		space;				/* bytes that decode and form_tuple need; MAXALIGNed */
+	Size size;            /* bytes of this chunk */
+	Oid index;            /* for error messages */
+	int nkeys;            /* key columns */
+	int ncolumns;         /* key and included columns */
+	int fixed_length;     /* bytes of every entry, or 0 if they differ */
+	int fixed_key_length; /* bytes of every key (columns and TID), or 0 */
+	int payload_width;    /* bytes of every payload, or -1 if they differ */
+	int residue_width;    /* bytes of all residues */
+	int entry_max;        /* at most SMART_ENTRY_MAX: what still can be returned as an IndexTuple */
+	bool ordered;         /* the images of all key columns sort like the values */
+	bool returnable;      /* all columns can be returned */
+	bool flat;            /* IndexTuples without NULLs have all columns at their tuple_offset */
+	int32 tuple_size;     /* bytes of such an IndexTuple */
+	Size space;           /* bytes that decode and form_tuple need; MAXALIGNed */
 	struct smart_column columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -173,21 +174,21 @@ extern struct smart_codec *smart_codec_make(Relation index, MemoryContext contex
  * Encodes a row.  values and isnull have ncolumns elements; out has room for SMART_ENTRY_MAX bytes.  Returns the length
  * of the entry and sets *key_length (columns and TID).  PROGRAM_LIMIT_EXCEEDED if the key or the entry is too long.
  */
-extern int	smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
-							   uint8 *out, int *key_length);
+extern int smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
+							  uint8 *out, int *key_length);
 
 /*
  * Encodes the first count key columns without a TID, e.g. the image of a unique key.  out has room for
  * SMART_COLUMNS_MAX bytes.  Returns the length.  PROGRAM_LIMIT_EXCEEDED if it is too long.
  */
-extern int	smart_codec_encode_columns(const struct smart_codec *codec, int count, const Datum *values,
-									   const bool *isnull, uint8 *out);
+extern int smart_codec_encode_columns(const struct smart_codec *codec, int count, const Datum *values,
+									  const bool *isnull, uint8 *out);
 
 /*
  * Where the first count key columns of an entry (or of encoded columns) end, length bytes being there: an offset.
  * DATA_CORRUPTED if they do not end.
  */
-extern int	smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count);
+extern int smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count);
 
 /*
  * Gives back the columns of an entry.  values and isnull have ncolumns elements; what is not passed by value is built
@@ -206,7 +207,7 @@ extern IndexTuple smart_codec_form_tuple(const struct smart_codec *codec, const 
 static inline int
 smart_codec_key_length(const struct smart_codec *codec, const uint8 *entry, int length)
 {
-	int			payload = codec->payload_width;
+	int payload = codec->payload_width;
 
 	if (unlikely(payload < 0))
 		payload = ((entry[length - 2] << 8) | entry[length - 1]) + 2;
@@ -247,21 +248,21 @@ smart_entry_tid(const uint8 *entry, int key_length, ItemPointer tid)
  */
 enum smart_bound_kind
 {
-	SMART_BOUND_NEVER,			/* no entry can satisfy the condition; no bytes */
-	SMART_BOUND_EQUAL,			/* the column is these bytes; the next column's begin behind them */
-	SMART_BOUND_PREFIX,			/* the column begins with these bytes; {SMART_NOT_NULL} alone: any value */
+	SMART_BOUND_NEVER,  /* no entry can satisfy the condition; no bytes */
+	SMART_BOUND_EQUAL,  /* the column is these bytes; the next column's begin behind them */
+	SMART_BOUND_PREFIX, /* the column begins with these bytes; {SMART_NOT_NULL} alone: any value */
 	/* The column has a value, and it sorts so against these bytes: intersect with the PREFIX {SMART_NOT_NULL} */
-	SMART_BOUND_LESS,			/* column < bytes */
-	SMART_BOUND_LESS_EQUAL,		/* column < bytes or column begins with bytes */
-	SMART_BOUND_GREATER_EQUAL,	/* column >= bytes */
-	SMART_BOUND_GREATER			/* column > bytes and column does not begin with bytes */
+	SMART_BOUND_LESS,          /* column < bytes */
+	SMART_BOUND_LESS_EQUAL,    /* column < bytes or column begins with bytes */
+	SMART_BOUND_GREATER_EQUAL, /* column >= bytes */
+	SMART_BOUND_GREATER        /* column > bytes and column does not begin with bytes */
 };
 
 struct smart_bound
 {
 	enum smart_bound_kind kind;
-	bool		recheck;		/* the executor must check the condition: the bound selects more than it */
-	int			length;			/* bytes written at out */
+	bool recheck; /* the executor must check the condition: the bound selects more than it */
+	int length;   /* bytes written at out */
 };
 
 /*
@@ -280,4 +281,4 @@ extern void smart_codec_null_bound(const struct smart_codec *codec, int column, 
 /* amvalidate */
 extern bool smart_validate(Oid opclassoid);
 
-#endif							/* SMART_ENCODE_H */
+#endif /* SMART_ENCODE_H */

@@ -41,7 +41,7 @@ smart_put_be64(uint8 *out, uint64 word)
 static inline uint16
 smart_get_be16(const uint8 *bytes)
 {
-	uint16		word;
+	uint16 word;
 
 	memcpy(&word, bytes, sizeof(word));
 	return pg_ntoh16(word);
@@ -50,7 +50,7 @@ smart_get_be16(const uint8 *bytes)
 static inline uint32
 smart_get_be32(const uint8 *bytes)
 {
-	uint32		word;
+	uint32 word;
 
 	memcpy(&word, bytes, sizeof(word));
 	return pg_ntoh32(word);
@@ -59,7 +59,7 @@ smart_get_be32(const uint8 *bytes)
 static inline uint64
 smart_get_be64(const uint8 *bytes)
 {
-	uint64		word;
+	uint64 word;
 
 	memcpy(&word, bytes, sizeof(word));
 	return pg_ntoh64(word);
@@ -69,7 +69,7 @@ smart_get_be64(const uint8 *bytes)
 static inline uint8 *
 smart_put_bytes(uint8 *out, uint8 *limit, const void *bytes, Size length)
 {
-	Size		room = limit - out;
+	Size room = limit - out;
 
 	memcpy(out, bytes, Min(length, room));
 	return length <= room ? out + length : NULL;
@@ -103,19 +103,19 @@ smart_image_set(FunctionCallInfo fcinfo, const struct smart_image *form)
 }
 
 /* Declares and begins an image function; hidden visibility is the default of the module */
-#define SMART_IMAGE_FUNCTION(name) \
+#define SMART_IMAGE_FUNCTION(name)                   \
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name)
 
 /* Strategies 6 and 7 (image_pattern.c): the fixed prefix of a pattern */
 struct smart_prefix
 {
-	uint8	   *bytes;			/* palloc'd */
-	int			length;
-	bool		whole;			/* the pattern is nothing but these bytes */
-	bool		open;			/* every string that begins with them matches */
+	uint8 *bytes; /* palloc'd */
+	int length;
+	bool whole; /* the pattern is nothing but these bytes */
+	bool open;  /* every string that begins with them matches */
 };
 
 extern void smart_pattern_prefix(int strategy, struct varlena *pattern, struct smart_prefix *prefix);
 
-#endif							/* SMART_IMAGE_H */
+#endif /* SMART_IMAGE_H */

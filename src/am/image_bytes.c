@@ -37,7 +37,7 @@ static uint8 *
 bytea_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
 {
 	struct varlena *bytea = PG_DETOAST_DATUM_PACKED(value);
-	uint8	   *end = put_escaped(out, limit, (uint8 *) VARDATA_ANY(bytea), VARSIZE_ANY_EXHDR(bytea));
+	uint8 *end = put_escaped(out, limit, (uint8 *) VARDATA_ANY(bytea), VARSIZE_ANY_EXHDR(bytea));
 
 	if (end != NULL)
 		end = smart_put_bytes(end, limit, "\0\0", 2);
@@ -64,8 +64,8 @@ static Datum
 bytea_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
 	const uint8 *end = bytes + length - 2;
-	Size		zeros = 0;
-	char	   *out;
+	Size zeros = 0;
+	char *out;
 
 	/* Each 00 before the end stands for itself and has a byte behind it that goes */
 	for (const uint8 *p = bytes; (p = memchr(p, 0, end - p)) != NULL; p += 2)
@@ -89,7 +89,7 @@ bytea_pattern(const struct smart_image *image, int strategy, Datum pattern, uint
 			  bool *recheck)
 {
 	struct smart_prefix prefix;
-	uint8	   *end;
+	uint8 *end;
 
 	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), &prefix);
 	*recheck = !prefix.whole && !prefix.open;
@@ -118,8 +118,10 @@ uuid_decode(const struct smart_image *image, const uint8 *bytes, int length, con
 Datum
 smart_image_bytea(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.encode = bytea_encode, .end = bytea_end, .decode = bytea_decode, .pattern = bytea_pattern};
+	static const struct smart_image form = {.encode = bytea_encode,
+											.end = bytea_end,
+											.decode = bytea_decode,
+											.pattern = bytea_pattern};
 
 	return smart_image_set(fcinfo, &form);
 }

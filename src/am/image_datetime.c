@@ -16,8 +16,8 @@
 #include "am/image.h"
 
 /* How far around an instant changes of the clocks are looked for */
-#define ZONE_WINDOW_S	((pg_time_t) 30 * SECS_PER_DAY)
-#define EPOCH_SHIFT_S	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
+#define ZONE_WINDOW_S ((pg_time_t) 30 * SECS_PER_DAY)
+#define EPOCH_SHIFT_S ((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
 
 SMART_IMAGE_FUNCTION(smart_image_date);
 SMART_IMAGE_FUNCTION(smart_image_time);
@@ -65,7 +65,7 @@ saturated(Timestamp converted, int overflow, Datum *value)
 static DateADT
 date_at_or_after(int64 local)
 {
-	int64		day = local / USECS_PER_DAY;
+	int64 day = local / USECS_PER_DAY;
 
 	if (TIMESTAMP_IS_NOBEGIN(local))
 		return DATEVAL_NOBEGIN;
@@ -78,24 +78,24 @@ date_at_or_after(int64 local)
 /* The clocks of the session's zone around an instant */
 struct zone_clock
 {
-	int64		offset_s;		/* in force at the instant */
-	int64		change_s;		/* by how much the clocks change in the window, all changes together */
-	int64		nearest_s;		/* to the next change, before or after the instant */
-	int			changes;
+	int64 offset_s;  /* in force at the instant */
+	int64 change_s;  /* by how much the clocks change in the window, all changes together */
+	int64 nearest_s; /* to the next change, before or after the instant */
+	int changes;
 };
 
 /* Returns false if the zone cannot tell, or is none that any place on earth has */
 static bool
 zone_look(TimestampTz instant, struct zone_clock *clock)
 {
-	pg_time_t	now = (pg_time_t) (instant / USECS_PER_SEC + EPOCH_SHIFT_S);
-	pg_time_t	from = now - ZONE_WINDOW_S;
-	pg_time_t	boundary;
-	long int	before;
-	long int	after;
-	int			before_dst;
-	int			after_dst;
-	int			found;
+	pg_time_t now = (pg_time_t) (instant / USECS_PER_SEC + EPOCH_SHIFT_S);
+	pg_time_t from = now - ZONE_WINDOW_S;
+	pg_time_t boundary;
+	long int before;
+	long int after;
+	int before_dst;
+	int after_dst;
+	int found;
 
 	*clock = (struct zone_clock){.nearest_s = ZONE_WINDOW_S};
 	while ((found = pg_next_dst_boundary(&from, &before, &before_dst, &boundary, &after, &after_dst,
@@ -127,7 +127,7 @@ static enum smart_place
 local_range(TimestampTz instant, int64 *low, int64 *high)
 {
 	struct zone_clock clock;
-	int64		slack_s = 0;
+	int64 slack_s = 0;
 
 	*low = *high = instant;
 	if (TIMESTAMP_NOT_FINITE(instant))
@@ -144,9 +144,9 @@ local_range(TimestampTz instant, int64 *low, int64 *high)
 static enum smart_place
 date_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
-	int64		low = DatumGetTimestamp(argument);
-	int64		last = low;
-	DateADT		date;
+	int64 low = DatumGetTimestamp(argument);
+	int64 last = low;
+	DateADT date;
 	enum smart_place place = SMART_PLACE_AT;
 
 	if (argtype == TIMESTAMPTZOID)
@@ -172,7 +172,7 @@ date_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *
 static enum smart_place
 clipped(int64 local, Datum *value)
 {
-	Timestamp	inside = local;
+	Timestamp inside = local;
 
 	if (!TIMESTAMP_NOT_FINITE(local) && !IS_VALID_TIMESTAMP(local))
 		inside = local < MIN_TIMESTAMP ? MIN_TIMESTAMP : DT_NOEND;
@@ -183,9 +183,9 @@ clipped(int64 local, Datum *value)
 static enum smart_place
 timestamp_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
-	int64		low;
-	int64		last;
-	int			overflow = 0;
+	int64 low;
+	int64 last;
+	int overflow = 0;
 	enum smart_place place;
 	enum smart_place low_place;
 
@@ -206,7 +206,7 @@ static enum smart_place
 timestamptz_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
 	TimestampTz instant;
-	int			overflow = 0;
+	int overflow = 0;
 
 	if (argtype == DATEOID)
 		instant = date2timestamptz_opt_overflow(DatumGetDateADT(argument), &overflow);
@@ -220,8 +220,10 @@ timestamptz_place(const struct smart_image *image, Datum argument, Oid argtype, 
 Datum
 smart_image_date(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 4, .encode = date_encode, .decode = date_decode, .place = date_place};
+	static const struct smart_image form = {.width = 4,
+											.encode = date_encode,
+											.decode = date_decode,
+											.place = date_place};
 
 	return smart_image_set(fcinfo, &form);
 }
@@ -237,8 +239,10 @@ smart_image_time(PG_FUNCTION_ARGS)
 Datum
 smart_image_timestamp(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 8, .encode = instant_encode, .decode = instant_decode, .place = timestamp_place};
+	static const struct smart_image form = {.width = 8,
+											.encode = instant_encode,
+											.decode = instant_decode,
+											.place = timestamp_place};
 
 	return smart_image_set(fcinfo, &form);
 }
@@ -246,8 +250,10 @@ smart_image_timestamp(PG_FUNCTION_ARGS)
 Datum
 smart_image_timestamptz(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 8, .encode = instant_encode, .decode = instant_decode, .place = timestamptz_place};
+	static const struct smart_image form = {.width = 8,
+											.encode = instant_encode,
+											.decode = instant_decode,
+											.place = timestamptz_place};
 
 	return smart_image_set(fcinfo, &form);
 }

@@ -23,11 +23,11 @@ SMART_IMAGE_FUNCTION(smart_image_float8);
 static uint8 *
 float8_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
 {
-	float8		number = DatumGetFloat8(value);
-	uint64		bits;
+	float8 number = DatumGetFloat8(value);
+	uint64 bits;
 
 	if (number == 0)
-		number = 0;				/* drops the sign */
+		number = 0; /* drops the sign */
 	else if (unlikely(isnan(number)))
 		number = get_float8_nan();
 	memcpy(&bits, &number, sizeof(bits));
@@ -37,8 +37,8 @@ float8_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *l
 static Datum
 float8_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
-	uint64		bits = smart_get_be64(bytes);
-	float8		number;
+	uint64 bits = smart_get_be64(bytes);
+	float8 number;
 
 	bits = bits & FLOAT8_SIGN ? bits & ~FLOAT8_SIGN : ~bits;
 	if (*residue)
@@ -50,7 +50,7 @@ float8_decode(const struct smart_image *image, const uint8 *bytes, int length, c
 static void
 float8_residue(const struct smart_image *image, Datum value, uint8 *residue)
 {
-	float8		number = DatumGetFloat8(value);
+	float8 number = DatumGetFloat8(value);
 
 	*residue = (number == 0 || isnan(number)) && signbit(number);
 }
@@ -58,11 +58,11 @@ float8_residue(const struct smart_image *image, Datum value, uint8 *residue)
 static uint8 *
 float4_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
 {
-	float4		number = DatumGetFloat4(value);
-	uint32		bits;
+	float4 number = DatumGetFloat4(value);
+	uint32 bits;
 
 	if (number == 0)
-		number = 0;				/* drops the sign */
+		number = 0; /* drops the sign */
 	else if (unlikely(isnan(number)))
 		number = get_float4_nan();
 	memcpy(&bits, &number, sizeof(bits));
@@ -72,8 +72,8 @@ float4_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *l
 static Datum
 float4_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
-	uint32		bits = smart_get_be32(bytes);
-	float4		number;
+	uint32 bits = smart_get_be32(bytes);
+	float4 number;
 
 	bits = bits & FLOAT4_SIGN ? bits & ~FLOAT4_SIGN : ~bits;
 	if (*residue)
@@ -85,7 +85,7 @@ float4_decode(const struct smart_image *image, const uint8 *bytes, int length, c
 static void
 float4_residue(const struct smart_image *image, Datum value, uint8 *residue)
 {
-	float4		number = DatumGetFloat4(value);
+	float4 number = DatumGetFloat4(value);
 
 	*residue = (number == 0 || isnan(number)) && signbit(number);
 }
@@ -107,8 +107,8 @@ float8_place(const struct smart_image *image, Datum argument, Oid argtype, Datum
 static enum smart_place
 float4_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
-	float8		number = DatumGetFloat8(argument);
-	float4		near = (float4) number;
+	float8 number = DatumGetFloat8(argument);
+	float4 near = (float4) number;
 
 	if (argtype != FLOAT8OID)
 		elog(ERROR, "type %u is not a floating-point type", argtype);

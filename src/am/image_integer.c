@@ -97,9 +97,9 @@ integer_argument(Datum argument, Oid argtype)
 static enum smart_place
 integer_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
-	int64		number = integer_argument(argument, argtype);
-	int64		least = image->type == INT2OID ? PG_INT16_MIN : image->type == INT4OID ? PG_INT32_MIN : PG_INT64_MIN;
-	int64		greatest = image->type == INT2OID ? PG_INT16_MAX : image->type == INT4OID ? PG_INT32_MAX : PG_INT64_MAX;
+	int64 number = integer_argument(argument, argtype);
+	int64 least = image->type == INT2OID ? PG_INT16_MIN : image->type == INT4OID ? PG_INT32_MIN : PG_INT64_MIN;
+	int64 greatest = image->type == INT2OID ? PG_INT16_MAX : image->type == INT4OID ? PG_INT32_MAX : PG_INT64_MAX;
 
 	*value = Int64GetDatum(Max(least, Min(greatest, number)));
 	if (number < least)
@@ -128,8 +128,10 @@ smart_image_oid(PG_FUNCTION_ARGS)
 Datum
 smart_image_int2(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 2, .encode = int2_encode, .decode = int2_decode, .place = integer_place};
+	static const struct smart_image form = {.width = 2,
+											.encode = int2_encode,
+											.decode = int2_decode,
+											.place = integer_place};
 
 	return smart_image_set(fcinfo, &form);
 }
@@ -137,8 +139,10 @@ smart_image_int2(PG_FUNCTION_ARGS)
 Datum
 smart_image_int4(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 4, .encode = int4_encode, .decode = int4_decode, .place = integer_place};
+	static const struct smart_image form = {.width = 4,
+											.encode = int4_encode,
+											.decode = int4_decode,
+											.place = integer_place};
 
 	return smart_image_set(fcinfo, &form);
 }
@@ -146,8 +150,10 @@ smart_image_int4(PG_FUNCTION_ARGS)
 Datum
 smart_image_int8(PG_FUNCTION_ARGS)
 {
-	static const struct smart_image form = {
-		.width = 8, .encode = int8_encode, .decode = int8_decode, .place = integer_place};
+	static const struct smart_image form = {.width = 8,
+											.encode = int8_encode,
+											.decode = int8_decode,
+											.place = integer_place};
 
 	return smart_image_set(fcinfo, &form);
 }

@@ -50,7 +50,7 @@ static uint8 *
 text_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
 {
 	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
-	uint8	   *end = put_string(out, limit, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	uint8 *end = put_string(out, limit, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
 
 	if (unlikely(PointerGetDatum(text) != value))
 		pfree(text);
@@ -78,7 +78,7 @@ string_pattern(const struct smart_image *image, int strategy, Datum pattern, uin
 			   bool *recheck)
 {
 	struct smart_prefix prefix;
-	uint8	   *end;
+	uint8 *end;
 
 	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), &prefix);
 	*exact = prefix.whole;
@@ -87,14 +87,14 @@ string_pattern(const struct smart_image *image, int strategy, Datum pattern, uin
 	/* A bpchar's blanks are matched by the pattern, but they are not in the image */
 	if (image->type == BPCHAROID)
 	{
-		int			trimmed = bpchartruelen((char *) prefix.bytes, prefix.length);
+		int trimmed = bpchartruelen((char *) prefix.bytes, prefix.length);
 
 		*recheck = *recheck || prefix.whole || trimmed < prefix.length;
 		prefix.length = trimmed;
 	}
 
 	end = prefix.whole ? put_string(out, limit, (char *) prefix.bytes, prefix.length)
-		: smart_put_bytes(out, limit, prefix.bytes, prefix.length);
+					   : smart_put_bytes(out, limit, prefix.bytes, prefix.length);
 	if (end == NULL)
 		*exact = false;
 	pfree(prefix.bytes);
@@ -122,8 +122,8 @@ static enum smart_place
 name_place(const struct smart_image *image, Datum argument, Oid argtype, Datum *value, Datum *high)
 {
 	struct varlena *text = PG_DETOAST_DATUM_PACKED(argument);
-	Size		length = VARSIZE_ANY_EXHDR(text);
-	Name		name = palloc0(NAMEDATALEN);
+	Size length = VARSIZE_ANY_EXHDR(text);
+	Name name = palloc0(NAMEDATALEN);
 
 	if (argtype != TEXTOID)
 		elog(ERROR, "type %u cannot be compared with a name", argtype);
@@ -136,8 +136,8 @@ static uint8 *
 bpchar_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
 {
 	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
-	int			length = bpchartruelen(VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
-	uint8	   *end = put_string(out, limit, VARDATA_ANY(text), length);
+	int length = bpchartruelen(VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	uint8 *end = put_string(out, limit, VARDATA_ANY(text), length);
 
 	if (unlikely(PointerGetDatum(text) != value))
 		pfree(text);
@@ -148,8 +148,8 @@ bpchar_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *l
 static Datum
 bpchar_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
-	int			used = length - 1;
-	int			blanks = image->typmod - VARHDRSZ - pg_mbstrlen_with_len((const char *) bytes, used);
+	int used = length - 1;
+	int blanks = image->typmod - VARHDRSZ - pg_mbstrlen_with_len((const char *) bytes, used);
 
 	blanks = Max(blanks, 0);
 	if (used + blanks + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
@@ -166,13 +166,11 @@ static void
 check_collation(const struct smart_image *image)
 {
 	if (!OidIsValid(image->collation))
-		ereport(ERROR,
-				errcode(ERRCODE_INDETERMINATE_COLLATION),
+		ereport(ERROR, errcode(ERRCODE_INDETERMINATE_COLLATION),
 				errmsg("could not determine the collation of a column of index \"%s\"", image->index_name),
 				errhint("Name it with the COLLATE clause."));
 	if (!get_collation_isdeterministic(image->collation))
-		ereport(ERROR,
-				errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("index \"%s\" cannot have a nondeterministic collation", image->index_name),
 				errdetail("Access method \"smart\" orders strings by their bytes, which does not tell that different "
 						  "strings are equal."),
@@ -192,8 +190,10 @@ set_string(FunctionCallInfo fcinfo, const struct smart_image *form, bool pattern
 static Datum
 set_bpchar(FunctionCallInfo fcinfo, bool pattern_class)
 {
-	static const struct smart_image form = {
-		.encode = bpchar_encode, .end = string_end, .decode = bpchar_decode, .pattern = string_pattern};
+	static const struct smart_image form = {.encode = bpchar_encode,
+											.end = string_end,
+											.decode = bpchar_decode,
+											.pattern = string_pattern};
 	struct smart_image *image = (struct smart_image *) DatumGetPointer(set_string(fcinfo, &form, pattern_class));
 
 	image->forgets = image->typmod < VARHDRSZ || image->typmod - VARHDRSZ > BPCHAR_RETURNABLE_MAX;

@@ -21,12 +21,11 @@ PG_FUNCTION_INFO_V1(smart_key_image);
 static Relation
 open_smart_index(Oid oid)
 {
-	Relation	index = relation_open(oid, AccessShareLock);
+	Relation index = relation_open(oid, AccessShareLock);
 
 	/* Operator classes of another access method have no images */
 	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_indam->amvalidate != smart_validate)
-		ereport(ERROR,
-				errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				errmsg("\"%s\" is not a smart index", RelationGetRelationName(index)));
 	return index;
 }
@@ -35,8 +34,7 @@ static void
 check_types(Relation index, int count, const Oid *types, const bool *isnull)
 {
 	if (count > IndexRelationGetNumberOfKeyAttributes(index))
-		ereport(ERROR,
-				errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+		ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS),
 				errmsg("index \"%s\" has only %d key columns", RelationGetRelationName(index),
 					   IndexRelationGetNumberOfKeyAttributes(index)));
 	for (int i = 0; i < count; i++)
@@ -45,8 +43,7 @@ check_types(Relation index, int count, const Oid *types, const bool *isnull)
 		if (isnull[i] && types[i] == UNKNOWNOID)
 			continue;
 		if (!IsBinaryCoercible(types[i], index->rd_opcintype[i]))
-			ereport(ERROR,
-					errcode(ERRCODE_DATATYPE_MISMATCH),
+			ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
 					errmsg("column %d of index \"%s\" is of type %s but the value is of type %s", i + 1,
 						   RelationGetRelationName(index), format_type_be(index->rd_opcintype[i]),
 						   format_type_be(types[i])),
@@ -64,21 +61,20 @@ check_types(Relation index, int count, const Oid *types, const bool *isnull)
 Datum
 smart_key_image(PG_FUNCTION_ARGS)
 {
-	Relation	index;
+	Relation index;
 	struct smart_codec *codec;
-	Datum	   *values;
-	Oid		   *types;
-	bool	   *isnull;
-	bytea	   *result = palloc(VARHDRSZ + SMART_COLUMNS_MAX);
-	int			count = extract_variadic_args(fcinfo, 1, false, &values, &types, &isnull);
+	Datum *values;
+	Oid *types;
+	bool *isnull;
+	bytea *result = palloc(VARHDRSZ + SMART_COLUMNS_MAX);
+	int count = extract_variadic_args(fcinfo, 1, false, &values, &types, &isnull);
 
 	if (PG_ARGISNULL(0) || count <= 0)
 		PG_RETURN_NULL();
 	index = open_smart_index(PG_GETARG_OID(0));
 	check_types(index, count, types, isnull);
 	codec = smart_codec_make(index, CurrentMemoryContext);
-	SET_VARSIZE(result, VARHDRSZ +
-				smart_codec_encode_columns(codec, count, values, isnull, (uint8 *) VARDATA(result)));
+	SET_VARSIZE(result, VARHDRSZ + smart_codec_encode_columns(codec, count, values, isnull, (uint8 *) VARDATA(result)));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_BYTEA_P(result);
 }

@@ -22,6 +22,7 @@
 #include "tree/layout.h"
 
 #define MEMORY_MIN	((Size) 64 * 1024)	/* room for a few of the longest entries */
+#define AHEAD		8			/* records to prefetch */
 
 struct smart_sorter
 {
@@ -36,11 +37,19 @@ struct smart_sorter
 	Size		limit;			/* bytes that it may have */
 	Size		count;			/* items in it */
 	char	   *records;		/* the lowest record */
-	bool		ascending;		/* the items in memory are in order as they came */
+	bool		ascending;		/* the items in memory are in order */
 
 	struct smart_runs *runs;	/* NULL: all entries fit into memory */
-	Size		position;		/* the next item to return */
-	uint8		returned[SMART_SORT_WORDS_MAX * 8];
+	Size		merge_memory;	/* the part of the budget that is kept for the merge */
+
+	/* What comes next from memory (NULL: nothing) and from the runs. */
+	Size		position;		/* of the item behind it */
+	const uint8 *from_memory;
+	int			memory_length;
+	const uint8 *from_runs;
+	int			runs_length;
+	const uint8 **returned;		/* which of both was returned last, or NULL */
+	uint8		words_entry[SMART_SORT_WORDS_MAX * 8];
 };
 
 static inline uint64 *
@@ -73,7 +82,8 @@ smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_en
 	if (entry_length > 0 && entry_length <= SMART_SORT_WORDS_MAX * 8)
 		sorter->words = (unsigned int) (entry_length + 7) / 8;
 	sorter->item_size = sorter->words > 0 ? sorter->words * 8 : sizeof(struct smart_sort_item);
-	sorter->limit = MAXALIGN_DOWN(Max(memory, MEMORY_MIN));
+	sorter->merge_memory = memory / 16;
+	sorter->limit = MAXALIGN_DOWN(Max(memory - sorter->merge_memory, MEMORY_MIN));
 	sorter->size = MAXALIGN(Min(Max(expected, MEMORY_MIN), sorter->limit));
 	sorter->memory = MemoryContextAllocHuge(sorter->context, sorter->size);
 	sorter->records = sorter->memory + sorter->size;
@@ -127,9 +137,10 @@ sort_memory(struct smart_sorter *sorter)
 		CHECK_FOR_INTERRUPTS();
 		ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg("the sort of an index build was interrupted")));
 	}
+	sorter->ascending = true;
 }
 
-/* The entry of item i; of words it is made in sorter->returned. */
+/* The entry of item i; of words it is made in sorter->words_entry. */
 static inline const uint8 *
 entry_at(struct smart_sorter *sorter, Size i, int *length)
 {
@@ -141,15 +152,17 @@ entry_at(struct smart_sorter *sorter, Size i, int *length)
 		{
 			uint64		bytes = __builtin_bswap64(item[w]);
 
-			memcpy(sorter->returned + w * 8, &bytes, 8);
+			memcpy(sorter->words_entry + w * 8, &bytes, 8);
 		}
 		*length = sorter->entry_length;
-		return sorter->returned;
+		return sorter->words_entry;
 	}
 	else
 	{
 		const uint8 *record = record_item(sorter, i)->record;
 
+		if (i + AHEAD < sorter->count)
+			__builtin_prefetch(record_item(sorter, i + AHEAD)->record);
 		*length = (int) smart_sort_length(record);
 		return smart_sort_bytes(record);
 	}
@@ -163,7 +176,7 @@ spill(struct smart_sorter *sorter)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sorter->context);
 
-		sorter->runs = smart_runs_begin(sorter->entry_length, sorter->limit);
+		sorter->runs = smart_runs_begin(sorter->entry_length, sorter->merge_memory, sorter->limit);
 		MemoryContextSwitchTo(old);
 	}
 	sort_memory(sorter);
@@ -245,33 +258,59 @@ smart_sorter_add(struct smart_sorter *sorter, const uint8 *entry, int length)
 	sorter->count++;
 }
 
+/* Goes to what comes next from memory, and from the runs. */
+static void
+advance_memory(struct smart_sorter *sorter)
+{
+	sorter->from_memory = NULL;
+	if (sorter->position < sorter->count)
+		sorter->from_memory = entry_at(sorter, sorter->position++, &sorter->memory_length);
+}
+
+static void
+advance_runs(struct smart_sorter *sorter)
+{
+	sorter->from_runs = smart_runs_next(sorter->runs, &sorter->runs_length);
+}
+
 void
 smart_sorter_perform(struct smart_sorter *sorter)
 {
-	if (sorter->runs == NULL)
+	sort_memory(sorter);
+	if (sorter->runs != NULL)
 	{
-		sort_memory(sorter);
-		return;
+		/* What is in memory can stay there if the merge needs no more than its part. */
+		if (!smart_runs_fit(sorter->runs))
+		{
+			spill(sorter);
+			pfree(sorter->memory);
+			sorter->memory = NULL;
+		}
+		smart_runs_merge(sorter->runs, sorter->memory == NULL);
+		advance_runs(sorter);
 	}
-
-	/* The merge wants the memory for its buffers. */
-	if (sorter->count > 0)
-		spill(sorter);
-	pfree(sorter->memory);
-	sorter->memory = NULL;
-	smart_runs_merge(sorter->runs);
+	advance_memory(sorter);
 }
 
 const uint8 *
 smart_sorter_next(struct smart_sorter *sorter, int *length)
 {
-	if (sorter->runs != NULL)
-		return smart_runs_next(sorter->runs, length);
-	if (sorter->position == sorter->count)
-		return NULL;
-	if (sorter->words == 0 && sorter->position + 8 < sorter->count)
-		__builtin_prefetch(record_item(sorter, sorter->position + 8)->record);
-	return entry_at(sorter, sorter->position++, length);
+	if (sorter->returned == &sorter->from_memory)
+		advance_memory(sorter);
+	else if (sorter->returned == &sorter->from_runs)
+		advance_runs(sorter);
+	if (sorter->from_runs != NULL &&
+		(sorter->from_memory == NULL ||
+		 smart_compare_bytes(sorter->from_runs, (Size) sorter->runs_length, sorter->from_memory,
+							 (Size) sorter->memory_length) < 0))
+	{
+		sorter->returned = &sorter->from_runs;
+		*length = sorter->runs_length;
+		return sorter->from_runs;
+	}
+	sorter->returned = &sorter->from_memory;
+	*length = sorter->memory_length;
+	return sorter->from_memory;
 }
 
 void

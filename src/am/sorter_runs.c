@@ -49,8 +49,9 @@ struct smart_runs
 {
 	BufFile    *file;
 	int			entry_length;
-	int			fan_in;
-	Size		buffer_size;
+	Size		memory;			/* for the buffers of the merge */
+	Size		more_memory;	/* the same, when the sorter has given up its own */
+	Size		buffer_size;	/* of each source */
 	struct run *runs;
 	int			count;
 	int			capacity;
@@ -73,7 +74,7 @@ seek(struct smart_runs *runs, struct place place)
 }
 
 struct smart_runs *
-smart_runs_begin(int entry_length, Size memory)
+smart_runs_begin(int entry_length, Size memory, Size more_memory)
 {
 	struct smart_runs *runs = palloc0(sizeof(*runs));
 
@@ -81,8 +82,8 @@ smart_runs_begin(int entry_length, Size memory)
 	PrepareTempTablespaces();
 	runs->file = BufFileCreateTemp(false);
 	runs->entry_length = entry_length;
-	runs->fan_in = (int) Min(Max(memory / (2 * BUFFER_MIN), FAN_IN_MIN), FAN_IN_MAX);
-	runs->buffer_size = Min(Max(memory / (Size) (runs->fan_in + 1), BUFFER_MIN), BUFFER_MAX);
+	runs->memory = memory;
+	runs->more_memory = more_memory;
 	runs->capacity = 64;
 	runs->runs = palloc(sizeof(struct run) * runs->capacity);
 	runs->buffer = palloc(BUFFER_MIN);
@@ -257,22 +258,34 @@ smart_runs_next(struct smart_runs *runs, int *length)
 	return first->entry;
 }
 
-void
-smart_runs_merge(struct smart_runs *runs)
+bool
+smart_runs_fit(const struct smart_runs *runs)
 {
+	return (Size) runs->count * BUFFER_MIN <= runs->memory;
+}
+
+void
+smart_runs_merge(struct smart_runs *runs, bool take_more_memory)
+{
+	Size		memory = take_more_memory ? runs->more_memory : runs->memory;
+	int			fan_in = (int) Min(Max(memory / (2 * BUFFER_MIN), FAN_IN_MIN), FAN_IN_MAX);
+
 	Assert(runs->count > 0 && runs->sources == NULL);
-	while (runs->count > runs->fan_in)
+	if (!take_more_memory)
+		fan_in = runs->count;
+	runs->buffer_size = Min(Max(memory / (Size) (Min(fan_in, runs->count) + 1), BUFFER_MIN), BUFFER_MAX);
+	while (runs->count > fan_in)
 	{
 		const uint8 *entry;
 		int			length;
 
-		open_sources(runs, runs->fan_in);
+		open_sources(runs, fan_in);
 		smart_runs_start(runs);
 		while ((entry = smart_runs_next(runs, &length)) != NULL)
 			smart_runs_write(runs, entry, length);
 		pfree(runs->sources);
-		runs->count -= runs->fan_in;
-		memmove(runs->runs, runs->runs + runs->fan_in, sizeof(struct run) * runs->count);
+		runs->count -= fan_in;
+		memmove(runs->runs, runs->runs + fan_in, sizeof(struct run) * runs->count);
 		smart_runs_finish(runs);
 	}
 	open_sources(runs, runs->count);

@@ -11,16 +11,22 @@
 
 struct smart_runs;
 
-/* entry_length as for the sorter; memory is what the merge may take for its buffers. */
-extern struct smart_runs *smart_runs_begin(int entry_length, Size memory);
+/*
+ * entry_length as for the sorter.  The merge may take memory bytes for its
+ * buffers, or more_memory if it is told so.
+ */
+extern struct smart_runs *smart_runs_begin(int entry_length, Size memory, Size more_memory);
 
 /* Writes a run: start, the entries in ascending order, finish. */
 extern void smart_runs_start(struct smart_runs *runs);
 extern void smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length);
 extern void smart_runs_finish(struct smart_runs *runs);
 
+/* Can all runs be read in one go with the lesser memory? */
+extern bool smart_runs_fit(const struct smart_runs *runs);
+
 /* Merges until what is left can be read in one go, and prepares that. */
-extern void smart_runs_merge(struct smart_runs *runs);
+extern void smart_runs_merge(struct smart_runs *runs, bool take_more_memory);
 
 /* The next entry of all runs, good until the next call; NULL behind the last one. */
 extern const uint8 *smart_runs_next(struct smart_runs *runs, int *length);

@@ -223,8 +223,9 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 		if (RelationNeedsWAL(info->index))
 			XLogFlush(wal_end());
 		remove_dead(&bulk, info->index, &visited, &removed);
-		if (removed > 0)
-			wait_for_scans(info->index, bulk.relation->meta.tree);
+
+		/* Also when nothing was found: a VACUUM that was cancelled while it waited may have removed the entries. */
+		wait_for_scans(info->index, bulk.relation->meta.tree);
 	}
 	stats->num_pages = smart_relation_pages(bulk.relation);
 	stats->estimated_count = false;

@@ -22,28 +22,26 @@
 #define BIT(number) (UINT64CONST(1) << (number))
 
 /* btree's five strategies, which come together or not at all */
-#define COMPARISONS \
+#define COMPARISONS                                                                            \
 	(BIT(BTLessStrategyNumber) | BIT(BTLessEqualStrategyNumber) | BIT(BTEqualStrategyNumber) | \
 	 BIT(BTGreaterEqualStrategyNumber) | BIT(BTGreaterStrategyNumber))
 
 /* A validation in progress; in messages "operator family X" stands before each fault */
 struct validation
 {
-	char	   *family_name;
-	bool		valid;
+	char *family_name;
+	bool valid;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-fault(struct validation *validation, const char *format,...)
+static void __attribute__((format(printf, 2, 3))) fault(struct validation *validation, const char *format, ...)
 {
-	char		text[512];
-	va_list		arguments;
+	char text[512];
+	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	ereport(INFO,
-			errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+	ereport(INFO, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 			errmsg("operator family \"%s\" of access method \"smart\" %s", validation->family_name, text));
 	validation->valid = false;
 }
@@ -51,9 +49,9 @@ fault(struct validation *validation, const char *format,...)
 static void
 check_function(struct validation *validation, Form_pg_amproc member)
 {
-	Oid			left = member->amproclefttype;
-	Oid			right = member->amprocrighttype;
-	bool		good;
+	Oid left = member->amproclefttype;
+	Oid right = member->amprocrighttype;
+	bool good;
 
 	switch (member->amprocnum)
 	{
@@ -70,8 +68,8 @@ check_function(struct validation *validation, Form_pg_amproc member)
 			good = left == right && check_amproc_signature(member->amproc, INTERNALOID, true, 1, 1, INTERNALOID);
 			break;
 		default:
-			fault(validation, "contains function %s with invalid support number %d",
-				  format_procedure(member->amproc), member->amprocnum);
+			fault(validation, "contains function %s with invalid support number %d", format_procedure(member->amproc),
+				  member->amprocnum);
 			return;
 	}
 	if (!good)
@@ -83,11 +81,10 @@ static void
 check_operator(struct validation *validation, Form_pg_amop member)
 {
 	if (member->amopstrategy < 1 || member->amopstrategy > SMART_STRATEGIES)
-		fault(validation, "contains operator %s with invalid strategy number %d",
-			  format_operator(member->amopopr), member->amopstrategy);
+		fault(validation, "contains operator %s with invalid strategy number %d", format_operator(member->amopopr),
+			  member->amopstrategy);
 	if (member->amoppurpose != AMOP_SEARCH || OidIsValid(member->amopsortfamily))
-		fault(validation, "contains invalid ORDER BY specification for operator %s",
-			  format_operator(member->amopopr));
+		fault(validation, "contains invalid ORDER BY specification for operator %s", format_operator(member->amopopr));
 	if (!check_amop_signature(member->amopopr, BOOLOID, member->amoplefttype, member->amoprighttype))
 		fault(validation, "contains operator %s with wrong signature", format_operator(member->amopopr));
 }
@@ -96,8 +93,8 @@ check_operator(struct validation *validation, Form_pg_amop member)
 static bool
 check_group(struct validation *validation, const OpFamilyOpFuncGroup *group)
 {
-	uint64		comparisons = group->operatorset & COMPARISONS;
-	bool		compared = (group->functionset & BIT(SMART_COMPARE_PROC)) != 0;
+	uint64 comparisons = group->operatorset & COMPARISONS;
+	bool compared = (group->functionset & BIT(SMART_COMPARE_PROC)) != 0;
 	const char *left = format_type_be(group->lefttype);
 	const char *right = format_type_be(group->righttype);
 
@@ -117,9 +114,9 @@ check_group(struct validation *validation, const OpFamilyOpFuncGroup *group)
 static void
 check_groups(struct validation *validation, List *groups, const char *class_name, Oid class_type)
 {
-	List	   *types = NIL;
-	int			pairs = 0;
-	ListCell   *cell;
+	List *types = NIL;
+	int pairs = 0;
+	ListCell *cell;
 
 	foreach (cell, groups)
 	{
@@ -140,8 +137,8 @@ check_groups(struct validation *validation, List *groups, const char *class_name
 static void
 check_members(struct validation *validation, Oid family, const char *class_name, Oid class_type)
 {
-	CatCList   *operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
-	CatCList   *functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
+	CatCList *operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
+	CatCList *functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
 
 	for (int i = 0; i < functions->n_members; i++)
 		check_function(validation, (Form_pg_amproc) GETSTRUCT(&functions->members[i]->tuple));
@@ -157,8 +154,8 @@ bool
 smart_validate(Oid opclassoid)
 {
 	struct validation validation = {.valid = true};
-	HeapTuple	class_tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclassoid));
-	HeapTuple	family_tuple;
+	HeapTuple class_tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclassoid));
+	HeapTuple family_tuple;
 	Form_pg_opclass class;
 
 	if (!HeapTupleIsValid(class_tuple))

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 
-#define SMALL		32			/* a group up to which insertion sort wins */
+#define SMALL		80			/* a group up to which insertion sort wins */
 #define CHECK_EVERY (1 << 16)	/* a group from which on an interrupt is looked for */
 
 struct buckets
@@ -82,29 +82,48 @@ count_digits(const uint64_t *items, size_t count, unsigned int words, unsigned i
 	return largest;
 }
 
-/* Moves every item into the bucket of its digit, following the cycles of the permutation. */
+static inline __attribute__((always_inline)) void
+swap(uint64_t *a, uint64_t *b, unsigned int words)
+{
+	uint64_t	item[SMART_SORT_WORDS_MAX];
+
+	move(item, a, words);
+	move(a, b, words);
+	move(b, item, words);
+}
+
+/*
+ * Moves every item into the bucket of its digit.  Each swap puts one item where
+ * it belongs and does not wait for the one before, so that their cache misses
+ * overlap; what comes back in exchange is looked at in a later round.
+ */
 static inline __attribute__((always_inline)) void
 permute(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *buckets)
 {
+	uint8_t		open[256];
+	unsigned int count = 256;
+
 	for (unsigned int d = 0; d < 256; d++)
+		open[d] = (uint8_t) d;
+	while (count > 0)
 	{
-		while (buckets->next[d] < buckets->end[d])
+		unsigned int kept = 0;
+
+		for (unsigned int o = 0; o < count; o++)
 		{
-			uint64_t	item[SMART_SORT_WORDS_MAX];
-			unsigned int to;
+			unsigned int d = open[o];
+			size_t		end = buckets->end[d];
 
-			move(item, items + buckets->next[d] * words, words);
-			while ((to = digit(item, byte)) != d)
+			for (size_t i = buckets->next[d]; i < end; i++)
 			{
-				uint64_t   *place = items + buckets->next[to]++ * words;
-				uint64_t	evicted[SMART_SORT_WORDS_MAX];
+				uint64_t   *item = items + i * words;
 
-				move(evicted, place, words);
-				move(place, item, words);
-				move(item, evicted, words);
+				swap(item, items + buckets->next[digit(item, byte)]++ * words, words);
 			}
-			move(items + buckets->next[d]++ * words, item, words);
+			if (buckets->next[d] < end)
+				open[kept++] = (uint8_t) d;
 		}
+		count = kept;
 	}
 }
 

@@ -118,27 +118,36 @@ count_digits(const struct smart_sort_item *items, size_t count, size_t depth, st
 	return largest;
 }
 
-/* Moves every item into the bucket of its digit, following the cycles of the permutation. */
+/* Moves every item into the bucket of its digit; as in sort.c. */
 static void
 permute(struct smart_sort_item *items, size_t depth, struct buckets *buckets)
 {
+	uint8_t		open[256];
+	unsigned int count = 256;
+
 	for (unsigned int d = 0; d < 256; d++)
+		open[d] = (uint8_t) d;
+	while (count > 0)
 	{
-		while (buckets->next[d] < buckets->end[d])
+		unsigned int kept = 0;
+
+		for (unsigned int o = 0; o < count; o++)
 		{
-			struct smart_sort_item item = items[buckets->next[d]];
-			unsigned int to;
+			unsigned int d = open[o];
+			size_t		end = buckets->end[d];
 
-			while ((to = digit(item.head, depth)) != d)
+			for (size_t i = buckets->next[d]; i < end; i++)
 			{
-				struct smart_sort_item *place = &items[buckets->next[to]++];
-				struct smart_sort_item evicted = *place;
+				struct smart_sort_item item = items[i];
+				struct smart_sort_item *place = &items[buckets->next[digit(item.head, depth)]++];
 
+				items[i] = *place;
 				*place = item;
-				item = evicted;
 			}
-			items[buckets->next[d]++] = item;
+			if (buckets->next[d] < end)
+				open[kept++] = (uint8_t) d;
 		}
+		count = kept;
 	}
 }
 

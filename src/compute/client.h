@@ -37,8 +37,8 @@ struct smart_client
  * Opens a client for the process or thread `owner` (not 0).  compute and env
  * outlive it.  SMART_NO_MEMORY; SMART_NO_SPACE if all lines are claimed.
  */
-extern smart_status smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t owner,
-									  struct smart_client **client);
+extern smart_status
+smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t owner, struct smart_client **client);
 
 /* Lets go of what the client holds, and frees it. */
 extern void smart_client_close(struct smart_client *client);

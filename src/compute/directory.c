@@ -50,7 +50,8 @@ smart_record_find(struct smart_space *space, uint64_t tree)
 	uint32_t number;
 
 	smart_assert(tree != 0);
-	if (space->recent[tree % SMART_SPACE_RECENT].id == tree && smart_record_id(smart_record_at(space->region, *recent)) == tree)
+	if (space->recent[tree % SMART_SPACE_RECENT].id == tree &&
+		smart_record_id(smart_record_at(space->region, *recent)) == tree)
 		return *recent;
 	space->locks->acquire(space->locks, SMART_LOCK_DIRECTORY);
 	number = smart_region_header(space->region)->buckets_page != 0 ? *link_to(space->region, tree) : 0;
@@ -104,7 +105,8 @@ make_room(struct smart_space *space)
 }
 
 smart_status
-smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner, uint64_t *id, fabric_address *root)
+smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner, uint64_t *id,
+						fabric_address *root)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	struct smart_record *record;
@@ -298,7 +300,7 @@ smart_space_tree_bytes(struct smart_space *space, uint64_t id)
 	if (number == 0)
 		return 0;
 	return __atomic_load_n(&smart_record_at(space->region, number)->pages, __ATOMIC_RELAXED) * SMART_PAGE_BYTES +
-		sizeof(struct smart_record);
+		   sizeof(struct smart_record);
 }
 
 void
@@ -317,5 +319,6 @@ smart_space_counter(struct smart_space *space, uint64_t id, unsigned int counter
 	uint32_t number = id != 0 ? smart_record_find(space, id) : 0;
 
 	smart_assert(counter < SMART_TREE_COUNTERS);
-	return number != 0 ? __atomic_load_n(&smart_record_at(space->region, number)->counter[counter], __ATOMIC_RELAXED) : 0;
+	return number != 0 ? __atomic_load_n(&smart_record_at(space->region, number)->counter[counter], __ATOMIC_RELAXED)
+					   : 0;
 }

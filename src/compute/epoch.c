@@ -63,8 +63,8 @@ raise_claimed(struct smart_epoch_shared *shared, uint32_t above)
 	uint32_t seen = __atomic_load_n(&shared->claimed, __ATOMIC_RELAXED);
 
 	/* Sequentially consistent like enter's exchange, which comes later: a scan that misses the mark misses no reader. */
-	while (seen < above && !__atomic_compare_exchange_n(&shared->claimed, &seen, above, false, __ATOMIC_SEQ_CST,
-														 __ATOMIC_RELAXED))
+	while (seen < above &&
+		   !__atomic_compare_exchange_n(&shared->claimed, &seen, above, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		continue;
 }
 

@@ -28,10 +28,10 @@ struct smart_epoch_line
 
 struct smart_epoch_shared
 {
-	uint64_t epoch;	   /* CAS by one; never below SMART_EPOCH_GRACE + 1 */
+	uint64_t epoch; /* CAS by one; never below SMART_EPOCH_GRACE + 1 */
 	uint64_t unused0[7];
-	uint32_t clients;  /* lines; fixed */
-	uint32_t claimed;  /* no line at or above this was ever claimed; only rises */
+	uint32_t clients; /* lines; fixed */
+	uint32_t claimed; /* no line at or above this was ever claimed; only rises */
 	uint64_t unused1[7];
 	struct smart_epoch_line line[];
 };

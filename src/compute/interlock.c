@@ -121,7 +121,7 @@ line_holds(const struct smart_interlock_line *line, uint64_t tree, uint64_t numb
 			return true;
 	}
 	return __atomic_load_n(&line->overflow, __ATOMIC_SEQ_CST) != 0 &&
-		__atomic_load_n(&line->overflow_number, __ATOMIC_RELAXED) < number;
+		   __atomic_load_n(&line->overflow_number, __ATOMIC_RELAXED) < number;
 }
 
 unsigned int

@@ -38,7 +38,7 @@ struct smart_hold
 struct smart_interlock_line
 {
 	struct smart_hold hold[SMART_HOLDS_PER_CLIENT];
-	uint64_t overflow;		  /* holds beyond those; they hold every tree … */
+	uint64_t overflow;        /* holds beyond those; they hold every tree … */
 	uint64_t overflow_number; /* … since this number, the oldest one's */
 };
 
@@ -72,8 +72,8 @@ extern bool smart_interlock_leave_all(struct smart_interlock_shared *shared, uns
 extern uint64_t smart_interlock_advance(struct smart_interlock_shared *shared);
 
 /* The first client from `from` on that holds tree under a number below `number`, or SMART_CLIENT_NONE. */
-extern unsigned int smart_interlock_holder(const struct smart_interlock_shared *shared, uint64_t tree, uint64_t number,
-										   unsigned int from);
+extern unsigned int
+smart_interlock_holder(const struct smart_interlock_shared *shared, uint64_t tree, uint64_t number, unsigned int from);
 
 /*
  * Around a sleep of bulk delete, so that leave tells whom to wake.  A leave at

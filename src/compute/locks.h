@@ -13,13 +13,13 @@
 #define SMART_COMPUTE_LOCKS_H
 
 #define SMART_LOCK_PARTITIONS 64   /* slab lists of a tree: by the tree's id */
-#define SMART_LOCK_LEAVES	  1024 /* appenders to a leaf: by its address */
+#define SMART_LOCK_LEAVES     1024 /* appenders to a leaf: by its address */
 
 #define SMART_LOCK_PARTITION(n) ((unsigned int) (n))
-#define SMART_LOCK_PAGES		(SMART_LOCK_PARTITIONS)
-#define SMART_LOCK_DIRECTORY	(SMART_LOCK_PARTITIONS + 1)
-#define SMART_LOCK_LEAF(n)		(SMART_LOCK_PARTITIONS + 2 + (unsigned int) (n))
-#define SMART_LOCK_COUNT		(SMART_LOCK_PARTITIONS + 2 + SMART_LOCK_LEAVES)
+#define SMART_LOCK_PAGES        (SMART_LOCK_PARTITIONS)
+#define SMART_LOCK_DIRECTORY    (SMART_LOCK_PARTITIONS + 1)
+#define SMART_LOCK_LEAF(n)      (SMART_LOCK_PARTITIONS + 2 + (unsigned int) (n))
+#define SMART_LOCK_COUNT        (SMART_LOCK_PARTITIONS + 2 + SMART_LOCK_LEAVES)
 
 struct smart_lock_table
 {

@@ -18,8 +18,9 @@
 static uint64_t
 aligned_runs(uint64_t word, unsigned int order)
 {
-	static const uint64_t starts[SMART_PAGE_ORDERS] = {UINT64_MAX, UINT64_C(0x5555555555555555), UINT64_C(0x1111111111111111),
-													   UINT64_C(0x0101010101010101), UINT64_C(0x0001000100010001)};
+	static const uint64_t starts[SMART_PAGE_ORDERS] = {UINT64_MAX, UINT64_C(0x5555555555555555),
+													   UINT64_C(0x1111111111111111), UINT64_C(0x0101010101010101),
+													   UINT64_C(0x0001000100010001)};
 
 	for (unsigned int i = 0; i < order; i++)
 		word &= word >> (1u << i);

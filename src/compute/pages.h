@@ -17,16 +17,16 @@
 #include "base/status.h"
 #include "compute/space.h"
 
-#define SMART_CHUNK_HEAD_OFFSET	 1024u
-#define SMART_CHUNK_FIRST_PAGE	 7u
+#define SMART_CHUNK_HEAD_OFFSET  1024u
+#define SMART_CHUNK_FIRST_PAGE   7u
 #define SMART_CHUNK_USABLE_PAGES (SMART_CHUNK_PAGES - SMART_CHUNK_FIRST_PAGE)
 
 /* All of it under the page allocator's lock. */
 struct smart_chunk
 {
-	uint64_t free[SMART_CHUNK_PAGES / 64];	  /* bit set: the page is free */
+	uint64_t free[SMART_CHUNK_PAGES / 64];    /* bit set: the page is free */
 	uint64_t touched[SMART_CHUNK_PAGES / 64]; /* bit set: it may hold other than zeros */
-	uint32_t next;							  /* in the list of its order: chunk number + 1, or 0 */
+	uint32_t next;                            /* in the list of its order: chunk number + 1, or 0 */
 	uint32_t previous;
 	uint32_t list; /* order + 1 of the list it is in, or 0 */
 	uint32_t free_pages;
@@ -39,22 +39,24 @@ struct smart_slab
 	smart_class class;
 	uint8_t order; /* it has 1 << order pages */
 	uint8_t blocks;
-	uint8_t queued;	   /* in the queue of slabs with retired blocks */
-	uint64_t free;	   /* bit per block */
-	uint64_t retired;  /* bit per block; apart from free */
-	uint64_t stamp;	   /* the epoch when a block was retired last */
-	uint32_t next;	   /* in the list of its class or of full slabs: page, or 0 */
+	uint8_t queued;   /* in the queue of slabs with retired blocks */
+	uint64_t free;    /* bit per block */
+	uint64_t retired; /* bit per block; apart from free */
+	uint64_t stamp;   /* the epoch when a block was retired last */
+	uint32_t next;    /* in the list of its class or of full slabs: page, or 0 */
 	uint32_t previous;
 	uint32_t queue_next; /* pages, or 0 */
 	uint32_t queue_previous;
 };
 
 _Static_assert(sizeof(struct smart_slab) == 48, "descriptors of a chunk fill six pages");
-_Static_assert(SMART_CHUNK_HEAD_OFFSET + sizeof(struct smart_chunk) <= SMART_PAGE_BYTES, "a chunk's head fits its page");
+_Static_assert(SMART_CHUNK_HEAD_OFFSET + sizeof(struct smart_chunk) <= SMART_PAGE_BYTES,
+			   "a chunk's head fits its page");
 _Static_assert(SMART_PAGE_BYTES + SMART_CHUNK_PAGES * sizeof(struct smart_slab) ==
 				   SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES,
 			   "descriptors end where pages begin");
-_Static_assert(sizeof(struct smart_region_header) <= SMART_CHUNK_HEAD_OFFSET, "the header ends before the chunk's head");
+_Static_assert(sizeof(struct smart_region_header) <= SMART_CHUNK_HEAD_OFFSET,
+			   "the header ends before the chunk's head");
 
 static inline void *
 smart_page_memory(const struct smart_region *region, uint32_t page)

@@ -93,6 +93,7 @@ smart_status
 smart_region_map(struct smart_region *region, int fd, uint64_t max_size)
 {
 	struct statfs file_system;
+	struct stat file;
 	int error;
 
 	if (max_size > SMART_REGION_SIZE_MAX)
@@ -100,10 +101,10 @@ smart_region_map(struct smart_region *region, int fd, uint64_t max_size)
 	max_size -= max_size % SMART_CHUNK_BYTES;
 	smart_assert(max_size > 0);
 	memset(region, 0, sizeof(*region));
-	region->base = reserve(max_size);
-	if (region->base == NULL)
+	if (fstat(fd, &file) != 0 || (region->base = reserve(max_size)) == NULL)
 		return SMART_NO_MEMORY;
-	if (mmap(region->base, max_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+	if (mmap(region->base, max_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) ==
+		MAP_FAILED)
 	{
 		error = errno;
 		munmap(region->base, max_size);
@@ -114,6 +115,7 @@ smart_region_map(struct smart_region *region, int fd, uint64_t max_size)
 	if (fstatfs(fd, &file_system) == 0 && file_system.f_type == TMPFS_TYPE)
 		(void) madvise(region->base, max_size, MADV_HUGEPAGE);
 	region->max_size = max_size;
+	region->file_size = (uint64_t) file.st_size;
 	region->fd = fd;
 	region->grow = grow_file;
 	return SMART_OK;
@@ -195,14 +197,13 @@ smart_status
 smart_region_check(const struct smart_region *region, const char **message)
 {
 	const struct smart_region_header *header = smart_region_header(region);
-	struct stat file;
 
-	if (fstat(region->fd, &file) != 0 || (uint64_t) file.st_size < SMART_CHUNK_BYTES)
+	if (region->file_size < SMART_CHUNK_BYTES)
 	{
 		*message = "it is shorter than a region";
 		return SMART_CORRUPT;
 	}
-	*message = header_fault(header, (uint64_t) file.st_size);
+	*message = header_fault(header, region->file_size);
 	if (*message != NULL)
 		return SMART_CORRUPT;
 	if (header->size > region->max_size)

@@ -21,7 +21,7 @@
 #define SMART_CHUNK_BYTES (2u << 20)
 #define SMART_CHUNK_PAGES (SMART_CHUNK_BYTES / SMART_PAGE_BYTES)
 
-#define SMART_REGION_MAGIC	 UINT64_C(0x6e6f6972746d7302)
+#define SMART_REGION_MAGIC   UINT64_C(0x6e6f6972746d7302)
 #define SMART_REGION_VERSION 1u
 
 #define SMART_REGION_STEP_MIN ((uint64_t) 16 << 20)
@@ -48,7 +48,7 @@ struct smart_region_header
 {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t crc;		  /* of these 64 bytes, with 0 here */
+	uint32_t crc;         /* of these 64 bytes, with 0 here */
 	uint64_t incarnation; /* random; new whenever the region starts empty */
 	uint32_t page_bytes;
 	uint32_t chunk_bytes;
@@ -57,19 +57,19 @@ struct smart_region_header
 	uint64_t size; /* bytes that the file has and that may be touched */
 	uint64_t unused1[7];
 
-	uint32_t chunks;					/* formatted so far */
+	uint32_t chunks;                        /* formatted so far */
 	uint32_t chunk_list[SMART_PAGE_ORDERS]; /* by the longest free run: chunk number + 1, or 0 */
-	uint32_t pages_used;				/* handed out */
+	uint32_t pages_used;                    /* handed out */
 	uint32_t unused2;
-	uint64_t epoch_saved;				/* the epoch at the last clean end */
-	uint64_t clean_token;				/* names the last clean end; 0 while in use */
+	uint64_t epoch_saved; /* the epoch at the last clean end */
+	uint64_t clean_token; /* names the last clean end; 0 while in use */
 	uint64_t unused3[2];
 
-	uint64_t last_tree;		  /* trees made so far; the ids come from it */
-	uint32_t buckets_page;	  /* hash table of the directory */
-	uint32_t record_pages;	  /* newest page of tree records, linked by their first record's slot */
-	uint32_t free_record;	  /* list of free tree records */
-	uint32_t trees;			  /* live ones */
+	uint64_t last_tree;    /* trees made so far; the ids come from it */
+	uint32_t buckets_page; /* hash table of the directory */
+	uint32_t record_pages; /* newest page of tree records, linked by their first record's slot */
+	uint32_t free_record;  /* list of free tree records */
+	uint32_t trees;        /* live ones */
 	uint64_t unused4[5];
 };
 
@@ -77,7 +77,8 @@ struct smart_region_header
 struct smart_region
 {
 	uint8_t *base;
-	uint64_t max_size; /* bytes mapped, a multiple of SMART_CHUNK_BYTES */
+	uint64_t max_size;  /* bytes mapped, a multiple of SMART_CHUNK_BYTES */
+	uint64_t file_size; /* the file's length before it was mapped: mapping stretches files on hugetlbfs */
 	int fd;
 	int grow_errno; /* why grow failed */
 
@@ -107,7 +108,7 @@ extern smart_status smart_region_format(struct smart_region *region, uint64_t in
 /*
  * Is what the file holds a region of this format, whole, within max_size?
  * SMART_CORRUPT if not (message tells why), SMART_NO_SPACE if it is longer
- * than max_size.  Touches nothing behind the file's end.
+ * than max_size.  To be called before the file is changed; touches nothing behind the end that it had when it was mapped.
  */
 extern smart_status smart_region_check(const struct smart_region *region, const char **message);
 

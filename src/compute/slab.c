@@ -204,7 +204,8 @@ find_block(const struct smart_space *space, uint32_t number, smart_class class, 
 }
 
 bool
-smart_slab_retire_block(struct smart_space *space, uint32_t number, smart_class class, fabric_address block, uint64_t epoch)
+smart_slab_retire_block(struct smart_space *space, uint32_t number, smart_class class, fabric_address block,
+						uint64_t epoch)
 {
 	struct smart_region *region = space->region;
 	struct smart_record *record = smart_record_at(region, number);
@@ -224,9 +225,9 @@ smart_slab_retire_block(struct smart_space *space, uint32_t number, smart_class 
 	return true;
 }
 
-/* Turns a slab's retired blocks into free ones; true if it is empty then and was given back. */
-static bool
-settle(struct smart_space *space, struct smart_record *record, uint32_t page, smart_class keep)
+/* Turns a slab's retired blocks into free ones, and gives it back if it is empty then. */
+static void
+settle(struct smart_space *space, struct smart_record *record, uint32_t page)
 {
 	struct smart_region *region = space->region;
 	struct smart_slab *slab = smart_slab_at(region, page);
@@ -236,17 +237,14 @@ settle(struct smart_space *space, struct smart_record *record, uint32_t page, sm
 	list_remove(region, list_of(record, slab), page);
 	slab->free |= slab->retired;
 	slab->retired = 0;
-	if (slab->free == all_blocks(slab->blocks) && (slab->class != keep || record->partial[keep] != 0))
-	{
+	if (slab->free == all_blocks(slab->blocks))
 		slab_give(space, record, page);
-		return true;
-	}
-	list_add(region, &record->partial[slab->class], page);
-	return false;
+	else
+		list_add(region, &record->partial[slab->class], page);
 }
 
 uint64_t
-smart_slab_reclaim(struct smart_space *space, uint32_t number, unsigned int limit, smart_class keep)
+smart_slab_reclaim(struct smart_space *space, uint32_t number, unsigned int limit)
 {
 	struct smart_record *record = smart_record_at(space->region, number);
 	uint64_t now = smart_epoch_now(space->epoch);
@@ -266,7 +264,7 @@ smart_slab_reclaim(struct smart_space *space, uint32_t number, unsigned int limi
 			if (slab->stamp + SMART_EPOCH_GRACE > now)
 				break;
 		}
-		settle(space, record, record->queue_head, keep);
+		settle(space, record, record->queue_head);
 	}
 	return pages - record->pages;
 }

@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "base/bytes.h"
 #include "compute/trees.h"
 
 /* Slabs that one allocation looks at in the queue: more than it can add, and a bounded time. */
@@ -76,19 +75,13 @@ allocate_once(struct smart_space *space, uint64_t tree, smart_class class, fabri
 		return SMART_CORRUPT;
 	partial = &smart_record_at(space->region, number)->partial[class];
 	if (*partial == 0)
-		smart_slab_reclaim(space, number, RECLAIM_AT_ONCE, class);
+		smart_slab_reclaim(space, number, RECLAIM_AT_ONCE);
 	if (*partial == 0)
 		status = smart_slab_make(space, number, class);
 	if (status == SMART_OK)
 		*block = smart_slab_take_block(space, number, class);
 	unlock_tree(space, tree);
 	return status;
-}
-
-static inline uint64_t
-lock_word(const struct smart_space *space, fabric_address lock)
-{
-	return smart_load_acquire((const uint64_t *) (space->region->base + fabric_offset(lock)));
 }
 
 smart_status
@@ -104,8 +97,7 @@ smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class
 		status = allocate_once(space, tree, class, block);
 	}
 	/* A leaf's lock is free: its holders unlock, and their operations have ended (I4, I6). */
-	smart_assert(status != SMART_OK || smart_class_is_node(class) ||
-				 lock_word(space, smart_leaf_lock_address(*block, class)) == 0);
+	smart_assert(status != SMART_OK || smart_class_is_node(class) || smart_leaf_lock_word(space, *block, class) == 0);
 	return status;
 }
 
@@ -148,7 +140,7 @@ smart_space_reclaim(struct smart_space *space, uint64_t tree)
 		if (number == 0)
 			break;
 		head = smart_record_at(space->region, number)->queue_head;
-		pages += smart_slab_reclaim(space, number, RECLAIM_AT_ONCE, 0);
+		pages += smart_slab_reclaim(space, number, RECLAIM_AT_ONCE);
 		if (smart_record_at(space->region, number)->queue_head == head)
 			rounds = 0;
 		unlock_tree(space, tree);
@@ -164,7 +156,8 @@ smart_space_usage(const struct smart_space *space, struct smart_space_usage *usa
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	usage->size = header->size;
 	usage->max_size = space->region->max_size;
-	usage->used = ((uint64_t) header->pages_used + (uint64_t) header->chunks * SMART_CHUNK_FIRST_PAGE) * SMART_PAGE_BYTES;
+	usage->used =
+		((uint64_t) header->pages_used + (uint64_t) header->chunks * SMART_CHUNK_FIRST_PAGE) * SMART_PAGE_BYTES;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	usage->trees = __atomic_load_n(&header->trees, __ATOMIC_RELAXED);
 	usage->incarnation = header->incarnation;

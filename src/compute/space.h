@@ -23,16 +23,16 @@
 #include "tree/layout.h"
 
 #define SMART_TREE_COUNTERS 4
-#define SMART_SPACE_RECENT	32 /* trees that a client finds without the directory */
+#define SMART_SPACE_RECENT  32 /* trees that a client finds without the directory */
 
 /* Whom a tree belongs to.  The space does not look at it. */
 struct smart_tree_owner
 {
 	uint32_t tablespace;
 	uint32_t database;
-	uint32_t relation;	 /* relfilenode */
-	int32_t backend;	 /* temporary trees: the backend's number; else -1 */
-	uint64_t creator;	 /* full transaction id */
+	uint32_t relation;    /* relfilenode */
+	int32_t backend;      /* temporary trees: the backend's number; else -1 */
+	uint64_t creator;     /* full transaction id */
 	uint64_t incarnation; /* temporary trees: of the server's start */
 	uint32_t flags;
 	uint32_t unused;
@@ -44,8 +44,8 @@ struct smart_tree_info
 	struct smart_tree_owner owner;
 	fabric_address root;
 	uint64_t slabs;
-	uint64_t pages;						   /* in slabs */
-	uint64_t bytes;						   /* slabs and record */
+	uint64_t pages;                       /* in slabs */
+	uint64_t bytes;                       /* slabs and record */
 	int64_t counter[SMART_TREE_COUNTERS]; /* approximate, the owner's */
 };
 
@@ -55,7 +55,7 @@ struct smart_space
 	struct smart_region *region;
 	struct smart_epoch_shared *epoch;
 	struct smart_lock_table *locks;
-	unsigned int node;	 /* memory node number in addresses */
+	unsigned int node;    /* memory node number in addresses */
 	unsigned int retired; /* since the client last tried to advance the epoch */
 	struct
 	{
@@ -70,7 +70,8 @@ extern void smart_space_open(struct smart_space *space, struct smart_region *reg
 /* ---- blocks ---- */
 
 /* As smart_services.allocate.  SMART_CORRUPT if there is no such tree. */
-extern smart_status smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block);
+extern smart_status
+smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block);
 
 /* As smart_services.retire. */
 extern void smart_space_retire(struct smart_space *space, uint64_t tree, smart_class class, fabric_address block);
@@ -87,8 +88,8 @@ extern uint64_t smart_space_reclaim(struct smart_space *space, uint64_t tree);
  * A new tree with an empty root slot.  Its id is not 0 and was never used
  * before, in this or an earlier incarnation.  SMART_NO_SPACE, SMART_DISK_FULL.
  */
-extern smart_status smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner, uint64_t *id,
-											fabric_address *root);
+extern smart_status smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner,
+											uint64_t *id, fabric_address *root);
 
 /* False if there is no such tree.  Cheap: no lock where this client asked before. */
 extern bool smart_space_find_tree(struct smart_space *space, uint64_t id, fabric_address *root);
@@ -121,9 +122,9 @@ extern int64_t smart_space_counter(struct smart_space *space, uint64_t id, unsig
 
 struct smart_space_usage
 {
-	uint64_t size;		/* bytes of the region now */
+	uint64_t size; /* bytes of the region now */
 	uint64_t max_size;
-	uint64_t used;		/* bytes handed out and the space's own */
+	uint64_t used; /* bytes handed out and the space's own */
 	uint64_t trees;
 	uint64_t incarnation;
 };

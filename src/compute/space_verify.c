@@ -194,6 +194,7 @@ smart_space_verify(struct smart_space *space, char *message, size_t message_size
 	if (status == SMART_OK)
 		status = verify_directory(&verify);
 	if (status == SMART_OK && verify.pages != smart_region_header(space->region)->pages_used)
-		status = fault(&verify, "pages belong to nobody", smart_region_header(space->region)->pages_used - verify.pages);
+		status =
+			fault(&verify, "pages belong to nobody", smart_region_header(space->region)->pages_used - verify.pages);
 	return status;
 }

@@ -5,6 +5,7 @@
 #ifndef SMART_COMPUTE_TREES_H
 #define SMART_COMPUTE_TREES_H
 
+#include "base/bytes.h"
 #include "compute/pages.h"
 
 /*
@@ -37,16 +38,16 @@ struct smart_record
 
 	uint32_t queue_head; /* slabs with retired blocks, stamps ascending */
 	uint32_t queue_tail;
-	uint32_t full;					  /* slabs without a free block */
+	uint32_t full;                   /* slabs without a free block */
 	uint32_t partial[SMART_CLASSES]; /* slabs with one, by class */
 	uint32_t unused3[6];
 };
 
 /* A record's number is its offset in the region in units of 256 bytes, 16 to a page. */
-#define SMART_RECORD_SHIFT			 8
-#define SMART_RECORD_STEP			 3u
-#define SMART_RECORDS_A_PAGE		 5u
-#define SMART_RECORD_PAGE_SHIFT		 4
+#define SMART_RECORD_SHIFT           8
+#define SMART_RECORD_STEP            3u
+#define SMART_RECORDS_A_PAGE         5u
+#define SMART_RECORD_PAGE_SHIFT      4
 #define SMART_PAGE_OF_RECORD(number) ((number) >> SMART_RECORD_PAGE_SHIFT)
 
 _Static_assert(sizeof(struct smart_record) == SMART_RECORD_STEP << SMART_RECORD_SHIFT, "a record is some units");
@@ -68,6 +69,14 @@ static inline uint64_t
 smart_record_id(const struct smart_record *record)
 {
 	return __atomic_load_n(&record->id, __ATOMIC_ACQUIRE);
+}
+
+/* The lock word of a leaf of this space. */
+static inline uint64_t
+smart_leaf_lock_word(const struct smart_space *space, fabric_address leaf, smart_class class)
+{
+	return smart_load_acquire(
+		(const uint64_t *) (space->region->base + fabric_offset(smart_leaf_lock_address(leaf, class))));
 }
 
 static inline unsigned int
@@ -97,9 +106,9 @@ extern bool smart_slab_retire_block(struct smart_space *space, uint32_t record, 
 /*
  * Frees the retired blocks of the oldest slabs in the queue, as far as the
  * epoch allows, of limit slabs at most.  Slabs that become empty go back to the page
- * allocator, but the first of class `keep` (0: none).  Returns the pages given back.
+ * allocator.  Returns the pages given back.
  */
-extern uint64_t smart_slab_reclaim(struct smart_space *space, uint32_t record, unsigned int limit, smart_class keep);
+extern uint64_t smart_slab_reclaim(struct smart_space *space, uint32_t record, unsigned int limit);
 
 /* Gives back all slabs of a tree, whatever is in them. */
 extern void smart_slab_drop_all(struct smart_space *space, uint32_t record);

@@ -131,6 +131,8 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 		if (tree->direct && pass_through(tree, key, place))
 			continue;
 		status = smart_node_read(tree, place->slot, place->slot_address, place->consumed, node);
+		if (SMART_FAULT(stalecas))
+			smart_fault_stale_node(tree, place->slot, node);
 		if (status == SMART_OK)
 			status = enter_node(tree, node, again);
 		if (status != SMART_OK || *again || header_differs(key, node, place))

@@ -26,6 +26,22 @@ enum smart_fault
 	SMART_FAULT_torn
 };
 
+/*
+ *	  rollback       a sealed leaf is made live again when its replacement fails
+ *	  metawrite      an append publishes meta by WRITE
+ *	  inplace        a lock that is held is taken over
+ *	  nohi           an empty range's end is not looked at
+ *	  slotonly       an answer from a changed leaf is confirmed by its cached slot alone
+ *	  trustempty     "not there" is concluded from a cache
+ *	  anyempty       INSTALL takes any unused slot
+ *	  zero           a slot goes back to 0
+ *	  bornlive       blocks are live before they are linked
+ *	  onepool        a leaf's memory is used again for a node (by the simulator)
+ *	  stalecas       strict descents go through cached nodes
+ *	  nofreezeempty  unused slots are not frozen
+ *	  standsrule     pending is decided by the absence of slot hi + 1
+ *	  torn           checksums are not compared
+ */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;
 #define SMART_FAULT(name) smart_unlikely(smart_fault_active == SMART_FAULT_##name)

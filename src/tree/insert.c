@@ -186,8 +186,12 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	bool		ascending;
 	smart_status status = smart_find_strict(tree, key, &place);
 
-	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != leaf->link)
+	/* From here on with the true slot: a stale one that led to the leaf may carry another partial key. */
+	insertion->strict = true;
+	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address ||
+		smart_slot_size(place.slot) != leaf->units)
 		return status;
+	leaf->link = place.slot;
 	if (smart_pending(&place, leaf))
 		return smart_install(tree, key, &place, leaf);
 	ascending = ascends(leaf, key);

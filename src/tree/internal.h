@@ -347,4 +347,15 @@ extern smart_status smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf
 extern smart_status smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 									   const uint8_t *suffix, unsigned int length, bool *published);
 
+/* ---- faults that need code of their own (fault.c); never called in production builds ---- */
+
+extern void smart_fault_rollback(struct smart_tree *tree, const struct smart_leaf *leaf);
+extern smart_status smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+										  struct smart_leaf_lock *lock, uint64_t holder, struct smart_leaf *leaf,
+										  bool *locked, bool *good);
+extern bool smart_fault_slot_stands(struct smart_tree *tree, const struct smart_place *place);
+extern int	smart_fault_any_index(struct smart_tree *tree, const struct smart_node *node);
+extern void smart_fault_zero(struct smart_tree *tree, const struct smart_key *key);
+extern bool smart_fault_stale_node(struct smart_tree *tree, smart_slot link, struct smart_node *node);
+
 #endif							/* SMART_TREE_INTERNAL_H */

@@ -37,6 +37,8 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 	};
 	status = fabric_execute(tree->fabric, batch, 2);
 	*locked = status == SMART_OK && batch[0].result == 0;
+	if (SMART_FAULT(inplace) && status == SMART_OK && !*locked)
+		return smart_fault_take_over(tree, link, key, lock, batch[0].result, leaf, locked, good);
 	if (!*locked)
 		return status;
 	memcpy(&meta, tree->leaf_buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
@@ -121,6 +123,11 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
 	batch[2] = (struct fabric_request) {
 		.verb = FABRIC_CAS, .remote = lock->word_address, .compare = lock->word, .operand = 0, .fence = true
 	};
+	if (SMART_FAULT(metawrite))
+		batch[1] = (struct fabric_request) {
+			.verb = FABRIC_WRITE, .remote = batch[1].remote, .local = &desired, .length = sizeof(desired),
+			.result = leaf->meta
+		};
 	status = fabric_execute(tree->fabric, batch, lock->word != 0 ? 3 : 2);
 	lock->word = 0;
 	*published = status == SMART_OK && batch[1].result == leaf->meta;

@@ -109,7 +109,9 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 			status = remove_once(tree, removal);
 	} while (status == SMART_OK && !removal->finished);
 	/* What was removed is removed, whether or not there was room to tidy up behind it. */
-	if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
+	if (SMART_FAULT(zero) && status == SMART_OK)
+		smart_fault_zero(tree, &removal->key);
+	else if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
 		status = SMART_CORRUPT;
 	return status;
 }
@@ -150,6 +152,7 @@ struct sweep
 	void	   *argument;
 	struct smart_cursor cursor;
 	uint8_t    *entry;			/* the whole bytes of the entry that is asked about */
+	unsigned int depth;			/* up to which entry holds the cursor's bytes */
 	uint64_t	visited;
 	uint64_t	removed;
 };
@@ -161,6 +164,15 @@ is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, un
 	struct sweep *sweep = argument;
 	size_t		head = leaf->depth + leaf->prefix_length;
 
+	/* Between two looks at one place its leaf may have gone deeper. */
+	if (sweep->depth != leaf->depth)
+	{
+		struct smart_key key = smart_cursor_key(&sweep->cursor);
+
+		for (unsigned int i = 0; i < leaf->depth; i++)
+			sweep->entry[i] = (uint8_t) smart_key_byte(&key, i);
+		sweep->depth = leaf->depth;
+	}
 	memcpy(sweep->entry + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
 	memcpy(sweep->entry + head, suffix, length);
 	return sweep->dead(sweep->argument, sweep->entry, head + length);
@@ -203,8 +215,7 @@ sweep_step(struct sweep *sweep)
 		return status;
 	if (place.kind != SMART_PLACE_LEAF)
 		return smart_cursor_skip(&sweep->cursor, &place);
-	for (unsigned int i = 0; i < leaf.depth; i++)
-		sweep->entry[i] = (uint8_t) smart_key_byte(&key, i);
+	sweep->depth = UINT_MAX;
 	/* Entries of bytes that the cursor has passed already were counted with another leaf. */
 	status = sweep_leaf(sweep, &leaf, smart_key_byte(&key, leaf.depth), limit, &entries, &dead);
 	if (status != SMART_OK)

@@ -84,6 +84,8 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	if (status != SMART_OK || seen != place->slot)
 	{
 		smart_retire_loser(tree, status, copy);
+		if (SMART_FAULT(rollback))
+			smart_fault_rollback(tree, leaf);
 		return status;
 	}
 	*won = true;

@@ -122,10 +122,14 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 	*usable = false;
 	node->kind = smart_slot_size(link);
 	node->slots = tree->kind_slots[node->kind];
+	node->address = smart_slot_address(link);
 	if (services->cache_find(services, tree->options.id, link, node->words))
 	{
+		/* Copies of different moments may lead in a circle: only downwards. */
 		node->depth = smart_node_depth(node->words[0]);
-		*usable = true;
+		*usable = node->depth >= arrived && node->depth - arrived <= SMART_NODE_PARTIAL_MAX;
+		if (!*usable)
+			services->cache_drop(services, tree->options.id, link);
 		return SMART_OK;
 	}
 	status = smart_node_read(tree, link, 0, arrived, node);
@@ -133,7 +137,8 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 		return status;
 	/* Reverse check: an address may have been used again since its slot was cached. */
 	if (smart_node_state(node->words[0]) != SMART_LIVE || smart_node_kind(node->words[0]) != node->kind ||
-		node->depth < arrived || !smart_node_is_ours(tree, node, key))
+		node->depth < arrived || node->depth - arrived > SMART_NODE_PARTIAL_MAX ||
+		!smart_node_is_ours(tree, node, key))
 	{
 		services->cache_drop(services, tree->options.id, link);
 		return SMART_OK;
@@ -244,6 +249,11 @@ lookup_fast(struct smart_tree *tree, const struct smart_key *key, bool *answered
 	if (status != SMART_OK)
 		return status;
 	if (good && leaf.state == SMART_LIVE && leaf.depth == place.depth && smart_leaf_covers(&leaf, key))
+	{
+		*answered = true;
+		*found = smart_leaf_contains(&leaf, key);
+	}
+	else if (SMART_FAULT(slotonly) && good && leaf.depth == place.depth && smart_fault_slot_stands(tree, &place))
 	{
 		*answered = true;
 		*found = smart_leaf_contains(&leaf, key);

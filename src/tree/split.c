@@ -86,7 +86,7 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 {
 	unsigned int mid = leaf->hi + 1;
 	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
-	int			index = smart_node_free_index(place->node, mid);
+	int			index = SMART_FAULT(anyempty) ? smart_fault_any_index(tree, place->node) : smart_node_free_index(place->node, mid);
 	struct smart_list *list = &tree->list;
 	smart_slot	upper;
 	uint64_t	seen;

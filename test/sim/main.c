@@ -228,6 +228,7 @@ main(int argc, char **argv)
 {
 	struct run	run = {.seed = 1, .runs = 1000};
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	world.settings = (struct settings) {.shared = -1, .direct = -1};
 	for (int i = 1; i < argc; i++)
 	{

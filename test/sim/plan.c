@@ -26,6 +26,9 @@ plan_shape(struct plan *plan, struct dice *dice)
 	plan->locks = dice_one_in(dice, 3) ? LOCKS_MAX : 1;
 	plan->leaf_size = dice_one_in(dice, 5) ? 128 : 64;
 	plan->tiny_nodes = dice_between(dice, 2, 3);
+	/* One in six nodes as large as they are: blocks of leaves and nodes then hold words in the same places. */
+	if (dice_one_in(dice, 6))
+		plan->tiny_nodes = 6;
 	plan->payload = dice_one_in(dice, 4) ? dice_between(dice, 1, 3) : 0;
 	plan->fixed = dice_below(dice, 3) != 0;
 	plan->cache_skip_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 4);

@@ -9,7 +9,7 @@
 #include "support/conformance.h"
 #include "support/env_thread.h"
 
-#define THREADS	  3
+#define THREADS   3
 #define ADDITIONS 20000
 
 static fabric_address

@@ -10,10 +10,10 @@
 struct conformance
 {
 	struct fabric *fabric;
-	unsigned int nodes;		 /* memory nodes 0..nodes-1 … */
-	uint64_t offset;		 /* … with this many bytes of scratch at offset, a multiple of 64 */
-	uint64_t bytes;			 /* at least 64 KiB */
-	uint64_t outside;		 /* an offset that is outside of the region, or 0 */
+	unsigned int nodes; /* memory nodes 0..nodes-1 … */
+	uint64_t offset;    /* … with this many bytes of scratch at offset, a multiple of 64 */
+	uint64_t bytes;     /* at least 64 KiB */
+	uint64_t outside;   /* an offset that is outside of the region, or 0 */
 
 	/* Another client of the same memory, for the checks with threads; NULL: none. */
 	struct fabric *(*open)(struct conformance *conformance);

@@ -86,7 +86,8 @@ void
 env_thread_init(struct env_thread *thread, uint64_t seed)
 {
 	*thread = (struct env_thread){
-		.env = {thread_allocate, thread_release, thread_now_ns, thread_random, thread_log, thread_interrupted, thread_pause},
+		.env = {thread_allocate, thread_release, thread_now_ns, thread_random, thread_log, thread_interrupted,
+				thread_pause},
 		.random_state = seed,
 	};
 }

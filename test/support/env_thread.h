@@ -13,9 +13,9 @@ struct env_thread
 {
 	struct smart_env env; /* first */
 	uint64_t random_state;
-	bool stop;			  /* set it to interrupt the client (by __atomic_store_n) */
+	bool stop;                /* set it to interrupt the client (by __atomic_store_n) */
 	unsigned int fail_one_in; /* 0: allocate fails only when malloc does; n: also one time in n, at random */
-	uint64_t allocations; /* calls that succeeded, less releases: 0 at the end or there is a leak */
+	uint64_t allocations;     /* calls that succeeded, less releases: 0 at the end or there is a leak */
 };
 
 extern void env_thread_init(struct env_thread *thread, uint64_t seed);

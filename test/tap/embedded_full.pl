@@ -24,7 +24,7 @@ sub meets_the_limit
 	my ($node, $sqlstate, $name) = @_;
 	my ($status, undef, $err);
 
-	$node->safe_psql('postgres', "CREATE TABLE t (a int, b text); CREATE INDEX t_b ON t USING smart (b);
+	$node->safe_psql('postgres', "CREATE TABLE t (a int, b text COLLATE \"C\"); CREATE INDEX t_b ON t USING smart (b);
 		CREATE TABLE other (a int, b text); CREATE INDEX other_b ON other USING smart (b); INSERT INTO t " . rows(1, 1000));
 	($status, undef, $err) = $node->psql('postgres', "INSERT INTO t " . rows(1001, 300000) . "", @VERBOSE);
 	isnt($status, 0, "$name: the statement fails");
@@ -50,7 +50,7 @@ is(-s $node->data_dir . '/smart/pgsql_tmp_region', 16 * 1024 * 1024, 'the file i
 # A greater limit at the next start, and a smaller one.
 $node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'200MB\'');
 $node->restart;
-$node->safe_psql('postgres', "INSERT INTO t " . rows(3001, 100000));
+$node->safe_psql('postgres', "INSERT INTO t " . rows(3001, 250000));
 index_is_sound($node, 'postgres', 't_b', 'with a greater limit');
 cmp_ok(-s $node->data_dir . '/smart/pgsql_tmp_region', '>', 16 * 1024 * 1024, 'the file has grown');
 $node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'16MB\'');
@@ -63,9 +63,9 @@ SKIP:
 {
 	my @alone = ('unshare', '--user', '--map-current-user', '--keep-caps', '--mount');
 	my $disk = PostgreSQL::Test::Utils::tempdir();
-	my $mount = "mount -t tmpfs -o size=24m smart '$disk'";
+	my $mount = sub { return "mount -t tmpfs -o size=$_[0] smart '$disk'" };
 
-	skip 'no file system can be mounted here', 1 if system(@alone, 'sh', '-c', "$mount 2>/dev/null") != 0;
+	skip 'no file system can be mounted here', 1 if system(@alone, 'sh', '-c', $mount->('1m') . ' 2>/dev/null') != 0;
 
 	$node = PostgreSQL::Test::Cluster->new('disk');
 	$node->init;
@@ -73,12 +73,19 @@ SKIP:
 		'autovacuum = off', 'fsync = off', ''));
 	my $start = sub {
 		PostgreSQL::Test::Utils::system_or_bail(@alone, 'sh', '-c',
-			"$mount && exec pg_ctl -w -s -D '" . $node->data_dir . "' -l '" . $node->logfile . "' start");
+			$mount->($_[0]) . " && exec pg_ctl -w -s -D '" . $node->data_dir . "' -l '" . $node->logfile . "' start");
 		$node->_update_pid(1);
 	};
 
-	$start->();
-	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
+	# No room for the first step.
+	$start->('1m');
+	$node->safe_psql('postgres', 'CREATE EXTENSION smart; CREATE TABLE first (a int); INSERT INTO first VALUES (1)');
+	my (undef, undef, $err) = $node->psql('postgres', 'CREATE INDEX ON first USING smart (a)', @VERBOSE);
+	like($err, qr/ERROR:  53100:/, 'a disk without room for any region');
+	is($node->safe_psql('postgres', 'SELECT a FROM first'), 1, 'the server goes on');
+	$node->stop;
+
+	$start->('24m');
 	{
 		no warnings 'redefine';
 		# The disk would be another one after a restart: only check that the server still answers.
@@ -86,8 +93,8 @@ SKIP:
 		meets_the_limit($node, '53100', 'a full disk');
 	}
 	$node->stop;
-	$start->();
-	my (undef, undef, $err) = $node->psql('postgres', 'INSERT INTO t VALUES (0)', @VERBOSE);
+	$start->('24m');
+	(undef, undef, $err) = $node->psql('postgres', 'INSERT INTO t VALUES (0)', @VERBOSE);
 	like($err, qr/ERROR:  55000:.*REINDEX/s, 'an empty disk after a restart is noticed');
 	$node->stop;
 }

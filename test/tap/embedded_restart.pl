@@ -52,7 +52,7 @@ sub change_byte
 	return;
 }
 
-my $node = smart_node('main', 'autovacuum = off', 'restart_after_crash = on');
+my $node = smart_node('main', 'autovacuum = off', 'restart_after_crash = on', 'wal_level = replica', 'max_wal_senders = 4');
 my $smart = $node->data_dir . '/smart';
 
 ok(!-s "$smart/pgsql_tmp_region", 'a server without smart indexes has no region');
@@ -88,6 +88,7 @@ $node->kill9;
 foreach my $attempt (1 .. 300)
 {
 	last if $node->start(fail_ok => 1);
+	$node->stop('fast', fail_ok => 1);
 	sleep(0.1);
 }
 is_refused($node, 'kill -9 of the postmaster');

@@ -79,16 +79,34 @@ my %ends = (
 	'fails' => 'SELECT 1 / 0;',
 	'belongs to a session that ends' => undef);
 
-foreach my $end (sort keys %ends)
+# A VACUUM that was started and waits.
+sub waiting_vacuum
 {
-	prepare();
-	my $scan = scanning_session();
+	my ($name) = @_;
 	my $vacuum = session();
 
 	$vacuum->{in} .= "VACUUM (INDEX_CLEANUP on) scanned;\n\\echo done\n";
 	$vacuum->{run}->pump_nb;
-	ok($node->poll_query_until('postgres', $vacuum_state, 'active Extension'), "VACUUM waits for a scan that $end");
+	ok($node->poll_query_until('postgres', $vacuum_state, 'active Extension'), $name);
 	is(entries(), '20', 'the entries are gone all the same');
+	return $vacuum;
+}
+
+sub comes_to_its_end
+{
+	my ($vacuum) = @_;
+
+	$vacuum->{run}->pump until $vacuum->{out} =~ /^done$/m;
+	pass('and then goes on');
+	return;
+}
+
+foreach my $end (sort keys %ends)
+{
+	prepare();
+	my $scan = scanning_session();
+	my $vacuum = waiting_vacuum("VACUUM waits for a scan that $end");
+
 	if (defined $ends{$end})
 	{
 		ask($scan, $ends{$end});
@@ -98,8 +116,7 @@ foreach my $end (sort keys %ends)
 		$scan->{in} .= "\\q\n";
 		$scan->{run}->finish;
 	}
-	$vacuum->{run}->pump until $vacuum->{out} =~ /^done$/m;
-	pass('and then goes on');
+	comes_to_its_end($vacuum);
 	index_is_sound($node, 'postgres', 'scanned_id', "after a scan that $end");
 	foreach my $session ($scan, $vacuum)
 	{
@@ -119,8 +136,15 @@ like(PostgreSQL::Test::Utils::slurp_file($node->logfile),
 	qr/bulk deletion in index "scanned_id" waits for scans.*hold it up: $pid\./s, 'the log tells for whom it waits');
 index_is_sound($node, 'postgres', 'scanned_id', 'after a cancelled VACUUM');
 
+# The next one finds nothing to remove, but the scan is still there.
+my $vacuum = waiting_vacuum('VACUUM waits although another one removed the entries');
+ask($scan, 'ROLLBACK;');
+comes_to_its_end($vacuum);
+$vacuum->{run}->kill_kill;
+
 # A scan that needs the heap anyway is in nobody's way: its snapshot protects it.
-is(ask($scan, 'ROLLBACK; BEGIN; SET enable_indexonlyscan = off; DECLARE c CURSOR FOR SELECT id FROM scanned ORDER BY id; FETCH 1 FROM c;'),
+prepare();
+is(ask($scan, 'BEGIN; SET enable_indexonlyscan = off; DECLARE c CURSOR FOR SELECT id FROM scanned ORDER BY id; FETCH 1 FROM c;'),
 	'1', 'a plain index scan');
 $node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP on) scanned");
 pass('VACUUM does not wait for it');

@@ -11,8 +11,8 @@
 #include "support/env_thread.h"
 
 #define CLIENTS 8
-#define TREE	UINT64_C(77)
-#define OTHER	UINT64_C(78)
+#define TREE    UINT64_C(77)
+#define OTHER   UINT64_C(78)
 
 static struct smart_epoch_shared *epoch;
 static struct smart_interlock_shared *interlock;
@@ -63,8 +63,8 @@ test_advance(void)
  * Threads swap cells for new ones and retire the old, as the tree does with blocks;
  * a cell is filled with poison as soon as its epochs are over.
  */
-#define CELLS	   64
-#define THREADS	   4
+#define CELLS      64
+#define THREADS    4
 #define OPERATIONS 20000
 
 struct cell

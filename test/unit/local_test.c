@@ -9,7 +9,7 @@
 #include "support/conformance.h"
 #include "support/env_thread.h"
 
-#define NODES		2
+#define NODES       2
 #define REGION_SIZE ((uint64_t) 128 << 10)
 
 static struct env_thread thread;
@@ -41,7 +41,10 @@ test_growth(void)
 {
 	struct fabric *fabric;
 	uint64_t word = 0;
-	struct fabric_request request = {.verb = FABRIC_READ, .remote = fabric_make_address(1, 65536), .local = &word, .length = 8};
+	struct fabric_request request = {.verb = FABRIC_READ,
+									 .remote = fabric_make_address(1, 65536),
+									 .local = &word,
+									 .length = 8};
 
 	sizes[1] = 65536;
 	CHECK(fabric_local_open(&thread.env, regions, NODES, &fabric) == SMART_OK);
@@ -68,7 +71,11 @@ test_no_memory(void)
 int
 main(void)
 {
-	struct conformance conformance = {.nodes = NODES, .offset = 4096, .bytes = 65536, .outside = REGION_SIZE, .open = open_other};
+	struct conformance conformance = {.nodes = NODES,
+									  .offset = 4096,
+									  .bytes = 65536,
+									  .outside = REGION_SIZE,
+									  .open = open_other};
 
 	env_thread_init(&thread, 1);
 	for (unsigned int i = 0; i < NODES; i++)

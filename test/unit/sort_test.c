@@ -230,7 +230,7 @@ test_interrupt(void)
 int
 main(void)
 {
-	static const size_t counts[] = {0, 1, 2, 24, 25, 32, 33, 1000, 20000};
+	static const size_t counts[] = {0, 1, 2, 24, 25, 80, 33, 1000, 20000, 81, 300};
 
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++)
 	{

@@ -17,8 +17,8 @@
 
 #define MODEL_BYTES (64 * MB)
 #define MODEL_UNITS (MODEL_BYTES / SMART_UNIT)
-#define TREES		5
-#define LIVE_MAX	20000
+#define TREES       5
+#define LIVE_MAX    20000
 
 struct live
 {
@@ -28,15 +28,15 @@ struct live
 	uint64_t pattern;
 };
 
-static uint8_t in_use[MODEL_UNITS];	  /* 1: part of a live block */
+static uint8_t in_use[MODEL_UNITS];  /* 1: part of a live block */
 static uint8_t watched[MODEL_UNITS]; /* 1: was live when the reader entered */
 static struct live live[LIVE_MAX];
 static unsigned int live_count;
 static uint64_t state = 1;
 
-static const smart_class classes[] = {SMART_CLASS_LEAF(1),	SMART_CLASS_LEAF(3),   SMART_CLASS_LEAF(8),	  SMART_CLASS_LEAF(12),
-									  SMART_CLASS_LEAF(65), SMART_CLASS_LEAF(127), SMART_CLASS_NODE(1), SMART_CLASS_NODE(3),
-									  SMART_CLASS_NODE(6)};
+static const smart_class classes[] = {SMART_CLASS_LEAF(1),  SMART_CLASS_LEAF(3),  SMART_CLASS_LEAF(8),
+									  SMART_CLASS_LEAF(12), SMART_CLASS_LEAF(65), SMART_CLASS_LEAF(127),
+									  SMART_CLASS_NODE(1),  SMART_CLASS_NODE(3),  SMART_CLASS_NODE(6)};
 
 static uint64_t *
 words(struct test_node *node, fabric_address block)
@@ -100,7 +100,8 @@ model_allocate(struct test_node *node, struct smart_space *space, const uint64_t
 	if (status == SMART_NO_SPACE)
 		return;
 	CHECK(status == SMART_OK);
-	CHECK(block->block % SMART_UNIT == 0 && fabric_offset(block->block) + smart_class_bytes(block->class) <= MODEL_BYTES);
+	CHECK(block->block % SMART_UNIT == 0 &&
+		  fabric_offset(block->block) + smart_class_bytes(block->class) <= MODEL_BYTES);
 	CHECK(mark_units(in_use, block->block, block->class, 0, 1));
 	CHECK(units_are(watched, block->block, block->class, 0));
 	if (!smart_class_is_node(block->class))

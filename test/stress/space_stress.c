@@ -1,0 +1,134 @@
+/*
+ * space_stress.c
+ *	  Threads allocate, read and retire blocks of shared trees at once, while
+ *	  trees come and go; the space is whole afterwards.
+ *
+ * Each place of a table holds a block that somebody published there.  Whoever
+ * finds it inside an epoch reads its own address in it, however often it is
+ * replaced meanwhile.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/node.h"
+
+#define THREADS    4
+#define OPERATIONS 60000
+#define PLACES     512
+#define TREES      3
+
+static struct test_node *node;
+static uint64_t trees[TREES];
+static uint64_t place[PLACES]; /* a block, or 0 */
+
+static const smart_class classes[] = {SMART_CLASS_LEAF(1), SMART_CLASS_LEAF(8), SMART_CLASS_LEAF(70),
+									  SMART_CLASS_NODE(2)};
+
+static uint64_t *
+first_word(fabric_address block)
+{
+	return (uint64_t *) (node->region.base + fabric_offset(block));
+}
+
+/* A place's tree and class follow from its number, so the word needs the address only. */
+static smart_class
+class_of(unsigned int number)
+{
+	return classes[number % (sizeof(classes) / sizeof(classes[0]))];
+}
+
+static void
+replace(struct test_client *mine, unsigned int number, unsigned long *lost)
+{
+	struct smart_services *services = &mine->client->services;
+	uint64_t tree = trees[number % TREES];
+	uint64_t seen = __atomic_load_n(&place[number], __ATOMIC_ACQUIRE);
+	fabric_address block = 0;
+
+	if (services->allocate(services, tree, class_of(number), &block) != SMART_OK)
+	{
+		++*lost;
+		return;
+	}
+	__atomic_store_n(first_word(block), block, __ATOMIC_RELAXED);
+	/* Release: the block is written before it is published; pairs with the acquire loads of the place. */
+	if (__atomic_compare_exchange_n(&place[number], &seen, block, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		block = seen;
+	if (block != 0)
+		services->retire(services, tree, class_of(number), block);
+}
+
+static void *
+work(void *argument)
+{
+	struct test_client *mine = test_client_open(node, (uint64_t) (uintptr_t) argument);
+	struct smart_services *services = &mine->client->services;
+	uint64_t random = (uint64_t) (uintptr_t) argument;
+	unsigned long wrong = 0;
+	unsigned long lost = 0;
+
+	for (unsigned int i = 0; i < OPERATIONS; i++)
+	{
+		unsigned int number = (unsigned int) (test_random(&random) % PLACES);
+		uint64_t seen;
+
+		services->enter(services);
+		seen = __atomic_load_n(&place[number], __ATOMIC_ACQUIRE);
+		if (test_random(&random) % 4 == 0)
+			replace(mine, number, &lost);
+		wrong += seen != 0 && __atomic_load_n(first_word(seen), __ATOMIC_RELAXED) != seen;
+		services->leave(services);
+		if (i % 2000 == 0)
+		{
+			/* A tree of one's own, dropped with what it has. */
+			fabric_address root;
+			uint64_t tree = test_tree_create(mine, &root);
+
+			for (unsigned int j = 0; j < 20; j++)
+				lost += services->allocate(services, tree, class_of(j), &seen) != SMART_OK;
+			(void) smart_space_drop_tree(&mine->client->space, tree);
+			(void) smart_space_reclaim(&mine->client->space, trees[i / 2000 % TREES]);
+		}
+	}
+	CHECK(wrong == 0);
+	CHECK(lost == 0);
+	test_client_close(mine);
+	return NULL;
+}
+
+int
+main(void)
+{
+	pthread_t thread[THREADS];
+	struct test_client *client;
+	char message[200] = "";
+	fabric_address root;
+
+	node = test_node_open(THREADS + 1, UINT64_C(256) << 20);
+	client = test_client_open(node, 1);
+	for (unsigned int i = 0; i < TREES; i++)
+		trees[i] = test_tree_create(client, &root);
+	for (unsigned int i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&thread[i], NULL, work, (void *) (uintptr_t) (i + 1)) == 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		CHECK(pthread_join(thread[i], NULL) == 0);
+	CHECK(smart_space_verify(&client->client->space, message, sizeof(message)) == SMART_OK);
+	/* Blocks came back in time: the region is far from full. */
+	CHECK(smart_region_size(&node->region) <= UINT64_C(64) << 20);
+	for (unsigned int i = 0; i < PLACES; i++)
+		if (place[i] != 0)
+			smart_space_retire(&client->client->space, trees[i % TREES], class_of(i), place[i]);
+	for (unsigned int i = 0; i < TREES; i++)
+	{
+		struct smart_tree_info info;
+
+		(void) smart_space_reclaim(&client->client->space, trees[i]);
+		CHECK(smart_space_tree_info(&client->client->space, trees[i], &info) && info.pages == 0);
+	}
+	CHECK(smart_space_verify(&client->client->space, message, sizeof(message)) == SMART_OK);
+	test_client_close(client);
+	test_node_close(node);
+	return check_finish();
+}
