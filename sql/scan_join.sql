@@ -40,6 +40,21 @@ SELECT pg_temp.compare_all(ARRAY[
 
 -- Over an array the inner side has many ranges to come back to.
 SELECT pg_temp.compare_all(ARRAY[
-	'SELECT o.n, i.n FROM scan_outer o JOIN scan_inner i USING (a) WHERE a IN (3, 5, 77, 78, 90, 5000) AND i.n > 10'],
+	'SELECT o.n, i.n FROM scan_outer o JOIN scan_inner i USING (a)
+	 WHERE o.a IN (3, 5, 77, 78, 90, 5000) AND i.a IN (3, 5, 77, 78, 79, 90, 5000) AND i.n > 10'],
 	ARRAY['index', 'only']);
+
+-- The processes of a parallel plan scan the index too.
+SET enable_nestloop = on;
+SET enable_mergejoin = off;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(i.n) FROM scan_outer o JOIN scan_inner i ON i.a = o.a;
+SELECT count(*), sum(i.n) FROM scan_outer o JOIN scan_inner i ON i.a = o.a;
+RESET ALL;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SELECT count(*), sum(i.n) FROM scan_outer o JOIN scan_inner i ON i.a = o.a;
 DROP TABLE scan_outer, scan_inner;

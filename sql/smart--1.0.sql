@@ -28,6 +28,31 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_relation_size(regclass) IS
 'bytes of memory that a smart index holds (pg_relation_size tells its metapage only)';
 
+CREATE FUNCTION smart_index_state(index regclass) RETURNS text
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_state(regclass) IS
+'ready, empty, lost (it has to be rebuilt) or unavailable (the server has no memory node)';
+
+CREATE VIEW smart_indexes AS
+	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
+		CASE WHEN s.state IN ('ready', 'empty') THEN smart_relation_size(c.oid) END AS bytes
+	FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
+		JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace,
+		LATERAL (SELECT smart_index_state(c.oid) AS state) s
+	WHERE a.amname = 'smart' AND c.relkind = 'i'
+		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
+COMMENT ON VIEW smart_indexes IS 'all smart indexes of the database, their states and sizes';
+GRANT SELECT ON smart_indexes TO PUBLIC;
+
+CREATE FUNCTION smart_memory_nodes(OUT node integer, OUT kind text, OUT bytes_used bigint, OUT bytes bigint,
+	OUT bytes_max bigint, OUT trees bigint) RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_memory_nodes() IS 'memory nodes: bytes in use, bytes now, bytes at most, and trees';
+
+-- These read a whole index.
+REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) TO pg_stat_scan_tables;
+
 CREATE FUNCTION smart_key_image(index regclass, VARIADIC columns "any") RETURNS bytea
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION smart_key_image(regclass, "any") IS

@@ -62,6 +62,9 @@ StaticAssertDecl(offsetof(struct smart_meta, crc) == 44 && sizeof(struct smart_m
  */
 extern void smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree);
 
+/* The hint to rebuild an index, in an ereport(). */
+extern int	smart_hint_reindex(Relation index);
+
 /* ---- the open index (relation.c) ---- */
 
 struct smart_relation
@@ -139,7 +142,10 @@ extern uint64 smart_am_tree_create(Relation index, const struct smart_codec *cod
 /* Frees a tree that no metapage names and nobody uses; closes this backend's handle. */
 extern void smart_am_tree_drop(uint64 tree);
 
-/* Frees all trees made for this index's relfilenode but keep (0: none is kept). */
+/*
+ * Frees the trees but keep (0: none is kept) that this transaction, or this
+ * backend for a temporary table, made for the file that the index has now.
+ */
 extern void smart_am_tree_drop_older(Relation index, uint64 keep);
 
 /* ---- size (stat.c) ---- */

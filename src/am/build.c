@@ -25,22 +25,22 @@
 #include "am/sorter.h"
 
 /* Subphases in pg_stat_progress_create_index. */
-#define PHASE_SCAN	2
-#define PHASE_SORT	3
-#define PHASE_LOAD	4
+#define PHASE_SCAN 2
+#define PHASE_SORT 3
+#define PHASE_LOAD 4
 
-#define REPORT_EVERY	4096	/* entries between two looks at the world outside */
-#define ROWS_PER_PAGE	300		/* at least as many as fit on a page of a heap */
+#define REPORT_EVERY  4096 /* entries between two looks at the world outside */
+#define ROWS_PER_PAGE 300  /* at least as many as fit on a page of a heap */
 
 struct build
 {
-	Relation	heap;
-	Relation	index;
+	Relation heap;
+	Relation index;
 	struct smart_codec *codec;
 	struct smart_sorter *sorter;
-	struct smart_duplicates *duplicates;	/* of a unique index, else NULL */
-	double		entries;
-	uint8		entry[SMART_ENTRY_MAX];
+	struct smart_duplicates *duplicates; /* of a unique index, else NULL */
+	double entries;
+	uint8 entry[SMART_ENTRY_MAX];
 };
 
 char *
@@ -88,8 +88,8 @@ static void
 add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
 	struct build *build = state;
-	int			key_length;
-	int			length;
+	int key_length;
+	int length;
 
 	length = smart_codec_encode(build->codec, values, isnull, tid, build->entry, &key_length);
 	smart_sorter_add(build->sorter, build->entry, length);
@@ -102,17 +102,17 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive
 static double
 collect(struct build *build, IndexInfo *info)
 {
-	Size		memory = (Size) maintenance_work_mem * 1024;
-	Size		width = build->codec->fixed_length > 0 ? (Size) build->codec->fixed_length + 32 : (Size) BLCKSZ / 64;
-	Size		expected = (Size) RelationGetNumberOfBlocks(build->heap) * ROWS_PER_PAGE * width;
-	double		rows;
+	Size memory = (Size) maintenance_work_mem * 1024;
+	Size width = build->codec->fixed_length > 0 ? (Size) build->codec->fixed_length + 32 : (Size) BLCKSZ / 64;
+	Size expected = (Size) RelationGetNumberOfBlocks(build->heap) * ROWS_PER_PAGE * width;
+	double rows;
 
 	build->sorter = smart_sorter_begin(build->codec->fixed_length, memory, expected, smart_backend_client()->env);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
 	rows = table_index_build_scan(build->heap, build->index, info, true, true, add_row, build, NULL);
 	{
-		const int	parameter[] = {PROGRESS_CREATEIDX_TUPLES_TOTAL, PROGRESS_SCAN_BLOCKS_TOTAL, PROGRESS_SCAN_BLOCKS_DONE,
-								   PROGRESS_CREATEIDX_SUBPHASE};
+		const int parameter[] = {PROGRESS_CREATEIDX_TUPLES_TOTAL, PROGRESS_SCAN_BLOCKS_TOTAL, PROGRESS_SCAN_BLOCKS_DONE,
+								 PROGRESS_CREATEIDX_SUBPHASE};
 		const int64 value[] = {(int64) build->entries, 0, 0, PHASE_SORT};
 
 		pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
@@ -126,8 +126,8 @@ static void
 load_entries(struct build *build, struct smart_load *load)
 {
 	const uint8 *entry;
-	int			length;
-	int64		done = 0;
+	int length;
+	int64 done = 0;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
 	while ((entry = smart_sorter_next(build->sorter, &length)) != NULL)
@@ -150,7 +150,7 @@ load(struct build *build)
 {
 	struct smart_load *volatile loading = NULL;
 	struct smart_tree *tree;
-	uint64		id;
+	uint64 id;
 
 	id = smart_am_tree_create(build->index, build->codec, &tree);
 	PG_TRY();
@@ -162,7 +162,7 @@ load(struct build *build)
 						   build->index);
 		loading = opened;
 		load_entries(build, opened);
-		loading = NULL;			/* finish frees it whatever comes out */
+		loading = NULL; /* finish frees it whatever comes out */
 		status = smart_load_finish(opened);
 		smart_check_status(status, build->index);
 		smart_meta_create(build->index, MAIN_FORKNUM, build->codec, id);

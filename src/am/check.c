@@ -63,7 +63,7 @@ check_tree(struct check *check, struct smart_verify_report *report)
 		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
 						errmsg("index \"%s\" is corrupt", RelationGetRelationName(check->index)),
 						errdetail_internal("%s", message),
-						errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(check->index))));
+						smart_hint_reindex(check->index)));
 	smart_check_status(status, check->index);
 }
 
@@ -97,7 +97,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 {
 	ItemPointerData tid;
 
-	smart_entry_tid(key, key_length, &tid);
+	smart_entry_tid(check->self->codec, key + key_length, &tid);
 	for (int look = 0; look < LOOKS_AGAIN; look++)
 	{
 		bool		found;
@@ -112,7 +112,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 					errmsg("index \"%s\" has an entry for row (%u,%u) of table \"%s\", which does not exist",
 						   RelationGetRelationName(check->index), ItemPointerGetBlockNumberNoCheck(&tid),
 						   ItemPointerGetOffsetNumberNoCheck(&tid), RelationGetRelationName(check->heap)),
-					errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(check->index))));
+					smart_hint_reindex(check->index)));
 }
 
 static void
@@ -166,7 +166,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 					errmsg("row (%u,%u) of table \"%s\" has no entry in index \"%s\"",
 						   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
 						   RelationGetRelationName(check->heap), RelationGetRelationName(check->index)),
-					errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(check->index))));
+					smart_hint_reindex(check->index)));
 }
 
 /* A snapshot that sees no row whose HOT chain is too new for the index. */

@@ -113,10 +113,12 @@ sum_lengths(struct smart_codec *codec)
 	}
 	if (codec->payload_width >= 0)
 		codec->payload_width += codec->residue_width;
-	if (key_fixed)
-		codec->fixed_key_length = key_width + SMART_TID_WIDTH;
 	if (key_fixed && codec->payload_width >= 0)
+	{
+		codec->fixed_key_length = key_width + SMART_TID_PLAIN;
 		codec->fixed_length = codec->fixed_key_length + codec->payload_width;
+	}
+	codec->compact_tids = codec->fixed_length == 0;
 	codec->entry_max = Min(SMART_ENTRY_MAX, (int) (TUPLE_MAX - TUPLE_HEAD_MAX) - growth);
 }
 

@@ -31,9 +31,9 @@ static ExecutorStart_hook_type previous_hook = NULL;
 
 /* Partitioned tables whose partitions were found to have no unique smart index; forgotten at any change of a table. */
 #define FINE_MAX 32
-static Oid	fine[FINE_MAX];
-static int	nfine = 0;
-static uint64 changes = 0;		/* of any table, as far as this backend has heard of them */
+static Oid fine[FINE_MAX];
+static int nfine = 0;
+static uint64 changes = 0; /* of any table, as far as this backend has heard of them */
 
 static void
 forget_fine(Datum argument, Oid relation)
@@ -51,13 +51,13 @@ is_smart(Relation index)
 static bool
 has_unique_smart_index(Relation table)
 {
-	List	   *indexes = RelationGetIndexList(table);
-	ListCell   *cell;
-	bool		found = false;
+	List *indexes = RelationGetIndexList(table);
+	ListCell *cell;
+	bool found = false;
 
-	foreach(cell, indexes)
+	foreach (cell, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
 		found |= index->rd_index->indisunique && is_smart(index);
 		index_close(index, AccessShareLock);
@@ -70,15 +70,15 @@ has_unique_smart_index(Relation table)
 static void
 describe_unique_index(Relation index, IndexInfo *info)
 {
-	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	int nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 
 	info->ii_UniqueOps = palloc(sizeof(Oid) * nkeys);
 	info->ii_UniqueProcs = palloc(sizeof(Oid) * nkeys);
 	info->ii_UniqueStrats = palloc(sizeof(uint16) * nkeys);
 	for (int i = 0; i < nkeys; i++)
 	{
-		Oid			type = index->rd_opcintype[i];
-		Oid			equal = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+		Oid type = index->rd_opcintype[i];
+		Oid equal = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
 
 		if (!OidIsValid(equal))
 			ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
@@ -94,18 +94,18 @@ describe_unique_index(Relation index, IndexInfo *info)
 static void
 open_indexes(ResultRelInfo *result)
 {
-	List	   *indexes = RelationGetIndexList(result->ri_RelationDesc);
-	int			count = list_length(indexes);
-	ListCell   *cell;
+	List *indexes = RelationGetIndexList(result->ri_RelationDesc);
+	int count = list_length(indexes);
+	ListCell *cell;
 
 	Assert(count > 0);
 	result->ri_IndexRelationDescs = palloc(sizeof(Relation) * count);
 	result->ri_IndexRelationInfo = palloc(sizeof(IndexInfo *) * count);
 	result->ri_NumIndices = 0;
-	foreach(cell, indexes)
+	foreach (cell, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
-		IndexInfo  *info = BuildIndexInfo(index);
+		Relation index = index_open(lfirst_oid(cell), RowExclusiveLock);
+		IndexInfo *info = BuildIndexInfo(index);
 
 		if (info->ii_Unique)
 			describe_unique_index(index, info);
@@ -120,9 +120,9 @@ open_indexes(ResultRelInfo *result)
 static void
 check_partitions(Relation parent)
 {
-	List	   *partitions;
-	ListCell   *cell;
-	uint64		changes_before;
+	List *partitions;
+	ListCell *cell;
+	uint64 changes_before;
 
 	for (int i = 0; i < nfine; i++)
 	{
@@ -131,9 +131,9 @@ check_partitions(Relation parent)
 	}
 	changes_before = changes;
 	partitions = find_all_inheritors(RelationGetRelid(parent), AccessShareLock, NULL);
-	foreach(cell, partitions)
+	foreach (cell, partitions)
 	{
-		Relation	partition = table_open(lfirst_oid(cell), NoLock);
+		Relation partition = table_open(lfirst_oid(cell), NoLock);
 
 		if (has_unique_smart_index(partition))
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -153,7 +153,7 @@ static void
 prepare(ModifyTableState *modify)
 {
 	ResultRelInfo *result = modify->resultRelInfo;
-	Relation	table = result->ri_RelationDesc;
+	Relation table = result->ri_RelationDesc;
 
 	if (((ModifyTable *) modify->ps.plan)->onConflictAction == ONCONFLICT_NONE)
 		return;
@@ -167,7 +167,7 @@ static void
 executor_start(QueryDesc *query, int flags)
 {
 	MemoryContext old;
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (previous_hook)
 		previous_hook(query, flags);
@@ -181,7 +181,7 @@ executor_start(QueryDesc *query, int flags)
 	old = MemoryContextSwitchTo(query->estate->es_query_cxt);
 	if (query->planstate != NULL && IsA(query->planstate, ModifyTableState))
 		prepare((ModifyTableState *) query->planstate);
-	foreach(cell, query->estate->es_auxmodifytables)
+	foreach (cell, query->estate->es_auxmodifytables)
 		prepare(lfirst(cell));
 	MemoryContextSwitchTo(old);
 }

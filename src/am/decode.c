@@ -116,7 +116,7 @@ put_included(struct writer *writer, const struct smart_column *column, const uin
 static bool
 walk_keys(const struct smart_codec *codec, const uint8 *entry, int key_length, struct writer *writer)
 {
-	const uint8 *limit = entry + key_length - SMART_TID_WIDTH;
+	const uint8 *limit = entry + smart_entry_columns_length(codec, entry, key_length);
 	const uint8 *residue = entry + key_length;
 	const uint8 *p = entry;
 
@@ -247,6 +247,6 @@ smart_codec_form_tuple(const struct smart_codec *codec, const uint8 *entry, int 
 		tuple->t_info = codec->tuple_size;
 	else
 		tuple->t_info = form_any(codec, entry, length, space);
-	smart_entry_tid(entry, smart_codec_key_length(codec, entry, length), &tuple->t_tid);
+	smart_entry_tid(codec, entry + smart_codec_key_length(codec, entry, length), &tuple->t_tid);
 	return tuple;
 }

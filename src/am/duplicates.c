@@ -12,20 +12,20 @@
 
 struct smart_duplicates
 {
-	Relation	heap;
-	Relation	index;
+	Relation heap;
+	Relation index;
 	const struct smart_codec *codec;
-	bool		nulls_equal;
+	bool nulls_equal;
 
 	/* Dead rows: sorted when the first entry is checked. */
 	ItemPointerData *dead;
-	Size		ndead;
-	Size		dead_room;
-	bool		dead_sorted;
+	Size ndead;
+	Size dead_room;
+	bool dead_sorted;
 
 	/* The columns of the last live entry. */
-	int			length;
-	uint8		columns[SMART_COLUMNS_MAX];
+	int length;
+	uint8 columns[SMART_COLUMNS_MAX];
 };
 
 struct smart_duplicates *
@@ -78,7 +78,7 @@ has_null(const struct smart_codec *codec, const uint8 *entry, int length)
 {
 	for (int i = 0; i < codec->nkeys; i++)
 	{
-		int			start = i == 0 ? 0 : smart_codec_columns_end(codec, entry, length, i);
+		int start = i == 0 ? 0 : smart_codec_columns_end(codec, entry, length, i);
 
 		if (entry[start] != SMART_NOT_NULL)
 			return true;
@@ -87,13 +87,13 @@ has_null(const struct smart_codec *codec, const uint8 *entry, int length)
 }
 
 /* Raises the error about an entry whose columns are there twice. */
-static void pg_attribute_noreturn()
-report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
+static void
+pg_attribute_noreturn() report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
 {
 	const struct smart_codec *codec = duplicates->codec;
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
-	bool		known = true;
+	Datum values[INDEX_MAX_KEYS];
+	bool isnull[INDEX_MAX_KEYS];
+	bool known = true;
 
 	for (int i = 0; i < codec->nkeys; i++)
 		known &= codec->columns[i].returnable;
@@ -104,12 +104,12 @@ report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
 void
 smart_duplicates_check(struct smart_duplicates *duplicates, const uint8 *entry, int length)
 {
-	int			key_length = smart_codec_key_length(duplicates->codec, entry, length);
-	int			columns_length = key_length - SMART_TID_WIDTH;
+	int key_length = smart_codec_key_length(duplicates->codec, entry, length);
+	int columns_length = smart_entry_columns_length(duplicates->codec, entry, key_length);
 	ItemPointerData tid;
 
 	Assert(columns_length > 0 && columns_length <= SMART_COLUMNS_MAX);
-	smart_entry_tid(entry, key_length, &tid);
+	smart_entry_tid(duplicates->codec, entry + key_length, &tid);
 	if (is_dead(duplicates, &tid))
 		return;
 	if (columns_length == duplicates->length && memcmp(entry, duplicates->columns, (Size) columns_length) == 0 &&
@@ -122,7 +122,7 @@ smart_duplicates_check(struct smart_duplicates *duplicates, const uint8 *entry, 
 void
 smart_report_duplicate_built(Relation heap, Relation index, const Datum *values, const bool *isnull)
 {
-	char	   *key = NULL;
+	char *key = NULL;
 
 	if (values != NULL)
 		key = BuildIndexValueDescription(index, (Datum *) values, (bool *) isnull);
@@ -135,7 +135,7 @@ smart_report_duplicate_built(Relation heap, Relation index, const Datum *values,
 void
 smart_report_duplicate_inserted(Relation heap, Relation index, const Datum *values, const bool *isnull)
 {
-	char	   *key = BuildIndexValueDescription(index, (Datum *) values, (bool *) isnull);
+	char *key = BuildIndexValueDescription(index, (Datum *) values, (bool *) isnull);
 
 	ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
 					errmsg("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index)),

@@ -15,8 +15,8 @@
 struct smart_duplicates;
 
 /* nulls_equal: NULLS NOT DISTINCT. */
-extern struct smart_duplicates *smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *codec,
-													   bool nulls_equal);
+extern struct smart_duplicates *
+smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *codec, bool nulls_equal);
 
 /* This row has an entry, but is dead to all transactions that begin now: it does no harm to uniqueness. */
 extern void smart_duplicates_add_dead(struct smart_duplicates *duplicates, ItemPointer tid);
@@ -29,8 +29,8 @@ extern void smart_duplicates_check(struct smart_duplicates *duplicates, const ui
 
 /* Errors of both kinds of check (values and isnull of the key columns are as in the index). */
 extern void smart_report_duplicate_built(Relation heap, Relation index, const Datum *values, const bool *isnull)
-			__attribute__((noreturn));
+	__attribute__((noreturn));
 extern void smart_report_duplicate_inserted(Relation heap, Relation index, const Datum *values, const bool *isnull)
-			__attribute__((noreturn));
+	__attribute__((noreturn));
 
-#endif							/* SMART_AM_DUPLICATES_H */
+#endif /* SMART_AM_DUPLICATES_H */

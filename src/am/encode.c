@@ -161,8 +161,7 @@ smart_codec_encode(const struct smart_codec *codec, const Datum *values, const b
 
 	if (unlikely(end == NULL))
 		too_long(codec, "key", SMART_KEY_MAX, tid);
-	smart_entry_put_tid(end, tid);
-	end += SMART_TID_WIDTH;
+	end = smart_entry_put_tid(codec, end, tid);
 	*key_length = end - out;
 	if (codec->payload_width != 0)
 	{

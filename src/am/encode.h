@@ -5,7 +5,7 @@
  *
  *	entry   = column ... column  TID  payload
  *	column  = null byte  image				one per key column
- *	TID     = block (4 bytes)  offset (2 bytes)		big-endian
+ *	TID     = compact if entries differ in length, else plain: see base/tid.h
  *	payload = residues  included columns  [length]
  *
  * - The null byte is SMART_NOT_NULL, or for a NULL 0x00 (NULLS FIRST) or 0x02 (NULLS LAST).
@@ -29,10 +29,10 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
+#include "base/tid.h"
 #include "tree/layout.h" /* SMART_KEY_MAX (columns and TID), SMART_ENTRY_MAX */
 
-#define SMART_TID_WIDTH   6
-#define SMART_COLUMNS_MAX (SMART_KEY_MAX - SMART_TID_WIDTH)
+#define SMART_COLUMNS_MAX (SMART_KEY_MAX - SMART_TID_LONGEST)
 
 #define SMART_NOT_NULL 0x01 /* null byte of a column that has a value */
 
@@ -152,7 +152,8 @@ struct smart_codec
 	int nkeys;            /* key columns */
 	int ncolumns;         /* key and included columns */
 	int fixed_length;     /* bytes of every entry, or 0 if they differ */
-	int fixed_key_length; /* bytes of every key (columns and TID), or 0 */
+	int fixed_key_length; /* bytes of every key (columns and TID), or 0 if fixed_length is 0 */
+	bool compact_tids;    /* entries differ in length, so TIDs may */
 	int payload_width;    /* bytes of every payload, or -1 if they differ */
 	int residue_width;    /* bytes of all residues */
 	int entry_max;        /* at most SMART_ENTRY_MAX: what still can be returned as an IndexTuple */
@@ -214,28 +215,42 @@ smart_codec_key_length(const struct smart_codec *codec, const uint8 *entry, int 
 	return length - payload;
 }
 
-static inline void
-smart_entry_put_tid(uint8 *out, ItemPointer tid)
+/* Writes a TID behind the columns that end at out; returns where the key ends */
+static inline uint8 *
+smart_entry_put_tid(const struct smart_codec *codec, uint8 *out, ItemPointer tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
 
-	out[0] = (uint8) (block >> 24);
-	out[1] = (uint8) (block >> 16);
-	out[2] = (uint8) (block >> 8);
-	out[3] = (uint8) block;
-	out[4] = (uint8) (offset >> 8);
-	out[5] = (uint8) offset;
+	return codec->compact_tids ? smart_tid_put_compact(out, block, offset) : smart_tid_put_plain(out, block, offset);
 }
 
-/* The TID of an entry whose key has key_length bytes */
-static inline void
-smart_entry_tid(const uint8 *entry, int key_length, ItemPointer tid)
+/* Bytes of the TID whose last byte is given */
+static inline int
+smart_entry_tid_width(const struct smart_codec *codec, uint8 last)
 {
-	const uint8 *p = entry + key_length - SMART_TID_WIDTH;
+	return codec->compact_tids ? (int) smart_tid_length_by_last(last) : SMART_TID_PLAIN;
+}
 
-	ItemPointerSet(tid, ((BlockNumber) p[0] << 24) | ((BlockNumber) p[1] << 16) | ((BlockNumber) p[2] << 8) | p[3],
-				   (OffsetNumber) ((p[4] << 8) | p[5]));
+/* Bytes of the columns of an entry whose key has key_length bytes */
+static inline int
+smart_entry_columns_length(const struct smart_codec *codec, const uint8 *entry, int key_length)
+{
+	return key_length - smart_entry_tid_width(codec, entry[key_length - 1]);
+}
+
+/* The TID of a key that ends at end */
+static inline void
+smart_entry_tid(const struct smart_codec *codec, const uint8 *end, ItemPointer tid)
+{
+	BlockNumber block;
+	OffsetNumber offset;
+
+	if (codec->compact_tids)
+		smart_tid_get_compact(end, &block, &offset);
+	else
+		smart_tid_get_plain(end, &block, &offset);
+	ItemPointerSet(tid, block, offset);
 }
 
 /*

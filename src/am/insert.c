@@ -40,18 +40,25 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 				bool unchanged, IndexInfo *info)
 {
 	struct smart_relation *self = open_index(index, info);
-	uint8		entry[SMART_ENTRY_MAX];
-	int			key_length;
-	int			length;
-	bool		added;
+	uint8 entry[SMART_ENTRY_MAX];
+	int key_length;
+	int length;
+	bool added;
 
 	length = smart_codec_encode(self->codec, values, isnull, tid, entry, &key_length);
 	if (check != UNIQUE_CHECK_NO)
 	{
-		struct smart_candidate candidate = {
-			.relation = self, .heap = heap, .index = index, .values = values, .isnull = isnull, .tid = tid,
-			.entry = entry, .key_length = key_length, .length = length, .check = check,
-			.nulls_equal = info->ii_NullsNotDistinct};
+		struct smart_candidate candidate = {.relation = self,
+											.heap = heap,
+											.index = index,
+											.values = values,
+											.isnull = isnull,
+											.tid = tid,
+											.entry = entry,
+											.key_length = key_length,
+											.length = length,
+											.check = check,
+											.nulls_equal = info->ii_NullsNotDistinct};
 
 		return smart_insert_unique(&candidate);
 	}

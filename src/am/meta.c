@@ -10,6 +10,8 @@
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "am/embedded.h"
@@ -49,6 +51,7 @@ codec_fingerprint(const struct smart_codec *codec)
 	fingerprint = mix(fingerprint, (uint32) codec->nkeys);
 	fingerprint = mix(fingerprint, (uint32) codec->ncolumns);
 	fingerprint = mix(fingerprint, (uint32) codec->fixed_length);
+	fingerprint = mix(fingerprint, codec->compact_tids);
 	for (int i = 0; i < codec->ncolumns; i++)
 	{
 		const struct smart_column *column = &codec->columns[i];
@@ -91,13 +94,21 @@ put_meta(Page page, const struct smart_meta *meta)
 	((PageHeader) page)->pd_lower = PageGetContents(page) + sizeof(struct smart_meta) - (char *) page;
 }
 
+int
+smart_hint_reindex(Relation index)
+{
+	return errhint("Rebuild it with REINDEX INDEX %s.",
+				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+											  RelationGetRelationName(index)));
+}
+
 static void
 report_corrupt(Relation index, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INDEX_CORRUPTED),
 			 errmsg("index \"%s\" has no valid metapage", RelationGetRelationName(index)),
-			 errdetail_internal("%s", detail), errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+			 errdetail_internal("%s", detail), smart_hint_reindex(index)));
 }
 
 /* Copies the metapage's content from a page and checks it. */
@@ -114,7 +125,7 @@ take_meta(Relation index, Page page, struct smart_meta *meta)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("index \"%s\" has format version %u, this version of smart reads version %u",
 							   RelationGetRelationName(index), meta->version, SMART_META_VERSION),
-						errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+						smart_hint_reindex(index)));
 	if (meta->crc != meta_crc(meta))
 		report_corrupt(index, "The checksum is wrong.");
 	if (meta->state != (meta->tree == 0 ? SMART_META_EMPTY : SMART_META_READY))
@@ -148,7 +159,7 @@ smart_meta_check_encoding(Relation index, const struct smart_meta *meta, const s
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("the entries of index \"%s\" were made for other operator classes or collations",
 						   RelationGetRelationName(index)),
-					errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+					smart_hint_reindex(index)));
 }
 
 void

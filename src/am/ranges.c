@@ -165,7 +165,7 @@ smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int le
 	const struct smart_codec *codec = ranges->codec;
 	int			key_length = smart_codec_key_length(codec, entry, length);
 
-	smart_assert(ranges->filtered && key_length > SMART_TID_WIDTH);
+	smart_assert(ranges->filtered && key_length > SMART_TID_SHORTEST);
 	for (int i = ranges->nprefix + 1; i < codec->nkeys; i++)
 	{
 		const struct smart_column_set *set = &ranges->columns[i];

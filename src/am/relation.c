@@ -20,7 +20,7 @@
 #include "am/report.h"
 #include "base/assert.h"
 
-#define IDLE_HANDLES_MAX	256
+#define HANDLES_FEW		128
 
 struct smart_handle
 {
@@ -39,6 +39,7 @@ struct relation_cache
 };
 
 static HTAB *handles = NULL;
+static long handles_limit = HANDLES_FEW;	/* with so many, those without pins are closed */
 
 static struct smart_codec *
 cached_codec(struct relation_cache *cache)
@@ -58,6 +59,7 @@ close_handle(struct smart_handle *handle)
 	hash_search(handles, &handle->id, HASH_REMOVE, NULL);
 }
 
+/* Looks at all handles, hence not again before as many were opened as stay now. */
 static void
 close_idle_handles(void)
 {
@@ -70,6 +72,7 @@ close_idle_handles(void)
 		if (handle->pins == 0)
 			close_handle(handle);
 	}
+	handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
 }
 
 static void
@@ -114,7 +117,7 @@ pin_handle(Relation index, const struct smart_meta *meta)
 		if (meta->region != smart_embedded_incarnation()
 			|| !smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
 			return NULL;
-		if (hash_get_num_entries(handles) >= IDLE_HANDLES_MAX)
+		if (hash_get_num_entries(handles) >= handles_limit)
 			close_idle_handles();
 		tree = open_tree(index, meta, root);
 		handle = hash_search(handles, &meta->tree, HASH_ENTER_NULL, &found);
@@ -207,7 +210,7 @@ report_no_tree(Relation index)
 						   RelationGetRelationName(index)),
 					errdetail("The memory node was made anew after the index had been built, "
 							  "for example because the server had not been shut down cleanly."),
-					errhint("Rebuild it with REINDEX INDEX %s.", RelationGetRelationName(index))));
+					smart_hint_reindex(index)));
 }
 
 static void

@@ -37,7 +37,7 @@ struct tuples
 struct scan_state
 {
 	MemoryContext context;		/* all that belongs to the scan lives in it */
-	uint32		tid_width;		/* bytes of an entry's tail that hold the TID, if that is the same in all */
+	uint32		payload;		/* bytes behind an entry's TID, or UINT32_MAX if they differ */
 	struct smart_position position;
 	struct tuples tuples;
 };
@@ -49,17 +49,24 @@ static inline void
 current_tid(struct scan_state *state, ItemPointer tid)
 {
 	struct smart_position *position = &state->position;
+	const struct smart_codec *codec = position->relation->codec;
 	const struct smart_item *item = &position->batch.items[position->index];
+	int			length;
 
-	if (likely(item->length >= state->tid_width))
-		smart_entry_tid(position->batch.bytes + item->offset,
-						item->length - (state->tid_width - SMART_TID_WIDTH), tid);
-	else
+	if (likely(item->length > state->payload))
 	{
-		int			length = smart_position_entry(position, position->index);
+		const uint8 *end = position->batch.bytes + item->offset + (item->length - state->payload);
 
-		smart_entry_tid(position->entry, smart_codec_key_length(position->relation->codec, position->entry, length), tid);
+		if (likely(item->length >= state->payload + (uint32) smart_entry_tid_width(codec, end[-1])))
+		{
+			smart_entry_tid(codec, end, tid);
+			return;
+		}
 	}
+
+	/* It begins in what the batch's entries share, or a payload of varying length lies behind it. */
+	length = smart_position_entry(position, position->index);
+	smart_entry_tid(codec, position->entry + smart_codec_key_length(codec, position->entry, length), tid);
 }
 
 /* Copies a string that is mostly short, and perhaps some bytes behind it. */
@@ -132,7 +139,7 @@ form_singles(const struct smart_codec *codec, struct tuples *tuples, int count, 
 
 		store_att_byval(space + column->tuple_offset, value, column->attlen);
 		tuple->t_info = (unsigned short) codec->tuple_size;
-		smart_entry_tid(entry, codec->fixed_key_length, &tuple->t_tid);
+		smart_entry_tid(codec, entry + codec->fixed_key_length, &tuple->t_tid);
 		tuples->tuple[place] = tuple;
 		place += step;
 		entry += codec->fixed_length;
@@ -219,7 +226,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	int			payload = relation->codec->payload_width;
 
 	state->context = context;
-	state->tid_width = payload < 0 ? UINT32_MAX : (uint32) payload + SMART_TID_WIDTH;
+	state->payload = payload < 0 ? UINT32_MAX : (uint32) payload;
 	state->tuples.batch = 0;
 	state->tuples.single = is_single(relation->codec);
 	state->tuples.space = NULL;

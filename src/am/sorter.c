@@ -21,35 +21,35 @@
 #include "base/sort.h"
 #include "tree/layout.h"
 
-#define MEMORY_MIN	((Size) 64 * 1024)	/* room for a few of the longest entries */
-#define AHEAD		8			/* records to prefetch */
+#define MEMORY_MIN ((Size) 64 * 1024) /* room for a few of the longest entries */
+#define AHEAD      8                  /* records to prefetch */
 
 struct smart_sorter
 {
 	struct smart_env *env;
 	MemoryContext context;
-	int			entry_length;
-	unsigned int words;			/* of an item; 0: items point to records */
-	Size		item_size;
+	int entry_length;
+	unsigned int words; /* of an item; 0: items point to records */
+	Size item_size;
 
-	char	   *memory;			/* the chunk: items from its start, records at its end */
-	Size		size;			/* bytes of it now */
-	Size		limit;			/* bytes that it may have */
-	Size		count;			/* items in it */
-	char	   *records;		/* the lowest record */
-	bool		ascending;		/* the items in memory are in order */
+	char *memory;   /* the chunk: items from its start, records at its end */
+	Size size;      /* bytes of it now */
+	Size limit;     /* bytes that it may have */
+	Size count;     /* items in it */
+	char *records;  /* the lowest record */
+	bool ascending; /* the items in memory are in order */
 
-	struct smart_runs *runs;	/* NULL: all entries fit into memory */
-	Size		merge_memory;	/* the part of the budget that is kept for the merge */
+	struct smart_runs *runs; /* NULL: all entries fit into memory */
+	Size merge_memory;       /* the part of the budget that is kept for the merge */
 
 	/* What comes next from memory (NULL: nothing) and from the runs. */
-	Size		position;		/* of the item behind it */
+	Size position; /* of the item behind it */
 	const uint8 *from_memory;
-	int			memory_length;
+	int memory_length;
 	const uint8 *from_runs;
-	int			runs_length;
-	const uint8 **returned;		/* which of both was returned last, or NULL */
-	uint8		words_entry[SMART_SORT_WORDS_MAX * 8];
+	int runs_length;
+	const uint8 **returned; /* which of both was returned last, or NULL */
+	uint8 words_entry[SMART_SORT_WORDS_MAX * 8];
 };
 
 static inline uint64 *
@@ -95,9 +95,9 @@ smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_en
 static bool
 enlarge(struct smart_sorter *sorter)
 {
-	Size		size = Min(sorter->size * 2, sorter->limit);
-	Size		records = (Size) (sorter->memory + sorter->size - sorter->records);
-	char	   *memory;
+	Size size = Min(sorter->size * 2, sorter->limit);
+	Size records = (Size) (sorter->memory + sorter->size - sorter->records);
+	char *memory;
 
 	/* While the old chunk is copied both are there. */
 	if (sorter->size + size > sorter->limit)
@@ -150,7 +150,7 @@ entry_at(struct smart_sorter *sorter, Size i, int *length)
 
 		for (unsigned int w = 0; w < sorter->words; w++)
 		{
-			uint64		bytes = __builtin_bswap64(item[w]);
+			uint64 bytes = __builtin_bswap64(item[w]);
 
 			memcpy(sorter->words_entry + w * 8, &bytes, 8);
 		}
@@ -183,7 +183,7 @@ spill(struct smart_sorter *sorter)
 	smart_runs_start(sorter->runs);
 	for (Size i = 0; i < sorter->count; i++)
 	{
-		int			length;
+		int length;
 		const uint8 *entry = entry_at(sorter, i, &length);
 
 		if (i % 1024 == 0)
@@ -199,10 +199,10 @@ spill(struct smart_sorter *sorter)
 static inline void
 add_words(struct smart_sorter *sorter, const uint8 *entry, int length)
 {
-	uint64	   *item = words_item(sorter, sorter->count);
+	uint64 *item = words_item(sorter, sorter->count);
 	const uint64 *before = item - sorter->words;
 	unsigned int last = sorter->words - 1;
-	uint8		rest[8] = {0};
+	uint8 rest[8] = {0};
 
 	for (unsigned int w = 0; w < last; w++)
 		item[w] = smart_load_be64(entry + w * 8);
@@ -222,7 +222,7 @@ static inline void
 add_record(struct smart_sorter *sorter, const uint8 *entry, int length)
 {
 	struct smart_sort_item *item = record_item(sorter, sorter->count);
-	uint16		stored = (uint16) length;
+	uint16 stored = (uint16) length;
 
 	sorter->records -= sizeof(stored) + (Size) length;
 	memcpy(sorter->records, &stored, sizeof(stored));
@@ -233,7 +233,8 @@ add_record(struct smart_sorter *sorter, const uint8 *entry, int length)
 	{
 		const uint8 *before = (item - 1)->record;
 
-		sorter->ascending = (item - 1)->head < item->head ||
+		sorter->ascending =
+			(item - 1)->head < item->head ||
 			((item - 1)->head == item->head &&
 			 smart_compare_bytes(smart_sort_bytes(before), smart_sort_length(before), entry, (Size) length) < 0);
 	}
@@ -242,7 +243,7 @@ add_record(struct smart_sorter *sorter, const uint8 *entry, int length)
 void
 smart_sorter_add(struct smart_sorter *sorter, const uint8 *entry, int length)
 {
-	Size		need = sorter->item_size + (sorter->words > 0 ? 0 : sizeof(uint16) + (Size) length);
+	Size need = sorter->item_size + (sorter->words > 0 ? 0 : sizeof(uint16) + (Size) length);
 
 	Assert(length > 0 && length <= SMART_ENTRY_MAX);
 	Assert(sorter->entry_length == 0 || sorter->entry_length == length);
@@ -300,9 +301,8 @@ smart_sorter_next(struct smart_sorter *sorter, int *length)
 	else if (sorter->returned == &sorter->from_runs)
 		advance_runs(sorter);
 	if (sorter->from_runs != NULL &&
-		(sorter->from_memory == NULL ||
-		 smart_compare_bytes(sorter->from_runs, (Size) sorter->runs_length, sorter->from_memory,
-							 (Size) sorter->memory_length) < 0))
+		(sorter->from_memory == NULL || smart_compare_bytes(sorter->from_runs, (Size) sorter->runs_length,
+															sorter->from_memory, (Size) sorter->memory_length) < 0))
 	{
 		sorter->returned = &sorter->from_runs;
 		*length = sorter->runs_length;

@@ -33,4 +33,4 @@ extern const uint8 *smart_sorter_next(struct smart_sorter *sorter, int *length);
 
 extern void smart_sorter_end(struct smart_sorter *sorter);
 
-#endif							/* SMART_AM_SORTER_H */
+#endif /* SMART_AM_SORTER_H */

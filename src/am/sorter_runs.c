@@ -16,54 +16,54 @@
 #include "base/bytes.h"
 #include "tree/layout.h"
 
-#define BUFFER_MIN		((Size) 32 * 1024)	/* a few of the longest entries */
-#define BUFFER_MAX		((Size) 1024 * 1024)
-#define FAN_IN_MIN		6
-#define FAN_IN_MAX		512
+#define BUFFER_MIN ((Size) 32 * 1024) /* a few of the longest entries */
+#define BUFFER_MAX ((Size) 1024 * 1024)
+#define FAN_IN_MIN 6
+#define FAN_IN_MAX 512
 
 struct place
 {
-	int			file;
-	off_t		offset;
+	int file;
+	off_t offset;
 };
 
 struct run
 {
 	struct place place;
-	uint64		bytes;
+	uint64 bytes;
 };
 
 /* A run that is being read. */
 struct source
 {
-	struct run	rest;			/* what was not read yet */
-	char	   *buffer;
-	Size		position;
-	Size		filled;
-	const uint8 *entry;			/* the entry that is next, in buffer */
-	int			length;
-	uint64		head;			/* its first eight bytes, in order */
+	struct run rest; /* what was not read yet */
+	char *buffer;
+	Size position;
+	Size filled;
+	const uint8 *entry; /* the entry that is next, in buffer */
+	int length;
+	uint64 head; /* its first eight bytes, in order */
 };
 
 struct smart_runs
 {
-	BufFile    *file;
-	int			entry_length;
-	Size		memory;			/* for the buffers of the merge */
-	Size		more_memory;	/* the same, when the sorter has given up its own */
-	Size		buffer_size;	/* of each source */
+	BufFile *file;
+	int entry_length;
+	Size memory;      /* for the buffers of the merge */
+	Size more_memory; /* the same, when the sorter has given up its own */
+	Size buffer_size; /* of each source */
 	struct run *runs;
-	int			count;
-	int			capacity;
+	int count;
+	int capacity;
 
-	struct place end;			/* of the file: where the next bytes go */
-	struct run	writing;
-	char	   *buffer;			/* to be written */
-	Size		filled;
+	struct place end; /* of the file: where the next bytes go */
+	struct run writing;
+	char *buffer; /* to be written */
+	Size filled;
 
-	struct source *sources;		/* a heap: the smallest entry first; NULL: nothing is read */
-	int			live;			/* sources in the heap */
-	bool		advance;		/* the first source's entry was returned */
+	struct source *sources; /* a heap: the smallest entry first; NULL: nothing is read */
+	int live;               /* sources in the heap */
+	bool advance;           /* the first source's entry was returned */
 };
 
 static void
@@ -115,7 +115,7 @@ smart_runs_start(struct smart_runs *runs)
 void
 smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length)
 {
-	uint16		stored = (uint16) length;
+	uint16 stored = (uint16) length;
 
 	Assert(length > 0 && length <= SMART_ENTRY_MAX);
 	if (runs->filled + sizeof(stored) + (Size) length > BUFFER_MIN)
@@ -146,8 +146,8 @@ smart_runs_finish(struct smart_runs *runs)
 static void
 fill(struct smart_runs *runs, struct source *source)
 {
-	Size		kept = source->filled - source->position;
-	Size		want = Min(runs->buffer_size - kept, source->rest.bytes);
+	Size kept = source->filled - source->position;
+	Size want = Min(runs->buffer_size - kept, source->rest.bytes);
 
 	CHECK_FOR_INTERRUPTS();
 	memmove(source->buffer, source->buffer + source->position, kept);
@@ -164,8 +164,8 @@ fill(struct smart_runs *runs, struct source *source)
 static bool
 advance(struct smart_runs *runs, struct source *source)
 {
-	uint8		start[8] = {0};
-	uint16		length = (uint16) runs->entry_length;
+	uint8 start[8] = {0};
+	uint16 length = (uint16) runs->entry_length;
 
 	/* A whole entry with its length is at hand, or all that there is. */
 	if (source->filled - source->position < SMART_ENTRY_MAX + sizeof(length) && source->rest.bytes > 0)
@@ -202,7 +202,7 @@ sift_down(struct smart_runs *runs, int i)
 
 	for (;;)
 	{
-		int			child = 2 * i + 1;
+		int child = 2 * i + 1;
 
 		if (child + 1 < runs->live && before(&runs->sources[child + 1], &runs->sources[child]))
 			child++;
@@ -267,8 +267,8 @@ smart_runs_fit(const struct smart_runs *runs)
 void
 smart_runs_merge(struct smart_runs *runs, bool take_more_memory)
 {
-	Size		memory = take_more_memory ? runs->more_memory : runs->memory;
-	int			fan_in = (int) Min(Max(memory / (2 * BUFFER_MIN), FAN_IN_MIN), FAN_IN_MAX);
+	Size memory = take_more_memory ? runs->more_memory : runs->memory;
+	int fan_in = (int) Min(Max(memory / (2 * BUFFER_MIN), FAN_IN_MIN), FAN_IN_MAX);
 
 	Assert(runs->count > 0 && runs->sources == NULL);
 	if (!take_more_memory)
@@ -277,7 +277,7 @@ smart_runs_merge(struct smart_runs *runs, bool take_more_memory)
 	while (runs->count > fan_in)
 	{
 		const uint8 *entry;
-		int			length;
+		int length;
 
 		open_sources(runs, fan_in);
 		smart_runs_start(runs);

@@ -33,4 +33,4 @@ extern const uint8 *smart_runs_next(struct smart_runs *runs, int *length);
 
 extern void smart_runs_end(struct smart_runs *runs);
 
-#endif							/* SMART_AM_SORTER_RUNS_H */
+#endif /* SMART_AM_SORTER_RUNS_H */

@@ -1,6 +1,7 @@
 /*
  * stat.c
- *	  How big an index is: smart_index_stats(), smart_relation_size().
+ *	  What can be asked about an index: smart_index_stats(), smart_index_state(),
+ *	  smart_relation_size().
  */
 #include "postgres.h"
 
@@ -9,6 +10,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
 #include "utils/rel.h"
 
 #include "am/am.h"
@@ -21,12 +23,25 @@
 
 PG_FUNCTION_INFO_V1(smart_index_stats);
 PG_FUNCTION_INFO_V1(smart_relation_size);
+PG_FUNCTION_INFO_V1(smart_index_state);
 
 Relation
 smart_index_open(Oid oid)
 {
-	Relation	index = relation_open(oid, AccessShareLock);
+	Relation	index = smart_index_try_open(oid);
 
+	if (index == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no index with OID %u", oid)));
+	return index;
+}
+
+Relation
+smart_index_try_open(Oid oid)
+{
+	Relation	index = try_relation_open(oid, AccessShareLock);
+
+	if (index == NULL)
+		return NULL;
 	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_indam->ambeginscan != smart_am_begin_scan)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("\"%s\" is not an index of access method \"smart\"", RelationGetRelationName(index))));
@@ -50,16 +65,43 @@ smart_relation_pages(const struct smart_relation *self)
 	return (BlockNumber) Min(pages, MaxBlockNumber);
 }
 
-/* Bytes of memory of the tree and of the relation itself. */
+/* Bytes of memory of the tree and of the relation itself; NULL if the index was dropped a moment ago. */
 PGDLLEXPORT Datum
 smart_relation_size(PG_FUNCTION_ARGS)
 {
-	Relation	index = smart_index_open(PG_GETARG_OID(0));
-	uint64		bytes = tree_bytes(smart_relation_open(index));
+	Relation	index = smart_index_try_open(PG_GETARG_OID(0));
+	uint64		bytes;
 
+	if (index == NULL)
+		PG_RETURN_NULL();
+	bytes = tree_bytes(smart_relation_open(index));
 	bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
 	relation_close(index, AccessShareLock);
 	PG_RETURN_INT64((int64) bytes);
+}
+
+/*
+ * 'ready'; 'empty': without a tree, which the first insert makes; 'lost': its
+ * tree is gone and it has to be rebuilt; 'unavailable': this server has no
+ * memory node now.  NULL if the index was dropped a moment ago.
+ */
+PGDLLEXPORT Datum
+smart_index_state(PG_FUNCTION_ARGS)
+{
+	Relation	index = smart_index_try_open(PG_GETARG_OID(0));
+	struct smart_glance glance;
+	const char *state;
+
+	if (index == NULL)
+		PG_RETURN_NULL();
+	if (!smart_embedded_available())
+		state = "unavailable";
+	else if (!smart_relation_glance(index, &glance))
+		state = "lost";
+	else
+		state = glance.bytes == 0 ? "empty" : "ready";
+	relation_close(index, AccessShareLock);
+	PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
 static Datum

@@ -178,6 +178,22 @@ smart_am_tree_drop(uint64 tree)
 	smart_space_drop_tree(&smart_backend_client()->space, tree);
 }
 
+/*
+ * Was the tree certainly made for the file that its index, whose owner is given,
+ * has now?  Numbers of files are used again one day, and a tree may have moved
+ * on with another file (SET TABLESPACE); but not within a transaction, nor
+ * among the temporary tables of one backend.  A temporary table's file may have
+ * the number of another backend's, or of a permanent one.
+ */
+static bool
+made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owner *index)
+{
+	return owner->database == index->database && owner->tablespace == index->tablespace
+		&& owner->relation == index->relation && owner->backend == index->backend
+		&& owner->incarnation == index->incarnation
+		&& (owner->backend != -1 || owner->creator == index->creator);
+}
+
 void
 smart_am_tree_drop_older(Relation index, uint64 keep)
 {
@@ -186,13 +202,10 @@ smart_am_tree_drop_older(Relation index, uint64 keep)
 	struct smart_tree_owner owner;
 	uint64		cursor = 0;
 
-	/* A temporary table's file may have the number of another backend's, or of a permanent one. */
 	describe_owner(index, &owner);
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.id != keep && info.owner.database == owner.database && info.owner.tablespace == owner.tablespace
-			&& info.owner.relation == owner.relation && info.owner.backend == owner.backend
-			&& info.owner.incarnation == owner.incarnation)
+		if (info.id != keep && made_for_file(&info.owner, &owner))
 			smart_am_tree_drop(info.id);
 	}
 }

@@ -27,22 +27,23 @@
 #include "am/hold.h"
 #include "am/report.h"
 #include "am/unique.h"
+#include "base/assert.h"
 
 enum verdict
 {
 	NO_CONFLICT,
-	MAYBE_CONFLICT,				/* somebody has the key, or may have it soon */
-	WAIT_FOR,					/* it depends on another transaction */
-	CANDIDATE_GONE,				/* the candidate itself is dead: nothing matters any more */
+	MAYBE_CONFLICT, /* somebody has the key, or may have it soon */
+	WAIT_FOR,       /* it depends on another transaction */
+	CANDIDATE_GONE, /* the candidate itself is dead: nothing matters any more */
 	CONFLICT
 };
 
 /* What was found out about a candidate. */
 struct finding
 {
-	bool		own_entry;		/* the candidate's own TID is in the index */
-	TransactionId xid;			/* to wait for */
-	uint32		token;			/* of its speculative insertion, or 0 */
+	bool own_entry;    /* the candidate's own TID is in the index */
+	TransactionId xid; /* to wait for */
+	uint32 token;      /* of its speculative insertion, or 0 */
 };
 
 /* What the row at another entry's TID means for the candidate. */
@@ -81,20 +82,35 @@ judge_row(const struct smart_candidate *candidate, ItemPointer tid, struct findi
 	return CONFLICT;
 }
 
-/* The TID of entry i of a batch, which may begin in the prefix. */
-static void
-batch_tid(const struct smart_batch *batch, uint32 i, int key_length, ItemPointer tid)
+/* A byte of entry i of a batch, which may lie in the prefix. */
+static inline uint8
+batch_byte(const struct smart_batch *batch, uint32 i, uint32 at)
 {
-	uint8		bytes[SMART_TID_WIDTH];
+	smart_assert(at < batch->prefix_length + batch->items[i].length);
+	return at < batch->prefix_length ? batch->prefix[at]
+									 : batch->bytes[batch->items[i].offset + at - batch->prefix_length];
+}
 
-	for (int b = 0; b < SMART_TID_WIDTH; b++)
-	{
-		uint32		at = (uint32) (key_length - SMART_TID_WIDTH + b);
+/* The TID of entry i of a batch, which has the candidate's columns. */
+static void
+batch_tid(const struct smart_batch *batch, uint32 i, const struct smart_codec *codec, uint32 columns_length,
+		  ItemPointer tid)
+{
+	uint8 bytes[SMART_TID_LONGEST];
+	uint32 width = SMART_TID_PLAIN;
 
-		bytes[b] = at < batch->prefix_length ? batch->prefix[at]
-			: batch->bytes[batch->items[i].offset + at - batch->prefix_length];
-	}
-	smart_entry_tid(bytes, SMART_TID_WIDTH, tid);
+	if (codec->compact_tids)
+		width = smart_tid_length_by_first(batch_byte(batch, i, columns_length));
+	for (uint32 b = 0; b < width; b++)
+		bytes[b] = batch_byte(batch, i, columns_length + b);
+	smart_entry_tid(codec, bytes + width, tid);
+}
+
+/* The bytes of the candidate's columns. */
+static int
+columns_length_of(const struct smart_candidate *candidate)
+{
+	return smart_entry_columns_length(candidate->relation->codec, candidate->entry, candidate->key_length);
 }
 
 /* Looks at all entries with the candidate's columns; the interlock is held. */
@@ -102,9 +118,9 @@ static enum verdict
 judge(const struct smart_candidate *candidate, struct finding *finding)
 {
 	struct smart_scan *scan = smart_relation_scan(candidate->relation);
-	int			columns_length = candidate->key_length - SMART_TID_WIDTH;
-	uint8		behind[SMART_COLUMNS_MAX];
-	size_t		behind_length;
+	int columns_length = columns_length_of(candidate);
+	uint8 behind[SMART_COLUMNS_MAX];
+	size_t behind_length;
 	struct smart_batch batch;
 	smart_status status;
 
@@ -120,7 +136,7 @@ judge(const struct smart_candidate *candidate, struct finding *finding)
 			ItemPointerData tid;
 			enum verdict verdict;
 
-			batch_tid(&batch, i, candidate->key_length, &tid);
+			batch_tid(&batch, i, candidate->relation->codec, (uint32) columns_length, &tid);
 			verdict = judge_row(candidate, &tid, finding);
 			if (verdict != NO_CONFLICT)
 				return verdict;
@@ -145,9 +161,9 @@ judge_held(const struct smart_candidate *candidate, struct finding *finding)
 static void
 publish(const struct smart_candidate *candidate)
 {
-	bool		added;
-	smart_status status = smart_tree_insert(candidate->relation->tree, candidate->entry,
-											(size_t) candidate->key_length, (size_t) candidate->length, &added);
+	bool added;
+	smart_status status = smart_tree_insert(candidate->relation->tree, candidate->entry, (size_t) candidate->key_length,
+											(size_t) candidate->length, &added);
 
 	smart_check_status(status, candidate->index);
 }
@@ -178,7 +194,7 @@ wait_for(const struct smart_candidate *candidate, const struct finding *finding)
 bool
 smart_insert_unique(const struct smart_candidate *candidate)
 {
-	BlockNumber lock = hash_bytes(candidate->entry, candidate->key_length - SMART_TID_WIDTH);
+	BlockNumber lock = hash_bytes(candidate->entry, columns_length_of(candidate));
 	struct finding finding;
 	enum verdict verdict;
 
@@ -208,9 +224,10 @@ smart_insert_unique(const struct smart_candidate *candidate)
 		smart_report_duplicate_inserted(candidate->heap, candidate->index, candidate->values, candidate->isnull);
 	}
 	if (candidate->check == UNIQUE_CHECK_EXISTING && verdict == NO_CONFLICT && !finding.own_entry)
-		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-						errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
-						errhint("This may be because of a non-immutable index expression."),
-						errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index))));
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
+				 errhint("This may be because of a non-immutable index expression."),
+				 errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index))));
 	return verdict != MAYBE_CONFLICT;
 }

@@ -15,16 +15,16 @@
 struct smart_candidate
 {
 	struct smart_relation *relation;
-	Relation	heap;
-	Relation	index;
+	Relation heap;
+	Relation index;
 	const Datum *values;
 	const bool *isnull;
 	ItemPointer tid;
 	const uint8 *entry;
-	int			key_length;
-	int			length;
+	int key_length;
+	int length;
 	IndexUniqueCheck check;
-	bool		nulls_equal;	/* NULLS NOT DISTINCT */
+	bool nulls_equal; /* NULLS NOT DISTINCT */
 };
 
 /*
@@ -35,4 +35,4 @@ struct smart_candidate
  */
 extern bool smart_insert_unique(const struct smart_candidate *candidate);
 
-#endif							/* SMART_AM_UNIQUE_H */
+#endif /* SMART_AM_UNIQUE_H */

@@ -27,17 +27,17 @@
 #include "am/embedded.h"
 #include "am/report.h"
 
-#define WAIT_MS			20		/* between two looks at the holders, at most */
-#define LOG_AFTER_MS	1000
+#define WAIT_MS      20 /* between two looks at the holders, at most */
+#define LOG_AFTER_MS 1000
 
 /* The state of one bulk delete, for the tree's callbacks. */
 struct bulk_delete
 {
 	struct smart_relation *relation;
 	IndexBulkDeleteCallback dead;
-	void	   *argument;
+	void *argument;
 	MemoryContext context;
-	ErrorData  *error;			/* what the callback raised; NULL: nothing */
+	ErrorData *error; /* what the callback raised; NULL: nothing */
 };
 
 /*
@@ -49,12 +49,13 @@ static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {
 	struct bulk_delete *bulk = argument;
+	const struct smart_codec *codec = bulk->relation->codec;
 	volatile bool dead = false;
 	ItemPointerData tid;
 
 	if (bulk->error != NULL)
 		return false;
-	smart_entry_tid(entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length), &tid);
+	smart_entry_tid(codec, entry + smart_codec_key_length(codec, entry, (int) length), &tid);
 	PG_TRY();
 	{
 		dead = bulk->dead(&tid, bulk->argument);
@@ -100,7 +101,7 @@ open_usable(Relation index)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
@@ -125,7 +126,7 @@ open_usable(Relation index)
 static XLogRecPtr
 wal_end(void)
 {
-	XLogRecPtr	position = GetXLogInsertRecPtr();
+	XLogRecPtr position = GetXLogInsertRecPtr();
 
 	if (XLogSegmentOffset(position, wal_segment_size) == SizeOfXLogLongPHD)
 		position -= SizeOfXLogLongPHD;
@@ -160,9 +161,9 @@ wait_for_scans(Relation index, uint64 tree)
 {
 	struct smart_client *client = smart_backend_client();
 	struct smart_interlock_shared *interlock = client->compute->interlock;
-	uint64		number = smart_interlock_advance(interlock);
+	uint64 number = smart_interlock_advance(interlock);
 	TimestampTz start = 0;
-	bool		logged = false;
+	bool logged = false;
 
 	if (smart_interlock_holder(interlock, tree, number, 0) == SMART_CLIENT_NONE)
 		return;
@@ -193,8 +194,8 @@ wait_for_scans(Relation index, uint64 tree)
 static void
 remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
 {
-	uint64_t	seen = 0;
-	uint64_t	gone = 0;
+	uint64_t seen = 0;
+	uint64_t gone = 0;
 	smart_status status;
 
 	status = smart_tree_bulk_delete(bulk->relation->tree, is_dead, pause_point, bulk, &seen, &gone);
@@ -210,8 +211,8 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 					 void *callback_state)
 {
 	struct bulk_delete bulk = {.dead = callback, .argument = callback_state, .context = CurrentMemoryContext};
-	uint64		visited = 0;
-	uint64		removed = 0;
+	uint64 visited = 0;
+	uint64 removed = 0;
 
 	bulk.relation = open_usable(info->index);
 	if (bulk.relation == NULL)

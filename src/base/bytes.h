@@ -30,36 +30,74 @@ smart_load_acquire(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* memcmp with lengths: a proper prefix sorts first.  Result <0, 0, >0. */
-static inline int
-smart_compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
+/* Four bytes likewise. */
+static inline uint32_t
+smart_load_be32(const uint8_t *bytes)
 {
-	size_t		shorter = a_length < b_length ? a_length : b_length;
-	int			order = shorter ? memcmp(a, b, shorter) : 0;
+	uint32_t	word;
 
-	if (order != 0)
-		return order;
-	return (a_length > b_length) - (a_length < b_length);
+	memcpy(&word, bytes, sizeof(word));
+	return __builtin_bswap32(word);
 }
 
-/* memcmp of equal lengths, by words where there are eight bytes; suffixes are short. */
+/* memcmp of equal lengths, by words that may overlap: suffixes are short, and a call costs more than they do. */
 static inline int
 smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)
 {
 	uint64_t	left;
 	uint64_t	right;
 
+	if (length >= sizeof(uint64_t))
+	{
+		left = smart_load_be64(a);
+		right = smart_load_be64(b);
+		if (left != right)
+			return left < right ? -1 : 1;
+		if (length > 2 * sizeof(uint64_t))
+			return memcmp(a + sizeof(uint64_t), b + sizeof(uint64_t), length - sizeof(uint64_t));
+		left = smart_load_be64(a + length - sizeof(uint64_t));
+		right = smart_load_be64(b + length - sizeof(uint64_t));
+		return (left > right) - (left < right);
+	}
+	if (length >= sizeof(uint32_t))
+	{
+		size_t		last = length - sizeof(uint32_t);
+
+		left = (uint64_t) smart_load_be32(a) << 32 | smart_load_be32(a + last);
+		right = (uint64_t) smart_load_be32(b) << 32 | smart_load_be32(b + last);
+		return (left > right) - (left < right);
+	}
+	for (size_t i = 0; i < length; i++)
+	{
+		if (a[i] != b[i])
+			return (int) a[i] - (int) b[i];
+	}
+	return 0;
+}
+
+/* Are two strings of one length the same?  Looks at their ends first, where TIDs make them differ. */
+static inline int
+smart_equal_bytes(const uint8_t *a, const uint8_t *b, size_t length)
+{
+	uint64_t	left;
+	uint64_t	right;
+
 	if (length < sizeof(uint64_t))
-		return length ? memcmp(a, b, length) : 0;
-	left = smart_load_be64(a);
-	right = smart_load_be64(b);
-	if (left != right)
-		return left < right ? -1 : 1;
-	if (length > 2 * sizeof(uint64_t))
-		return memcmp(a + sizeof(uint64_t), b + sizeof(uint64_t), length - sizeof(uint64_t));
-	left = smart_load_be64(a + length - sizeof(uint64_t));
-	right = smart_load_be64(b + length - sizeof(uint64_t));
-	return (left > right) - (left < right);
+		return smart_compare_equal_length(a, b, length) == 0;
+	memcpy(&left, a + length - sizeof(uint64_t), sizeof(left));
+	memcpy(&right, b + length - sizeof(uint64_t), sizeof(right));
+	return left == right && (length == sizeof(uint64_t) || memcmp(a, b, length - sizeof(uint64_t)) == 0);
+}
+
+/* memcmp with lengths: a proper prefix sorts first.  Result <0, 0, >0. */
+static inline int
+smart_compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
+{
+	int			order = smart_compare_equal_length(a, b, a_length < b_length ? a_length : b_length);
+
+	if (order != 0)
+		return order;
+	return (a_length > b_length) - (a_length < b_length);
 }
 
 /* How many leading bytes two strings share. */

@@ -7,13 +7,13 @@
 
 #include "base/assert.h"
 
-#define SMALL		80			/* a group up to which insertion sort wins */
-#define CHECK_EVERY (1 << 16)	/* a group from which on an interrupt is looked for */
+#define SMALL       80        /* a group up to which insertion sort wins */
+#define CHECK_EVERY (1 << 16) /* a group from which on an interrupt is looked for */
 
 struct buckets
 {
-	size_t		next[256];		/* where the next item of the bucket goes */
-	size_t		end[256];
+	size_t next[256]; /* where the next item of the bucket goes */
+	size_t end[256];
 };
 
 static inline __attribute__((always_inline)) unsigned int
@@ -45,8 +45,8 @@ insertion_sort(uint64_t *items, size_t count, unsigned int words)
 {
 	for (size_t i = 1; i < count; i++)
 	{
-		uint64_t	item[SMART_SORT_WORDS_MAX];
-		size_t		to = i;
+		uint64_t item[SMART_SORT_WORDS_MAX];
+		size_t to = i;
 
 		move(item, items + i * words, words);
 		while (to > 0 && less(item, items + (to - 1) * words, words))
@@ -62,7 +62,7 @@ insertion_sort(uint64_t *items, size_t count, unsigned int words)
 static inline __attribute__((always_inline)) unsigned int
 count_digits(const uint64_t *items, size_t count, unsigned int words, unsigned int byte, struct buckets *buckets)
 {
-	size_t		start = 0;
+	size_t start = 0;
 	unsigned int largest = 0;
 
 	memset(buckets->end, 0, sizeof(buckets->end));
@@ -85,7 +85,7 @@ count_digits(const uint64_t *items, size_t count, unsigned int words, unsigned i
 static inline __attribute__((always_inline)) void
 swap(uint64_t *a, uint64_t *b, unsigned int words)
 {
-	uint64_t	item[SMART_SORT_WORDS_MAX];
+	uint64_t item[SMART_SORT_WORDS_MAX];
 
 	move(item, a, words);
 	move(a, b, words);
@@ -100,7 +100,7 @@ swap(uint64_t *a, uint64_t *b, unsigned int words)
 static inline __attribute__((always_inline)) void
 permute(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *buckets)
 {
-	uint8_t		open[256];
+	uint8_t open[256];
 	unsigned int count = 256;
 
 	for (unsigned int d = 0; d < 256; d++)
@@ -112,11 +112,11 @@ permute(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *
 		for (unsigned int o = 0; o < count; o++)
 		{
 			unsigned int d = open[o];
-			size_t		end = buckets->end[d];
+			size_t end = buckets->end[d];
 
 			for (size_t i = buckets->next[d]; i < end; i++)
 			{
-				uint64_t   *item = items + i * words;
+				uint64_t *item = items + i * words;
 
 				swap(item, items + buckets->next[digit(item, byte)]++ * words, words);
 			}
@@ -127,57 +127,104 @@ permute(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *
 	}
 }
 
+/* The same for any width: each case is compiled on its own. */
+static unsigned int
+count_digits_any(const uint64_t *items, size_t count, unsigned int words, unsigned int byte, struct buckets *buckets)
+{
+	switch (words)
+	{
+		case 1:
+			return count_digits(items, count, 1, byte, buckets);
+		case 2:
+			return count_digits(items, count, 2, byte, buckets);
+		case 3:
+			return count_digits(items, count, 3, byte, buckets);
+		default:
+			return count_digits(items, count, 4, byte, buckets);
+	}
+}
+
+static void
+permute_any(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *buckets)
+{
+	switch (words)
+	{
+		case 1:
+			permute(items, 1, byte, buckets);
+			break;
+		case 2:
+			permute(items, 2, byte, buckets);
+			break;
+		case 3:
+			permute(items, 3, byte, buckets);
+			break;
+		default:
+			permute(items, 4, byte, buckets);
+	}
+}
+
+static void
+insertion_sort_any(uint64_t *items, size_t count, unsigned int words)
+{
+	switch (words)
+	{
+		case 1:
+			insertion_sort(items, count, 1);
+			break;
+		case 2:
+			insertion_sort(items, count, 2);
+			break;
+		case 3:
+			insertion_sort(items, count, 3);
+			break;
+		default:
+			insertion_sort(items, count, 4);
+	}
+}
+
 /*
  * Sorts items that agree in the bytes before byte.  Recurses into all buckets
  * but the largest, hence at most log2(count) deep.
  */
-#define DEFINE_SORT(words) \
-static smart_status \
-sort_##words(uint64_t *items, size_t count, unsigned int byte, struct smart_env *env) \
-{ \
-	while (count > SMALL && byte < (words) * 8) \
-	{ \
-		struct buckets buckets; \
-		unsigned int largest = count_digits(items, count, words, byte, &buckets); \
-		size_t		start = buckets.next[largest]; \
-		size_t		size = buckets.end[largest] - start; \
-		\
-		if (count >= CHECK_EVERY && env->interrupted(env)) \
-			return SMART_INTERRUPTED; \
-		if (size < count) \
-		{ \
-			permute(items, words, byte, &buckets); \
-			for (unsigned int d = 0; d < 256; d++) \
-			{ \
-				size_t		from = d == 0 ? 0 : buckets.end[d - 1]; \
-				smart_status status; \
-				\
-				if (d == largest || buckets.end[d] - from < 2) \
-					continue; \
-				status = sort_##words(items + from * (words), buckets.end[d] - from, byte + 1, env); \
-				if (status != SMART_OK) \
-					return status; \
-			} \
-		} \
-		items += start * (words); \
-		count = size; \
-		byte++; \
-	} \
-	if (count <= SMALL) \
-		insertion_sort(items, count, words); \
-	return SMART_OK; \
-}
+static smart_status
+sort(uint64_t *items, size_t count, unsigned int words, unsigned int byte, struct smart_env *env)
+{
+	while (count > SMALL && byte < words * 8)
+	{
+		struct buckets buckets;
+		unsigned int largest = count_digits_any(items, count, words, byte, &buckets);
+		size_t start = buckets.next[largest];
+		size_t size = buckets.end[largest] - start;
 
-DEFINE_SORT(1)
-DEFINE_SORT(2)
-DEFINE_SORT(3)
-DEFINE_SORT(4)
+		if (count >= CHECK_EVERY && env->interrupted(env))
+			return SMART_INTERRUPTED;
+		if (size < count)
+			permute_any(items, words, byte, &buckets);
+		for (unsigned int d = 0; size < count && d < 256; d++)
+		{
+			size_t from = d == 0 ? 0 : buckets.end[d - 1];
+			smart_status status;
+
+			if (d == largest || buckets.end[d] - from < 2)
+				continue;
+			status = sort(items + from * words, buckets.end[d] - from, words, byte + 1, env);
+			if (status != SMART_OK)
+				return status;
+		}
+		items += start * words;
+		count = size;
+		byte++;
+	}
+	if (count <= SMALL)
+		insertion_sort_any(items, count, words);
+	return SMART_OK;
+}
 
 /* The first byte in which any two items differ. */
 static unsigned int
 first_difference(const uint64_t *items, size_t count, unsigned int words)
 {
-	uint64_t	differ[SMART_SORT_WORDS_MAX] = {0};
+	uint64_t differ[SMART_SORT_WORDS_MAX] = {0};
 	unsigned int word = 0;
 
 	for (size_t i = 1; i < count; i++)
@@ -193,20 +240,7 @@ first_difference(const uint64_t *items, size_t count, unsigned int words)
 smart_status
 smart_sort_words(uint64_t *items, size_t count, unsigned int words, struct smart_env *env)
 {
-	unsigned int byte;
-
 	smart_assert(words >= 1 && words <= SMART_SORT_WORDS_MAX);
 	smart_assert(env != NULL);
-	byte = first_difference(items, count, words);
-	switch (words)
-	{
-		case 1:
-			return sort_1(items, count, byte, env);
-		case 2:
-			return sort_2(items, count, byte, env);
-		case 3:
-			return sort_3(items, count, byte, env);
-		default:
-			return sort_4(items, count, byte, env);
-	}
+	return sort(items, count, words, first_difference(items, count, words), env);
 }

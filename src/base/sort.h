@@ -14,7 +14,7 @@
 #include "base/env.h"
 #include "base/status.h"
 
-#define SMART_SORT_WORDS_MAX 4	/* items of words: entries of up to 32 bytes */
+#define SMART_SORT_WORDS_MAX 4 /* items of words: entries of up to 32 bytes */
 
 /*
  * Sorts count items of words 64-bit words each (1 to SMART_SORT_WORDS_MAX).
@@ -29,7 +29,7 @@ extern smart_status smart_sort_words(uint64_t *items, size_t count, unsigned int
  */
 struct smart_sort_item
 {
-	uint64_t	head;
+	uint64_t head;
 	const uint8_t *record;
 };
 
@@ -43,7 +43,7 @@ extern smart_status smart_sort_strings(struct smart_sort_item *items, size_t cou
 static inline size_t
 smart_sort_length(const uint8_t *record)
 {
-	uint16_t	length;
+	uint16_t length;
 
 	memcpy(&length, record, sizeof(length));
 	return length;
@@ -59,8 +59,8 @@ smart_sort_bytes(const uint8_t *record)
 static inline uint64_t
 smart_sort_head(const uint8_t *record, size_t offset)
 {
-	size_t		length = smart_sort_length(record);
-	uint8_t		rest[8] = {0};
+	size_t length = smart_sort_length(record);
+	uint8_t rest[8] = {0};
 
 	if (offset + 8 <= length)
 		return smart_load_be64(smart_sort_bytes(record) + offset);
@@ -69,4 +69,4 @@ smart_sort_head(const uint8_t *record, size_t offset)
 	return smart_load_be64(rest);
 }
 
-#endif							/* SMART_BASE_SORT_H */
+#endif /* SMART_BASE_SORT_H */

@@ -8,14 +8,14 @@
 #include "base/assert.h"
 #include "base/sort.h"
 
-#define SMALL		24			/* a group up to which insertion sort wins */
-#define CHECK_EVERY (1 << 16)	/* a group from which on an interrupt is looked for */
-#define AHEAD		8			/* records to prefetch */
+#define SMALL       24        /* a group up to which insertion sort wins */
+#define CHECK_EVERY (1 << 16) /* a group from which on an interrupt is looked for */
+#define AHEAD       8         /* records to prefetch */
 
 struct buckets
 {
-	size_t		next[256];		/* where the next item of the bucket goes */
-	size_t		end[256];
+	size_t next[256]; /* where the next item of the bucket goes */
+	size_t end[256];
 };
 
 static inline unsigned int
@@ -28,28 +28,28 @@ digit(uint64_t head, size_t depth)
 static int
 compare_rest(const uint8_t *a, const uint8_t *b, size_t offset)
 {
-	size_t		a_length = smart_sort_length(a);
-	size_t		b_length = smart_sort_length(b);
+	size_t a_length = smart_sort_length(a);
+	size_t b_length = smart_sort_length(b);
 
 	if (offset >= a_length || offset >= b_length)
 		return (a_length > b_length) - (a_length < b_length);
-	return smart_compare_bytes(smart_sort_bytes(a) + offset, a_length - offset,
-							   smart_sort_bytes(b) + offset, b_length - offset);
+	return smart_compare_bytes(smart_sort_bytes(a) + offset, a_length - offset, smart_sort_bytes(b) + offset,
+							   b_length - offset);
 }
 
 static void
 insertion_sort(struct smart_sort_item *items, size_t count, size_t depth)
 {
-	size_t		offset = depth / 8 * 8 + 8;
+	size_t offset = depth / 8 * 8 + 8;
 
 	for (size_t i = 1; i < count; i++)
 	{
 		struct smart_sort_item item = items[i];
-		size_t		to = i;
+		size_t to = i;
 
-		while (to > 0 && (item.head < items[to - 1].head ||
-						  (item.head == items[to - 1].head &&
-						   compare_rest(item.record, items[to - 1].record, offset) < 0)))
+		while (to > 0 &&
+			   (item.head < items[to - 1].head ||
+				(item.head == items[to - 1].head && compare_rest(item.record, items[to - 1].record, offset) < 0)))
 		{
 			items[to] = items[to - 1];
 			to--;
@@ -69,8 +69,8 @@ refill(struct smart_sort_item *items, size_t count, size_t *depth)
 	smart_assert(*depth % 8 == 0 && count > 0);
 	for (size_t offset = *depth;; offset += 8)
 	{
-		uint64_t	differ = 0;
-		bool		more = false;
+		uint64_t differ = 0;
+		bool more = false;
 
 		for (size_t i = 0; i < count; i++)
 		{
@@ -98,7 +98,7 @@ advance(struct smart_sort_item *items, size_t count, size_t *depth)
 static unsigned int
 count_digits(const struct smart_sort_item *items, size_t count, size_t depth, struct buckets *buckets)
 {
-	size_t		start = 0;
+	size_t start = 0;
 	unsigned int largest = 0;
 
 	memset(buckets->end, 0, sizeof(buckets->end));
@@ -122,7 +122,7 @@ count_digits(const struct smart_sort_item *items, size_t count, size_t depth, st
 static void
 permute(struct smart_sort_item *items, size_t depth, struct buckets *buckets)
 {
-	uint8_t		open[256];
+	uint8_t open[256];
 	unsigned int count = 256;
 
 	for (unsigned int d = 0; d < 256; d++)
@@ -134,7 +134,7 @@ permute(struct smart_sort_item *items, size_t depth, struct buckets *buckets)
 		for (unsigned int o = 0; o < count; o++)
 		{
 			unsigned int d = open[o];
-			size_t		end = buckets->end[d];
+			size_t end = buckets->end[d];
 
 			for (size_t i = buckets->next[d]; i < end; i++)
 			{
@@ -163,7 +163,7 @@ sort(struct smart_sort_item *items, size_t count, size_t depth, struct smart_env
 	{
 		struct buckets buckets;
 		unsigned int largest = count_digits(items, count, depth, &buckets);
-		size_t		start = buckets.next[largest];
+		size_t start = buckets.next[largest];
 
 		if (count >= CHECK_EVERY && env->interrupted(env))
 			return SMART_INTERRUPTED;
@@ -171,9 +171,9 @@ sort(struct smart_sort_item *items, size_t count, size_t depth, struct smart_env
 			permute(items, depth, &buckets);
 		for (unsigned int d = 0; d < 256; d++)
 		{
-			size_t		from = d == 0 ? 0 : buckets.end[d - 1];
-			size_t		size = buckets.end[d] - from;
-			size_t		below = depth;
+			size_t from = d == 0 ? 0 : buckets.end[d - 1];
+			size_t size = buckets.end[d] - from;
+			size_t below = depth;
 			smart_status status;
 
 			if (d == largest || size < 2 || !advance(items + from, size, &below))
@@ -194,8 +194,8 @@ sort(struct smart_sort_item *items, size_t count, size_t depth, struct smart_env
 smart_status
 smart_sort_strings(struct smart_sort_item *items, size_t count, struct smart_env *env)
 {
-	uint64_t	differ = 0;
-	size_t		depth = 0;
+	uint64_t differ = 0;
+	size_t depth = 0;
 
 	smart_assert(env != NULL);
 	smart_assert(count == 0 || items != NULL);

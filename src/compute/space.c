@@ -16,8 +16,9 @@
 /* Slabs that one allocation looks at in the queue: more than it can add, and a bounded time. */
 #define RECLAIM_AT_ONCE 16
 
-/* Retirements of a client between two attempts to advance the epoch. */
-#define ADVANCE_EVERY 32
+/* Retirements of a client between two attempts to advance the epoch, and slabs that are freed then: more than came. */
+#define ADVANCE_EVERY   32
+#define RECLAIM_A_ROUND (2 * ADVANCE_EVERY)
 
 void
 smart_space_open(struct smart_space *space, struct smart_region *region, unsigned int node,
@@ -111,15 +112,17 @@ smart_space_retire(struct smart_space *space, uint64_t tree, smart_class class, 
 	if (number == 0)
 		return;
 	known = smart_slab_retire_block(space, number, class, block, smart_epoch_now(space->epoch));
-	unlock_tree(space, tree);
-	/* A block that is not in use stays as it is: better lost than handed out twice. */
-	smart_assert(known);
-	(void) known;
+	/* A tree that only shrinks allocates little: do not leave it all to that. */
 	if (++space->retired >= ADVANCE_EVERY)
 	{
 		space->retired = 0;
 		smart_epoch_try_advance(space->epoch);
+		smart_slab_reclaim(space, number, RECLAIM_A_ROUND);
 	}
+	unlock_tree(space, tree);
+	/* A block that is not in use stays as it is: better lost than handed out twice. */
+	smart_assert(known);
+	(void) known;
 }
 
 uint64_t

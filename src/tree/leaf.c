@@ -189,16 +189,43 @@ smart_leaf_lower_bound(const struct smart_leaf *leaf, const struct smart_key *ke
 	return leaf->start + low * leaf->stride;
 }
 
+/* Is the key among the entries behind the sorted run? */
+static bool
+appended_contains(const struct smart_leaf *leaf, const struct smart_key *key, unsigned int offset)
+{
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
+	const uint8_t *rest = key->bytes + consumed;
+	unsigned int rest_length = key->length - consumed;
+
+	if (leaf->stride != 0)
+	{
+		for (; offset < leaf->used; offset += leaf->stride)
+		{
+			if (smart_equal_bytes(leaf->block + offset, rest, rest_length))
+				return true;
+		}
+		return false;
+	}
+	while (offset != 0 && offset < leaf->used)
+	{
+		const uint8_t *suffix;
+		unsigned int length;
+
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset != 0 && length >= rest_length && smart_equal_bytes(suffix, rest, rest_length))
+			return true;
+	}
+	return false;
+}
+
 /* Is a complete key among the leaf's entries, in range or not? */
 bool
 smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key)
 {
 	unsigned int offset = leaf->start;
-	const uint8_t *suffix;
-	unsigned int length;
 
 	smart_assert(key->pad == 0);
-	if (!smart_leaf_prefix_matches(leaf, key))
+	if (!smart_leaf_prefix_matches(leaf, key) || key->length <= leaf->depth + leaf->prefix_length)
 		return false;
 	if (leaf->stride != 0)
 	{
@@ -207,15 +234,7 @@ smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key)
 			return true;
 		offset = leaf->sorted_end;
 	}
-	while (offset != 0 && offset < leaf->used)
-	{
-		unsigned int next = smart_leaf_next_entry(leaf, offset, &suffix, &length);
-
-		if (next != 0 && smart_leaf_compare(leaf, suffix, length, key) == 0)
-			return true;
-		offset = next;
-	}
-	return false;
+	return appended_contains(leaf, key, offset);
 }
 
 /* ACTIVATE: new -> live, for a leaf that this operation linked or saw linked in a strict descent. */

@@ -2,7 +2,7 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool]
  *            [--fault NAME] [--trace] [--counters]
  *
  * The last line is `sim: M histories, F violations, seeds a..b, K ops, L steps`.
@@ -21,7 +21,7 @@
 #include "sim/world.h"
 
 #define STEPS_MAX 60000			/* of a history's clients; no progress beyond */
-#define VIOLATIONS_MAX 3		/* a run ends after so many */
+#define VIOLATIONS_MAX 3		/* a run ends after so many; with a fault after the first */
 
 struct world world;
 
@@ -152,7 +152,9 @@ run_history(uint64_t seed)
 static void
 run_all(struct run *run)
 {
-	for (uint64_t i = 0; i < run->runs && run->violations < VIOLATIONS_MAX; i++)
+	uint64_t	enough = run->fault != NULL ? 1 : VIOLATIONS_MAX;
+
+	for (uint64_t i = 0; i < run->runs && run->violations < enough; i++)
 	{
 		run_history(run->seed + i);
 		run->histories++;
@@ -216,6 +218,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_MERGE;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "fill") == 0)
 		world.settings.bias = BIAS_FILL;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "pool") == 0)
+		world.settings.bias = BIAS_POOL;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else

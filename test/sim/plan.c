@@ -78,6 +78,32 @@ plan_mishaps(struct plan *plan, struct dice *dice)
 	plan->interrupt_one_in = dice_one_in(dice, 12) ? dice_between(dice, 1, 8) : 0;
 }
 
+static void
+plan_bias(struct plan *plan, struct dice *dice)
+{
+	if (world.settings.bias == BIAS_MERGE)
+	{
+		/* Many on few keys of one node, helpers that sleep between their READs, room for one more slot. */
+		plan->clients = dice_between(dice, 4, 6);
+		plan->compute_nodes = plan->shared ? plan->clients : 1;
+		plan->operations = dice_between(dice, 4, 10);
+		plan->leaf_size = 64;
+		plan->tiny_nodes = dice_between(dice, 3, 6);
+		plan->stall_read_one_in = dice_between(dice, 8, 30);
+		plan->stall_one_in = dice_between(dice, 4, 12);
+		plan->switch_one_in = dice_between(dice, 2, 12);
+		plan->death = DEATH_NONE;
+		plan->no_space_one_in = plan->lost_one_in = plan->interrupt_one_in = 0;
+	}
+	if (world.settings.bias == BIAS_POOL)
+	{
+		/* A leaf's lock and a node's last slot then lie at the same offset. */
+		plan->tiny_nodes = 6;
+		plan->cache_skip_one_in = 2;
+		plan->stall_one_in = 4;
+	}
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -87,6 +113,7 @@ plan_make(struct plan *plan)
 	plan_shape(plan, dice);
 	plan_load(plan, dice);
 	plan_mishaps(plan, dice);
+	plan_bias(plan, dice);
 }
 
 /* ---- keys ---- */
@@ -114,9 +141,16 @@ static void
 choose_hot(struct keyset *keys, struct dice *dice)
 {
 	unsigned int base = dice_below(dice, KEYS);
+	unsigned int shift = 2 * dice_below(dice, 3);
 
 	for (unsigned int i = 0; i < world.plan.hot; i++)
 	{
+		if (world.settings.bias == BIAS_MERGE && i < 5)
+		{
+			/* Keys that differ in one byte. */
+			keys->hot[i] = (base & ~(3u << shift)) | (i & 3) << shift;
+			continue;
+		}
 		switch (dice_below(dice, 3))
 		{
 			case 0:

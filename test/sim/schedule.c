@@ -156,11 +156,22 @@ schedule_yield(void *argument)
 }
 
 void
-schedule_after_cas(struct client *client)
+schedule_maybe_stall(struct client *client, unsigned int one_in)
 {
-	if (client->number == SOLO || !dice_one_in(&world.dice, world.plan.stall_one_in))
+	if (client->number == SOLO || !dice_one_in(&world.dice, one_in))
 		return;
 	stall(client);
+	hand_over(&client->coroutine);
+}
+
+/* Who waits longer sleeps longer: without that, helpers could undo each other's work for ever. */
+void
+schedule_pause(struct client *client, unsigned int attempt)
+{
+	schedule_yield(client);
+	if (client->number == SOLO || attempt < 4)
+		return;
+	client->stalled_until = world.now + dice_below(&world.dice, attempt < 200 ? 4 * attempt : 800);
 	hand_over(&client->coroutine);
 }
 

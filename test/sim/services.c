@@ -201,7 +201,7 @@ env_interrupted(struct smart_env *env)
 static void
 env_pause(struct smart_env *env, unsigned int attempt)
 {
-	schedule_yield(OWNER(struct client, env, env));
+	schedule_pause(OWNER(struct client, env, env), attempt);
 }
 
 void

@@ -191,9 +191,11 @@ watch_request(void *argument, const struct fabric_request *request)
 		else
 			world_trace("%s %" PRIx64 " +%u", verbs[request->verb], request->remote, request->length);
 	}
+	if (request->verb == FABRIC_READ && request->length > 8)
+		schedule_maybe_stall(client, world.plan.stall_read_one_in);
 	if (request->verb != FABRIC_CAS)
 		return;
 	watch_cas(client, request);
 	if (request->result == request->compare)
-		schedule_after_cas(client);
+		schedule_maybe_stall(client, world.plan.stall_one_in);
 }

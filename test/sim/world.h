@@ -60,6 +60,7 @@ struct plan
 	unsigned int weight[7];		/* by enum operation_kind */
 	unsigned int switch_one_in; /* steps between switches, on average */
 	unsigned int stall_one_in;	/* CASes that are followed by a stall */
+	unsigned int stall_read_one_in; /* READs of blocks that are followed by one */
 	unsigned int stalls;		/* stalls at any step */
 	enum death_kind death;
 	uint64_t	death_at;
@@ -78,6 +79,7 @@ enum bias
 	BIAS_NONE,
 	BIAS_MERGE,					/* removals and maintenance, helpers delayed */
 	BIAS_FILL,					/* ranges that fill and empty again */
+	BIAS_POOL,					/* stale addresses meet blocks of every kind */
 	BIAS_COUNT
 };
 
@@ -235,7 +237,8 @@ extern void arena_release(void *memory);
 extern void schedule_reset(void);
 extern void schedule_run(void (*body)(struct client *client));
 extern void schedule_yield(void *client);
-extern void schedule_after_cas(struct client *client);
+extern void schedule_maybe_stall(struct client *client, unsigned int one_in);
+extern void schedule_pause(struct client *client, unsigned int attempt);
 extern void schedule_wait(struct client *client, struct local_lock *lock);
 extern void schedule_wake(struct local_lock *lock);
 

@@ -21,6 +21,8 @@ CREATE INDEX busy_word ON busy USING smart (word COLLATE "C") WITH (leaf_size = 
 CREATE INDEX busy_include ON busy USING smart (id DESC, word COLLATE "C") INCLUDE (n);
 CREATE TABLE once (id int, n int);
 CREATE UNIQUE INDEX once_id ON once USING smart (id);
+CREATE TABLE hot (id int);
+CREATE UNIQUE INDEX hot_id ON hot USING smart (id);
 
 -- Counts a range by index and by heap, in one snapshot.
 CREATE FUNCTION compare(low int, high int) RETURNS void LANGUAGE plpgsql AS $$
@@ -86,6 +88,22 @@ ROLLBACK;
 SQL
 );
 
+my @connection = ('-h', $node->host, '-p', $node->port);
+
+# First, everybody wants the same three keys: a row that is there twice divides by zero.
+my $hot = pgbench_script(<<'SQL');
+\set id random(1, 3)
+INSERT INTO hot VALUES (:id) ON CONFLICT DO NOTHING;
+SELECT 1 / (count(*) < 2)::int FROM hot WHERE id = :id;
+DELETE FROM hot WHERE id = :id;
+SQL
+my ($hot_out, $hot_err) = ('', '');
+
+ok(IPC::Run::run([ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', 5, @connection, '-f', $hot, 'postgres' ], '>', \$hot_out, '2>', \$hot_err),
+	'no key was there twice')
+	or diag($hot_err);
+index_is_sound($node, 'postgres', 'hot_id', 'after a fight for three keys');
+
 my @files;
 foreach my $name (sort keys %script)
 {
@@ -95,7 +113,6 @@ foreach my $name (sort keys %script)
 }
 
 my ($bench_out, $bench_err, $vacuum_out, $vacuum_err) = ('', '', '', '');
-my @connection = ('-h', $node->host, '-p', $node->port);
 my $bench = IPC::Run::start(
 	[ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', $seconds, '--max-tries=1', @connection, @files, 'postgres' ],
 	'>', \$bench_out, '2>', \$bench_err);

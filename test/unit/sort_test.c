@@ -11,7 +11,7 @@
 static unsigned int passed;
 static unsigned int failed;
 static uint64_t seed = 88172645463325252u;
-static unsigned int interrupt_after;	/* calls of interrupted() until it says so; 0: never */
+static unsigned int interrupt_after; /* calls of interrupted() until it says so; 0: never */
 
 static void
 check(bool good, const char *what, size_t count)
@@ -62,12 +62,12 @@ compare_words(const void *a, const void *b)
 
 enum pattern
 {
-	RANDOM,						/* all bytes differ */
-	NARROW,						/* a few values far down in the last word */
+	RANDOM, /* all bytes differ */
+	NARROW, /* a few values far down in the last word */
 	ASCENDING,
 	DESCENDING,
 	EQUAL,
-	FEW,						/* seven values of the first word, the rest random */
+	FEW, /* seven values of the first word, the rest random */
 	PATTERNS
 };
 
@@ -94,9 +94,9 @@ word_of(enum pattern pattern, size_t i, unsigned int word, unsigned int words)
 static void
 test_words(enum pattern pattern, size_t count, unsigned int words)
 {
-	uint64_t   *sorted = malloc((count + 1) * words * 8);
-	uint64_t   *expected = malloc((count + 1) * words * 8);
-	char		what[64];
+	uint64_t *sorted = malloc((count + 1) * words * 8);
+	uint64_t *expected = malloc((count + 1) * words * 8);
+	char what[64];
 
 	for (size_t i = 0; i < count; i++)
 	{
@@ -126,11 +126,11 @@ compare_records(const void *a, const void *b)
 
 enum shape
 {
-	SHORT,						/* up to 12 letters */
-	MAIL,						/* a common first part, a number, one of a few ends */
-	DEEP,						/* hundreds of common bytes */
-	STAIRS,						/* each one shares more with the next: the deepest recursion that there can be */
-	SAME,						/* the same record again and again */
+	SHORT,  /* up to 12 letters */
+	MAIL,   /* a common first part, a number, one of a few ends */
+	DEEP,   /* hundreds of common bytes */
+	STAIRS, /* each one shares more with the next: the deepest recursion that there can be */
+	SAME,   /* the same record again and again */
 	SHAPES
 };
 
@@ -138,9 +138,9 @@ enum shape
 static size_t
 make_record(enum shape shape, size_t i, uint8_t *out)
 {
-	size_t		length = 0;
-	uint16_t	stored;
-	uint8_t    *bytes = out + sizeof(stored);
+	size_t length = 0;
+	uint16_t stored;
+	uint8_t *bytes = out + sizeof(stored);
 
 	switch (shape)
 	{
@@ -149,8 +149,9 @@ make_record(enum shape shape, size_t i, uint8_t *out)
 				bytes[length] = (uint8_t) ('a' + next_random() % 4);
 			break;
 		case MAIL:
-			length = (size_t) sprintf((char *) bytes, "user.%llu@%s.example", (unsigned long long) (next_random() % 100000),
-									  next_random() % 2 ? "mail" : "post");
+			length =
+				(size_t) sprintf((char *) bytes, "user.%llu@%s.example", (unsigned long long) (next_random() % 100000),
+								 next_random() % 2 ? "mail" : "post");
 			break;
 		case DEEP:
 			memset(bytes, 'x', 600);
@@ -177,12 +178,12 @@ make_record(enum shape shape, size_t i, uint8_t *out)
 static void
 test_strings(enum shape shape, size_t count)
 {
-	uint8_t    *space = malloc(count * 2048 + 1);
+	uint8_t *space = malloc(count * 2048 + 1);
 	struct smart_sort_item *items = malloc((count + 1) * sizeof(*items));
 	struct smart_sort_item *expected = malloc((count + 1) * sizeof(*items));
-	size_t		used = 0;
-	bool		same = true;
-	char		what[64];
+	size_t used = 0;
+	bool same = true;
+	char what[64];
 
 	for (size_t i = 0; i < count; i++)
 	{
@@ -205,10 +206,10 @@ test_strings(enum shape shape, size_t count)
 static void
 test_interrupt(void)
 {
-	size_t		count = 200000;
-	uint64_t   *words = malloc(count * 8);
+	size_t count = 200000;
+	uint64_t *words = malloc(count * 8);
 	struct smart_sort_item *items = malloc(count * sizeof(*items));
-	uint8_t    *space = malloc(count * 24);
+	uint8_t *space = malloc(count * 24);
 
 	for (size_t i = 0; i < count; i++)
 	{
