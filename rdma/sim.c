@@ -10,20 +10,20 @@
 #include "base/bytes.h"
 #include "sim.h"
 
-#define PIECE			8
-#define SHUFFLE_MAX		16			/* pieces up to which every order can come */
-#define BATCH_MAX		512
+#define PIECE       8
+#define SHUFFLE_MAX 16 /* pieces up to which every order can come */
+#define BATCH_MAX   512
 
 /* A request under way. */
 struct progress
 {
 	struct fabric_request *request;
-	uint8_t    *memory;			/* of the memory node, at request->remote */
-	uint32_t	pieces;
-	uint32_t	done;
-	uint32_t	first;			/* long requests: piece number = first + n * stride mod pieces */
-	uint32_t	stride;
-	uint8_t		order[SHUFFLE_MAX];
+	uint8_t *memory; /* of the memory node, at request->remote */
+	uint32_t pieces;
+	uint32_t done;
+	uint32_t first; /* long requests: piece number = first + n * stride mod pieces */
+	uint32_t stride;
+	uint8_t order[SHUFFLE_MAX];
 };
 
 static bool
@@ -37,7 +37,7 @@ greatest_divisor(uint32_t a, uint32_t b)
 {
 	while (b != 0)
 	{
-		uint32_t	rest = a % b;
+		uint32_t rest = a % b;
 
 		a = b;
 		b = rest;
@@ -49,8 +49,8 @@ greatest_divisor(uint32_t a, uint32_t b)
 static void
 choose_order(const struct sim_control *control, struct progress *progress)
 {
-	uint64_t	dice = control->random(control->argument);
-	uint32_t	n = progress->pieces;
+	uint64_t dice = control->random(control->argument);
+	uint32_t n = progress->pieces;
 
 	progress->first = (dice & 3) == 2 ? n - 1 : 0;
 	progress->stride = (dice & 3) == 2 ? n - 1 : 1;
@@ -60,8 +60,8 @@ choose_order(const struct sim_control *control, struct progress *progress)
 			progress->order[i] = (uint8_t) ((progress->first + i * progress->stride) % n);
 		for (uint32_t i = n; (dice & 3) == 3 && i > 1; i--)
 		{
-			uint32_t	other = (uint32_t) (control->random(control->argument) % i);
-			uint8_t		kept = progress->order[i - 1];
+			uint32_t other = (uint32_t) (control->random(control->argument) % i);
+			uint8_t kept = progress->order[i - 1];
 
 			progress->order[i - 1] = progress->order[other];
 			progress->order[other] = kept;
@@ -79,7 +79,7 @@ choose_order(const struct sim_control *control, struct progress *progress)
 static uint8_t *
 resolve(const struct sim_memory *memory, fabric_address address, uint64_t length)
 {
-	uint64_t	offset = fabric_offset(address);
+	uint64_t offset = fabric_offset(address);
 
 	if (fabric_node(address) >= memory->nodes || offset >= memory->bytes || length > memory->bytes - offset)
 		return NULL;
@@ -89,8 +89,8 @@ resolve(const struct sim_memory *memory, fabric_address address, uint64_t length
 static smart_status
 start(const struct sim_fabric *sim, struct fabric_request *request, struct progress *progress)
 {
-	uint32_t	length = is_atomic(request) ? PIECE : request->length;
-	uint32_t	skew = (uint32_t) (request->remote % PIECE);
+	uint32_t length = is_atomic(request) ? PIECE : request->length;
+	uint32_t skew = (uint32_t) (request->remote % PIECE);
 
 	smart_assert(length > 0 && (!is_atomic(request) || skew == 0));
 	progress->request = request;
@@ -117,7 +117,7 @@ static void
 step_atomic(struct progress *progress)
 {
 	struct fabric_request *request = progress->request;
-	uint64_t	found;
+	uint64_t found;
 
 	memcpy(&found, progress->memory, sizeof(found));
 	request->result = found;
@@ -133,12 +133,13 @@ static void
 step_copy(struct progress *progress)
 {
 	struct fabric_request *request = progress->request;
-	uint32_t	skew = (uint32_t) (request->remote % PIECE);
-	uint32_t	n = progress->pieces;
-	uint32_t	piece = n <= SHUFFLE_MAX ? progress->order[progress->done]
-		: (uint32_t) ((progress->first + (uint64_t) progress->done * progress->stride) % n);
-	uint32_t	from = piece == 0 ? 0 : piece * PIECE - skew;
-	uint32_t	to = piece == n - 1 ? request->length : (piece + 1) * PIECE - skew;
+	uint32_t skew = (uint32_t) (request->remote % PIECE);
+	uint32_t n = progress->pieces;
+	uint32_t piece = n <= SHUFFLE_MAX
+						 ? progress->order[progress->done]
+						 : (uint32_t) ((progress->first + (uint64_t) progress->done * progress->stride) % n);
+	uint32_t from = piece == 0 ? 0 : piece * PIECE - skew;
+	uint32_t to = piece == n - 1 ? request->length : (piece + 1) * PIECE - skew;
 
 	smart_assert(piece < n && from < to && to <= request->length);
 	if (request->verb == FABRIC_READ)
@@ -166,18 +167,18 @@ step(const struct sim_fabric *sim, struct progress *progress)
 static struct progress *
 choose(const struct sim_fabric *sim, struct progress *batch, int count)
 {
-	int			ready[BATCH_MAX];
-	int			n = 0;
-	uint64_t	dice;
+	int ready[BATCH_MAX];
+	int n = 0;
+	uint64_t dice;
 
 	for (int i = 0; i < count; i++)
 	{
-		bool		held = batch[i].done == batch[i].pieces;
+		bool held = batch[i].done == batch[i].pieces;
 
 		for (int j = 0; j < i && !held; j++)
 			held = batch[j].done < batch[j].pieces &&
-				fabric_node(batch[j].request->remote) == fabric_node(batch[i].request->remote) &&
-				!overtakes(batch[j].request, batch[i].request);
+				   fabric_node(batch[j].request->remote) == fabric_node(batch[i].request->remote) &&
+				   !overtakes(batch[j].request, batch[i].request);
 		if (!held)
 			ready[n++] = i;
 	}

@@ -23,26 +23,26 @@
 struct sim_memory
 {
 	unsigned int nodes;
-	uint64_t	bytes;			/* of every node's region, a multiple of 8 */
-	uint8_t    *base[SIM_NODES_MAX];	/* 64-byte aligned */
+	uint64_t bytes;               /* of every node's region, a multiple of 8 */
+	uint8_t *base[SIM_NODES_MAX]; /* 64-byte aligned */
 };
 
 /* The scheduler's side; all of it is called in the client's own context. */
 struct sim_control
 {
 	/* Before every piece and every atomic. */
-	void		(*yield)(void *argument);
-	uint64_t	(*random)(void *argument);
+	void (*yield)(void *argument);
+	uint64_t (*random)(void *argument);
 	/* Does this batch lose its completion?  NULL: never. */
-	bool		(*fails)(void *argument);
+	bool (*fails)(void *argument);
 	/* After a request took effect; NULL: nobody watches. */
-	void		(*observe)(void *argument, const struct fabric_request *request);
-	void	   *argument;
+	void (*observe)(void *argument, const struct fabric_request *request);
+	void *argument;
 };
 
 struct sim_fabric
 {
-	struct fabric fabric;		/* first: the provider gets at the rest from here */
+	struct fabric fabric; /* first: the provider gets at the rest from here */
 	const struct sim_memory *memory;
 	const struct sim_control *control;
 };
@@ -51,4 +51,4 @@ struct sim_fabric
 extern struct fabric *sim_fabric_init(struct sim_fabric *sim, const struct sim_memory *memory,
 									  const struct sim_control *control, bool direct);
 
-#endif							/* SMART_RDMA_SIM_H */
+#endif /* SMART_RDMA_SIM_H */

@@ -119,4 +119,7 @@ SELECT id FROM build_dead WHERE id >= 0 ORDER BY id;
 COMMIT;
 SELECT smart_index_check('build_dead_id', true);
 
+-- The phases that pg_stat_progress_create_index names.
+SELECT i, pg_indexam_progress_phasename(oid, i) FROM pg_am, generate_series(1, 5) i WHERE amname = 'smart' ORDER BY i;
+
 DROP TABLE build_rows, build_ascending, build_spilled, build_empty, build_failing, build_truncated, build_dead;

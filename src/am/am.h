@@ -28,28 +28,28 @@
 
 /* ---- metapage (meta.c) ---- */
 
-#define SMART_META_BLOCK	0
-#define SMART_META_MAGIC	0x534d5254	/* "SMRT" */
-#define SMART_META_VERSION	1
+#define SMART_META_BLOCK   0
+#define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
+#define SMART_META_VERSION 1
 
 enum smart_meta_state
 {
-	SMART_META_EMPTY = 1,		/* no tree yet: the first insert makes it */
-	SMART_META_READY = 2		/* tree is the content of the index */
+	SMART_META_EMPTY = 1, /* no tree yet: the first insert makes it */
+	SMART_META_READY = 2  /* tree is the content of the index */
 };
 
 /* The content of the metapage; integers in the server's byte order. */
 struct smart_meta
 {
-	uint32		magic;
-	uint32		version;
-	uint64		tree;			/* 0: none */
-	uint64		region;			/* the region's incarnation in which the tree lives */
-	uint64		encoding;		/* fingerprint of the codec: how entries are made */
-	uint32		state;			/* enum smart_meta_state */
-	uint32		leaf_size;		/* bytes, as the tree was made with */
-	uint32		fixed_length;	/* bytes of every entry, or 0 */
-	uint32		crc;			/* crc32c of the bytes before it */
+	uint32 magic;
+	uint32 version;
+	uint64 tree;         /* 0: none */
+	uint64 region;       /* the region's incarnation in which the tree lives */
+	uint64 encoding;     /* fingerprint of the codec: how entries are made */
+	uint32 state;        /* enum smart_meta_state */
+	uint32 leaf_size;    /* bytes, as the tree was made with */
+	uint32 fixed_length; /* bytes of every entry, or 0 */
+	uint32 crc;          /* crc32c of the bytes before it */
 };
 
 StaticAssertDecl(offsetof(struct smart_meta, crc) == 44 && sizeof(struct smart_meta) == 48, "metapage format");
@@ -63,16 +63,16 @@ StaticAssertDecl(offsetof(struct smart_meta, crc) == 44 && sizeof(struct smart_m
 extern void smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree);
 
 /* The hint to rebuild an index, in an ereport(). */
-extern int	smart_hint_reindex(Relation index);
+extern int smart_hint_reindex(Relation index);
 
 /* ---- the open index (relation.c) ---- */
 
 struct smart_relation
 {
-	Oid			index;
+	Oid index;
 	struct smart_meta meta;
-	struct smart_codec *codec;	/* a copy of its own */
-	struct smart_tree *tree;	/* NULL: the index has no tree yet, hence no entries */
+	struct smart_codec *codec; /* a copy of its own */
+	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
@@ -113,9 +113,9 @@ extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
  */
 struct smart_glance
 {
-	bool		ordered;		/* scans return rows in the order of the columns */
-	uint32		fixed_length;	/* bytes of every entry, or 0 */
-	uint64		bytes;			/* that the tree's memory takes */
+	bool ordered;        /* scans return rows in the order of the columns */
+	uint32 fixed_length; /* bytes of every entry, or 0 */
+	uint64 bytes;        /* that the tree's memory takes */
 };
 
 extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
@@ -125,9 +125,6 @@ extern const struct smart_codec *smart_relation_codec(Relation index);
 
 /* Drops what the relcache keeps of an index whose metapage has changed. */
 extern void smart_relation_forget(Relation index);
-
-/* Closes this backend's handle on a tree that is about to go, at once or with its last user. */
-extern void smart_relation_drop_handle(uint64 tree);
 
 /* ---- trees (trees.c) ---- */
 
@@ -155,25 +152,25 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 
 /* ---- options (options.c) ---- */
 
-#define SMART_FILLFACTOR_MIN		10
-#define SMART_FILLFACTOR_DEFAULT	90
+#define SMART_FILLFACTOR_MIN     10
+#define SMART_FILLFACTOR_DEFAULT 90
 
 /* rd_options of an index. */
 struct smart_options
 {
-	int32		vl_len_;		/* varlena header (do not touch directly!) */
-	int			leaf_size;
-	int			fillfactor;
+	int32 vl_len_; /* varlena header (do not touch directly!) */
+	int leaf_size;
+	int fillfactor;
 };
 
 extern void smart_options_init(void);
-extern int	smart_options_leaf_size(Relation index);	/* bytes, a multiple of 64 */
-extern int	smart_options_fillfactor(Relation index);	/* percent */
+extern int smart_options_leaf_size(Relation index);  /* bytes, a multiple of 64 */
+extern int smart_options_fillfactor(Relation index); /* percent */
 
 /* ---- hooks, called from _PG_init ---- */
 
-extern void smart_planner_init(void);	/* planner.c */
-extern void smart_conflict_init(void);	/* conflict.c */
+extern void smart_planner_init(void);  /* planner.c */
+extern void smart_conflict_init(void); /* conflict.c */
 
 /* ---- callbacks of IndexAmRoutine ---- */
 
@@ -209,7 +206,7 @@ extern void smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count,
 
 /* planner.c */
 extern bool smart_am_can_return(Relation index, int column);
-extern bool smart_am_property(Oid index, int column, IndexAMProperty property, const char *name, bool *result,
-							  bool *isnull);
+extern bool
+smart_am_property(Oid index, int column, IndexAMProperty property, const char *name, bool *result, bool *isnull);
 
-#endif							/* SMART_AM_AM_H */
+#endif /* SMART_AM_AM_H */

@@ -37,33 +37,32 @@
 #include "am/report.h"
 #include "base/assert.h"
 
-#define LOOKS_AGAIN		5		/* at an entry whose line pointer is free */
+#define LOOKS_AGAIN 5 /* at an entry whose line pointer is free */
 
 PG_FUNCTION_INFO_V1(smart_index_check);
 
 struct check
 {
-	Relation	heap;
-	Relation	index;
+	Relation heap;
+	Relation index;
 	struct smart_relation *self;
 	bloom_filter *filter;
-	Buffer		buffer;			/* page of the last line pointer looked at, pinned */
-	BlockNumber blocks;			/* of the heap */
-	bool		heap_has_pages; /* of line pointers, as heap tables do */
-	uint8		entry[SMART_ENTRY_MAX];
+	Buffer buffer;       /* page of the last line pointer looked at, pinned */
+	BlockNumber blocks;  /* of the heap */
+	bool heap_has_pages; /* of line pointers, as heap tables do */
+	uint8 entry[SMART_ENTRY_MAX];
 };
 
 static void
 check_tree(struct check *check, struct smart_verify_report *report)
 {
-	char		message[256];
+	char message[256];
 	smart_status status = smart_tree_verify(check->self->tree, NULL, NULL, report, message, sizeof(message));
 
 	if (status == SMART_CORRUPT)
 		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
 						errmsg("index \"%s\" is corrupt", RelationGetRelationName(check->index)),
-						errdetail_internal("%s", message),
-						smart_hint_reindex(check->index)));
+						errdetail_internal("%s", message), smart_hint_reindex(check->index)));
 	smart_check_status(status, check->index);
 }
 
@@ -74,8 +73,8 @@ line_pointer_used(struct check *check, ItemPointer tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
-	Page		page;
-	bool		used;
+	Page page;
+	bool used;
 
 	if (block >= check->blocks)
 	{
@@ -86,8 +85,8 @@ line_pointer_used(struct check *check, ItemPointer tid)
 	check->buffer = ReleaseAndReadBuffer(check->buffer, check->heap, block);
 	LockBuffer(check->buffer, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(check->buffer);
-	used = !PageIsNew(page) && offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page)
-		&& ItemIdIsUsed(PageGetItemId(page, offset));
+	used = !PageIsNew(page) && offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
+		   ItemIdIsUsed(PageGetItemId(page, offset));
 	LockBuffer(check->buffer, BUFFER_LOCK_UNLOCK);
 	return used;
 }
@@ -100,7 +99,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 	smart_entry_tid(check->self->codec, key + key_length, &tid);
 	for (int look = 0; look < LOOKS_AGAIN; look++)
 	{
-		bool		found;
+		bool found;
 
 		if (line_pointer_used(check, &tid))
 			return;
@@ -122,8 +121,8 @@ check_entries_of_batch(struct check *check, const struct smart_batch *batch)
 	for (uint32 i = 0; i < batch->count; i++)
 	{
 		const struct smart_item *item = &batch->items[i];
-		int			length = (int) (batch->prefix_length + item->length);
-		int			key_length;
+		int length = (int) (batch->prefix_length + item->length);
+		int key_length;
 
 		smart_assert(length <= SMART_ENTRY_MAX);
 		memcpy(check->entry + batch->prefix_length, batch->bytes + item->offset, item->length);
@@ -157,15 +156,15 @@ static void
 check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
 	struct check *check = state;
-	int			key_length;
+	int key_length;
 
 	(void) smart_codec_encode(check->self->codec, values, isnull, tid, check->entry, &key_length);
 	if (check->filter != NULL && !bloom_lacks_element(check->filter, check->entry, (size_t) key_length))
 		return;
 	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-					errmsg("row (%u,%u) of table \"%s\" has no entry in index \"%s\"",
-						   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
-						   RelationGetRelationName(check->heap), RelationGetRelationName(check->index)),
+					errmsg("row (%u,%u) of table \"%s\" has no entry in index \"%s\"", ItemPointerGetBlockNumber(tid),
+						   ItemPointerGetOffsetNumber(tid), RelationGetRelationName(check->heap),
+						   RelationGetRelationName(check->index)),
 					smart_hint_reindex(check->index)));
 }
 
@@ -173,10 +172,10 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 static Snapshot
 take_snapshot(Relation index)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
 
-	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin
-		&& !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), snapshot->xmin))
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), snapshot->xmin))
 		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 						errmsg("index \"%s\" cannot be checked with this transaction's snapshot",
 							   RelationGetRelationName(index))));
@@ -186,7 +185,7 @@ take_snapshot(Relation index)
 static void
 check_rows(struct check *check, Snapshot snapshot)
 {
-	IndexInfo  *info = BuildIndexInfo(check->index);
+	IndexInfo *info = BuildIndexInfo(check->index);
 	TableScanDesc scan = table_beginscan_strat(check->heap, snapshot, 0, NULL, true, true);
 
 	/* Read what the snapshot sees, and do not check what building would check. */
@@ -205,7 +204,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 {
 	struct smart_verify_report report = {0};
 	struct check *check = palloc0(sizeof(struct check));
-	Snapshot	snapshot = NULL;
+	Snapshot snapshot = NULL;
 
 	check->heap = heap;
 	check->index = index;
@@ -221,8 +220,8 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 
 	if (check->self->tree != NULL)
 	{
-		check->filter = bloom_create((int64) Max(report.entries, 1), maintenance_work_mem,
-									 (uint64) GetCurrentTimestamp());
+		check->filter =
+			bloom_create((int64) Max(report.entries, 1), maintenance_work_mem, (uint64) GetCurrentTimestamp());
 		check_entries(check);
 		if (BufferIsValid(check->buffer))
 			ReleaseBuffer(check->buffer);
@@ -240,7 +239,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 static Relation
 open_heap(Oid index)
 {
-	Oid			heap = IndexGetRelation(index, true);
+	Oid heap = IndexGetRelation(index, true);
 
 	return OidIsValid(heap) ? table_open(heap, AccessShareLock) : NULL;
 }
@@ -254,12 +253,12 @@ open_heap(Oid index)
 PGDLLEXPORT Datum
 smart_index_check(PG_FUNCTION_ARGS)
 {
-	Oid			oid = PG_GETARG_OID(0);
-	Relation	heap = open_heap(oid);
-	Relation	index;
-	Oid			user;
-	int			security;
-	int			guc_level;
+	Oid oid = PG_GETARG_OID(0);
+	Relation heap = open_heap(oid);
+	Relation index;
+	Oid user;
+	int security;
+	int guc_level;
 
 	/* The functions of an expression index run as the table's owner, who trusts them. */
 	GetUserIdAndSecContext(&user, &security);

@@ -98,4 +98,4 @@ smart_vacuum_delay_point(void)
 #define SMART_SPECULATE_OURSELVES 0
 #endif
 
-#endif							/* SMART_AM_COMPAT_H */
+#endif /* SMART_AM_COMPAT_H */

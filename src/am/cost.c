@@ -15,14 +15,14 @@
 #include "base/assert.h"
 
 /* So many blocks of the tree take as much work as one page of a btree on the way down: one byte is looked for in each. */
-#define BLOCKS_PER_PAGE		5
+#define BLOCKS_PER_PAGE 5
 
 void
 smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
 			  Selectivity *selectivity, double *correlation, double *pages)
 {
 	IndexOptInfo *index = path->indexinfo;
-	int			height = index->tree_height;
+	int height = index->tree_height;
 
 	/* btree's estimate counts levels from 0, and -1 as not known. */
 	if (height > 0)

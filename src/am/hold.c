@@ -15,17 +15,17 @@
 #include "am/hold.h"
 #include "base/assert.h"
 
-#define HOLDS_START		8
+#define HOLDS_START 8
 
 struct held
 {
-	ResourceOwner owner;		/* NULL: unused */
-	uint32		serial;
-	unsigned int hold;			/* what smart_interlock_enter() returned */
+	ResourceOwner owner; /* NULL: unused */
+	uint32 serial;
+	unsigned int hold; /* what smart_interlock_enter() returned */
 };
 
 static struct held *holds = NULL;
-static uint32 nholds = 0;		/* places in the array */
+static uint32 nholds = 0; /* places in the array */
 static uint32 used_holds = 0;
 static uint32 last_serial = 0;
 
@@ -57,7 +57,7 @@ at_release(ResourceReleasePhase phase, bool commit, bool top_level, void *argume
 static void
 make_room(void)
 {
-	uint32		more = nholds == 0 ? HOLDS_START : 2 * nholds;
+	uint32 more = nholds == 0 ? HOLDS_START : 2 * nholds;
 
 	if (nholds == 0)
 	{
@@ -74,7 +74,7 @@ struct smart_hold_ticket
 smart_hold_enter(uint64 tree)
 {
 	struct smart_client *client = smart_backend_client();
-	uint32		place = 0;
+	uint32 place = 0;
 
 	if (used_holds == nholds)
 		make_room();

@@ -10,8 +10,8 @@
 /* A hold, or none if serial is 0. */
 struct smart_hold_ticket
 {
-	uint32		place;
-	uint32		serial;
+	uint32 place;
+	uint32 serial;
 };
 
 /*
@@ -27,4 +27,4 @@ extern void smart_hold_leave(struct smart_hold_ticket *ticket);
 /* Does any VACUUM wait for holds to end? */
 extern bool smart_hold_wanted(void);
 
-#endif							/* SMART_AM_HOLD_H */
+#endif /* SMART_AM_HOLD_H */

@@ -21,7 +21,7 @@
 static uint32
 meta_crc(const struct smart_meta *meta)
 {
-	pg_crc32c	crc;
+	pg_crc32c crc;
 
 	INIT_CRC32C(crc);
 	COMP_CRC32C(crc, meta, offsetof(struct smart_meta, crc));
@@ -46,7 +46,7 @@ mix(uint64 fingerprint, uint32 number)
 static uint64
 codec_fingerprint(const struct smart_codec *codec)
 {
-	uint64		fingerprint = UINT64CONST(0xcbf29ce484222325);
+	uint64 fingerprint = UINT64CONST(0xcbf29ce484222325);
 
 	fingerprint = mix(fingerprint, (uint32) codec->nkeys);
 	fingerprint = mix(fingerprint, (uint32) codec->ncolumns);
@@ -105,18 +105,17 @@ smart_hint_reindex(Relation index)
 static void
 report_corrupt(Relation index, const char *detail)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" has no valid metapage", RelationGetRelationName(index)),
-			 errdetail_internal("%s", detail), smart_hint_reindex(index)));
+	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+					errmsg("index \"%s\" has no valid metapage", RelationGetRelationName(index)),
+					errdetail_internal("%s", detail), smart_hint_reindex(index)));
 }
 
 /* Copies the metapage's content from a page and checks it. */
 static void
 take_meta(Relation index, Page page, struct smart_meta *meta)
 {
-	if (PageIsNew(page) || ((PageHeader) page)->pd_lower
-		!= (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page))
+	if (PageIsNew(page) || ((PageHeader) page)->pd_lower !=
+							   (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page))
 		report_corrupt(index, "Block 0 is not a metapage.");
 	memcpy(meta, PageGetContents(page), sizeof(struct smart_meta));
 	if (meta->magic != SMART_META_MAGIC)
@@ -135,7 +134,7 @@ take_meta(Relation index, Page page, struct smart_meta *meta)
 void
 smart_meta_read(Relation index, struct smart_meta *meta)
 {
-	Buffer		buffer;
+	Buffer buffer;
 	struct smart_meta found;
 	PGAlignedBlock copy;
 
@@ -166,8 +165,8 @@ void
 smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree)
 {
 	struct smart_meta meta;
-	Buffer		buffer;
-	Page		page;
+	Buffer buffer;
+	Page page;
 
 	smart_assert(fork == MAIN_FORKNUM || tree == 0);
 	smart_meta_fill(index, codec, tree, &meta);
@@ -193,9 +192,9 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 void
 smart_meta_make_tree(Relation index, const struct smart_codec *codec, struct smart_meta *meta)
 {
-	Buffer		buffer;
+	Buffer buffer;
 	GenericXLogState *xlog;
-	Page		page;
+	Page page;
 
 	/* Done before the buffer is locked, since it writes WAL of its own. */
 	(void) GetTopFullTransactionId();

@@ -28,4 +28,4 @@ extern void smart_meta_fill(Relation index, const struct smart_codec *codec, uin
 /* Makes a tree in the region's directory, without a handle (trees.c). */
 extern uint64 smart_tree_make(Relation index);
 
-#endif							/* SMART_AM_META_H */
+#endif /* SMART_AM_META_H */

@@ -17,4 +17,4 @@ extern Relation smart_index_open(Oid index);
 /* The same; NULL if there is no such relation. */
 extern Relation smart_index_try_open(Oid index);
 
-#endif							/* SMART_AM_OPEN_H */
+#endif /* SMART_AM_OPEN_H */

@@ -42,8 +42,8 @@ smart_am_options(Datum reloptions, bool validate)
 	};
 	struct smart_options *options;
 
-	options = (struct smart_options *) build_reloptions(reloptions, validate, option_kind,
-														sizeof(struct smart_options), elements, lengthof(elements));
+	options = (struct smart_options *) build_reloptions(reloptions, validate, option_kind, sizeof(struct smart_options),
+														elements, lengthof(elements));
 	if (validate && options != NULL)
 		check_leaf_size(options->leaf_size);
 	return (bytea *) options;
@@ -53,7 +53,7 @@ int
 smart_options_leaf_size(Relation index)
 {
 	const struct smart_options *options = (const struct smart_options *) index->rd_options;
-	int			bytes = options == NULL ? SMART_LEAF_SIZE_DEFAULT : options->leaf_size;
+	int bytes = options == NULL ? SMART_LEAF_SIZE_DEFAULT : options->leaf_size;
 
 	smart_assert(bytes >= SMART_LEAF_SIZE_MIN && bytes <= SMART_LEAF_SIZE_MAX);
 	return bytes;
@@ -63,7 +63,7 @@ int
 smart_options_fillfactor(Relation index)
 {
 	const struct smart_options *options = (const struct smart_options *) index->rd_options;
-	int			percent = options == NULL ? SMART_FILLFACTOR_DEFAULT : options->fillfactor;
+	int percent = options == NULL ? SMART_FILLFACTOR_DEFAULT : options->fillfactor;
 
 	smart_assert(percent >= SMART_FILLFACTOR_MIN && percent <= 100);
 	return percent;

@@ -19,9 +19,9 @@
 #include "base/assert.h"
 
 /* Bytes of memory per leaf and per entry, and children per node, as they come out in trees grown by inserts. */
-#define LEAF_BYTES			400.0
-#define ENTRY_BYTES			24.0
-#define CHILDREN_PER_NODE	16.0
+#define LEAF_BYTES        400.0
+#define ENTRY_BYTES       24.0
+#define CHILDREN_PER_NODE 16.0
 
 static get_relation_info_hook_type next_hook = NULL;
 
@@ -29,7 +29,7 @@ static get_relation_info_hook_type next_hook = NULL;
 static int
 estimate_height(uint64 bytes)
 {
-	double		leaves = Max((double) bytes / LEAF_BYTES, 1.0);
+	double leaves = Max((double) bytes / LEAF_BYTES, 1.0);
 
 	return 1 + (int) ceil(log(leaves) / log(CHILDREN_PER_NODE));
 }
@@ -38,7 +38,7 @@ estimate_height(uint64 bytes)
 static double
 estimate_entries(Relation index, const struct smart_glance *glance, double rows)
 {
-	double		counted = index->rd_rel->reltuples;
+	double counted = index->rd_rel->reltuples;
 
 	if (counted < 0)
 		counted = (double) glance->bytes / (glance->fixed_length > 0 ? glance->fixed_length : ENTRY_BYTES);
@@ -48,7 +48,7 @@ estimate_entries(Relation index, const struct smart_glance *glance, double rows)
 static void
 describe_index(IndexOptInfo *info, const RelOptInfo *table)
 {
-	Relation	index = index_open(info->indexoid, NoLock);
+	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance;
 
 	if (smart_relation_glance(index, &glance))
@@ -68,11 +68,11 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table)
 static void
 describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (next_hook != NULL)
 		next_hook(root, table, inherited, rel);
-	foreach(cell, rel->indexlist)
+	foreach (cell, rel->indexlist)
 	{
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, cell);
 
@@ -101,11 +101,11 @@ smart_am_can_return(Relation index, int column)
 bool
 smart_am_property(Oid index_oid, int column, IndexAMProperty property, const char *name, bool *result, bool *isnull)
 {
-	Relation	index;
-	bool		unordered = false;
+	Relation index;
+	bool unordered = false;
 
-	if (column == 0 || (property != AMPROP_ORDERABLE && property != AMPROP_ASC && property != AMPROP_DESC
-						&& property != AMPROP_NULLS_FIRST && property != AMPROP_NULLS_LAST))
+	if (column == 0 || (property != AMPROP_ORDERABLE && property != AMPROP_ASC && property != AMPROP_DESC &&
+						property != AMPROP_NULLS_FIRST && property != AMPROP_NULLS_LAST))
 		return false;
 	index = index_open(index_oid, AccessShareLock);
 	if (index->rd_rel->relkind == RELKIND_INDEX && column <= IndexRelationGetNumberOfKeyAttributes(index))

@@ -58,8 +58,8 @@ smart_position_entry(struct smart_position *self, int i)
 static uint32
 copy_key(struct smart_position *self, int i, uint8 *key)
 {
-	int			length = smart_position_entry(self, i);
-	int			key_length = smart_codec_key_length(self->relation->codec, self->entry, length);
+	int length = smart_position_entry(self, i);
+	int key_length = smart_codec_key_length(self->relation->codec, self->entry, length);
 
 	memcpy(key, self->entry, key_length);
 	return (uint32) key_length;
@@ -111,7 +111,8 @@ seek_range(struct smart_position *self, bool backward)
 	const struct smart_ranges *ranges = self->ranges;
 
 	smart_check_status(smart_scan_seek(tree_scan(self), ranges->from, ranges->from_length, ranges->to,
-									   ranges->to_length, backward), NULL);
+									   ranges->to_length, backward),
+					   NULL);
 	self->backward = backward;
 }
 
@@ -148,7 +149,7 @@ seek_beyond(struct smart_position *self, uint8 *key, uint32 length, bool backwar
 static bool
 begin(struct smart_position *self, bool backward, bool *sought)
 {
-	uint8		key[SMART_KEY_MAX + 1];
+	uint8 key[SMART_KEY_MAX + 1];
 
 	if (self->whereabouts == SMART_AT_MARK)
 	{
@@ -173,8 +174,8 @@ begin(struct smart_position *self, bool backward, bool *sought)
 static bool
 turn(struct smart_position *self, bool backward)
 {
-	uint8		key[SMART_KEY_MAX + 1];
-	uint32		length = copy_key(self, backward ? 0 : (int) self->batch.count - 1, key);
+	uint8 key[SMART_KEY_MAX + 1];
+	uint32 length = copy_key(self, backward ? 0 : (int) self->batch.count - 1, key);
 
 	return seek_beyond(self, key, length, backward);
 }
@@ -218,7 +219,7 @@ next_batch(struct smart_position *self, bool backward, bool sought)
 static bool
 leave_batch(struct smart_position *self, bool backward)
 {
-	bool		sought = true;
+	bool sought = true;
 
 	keep_mark(self);
 	begin_hold(self);
@@ -230,7 +231,7 @@ leave_batch(struct smart_position *self, bool backward)
 static bool
 matches(struct smart_position *self)
 {
-	int			length;
+	int length;
 
 	if (!self->ranges->filtered)
 		return true;
@@ -241,15 +242,15 @@ matches(struct smart_position *self)
 bool
 smart_position_search(struct smart_position *self, bool backward)
 {
-	int			step = backward ? -1 : 1;
-	bool		sought;
+	int step = backward ? -1 : 1;
+	bool sought;
 
-	if (unlikely(self->whereabouts != SMART_IN_BATCH)
-		&& !(begin(self, backward, &sought) && next_batch(self, backward, sought)))
+	if (unlikely(self->whereabouts != SMART_IN_BATCH) &&
+		!(begin(self, backward, &sought) && next_batch(self, backward, sought)))
 		return false;
 	for (;;)
 	{
-		int			next = self->index + step;
+		int next = self->index + step;
 
 		if (next >= 0 && (uint32) next < self->batch.count)
 		{

@@ -15,16 +15,16 @@
 
 enum smart_whereabouts
 {
-	SMART_AT_START,				/* before the first or behind the last entry, as the direction asks */
-	SMART_IN_BATCH,				/* at the entry index of the batch */
-	SMART_AT_MARK				/* at the marked key, with no batch */
+	SMART_AT_START, /* before the first or behind the last entry, as the direction asks */
+	SMART_IN_BATCH, /* at the entry index of the batch */
+	SMART_AT_MARK   /* at the marked key, with no batch */
 };
 
 enum smart_mark
 {
 	SMART_MARK_AT_START,
-	SMART_MARK_IN_BATCH,		/* index in the present batch */
-	SMART_MARK_AT_KEY			/* key, in the range of points */
+	SMART_MARK_IN_BATCH, /* index in the present batch */
+	SMART_MARK_AT_KEY    /* key, in the range of points */
 };
 
 struct smart_position
@@ -32,25 +32,25 @@ struct smart_position
 	IndexScanDesc scan;
 	struct smart_relation *relation;
 	struct smart_ranges *ranges;
-	struct smart_scan *tree_scan;	/* NULL until it is needed */
+	struct smart_scan *tree_scan; /* NULL until it is needed */
 
 	enum smart_whereabouts whereabouts;
-	bool		backward;		/* the direction in which the batches come */
-	bool		prefix_there;	/* entry[] begins with the batch's prefix */
-	int			index;			/* in the batch; -1 and count are just outside */
-	uint32		batches;		/* read so far: tells one batch from another */
+	bool backward;     /* the direction in which the batches come */
+	bool prefix_there; /* entry[] begins with the batch's prefix */
+	int index;         /* in the batch; -1 and count are just outside */
+	uint32 batches;    /* read so far: tells one batch from another */
 	struct smart_batch batch;
 
-	bool		holding;		/* VACUUM has to wait for the TIDs of the batch */
+	bool holding; /* VACUUM has to wait for the TIDs of the batch */
 	struct smart_hold_ticket hold;
 
 	enum smart_mark mark;
-	int			mark_index;
-	uint32		mark_length;
-	uint32		mark_points[INDEX_MAX_KEYS];
-	uint8		mark_key[SMART_KEY_MAX + 1];
+	int mark_index;
+	uint32 mark_length;
+	uint32 mark_points[INDEX_MAX_KEYS];
+	uint8 mark_key[SMART_KEY_MAX + 1];
 
-	uint8		entry[SMART_ENTRY_MAX];
+	uint8 entry[SMART_ENTRY_MAX];
 };
 
 /* Sets up everything but entry[] and the mark's strings; relation and ranges live as long. */
@@ -70,11 +70,11 @@ extern bool smart_position_search(struct smart_position *position, bool backward
 static inline bool
 smart_position_next(struct smart_position *position, bool backward)
 {
-	int			next = position->index + (backward ? -1 : 1);
+	int next = position->index + (backward ? -1 : 1);
 
 	/* Most steps stay in the batch: index and next are inside together. */
-	if (likely((uint32) next < position->batch.count && !position->ranges->filtered
-			   && position->whereabouts == SMART_IN_BATCH))
+	if (likely((uint32) next < position->batch.count && !position->ranges->filtered &&
+			   position->whereabouts == SMART_IN_BATCH))
 	{
 		position->index = next;
 		return true;
@@ -83,9 +83,9 @@ smart_position_next(struct smart_position *position, bool backward)
 }
 
 /* The whole entry i of the batch in position->entry; returns its length. */
-extern int	smart_position_entry(struct smart_position *position, int i);
+extern int smart_position_entry(struct smart_position *position, int i);
 
 extern void smart_position_set_mark(struct smart_position *position);
 extern void smart_position_restore(struct smart_position *position);
 
-#endif							/* SMART_AM_POSITION_H */
+#endif /* SMART_AM_POSITION_H */

@@ -26,7 +26,7 @@ span_bytes(const struct smart_ranges *ranges, struct smart_span span)
 static inline uint32
 append_span(const struct smart_ranges *ranges, uint8 *out, uint32 length, struct smart_span span)
 {
-	uint32		taken = Min(span.length, SMART_KEY_MAX - length);
+	uint32 taken = Min(span.length, SMART_KEY_MAX - length);
 
 	memcpy(out + length, span_bytes(ranges, span), taken);
 	return length + taken;
@@ -37,7 +37,7 @@ static void
 close_range(struct smart_ranges *ranges)
 {
 	const struct smart_column_set *set = &ranges->columns[ranges->nprefix];
-	uint32		prefix_length = ranges->from_length;
+	uint32 prefix_length = ranges->from_length;
 
 	smart_assert(!set->has_points);
 	memcpy(ranges->to, ranges->from, prefix_length);
@@ -52,7 +52,7 @@ close_range(struct smart_ranges *ranges)
 static bool
 make_range(struct smart_ranges *ranges)
 {
-	uint32		length = 0;
+	uint32 length = 0;
 
 	for (int i = 0; i < ranges->nprefix; i++)
 	{
@@ -72,8 +72,8 @@ make_range(struct smart_ranges *ranges)
 		memcpy(ranges->to, ranges->from, length);
 		ranges->to_length = smart_successor(ranges->to, length);
 	}
-	return ranges->to_length == 0
-		|| smart_compare_bytes(ranges->from, ranges->from_length, ranges->to, ranges->to_length) < 0;
+	return ranges->to_length == 0 ||
+		   smart_compare_bytes(ranges->from, ranges->from_length, ranges->to, ranges->to_length) < 0;
 }
 
 /* Moves the counter of points by one.  False: it has been through. */
@@ -82,7 +82,7 @@ step(struct smart_ranges *ranges, bool backward)
 {
 	for (int i = ranges->nprefix - 1; i >= 0; i--)
 	{
-		uint32		last = ranges->columns[i].count - 1;
+		uint32 last = ranges->columns[i].count - 1;
 
 		if (ranges->current[i] != (backward ? 0 : last))
 		{
@@ -130,14 +130,14 @@ smart_ranges_go(struct smart_ranges *ranges, const uint32 *position)
 static bool
 match_points(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length)
 {
-	uint32		low = 0;
-	uint32		high = set->count;
+	uint32 low = 0;
+	uint32 high = set->count;
 
 	while (low < high)
 	{
-		uint32		middle = low + (high - low) / 2;
+		uint32 middle = low + (high - low) / 2;
 		struct smart_span point = ranges->points[set->first + middle];
-		int			order = smart_compare_bytes(bytes, length, span_bytes(ranges, point), point.length);
+		int order = smart_compare_bytes(bytes, length, span_bytes(ranges, point), point.length);
 
 		if (order == 0)
 			return true;
@@ -155,29 +155,29 @@ match_interval(const struct smart_ranges *ranges, const struct smart_column_set 
 	struct smart_span low = set->low;
 	struct smart_span high = set->high;
 
-	return smart_compare_bytes(bytes, length, span_bytes(ranges, low), low.length) >= 0
-		&& (high.length == 0 || smart_compare_bytes(bytes, length, span_bytes(ranges, high), high.length) < 0);
+	return smart_compare_bytes(bytes, length, span_bytes(ranges, low), low.length) >= 0 &&
+		   (high.length == 0 || smart_compare_bytes(bytes, length, span_bytes(ranges, high), high.length) < 0);
 }
 
 bool
 smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int length)
 {
 	const struct smart_codec *codec = ranges->codec;
-	int			key_length = smart_codec_key_length(codec, entry, length);
+	int key_length = smart_codec_key_length(codec, entry, length);
 
 	smart_assert(ranges->filtered && key_length > SMART_TID_SHORTEST);
 	for (int i = ranges->nprefix + 1; i < codec->nkeys; i++)
 	{
 		const struct smart_column_set *set = &ranges->columns[i];
-		int			start;
-		int			end;
+		int start;
+		int end;
 
 		if (!set->constrained)
 			continue;
 		start = smart_codec_columns_end(codec, entry, key_length, i);
 		end = smart_codec_columns_end(codec, entry, key_length, i + 1);
 		if (set->has_points ? !match_points(ranges, set, entry + start, end - start)
-			: !match_interval(ranges, set, entry + start, end - start))
+							: !match_interval(ranges, set, entry + start, end - start))
 			return false;
 	}
 	return true;

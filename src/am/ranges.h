@@ -22,17 +22,17 @@
 /* A byte string in the bytes of struct smart_ranges. */
 struct smart_span
 {
-	uint32		offset;
-	uint32		length;
+	uint32 offset;
+	uint32 length;
 };
 
 /* What the conditions on one column select. */
 struct smart_column_set
 {
-	bool		constrained;	/* is there any condition on the column? */
-	bool		has_points;		/* single encodings, in ascending order, in points[first..first + count) */
-	uint32		first;
-	uint32		count;
+	bool constrained; /* is there any condition on the column? */
+	bool has_points;  /* single encodings, in ascending order, in points[first..first + count) */
+	uint32 first;
+	uint32 count;
 
 	/* The interval low <= column < high; an empty string is no limit. */
 	struct smart_span low;
@@ -42,27 +42,27 @@ struct smart_column_set
 struct smart_ranges
 {
 	const struct smart_codec *codec;
-	bool		never;			/* no entry can satisfy the conditions */
-	bool		recheck;		/* the executor must ask the conditions again */
-	bool		filtered;		/* entries in the ranges must pass smart_ranges_match() */
-	int			nprefix;		/* leading columns with points; the column behind them has the interval */
+	bool never;    /* no entry can satisfy the conditions */
+	bool recheck;  /* the executor must ask the conditions again */
+	bool filtered; /* entries in the ranges must pass smart_ranges_match() */
+	int nprefix;   /* leading columns with points; the column behind them has the interval */
 
 	/* The current range: from <= entry < to; to_length 0: no upper end. */
-	uint32		from_length;
-	uint32		to_length;
-	uint8		from[SMART_KEY_MAX + 1];
-	uint8		to[SMART_KEY_MAX + 1];
+	uint32 from_length;
+	uint32 to_length;
+	uint8 from[SMART_KEY_MAX + 1];
+	uint8 to[SMART_KEY_MAX + 1];
 
 	/* Strings and points of all columns; kept from one set of keys to the next. */
-	uint8	   *bytes;
-	uint32		used;
-	uint32		room;
+	uint8 *bytes;
+	uint32 used;
+	uint32 room;
 	struct smart_span *points;
-	uint32		npoints;
-	uint32		points_room;
+	uint32 npoints;
+	uint32 points_room;
 
-	MemoryContext scratch;		/* elements of arrays and the like, until the next keys */
-	uint32		current[INDEX_MAX_KEYS];	/* which point of each leading column */
+	MemoryContext scratch;          /* elements of arrays and the like, until the next keys */
+	uint32 current[INDEX_MAX_KEYS]; /* which point of each leading column */
 	struct smart_column_set columns[INDEX_MAX_KEYS];
 };
 
@@ -88,4 +88,4 @@ extern void smart_ranges_go(struct smart_ranges *ranges, const uint32 *position)
 /* Does an entry of the current range satisfy the conditions on later columns? */
 extern bool smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int length);
 
-#endif							/* SMART_AM_RANGES_H */
+#endif /* SMART_AM_RANGES_H */

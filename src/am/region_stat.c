@@ -12,7 +12,7 @@
 #include "am/embedded.h"
 #include "base/assert.h"
 
-#define COLUMNS		6
+#define COLUMNS 6
 
 PG_FUNCTION_INFO_V1(smart_memory_nodes);
 
@@ -22,9 +22,9 @@ smart_memory_nodes(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	struct smart_space_usage usage;
-	Datum		values[COLUMNS];
-	bool		isnull[COLUMNS] = {false};
-	int			column = 0;
+	Datum values[COLUMNS];
+	bool isnull[COLUMNS] = {false};
+	int column = 0;
 
 	smart_embedded_require();
 	InitMaterializedSRF(fcinfo, 0);

@@ -2,155 +2,33 @@
  * relation.c
  *	  The open index: its metapage's copy, its codec and its tree.
  *
- * A backend has one handle for each tree that it uses, in a table of this file.
- * Users hold a pin on it for the life of a memory context, so that it is let go
- * after errors too.  A handle without pins stays open for the next statement
- * until there are many.
+ * Users hold a pin on the tree's handle for the life of a memory context, so
+ * that it is let go after errors too.
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "access/xact.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
 
 #include "am/am.h"
 #include "am/embedded.h"
+#include "am/handle.h"
 #include "am/meta.h"
 #include "am/report.h"
 #include "base/assert.h"
-
-#define HANDLES_FEW		128
-
-struct smart_handle
-{
-	uint64		id;				/* of the tree; the hash key */
-	struct smart_tree *tree;
-	struct smart_scan *idle_scan;	/* kept for the next user, or NULL */
-	uint32		pins;
-	bool		dropped;		/* close it with the last pin */
-};
 
 /* What the relcache keeps for us: one chunk in rd_indexcxt, the codec at the end. */
 struct relation_cache
 {
 	struct smart_meta meta;
-	uint64		codec[FLEXIBLE_ARRAY_MEMBER];	/* aligned as a struct smart_codec needs it */
+	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
 };
-
-static HTAB *handles = NULL;
-static long handles_limit = HANDLES_FEW;	/* with so many, those without pins are closed */
 
 static struct smart_codec *
 cached_codec(struct relation_cache *cache)
 {
 	return (struct smart_codec *) cache->codec;
-}
-
-/* ---- handles ---- */
-
-static void
-close_handle(struct smart_handle *handle)
-{
-	smart_assert(handle->pins == 0);
-	if (handle->idle_scan != NULL)
-		smart_scan_close(handle->idle_scan);
-	smart_tree_close(handle->tree);
-	hash_search(handles, &handle->id, HASH_REMOVE, NULL);
-}
-
-/* Looks at all handles, hence not again before as many were opened as stay now. */
-static void
-close_idle_handles(void)
-{
-	HASH_SEQ_STATUS each;
-	struct smart_handle *handle;
-
-	hash_seq_init(&each, handles);
-	while ((handle = hash_seq_search(&each)) != NULL)
-	{
-		if (handle->pins == 0)
-			close_handle(handle);
-	}
-	handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
-}
-
-static void
-make_handle_table(void)
-{
-	HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(struct smart_handle), .hcxt = TopMemoryContext};
-
-	handles = hash_create("smart trees", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
-
-/* Opens the tree whose root slot lies at root. */
-static struct smart_tree *
-open_tree(Relation index, const struct smart_meta *meta, fabric_address root)
-{
-	struct smart_client *client = smart_backend_client();
-	struct smart_tree_options options = {
-		.id = meta->tree,
-		.root = root,
-		.leaf_size = meta->leaf_size,
-		.fixed_length = meta->fixed_length,
-	};
-	struct smart_tree *tree;
-
-	smart_check_status(smart_tree_open(client->fabric, client->env, &client->services, &options, &tree), index);
-	return tree;
-}
-
-/* The handle of the tree that a metapage names, with a pin, or NULL if the region has no such tree. */
-static struct smart_handle *
-pin_handle(Relation index, const struct smart_meta *meta)
-{
-	struct smart_handle *handle;
-	struct smart_tree *tree;
-	fabric_address root;
-	bool		found;
-
-	if (handles == NULL)
-		make_handle_table();
-	handle = hash_search(handles, &meta->tree, HASH_FIND, NULL);
-	if (handle == NULL)
-	{
-		if (meta->region != smart_embedded_incarnation()
-			|| !smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
-			return NULL;
-		if (hash_get_num_entries(handles) >= handles_limit)
-			close_idle_handles();
-		tree = open_tree(index, meta, root);
-		handle = hash_search(handles, &meta->tree, HASH_ENTER_NULL, &found);
-		if (handle == NULL)
-		{
-			smart_tree_close(tree);
-			smart_report_status(SMART_NO_MEMORY, index);
-		}
-		smart_assert(!found);
-		*handle = (struct smart_handle){.id = meta->tree, .tree = tree};
-	}
-	handle->pins++;
-	return handle;
-}
-
-static void
-unpin_handle(struct smart_handle *handle)
-{
-	smart_assert(handle->pins > 0);
-	if (--handle->pins == 0 && handle->dropped)
-		close_handle(handle);
-}
-
-void
-smart_relation_drop_handle(uint64 tree)
-{
-	struct smart_handle *handle = handles == NULL ? NULL : hash_search(handles, &tree, HASH_FIND, NULL);
-
-	if (handle == NULL)
-		return;
-	handle->dropped = true;
-	if (handle->pins == 0)
-		close_handle(handle);
 }
 
 /* ---- the copy in the relcache ---- */
@@ -205,12 +83,12 @@ smart_relation_forget(Relation index)
 static void
 report_no_tree(Relation index)
 {
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("the content of index \"%s\" is not on this server's memory node",
-						   RelationGetRelationName(index)),
-					errdetail("The memory node was made anew after the index had been built, "
-							  "for example because the server had not been shut down cleanly."),
-					smart_hint_reindex(index)));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
+			 errdetail("The memory node was made anew after the index had been built, "
+					   "for example because the server had not been shut down cleanly."),
+			 smart_hint_reindex(index)));
 }
 
 static void
@@ -224,7 +102,7 @@ release_relation(void *argument)
 		self->handle->idle_scan = self->scan;
 	else if (self->scan != NULL)
 		smart_scan_close(self->scan);
-	unpin_handle(self->handle);
+	smart_handle_unpin(self->handle);
 	self->handle = NULL;
 }
 
@@ -232,7 +110,7 @@ static void
 attach_tree(struct smart_relation *self, Relation index)
 {
 	smart_assert(self->handle == NULL && self->meta.tree != 0);
-	self->handle = pin_handle(index, &self->meta);
+	self->handle = smart_handle_pin(index, &self->meta);
 	if (self->handle == NULL)
 		report_no_tree(index);
 	self->tree = self->handle->tree;
@@ -243,7 +121,7 @@ smart_relation_open(Relation index)
 {
 	struct relation_cache *cache;
 	struct smart_relation *self;
-	Size		codec_size;
+	Size codec_size;
 
 	smart_embedded_require();
 	cache = get_cache(index);
@@ -316,8 +194,8 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->bytes = 0;
 	if (cache->meta.tree == 0)
 		return true;
-	if (cache->meta.region != smart_embedded_incarnation()
-		|| !smart_space_find_tree(&smart_backend_client()->space, cache->meta.tree, &root))
+	if (cache->meta.region != smart_embedded_incarnation() ||
+		!smart_space_find_tree(&smart_backend_client()->space, cache->meta.tree, &root))
 		return false;
 	glance->bytes = smart_space_tree_bytes(&smart_backend_client()->space, cache->meta.tree);
 	return true;
@@ -333,7 +211,7 @@ struct context_pin
 static void
 release_pin(void *argument)
 {
-	unpin_handle(((struct context_pin *) argument)->handle);
+	smart_handle_unpin(((struct context_pin *) argument)->handle);
 }
 
 uint64
@@ -343,7 +221,7 @@ smart_am_tree_create(Relation index, const struct smart_codec *codec, struct sma
 	struct smart_meta meta;
 
 	smart_meta_fill(index, codec, smart_tree_make(index), &meta);
-	pin->handle = pin_handle(index, &meta);
+	pin->handle = smart_handle_pin(index, &meta);
 	if (pin->handle == NULL)
 		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", meta.tree);
 	pin->release = (MemoryContextCallback){.func = release_pin, .arg = pin};

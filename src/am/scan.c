@@ -14,30 +14,30 @@
 #include "am/ranges.h"
 #include "base/assert.h"
 
-#define BITMAP_TIDS		256		/* added to a bitmap at a time */
-#define TUPLES_AHEAD	64		/* formed at a time by an index-only scan */
-#define TUPLES_SPACE	(16 * 1024)
-#define ENTRIES_SPACE	SMART_ENTRY_MAX
-#define SHORT_COPY		16		/* bytes that the compiler copies in one go */
+#define BITMAP_TIDS   256 /* added to a bitmap at a time */
+#define TUPLES_AHEAD  64  /* formed at a time by an index-only scan */
+#define TUPLES_SPACE  (16 * 1024)
+#define ENTRIES_SPACE SMART_ENTRY_MAX
+#define SHORT_COPY    16 /* bytes that the compiler copies in one go */
 
 /* The tuples of some neighbouring entries of a batch. */
 struct tuples
 {
-	uint32		batch;			/* of which batch; 0: none yet */
-	int			low;			/* of entries low .. high */
-	int			high;
-	int			base;			/* tuple[i - base] is that of entry i */
-	bool		single;			/* one column passed by value: there is a short way */
-	char	   *space;
-	IndexTuple	tuple[TUPLES_AHEAD];
-	uint32		entry_end[TUPLES_AHEAD];
-	uint8		entries[ENTRIES_SPACE + SHORT_COPY];
+	uint32 batch; /* of which batch; 0: none yet */
+	int low;      /* of entries low .. high */
+	int high;
+	int base;    /* tuple[i - base] is that of entry i */
+	bool single; /* one column passed by value: there is a short way */
+	char *space;
+	IndexTuple tuple[TUPLES_AHEAD];
+	uint32 entry_end[TUPLES_AHEAD];
+	uint8 entries[ENTRIES_SPACE + SHORT_COPY];
 };
 
 struct scan_state
 {
-	MemoryContext context;		/* all that belongs to the scan lives in it */
-	uint32		payload;		/* bytes behind an entry's TID, or UINT32_MAX if they differ */
+	MemoryContext context; /* all that belongs to the scan lives in it */
+	uint32 payload;        /* bytes behind an entry's TID, or UINT32_MAX if they differ */
 	struct smart_position position;
 	struct tuples tuples;
 };
@@ -51,7 +51,7 @@ current_tid(struct scan_state *state, ItemPointer tid)
 	struct smart_position *position = &state->position;
 	const struct smart_codec *codec = position->relation->codec;
 	const struct smart_item *item = &position->batch.items[position->index];
-	int			length;
+	int length;
 
 	if (likely(item->length > state->payload))
 	{
@@ -88,10 +88,10 @@ copy_entries(struct scan_state *state, int most, bool backward)
 {
 	const struct smart_batch *batch = &state->position.batch;
 	struct tuples *tuples = &state->tuples;
-	int			index = state->position.index;
-	int			available = backward ? index + 1 : (int) batch->count - index;
-	uint32		used = 0;
-	int			count;
+	int index = state->position.index;
+	int available = backward ? index + 1 : (int) batch->count - index;
+	uint32 used = 0;
+	int count;
 
 	most = Min(most, Min(available, TUPLES_AHEAD));
 	for (count = 0; count < most; count++)
@@ -115,8 +115,8 @@ copy_entries(struct scan_state *state, int most, bool backward)
 static bool
 is_single(const struct smart_codec *codec)
 {
-	return codec->flat && codec->ncolumns == 1 && codec->columns[0].byval && codec->columns[0].flip == 0
-		&& codec->residue_width == 0 && codec->fixed_length > 0;
+	return codec->flat && codec->ncolumns == 1 && codec->columns[0].byval && codec->columns[0].flip == 0 &&
+		   codec->residue_width == 0 && codec->fixed_length > 0;
 }
 
 /*
@@ -128,14 +128,14 @@ form_singles(const struct smart_codec *codec, struct tuples *tuples, int count, 
 {
 	const struct smart_column *column = &codec->columns[0];
 	const uint8 *entry = tuples->entries;
-	char	   *space = tuples->space;
-	int			done;
+	char *space = tuples->space;
+	int done;
 
 	smart_assert((Size) count * codec->tuple_size <= TUPLES_SPACE);
 	for (done = 0; done < count && likely(entry[0] == SMART_NOT_NULL); done++)
 	{
-		IndexTuple	tuple = (IndexTuple) space;
-		Datum		value = column->image.decode(&column->image, entry + 1, column->image.width, NULL, NULL);
+		IndexTuple tuple = (IndexTuple) space;
+		Datum value = column->image.decode(&column->image, entry + 1, column->image.width, NULL, NULL);
 
 		store_att_byval(space + column->tuple_offset, value, column->attlen);
 		tuple->t_info = (unsigned short) codec->tuple_size;
@@ -152,15 +152,15 @@ form_singles(const struct smart_codec *codec, struct tuples *tuples, int count, 
 static int
 form_any(const struct smart_codec *codec, struct tuples *tuples, int count, int place, int step)
 {
-	uint32		start = 0;
-	Size		used = 0;
-	int			done;
+	uint32 start = 0;
+	Size used = 0;
+	int done;
 
 	for (done = 0; done < count && used <= TUPLES_SPACE; done++)
 	{
-		uint32		end = tuples->entry_end[done];
-		IndexTuple	tuple = smart_codec_form_tuple(codec, tuples->entries + start, (int) (end - start),
-												   tuples->space + used);
+		uint32 end = tuples->entry_end[done];
+		IndexTuple tuple =
+			smart_codec_form_tuple(codec, tuples->entries + start, (int) (end - start), tuples->space + used);
 
 		tuples->tuple[place] = tuple;
 		place += step;
@@ -180,10 +180,10 @@ form_tuples(struct scan_state *state, int most, bool backward)
 {
 	const struct smart_codec *codec = state->position.relation->codec;
 	struct tuples *tuples = &state->tuples;
-	int			index = state->position.index;
-	int			place = backward ? TUPLES_AHEAD - 1 : 0;
-	int			count = copy_entries(state, most, backward);
-	int			done = 0;
+	int index = state->position.index;
+	int place = backward ? TUPLES_AHEAD - 1 : 0;
+	int count = copy_entries(state, most, backward);
+	int done = 0;
 
 	if (tuples->space == NULL)
 		tuples->space = MemoryContextAlloc(state->context, TUPLES_SPACE + codec->space);
@@ -203,7 +203,7 @@ static IndexTuple
 current_tuple(struct scan_state *state, bool backward)
 {
 	struct tuples *tuples = &state->tuples;
-	int			index = state->position.index;
+	int index = state->position.index;
 
 	/* The first of a batch is formed alone, since it may well be the only one that is wanted. */
 	if (tuples->batch != state->position.batches)
@@ -223,7 +223,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct scan_state *state = palloc(sizeof(struct scan_state));
 	struct smart_relation *relation = smart_relation_open(index);
-	int			payload = relation->codec->payload_width;
+	int payload = relation->codec->payload_width;
 
 	state->context = context;
 	state->payload = payload < 0 ? UINT32_MAX : (uint32) payload;
@@ -254,7 +254,7 @@ bool
 smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
 {
 	struct scan_state *state = scan->opaque;
-	bool		backward = ScanDirectionIsBackward(direction);
+	bool backward = ScanDirectionIsBackward(direction);
 
 	if (!smart_position_next(&state->position, backward))
 		return false;
@@ -273,10 +273,10 @@ int64
 smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
 	struct scan_state *state = scan->opaque;
-	bool		recheck = state->position.ranges->recheck;
+	bool recheck = state->position.ranges->recheck;
 	ItemPointerData tids[BITMAP_TIDS];
-	int			count = 0;
-	int64		total = 0;
+	int count = 0;
+	int64 total = 0;
 
 	while (smart_position_next(&state->position, false))
 	{

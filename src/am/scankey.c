@@ -62,8 +62,8 @@ compare_choice(struct smart_ranges *ranges, int column, int strategy, Datum argu
 {
 	struct smart_bound bound;
 
-	smart_codec_bound(ranges->codec, column, strategy, argument, type, smart_selection_reserve(ranges, SMART_COLUMNS_MAX),
-					  SMART_COLUMNS_MAX, &bound);
+	smart_codec_bound(ranges->codec, column, strategy, argument, type,
+					  smart_selection_reserve(ranges, SMART_COLUMNS_MAX), SMART_COLUMNS_MAX, &bound);
 	return interval_of(ranges, &bound);
 }
 
@@ -72,8 +72,8 @@ null_choice(struct smart_ranges *ranges, int column, bool isnull)
 {
 	struct smart_bound bound;
 
-	smart_codec_null_bound(ranges->codec, column, isnull, smart_selection_reserve(ranges, SMART_COLUMNS_MAX), SMART_COLUMNS_MAX,
-						   &bound);
+	smart_codec_null_bound(ranges->codec, column, isnull, smart_selection_reserve(ranges, SMART_COLUMNS_MAX),
+						   SMART_COLUMNS_MAX, &bound);
 	return interval_of(ranges, &bound);
 }
 
@@ -96,11 +96,11 @@ unite(struct smart_ranges *ranges, struct smart_choice *all, struct smart_choice
 static int
 array_elements(ScanKey key, Datum **elements, bool **nulls)
 {
-	ArrayType  *array = DatumGetArrayTypeP(key->sk_argument);
-	int			count;
-	int16		length;
-	bool		byval;
-	char		align;
+	ArrayType *array = DatumGetArrayTypeP(key->sk_argument);
+	int count;
+	int16 length;
+	bool byval;
+	char align;
 
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &byval, &align);
 	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, align, elements, nulls, &count);
@@ -114,12 +114,12 @@ array_elements(ScanKey key, Datum **elements, bool **nulls)
 static void
 apply_array(struct smart_ranges *ranges, ScanKey key)
 {
-	int			column = key->sk_attno - 1;
-	uint32		first = ranges->npoints;
+	int column = key->sk_attno - 1;
+	uint32 first = ranges->npoints;
 	struct smart_choice hull = {.nothing = true};
-	Datum	   *elements;
-	bool	   *nulls;
-	int			count = array_elements(key, &elements, &nulls);
+	Datum *elements;
+	bool *nulls;
+	int count = array_elements(key, &elements, &nulls);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -146,7 +146,8 @@ apply_array(struct smart_ranges *ranges, ScanKey key)
 	{
 		struct smart_span last = ranges->points[ranges->npoints - 1];
 
-		unite(ranges, &hull, (struct smart_choice){.low = ranges->points[first], .high = smart_selection_successor(ranges, last)});
+		unite(ranges, &hull,
+			  (struct smart_choice){.low = ranges->points[first], .high = smart_selection_successor(ranges, last)});
 		ranges->npoints = first;
 	}
 	smart_selection_restrict(ranges, column, &hull);
@@ -155,7 +156,7 @@ apply_array(struct smart_ranges *ranges, ScanKey key)
 static void
 apply_key(struct smart_ranges *ranges, ScanKey key)
 {
-	int			column = key->sk_attno - 1;
+	int column = key->sk_attno - 1;
 	struct smart_choice choice;
 
 	smart_assert(column >= 0 && column < ranges->codec->nkeys);
@@ -179,7 +180,7 @@ apply_key(struct smart_ranges *ranges, ScanKey key)
 void
 smart_ranges_set(struct smart_ranges *ranges, ScanKey keys, int nkeys)
 {
-	int			ncolumns = ranges->codec->nkeys;
+	int ncolumns = ranges->codec->nkeys;
 	MemoryContext old;
 
 	MemoryContextReset(ranges->scratch);

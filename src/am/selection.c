@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "tree/tree.h"
 
-#define BYTES_ROOM		(4 * SMART_COLUMNS_MAX)
-#define POINTS_ROOM		16
+#define BYTES_ROOM  (4 * SMART_COLUMNS_MAX)
+#define POINTS_ROOM 16
 
 struct smart_ranges *
 smart_ranges_make(const struct smart_codec *codec)
@@ -36,11 +36,11 @@ smart_ranges_make(const struct smart_codec *codec)
 uint8 *
 smart_selection_reserve(struct smart_ranges *ranges, uint32 length)
 {
-	Size		needed = (Size) ranges->used + length;
+	Size needed = (Size) ranges->used + length;
 
 	if (needed > ranges->room)
 	{
-		Size		room = Max(needed, 2 * (Size) ranges->room);
+		Size room = Max(needed, 2 * (Size) ranges->room);
 
 		if (room > PG_UINT32_MAX)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -66,8 +66,8 @@ smart_selection_keep(struct smart_ranges *ranges, uint32 length)
 struct smart_span
 smart_selection_successor(struct smart_ranges *ranges, struct smart_span span)
 {
-	uint8	   *out = smart_selection_reserve(ranges, span.length);
-	uint32		length;
+	uint8 *out = smart_selection_reserve(ranges, span.length);
+	uint32 length;
 
 	memcpy(out, ranges->bytes + span.offset, span.length);
 	length = (uint32) smart_successor(out, span.length);
@@ -103,8 +103,8 @@ void
 smart_selection_sort_points(struct smart_ranges *ranges, uint32 first)
 {
 	struct smart_span *points = ranges->points + first;
-	uint32		count = ranges->npoints - first;
-	uint32		kept = 0;
+	uint32 count = ranges->npoints - first;
+	uint32 kept = 0;
 
 	qsort_arg(points, count, sizeof(struct smart_span), compare_points, ranges);
 	for (uint32 i = 0; i < count; i++)
@@ -119,14 +119,14 @@ smart_selection_sort_points(struct smart_ranges *ranges, uint32 first)
 static void
 intersect_points(struct smart_ranges *ranges, struct smart_column_set *set, uint32 other)
 {
-	uint32		kept = 0;
-	uint32		mine = 0;
-	uint32		theirs = other;
+	uint32 kept = 0;
+	uint32 mine = 0;
+	uint32 theirs = other;
 
 	while (mine < set->count && theirs < ranges->npoints)
 	{
 		struct smart_span point = ranges->points[set->first + mine];
-		int			order = smart_selection_compare(ranges, point, ranges->points[theirs]);
+		int order = smart_selection_compare(ranges, point, ranges->points[theirs]);
 
 		if (order == 0)
 			ranges->points[set->first + kept++] = point;
@@ -186,7 +186,7 @@ smart_selection_restrict(struct smart_ranges *ranges, int column, const struct s
 void
 smart_selection_settle(struct smart_ranges *ranges, struct smart_column_set *set)
 {
-	uint32		kept = 0;
+	uint32 kept = 0;
 
 	if (!set->has_points)
 	{
@@ -198,12 +198,11 @@ smart_selection_settle(struct smart_ranges *ranges, struct smart_column_set *set
 	{
 		struct smart_span point = ranges->points[set->first + i];
 
-		if (smart_selection_compare(ranges, point, set->low) >= 0
-			&& (set->high.length == 0 || smart_selection_compare(ranges, point, set->high) < 0))
+		if (smart_selection_compare(ranges, point, set->low) >= 0 &&
+			(set->high.length == 0 || smart_selection_compare(ranges, point, set->high) < 0))
 			ranges->points[set->first + kept++] = point;
 	}
 	set->count = kept;
 	if (kept == 0)
 		ranges->never = true;
 }
-

@@ -11,15 +11,15 @@
 /* What one condition selects on its column. */
 struct smart_choice
 {
-	bool		nothing;
-	bool		is_point;		/* the one encoding low */
-	struct smart_span low;		/* low <= column < high */
+	bool nothing;
+	bool is_point;         /* the one encoding low */
+	struct smart_span low; /* low <= column < high */
 	struct smart_span high;
 };
 
 /* The strings {SMART_NOT_NULL} and its successor, between which all values lie: the first ones in every set of bytes. */
-#define smart_value_low		((struct smart_span) {.offset = 0, .length = 1})
-#define smart_value_high	((struct smart_span) {.offset = 1, .length = 1})
+#define smart_value_low  ((struct smart_span){.offset = 0, .length = 1})
+#define smart_value_high ((struct smart_span){.offset = 1, .length = 1})
 
 /* Makes room for length more bytes and returns where they go: good until the next call. */
 extern uint8 *smart_selection_reserve(struct smart_ranges *ranges, uint32 length);
@@ -30,7 +30,7 @@ extern struct smart_span smart_selection_keep(struct smart_ranges *ranges, uint3
 /* The first string behind all that begin with this one; it begins with a null byte, so there is one. */
 extern struct smart_span smart_selection_successor(struct smart_ranges *ranges, struct smart_span span);
 
-extern int	smart_selection_compare(const struct smart_ranges *ranges, struct smart_span a, struct smart_span b);
+extern int smart_selection_compare(const struct smart_ranges *ranges, struct smart_span a, struct smart_span b);
 
 /* Adds a point behind the others; sorts the points from first on, and drops doubles. */
 extern void smart_selection_add_point(struct smart_ranges *ranges, struct smart_span point);
@@ -45,4 +45,4 @@ extern void smart_selection_restrict(struct smart_ranges *ranges, int column, co
 /* Brings the points of a column and its interval together, when all conditions are known. */
 extern void smart_selection_settle(struct smart_ranges *ranges, struct smart_column_set *set);
 
-#endif							/* SMART_AM_SELECTION_H */
+#endif /* SMART_AM_SELECTION_H */

@@ -19,7 +19,7 @@
 #include "am/report.h"
 #include "base/assert.h"
 
-#define STATS_COLUMNS	13
+#define STATS_COLUMNS 13
 
 PG_FUNCTION_INFO_V1(smart_index_stats);
 PG_FUNCTION_INFO_V1(smart_relation_size);
@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(smart_index_state);
 Relation
 smart_index_open(Oid oid)
 {
-	Relation	index = smart_index_try_open(oid);
+	Relation index = smart_index_try_open(oid);
 
 	if (index == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no index with OID %u", oid)));
@@ -38,7 +38,7 @@ smart_index_open(Oid oid)
 Relation
 smart_index_try_open(Oid oid)
 {
-	Relation	index = try_relation_open(oid, AccessShareLock);
+	Relation index = try_relation_open(oid, AccessShareLock);
 
 	if (index == NULL)
 		return NULL;
@@ -60,7 +60,7 @@ tree_bytes(const struct smart_relation *self)
 BlockNumber
 smart_relation_pages(const struct smart_relation *self)
 {
-	uint64		pages = 1 + (tree_bytes(self) + BLCKSZ - 1) / BLCKSZ;
+	uint64 pages = 1 + (tree_bytes(self) + BLCKSZ - 1) / BLCKSZ;
 
 	return (BlockNumber) Min(pages, MaxBlockNumber);
 }
@@ -69,8 +69,8 @@ smart_relation_pages(const struct smart_relation *self)
 PGDLLEXPORT Datum
 smart_relation_size(PG_FUNCTION_ARGS)
 {
-	Relation	index = smart_index_try_open(PG_GETARG_OID(0));
-	uint64		bytes;
+	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	uint64 bytes;
 
 	if (index == NULL)
 		PG_RETURN_NULL();
@@ -88,7 +88,7 @@ smart_relation_size(PG_FUNCTION_ARGS)
 PGDLLEXPORT Datum
 smart_index_state(PG_FUNCTION_ARGS)
 {
-	Relation	index = smart_index_try_open(PG_GETARG_OID(0));
+	Relation index = smart_index_try_open(PG_GETARG_OID(0));
 	struct smart_glance glance;
 	const char *state;
 
@@ -107,10 +107,10 @@ smart_index_state(PG_FUNCTION_ARGS)
 static Datum
 form_stats(TupleDesc descriptor, const struct smart_verify_report *report, uint64 bytes_allocated)
 {
-	Datum		values[STATS_COLUMNS];
-	bool		isnull[STATS_COLUMNS] = {false};
-	uint64		nodes = 0;
-	int			column = 0;
+	Datum values[STATS_COLUMNS];
+	bool isnull[STATS_COLUMNS] = {false};
+	uint64 nodes = 0;
+	int column = 0;
 
 	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		nodes += report->nodes[kind];
@@ -122,8 +122,8 @@ form_stats(TupleDesc descriptor, const struct smart_verify_report *report, uint6
 
 	/* The share of the blocks' bytes that hold something; an empty tree has no blocks. */
 	isnull[column] = report->bytes_blocks == 0;
-	values[column++] = Float8GetDatum(report->bytes_blocks == 0 ? 0
-									  : (double) report->bytes_used / (double) report->bytes_blocks);
+	values[column++] =
+		Float8GetDatum(report->bytes_blocks == 0 ? 0 : (double) report->bytes_used / (double) report->bytes_blocks);
 	values[column++] = Int32GetDatum((int32) report->height);
 	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		values[column++] = Int64GetDatum((int64) report->nodes[kind]);
@@ -135,11 +135,11 @@ form_stats(TupleDesc descriptor, const struct smart_verify_report *report, uint6
 PGDLLEXPORT Datum
 smart_index_stats(PG_FUNCTION_ARGS)
 {
-	Relation	index = smart_index_open(PG_GETARG_OID(0));
+	Relation index = smart_index_open(PG_GETARG_OID(0));
 	struct smart_relation *self = smart_relation_open(index);
 	struct smart_verify_report report = {0};
-	char		message[256];
-	TupleDesc	descriptor;
+	char message[256];
+	TupleDesc descriptor;
 	smart_status status = SMART_OK;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != STATS_COLUMNS)
@@ -147,9 +147,9 @@ smart_index_stats(PG_FUNCTION_ARGS)
 	if (self->tree != NULL)
 		status = smart_tree_verify(self->tree, NULL, NULL, &report, message, sizeof(message));
 	if (status == SMART_CORRUPT)
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-						errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),
-						errdetail_internal("%s", message)));
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED), errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),
+				 errdetail_internal("%s", message)));
 	smart_check_status(status, index);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(form_stats(BlessTupleDesc(descriptor), &report, tree_bytes(self)));

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 
 #include "am/embedded.h"
+#include "am/handle.h"
 #include "am/meta.h"
 #include "am/report.h"
 #include "base/assert.h"
@@ -24,7 +25,7 @@
 /* A tree whose index's file goes away if the subtransaction is rolled back. */
 struct young_tree
 {
-	uint64		id;
+	uint64 id;
 	SubTransactionId subtransaction;
 	struct young_tree *next;
 };
@@ -122,7 +123,7 @@ free_temporary_trees(int code, Datum argument)
 {
 	struct smart_space *space = &smart_backend_client()->space;
 	struct smart_tree_info info;
-	uint64		cursor = 0;
+	uint64 cursor = 0;
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
@@ -161,7 +162,7 @@ smart_tree_make(Relation index)
 {
 	struct smart_tree_owner owner;
 	fabric_address root;
-	uint64		id;
+	uint64 id;
 
 	describe_owner(index, &owner);
 	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
@@ -174,7 +175,7 @@ void
 smart_am_tree_drop(uint64 tree)
 {
 	smart_assert(tree != 0);
-	smart_relation_drop_handle(tree);
+	smart_handle_drop(tree);
 	smart_space_drop_tree(&smart_backend_client()->space, tree);
 }
 
@@ -188,10 +189,9 @@ smart_am_tree_drop(uint64 tree)
 static bool
 made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owner *index)
 {
-	return owner->database == index->database && owner->tablespace == index->tablespace
-		&& owner->relation == index->relation && owner->backend == index->backend
-		&& owner->incarnation == index->incarnation
-		&& (owner->backend != -1 || owner->creator == index->creator);
+	return owner->database == index->database && owner->tablespace == index->tablespace &&
+		   owner->relation == index->relation && owner->backend == index->backend &&
+		   owner->incarnation == index->incarnation && (owner->backend != -1 || owner->creator == index->creator);
 }
 
 void
@@ -200,7 +200,7 @@ smart_am_tree_drop_older(Relation index, uint64 keep)
 	struct smart_space *space = &smart_backend_client()->space;
 	struct smart_tree_info info;
 	struct smart_tree_owner owner;
-	uint64		cursor = 0;
+	uint64 cursor = 0;
 
 	describe_owner(index, &owner);
 	while (smart_space_next_tree(space, &cursor, &info))

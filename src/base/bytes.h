@@ -40,6 +40,28 @@ smart_load_be32(const uint8_t *bytes)
 	return __builtin_bswap32(word);
 }
 
+/* The first eight bytes of a string as a number in memcmp's order, as if zeros followed it. */
+static inline uint64_t
+smart_rank(const uint8_t *bytes, size_t length)
+{
+	uint64_t	rank = 0;
+
+	if (length >= sizeof(uint64_t))
+		return smart_load_be64(bytes);
+	if (length >= sizeof(uint32_t))
+	{
+		size_t		rest = length - sizeof(uint32_t);
+
+		rank = (uint64_t) smart_load_be32(bytes) << 32;
+		if (rest > 0)
+			rank |= ((uint64_t) smart_load_be32(bytes + rest) & ((UINT64_C(1) << (8 * rest)) - 1)) << (32 - 8 * rest);
+		return rank;
+	}
+	for (size_t i = 0; i < length; i++)
+		rank |= (uint64_t) bytes[i] << (56 - 8 * i);
+	return rank;
+}
+
 /* memcmp of equal lengths, by words that may overlap: suffixes are short, and a call costs more than they do. */
 static inline int
 smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)

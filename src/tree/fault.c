@@ -11,7 +11,7 @@
 void
 smart_fault_rollback(struct smart_tree *tree, const struct smart_leaf *leaf)
 {
-	uint64_t	seen;
+	uint64_t seen;
 
 	smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta,
 				   smart_meta_with_state(leaf->meta, SMART_LIVE), &seen);
@@ -19,10 +19,10 @@ smart_fault_rollback(struct smart_tree *tree, const struct smart_leaf *leaf)
 
 /* Takes the rear lock from whoever holds it, who may be alive. */
 smart_status
-smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf_lock *lock,
-					  uint64_t holder, struct smart_leaf *leaf, bool *locked, bool *good)
+smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+					  struct smart_leaf_lock *lock, uint64_t holder, struct smart_leaf *leaf, bool *locked, bool *good)
 {
-	uint64_t	seen;
+	uint64_t seen;
 	smart_status status = smart_word_cas(tree, lock->word_address, holder, lock->word, &seen);
 
 	*locked = status == SMART_OK && seen == holder;
@@ -33,12 +33,13 @@ smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct sma
 bool
 smart_fault_slot_stands(struct smart_tree *tree, const struct smart_place *place)
 {
-	uint64_t	word;
+	uint64_t word;
 
 	if (tree->direct || place->node == NULL)
 		return false;
-	return smart_word_read(tree, smart_node_slot_address(place->node->address, (unsigned int) place->index), &word) == SMART_OK &&
-		(word & ~SMART_SLOT_FROZEN) == place->slot;
+	return smart_word_read(tree, smart_node_slot_address(place->node->address, (unsigned int) place->index), &word) ==
+			   SMART_OK &&
+		   (word & ~SMART_SLOT_FROZEN) == place->slot;
 }
 
 /* Any unused slot; -1: none. */
@@ -62,9 +63,9 @@ void
 smart_fault_zero(struct smart_tree *tree, const struct smart_key *key)
 {
 	struct smart_place place;
-	smart_slot	below;
-	uint64_t	seen;
-	int			index;
+	smart_slot below;
+	uint64_t seen;
+	int index;
 
 	if (smart_find_strict(tree, key, &place) != SMART_OK || place.kind != SMART_PLACE_EMPTY || place.node == NULL ||
 		smart_slot_pk(place.slot) == 0)

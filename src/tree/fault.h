@@ -49,4 +49,4 @@ extern enum smart_fault smart_fault_active;
 #define SMART_FAULT(name) 0
 #endif
 
-#endif							/* SMART_TREE_FAULT_H */
+#endif /* SMART_TREE_FAULT_H */

@@ -138,6 +138,7 @@ struct smart_ref
 	const uint8_t *tail;
 	uint16_t	head_length;
 	uint16_t	tail_length;
+	uint64_t	rank;			/* the tail's first eight bytes, as a number: orders most entries of one leaf */
 };
 
 struct smart_list

@@ -71,6 +71,15 @@ smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t co
 	return SMART_OK;
 }
 
+/* Entries of one leaf differ in their tails only, mostly in the first bytes. */
+static inline bool
+sorts_before(const struct smart_ref *a, const struct smart_ref *b)
+{
+	if (a->head == b->head && a->rank != b->rank)
+		return a->rank < b->rank;
+	return smart_ref_compare(a, b) < 0;
+}
+
 /* Sorts entries [sorted..count) into the ascending ones before them: a tail is short. */
 void
 smart_list_sort_tail(struct smart_list *list, uint32_t sorted)
@@ -81,13 +90,13 @@ smart_list_sort_tail(struct smart_list *list, uint32_t sorted)
 		uint32_t	low = 0;
 		uint32_t	high = i;
 
-		if (i == 0 || smart_ref_compare(&list->refs[i - 1], &ref) < 0)
+		if (i == 0 || sorts_before(&list->refs[i - 1], &ref))
 			continue;
 		while (low < high)
 		{
 			uint32_t	middle = (low + high) / 2;
 
-			if (smart_ref_compare(&list->refs[middle], &ref) < 0)
+			if (sorts_before(&list->refs[middle], &ref))
 				low = middle + 1;
 			else
 				high = middle;
@@ -131,7 +140,8 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 			.head = prefix,
 			.head_length = (uint16_t) leaf->prefix_length,
 			.tail = suffix,
-			.tail_length = (uint16_t) length
+			.tail_length = (uint16_t) length,
+			.rank = smart_rank(suffix, length)
 		};
 		if (in_run)
 			sorted = list->count;

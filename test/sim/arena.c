@@ -9,12 +9,12 @@
 #include "sim/world.h"
 
 #define ARENA_BYTES (64 * 1024 * 1024)
-#define CLASSES		32
+#define CLASSES     32
 
 /* In front of every allocation. */
 struct header
 {
-	unsigned int class;			/* 16 << class bytes */
+	unsigned int class; /* 16 << class bytes */
 	struct header *next;
 };
 
@@ -36,7 +36,7 @@ arena_allocate(size_t bytes)
 	struct header *header;
 
 	while (((size_t) 16 << class) < bytes)
-		class++;
+		class ++;
 	smart_assert(class < CLASSES);
 	header = free_lists[class];
 	if (header != NULL)

@@ -18,8 +18,8 @@
 static void *
 make_stack(void)
 {
-	char	   *memory = mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE,
-							  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE,
+						MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0)
 		abort();
@@ -31,32 +31,31 @@ make_stack(void)
 /* void switch_stacks(void **save, void *load): registers that a callee preserves go to the old stack. */
 extern void smart_sim_switch_stacks(void **save, void *load);
 
-__asm__(
-	".text\n"
-	".globl smart_sim_switch_stacks\n"
-	".type smart_sim_switch_stacks, @function\n"
-	"smart_sim_switch_stacks:\n"
-	"	pushq %rbp\n"
-	"	pushq %rbx\n"
-	"	pushq %r12\n"
-	"	pushq %r13\n"
-	"	pushq %r14\n"
-	"	pushq %r15\n"
-	"	movq %rsp, (%rdi)\n"
-	"	movq %rsi, %rsp\n"
-	"	popq %r15\n"
-	"	popq %r14\n"
-	"	popq %r13\n"
-	"	popq %r12\n"
-	"	popq %rbx\n"
-	"	popq %rbp\n"
-	"	ret\n"
-	".size smart_sim_switch_stacks, .-smart_sim_switch_stacks\n");
+__asm__(".text\n"
+		".globl smart_sim_switch_stacks\n"
+		".type smart_sim_switch_stacks, @function\n"
+		"smart_sim_switch_stacks:\n"
+		"	pushq %rbp\n"
+		"	pushq %rbx\n"
+		"	pushq %r12\n"
+		"	pushq %r13\n"
+		"	pushq %r14\n"
+		"	pushq %r15\n"
+		"	movq %rsp, (%rdi)\n"
+		"	movq %rsi, %rsp\n"
+		"	popq %r15\n"
+		"	popq %r14\n"
+		"	popq %r13\n"
+		"	popq %r12\n"
+		"	popq %rbx\n"
+		"	popq %rbp\n"
+		"	ret\n"
+		".size smart_sim_switch_stacks, .-smart_sim_switch_stacks\n");
 
 void
 coroutine_prepare(struct coroutine *coroutine, void (*entry)(void))
 {
-	void	  **top;
+	void **top;
 
 	if (coroutine->stack == NULL)
 		coroutine->stack = make_stack();

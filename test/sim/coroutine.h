@@ -13,11 +13,11 @@
 
 struct coroutine
 {
-	void	   *stack;			/* NULL: the program's own */
+	void *stack; /* NULL: the program's own */
 #if defined(__x86_64__)
-	void	   *stack_pointer;
+	void *stack_pointer;
 #else
-	ucontext_t	context;
+	ucontext_t context;
 #endif
 };
 
@@ -26,4 +26,4 @@ extern void coroutine_prepare(struct coroutine *coroutine, void (*entry)(void));
 
 extern void coroutine_switch(struct coroutine *from, struct coroutine *to);
 
-#endif							/* SIM_COROUTINE_H */
+#endif /* SIM_COROUTINE_H */

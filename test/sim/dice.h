@@ -10,14 +10,14 @@
 
 struct dice
 {
-	uint64_t	state;
+	uint64_t state;
 };
 
 /* splitmix64 */
 static inline uint64_t
 dice_roll(struct dice *dice)
 {
-	uint64_t	z = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = dice->state += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -44,4 +44,4 @@ dice_one_in(struct dice *dice, unsigned int n)
 	return n != 0 && dice_below(dice, n) == 0;
 }
 
-#endif							/* SIM_DICE_H */
+#endif /* SIM_DICE_H */

@@ -10,18 +10,18 @@
 #include "sim/history.h"
 #include "sim/world.h"
 
-#define EVENTS_MAX	8192
+#define EVENTS_MAX  8192
 #define SEGMENT_MAX 64
 
 struct event
 {
 	enum event_kind kind;
 	enum event_result result;
-	int			client;
+	int client;
 	unsigned int key;
-	uint64_t	start;
-	uint64_t	end;
-	int			next;			/* of the same key */
+	uint64_t start;
+	uint64_t end;
+	int next; /* of the same key */
 };
 
 static struct event events[EVENTS_MAX];
@@ -53,9 +53,8 @@ history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, 
 	smart_assert(count < EVENTS_MAX && key < KEYS && start <= end);
 	if (kind == EVENT_INSERT)
 		touched |= UINT64_C(1) << key;
-	events[count++] = (struct event) {
-		.kind = kind, .result = result, .client = client, .key = key, .start = start, .end = end
-	};
+	events[count++] =
+		(struct event){.kind = kind, .result = result, .client = client, .key = key, .start = start, .end = end};
 }
 
 int
@@ -113,17 +112,17 @@ struct segment
 {
 	const struct event *events[SEGMENT_MAX];
 	unsigned int count;
-	int			before;			/* states that it can begin in: bit 0 absent, bit 1 present */
-	int			results;		/* states that it can end in */
+	int before;  /* states that it can begin in: bit 0 absent, bit 1 present */
+	int results; /* states that it can end in */
 };
 
 #define VISITED_SLOTS 65536
 
 struct visited
 {
-	uint64_t	mask;
-	uint32_t	stamp;
-	uint32_t	present;
+	uint64_t mask;
+	uint32_t stamp;
+	uint32_t present;
 };
 
 static struct visited visited[VISITED_SLOTS];
@@ -133,7 +132,7 @@ static uint32_t visited_stamp;
 static bool
 seen_before(uint64_t mask, int present)
 {
-	uint64_t	hash = (mask * 2 + (uint64_t) present) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (mask * 2 + (uint64_t) present) * UINT64_C(0x9e3779b97f4a7c15);
 
 	for (unsigned int probe = 0; probe < 64; probe++)
 	{
@@ -141,7 +140,7 @@ seen_before(uint64_t mask, int present)
 
 		if (slot->stamp != visited_stamp)
 		{
-			*slot = (struct visited) {.mask = mask, .stamp = visited_stamp, .present = (uint32_t) present};
+			*slot = (struct visited){.mask = mask, .stamp = visited_stamp, .present = (uint32_t) present};
 			return false;
 		}
 		if (slot->mask == mask && slot->present == (uint32_t) present)
@@ -155,8 +154,8 @@ seen_before(uint64_t mask, int present)
 static void
 explore(struct segment *segment, uint64_t done, int present)
 {
-	uint64_t	all = segment->count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << segment->count) - 1;
-	uint64_t	first_end = NEVER;
+	uint64_t all = segment->count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << segment->count) - 1;
+	uint64_t first_end = NEVER;
 
 	if (segment->results == 3 || seen_before(done, present))
 		return;
@@ -173,7 +172,7 @@ explore(struct segment *segment, uint64_t done, int present)
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
 		const struct event *event = segment->events[i];
-		int			after;
+		int after;
 
 		if ((done >> i & 1) != 0 || event->start > first_end)
 			continue;
@@ -211,22 +210,22 @@ report(unsigned int key, const struct segment *segment)
 	static const char *const states[] = {"", "absent", "present", "present or absent"};
 	static const char *const kinds[] = {"lookup", "insert", "remove"};
 	static const char *const results[] = {"no", "yes", "any", "maybe"};
-	char		text[sizeof(world.message)];
-	int			length = snprintf(text, sizeof(text), "key %u, %s before, no order explains:", key,
-							  states[segment->before]);
+	char text[sizeof(world.message)];
+	int length = snprintf(text, sizeof(text), "key %u, %s before, no order explains:", key, states[segment->before]);
 
 	for (unsigned int i = 0; i < segment->count && length < (int) sizeof(text); i++)
-		length += snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s[%llu,%lld]=%s", segment->events[i]->client,
-						   kinds[segment->events[i]->kind], (unsigned long long) segment->events[i]->start,
-						   (long long) segment->events[i]->end, results[segment->events[i]->result]);
+		length +=
+			snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s[%llu,%lld]=%s", segment->events[i]->client,
+					 kinds[segment->events[i]->kind], (unsigned long long) segment->events[i]->start,
+					 (long long) segment->events[i]->end, results[segment->events[i]->result]);
 	world_violation("%s", text);
 }
 
 static int
 by_start(const void *a, const void *b)
 {
-	uint64_t	x = (*(const struct event *const *) a)->start;
-	uint64_t	y = (*(const struct event *const *) b)->start;
+	uint64_t x = (*(const struct event *const *) a)->start;
+	uint64_t y = (*(const struct event *const *) b)->start;
 
 	return (x > y) - (x < y);
 }
@@ -235,8 +234,8 @@ static void
 check_key(unsigned int key, const struct event **list, unsigned int n)
 {
 	struct segment segment = {.count = 0};
-	uint64_t	last_end = 0;
-	int			states = 1;		/* a tree begins empty */
+	uint64_t last_end = 0;
+	int states = 1; /* a tree begins empty */
 
 	qsort(list, n, sizeof(list[0]), by_start);
 	for (unsigned int i = 0; i <= n; i++)
@@ -269,7 +268,7 @@ void
 history_check(void)
 {
 	static const struct event *list[EVENTS_MAX];
-	int			first[KEYS];
+	int first[KEYS];
 
 	for (unsigned int key = 0; key < KEYS; key++)
 		first[key] = -1;

@@ -15,31 +15,31 @@
 
 enum event_kind
 {
-	EVENT_LOOKUP,				/* result: found */
-	EVENT_INSERT,				/* result: added */
-	EVENT_REMOVE				/* result: removed */
+	EVENT_LOOKUP, /* result: found */
+	EVENT_INSERT, /* result: added */
+	EVENT_REMOVE  /* result: removed */
 };
 
 enum event_result
 {
 	RESULT_NO,
 	RESULT_YES,
-	RESULT_ANY,					/* took effect, but what it saw is not known */
-	RESULT_MAYBE				/* may have taken effect, or not */
+	RESULT_ANY,  /* took effect, but what it saw is not known */
+	RESULT_MAYBE /* may have taken effect, or not */
 };
 
 extern void history_reset(void);
 
 /* A call begins: its number.  Until its end is told, it may have taken effect or not. */
-extern int	history_begin(int client, enum event_kind kind, unsigned int key);
+extern int history_begin(int client, enum event_kind kind, unsigned int key);
 extern void history_end(int event, enum event_result result);
 /* It had no effect and saw nothing. */
 extern void history_cancel(int event);
 /* Its client died now. */
 extern void history_died(int event);
 /* A whole event at once. */
-extern void history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, uint64_t end,
-						enum event_result result);
+extern void
+history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, uint64_t end, enum event_result result);
 
 /* Was the key ever put in, as far as is known? */
 extern bool history_touched(unsigned int key);
@@ -49,4 +49,4 @@ extern void history_check(void);
 
 extern uint64_t history_count(void);
 
-#endif							/* SIM_HISTORY_H */
+#endif /* SIM_HISTORY_H */

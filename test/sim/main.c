@@ -3,7 +3,10 @@
  *	  The simulator: histories of the tree, one seed each.
  *
  * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool]
- *            [--fault NAME] [--trace] [--counters]
+ *            [--fault NAME] [--trace] [--counters] [--coverage]
+ *
+ * --counters prints how often each kind of change came about, and --coverage
+ * fails if one never did.  Remote fabrics only: by pointers nobody sees a CAS.
  *
  * The last line is `sim: M histories, F violations, seeds a..b, K ops, L steps`.
  * Exit status: 0 all histories are right, 1 a violation was found, 2 usage.
@@ -20,27 +23,27 @@
 #include "sim/watch.h"
 #include "sim/world.h"
 
-#define STEPS_MAX 60000			/* of a history's clients; no progress beyond */
-#define VIOLATIONS_MAX 3		/* a run ends after so many; with a fault after the first */
+#define VIOLATIONS_MAX 3 /* a run ends after so many; with a fault after the first */
 
 struct world world;
 
 struct run
 {
-	uint64_t	seed;
-	uint64_t	runs;
+	uint64_t seed;
+	uint64_t runs;
 	const char *fault;
-	bool		counters;
-	uint64_t	histories;
-	uint64_t	violations;
-	uint64_t	operations;
-	uint64_t	steps;
+	bool counters;
+	bool coverage;
+	uint64_t histories;
+	uint64_t violations;
+	uint64_t operations;
+	uint64_t steps;
 };
 
 void
 world_violation(const char *format, ...)
 {
-	va_list		arguments;
+	va_list arguments;
 
 	if (world_failed())
 		return;
@@ -53,7 +56,7 @@ world_violation(const char *format, ...)
 void
 world_trace(const char *format, ...)
 {
-	va_list		arguments;
+	va_list arguments;
 
 	if (smart_likely(!world.settings.trace))
 		return;
@@ -69,7 +72,7 @@ bool
 world_keeps_count(void)
 {
 	return !world.mishap && world.plan.lost_one_in == 0 && world.plan.no_space_one_in == 0 &&
-		world.plan.interrupt_one_in == 0;
+		   world.plan.interrupt_one_in == 0;
 }
 
 static void
@@ -115,7 +118,7 @@ static void
 live(void)
 {
 	struct client *solo = &world.clients[SOLO];
-	bool		again = world.plan.death == DEATH_ALL;
+	bool again = world.plan.death == DEATH_ALL;
 
 	if (setjmp(world.alone) != 0)
 		return;
@@ -152,7 +155,7 @@ run_history(uint64_t seed)
 static void
 run_all(struct run *run)
 {
-	uint64_t	enough = run->fault != NULL ? 1 : VIOLATIONS_MAX;
+	uint64_t enough = run->fault != NULL ? 1 : VIOLATIONS_MAX;
 
 	for (uint64_t i = 0; i < run->runs && run->violations < enough; i++)
 	{
@@ -171,10 +174,9 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {
-		"none", "rollback", "metawrite", "inplace", "nohi", "slotonly", "trustempty", "anyempty", "zero", "bornlive",
-		"onepool", "stalecas", "nofreezeempty", "standsrule", "torn"
-	};
+	static const char *const names[] = {"none",     "rollback",   "metawrite",     "inplace",    "nohi",
+										"slotonly", "trustempty", "anyempty",      "zero",       "bornlive",
+										"onepool",  "stalecas",   "nofreezeempty", "standsrule", "torn"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -202,6 +204,8 @@ take_flag(struct run *run, const char *flag)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)
 		run->counters = true;
+	else if (strcmp(flag, "--coverage") == 0)
+		run->coverage = true;
 	else
 		return false;
 	return true;
@@ -230,10 +234,10 @@ take_option(struct run *run, const char *option, const char *value)
 int
 main(int argc, char **argv)
 {
-	struct run	run = {.seed = 1, .runs = 1000};
+	struct run run = {.seed = 1, .runs = 1000};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	world.settings = (struct settings) {.shared = -1, .direct = -1};
+	world.settings = (struct settings){.shared = -1, .direct = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))
@@ -248,9 +252,18 @@ main(int argc, char **argv)
 	/* A fault has to be found by what it does, not by its CAS being known as wrong. */
 	world.settings.watch = run.fault == NULL;
 	run_all(&run);
-	for (int i = 0; run.counters && i < WATCH_COUNT; i++)
-		printf("%14" PRIu64 " %s\n", watch_counts[i], watch_names[i]);
-	printf("sim: %" PRIu64 " histories, %" PRIu64 " violations, seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64 " ops, %" PRIu64
-		   " steps\n", run.histories, run.violations, run.seed, run.seed + run.histories - 1, run.operations, run.steps);
+	for (int i = 0; i < WATCH_COUNT; i++)
+	{
+		if (run.counters)
+			printf("%14" PRIu64 " %s\n", watch_counts[i], watch_names[i]);
+		if (run.coverage && watch_counts[i] == 0)
+		{
+			printf("no %s in the whole run\n", watch_names[i]);
+			run.violations++;
+		}
+	}
+	printf("sim: %" PRIu64 " histories, %" PRIu64 " violations, seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64
+		   " ops, %" PRIu64 " steps\n",
+		   run.histories, run.violations, run.seed, run.seed + run.histories - 1, run.operations, run.steps);
 	return run.violations > 0;
 }

@@ -10,7 +10,7 @@
 static bool
 chosen(int setting, struct dice *dice, unsigned int percent)
 {
-	bool		by_dice = dice_below(dice, 100) < percent;
+	bool by_dice = dice_below(dice, 100) < percent;
 
 	return setting < 0 ? by_dice : setting != 0;
 }
@@ -22,7 +22,9 @@ plan_shape(struct plan *plan, struct dice *dice)
 	plan->direct = chosen(world.settings.direct, dice, 25);
 	plan->memory_nodes = dice_one_in(dice, 4) ? 2 : 1;
 	plan->clients = dice_between(dice, 2, 5);
-	plan->compute_nodes = !plan->shared ? 1 : dice_one_in(dice, 4) ? dice_between(dice, 1, plan->clients) : plan->clients;
+	plan->compute_nodes = !plan->shared          ? 1
+						  : dice_one_in(dice, 4) ? dice_between(dice, 1, plan->clients)
+												 : plan->clients;
 	plan->locks = dice_one_in(dice, 3) ? LOCKS_MAX : 1;
 	plan->leaf_size = dice_one_in(dice, 5) ? 128 : 64;
 	plan->tiny_nodes = dice_between(dice, 2, 3);
@@ -171,7 +173,7 @@ keys_make(struct keyset *keys)
 {
 	struct dice *dice = &world.dice;
 	unsigned int position[3];
-	uint8_t		values[4];
+	uint8_t values[4];
 	unsigned int tail;
 
 	keys_shape(position, values, dice);
@@ -202,7 +204,7 @@ keys_find(const struct keyset *keys, const uint8_t *entry, size_t length)
 	while (low < high)
 	{
 		unsigned int middle = (low + high) / 2;
-		int			order = smart_compare_bytes(keys->bytes[middle], keys->length[middle], entry, length);
+		int order = smart_compare_bytes(keys->bytes[middle], keys->length[middle], entry, length);
 
 		if (order == 0)
 			return (int) middle;

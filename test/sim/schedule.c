@@ -6,6 +6,8 @@
  * limit.  A stalled client is passed over until its time has come or nobody
  * else can run; a dead one is never resumed.
  */
+#include <stdlib.h>
+
 #include "sim/history.h"
 #include "sim/world.h"
 
@@ -24,7 +26,7 @@ schedule_reset(void)
 static void
 plan_next_event(void)
 {
-	uint64_t	next = world.now + dice_between(&world.dice, 1, 2 * world.plan.switch_one_in - 1);
+	uint64_t next = world.now + dice_between(&world.dice, 1, 2 * world.plan.switch_one_in - 1);
 
 	if (world.plan.death != DEATH_NONE && world.plan.death_at < next)
 		next = world.plan.death_at;
@@ -39,7 +41,7 @@ plan_next_event(void)
 static void
 stall(struct client *client)
 {
-	uint64_t	steps = 10;
+	uint64_t steps = 10;
 
 	for (int i = 0; i < 6 && dice_one_in(&world.dice, 2) == false; i++)
 		steps *= 2;
@@ -118,14 +120,34 @@ hand_over(struct coroutine *from)
 		coroutine_switch(from, &next->coroutine);
 }
 
+/* The history has failed: back to the main program, for good. */
+void
+schedule_give_up(void)
+{
+	int running = world.running;
+
+	world.running = SOLO;
+	if (running == SOLO)
+		longjmp(world.alone, 1);
+	coroutine_switch(&world.clients[running].coroutine, &world.main);
+	abort(); /* nobody comes back here */
+}
+
+/* An assertion that fails in a history fails that history, which can be replayed. */
+void
+smart_assert_failed(const char *condition, const char *file, int line)
+{
+	world_violation("assertion failed at %s:%d: %s", file, line, condition);
+	schedule_give_up();
+}
+
 static void
 event(struct client *client)
 {
 	if (world.now >= world.step_limit)
 	{
-		world_violation("no progress within %llu steps", (unsigned long long) world.step_limit);
-		world.running = SOLO;
-		coroutine_switch(&client->coroutine, &world.main);
+		world_violation("no progress within %d steps", STEPS_MAX);
+		schedule_give_up();
 	}
 	if (world.now >= world.stall_at)
 	{
@@ -151,7 +173,7 @@ schedule_yield(void *argument)
 	else if (world.now > world.step_limit)
 	{
 		world_violation("a client that is alone makes no progress");
-		longjmp(world.alone, 1);
+		schedule_give_up();
 	}
 }
 

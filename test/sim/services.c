@@ -7,7 +7,7 @@
 
 #include "sim/world.h"
 
-#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) - offsetof(type, member)))
+#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
 
 static struct client *
 client_of(struct smart_services *services)
@@ -207,7 +207,7 @@ env_pause(struct smart_env *env, unsigned int attempt)
 void
 services_init(struct client *client)
 {
-	client->services = (struct smart_services) {
+	client->services = (struct smart_services){
 		.allocate = allocate,
 		.retire = retire,
 		.enter = enter,
@@ -221,7 +221,7 @@ services_init(struct client *client)
 		client->services.cache_store = cache_store;
 		client->services.cache_drop = cache_drop;
 	}
-	client->env = (struct smart_env) {
+	client->env = (struct smart_env){
 		.allocate = env_allocate,
 		.release = env_release,
 		.now_ns = env_now_ns,

@@ -35,7 +35,7 @@ bytes_at(fabric_address address)
 uint64_t
 store_word(fabric_address address)
 {
-	uint64_t	word;
+	uint64_t word;
 
 	memcpy(&word, bytes_at(address), sizeof(word));
 	return word;
@@ -57,7 +57,7 @@ store_reset(void)
 		world.memory.base[node] = memory[node];
 		for (unsigned int unit = 0; unit < world.next_unit[node]; unit++)
 			world.blocks[node][unit].class = 0;
-		world.next_unit[node] = 2;	/* the root's word is in the second unit */
+		world.next_unit[node] = 2; /* the root's word is in the second unit */
 	}
 	world.retired_count = 0;
 	world.allocated = 0;
@@ -82,7 +82,7 @@ store_block(fabric_address address, fabric_address *start)
 static uint64_t
 oldest_pin(void)
 {
-	uint64_t	oldest = NEVER;
+	uint64_t oldest = NEVER;
 
 	for (int i = 0; i <= CLIENTS_MAX; i++)
 	{
@@ -98,7 +98,7 @@ oldest_pin(void)
 static bool
 lock_clearable(smart_class class, fabric_address address)
 {
-	uint64_t	word;
+	uint64_t word;
 
 	if (smart_class_is_node(class))
 		return true;
@@ -110,7 +110,7 @@ lock_clearable(smart_class class, fabric_address address)
 		if (world.compute[i].lease == smart_lock_lease(word))
 			return world.compute[i].dead;
 	}
-	return true;				/* of an incarnation before this one */
+	return true; /* of an incarnation before this one */
 }
 
 static void
@@ -132,12 +132,12 @@ prepare(smart_class class, fabric_address address)
 static bool
 take_retired(smart_class class, fabric_address *address)
 {
-	uint64_t	oldest = oldest_pin();
+	uint64_t oldest = oldest_pin();
 
 	for (unsigned int i = world.retired_count; i-- > 0;)
 	{
 		const struct retired *retired = &world.retired[i];
-		bool		same = retired->class == class;
+		bool same = retired->class == class;
 
 		/* One pool for all kinds: what the fault takes away is that a block keeps its class. */
 		if (SMART_FAULT(onepool))
@@ -164,7 +164,7 @@ take_fresh(smart_class class, fabric_address *address)
 		return false;
 	world.next_unit[node] += units;
 	for (unsigned int i = 0; i < units; i++)
-		blocks[unit + i] = (struct block) {.class = class, .start = (uint16_t) unit};
+		blocks[unit + i] = (struct block){.class = class, .start = (uint16_t) unit};
 	*address = fabric_make_address(node, (uint64_t) unit * SMART_UNIT);
 	memset(bytes_at(*address), 0, smart_class_bytes(class));
 	return true;
@@ -207,7 +207,7 @@ store_retire(smart_class class, fabric_address address)
 	}
 	smart_assert(world.retired_count < RETIRED_MAX);
 	block->state = BLOCK_RETIRED;
-	world.retired[world.retired_count++] = (struct retired) {.address = address, .class = class, .at = world.now};
+	world.retired[world.retired_count++] = (struct retired){.address = address, .class = class, .at = world.now};
 	world.allocated--;
 }
 

@@ -9,13 +9,28 @@
 #include "sim/watch.h"
 #include "sim/world.h"
 
-uint64_t	watch_counts[WATCH_COUNT];
+uint64_t watch_counts[WATCH_COUNT];
 
-const char *const watch_names[WATCH_COUNT] = {
-	"appends", "narrowings", "seals", "activations", "installs", "fills", "rewrites", "leaf drops", "downs",
-	"node replacements", "header splits", "node drops", "path compressions", "freezes", "node deaths",
-	"rear locks", "rear locks met", "leaves finished by others", "nodes finished by others", "lost CASes"
-};
+const char *const watch_names[WATCH_COUNT] = {"appends",
+											  "narrowings",
+											  "seals",
+											  "activations",
+											  "installs",
+											  "fills",
+											  "rewrites",
+											  "leaf drops",
+											  "downs",
+											  "node replacements",
+											  "header splits",
+											  "node drops",
+											  "path compressions",
+											  "freezes",
+											  "node deaths",
+											  "rear locks",
+											  "rear locks met",
+											  "leaves finished by others",
+											  "nodes finished by others",
+											  "lost CASes"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
@@ -32,16 +47,16 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 
 	if (before == after)
 	{
-		bool		appends = smart_meta_used(to) > smart_meta_used(from) && smart_meta_hi(to) == smart_meta_hi(from);
-		bool		narrows = smart_meta_hi(to) < smart_meta_hi(from) && smart_meta_used(to) == smart_meta_used(from);
+		bool appends = smart_meta_used(to) > smart_meta_used(from) && smart_meta_hi(to) == smart_meta_hi(from);
+		bool narrows = smart_meta_hi(to) < smart_meta_hi(from) && smart_meta_used(to) == smart_meta_used(from);
 
 		if (before != SMART_LIVE || appends == narrows)
 			illegal("meta changes as no rule says", address, from, to);
 		watch_counts[appends ? WATCH_APPEND : WATCH_NARROW]++;
 		return;
 	}
-	if (smart_meta_with_state(from, after) != to || !((before == SMART_NEW && after == SMART_LIVE) ||
-													  (before == SMART_LIVE && after == SMART_SEALED)))
+	if (smart_meta_with_state(from, after) != to ||
+		!((before == SMART_NEW && after == SMART_LIVE) || (before == SMART_LIVE && after == SMART_SEALED)))
 		illegal("a leaf's state goes back", address, from, to);
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_SEAL]++;
 	if (after == SMART_SEALED)
@@ -56,7 +71,7 @@ holds(smart_slot node, smart_slot old)
 
 	for (unsigned int i = SMART_NODE_HEAD_WORDS; i < words; i++)
 	{
-		uint64_t	slot = store_word(smart_slot_address(node) + 8 * (uint64_t) i);
+		uint64_t slot = store_word(smart_slot_address(node) + 8 * (uint64_t) i);
 
 		if (smart_slot_is_node(slot) && smart_slot_address(slot) == smart_slot_address(old))
 			return true;
@@ -139,8 +154,8 @@ watch_header(fabric_address address, uint64_t from, uint64_t to)
 	enum smart_block_state before = smart_node_state(from);
 	enum smart_block_state after = smart_node_state(to);
 
-	if (smart_node_with_state(from, after) != to || !((before == SMART_NEW && after == SMART_LIVE) ||
-													  (before == SMART_LIVE && after == SMART_DEAD)))
+	if (smart_node_with_state(from, after) != to ||
+		!((before == SMART_NEW && after == SMART_LIVE) || (before == SMART_LIVE && after == SMART_DEAD)))
 		illegal("a node's header changes as no rule says", address, from, to);
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_NODE_DEATH]++;
 }
@@ -149,10 +164,10 @@ watch_header(fabric_address address, uint64_t from, uint64_t to)
 static void
 watch_cas(struct client *client, const struct fabric_request *request)
 {
-	bool		won = request->result == request->compare;
+	bool won = request->result == request->compare;
 	fabric_address start = 0;
 	struct block *block = store_block(request->remote, &start);
-	uint64_t	at = fabric_offset(request->remote) - fabric_offset(start);
+	uint64_t at = fabric_offset(request->remote) - fabric_offset(start);
 
 	if (block != NULL && !smart_class_is_node(block->class) && at == smart_class_bytes(block->class) - 8)
 	{
@@ -181,7 +196,7 @@ watch_request(void *argument, const struct fabric_request *request)
 {
 	static const char *const verbs[] = {"READ", "WRITE", "CAS", "FAA"};
 	struct client *client = argument;
-	bool		atomic = request->verb == FABRIC_CAS || request->verb == FABRIC_FAA;
+	bool atomic = request->verb == FABRIC_CAS || request->verb == FABRIC_FAA;
 
 	if (smart_unlikely(world.settings.trace))
 	{

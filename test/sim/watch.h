@@ -26,7 +26,7 @@ enum watch_kind
 	WATCH_NODE_DEATH,
 	WATCH_LOCK,
 	WATCH_LOCK_MET,
-	WATCH_LEAF_BY_OTHER,		/* sealed by one client, replaced by another */
+	WATCH_LEAF_BY_OTHER, /* sealed by one client, replaced by another */
 	WATCH_NODE_BY_OTHER,
 	WATCH_LOST,
 	WATCH_COUNT
@@ -35,4 +35,4 @@ enum watch_kind
 extern uint64_t watch_counts[WATCH_COUNT];
 extern const char *const watch_names[WATCH_COUNT];
 
-#endif							/* SIM_WATCH_H */
+#endif /* SIM_WATCH_H */

@@ -14,90 +14,91 @@
 #include "sim/dice.h"
 #include "tree/internal.h"
 
-#define CLIENTS_MAX		8			/* of one generation */
-#define KEYS			64
-#define KEY_BYTES_MAX	64
-#define HOT_MAX			8
-#define COMPUTE_MAX		CLIENTS_MAX
-#define LOCKS_MAX		4
-#define CACHE_ENTRIES	16
-#define NODE_BYTES		(512 * 1024)	/* of a memory node */
-#define UNITS			(NODE_BYTES / SMART_UNIT)
-#define SOLO			CLIENTS_MAX		/* the client that sets up and looks at the end */
-#define NEVER			UINT64_MAX
+#define CLIENTS_MAX   8 /* of one generation */
+#define KEYS          64
+#define KEY_BYTES_MAX 64
+#define HOT_MAX       8
+#define COMPUTE_MAX   CLIENTS_MAX
+#define LOCKS_MAX     4
+#define CACHE_ENTRIES 16
+#define NODE_BYTES    (512 * 1024) /* of a memory node */
+#define UNITS         (NODE_BYTES / SMART_UNIT)
+#define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
+#define NEVER         UINT64_MAX
+#define STEPS_MAX     60000 /* of a history's clients: no progress beyond */
 
 /* ---- what a history is like; all chosen from the seed (plan.c) ---- */
 
 enum death_kind
 {
 	DEATH_NONE,
-	DEATH_ONE,					/* a compute node with all its clients */
-	DEATH_ALL					/* every client; then new ones come */
+	DEATH_ONE, /* a compute node with all its clients */
+	DEATH_ALL  /* every client; then new ones come */
 };
 
 enum poison_kind
 {
-	POISON_NONE,				/* a block is used again as it was left */
+	POISON_NONE, /* a block is used again as it was left */
 	POISON_ZERO,
 	POISON_RANDOM
 };
 
 struct plan
 {
-	bool		shared;
-	bool		direct;
+	bool shared;
+	bool direct;
 	unsigned int memory_nodes;
 	unsigned int clients;
 	unsigned int compute_nodes;
-	unsigned int locks;			/* local locks of a compute node */
+	unsigned int locks; /* local locks of a compute node */
 	unsigned int leaf_size;
 	unsigned int tiny_nodes;
-	unsigned int payload;		/* bytes behind the key */
-	bool		fixed;
-	unsigned int hot;			/* keys that clients use */
-	unsigned int setup;			/* operations before the clients start */
-	unsigned int operations;	/* of a client, at most */
-	unsigned int weight[7];		/* by enum operation_kind */
-	unsigned int switch_one_in; /* steps between switches, on average */
-	unsigned int stall_one_in;	/* CASes that are followed by a stall */
+	unsigned int payload; /* bytes behind the key */
+	bool fixed;
+	unsigned int hot;               /* keys that clients use */
+	unsigned int setup;             /* operations before the clients start */
+	unsigned int operations;        /* of a client, at most */
+	unsigned int weight[7];         /* by enum operation_kind */
+	unsigned int switch_one_in;     /* steps between switches, on average */
+	unsigned int stall_one_in;      /* CASes that are followed by a stall */
 	unsigned int stall_read_one_in; /* READs of blocks that are followed by one */
-	unsigned int stalls;		/* stalls at any step */
+	unsigned int stalls;            /* stalls at any step */
 	enum death_kind death;
-	uint64_t	death_at;
+	uint64_t death_at;
 	enum poison_kind poison;
 	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
 	unsigned int cache_miss_one_in;
-	bool		cache_shared;	/* by the clients of a compute node */
-	bool		prime;			/* clients fill their caches first */
+	bool cache_shared; /* by the clients of a compute node */
+	bool prime;        /* clients fill their caches first */
 	unsigned int no_space_one_in;
-	unsigned int lost_one_in;	/* batches whose completion gets lost */
+	unsigned int lost_one_in; /* batches whose completion gets lost */
 	unsigned int interrupt_one_in;
 };
 
 enum bias
 {
 	BIAS_NONE,
-	BIAS_MERGE,					/* removals and maintenance, helpers delayed */
-	BIAS_FILL,					/* ranges that fill and empty again */
-	BIAS_POOL,					/* stale addresses meet blocks of every kind */
+	BIAS_MERGE, /* removals and maintenance, helpers delayed */
+	BIAS_FILL,  /* ranges that fill and empty again */
+	BIAS_POOL,  /* stale addresses meet blocks of every kind */
 	BIAS_COUNT
 };
 
 /* What the command line asks for. */
 struct settings
 {
-	enum bias	bias;
-	int			shared;			/* -1: as the seed says */
-	int			direct;
-	bool		trace;
-	bool		watch;			/* check every CAS as it happens */
+	enum bias bias;
+	int shared; /* -1: as the seed says */
+	int direct;
+	bool trace;
+	bool watch; /* check every CAS as it happens */
 };
 
 /* ---- keys ---- */
 
 struct keyset
 {
-	uint8_t		bytes[KEYS][KEY_BYTES_MAX]; /* ascending; key, then payload */
+	uint8_t bytes[KEYS][KEY_BYTES_MAX]; /* ascending; key, then payload */
 	unsigned int key_length[KEYS];
 	unsigned int length[KEYS];
 	unsigned int hot[HOT_MAX];
@@ -109,39 +110,39 @@ enum client_state
 {
 	CLIENT_ABSENT,
 	CLIENT_READY,
-	CLIENT_BLOCKED,				/* waits for a local lock */
+	CLIENT_BLOCKED, /* waits for a local lock */
 	CLIENT_DONE,
 	CLIENT_DEAD
 };
 
 struct cache_entry
 {
-	smart_slot	slot;			/* address and kind; 0: unused */
-	uint64_t	words[SMART_NODE_WORDS_MAX];
+	smart_slot slot; /* address and kind; 0: unused */
+	uint64_t words[SMART_NODE_WORDS_MAX];
 };
 
 struct cache
 {
-	bool		has_root;
-	smart_slot	root;
+	bool has_root;
+	smart_slot root;
 	struct cache_entry entries[CACHE_ENTRIES];
 };
 
 struct local_lock
 {
-	int			holder;			/* client number, -1: free */
+	int holder; /* client number, -1: free */
 };
 
 struct compute_node
 {
-	uint32_t	lease;
-	bool		dead;
+	uint32_t lease;
+	bool dead;
 	struct local_lock locks[LOCKS_MAX];
 };
 
 struct client
 {
-	int			number;
+	int number;
 	enum client_state state;
 	struct coroutine coroutine;
 	struct sim_fabric fabric;
@@ -152,48 +153,48 @@ struct client
 	struct compute_node *compute;
 	struct cache *cache;
 	struct cache own_cache;
-	uint64_t	pin;			/* when the epoch was entered; NEVER: outside */
-	uint64_t	stalled_until;
+	uint64_t pin; /* when the epoch was entered; NEVER: outside */
+	uint64_t stalled_until;
 	struct local_lock *waits_for;
-	int			operation;		/* in the history, -1: none */
+	int operation; /* in the history, -1: none */
 };
 
 struct block
 {
-	smart_class class;			/* 0: never used */
-	uint8_t		state;			/* enum block_state of store.c */
-	int8_t		sealer;			/* leaf: who sealed it; node: who froze a slot first; -1: nobody */
-	uint16_t	start;			/* unit of the block's first byte */
+	smart_class class; /* 0: never used */
+	uint8_t state;     /* enum block_state of store.c */
+	int8_t sealer;     /* leaf: who sealed it; node: who froze a slot first; -1: nobody */
+	uint16_t start;    /* unit of the block's first byte */
 };
 
 struct retired
 {
 	fabric_address address;
 	smart_class class;
-	uint64_t	at;
+	uint64_t at;
 };
 
 #define RETIRED_MAX 8192
 
 struct world
 {
-	uint64_t	seed;
+	uint64_t seed;
 	struct settings settings;
 	struct dice dice;
 	struct plan plan;
 	struct keyset keys;
 
 	/* schedule.c */
-	uint64_t	now;			/* steps taken; the clock */
-	uint64_t	next_event;		/* step at which the scheduler looks again */
-	uint64_t	step_limit;
-	uint64_t	stall_at;
-	int			running;		/* client number; SOLO while no client runs */
+	uint64_t now;        /* steps taken; the clock */
+	uint64_t next_event; /* step at which the scheduler looks again */
+	uint64_t step_limit;
+	uint64_t stall_at;
+	int running; /* client number; SOLO while no client runs */
 	struct coroutine main;
-	jmp_buf		alone;			/* where to go when a client that is alone is stuck */
+	jmp_buf alone; /* where to go when a client that is alone is stuck */
 	struct client clients[CLIENTS_MAX + 1];
 	struct compute_node compute[COMPUTE_MAX + 1];
-	uint32_t	leases;
+	uint32_t leases;
 
 	/* store.c */
 	struct sim_memory memory;
@@ -201,12 +202,12 @@ struct world
 	struct block blocks[SIM_NODES_MAX][UNITS];
 	struct retired retired[RETIRED_MAX];
 	unsigned int retired_count;
-	uint64_t	allocated;		/* blocks that are neither free nor retired */
+	uint64_t allocated; /* blocks that are neither free nor retired */
 
-	bool		mishap;			/* clients died */
+	bool mishap; /* clients died */
 
 	/* the first violation; message is empty as long as there is none */
-	char		message[400];
+	char message[400];
 };
 
 extern struct world world;
@@ -226,7 +227,7 @@ world_failed(void)
 /* plan.c */
 extern void plan_make(struct plan *plan);
 extern void keys_make(struct keyset *keys);
-extern int	keys_find(const struct keyset *keys, const uint8_t *entry, size_t length);
+extern int keys_find(const struct keyset *keys, const uint8_t *entry, size_t length);
 
 /* arena.c: memory of the simulated processes */
 extern void arena_reset(void);
@@ -240,6 +241,7 @@ extern void schedule_yield(void *client);
 extern void schedule_maybe_stall(struct client *client, unsigned int one_in);
 extern void schedule_pause(struct client *client, unsigned int attempt);
 extern void schedule_wait(struct client *client, struct local_lock *lock);
+extern void schedule_give_up(void) __attribute__((noreturn));
 extern void schedule_wake(struct local_lock *lock);
 
 /* store.c, services.c */
@@ -261,4 +263,4 @@ extern void client_body(struct client *client);
 extern void client_setup(struct client *client);
 extern void client_finish(struct client *client);
 
-#endif							/* SIM_WORLD_H */
+#endif /* SIM_WORLD_H */

@@ -15,26 +15,26 @@
 #include "support/check.h"
 #include "support/tree_client.h"
 
-#define THREADS		4
-#define KEYS		2400		/* together */
-#define OPERATIONS	12000		/* of a thread */
-#define KEY_LENGTH	12
+#define THREADS    4
+#define KEYS       2400  /* together */
+#define OPERATIONS 12000 /* of a thread */
+#define KEY_LENGTH 12
 
 struct arena
 {
 	struct test_node *node;
 	struct smart_tree_options options;
-	bool		present[KEYS];	/* a key's owner alone uses its mark */
+	bool present[KEYS]; /* a key's owner alone uses its mark */
 };
 
 struct worker
 {
 	struct arena *arena;
 	unsigned int number;
-	uint64_t	random_state;
+	uint64_t random_state;
 	struct tree_client *client;
 	struct smart_scan *scan;
-	uint64_t	dead_salt;
+	uint64_t dead_salt;
 };
 
 /* Ascending keys of which neighbours belong to different threads. */
@@ -57,8 +57,8 @@ key_number(const uint8_t *bytes)
 	while (low < high)
 	{
 		unsigned int middle = (low + high) / 2;
-		uint8_t		other[KEY_LENGTH];
-		int			order;
+		uint8_t other[KEY_LENGTH];
+		int order;
 
 		key_bytes(middle, other);
 		order = memcmp(other, bytes, KEY_LENGTH);
@@ -81,8 +81,8 @@ own_key(struct worker *worker, unsigned int span, unsigned int base)
 static void
 change(struct worker *worker, unsigned int key, bool insert)
 {
-	uint8_t		bytes[KEY_LENGTH];
-	bool		changed;
+	uint8_t bytes[KEY_LENGTH];
+	bool changed;
 	smart_status status;
 
 	key_bytes(key, bytes);
@@ -97,8 +97,8 @@ change(struct worker *worker, unsigned int key, bool insert)
 static void
 look_up(struct worker *worker, unsigned int key)
 {
-	uint8_t		bytes[KEY_LENGTH];
-	bool		found;
+	uint8_t bytes[KEY_LENGTH];
+	bool found;
 
 	key_bytes(key, bytes);
 	CHECK(smart_tree_lookup(worker->client->tree, bytes, KEY_LENGTH, &found) == SMART_OK &&
@@ -112,7 +112,7 @@ check_batch(const struct worker *worker, const struct smart_batch *batch, bool b
 	for (uint32_t i = 0; i < batch->count; i++)
 	{
 		const struct smart_item *item = &batch->items[backward ? batch->count - 1 - i : i];
-		uint8_t		bytes[KEY_LENGTH];
+		uint8_t bytes[KEY_LENGTH];
 		unsigned int key;
 
 		if (batch->prefix_length + (unsigned int) item->length != KEY_LENGTH)
@@ -137,16 +137,16 @@ check_batch(const struct worker *worker, const struct smart_batch *batch, bool b
 static void
 scan(struct worker *worker)
 {
-	bool		backward = test_random(&worker->random_state) % 2 == 0;
+	bool backward = test_random(&worker->random_state) % 2 == 0;
 	unsigned int from = (unsigned int) (test_random(&worker->random_state) % KEYS);
 	unsigned int to = from + 1 + (unsigned int) (test_random(&worker->random_state) % (KEYS - from));
-	uint8_t		low[KEY_LENGTH];
-	uint8_t		high[KEY_LENGTH];
+	uint8_t low[KEY_LENGTH];
+	uint8_t high[KEY_LENGTH];
 	struct smart_batch batch;
 	unsigned int expected = 0;
 	unsigned int own = 0;
-	int			last = -1;
-	bool		right = true;
+	int last = -1;
+	bool right = true;
 	smart_status status;
 
 	key_bytes(from, low);
@@ -173,9 +173,9 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 static void
 bulk_delete(struct worker *worker)
 {
-	uint64_t	visited;
-	uint64_t	removed;
-	uint64_t	expected = 0;
+	uint64_t visited;
+	uint64_t removed;
+	uint64_t expected = 0;
 
 	worker->dead_salt = test_random(&worker->random_state) % 8;
 	for (unsigned int key = worker->number; key < KEYS; key += THREADS)
@@ -228,7 +228,7 @@ work(void *argument)
 static bool
 expect_entry(void *argument, const uint8_t *entry, size_t length)
 {
-	bool	   *seen = argument;
+	bool *seen = argument;
 	unsigned int key = length == KEY_LENGTH ? key_number(entry) : KEYS;
 
 	if (CHECK(key < KEYS))
@@ -241,24 +241,26 @@ run(bool shared, unsigned int leaf_size, unsigned int tiny_nodes)
 {
 	static struct arena arena;
 	struct worker workers[THREADS];
-	pthread_t	threads[THREADS];
+	pthread_t threads[THREADS];
 	struct test_client *owner;
 	struct tree_client *client;
 	struct smart_verify_report report;
-	bool		seen[KEYS] = {false};
-	char		message[256] = "";
+	bool seen[KEYS] = {false};
+	char message[256] = "";
 
 	memset(&arena, 0, sizeof(arena));
 	arena.node = test_node_open(16, 256 << 20);
 	owner = test_client_open(arena.node, 99);
-	arena.options = (struct smart_tree_options) {
-		.leaf_size = leaf_size, .fixed_length = KEY_LENGTH, .shared = shared, .lease = 99, .backend = 99,
-		.tiny_nodes = (uint8_t) tiny_nodes
-	};
+	arena.options = (struct smart_tree_options){.leaf_size = leaf_size,
+												.fixed_length = KEY_LENGTH,
+												.shared = shared,
+												.lease = 99,
+												.backend = 99,
+												.tiny_nodes = (uint8_t) tiny_nodes};
 	arena.options.id = test_tree_create(owner, &arena.options.root);
 	for (unsigned int i = 0; i < THREADS; i++)
 	{
-		workers[i] = (struct worker) {.arena = &arena, .number = i, .random_state = leaf_size + i};
+		workers[i] = (struct worker){.arena = &arena, .number = i, .random_state = leaf_size + i};
 		if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
 			abort();
 	}

@@ -92,10 +92,11 @@ next_random(void *argument)
 static struct fabric *
 open_verbs(struct tree_client *client, const struct smart_region *region)
 {
-	client->memory = (struct sim_memory) {.nodes = 1, .bytes = smart_region_size((void *) (uintptr_t) region),
-		.base = {region->base}};
-	client->control = (struct sim_control) {.yield = never_yield, .random = next_random,
-		.argument = &client->random_state};
+	client->memory = (struct sim_memory){.nodes = 1,
+										 .bytes = smart_region_size((void *) (uintptr_t) region),
+										 .base = {region->base}};
+	client->control =
+		(struct sim_control){.yield = never_yield, .random = next_random, .argument = &client->random_state};
 	client->services.cache_find = cache_find;
 	client->services.cache_store = cache_store;
 	client->services.cache_drop = cache_drop;
@@ -112,7 +113,7 @@ tree_client_open(struct test_node *node, const struct smart_tree_options *option
 		abort();
 	client->client = test_client_open(node, seed);
 	client->random_state = seed;
-	client->services = (struct smart_services) {
+	client->services = (struct smart_services){
 		.allocate = hand_on_allocate,
 		.retire = hand_on_retire,
 		.enter = hand_on_enter,

@@ -11,13 +11,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # 400 rows here and 400 rows there have the same 40 words, so that the entries of a word differ in their TIDs only; n and
-# serial tell the rows apart. Text and bytea, keys and INCLUDE columns, ascending and descending.
+# serial tell the rows apart. All words begin alike: the entries of far_same share parts of their TIDs, too.
 my $ROWS = "SELECT i, 'word ' || (i % 40), 'serial ' || i FROM generate_series(%d, %d) i";
 my %INDEXES = (
 	far_word => '(word COLLATE "C")',
 	far_backward => '(word COLLATE "C" DESC, n)',
 	far_include => '(n) INCLUDE (word)',
 	far_serial => '(serial COLLATE "C") INCLUDE (n)',
+	far_same => '(left(word, 4) COLLATE "C")',
 	far_number => '(n)');
 my $node = smart_node('main', 'autovacuum = off', 'fsync = off');
 
@@ -40,6 +41,8 @@ sub check_answers
 	index_is_sound($node, 'postgres', $_, $when) for sort keys %INDEXES;
 	same_answers($node, 'postgres', "SELECT ctid, * FROM far WHERE word COLLATE \"C\" = 'word 7' ORDER BY ctid",
 		"equal words, $when");
+	same_answers($node, 'postgres', "SELECT ctid, * FROM far WHERE left(word, 4) COLLATE \"C\" = 'word' ORDER BY ctid",
+		"all alike, $when");
 	same_answers($node, 'postgres',
 		"SELECT ctid, * FROM far WHERE word COLLATE \"C\" > 'word 2' ORDER BY word COLLATE \"C\" DESC, n", "a range, $when");
 	same_answers($node, 'postgres', 'SELECT word, n FROM far WHERE n > 0 ORDER BY n', "with an INCLUDE column, $when");

@@ -14,45 +14,45 @@
 #include "support/check.h"
 #include "support/tree_client.h"
 
-#define ROUNDS			72
-#define CANDIDATES_MAX	700
-#define OPERATIONS		700
+#define ROUNDS         72
+#define CANDIDATES_MAX 700
+#define OPERATIONS     700
 
 enum shape
 {
-	SHAPE_SHORT,				/* 7 to 20 bytes */
-	SHAPE_FIXED,				/* 8 bytes and a TID */
-	SHAPE_DUPLICATES,			/* few values, many TIDs */
-	SHAPE_PREFIXES,				/* hundreds of bytes in common */
-	SHAPE_LONG,					/* up to 2,700 bytes */
+	SHAPE_SHORT,      /* 7 to 20 bytes */
+	SHAPE_FIXED,      /* 8 bytes and a TID */
+	SHAPE_DUPLICATES, /* few values, many TIDs */
+	SHAPE_PREFIXES,   /* hundreds of bytes in common */
+	SHAPE_LONG,       /* up to 2,700 bytes */
 	SHAPE_MIXED,
 	SHAPES
 };
 
 struct candidate
 {
-	uint8_t    *entry;
+	uint8_t *entry;
 	unsigned int key_length;
 	unsigned int length;
-	bool		present;
+	bool present;
 };
 
 struct round
 {
-	uint64_t	random_state;
-	enum shape	shape;
+	uint64_t random_state;
+	enum shape shape;
 	unsigned int payload;
-	bool		failing;
+	bool failing;
 	struct smart_tree_options options;
 	struct candidate candidates[CANDIDATES_MAX];
 	unsigned int count;
-	unsigned int next;			/* ascending and descending orders */
+	unsigned int next; /* ascending and descending orders */
 	struct test_node *node;
-	struct test_client *owner;	/* of the trees */
-	bool		verbs;			/* remote paths */
+	struct test_client *owner; /* of the trees */
+	bool verbs;                /* remote paths */
 	struct tree_client *client;
 	struct smart_scan *scan;
-	uint64_t	dead_salt;
+	uint64_t dead_salt;
 	unsigned int dead_quarters; /* what part of the entries a bulk delete removes */
 };
 
@@ -124,7 +124,7 @@ make_candidates(unsigned int wanted)
 	for (round_.count = 0; round_.count < wanted; round_.count++)
 	{
 		struct candidate *candidate = &round_.candidates[round_.count];
-		uint8_t		body[4096];
+		uint8_t body[4096];
 		unsigned int length = make_body(body);
 
 		body[length++] = 0;
@@ -193,9 +193,10 @@ static void
 insert(void)
 {
 	struct candidate *candidate = choose();
-	bool		added;
+	bool added;
 
-	if (!done(smart_tree_insert(round_.client->tree, candidate->entry, candidate->key_length, candidate->length, &added)))
+	if (!done(
+			smart_tree_insert(round_.client->tree, candidate->entry, candidate->key_length, candidate->length, &added)))
 		return;
 	CHECK(added == !candidate->present);
 	candidate->present = true;
@@ -205,7 +206,7 @@ static void
 remove_one(void)
 {
 	struct candidate *candidate = choose();
-	bool		removed;
+	bool removed;
 
 	if (!done(smart_tree_remove(round_.client->tree, candidate->entry, candidate->key_length, &removed)))
 		return;
@@ -217,7 +218,7 @@ static void
 lookup(void)
 {
 	const struct candidate *candidate = choose();
-	bool		found;
+	bool found;
 
 	if (done(smart_tree_lookup(round_.client->tree, candidate->entry, candidate->key_length, &found)))
 		CHECK(found == candidate->present);
@@ -227,17 +228,17 @@ lookup(void)
 
 struct bounds
 {
-	uint8_t		from[4200];
-	uint8_t		to[4200];
-	size_t		from_length;
-	size_t		to_length;
+	uint8_t from[4200];
+	uint8_t to[4200];
+	size_t from_length;
+	size_t to_length;
 };
 
 static size_t
 make_bound(uint8_t *bytes, size_t least)
 {
 	const struct candidate *candidate = choose();
-	size_t		length = below(2) ? candidate->key_length : below(candidate->key_length + 1);
+	size_t length = below(2) ? candidate->key_length : below(candidate->key_length + 1);
 
 	if (length < least)
 		length = least;
@@ -251,9 +252,9 @@ static bool
 within(const struct bounds *bounds, const struct candidate *candidate)
 {
 	return candidate->present &&
-		smart_compare_bytes(candidate->entry, candidate->length, bounds->from, bounds->from_length) >= 0 &&
-		(bounds->to_length == 0 ||
-		 smart_compare_bytes(candidate->entry, candidate->length, bounds->to, bounds->to_length) < 0);
+		   smart_compare_bytes(candidate->entry, candidate->length, bounds->from, bounds->from_length) >= 0 &&
+		   (bounds->to_length == 0 ||
+			smart_compare_bytes(candidate->entry, candidate->length, bounds->to, bounds->to_length) < 0);
 }
 
 static bool
@@ -262,8 +263,8 @@ is_item(const struct smart_batch *batch, uint32_t i, const struct candidate *can
 	const struct smart_item *item = &batch->items[i];
 
 	return batch->prefix_length + (unsigned int) item->length == candidate->length &&
-		memcmp(candidate->entry, batch->prefix, batch->prefix_length) == 0 &&
-		memcmp(candidate->entry + batch->prefix_length, batch->bytes + item->offset, item->length) == 0;
+		   memcmp(candidate->entry, batch->prefix, batch->prefix_length) == 0 &&
+		   memcmp(candidate->entry + batch->prefix_length, batch->bytes + item->offset, item->length) == 0;
 }
 
 /* Runs a scan over bounds against the array; true: every entry came, once, in order. */
@@ -271,8 +272,8 @@ static bool
 compare_scan(const struct bounds *bounds, bool backward, smart_status *status)
 {
 	struct smart_batch batch;
-	int			step = backward ? -1 : 1;
-	int			at = backward ? (int) round_.count - 1 : 0;
+	int step = backward ? -1 : 1;
+	int at = backward ? (int) round_.count - 1 : 0;
 
 	*status = smart_scan_seek(round_.scan, bounds->from, bounds->from_length, bounds->to, bounds->to_length, backward);
 	while (*status == SMART_OK && (*status = smart_scan_next(round_.scan, &batch)) == SMART_OK)
@@ -299,7 +300,7 @@ scan(void)
 {
 	static struct bounds bounds;
 	smart_status status;
-	bool		right;
+	bool right;
 
 	if (round_.scan == NULL && !done(smart_scan_open(round_.client->tree, &round_.scan)))
 		return;
@@ -316,7 +317,7 @@ scan(void)
 static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {
-	uint64_t	state = round_.dead_salt;
+	uint64_t state = round_.dead_salt;
 
 	for (size_t i = 0; i < length; i++)
 		state = state * 31 + entry[i];
@@ -335,10 +336,10 @@ learn(void)
 static void
 bulk_delete(void)
 {
-	uint64_t	visited;
-	uint64_t	removed;
-	uint64_t	present = 0;
-	uint64_t	dead = 0;
+	uint64_t visited;
+	uint64_t removed;
+	uint64_t present = 0;
+	uint64_t dead = 0;
 
 	round_.dead_salt = test_random(&round_.random_state);
 	round_.dead_quarters = below(5);
@@ -352,7 +353,7 @@ bulk_delete(void)
 	if (!done(smart_tree_bulk_delete(round_.client->tree, is_dead, NULL, NULL, &visited, &removed)))
 	{
 		/* It went some way. */
-		bool		was[CANDIDATES_MAX];
+		bool was[CANDIDATES_MAX];
 
 		for (unsigned int i = 0; i < round_.count; i++)
 			was[i] = round_.candidates[i].present;
@@ -375,7 +376,7 @@ bulk_delete(void)
 struct walk
 {
 	unsigned int at;
-	bool		right;
+	bool right;
 };
 
 static bool
@@ -386,7 +387,7 @@ walk_entry(void *argument, const uint8_t *entry, size_t length)
 	while (walk->at < round_.count && !round_.candidates[walk->at].present)
 		walk->at++;
 	walk->right = walk->right && walk->at < round_.count && round_.candidates[walk->at].length == length &&
-		memcmp(round_.candidates[walk->at].entry, entry, length) == 0;
+				  memcmp(round_.candidates[walk->at].entry, entry, length) == 0;
 	walk->at++;
 	return true;
 }
@@ -396,8 +397,8 @@ verify(void)
 {
 	struct walk walk = {.right = true};
 	struct smart_verify_report report;
-	char		message[256] = "";
-	uint64_t	present = 0;
+	char message[256] = "";
+	uint64_t present = 0;
 	smart_status status = smart_tree_verify(round_.client->tree, walk_entry, &walk, &report, message, sizeof(message));
 
 	if (!CHECK(status == SMART_OK))
@@ -413,7 +414,7 @@ verify(void)
 static void
 start_anew(void)
 {
-	char		message[256] = "";
+	char message[256] = "";
 
 	if (round_.scan != NULL)
 		smart_scan_close(round_.scan);
@@ -506,7 +507,7 @@ run_round(struct test_node *node, unsigned int number)
 	round_.owner = test_client_open(node, number);
 	round_.verbs = number % 3 == 2;
 	round_.random_state = number * UINT64_C(0x9e3779b97f4a7c15);
-	round_.shape = (enum shape) (number % SHAPES);
+	round_.shape = (enum shape)(number % SHAPES);
 	round_.payload = below(3) == 0 ? below(40) : 0;
 	round_.failing = number / SHAPES % 3 == 2;
 	round_.options.leaf_size = (1 + below(below(2) ? 64 : 4)) * 64;
@@ -537,7 +538,7 @@ main(void)
 	struct test_client *first = test_client_open(node, 1);
 	fabric_address block;
 	fabric_address root;
-	uint64_t	id = test_tree_create(first, &root);
+	uint64_t id = test_tree_create(first, &root);
 
 	/* Verbs reach the region as large as it is when a handle is opened: let it grow first. */
 	for (int i = 0; i < 2000; i++)

@@ -1,0 +1,124 @@
+/*
+ * handle.c
+ *	  The trees that this backend has open.
+ *
+ * There is one handle for each, however many users it has.  One without users
+ * stays open for the next statement until there are many.
+ */
+#include "postgres.h"
+
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "am/embedded.h"
+#include "am/handle.h"
+#include "am/report.h"
+#include "base/assert.h"
+
+#define HANDLES_FEW 128
+
+static HTAB *handles = NULL;
+static long handles_limit = HANDLES_FEW; /* with so many, those without pins are closed */
+
+static void
+close_handle(struct smart_handle *handle)
+{
+	smart_assert(handle->pins == 0);
+	if (handle->idle_scan != NULL)
+		smart_scan_close(handle->idle_scan);
+	smart_tree_close(handle->tree);
+	hash_search(handles, &handle->id, HASH_REMOVE, NULL);
+}
+
+/* Looks at all handles, hence not again before as many were opened as stay now. */
+static void
+close_idle_handles(void)
+{
+	HASH_SEQ_STATUS each;
+	struct smart_handle *handle;
+
+	hash_seq_init(&each, handles);
+	while ((handle = hash_seq_search(&each)) != NULL)
+	{
+		if (handle->pins == 0)
+			close_handle(handle);
+	}
+	handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
+}
+
+static void
+make_handle_table(void)
+{
+	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(struct smart_handle), .hcxt = TopMemoryContext};
+
+	handles = hash_create("smart trees", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* Opens the tree whose root slot lies at root. */
+static struct smart_tree *
+open_tree(Relation index, const struct smart_meta *meta, fabric_address root)
+{
+	struct smart_client *client = smart_backend_client();
+	struct smart_tree_options options = {
+		.id = meta->tree,
+		.root = root,
+		.leaf_size = meta->leaf_size,
+		.fixed_length = meta->fixed_length,
+	};
+	struct smart_tree *tree;
+
+	smart_check_status(smart_tree_open(client->fabric, client->env, &client->services, &options, &tree), index);
+	return tree;
+}
+
+struct smart_handle *
+smart_handle_pin(Relation index, const struct smart_meta *meta)
+{
+	struct smart_handle *handle;
+	struct smart_tree *tree;
+	fabric_address root;
+	bool found;
+
+	if (handles == NULL)
+		make_handle_table();
+	handle = hash_search(handles, &meta->tree, HASH_FIND, NULL);
+	if (handle == NULL)
+	{
+		if (meta->region != smart_embedded_incarnation() ||
+			!smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
+			return NULL;
+		if (hash_get_num_entries(handles) >= handles_limit)
+			close_idle_handles();
+		tree = open_tree(index, meta, root);
+		handle = hash_search(handles, &meta->tree, HASH_ENTER_NULL, &found);
+		if (handle == NULL)
+		{
+			smart_tree_close(tree);
+			smart_report_status(SMART_NO_MEMORY, index);
+		}
+		smart_assert(!found);
+		*handle = (struct smart_handle){.id = meta->tree, .tree = tree};
+	}
+	handle->pins++;
+	return handle;
+}
+
+void
+smart_handle_unpin(struct smart_handle *handle)
+{
+	smart_assert(handle->pins > 0);
+	if (--handle->pins == 0 && handle->dropped)
+		close_handle(handle);
+}
+
+void
+smart_handle_drop(uint64 tree)
+{
+	struct smart_handle *handle = handles == NULL ? NULL : hash_search(handles, &tree, HASH_FIND, NULL);
+
+	if (handle == NULL)
+		return;
+	handle->dropped = true;
+	if (handle->pins == 0)
+		close_handle(handle);
+}

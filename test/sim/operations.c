@@ -1,0 +1,94 @@
+/*
+ * operations.c
+ *	  Operations on one key, and maintenance: what was called and what came back.
+ */
+#include "sim/client.h"
+#include "sim/history.h"
+#include "sim/world.h"
+
+/* What a status that is not SMART_OK means for the history. */
+static void
+note_failure(int event, smart_status status, const char *what)
+{
+	switch (status)
+	{
+		case SMART_UNREACHABLE: /* some of it may have happened */
+			history_end(event, RESULT_MAYBE);
+			break;
+		case SMART_NO_SPACE:
+		case SMART_INTERRUPTED:
+			history_cancel(event);
+			break;
+		default:
+			history_cancel(event);
+			world_violation("%s: %s", what, smart_status_text(status));
+			break;
+	}
+	world_trace("%s: %s", what, smart_status_text(status));
+}
+
+void
+client_after(struct client *client, const char *what)
+{
+	client->operation = -1;
+	if (client->pin != NEVER)
+		world_violation("%s left its epoch entered", what);
+	for (unsigned int i = 0; i < world.plan.locks; i++)
+	{
+		if (client->compute->locks[i].holder == client->number)
+			world_violation("%s left a leaf locked", what);
+	}
+}
+
+void
+client_single(struct client *client, enum event_kind kind, unsigned int key)
+{
+	static const char *const names[] = {"lookup", "insert", "remove"};
+	const uint8_t *bytes = world.keys.bytes[key];
+	unsigned int key_length = world.keys.key_length[key];
+	bool result = false;
+	smart_status status;
+
+	world_trace("%s %u begins", names[kind], key);
+	client->operation = history_begin(client->number, kind, key);
+	if (kind == EVENT_LOOKUP)
+		status = smart_tree_lookup(client->tree, bytes, key_length, &result);
+	else if (kind == EVENT_INSERT)
+		status = smart_tree_insert(client->tree, bytes, key_length, world.keys.length[key], &result);
+	else
+		status = smart_tree_remove(client->tree, bytes, key_length, &result);
+	if (status == SMART_OK)
+		history_end(client->operation, result ? RESULT_YES : RESULT_NO);
+	else
+		note_failure(client->operation, status, names[kind]);
+	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");
+	client_after(client, names[kind]);
+}
+
+/* ---- maintenance ---- */
+
+/* Replaces the node above a key, merging or not, or tidies as a removal does. */
+void
+client_maintain(struct client *client, unsigned int key_number)
+{
+	struct smart_key key = {.bytes = world.keys.bytes[key_number], .length = world.keys.key_length[key_number]};
+	struct smart_tree *tree = client->tree;
+	struct smart_place place;
+	smart_status status;
+
+	world_trace("maintenance at %u begins", key_number);
+	client->services.enter(&client->services);
+	if (dice_one_in(&world.dice, 3))
+		status = smart_tidy(tree, &key);
+	else
+	{
+		status = smart_find_strict(tree, &key, &place);
+		if (status == SMART_OK && place.node != NULL)
+			status = smart_replace_node(tree, &key, place.node, dice_one_in(&world.dice, 2));
+	}
+	client->services.leave(&client->services);
+	world_trace("maintenance ends: %s", smart_status_text(status));
+	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
+		world_violation("maintenance: %s", smart_status_text(status));
+	client_after(client, "maintenance");
+}

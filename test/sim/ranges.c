@@ -1,0 +1,199 @@
+/*
+ * ranges.c
+ *	  Scans and bulk deletes: many keys at once, each of them an event.
+ */
+#include <string.h>
+
+#include "sim/client.h"
+#include "sim/history.h"
+#include "sim/world.h"
+
+/* ---- scans ---- */
+
+/* Bounds of any length, or none; now and then an empty range. */
+void
+client_choose_range(struct range *range)
+{
+	unsigned int from = dice_below(&world.dice, KEYS);
+	unsigned int to = dice_below(&world.dice, KEYS);
+
+	memset(range, 0, sizeof(*range));
+	if (from > to && !dice_one_in(&world.dice, 16))
+	{
+		unsigned int kept = from;
+
+		from = to;
+		to = kept;
+	}
+	range->from = world.keys.bytes[from];
+	range->to = world.keys.bytes[to];
+	if (!dice_one_in(&world.dice, 3))
+		range->from_length = dice_between(&world.dice, 1, world.keys.key_length[from]);
+	if (!dice_one_in(&world.dice, 3))
+		range->to_length = dice_between(&world.dice, 1, world.keys.key_length[to]);
+}
+
+static bool
+in_range(const struct range *range, unsigned int key)
+{
+	const uint8_t *bytes = world.keys.bytes[key];
+	unsigned int length = world.keys.length[key];
+
+	return smart_compare_bytes(bytes, length, range->from, range->from_length) >= 0 &&
+		   (range->to_length == 0 || smart_compare_bytes(bytes, length, range->to, range->to_length) < 0);
+}
+
+/* A scan on its way. */
+struct walk
+{
+	struct client *client;
+	struct range range;
+	bool backward;
+	uint64_t start;
+	int last;       /* key that came last, -1: none */
+	uint64_t found; /* keys, one bit each */
+};
+
+static void
+walk_item(struct walk *walk, const struct smart_batch *batch, uint32_t i)
+{
+	uint8_t entry[2 * KEY_BYTES_MAX];
+	const struct smart_item *item = &batch->items[i];
+	size_t length = batch->prefix_length + (size_t) item->length;
+	int key = -1;
+
+	if (length <= sizeof(entry))
+	{
+		memcpy(entry, batch->prefix, batch->prefix_length);
+		memcpy(entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+		key = keys_find(&world.keys, entry, length);
+	}
+	if (key < 0)
+		world_violation("a scan returned something that was never inserted");
+	else if (!in_range(&walk->range, (unsigned int) key))
+		world_violation("a scan returned key %d, which lies outside of its range", key);
+	else if (walk->last >= 0 && (walk->backward ? key >= walk->last : key <= walk->last))
+		world_violation("a scan returned key %d after key %d", key, walk->last);
+	else
+	{
+		walk->last = key;
+		walk->found |= UINT64_C(1) << key;
+		history_add(walk->client->number, EVENT_LOOKUP, (unsigned int) key, walk->start, world.now, RESULT_YES);
+	}
+}
+
+/* The scan has come to its end: what it did not return was not there at some moment. */
+static void
+walk_absent(const struct walk *walk)
+{
+	for (unsigned int key = 0; key < KEYS; key++)
+	{
+		if ((walk->found >> key & 1) == 0 && history_touched(key) && in_range(&walk->range, key))
+			history_add(walk->client->number, EVENT_LOOKUP, key, walk->start, world.now, RESULT_NO);
+	}
+}
+
+void
+client_scan(struct client *client, const struct range *range, bool backward, unsigned int batches_max)
+{
+	struct walk walk = {.client = client, .range = *range, .backward = backward, .start = ++world.now, .last = -1};
+	struct smart_scan *scan = NULL;
+	struct smart_batch batch;
+	smart_status status = smart_scan_open(client->tree, &scan);
+
+	world_trace("scan begins, %s", backward ? "backward" : "forward");
+	if (status == SMART_OK)
+		status = smart_scan_seek(scan, range->from, range->from_length, range->to, range->to_length, backward);
+	while (status == SMART_OK && batches_max-- > 0)
+	{
+		status = smart_scan_next(scan, &batch);
+		++world.now;
+		if (status == SMART_OK && batch.count == 0)
+			world_violation("a scan returned an empty batch");
+		for (uint32_t i = 0; status == SMART_OK && i < batch.count; i++)
+			walk_item(&walk, &batch, backward ? batch.count - 1 - i : i);
+	}
+	if (status == SMART_DONE)
+		walk_absent(&walk);
+	else if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED &&
+			 status != SMART_NO_SPACE)
+		world_violation("scan: %s", smart_status_text(status));
+	world_trace("scan ends: %s, %llx", smart_status_text(status), (unsigned long long) walk.found);
+	if (scan != NULL)
+		smart_scan_close(scan);
+	++world.now;
+	client_after(client, "scan");
+}
+
+/* ---- bulk delete ---- */
+
+#define MEETINGS_MAX 8
+
+/*
+ * Every dead key is removed once, and perhaps again as often as it is met: who
+ * puts it in meanwhile may find it removed twice.
+ */
+struct sweep
+{
+	const struct client *client;
+	uint64_t dead;    /* keys, one bit each */
+	int events[KEYS]; /* the removal that has to be, -1: none */
+	unsigned int met[KEYS];
+	int meetings[KEYS][MEETINGS_MAX];
+};
+
+static bool
+is_dead(void *argument, const uint8_t *entry, size_t length)
+{
+	struct sweep *sweep = argument;
+	int key = keys_find(&world.keys, entry, length);
+
+	if (key < 0)
+	{
+		world_violation("bulk delete met something that was never inserted");
+		return false;
+	}
+	if ((sweep->dead >> key & 1) == 0)
+		return false;
+	if (sweep->met[key] < MEETINGS_MAX)
+		sweep->meetings[key][sweep->met[key]++] =
+			history_begin(sweep->client->number, EVENT_REMOVE, (unsigned int) key);
+	return true;
+}
+
+static void
+note_sweep(const struct sweep *sweep, bool complete)
+{
+	for (unsigned int key = 0; key < KEYS; key++)
+	{
+		if (sweep->events[key] >= 0)
+			history_end(sweep->events[key], complete ? RESULT_ANY : RESULT_MAYBE);
+		for (unsigned int i = 0; i < sweep->met[key]; i++)
+			history_end(sweep->meetings[key][i], RESULT_MAYBE);
+	}
+}
+
+void
+client_erase(struct client *client)
+{
+	struct sweep sweep = {.client = client, .dead = dice_roll(&world.dice)};
+	uint64_t visited;
+	uint64_t removed;
+	smart_status status;
+
+	if (dice_one_in(&world.dice, 2))
+		sweep.dead &= dice_roll(&world.dice);
+	/* Should the client die, any of them may have been removed by then. */
+	for (unsigned int key = 0; key < KEYS; key++)
+		sweep.events[key] = (sweep.dead >> key & 1) != 0 && history_touched(key)
+								? history_begin(client->number, EVENT_REMOVE, key)
+								: -1;
+	world_trace("bulk delete of %llx begins", (unsigned long long) sweep.dead);
+	status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &sweep, &visited, &removed);
+	world_trace("bulk delete ends: %s", smart_status_text(status));
+	++world.now;
+	note_sweep(&sweep, status == SMART_OK);
+	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
+		world_violation("bulk delete: %s", smart_status_text(status));
+	client_after(client, "bulk delete");
+}
