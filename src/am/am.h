@@ -153,7 +153,7 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 /* ---- options (options.c) ---- */
 
 #define SMART_FILLFACTOR_MIN     10
-#define SMART_FILLFACTOR_DEFAULT 90
+#define SMART_FILLFACTOR_DEFAULT 100
 
 /* rd_options of an index. */
 struct smart_options

@@ -62,7 +62,10 @@ smart_load_begin(struct smart_tree *tree, unsigned int fill, struct smart_load *
 		return SMART_NO_MEMORY;
 	memset(load, 0, sizeof(*load));
 	load->tree = tree;
-	load->limit = tree->options.leaf_size * fill / 100;
+	/* Whole units: what a limit in between left over would be room for nothing. */
+	load->limit = tree->options.leaf_size * fill / 100 / SMART_UNIT * SMART_UNIT;
+	if (load->limit < SMART_UNIT)
+		load->limit = SMART_UNIT;
 	load->last = env->allocate(env, SMART_ENTRY_MAX);
 	if (load->last == NULL)
 	{

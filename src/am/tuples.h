@@ -1,0 +1,47 @@
+/*
+ * tuples.h
+ *	  The index tuples that an index-only scan returns.
+ */
+#ifndef SMART_AM_TUPLES_H
+#define SMART_AM_TUPLES_H
+
+#include "am/position.h"
+
+#define SMART_TUPLES_AHEAD 64 /* formed at a time */
+#define SMART_TUPLES_SPACE (16 * 1024)
+#define SMART_SHORT_COPY   16 /* bytes that the compiler copies in one go */
+
+/* How tuples without NULLs are formed. */
+enum smart_tuple_shape
+{
+	SMART_TUPLE_ANY,
+	SMART_TUPLE_WORD,   /* one column, passed by value */
+	SMART_TUPLE_VARLENA /* one column of variable length */
+};
+
+/* The tuples of some neighbouring entries of a batch. */
+struct smart_tuples
+{
+	const struct smart_codec *codec;
+	MemoryContext context;
+	enum smart_tuple_shape shape;
+	uint32 batch; /* of which batch; 0: none yet */
+	int low;      /* of entries low .. high */
+	int high;
+	int base; /* tuple[i - base] is that of entry i */
+	char *space;
+	IndexTuple tuple[SMART_TUPLES_AHEAD];
+	uint32 entry_end[SMART_TUPLES_AHEAD];
+	uint8 entries[SMART_ENTRY_MAX + SMART_SHORT_COPY];
+};
+
+/* codec and CurrentMemoryContext live as long. */
+extern void smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec);
+
+/*
+ * The tuple of the entry at a position, good until the next call; the scan
+ * moves in the given direction.
+ */
+extern IndexTuple smart_tuples_get(struct smart_tuples *tuples, struct smart_position *position, bool backward);
+
+#endif /* SMART_AM_TUPLES_H */
