@@ -153,6 +153,10 @@ insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, stru
 	uint32_t	low = 0;
 	uint32_t	high = count;
 
+	/* Keys that came in order are there in order. */
+	if (count > 0 && smart_compare_bytes(block + items[count - 1].offset, items[count - 1].length,
+										 block + item.offset, item.length) < 0)
+		low = count;
 	while (low < high)
 	{
 		uint32_t	middle = (low + high) / 2;
@@ -166,12 +170,31 @@ insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, stru
 	items[low] = item;
 }
 
+/*
+ * A sorted run of fixed suffixes passes as a whole if its last entry passes the
+ * upper bounds; offset is its first entry above the lower one.  Moves *offset
+ * behind what it took.
+ */
+static uint32_t
+gather_run(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter, unsigned int *offset)
+{
+	uint32_t	count = 0;
+
+	if (leaf->stride == 0 || *offset >= leaf->sorted_end ||
+		!passes_upper(filter, leaf->block + leaf->sorted_end - leaf->stride, leaf->stride))
+		return 0;
+	for (unsigned int at = *offset; at < leaf->sorted_end; at += leaf->stride)
+		buffer->items[count++] = (struct smart_item) {.offset = (uint16_t) at, .length = (uint16_t) leaf->stride};
+	*offset = leaf->sorted_end;
+	return count;
+}
+
 /* Items with offsets into the leaf's block, ascending.  SMART_CORRUPT: malformed. */
 static smart_status
 gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter, uint32_t *result)
 {
 	unsigned int offset = first_offset(leaf, &filter->lower);
-	uint32_t	count = 0;
+	uint32_t	count = gather_run(buffer, leaf, filter, &offset);
 
 	while (offset < leaf->used)
 	{
@@ -230,8 +253,13 @@ smart_batch_fill(struct smart_batch_buffer *buffer, const struct smart_leaf *lea
 	struct filter filter;
 	smart_status status = SMART_OK;
 
-	for (unsigned int i = 0; i < leaf->depth; i++)
-		buffer->prefix[i] = (uint8_t) smart_key_byte(&key, i);
+	if (leaf->depth <= key.length)
+		memcpy(buffer->prefix, key.bytes, leaf->depth);
+	else
+	{
+		memcpy(buffer->prefix, key.bytes, key.length);
+		memset(buffer->prefix + key.length, key.pad, leaf->depth - key.length);
+	}
 	memcpy(buffer->prefix + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
 	batch->prefix = buffer->prefix;
 	batch->prefix_length = leaf->depth + leaf->prefix_length;

@@ -115,6 +115,12 @@ plan_make(struct plan *plan)
 	plan_shape(plan, dice);
 	plan_load(plan, dice);
 	plan_mishaps(plan, dice);
+	if (plan->direct)
+	{
+		/* Fewer points where clients can change places: more of them are used. */
+		plan->switch_one_in = plan->switch_one_in / 4 + 1;
+		plan->stalls *= 3;
+	}
 	plan_bias(plan, dice);
 }
 

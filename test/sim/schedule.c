@@ -53,7 +53,7 @@ stall(struct client *client)
 static struct client *
 choose(void)
 {
-	struct client *ready[CLIENTS_MAX];
+	struct client *ready[CLIENTS_MAX] = {NULL};
 	struct client *first = NULL;
 	unsigned int count = 0;
 

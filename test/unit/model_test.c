@@ -353,7 +353,7 @@ bulk_delete(void)
 	if (!done(smart_tree_bulk_delete(round_.client->tree, is_dead, NULL, NULL, &visited, &removed)))
 	{
 		/* It went some way. */
-		bool was[CANDIDATES_MAX];
+		bool was[CANDIDATES_MAX] = {false};
 
 		for (unsigned int i = 0; i < round_.count; i++)
 			was[i] = round_.candidates[i].present;
