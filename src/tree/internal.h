@@ -122,6 +122,14 @@ struct smart_place
 	uint64_t	mismatch_header;	/* MISMATCH: the node's header */
 };
 
+/* A node that a descent by pointers may start from again, and what it must still be. */
+struct smart_ancestor
+{
+	const uint64_t *words;		/* NULL: none */
+	uint64_t	header;
+	uint64_t	identity;
+};
+
 /* The byte range that a range slot of this place stands for begins here. */
 static inline unsigned int
 smart_place_lo(const struct smart_place *place)
@@ -269,6 +277,8 @@ extern smart_status smart_slot_activate(struct smart_tree *tree, smart_slot link
 /* ---- finding (search.c: fast, descend.c: strict) ---- */
 
 extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_key *key,
+									const struct smart_ancestor *ancestor, struct smart_place *place, bool *found);
 extern smart_status smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 extern void smart_cache_forget(struct smart_tree *tree);
 

@@ -40,9 +40,12 @@ struct smart_scan
 	uint32_t	ahead_count;
 	struct ahead ahead[WINDOW_MAX];
 	struct smart_batch_buffer buffer;
+	/* Direct: the node of the last leaf, if the cursor is still below it. */
+	struct smart_ancestor parent;
 	/* Direct: the node whose leaves are prefetched, its leaf slots in order, and how far. */
 	const uint64_t *sorted_node;
 	uint32_t	sorted_count;
+	uint32_t	prefetched;
 	smart_slot	sorted[256];
 };
 
@@ -123,6 +126,7 @@ smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length
 	scan->window = to_length > 0 ? 4 : 1;
 	scan->ahead_count = 0;
 	scan->sorted_node = NULL;
+	scan->parent.words = NULL;
 	scan->cursor.backward = backward;
 	scan->cursor.end = to_length > 0 && smart_compare_bytes(from, from_length, to, to_length) >= 0;
 	if (backward)
@@ -166,9 +170,12 @@ sort_node(struct smart_scan *scan, const uint64_t *words)
 
 	scan->sorted_node = words;
 	scan->sorted_count = 0;
+	scan->prefetched = 0;
 	for (unsigned int i = 0; i < slots; i++)
 	{
-		smart_slot	slot = smart_load_acquire(&words[SMART_NODE_HEAD_WORDS + i]);
+		/* A direct-mapped node has them in order, which the insertion below likes. */
+		unsigned int index = scan->cursor.backward ? slots - 1 - i : i;
+		smart_slot	slot = smart_load_acquire(&words[SMART_NODE_HEAD_WORDS + index]);
 		uint32_t	at = scan->sorted_count;
 
 		if (!smart_slot_is_leaf(slot))
@@ -180,7 +187,7 @@ sort_node(struct smart_scan *scan, const uint64_t *words)
 	}
 }
 
-/* Prefetches the leaf some way behind slot; a hint only, so that a stale order does no harm. */
+/* Prefetches the leaves some way behind slot, each once; a hint only, so that a stale order does no harm. */
 static void
 prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 {
@@ -206,11 +213,12 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 		else
 			count = half;
 	}
-	for (uint32_t i = low; i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
+	for (uint32_t i = low > scan->prefetched ? low : scan->prefetched; i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
 	{
 		const uint8_t *block = fabric_direct(fabric, smart_slot_address(scan->sorted[i]), SMART_UNIT);
 		unsigned int bytes = smart_slot_size(scan->sorted[i]) * SMART_UNIT;
 
+		scan->prefetched = i + 1;
 		for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
 			__builtin_prefetch(block + line, 0, 3);
 	}
@@ -326,13 +334,46 @@ read_ahead(struct smart_scan *scan, const struct smart_place *place, const struc
 
 /* ---- steps ---- */
 
-/* The leaf that answers for the cursor, up to byte *limit of its depth (from *first on, backward). */
+/* From the node of the last leaf if the cursor is still below it, else from the root (or the cache). */
+static smart_status
+find_place(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place)
+{
+	bool		found;
+
+	if (scan->parent.words != NULL)
+	{
+		smart_status status = smart_find_from(scan->tree, key, &scan->parent, place, &found);
+
+		if (status != SMART_OK || found)
+			return status;
+		scan->parent.words = NULL;
+	}
+	return smart_find_fast(scan->tree, key, place);
+}
+
+/* The leaf of place was an answer, by pointers: its node may be where the next one is found. */
+static void
+remember_parent(struct smart_scan *scan, const struct smart_place *place)
+{
+	scan->parent.words = NULL;
+	if (place->index < 0)
+		return;
+	scan->parent = (struct smart_ancestor) {
+		.words = place->shared,
+		.header = smart_load_acquire(&place->shared[0]),
+		.identity = smart_load_acquire(&place->shared[1])
+	};
+	if (smart_node_state(scan->parent.header) != SMART_LIVE)
+		scan->parent.words = NULL;
+}
+
+/* The leaf that answers for the cursor, up to byte *limit of its depth. */
 static smart_status
 find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
 		  unsigned int *limit)
 {
 	struct smart_tree *tree = scan->tree;
-	smart_status status = smart_find_fast(tree, key, place);
+	smart_status status = find_place(scan, key, place);
 	bool		good;
 
 	if (status != SMART_OK)
@@ -348,7 +389,10 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 		if (good && leaf->state == SMART_LIVE && leaf->depth == place->depth && smart_leaf_covers(leaf, key))
 		{
 			if (tree->direct)
+			{
 				prefetch_ahead(scan, place);
+				remember_parent(scan, place);
+			}
 			*limit = leaf->hi;
 			return SMART_OK;
 		}
@@ -356,7 +400,17 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 	}
 	else if (place->kind != SMART_PLACE_UNKNOWN && (tree->direct || SMART_FAULT(trustempty)))
 		return SMART_OK;		/* by pointers: as good as strict */
+	scan->parent.words = NULL;
 	return smart_settle(tree, key, place, leaf, limit);
+}
+
+/* The cursor has moved: is it still below the remembered node, whose prefix it had? */
+static smart_status
+check_parent(struct smart_scan *scan, smart_status status)
+{
+	if (scan->parent.words != NULL && scan->cursor.length <= smart_node_depth(scan->parent.header))
+		scan->parent.words = NULL;
+	return status;
 }
 
 /* One step, within an epoch. */
@@ -378,12 +432,12 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 	if (status != SMART_OK)
 		return status;
 	if (place.kind != SMART_PLACE_LEAF)
-		return smart_cursor_skip(&scan->cursor, &place);
+		return check_parent(scan, smart_cursor_skip(&scan->cursor, &place));
 	status = smart_batch_fill(&scan->buffer, &leaf, limit, &bounds, batch);
 	if (status != SMART_OK)
 		return status;
 	scan->steps++;
-	return smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit);
+	return check_parent(scan, smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit));
 }
 
 smart_status

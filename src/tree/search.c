@@ -57,19 +57,15 @@ classify(smart_slot slot, unsigned int byte)
 	return SMART_PLACE_UNKNOWN;
 }
 
+/*
+ * From place->slot, which was read within this epoch, on.  byte is the key's at
+ * place->depth.
+ */
 static smart_status
-find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, unsigned int byte)
 {
-	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
-	smart_slot	slot;
-	unsigned int byte = 0;
+	smart_slot	slot = place->slot;
 
-	if (root == NULL)
-		return SMART_CORRUPT;
-	slot = smart_load_acquire(root);
-	place->index = -1;
-	place->depth = 0;
-	place->consumed = 0;
 	while (smart_slot_is_node(slot))
 	{
 		unsigned int kind = smart_slot_size(slot);
@@ -83,11 +79,9 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 		header = smart_load_acquire(words);
 		depth = smart_node_depth(header);
 		place->slot = slot;
+		place->kind = SMART_PLACE_UNKNOWN;
 		if (smart_unlikely(smart_node_state(header) != SMART_LIVE || depth < place->consumed))
-		{
-			place->kind = SMART_PLACE_UNKNOWN;
 			return SMART_OK;
-		}
 		if (!header_matches(header, key, place->consumed, depth, place))
 			return SMART_OK;
 		byte = smart_key_byte(key, depth);
@@ -97,10 +91,7 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 		place->depth = depth;
 		place->consumed = depth + 1;
 		if (smart_slot_is_node(next) && (smart_slot_pk(next) != byte || smart_slot_frozen(next)))
-		{
-			place->kind = SMART_PLACE_UNKNOWN;
 			return SMART_OK;
-		}
 		slot = next;
 		if (smart_slot_is_leaf(slot))
 			prefetch_block(tree->fabric->window[fabric_node(smart_slot_address(slot))].base +
@@ -109,6 +100,53 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	place->slot = slot;
 	place->kind = classify(slot, byte);
 	return SMART_OK;
+}
+
+static smart_status
+find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
+
+	if (root == NULL)
+		return SMART_CORRUPT;
+	place->slot = smart_load_acquire(root);
+	place->index = -1;
+	place->depth = 0;
+	place->consumed = 0;
+	return walk_direct(tree, key, place, 0);
+}
+
+/*
+ * By pointers, from a node of an earlier descent instead of the root (B4: a
+ * cached ancestor).  The key has the node's prefix.  Header and identity must be
+ * what they were: then it is live, the node of this prefix in this tree, and
+ * will not be used again within this epoch; a slot of it that is not frozen is
+ * part of the tree (I2).  *found false: start at the root.
+ */
+smart_status
+smart_find_from(struct smart_tree *tree, const struct smart_key *key, const struct smart_ancestor *ancestor,
+				struct smart_place *place, bool *found)
+{
+	const uint64_t *words = ancestor->words;
+	unsigned int kind = smart_node_kind(ancestor->header);
+	unsigned int depth = smart_node_depth(ancestor->header);
+	unsigned int byte = smart_key_byte(key, depth);
+
+	smart_assert(tree->direct && smart_node_state(ancestor->header) == SMART_LIVE);
+	*found = smart_load_acquire(&words[0]) == ancestor->header && smart_load_acquire(&words[1]) == ancestor->identity;
+	if (!*found)
+		return SMART_OK;
+	place->slot = smart_cover(words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], byte);
+	place->index = 0;
+	place->shared = words;
+	place->depth = depth;
+	place->consumed = depth + 1;
+	if (smart_slot_is_node(place->slot) && (smart_slot_pk(place->slot) != byte || smart_slot_frozen(place->slot)))
+	{
+		place->kind = SMART_PLACE_UNKNOWN;
+		return SMART_OK;
+	}
+	return walk_direct(tree, key, place, byte);
 }
 
 /* One cached node, or a READ that fills the cache.  *usable: it is a node of this tree on this key's path, if perhaps stale. */
