@@ -29,9 +29,9 @@
  */
 typedef uint64_t fabric_address;
 
-#define FABRIC_NODE_SHIFT	40
-#define FABRIC_NODES_MAX	256
-#define FABRIC_OFFSET_MASK	((UINT64_C(1) << FABRIC_NODE_SHIFT) - 1)
+#define FABRIC_NODE_SHIFT  40
+#define FABRIC_NODES_MAX   256
+#define FABRIC_OFFSET_MASK ((UINT64_C(1) << FABRIC_NODE_SHIFT) - 1)
 
 static inline unsigned int
 fabric_node(fabric_address address)
@@ -63,21 +63,21 @@ enum fabric_verb
 struct fabric_request
 {
 	enum fabric_verb verb;
-	bool		fence;			/* starts only after earlier READs and atomics of this batch */
-	uint32_t	length;			/* bytes of a READ or WRITE, at least 1 */
-	fabric_address remote;		/* 8-byte aligned for atomics */
-	void	   *local;			/* target of a READ, source of a WRITE */
-	uint64_t	compare;		/* CAS: the value expected */
-	uint64_t	operand;		/* CAS: the value to store; FAA: the number to add */
-	uint64_t	result;			/* atomics: the value found (set on SMART_OK) */
+	bool fence;            /* starts only after earlier READs and atomics of this batch */
+	uint32_t length;       /* bytes of a READ or WRITE, at least 1 */
+	fabric_address remote; /* 8-byte aligned for atomics */
+	void *local;           /* target of a READ, source of a WRITE */
+	uint64_t compare;      /* CAS: the value expected */
+	uint64_t operand;      /* CAS: the value to store; FAA: the number to add */
+	uint64_t result;       /* atomics: the value found (set on SMART_OK) */
 };
 
 struct fabric_counters
 {
-	uint64_t	requests[FABRIC_VERBS];
-	uint64_t	bytes[FABRIC_VERBS];
-	uint64_t	doorbells;
-	uint64_t	round_trips;
+	uint64_t requests[FABRIC_VERBS];
+	uint64_t bytes[FABRIC_VERBS];
+	uint64_t doorbells;
+	uint64_t round_trips;
 };
 
 struct fabric;
@@ -99,22 +99,22 @@ struct fabric_provider
 	 * provider has none there.  Called when fabric_direct() finds the address
 	 * outside of the window it knows; refreshes that window.
 	 */
-	void	   *(*extend)(struct fabric *fabric, fabric_address address, size_t length);
+	void *(*extend)(struct fabric *fabric, fabric_address address, size_t length);
 
-	void		(*close)(struct fabric *fabric);
+	void (*close)(struct fabric *fabric);
 };
 
 /* The part of a node's region that this client may load and store directly. */
 struct fabric_window
 {
-	uint8_t    *base;			/* NULL: none */
-	uint64_t	size;			/* bytes */
+	uint8_t *base; /* NULL: none */
+	uint64_t size; /* bytes */
 };
 
 struct fabric
 {
 	const struct fabric_provider *provider;
-	bool		direct;			/* every node's memory can be loaded and stored */
+	bool direct; /* every node's memory can be loaded and stored */
 	struct fabric_counters counters;
 	struct fabric_window window[FABRIC_NODES_MAX];
 };
@@ -141,4 +141,4 @@ fabric_direct(struct fabric *fabric, fabric_address address, size_t length)
 	return fabric->provider->extend(fabric, address, length);
 }
 
-#endif							/* SMART_RDMA_FABRIC_H */
+#endif /* SMART_RDMA_FABRIC_H */

@@ -13,7 +13,7 @@
 static inline uint64_t
 smart_load_be64(const uint8_t *bytes)
 {
-	uint64_t	word;
+	uint64_t word;
 
 	memcpy(&word, bytes, sizeof(word));
 	return __builtin_bswap64(word);
@@ -34,7 +34,7 @@ smart_load_acquire(const uint64_t *word)
 static inline uint32_t
 smart_load_be32(const uint8_t *bytes)
 {
-	uint32_t	word;
+	uint32_t word;
 
 	memcpy(&word, bytes, sizeof(word));
 	return __builtin_bswap32(word);
@@ -44,13 +44,13 @@ smart_load_be32(const uint8_t *bytes)
 static inline uint64_t
 smart_rank(const uint8_t *bytes, size_t length)
 {
-	uint64_t	rank = 0;
+	uint64_t rank = 0;
 
 	if (length >= sizeof(uint64_t))
 		return smart_load_be64(bytes);
 	if (length >= sizeof(uint32_t))
 	{
-		size_t		rest = length - sizeof(uint32_t);
+		size_t rest = length - sizeof(uint32_t);
 
 		rank = (uint64_t) smart_load_be32(bytes) << 32;
 		if (rest > 0)
@@ -66,8 +66,8 @@ smart_rank(const uint8_t *bytes, size_t length)
 static inline int
 smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)
 {
-	uint64_t	left;
-	uint64_t	right;
+	uint64_t left;
+	uint64_t right;
 
 	if (length >= sizeof(uint64_t))
 	{
@@ -83,7 +83,7 @@ smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)
 	}
 	if (length >= sizeof(uint32_t))
 	{
-		size_t		last = length - sizeof(uint32_t);
+		size_t last = length - sizeof(uint32_t);
 
 		left = (uint64_t) smart_load_be32(a) << 32 | smart_load_be32(a + last);
 		right = (uint64_t) smart_load_be32(b) << 32 | smart_load_be32(b + last);
@@ -101,8 +101,8 @@ smart_compare_equal_length(const uint8_t *a, const uint8_t *b, size_t length)
 static inline int
 smart_equal_bytes(const uint8_t *a, const uint8_t *b, size_t length)
 {
-	uint64_t	left;
-	uint64_t	right;
+	uint64_t left;
+	uint64_t right;
 
 	if (length < sizeof(uint64_t))
 		return smart_compare_equal_length(a, b, length) == 0;
@@ -115,7 +115,7 @@ smart_equal_bytes(const uint8_t *a, const uint8_t *b, size_t length)
 static inline int
 smart_compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
 {
-	int			order = smart_compare_equal_length(a, b, a_length < b_length ? a_length : b_length);
+	int order = smart_compare_equal_length(a, b, a_length < b_length ? a_length : b_length);
 
 	if (order != 0)
 		return order;
@@ -126,12 +126,12 @@ smart_compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t 
 static inline size_t
 smart_common_prefix(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
 {
-	size_t		shorter = a_length < b_length ? a_length : b_length;
-	size_t		i = 0;
+	size_t shorter = a_length < b_length ? a_length : b_length;
+	size_t i = 0;
 
 	while (i < shorter && a[i] == b[i])
 		i++;
 	return i;
 }
 
-#endif							/* SMART_BASE_BYTES_H */
+#endif /* SMART_BASE_BYTES_H */

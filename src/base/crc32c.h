@@ -21,11 +21,11 @@
 __attribute__((target("sse4.2"))) static inline uint32_t
 smart_crc32c_short(uint32_t crc, const uint8_t *bytes, size_t length)
 {
-	uint64_t	wide = crc;
+	uint64_t wide = crc;
 
 	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t), bytes += sizeof(uint64_t))
 	{
-		uint64_t	word;
+		uint64_t word;
 
 		memcpy(&word, bytes, sizeof(word));
 		wide = __builtin_ia32_crc32di(wide, word);
@@ -51,4 +51,4 @@ smart_crc32c(uint32_t crc, const void *bytes, size_t length)
 	return crc32_iscsi((unsigned char *) (uintptr_t) bytes, (int) length, crc);
 }
 
-#endif							/* SMART_BASE_CRC32C_H */
+#endif /* SMART_BASE_CRC32C_H */

@@ -23,24 +23,24 @@ enum smart_log_level
 struct smart_env
 {
 	/* Memory of this process; NULL when there is none left. */
-	void	   *(*allocate)(struct smart_env *env, size_t bytes);
-	void		(*release)(struct smart_env *env, void *memory);
+	void *(*allocate)(struct smart_env *env, size_t bytes);
+	void (*release)(struct smart_env *env, void *memory);
 
 	/* A monotonic clock (virtual in the simulator), and 64 random bits. */
-	uint64_t	(*now_ns)(struct smart_env *env);
-	uint64_t	(*random)(struct smart_env *env);
+	uint64_t (*now_ns)(struct smart_env *env);
+	uint64_t (*random)(struct smart_env *env);
 
 	/* One line for the operator, without a newline. */
-	void		(*log)(struct smart_env *env, enum smart_log_level level, const char *line);
+	void (*log)(struct smart_env *env, enum smart_log_level level, const char *line);
 
 	/* Has somebody asked this client to stop what it does? */
-	bool		(*interrupted)(struct smart_env *env);
+	bool (*interrupted)(struct smart_env *env);
 
 	/*
 	 * Let others run.  attempt counts from 0 within one wait: an implementation
 	 * spins first and sleeps later.
 	 */
-	void		(*pause)(struct smart_env *env, unsigned int attempt);
+	void (*pause)(struct smart_env *env, unsigned int attempt);
 };
 
-#endif							/* SMART_BASE_ENV_H */
+#endif /* SMART_BASE_ENV_H */

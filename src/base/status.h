@@ -13,20 +13,20 @@
 typedef enum smart_status
 {
 	SMART_OK = 0,
-	SMART_DONE,			/* a scan has come to its end */
-	SMART_NO_MEMORY,	/* this process has no memory left */
-	SMART_NO_SPACE,		/* the memory nodes have no room left */
-	SMART_DISK_FULL,	/* the file system under a region has no room left */
-	SMART_INTERRUPTED,	/* the environment asked to stop (query cancel, shutdown) */
-	SMART_TIMEOUT,		/* a wait came to its limit */
-	SMART_UNREACHABLE,	/* a memory node does not answer */
-	SMART_CORRUPT,		/* words that no operation of ours can have written */
-	SMART_TOO_LONG,		/* an entry above the limits of layout.h */
-	SMART_UNSORTED,		/* bulk load: entries do not ascend */
+	SMART_DONE,        /* a scan has come to its end */
+	SMART_NO_MEMORY,   /* this process has no memory left */
+	SMART_NO_SPACE,    /* the memory nodes have no room left */
+	SMART_DISK_FULL,   /* the file system under a region has no room left */
+	SMART_INTERRUPTED, /* the environment asked to stop (query cancel, shutdown) */
+	SMART_TIMEOUT,     /* a wait came to its limit */
+	SMART_UNREACHABLE, /* a memory node does not answer */
+	SMART_CORRUPT,     /* words that no operation of ours can have written */
+	SMART_TOO_LONG,    /* an entry above the limits of layout.h */
+	SMART_UNSORTED,    /* bulk load: entries do not ascend */
 	SMART_STATUS_COUNT
 } smart_status;
 
 /* A short English phrase for a status; never NULL. */
 extern const char *smart_status_text(smart_status status);
 
-#endif							/* SMART_BASE_STATUS_H */
+#endif /* SMART_BASE_STATUS_H */

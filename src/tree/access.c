@@ -28,7 +28,7 @@ smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, 
 	smart_assert(expected != desired);
 	if (tree->direct)
 	{
-		uint64_t   *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
+		uint64_t *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
 
 		if (pointer == NULL)
 			return SMART_CORRUPT;
@@ -47,7 +47,7 @@ smart_word_read(struct smart_tree *tree, fabric_address word, uint64_t *value)
 {
 	if (tree->direct)
 	{
-		uint64_t   *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
+		uint64_t *pointer = fabric_direct(tree->fabric, word, sizeof(uint64_t));
 
 		if (pointer == NULL)
 			return SMART_CORRUPT;
@@ -61,7 +61,10 @@ smart_word_read(struct smart_tree *tree, fabric_address word, uint64_t *value)
 smart_status
 smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, size_t length)
 {
-	struct fabric_request request = {.verb = FABRIC_READ, .remote = block, .local = buffer, .length = (uint32_t) length};
+	struct fabric_request request = {.verb = FABRIC_READ,
+									 .remote = block,
+									 .local = buffer,
+									 .length = (uint32_t) length};
 
 	return fabric_execute(tree->fabric, &request, 1);
 }
@@ -69,16 +72,14 @@ smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, si
 smart_status
 smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length)
 {
-	struct fabric_request request = {
-		.verb = FABRIC_WRITE,
-		.remote = block,
-		.local = (void *) (uintptr_t) bytes,
-		.length = (uint32_t) length
-	};
+	struct fabric_request request = {.verb = FABRIC_WRITE,
+									 .remote = block,
+									 .local = (void *) (uintptr_t) bytes,
+									 .length = (uint32_t) length};
 
 	if (tree->direct)
 	{
-		void	   *pointer = fabric_direct(tree->fabric, block, length);
+		void *pointer = fabric_direct(tree->fabric, block, length);
 
 		if (pointer == NULL)
 			return SMART_CORRUPT;
@@ -133,7 +134,7 @@ smart_again(struct smart_tree *tree, unsigned int *attempts)
 uint64_t
 smart_prefix_hash(const struct smart_tree *tree, const struct smart_key *key, unsigned int length)
 {
-	uint8_t		padded[SMART_KEY_MAX + 1];
+	uint8_t padded[SMART_KEY_MAX + 1];
 
 	if (length <= key->length)
 		return XXH3_64bits_withSeed(key->bytes, length, tree->options.id);

@@ -8,25 +8,25 @@
 /* How a bound cuts the entries of one leaf, all of which begin with the same prefix. */
 enum cut
 {
-	CUT_ALL,					/* every entry passes */
-	CUT_NONE,					/* no entry passes */
-	CUT_SOME					/* compare suffixes with the rest of the bound */
+	CUT_ALL,  /* every entry passes */
+	CUT_NONE, /* no entry passes */
+	CUT_SOME  /* compare suffixes with the rest of the bound */
 };
 
 struct bound
 {
-	enum cut	cut;
-	const uint8_t *rest;		/* of the bound, behind the prefix */
-	uint32_t	rest_length;
+	enum cut cut;
+	const uint8_t *rest; /* of the bound, behind the prefix */
+	uint32_t rest_length;
 };
 
 struct filter
 {
-	struct bound lower;			/* entry >= */
-	struct bound upper;			/* entry < */
-	struct bound last;			/* entry <= bound ‖ 0xff...: the cursor of a backward scan */
+	struct bound lower; /* entry >= */
+	struct bound upper; /* entry < */
+	struct bound last;  /* entry <= bound ‖ 0xff...: the cursor of a backward scan */
 	unsigned int limit;
-	bool		by_byte;		/* the leaf has entries beyond limit */
+	bool by_byte; /* the leaf has entries beyond limit */
 };
 
 smart_status
@@ -61,16 +61,16 @@ static struct bound
 make_bound(const uint8_t *bytes, uint32_t length, const uint8_t *prefix, uint32_t prefix_length, enum cut below,
 		   enum cut above, enum cut equal)
 {
-	uint32_t	shorter = length < prefix_length ? length : prefix_length;
-	int			order = shorter == 0 ? 0 : memcmp(bytes, prefix, shorter);
+	uint32_t shorter = length < prefix_length ? length : prefix_length;
+	int order = shorter == 0 ? 0 : memcmp(bytes, prefix, shorter);
 
 	if (order < 0)
-		return (struct bound) {.cut = below};
+		return (struct bound){.cut = below};
 	if (order > 0)
-		return (struct bound) {.cut = above};
+		return (struct bound){.cut = above};
 	if (length <= prefix_length)
-		return (struct bound) {.cut = equal};
-	return (struct bound) {.cut = CUT_SOME, .rest = bytes + prefix_length, .rest_length = length - prefix_length};
+		return (struct bound){.cut = equal};
+	return (struct bound){.cut = CUT_SOME, .rest = bytes + prefix_length, .rest_length = length - prefix_length};
 }
 
 static void
@@ -79,17 +79,17 @@ make_filter(struct filter *filter, const struct smart_batch *batch, const struct
 {
 	const struct smart_cursor *cursor = bounds->cursor;
 	const uint8_t *lower = cursor->backward ? bounds->from : cursor->bytes;
-	uint32_t	lower_length = cursor->backward ? bounds->from_length : cursor->length;
+	uint32_t lower_length = cursor->backward ? bounds->from_length : cursor->length;
 
 	filter->lower = make_bound(lower, lower_length, batch->prefix, batch->prefix_length, CUT_ALL, CUT_NONE, CUT_ALL);
-	filter->upper = (struct bound) {.cut = CUT_ALL};
+	filter->upper = (struct bound){.cut = CUT_ALL};
 	if (bounds->to_length > 0)
-		filter->upper = make_bound(bounds->to, bounds->to_length, batch->prefix, batch->prefix_length,
-								   CUT_NONE, CUT_ALL, CUT_NONE);
-	filter->last = (struct bound) {.cut = CUT_ALL};
+		filter->upper =
+			make_bound(bounds->to, bounds->to_length, batch->prefix, batch->prefix_length, CUT_NONE, CUT_ALL, CUT_NONE);
+	filter->last = (struct bound){.cut = CUT_ALL};
 	if (cursor->backward && cursor->pad == 0xff)
-		filter->last = make_bound(cursor->bytes, cursor->length, batch->prefix, batch->prefix_length,
-								  CUT_NONE, CUT_ALL, CUT_ALL);
+		filter->last =
+			make_bound(cursor->bytes, cursor->length, batch->prefix, batch->prefix_length, CUT_NONE, CUT_ALL, CUT_ALL);
 	filter->limit = limit;
 	filter->by_byte = leaf->prefix_length == 0;
 	if (leaf->prefix_length > 0 && smart_leaf_prefix(leaf)[0] > limit)
@@ -150,18 +150,19 @@ first_offset(const struct smart_leaf *leaf, const struct bound *lower)
 static void
 insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, struct smart_item item)
 {
-	uint32_t	low = 0;
-	uint32_t	high = count;
+	uint32_t low = 0;
+	uint32_t high = count;
 
 	/* Keys that came in order are there in order. */
-	if (count > 0 && smart_compare_bytes(block + items[count - 1].offset, items[count - 1].length,
-										 block + item.offset, item.length) < 0)
+	if (count > 0 && smart_compare_bytes(block + items[count - 1].offset, items[count - 1].length, block + item.offset,
+										 item.length) < 0)
 		low = count;
 	while (low < high)
 	{
-		uint32_t	middle = (low + high) / 2;
+		uint32_t middle = (low + high) / 2;
 
-		if (smart_compare_bytes(block + items[middle].offset, items[middle].length, block + item.offset, item.length) < 0)
+		if (smart_compare_bytes(block + items[middle].offset, items[middle].length, block + item.offset, item.length) <
+			0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -176,29 +177,31 @@ insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, stru
  * behind what it took.
  */
 static uint32_t
-gather_run(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter, unsigned int *offset)
+gather_run(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter,
+		   unsigned int *offset)
 {
-	uint32_t	count = 0;
+	uint32_t count = 0;
 
 	if (leaf->stride == 0 || *offset >= leaf->sorted_end ||
 		!passes_upper(filter, leaf->block + leaf->sorted_end - leaf->stride, leaf->stride))
 		return 0;
 	for (unsigned int at = *offset; at < leaf->sorted_end; at += leaf->stride)
-		buffer->items[count++] = (struct smart_item) {.offset = (uint16_t) at, .length = (uint16_t) leaf->stride};
+		buffer->items[count++] = (struct smart_item){.offset = (uint16_t) at, .length = (uint16_t) leaf->stride};
 	*offset = leaf->sorted_end;
 	return count;
 }
 
 /* Items with offsets into the leaf's block, ascending.  SMART_CORRUPT: malformed. */
 static smart_status
-gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter, uint32_t *result)
+gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter,
+			 uint32_t *result)
 {
 	unsigned int offset = first_offset(leaf, &filter->lower);
-	uint32_t	count = gather_run(buffer, leaf, filter, &offset);
+	uint32_t count = gather_run(buffer, leaf, filter, &offset);
 
 	while (offset < leaf->used)
 	{
-		bool		in_run = offset < leaf->sorted_end;
+		bool in_run = offset < leaf->sorted_end;
 		const uint8_t *suffix;
 		unsigned int length;
 		struct smart_item item;
@@ -215,7 +218,7 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 		}
 		if (!passes_lower(&filter->lower, suffix, length))
 			continue;
-		item = (struct smart_item) {.offset = (uint16_t) (suffix - leaf->block), .length = (uint16_t) length};
+		item = (struct smart_item){.offset = (uint16_t) (suffix - leaf->block), .length = (uint16_t) length};
 		if (in_run)
 			buffer->items[count] = item;
 		else

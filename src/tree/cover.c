@@ -7,12 +7,12 @@
 static smart_slot
 cover_plain(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
-	uint64_t	best = 0;
+	uint64_t best = 0;
 
 	for (unsigned int i = 0; i < count; i++)
 	{
-		uint64_t	slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
-		uint64_t	candidate = slot <= limit ? slot : 0;
+		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+		uint64_t candidate = slot <= limit ? slot : 0;
 
 		best = candidate > best ? candidate : best;
 	}
@@ -41,16 +41,16 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
 	const __m256i flip = _mm256_set1_epi64x((long long) (UINT64_C(1) << 63));
 	const __m256i bound = _mm256_xor_si256(_mm256_set1_epi64x((long long) limit), flip);
-	__m256i		best = flip;	/* 0, flipped */
-	uint64_t	lanes[4];
-	uint64_t	result = 0;
+	__m256i best = flip; /* 0, flipped */
+	uint64_t lanes[4];
+	uint64_t result = 0;
 	unsigned int i = 0;
 
 	for (; i + 4 <= count; i += 4)
 	{
-		__m256i		slot = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *) &slots[i]), flip);
-		__m256i		above = _mm256_cmpgt_epi64(slot, bound);
-		__m256i		candidate = _mm256_blendv_epi8(slot, flip, above);
+		__m256i slot = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *) &slots[i]), flip);
+		__m256i above = _mm256_cmpgt_epi64(slot, bound);
+		__m256i candidate = _mm256_blendv_epi8(slot, flip, above);
 
 		best = _mm256_blendv_epi8(best, candidate, _mm256_cmpgt_epi64(candidate, best));
 	}
@@ -59,7 +59,7 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 		result = lanes[lane] > result ? lanes[lane] : result;
 	for (; i < count; i++)
 	{
-		uint64_t	slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
 
 		if (slot <= limit && slot > result)
 			result = slot;
@@ -68,8 +68,7 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 	return result;
 }
 
-static smart_slot
-cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit);
+static smart_slot cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit);
 
 static smart_slot (*cover_wide)(const uint64_t *, unsigned int, uint64_t) = cover_choose;
 
@@ -77,7 +76,7 @@ static smart_slot (*cover_wide)(const uint64_t *, unsigned int, uint64_t) = cove
 static smart_slot
 cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
-	smart_slot	(*chosen)(const uint64_t *, unsigned int, uint64_t);
+	smart_slot (*chosen)(const uint64_t *, unsigned int, uint64_t);
 
 	chosen = __builtin_cpu_supports("avx2") ? cover_avx2 : cover_plain;
 	__atomic_store_n(&cover_wide, chosen, __ATOMIC_RELAXED);

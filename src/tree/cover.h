@@ -32,15 +32,15 @@ extern smart_slot smart_cover_wide(const uint64_t *slots, unsigned int count, ui
 static inline smart_slot
 smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
 {
-	uint64_t	limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
-	uint64_t	best = 0;
+	uint64_t limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
+	uint64_t best = 0;
 
 	if (count > 14)
 		return smart_cover_wide(slots, count, limit);
 	for (unsigned int i = 0; i < count; i++)
 	{
-		uint64_t	slot = __atomic_load_n(&slots[i], SMART_COVER_ORDER);
-		uint64_t	candidate = slot <= limit ? slot : 0;
+		uint64_t slot = __atomic_load_n(&slots[i], SMART_COVER_ORDER);
+		uint64_t candidate = slot <= limit ? slot : 0;
 
 		best = candidate > best ? candidate : best;
 	}
@@ -54,7 +54,7 @@ smart_cover_direct(const uint64_t *slots, unsigned int byte)
 {
 	for (int i = (int) byte; i >= 0; i--)
 	{
-		uint64_t	slot = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
+		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
 
 		if (smart_slot_used(slot))
 			return slot;
@@ -62,4 +62,4 @@ smart_cover_direct(const uint64_t *slots, unsigned int byte)
 	return 0;
 }
 
-#endif							/* SMART_TREE_COVER_H */
+#endif /* SMART_TREE_COVER_H */

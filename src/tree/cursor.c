@@ -8,7 +8,7 @@
 smart_status
 smart_cursor_init(struct smart_cursor *cursor, struct smart_env *env)
 {
-	*cursor = (struct smart_cursor) {.bytes = env->allocate(env, SMART_KEY_MAX + 1)};
+	*cursor = (struct smart_cursor){.bytes = env->allocate(env, SMART_KEY_MAX + 1)};
 	return cursor->bytes == NULL ? SMART_NO_MEMORY : SMART_OK;
 }
 
@@ -55,8 +55,8 @@ smart_cursor_pass(struct smart_cursor *cursor, unsigned int depth, unsigned int 
 	smart_assert(depth <= SMART_KEY_MAX && byte <= 255);
 	materialize(cursor, depth);
 	cursor->bytes[depth] = (uint8_t) byte;
-	cursor->length = (uint32_t) (cursor->backward ? predecessor(cursor->bytes, depth + 1) :
-								 smart_successor(cursor->bytes, depth + 1));
+	cursor->length = (uint32_t) (cursor->backward ? predecessor(cursor->bytes, depth + 1)
+												  : smart_successor(cursor->bytes, depth + 1));
 	cursor->pad = cursor->backward ? 0xff : 0x00;
 	cursor->end = cursor->length == 0;
 	return SMART_OK;

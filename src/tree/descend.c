@@ -71,11 +71,11 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	fabric_address address = smart_slot_address(place->slot);
 	const uint64_t *words = fabric_direct(tree->fabric, address, smart_kind_bytes(kind));
 	const uint64_t *slots = words + SMART_NODE_HEAD_WORDS;
-	uint64_t	header;
+	uint64_t header;
 	unsigned int depth;
 	unsigned int byte;
 	unsigned int index;
-	smart_slot	slot;
+	smart_slot slot;
 
 	if (words == NULL || kind < 1 || kind > SMART_NODE_KINDS)
 		return false;
@@ -97,7 +97,7 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	while (index < tree->kind_slots[kind] && smart_load_acquire(&slots[index]) != slot)
 		index++;
 	if (index == tree->kind_slots[kind])
-		return false;			/* it changed this moment */
+		return false; /* it changed this moment */
 	place->node = NULL;
 	place->index = (int) index;
 	place->slot = slot;
@@ -115,18 +115,18 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 static smart_status
 descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *again)
 {
-	smart_slot	slot;
+	smart_slot slot;
 	fabric_address slot_address = tree->options.root;
-	int			next = 0;
+	int next = 0;
 	smart_status status = smart_word_read(tree, slot_address, &slot);
 
 	*again = false;
-	*place = (struct smart_place) {.slot = slot, .slot_address = slot_address, .index = -1};
+	*place = (struct smart_place){.slot = slot, .slot_address = slot_address, .index = -1};
 	while (status == SMART_OK && smart_slot_is_node(place->slot))
 	{
 		struct smart_node *node = &tree->nodes[next];
 		unsigned int byte;
-		int			index;
+		int index;
 
 		if (tree->direct && pass_through(tree, key, place))
 			continue;
@@ -149,7 +149,7 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 		if (index < 0 || (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte) ||
 			(smart_slot_is_empty(slot) && !SMART_FAULT(nohi) && smart_slot_empty_hi(slot) < byte))
 		{
-			*again = true;		/* torn: pieces of different moments */
+			*again = true; /* torn: pieces of different moments */
 			return SMART_OK;
 		}
 		if (smart_slot_frozen(slot))
@@ -176,7 +176,7 @@ smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct s
 {
 	unsigned int attempts = 0;
 	smart_status status;
-	bool		again;
+	bool again;
 
 	do
 	{
@@ -199,12 +199,12 @@ smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_
 			 unsigned int *limit)
 {
 	unsigned int attempts = 0;
-	smart_slot	kept = 0;
+	smart_slot kept = 0;
 	smart_status status;
 
 	for (;;)
 	{
-		bool		good;
+		bool good;
 
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
@@ -215,8 +215,8 @@ smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_
 		{
 			unsigned int byte = smart_key_byte(key, place->depth);
 
-			*limit = byte <= leaf->hi ? leaf->hi :
-				(place->node == NULL ? 255 : smart_node_next_pk(place->node, leaf->hi) - 1);
+			*limit = byte <= leaf->hi ? leaf->hi
+									  : (place->node == NULL ? 255 : smart_node_next_pk(place->node, leaf->hi) - 1);
 			return SMART_OK;
 		}
 		kept = 0;
@@ -224,7 +224,7 @@ smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_
 		if (status != SMART_OK)
 			return status;
 		if (!good || leaf->depth != place->depth || smart_key_byte(key, leaf->depth) < leaf->lo)
-			continue;			/* torn, or used again */
+			continue; /* torn, or used again */
 		if (leaf->state == SMART_NEW)
 		{
 			/* Seen linked by a strict descent: may be activated. */

@@ -9,14 +9,14 @@
 #include "tree/internal.h"
 
 /* A chain node spans six bytes of a key: five compressed and one branched. */
-#define CHAIN_SPAN	(SMART_NODE_PARTIAL_MAX + 1)
-#define BUILT_MAX	(SMART_KEY_MAX / CHAIN_SPAN + 8)
+#define CHAIN_SPAN (SMART_NODE_PARTIAL_MAX + 1)
+#define BUILT_MAX  (SMART_KEY_MAX / CHAIN_SPAN + 8)
 
 /* The blocks made so far, to be activated or retired together. */
 struct built
 {
 	unsigned int count;
-	smart_slot	links[BUILT_MAX];
+	smart_slot links[BUILT_MAX];
 };
 
 static void
@@ -49,7 +49,7 @@ static smart_status
 make_part(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo, unsigned int hi,
 		  uint32_t from, uint32_t to, struct built *built, smart_slot *slots, unsigned int *count)
 {
-	smart_slot	link = smart_slot_make_empty(lo, hi);
+	smart_slot link = smart_slot_make_empty(lo, hi);
 	smart_status status = SMART_OK;
 
 	if (from < to)
@@ -63,15 +63,15 @@ make_part(struct smart_tree *tree, const struct smart_key *key, unsigned int dep
 
 /* The node at depth that holds all entries, and its leaves. */
 static smart_status
-make_branch(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, bool ascending, struct built *built,
-			smart_slot *link)
+make_branch(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, bool ascending,
+			struct built *built, smart_slot *link)
 {
 	const struct smart_list *list = &tree->list;
 	unsigned int position = depth - list->base;
 	unsigned int cut = smart_choose_cut(list, position, smart_key_byte(key, depth), ascending);
 	unsigned int count = 0;
-	uint32_t	middle = 0;
-	smart_slot	slots[3];
+	uint32_t middle = 0;
+	smart_slot slots[3];
 	smart_status status = SMART_OK;
 
 	if (cut == 0)
@@ -118,7 +118,7 @@ smart_make_chain(struct smart_tree *tree, const struct smart_key *key, unsigned 
 		unsigned int at = consumed + CHAIN_SPAN * i + SMART_NODE_PARTIAL_MAX;
 		unsigned int byte = smart_key_byte(key, at);
 		unsigned int count = 0;
-		smart_slot	slots[3];
+		smart_slot slots[3];
 		smart_status status;
 
 		if (byte > 0)
@@ -146,14 +146,14 @@ retire_built(struct smart_tree *tree, const struct built *built)
  * entries; key is to come into its range, and is not there.
  */
 smart_status
-smart_down(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place, const struct smart_leaf *leaf,
-		   bool ascending)
+smart_down(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+		   const struct smart_leaf *leaf, bool ascending)
 {
 	struct smart_list *list = &tree->list;
 	struct built built = {.count = 0};
 	unsigned int depth;
-	smart_slot	link;
-	uint64_t	seen;
+	smart_slot link;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link);
@@ -176,7 +176,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	/* The one publication of everything above. */
 	status = smart_word_cas(tree, place->slot_address, place->slot, link, &seen);
 	if (status != SMART_OK)
-		return status;			/* perhaps linked: not to be retired */
+		return status; /* perhaps linked: not to be retired */
 	if (seen != place->slot)
 	{
 		retire_built(tree, &built);

@@ -17,11 +17,11 @@ struct replacement
 {
 	const struct smart_node *node;
 	unsigned int count;
-	smart_slot	slots[256];		/* ascending, unfrozen values */
+	smart_slot slots[256]; /* ascending, unfrozen values */
 	unsigned int dead_count;
-	smart_slot	dead[256];		/* leaves that were merged: retired when we win */
+	smart_slot dead[256]; /* leaves that were merged: retired when we win */
 	unsigned int born_count;
-	smart_slot	born[128];		/* merged leaves: retired when we lose */
+	smart_slot born[128]; /* merged leaves: retired when we lose */
 };
 
 /*
@@ -37,11 +37,11 @@ freeze(struct smart_tree *tree, const struct smart_node *node, uint64_t *values)
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
 		unsigned int index = (first + i) % node->slots;
-		uint64_t	value = node->words[SMART_NODE_HEAD_WORDS + index];
+		uint64_t value = node->words[SMART_NODE_HEAD_WORDS + index];
 
 		while (!smart_slot_frozen(value))
 		{
-			uint64_t	seen;
+			uint64_t seen;
 			smart_status status;
 
 			if (SMART_FAULT(nofreezeempty) && value == 0)
@@ -64,7 +64,7 @@ sort_slots(struct replacement *work, const uint64_t *values)
 	work->count = 0;
 	for (unsigned int i = 0; i < work->node->slots; i++)
 	{
-		smart_slot	slot = values[i] & ~SMART_SLOT_FROZEN;
+		smart_slot slot = values[i] & ~SMART_SLOT_FROZEN;
 		unsigned int at = work->count;
 
 		if (!smart_slot_used(slot))
@@ -84,10 +84,11 @@ join_empties(struct replacement *work)
 
 	for (unsigned int i = 0; i < work->count; i++)
 	{
-		smart_slot	slot = work->slots[i];
+		smart_slot slot = work->slots[i];
 
 		if (kept > 0 && smart_slot_is_empty(slot) && smart_slot_is_empty(work->slots[kept - 1]))
-			work->slots[kept - 1] = smart_slot_make_empty(smart_slot_pk(work->slots[kept - 1]), smart_slot_empty_hi(slot));
+			work->slots[kept - 1] =
+				smart_slot_make_empty(smart_slot_pk(work->slots[kept - 1]), smart_slot_empty_hi(slot));
 		else
 			work->slots[kept++] = slot;
 	}
@@ -101,7 +102,7 @@ join_empties(struct replacement *work)
 /* Neighbouring ranges that may become one leaf. */
 struct group
 {
-	unsigned int members;		/* slots */
+	unsigned int members; /* slots */
 	unsigned int leaf_count;
 	struct smart_leaf leaves[GROUP_MAX];
 	unsigned int hi;
@@ -131,14 +132,14 @@ read_member(struct smart_tree *tree, const struct smart_key *key, const struct r
 			struct group *group, bool *usable)
 {
 	struct smart_leaf *leaf = &group->leaves[group->leaf_count];
-	uint8_t    *buffer = tree->merge_buffer + (size_t) group->leaf_count * SMART_LEAF_BYTES_MAX;
-	uint32_t	before = tree->extra.count;
+	uint8_t *buffer = tree->merge_buffer + (size_t) group->leaf_count * SMART_LEAF_BYTES_MAX;
+	uint32_t before = tree->extra.count;
 	smart_status status;
 
 	*usable = false;
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
-		bool		good;
+		bool good;
 
 		status = smart_leaf_read(tree, work->slots[i], key, buffer, leaf, &good);
 		if (status != SMART_OK || !good)
@@ -156,7 +157,8 @@ read_member(struct smart_tree *tree, const struct smart_key *key, const struct r
 	status = smart_list_collect(tree, &tree->extra, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;
-	*usable = tree->extra.count == 0 || smart_leaf_bytes_for(tree, &tree->extra, 0, tree->extra.count, 0) <= merge_limit(tree);
+	*usable = tree->extra.count == 0 ||
+			  smart_leaf_bytes_for(tree, &tree->extra, 0, tree->extra.count, 0) <= merge_limit(tree);
 	if (*usable)
 		group->leaf_count++;
 	else
@@ -169,15 +171,15 @@ static smart_status
 gather(struct smart_tree *tree, const struct smart_key *key, const struct replacement *work, unsigned int i,
 	   struct group *group)
 {
-	size_t		most = 2 * (size_t) tree->options.leaf_size;
-	size_t		bytes = 0;
+	size_t most = 2 * (size_t) tree->options.leaf_size;
+	size_t bytes = 0;
 
 	group->members = group->leaf_count = 0;
 	tree->extra.count = 0;
 	tree->extra.prefix_end = UINT_MAX;
 	for (; i < work->count && smart_slot_is_range(work->slots[i]) && group->leaf_count < GROUP_MAX; i++)
 	{
-		bool		usable = true;
+		bool usable = true;
 		smart_status status = SMART_OK;
 
 		bytes += smart_slot_size(work->slots[i]) * SMART_UNIT;
@@ -215,7 +217,8 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 	*merged = smart_slot_make_empty(lo, group->hi);
 	if (tree->extra.count > 0)
 	{
-		status = smart_leaf_build(tree, key, work->node->depth, lo, group->hi, &tree->extra, 0, tree->extra.count, 0, merged);
+		status = smart_leaf_build(tree, key, work->node->depth, lo, group->hi, &tree->extra, 0, tree->extra.count, 0,
+								  merged);
 		if (status != SMART_OK)
 			return status;
 		work->born[work->born_count++] = *merged;
@@ -228,15 +231,15 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 static smart_status
 merge_ranges(struct smart_tree *tree, const struct smart_key *key, struct replacement *work)
 {
-	smart_slot	result[256];
+	smart_slot result[256];
 	unsigned int count = 0;
 	unsigned int i = 0;
 
 	while (i < work->count)
 	{
 		struct group group;
-		smart_slot	merged = 0;
-		bool		done = false;
+		smart_slot merged = 0;
+		bool done = false;
 		smart_status status;
 
 		status = gather(tree, key, work, i, &group);
@@ -258,7 +261,7 @@ merge_ranges(struct smart_tree *tree, const struct smart_key *key, struct replac
 static smart_status
 only_child(struct smart_tree *tree, const struct replacement *work, smart_slot *child)
 {
-	uint64_t	header;
+	uint64_t header;
 	smart_status status;
 
 	*child = 0;
@@ -287,9 +290,9 @@ make_result(struct smart_tree *tree, const struct smart_key *key, const struct r
 			bool *made)
 {
 	const struct smart_node *node = work->node;
-	bool		root = node->link_address == tree->options.root;
+	bool root = node->link_address == tree->options.root;
 	unsigned int pk = smart_slot_pk(node->link);
-	smart_slot	child;
+	smart_slot child;
 	smart_status status;
 
 	*made = false;
@@ -315,8 +318,8 @@ static smart_status
 settle_won(struct smart_tree *tree, const struct replacement *work, smart_slot result, bool made)
 {
 	smart_status status = SMART_OK;
-	uint64_t	header;
-	uint64_t	seen;
+	uint64_t header;
+	uint64_t seen;
 
 	if (made)
 		status = smart_slot_activate(tree, result);
@@ -328,7 +331,7 @@ settle_won(struct smart_tree *tree, const struct replacement *work, smart_slot r
 	if (status == SMART_OK)
 		status = smart_word_cas(tree, work->node->address, header, smart_node_with_state(header, SMART_DEAD), &seen);
 	if (status != SMART_OK)
-		return status;			/* the old blocks leak until they are marked */
+		return status; /* the old blocks leak until they are marked */
 	smart_retire_slot(tree, work->node->link);
 	for (unsigned int i = 0; i < work->dead_count; i++)
 		smart_retire_slot(tree, work->dead[i]);
@@ -354,10 +357,10 @@ smart_status
 smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge)
 {
 	struct replacement work = {.node = node};
-	uint64_t	values[256];
-	smart_slot	result = 0;
-	uint64_t	seen = 0;
-	bool		made = false;
+	uint64_t values[256];
+	smart_slot result = 0;
+	uint64_t seen = 0;
+	bool made = false;
 	smart_status status = freeze(tree, node, values);
 
 	if (status != SMART_OK)
@@ -404,7 +407,7 @@ wants_tidying(const struct smart_tree *tree, const struct smart_place *place)
 	const struct smart_node *node = place->node;
 	unsigned int pk = smart_slot_pk(place->slot);
 	unsigned int next = smart_node_next_pk(node, pk);
-	int			index;
+	int index;
 
 	if (next < 256)
 	{
@@ -436,7 +439,8 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 		struct smart_place place;
 
 		status = smart_find_strict(tree, key, &place);
-		if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL || !wants_tidying(tree, &place))
+		if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL ||
+			!wants_tidying(tree, &place))
 			return status;
 		status = smart_replace_node(tree, key, place.node, true);
 	}

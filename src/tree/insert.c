@@ -18,11 +18,11 @@
 struct insertion
 {
 	struct smart_key key;
-	size_t		length;			/* bytes to store */
-	bool		strict;			/* the cache has misled us: take the strict path */
-	bool		finished;
-	bool		added;
-	unsigned int refused;		/* times that the rear lock was held */
+	size_t length; /* bytes to store */
+	bool strict;   /* the cache has misled us: take the strict path */
+	bool finished;
+	bool added;
+	unsigned int refused; /* times that the rear lock was held */
 };
 
 /*
@@ -30,11 +30,12 @@ struct insertion
  * is as good but knows no slot address, so the caller asked for a strict one).
  */
 smart_status
-smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place, bool *won)
+smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+				 bool *won)
 {
 	unsigned int lo = smart_place_lo(place);
-	smart_slot	leaf;
-	uint64_t	seen;
+	smart_slot leaf;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(smart_slot_is_empty(place->slot));
@@ -59,7 +60,8 @@ smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t le
  * of the parent's slot publishes both.
  */
 smart_status
-smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place, bool *won)
+smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+				   bool *won)
 {
 	unsigned int depth = place->mismatch_at;
 	unsigned int old_byte = place->mismatch_byte;
@@ -67,10 +69,10 @@ smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t 
 	unsigned int lo = key_byte < old_byte ? 0 : old_byte + 1;
 	unsigned int hi = key_byte < old_byte ? old_byte - 1 : 255;
 	unsigned int count = 0;
-	smart_slot	slots[3];
-	smart_slot	leaf;
-	smart_slot	node;
-	uint64_t	seen;
+	smart_slot slots[3];
+	smart_slot leaf;
+	smart_slot node;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(place->kind == SMART_PLACE_MISMATCH && key_byte != old_byte && depth >= place->consumed);
@@ -124,7 +126,7 @@ ascends(const struct smart_leaf *leaf, const struct smart_key *key)
 	}
 	while (offset != 0 && offset < leaf->used)
 	{
-		bool		appended = offset >= leaf->sorted_end;
+		bool appended = offset >= leaf->sorted_end;
 		const uint8_t *suffix;
 		unsigned int length;
 
@@ -141,8 +143,8 @@ ascends(const struct smart_leaf *leaf, const struct smart_key *key)
 
 /* Bytes of the leaf once it holds the key too, when its prefix ends at prefix_end at the latest. */
 static size_t
-bytes_with(const struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion, unsigned int prefix_end,
-		   size_t *without)
+bytes_with(const struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion,
+		   unsigned int prefix_end, size_t *without)
 {
 	unsigned int prefix = 0;
 
@@ -179,11 +181,11 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	const struct smart_key *key = &insertion->key;
 	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
 	struct smart_place place;
-	size_t		bytes;
-	size_t		without;
-	size_t		grown;
-	bool		flag;
-	bool		ascending;
+	size_t bytes;
+	size_t without;
+	size_t grown;
+	bool flag;
+	bool ascending;
 	smart_status status = smart_find_strict(tree, key, &place);
 
 	/* From here on with the true slot: a stale one that led to the leaf may carry another partial key. */
@@ -218,7 +220,8 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 
 /* C3, C4, C5 on a leaf that is locked; unlocks it. */
 static smart_status
-insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock,
+			  struct smart_leaf *leaf)
 {
 	const struct smart_key *key = &insertion->key;
 	smart_status status;
@@ -253,9 +256,9 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	const struct smart_key *key = &insertion->key;
 	struct smart_leaf_lock lock;
 	struct smart_leaf leaf;
-	bool		locked;
-	bool		good;
-	bool		help;
+	bool locked;
+	bool good;
+	bool help;
 	smart_status status;
 
 	status = smart_leaf_lock_and_read(tree, place->slot, key, &lock, &leaf, &locked, &good);
@@ -312,10 +315,7 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 smart_status
 smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
-	struct insertion insertion = {
-		.key = {.bytes = entry, .length = (uint32_t) key_length},
-		.length = length
-	};
+	struct insertion insertion = {.key = {.bytes = entry, .length = (uint32_t) key_length}, .length = length};
 	unsigned int attempts = 0;
 	smart_status status;
 

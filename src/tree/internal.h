@@ -23,8 +23,8 @@
 struct smart_key
 {
 	const uint8_t *bytes;
-	uint32_t	length;
-	uint8_t		pad;			/* 0x00, or 0xff for an upper bound */
+	uint32_t length;
+	uint8_t pad; /* 0x00, or 0xff for an upper bound */
 };
 
 static inline unsigned int
@@ -36,17 +36,17 @@ smart_key_byte(const struct smart_key *key, unsigned int position)
 /* A position between entries from which a walk goes on; its key leads to what comes next. */
 struct smart_cursor
 {
-	uint8_t    *bytes;			/* SMART_KEY_MAX + 1 */
-	uint32_t	length;
-	uint8_t		pad;			/* 0x00 forward, 0xff backward */
-	bool		backward;
-	bool		end;			/* nothing comes next */
+	uint8_t *bytes; /* SMART_KEY_MAX + 1 */
+	uint32_t length;
+	uint8_t pad; /* 0x00 forward, 0xff backward */
+	bool backward;
+	bool end; /* nothing comes next */
 };
 
 static inline struct smart_key
 smart_cursor_key(const struct smart_cursor *cursor)
 {
-	return (struct smart_key) {.bytes = cursor->bytes, .length = cursor->length, .pad = cursor->pad};
+	return (struct smart_key){.bytes = cursor->bytes, .length = cursor->length, .pad = cursor->pad};
 }
 
 /* ---- blocks as they were read ---- */
@@ -55,32 +55,32 @@ smart_cursor_key(const struct smart_cursor *cursor)
 struct smart_node
 {
 	fabric_address address;
-	smart_slot	link;			/* the slot that led here */
+	smart_slot link; /* the slot that led here */
 	fabric_address link_address;
 	unsigned int kind;
 	unsigned int depth;
-	unsigned int slots;			/* that this kind holds */
-	unsigned int arrived;		/* bytes of the key consumed before this node */
-	uint64_t	words[SMART_NODE_WORDS_MAX];
+	unsigned int slots;   /* that this kind holds */
+	unsigned int arrived; /* bytes of the key consumed before this node */
+	uint64_t words[SMART_NODE_WORDS_MAX];
 };
 
 /* A leaf.  Everything but the entries' bytes is loaded once and checked to lie within the block. */
 struct smart_leaf
 {
 	fabric_address address;
-	smart_slot	link;
+	smart_slot link;
 	unsigned int units;
-	const uint8_t *block;		/* in place on a direct provider, else a copy */
-	uint64_t	header;
-	uint64_t	meta;
+	const uint8_t *block; /* in place on a direct provider, else a copy */
+	uint64_t header;
+	uint64_t meta;
 	unsigned int depth;
 	unsigned int lo;
 	unsigned int hi;
 	unsigned int prefix_length;
-	unsigned int start;			/* offset of the first entry */
+	unsigned int start; /* offset of the first entry */
 	unsigned int sorted_end;
 	unsigned int used;
-	unsigned int stride;		/* bytes of every suffix, 0: each has its length in front */
+	unsigned int stride; /* bytes of every suffix, 0: each has its length in front */
 	enum smart_block_state state;
 };
 
@@ -100,34 +100,34 @@ smart_leaf_room(const struct smart_leaf *leaf)
 
 enum smart_place_kind
 {
-	SMART_PLACE_LEAF,			/* slot covers the key's byte with a leaf */
-	SMART_PLACE_EMPTY,			/* slot covers it with an empty range */
-	SMART_PLACE_MISMATCH,		/* slot leads to a node whose bytes before its depth differ */
-	SMART_PLACE_UNKNOWN			/* fast paths only: nothing can be concluded, go strict */
+	SMART_PLACE_LEAF,     /* slot covers the key's byte with a leaf */
+	SMART_PLACE_EMPTY,    /* slot covers it with an empty range */
+	SMART_PLACE_MISMATCH, /* slot leads to a node whose bytes before its depth differ */
+	SMART_PLACE_UNKNOWN   /* fast paths only: nothing can be concluded, go strict */
 };
 
 struct smart_place
 {
 	enum smart_place_kind kind;
-	smart_slot	slot;
-	fabric_address slot_address;	/* strict paths only, as the next three */
-	int			index;			/* of the slot in node, -1: the root slot */
-	struct smart_node *node;	/* that holds the slot, NULL: the root slot */
-	struct smart_node *child;	/* MISMATCH: the node that differs */
-	const uint64_t *shared;		/* by pointers: the words of the node that holds the slot */
-	unsigned int depth;			/* position of the byte that the slot's range is about; 0 at the root */
-	unsigned int consumed;		/* bytes of the key that lead to the slot's child: depth + 1, at the root 0 */
-	unsigned int mismatch_at;	/* MISMATCH: first position that differs */
-	unsigned int mismatch_byte; /* MISMATCH: the node's byte there */
-	uint64_t	mismatch_header;	/* MISMATCH: the node's header */
+	smart_slot slot;
+	fabric_address slot_address; /* strict paths only, as the next three */
+	int index;                   /* of the slot in node, -1: the root slot */
+	struct smart_node *node;     /* that holds the slot, NULL: the root slot */
+	struct smart_node *child;    /* MISMATCH: the node that differs */
+	const uint64_t *shared;      /* by pointers: the words of the node that holds the slot */
+	unsigned int depth;          /* position of the byte that the slot's range is about; 0 at the root */
+	unsigned int consumed;       /* bytes of the key that lead to the slot's child: depth + 1, at the root 0 */
+	unsigned int mismatch_at;    /* MISMATCH: first position that differs */
+	unsigned int mismatch_byte;  /* MISMATCH: the node's byte there */
+	uint64_t mismatch_header;    /* MISMATCH: the node's header */
 };
 
 /* A node that a descent by pointers may start from again, and what it must still be. */
 struct smart_ancestor
 {
-	const uint64_t *words;		/* NULL: none */
-	uint64_t	header;
-	uint64_t	identity;
+	const uint64_t *words; /* NULL: none */
+	uint64_t header;
+	uint64_t identity;
 };
 
 /* The byte range that a range slot of this place stands for begins here. */
@@ -144,17 +144,17 @@ struct smart_ref
 {
 	const uint8_t *head;
 	const uint8_t *tail;
-	uint16_t	head_length;
-	uint16_t	tail_length;
-	uint64_t	rank;			/* the tail's first eight bytes, as a number: orders most entries of one leaf */
+	uint16_t head_length;
+	uint16_t tail_length;
+	uint64_t rank; /* the tail's first eight bytes, as a number: orders most entries of one leaf */
 };
 
 struct smart_list
 {
 	unsigned int base;
-	unsigned int prefix_end;	/* a leaf's prefix must not reach beyond this position; UINT_MAX: no matter */
-	uint32_t	count;
-	uint32_t	capacity;
+	unsigned int prefix_end; /* a leaf's prefix must not reach beyond this position; UINT_MAX: no matter */
+	uint32_t count;
+	uint32_t capacity;
 	struct smart_ref *refs;
 };
 
@@ -166,18 +166,18 @@ struct smart_tree
 	struct smart_env *env;
 	struct smart_services *services;
 	struct smart_tree_options options;
-	uint16_t	kind_slots[8];
-	uint32_t	acquisition;	/* number of the last lock word, shared mode */
-	bool		direct;
-	enum smart_block_state born;	/* of blocks that are made: new, but for a bulk load */
-	struct smart_node nodes[3]; /* a strict descent's: node, child, and one to read into */
-	struct smart_list list;		/* entries of the leaf that is rewritten */
-	struct smart_list extra;	/* entries of merged leaves */
-	uint8_t    *leaf_buffer;	/* remote: the leaf that an operation looks at */
-	uint8_t    *kept_buffer;	/* remote: the leaf whose content was kept (B5) */
-	uint8_t    *merge_buffer;	/* remote: leaves that are merged */
-	uint8_t    *build_buffer;	/* a block that is being made */
-	uint8_t    *key_buffer;		/* a key made up on the way */
+	uint16_t kind_slots[8];
+	uint32_t acquisition; /* number of the last lock word, shared mode */
+	bool direct;
+	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */
+	struct smart_node nodes[3];  /* a strict descent's: node, child, and one to read into */
+	struct smart_list list;      /* entries of the leaf that is rewritten */
+	struct smart_list extra;     /* entries of merged leaves */
+	uint8_t *leaf_buffer;        /* remote: the leaf that an operation looks at */
+	uint8_t *kept_buffer;        /* remote: the leaf whose content was kept (B5) */
+	uint8_t *merge_buffer;       /* remote: leaves that are merged */
+	uint8_t *build_buffer;       /* a block that is being made */
+	uint8_t *key_buffer;         /* a key made up on the way */
 };
 
 #define SMART_REPLACE_BUFFER_BYTES (4 * SMART_LEAF_BYTES_MAX)
@@ -210,8 +210,8 @@ smart_put_length(uint8_t *target, unsigned int suffix_length)
 /* ---- words and blocks (access.c) ---- */
 
 /* CAS of one word; *seen is what was found (== expected: done). */
-extern smart_status smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired,
-								   uint64_t *seen);
+extern smart_status
+smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired, uint64_t *seen);
 extern smart_status smart_word_read(struct smart_tree *tree, fabric_address word, uint64_t *value);
 extern smart_status smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, size_t length);
 extern smart_status smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length);
@@ -228,32 +228,34 @@ extern uint64_t smart_prefix_hash(const struct smart_tree *tree, const struct sm
 /* ---- nodes (node.c) ---- */
 
 extern smart_slot smart_cover(const uint64_t *slots, unsigned int kind, unsigned int count, unsigned int byte);
-extern int	smart_node_cover_index(const struct smart_node *node, unsigned int byte);
+extern int smart_node_cover_index(const struct smart_node *node, unsigned int byte);
 extern unsigned int smart_node_next_pk(const struct smart_node *node, unsigned int after);
-extern int	smart_node_free_index(const struct smart_node *node, unsigned int pk);
+extern int smart_node_free_index(const struct smart_node *node, unsigned int pk);
 extern smart_status smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_address,
 									unsigned int arrived, struct smart_node *node);
 extern unsigned int smart_kind_for(const struct smart_tree *tree, unsigned int slots);
-extern smart_status smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
-									 unsigned int pk, const smart_slot *slots, unsigned int count, unsigned int spare,
-									 smart_slot *link);
+extern smart_status
+smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,
+				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link);
 extern smart_status smart_node_activate(struct smart_tree *tree, fabric_address node);
-extern bool smart_node_is_ours(const struct smart_tree *tree, const struct smart_node *node, const struct smart_key *key);
+extern bool
+smart_node_is_ours(const struct smart_tree *tree, const struct smart_node *node, const struct smart_key *key);
 
 /* ---- leaves (leaf.c: reading, leaf_build.c: making) ---- */
 
 extern bool smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *block, uint64_t meta,
 							 struct smart_leaf *leaf);
-extern smart_status smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
-									struct smart_leaf *leaf, bool *good);
-extern bool smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key);
+extern smart_status smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+									uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+extern bool
+smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_covers(const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key);
-extern unsigned int smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix,
-										  unsigned int *length);
-extern int	smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
-							   const struct smart_key *key);
+extern unsigned int
+smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length);
+extern int smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
+							  const struct smart_key *key);
 extern unsigned int smart_leaf_lower_bound(const struct smart_leaf *leaf, const struct smart_key *key);
 extern smart_status smart_leaf_activate(struct smart_tree *tree, const struct smart_leaf *leaf);
 
@@ -263,10 +265,10 @@ extern smart_status smart_list_reserve(struct smart_tree *tree, struct smart_lis
 extern void smart_list_sort_tail(struct smart_list *list, uint32_t sorted);
 extern unsigned int smart_ref_byte(const struct smart_ref *ref, unsigned int position);
 extern unsigned int smart_ref_length(const struct smart_ref *ref);
-extern int	smart_ref_compare(const struct smart_ref *a, const struct smart_ref *b);
+extern int smart_ref_compare(const struct smart_ref *a, const struct smart_ref *b);
 extern unsigned int smart_ref_common(const struct smart_ref *a, const struct smart_ref *b);
-extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
-								   unsigned int skip);
+extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
+								   uint32_t to, unsigned int skip);
 extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
 									 unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
 									 uint32_t to, size_t reserve, smart_slot *link);
@@ -307,33 +309,34 @@ extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf,
 /* Entries that a rewrite leaves out. */
 struct smart_drop
 {
-	bool		(*dead)(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length);
-	void	   *argument;
-	uint64_t	count;			/* set by the rewrite: entries left out */
+	bool (*dead)(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length);
+	void *argument;
+	uint64_t count; /* set by the rewrite: entries left out */
 };
 
 /* How a leaf is rewritten. */
 struct smart_rewrite
 {
-	struct smart_drop *drop;	/* NULL: keep all */
-	unsigned int prefix_end;	/* UINT_MAX: the longest prefix */
-	size_t		reserve;		/* bytes of room wanted */
+	struct smart_drop *drop; /* NULL: keep all */
+	unsigned int prefix_end; /* UINT_MAX: the longest prefix */
+	size_t reserve;          /* bytes of room wanted */
 };
 
-extern smart_status smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-									   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won);
-extern unsigned int smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte,
-									 bool ascending);
+extern smart_status
+smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+				   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won);
+extern unsigned int
+smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending);
 extern void smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int byte,
 						 struct smart_key *result);
 extern smart_status smart_down(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
 							   const struct smart_leaf *leaf, bool ascending);
-extern smart_status smart_make_chain(struct smart_tree *tree, const struct smart_key *key, unsigned int consumed,
-									 unsigned int depth, smart_slot *link, void (*made)(void *argument, smart_slot link),
-									 void *argument);
+extern smart_status
+smart_make_chain(struct smart_tree *tree, const struct smart_key *key, unsigned int consumed, unsigned int depth,
+				 smart_slot *link, void (*made)(void *argument, smart_slot link), void *argument);
 extern smart_status smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_address leaf);
-extern smart_status smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node,
-									   bool merge);
+extern smart_status
+smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge);
 extern smart_status smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t length,
 									   const struct smart_place *place, bool *won);
 extern smart_status smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t length,
@@ -345,28 +348,29 @@ extern smart_status smart_tidy(struct smart_tree *tree, const struct smart_key *
 struct smart_leaf_lock
 {
 	fabric_address leaf;
-	fabric_address word_address;	/* shared mode */
-	uint64_t	word;			/* shared mode: what we stored; 0: none */
+	fabric_address word_address; /* shared mode */
+	uint64_t word;               /* shared mode: what we stored; 0: none */
 };
 
 /* Locks and reads in one batch; *locked false: somebody of another compute node holds it. */
-extern smart_status smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
-											 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked,
-											 bool *good);
+extern smart_status
+smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+						 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good);
 extern smart_status smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock);
 /* Publishes an append (C5) and unlocks, in one batch. */
-extern smart_status smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-									   const uint8_t *suffix, unsigned int length, bool *published);
+extern smart_status
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				   const uint8_t *suffix, unsigned int length, bool *published);
 
 /* ---- faults that need code of their own (fault.c); never called in production builds ---- */
 
 extern void smart_fault_rollback(struct smart_tree *tree, const struct smart_leaf *leaf);
-extern smart_status smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
-										  struct smart_leaf_lock *lock, uint64_t holder, struct smart_leaf *leaf,
-										  bool *locked, bool *good);
+extern smart_status
+smart_fault_take_over(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+					  struct smart_leaf_lock *lock, uint64_t holder, struct smart_leaf *leaf, bool *locked, bool *good);
 extern bool smart_fault_slot_stands(struct smart_tree *tree, const struct smart_place *place);
-extern int	smart_fault_any_index(struct smart_tree *tree, const struct smart_node *node);
+extern int smart_fault_any_index(struct smart_tree *tree, const struct smart_node *node);
 extern void smart_fault_zero(struct smart_tree *tree, const struct smart_key *key);
 extern bool smart_fault_stale_node(struct smart_tree *tree, smart_slot link, struct smart_node *node);
 
-#endif							/* SMART_TREE_INTERNAL_H */
+#endif /* SMART_TREE_INTERNAL_H */

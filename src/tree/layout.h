@@ -41,21 +41,21 @@
 #include "base/assert.h"
 #include "rdma/fabric.h"
 
-#define SMART_UNIT				64		/* bytes; every block is a multiple */
-#define SMART_LEAF_UNITS_MAX	127
-#define SMART_LEAF_BYTES_MAX	(SMART_LEAF_UNITS_MAX * SMART_UNIT)
-#define SMART_KEY_MAX			4095	/* bytes of columns and TID: depth has 12 bits */
-#define SMART_ENTRY_MAX			8000	/* bytes with payload */
+#define SMART_UNIT           64 /* bytes; every block is a multiple */
+#define SMART_LEAF_UNITS_MAX 127
+#define SMART_LEAF_BYTES_MAX (SMART_LEAF_UNITS_MAX * SMART_UNIT)
+#define SMART_KEY_MAX        4095 /* bytes of columns and TID: depth has 12 bits */
+#define SMART_ENTRY_MAX      8000 /* bytes with payload */
 
 /* ---- slots ---- */
 
 typedef uint64_t smart_slot;
 
-#define SMART_SLOT_FROZEN		UINT64_C(1)
-#define SMART_SLOT_ADDRESS_MASK UINT64_C(0x0000ffffffffffc0)
-#define SMART_SLOT_SIZE_SHIFT	48
-#define SMART_SLOT_LEAF			(UINT64_C(1) << 55)
-#define SMART_SLOT_PK_SHIFT		56
+#define SMART_SLOT_FROZEN         UINT64_C(1)
+#define SMART_SLOT_ADDRESS_MASK   UINT64_C(0x0000ffffffffffc0)
+#define SMART_SLOT_SIZE_SHIFT     48
+#define SMART_SLOT_LEAF           (UINT64_C(1) << 55)
+#define SMART_SLOT_PK_SHIFT       56
 #define SMART_SLOT_EMPTY_HI_SHIFT 6
 
 static inline bool
@@ -126,7 +126,8 @@ smart_slot_make_leaf(unsigned int pk, unsigned int units, fabric_address address
 {
 	smart_assert(pk <= 255 && units >= 1 && units <= SMART_LEAF_UNITS_MAX);
 	smart_assert((address & ~SMART_SLOT_ADDRESS_MASK) == 0);
-	return ((uint64_t) pk << SMART_SLOT_PK_SHIFT) | SMART_SLOT_LEAF | ((uint64_t) units << SMART_SLOT_SIZE_SHIFT) | address;
+	return ((uint64_t) pk << SMART_SLOT_PK_SHIFT) | SMART_SLOT_LEAF | ((uint64_t) units << SMART_SLOT_SIZE_SHIFT) |
+		   address;
 }
 
 static inline smart_slot
@@ -155,10 +156,10 @@ smart_slot_with_pk(smart_slot slot, unsigned int pk)
 
 enum smart_block_state
 {
-	SMART_NEW = 1,				/* written, perhaps not linked: trusted by nobody who came through a cache */
+	SMART_NEW = 1, /* written, perhaps not linked: trusted by nobody who came through a cache */
 	SMART_LIVE = 2,
-	SMART_SEALED = 3,			/* leaf: content final, about to be replaced */
-	SMART_DEAD = 3				/* node: unlinked */
+	SMART_SEALED = 3, /* leaf: content final, about to be replaced */
+	SMART_DEAD = 3    /* node: unlinked */
 };
 
 static inline uint64_t
@@ -177,7 +178,7 @@ smart_meta_used(uint64_t meta)
 static inline enum smart_block_state
 smart_meta_state(uint64_t meta)
 {
-	return (enum smart_block_state) ((meta >> 16) & 7);
+	return (enum smart_block_state)((meta >> 16) & 7);
 }
 
 static inline unsigned int
@@ -205,7 +206,7 @@ smart_meta_with_hi(uint64_t meta, unsigned int hi)
 }
 
 #define SMART_LEAF_HEADER_BYTES 8
-#define SMART_LEAF_REAR_BYTES	16
+#define SMART_LEAF_REAR_BYTES   16
 
 static inline uint64_t
 smart_leaf_header_make(unsigned int depth, unsigned int lo, unsigned int prefix_length, unsigned int sorted_end,
@@ -213,7 +214,7 @@ smart_leaf_header_make(unsigned int depth, unsigned int lo, unsigned int prefix_
 {
 	smart_assert(depth <= SMART_KEY_MAX && lo <= 255 && prefix_length <= SMART_KEY_MAX && sorted_end < 8192);
 	return (uint64_t) depth | ((uint64_t) lo << 12) | ((uint64_t) prefix_length << 20) | ((uint64_t) sorted_end << 32) |
-		((uint64_t) (prefix_hash & 0x7ffff) << 45);
+		   ((uint64_t) (prefix_hash & 0x7ffff) << 45);
 }
 
 /* Position of the byte whose range the leaf covers. */
@@ -270,13 +271,13 @@ enum smart_node_kind
 	SMART_NODE_30 = 3,
 	SMART_NODE_62 = 4,
 	SMART_NODE_126 = 5,
-	SMART_NODE_256 = 6			/* direct-mapped: slot i belongs to byte i */
+	SMART_NODE_256 = 6 /* direct-mapped: slot i belongs to byte i */
 };
 
-#define SMART_NODE_KINDS		6
-#define SMART_NODE_HEAD_WORDS	2
-#define SMART_NODE_WORDS_MAX	(SMART_NODE_HEAD_WORDS + 256)
-#define SMART_NODE_PARTIAL_MAX	5
+#define SMART_NODE_KINDS       6
+#define SMART_NODE_HEAD_WORDS  2
+#define SMART_NODE_WORDS_MAX   (SMART_NODE_HEAD_WORDS + 256)
+#define SMART_NODE_PARTIAL_MAX 5
 
 /* Slots that a node of a kind has room for (kinds start at 1). */
 static inline unsigned int
@@ -307,7 +308,7 @@ smart_node_header_make(enum smart_block_state state, unsigned int kind, unsigned
 static inline enum smart_block_state
 smart_node_state(uint64_t header)
 {
-	return (enum smart_block_state) (header & 3);
+	return (enum smart_block_state)(header & 3);
 }
 
 static inline unsigned int
@@ -369,9 +370,9 @@ smart_lock_backend(uint64_t lock)
 /* 1..127: a leaf of that many units; 128 + kind: a node. */
 typedef uint8_t smart_class;
 
-#define SMART_CLASS_NODE(kind)	((smart_class) (128 + (kind)))
+#define SMART_CLASS_NODE(kind)  ((smart_class) (128 + (kind)))
 #define SMART_CLASS_LEAF(units) ((smart_class) (units))
-#define SMART_CLASSES			(128 + SMART_NODE_KINDS + 1)
+#define SMART_CLASSES           (128 + SMART_NODE_KINDS + 1)
 
 static inline bool
 smart_class_is_node(smart_class class)
@@ -389,7 +390,8 @@ smart_class_bytes(smart_class class)
 static inline smart_class
 smart_slot_class(smart_slot slot)
 {
-	return smart_slot_is_range(slot) ? SMART_CLASS_LEAF(smart_slot_size(slot)) : SMART_CLASS_NODE(smart_slot_size(slot));
+	return smart_slot_is_range(slot) ? SMART_CLASS_LEAF(smart_slot_size(slot))
+									 : SMART_CLASS_NODE(smart_slot_size(slot));
 }
 
 _Static_assert(SMART_LEAF_BYTES_MAX == 8128, "a leaf's length has 7 bits");
@@ -397,4 +399,4 @@ _Static_assert(SMART_ENTRY_MAX + 2 + SMART_LEAF_HEADER_BYTES + SMART_LEAF_REAR_B
 			   "the longest entry fits the longest leaf");
 _Static_assert((SMART_SLOT_ADDRESS_MASK >> FABRIC_NODE_SHIFT) == 0xff, "a slot holds a whole global address");
 
-#endif							/* SMART_TREE_LAYOUT_H */
+#endif /* SMART_TREE_LAYOUT_H */

@@ -11,7 +11,7 @@ static uint32_t
 leaf_checksum(const struct smart_tree *tree, const struct smart_key *key, unsigned int depth, const uint8_t *block,
 			  unsigned int used)
 {
-	uint64_t	hash = smart_prefix_hash(tree, key, depth);
+	uint64_t hash = smart_prefix_hash(tree, key, depth);
 
 	return smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used);
 }
@@ -47,7 +47,7 @@ smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *
 	if (fixed != 0 && leaf->depth + leaf->prefix_length >= fixed)
 		return false;
 	return leaf->start <= leaf->sorted_end && leaf->sorted_end <= leaf->used &&
-		leaf->used + SMART_LEAF_REAR_BYTES <= length;
+		   leaf->used + SMART_LEAF_REAR_BYTES <= length;
 }
 
 /* Is this the content that was written for key's prefix in this tree? */
@@ -78,20 +78,21 @@ smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key
 		if (block == NULL)
 			return SMART_CORRUPT;
 		*good = smart_leaf_parse(tree, link, block,
-								 smart_load_acquire((const uint64_t *) (const void *) (block + length - SMART_LEAF_REAR_BYTES)),
+								 smart_load_acquire(
+									 (const uint64_t *) (const void *) (block + length - SMART_LEAF_REAR_BYTES)),
 								 leaf);
 		return *good ? SMART_OK : SMART_CORRUPT;
 	}
 	for (int i = 0; i < TORN_READS_MAX && !*good; i++)
 	{
-		uint64_t	meta;
+		uint64_t meta;
 		smart_status status = smart_block_read(tree, smart_slot_address(link), buffer, length);
 
 		if (status != SMART_OK)
 			return status;
 		memcpy(&meta, buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
 		*good = smart_leaf_parse(tree, link, buffer, meta, leaf) &&
-			(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+				(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
 	}
 	return SMART_OK;
 }
@@ -148,11 +149,12 @@ smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const 
  * begins with all of a complete key equals it; against a bound, padding counts.
  */
 int
-smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length, const struct smart_key *key)
+smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
+				   const struct smart_key *key)
 {
 	unsigned int consumed = leaf->depth + leaf->prefix_length;
 	unsigned int rest = key->length > consumed ? key->length - consumed : 0;
-	int			order;
+	int order;
 
 	if (length >= rest)
 	{
@@ -241,7 +243,7 @@ smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key)
 smart_status
 smart_leaf_activate(struct smart_tree *tree, const struct smart_leaf *leaf)
 {
-	uint64_t	seen;
+	uint64_t seen;
 
 	smart_assert(leaf->state == SMART_NEW);
 	/* Losing means that somebody else activated it, and perhaps changed it since. */
@@ -254,8 +256,8 @@ smart_status
 smart_slot_activate(struct smart_tree *tree, smart_slot link)
 {
 	fabric_address word;
-	uint64_t	meta;
-	uint64_t	seen;
+	uint64_t meta;
+	uint64_t seen;
 	smart_status status;
 
 	if (smart_slot_is_node(link))

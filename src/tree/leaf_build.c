@@ -52,7 +52,7 @@ smart_ref_compare(const struct smart_ref *a, const struct smart_ref *b)
 smart_status
 smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t count)
 {
-	uint32_t	capacity = list->capacity ? list->capacity : 64;
+	uint32_t capacity = list->capacity ? list->capacity : 64;
 	struct smart_ref *refs;
 
 	if (count <= list->capacity)
@@ -87,14 +87,14 @@ smart_list_sort_tail(struct smart_list *list, uint32_t sorted)
 	for (uint32_t i = sorted; i < list->count; i++)
 	{
 		struct smart_ref ref = list->refs[i];
-		uint32_t	low = 0;
-		uint32_t	high = i;
+		uint32_t low = 0;
+		uint32_t high = i;
 
 		if (i == 0 || sorts_before(&list->refs[i - 1], &ref))
 			continue;
 		while (low < high)
 		{
-			uint32_t	middle = (low + high) / 2;
+			uint32_t middle = (low + high) / 2;
 
 			if (sorts_before(&list->refs[middle], &ref))
 				low = middle + 1;
@@ -117,7 +117,7 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 {
 	const uint8_t *prefix = smart_leaf_prefix(leaf);
 	unsigned int offset = leaf->start;
-	uint32_t	sorted = 0;
+	uint32_t sorted = 0;
 	const uint8_t *suffix;
 	unsigned int length;
 
@@ -125,7 +125,7 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 	list->base = leaf->depth;
 	while (offset < leaf->used)
 	{
-		bool		in_run = offset < leaf->sorted_end;
+		bool in_run = offset < leaf->sorted_end;
 		smart_status status;
 
 		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
@@ -136,13 +136,11 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 		status = smart_list_reserve(tree, list, list->count + 1);
 		if (status != SMART_OK)
 			return status;
-		list->refs[list->count++] = (struct smart_ref) {
-			.head = prefix,
-			.head_length = (uint16_t) leaf->prefix_length,
-			.tail = suffix,
-			.tail_length = (uint16_t) length,
-			.rank = smart_rank(suffix, length)
-		};
+		list->refs[list->count++] = (struct smart_ref){.head = prefix,
+													   .head_length = (uint16_t) leaf->prefix_length,
+													   .tail = suffix,
+													   .tail_length = (uint16_t) length,
+													   .rank = smart_rank(suffix, length)};
 		if (in_run)
 			sorted = list->count;
 	}
@@ -171,7 +169,7 @@ smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *lis
 					 unsigned int skip)
 {
 	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
-	size_t		bytes = SMART_LEAF_HEADER_BYTES + prefix + SMART_LEAF_REAR_BYTES;
+	size_t bytes = SMART_LEAF_HEADER_BYTES + prefix + SMART_LEAF_REAR_BYTES;
 
 	for (uint32_t i = from; i < to; i++)
 		bytes += smart_stored_bytes(tree, smart_ref_length(&list->refs[i]) - skip - prefix);
@@ -214,19 +212,20 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
  * first depth bytes with all entries.  *link leads to it under lo.
  */
 smart_status
-smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo, unsigned int hi,
-				 const struct smart_list *list, uint32_t from, uint32_t to, size_t reserve, smart_slot *link)
+smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
+				 unsigned int hi, const struct smart_list *list, uint32_t from, uint32_t to, size_t reserve,
+				 smart_slot *link)
 {
 	unsigned int skip = depth - list->base;
 	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
-	size_t		needed = smart_leaf_bytes_for(tree, list, from, to, skip);
-	size_t		wanted = needed + reserve;
-	uint8_t    *block = tree->build_buffer;
+	size_t needed = smart_leaf_bytes_for(tree, list, from, to, skip);
+	size_t wanted = needed + reserve;
+	uint8_t *block = tree->build_buffer;
 	unsigned int units;
 	unsigned int used;
-	uint64_t	hash;
-	uint64_t	header;
-	uint64_t	meta;
+	uint64_t hash;
+	uint64_t header;
+	uint64_t meta;
 	fabric_address address;
 	smart_status status;
 
@@ -244,8 +243,7 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	smart_assert(used + SMART_LEAF_REAR_BYTES == needed);
 	header = smart_leaf_header_make(depth, lo, prefix, used, (uint32_t) (hash >> 45));
 	memcpy(block, &header, sizeof(header));
-	meta = smart_meta_make(used, tree->born, hi,
-						   smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used));
+	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used));
 	*link = smart_slot_make_leaf(lo, units, address);
 
 	/* Not the lock word: it belongs to whoever locked this block in an earlier life until it unlocks. */
@@ -262,11 +260,9 @@ smart_status
 smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,
 					 unsigned int lo, unsigned int hi, smart_slot *link)
 {
-	struct smart_ref ref = {
-		.head = key->bytes + depth,
-		.tail = key->bytes + depth,
-		.head_length = (uint16_t) (length - depth)
-	};
+	struct smart_ref ref = {.head = key->bytes + depth,
+							.tail = key->bytes + depth,
+							.head_length = (uint16_t) (length - depth)};
 	struct smart_list list = {.base = depth, .prefix_end = UINT_MAX, .count = 1, .capacity = 1, .refs = &ref};
 
 	return smart_leaf_build(tree, key, depth, lo, hi, &list, 0, 1, 0, link);

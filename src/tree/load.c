@@ -19,36 +19,36 @@
 struct open_node
 {
 	unsigned int depth;
-	unsigned int start;			/* first byte without a slot yet; 256: all have one */
+	unsigned int start; /* first byte without a slot yet; 256: all have one */
 	unsigned int count;
-	smart_slot	slots[256];
+	smart_slot slots[256];
 };
 
 struct smart_load
 {
 	struct smart_tree *tree;
-	unsigned int limit;			/* bytes of a leaf that is full */
+	unsigned int limit; /* bytes of a leaf that is full */
 	unsigned int open_count;
 	unsigned int open_capacity;
-	struct open_node **open;	/* by depth */
+	struct open_node **open; /* by depth */
 
 	/* Pending entries, one behind the other in arena. */
-	uint8_t    *arena;
-	size_t		arena_used;
-	size_t		arena_capacity;
+	uint8_t *arena;
+	size_t arena_used;
+	size_t arena_capacity;
 	struct
 	{
-		uint32_t	offset;
-		uint32_t	length;
-	}		   *entries;
-	uint32_t	count;
-	uint32_t	capacity;
-	uint32_t	group;			/* first entry with the last one's byte at the topmost depth */
-	size_t		total;			/* bytes of all pending entries */
+		uint32_t offset;
+		uint32_t length;
+	} * entries;
+	uint32_t count;
+	uint32_t capacity;
+	uint32_t group; /* first entry with the last one's byte at the topmost depth */
+	size_t total;   /* bytes of all pending entries */
 	unsigned int longest;
-	unsigned int common;		/* bytes that all pending entries share */
-	uint8_t    *last;			/* the last entry added */
-	size_t		last_length;
+	unsigned int common; /* bytes that all pending entries share */
+	uint8_t *last;       /* the last entry added */
+	size_t last_length;
 };
 
 smart_status
@@ -100,7 +100,7 @@ smart_load_abandon(struct smart_load *load)
 static smart_status
 enlarge(struct smart_env *env, void **array, size_t used_bytes, size_t new_bytes)
 {
-	void	   *copy = env->allocate(env, new_bytes);
+	void *copy = env->allocate(env, new_bytes);
 
 	if (copy == NULL)
 		return SMART_NO_MEMORY;
@@ -138,7 +138,8 @@ open_node(struct smart_load *load, unsigned int depth)
 	if (load->open_count == load->open_capacity)
 	{
 		unsigned int capacity = load->open_capacity ? 2 * load->open_capacity : 16;
-		smart_status status = enlarge(env, (void **) &load->open, load->open_capacity * sizeof(node), capacity * sizeof(node));
+		smart_status status =
+			enlarge(env, (void **) &load->open, load->open_capacity * sizeof(node), capacity * sizeof(node));
 
 		if (status != SMART_OK)
 			return status;
@@ -188,13 +189,14 @@ static size_t
 pending_bytes(const struct smart_load *load, size_t total, uint32_t count, unsigned int longest, unsigned int common)
 {
 	unsigned int depth = leaf_depth(load);
-	size_t		lengths = 0;
+	size_t lengths = 0;
 
 	if (count == 1)
 		common = depth;
 	if (load->tree->options.fixed_length == 0)
 		lengths = (size_t) count * (longest - common < 0x80 ? 1 : 2);
-	return SMART_LEAF_HEADER_BYTES + (common - depth) + (total - (size_t) count * common) + lengths + SMART_LEAF_REAR_BYTES;
+	return SMART_LEAF_HEADER_BYTES + (common - depth) + (total - (size_t) count * common) + lengths +
+		   SMART_LEAF_REAR_BYTES;
 }
 
 /* The byte of a pending entry at the topmost depth. */
@@ -212,7 +214,7 @@ append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
 
 	if (load->arena_used + length > load->arena_capacity)
 	{
-		size_t		capacity = 2 * (load->arena_capacity + length) + 4096;
+		size_t capacity = 2 * (load->arena_capacity + length) + 4096;
 
 		status = enlarge(env, (void **) &load->arena, load->arena_used, capacity);
 		if (status != SMART_OK)
@@ -221,7 +223,7 @@ append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
 	}
 	if (load->count == load->capacity)
 	{
-		uint32_t	capacity = load->capacity ? 2 * load->capacity : 256;
+		uint32_t capacity = load->capacity ? 2 * load->capacity : 256;
 
 		status = enlarge(env, (void **) &load->entries, load->count * sizeof(load->entries[0]),
 						 capacity * sizeof(load->entries[0]));
@@ -244,8 +246,8 @@ append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
 static void
 drop_pending(struct smart_load *load, uint32_t taken)
 {
-	uint32_t	left = load->count - taken;
-	uint32_t	shift = left > 0 ? load->entries[taken].offset : (uint32_t) load->arena_used;
+	uint32_t left = load->count - taken;
+	uint32_t shift = left > 0 ? load->entries[taken].offset : (uint32_t) load->arena_used;
 
 	memmove(load->arena, load->arena + shift, load->arena_used - shift);
 	load->arena_used -= shift;
@@ -288,9 +290,9 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 	{
 		const uint8_t *bytes = load->arena + load->entries[i].offset + depth;
 
-		list->refs[i] = (struct smart_ref) {
-			.head = bytes, .tail = bytes, .head_length = (uint16_t) (load->entries[i].length - depth)
-		};
+		list->refs[i] = (struct smart_ref){.head = bytes,
+										   .tail = bytes,
+										   .head_length = (uint16_t) (load->entries[i].length - depth)};
 	}
 	status = smart_leaf_build(tree, &key, depth, lo, hi, list, 0, count, 0, link);
 	if (status == SMART_OK)
@@ -303,7 +305,7 @@ static smart_status
 flush_pending(struct smart_load *load)
 {
 	struct open_node *node = topmost(load);
-	smart_slot	link;
+	smart_slot link;
 	smart_status status;
 
 	if (node->start > 255)
@@ -325,8 +327,8 @@ close_node(struct smart_load *load, unsigned int consumed, smart_slot *link)
 {
 	struct open_node *node = topmost(load);
 	struct smart_key key = {.bytes = load->last, .length = (uint32_t) load->last_length};
-	smart_status status = smart_node_build(load->tree, &key, node->depth, 0, node->slots, node->count,
-										   node->count < 256 ? 1 : 0, link);
+	smart_status status =
+		smart_node_build(load->tree, &key, node->depth, 0, node->slots, node->count, node->count < 256 ? 1 : 0, link);
 
 	if (status == SMART_OK)
 		status = smart_make_chain(load->tree, &key, consumed, node->depth, link, nobody_asks, NULL);
@@ -344,7 +346,7 @@ close_below(struct smart_load *load, unsigned int position)
 	{
 		struct open_node *parent = load->open_count > 1 ? load->open[load->open_count - 2] : NULL;
 		unsigned int at = parent != NULL && parent->depth >= position ? parent->depth : position;
-		smart_slot	link;
+		smart_slot link;
 
 		status = flush_pending(load);
 		if (status == SMART_OK)
@@ -372,8 +374,7 @@ find_group(struct smart_load *load)
 static smart_status
 relieve(struct smart_load *load)
 {
-	while (load->count > 1 &&
-		   pending_bytes(load, load->total, load->count, load->longest, load->common) > load->limit)
+	while (load->count > 1 && pending_bytes(load, load->total, load->count, load->longest, load->common) > load->limit)
 	{
 		struct open_node *node = topmost(load);
 		smart_status status;
@@ -381,7 +382,7 @@ relieve(struct smart_load *load)
 		if (node != NULL && load->group > 0)
 		{
 			unsigned int hi = pending_byte(load, load->group - 1);
-			smart_slot	link;
+			smart_slot link;
 
 			status = write_leaf(load, load->group, node->start, hi, &link);
 			if (status != SMART_OK)
@@ -465,8 +466,8 @@ smart_status
 smart_load_finish(struct smart_load *load)
 {
 	struct smart_tree *tree = load->tree;
-	smart_slot	root;
-	uint64_t	seen;
+	smart_slot root;
+	uint64_t seen;
 	smart_status status;
 
 	tree->born = SMART_LIVE;

@@ -16,25 +16,25 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 {
 	unsigned int length = smart_slot_size(link) * SMART_UNIT;
 	struct fabric_request batch[2];
-	uint64_t	meta;
+	uint64_t meta;
 	smart_status status;
 
 	lock->word_address = smart_leaf_lock_address(lock->leaf, smart_slot_size(link));
 	lock->word = smart_lock_make(tree->options.lease, tree->options.backend, ++tree->acquisition);
 	if (tree->direct)
 	{
-		uint64_t	seen;
+		uint64_t seen;
 
 		status = smart_word_cas(tree, lock->word_address, 0, lock->word, &seen);
 		*locked = status == SMART_OK && seen == 0;
 		return status == SMART_OK && *locked ? smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good) : status;
 	}
-	batch[0] = (struct fabric_request) {
-		.verb = FABRIC_CAS, .remote = lock->word_address, .compare = 0, .operand = lock->word
-	};
-	batch[1] = (struct fabric_request) {
-		.verb = FABRIC_READ, .remote = lock->leaf, .local = tree->leaf_buffer, .length = length
-	};
+	batch[0] =
+		(struct fabric_request){.verb = FABRIC_CAS, .remote = lock->word_address, .compare = 0, .operand = lock->word};
+	batch[1] = (struct fabric_request){.verb = FABRIC_READ,
+									   .remote = lock->leaf,
+									   .local = tree->leaf_buffer,
+									   .length = length};
 	status = fabric_execute(tree->fabric, batch, 2);
 	*locked = status == SMART_OK && batch[0].result == 0;
 	if (SMART_FAULT(inplace) && status == SMART_OK && !*locked)
@@ -43,18 +43,18 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 		return status;
 	memcpy(&meta, tree->leaf_buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
 	*good = smart_leaf_parse(tree, link, tree->leaf_buffer, meta, leaf) &&
-		(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+			(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
 	return SMART_OK;
 }
 
 smart_status
-smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf_lock *lock,
-						 struct smart_leaf *leaf, bool *locked, bool *good)
+smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+						 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good)
 {
 	smart_status status;
 
 	*locked = *good = false;
-	*lock = (struct smart_leaf_lock) {.leaf = smart_slot_address(link)};
+	*lock = (struct smart_leaf_lock){.leaf = smart_slot_address(link)};
 	status = tree->services->lock_leaf(tree->services, lock->leaf);
 	if (status != SMART_OK)
 		return status;
@@ -82,7 +82,7 @@ smart_status
 smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock)
 {
 	smart_status status = SMART_OK;
-	uint64_t	seen;
+	uint64_t seen;
 
 	if (lock->word != 0)
 		status = smart_word_cas(tree, lock->word_address, lock->word, 0, &seen);
@@ -113,21 +113,25 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
 	struct fabric_request batch[3];
 	smart_status status;
 
-	batch[0] = (struct fabric_request) {
-		.verb = FABRIC_WRITE, .remote = leaf->address + leaf->used, .local = bytes, .length = length
-	};
-	batch[1] = (struct fabric_request) {
-		.verb = FABRIC_CAS, .remote = smart_leaf_meta_address(leaf->address, leaf->units),
-		.compare = leaf->meta, .operand = desired
-	};
-	batch[2] = (struct fabric_request) {
-		.verb = FABRIC_CAS, .remote = lock->word_address, .compare = lock->word, .operand = 0, .fence = true
-	};
+	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
+									   .remote = leaf->address + leaf->used,
+									   .local = bytes,
+									   .length = length};
+	batch[1] = (struct fabric_request){.verb = FABRIC_CAS,
+									   .remote = smart_leaf_meta_address(leaf->address, leaf->units),
+									   .compare = leaf->meta,
+									   .operand = desired};
+	batch[2] = (struct fabric_request){.verb = FABRIC_CAS,
+									   .remote = lock->word_address,
+									   .compare = lock->word,
+									   .operand = 0,
+									   .fence = true};
 	if (SMART_FAULT(metawrite))
-		batch[1] = (struct fabric_request) {
-			.verb = FABRIC_WRITE, .remote = batch[1].remote, .local = &desired, .length = sizeof(desired),
-			.result = leaf->meta
-		};
+		batch[1] = (struct fabric_request){.verb = FABRIC_WRITE,
+										   .remote = batch[1].remote,
+										   .local = &desired,
+										   .length = sizeof(desired),
+										   .result = leaf->meta};
 	status = fabric_execute(tree->fabric, batch, lock->word != 0 ? 3 : 2);
 	lock->word = 0;
 	*published = status == SMART_OK && batch[1].result == leaf->meta;
@@ -139,13 +143,13 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
  * sealed the leaf first, and nothing happened.
  */
 smart_status
-smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf, const uint8_t *suffix,
-				   unsigned int length, bool *published)
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				   const uint8_t *suffix, unsigned int length, bool *published)
 {
-	uint8_t    *bytes = tree->direct ? (uint8_t *) (uintptr_t) leaf->block + leaf->used : tree->build_buffer;
+	uint8_t *bytes = tree->direct ? (uint8_t *) (uintptr_t) leaf->block + leaf->used : tree->build_buffer;
 	unsigned int stored = stored_form(tree, bytes, suffix, length);
-	uint64_t	desired;
-	uint64_t	seen;
+	uint64_t desired;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(stored <= smart_leaf_room(leaf) && leaf->state == SMART_LIVE);

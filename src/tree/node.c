@@ -17,7 +17,7 @@ smart_cover(const uint64_t *slots, unsigned int kind, unsigned int count, unsign
 int
 smart_node_cover_index(const struct smart_node *node, unsigned int byte)
 {
-	int			best = -1;
+	int best = -1;
 
 	if (node->kind == SMART_NODE_256)
 	{
@@ -27,7 +27,7 @@ smart_node_cover_index(const struct smart_node *node, unsigned int byte)
 	}
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
-		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+		smart_slot slot = node->words[SMART_NODE_HEAD_WORDS + i];
 
 		if (!smart_slot_used(slot) || smart_slot_pk(slot) > byte)
 			continue;
@@ -51,7 +51,7 @@ smart_node_next_pk(const struct smart_node *node, unsigned int after)
 	}
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
-		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+		smart_slot slot = node->words[SMART_NODE_HEAD_WORDS + i];
 
 		if (smart_slot_used(slot) && smart_slot_pk(slot) > after && smart_slot_pk(slot) < next)
 			next = smart_slot_pk(slot);
@@ -70,12 +70,12 @@ smart_node_free_index(const struct smart_node *node, unsigned int pk)
 		return node->words[SMART_NODE_HEAD_WORDS + pk] == 0 ? (int) pk : -1;
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
-		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+		smart_slot slot = node->words[SMART_NODE_HEAD_WORDS + i];
 
 		if (slot == 0)
 			return (int) i;
 		if (!smart_slot_used(slot))
-			return -1;			/* frozen: the node is about to be replaced */
+			return -1; /* frozen: the node is about to be replaced */
 	}
 	return -1;
 }
@@ -150,10 +150,10 @@ smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link)
 {
 	unsigned int kind = smart_kind_for(tree, count + spare);
-	uint64_t   *words = (uint64_t *) tree->build_buffer;
+	uint64_t *words = (uint64_t *) tree->build_buffer;
 	unsigned int bytes = smart_kind_bytes(kind);
 	fabric_address address;
-	uint64_t	partial = 0;
+	uint64_t partial = 0;
 	smart_status status;
 
 	smart_assert(count >= 1 && smart_slot_pk(slots[0]) == 0);
@@ -181,8 +181,8 @@ smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 smart_status
 smart_node_activate(struct smart_tree *tree, fabric_address node)
 {
-	uint64_t	header;
-	uint64_t	seen;
+	uint64_t header;
+	uint64_t seen;
 	smart_status status = smart_word_read(tree, node, &header);
 
 	if (status != SMART_OK || smart_node_state(header) != SMART_NEW)

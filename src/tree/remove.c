@@ -18,8 +18,8 @@ struct removal
 {
 	struct smart_key key;
 	struct smart_drop drop;
-	bool		only_if_there;	/* one key: finished if it is absent */
-	bool		finished;
+	bool only_if_there; /* one key: finished if it is absent */
+	bool finished;
 	unsigned int refused;
 };
 
@@ -34,7 +34,7 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 	unsigned int attempts = 0;
 	struct smart_place place;
 	smart_status status;
-	bool		sealed = false;
+	bool sealed = false;
 
 	for (;;)
 	{
@@ -63,8 +63,8 @@ remove_once(struct smart_tree *tree, struct removal *removal)
 	struct smart_leaf_lock lock;
 	struct smart_place place;
 	struct smart_leaf leaf;
-	bool		locked;
-	bool		good;
+	bool locked;
+	bool good;
 	smart_status unlocked;
 	smart_status status = smart_find_strict(tree, key, &place);
 
@@ -126,15 +126,12 @@ is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, uns
 smart_status
 smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *removed)
 {
-	struct removal removal = {
-		.key = {.bytes = key_bytes, .length = (uint32_t) key_length},
-		.only_if_there = true
-	};
+	struct removal removal = {.key = {.bytes = key_bytes, .length = (uint32_t) key_length}, .only_if_there = true};
 	smart_status status;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
-	removal.drop = (struct smart_drop) {.dead = is_key, .argument = &removal.key};
+	removal.drop = (struct smart_drop){.dead = is_key, .argument = &removal.key};
 	tree->services->enter(tree->services);
 	status = remove_entries(tree, &removal);
 	tree->services->leave(tree->services);
@@ -149,12 +146,12 @@ struct sweep
 {
 	struct smart_tree *tree;
 	smart_dead_fn dead;
-	void	   *argument;
+	void *argument;
 	struct smart_cursor cursor;
-	uint8_t    *entry;			/* the whole bytes of the entry that is asked about */
-	unsigned int depth;			/* up to which entry holds the cursor's bytes */
-	uint64_t	visited;
-	uint64_t	removed;
+	uint8_t *entry;     /* the whole bytes of the entry that is asked about */
+	unsigned int depth; /* up to which entry holds the cursor's bytes */
+	uint64_t visited;
+	uint64_t removed;
 };
 
 /* smart_drop callback: asks the caller about the whole entry. */
@@ -162,7 +159,7 @@ static bool
 is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	struct sweep *sweep = argument;
-	size_t		head = leaf->depth + leaf->prefix_length;
+	size_t head = leaf->depth + leaf->prefix_length;
 
 	/* Between two looks at one place its leaf may have gone deeper. */
 	if (sweep->depth != leaf->depth)
@@ -207,8 +204,8 @@ sweep_step(struct sweep *sweep)
 	struct smart_leaf leaf;
 	struct removal removal;
 	unsigned int limit;
-	uint64_t	entries;
-	uint64_t	dead;
+	uint64_t entries;
+	uint64_t dead;
 	smart_status status = smart_settle(tree, &key, &place, &leaf, &limit);
 
 	if (status != SMART_OK)
@@ -225,7 +222,7 @@ sweep_step(struct sweep *sweep)
 		sweep->visited += entries;
 		return smart_cursor_pass(&sweep->cursor, leaf.depth, limit);
 	}
-	removal = (struct removal) {.key = key, .drop = {.dead = is_dead, .argument = sweep}};
+	removal = (struct removal){.key = key, .drop = {.dead = is_dead, .argument = sweep}};
 	/* Afterwards the same place is visited again, until nothing dead is left in it. */
 	status = remove_entries(tree, &removal);
 	sweep->removed += removal.drop.count;
@@ -234,8 +231,8 @@ sweep_step(struct sweep *sweep)
 }
 
 smart_status
-smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument, uint64_t *visited,
-					   uint64_t *removed)
+smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
+					   uint64_t *visited, uint64_t *removed)
 {
 	struct sweep sweep = {.tree = tree, .dead = dead, .argument = argument};
 	smart_status status = smart_cursor_init(&sweep.cursor, tree->env);

@@ -15,8 +15,8 @@
 smart_status
 smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 {
-	uint64_t	desired = smart_meta_with_state(leaf->meta, SMART_SEALED);
-	uint64_t	seen;
+	uint64_t desired = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_LIVE || leaf->state == SMART_SEALED);
@@ -37,7 +37,7 @@ smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 static void
 drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop)
 {
-	uint32_t	kept = 0;
+	uint32_t kept = 0;
 
 	drop->count = 0;
 	for (uint32_t i = 0; i < list->count; i++)
@@ -60,8 +60,8 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 				   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won)
 {
 	struct smart_list *list = &tree->list;
-	smart_slot	copy;
-	uint64_t	seen;
+	smart_slot copy;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link && !smart_slot_frozen(place->slot));
@@ -76,7 +76,8 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	if (list->count == 0)
 		copy = smart_slot_make_empty(leaf->lo, leaf->hi);
 	else
-		status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, &copy);
+		status =
+			smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, &copy);
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the copy; a frozen slot makes it fail, and the next strict descent helps. */
@@ -98,7 +99,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 static smart_status
 rear_locked(struct smart_tree *tree, const struct smart_leaf *leaf, bool *locked)
 {
-	uint64_t	word = 0;
+	uint64_t word = 0;
 	smart_status status = SMART_OK;
 
 	if (tree->options.shared)
@@ -117,8 +118,8 @@ smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_addre
 	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
 	struct smart_place place;
 	struct smart_leaf leaf;
-	bool		good;
-	bool		flag;
+	bool good;
+	bool flag;
 	smart_status status = smart_find_strict(tree, key, &place);
 
 	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != address)

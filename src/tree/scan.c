@@ -17,36 +17,36 @@
 
 #include "tree/internal.h"
 
-#define WINDOW_MAX		64
-#define PREFETCH_AHEAD	4
+#define WINDOW_MAX     64
+#define PREFETCH_AHEAD 4
 
 /* A leaf that was read ahead. */
 struct ahead
 {
-	smart_slot	link;			/* 0: used up */
-	uint8_t    *copy;
+	smart_slot link; /* 0: used up */
+	uint8_t *copy;
 };
 
 struct smart_scan
 {
 	struct smart_tree *tree;
 	struct smart_cursor cursor;
-	uint8_t    *from;
-	uint8_t    *to;
-	uint32_t	from_length;
-	uint32_t	to_length;
-	uint32_t	steps;			/* batches since seek */
-	uint32_t	window;
-	uint32_t	ahead_count;
+	uint8_t *from;
+	uint8_t *to;
+	uint32_t from_length;
+	uint32_t to_length;
+	uint32_t steps; /* batches since seek */
+	uint32_t window;
+	uint32_t ahead_count;
 	struct ahead ahead[WINDOW_MAX];
 	struct smart_batch_buffer buffer;
 	/* Direct: the node of the last leaf, if the cursor is still below it. */
 	struct smart_ancestor parent;
 	/* Direct: the node whose leaves are prefetched, its leaf slots in order, and how far. */
 	const uint64_t *sorted_node;
-	uint32_t	sorted_count;
-	uint32_t	prefetched;
-	smart_slot	sorted[256];
+	uint32_t sorted_count;
+	uint32_t prefetched;
+	smart_slot sorted[256];
 };
 
 smart_status
@@ -146,13 +146,13 @@ static bool
 out_of_range(const struct smart_scan *scan)
 {
 	const struct smart_cursor *cursor = &scan->cursor;
-	size_t		common;
+	size_t common;
 
 	if (cursor->end)
 		return true;
 	if (!cursor->backward)
 		return scan->to_length > 0 &&
-			smart_compare_bytes(cursor->bytes, cursor->length, scan->to, scan->to_length) >= 0;
+			   smart_compare_bytes(cursor->bytes, cursor->length, scan->to, scan->to_length) >= 0;
 	/* With 0xff behind it the cursor is below from only if a byte of its own is. */
 	common = smart_common_prefix(cursor->bytes, cursor->length, scan->from, scan->from_length);
 	if (cursor->pad == 0x00 && common == cursor->length)
@@ -175,8 +175,8 @@ sort_node(struct smart_scan *scan, const uint64_t *words)
 	{
 		/* A direct-mapped node has them in order, which the insertion below likes. */
 		unsigned int index = scan->cursor.backward ? slots - 1 - i : i;
-		smart_slot	slot = smart_load_acquire(&words[SMART_NODE_HEAD_WORDS + index]);
-		uint32_t	at = scan->sorted_count;
+		smart_slot slot = smart_load_acquire(&words[SMART_NODE_HEAD_WORDS + index]);
+		uint32_t at = scan->sorted_count;
 
 		if (!smart_slot_is_leaf(slot))
 			continue;
@@ -192,8 +192,8 @@ static void
 prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 {
 	struct fabric *fabric = scan->tree->fabric;
-	uint32_t	low = 0;
-	uint32_t	count;
+	uint32_t low = 0;
+	uint32_t count;
 
 	/* A scan that ends in its first leaf pays nothing. */
 	if (scan->steps == 0 || place->index < 0)
@@ -203,7 +203,7 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 	count = scan->sorted_count;
 	while (count > 0)
 	{
-		uint32_t	half = count / 2;
+		uint32_t half = count / 2;
 
 		if ((scan->sorted[low + half] <= place->slot) != scan->cursor.backward)
 		{
@@ -213,7 +213,8 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 		else
 			count = half;
 	}
-	for (uint32_t i = low > scan->prefetched ? low : scan->prefetched; i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
+	for (uint32_t i = low > scan->prefetched ? low : scan->prefetched;
+		 i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
 	{
 		const uint8_t *block = fabric_direct(fabric, smart_slot_address(scan->sorted[i]), SMART_UNIT);
 		unsigned int bytes = smart_slot_size(scan->sorted[i]) * SMART_UNIT;
@@ -237,8 +238,8 @@ following_leaves(const struct smart_scan *scan, const struct smart_place *place,
 	while (node != NULL && count < most)
 	{
 		unsigned int next = scan->cursor.backward ? pk - 1 : smart_node_next_pk(node, pk);
-		int			index;
-		smart_slot	slot;
+		int index;
+		smart_slot slot;
 
 		if (scan->cursor.backward ? pk == 0 : next > 255)
 			break;
@@ -251,8 +252,10 @@ following_leaves(const struct smart_scan *scan, const struct smart_place *place,
 		if (smart_slot_is_node(slot))
 			break;
 		if (!scan->cursor.backward && scan->to_length > node->depth &&
-			smart_compare_bytes(scan->cursor.bytes, scan->cursor.length < node->depth ? scan->cursor.length : node->depth,
-								scan->to, node->depth) == 0 && scan->to[node->depth] < pk)
+			smart_compare_bytes(scan->cursor.bytes,
+								scan->cursor.length < node->depth ? scan->cursor.length : node->depth, scan->to,
+								node->depth) == 0 &&
+			scan->to[node->depth] < pk)
 			break;
 		if (smart_slot_is_leaf(slot))
 			slots[count++] = slot;
@@ -280,7 +283,7 @@ static smart_status
 read_window(struct smart_scan *scan, const struct smart_place *place)
 {
 	struct fabric_request batch[WINDOW_MAX];
-	smart_slot	slots[WINDOW_MAX];
+	smart_slot slots[WINDOW_MAX];
 	unsigned int count;
 	smart_status status;
 
@@ -295,10 +298,10 @@ read_window(struct smart_scan *scan, const struct smart_place *place)
 		if (ahead->copy == NULL)
 			return SMART_NO_MEMORY;
 		ahead->link = slots[i];
-		batch[i] = (struct fabric_request) {
-			.verb = FABRIC_READ, .remote = smart_slot_address(slots[i]), .local = ahead->copy,
-			.length = smart_slot_size(slots[i]) * SMART_UNIT
-		};
+		batch[i] = (struct fabric_request){.verb = FABRIC_READ,
+										   .remote = smart_slot_address(slots[i]),
+										   .local = ahead->copy,
+										   .length = smart_slot_size(slots[i]) * SMART_UNIT};
 	}
 	scan->ahead_count = 0;
 	status = fabric_execute(scan->tree->fabric, batch, (int) count);
@@ -310,12 +313,12 @@ read_window(struct smart_scan *scan, const struct smart_place *place)
 
 /* The leaf of a place that was found through the cache: from the window, or with a new one. */
 static smart_status
-read_ahead(struct smart_scan *scan, const struct smart_place *place, const struct smart_key *key, struct smart_leaf *leaf,
-		   bool *good)
+read_ahead(struct smart_scan *scan, const struct smart_place *place, const struct smart_key *key,
+		   struct smart_leaf *leaf, bool *good)
 {
-	uint8_t    *copy = take_ahead(scan, place->slot);
+	uint8_t *copy = take_ahead(scan, place->slot);
 	unsigned int length = smart_slot_size(place->slot) * SMART_UNIT;
-	uint64_t	meta;
+	uint64_t meta;
 
 	*good = false;
 	if (copy == NULL)
@@ -328,7 +331,7 @@ read_ahead(struct smart_scan *scan, const struct smart_place *place, const struc
 	}
 	memcpy(&meta, copy + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
 	*good = smart_leaf_parse(scan->tree, place->slot, copy, meta, leaf) &&
-		(SMART_FAULT(torn) || smart_leaf_checksum_ok(scan->tree, leaf, key));
+			(SMART_FAULT(torn) || smart_leaf_checksum_ok(scan->tree, leaf, key));
 	return SMART_OK;
 }
 
@@ -338,7 +341,7 @@ read_ahead(struct smart_scan *scan, const struct smart_place *place, const struc
 static smart_status
 find_place(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place)
 {
-	bool		found;
+	bool found;
 
 	if (scan->parent.words != NULL)
 	{
@@ -358,11 +361,9 @@ remember_parent(struct smart_scan *scan, const struct smart_place *place)
 	scan->parent.words = NULL;
 	if (place->index < 0)
 		return;
-	scan->parent = (struct smart_ancestor) {
-		.words = place->shared,
-		.header = smart_load_acquire(&place->shared[0]),
-		.identity = smart_load_acquire(&place->shared[1])
-	};
+	scan->parent = (struct smart_ancestor){.words = place->shared,
+										   .header = smart_load_acquire(&place->shared[0]),
+										   .identity = smart_load_acquire(&place->shared[1])};
 	if (smart_node_state(scan->parent.header) != SMART_LIVE)
 		scan->parent.words = NULL;
 }
@@ -374,7 +375,7 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 {
 	struct smart_tree *tree = scan->tree;
 	smart_status status = find_place(scan, key, place);
-	bool		good;
+	bool good;
 
 	if (status != SMART_OK)
 		return status;
@@ -399,7 +400,7 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 		smart_cache_forget(tree);
 	}
 	else if (place->kind != SMART_PLACE_UNKNOWN && (tree->direct || SMART_FAULT(trustempty)))
-		return SMART_OK;		/* by pointers: as good as strict */
+		return SMART_OK; /* by pointers: as good as strict */
 	scan->parent.words = NULL;
 	return smart_settle(tree, key, place, leaf, limit);
 }
@@ -418,11 +419,11 @@ static smart_status
 step(struct smart_scan *scan, struct smart_batch *batch)
 {
 	struct smart_key key = smart_cursor_key(&scan->cursor);
-	struct smart_scan_bounds bounds = {
-		.from = scan->from, .from_length = scan->from_length,
-		.to = scan->to, .to_length = scan->to_length,
-		.cursor = &scan->cursor
-	};
+	struct smart_scan_bounds bounds = {.from = scan->from,
+									   .from_length = scan->from_length,
+									   .to = scan->to,
+									   .to_length = scan->to_length,
+									   .cursor = &scan->cursor};
 	struct smart_place place;
 	struct smart_leaf leaf;
 	unsigned int limit;

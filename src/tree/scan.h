@@ -10,10 +10,10 @@
 /* Memory of a scan's batches. */
 struct smart_batch_buffer
 {
-	uint8_t    *prefix;			/* the key up to the suffixes */
-	uint8_t    *bytes;			/* suffixes, or a copy of the leaf */
+	uint8_t *prefix; /* the key up to the suffixes */
+	uint8_t *bytes;  /* suffixes, or a copy of the leaf */
 	struct smart_item *items;
-	uint32_t	items_capacity;
+	uint32_t items_capacity;
 };
 
 /* Entries e with from <= e < to, and not behind the cursor. */
@@ -21,8 +21,8 @@ struct smart_scan_bounds
 {
 	const uint8_t *from;
 	const uint8_t *to;
-	uint32_t	from_length;
-	uint32_t	to_length;		/* 0: none */
+	uint32_t from_length;
+	uint32_t to_length; /* 0: none */
 	const struct smart_cursor *cursor;
 };
 
@@ -33,7 +33,8 @@ extern void smart_batch_buffer_done(struct smart_batch_buffer *buffer, struct sm
  * Fills batch with the entries of leaf up to byte limit that lie within bounds,
  * in ascending order, copied.  The cursor lies within the leaf's range.
  */
-extern smart_status smart_batch_fill(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf,
-									 unsigned int limit, const struct smart_scan_bounds *bounds, struct smart_batch *batch);
+extern smart_status
+smart_batch_fill(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, unsigned int limit,
+				 const struct smart_scan_bounds *bounds, struct smart_batch *batch);
 
-#endif							/* SMART_TREE_SCAN_H */
+#endif /* SMART_TREE_SCAN_H */

@@ -64,15 +64,15 @@ classify(smart_slot slot, unsigned int byte)
 static smart_status
 walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, unsigned int byte)
 {
-	smart_slot	slot = place->slot;
+	smart_slot slot = place->slot;
 
 	while (smart_slot_is_node(slot))
 	{
 		unsigned int kind = smart_slot_size(slot);
 		const uint64_t *words = fabric_direct(tree->fabric, smart_slot_address(slot), smart_kind_bytes(kind));
-		uint64_t	header;
+		uint64_t header;
 		unsigned int depth;
-		smart_slot	next;
+		smart_slot next;
 
 		if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
 			return SMART_CORRUPT;
@@ -86,7 +86,7 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 			return SMART_OK;
 		byte = smart_key_byte(key, depth);
 		next = smart_cover(words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], byte);
-		place->index = 0;		/* any but the root's */
+		place->index = 0; /* any but the root's */
 		place->shared = words;
 		place->depth = depth;
 		place->consumed = depth + 1;
@@ -95,7 +95,8 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 		slot = next;
 		if (smart_slot_is_leaf(slot))
 			prefetch_block(tree->fabric->window[fabric_node(smart_slot_address(slot))].base +
-						   fabric_offset(smart_slot_address(slot)), smart_slot_size(slot) * SMART_UNIT);
+							   fabric_offset(smart_slot_address(slot)),
+						   smart_slot_size(slot) * SMART_UNIT);
 	}
 	place->slot = slot;
 	place->kind = classify(slot, byte);
@@ -175,8 +176,7 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 		return status;
 	/* Reverse check: an address may have been used again since its slot was cached. */
 	if (smart_node_state(node->words[0]) != SMART_LIVE || smart_node_kind(node->words[0]) != node->kind ||
-		node->depth < arrived || node->depth - arrived > SMART_NODE_PARTIAL_MAX ||
-		!smart_node_is_ours(tree, node, key))
+		node->depth < arrived || node->depth - arrived > SMART_NODE_PARTIAL_MAX || !smart_node_is_ours(tree, node, key))
 	{
 		services->cache_drop(services, tree->options.id, link);
 		return SMART_OK;
@@ -191,7 +191,7 @@ find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 {
 	struct smart_services *services = tree->services;
 	struct smart_node *node = &tree->nodes[0];
-	smart_slot	slot;
+	smart_slot slot;
 	smart_status status;
 
 	place->kind = SMART_PLACE_UNKNOWN;
@@ -209,8 +209,8 @@ find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	while (smart_slot_is_node(slot))
 	{
 		unsigned int byte;
-		bool		usable;
-		int			index;
+		bool usable;
+		int index;
 
 		status = cached_node(tree, key, slot, place->consumed, node, &usable);
 		if (status != SMART_OK || !usable)
@@ -270,7 +270,7 @@ lookup_fast(struct smart_tree *tree, const struct smart_key *key, bool *answered
 {
 	struct smart_place place;
 	struct smart_leaf leaf;
-	bool		good;
+	bool good;
 	smart_status status = smart_find_fast(tree, key, &place);
 
 	*answered = false;
@@ -307,7 +307,7 @@ lookup(struct smart_tree *tree, const struct smart_key *key, bool *found)
 	struct smart_place place;
 	struct smart_leaf leaf;
 	unsigned int limit;
-	bool		answered;
+	bool answered;
 	smart_status status = lookup_fast(tree, key, &answered, found);
 
 	if (status != SMART_OK || answered)
@@ -323,7 +323,7 @@ smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 {
 	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
 	smart_status status;
-	bool		there = false;
+	bool there = false;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;

@@ -26,15 +26,15 @@ struct smart_services
 	 * was open at this moment has ended (I6).  Called for blocks that were
 	 * sealed or dead first, and for copies that lost their CAS.  Never fails.
 	 */
-	void		(*retire)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block);
+	void (*retire)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block);
 
 	/*
 	 * The reclamation epoch: between enter and leave no block that this client
 	 * can reach is used again.  Not nested, never held across a wait for
 	 * anything but a leaf lock or a verb.
 	 */
-	void		(*enter)(struct smart_services *services);
-	void		(*leave)(struct smart_services *services);
+	void (*enter)(struct smart_services *services);
+	void (*leave)(struct smart_services *services);
 
 	/*
 	 * The local lock of a leaf: excludes two appenders of this compute node.
@@ -42,7 +42,7 @@ struct smart_services
 	 * SMART_INTERRUPTED, SMART_TIMEOUT: not locked.
 	 */
 	smart_status (*lock_leaf)(struct smart_services *services, fabric_address leaf);
-	void		(*unlock_leaf)(struct smart_services *services, fabric_address leaf);
+	void (*unlock_leaf)(struct smart_services *services, fabric_address leaf);
 
 	/*
 	 * The cache of internal nodes; all three are NULL on a provider with
@@ -51,9 +51,9 @@ struct smart_services
 	 * tells whether it had them; slot 0 asks for the tree's root slot, in
 	 * words[0].
 	 */
-	bool		(*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
-	void		(*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
-	void		(*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
+	bool (*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
+	void (*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
+	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
 };
 
-#endif							/* SMART_TREE_SERVICES_H */
+#endif /* SMART_TREE_SERVICES_H */

@@ -36,9 +36,9 @@ smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned 
 {
 	unsigned int last = smart_ref_byte(&list->refs[list->count - 1], position);
 	unsigned int cut = 0;
-	size_t		total = 0;
-	size_t		below = 0;
-	size_t		best = SIZE_MAX;
+	size_t total = 0;
+	size_t below = 0;
+	size_t best = SIZE_MAX;
 
 	if (ascending && key_byte > last)
 		return last + 1;
@@ -47,7 +47,7 @@ smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned 
 	for (uint32_t i = 0; i + 1 < list->count; i++)
 	{
 		unsigned int next = smart_ref_byte(&list->refs[i + 1], position);
-		size_t		distance;
+		size_t distance;
 
 		below += smart_ref_length(&list->refs[i]);
 		if (next == smart_ref_byte(&list->refs[i], position))
@@ -72,7 +72,7 @@ smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int 
 	for (unsigned int i = 0; i < depth; i++)
 		tree->key_buffer[i] = (uint8_t) smart_key_byte(key, i);
 	tree->key_buffer[depth] = (uint8_t) byte;
-	*result = (struct smart_key) {.bytes = tree->key_buffer, .length = depth + 1};
+	*result = (struct smart_key){.bytes = tree->key_buffer, .length = depth + 1};
 }
 
 /*
@@ -86,10 +86,11 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 {
 	unsigned int mid = leaf->hi + 1;
 	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
-	int			index = SMART_FAULT(anyempty) ? smart_fault_any_index(tree, place->node) : smart_node_free_index(place->node, mid);
+	int index =
+		SMART_FAULT(anyempty) ? smart_fault_any_index(tree, place->node) : smart_node_free_index(place->node, mid);
 	struct smart_list *list = &tree->list;
-	smart_slot	upper;
-	uint64_t	seen;
+	smart_slot upper;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(smart_slot_address(place->slot) == leaf->address);
@@ -124,8 +125,8 @@ drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_le
 	struct smart_place place;
 	struct smart_key low;
 	smart_status status;
-	bool		sealed;
-	bool		won;
+	bool sealed;
+	bool won;
 
 	smart_key_at(tree, key, leaf->depth, leaf->lo, &low);
 	status = smart_find_strict(tree, &low, &place);
@@ -143,14 +144,14 @@ drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_le
  * order.
  */
 smart_status
-smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place, struct smart_leaf *leaf,
-			bool ascending)
+smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+			struct smart_leaf *leaf, bool ascending)
 {
 	const struct smart_list *list = &tree->list;
 	unsigned int mid;
-	bool		junk;
-	uint64_t	narrowed;
-	uint64_t	seen;
+	bool junk;
+	uint64_t narrowed;
+	uint64_t seen;
 	smart_status status;
 
 	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth && !smart_pending(place, leaf));

@@ -13,7 +13,7 @@ smart_tree_empty_root(void)
 static uint8_t *
 take(struct smart_tree *tree, size_t bytes, bool *failed)
 {
-	uint8_t    *memory = tree->env->allocate(tree->env, bytes);
+	uint8_t *memory = tree->env->allocate(tree->env, bytes);
 
 	*failed |= memory == NULL;
 	return memory;
@@ -24,7 +24,7 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 				const struct smart_tree_options *options, struct smart_tree **result)
 {
 	struct smart_tree *tree = env->allocate(env, sizeof(*tree));
-	bool		failed = false;
+	bool failed = false;
 
 	smart_assert(options->leaf_size % SMART_UNIT == 0 && options->leaf_size >= SMART_LEAF_SIZE_MIN &&
 				 options->leaf_size <= SMART_LEAF_SIZE_MAX);
@@ -64,10 +64,8 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 void
 smart_tree_close(struct smart_tree *tree)
 {
-	void	   *memory[] = {
-		tree->build_buffer, tree->key_buffer, tree->leaf_buffer, tree->kept_buffer, tree->merge_buffer,
-		tree->list.refs, tree->extra.refs
-	};
+	void *memory[] = {tree->build_buffer, tree->key_buffer, tree->leaf_buffer, tree->kept_buffer,
+					  tree->merge_buffer, tree->list.refs,  tree->extra.refs};
 
 	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
 	{

@@ -23,19 +23,19 @@
 #include "tree/services.h"
 
 #define SMART_LEAF_SIZE_DEFAULT 512
-#define SMART_LEAF_SIZE_MIN		64
-#define SMART_LEAF_SIZE_MAX		4096
+#define SMART_LEAF_SIZE_MIN     64
+#define SMART_LEAF_SIZE_MAX     4096
 
 struct smart_tree_options
 {
-	uint64_t	id;				/* never used twice */
-	fabric_address root;		/* where the root slot lies */
-	uint32_t	leaf_size;		/* bytes up to which a leaf grows, a multiple of 64 */
-	uint32_t	fixed_length;	/* bytes of every entry, or 0: entries carry their length */
-	bool		shared;			/* other compute nodes write too: use the rear locks */
-	uint32_t	lease;			/* shared: names this compute node and incarnation, 24 bits */
-	uint32_t	backend;		/* shared: this client, from 1, 18 bits */
-	uint8_t		tiny_nodes;		/* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
+	uint64_t id;           /* never used twice */
+	fabric_address root;   /* where the root slot lies */
+	uint32_t leaf_size;    /* bytes up to which a leaf grows, a multiple of 64 */
+	uint32_t fixed_length; /* bytes of every entry, or 0: entries carry their length */
+	bool shared;           /* other compute nodes write too: use the rear locks */
+	uint32_t lease;        /* shared: names this compute node and incarnation, 24 bits */
+	uint32_t backend;      /* shared: this client, from 1, 18 bits */
+	uint8_t tiny_nodes;    /* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
 };
 
 struct smart_tree;
@@ -60,8 +60,8 @@ extern smart_slot smart_tree_empty_root(void);
  * Progress: lock-free but for the leaf's lock, which is bypassed by rewriting
  * the leaf when its holder does not move.
  */
-extern smart_status smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length,
-									  bool *added);
+extern smart_status
+smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added);
 
 /* *removed: was the key there?  Merges and drops nodes that became small. */
 extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);
@@ -73,8 +73,8 @@ extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *ke
 
 struct smart_item
 {
-	uint16_t	offset;			/* of the suffix in the batch's bytes */
-	uint16_t	length;			/* of the suffix */
+	uint16_t offset; /* of the suffix in the batch's bytes */
+	uint16_t length; /* of the suffix */
 };
 
 /*
@@ -83,8 +83,8 @@ struct smart_item
  */
 struct smart_batch
 {
-	uint32_t	count;
-	uint32_t	prefix_length;
+	uint32_t count;
+	uint32_t prefix_length;
 	const uint8_t *prefix;
 	const uint8_t *bytes;
 	const struct smart_item *items;
@@ -126,8 +126,8 @@ extern size_t smart_successor(uint8_t *key, size_t length);
 typedef bool (*smart_dead_fn)(void *argument, const uint8_t *entry, size_t length);
 typedef bool (*smart_pause_fn)(void *argument);
 
-extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
-										   uint64_t *visited, uint64_t *removed);
+extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point,
+										   void *argument, uint64_t *visited, uint64_t *removed);
 
 /* ---- bulk load ---- */
 
@@ -149,15 +149,15 @@ extern void smart_load_abandon(struct smart_load *load);
 
 struct smart_verify_report
 {
-	uint64_t	entries;
-	uint64_t	leaves;
-	uint64_t	nodes[SMART_NODE_KINDS + 1];	/* by kind, from 1 */
-	uint64_t	bytes_used;		/* of the blocks: header, prefix, entries, rear; nodes: used slots */
-	uint64_t	bytes_blocks;	/* of the blocks, whole */
-	uint32_t	height;			/* most blocks on a path from the root to an entry */
-	uint64_t	pending;		/* leaves whose upper half waits for its slot */
-	uint64_t	sealed;			/* leaves that wait for their replacement */
-	uint64_t	frozen;			/* nodes that wait for their replacement */
+	uint64_t entries;
+	uint64_t leaves;
+	uint64_t nodes[SMART_NODE_KINDS + 1]; /* by kind, from 1 */
+	uint64_t bytes_used;                  /* of the blocks: header, prefix, entries, rear; nodes: used slots */
+	uint64_t bytes_blocks;                /* of the blocks, whole */
+	uint32_t height;                      /* most blocks on a path from the root to an entry */
+	uint64_t pending;                     /* leaves whose upper half waits for its slot */
+	uint64_t sealed;                      /* leaves that wait for their replacement */
+	uint64_t frozen;                      /* nodes that wait for their replacement */
 };
 
 /*
@@ -174,4 +174,4 @@ typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t leng
 extern smart_status smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
 									  struct smart_verify_report *report, char *message, size_t message_size);
 
-#endif							/* SMART_TREE_TREE_H */
+#endif /* SMART_TREE_TREE_H */

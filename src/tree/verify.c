@@ -15,7 +15,7 @@
 #include "tree/verify.h"
 
 /* Times that the walk starts again at one place before it calls that a violation. */
-#define RESTARTS_MAX	20
+#define RESTARTS_MAX 20
 /* Leaves between two moments without an epoch. */
 #define LEAVES_PER_EPOCH 256
 
@@ -32,7 +32,7 @@ static bool
 check_header(struct smart_walk *walk, const struct smart_frame *frame)
 {
 	const struct smart_node *node = &frame->node;
-	uint64_t	header = node->words[0];
+	uint64_t header = node->words[0];
 	struct smart_key key = smart_cursor_key(&walk->path);
 
 	if (smart_node_kind(header) != node->kind)
@@ -48,7 +48,8 @@ check_header(struct smart_walk *walk, const struct smart_frame *frame)
 		walk->path.bytes[i] = (uint8_t) smart_node_partial_byte(header, i);
 	walk->path.length = node->depth;
 	key.length = node->depth;
-	for (unsigned int i = node->depth < SMART_NODE_PARTIAL_MAX ? 0 : node->depth - SMART_NODE_PARTIAL_MAX; i < node->arrived; i++)
+	for (unsigned int i = node->depth < SMART_NODE_PARTIAL_MAX ? 0 : node->depth - SMART_NODE_PARTIAL_MAX;
+		 i < node->arrived; i++)
 	{
 		if (smart_node_partial_byte(header, i) != walk->path.bytes[i])
 			complain(walk, "a node's partial key differs from its path");
@@ -63,12 +64,12 @@ static bool
 check_slots(struct smart_walk *walk, struct smart_frame *frame)
 {
 	const struct smart_node *node = &frame->node;
-	bool		unused = false;
+	bool unused = false;
 
 	frame->count = 0;
 	for (unsigned int i = 0; i < node->slots; i++)
 	{
-		smart_slot	slot = node->words[SMART_NODE_HEAD_WORDS + i];
+		smart_slot slot = node->words[SMART_NODE_HEAD_WORDS + i];
 		unsigned int at = frame->count;
 
 		frame->frozen |= smart_slot_frozen(slot);
@@ -158,7 +159,8 @@ passed(const struct smart_walk *walk, unsigned int depth, unsigned int hi)
 
 /* What slot i of the topmost frame (or the root slot) leads to. */
 static smart_status
-visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int lo, unsigned int hi, unsigned int arrived)
+visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int lo, unsigned int hi,
+	  unsigned int arrived)
 {
 	smart_status status = SMART_OK;
 
@@ -195,7 +197,7 @@ advance(struct smart_walk *walk)
 {
 	struct smart_frame *frame = walk->frames[walk->depth - 1];
 	unsigned int i = frame->next++;
-	smart_slot	slot;
+	smart_slot slot;
 	unsigned int depth = frame->node.depth;
 
 	if (i == frame->count)
@@ -217,8 +219,8 @@ advance(struct smart_walk *walk)
 static smart_status
 walk_once(struct smart_walk *walk)
 {
-	uint64_t	leaves = walk->report->leaves;
-	smart_slot	root;
+	uint64_t leaves = walk->report->leaves;
+	smart_slot root;
 	smart_status status = smart_word_read(walk->tree, walk->tree->options.root, &root);
 
 	walk->doubt = false;
@@ -280,8 +282,8 @@ smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
 	status = smart_walk_init(walk);
 	if (status == SMART_OK)
 		status = walk_all(walk);
-	snprintf(message, message_size, "%s", status == SMART_CORRUPT && walk->message[0] != '\0' ? walk->message :
-			 smart_status_text(status));
+	snprintf(message, message_size, "%s",
+			 status == SMART_CORRUPT && walk->message[0] != '\0' ? walk->message : smart_status_text(status));
 	smart_walk_done(walk);
 	env->release(env, walk);
 	return status;

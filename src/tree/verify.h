@@ -15,9 +15,9 @@ struct smart_frame
 {
 	struct smart_node node;
 	unsigned int count;
-	unsigned int next;			/* slot to visit next */
-	bool		frozen;
-	smart_slot	slots[256];
+	unsigned int next; /* slot to visit next */
+	bool frozen;
+	smart_slot slots[256];
 };
 
 struct smart_walk
@@ -25,17 +25,17 @@ struct smart_walk
 	struct smart_tree *tree;
 	struct smart_verify_report *report;
 	smart_entry_fn entry;
-	void	   *argument;
-	struct smart_cursor path;	/* key bytes that lead to where the walk is */
-	struct smart_cursor done;	/* everything before has been checked */
-	uint8_t    *bytes;			/* the entry that is handed out */
-	size_t		last_length;	/* of the last one, in last; 0: none yet */
-	uint8_t    *last;
-	unsigned int depth;			/* frames in use */
-	unsigned int restarts;		/* at this place */
-	bool		doubt;			/* something did not fit */
-	bool		finished;
-	char		message[160];
+	void *argument;
+	struct smart_cursor path; /* key bytes that lead to where the walk is */
+	struct smart_cursor done; /* everything before has been checked */
+	uint8_t *bytes;           /* the entry that is handed out */
+	size_t last_length;       /* of the last one, in last; 0: none yet */
+	uint8_t *last;
+	unsigned int depth;    /* frames in use */
+	unsigned int restarts; /* at this place */
+	bool doubt;            /* something did not fit */
+	bool finished;
+	char message[160];
 	struct smart_frame *frames[SMART_FRAMES_MAX];
 };
 
@@ -45,4 +45,4 @@ extern void smart_walk_done(struct smart_walk *walk);
 /* Checks the leaf that a slot for bytes up to hi at depth leads to, and hands out its entries. */
 extern smart_status smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int hi);
 
-#endif							/* SMART_TREE_VERIFY_H */
+#endif /* SMART_TREE_VERIFY_H */

@@ -45,7 +45,8 @@ complain(struct smart_walk *walk, const char *sentence)
 
 /* Header and meta against the slot; I5 says when hi may be lower than the slot's end. */
 static bool
-check_frame(struct smart_walk *walk, const struct smart_leaf *leaf, unsigned int depth, unsigned int lo, unsigned int hi)
+check_frame(struct smart_walk *walk, const struct smart_leaf *leaf, unsigned int depth, unsigned int lo,
+			unsigned int hi)
 {
 	struct smart_key key = {.bytes = walk->path.bytes, .length = depth};
 
@@ -59,8 +60,7 @@ check_frame(struct smart_walk *walk, const struct smart_leaf *leaf, unsigned int
 		complain(walk, "a leaf was sealed while its upper half was pending");
 	else if (!smart_leaf_checksum_ok(walk->tree, leaf, &key))
 		complain(walk, "a leaf's checksum is wrong");
-	else if (smart_leaf_prefix_hash(leaf->header) !=
-			 (uint32_t) (smart_prefix_hash(walk->tree, &key, depth) >> 45))
+	else if (smart_leaf_prefix_hash(leaf->header) != (uint32_t) (smart_prefix_hash(walk->tree, &key, depth) >> 45))
 		complain(walk, "a leaf's prefix hash is not that of its path");
 	return !walk->doubt;
 }
@@ -75,7 +75,7 @@ check_run(struct smart_walk *walk, const struct smart_leaf *leaf)
 
 	while (offset < leaf->used)
 	{
-		bool		in_run = offset < leaf->sorted_end;
+		bool in_run = offset < leaf->sorted_end;
 		const uint8_t *suffix;
 		unsigned int length;
 
@@ -103,8 +103,8 @@ hand_out(struct smart_walk *walk, const struct smart_leaf *leaf, const struct sm
 	for (uint32_t i = 0; i < list->count; i++)
 	{
 		const struct smart_ref *ref = &list->refs[i];
-		size_t		length = leaf->depth + smart_ref_length(ref);
-		uint8_t    *swap = walk->last;
+		size_t length = leaf->depth + smart_ref_length(ref);
+		uint8_t *swap = walk->last;
 
 		memcpy(walk->bytes, walk->path.bytes, leaf->depth);
 		memcpy(walk->bytes + leaf->depth, ref->head, ref->head_length);
@@ -131,7 +131,7 @@ smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, un
 	struct smart_key key = {.bytes = walk->path.bytes, .length = depth};
 	struct smart_verify_report *report = walk->report;
 	struct smart_leaf leaf;
-	bool		good;
+	bool good;
 	smart_status status = smart_leaf_read(tree, slot, &key, tree->leaf_buffer, &leaf, &good);
 
 	if (status == SMART_CORRUPT || (status == SMART_OK && !good))
