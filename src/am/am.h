@@ -49,10 +49,12 @@ struct smart_meta
 	uint32 state;        /* enum smart_meta_state */
 	uint32 leaf_size;    /* bytes, as the tree was made with */
 	uint32 fixed_length; /* bytes of every entry, or 0 */
-	uint32 crc;          /* crc32c of the bytes before it */
+	uint32 database;     /* that the tree was made in: a copy of the database names it too, but may not use it */
+	uint32 unused;
+	uint32 crc; /* crc32c of the bytes before it */
 };
 
-StaticAssertDecl(offsetof(struct smart_meta, crc) == 44 && sizeof(struct smart_meta) == 48, "metapage format");
+StaticAssertDecl(offsetof(struct smart_meta, crc) == 52 && sizeof(struct smart_meta) == 56, "metapage format");
 
 /*
  * Writes the metapage of an index that has none, in a fork without blocks, and

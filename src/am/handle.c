@@ -12,6 +12,7 @@
 
 #include "am/embedded.h"
 #include "am/handle.h"
+#include "am/meta.h"
 #include "am/report.h"
 #include "base/assert.h"
 
@@ -84,7 +85,7 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 	handle = hash_search(handles, &meta->tree, HASH_FIND, NULL);
 	if (handle == NULL)
 	{
-		if (meta->region != smart_embedded_incarnation() ||
+		if (!smart_meta_tree_is_here(index, meta) ||
 			!smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
 			return NULL;
 		if (hash_get_num_entries(handles) >= handles_limit)

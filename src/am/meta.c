@@ -80,8 +80,16 @@ smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, st
 		.state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY,
 		.leaf_size = (uint32) smart_options_leaf_size(index),
 		.fixed_length = (uint32) codec->fixed_length,
+		.database = smart_relation_database(index),
 	};
 	meta->crc = meta_crc(meta);
+}
+
+bool
+smart_meta_tree_is_here(Relation index, const struct smart_meta *meta)
+{
+	smart_assert(meta->tree != 0);
+	return meta->region == smart_embedded_incarnation() && meta->database == smart_relation_database(index);
 }
 
 /* Puts a metapage's content on an initialized page. */

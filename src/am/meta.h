@@ -17,6 +17,13 @@ extern void smart_meta_read(Relation index, struct smart_meta *meta);
 extern void smart_meta_check_encoding(Relation index, const struct smart_meta *meta, const struct smart_codec *codec);
 
 /*
+ * May the tree that a metapage names be looked for in this region?  Not if it was
+ * made in another one, nor if the metapage came here with a copy of a database
+ * (CREATE DATABASE ... TEMPLATE): the tree belongs to the original.
+ */
+extern bool smart_meta_tree_is_here(Relation index, const struct smart_meta *meta);
+
+/*
  * Makes a tree and names it in the metapage unless that names one already;
  * *meta: what it says then.
  */

@@ -81,13 +81,15 @@ smart_relation_forget(Relation index)
 /* ---- opening ---- */
 
 static void
-report_no_tree(Relation index)
+report_no_tree(Relation index, const struct smart_meta *meta)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
-			 errdetail("The memory node was made anew after the index had been built, "
-					   "for example because the server had not been shut down cleanly."),
+			 meta->database != smart_relation_database(index)
+				 ? errdetail("The index was copied from another database, and its content cannot be.")
+				 : errdetail("The memory node was made anew after the index had been built, "
+							 "for example because the server had not been shut down cleanly."),
 			 smart_hint_reindex(index)));
 }
 
@@ -112,7 +114,7 @@ attach_tree(struct smart_relation *self, Relation index)
 	smart_assert(self->handle == NULL && self->meta.tree != 0);
 	self->handle = smart_handle_pin(index, &self->meta);
 	if (self->handle == NULL)
-		report_no_tree(index);
+		report_no_tree(index, &self->meta);
 	self->tree = self->handle->tree;
 }
 
@@ -194,7 +196,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->bytes = 0;
 	if (cache->meta.tree == 0)
 		return true;
-	if (cache->meta.region != smart_embedded_incarnation() ||
+	if (!smart_meta_tree_is_here(index, &cache->meta) ||
 		!smart_space_find_tree(&smart_backend_client()->space, cache->meta.tree, &root))
 		return false;
 	glance->bytes = smart_space_tree_bytes(&smart_backend_client()->space, cache->meta.tree);

@@ -32,6 +32,10 @@ smart_index_open(Oid oid)
 
 	if (index == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no index with OID %u", oid)));
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("index \"%s\" is not valid", RelationGetRelationName(index)),
+						errdetail("Its concurrent build runs or has failed."), smart_hint_reindex(index)));
 	return index;
 }
 
@@ -81,9 +85,10 @@ smart_relation_size(PG_FUNCTION_ARGS)
 }
 
 /*
- * 'ready'; 'empty': without a tree, which the first insert makes; 'lost': its
- * tree is gone and it has to be rebuilt; 'unavailable': this server has no
- * memory node now.  NULL if the index was dropped a moment ago.
+ * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its
+ * concurrent build runs or has failed; 'lost': its tree is gone and it has to be
+ * rebuilt; 'unavailable': this server has no memory node now.  NULL if the index
+ * was dropped a moment ago.
  */
 PGDLLEXPORT Datum
 smart_index_state(PG_FUNCTION_ARGS)
@@ -94,7 +99,9 @@ smart_index_state(PG_FUNCTION_ARGS)
 
 	if (index == NULL)
 		PG_RETURN_NULL();
-	if (!smart_embedded_available())
+	if (!index->rd_index->indisvalid)
+		state = "invalid"; /* there may be no metapage yet */
+	else if (!smart_embedded_available())
 		state = "unavailable";
 	else if (!smart_relation_glance(index, &glance))
 		state = "lost";

@@ -26,6 +26,22 @@ struct insertion
 };
 
 /*
+ * Room for a first entry's leaf, in bytes: a whole leaf behind one that was
+ * filled to the brim, as a split at the edge leaves it where keys ascend.
+ */
+static size_t
+room_for_first(const struct smart_tree *tree, const struct smart_place *place)
+{
+	unsigned int lo = smart_place_lo(place);
+	int before = place->node == NULL || lo == 0 ? -1 : smart_node_cover_index(place->node, lo - 1);
+	smart_slot slot = before < 0 ? 0 : place->node->words[SMART_NODE_HEAD_WORDS + before];
+
+	return smart_slot_is_leaf(slot) && smart_slot_size(slot) * SMART_UNIT >= tree->options.leaf_size
+			   ? tree->options.leaf_size
+			   : 0;
+}
+
+/*
  * C7: a first entry in an empty range.  place is strict (or by pointers, which
  * is as good but knows no slot address, so the caller asked for a strict one).
  */
@@ -40,7 +56,8 @@ smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t le
 
 	smart_assert(smart_slot_is_empty(place->slot));
 	*won = false;
-	status = smart_leaf_build_one(tree, key, length, place->depth, lo, smart_slot_empty_hi(place->slot), &leaf);
+	status = smart_leaf_build_one(tree, key, length, place->depth, lo, smart_slot_empty_hi(place->slot),
+								  room_for_first(tree, place), &leaf);
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the entry. */
@@ -77,7 +94,7 @@ smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t 
 
 	smart_assert(place->kind == SMART_PLACE_MISMATCH && key_byte != old_byte && depth >= place->consumed);
 	*won = false;
-	status = smart_leaf_build_one(tree, key, length, depth, lo, hi, &leaf);
+	status = smart_leaf_build_one(tree, key, length, depth, lo, hi, 0, &leaf);
 	if (status != SMART_OK)
 		return status;
 	if (key_byte < old_byte)
@@ -197,6 +214,12 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	if (smart_pending(&place, leaf))
 		return smart_install(tree, key, &place, leaf);
 	ascending = ascends(leaf, key);
+	if (ascending && leaf->units * SMART_UNIT >= tree->options.leaf_size && place.node != NULL && leaf->lo < leaf->hi)
+	{
+		status = smart_split_at_edge(tree, key, &place, leaf, &flag);
+		if (status != SMART_OK || flag)
+			return status;
+	}
 	tree->list.count = 0;
 	status = smart_list_collect(tree, &tree->list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)

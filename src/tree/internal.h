@@ -160,6 +160,9 @@ struct smart_list
 
 /* ---- the handle ---- */
 
+/* Nodes deeper than this are not remembered. */
+#define SMART_RECENT_DEPTH_MAX 32
+
 struct smart_tree
 {
 	struct fabric *fabric;
@@ -178,6 +181,9 @@ struct smart_tree
 	uint8_t *merge_buffer;       /* remote: leaves that are merged */
 	uint8_t *build_buffer;       /* a block that is being made */
 	uint8_t *key_buffer;         /* a key made up on the way */
+	/* By pointers: where keys ascend, the node of the last split at the edge, and its prefix. */
+	struct smart_ancestor recent;
+	uint8_t recent_prefix[SMART_RECENT_DEPTH_MAX];
 };
 
 #define SMART_REPLACE_BUFFER_BYTES (4 * SMART_LEAF_BYTES_MAX)
@@ -272,8 +278,9 @@ extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct s
 extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
 									 unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
 									 uint32_t to, size_t reserve, smart_slot *link);
-extern smart_status smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length,
-										 unsigned int depth, unsigned int lo, unsigned int hi, smart_slot *link);
+extern smart_status
+smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,
+					 unsigned int lo, unsigned int hi, size_t reserve, smart_slot *link);
 extern smart_status smart_slot_activate(struct smart_tree *tree, smart_slot link);
 
 /* ---- finding (search.c: fast, descend.c: strict) ---- */
@@ -282,6 +289,7 @@ extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_
 extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_key *key,
 									const struct smart_ancestor *ancestor, struct smart_place *place, bool *found);
 extern smart_status smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+extern void smart_remember_recent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node);
 extern void smart_cache_forget(struct smart_tree *tree);
 
 /* A leaf's content that is an answer for key (B5): valid for bytes lo..limit at its depth. */
@@ -304,6 +312,8 @@ extern smart_status smart_install(struct smart_tree *tree, const struct smart_ke
 								  const struct smart_leaf *leaf);
 extern smart_status smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
 								struct smart_leaf *leaf, bool ascending);
+extern smart_status smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key,
+										const struct smart_place *place, struct smart_leaf *leaf, bool *done);
 extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed);
 
 /* Entries that a rewrite leaves out. */

@@ -191,6 +191,27 @@ smart_leaf_lower_bound(const struct smart_leaf *leaf, const struct smart_key *ke
 	return leaf->start + low * leaf->stride;
 }
 
+/* Is rest among the entries of one length from offset on?  Their last bytes, where TIDs differ, are compared first. */
+static bool
+strided_contains(const struct smart_leaf *leaf, const uint8_t *rest, unsigned int rest_length, unsigned int offset)
+{
+	const uint8_t *entry = leaf->block + offset;
+	const uint8_t *end = leaf->block + leaf->used;
+	unsigned int last = rest_length - (unsigned int) sizeof(uint32_t);
+	uint32_t wanted = 0;
+
+	if (rest_length >= sizeof(uint32_t))
+		wanted = smart_load_be32(rest + last);
+	for (; entry < end; entry += leaf->stride)
+	{
+		if (rest_length >= sizeof(uint32_t) && smart_load_be32(entry + last) != wanted)
+			continue;
+		if (smart_compare_equal_length(entry, rest, rest_length) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Is the key among the entries behind the sorted run? */
 static bool
 appended_contains(const struct smart_leaf *leaf, const struct smart_key *key, unsigned int offset)
@@ -200,14 +221,7 @@ appended_contains(const struct smart_leaf *leaf, const struct smart_key *key, un
 	unsigned int rest_length = key->length - consumed;
 
 	if (leaf->stride != 0)
-	{
-		for (; offset < leaf->used; offset += leaf->stride)
-		{
-			if (smart_equal_bytes(leaf->block + offset, rest, rest_length))
-				return true;
-		}
-		return false;
-	}
+		return strided_contains(leaf, rest, rest_length, offset);
 	while (offset != 0 && offset < leaf->used)
 	{
 		const uint8_t *suffix;

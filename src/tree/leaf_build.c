@@ -258,12 +258,12 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 /* The same for one entry: key, of which length bytes are stored. */
 smart_status
 smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,
-					 unsigned int lo, unsigned int hi, smart_slot *link)
+					 unsigned int lo, unsigned int hi, size_t reserve, smart_slot *link)
 {
 	struct smart_ref ref = {.head = key->bytes + depth,
 							.tail = key->bytes + depth,
 							.head_length = (uint16_t) (length - depth)};
 	struct smart_list list = {.base = depth, .prefix_end = UINT_MAX, .count = 1, .capacity = 1, .refs = &ref};
 
-	return smart_leaf_build(tree, key, depth, lo, hi, &list, 0, 1, 0, link);
+	return smart_leaf_build(tree, key, depth, lo, hi, &list, 0, 1, reserve, link);
 }

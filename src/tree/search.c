@@ -103,20 +103,6 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	return SMART_OK;
 }
 
-static smart_status
-find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
-{
-	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
-
-	if (root == NULL)
-		return SMART_CORRUPT;
-	place->slot = smart_load_acquire(root);
-	place->index = -1;
-	place->depth = 0;
-	place->consumed = 0;
-	return walk_direct(tree, key, place, 0);
-}
-
 /*
  * By pointers, from a node of an earlier descent instead of the root (B4: a
  * cached ancestor).  The key has the node's prefix.  Header and identity must be
@@ -148,6 +134,51 @@ smart_find_from(struct smart_tree *tree, const struct smart_key *key, const stru
 		return SMART_OK;
 	}
 	return walk_direct(tree, key, place, byte);
+}
+
+/* Does the key lie below the node that the handle remembers? */
+static inline bool
+is_below_recent(const struct smart_tree *tree, const struct smart_key *key)
+{
+	unsigned int depth = smart_node_depth(tree->recent.header);
+
+	return tree->recent.words != NULL && key->length > depth && memcmp(tree->recent_prefix, key->bytes, depth) == 0;
+}
+
+/* The next keys will probably lie below this node, too; key lies below it. */
+void
+smart_remember_recent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node)
+{
+	if (!tree->direct || node->depth > SMART_RECENT_DEPTH_MAX || node->depth > key->length ||
+		smart_node_state(node->words[0]) != SMART_LIVE)
+		return;
+	tree->recent.words = fabric_direct(tree->fabric, node->address, smart_kind_bytes(node->kind));
+	tree->recent.header = node->words[0];
+	tree->recent.identity = node->words[1];
+	memcpy(tree->recent_prefix, key->bytes, node->depth);
+}
+
+static smart_status
+find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
+
+	if (is_below_recent(tree, key))
+	{
+		bool found;
+		smart_status status = smart_find_from(tree, key, &tree->recent, place, &found);
+
+		if (status != SMART_OK || found)
+			return status;
+		tree->recent.words = NULL;
+	}
+	if (root == NULL)
+		return SMART_CORRUPT;
+	place->slot = smart_load_acquire(root);
+	place->index = -1;
+	place->depth = 0;
+	place->consumed = 0;
+	return walk_direct(tree, key, place, 0);
 }
 
 /* One cached node, or a READ that fills the cache.  *usable: it is a node of this tree on this key's path, if perhaps stale. */

@@ -76,6 +76,39 @@ smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int 
 }
 
 /*
+ * Room for the halves of a leaf, in bytes.  Entries of one length fill the
+ * leaves of a tree in step: were the halves to grow through several sizes, each
+ * size's slabs would be left with holes when the leaves go on to the next.
+ */
+static size_t
+room_for_half(const struct smart_tree *tree)
+{
+	return tree->options.fixed_length != 0 ? tree->options.leaf_size : 0;
+}
+
+/* The greatest byte at its depth among a leaf's entries, those above hi included; -1: malformed. */
+static int
+greatest_byte(const struct smart_leaf *leaf)
+{
+	unsigned int offset = leaf->start;
+	unsigned int greatest = 0;
+
+	if (leaf->prefix_length > 0)
+		return smart_leaf_prefix(leaf)[0];
+	while (offset < leaf->used)
+	{
+		const uint8_t *suffix;
+		unsigned int length;
+
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset == 0)
+			return -1;
+		greatest = suffix[0] > greatest ? suffix[0] : greatest;
+	}
+	return (int) greatest;
+}
+
+/*
  * INSTALL (D2).  place is strict, leaf is what its slot leads to, pending in
  * this view.  Installs the slot for [hi + 1 .. next partial key - 1] with the
  * entries that lie there, or finds that somebody else did.
@@ -98,13 +131,13 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 		return smart_replace_node(tree, key, place->node, false);
 	list->count = 0;
 	list->prefix_end = UINT_MAX;
-	status = smart_list_collect(tree, list, leaf, mid, end);
+	status = greatest_byte(leaf) < (int) mid ? SMART_OK : smart_list_collect(tree, list, leaf, mid, end);
 	if (status != SMART_OK)
 		return status;
 	if (list->count == 0)
 		upper = smart_slot_make_empty(mid, end);
 	else
-		status = smart_leaf_build(tree, key, leaf->depth, mid, end, list, 0, list->count, 0, &upper);
+		status = smart_leaf_build(tree, key, leaf->depth, mid, end, list, 0, list->count, room_for_half(tree), &upper);
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the upper half: the leaf's own slot stops covering mid and above. */
@@ -121,7 +154,7 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 static smart_status
 drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_leaf *leaf)
 {
-	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX, .reserve = room_for_half(tree)};
 	struct smart_place place;
 	struct smart_key low;
 	smart_status status;
@@ -139,6 +172,50 @@ drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_le
 }
 
 /*
+ * D1 and D2 at mid, D3 if there is anything to drop.  From the exact meta that
+ * was read, so that nothing was appended or sealed since.
+ */
+static smart_status
+split_at(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place, struct smart_leaf *leaf,
+		 unsigned int mid)
+{
+	bool junk = greatest_byte(leaf) >= (int) mid;
+	uint64_t narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
+	uint64_t seen;
+	smart_status status;
+
+	smart_assert(mid > leaf->lo && mid <= leaf->hi && !smart_pending(place, leaf));
+	/* Publishes that [mid .. hi] is pending. */
+	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowed, &seen);
+	if (status != SMART_OK || seen != leaf->meta)
+		return status;
+	leaf->meta = narrowed;
+	leaf->hi = mid - 1;
+	status = smart_install(tree, key, place, leaf);
+	if (status == SMART_OK && junk)
+		status = drop_upper(tree, key, leaf);
+	return status;
+}
+
+/*
+ * SPLIT above all entries, where keys ascend: the leaf stays full and nothing
+ * has to be copied.  Conditions as smart_split.  *done false: the key does not
+ * lie above all entries.
+ */
+smart_status
+smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+					struct smart_leaf *leaf, bool *done)
+{
+	int greatest = greatest_byte(leaf);
+
+	*done = greatest >= 0 && (int) smart_key_byte(key, leaf->depth) > greatest && greatest >= (int) leaf->lo;
+	if (!*done)
+		return SMART_OK;
+	smart_remember_recent(tree, key, place->node);
+	return split_at(tree, key, place, leaf, (unsigned int) greatest + 1);
+}
+
+/*
  * SPLIT.  The leaf's lock is held; place is strict and leads to it; it covers
  * more than one byte and is not pending.  tree->list holds its entries, in
  * order.
@@ -149,12 +226,8 @@ smart_split(struct smart_tree *tree, const struct smart_key *key, const struct s
 {
 	const struct smart_list *list = &tree->list;
 	unsigned int mid;
-	bool junk;
-	uint64_t narrowed;
-	uint64_t seen;
-	smart_status status;
 
-	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth && !smart_pending(place, leaf));
+	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth);
 	mid = smart_choose_cut(list, 0, smart_key_byte(key, leaf->depth), ascending);
 	if (mid == 0)
 	{
@@ -162,18 +235,5 @@ smart_split(struct smart_tree *tree, const struct smart_key *key, const struct s
 
 		mid = byte > leaf->lo ? byte : byte + 1;
 	}
-	smart_assert(mid > leaf->lo && mid <= leaf->hi);
-	junk = smart_ref_byte(&list->refs[list->count - 1], 0) >= mid;
-
-	/* Publishes that [mid .. hi] is pending; from the exact value read, so that nothing was appended or sealed since. */
-	narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
-	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowed, &seen);
-	if (status != SMART_OK || seen != leaf->meta)
-		return status;
-	leaf->meta = narrowed;
-	leaf->hi = mid - 1;
-	status = smart_install(tree, key, place, leaf);
-	if (status == SMART_OK && junk)
-		status = drop_upper(tree, key, leaf);
-	return status;
+	return split_at(tree, key, place, leaf, mid);
 }

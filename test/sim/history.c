@@ -10,8 +10,11 @@
 #include "sim/history.h"
 #include "sim/world.h"
 
+/* Events of a segment, one bit each. */
+typedef unsigned __int128 event_set;
+
 #define EVENTS_MAX  8192
-#define SEGMENT_MAX 64
+#define SEGMENT_MAX 128
 
 struct event
 {
@@ -120,7 +123,7 @@ struct segment
 
 struct visited
 {
-	uint64_t mask;
+	event_set mask;
 	uint32_t stamp;
 	uint32_t present;
 };
@@ -130,9 +133,10 @@ static uint32_t visited_stamp;
 
 /* Remembers (mask, present) of this segment; true if it was there, or there is no room to remember. */
 static bool
-seen_before(uint64_t mask, int present)
+seen_before(event_set mask, int present)
 {
-	uint64_t hash = (mask * 2 + (uint64_t) present) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash =
+		(((uint64_t) mask ^ (uint64_t) (mask >> 64) * 31) * 2 + (uint64_t) present) * UINT64_C(0x9e3779b97f4a7c15);
 
 	for (unsigned int probe = 0; probe < 64; probe++)
 	{
@@ -152,9 +156,9 @@ seen_before(uint64_t mask, int present)
 
 /* Tries every event that may come next: one that began before each of the others ended. */
 static void
-explore(struct segment *segment, uint64_t done, int present)
+explore(struct segment *segment, event_set done, int present)
 {
-	uint64_t all = segment->count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << segment->count) - 1;
+	event_set all = segment->count == SEGMENT_MAX ? ~(event_set) 0 : ((event_set) 1 << segment->count) - 1;
 	uint64_t first_end = NEVER;
 
 	if (segment->results == 3 || seen_before(done, present))
@@ -178,9 +182,9 @@ explore(struct segment *segment, uint64_t done, int present)
 			continue;
 		after = apply(event, present);
 		if (after >= 0)
-			explore(segment, done | UINT64_C(1) << i, after);
+			explore(segment, done | (event_set) 1 << i, after);
 		if (event->result == RESULT_MAYBE && after != present)
-			explore(segment, done | UINT64_C(1) << i, present);
+			explore(segment, done | (event_set) 1 << i, present);
 	}
 }
 
