@@ -97,11 +97,15 @@ smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
 	scan->xs_recheck = state->position.ranges->recheck;
 	if (scan->xs_want_itup)
 	{
-		scan->xs_itup = smart_tuples_get(&state->tuples, &state->position, backward);
-		scan->xs_heaptid = scan->xs_itup->t_tid;
+		scan->xs_itup = smart_tuples_same(&state->tuples, &state->position);
+		if (scan->xs_itup == NULL)
+		{
+			scan->xs_itup = smart_tuples_get(&state->tuples, &state->position, backward);
+			scan->xs_heaptid = scan->xs_itup->t_tid;
+			return true;
+		}
 	}
-	else
-		current_tid(state, &scan->xs_heaptid);
+	current_tid(state, &scan->xs_heaptid);
 	return true;
 }
 

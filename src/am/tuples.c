@@ -179,6 +179,16 @@ form_tuples(struct smart_tuples *tuples, const struct smart_position *position, 
 	smart_assert(tuples->low <= index && index <= tuples->high);
 }
 
+/* Do the entries of a batch share all that a tuple is formed of?  The first of those copied tells for all. */
+static bool
+all_the_same(const struct smart_tuples *tuples, const struct smart_batch *batch)
+{
+	int length = (int) tuples->entry_end[0];
+
+	return tuples->codec->payload_width == 0 &&
+		   batch->prefix_length >= (uint32) smart_entry_columns_length(tuples->codec, tuples->entries, length);
+}
+
 void
 smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec)
 {
@@ -186,6 +196,7 @@ smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec)
 	tuples->context = CurrentMemoryContext;
 	tuples->shape = shape_of(codec);
 	tuples->batch = 0;
+	tuples->same = false;
 	tuples->space = NULL;
 }
 
@@ -196,7 +207,10 @@ smart_tuples_get(struct smart_tuples *tuples, struct smart_position *position, b
 
 	/* The first of a batch is formed alone, since it may well be the only one that is wanted. */
 	if (tuples->batch != position->batches)
+	{
 		form_tuples(tuples, position, 1, backward);
+		tuples->same = all_the_same(tuples, &position->batch);
+	}
 	else if (index < tuples->low || index > tuples->high)
 		form_tuples(tuples, position, position->ranges->filtered ? 1 : SMART_TUPLES_AHEAD, backward);
 	return tuples->tuple[index - tuples->base];

@@ -26,6 +26,7 @@ struct smart_tuples
 	MemoryContext context;
 	enum smart_tuple_shape shape;
 	uint32 batch; /* of which batch; 0: none yet */
+	bool same;    /* all entries of that batch have one tuple, but for its TID */
 	int low;      /* of entries low .. high */
 	int high;
 	int base; /* tuple[i - base] is that of entry i */
@@ -37,6 +38,16 @@ struct smart_tuples
 
 /* codec and CurrentMemoryContext live as long. */
 extern void smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec);
+
+/*
+ * The one tuple of all entries of the position's batch, with the TID of any of
+ * them, or NULL: they differ, or the first one has not been asked for.
+ */
+static inline IndexTuple
+smart_tuples_same(const struct smart_tuples *tuples, const struct smart_position *position)
+{
+	return tuples->batch == position->batches && tuples->same ? tuples->tuple[tuples->low - tuples->base] : NULL;
+}
 
 /*
  * The tuple of the entry at a position, good until the next call; the scan
