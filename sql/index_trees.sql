@@ -36,6 +36,19 @@ SELECT trees() - :before AS released;
 ROLLBACK;
 SELECT trees() - :before AS rolled_back;
 
+-- The first insert makes the tree, in a subtransaction of the one that made the file.
+BEGIN;
+CREATE TABLE index_trees_late (a int);
+CREATE INDEX index_trees_late_a ON index_trees_late USING smart (a);
+SAVEPOINT s;
+INSERT INTO index_trees_late VALUES (1);
+ROLLBACK TO s;
+SELECT trees() - :before AS inside;
+INSERT INTO index_trees_late VALUES (2);
+SELECT smart_index_check('index_trees_late_a', true);
+ROLLBACK;
+SELECT trees() - :before AS rolled_back;
+
 -- An index that stays keeps its tree when another one is rolled back.
 CREATE INDEX index_trees_a ON index_trees USING smart (a);
 BEGIN;

@@ -9,6 +9,7 @@
 
 #include "access/genam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "utils/memutils.h"
 
 #include "am/am.h"
@@ -83,6 +84,13 @@ smart_relation_forget(Relation index)
 static void
 report_no_tree(Relation index, const struct smart_meta *meta)
 {
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
+				 errdetail("Smart indexes are not replicated to standby servers."),
+				 errhint("Turn off enable_indexscan, enable_indexonlyscan and enable_bitmapscan for this query; rebuild "
+						 "the index with REINDEX after a promotion.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),

@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -87,8 +88,8 @@ smart_relation_size(PG_FUNCTION_ARGS)
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its
  * concurrent build runs or has failed; 'lost': its tree is gone and it has to be
- * rebuilt; 'unavailable': this server has no memory node now.  NULL if the index
- * was dropped a moment ago.
+ * rebuilt; 'unavailable': this server has no memory node now, or has no unlogged
+ * tables while it is a standby.  NULL if the index was dropped a moment ago.
  */
 PGDLLEXPORT Datum
 smart_index_state(PG_FUNCTION_ARGS)
@@ -101,7 +102,8 @@ smart_index_state(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (!index->rd_index->indisvalid)
 		state = "invalid"; /* there may be no metapage yet */
-	else if (!smart_embedded_available())
+	else if (!smart_embedded_available() ||
+			 (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
 		state = "unavailable";
 	else if (!smart_relation_glance(index, &glance))
 		state = "lost";

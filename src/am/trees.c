@@ -89,17 +89,21 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionI
 	}
 }
 
-/* Does the index's file go away if the current subtransaction is rolled back? */
-static bool
-file_is_young(Relation index)
+/*
+ * The subtransaction with whose rollback the index's file goes away: the current
+ * one, or one around it when the first insert into an empty index comes later.
+ * InvalidSubTransactionId: the file is older than this transaction.
+ */
+static SubTransactionId
+birth_of_file(Relation index)
 {
-	SubTransactionId current = GetCurrentSubTransactionId();
+	SubTransactionId new_file = smart_relation_new_file_subid(index);
 
-	return index->rd_createSubid == current || smart_relation_new_file_subid(index) == current;
+	return new_file != InvalidSubTransactionId ? new_file : index->rd_createSubid;
 }
 
 static void
-remember_young_tree(uint64 id)
+remember_young_tree(uint64 id, SubTransactionId subtransaction)
 {
 	static bool registered = false;
 	struct young_tree *young;
@@ -112,7 +116,7 @@ remember_young_tree(uint64 id)
 	}
 	young = MemoryContextAlloc(TopMemoryContext, sizeof(struct young_tree));
 	young->id = id;
-	young->subtransaction = GetCurrentSubTransactionId();
+	young->subtransaction = subtransaction;
 	young->next = young_trees;
 	young_trees = young;
 }
@@ -166,8 +170,8 @@ smart_tree_make(Relation index)
 
 	describe_owner(index, &owner);
 	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
-	if (file_is_young(index))
-		remember_young_tree(id);
+	if (birth_of_file(index) != InvalidSubTransactionId)
+		remember_young_tree(id, birth_of_file(index));
 	return id;
 }
 

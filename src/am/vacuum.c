@@ -194,11 +194,14 @@ wait_for_scans(Relation index, uint64 tree)
 static void
 remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
 {
+	struct smart_client *client = smart_backend_client();
 	uint64_t seen = 0;
 	uint64_t gone = 0;
 	smart_status status;
 
+	client->space.removing = true;
 	status = smart_tree_bulk_delete(bulk->relation->tree, is_dead, pause_point, bulk, &seen, &gone);
+	client->space.removing = false;
 	if (bulk->error != NULL)
 		ReThrowError(bulk->error);
 	smart_check_status(status, index);

@@ -126,6 +126,16 @@ take_from(struct smart_region *region, uint32_t number, unsigned int order, bool
 	return number * SMART_CHUNK_PAGES + i * 64 + bit;
 }
 
+/* Would these pages be taken from those that are spared for removals? */
+static bool
+takes_spare(const struct smart_space *space, unsigned int order)
+{
+	const struct smart_region_header *header = smart_region_header(space->region);
+	uint32_t free = header->chunks * SMART_CHUNK_USABLE_PAGES - header->pages_used;
+
+	return !space->removing && free < SMART_SPARE_PAGES + (1u << order);
+}
+
 smart_status
 smart_pages_take(struct smart_space *space, unsigned int order, uint32_t *page)
 {
@@ -139,10 +149,11 @@ smart_pages_take(struct smart_space *space, unsigned int order, uint32_t *page)
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	while (list < SMART_PAGE_ORDERS && header->chunk_list[list] == 0)
 		list++;
-	if (list == SMART_PAGE_ORDERS)
+	if (list == SMART_PAGE_ORDERS || takes_spare(space, order))
 	{
 		status = add_chunk(region);
-		list = SMART_PAGE_ORDERS - 1;
+		if (list == SMART_PAGE_ORDERS)
+			list = SMART_PAGE_ORDERS - 1;
 	}
 	if (status == SMART_OK)
 		*page = take_from(region, header->chunk_list[list] - 1, order, &fresh);

@@ -21,6 +21,13 @@
 #define SMART_CHUNK_FIRST_PAGE   7u
 #define SMART_CHUNK_USABLE_PAGES (SMART_CHUNK_PAGES - SMART_CHUNK_FIRST_PAGE)
 
+/*
+ * Pages that are left to clients that remove entries.  A leaf without its dead
+ * entries is a copy, so that in a region without a free page nothing could be
+ * removed, and no page would ever become free.
+ */
+#define SMART_SPARE_PAGES 128u
+
 /* All of it under the page allocator's lock. */
 struct smart_chunk
 {

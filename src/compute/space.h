@@ -56,6 +56,7 @@ struct smart_space
 	struct smart_epoch_shared *epoch;
 	struct smart_lock_table *locks;
 	unsigned int node;    /* memory node number in addresses */
+	bool removing;        /* this client may take the last pages (SMART_SPARE_PAGES): it will give back more */
 	unsigned int retired; /* since the client last tried to advance the epoch */
 	struct
 	{

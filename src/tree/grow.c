@@ -425,14 +425,28 @@ wants_tidying(const struct smart_tree *tree, const struct smart_place *place)
 	return pk == 0 && next == 256 && smart_slot_is_empty(place->slot);
 }
 
+/* Slots in use of a node that was read. */
+static unsigned int
+used_slots(const struct smart_node *node)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+		count += smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + i]);
+	return count;
+}
+
 /*
  * Merges and drops what a removal at key left small, from its node upwards, a
- * few levels at most: the next removal goes on.
+ * few levels at most: the next removal goes on.  Ends where a replacement
+ * gained nothing: the ranges looked small enough, and their entries did not fit.
  */
 smart_status
 smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 {
 	smart_status status = SMART_OK;
+	unsigned int depth = UINT_MAX;
+	unsigned int used = 0;
 
 	for (int round = 0; round < 4 && status == SMART_OK; round++)
 	{
@@ -442,6 +456,10 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 		if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL ||
 			!wants_tidying(tree, &place))
 			return status;
+		if (place.node->depth == depth && used_slots(place.node) >= used)
+			return status;
+		depth = place.node->depth;
+		used = used_slots(place.node);
 		status = smart_replace_node(tree, key, place.node, true);
 	}
 	return status;

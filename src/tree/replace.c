@@ -8,6 +8,12 @@
  */
 #include "tree/internal.h"
 
+static inline bool
+no_room(smart_status status)
+{
+	return status == SMART_NO_SPACE || status == SMART_DISK_FULL;
+}
+
 /*
  * SEAL: live -> sealed, from the exact value read.  Only for a leaf that is not
  * pending in a strict view newer than that value.  *sealed false: it changed.
@@ -50,6 +56,46 @@ drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smar
 	list->count = kept;
 }
 
+/* What is left to try when there is no room for a block that just fits: a longer one. */
+static smart_status
+build_copy_longer(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf, smart_slot *copy)
+{
+	const struct smart_list *list = &tree->list;
+	size_t needed = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
+	size_t old = leaf->units * SMART_UNIT;
+	smart_status status;
+
+	/* First as long as the old one: the replacements before this one have given such blocks back. */
+	status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count,
+							  old > needed ? old - needed : 0, copy);
+	for (size_t more = SMART_UNIT; no_room(status) && needed + more <= tree->options.leaf_size; more += SMART_UNIT)
+		status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, more, copy);
+	return status;
+}
+
+/*
+ * Makes the leaf's copy from the list.  One that drops entries has to come about
+ * somehow, since it is what makes room; any other had better fail than be as
+ * full as before.
+ */
+static smart_status
+build_copy(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf,
+		   const struct smart_rewrite *rewrite, smart_slot *copy)
+{
+	const struct smart_list *list = &tree->list;
+	smart_status status;
+
+	if (list->count == 0)
+	{
+		*copy = smart_slot_make_empty(leaf->lo, leaf->hi);
+		return SMART_OK;
+	}
+	status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, copy);
+	if (no_room(status) && rewrite->drop != NULL)
+		status = build_copy_longer(tree, key, leaf, copy);
+	return status;
+}
+
 /*
  * REPLACE-LEAF.  place is strict and its slot leads to leaf, which is sealed.
  * The copy holds the entries up to hi but those that drop names, or is an empty
@@ -73,11 +119,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 		return status;
 	if (rewrite->drop != NULL)
 		drop_entries(list, leaf, rewrite->drop);
-	if (list->count == 0)
-		copy = smart_slot_make_empty(leaf->lo, leaf->hi);
-	else
-		status =
-			smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, &copy);
+	status = build_copy(tree, key, leaf, rewrite, &copy);
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the copy; a frozen slot makes it fail, and the next strict descent helps. */

@@ -37,7 +37,6 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 	client->compute = compute;
 	client->pin = NEVER;
 	client->stalled_until = 0;
-	client->operation = -1;
 	client->cache = &client->own_cache;
 	if (world.plan.cache_shared && number != SOLO)
 		client->cache = &world.clients[compute - world.compute].own_cache;

@@ -82,12 +82,15 @@ history_cancel(int event)
 	history_end(event, RESULT_MAYBE);
 }
 
-/* No verb of the dead takes effect later, so neither does the operation. */
+/* No verb of the dead takes effect later, so neither do its operations. */
 void
-history_died(int event)
+history_died(int client)
 {
-	if (event >= 0)
-		events[event].end = world.now;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (events[i].client == client && events[i].end == NEVER)
+			events[i].end = world.now;
+	}
 }
 
 /* ---- the check ---- */
@@ -154,37 +157,58 @@ seen_before(event_set mask, int present)
 	return false;
 }
 
-/* Tries every event that may come next: one that began before each of the others ended. */
+/* What the events done so far leave open. */
+struct frontier
+{
+	uint64_t latest_start; /* of those done: one that ended before cannot come now */
+	uint64_t first_end;    /* of those that have to come yet: one that began later cannot come now */
+	bool complete;         /* all that have to come are done */
+};
+
+static void
+find_frontier(const struct segment *segment, event_set done, struct frontier *frontier)
+{
+	*frontier = (struct frontier){.first_end = NEVER, .complete = true};
+	for (unsigned int i = 0; i < segment->count; i++)
+	{
+		const struct event *event = segment->events[i];
+
+		if ((done >> i & 1) != 0)
+			frontier->latest_start = event->start > frontier->latest_start ? event->start : frontier->latest_start;
+		else if (event->result != RESULT_MAYBE)
+		{
+			frontier->complete = false;
+			frontier->first_end = event->end < frontier->first_end ? event->end : frontier->first_end;
+		}
+	}
+}
+
+/*
+ * Tries every event that may come next.  One that may not have happened at all
+ * comes only where it changes something; it is never waited for.
+ */
 static void
 explore(struct segment *segment, event_set done, int present)
 {
-	event_set all = segment->count == SEGMENT_MAX ? ~(event_set) 0 : ((event_set) 1 << segment->count) - 1;
-	uint64_t first_end = NEVER;
+	struct frontier frontier;
 
 	if (segment->results == 3 || seen_before(done, present))
 		return;
-	if (done == all)
-	{
+	find_frontier(segment, done, &frontier);
+	if (frontier.complete)
 		segment->results |= 1 << present;
-		return;
-	}
-	for (unsigned int i = 0; i < segment->count; i++)
-	{
-		if ((done >> i & 1) == 0 && segment->events[i]->end < first_end)
-			first_end = segment->events[i]->end;
-	}
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
 		const struct event *event = segment->events[i];
 		int after;
 
-		if ((done >> i & 1) != 0 || event->start > first_end)
+		if ((done >> i & 1) != 0 || event->start > frontier.first_end)
+			continue;
+		if (event->result == RESULT_MAYBE && event->end < frontier.latest_start)
 			continue;
 		after = apply(event, present);
-		if (after >= 0)
+		if (after >= 0 && (event->result != RESULT_MAYBE || after != present))
 			explore(segment, done | (event_set) 1 << i, after);
-		if (event->result == RESULT_MAYBE && after != present)
-			explore(segment, done | (event_set) 1 << i, present);
 	}
 }
 
@@ -286,7 +310,11 @@ history_check(void)
 		unsigned int n = 0;
 
 		for (int i = first[key]; i >= 0; i = events[i].next)
-			list[n++] = &events[i];
+		{
+			/* A lookup that saw nothing says nothing. */
+			if (events[i].kind != EVENT_LOOKUP || events[i].result != RESULT_MAYBE)
+				list[n++] = &events[i];
+		}
 		if (n > 0)
 			check_key(key, list, n);
 	}

@@ -35,8 +35,8 @@ extern int history_begin(int client, enum event_kind kind, unsigned int key);
 extern void history_end(int event, enum event_result result);
 /* It had no effect and saw nothing. */
 extern void history_cancel(int event);
-/* Its client died now. */
-extern void history_died(int event);
+/* A client died now: what it had begun may have taken effect, or not. */
+extern void history_died(int client);
 /* A whole event at once. */
 extern void
 history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, uint64_t end, enum event_result result);

@@ -30,7 +30,6 @@ note_failure(int event, smart_status status, const char *what)
 void
 client_after(struct client *client, const char *what)
 {
-	client->operation = -1;
 	if (client->pin != NEVER)
 		world_violation("%s left its epoch entered", what);
 	for (unsigned int i = 0; i < world.plan.locks; i++)
@@ -48,9 +47,10 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	unsigned int key_length = world.keys.key_length[key];
 	bool result = false;
 	smart_status status;
+	int event;
 
 	world_trace("%s %u begins", names[kind], key);
-	client->operation = history_begin(client->number, kind, key);
+	event = history_begin(client->number, kind, key);
 	if (kind == EVENT_LOOKUP)
 		status = smart_tree_lookup(client->tree, bytes, key_length, &result);
 	else if (kind == EVENT_INSERT)
@@ -58,9 +58,9 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	else
 		status = smart_tree_remove(client->tree, bytes, key_length, &result);
 	if (status == SMART_OK)
-		history_end(client->operation, result ? RESULT_YES : RESULT_NO);
+		history_end(event, result ? RESULT_YES : RESULT_NO);
 	else
-		note_failure(client->operation, status, names[kind]);
+		note_failure(event, status, names[kind]);
 	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");
 	client_after(client, names[kind]);
 }

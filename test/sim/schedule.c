@@ -80,7 +80,7 @@ kill_client(struct client *client)
 	client->state = CLIENT_DEAD;
 	client->pin = NEVER;
 	client->compute->dead = true;
-	history_died(client->operation);
+	history_died(client->number);
 }
 
 /* A compute node dies as a whole: its clients share the locks. */

@@ -156,7 +156,6 @@ struct client
 	uint64_t pin; /* when the epoch was entered; NEVER: outside */
 	uint64_t stalled_until;
 	struct local_lock *waits_for;
-	int operation; /* in the history, -1: none */
 };
 
 struct block

@@ -437,6 +437,13 @@ test_no_room(bool disk)
 		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == SMART_OK);
 	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == expected);
 
+	/* The last pages are for those who remove. */
+	space->removing = true;
+	for (unsigned int i = 0; i < SMART_SPARE_PAGES; i++)
+		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(64), &root) == SMART_OK);
+	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(64), &root) == expected);
+	space->removing = false;
+
 	/* And when there is room again, all goes on. */
 	if (disk)
 	{

@@ -1,0 +1,41 @@
+-- A copied database has copies of the metapages, which name the trees of the original: they must not be used.
+\set original :DBNAME
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS smart_copy;
+DROP DATABASE IF EXISTS smart_template;
+CREATE DATABASE smart_template;
+\connect smart_template
+CREATE EXTENSION smart;
+CREATE TABLE full_one (a int);
+INSERT INTO full_one SELECT generate_series(1, 1000);
+CREATE INDEX full_one_a ON full_one USING smart (a);
+CREATE TABLE empty_one (a int);
+CREATE INDEX empty_one_a ON empty_one USING smart (a);
+\connect :original
+CREATE DATABASE smart_copy TEMPLATE smart_template;
+\connect smart_copy
+SET enable_seqscan = off;
+SELECT indexname, state FROM smart_indexes ORDER BY indexname;
+SELECT count(*) FROM full_one WHERE a < 100;
+INSERT INTO full_one VALUES (1001);
+VACUUM full_one;
+SELECT smart_index_check('full_one_a', true);
+
+-- One without a tree has nothing that it could share.
+INSERT INTO empty_one VALUES (1), (2);
+SELECT count(*) FROM empty_one WHERE a > 0;
+REINDEX INDEX full_one_a;
+DELETE FROM full_one WHERE a > 500;
+VACUUM full_one;
+SELECT count(*) FROM full_one WHERE a > 0;
+
+-- The original knows nothing of all that.
+\connect smart_template
+SET enable_seqscan = off;
+INSERT INTO empty_one VALUES (3);
+SELECT a FROM empty_one WHERE a > 0;
+SELECT count(*) FROM full_one WHERE a > 0;
+SELECT smart_index_check('full_one_a', true), smart_index_check('empty_one_a', true);
+\connect :original
+DROP DATABASE smart_copy;
+DROP DATABASE smart_template;
