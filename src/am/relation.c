@@ -85,12 +85,13 @@ static void
 report_no_tree(Relation index, const struct smart_meta *meta)
 {
 	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
-				 errdetail("Smart indexes are not replicated to standby servers."),
-				 errhint("Turn off enable_indexscan, enable_indexonlyscan and enable_bitmapscan for this query; rebuild "
-						 "the index with REINDEX after a promotion.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
+			 errdetail("Smart indexes are not replicated to standby servers."),
+			 errhint("Turn off enable_indexscan, enable_indexonlyscan and enable_bitmapscan for this query; rebuild "
+					 "the index with REINDEX after a promotion.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),

@@ -37,13 +37,21 @@ struct bulk_delete
 	IndexBulkDeleteCallback dead;
 	void *argument;
 	MemoryContext context;
-	ErrorData *error; /* what the callback raised; NULL: nothing */
+	ErrorData *error; /* what a callback raised; NULL: nothing */
 };
 
+/* The tree must not be left by a longjmp, so an error waits here until the tree has returned. */
+static void
+keep_error(struct bulk_delete *bulk)
+{
+	MemoryContextSwitchTo(bulk->context);
+	bulk->error = CopyErrorData();
+	FlushErrorState();
+}
+
 /*
- * Asks core whether a row is dead.  The tree must not be left by a longjmp, so
- * an error waits here until the tree has returned.  (CREATE INDEX CONCURRENTLY
- * collects the TIDs that we show it in a sort, which may fail.)
+ * Asks core whether a row is dead.  (CREATE INDEX CONCURRENTLY collects the TIDs
+ * that we show it in a sort, which may fail.)
  */
 static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
@@ -62,15 +70,17 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(bulk->context);
-		bulk->error = CopyErrorData();
-		FlushErrorState();
+		keep_error(bulk);
 	}
 	PG_END_TRY();
 	return dead;
 }
 
-/* Between two leaves nothing is held: the cost delay may sleep, and an interrupt ends the walk. */
+/*
+ * Between two leaves nothing is held: the cost delay may sleep, and interrupts
+ * are served, also those that end nothing (a barrier that all backends have to
+ * pass must not wait for the end of the walk).  One that ends it waits as above.
+ */
 static bool
 pause_point(void *argument)
 {
@@ -78,10 +88,16 @@ pause_point(void *argument)
 
 	if (VacuumCostActive)
 		VacuumCostBalance += VacuumCostPageHit;
-	HOLD_INTERRUPTS();
-	smart_vacuum_delay_point();
-	RESUME_INTERRUPTS();
-	return bulk->error == NULL && !QueryCancelPending && !ProcDiePending;
+	PG_TRY();
+	{
+		smart_vacuum_delay_point();
+	}
+	PG_CATCH();
+	{
+		keep_error(bulk);
+	}
+	PG_END_TRY();
+	return bulk->error == NULL;
 }
 
 /*

@@ -70,7 +70,7 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	unsigned int kind = smart_slot_size(place->slot);
 	fabric_address address = smart_slot_address(place->slot);
 	const uint64_t *words = fabric_direct(tree->fabric, address, smart_kind_bytes(kind));
-	const uint64_t *slots = words + SMART_NODE_HEAD_WORDS;
+	const uint64_t *slots;
 	uint64_t header;
 	unsigned int depth;
 	unsigned int byte;
@@ -79,6 +79,7 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 
 	if (words == NULL || kind < 1 || kind > SMART_NODE_KINDS)
 		return false;
+	slots = words + SMART_NODE_HEAD_WORDS;
 	header = smart_load_acquire(words);
 	depth = smart_node_depth(header);
 	if (smart_node_state(header) != SMART_LIVE || smart_node_kind(header) != kind || depth < place->consumed ||

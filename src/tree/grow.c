@@ -231,7 +231,6 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 static smart_status
 merge_ranges(struct smart_tree *tree, const struct smart_key *key, struct replacement *work)
 {
-	smart_slot result[256];
 	unsigned int count = 0;
 	unsigned int i = 0;
 
@@ -247,10 +246,10 @@ merge_ranges(struct smart_tree *tree, const struct smart_key *key, struct replac
 			status = merge_group(tree, key, work, i, &group, &merged, &done);
 		if (status != SMART_OK)
 			return status;
-		result[count++] = done ? merged : work->slots[i];
+		/* In place: what is still to be read lies behind. */
+		work->slots[count++] = done ? merged : work->slots[i];
 		i += done ? group.members : 1;
 	}
-	memcpy(work->slots, result, count * sizeof(result[0]));
 	work->count = count;
 	return SMART_OK;
 }

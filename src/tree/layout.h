@@ -10,7 +10,7 @@
  *	  slot          flags 6 | offset/64 34 | memory node 8 | kind or units 7 | leaf 1 | partial key 8
  *	  empty range   a leaf slot of 0 units: hi in bits 6..13
  *	  unused        0; frozen and unused: F alone
- *	  leaf meta     used 16 | state 3 | hi 8 | spare 5 | crc32c 32
+ *	  leaf meta     used 16 | state 3 | hi 8 | sorted 1 | spare 4 | crc32c 32
  *	  leaf header   depth 12 | lo 8 | prefix length 12 | end of the sorted run 13 | prefix hash 19
  *	  node header   state 2 | kind 3 | depth 12 | partial bytes 40 | spare 7
  *	  node identity XXH3-64 of the key's bytes before depth, seeded by the tree's id
@@ -28,7 +28,8 @@
  * An entry in a leaf is its suffix after depth and prefix.  In a tree whose
  * entries have one length the suffix stands alone; else one byte (or, from
  * 0x80 on, two) of length precedes it.  Entries up to the end of the sorted run
- * ascend; those behind it were appended in order of arrival.
+ * ascend; those behind it were appended in order of arrival, which meta's sorted
+ * bit says to be ascending, too.
  *
  * An internal node: header, identity, then its kind's number of slots.
  */
@@ -167,6 +168,12 @@ smart_meta_make(unsigned int used, enum smart_block_state state, unsigned int hi
 {
 	return (uint64_t) used | ((uint64_t) state << 16) | ((uint64_t) hi << 19) | ((uint64_t) crc << 32);
 }
+
+/*
+ * All entries ascend, the appended ones too: where keys come in order, a leaf
+ * is searched as if it had been written sorted.
+ */
+#define SMART_META_SORTED (UINT64_C(1) << 27)
 
 /* Offset in the block, in bytes, behind the last entry. */
 static inline unsigned int

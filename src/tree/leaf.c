@@ -40,6 +40,8 @@ smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *
 	leaf->start = SMART_LEAF_HEADER_BYTES + leaf->prefix_length;
 	leaf->sorted_end = smart_leaf_sorted_end(leaf->header);
 	leaf->used = smart_meta_used(meta);
+	if ((meta & SMART_META_SORTED) != 0)
+		leaf->sorted_end = leaf->used;
 	leaf->state = smart_meta_state(meta);
 	leaf->stride = fixed == 0 ? 0 : fixed - leaf->depth - leaf->prefix_length;
 	if (leaf->state < SMART_NEW || leaf->state > SMART_SEALED)

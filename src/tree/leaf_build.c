@@ -243,7 +243,8 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	smart_assert(used + SMART_LEAF_REAR_BYTES == needed);
 	header = smart_leaf_header_make(depth, lo, prefix, used, (uint32_t) (hash >> 45));
 	memcpy(block, &header, sizeof(header));
-	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used));
+	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
+		   SMART_META_SORTED;
 	*link = smart_slot_make_leaf(lo, units, address);
 
 	/* Not the lock word: it belongs to whoever locked this block in an earlier life until it unlocks. */

@@ -138,6 +138,16 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
 	return status;
 }
 
+/* Do all entries still ascend with this one behind them?  Told for suffixes of one length only, where the last is at hand. */
+static bool
+stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
+{
+	if (leaf->stride == 0 || leaf->sorted_end != leaf->used)
+		return false;
+	return leaf->used == leaf->start ||
+		   smart_compare_equal_length(leaf->block + leaf->used - leaf->stride, suffix, leaf->stride) < 0;
+}
+
 /*
  * C5.  The commit is the CAS on meta; *published false: somebody narrowed or
  * sealed the leaf first, and nothing happened.
@@ -155,6 +165,8 @@ smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const 
 	smart_assert(stored <= smart_leaf_room(leaf) && leaf->state == SMART_LIVE);
 	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
 							  smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
+	if (stays_sorted(leaf, suffix))
+		desired |= SMART_META_SORTED;
 	if (!tree->direct)
 	{
 		status = publish_remote(tree, lock, leaf, bytes, stored, desired, published);

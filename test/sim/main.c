@@ -103,6 +103,8 @@ begin_history(uint64_t seed)
 	world.dice.state = seed * UINT64_C(0xd1342543de82ef95) + 1;
 	world.message[0] = '\0';
 	world.mishap = false;
+	/* A lock word names a lease in 24 bits: counted on from history to history they would come round. */
+	world.leases = 0;
 	plan_make(&world.plan);
 	keys_make(&world.keys);
 	arena_reset();
