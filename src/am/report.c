@@ -28,9 +28,9 @@ report_room(smart_status status, Relation index)
 				 errmsg("could not extend the region of smart: %s",
 						strerror(smart_embedded.region.grow_errno ? smart_embedded.region.grow_errno : ENOSPC)),
 				 errhint("Free disk space, or set smart.embedded_path to a directory with more of it."), about(index)));
-	ereport(ERROR,
-			(errcode(ERRCODE_OUT_OF_MEMORY), errmsg("the region of smart has reached its greatest size"),
-			 errhint("Increase smart.embedded_max_size and restart the server, or drop smart indexes."), about(index)));
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("the region of smart has reached its greatest size"),
+					errhint("Increase smart.embedded_max_size and restart the server, or delete rows and run VACUUM."),
+					about(index)));
 }
 
 static void

@@ -239,6 +239,8 @@ extern unsigned int smart_node_next_pk(const struct smart_node *node, unsigned i
 extern int smart_node_free_index(const struct smart_node *node, unsigned int pk);
 extern smart_status smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_address,
 									unsigned int arrived, struct smart_node *node);
+extern smart_status smart_node_read_again(struct smart_tree *tree, smart_slot link, unsigned int arrived,
+										  struct smart_node *node, const struct smart_key *key, bool *ours);
 extern unsigned int smart_kind_for(const struct smart_tree *tree, unsigned int slots);
 extern smart_status
 smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,

@@ -80,22 +80,32 @@ smart_node_free_index(const struct smart_node *node, unsigned int pk)
 	return -1;
 }
 
+/* What link says of a node; false: it cannot be a link to one. */
+static bool
+expect_node(const struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node)
+{
+	unsigned int kind = smart_slot_size(link);
+
+	if (kind < 1 || kind > SMART_NODE_KINDS)
+		return false;
+	node->address = smart_slot_address(link);
+	node->link = link;
+	node->arrived = arrived;
+	node->kind = kind;
+	node->slots = tree->kind_slots[kind];
+	return true;
+}
+
 /* Copies the node that link leads to.  Whether it is what link promised is for the caller to check. */
 smart_status
 smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_address, unsigned int arrived,
 				struct smart_node *node)
 {
-	unsigned int kind = smart_slot_size(link);
 	unsigned int words;
 
-	if (kind < 1 || kind > SMART_NODE_KINDS)
+	if (!expect_node(tree, link, arrived, node))
 		return SMART_CORRUPT;
-	node->address = smart_slot_address(link);
-	node->link = link;
 	node->link_address = link_address;
-	node->arrived = arrived;
-	node->kind = kind;
-	node->slots = tree->kind_slots[kind];
 	words = SMART_NODE_HEAD_WORDS + node->slots;
 	if (tree->direct)
 	{
@@ -115,6 +125,43 @@ smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_ad
 			return status;
 	}
 	node->depth = smart_node_depth(node->words[0]);
+	return SMART_OK;
+}
+
+/*
+ * The same for a link of an earlier operation, whose node may have been used
+ * again: READs header and identity first and then the node, in one batch.  If
+ * both are those of the live node of this prefix, before and in the node, then
+ * the block was it all the time: it was live after this operation began, and
+ * is not used again before the operation ends (I6).  Otherwise slots of its
+ * earlier lives may be among the words.
+ */
+smart_status
+smart_node_read_again(struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node,
+					  const struct smart_key *key, bool *ours)
+{
+	uint64_t head[SMART_NODE_HEAD_WORDS];
+	struct fabric_request batch[2];
+	smart_status status;
+
+	smart_assert(!tree->direct);
+	*ours = expect_node(tree, link, arrived, node);
+	if (!*ours)
+		return SMART_OK;
+	node->link_address = 0;
+	batch[0] =
+		(struct fabric_request){.verb = FABRIC_READ, .remote = node->address, .local = head, .length = sizeof(head)};
+	batch[1] = (struct fabric_request){.verb = FABRIC_READ,
+									   .remote = node->address,
+									   .local = node->words,
+									   .length = (uint32_t) ((SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t))};
+	status = fabric_execute(tree->fabric, batch, 2);
+	if (status != SMART_OK)
+		return status;
+	node->depth = smart_node_depth(node->words[0]);
+	*ours = head[0] == node->words[0] && head[1] == node->words[1] && smart_node_state(node->words[0]) == SMART_LIVE &&
+			smart_node_kind(node->words[0]) == node->kind && node->depth >= arrived &&
+			node->depth - arrived <= SMART_NODE_PARTIAL_MAX && smart_node_is_ours(tree, node, key);
 	return SMART_OK;
 }
 

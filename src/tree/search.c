@@ -202,18 +202,14 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 			services->cache_drop(services, tree->options.id, link);
 		return SMART_OK;
 	}
-	status = smart_node_read(tree, link, 0, arrived, node);
-	if (status != SMART_OK)
-		return status;
 	/* Reverse check: an address may have been used again since its slot was cached. */
-	if (smart_node_state(node->words[0]) != SMART_LIVE || smart_node_kind(node->words[0]) != node->kind ||
-		node->depth < arrived || node->depth - arrived > SMART_NODE_PARTIAL_MAX || !smart_node_is_ours(tree, node, key))
+	status = smart_node_read_again(tree, link, arrived, node, key, usable);
+	if (status != SMART_OK || !*usable)
 	{
 		services->cache_drop(services, tree->options.id, link);
-		return SMART_OK;
+		return status;
 	}
 	services->cache_store(services, tree->options.id, link, node->words);
-	*usable = true;
 	return SMART_OK;
 }
 
