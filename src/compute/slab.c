@@ -28,13 +28,13 @@ smart_slab_geometry(smart_class class, unsigned int *order)
 	unsigned int blocks = 0;
 
 	smart_assert(bytes >= SMART_UNIT && bytes <= SMART_LEAF_BYTES_MAX);
-	/* The shortest slab that wastes less than an eighth. */
+	/* The shortest slab that wastes less than a sixteenth; long blocks, which are rare, may waste an eighth. */
 	for (*order = 0; *order < SMART_PAGE_ORDERS; (*order)++)
 	{
 		unsigned int room = SMART_PAGE_BYTES << *order;
 
 		blocks = room / bytes;
-		if ((room - blocks * bytes) * 8 < room)
+		if ((room - blocks * bytes) * (bytes <= 1024 ? 16 : 8) < room)
 			break;
 	}
 	smart_assert(*order < SMART_PAGE_ORDERS && blocks >= 1 && blocks <= SLAB_BLOCKS_MAX);
