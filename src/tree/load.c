@@ -327,8 +327,7 @@ close_node(struct smart_load *load, unsigned int consumed, smart_slot *link)
 {
 	struct open_node *node = topmost(load);
 	struct smart_key key = {.bytes = load->last, .length = (uint32_t) load->last_length};
-	smart_status status =
-		smart_node_build(load->tree, &key, node->depth, 0, node->slots, node->count, 0, link);
+	smart_status status = smart_node_build(load->tree, &key, node->depth, 0, node->slots, node->count, 0, link);
 
 	if (status == SMART_OK)
 		status = smart_make_chain(load->tree, &key, consumed, node->depth, link, nobody_asks, NULL);
