@@ -173,7 +173,7 @@ struct smart_tree
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
 	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */
-	struct smart_node nodes[3];  /* a strict descent's: node, child, and one to read into */
+	struct smart_node nodes[2];  /* a descent's, in turn: the place's node, and its child */
 	struct smart_list list;      /* entries of the leaf that is rewritten */
 	struct smart_list extra;     /* entries of merged leaves */
 	uint8_t *leaf_buffer;        /* remote: the leaf that an operation looks at */
