@@ -41,6 +41,14 @@ struct smart_env
 	 * spins first and sleeps later.
 	 */
 	void (*pause)(struct smart_env *env, unsigned int attempt);
+
+	/*
+	 * Sleeps until a descriptor can be read (or written, if to_write), at most
+	 * timeout_ms; true if it can.  May return false early, at a signal: the caller
+	 * looks at its own limit and at interrupted().  NULL where there are no
+	 * descriptors (the simulator).
+	 */
+	bool (*wait_descriptor)(struct smart_env *env, int descriptor, bool to_write, uint32_t timeout_ms);
 };
 
 #endif /* SMART_BASE_ENV_H */

@@ -16,6 +16,7 @@ smart_status_text(smart_status status)
 		[SMART_INTERRUPTED] = "interrupted",
 		[SMART_TIMEOUT] = "timed out",
 		[SMART_UNREACHABLE] = "memory node is unreachable",
+		[SMART_STALE] = "connection is of an older generation",
 		[SMART_CORRUPT] = "index structure is corrupt",
 		[SMART_TOO_LONG] = "entry is too long",
 		[SMART_UNSORTED] = "entries are not in ascending order",

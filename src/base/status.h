@@ -20,6 +20,7 @@ typedef enum smart_status
 	SMART_INTERRUPTED, /* the environment asked to stop (query cancel, shutdown) */
 	SMART_TIMEOUT,     /* a wait came to its limit */
 	SMART_UNREACHABLE, /* a memory node does not answer */
+	SMART_STALE,       /* a memory node has closed this generation of connections: make a new one */
 	SMART_CORRUPT,     /* words that no operation of ours can have written */
 	SMART_TOO_LONG,    /* an entry above the limits of layout.h */
 	SMART_UNSORTED,    /* bulk load: entries do not ascend */
