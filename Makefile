@@ -16,9 +16,9 @@ EXTENSION = smart
 DATA = $(wildcard sql/smart--*.sql)
 PGFILEDESC = "smart - ordered index in a SMART adaptive radix tree"
 
-# src/tree/fault.c serves test programs only.
-MODULE_SRCS = $(filter-out src/tree/fault.c,\
-	$(wildcard smart_am.c src/am/*.c src/compute/*.c src/tree/*.c rdma/local.c src/base/*.c))
+# src/tree/fault.c and the simulator's provider serve test programs only; a memory node's side of RDMA the daemon.
+MODULE_SRCS = $(filter-out src/tree/fault.c rdma/sim.c rdma/verbs_target.c,\
+	$(wildcard smart_am.c src/am/*.c src/compute/*.c src/tree/*.c rdma/*.c src/base/*.c))
 
 # One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
 # ASSERT=1 keeps the assertions, as every test build does; CC=clang changes the compiler; WERROR=1 lets warnings fail.
@@ -54,7 +54,8 @@ endif
 
 PG_CPPFLAGS = $(SMART_PG_CPPFLAGS)
 PG_CFLAGS = $(SMART_PG_CFLAGS)
-SHLIB_LINK += -lisal
+FABRIC_LIBS = -lssl -lcrypto -lmemcached -libverbs
+SHLIB_LINK += -lisal $(FABRIC_LIBS)
 
 # Bitcode of the tree would only be inlined into expressions that never call it.
 override with_llvm := no

@@ -6,8 +6,7 @@
 #   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
 #   test/support/*.c      linked to all of them
 
-CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c) \
-	$(filter-out rdma/verbs.c,$(wildcard rdma/*.c))
+CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c)
 SUPPORT_SRCS = $(wildcard test/support/*.c)
 UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)
@@ -17,7 +16,7 @@ PROGRAMS := build/programs$(STRICT)
 
 PROGRAM_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -g -fno-omit-frame-pointer -fno-strict-aliasing
 PROGRAM_CPPFLAGS = -D_GNU_SOURCE -DSMART_ASSERTIONS -DSMART_FAULTS $(SMART_INCLUDES) -Itest
-PROGRAM_LIBS = -lisal -lpthread -lm
+PROGRAM_LIBS = -lisal $(FABRIC_LIBS) -lpthread -lm
 
 plain_CC = gcc
 plain_CFLAGS = -O2
