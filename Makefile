@@ -87,7 +87,14 @@ endif
 
 # ---- programs without PostgreSQL --------------------------------------------------------------------------------
 
+include memnode/memnode.mk
 include test/programs.mk
+
+ifneq ($(wildcard $(PGXS)),)
+all: memnode
+install: install-memnode
+uninstall: uninstall-memnode
+endif
 
 # ---- goals ------------------------------------------------------------------------------------------------------
 
@@ -98,7 +105,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test bench sim tidy format help
+.PHONY: deps demo test test-rdma bench sim tidy format help
 
 deps:
 	@script/deps
@@ -108,6 +115,9 @@ demo: deps
 
 test:
 	@test/run
+
+test-rdma: deps
+	@test/rdma
 
 bench: deps
 	@bench/vs_nbtree $(BENCH_OPTS)
@@ -124,8 +134,10 @@ format:
 help:
 	@echo 'make deps                    install the Debian packages (root, or sudo without a password)'
 	@echo 'make [PG_CONFIG=…]           build smart.so;  make install  puts it into that PostgreSQL'
+	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
+	@echo 'make test-rdma               the same over RDMA verbs, in a virtual machine with Soft-RoCE'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'

@@ -12,7 +12,7 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
-#include "am/embedded.h"
+#include "am/server.h"
 
 PG_MODULE_MAGIC;
 
@@ -23,7 +23,7 @@ PG_FUNCTION_INFO_V1(smart_handler);
 void
 _PG_init(void)
 {
-	smart_embedded_init();
+	smart_server_init();
 	smart_options_init();
 	smart_planner_init();
 	smart_conflict_init();

@@ -29,6 +29,7 @@
  */
 typedef uint64_t fabric_address;
 
+#define FABRIC_PROBLEM_MAX 256
 #define FABRIC_NODE_SHIFT  40
 #define FABRIC_NODES_MAX   256
 #define FABRIC_OFFSET_MASK ((UINT64_C(1) << FABRIC_NODE_SHIFT) - 1)
@@ -78,6 +79,9 @@ struct fabric_counters
 	uint64_t bytes[FABRIC_VERBS];
 	uint64_t doorbells;
 	uint64_t round_trips;
+	uint64_t connections; /* made, the first one to a node included */
+	uint64_t timeouts;    /* batches given up at their time limit */
+	uint64_t failures;    /* batches given up for any other reason */
 };
 
 struct fabric;
@@ -116,6 +120,7 @@ struct fabric
 	const struct fabric_provider *provider;
 	bool direct; /* every node's memory can be loaded and stored */
 	struct fabric_counters counters;
+	char problem[FABRIC_PROBLEM_MAX]; /* why the last call failed, for who reports it; empty: the status says it all */
 	struct fabric_window window[FABRIC_NODES_MAX];
 };
 

@@ -5,7 +5,8 @@
  *
  * A link carries one batch at a time.  After a failure it has to be closed:
  * whether the verbs of the batch took effect, and when, nobody knows; the
- * caller raises the memory node's generation (wire.h).
+ * caller raises the memory node's generation (wire.h).  SMART_CORRUPT is no such
+ * failure: nothing of the batch is under way any more.
  */
 #ifndef SMART_RDMA_LINK_H
 #define SMART_RDMA_LINK_H
@@ -39,7 +40,8 @@ struct fabric_link
 	const struct fabric_link_kind *kind;
 	struct session *session; /* the link's until it is closed */
 	struct smart_env *env;
-	unsigned int node;                      /* memory node number in addresses */
+	unsigned int node;                 /* memory node number in addresses */
+	bool broken;                       /* SMART_CORRUPT came, and the link carries nothing any more */
 	char problem[SESSION_PROBLEM_MAX]; /* why the last call failed */
 };
 
@@ -47,7 +49,6 @@ struct fabric_link
 extern smart_status tcp_link_open(struct session *session, struct smart_env *env, unsigned int node,
 								  uint64_t deadline_ns, struct fabric_link **link, char problem[SESSION_PROBLEM_MAX]);
 extern smart_status verbs_link_open(struct session *session, struct smart_env *env, unsigned int node,
-									uint64_t deadline_ns, struct fabric_link **link,
-									char problem[SESSION_PROBLEM_MAX]);
+									uint64_t deadline_ns, struct fabric_link **link, char problem[SESSION_PROBLEM_MAX]);
 
 #endif /* SMART_RDMA_LINK_H */

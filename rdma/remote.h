@@ -7,7 +7,7 @@
  * call returns when all of them, on all nodes, have completed.
  *
  * A client that gives up a batch (time limit, interrupt, lost connection) does
- * not know whether its verbs will still take effect.  It closes the link and
+ * not know whether its verbs will still take effect, unless all of them are READs.  It closes the link and
  * raises the node's generation, which all clients of the compute node share;
  * each of them looks at it before every batch and makes its link anew when it
  * has risen.  The memory node closes all links of lower generations before it
@@ -32,7 +32,10 @@ struct fabric_location
 /* What the clients of a compute node share about its memory nodes. */
 struct fabric_nodes
 {
-	/* SMART_UNREACHABLE: there is no such node, or it is known to be down; problem[] tells. */
+	/*
+	 * SMART_UNREACHABLE: it is known to be down, or nobody knows where it is; SMART_CORRUPT: there
+	 * never was such a node, and no address can lead there; problem[] tells.
+	 */
 	smart_status (*locate)(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *location,
 						   char problem[SESSION_PROBLEM_MAX]);
 
@@ -60,8 +63,9 @@ extern void fabric_remote_set_timeout(struct fabric *fabric, uint32_t timeout_ms
 
 /*
  * The session of this client with a memory node, connected if it was not, for
- * requests that are not verbs; and what to do when one of them failed (any status but SMART_OK
- * and SMART_NO_SPACE): closes the link.
+ * requests that are not verbs; and what to do when one of them failed (any status but SMART_OK,
+ * SMART_NO_SPACE and SMART_CORRUPT): closes the link, and raises the generation, since the
+ * request may still come.  Until the next call of the fabric, which may close the session.
  */
 extern smart_status fabric_remote_session(struct fabric *fabric, unsigned int node, struct session **session);
 extern void fabric_remote_drop(struct fabric *fabric, unsigned int node);

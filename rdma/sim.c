@@ -274,6 +274,7 @@ sim_fabric_init(struct sim_fabric *sim, const struct sim_memory *memory, const s
 	sim->fabric.provider = &sim_provider;
 	sim->fabric.direct = direct;
 	memset(&sim->fabric.counters, 0, sizeof(sim->fabric.counters));
+	sim->fabric.problem[0] = '\0';
 	memset(sim->fabric.window, 0, sizeof(sim->fabric.window));
 	sim->memory = memory;
 	sim->control = control;

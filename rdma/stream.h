@@ -22,7 +22,7 @@ enum stream_wait
 	STREAM_DONE,       /* the call did something */
 	STREAM_WANT_READ,  /* call again when the descriptor can be read */
 	STREAM_WANT_WRITE, /* … can be written */
-	STREAM_CLOSED,     /* the other side has closed, or the connection is lost: *why tells */
+	STREAM_CLOSED      /* the other side has closed, or the connection is lost: stream_problem tells why */
 };
 
 /* The key, read once per process. */
@@ -50,7 +50,11 @@ extern struct stream *stream_open(int descriptor, bool server, const struct stre
 /* The TLS handshake; STREAM_DONE when it is over (at once without a key).  Call until then. */
 extern enum stream_wait stream_handshake(struct stream *stream);
 
-/* Moves up to length bytes; *moved (> 0) on STREAM_DONE. */
+/*
+ * Moves up to length bytes; *moved (> 0) on STREAM_DONE.  Bytes may lie decrypted in the
+ * stream, where no poll() sees them: read until STREAM_WANT_READ before waiting.  After
+ * STREAM_WANT_WRITE the next write must begin with the same bytes, and have no fewer of them.
+ */
 extern enum stream_wait stream_read(struct stream *stream, uint8_t *bytes, size_t length, size_t *moved);
 extern enum stream_wait stream_write(struct stream *stream, const uint8_t *bytes, size_t length, size_t *moved);
 
@@ -59,7 +63,7 @@ extern int stream_descriptor(const struct stream *stream);
 /* Why STREAM_CLOSED: an English phrase. */
 extern const char *stream_problem(const struct stream *stream);
 
-/* Closes the socket at once, dropping what was not sent (RST if anything is under way). */
+/* Closes the socket at once; bytes that have not left this host are dropped. */
 extern void stream_close(struct stream *stream);
 
 #endif /* SMART_RDMA_STREAM_H */

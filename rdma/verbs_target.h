@@ -33,9 +33,9 @@ extern smart_status verbs_target_open(const struct verbs_target_options *options
 extern void verbs_target_close(struct verbs_target *target);
 
 /* A queue pair connected to the client's; *answer is what the client needs. */
-extern smart_status verbs_target_connect(struct verbs_target *target, const struct wire_queue_pair *client,
-										 struct wire_queue_pair *answer, struct verbs_target_pair **pair,
-										 char problem[FABRIC_PROBLEM_MAX]);
+extern smart_status
+verbs_target_connect(struct verbs_target *target, const struct wire_queue_pair *client, struct wire_queue_pair *answer,
+					 struct verbs_target_pair **pair, char problem[FABRIC_PROBLEM_MAX]);
 
 /* Destroys the queue pair: when this returns, no verb of the client takes effect any more. */
 extern void verbs_target_disconnect(struct verbs_target_pair *pair);

@@ -234,7 +234,7 @@ wire_put_queue_pair(uint8_t *bytes, const struct wire_queue_pair *pair)
 	bytes = put(bytes, pair->rkey, 4);
 	bytes = put(bytes, pair->lid, 2);
 	bytes = put(bytes, pair->mtu, 1);
-	put(bytes, 0, 1);
+	put(bytes, pair->reads, 1);
 	return QUEUE_PAIR_BYTES;
 }
 
@@ -252,8 +252,9 @@ wire_get_queue_pair(const uint8_t *bytes, uint32_t length, struct wire_queue_pai
 	pair->rkey = (uint32_t) get(&bytes, 4);
 	pair->lid = (uint16_t) get(&bytes, 2);
 	pair->mtu = (uint8_t) get(&bytes, 1);
+	pair->reads = (uint8_t) get(&bytes, 1);
 	/* A queue pair's number and a first packet's have 24 bits; 1..5 are 256 to 4096 bytes. */
-	return get(&bytes, 1) == 0 && pair->number >> 24 == 0 && pair->psn >> 24 == 0 && pair->mtu >= 1 && pair->mtu <= 5;
+	return pair->number >> 24 == 0 && pair->psn >> 24 == 0 && pair->mtu >= 1 && pair->mtu <= 5 && pair->reads >= 1;
 }
 
 /* ---- lists ---- */

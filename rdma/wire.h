@@ -156,7 +156,7 @@ struct wire_node_status
 };
 
 /* A queue pair, as CONNECT carries it both ways; 48 bytes:
- * gid 16 · base 8 · limit 8 · qpn 4 · psn 4 · rkey 4 · lid 2 · mtu 1 · 0 1 */
+ * gid 16 · base 8 · limit 8 · qpn 4 · psn 4 · rkey 4 · lid 2 · mtu 1 · reads 1 */
 struct wire_queue_pair
 {
 	uint8_t gid[16];
@@ -166,7 +166,8 @@ struct wire_queue_pair
 	uint32_t psn;
 	uint32_t rkey; /* answer */
 	uint16_t lid;
-	uint8_t mtu; /* enum ibv_mtu */
+	uint8_t mtu;   /* enum ibv_mtu */
+	uint8_t reads; /* READs and atomics that it serves at a time, at least 1 */
 };
 
 /* ---- frames ---- */

@@ -6,6 +6,8 @@
 
 SERVER_DIR=
 SERVER_BIN=
+SERVER_NAME=server # of the cluster that the functions are about; each has a port of its own in PGPORT
+MEMNODE_PIDS=
 
 # server_user: whom the server runs as.
 server_user()
@@ -61,30 +63,68 @@ server_install()
 	"${MAKE:-make}" --no-print-directory -s -j"$(nproc)" install PG_CONFIG="$SERVER_BIN/pg_config" "$@"
 }
 
-# server_start [SETTING]...: initialize a cluster with these lines in its configuration and start it.
+# server_initialize: make a cluster.
+server_initialize()
+{
+	as_server_user initdb -D "$SERVER_DIR/run/$SERVER_NAME.data" -U smart -A trust -E UTF8 --locale=C --no-sync \
+		>"$SERVER_DIR/initdb.log" 2>&1 || { cat "$SERVER_DIR/initdb.log" >&2; return 1; }
+}
+
+# server_start [SETTING]...: start the cluster, made now if it is not there, with these lines in its configuration.
 server_start()
 {
-	as_server_user initdb -D "$SERVER_DIR/run/data" -U smart -A trust -E UTF8 --locale=C --no-sync \
-		>"$SERVER_DIR/initdb.log" 2>&1 || { cat "$SERVER_DIR/initdb.log" >&2; return 1; }
+	local data=$SERVER_DIR/run/$SERVER_NAME.data
+	[ -d "$data" ] || server_initialize || return 1
 	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$SERVER_DIR/run'" \
 		"shared_preload_libraries = 'smart'" "$@" |
-		as_server_user tee -a "$SERVER_DIR/run/data/postgresql.conf" >/dev/null
-	as_server_user pg_ctl -D "$SERVER_DIR/run/data" -l "$SERVER_DIR/run/server.log" -w -t 60 start \
-		>"$SERVER_DIR/start.log" 2>&1 || { cat "$SERVER_DIR/start.log" "$SERVER_DIR/run/server.log" >&2; return 1; }
+		as_server_user tee -a "$data/postgresql.conf" >/dev/null
+	as_server_user pg_ctl -D "$data" -l "$SERVER_DIR/run/$SERVER_NAME.log" -w -t 60 start -o "-p $PGPORT" \
+		>"$SERVER_DIR/start.log" 2>&1 || { cat "$SERVER_DIR/start.log" "$SERVER_DIR/run/$SERVER_NAME.log" >&2; return 1; }
 }
 
 # server_stop: stop the cluster and fail if it does not stop cleanly.
 server_stop()
 {
-	as_server_user pg_ctl -D "$SERVER_DIR/run/data" -w -t 60 -m fast stop >"$SERVER_DIR/stop.log" 2>&1
+	as_server_user pg_ctl -D "$SERVER_DIR/run/$SERVER_NAME.data" -w -t 60 -m fast stop >"$SERVER_DIR/stop.log" 2>&1
+}
+
+# memnode_start NAME [OPTION]...: start a memory node on a free loopback port; its address goes to MEMNODE_ADDRESS.
+memnode_start()
+{
+	local name=$1 log=$SERVER_DIR/run/memnode.$1.log tries=0
+	shift
+	as_server_user "$SERVER_BIN/smart-memnode" --listen=127.0.0.1:0 --name="${SERVER_DIR##*/}.$name" "$@" \
+		>"$log" 2>&1 </dev/null &
+	MEMNODE_PIDS="$MEMNODE_PIDS $!"
+	while ! MEMNODE_ADDRESS=$(sed -n 's/^smart-memnode: ready on \([^,]*\),.*/\1/p' "$log" | grep .); do
+		[ $((tries += 1)) -le 100 ] || { cat "$log" >&2; return 1; }
+		sleep 0.1
+	done
+}
+
+# memnodes_stop: stop all memory nodes; fails if one does not stop cleanly.
+memnodes_stop()
+{
+	local pid status=0
+	for pid in $MEMNODE_PIDS; do
+		kill "$pid" 2>/dev/null
+	done
+	for pid in $MEMNODE_PIDS; do
+		wait "$pid" || status=1
+	done
+	MEMNODE_PIDS=
+	return "$status"
 }
 
 # server_remove: stop what runs and remove the temporary directory (called when the script ends).
 server_remove()
 {
+	local data
 	[ -n "$SERVER_DIR" ] || return 0
-	[ ! -f "$SERVER_DIR/run/data/postmaster.pid" ] ||
-		as_server_user pg_ctl -D "$SERVER_DIR/run/data" -w -t 30 -m immediate stop >/dev/null 2>&1
+	for data in "$SERVER_DIR"/run/*.data; do
+		[ ! -f "$data/postmaster.pid" ] || as_server_user pg_ctl -D "$data" -w -t 30 -m immediate stop >/dev/null 2>&1
+	done
+	memnodes_stop 2>/dev/null
 	if [ -n "${KEEP:-}" ]; then
 		echo "kept: $SERVER_DIR" >&2
 	else

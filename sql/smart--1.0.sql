@@ -44,10 +44,59 @@ CREATE VIEW smart_indexes AS
 COMMENT ON VIEW smart_indexes IS 'all smart indexes of the database, their states and sizes';
 GRANT SELECT ON smart_indexes TO PUBLIC;
 
-CREATE FUNCTION smart_memory_nodes(OUT node integer, OUT kind text, OUT bytes_used bigint, OUT bytes bigint,
-	OUT bytes_max bigint, OUT trees bigint) RETURNS SETOF record
+-- Memory nodes and the fabric
+
+CREATE FUNCTION smart_memory_nodes(OUT node integer, OUT address text, OUT transport text, OUT state text,
+	OUT capacity_bytes bigint, OUT allocated_bytes bigint, OUT used_bytes bigint, OUT trees bigint,
+	OUT round_trip_ms double precision, OUT since timestamptz, OUT problem text) RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_memory_nodes() IS 'memory nodes: bytes in use, bytes now, bytes at most, and trees';
+COMMENT ON FUNCTION smart_memory_nodes() IS 'what the view smart_memory_nodes shows';
+
+CREATE VIEW smart_memory_nodes AS SELECT * FROM smart_memory_nodes();
+COMMENT ON VIEW smart_memory_nodes IS
+'memory nodes of this server; address and problem are shown to members of pg_read_all_stats (pg_monitor)';
+COMMENT ON COLUMN smart_memory_nodes.node IS 'its number; null: no memory node was found at this address yet';
+COMMENT ON COLUMN smart_memory_nodes.state IS
+'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server) or lost (its memory is gone: indexes on it have to be rebuilt)';
+COMMENT ON COLUMN smart_memory_nodes.capacity_bytes IS 'of the memory node; embedded: that the region may grow to';
+COMMENT ON COLUMN smart_memory_nodes.allocated_bytes IS 'handed out to this or another server; embedded: of the region now';
+COMMENT ON COLUMN smart_memory_nodes.used_bytes IS 'that this server''s indexes use';
+COMMENT ON COLUMN smart_memory_nodes.trees IS 'of this server whose roots are there: one for each index that is not empty';
+COMMENT ON COLUMN smart_memory_nodes.round_trip_ms IS 'of the last request';
+COMMENT ON COLUMN smart_memory_nodes.since IS 'when it came into this state';
+COMMENT ON COLUMN smart_memory_nodes.problem IS 'the last one, also if it is over';
+GRANT SELECT ON smart_memory_nodes TO PUBLIC;
+
+CREATE FUNCTION smart_index_nodes(index regclass, OUT node integer, OUT address text, OUT bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_nodes(regclass) IS
+'on which memory nodes a smart index lies, with how many bytes; addresses are shown to members of pg_read_all_stats';
+
+CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
+	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,
+	OUT connections bigint, OUT timeouts bigint, OUT failures bigint, OUT stats_reset timestamptz)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_fabric() IS 'what the view smart_stat_fabric shows';
+
+CREATE VIEW smart_stat_fabric AS SELECT * FROM smart_stat_fabric();
+COMMENT ON VIEW smart_stat_fabric IS
+'what all sessions asked of memory nodes since stats_reset; a session adds its part at the end of each transaction';
+COMMENT ON COLUMN smart_stat_fabric.doorbells IS 'batches of requests, counted for each memory node they went to';
+COMMENT ON COLUMN smart_stat_fabric.round_trips IS 'batches of requests that were waited for';
+COMMENT ON COLUMN smart_stat_fabric.connections IS 'made to memory nodes, those of sessions that began included';
+COMMENT ON COLUMN smart_stat_fabric.timeouts IS 'batches given up at smart.fabric_timeout';
+COMMENT ON COLUMN smart_stat_fabric.failures IS 'batches given up for another reason: a lost connection, a cancelled statement';
+GRANT SELECT ON smart_stat_fabric TO PUBLIC;
+
+CREATE FUNCTION smart_stat_fabric_reset() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_fabric_reset() IS 'sets the counters of smart_stat_fabric to zero';
+REVOKE ALL ON FUNCTION smart_stat_fabric_reset() FROM PUBLIC;
+
+CREATE FUNCTION smart_round_trips() RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited for memory nodes up to now';
 
 -- These read a whole index.
 REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) FROM PUBLIC;

@@ -3,13 +3,16 @@
 #
 #   test/unit/*_test.c    one program each
 #   test/stress/*.c       one program each
+#   test/verbs/*_test.c   one program each; they need an RDMA device (test/rdma)
 #   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
 #   test/support/*.c      linked to all of them
 
-CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c)
+CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c) \
+	$(filter-out memnode/main.c,$(wildcard memnode/*.c))
 SUPPORT_SRCS = $(wildcard test/support/*.c)
 UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)
+VERBS_SRCS = $(wildcard test/verbs/*_test.c)
 SIM_SRCS = $(wildcard test/sim/*.c)
 
 PROGRAMS := build/programs$(STRICT)
@@ -43,27 +46,33 @@ $(PROGRAMS)/$(1)/libsmart.a: $(call objects,$(1),$(CORE_SRCS) $(SUPPORT_SRCS))
 
 $(1)_UNIT = $(UNIT_SRCS:%.c=$(PROGRAMS)/$(1)/%)
 $(1)_STRESS = $(STRESS_SRCS:%.c=$(PROGRAMS)/$(1)/%)
+$(1)_VERBS = $(VERBS_SRCS:%.c=$(PROGRAMS)/$(1)/%)
 $(1)_SIM = $(if $(SIM_SRCS),$(PROGRAMS)/$(1)/test/sim/sim)
 
-$$($(1)_UNIT) $$($(1)_STRESS): %: %.o $(PROGRAMS)/$(1)/libsmart.a
+$$($(1)_UNIT) $$($(1)_STRESS) $$($(1)_VERBS): %: %.o $(PROGRAMS)/$(1)/libsmart.a
 	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 $$($(1)_SIM): $(call objects,$(1),$(SIM_SRCS)) $(PROGRAMS)/$(1)/libsmart.a
 	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 
-.PHONY: unit-$(1) stress-$(1) sim-$(1) core-$(1) list-unit-$(1) list-stress-$(1) list-sim-$(1)
+.PHONY: unit-$(1) stress-$(1) verbs-$(1) sim-$(1) core-$(1)
+.PHONY: list-unit-$(1) list-stress-$(1) list-verbs-$(1) list-sim-$(1)
 core-$(1): $(PROGRAMS)/$(1)/libsmart.a
 unit-$(1): $$($(1)_UNIT)
 stress-$(1): $$($(1)_STRESS)
+verbs-$(1): $$($(1)_VERBS)
 sim-$(1): $$($(1)_SIM)
 list-unit-$(1):
 	@echo $$($(1)_UNIT)
 list-stress-$(1):
 	@echo $$($(1)_STRESS)
+list-verbs-$(1):
+	@echo $$($(1)_VERBS)
 list-sim-$(1):
 	@echo $$($(1)_SIM)
 
--include $(patsubst %.c,$(PROGRAMS)/$(1)/%.d,$(CORE_SRCS) $(SUPPORT_SRCS) $(UNIT_SRCS) $(STRESS_SRCS) $(SIM_SRCS))
+-include $(patsubst %.c,$(PROGRAMS)/$(1)/%.d,$(CORE_SRCS) $(SUPPORT_SRCS) $(UNIT_SRCS) $(STRESS_SRCS) \
+	$(VERBS_SRCS) $(SIM_SRCS))
 endef
 
 $(foreach flavour,$(FLAVOURS),$(eval $(call flavour_rules,$(flavour))))

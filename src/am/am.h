@@ -125,6 +125,12 @@ extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
 /* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
 extern const struct smart_codec *smart_relation_codec(Relation index);
 
+/* The tree that the metapage names, if it is of this region (it may be lost); else 0. */
+extern uint64 smart_relation_tree(Relation index);
+
+/* Raises the error, with the hint to rebuild it, if the tree of an index was lost with a memory node.  NULL: nothing. */
+extern void smart_relation_check_lost(Relation index);
+
 /* Drops what the relcache keeps of an index whose metapage has changed. */
 extern void smart_relation_forget(Relation index);
 

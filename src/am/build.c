@@ -20,7 +20,7 @@
 
 #include "am/am.h"
 #include "am/duplicates.h"
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/report.h"
 #include "am/sorter.h"
 
@@ -185,7 +185,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct build *build;
 
-	smart_embedded_require();
+	smart_server_require();
 	refuse_system_tables(heap, index);
 	warn_of_limits(heap, index);
 	build = palloc0(sizeof(*build));

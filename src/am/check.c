@@ -32,7 +32,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/am.h"
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/open.h"
 #include "am/report.h"
 #include "base/assert.h"

@@ -9,7 +9,9 @@
 
 #include "commands/vacuum.h"
 #include "access/amapi.h"
+#include "storage/latch.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "smart needs PostgreSQL 15 or newer"
@@ -85,6 +87,28 @@ smart_vacuum_delay_point(void)
 	vacuum_delay_point(false);
 #else
 	vacuum_delay_point();
+#endif
+}
+
+/* A set for so many events; free it. */
+static inline WaitEventSet *
+smart_make_wait_set(int events)
+{
+#if PG_VERSION_NUM >= 170000
+	return CreateWaitEventSet(NULL, events);
+#else
+	return CreateWaitEventSet(CurrentMemoryContext, events);
+#endif
+}
+
+/* The wait event of this name, or the one of all extensions where there are no others. */
+static inline uint32
+smart_wait_event(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	return PG_WAIT_EXTENSION;
 #endif
 }
 

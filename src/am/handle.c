@@ -10,7 +10,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/handle.h"
 #include "am/meta.h"
 #include "am/report.h"
@@ -47,6 +47,20 @@ close_idle_handles(void)
 	handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
 }
 
+/* When a memory node was given up, trees may have gone with it. */
+static bool
+is_lost(struct smart_handle *handle)
+{
+	uint32 losses = smart_server_losses();
+
+	if (likely(handle->losses == losses))
+		return false;
+	if (smart_space_tree_lost(&smart_backend_client()->space, handle->id))
+		return true;
+	handle->losses = losses;
+	return false;
+}
+
 static void
 make_handle_table(void)
 {
@@ -78,11 +92,14 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 	struct smart_handle *handle;
 	struct smart_tree *tree;
 	fabric_address root;
+	uint32 losses = smart_server_losses(); /* before the tree is looked for */
 	bool found;
 
 	if (handles == NULL)
 		make_handle_table();
 	handle = hash_search(handles, &meta->tree, HASH_FIND, NULL);
+	if (handle != NULL && is_lost(handle))
+		return NULL;
 	if (handle == NULL)
 	{
 		if (!smart_meta_tree_is_here(index, meta) ||
@@ -98,7 +115,7 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 			smart_report_status(SMART_NO_MEMORY, index);
 		}
 		smart_assert(!found);
-		*handle = (struct smart_handle){.id = meta->tree, .tree = tree};
+		*handle = (struct smart_handle){.id = meta->tree, .tree = tree, .losses = losses};
 	}
 	handle->pins++;
 	return handle;

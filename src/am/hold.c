@@ -11,7 +11,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/hold.h"
 #include "base/assert.h"
 
@@ -38,7 +38,7 @@ end_hold(struct held *held)
 	held->owner = NULL;
 	used_holds--;
 	if (smart_interlock_leave(client->compute->interlock, client->number, held->hold))
-		ConditionVariableBroadcast(smart_embedded_interlock_wait());
+		ConditionVariableBroadcast(smart_interlock_wait());
 }
 
 /* Called once per phase of every resource owner's release, with that owner as the current one. */

@@ -14,7 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/meta.h"
 #include "base/assert.h"
 
@@ -75,7 +75,7 @@ smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, st
 		.magic = SMART_META_MAGIC,
 		.version = SMART_META_VERSION,
 		.tree = tree,
-		.region = tree == 0 ? 0 : smart_embedded_incarnation(),
+		.region = tree == 0 ? 0 : smart_region_incarnation(),
 		.encoding = codec_fingerprint(codec),
 		.state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY,
 		.leaf_size = (uint32) smart_options_leaf_size(index),
@@ -89,7 +89,7 @@ bool
 smart_meta_tree_is_here(Relation index, const struct smart_meta *meta)
 {
 	smart_assert(meta->tree != 0);
-	return meta->region == smart_embedded_incarnation() && meta->database == smart_relation_database(index);
+	return meta->region == smart_region_incarnation() && meta->database == smart_relation_database(index);
 }
 
 /* Puts a metapage's content on an initialized page. */
@@ -197,29 +197,50 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 	smart_relation_forget(index);
 }
 
+/* Names a tree in the metapage unless that names one already; false then. */
+static bool
+name_tree(Relation index, Buffer buffer, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
+{
+	GenericXLogState *xlog;
+	Page page;
+
+	take_meta(index, BufferGetPage(buffer), meta);
+	if (meta->tree != 0)
+		return false;
+	smart_meta_fill(index, codec, tree, meta);
+	xlog = GenericXLogStart(index);
+	page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+	put_meta(page, meta);
+	GenericXLogFinish(xlog);
+	return true;
+}
+
 void
 smart_meta_make_tree(Relation index, const struct smart_codec *codec, struct smart_meta *meta)
 {
 	Buffer buffer;
-	GenericXLogState *xlog;
-	Page page;
+	uint64 tree;
+	volatile bool used = false;
 
-	/* Done before the buffer is locked, since it writes WAL of its own. */
-	(void) GetTopFullTransactionId();
-
-	/* The lock on the buffer keeps a second backend from making a second tree. */
-	buffer = ReadBuffer(index, SMART_META_BLOCK);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	take_meta(index, BufferGetPage(buffer), meta);
-	if (meta->tree == 0)
+	smart_meta_read(index, meta);
+	if (meta->tree != 0)
+		return;
+	/* Before the buffer is locked: nobody waits there for a memory node, nor could be interrupted. */
+	tree = smart_tree_make(index);
+	PG_TRY();
 	{
-		smart_meta_fill(index, codec, smart_tree_make(index), meta);
-		xlog = GenericXLogStart(index);
-		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
-		put_meta(page, meta);
-		GenericXLogFinish(xlog);
+		buffer = ReadBuffer(index, SMART_META_BLOCK);
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		used = name_tree(index, buffer, codec, tree, meta);
+		UnlockReleaseBuffer(buffer);
 	}
-	UnlockReleaseBuffer(buffer);
+	PG_FINALLY();
+	{
+		/* Somebody else was faster, or the metapage could not be had. */
+		if (!used)
+			smart_am_tree_drop(tree);
+	}
+	PG_END_TRY();
 	smart_relation_forget(index);
 	smart_assert(meta->tree != 0);
 }

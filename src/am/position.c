@@ -89,6 +89,7 @@ begin_hold(struct smart_position *self)
 		return;
 	end_hold(self);
 	self->hold = smart_hold_enter(self->relation->meta.tree);
+	smart_scan_forget(tree_scan(self));
 	self->holding = true;
 }
 

@@ -13,7 +13,7 @@
 #include "utils/memutils.h"
 
 #include "am/am.h"
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/handle.h"
 #include "am/meta.h"
 #include "am/report.h"
@@ -81,6 +81,18 @@ smart_relation_forget(Relation index)
 
 /* ---- opening ---- */
 
+/* Why the tree is not there, as a detail of the error. */
+static int
+why_no_tree(Relation index, const struct smart_meta *meta)
+{
+	if (meta->database != smart_relation_database(index))
+		return errdetail("The index was copied from another database, and its content cannot be.");
+	if (meta->region == smart_region_incarnation() && smart_space_tree_lost(&smart_backend_client()->space, meta->tree))
+		return errdetail("A memory node that held a part of it has lost its memory.");
+	return errdetail("The memory node was made anew after the index had been built, for example because the server had "
+					 "not been shut down cleanly, or its settings have the indexes elsewhere now.");
+}
+
 static void
 report_no_tree(Relation index, const struct smart_meta *meta)
 {
@@ -95,11 +107,17 @@ report_no_tree(Relation index, const struct smart_meta *meta)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
-			 meta->database != smart_relation_database(index)
-				 ? errdetail("The index was copied from another database, and its content cannot be.")
-				 : errdetail("The memory node was made anew after the index had been built, "
-							 "for example because the server had not been shut down cleanly."),
-			 smart_hint_reindex(index)));
+			 why_no_tree(index, meta), smart_hint_reindex(index)));
+}
+
+void
+smart_relation_check_lost(Relation index)
+{
+	struct relation_cache *cache = index == NULL ? NULL : index->rd_amcache;
+
+	if (cache != NULL && cache->meta.tree != 0 &&
+		smart_space_tree_lost(&smart_backend_client()->space, cache->meta.tree))
+		report_no_tree(index, &cache->meta);
 }
 
 static void
@@ -134,7 +152,7 @@ smart_relation_open(Relation index)
 	struct smart_relation *self;
 	Size codec_size;
 
-	smart_embedded_require();
+	smart_server_require();
 	cache = get_cache(index);
 	codec_size = cached_codec(cache)->size;
 	self = palloc(MAXALIGN(sizeof(struct smart_relation)) + codec_size);
@@ -197,7 +215,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	struct relation_cache *cache;
 	fabric_address root;
 
-	if (!smart_embedded_available())
+	if (!smart_server_available())
 		return false;
 	cache = get_cache(index);
 	glance->ordered = cached_codec(cache)->ordered;
@@ -210,6 +228,14 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 		return false;
 	glance->bytes = smart_space_tree_bytes(&smart_backend_client()->space, cache->meta.tree);
 	return true;
+}
+
+uint64
+smart_relation_tree(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+
+	return cache->meta.tree == 0 || !smart_meta_tree_is_here(index, &cache->meta) ? 0 : cache->meta.tree;
 }
 
 /* A pin that goes with a memory context. */

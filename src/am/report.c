@@ -1,20 +1,56 @@
 /*
  * report.c
  *	  A status becomes an error, with what a DBA can do about it.
+ *
+ * A memory node that cannot be reached, or does not answer in time, is
+ * connection_failure (08006), as postgres_fdw has it for its servers: a client
+ * may try the statement again, for which it need not know how the connection failed.
+ * (57014 and 57P05 tell that somebody wanted the statement to end.)
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "utils/rel.h"
 
-#include "am/embedded_state.h"
+#include "am/am.h"
 #include "am/report.h"
+#include "am/settings.h"
+#include "am/shared.h"
 #include "tree/layout.h"
 
 static int
 about(Relation index)
 {
 	return index != NULL ? errcontext("smart index \"%s\"", RelationGetRelationName(index)) : 0;
+}
+
+/* What the fabric says about the last failure, or nothing. */
+static const char *
+fabric_problem(void)
+{
+	struct smart_client *client = smart_backend_client_if_any();
+
+	return client == NULL ? "" : client->fabric->problem;
+}
+
+static int
+fabric_detail(void)
+{
+	const char *problem = fabric_problem();
+
+	return problem[0] == '\0' ? 0 : errdetail_internal("%c%s.", pg_toupper((unsigned char) problem[0]), problem + 1);
+}
+
+/* ---- no room ---- */
+
+static void
+report_nodes_full(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY), errmsg("the memory nodes have no room left"), fabric_detail(),
+			 errhint("Add a memory node to smart.memory_nodes, or delete rows and run VACUUM; smart_memory_nodes "
+					 "shows what each of them has."),
+			 about(index)));
 }
 
 static void
@@ -26,11 +62,33 @@ report_room(smart_status status, Relation index)
 		ereport(ERROR,
 				(errcode(ERRCODE_DISK_FULL),
 				 errmsg("could not extend the region of smart: %s",
-						strerror(smart_embedded.region.grow_errno ? smart_embedded.region.grow_errno : ENOSPC)),
+						strerror(smart_server.region.grow_errno ? smart_server.region.grow_errno : ENOSPC)),
 				 errhint("Free disk space, or set smart.embedded_path to a directory with more of it."), about(index)));
+	if (smart_server.remote)
+		report_nodes_full(index);
 	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("the region of smart has reached its greatest size"),
 					errhint("Increase smart.embedded_max_size and restart the server, or delete rows and run VACUUM."),
 					about(index)));
+}
+
+/* ---- waits that came to nothing ---- */
+
+static void
+report_node(smart_status status, Relation index)
+{
+	smart_relation_check_lost(index);
+	if (status == SMART_TIMEOUT)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("a memory node did not answer within %d ms", smart_settings.fabric_timeout_ms), fabric_detail(),
+				 errhint("Try again; smart_memory_nodes shows how the nodes are, smart.fabric_timeout is the limit."),
+				 about(index)));
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
+			 errhint(
+				 "Try again when the memory node is back; smart_memory_nodes shows how the nodes are. If its memory "
+				 "is gone for good, rebuild its indexes with REINDEX."),
+			 about(index)));
 }
 
 static void
@@ -41,12 +99,14 @@ report_waits(smart_status status, Relation index)
 	if (status == SMART_INTERRUPTED)
 		ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED), errmsg("an operation on a smart index was interrupted"),
 						about(index)));
+	if (smart_server.remote && (fabric_problem()[0] != '\0' || smart_server.region.grow_errno == 0))
+		report_node(status, index);
 	if (status == SMART_TIMEOUT)
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 						errmsg("an operation on a smart index came to its time limit"), about(index)));
 	ereport(ERROR,
 			(errcode(ERRCODE_IO_ERROR), errmsg("could not reach the region of smart"),
-			 smart_embedded.region.grow_errno != 0 ? errdetail("%s.", strerror(smart_embedded.region.grow_errno)) : 0,
+			 smart_server.region.grow_errno != 0 ? errdetail("%s.", strerror(smart_server.region.grow_errno)) : 0,
 			 about(index)));
 }
 
@@ -64,13 +124,14 @@ smart_report_status(smart_status status, Relation index)
 		case SMART_INTERRUPTED:
 		case SMART_TIMEOUT:
 		case SMART_UNREACHABLE:
+		case SMART_STALE:
 			report_waits(status, index);
 			break;
 		case SMART_CORRUPT:
 			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
 							index != NULL ? errmsg("smart index \"%s\" is corrupt", RelationGetRelationName(index))
 										  : errmsg("the region of smart is corrupt"),
-							errhint("Rebuild it with REINDEX.")));
+							fabric_detail(), errhint("Rebuild it with REINDEX.")));
 			break;
 		case SMART_TOO_LONG:
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("an entry is too long for a smart index"),

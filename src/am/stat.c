@@ -15,7 +15,7 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/open.h"
 #include "am/report.h"
 #include "base/assert.h"
@@ -102,7 +102,7 @@ smart_index_state(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (!index->rd_index->indisvalid)
 		state = "invalid"; /* there may be no metapage yet */
-	else if (!smart_embedded_available() ||
+	else if (!smart_server_available() ||
 			 (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
 		state = "unavailable";
 	else if (!smart_relation_glance(index, &glance))

@@ -16,8 +16,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/handle.h"
+#include "am/locate.h"
 #include "am/meta.h"
 #include "am/report.h"
 #include "base/assert.h"
@@ -131,7 +132,7 @@ free_temporary_trees(int code, Datum argument)
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.owner.backend == MyBackendId && info.owner.incarnation == smart_embedded_server_start())
+		if (info.owner.backend == MyBackendId && info.owner.incarnation == smart_server_incarnation())
 			smart_space_drop_tree(space, info.id);
 	}
 }
@@ -151,7 +152,7 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 		return;
 	owner->backend = MyBackendId;
-	owner->incarnation = smart_embedded_server_start();
+	owner->incarnation = smart_server_incarnation();
 	if (!registered)
 	{
 		/* After smart_backend_client() has registered its own end: callbacks run in reverse order. */
@@ -168,6 +169,8 @@ smart_tree_make(Relation index)
 	fabric_address root;
 	uint64 id;
 
+	if (smart_server_is_remote())
+		smart_locate_wait(); /* right after the server's start there may be no memory node yet to make it on */
 	describe_owner(index, &owner);
 	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
 	if (birth_of_file(index) != InvalidSubTransactionId)

@@ -24,7 +24,7 @@
 #include "utils/wait_event.h"
 
 #include "am/am.h"
-#include "am/embedded.h"
+#include "am/server.h"
 #include "am/report.h"
 
 #define WAIT_MS      20 /* between two looks at the holders, at most */
@@ -161,7 +161,7 @@ log_holders(const struct smart_client *client, Relation index, uint64 tree, uint
 	initStringInfo(&pids);
 	while ((holder = smart_interlock_holder(client->compute->interlock, tree, number, holder)) != SMART_CLIENT_NONE)
 	{
-		appendStringInfo(&pids, pids.len > 0 ? ", %d" : "%d", smart_embedded_client_pid(holder));
+		appendStringInfo(&pids, pids.len > 0 ? ", %d" : "%d", smart_client_pid(holder));
 		holder++;
 	}
 	if (pids.len > 0)
@@ -187,10 +187,10 @@ wait_for_scans(Relation index, uint64 tree)
 	smart_interlock_begin_wait(interlock);
 	PG_TRY();
 	{
-		ConditionVariablePrepareToSleep(smart_embedded_interlock_wait());
+		ConditionVariablePrepareToSleep(smart_interlock_wait());
 		while (smart_interlock_holder(interlock, tree, number, 0) != SMART_CLIENT_NONE)
 		{
-			ConditionVariableTimedSleep(smart_embedded_interlock_wait(), WAIT_MS, PG_WAIT_EXTENSION);
+			ConditionVariableTimedSleep(smart_interlock_wait(), WAIT_MS, PG_WAIT_EXTENSION);
 			if (!logged && TimestampDifferenceExceeds(start, GetCurrentTimestamp(), LOG_AFTER_MS))
 			{
 				log_holders(client, index, tree, number);

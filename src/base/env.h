@@ -43,9 +43,9 @@ struct smart_env
 	void (*pause)(struct smart_env *env, unsigned int attempt);
 
 	/*
-	 * Sleeps until a descriptor can be read (or written, if to_write), at most
-	 * timeout_ms; true if it can.  May return false early, at a signal: the caller
-	 * looks at its own limit and at interrupted().  NULL where there are no
+	 * Sleeps until a descriptor can be read or, if to_write, read or written, at most
+	 * timeout_ms; true if it can, or has failed.  May return false early, at a signal: the
+	 * caller looks at its own limit and at interrupted().  NULL where there are no
 	 * descriptors (the simulator).
 	 */
 	bool (*wait_descriptor)(struct smart_env *env, int descriptor, bool to_write, uint32_t timeout_ms);

@@ -1,6 +1,7 @@
 /*
  * client.h
- *	  A compute node and its clients, on one memory node that is mapped.
+ *	  A compute node and its clients: on the one memory node that they have mapped
+ *	  (embedded), or on memory nodes of other hosts, by way of a book.
  */
 #ifndef SMART_COMPUTE_CLIENT_H
 #define SMART_COMPUTE_CLIENT_H
@@ -11,8 +12,19 @@
 #include "compute/locks.h"
 #include "compute/region.h"
 #include "compute/space.h"
+#include "compute/supply.h"
 #include "rdma/fabric.h"
 #include "tree/services.h"
+
+/* How memory nodes are reached; as fabric_remote_options. */
+struct smart_remote
+{
+	struct fabric_nodes *nodes;         /* numbered as in the book */
+	const struct stream_secret *secret; /* NULL: none */
+	uint64_t owner;
+	uint64_t incarnation;
+	uint32_t timeout_ms; /* that a client begins with */
+};
 
 /* What the clients of a compute node share; each process has its own copy of these pointers. */
 struct smart_compute
@@ -21,6 +33,7 @@ struct smart_compute
 	struct smart_epoch_shared *epoch;
 	struct smart_interlock_shared *interlock;
 	struct smart_lock_table *locks;
+	struct smart_remote *remote; /* NULL: embedded; else region is a book */
 };
 
 struct smart_client
@@ -30,18 +43,23 @@ struct smart_client
 	struct smart_env *env;
 	struct smart_compute *compute;
 	struct smart_space space;
-	unsigned int number; /* among the compute node's clients */
+	struct smart_remote_supply supply; /* unused in an embedded client */
+	unsigned int number;               /* among the compute node's clients */
 };
 
 /*
  * Opens a client for the process or thread `owner` (not 0).  compute and env
- * outlive it.  SMART_NO_MEMORY; SMART_NO_SPACE if all lines are claimed.
+ * outlive it.  Memory nodes are connected when they are first needed.
+ * SMART_NO_MEMORY; SMART_NO_SPACE if all lines are claimed.
  */
 extern smart_status
 smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t owner, struct smart_client **client);
 
 /* Lets go of what the client holds, and frees it. */
 extern void smart_client_close(struct smart_client *client);
+
+/* Another limit of batches and of waits for memory from now on; nothing happens in an embedded client. */
+extern void smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms);
 
 /* The services of a client (services.c). */
 extern void smart_services_init(struct smart_services *services);

@@ -1,6 +1,6 @@
 /*
  * region.c
- *	  A region in a file: mapping, growth, header.
+ *	  A region or a book in a file: mapping, growth, header.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/crc32c.h"
+#include "compute/book.h"
 #include "compute/region.h"
 
 #define TMPFS_TYPE 0x01021994
@@ -30,18 +31,18 @@ header_crc(const struct smart_region_header *header)
 }
 
 static int
-allocate_range(int fd, uint64_t from, uint64_t to)
+allocate_range(const struct smart_region *region, uint64_t from, uint64_t to)
 {
 	while (from < to)
 	{
 		uint64_t step = to - from < ALLOCATE_AT_ONCE ? to - from : ALLOCATE_AT_ONCE;
-		int error = posix_fallocate(fd, (off_t) from, (off_t) step);
+		int error = posix_fallocate(region->fd, (off_t) from, (off_t) step);
 
 		if (error == EINTR)
 			continue;
 		/* Huge pages and DAX of old kernels: their files have their pages when they have their length. */
-		if (error == EOPNOTSUPP || error == EINVAL || error == ENODEV)
-			error = ftruncate(fd, (off_t) (from + step)) == 0 ? 0 : errno;
+		if (!region->book && (error == EOPNOTSUPP || error == EINVAL || error == ENODEV))
+			error = ftruncate(region->fd, (off_t) (from + step)) == 0 ? 0 : errno;
 		if (error != 0)
 			return error;
 		from += step;
@@ -49,16 +50,26 @@ allocate_range(int fd, uint64_t from, uint64_t to)
 	return 0;
 }
 
+/* Gives back what was allocated of a step that failed.  A book's heads lie behind its home chunks, so it gets a hole. */
+static int
+undo_growth(const struct smart_region *region, uint64_t old_size, uint64_t new_size)
+{
+	if (region->book)
+		return fallocate(region->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) old_size,
+						 (off_t) (new_size - old_size));
+	return ftruncate(region->fd, (off_t) old_size);
+}
+
 static smart_status
 grow_file(struct smart_region *region, uint64_t old_size, uint64_t new_size)
 {
-	int error = allocate_range(region->fd, old_size, new_size);
+	int error = allocate_range(region, old_size, new_size);
 
 	if (error == 0)
 		return SMART_OK;
 	region->grow_errno = error;
-	/* What was allocated of the step helps nobody; others may want it. */
-	if (ftruncate(region->fd, (off_t) old_size) != 0)
+	/* It helps nobody; others may want it. */
+	if (undo_growth(region, old_size, new_size) != 0)
 		region->grow_errno = errno;
 	switch (error)
 	{
@@ -89,35 +100,60 @@ reserve(uint64_t size)
 	return all + skip;
 }
 
+static smart_status
+map_file(struct smart_region *region, int fd, uint64_t bytes)
+{
+	struct stat file;
+	int error;
+
+	memset(region, 0, sizeof(*region));
+	if (fstat(fd, &file) != 0 || (region->base = reserve(bytes)) == NULL)
+		return SMART_NO_MEMORY;
+	if (mmap(region->base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+	{
+		error = errno;
+		munmap(region->base, bytes);
+		region->base = NULL;
+		errno = error;
+		return SMART_NO_MEMORY;
+	}
+	region->mapped = bytes;
+	region->file_size = (uint64_t) file.st_size;
+	region->fd = fd;
+	region->grow = grow_file;
+	return SMART_OK;
+}
+
 smart_status
 smart_region_map(struct smart_region *region, int fd, uint64_t max_size)
 {
 	struct statfs file_system;
-	struct stat file;
-	int error;
+	smart_status status;
 
 	if (max_size > SMART_REGION_SIZE_MAX)
 		max_size = SMART_REGION_SIZE_MAX;
 	max_size -= max_size % SMART_CHUNK_BYTES;
 	smart_assert(max_size > 0);
-	memset(region, 0, sizeof(*region));
-	if (fstat(fd, &file) != 0 || (region->base = reserve(max_size)) == NULL)
-		return SMART_NO_MEMORY;
-	if (mmap(region->base, max_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) ==
-		MAP_FAILED)
-	{
-		error = errno;
-		munmap(region->base, max_size);
-		errno = error;
-		return SMART_NO_MEMORY;
-	}
+	status = map_file(region, fd, max_size);
+	if (status != SMART_OK)
+		return status;
+	region->max_size = max_size;
 	/* Only shared memory knows huge pages by advice; it may be refused without harm. */
 	if (fstatfs(fd, &file_system) == 0 && file_system.f_type == TMPFS_TYPE)
 		(void) madvise(region->base, max_size, MADV_HUGEPAGE);
-	region->max_size = max_size;
-	region->file_size = (uint64_t) file.st_size;
-	region->fd = fd;
-	region->grow = grow_file;
+	return SMART_OK;
+}
+
+smart_status
+smart_book_map(struct smart_region *region, int fd)
+{
+	uint64_t heads = (uint64_t) SMART_REMOTE_CHUNKS_MAX * SMART_HEAD_BYTES;
+	smart_status status = map_file(region, fd, SMART_HEADS_OFFSET + heads);
+
+	if (status != SMART_OK)
+		return status;
+	region->book = true;
+	region->max_size = SMART_HEADS_OFFSET;
 	return SMART_OK;
 }
 
@@ -125,7 +161,7 @@ void
 smart_region_unmap(struct smart_region *region)
 {
 	smart_assert(region->base != NULL);
-	munmap(region->base, region->max_size);
+	munmap(region->base, region->mapped);
 	region->base = NULL;
 }
 
@@ -169,6 +205,7 @@ smart_region_format(struct smart_region *region, uint64_t incarnation)
 	header->incarnation = incarnation;
 	header->page_bytes = SMART_PAGE_BYTES;
 	header->chunk_bytes = SMART_CHUNK_BYTES;
+	header->kind = region->book ? SMART_REGION_BOOK : SMART_REGION_EMBEDDED;
 	header->crc = header_crc(header);
 	/* Release: who sees the size sees the rest.  Partner: smart_region_size. */
 	__atomic_store_n(&header->size, size, __ATOMIC_RELEASE);
@@ -176,7 +213,7 @@ smart_region_format(struct smart_region *region, uint64_t incarnation)
 }
 
 static const char *
-header_fault(const struct smart_region_header *header, uint64_t file_size)
+header_fault(const struct smart_region_header *header, bool book, uint64_t file_size)
 {
 	if (header->magic != SMART_REGION_MAGIC)
 		return "it is not a region";
@@ -186,10 +223,15 @@ header_fault(const struct smart_region_header *header, uint64_t file_size)
 		return "its header's checksum is wrong";
 	if (header->page_bytes != SMART_PAGE_BYTES || header->chunk_bytes != SMART_CHUNK_BYTES)
 		return "its pages or chunks have another size";
+	if (header->kind != (book ? SMART_REGION_BOOK : SMART_REGION_EMBEDDED))
+		return book ? "it holds the blocks of indexes itself" : "the blocks of its indexes are on memory nodes";
 	if (header->size == 0 || header->size % SMART_CHUNK_BYTES != 0 || header->size > file_size)
 		return "its size is wrong";
-	if ((uint64_t) header->chunks * SMART_CHUNK_BYTES > header->size)
+	if ((uint64_t) header->home.chunks * SMART_CHUNK_BYTES > header->size)
 		return "it has more chunks than bytes";
+	if (book && (header->remote_chunks > header->heads || header->heads > SMART_REMOTE_CHUNKS_MAX ||
+				 (header->heads > 0 && SMART_HEADS_OFFSET + (uint64_t) header->heads * SMART_HEAD_BYTES > file_size)))
+		return "it knows of more chunks than it has room for";
 	return NULL;
 }
 
@@ -203,7 +245,7 @@ smart_region_check(const struct smart_region *region, const char **message)
 		*message = "it is shorter than a region";
 		return SMART_CORRUPT;
 	}
-	*message = header_fault(header, region->file_size);
+	*message = header_fault(header, region->book, region->file_size);
 	if (*message != NULL)
 		return SMART_CORRUPT;
 	if (header->size > region->max_size)
@@ -236,4 +278,20 @@ smart_region_extend(struct smart_region *region)
 	/* Release: the file has the room before anybody may use it.  Partner: smart_region_size. */
 	__atomic_store_n(&header->size, new_size, __ATOMIC_RELEASE);
 	return SMART_OK;
+}
+
+smart_status
+smart_region_extend_heads(struct smart_region *region)
+{
+	struct smart_region_header *header = smart_region_header(region);
+	uint64_t from = SMART_HEADS_OFFSET + (uint64_t) header->heads * SMART_HEAD_BYTES;
+	smart_status status;
+
+	smart_assert(region->book && header->heads <= SMART_REMOTE_CHUNKS_MAX);
+	if (header->heads + SMART_HEADS_A_STEP > SMART_REMOTE_CHUNKS_MAX)
+		return SMART_NO_SPACE;
+	status = region->grow(region, from, from + (uint64_t) SMART_HEADS_A_STEP * SMART_HEAD_BYTES);
+	if (status == SMART_OK)
+		header->heads += SMART_HEADS_A_STEP;
+	return status;
 }

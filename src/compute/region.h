@@ -1,7 +1,8 @@
 /*
  * region.h
  *	  A memory node's region as a file (or memfd) that is mapped once, whole, and
- *	  grows behind the mapping.
+ *	  grows behind the mapping; or a book (book.h), which is such a file for blocks
+ *	  that lie elsewhere.
  *
  * The mapping covers the greatest size that the region may reach; pages behind
  * the file's end become valid when the file grows.  Room is allocated in the
@@ -22,7 +23,7 @@
 #define SMART_CHUNK_PAGES (SMART_CHUNK_BYTES / SMART_PAGE_BYTES)
 
 #define SMART_REGION_MAGIC   UINT64_C(0x6e6f6972746d7302)
-#define SMART_REGION_VERSION 1u
+#define SMART_REGION_VERSION 2u
 
 #define SMART_REGION_STEP_MIN ((uint64_t) 16 << 20)
 #define SMART_REGION_STEP_MAX ((uint64_t) 256 << 20)
@@ -30,6 +31,28 @@
 
 #define SMART_TREE_BUCKETS 4096u
 #define SMART_PAGE_ORDERS  5 /* slabs of 1, 2, 4, 8 and 16 pages */
+
+/* A book: chunks that are in its file whole, and then the heads of remote ones. */
+#define SMART_HOME_CHUNKS       2048u
+#define SMART_REMOTE_CHUNKS_MAX ((1u << 23) - SMART_HOME_CHUNKS) /* page numbers have 32 bits */
+#define SMART_HEAD_BYTES        (28u << 10)
+#define SMART_HEADS_OFFSET      ((uint64_t) SMART_HOME_CHUNKS * SMART_CHUNK_BYTES)
+#define SMART_HEADS_A_STEP      64u
+
+enum smart_region_kind
+{
+	SMART_REGION_EMBEDDED = 0, /* whole */
+	SMART_REGION_BOOK = 1
+};
+
+/* Chunks that hold pages of one kind, by their longest free run. */
+struct smart_page_lists
+{
+	uint32_t chunks;                  /* in the lists or without a free page */
+	uint32_t list[SMART_PAGE_ORDERS]; /* chunk number + 1, or 0 */
+	uint32_t used;                    /* pages handed out */
+	uint32_t unused;
+};
 
 /*
  * The first page of the region.
@@ -39,10 +62,13 @@
  *	      64     64  size: raised under the page allocator's lock
  *	     128     64  page allocator's, under its lock
  *	     192     64  directory's, under its lock
- *	     256         free
+ *	     256     64  a book's remote chunks: under the page allocator's lock
+ *	     320     64  a book's growth: stored under that lock, loaded by who waits for it
+ *	     384     64  where a book's memory nodes are: stored once, under the directory's lock
  *
  * Numbers of pages and chunks count from the region's start; 0 is no chunk
- * list's member (chunk 0 is kept by number + 1) and no slab's page.
+ * list's member (chunk 0 is kept by number + 1) and no slab's page.  In a book the
+ * chunks from SMART_HOME_CHUNKS on are remote.
  */
 struct smart_region_header
 {
@@ -52,32 +78,51 @@ struct smart_region_header
 	uint64_t incarnation; /* random; new whenever the region starts empty */
 	uint32_t page_bytes;
 	uint32_t chunk_bytes;
-	uint64_t unused0[4];
+	uint32_t kind; /* enum smart_region_kind */
+	uint32_t unused0[7];
 
 	uint64_t size; /* bytes that the file has and that may be touched */
 	uint64_t unused1[7];
 
-	uint32_t chunks;                        /* formatted so far */
-	uint32_t chunk_list[SMART_PAGE_ORDERS]; /* by the longest free run: chunk number + 1, or 0 */
-	uint32_t pages_used;                    /* handed out */
-	uint32_t unused2;
-	uint64_t epoch_saved; /* the epoch at the last clean end */
-	uint64_t clean_token; /* names the last clean end; 0 while in use */
-	uint64_t unused3[2];
+	struct smart_page_lists home; /* chunks of this region: formatted so far */
+	uint64_t epoch_saved;         /* the epoch at the last clean end */
+	uint64_t clean_token;         /* names the last clean end; 0 while in use */
+	uint64_t unused2[2];
 
 	uint64_t last_tree;    /* trees made so far; the ids come from it */
 	uint32_t buckets_page; /* hash table of the directory */
 	uint32_t record_pages; /* newest page of tree records, linked by their first record's slot */
 	uint32_t free_record;  /* list of free tree records */
 	uint32_t trees;        /* live ones */
+	uint64_t unused3[5];
+
+	struct smart_page_lists blocks; /* remote chunks */
+	uint32_t remote_chunks;         /* numbers given out so far, from SMART_HOME_CHUNKS on */
+	uint32_t heads;                 /* remote chunks that the file has room for */
+	uint32_t unused_chunk;          /* list of numbers that serve again, or 0 */
+	uint32_t empty_chunks;          /* wholly free ones in the lists */
+	uint32_t map_reserve;           /* a page for the map of addresses that is there when it is needed, or 0 */
+	uint32_t chunk_turn;            /* the node that is asked first for the next chunk */
+	uint64_t duties;                /* numbered so far */
+
+	uint64_t growths;       /* ended so far */
+	uint32_t growing;       /* somebody asks a node for a chunk … */
+	uint32_t growing_node;  /* … this node */
+	uint32_t growth_status; /* of the last growth that ended */
+	uint32_t tree_turn;     /* the node that is asked first for the next tree */
 	uint64_t unused4[5];
+
+	uint32_t nodes_page; /* first of the pages with the memory nodes, or 0 */
+	uint32_t unused5[15];
 };
 
 /* A process's view of a region.  Set up once per server, inherited by fork. */
 struct smart_region
 {
 	uint8_t *base;
-	uint64_t max_size;  /* bytes mapped, a multiple of SMART_CHUNK_BYTES */
+	uint64_t max_size;  /* that size may reach, a multiple of SMART_CHUNK_BYTES */
+	uint64_t mapped;    /* bytes; a book's heads lie behind max_size */
+	bool book;          /* remote chunks exist; fixed */
 	uint64_t file_size; /* the file's length before it was mapped: mapping stretches files on hugetlbfs */
 	int fd;
 	int grow_errno; /* why grow failed */
@@ -102,11 +147,11 @@ smart_region_header(const struct smart_region *region)
 extern smart_status smart_region_map(struct smart_region *region, int fd, uint64_t max_size);
 extern void smart_region_unmap(struct smart_region *region);
 
-/* Empties the file and makes a region of it.  Errors of grow; SMART_NO_SPACE if max_size is below one step. */
+/* Empties the file and makes a region, or a book, of it.  Errors of grow; SMART_NO_SPACE if max_size is below one step. */
 extern smart_status smart_region_format(struct smart_region *region, uint64_t incarnation);
 
 /*
- * Is what the file holds a region of this format, whole, within max_size?
+ * Is what the file holds a region (or a book, if it was mapped as one) of this format, whole, within max_size?
  * SMART_CORRUPT if not (message tells why), SMART_NO_SPACE if it is longer
  * than max_size.  To be called before the file is changed; touches nothing behind the end that it had when it was mapped.
  */
@@ -118,6 +163,9 @@ extern smart_status smart_region_check(const struct smart_region *region, const 
  */
 extern smart_status smart_region_extend(struct smart_region *region);
 
+/* Room for SMART_HEADS_A_STEP more heads of a book, under the same lock.  SMART_NO_SPACE: it has as many as it can. */
+extern smart_status smart_region_extend_heads(struct smart_region *region);
+
 /* The size, for who holds no lock; what lies below stays valid. */
 static inline uint64_t
 smart_region_size(const struct smart_region *region)
@@ -126,8 +174,11 @@ smart_region_size(const struct smart_region *region)
 }
 
 _Static_assert(offsetof(struct smart_region_header, size) == 64, "fixed fields fill the first line");
-_Static_assert(offsetof(struct smart_region_header, chunks) == 128, "size has a line of its own");
+_Static_assert(offsetof(struct smart_region_header, home) == 128, "size has a line of its own");
 _Static_assert(offsetof(struct smart_region_header, last_tree) == 192, "page allocator's line");
-_Static_assert(sizeof(struct smart_region_header) == 256, "the header ends with the directory's line");
+_Static_assert(offsetof(struct smart_region_header, blocks) == 256, "the directory's line");
+_Static_assert(offsetof(struct smart_region_header, growths) == 320, "remote chunks' line");
+_Static_assert(offsetof(struct smart_region_header, nodes_page) == 384, "growth's line");
+_Static_assert(sizeof(struct smart_region_header) == 448, "nothing is left between");
 
 #endif /* SMART_COMPUTE_REGION_H */

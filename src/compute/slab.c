@@ -11,6 +11,9 @@
  * A slab changes its class only after all its blocks were free, which is after
  * the epochs of those that it held; so nobody holds an address in it.
  */
+#include <string.h>
+
+#include "compute/book_parts.h"
 #include "compute/trees.h"
 
 #define SLAB_BLOCKS_MAX 64
@@ -119,20 +122,59 @@ count_slab(struct smart_record *record, int64_t slabs, int64_t pages)
 /* ---- slabs ---- */
 
 smart_status
-smart_slab_make(struct smart_space *space, uint32_t number, smart_class class)
+smart_slab_prepare(struct smart_space *space, smart_class class, uint32_t *page)
+{
+	unsigned int order;
+	bool fresh;
+	smart_status status;
+
+	(void) smart_slab_geometry(class, &order);
+	status = smart_pages_take(space, SMART_PAGES_BLOCKS, order, page, &fresh);
+	if (status != SMART_OK || fresh)
+		return status;
+	if (!space->region->book)
+		memset(smart_page_memory(space->region, *page), 0, (size_t) SMART_PAGE_BYTES << order);
+	else
+	{
+		status = smart_book_clear(space, *page, order);
+		if (status != SMART_OK)
+			smart_pages_give(space, *page, order);
+	}
+	return status;
+}
+
+/* Is the chunk's memory there?  smart_book_lose_node() says so first and then looks, under this lock, at what is linked. */
+static bool
+chunk_lives(const struct smart_region *region, uint32_t number)
+{
+	const struct smart_chunk *chunk = smart_chunk_at(region, number);
+
+	return !smart_chunk_is_remote(region, number) ||
+		   __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == SMART_CHUNK_REMOTE;
+}
+
+/* Loaded by smart_book_lose_node() without the lock. */
+static void
+set_record(struct smart_slab *slab, uint32_t number)
+{
+	__atomic_store_n(&slab->record, number, __ATOMIC_RELAXED);
+}
+
+bool
+smart_slab_link(struct smart_space *space, uint32_t number, smart_class class, uint32_t page)
 {
 	struct smart_record *record = smart_record_at(space->region, number);
-	struct smart_slab *slab;
+	struct smart_slab *slab = smart_slab_at(space->region, page);
 	unsigned int order;
 	unsigned int blocks = smart_slab_geometry(class, &order);
-	uint32_t page;
-	smart_status status = smart_pages_take(space, order, &page);
 
-	if (status != SMART_OK)
-		return status;
-	slab = smart_slab_at(space->region, page);
 	smart_assert(slab->record == 0 && !slab->queued);
-	slab->record = number;
+	if (!chunk_lives(space->region, page / SMART_CHUNK_PAGES))
+	{
+		smart_pages_give(space, page, order);
+		return false;
+	}
+	set_record(slab, number);
 	slab->class = class;
 	slab->order = (uint8_t) order;
 	slab->blocks = (uint8_t) blocks;
@@ -141,7 +183,7 @@ smart_slab_make(struct smart_space *space, uint32_t number, smart_class class)
 	slab->stamp = 0;
 	list_add(space->region, &record->partial[class], page);
 	count_slab(record, 1, INT64_C(1) << order);
-	return SMART_OK;
+	return true;
 }
 
 /* Gives the pages of a slab that is in no list any more back. */
@@ -151,7 +193,7 @@ slab_give(struct smart_space *space, struct smart_record *record, uint32_t page)
 	struct smart_slab *slab = smart_slab_at(space->region, page);
 
 	smart_assert(slab->record != 0 && !slab->queued);
-	slab->record = 0;
+	set_record(slab, 0);
 	count_slab(record, -1, -(INT64_C(1) << slab->order));
 	smart_pages_give(space, page, slab->order);
 }
@@ -173,8 +215,7 @@ smart_slab_take_block(struct smart_space *space, uint32_t number, smart_class cl
 	slab->free &= slab->free - 1;
 	if (slab->free == 0)
 		list_add(region, &record->full, page);
-	return fabric_make_address(space->node,
-							   (uint64_t) page * SMART_PAGE_BYTES + (uint64_t) block * smart_class_bytes(class));
+	return smart_page_address(space, page) + (uint64_t) block * smart_class_bytes(class);
 }
 
 /* The slab's first page and the block's bit, or false: no such block in use. */
@@ -182,20 +223,18 @@ static bool
 find_block(const struct smart_space *space, uint32_t number, smart_class class, fabric_address block, uint32_t *page,
 		   uint64_t *bit)
 {
-	uint64_t offset = fabric_offset(block);
+	uint32_t offset;
 	const struct smart_slab *slab;
 	unsigned int order;
 	unsigned int blocks = smart_slab_geometry(class, &order);
 	unsigned int index;
 
-	if (offset >= smart_region_size(space->region) || fabric_node(block) != space->node)
-		return false;
 	/* Runs begin at a multiple of their length. */
-	*page = (uint32_t) (offset / SMART_PAGE_BYTES) & ~((1u << order) - 1);
-	if (*page % SMART_CHUNK_PAGES < SMART_CHUNK_FIRST_PAGE)
+	*page = smart_page_of(space, block) & ~((1u << order) - 1);
+	if (*page == 0 || *page % SMART_CHUNK_PAGES < smart_chunk_first_page(space->region, *page / SMART_CHUNK_PAGES))
 		return false;
-	offset -= (uint64_t) *page * SMART_PAGE_BYTES;
-	index = (unsigned int) (offset / smart_class_bytes(class));
+	offset = (uint32_t) (fabric_offset(block) - fabric_offset(smart_page_address(space, *page)));
+	index = offset / smart_class_bytes(class);
 	slab = smart_slab_at(space->region, *page);
 	if (offset % smart_class_bytes(class) != 0 || index >= blocks || slab->record != number || slab->class != class)
 		return false;
@@ -267,6 +306,28 @@ smart_slab_reclaim(struct smart_space *space, uint32_t number, unsigned int limi
 		settle(space, record, record->queue_head);
 	}
 	return pages - record->pages;
+}
+
+static void
+count_list(const struct smart_space *space, uint32_t page, uint64_t pages[FABRIC_NODES_MAX])
+{
+	while (page != 0)
+	{
+		const struct smart_slab *slab = smart_slab_at(space->region, page);
+
+		pages[fabric_node(smart_page_address(space, page))] += UINT64_C(1) << slab->order;
+		page = slab->next;
+	}
+}
+
+void
+smart_slab_count_nodes(const struct smart_space *space, uint32_t number, uint64_t pages[FABRIC_NODES_MAX])
+{
+	const struct smart_record *record = smart_record_at(space->region, number);
+
+	count_list(space, record->full, pages);
+	for (unsigned int class = 0; class < SMART_CLASSES; class ++)
+		count_list(space, record->partial[class], pages);
 }
 
 static void

@@ -7,10 +7,13 @@
  * blocks that it had allocated and not linked.
  *
  * Progress: blocked by the lock of the tree's partition, which is held for one
- * of these operations, and inside by the page allocator's.
+ * of these operations, and inside by the page allocator's.  In a book an
+ * allocation that needs another chunk waits for a memory node, without a lock
+ * (book_grow.c).
  */
 #include <string.h>
 
+#include "compute/book_parts.h"
 #include "compute/trees.h"
 
 /* Slabs that one allocation looks at in the queue: more than it can add, and a bounded time. */
@@ -24,10 +27,22 @@ void
 smart_space_open(struct smart_space *space, struct smart_region *region, unsigned int node,
 				 struct smart_epoch_shared *epoch, struct smart_lock_table *locks)
 {
-	smart_assert(region->base != NULL && node < FABRIC_NODES_MAX);
+	smart_assert(region->base != NULL && !region->book && node < FABRIC_NODES_MAX);
 	memset(space, 0, sizeof(*space));
 	space->region = region;
 	space->node = node;
+	space->epoch = epoch;
+	space->locks = locks;
+}
+
+void
+smart_space_open_book(struct smart_space *space, struct smart_region *book, struct smart_epoch_shared *epoch,
+					  struct smart_lock_table *locks, struct smart_supply *supply)
+{
+	smart_assert(book->base != NULL && book->book && supply != NULL);
+	memset(space, 0, sizeof(*space));
+	space->region = book;
+	space->supply = supply;
 	space->epoch = epoch;
 	space->locks = locks;
 }
@@ -65,23 +80,86 @@ reclaim_everywhere(struct smart_space *space)
 		smart_space_reclaim(space, info.id);
 }
 
+/* A block of a slab that the tree has; *found false: it needs another slab. */
 static smart_status
-allocate_once(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block)
+take_block(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block, bool *found)
 {
 	uint32_t number = lock_tree(space, tree);
-	const uint32_t *partial;
+	const struct smart_record *record;
 	smart_status status = SMART_OK;
 
 	if (number == 0)
 		return SMART_CORRUPT;
-	partial = &smart_record_at(space->region, number)->partial[class];
-	if (*partial == 0)
+	record = smart_record_at(space->region, number);
+	if (record->partial[class] == 0)
 		smart_slab_reclaim(space, number, RECLAIM_AT_ONCE);
-	if (*partial == 0)
-		status = smart_slab_make(space, number, class);
-	if (status == SMART_OK)
+	if (space->region->book && smart_record_state(record) == SMART_RECORD_LOST)
+	{
+		smart_book_explain(space, "part of the tree was on a memory node whose memory is gone");
+		status = SMART_UNREACHABLE;
+	}
+	*found = record->partial[class] != 0;
+	if (status == SMART_OK && *found)
 		*block = smart_slab_take_block(space, number, class);
 	unlock_tree(space, tree);
+	return status;
+}
+
+/* The first block of a slab that these pages become. */
+static smart_status
+take_block_of(struct smart_space *space, uint64_t tree, smart_class class, uint32_t page, fabric_address *block)
+{
+	uint32_t number = lock_tree(space, tree);
+	smart_status status = SMART_OK;
+	unsigned int order;
+
+	if (number == 0)
+	{
+		(void) smart_slab_geometry(class, &order);
+		smart_pages_give(space, page, order);
+		return SMART_CORRUPT;
+	}
+	if (smart_slab_link(space, number, class, page))
+		*block = smart_slab_take_block(space, number, class);
+	else
+		status = SMART_NO_SPACE;
+	unlock_tree(space, tree);
+	return status;
+}
+
+/* SMART_NO_SPACE, of a book: it has to grow. */
+static smart_status
+allocate_once(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block)
+{
+	bool found = false;
+	uint32_t page;
+	smart_status status = take_block(space, tree, class, block, &found);
+
+	if (smart_likely(found) || status != SMART_OK)
+		return status;
+	status = smart_slab_prepare(space, class, &page);
+	return status == SMART_OK ? take_block_of(space, tree, class, page, block) : status;
+}
+
+static smart_status
+allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block)
+{
+	smart_status status = allocate_once(space, tree, class, block);
+	unsigned int order;
+	uint64_t deadline;
+
+	if (smart_likely(status != SMART_NO_SPACE) || !space->region->book)
+		return status;
+	(void) smart_slab_geometry(class, &order);
+	deadline = space->supply->env->now_ns(space->supply->env) + (uint64_t) space->supply->timeout_ms * 1000000;
+	/* Others may take what this client made room for: then once more, until the deadline. */
+	while (status == SMART_NO_SPACE)
+	{
+		status = smart_book_grow(space, order, deadline);
+		if (status != SMART_OK)
+			return status;
+		status = allocate_once(space, tree, class, block);
+	}
 	return status;
 }
 
@@ -91,14 +169,20 @@ smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class
 	smart_status status;
 
 	smart_assert(class != 0 && class < SMART_CLASSES && class != 128);
-	status = allocate_once(space, tree, class, block);
-	if (smart_unlikely(status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+	status = allocate(space, tree, class, block);
+	if (smart_unlikely(status == SMART_NO_SPACE || status == SMART_DISK_FULL || status == SMART_UNREACHABLE))
 	{
+		smart_status failure = status;
+
 		reclaim_everywhere(space);
 		status = allocate_once(space, tree, class, block);
+		/* Why there is no room is the better reason. */
+		if (status == SMART_NO_SPACE)
+			status = failure;
 	}
 	/* A leaf's lock is free: its holders unlock, and their operations have ended (I4, I6). */
-	smart_assert(status != SMART_OK || smart_class_is_node(class) || smart_leaf_lock_word(space, *block, class) == 0);
+	smart_assert(status != SMART_OK || space->region->book || smart_class_is_node(class) ||
+				 smart_leaf_lock_word(space, *block, class) == 0);
 	return status;
 }
 
@@ -151,16 +235,39 @@ smart_space_reclaim(struct smart_space *space, uint64_t tree)
 	return pages;
 }
 
+static void
+region_usage(const struct smart_region *region, struct smart_space_usage *usage)
+{
+	const struct smart_region_header *header = smart_region_header(region);
+	uint64_t own = (uint64_t) header->home.chunks * SMART_CHUNK_FIRST_PAGE;
+
+	usage->size = header->size;
+	usage->max_size = region->max_size;
+	usage->used = (header->home.used + own) * SMART_PAGE_BYTES;
+	usage->own = 0;
+}
+
+static void
+book_usage(const struct smart_region *book, struct smart_space_usage *usage)
+{
+	const struct smart_region_header *header = smart_region_header(book);
+
+	usage->size = (uint64_t) header->blocks.chunks * SMART_CHUNK_BYTES;
+	usage->max_size = (uint64_t) SMART_REMOTE_CHUNKS_MAX * SMART_CHUNK_BYTES;
+	usage->used = (uint64_t) header->blocks.used * SMART_PAGE_BYTES;
+	usage->own = header->size + (uint64_t) header->heads * SMART_HEAD_BYTES;
+}
+
 void
 smart_space_usage(const struct smart_space *space, struct smart_space_usage *usage)
 {
 	const struct smart_region_header *header = smart_region_header(space->region);
 
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	usage->size = header->size;
-	usage->max_size = space->region->max_size;
-	usage->used =
-		((uint64_t) header->pages_used + (uint64_t) header->chunks * SMART_CHUNK_FIRST_PAGE) * SMART_PAGE_BYTES;
+	if (space->region->book)
+		book_usage(space->region, usage);
+	else
+		region_usage(space->region, usage);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	usage->trees = __atomic_load_n(&header->trees, __ATOMIC_RELAXED);
 	usage->incarnation = header->incarnation;

@@ -47,7 +47,10 @@ struct smart_tree_info
 	uint64_t pages;                       /* in slabs */
 	uint64_t bytes;                       /* slabs and record */
 	int64_t counter[SMART_TREE_COUNTERS]; /* approximate, the owner's */
+	bool lost;                            /* part of it was on a memory node whose memory is gone */
 };
+
+struct smart_supply;
 
 /* A client's handle. */
 struct smart_space
@@ -55,9 +58,10 @@ struct smart_space
 	struct smart_region *region;
 	struct smart_epoch_shared *epoch;
 	struct smart_lock_table *locks;
-	unsigned int node;    /* memory node number in addresses */
-	bool removing;        /* this client may take the last pages (SMART_SPARE_PAGES): it will give back more */
-	unsigned int retired; /* since the client last tried to advance the epoch */
+	unsigned int node;           /* memory node number in addresses; embedded only */
+	struct smart_supply *supply; /* NULL: embedded; else region is a book (book.h) */
+	bool removing;               /* this client may take the last pages (SMART_SPARE_PAGES): it will give back more */
+	unsigned int retired;        /* since the client last tried to advance the epoch */
 	struct
 	{
 		uint64_t id;
@@ -68,9 +72,17 @@ struct smart_space
 extern void smart_space_open(struct smart_space *space, struct smart_region *region, unsigned int node,
 							 struct smart_epoch_shared *epoch, struct smart_lock_table *locks);
 
+/* The same for a book, whose blocks lie where supply->fabric reaches them. */
+extern void
+smart_space_open_book(struct smart_space *space, struct smart_region *book, struct smart_epoch_shared *epoch,
+					  struct smart_lock_table *locks, struct smart_supply *supply);
+
 /* ---- blocks ---- */
 
-/* As smart_services.allocate.  SMART_CORRUPT if there is no such tree. */
+/*
+ * As smart_services.allocate.  SMART_CORRUPT if there is no such tree, SMART_UNREACHABLE if it is lost.  With
+ * a book it may wait for a memory node, within supply->timeout_ms (SMART_TIMEOUT).
+ */
 extern smart_status
 smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block);
 
@@ -87,17 +99,21 @@ extern uint64_t smart_space_reclaim(struct smart_space *space, uint64_t tree);
 
 /*
  * A new tree with an empty root slot.  Its id is not 0 and was never used
- * before, in this or an earlier incarnation.  SMART_NO_SPACE, SMART_DISK_FULL.
+ * before, in this or an earlier incarnation.  SMART_NO_SPACE, SMART_DISK_FULL; with a
+ * book also SMART_UNREACHABLE, SMART_TIMEOUT, SMART_INTERRUPTED, SMART_NO_MEMORY.
  */
 extern smart_status smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner,
 											uint64_t *id, fabric_address *root);
 
-/* False if there is no such tree.  Cheap: no lock where this client asked before. */
+/* False if there is no such tree, or it is lost.  Cheap: no lock where this client asked before. */
 extern bool smart_space_find_tree(struct smart_space *space, uint64_t id, fabric_address *root);
+
+/* Is it a tree of which a part was on a memory node whose memory is gone?  It can only be dropped. */
+extern bool smart_space_tree_lost(struct smart_space *space, uint64_t id);
 
 /*
  * Frees a tree at once, whatever blocks it has: no client may use it any more.
- * False if there is no such tree.
+ * False if there is no such tree.  Never waits for a memory node.
  */
 extern bool smart_space_drop_tree(struct smart_space *space, uint64_t id);
 
@@ -115,6 +131,12 @@ extern bool smart_space_next_tree(struct smart_space *space, uint64_t *cursor, s
 /* Bytes that a tree holds (slabs and record), 0 if there is none.  No lock: for the planner. */
 extern uint64_t smart_space_tree_bytes(struct smart_space *space, uint64_t id);
 
+/*
+ * How many pages of the tree's slabs are on each memory node; the root slot's node is that of the info's root.  False
+ * if there is no such tree.  Passes all slabs of the tree under its partition's lock.
+ */
+extern bool smart_space_tree_nodes(struct smart_space *space, uint64_t id, uint64_t pages[FABRIC_NODES_MAX]);
+
 /* Adds to one of the tree's counters, or reads it; a tree that is gone has zeros.  No lock. */
 extern void smart_space_add_counter(struct smart_space *space, uint64_t id, unsigned int counter, int64_t add);
 extern int64_t smart_space_counter(struct smart_space *space, uint64_t id, unsigned int counter);
@@ -123,9 +145,10 @@ extern int64_t smart_space_counter(struct smart_space *space, uint64_t id, unsig
 
 struct smart_space_usage
 {
-	uint64_t size; /* bytes of the region now */
-	uint64_t max_size;
-	uint64_t used; /* bytes handed out and the space's own */
+	uint64_t size;     /* bytes of the region now; of a book: of the chunks that it has on all memory nodes */
+	uint64_t max_size; /* that size may reach, if the memory nodes have as much */
+	uint64_t used;     /* bytes handed out and the space's own (of a book: in slabs) */
+	uint64_t own;      /* bytes of the book's own file that are allocated; 0 if it is none */
 	uint64_t trees;
 	uint64_t incarnation;
 };

@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compute/book_parts.h"
 #include "compute/trees.h"
 
 struct verify
 {
 	const struct smart_region *region;
-	uint64_t now; /* epoch */
-	uint64_t pages;
+	uint64_t now;         /* epoch */
+	uint64_t home_pages;  /* in use by what was passed */
+	uint64_t block_pages; /* in slabs */
 	char *message;
 	size_t message_size;
 };
@@ -25,37 +27,70 @@ fault(struct verify *verify, const char *what, uint64_t where)
 }
 
 static smart_status
-verify_chunks(struct verify *verify)
+verify_chunk(struct verify *verify, uint32_t number)
 {
-	const struct smart_region_header *header = smart_region_header(verify->region);
+	const struct smart_chunk *chunk = smart_chunk_at(verify->region, number);
+	uint32_t free_pages = 0;
+
+	for (unsigned int word = 0; word < SMART_CHUNK_PAGES / 64; word++)
+		free_pages += (uint32_t) __builtin_popcountll(chunk->free[word]);
+	if (free_pages != chunk->free_pages)
+		return fault(verify, "a chunk counts its free pages wrong", number);
+	if (chunk->list != smart_chunk_longest(chunk))
+		return fault(verify, "a chunk is in a list of another run length", number);
+	if ((chunk->free[0] & ((1u << smart_chunk_first_page(verify->region, number)) - 1)) != 0)
+		return fault(verify, "a chunk's own pages are free", number);
+	return SMART_OK;
+}
+
+/* The chunks from first on, count numbers, of which those in this state are in the lists. */
+static smart_status
+verify_chunks(struct verify *verify, const struct smart_page_lists *lists, uint32_t first, uint32_t count,
+			  enum smart_chunk_state state)
+{
+	uint32_t usable = SMART_CHUNK_PAGES - smart_chunk_first_page(verify->region, first);
 	uint64_t used = 0;
 	uint64_t listed = 0;
+	uint32_t chunks = 0;
 
-	for (uint32_t i = 0; i < header->chunks; i++)
+	for (uint32_t i = first; i < first + count; i++)
 	{
 		const struct smart_chunk *chunk = smart_chunk_at(verify->region, i);
-		uint32_t free_pages = 0;
+		smart_status status;
 
-		for (unsigned int word = 0; word < SMART_CHUNK_PAGES / 64; word++)
-			free_pages += (uint32_t) __builtin_popcountll(chunk->free[word]);
-		if (free_pages != chunk->free_pages)
-			return fault(verify, "a chunk counts its free pages wrong", i);
-		if (chunk->list != smart_chunk_longest(chunk))
-			return fault(verify, "a chunk is in a list of another run length", i);
-		if ((chunk->free[0] & ((1u << SMART_CHUNK_FIRST_PAGE) - 1)) != 0)
-			return fault(verify, "a chunk's own pages are free", i);
-		used += SMART_CHUNK_USABLE_PAGES - free_pages;
+		if (chunk->state != (uint32_t) state)
+			continue;
+		status = verify_chunk(verify, i);
+		if (status != SMART_OK)
+			return status;
+		used += usable - chunk->free_pages;
 		listed += chunk->list != 0;
+		chunks++;
 	}
 	for (unsigned int order = 0; order < SMART_PAGE_ORDERS; order++)
-		for (uint32_t i = header->chunk_list[order]; i != 0; i = smart_chunk_at(verify->region, i - 1)->next, listed--)
+		for (uint32_t i = lists->list[order]; i != 0; i = smart_chunk_at(verify->region, i - 1)->next, listed--)
 			if (listed == 0 || smart_chunk_at(verify->region, i - 1)->list != order + 1)
 				return fault(verify, "a chunk list is wrong", order);
 	if (listed != 0)
 		return fault(verify, "chunks are in no list", listed);
-	if (used != header->pages_used)
-		return fault(verify, "the pages in use are counted wrong", header->pages_used);
+	if (chunks != lists->chunks)
+		return fault(verify, "the chunks are counted wrong", lists->chunks);
+	if (used != lists->used)
+		return fault(verify, "the pages in use are counted wrong", lists->used);
 	return SMART_OK;
+}
+
+/* Only lost trees have slabs in lost chunks. */
+static bool
+chunk_fits(struct verify *verify, uint32_t number, uint32_t page)
+{
+	const struct smart_chunk *chunk = smart_chunk_at(verify->region, page / SMART_CHUNK_PAGES);
+
+	if (!verify->region->book)
+		return chunk->state == SMART_CHUNK_HOME;
+	return chunk->state == SMART_CHUNK_REMOTE ||
+		   (chunk->state == SMART_CHUNK_LOST &&
+			smart_record_state(smart_record_at(verify->region, number)) == SMART_RECORD_LOST);
 }
 
 static bool
@@ -87,6 +122,8 @@ verify_slab(struct verify *verify, uint32_t number, uint32_t page, bool full, sm
 		return fault(verify, "a slab's retired blocks are not queued, or stamped in the future", page);
 	if (!run_taken(verify, page, slab->order))
 		return fault(verify, "a slab's pages are free", page);
+	if (!chunk_fits(verify, number, page))
+		return fault(verify, "a slab is in a chunk that is not there", page);
 	return SMART_OK;
 }
 
@@ -147,7 +184,9 @@ verify_tree(struct verify *verify, uint32_t number)
 		status = fault(verify, "a tree counts its slabs wrong", number);
 	if (status == SMART_OK && record->id == 0 && slabs != 0)
 		status = fault(verify, "a free record has slabs", number);
-	verify->pages += pages;
+	if (status == SMART_OK && smart_record_state(record) == SMART_RECORD_MAKING)
+		status = fault(verify, "a tree is being made", number);
+	verify->block_pages += pages;
 	return status;
 }
 
@@ -161,14 +200,14 @@ verify_directory(struct verify *verify)
 
 	if (header->buckets_page == 0)
 		return SMART_OK;
-	verify->pages += SMART_TREE_BUCKETS * sizeof(uint32_t) / SMART_PAGE_BYTES;
+	verify->home_pages += SMART_TREE_BUCKETS * sizeof(uint32_t) / SMART_PAGE_BYTES;
 	for (unsigned int i = 0; i < SMART_TREE_BUCKETS; i++)
 		for (uint32_t number = buckets[i]; number != 0; number = smart_record_at(verify->region, number)->next, found++)
 			if (found > header->trees || smart_record_at(verify->region, number)->id == 0)
 				return fault(verify, "a bucket of the directory is wrong", i);
 	for (uint32_t page = header->record_pages; page != 0; page = smart_record_at(verify->region, page)->page)
 	{
-		verify->pages++;
+		verify->home_pages++;
 		for (unsigned int i = 0; i < SMART_RECORDS_A_PAGE; i++)
 		{
 			uint32_t number = page + i * SMART_RECORD_STEP;
@@ -184,17 +223,36 @@ verify_directory(struct verify *verify)
 	return SMART_OK;
 }
 
+static smart_status
+verify_book(struct verify *verify)
+{
+	const struct smart_region_header *header = smart_region_header(verify->region);
+	uint64_t home_pages = 0;
+	smart_status status =
+		verify_chunks(verify, &header->blocks, SMART_HOME_CHUNKS, header->remote_chunks, SMART_CHUNK_REMOTE);
+
+	if (status == SMART_OK)
+		status =
+			smart_book_verify(verify->region, verify->block_pages, &home_pages, verify->message, verify->message_size);
+	verify->home_pages += home_pages;
+	return status;
+}
+
 smart_status
 smart_space_verify(struct smart_space *space, char *message, size_t message_size)
 {
-	struct verify verify = {space->region, smart_epoch_now(space->epoch), 0, message, message_size};
-	smart_status status = verify_chunks(&verify);
+	const struct smart_region_header *header = smart_region_header(space->region);
+	struct verify verify = {space->region, smart_epoch_now(space->epoch), 0, 0, message, message_size};
+	smart_status status = verify_chunks(&verify, &header->home, 0, header->home.chunks, SMART_CHUNK_HOME);
 
 	smart_assert(message_size > 0);
 	if (status == SMART_OK)
 		status = verify_directory(&verify);
-	if (status == SMART_OK && verify.pages != smart_region_header(space->region)->pages_used)
-		status =
-			fault(&verify, "pages belong to nobody", smart_region_header(space->region)->pages_used - verify.pages);
+	if (status == SMART_OK && space->region->book)
+		status = verify_book(&verify);
+	else
+		verify.home_pages += verify.block_pages;
+	if (status == SMART_OK && verify.home_pages != header->home.used)
+		status = fault(&verify, "pages belong to nobody", header->home.used - verify.home_pages);
 	return status;
 }

@@ -77,16 +77,36 @@ smart_block_write(struct smart_tree *tree, fabric_address block, const void *byt
 									 .local = (void *) (uintptr_t) bytes,
 									 .length = (uint32_t) length};
 
-	if (tree->direct)
-	{
-		void *pointer = fabric_direct(tree->fabric, block, length);
+	return smart_blocks_write(tree, &request, 1);
+}
 
-		if (pointer == NULL)
-			return SMART_CORRUPT;
-		memcpy(pointer, bytes, length);
-		return SMART_OK;
+/*
+ * WRITEs in this order, in one batch.  In a bulk load they only join those that
+ * wait: a block's memory may be used again at once.
+ */
+smart_status
+smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int count)
+{
+	smart_status status = SMART_OK;
+
+	if (!tree->direct && tree->gather == NULL)
+		return fabric_execute(tree->fabric, requests, count);
+	for (int i = 0; i < count && status == SMART_OK; i++)
+	{
+		const struct fabric_request *request = &requests[i];
+
+		if (tree->direct)
+		{
+			void *pointer = fabric_direct(tree->fabric, request->remote, request->length);
+
+			if (pointer == NULL)
+				return SMART_CORRUPT;
+			memcpy(pointer, request->local, request->length);
+		}
+		else
+			status = smart_gather_write(tree, tree->gather, request->remote, request->local, request->length);
 	}
-	return fabric_execute(tree->fabric, &request, 1);
+	return status;
 }
 
 smart_status

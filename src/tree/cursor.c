@@ -62,6 +62,22 @@ smart_cursor_pass(struct smart_cursor *cursor, unsigned int depth, unsigned int 
 	return SMART_OK;
 }
 
+bool
+smart_cursor_past(const struct smart_cursor *cursor, const uint8_t *bound, size_t length)
+{
+	size_t common;
+
+	if (cursor->end)
+		return true;
+	if (length == 0)
+		return false;
+	if (!cursor->backward)
+		return smart_compare_bytes(cursor->bytes, cursor->length, bound, length) >= 0;
+	/* With 0xff behind it the cursor is below the bound only if a byte of its own is. */
+	common = smart_common_prefix(cursor->bytes, cursor->length, bound, length);
+	return common < cursor->length && common < length && cursor->bytes[common] < bound[common];
+}
+
 /* The cursor's byte at position. */
 static unsigned int
 cursor_byte(const struct smart_cursor *cursor, unsigned int position)

@@ -8,6 +8,9 @@
  * the end was the truth at a moment within the operation.  Whatever stands in
  * the way it helps forward: it activates new nodes, and replaces frozen ones.
  *
+ * On a remote provider it leaves what it read in the cache, so that a path that
+ * misled one operation does not mislead the next.
+ *
  * Progress: lock-free.  A descent starts again only because somebody's change
  * took effect, or because it finished somebody's change itself.
  */
@@ -108,6 +111,14 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	return true;
 }
 
+/* Keeps what was read just now for descents that are not strict; slot 0: the root's word. */
+static void
+cache_store(struct smart_tree *tree, smart_slot slot, const uint64_t *words)
+{
+	if (tree->services->cache_store != NULL)
+		tree->services->cache_store(tree->services, tree->options.id, slot, words);
+}
+
 /*
  * One descent.  *again: it met something that had to be helped or was torn.
  * Uses two of the handle's three nodes in turn, so that place->node and
@@ -123,6 +134,8 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 
 	*again = false;
 	*place = (struct smart_place){.slot = slot, .slot_address = slot_address, .index = -1};
+	if (status == SMART_OK)
+		cache_store(tree, 0, &slot);
 	while (status == SMART_OK && smart_slot_is_node(place->slot))
 	{
 		struct smart_node *node = &tree->nodes[next];
@@ -144,6 +157,7 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 			*again = true;
 			return SMART_OK;
 		}
+		cache_store(tree, place->slot, node->words);
 		byte = smart_key_byte(key, node->depth);
 		index = smart_node_cover_index(node, byte);
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];

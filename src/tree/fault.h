@@ -23,7 +23,8 @@ enum smart_fault
 	SMART_FAULT_stalecas,
 	SMART_FAULT_nofreezeempty,
 	SMART_FAULT_standsrule,
-	SMART_FAULT_torn
+	SMART_FAULT_torn,
+	SMART_FAULT_recent
 };
 
 /*
@@ -41,6 +42,7 @@ enum smart_fault
  *	  nofreezeempty  unused slots are not frozen
  *	  standsrule     pending is decided by the absence of slot hi + 1
  *	  torn           checksums are not compared
+ *	  recent         a remembered leaf is taken without a look at its node and slot
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

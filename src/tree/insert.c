@@ -250,16 +250,16 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 	smart_status status;
 	smart_status unlocked;
 
-	if (smart_leaf_contains(leaf, key))
-	{
-		insertion->finished = true;
-		return smart_leaf_unlock(tree, lock);
-	}
 	if (smart_leaf_prefix_matches(leaf, key))
 	{
 		unsigned int consumed = leaf->depth + leaf->prefix_length;
 		unsigned int length = (unsigned int) insertion->length - consumed;
 
+		if (!smart_leaf_ends_below(leaf, key) && smart_leaf_contains(leaf, key))
+		{
+			insertion->finished = true;
+			return smart_leaf_unlock(tree, lock);
+		}
 		if (smart_stored_bytes(tree, length) <= smart_leaf_room(leaf))
 		{
 			status = smart_leaf_publish(tree, lock, leaf, key->bytes + consumed, length, &insertion->added);
@@ -315,7 +315,11 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 	smart_status status = SMART_OK;
 
 	if (!insertion->strict)
+	{
 		status = smart_find_fast(tree, &insertion->key, &place);
+		if (tree->direct && place.kind == SMART_PLACE_LEAF)
+			smart_remember_leaf(tree, &insertion->key, &place);
+	}
 	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)
 		status = smart_find_strict(tree, &insertion->key, &place);
 	if (status != SMART_OK)

@@ -130,6 +130,20 @@ struct smart_ancestor
 	uint64_t identity;
 };
 
+/* Nodes deeper than this are not remembered. */
+#define SMART_RECENT_DEPTH_MAX 32
+
+/* By pointers: where the last inserts went (recent.c). */
+struct smart_recent
+{
+	struct smart_ancestor node;
+	uint8_t prefix[SMART_RECENT_DEPTH_MAX]; /* of the node: the key's bytes before its depth */
+	smart_slot last;                        /* the leaf that the last insert was led to */
+	smart_slot slot;                        /* a leaf below the node, 0: none */
+	const uint64_t *slot_word;              /* where slot stands */
+	const uint64_t *meta;                   /* of that leaf */
+};
+
 /* The byte range that a range slot of this place stands for begins here. */
 static inline unsigned int
 smart_place_lo(const struct smart_place *place)
@@ -160,9 +174,6 @@ struct smart_list
 
 /* ---- the handle ---- */
 
-/* Nodes deeper than this are not remembered. */
-#define SMART_RECENT_DEPTH_MAX 32
-
 struct smart_tree
 {
 	struct fabric *fabric;
@@ -173,6 +184,7 @@ struct smart_tree
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
 	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */
+	struct smart_gather *gather; /* remote bulk load: where WRITEs of blocks wait; NULL: they are posted at once */
 	struct smart_node nodes[2];  /* a descent's, in turn: the place's node, and its child */
 	struct smart_list list;      /* entries of the leaf that is rewritten */
 	struct smart_list extra;     /* entries of merged leaves */
@@ -181,9 +193,7 @@ struct smart_tree
 	uint8_t *merge_buffer;       /* remote: leaves that are merged */
 	uint8_t *build_buffer;       /* a block that is being made */
 	uint8_t *key_buffer;         /* a key made up on the way */
-	/* By pointers: where keys ascend, the node of the last split at the edge, and its prefix. */
-	struct smart_ancestor recent;
-	uint8_t recent_prefix[SMART_RECENT_DEPTH_MAX];
+	struct smart_recent recent;
 };
 
 #define SMART_REPLACE_BUFFER_BYTES (4 * SMART_LEAF_BYTES_MAX)
@@ -221,6 +231,7 @@ smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, 
 extern smart_status smart_word_read(struct smart_tree *tree, fabric_address word, uint64_t *value);
 extern smart_status smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, size_t length);
 extern smart_status smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length);
+extern smart_status smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int count);
 extern smart_status smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block);
 extern void smart_retire_slot(struct smart_tree *tree, smart_slot slot);
 extern void smart_retire_loser(struct smart_tree *tree, smart_status status, smart_slot slot);
@@ -231,6 +242,16 @@ extern smart_status smart_again(struct smart_tree *tree, unsigned int *attempts)
 /* Hash of the first length bytes of a key under the tree's id (XXH3-64). */
 extern uint64_t smart_prefix_hash(const struct smart_tree *tree, const struct smart_key *key, unsigned int length);
 
+/* ---- WRITEs that wait for one another (gather.c) ---- */
+
+/* Released with env->release; NULL: no memory. */
+extern struct smart_gather *smart_gather_open(struct smart_env *env);
+/* Copies the bytes and posts what waits when there is no room for more.  The status of the first batch that failed. */
+extern smart_status smart_gather_write(struct smart_tree *tree, struct smart_gather *gather, fabric_address remote,
+									   const void *bytes, size_t length);
+/* Posts what waits; SMART_OK: every WRITE so far is complete. */
+extern smart_status smart_gather_flush(struct smart_tree *tree, struct smart_gather *gather);
+
 /* ---- nodes (node.c) ---- */
 
 extern smart_slot smart_cover(const uint64_t *slots, unsigned int kind, unsigned int count, unsigned int byte);
@@ -239,8 +260,14 @@ extern unsigned int smart_node_next_pk(const struct smart_node *node, unsigned i
 extern int smart_node_free_index(const struct smart_node *node, unsigned int pk);
 extern smart_status smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_address,
 									unsigned int arrived, struct smart_node *node);
+extern bool smart_node_from_copy(const struct smart_tree *tree, smart_slot link, unsigned int arrived,
+								 const uint8_t *copy, struct smart_node *node);
 extern smart_status smart_node_read_again(struct smart_tree *tree, smart_slot link, unsigned int arrived,
 										  struct smart_node *node, const struct smart_key *key, bool *ours);
+extern bool smart_node_prepare_again(const struct smart_tree *tree, smart_slot link, unsigned int arrived,
+									 struct smart_node *node, uint64_t *head, struct fabric_request *batch);
+extern bool smart_node_finish_again(const struct smart_tree *tree, struct smart_node *node, const uint64_t *head,
+									const struct smart_key *key);
 extern unsigned int smart_kind_for(const struct smart_tree *tree, unsigned int slots);
 extern smart_status
 smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,
@@ -259,6 +286,7 @@ extern bool
 smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_covers(const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struct smart_key *key);
+extern bool smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key);
 extern unsigned int
 smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length);
@@ -291,8 +319,24 @@ extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_
 extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_key *key,
 									const struct smart_ancestor *ancestor, struct smart_place *place, bool *found);
 extern smart_status smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
-extern void smart_remember_recent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node);
 extern void smart_cache_forget(struct smart_tree *tree);
+
+/* ---- what a handle remembers by pointers (recent.c) ---- */
+
+/* Does the key lie below the remembered node? */
+static inline bool
+smart_is_recent(const struct smart_recent *recent, const struct smart_key *key)
+{
+	unsigned int depth = smart_node_depth(recent->node.header);
+
+	return recent->node.words != NULL && key->length > depth && memcmp(recent->prefix, key->bytes, depth) == 0;
+}
+
+extern bool smart_ancestor_stands(const struct smart_ancestor *ancestor);
+extern smart_status
+smart_find_recent(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *found);
+extern void smart_remember_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node);
+extern void smart_remember_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place);
 
 /* A leaf's content that is an answer for key (B5): valid for bytes lo..limit at its depth. */
 extern smart_status smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place,
@@ -304,6 +348,8 @@ extern smart_status smart_cursor_init(struct smart_cursor *cursor, struct smart_
 extern void smart_cursor_done(struct smart_cursor *cursor, struct smart_env *env);
 /* Behind (backward: before) all keys that share the cursor's first depth bytes and have byte there. */
 extern smart_status smart_cursor_pass(struct smart_cursor *cursor, unsigned int depth, unsigned int byte);
+/* Has the cursor left the range that ends, in its direction, at bound?  Length 0: no end. */
+extern bool smart_cursor_past(const struct smart_cursor *cursor, const uint8_t *bound, size_t length);
 /* Behind (before) what an empty or mismatching place stands for. */
 extern smart_status smart_cursor_skip(struct smart_cursor *cursor, const struct smart_place *place);
 

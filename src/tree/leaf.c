@@ -236,6 +236,17 @@ appended_contains(const struct smart_leaf *leaf, const struct smart_key *key, un
 	return false;
 }
 
+/*
+ * Do all entries ascend, and does the key, which shares the leaf's prefix, lie
+ * above the last one?  Told for suffixes of one length only.
+ */
+bool
+smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key)
+{
+	return leaf->stride != 0 && leaf->sorted_end == leaf->used && leaf->used > leaf->start &&
+		   smart_leaf_compare(leaf, leaf->block + leaf->used - leaf->stride, leaf->stride, key) < 0;
+}
+
 /* Is a complete key among the leaf's entries, in range or not? */
 bool
 smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key)

@@ -207,6 +207,32 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 }
 
 /*
+ * WRITEs the leaf that lies in build_buffer, in one round trip, but not the lock
+ * word: it belongs to whoever locked this block in an earlier life until it
+ * unlocks.  A leaf that is almost full goes as one piece, meta included.
+ */
+static smart_status
+write_leaf(struct smart_tree *tree, fabric_address address, unsigned int units, unsigned int used, uint64_t meta)
+{
+	uint8_t *block = tree->build_buffer;
+	unsigned int meta_offset = units * SMART_UNIT - SMART_LEAF_REAR_BYTES;
+	struct fabric_request batch[2];
+
+	if (meta_offset - used < SMART_UNIT)
+	{
+		memset(block + used, 0, meta_offset - used);
+		memcpy(block + meta_offset, &meta, sizeof(meta));
+		return smart_block_write(tree, address, block, meta_offset + sizeof(meta));
+	}
+	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE, .remote = address, .local = block, .length = used};
+	batch[1] = (struct fabric_request){.verb = FABRIC_WRITE,
+									   .remote = smart_leaf_meta_address(address, units),
+									   .local = &meta,
+									   .length = sizeof(meta)};
+	return smart_blocks_write(tree, batch, 2);
+}
+
+/*
  * Makes a leaf (new) for bytes lo..hi at depth with entries [from..to) of the
  * list and about reserve bytes of room, within the leaf size.  key shares its
  * first depth bytes with all entries.  *link leads to it under lo.
@@ -247,10 +273,7 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 		   SMART_META_SORTED;
 	*link = smart_slot_make_leaf(lo, units, address);
 
-	/* Not the lock word: it belongs to whoever locked this block in an earlier life until it unlocks. */
-	status = smart_block_write(tree, address, block, used);
-	if (status == SMART_OK)
-		status = smart_block_write(tree, smart_leaf_meta_address(address, units), &meta, sizeof(meta));
+	status = write_leaf(tree, address, units, used, meta);
 	if (status != SMART_OK)
 		smart_retire_slot(tree, *link);
 	return status;

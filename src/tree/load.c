@@ -12,7 +12,9 @@
  * opened if there is none.
  *
  * Nobody sees the tree before its root is stored, and its id is new, so that no
- * cache holds a path into it: blocks are born live.
+ * cache holds a path into it: blocks are born live.  On a remote provider their
+ * WRITEs are gathered, and posted many at a time; all are complete before the
+ * root's CAS.
  */
 #include "tree/internal.h"
 
@@ -27,7 +29,8 @@ struct open_node
 struct smart_load
 {
 	struct smart_tree *tree;
-	unsigned int limit; /* bytes of a leaf that is full */
+	struct smart_gather *gather; /* remote: blocks on their way; NULL on a direct provider */
+	unsigned int limit;          /* bytes of a leaf that is full */
 	unsigned int open_count;
 	unsigned int open_capacity;
 	struct open_node **open; /* by depth */
@@ -67,13 +70,31 @@ smart_load_begin(struct smart_tree *tree, unsigned int fill, struct smart_load *
 	if (load->limit < SMART_UNIT)
 		load->limit = SMART_UNIT;
 	load->last = env->allocate(env, SMART_ENTRY_MAX);
-	if (load->last == NULL)
+	if (load->last != NULL && !tree->direct)
+		load->gather = smart_gather_open(env);
+	if (load->last == NULL || (load->gather == NULL && !tree->direct))
 	{
-		env->release(env, load);
+		smart_load_abandon(load);
 		return SMART_NO_MEMORY;
 	}
 	*result = load;
 	return SMART_OK;
+}
+
+/* Blocks that are made from now on are part of the load … */
+static void
+begin_blocks(struct smart_load *load)
+{
+	load->tree->born = SMART_LIVE;
+	load->tree->gather = load->gather;
+}
+
+/* … and from now on those of any other operation. */
+static void
+end_blocks(struct smart_load *load)
+{
+	load->tree->born = SMART_NEW;
+	load->tree->gather = NULL;
 }
 
 void
@@ -92,7 +113,10 @@ smart_load_abandon(struct smart_load *load)
 		env->release(env, load->arena);
 	if (load->entries != NULL)
 		env->release(env, load->entries);
-	env->release(env, load->last);
+	if (load->last != NULL)
+		env->release(env, load->last);
+	if (load->gather != NULL)
+		env->release(env, load->gather);
 	env->release(env, load);
 }
 
@@ -418,7 +442,7 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 			return SMART_UNSORTED;
 		if (common >= SMART_KEY_MAX)
 			return SMART_TOO_LONG;
-		load->tree->born = SMART_LIVE;
+		begin_blocks(load);
 		status = close_below(load, common);
 	}
 	if (status == SMART_OK)
@@ -435,7 +459,7 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 	}
 	memcpy(load->last, entry, length);
 	load->last_length = length;
-	load->tree->born = SMART_NEW;
+	end_blocks(load);
 	return status;
 }
 
@@ -469,9 +493,11 @@ smart_load_finish(struct smart_load *load)
 	uint64_t seen;
 	smart_status status;
 
-	tree->born = SMART_LIVE;
+	begin_blocks(load);
 	status = make_root(load, &root);
-	tree->born = SMART_NEW;
+	end_blocks(load);
+	if (status == SMART_OK && load->gather != NULL)
+		status = smart_gather_flush(tree, load->gather);
 	if (status == SMART_OK && root != smart_tree_empty_root())
 	{
 		/* Publishes the whole tree. */

@@ -128,6 +128,20 @@ smart_node_read(struct smart_tree *tree, smart_slot link, fabric_address link_ad
 	return SMART_OK;
 }
 
+/* The same from a copy of its words, or (NULL) from words that are there already; false: link cannot lead to a node. */
+bool
+smart_node_from_copy(const struct smart_tree *tree, smart_slot link, unsigned int arrived, const uint8_t *copy,
+					 struct smart_node *node)
+{
+	if (!expect_node(tree, link, arrived, node))
+		return false;
+	node->link_address = 0;
+	if (copy != NULL)
+		memcpy(node->words, copy, (SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t));
+	node->depth = smart_node_depth(node->words[0]);
+	return true;
+}
+
 /*
  * The same for a link of an earlier operation, whose node may have been used
  * again: READs header and identity first and then the node, in one batch.  If
@@ -145,24 +159,44 @@ smart_node_read_again(struct smart_tree *tree, smart_slot link, unsigned int arr
 	smart_status status;
 
 	smart_assert(!tree->direct);
-	*ours = expect_node(tree, link, arrived, node);
+	*ours = smart_node_prepare_again(tree, link, arrived, node, head, batch);
 	if (!*ours)
 		return SMART_OK;
+	status = fabric_execute(tree->fabric, batch, 2);
+	if (status != SMART_OK)
+		return status;
+	*ours = smart_node_finish_again(tree, node, head, key);
+	return SMART_OK;
+}
+
+/* Its parts, for batches of several: two requests; false: link cannot lead to a node. */
+bool
+smart_node_prepare_again(const struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node,
+						 uint64_t *head, struct fabric_request *batch)
+{
+	if (!expect_node(tree, link, arrived, node))
+		return false;
 	node->link_address = 0;
-	batch[0] =
-		(struct fabric_request){.verb = FABRIC_READ, .remote = node->address, .local = head, .length = sizeof(head)};
+	batch[0] = (struct fabric_request){.verb = FABRIC_READ,
+									   .remote = node->address,
+									   .local = head,
+									   .length = SMART_NODE_HEAD_WORDS * sizeof(uint64_t)};
 	batch[1] = (struct fabric_request){.verb = FABRIC_READ,
 									   .remote = node->address,
 									   .local = node->words,
 									   .length = (uint32_t) ((SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t))};
-	status = fabric_execute(tree->fabric, batch, 2);
-	if (status != SMART_OK)
-		return status;
+	return true;
+}
+
+/* … and, when they have been executed, whether it is the node on key's path. */
+bool
+smart_node_finish_again(const struct smart_tree *tree, struct smart_node *node, const uint64_t *head,
+						const struct smart_key *key)
+{
 	node->depth = smart_node_depth(node->words[0]);
-	*ours = head[0] == node->words[0] && head[1] == node->words[1] && smart_node_state(node->words[0]) == SMART_LIVE &&
-			smart_node_kind(node->words[0]) == node->kind && node->depth >= arrived &&
-			node->depth - arrived <= SMART_NODE_PARTIAL_MAX && smart_node_is_ours(tree, node, key);
-	return SMART_OK;
+	return head[0] == node->words[0] && head[1] == node->words[1] && smart_node_state(node->words[0]) == SMART_LIVE &&
+		   smart_node_kind(node->words[0]) == node->kind && node->depth >= node->arrived &&
+		   node->depth - node->arrived <= SMART_NODE_PARTIAL_MAX && smart_node_is_ours(tree, node, key);
 }
 
 /* Does the identity say that this is the node of key's first depth bytes in this tree? */

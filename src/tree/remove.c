@@ -8,7 +8,7 @@
  *
  * Progress: as insert.
  */
-#include "tree/internal.h"
+#include "tree/readahead.h"
 
 /* Attempts on a rear lock that somebody holds, before the leaf is rewritten. */
 #define LOCK_PATIENCE 3
@@ -148,8 +148,9 @@ struct sweep
 	smart_dead_fn dead;
 	void *argument;
 	struct smart_cursor cursor;
-	uint8_t *entry;     /* the whole bytes of the entry that is asked about */
-	unsigned int depth; /* up to which entry holds the cursor's bytes */
+	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
+	uint8_t *entry;                /* the whole bytes of the entry that is asked about */
+	unsigned int depth;            /* up to which entry holds the cursor's bytes */
 	uint64_t visited;
 	uint64_t removed;
 };
@@ -206,7 +207,9 @@ sweep_step(struct sweep *sweep)
 	unsigned int limit;
 	uint64_t entries;
 	uint64_t dead;
-	smart_status status = smart_settle(tree, &key, &place, &leaf, &limit);
+	smart_status status = sweep->ahead == NULL
+							  ? smart_settle(tree, &key, &place, &leaf, &limit)
+							  : smart_readahead_find(sweep->ahead, &sweep->cursor, &place, &leaf, &limit);
 
 	if (status != SMART_OK)
 		return status;
@@ -225,6 +228,8 @@ sweep_step(struct sweep *sweep)
 	removal = (struct removal){.key = key, .drop = {.dead = is_dead, .argument = sweep}};
 	/* Afterwards the same place is visited again, until nothing dead is left in it. */
 	status = remove_entries(tree, &removal);
+	if (sweep->ahead != NULL)
+		smart_readahead_changed(sweep->ahead);
 	sweep->removed += removal.drop.count;
 	sweep->visited += removal.drop.count;
 	return status;
@@ -242,6 +247,10 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 	sweep.entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
 	if (sweep.entry == NULL)
 		status = SMART_NO_MEMORY;
+	if (status == SMART_OK && !tree->direct)
+		status = smart_readahead_open(tree, &sweep.ahead);
+	if (status == SMART_OK && sweep.ahead != NULL)
+		smart_readahead_start(sweep.ahead, NULL, 0);
 	while (status == SMART_OK && !sweep.cursor.end)
 	{
 		tree->services->enter(tree->services);
@@ -250,6 +259,8 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
 			status = SMART_INTERRUPTED;
 	}
+	if (sweep.ahead != NULL)
+		smart_readahead_close(sweep.ahead);
 	if (sweep.entry != NULL)
 		tree->env->release(tree->env, sweep.entry);
 	smart_cursor_done(&sweep.cursor, tree->env);

@@ -8,24 +8,14 @@
  * leaf stands for, and moves the cursor there.  So every entry that is there all
  * the time is met exactly once.
  *
- * On a remote provider the leaves that follow in the same node are READ in the
- * same batch, in a window of 1, 2, 4 .. 64; a copy is used if it answers for the
- * cursor when its turn comes, and dropped otherwise.  On a direct provider the
- * lines of the leaves ahead are prefetched instead.
+ * On a remote provider the leaves that follow are READ ahead (readahead.c); on a
+ * direct one their lines are prefetched.
  */
 #include "tree/scan.h"
 
-#include "tree/internal.h"
+#include "tree/readahead.h"
 
-#define WINDOW_MAX     64
 #define PREFETCH_AHEAD 4
-
-/* A leaf that was read ahead. */
-struct ahead
-{
-	smart_slot link; /* 0: used up */
-	uint8_t *copy;
-};
 
 struct smart_scan
 {
@@ -36,10 +26,8 @@ struct smart_scan
 	uint32_t from_length;
 	uint32_t to_length;
 	uint32_t steps; /* batches since seek */
-	uint32_t window;
-	uint32_t ahead_count;
-	struct ahead ahead[WINDOW_MAX];
 	struct smart_batch_buffer buffer;
+	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
 	/* Direct: the node of the last leaf, if the cursor is still below it. */
 	struct smart_ancestor parent;
 	/* Direct: the node whose leaves are prefetched, its leaf slots in order, and how far. */
@@ -65,6 +53,8 @@ smart_scan_open(struct smart_tree *tree, struct smart_scan **result)
 	status = scan->from == NULL ? SMART_NO_MEMORY : smart_cursor_init(&scan->cursor, env);
 	if (status == SMART_OK)
 		status = smart_batch_buffer_init(&scan->buffer, env);
+	if (status == SMART_OK && !tree->direct)
+		status = smart_readahead_open(tree, &scan->ahead);
 	if (status != SMART_OK)
 	{
 		smart_scan_close(scan);
@@ -80,11 +70,8 @@ smart_scan_close(struct smart_scan *scan)
 {
 	struct smart_env *env = scan->tree->env;
 
-	for (int i = 0; i < WINDOW_MAX; i++)
-	{
-		if (scan->ahead[i].copy != NULL)
-			env->release(env, scan->ahead[i].copy);
-	}
+	if (scan->ahead != NULL)
+		smart_readahead_close(scan->ahead);
 	smart_batch_buffer_done(&scan->buffer, env);
 	if (scan->cursor.bytes != NULL)
 		smart_cursor_done(&scan->cursor, env);
@@ -110,9 +97,9 @@ start_backward(struct smart_scan *scan)
 		cursor->bytes[cursor->length - 1]--;
 }
 
-smart_status
-smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to, size_t to_length,
-				bool backward)
+static smart_status
+seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to, size_t to_length,
+	 bool backward)
 {
 	if (from_length > SMART_KEY_MAX || to_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
@@ -123,8 +110,6 @@ smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length
 	scan->from_length = (uint32_t) from_length;
 	scan->to_length = (uint32_t) to_length;
 	scan->steps = 0;
-	scan->window = to_length > 0 ? 4 : 1;
-	scan->ahead_count = 0;
 	scan->sorted_node = NULL;
 	scan->parent.words = NULL;
 	scan->cursor.backward = backward;
@@ -141,23 +126,56 @@ smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length
 	return SMART_OK;
 }
 
+smart_status
+smart_scan_seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to, size_t to_length,
+				bool backward)
+{
+	if (scan->ahead != NULL)
+		smart_readahead_start(scan->ahead, backward ? scan->from : scan->to,
+							  (uint32_t) (backward ? from_length : to_length));
+	return seek(scan, from, from_length, to, to_length, backward);
+}
+
+smart_status
+smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to,
+					  size_t to_length, bool backward)
+{
+	if (scan->ahead != NULL)
+		smart_readahead_continue(scan->ahead, backward ? scan->from : scan->to,
+								 (uint32_t) (backward ? from_length : to_length));
+	return seek(scan, from, from_length, to, to_length, backward);
+}
+
+smart_status
+smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count)
+{
+	struct smart_services *services = scan->tree->services;
+	struct smart_key keys[SMART_POINTS_MAX];
+	smart_status status;
+
+	smart_assert(count <= SMART_POINTS_MAX);
+	if (scan->ahead == NULL)
+		return SMART_OK;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (points[i].length > SMART_KEY_MAX)
+			return SMART_TOO_LONG;
+		keys[i] = (struct smart_key){.bytes = points[i].bytes, .length = points[i].length};
+	}
+	services->enter(services);
+	status = smart_readahead_points(scan->ahead, keys, count);
+	services->leave(services);
+	return status;
+}
+
 /* Has the cursor left the range? */
 static bool
 out_of_range(const struct smart_scan *scan)
 {
 	const struct smart_cursor *cursor = &scan->cursor;
-	size_t common;
 
-	if (cursor->end)
-		return true;
-	if (!cursor->backward)
-		return scan->to_length > 0 &&
-			   smart_compare_bytes(cursor->bytes, cursor->length, scan->to, scan->to_length) >= 0;
-	/* With 0xff behind it the cursor is below from only if a byte of its own is. */
-	common = smart_common_prefix(cursor->bytes, cursor->length, scan->from, scan->from_length);
-	if (cursor->pad == 0x00 && common == cursor->length)
-		return false;
-	return common < cursor->length && common < scan->from_length && cursor->bytes[common] < scan->from[common];
+	return cursor->backward ? smart_cursor_past(cursor, scan->from, scan->from_length)
+							: smart_cursor_past(cursor, scan->to, scan->to_length);
 }
 
 /* ---- leaves ahead, direct ---- */
@@ -225,119 +243,9 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 	}
 }
 
-/* ---- leaves ahead, remote ---- */
-
-/* The slots of place's node that follow place's in the scan's direction, within its bounds, nearest first. */
-static unsigned int
-following_leaves(const struct smart_scan *scan, const struct smart_place *place, smart_slot *slots, unsigned int most)
-{
-	const struct smart_node *node = place->node;
-	unsigned int count = 0;
-	unsigned int pk = smart_slot_pk(place->slot);
-
-	while (node != NULL && count < most)
-	{
-		unsigned int next = scan->cursor.backward ? pk - 1 : smart_node_next_pk(node, pk);
-		int index;
-		smart_slot slot;
-
-		if (scan->cursor.backward ? pk == 0 : next > 255)
-			break;
-		index = smart_node_cover_index(node, next);
-		if (index < 0)
-			break;
-		slot = node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
-		pk = smart_slot_pk(slot);
-		/* A node's keys come before what follows it: no use to read on. */
-		if (smart_slot_is_node(slot))
-			break;
-		if (!scan->cursor.backward && scan->to_length > node->depth &&
-			smart_compare_bytes(scan->cursor.bytes,
-								scan->cursor.length < node->depth ? scan->cursor.length : node->depth, scan->to,
-								node->depth) == 0 &&
-			scan->to[node->depth] < pk)
-			break;
-		if (smart_slot_is_leaf(slot))
-			slots[count++] = slot;
-	}
-	return count;
-}
-
-/* A copy that was read ahead; NULL: none. */
-static uint8_t *
-take_ahead(struct smart_scan *scan, smart_slot link)
-{
-	for (uint32_t i = 0; i < scan->ahead_count; i++)
-	{
-		if (scan->ahead[i].link == link)
-		{
-			scan->ahead[i].link = 0;
-			return scan->ahead[i].copy;
-		}
-	}
-	return NULL;
-}
-
-/* READs the leaf of place and the window behind it, in one batch. */
-static smart_status
-read_window(struct smart_scan *scan, const struct smart_place *place)
-{
-	struct fabric_request batch[WINDOW_MAX];
-	smart_slot slots[WINDOW_MAX];
-	unsigned int count;
-	smart_status status;
-
-	slots[0] = place->slot;
-	count = 1 + following_leaves(scan, place, slots + 1, scan->window - 1);
-	for (unsigned int i = 0; i < count; i++)
-	{
-		struct ahead *ahead = &scan->ahead[i];
-
-		if (ahead->copy == NULL)
-			ahead->copy = scan->tree->env->allocate(scan->tree->env, SMART_LEAF_BYTES_MAX);
-		if (ahead->copy == NULL)
-			return SMART_NO_MEMORY;
-		ahead->link = slots[i];
-		batch[i] = (struct fabric_request){.verb = FABRIC_READ,
-										   .remote = smart_slot_address(slots[i]),
-										   .local = ahead->copy,
-										   .length = smart_slot_size(slots[i]) * SMART_UNIT};
-	}
-	scan->ahead_count = 0;
-	status = fabric_execute(scan->tree->fabric, batch, (int) count);
-	if (status == SMART_OK)
-		scan->ahead_count = count;
-	scan->window = scan->window * 2 > WINDOW_MAX ? WINDOW_MAX : scan->window * 2;
-	return status;
-}
-
-/* The leaf of a place that was found through the cache: from the window, or with a new one. */
-static smart_status
-read_ahead(struct smart_scan *scan, const struct smart_place *place, const struct smart_key *key,
-		   struct smart_leaf *leaf, bool *good)
-{
-	uint8_t *copy = take_ahead(scan, place->slot);
-	unsigned int length = smart_slot_size(place->slot) * SMART_UNIT;
-	uint64_t meta;
-
-	*good = false;
-	if (copy == NULL)
-	{
-		smart_status status = read_window(scan, place);
-
-		if (status != SMART_OK)
-			return status;
-		copy = take_ahead(scan, place->slot);
-	}
-	memcpy(&meta, copy + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
-	*good = smart_leaf_parse(scan->tree, place->slot, copy, meta, leaf) &&
-			(SMART_FAULT(torn) || smart_leaf_checksum_ok(scan->tree, leaf, key));
-	return SMART_OK;
-}
-
 /* ---- steps ---- */
 
-/* From the node of the last leaf if the cursor is still below it, else from the root (or the cache). */
+/* By pointers: from the node of the last leaf if the cursor is still below it, else from the root. */
 static smart_status
 find_place(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place)
 {
@@ -374,32 +282,28 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 		  unsigned int *limit)
 {
 	struct smart_tree *tree = scan->tree;
-	smart_status status = find_place(scan, key, place);
+	smart_status status;
 	bool good;
 
+	if (scan->ahead != NULL)
+		return smart_readahead_find(scan->ahead, &scan->cursor, place, leaf, limit);
+	status = find_place(scan, key, place);
 	if (status != SMART_OK)
 		return status;
 	if (place->kind == SMART_PLACE_LEAF)
 	{
-		if (tree->direct)
-			status = smart_leaf_read(tree, place->slot, key, NULL, leaf, &good);
-		else
-			status = read_ahead(scan, place, key, leaf, &good);
+		status = smart_leaf_read(tree, place->slot, key, NULL, leaf, &good);
 		if (status != SMART_OK)
 			return status;
 		if (good && leaf->state == SMART_LIVE && leaf->depth == place->depth && smart_leaf_covers(leaf, key))
 		{
-			if (tree->direct)
-			{
-				prefetch_ahead(scan, place);
-				remember_parent(scan, place);
-			}
+			prefetch_ahead(scan, place);
+			remember_parent(scan, place);
 			*limit = leaf->hi;
 			return SMART_OK;
 		}
-		smart_cache_forget(tree);
 	}
-	else if (place->kind != SMART_PLACE_UNKNOWN && (tree->direct || SMART_FAULT(trustempty)))
+	else if (place->kind != SMART_PLACE_UNKNOWN)
 		return SMART_OK; /* by pointers: as good as strict */
 	scan->parent.words = NULL;
 	return smart_settle(tree, key, place, leaf, limit);
@@ -439,6 +343,13 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 		return status;
 	scan->steps++;
 	return check_parent(scan, smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit));
+}
+
+void
+smart_scan_forget(struct smart_scan *scan)
+{
+	if (scan->ahead != NULL)
+		smart_readahead_forget(scan->ahead);
 }
 
 smart_status

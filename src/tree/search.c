@@ -120,7 +120,7 @@ smart_find_from(struct smart_tree *tree, const struct smart_key *key, const stru
 	unsigned int byte = smart_key_byte(key, depth);
 
 	smart_assert(tree->direct && smart_node_state(ancestor->header) == SMART_LIVE);
-	*found = smart_load_acquire(&words[0]) == ancestor->header && smart_load_acquire(&words[1]) == ancestor->identity;
+	*found = smart_ancestor_stands(ancestor);
 	if (!*found)
 		return SMART_OK;
 	place->slot = smart_cover(words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], byte);
@@ -136,41 +136,18 @@ smart_find_from(struct smart_tree *tree, const struct smart_key *key, const stru
 	return walk_direct(tree, key, place, byte);
 }
 
-/* Does the key lie below the node that the handle remembers? */
-static inline bool
-is_below_recent(const struct smart_tree *tree, const struct smart_key *key)
-{
-	unsigned int depth = smart_node_depth(tree->recent.header);
-
-	return tree->recent.words != NULL && key->length > depth && memcmp(tree->recent_prefix, key->bytes, depth) == 0;
-}
-
-/* The next keys will probably lie below this node, too; key lies below it. */
-void
-smart_remember_recent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node)
-{
-	if (!tree->direct || node->depth > SMART_RECENT_DEPTH_MAX || node->depth > key->length ||
-		smart_node_state(node->words[0]) != SMART_LIVE)
-		return;
-	tree->recent.words = fabric_direct(tree->fabric, node->address, smart_kind_bytes(node->kind));
-	tree->recent.header = node->words[0];
-	tree->recent.identity = node->words[1];
-	memcpy(tree->recent_prefix, key->bytes, node->depth);
-}
-
 static smart_status
 find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
 	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
 
-	if (is_below_recent(tree, key))
+	if (smart_is_recent(&tree->recent, key))
 	{
 		bool found;
-		smart_status status = smart_find_from(tree, key, &tree->recent, place, &found);
+		smart_status status = smart_find_recent(tree, key, place, &found);
 
 		if (status != SMART_OK || found)
 			return status;
-		tree->recent.words = NULL;
 	}
 	if (root == NULL)
 		return SMART_CORRUPT;

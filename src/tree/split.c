@@ -211,7 +211,7 @@ smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key, const 
 	*done = greatest >= 0 && (int) smart_key_byte(key, leaf->depth) > greatest && greatest >= (int) leaf->lo;
 	if (!*done)
 		return SMART_OK;
-	smart_remember_recent(tree, key, place->node);
+	smart_remember_node(tree, key, place->node);
 	return split_at(tree, key, place, leaf, (unsigned int) greatest + 1);
 }
 

@@ -107,11 +107,38 @@ extern smart_status smart_scan_seek(struct smart_scan *scan, const uint8_t *from
 									size_t to_length, bool backward);
 
 /*
+ * Says which strings the next ranges will begin with (= ANY), at most
+ * SMART_POINTS_MAX.  On a remote provider their leaves are READ now, in one round
+ * trip for each level of the tree that is not in the cache and one for the
+ * leaves; on a direct one nothing happens.  seek_point then positions on the
+ * ranges, in any order; what is in the tree from this call on is returned.
+ * seek and forget make an end of it.  SMART_TOO_LONG, SMART_NO_MEMORY.
+ */
+#define SMART_POINTS_MAX 64
+
+struct smart_point
+{
+	const uint8_t *bytes;
+	uint32_t length;
+};
+
+extern smart_status smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count);
+extern smart_status smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_length,
+										  const uint8_t *to, size_t to_length, bool backward);
+
+/*
  * The next batch, with at least one entry, or SMART_DONE.  An entry that is in
  * the tree from seek to the end is returned exactly once, in order; one that
  * comes or goes meanwhile at most once.  No epoch is held afterwards.
  */
 extern smart_status smart_scan_next(struct smart_scan *scan, struct smart_batch *batch);
+
+/*
+ * Forgets what a remote provider has read ahead, so that the batches to come are
+ * READ after this call: for who has to tell others how old the entries are that
+ * it looks at.
+ */
+extern void smart_scan_forget(struct smart_scan *scan);
 
 /* Replaces the last byte so that the result sorts behind every string that begins with key; returns its length (0: no such string). */
 extern size_t smart_successor(uint8_t *key, size_t length);

@@ -7,6 +7,8 @@
  * walk starts again from the root and passes over what lies before the cursor.
  * What does not fit time and again at one place is a violation.
  *
+ * On a remote provider the children of a node are READ many at a time.
+ *
  * Pending and sealed leaves, frozen nodes and new blocks are no violations: a
  * client may have died, and the next one mends them.
  */
@@ -18,6 +20,8 @@
 #define RESTARTS_MAX 20
 /* Leaves between two moments without an epoch. */
 #define LEAVES_PER_EPOCH 256
+/* Nodes that are READ at a time: they lead to far more leaves than an epoch has. */
+#define NODES_AHEAD 8
 
 static void
 complain(struct smart_walk *walk, const char *sentence)
@@ -100,26 +104,61 @@ frame_end(const struct smart_frame *frame, unsigned int i)
 	return i + 1 < frame->count ? smart_slot_pk(frame->slots[i + 1]) - 1 : 255;
 }
 
+/*
+ * Remote: the block that slot i of a frame leads to, with those of the slots behind it in one batch.  *copy NULL: one
+ * of them could not be READ, and has to be found out by itself.
+ */
 static smart_status
-push_node(struct smart_walk *walk, smart_slot link, unsigned int arrived)
+read_child(struct smart_walk *walk, struct smart_frame *frame, unsigned int i, const uint8_t **copy)
+{
+	uint64_t most = smart_slot_is_node(frame->slots[i]) ? NODES_AHEAD : walk->epoch_end - walk->report->leaves;
+	smart_slot slots[SMART_READAHEAD_MAX];
+	unsigned int count = 0;
+	smart_status status;
+
+	*copy = smart_window_take(&frame->children, frame->slots[i]);
+	if (*copy != NULL)
+		return SMART_OK;
+	for (unsigned int next = i; next < frame->count && count < most && count < SMART_READAHEAD_MAX; next++)
+	{
+		smart_slot slot = frame->slots[next];
+
+		if (!smart_slot_is_empty(slot) && smart_class_bytes(smart_slot_class(slot)) > 0)
+			slots[count++] = slot;
+	}
+	if (count < 2)
+		return SMART_OK;
+	status = smart_window_read(walk->tree, &frame->children, NULL, 0, slots, count);
+	if (status == SMART_OK)
+		*copy = smart_window_take(&frame->children, frame->slots[i]);
+	return status == SMART_CORRUPT ? SMART_OK : status;
+}
+
+static smart_status
+push_node(struct smart_walk *walk, smart_slot link, unsigned int arrived, const uint8_t *copy)
 {
 	struct smart_env *env = walk->tree->env;
 	struct smart_frame *frame;
-	smart_status status;
+	smart_status status = SMART_OK;
 
 	if (walk->depth == SMART_FRAMES_MAX)
 	{
 		complain(walk, "a path of nodes does not end");
 		return SMART_OK;
 	}
-	if (walk->frames[walk->depth] == NULL)
-		walk->frames[walk->depth] = env->allocate(env, sizeof(*frame));
 	frame = walk->frames[walk->depth];
 	if (frame == NULL)
-		return SMART_NO_MEMORY;
+	{
+		frame = walk->frames[walk->depth] = env->allocate(env, sizeof(*frame));
+		if (frame == NULL)
+			return SMART_NO_MEMORY;
+		memset(&frame->children, 0, sizeof(frame->children));
+	}
 	frame->next = 0;
 	frame->frozen = false;
-	status = smart_node_read(walk->tree, link, 0, arrived, &frame->node);
+	frame->children.count = 0;
+	if (copy == NULL || !smart_node_from_copy(walk->tree, link, arrived, copy, &frame->node))
+		status = smart_node_read(walk->tree, link, 0, arrived, &frame->node);
 	if (status != SMART_OK)
 		return status;
 	if (!check_header(walk, frame) || !check_slots(walk, frame))
@@ -157,10 +196,10 @@ passed(const struct smart_walk *walk, unsigned int depth, unsigned int hi)
 	return depth < done->length && hi < done->bytes[depth];
 }
 
-/* What slot i of the topmost frame (or the root slot) leads to. */
+/* What a slot of the topmost frame (or the root slot) leads to; copy: of its block, or NULL. */
 static smart_status
 visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int lo, unsigned int hi,
-	  unsigned int arrived)
+	  unsigned int arrived, const uint8_t *copy)
 {
 	smart_status status = SMART_OK;
 
@@ -171,7 +210,7 @@ visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int
 			complain(walk, "a gap follows the slot of a node");
 			return SMART_OK;
 		}
-		return push_node(walk, slot, arrived);
+		return push_node(walk, slot, arrived, copy);
 	}
 	if (smart_slot_is_empty(slot))
 	{
@@ -179,7 +218,7 @@ visit(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int
 			complain(walk, "an empty range does not end where the next one begins");
 	}
 	else
-		status = smart_walk_leaf(walk, slot, depth, hi);
+		status = smart_walk_leaf(walk, slot, depth, hi, copy);
 	if (status == SMART_OK && !walk->doubt)
 	{
 		/* Everything up to here is checked. */
@@ -199,6 +238,7 @@ advance(struct smart_walk *walk)
 	unsigned int i = frame->next++;
 	smart_slot slot;
 	unsigned int depth = frame->node.depth;
+	const uint8_t *copy = NULL;
 
 	if (i == frame->count)
 	{
@@ -212,20 +252,27 @@ advance(struct smart_walk *walk)
 		return SMART_OK;
 	walk->path.bytes[depth] = (uint8_t) smart_slot_pk(slot);
 	walk->path.length = depth + 1;
-	return visit(walk, slot, depth, smart_slot_pk(slot), frame_end(frame, i), depth + 1);
+	if (!walk->tree->direct && !smart_slot_is_empty(slot))
+	{
+		smart_status status = read_child(walk, frame, i, &copy);
+
+		if (status != SMART_OK)
+			return status;
+	}
+	return visit(walk, slot, depth, smart_slot_pk(slot), frame_end(frame, i), depth + 1, copy);
 }
 
 /* From the root, as far as one epoch goes or until something does not fit. */
 static smart_status
 walk_once(struct smart_walk *walk)
 {
-	uint64_t leaves = walk->report->leaves;
 	smart_slot root;
 	smart_status status = smart_word_read(walk->tree, walk->tree->options.root, &root);
 
 	walk->doubt = false;
 	walk->depth = 0;
 	walk->path.length = 0;
+	walk->epoch_end = walk->report->leaves + LEAVES_PER_EPOCH;
 	if (status != SMART_OK)
 		return status;
 	if (!smart_slot_used(root) || smart_slot_frozen(root) || smart_slot_pk(root) != 0)
@@ -233,8 +280,8 @@ walk_once(struct smart_walk *walk)
 		complain(walk, "the root slot is malformed");
 		return SMART_OK;
 	}
-	status = visit(walk, root, 0, 0, 255, 0);
-	while (status == SMART_OK && walk->depth > 0 && !walk->doubt && walk->report->leaves - leaves < LEAVES_PER_EPOCH)
+	status = visit(walk, root, 0, 0, 255, 0, NULL);
+	while (status == SMART_OK && walk->depth > 0 && !walk->doubt && walk->report->leaves < walk->epoch_end)
 		status = advance(walk);
 	/* Below a compressed path the last range ends before the greatest of all keys does. */
 	if (status == SMART_OK && !walk->doubt && walk->depth == 0)

@@ -5,7 +5,7 @@
 #ifndef SMART_TREE_VERIFY_H
 #define SMART_TREE_VERIFY_H
 
-#include "tree/internal.h"
+#include "tree/readahead.h"
 
 /* Every node on a path branches at its own position. */
 #define SMART_FRAMES_MAX (SMART_KEY_MAX + 1)
@@ -18,6 +18,7 @@ struct smart_frame
 	unsigned int next; /* slot to visit next */
 	bool frozen;
 	smart_slot slots[256];
+	struct smart_window children; /* remote: blocks of slots from next on */
 };
 
 struct smart_walk
@@ -31,6 +32,7 @@ struct smart_walk
 	uint8_t *bytes;           /* the entry that is handed out */
 	size_t last_length;       /* of the last one, in last; 0: none yet */
 	uint8_t *last;
+	uint64_t epoch_end;    /* the number of leaves at which this epoch ends */
 	unsigned int depth;    /* frames in use */
 	unsigned int restarts; /* at this place */
 	bool doubt;            /* something did not fit */
@@ -42,7 +44,11 @@ struct smart_walk
 extern smart_status smart_walk_init(struct smart_walk *walk);
 extern void smart_walk_done(struct smart_walk *walk);
 
-/* Checks the leaf that a slot for bytes up to hi at depth leads to, and hands out its entries. */
-extern smart_status smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int hi);
+/*
+ * Checks the leaf that a slot for bytes up to hi at depth leads to, and hands out its entries.  copy: of the block, where it
+ * was read ahead, or NULL.
+ */
+extern smart_status
+smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int hi, const uint8_t *copy);
 
 #endif /* SMART_TREE_VERIFY_H */

@@ -25,7 +25,10 @@ smart_walk_done(struct smart_walk *walk)
 	struct smart_env *env = walk->tree->env;
 
 	for (unsigned int i = 0; i < SMART_FRAMES_MAX && walk->frames[i] != NULL; i++)
+	{
+		smart_window_done(&walk->frames[i]->children, env);
 		env->release(env, walk->frames[i]);
+	}
 	if (walk->path.bytes != NULL)
 		smart_cursor_done(&walk->path, env);
 	if (walk->done.bytes != NULL)
@@ -125,15 +128,17 @@ hand_out(struct smart_walk *walk, const struct smart_leaf *leaf, const struct sm
 }
 
 smart_status
-smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int hi)
+smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, unsigned int hi, const uint8_t *copy)
 {
 	struct smart_tree *tree = walk->tree;
 	struct smart_key key = {.bytes = walk->path.bytes, .length = depth};
 	struct smart_verify_report *report = walk->report;
 	struct smart_leaf leaf;
-	bool good;
-	smart_status status = smart_leaf_read(tree, slot, &key, tree->leaf_buffer, &leaf, &good);
+	bool good = copy != NULL && smart_leaf_from_copy(tree, slot, copy, &key, &leaf);
+	smart_status status = SMART_OK;
 
+	if (!good && smart_slot_size(slot) > 0)
+		status = smart_leaf_read(tree, slot, &key, tree->leaf_buffer, &leaf, &good);
 	if (status == SMART_CORRUPT || (status == SMART_OK && !good))
 	{
 		complain(walk, "a leaf is malformed");

@@ -176,9 +176,9 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",     "rollback",   "metawrite",     "inplace",    "nohi",
-										"slotonly", "trustempty", "anyempty",      "zero",       "bornlive",
-										"onepool",  "stalecas",   "nofreezeempty", "standsrule", "torn"};
+	static const char *const names[] = {"none",          "rollback",   "metawrite", "inplace",  "nohi",    "slotonly",
+										"trustempty",    "anyempty",   "zero",      "bornlive", "onepool", "stalecas",
+										"nofreezeempty", "standsrule", "torn",      "recent"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{

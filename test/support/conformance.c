@@ -3,6 +3,7 @@
  *	  The checks that every provider must pass.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
@@ -11,6 +12,10 @@
 
 #define THREADS   3
 #define ADDITIONS 20000
+
+#define MANY       3000 /* more verbs, and more bytes, than one message takes */
+#define MANY_BYTES 512
+#define LONG_BYTES ((size_t) 3 << 19) /* longer than a message */
 
 static fabric_address
 at(const struct conformance *conformance, unsigned int node, uint64_t offset)
@@ -112,6 +117,78 @@ check_order(struct conformance *conformance, unsigned int node)
 	CHECK(batch[2].result == 0 && batch[4].result == 1 && batch[6].result == 2);
 }
 
+/* A batch of any length is one batch: all of it, in order. */
+static void
+check_many(struct conformance *conformance)
+{
+	struct fabric_request *batch = calloc(3 * MANY, sizeof(*batch));
+	uint8_t *written = malloc(MANY * MANY_BYTES);
+	uint8_t *found = calloc(MANY, MANY_BYTES);
+	uint64_t zero = 0;
+	uint64_t random = 1;
+	unsigned long wrong = 0;
+
+	for (size_t i = 0; i < MANY * MANY_BYTES; i++)
+		written[i] = (uint8_t) test_random(&random);
+	batch[0] = moves(FABRIC_WRITE, at(conformance, 0, 0), &zero, 8);
+	batch[1] = moves(FABRIC_WRITE, at(conformance, conformance->nodes - 1, 8), &zero, 8);
+	run(conformance->fabric, batch, 2);
+	for (unsigned int i = 0; i < MANY; i++)
+	{
+		unsigned int node = i % conformance->nodes;
+		fabric_address place = at(conformance, node, 1024 + i % 7 * MANY_BYTES);
+
+		/* Each finds what it wrote, before the next one writes there; numbers count up. */
+		batch[3 * i] = moves(FABRIC_WRITE, place, written + i * MANY_BYTES, MANY_BYTES);
+		batch[3 * i + 1] = moves(FABRIC_READ, place, found + i * MANY_BYTES, MANY_BYTES);
+		batch[3 * i + 2] = adds(at(conformance, i % 2 == 0 ? 0 : conformance->nodes - 1, i % 2 * 8), 1);
+	}
+	run(conformance->fabric, batch, 3 * MANY);
+	for (unsigned int i = 0; i < MANY; i++)
+		wrong += batch[3 * i + 2].result != i / 2;
+	CHECK(wrong == 0 && memcmp(written, found, MANY * MANY_BYTES) == 0);
+	free(batch);
+	free(written);
+	free(found);
+}
+
+/* Requests that are longer than a message come back as they were, at any alignment, and between others. */
+static void
+check_long(struct conformance *conformance, unsigned int node)
+{
+	uint8_t *written = malloc(LONG_BYTES + 16);
+	uint8_t *found = calloc(1, LONG_BYTES + 16);
+	uint64_t random = node;
+	struct fabric_request batch[5];
+
+	for (size_t i = 0; i < LONG_BYTES + 16; i++)
+		written[i] = (uint8_t) test_random(&random);
+	for (unsigned int skew = 0; skew < 9; skew += 3)
+	{
+		batch[0] = moves(FABRIC_WRITE, at(conformance, node, 0), written + LONG_BYTES, 16);
+		batch[1] = moves(FABRIC_WRITE, at(conformance, node, skew), written, LONG_BYTES);
+		batch[2] = adds(at(conformance, node, 65536), 0);
+		batch[3] = moves(FABRIC_READ, at(conformance, node, skew), found, LONG_BYTES);
+		batch[4] = moves(FABRIC_READ, at(conformance, node, 65536), found + LONG_BYTES, 8);
+		memset(found, 0, LONG_BYTES + 16);
+		run(conformance->fabric, batch, 5);
+		CHECK(memcmp(found, written, LONG_BYTES) == 0);
+		CHECK(memcmp(found + LONG_BYTES, written + 65536 - skew, 8) == 0);
+		CHECK(memcmp(&batch[2].result, written + 65536 - skew, 8) == 0);
+	}
+	/* One after the other they fit. */
+	for (unsigned int i = 0; i < 3; i++)
+		batch[i] =
+			moves(FABRIC_READ, at(conformance, node, i * LONG_BYTES / 3), found + i * LONG_BYTES / 3, LONG_BYTES / 3);
+	memset(found, 0, LONG_BYTES);
+	run(conformance->fabric, batch, 3);
+	batch[0] = moves(FABRIC_READ, at(conformance, node, 0), written, LONG_BYTES);
+	run(conformance->fabric, batch, 1);
+	CHECK(memcmp(found, written, LONG_BYTES) == 0);
+	free(written);
+	free(found);
+}
+
 static void
 check_counters(struct conformance *conformance)
 {
@@ -179,6 +256,12 @@ check_direct(struct conformance *conformance, unsigned int node)
 	}
 }
 
+static unsigned int
+additions_of(const struct conformance *conformance)
+{
+	return conformance->additions != 0 ? conformance->additions : ADDITIONS;
+}
+
 /*
  * Threads add to one word by FAA and by CAS; and each publishes pairs of words
  * by a third one, which the others must never see torn behind it.
@@ -191,7 +274,7 @@ work(void *argument)
 	uint64_t expected = 0;
 	unsigned long torn = 0;
 
-	for (unsigned int i = 0; i < ADDITIONS; i++)
+	for (unsigned int i = 0; i < additions_of(conformance); i++)
 	{
 		struct fabric_request add = adds(at(conformance, 0, 4096), 1);
 		struct fabric_request swap = swaps(at(conformance, 0, 4096 + 64), expected, expected + 1);
@@ -233,7 +316,7 @@ check_threads(struct conformance *conformance)
 		CHECK(pthread_join(thread[i], NULL) == 0);
 	request = moves(FABRIC_READ, at(conformance, 0, 4096), words, sizeof(words));
 	run(conformance->fabric, &request, 1);
-	CHECK(words[0] == THREADS * ADDITIONS && words[8] == THREADS * ADDITIONS && words[512] == THREADS * ADDITIONS);
+	CHECK(words[0] == THREADS * additions_of(conformance) && words[8] == words[0] && words[512] == words[0]);
 }
 
 void
@@ -246,7 +329,10 @@ conformance_check(struct conformance *conformance)
 		check_atomics(conformance, node);
 		check_order(conformance, node);
 		check_direct(conformance, node);
+		if (conformance->bytes >= (uint64_t) 2 << 20)
+			check_long(conformance, node);
 	}
+	check_many(conformance);
 	check_counters(conformance);
 	check_outside(conformance);
 	if (conformance->open != NULL)

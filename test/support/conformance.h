@@ -10,10 +10,11 @@
 struct conformance
 {
 	struct fabric *fabric;
-	unsigned int nodes; /* memory nodes 0..nodes-1 … */
-	uint64_t offset;    /* … with this many bytes of scratch at offset, a multiple of 64 */
-	uint64_t bytes;     /* at least 64 KiB */
-	uint64_t outside;   /* an offset that is outside of the region, or 0 */
+	unsigned int nodes;     /* memory nodes 0..nodes-1 … */
+	uint64_t offset;        /* … with this many bytes of scratch at offset, a multiple of 64 */
+	uint64_t bytes;         /* at least 64 KiB; with 2 MiB, requests of more than a message's length are tried, too */
+	uint64_t outside;       /* the first offset behind the scratch that is outside of the region, or 0 */
+	unsigned int additions; /* of each thread; 0: as many as suit memory at hand */
 
 	/* Another client of the same memory, for the checks with threads; NULL: none. */
 	struct fabric *(*open)(struct conformance *conformance);

@@ -2,6 +2,7 @@
  * env_thread.c
  *	  An environment for a thread of a test program.
  */
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,12 +83,20 @@ thread_pause(struct smart_env *env, unsigned int attempt)
 		nanosleep(&moment, NULL);
 }
 
+static bool
+thread_wait_descriptor(struct smart_env *env, int descriptor, bool to_write, uint32_t timeout_ms)
+{
+	struct pollfd wanted = {.fd = descriptor, .events = (short) (POLLIN | (to_write ? POLLOUT : 0))};
+
+	return poll(&wanted, 1, timeout_ms < INT32_MAX ? (int) timeout_ms : INT32_MAX) > 0;
+}
+
 void
 env_thread_init(struct env_thread *thread, uint64_t seed)
 {
 	*thread = (struct env_thread){
 		.env = {thread_allocate, thread_release, thread_now_ns, thread_random, thread_log, thread_interrupted,
-				thread_pause},
+				thread_pause, thread_wait_descriptor},
 		.random_state = seed,
 	};
 }

@@ -1,6 +1,6 @@
 /*
  * node.c
- *	  A compute node on a region in memory, for tests.
+ *	  A compute node on a region, or with a book, in memory, for tests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "compute/book.h"
 #include "support/node.h"
 
 static void
@@ -47,16 +48,13 @@ mutex_release(struct smart_lock_table *table, unsigned int lock)
 	must(pthread_mutex_unlock(&node_of(table)->mutex[lock]) == 0, "pthread_mutex_unlock");
 }
 
-struct test_node *
-test_node_open(unsigned int clients, uint64_t max_size)
+/* All but the region. */
+static struct test_node *
+open_shared(unsigned int clients)
 {
 	struct test_node *node = must_allocate(sizeof(*node));
 	pthread_mutexattr_t checked;
-	int fd = memfd_create("region", MFD_CLOEXEC);
 
-	must(fd >= 0, "memfd_create");
-	must(smart_region_map(&node->region, fd, max_size) == SMART_OK, "smart_region_map");
-	must(smart_region_format(&node->region, UINT64_C(0x5eed5eed5eed5eed)) == SMART_OK, "smart_region_format");
 	pthread_mutexattr_init(&checked);
 	pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
 	for (unsigned int i = 0; i < SMART_LOCK_COUNT; i++)
@@ -72,6 +70,44 @@ test_node_open(unsigned int clients, uint64_t max_size)
 	return node;
 }
 
+static int
+memory_file(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	must(fd >= 0, "memfd_create");
+	return fd;
+}
+
+struct test_node *
+test_node_open(unsigned int clients, uint64_t max_size)
+{
+	struct test_node *node = open_shared(clients);
+
+	must(smart_region_map(&node->region, memory_file("region"), max_size) == SMART_OK, "smart_region_map");
+	must(smart_region_format(&node->region, UINT64_C(0x5eed5eed5eed5eed)) == SMART_OK, "smart_region_format");
+	return node;
+}
+
+struct test_node *
+test_book_open(unsigned int clients, unsigned int nodes, uint32_t chunks)
+{
+	struct test_node *node = open_shared(clients);
+	struct test_client *client;
+	unsigned int number;
+
+	must(smart_book_map(&node->region, memory_file("book")) == SMART_OK, "smart_book_map");
+	must(smart_region_format(&node->region, UINT64_C(0x5eed5eed5eed5eed)) == SMART_OK, "smart_region_format");
+	node->memory = test_memory_open(nodes, chunks);
+	client = test_client_open(node, 1);
+	for (unsigned int i = 0; i < nodes; i++)
+		must(smart_book_add_node(&client->client->space, node->memory->node[i].incarnation, &number) == SMART_OK &&
+				 number == i,
+			 "smart_book_add_node");
+	test_client_close(client);
+	return node;
+}
+
 void
 test_node_close(struct test_node *node)
 {
@@ -79,9 +115,30 @@ test_node_close(struct test_node *node)
 		pthread_mutex_destroy(&node->mutex[i]);
 	smart_region_unmap(&node->region);
 	close(node->region.fd);
+	if (node->memory != NULL)
+		test_memory_close(node->memory);
 	free(node->compute.epoch);
 	free(node->compute.interlock);
 	free(node);
+}
+
+/* As smart_client_open, on memory nodes of this process. */
+static struct smart_client *
+open_on_memory(struct test_node *node, struct smart_env *env, uint64_t owner)
+{
+	struct smart_client *client = env->allocate(env, sizeof(*client));
+
+	must(client != NULL, "allocate");
+	memset(client, 0, sizeof(*client));
+	client->env = env;
+	client->compute = &node->compute;
+	smart_services_init(&client->services);
+	client->number = smart_epoch_claim(node->compute.epoch, owner);
+	must(client->number != SMART_CLIENT_NONE, "smart_epoch_claim");
+	client->fabric = test_memory_fabric(node->memory, env);
+	test_memory_supply(node->memory, env, client->fabric, &client->supply.supply);
+	smart_space_open_book(&client->space, &node->region, node->compute.epoch, &node->locks, &client->supply.supply);
+	return client;
 }
 
 struct test_client *
@@ -89,11 +146,15 @@ test_client_open(struct test_node *node, uint64_t seed)
 {
 	static uint64_t owners;
 	struct test_client *client = must_allocate(sizeof(*client));
+	uint64_t owner = __atomic_add_fetch(&owners, 1, __ATOMIC_RELAXED);
 
+	client->node = node;
 	env_thread_init(&client->thread, seed);
-	must(smart_client_open(&node->compute, &client->thread.env, __atomic_add_fetch(&owners, 1, __ATOMIC_RELAXED),
-						   &client->client) == SMART_OK,
-		 "smart_client_open");
+	if (node->memory != NULL)
+		client->client = open_on_memory(node, &client->thread.env, owner);
+	else
+		must(smart_client_open(&node->compute, &client->thread.env, owner, &client->client) == SMART_OK,
+			 "smart_client_open");
 	return client;
 }
 
@@ -113,4 +174,35 @@ test_tree_create(struct test_client *client, fabric_address *root)
 
 	must(smart_space_create_tree(&client->client->space, &owner, &id, root) == SMART_OK, "smart_space_create_tree");
 	return id;
+}
+
+void *
+test_node_at(const struct test_node *node, fabric_address address)
+{
+	return node->memory != NULL ? test_memory_at(node->memory, address) : node->region.base + fabric_offset(address);
+}
+
+unsigned int
+test_work_off_duties(struct test_client *client)
+{
+	struct smart_space *space = &client->client->space;
+	struct test_memory *memory = client->node->memory;
+	struct smart_duty duty;
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < memory->count; i++)
+	{
+		bool told = true;
+
+		while (told && smart_book_next_duty(space, i, &duty))
+		{
+			must(duty.node == i && duty.incarnation == memory->node[i].incarnation, "a duty of another node");
+			told = duty.kind == SMART_DUTY_GIVE_CHUNK ? test_memory_give_chunk(memory, i, duty.chunk)
+													  : test_memory_drop_tree(memory, i, duty.tree);
+			if (told)
+				smart_book_duty_done(space, &duty);
+		}
+		left += !told;
+	}
+	return left;
 }

@@ -1,22 +1,36 @@
 /*
  * space_test.c
- *	  The memory of a region against a plain model: no block handed out twice,
- *	  none used again under a reader's eyes, nothing lost.
+ *	  The memory of a region, and of a book with three memory nodes, against a plain
+ *	  model: no block handed out twice, none used again under a reader's eyes,
+ *	  nothing lost.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compute/book.h"
 #include "compute/trees.h"
 #include "support/check.h"
 #include "support/node.h"
 
 #define MB (UINT64_C(1) << 20)
 
-/* ---- the model: one entry per unit of the region ---- */
+#define BOOK_NODES 3
+
+/* A compute node on a region of max_size, or with memory nodes that have as much together. */
+static struct test_node *
+open_node(bool book, uint64_t max_size)
+{
+	if (!book)
+		return test_node_open(4, max_size);
+	return test_book_open(4, BOOK_NODES, (uint32_t) (max_size / BOOK_NODES / SMART_CHUNK_BYTES) + 1);
+}
+
+/* ---- the model: one entry per unit of the region, or of each memory node's ---- */
 
 #define MODEL_BYTES (64 * MB)
-#define MODEL_UNITS (MODEL_BYTES / SMART_UNIT)
+#define NODE_UNITS  (MODEL_BYTES / SMART_UNIT)
+#define MODEL_UNITS (BOOK_NODES * NODE_UNITS)
 #define TREES       5
 #define LIVE_MAX    20000
 
@@ -41,7 +55,7 @@ static const smart_class classes[] = {SMART_CLASS_LEAF(1),  SMART_CLASS_LEAF(3),
 static uint64_t *
 words(struct test_node *node, fabric_address block)
 {
-	return (uint64_t *) (node->region.base + fabric_offset(block));
+	return test_node_at(node, block);
 }
 
 /* Everything but the lock word of a leaf. */
@@ -60,10 +74,16 @@ pattern_good(struct test_node *node, const struct live *block)
 	return true;
 }
 
+static uint64_t
+first_unit(fabric_address block)
+{
+	return fabric_node(block) * NODE_UNITS + fabric_offset(block) / SMART_UNIT;
+}
+
 static bool
 mark_units(uint8_t *map, fabric_address block, smart_class class, uint8_t from, uint8_t to)
 {
-	uint64_t first = fabric_offset(block) / SMART_UNIT;
+	uint64_t first = first_unit(block);
 
 	for (unsigned int i = 0; i < smart_class_bytes(class) / SMART_UNIT; i++)
 	{
@@ -77,7 +97,7 @@ mark_units(uint8_t *map, fabric_address block, smart_class class, uint8_t from, 
 static bool
 units_are(const uint8_t *map, fabric_address block, smart_class class, uint8_t value)
 {
-	uint64_t first = fabric_offset(block) / SMART_UNIT;
+	uint64_t first = first_unit(block);
 
 	for (unsigned int i = 0; i < smart_class_bytes(class) / SMART_UNIT; i++)
 		if (map[first + i] != value)
@@ -145,9 +165,9 @@ model_reader(struct test_client *reader, bool *inside)
 }
 
 static void
-test_model(uint64_t seed)
+test_model(bool book, uint64_t seed)
 {
-	struct test_node *node = test_node_open(4, MODEL_BYTES);
+	struct test_node *node = open_node(book, MODEL_BYTES);
 	struct test_client *writer = test_client_open(node, seed);
 	struct test_client *reader = test_client_open(node, seed + 1);
 	struct smart_space *space = &writer->client->space;
@@ -176,6 +196,8 @@ test_model(uint64_t seed)
 			model_retire(node, space, trees);
 		if (test_random(&state) % 64 == 0)
 			model_reader(reader, &inside);
+		if (book && test_random(&state) % 512 == 0)
+			CHECK(test_work_off_duties(writer) == 0);
 		if (step % 5000 == 0 && !CHECK(smart_space_verify(space, message, sizeof(message)) == SMART_OK))
 			CHECK(strcmp(message, "") == 0);
 	}
@@ -192,8 +214,11 @@ test_model(uint64_t seed)
 	}
 	smart_space_usage(space, &after);
 	/* Only the new chunks' own pages. */
-	CHECK(after.used - before.used ==
-		  (smart_region_header(&node->region)->chunks - 1) * SMART_CHUNK_FIRST_PAGE * (uint64_t) SMART_PAGE_BYTES);
+	if (book)
+		CHECK(after.used == 0 && node->memory->outside == 0);
+	else
+		CHECK(after.used - before.used == (smart_region_header(&node->region)->home.chunks - 1) *
+											  SMART_CHUNK_FIRST_PAGE * (uint64_t) SMART_PAGE_BYTES);
 	CHECK(smart_space_verify(space, message, sizeof(message)) == SMART_OK);
 	test_client_close(reader);
 	test_client_close(writer);
@@ -222,9 +247,9 @@ test_geometry(void)
 }
 
 static void
-test_type_stable(void)
+test_type_stable(bool book)
 {
-	struct test_node *node = test_node_open(4, 64 * MB);
+	struct test_node *node = open_node(book, 64 * MB);
 	struct test_client *writer = test_client_open(node, 1);
 	struct test_client *reader = test_client_open(node, 2);
 	struct smart_space *space = &writer->client->space;
@@ -256,9 +281,9 @@ test_type_stable(void)
 }
 
 static void
-test_directory(void)
+test_directory(bool book)
 {
-	struct test_node *node = test_node_open(4, 64 * MB);
+	struct test_node *node = open_node(book, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_tree_owner owner = {.database = 7, .relation = 9, .backend = 3};
@@ -278,7 +303,7 @@ test_directory(void)
 	for (unsigned int i = 0; i < 1000; i++)
 		id[i] = test_tree_create(client, &root[i]);
 	smart_space_usage(space, &after);
-	CHECK(after.trees == 1000 && after.used - before.used <= 1000 * 4096);
+	CHECK(after.trees == 1000 && after.used - before.used <= (book ? 0 : 1000 * 4096));
 	for (unsigned int i = 0; i < 1000; i++)
 	{
 		CHECK(smart_space_find_tree(space, id[i], &found) && found == root[i] && found % 64 == 0);
@@ -296,7 +321,7 @@ test_directory(void)
 	CHECK(memcmp(&info.owner, &owner, sizeof(owner)) == 0 && info.counter[1] == 42);
 	CHECK(smart_space_drop_tree(space, id[500]) && !smart_space_drop_tree(space, id[500]));
 	again = test_tree_create(client, &found);
-	CHECK(found == root[500] && again != id[500] && smart_space_counter(space, again, 1) == 0);
+	CHECK((book || found == root[500]) && again != id[500] && smart_space_counter(space, again, 1) == 0);
 	CHECK(!smart_space_find_tree(space, id[500], &found) && smart_space_tree_bytes(space, id[500]) == 0);
 	CHECK(smart_space_allocate(space, id[500], SMART_CLASS_LEAF(1), &found) == SMART_CORRUPT);
 	for (unsigned int i = 0; i < 1000; i++)
@@ -308,9 +333,9 @@ test_directory(void)
 
 /* Trees are visited once each while others come and go. */
 static void
-test_iteration(void)
+test_iteration(bool book)
 {
-	struct test_node *node = test_node_open(4, 64 * MB);
+	struct test_node *node = open_node(book, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_tree_info info;
@@ -347,9 +372,9 @@ test_iteration(void)
 }
 
 static void
-test_drop(void)
+test_drop(bool book)
 {
-	struct test_node *node = test_node_open(4, 64 * MB);
+	struct test_node *node = open_node(book, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_space_usage before;
@@ -407,14 +432,15 @@ fill(struct smart_space *space, uint64_t tree, fabric_address *block, smart_stat
 }
 
 static void
-test_no_room(bool disk)
+test_no_room(bool book, bool disk)
 {
 	uint64_t room = 18 * MB;
-	struct test_node *node = test_node_open(4, disk ? 64 * MB : room);
+	struct test_node *node = open_node(book, disk ? 64 * MB : room);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	smart_status expected = disk ? SMART_DISK_FULL : SMART_NO_SPACE;
-	fabric_address *block = calloc(room / 4096, sizeof(*block));
+	fabric_address *block = calloc(room / 4096 + 1, sizeof(*block));
+	struct smart_space_usage usage;
 	fabric_address root;
 	uint64_t first = test_tree_create(client, &root);
 	uint64_t second = test_tree_create(client, &root);
@@ -423,10 +449,12 @@ test_no_room(bool disk)
 
 	real_grow = node->region.grow;
 	grow_limit = room;
-	node->region.grow = grow_to_limit;
+	if (disk)
+		node->region.grow = grow_to_limit;
 	count = fill(space, first, block, expected);
 	CHECK(count > room / 4096 * 9 / 10);
-	CHECK(smart_region_size(&node->region) == room);
+	smart_space_usage(space, &usage);
+	CHECK(usage.size == room);
 	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == expected);
 	CHECK(smart_space_verify(space, message, sizeof(message)) == SMART_OK);
 
@@ -461,9 +489,9 @@ test_no_room(bool disk)
 /* ---- a region that is closed and mapped again ---- */
 
 static void
-test_again(void)
+test_again(bool book)
 {
-	struct test_node *node = test_node_open(4, 64 * MB);
+	struct test_node *node = open_node(book, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_region_header *header;
@@ -474,6 +502,7 @@ test_again(void)
 	const char *message = "";
 	char sentence[200];
 	uint64_t epoch;
+	uint64_t max_size;
 
 	for (unsigned int i = 0; i < 300; i++)
 	{
@@ -485,7 +514,8 @@ test_again(void)
 	CHECK(epoch > 100);
 	test_client_close(client);
 	smart_region_unmap(&node->region);
-	CHECK(smart_region_map(&node->region, node->region.fd, 64 * MB) == SMART_OK);
+	CHECK((book ? smart_book_map(&node->region, node->region.fd)
+				: smart_region_map(&node->region, node->region.fd, 64 * MB)) == SMART_OK);
 	CHECK(smart_region_check(&node->region, &message) == SMART_OK);
 	smart_epoch_init(node->compute.epoch, 4, epoch + SMART_EPOCH_GRACE);
 	client = test_client_open(node, 1);
@@ -504,13 +534,21 @@ test_again(void)
 	header->version++;
 	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
 	header->version--;
-	header->size += SMART_CHUNK_BYTES;
+	/* The file ends before the last chunk, or the last head. */
+	header->size += book ? 0 : SMART_CHUNK_BYTES;
+	header->heads += book ? SMART_HEADS_A_STEP : 0;
 	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
-	header->size -= SMART_CHUNK_BYTES;
+	header->size -= book ? 0 : SMART_CHUNK_BYTES;
+	header->heads -= book ? SMART_HEADS_A_STEP : 0;
 	CHECK(smart_region_check(&node->region, &message) == SMART_OK);
+	max_size = node->region.max_size;
 	node->region.max_size = 4 * MB;
 	CHECK(smart_region_check(&node->region, &message) == SMART_NO_SPACE);
-	node->region.max_size = 64 * MB;
+	node->region.max_size = max_size;
+	/* Nor a region for a book, or a book for a region. */
+	node->region.book = !book;
+	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
+	node->region.book = book;
 	test_node_close(node);
 }
 
@@ -518,14 +556,17 @@ int
 main(void)
 {
 	test_geometry();
-	for (uint64_t seed = 1; seed <= 4; seed++)
-		test_model(seed);
-	test_type_stable();
-	test_directory();
-	test_iteration();
-	test_drop();
-	test_no_room(false);
-	test_no_room(true);
-	test_again();
+	for (int book = 0; book <= 1; book++)
+	{
+		for (uint64_t seed = 1; seed <= 4; seed++)
+			test_model(book, seed);
+		test_type_stable(book);
+		test_directory(book);
+		test_iteration(book);
+		test_drop(book);
+		test_no_room(book, false);
+		test_again(book);
+	}
+	test_no_room(false, true);
 	return check_finish();
 }

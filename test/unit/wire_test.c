@@ -125,7 +125,7 @@ check_lease_and_status(void)
 static void
 check_queue_pair(void)
 {
-	struct wire_queue_pair pair = {{1, 2, 3}, random_number(), random_number(), 0xabcdef, 0x123456, 99, 7, 3};
+	struct wire_queue_pair pair = {{1, 2, 3}, random_number(), random_number(), 0xabcdef, 0x123456, 99, 7, 3, 16};
 	struct wire_queue_pair found;
 	uint8_t bytes[64] = {0};
 	uint32_t length = wire_put_queue_pair(bytes, &pair);
@@ -133,11 +133,16 @@ check_queue_pair(void)
 	CHECK(length == 48 && wire_get_queue_pair(bytes, length, &found));
 	CHECK(memcmp(found.gid, pair.gid, 16) == 0 && found.base == pair.base && found.limit == pair.limit);
 	CHECK(found.number == pair.number && found.psn == pair.psn && found.rkey == 99 && found.lid == 7 && found.mtu == 3);
+	CHECK(found.reads == 16);
 	CHECK(!wire_get_queue_pair(bytes, length - 1, &found));
 	pair.mtu = 6;
 	wire_put_queue_pair(bytes, &pair);
 	CHECK(!wire_get_queue_pair(bytes, length, &found));
 	pair.mtu = 5;
+	pair.reads = 0;
+	wire_put_queue_pair(bytes, &pair);
+	CHECK(!wire_get_queue_pair(bytes, length, &found));
+	pair.reads = 1;
 	pair.number = 1u << 24;
 	wire_put_queue_pair(bytes, &pair);
 	CHECK(!wire_get_queue_pair(bytes, length, &found));

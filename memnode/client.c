@@ -1,0 +1,254 @@
+/*
+ * client.c
+ *	  Connections and their buffers.
+ *
+ * A client's memory is bounded: a frame in, and an answer above the output bound.
+ * Buffers shrink when they are empty, since most clients are idle.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "client.h"
+#include "lease.h"
+#include "log.h"
+#include "serve.h"
+
+#define BUFFER_BYTES ((size_t) 16 << 10) /* of one that is in use */
+#define BUFFER_KEPT  ((size_t) 64 << 10) /* longer ones do not stay when they are empty */
+
+/* ---- buffers ---- */
+
+static void
+buffer_free(struct memnode_buffer *buffer)
+{
+	free(buffer->bytes);
+	*buffer = (struct memnode_buffer){0};
+}
+
+/* Makes room for length bytes behind end.  False: no memory. */
+static bool
+buffer_reserve(struct memnode_buffer *buffer, size_t length)
+{
+	size_t used = buffer->end - buffer->start;
+	size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_BYTES;
+	uint8_t *bytes;
+
+	if (buffer->end + length <= buffer->capacity)
+		return true;
+	if (buffer->start > 0)
+	{
+		memmove(buffer->bytes, buffer->bytes + buffer->start, used);
+		buffer->start = 0;
+		buffer->end = used;
+	}
+	if (used + length <= buffer->capacity)
+		return true;
+	while (capacity < used + length)
+		capacity *= 2;
+	bytes = realloc(buffer->bytes, capacity);
+	if (bytes == NULL)
+		return false;
+	buffer->bytes = bytes;
+	buffer->capacity = capacity;
+	return true;
+}
+
+static void
+buffer_consume(struct memnode_buffer *buffer, size_t length)
+{
+	smart_assert(length <= buffer->end - buffer->start);
+	buffer->start += length;
+	if (buffer->start < buffer->end)
+		return;
+	buffer->start = buffer->end = 0;
+	if (buffer->capacity > BUFFER_KEPT)
+		buffer_free(buffer);
+}
+
+/* ---- life ---- */
+
+struct memnode_client *
+memnode_client_open(struct memnode *node, const char *name, bool refused)
+{
+	struct memnode_client *client = calloc(1, sizeof(*client));
+
+	if (client == NULL)
+		return NULL;
+	client->node = node;
+	client->owner = MEMNODE_OWNER_UNKNOWN;
+	client->refused = refused;
+	snprintf(client->name, sizeof(client->name), "%s", name);
+	client->next = node->clients;
+	if (node->clients != NULL)
+		node->clients->previous = client;
+	node->clients = client;
+	node->client_count++;
+	return client;
+}
+
+void
+memnode_client_disconnect(struct memnode_client *client)
+{
+	if (client->pair != NULL)
+		verbs_target_disconnect(client->pair);
+	client->pair = NULL;
+}
+
+void
+memnode_client_leave(struct memnode_client *client)
+{
+	memnode_client_disconnect(client);
+	client->leaving = true;
+}
+
+void
+memnode_client_end(struct memnode_client *client, const char *reason)
+{
+	struct memnode *node = client->node;
+
+	if (client->ended)
+		return;
+	client->ended = true;
+	memnode_client_disconnect(client);
+	buffer_free(&client->in);
+	buffer_free(&client->out);
+	if (client->previous != NULL)
+		client->previous->next = client->next;
+	else
+		node->clients = client->next;
+	if (client->next != NULL)
+		client->next->previous = client->previous;
+	node->client_count--;
+	node->client_ended = true;
+	memnode_log(SMART_LOG_DEBUG, "%s: disconnected, %s", client->name, reason);
+}
+
+void
+memnode_client_free(struct memnode_client *client)
+{
+	memnode_client_end(client, "it is not needed any more");
+	free(client);
+}
+
+/* ---- input ---- */
+
+/* The bytes of the frame at the front of the input; 0: not even its header is there. */
+static size_t
+frame_bytes(const struct memnode_client *client)
+{
+	const struct memnode_buffer *in = &client->in;
+	struct wire_header header;
+
+	if (in->end - in->start < WIRE_HEADER_BYTES)
+		return 0;
+	/* A header that is none is found when it is served: its length then does not matter. */
+	if (!wire_get_header(in->bytes + in->start, false, &header))
+		return WIRE_HEADER_BYTES;
+	return WIRE_HEADER_BYTES + header.length;
+}
+
+uint8_t *
+memnode_client_room(struct memnode_client *client, size_t *length)
+{
+	struct memnode_buffer *in = &client->in;
+	size_t used = in->end - in->start;
+	size_t frame = frame_bytes(client);
+	size_t wanted = frame > used ? frame - used : 1;
+
+	smart_assert(!client->ended);
+	if (!buffer_reserve(in, wanted))
+	{
+		memnode_client_end(client, "no memory is left");
+		return NULL;
+	}
+	*length = in->capacity - in->end;
+	return in->bytes + in->end;
+}
+
+void
+memnode_client_received(struct memnode_client *client, size_t length)
+{
+	smart_assert(client->in.end + length <= client->in.capacity);
+	client->in.end += length;
+}
+
+bool
+memnode_client_wants(const struct memnode_client *client)
+{
+	return !client->ended && !client->leaving && client->out.end - client->out.start < MEMNODE_OUTPUT_BOUND;
+}
+
+bool
+memnode_client_serve(struct memnode_client *client)
+{
+	struct wire_header header;
+	const uint8_t *bytes;
+	size_t frame;
+
+	if (!memnode_client_wants(client))
+		return false;
+	frame = frame_bytes(client);
+	if (frame == 0)
+		return false;
+	bytes = client->in.bytes + client->in.start;
+	if (!wire_get_header(bytes, false, &header))
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: what it sends is not this node's protocol", client->name);
+		memnode_client_end(client, "what it sends is not this node's protocol");
+		return false;
+	}
+	if (!client->greeted && header.length > MEMNODE_HELLO_MAX)
+	{
+		memnode_client_end(client, "it does not begin with a HELLO");
+		return false;
+	}
+	if (client->in.end - client->in.start < frame)
+		return false;
+	memnode_serve(client, &header, bytes + WIRE_HEADER_BYTES);
+	if (!client->ended)
+		buffer_consume(&client->in, frame);
+	return true;
+}
+
+/* ---- output ---- */
+
+const uint8_t *
+memnode_client_output(const struct memnode_client *client, size_t *length)
+{
+	*length = client->out.end - client->out.start;
+	return *length > 0 ? client->out.bytes + client->out.start : NULL;
+}
+
+void
+memnode_client_sent(struct memnode_client *client, size_t length)
+{
+	buffer_consume(&client->out, length);
+}
+
+uint8_t *
+memnode_client_answer_room(struct memnode_client *client, uint32_t length)
+{
+	if (!buffer_reserve(&client->out, WIRE_HEADER_BYTES + (size_t) length))
+	{
+		memnode_client_end(client, "no memory is left");
+		return NULL;
+	}
+	return client->out.bytes + client->out.end + WIRE_HEADER_BYTES;
+}
+
+void
+memnode_client_answer(struct memnode_client *client, const struct wire_header *request, enum wire_status status,
+					  uint32_t length)
+{
+	struct wire_header header = {.length = length,
+								 .type = request->type | WIRE_ANSWER,
+								 .status = (uint16_t) status,
+								 .number = request->number};
+
+	smart_assert(status == WIRE_OK || length == 0);
+	smart_assert(client->out.end + WIRE_HEADER_BYTES + length <= client->out.capacity);
+	wire_put_header(client->out.bytes + client->out.end, &header);
+	client->out.end += WIRE_HEADER_BYTES + length;
+}

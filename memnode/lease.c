@@ -1,0 +1,295 @@
+/*
+ * lease.c
+ *	  Leases and generations (wire.h tells the rules).
+ *
+ * Owner, book and the incarnation that has the lease outlive this process, so
+ * that its clients can go on as soon as they have connected again; generations
+ * do not: what the connections of the process before had sent is lost with them.
+ *
+ * A client that ends is not served any more from that moment, whatever it has
+ * sent, and its queue pair is destroyed; so to end the clients before the answer
+ * is all that fencing takes.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "lease.h"
+#include "log.h"
+
+static struct memnode_owner_record *
+record_of(const struct memnode *node, uint32_t owner)
+{
+	smart_assert(owner < MEMNODE_OWNERS);
+	return &node->region.owners[owner];
+}
+
+static void
+set_state(struct memnode_owner_record *record, enum memnode_owner_state state)
+{
+	/* Release: for who adopts the region after this process. */
+	__atomic_store_n(&record->state, (uint32_t) state, __ATOMIC_RELEASE);
+}
+
+/* ---- owners ---- */
+
+static uint32_t
+find_owner(const struct memnode *node, uint64_t id)
+{
+	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
+	{
+		if (record_of(node, owner)->state != MEMNODE_OWNER_NONE && record_of(node, owner)->id == id)
+			return owner;
+	}
+	return MEMNODE_OWNER_UNKNOWN;
+}
+
+/* Nothing here is this owner's, and none of its clients is connected. */
+static bool
+is_idle(const struct memnode *node, uint32_t owner)
+{
+	if (node->chunks.own[owner] > 0 || node->trees.own[owner] > 0)
+		return false;
+	for (const struct memnode_client *client = node->clients; client != NULL; client = client->next)
+	{
+		if (client->owner == owner)
+			return false;
+	}
+	return true;
+}
+
+/* A record for an owner that has none: an unused one, or one that is not needed any more. */
+static uint32_t
+add_owner(struct memnode *node, uint64_t id)
+{
+	uint32_t owner = 0;
+
+	while (owner < MEMNODE_OWNERS && record_of(node, owner)->state != MEMNODE_OWNER_NONE)
+		owner++;
+	if (owner == MEMNODE_OWNERS)
+	{
+		owner = 0;
+		while (owner < MEMNODE_OWNERS && !is_idle(node, owner))
+			owner++;
+		if (owner == MEMNODE_OWNERS)
+			return MEMNODE_OWNER_UNKNOWN;
+	}
+	set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
+	memset(record_of(node, owner), 0, sizeof(struct memnode_owner_record));
+	record_of(node, owner)->id = id;
+	node->generation[owner] = 0;
+	for (struct memnode_client *client = node->clients; client != NULL; client = client->next)
+	{
+		if (client->greeted && client->hello.owner == id)
+			client->owner = owner;
+	}
+	return owner;
+}
+
+/* Frees all that is an owner's; the record says so as long as it goes on. */
+static void
+empty_owner(struct memnode *node, uint32_t owner)
+{
+	set_state(record_of(node, owner), MEMNODE_OWNER_EMPTYING);
+	memnode_trees_drop_all(&node->trees, owner);
+	memnode_chunks_give_all(&node->chunks, owner);
+}
+
+void
+memnode_lease_recover(struct memnode *node)
+{
+	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
+	{
+		if (record_of(node, owner)->state != MEMNODE_OWNER_EMPTYING)
+			continue;
+		empty_owner(node, owner);
+		set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
+	}
+}
+
+bool
+memnode_lease_held(const struct memnode_client *client)
+{
+	const struct memnode_owner_record *record;
+
+	if (!client->greeted || client->owner == MEMNODE_OWNER_UNKNOWN)
+		return false;
+	record = record_of(client->node, client->owner);
+	return record->state == MEMNODE_OWNER_KNOWN && record->incarnation == client->hello.incarnation;
+}
+
+/* ---- generations ---- */
+
+/* Is this another connection for verbs of the client's incarnation? */
+static bool
+is_sibling(const struct memnode_client *client, const struct memnode_client *other)
+{
+	return other != client && other->greeted && other->hello.verbs && other->hello.owner == client->hello.owner &&
+		   other->hello.incarnation == client->hello.incarnation;
+}
+
+/* Ends the connections for verbs of the client's incarnation that are below a generation. */
+static void
+end_lower(struct memnode_client *client, uint32_t generation)
+{
+	struct memnode_client *next;
+	unsigned int ended = 0;
+
+	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
+	{
+		next = other->next;
+		if (!is_sibling(client, other) || other->hello.generation >= generation)
+			continue;
+		memnode_client_end(other, "its generation is over");
+		ended++;
+	}
+	if (ended > 0)
+		memnode_log(SMART_LOG_INFO, "owner %llu: generation %u begins, %u connections of older ones are closed",
+					(unsigned long long) client->hello.owner, generation, ended);
+}
+
+/* A client connects anew when its last connection failed, which the node may not have noticed. */
+static void
+end_predecessor(struct memnode_client *client)
+{
+	struct memnode_client *next;
+
+	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
+	{
+		next = other->next;
+		if (is_sibling(client, other) && other->hello.client == client->hello.client)
+			memnode_client_end(other, "the client has connected again");
+	}
+}
+
+enum wire_status
+memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hello)
+{
+	struct memnode *node = client->node;
+
+	smart_assert(!client->greeted);
+	client->hello = *hello;
+	client->owner = find_owner(node, hello->owner);
+	client->greeted = true;
+	if (!hello->verbs)
+		return WIRE_OK;
+	/* Before its lease an incarnation has sent no verb that could be late: memnode_lease_take looks at generations then. */
+	if (memnode_lease_held(client))
+	{
+		if (hello->generation < node->generation[client->owner])
+		{
+			client->greeted = false;
+			return WIRE_STALE;
+		}
+		if (hello->generation > node->generation[client->owner])
+		{
+			node->generation[client->owner] = hello->generation;
+			end_lower(client, hello->generation);
+		}
+	}
+	end_predecessor(client);
+	return WIRE_OK;
+}
+
+/* ---- leases ---- */
+
+/* A connection of another incarnation that has the lease, or NULL. */
+static const struct memnode_client *
+find_holder(const struct memnode_client *client)
+{
+	for (const struct memnode_client *other = client->node->clients; other != NULL; other = other->next)
+	{
+		if (!other->leaving && other->owner == client->owner && memnode_lease_held(other) &&
+			other->hello.incarnation != client->hello.incarnation)
+			return other;
+	}
+	return NULL;
+}
+
+/* Ends all connections for verbs of the client's incarnation; its own stays without queue pair. */
+static void
+end_siblings(struct memnode_client *client)
+{
+	struct memnode_client *next;
+
+	memnode_client_disconnect(client);
+
+	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
+	{
+		next = other->next;
+		if (is_sibling(client, other))
+			memnode_client_end(other, "book or transport of its owner have changed");
+	}
+}
+
+/* The new incarnation's connections may have come before its lease: the highest of their generations counts. */
+static void
+begin_generations(struct memnode_client *client)
+{
+	uint32_t generation = client->hello.verbs ? client->hello.generation : 0;
+
+	for (const struct memnode_client *other = client->node->clients; other != NULL; other = other->next)
+	{
+		if (is_sibling(client, other) && other->hello.generation > generation)
+			generation = other->hello.generation;
+	}
+	client->node->generation[client->owner] = generation;
+	end_lower(client, generation);
+}
+
+static void
+change_book(struct memnode_client *client, struct memnode_owner_record *record, uint64_t book)
+{
+	struct memnode *node = client->node;
+
+	if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)
+		memnode_log(SMART_LOG_WARNING, "owner %llu begins a new book: its %u chunks and %u trees are freed",
+					(unsigned long long) record->id, node->chunks.own[client->owner], node->trees.own[client->owner]);
+	empty_owner(node, client->owner);
+	record->book = book;
+}
+
+enum wire_status
+memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease)
+{
+	struct memnode *node = client->node;
+	const struct memnode_client *holder;
+	struct memnode_owner_record *record;
+	bool known;
+	bool mine;
+
+	if ((lease->transport & node->transports) == 0)
+		return WIRE_UNSUPPORTED;
+	if (client->owner == MEMNODE_OWNER_UNKNOWN && add_owner(node, client->hello.owner) == MEMNODE_OWNER_UNKNOWN)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, as many owners as a node can have", client->name,
+					(unsigned long long) client->hello.owner);
+		return WIRE_FULL;
+	}
+	holder = find_holder(client);
+	if (holder != NULL)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, another incarnation has it (%s, pid %u)",
+					client->name, (unsigned long long) client->hello.owner, holder->name, holder->hello.pid);
+		return WIRE_HELD;
+	}
+	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
+	record = record_of(node, client->owner);
+	known = record->state == MEMNODE_OWNER_KNOWN;
+	mine = memnode_lease_held(client);
+	if (mine && (record->book != lease->book || record->transport != lease->transport))
+		end_siblings(client);
+	if (known && record->book != lease->book)
+		change_book(client, record, lease->book);
+	record->book = lease->book;
+	record->incarnation = client->hello.incarnation;
+	record->transport = lease->transport;
+	set_state(record, MEMNODE_OWNER_KNOWN);
+	if (!mine)
+	{
+		begin_generations(client);
+		memnode_log(SMART_LOG_INFO, "%s: owner %llu has the lease now (pid %u, %s, %u chunks, %u trees)", client->name,
+					(unsigned long long) record->id, client->hello.pid, lease->transport == WIRE_TCP ? "tcp" : "verbs",
+					node->chunks.own[client->owner], node->trees.own[client->owner]);
+	}
+	return WIRE_OK;
+}

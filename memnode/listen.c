@@ -1,0 +1,139 @@
+/*
+ * listen.c
+ *	  The sockets on which a node is reached.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "listen.h"
+
+#define BACKLOG 512
+
+static bool
+is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *) address)->sin_addr.s_addr) >> 24 == 127;
+	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *) address)->sin6_addr);
+}
+
+void
+memnode_address_text(const struct sockaddr *address, socklen_t length, char *text, size_t size)
+{
+	char host[INET6_ADDRSTRLEN + 32];
+	char port[SESSION_PORT_MAX];
+
+	if (getnameinfo(address, length, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(text, size, "an unknown address");
+	else
+		snprintf(text, size, address->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* Returns 0, or the number of the error that problem[] tells. */
+static int
+bind_address(struct memnode_listeners *listeners, const struct addrinfo *address, char *problem)
+{
+	int descriptor = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int on = 1;
+	int error = errno;
+	char text[128];
+
+	memnode_address_text(address->ai_addr, address->ai_addrlen, text, sizeof(text));
+	if (descriptor >= 0)
+	{
+		setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		if (address->ai_family == AF_INET6)
+			setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		if (bind(descriptor, address->ai_addr, address->ai_addrlen) == 0)
+		{
+			listeners->descriptor[listeners->count++] = descriptor;
+			listeners->loopback = listeners->loopback && is_loopback(address->ai_addr);
+			return 0;
+		}
+		error = errno;
+		close(descriptor);
+	}
+	memnode_refuse(problem, "listen: cannot bind to %s: %s%s", text, strerror(error),
+				   error == EADDRINUSE ? "; stop what uses it, or give another --listen" : "");
+	return error;
+}
+
+/* Port 0 becomes the one that the first socket got, so that all have the same. */
+static bool
+learn_port(struct memnode_listeners *listeners, char *problem)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &address, &length) != 0)
+		return memnode_refuse(problem, "listen: %s", strerror(errno));
+	/* Both families have the port at the same place. */
+	snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &address)->sin_port));
+	return true;
+}
+
+static bool
+bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char *problem)
+{
+	int error;
+
+	for (; found != NULL && listeners->count < MEMNODE_LISTENERS_MAX; found = found->ai_next)
+	{
+		if (listeners->count > 0)
+			((struct sockaddr_in *) found->ai_addr)->sin_port = htons((uint16_t) strtoul(listeners->port, NULL, 10));
+		error = bind_address(listeners, found, problem);
+		/* The resolver knows IPv6 addresses on machines without IPv6, too. */
+		if (found->ai_family == AF_INET6 && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL))
+			continue;
+		if (error != 0)
+			return false;
+		if (listeners->count == 1 && !learn_port(listeners, problem))
+			return false;
+	}
+	return listeners->count > 0;
+}
+
+bool
+memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode_options *options,
+					   char problem[MEMNODE_PROBLEM_MAX])
+{
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	int error = getaddrinfo(options->host[0] != '\0' ? options->host : NULL, options->port, &hints, &found);
+	bool good;
+
+	memset(listeners, 0, sizeof(*listeners));
+	listeners->loopback = true;
+	if (error != 0)
+		return memnode_refuse(problem, "listen: %s: %s", options->host, gai_strerror(error));
+	good = bind_all(listeners, found, problem);
+	freeaddrinfo(found);
+	if (!good)
+		memnode_listeners_close(listeners);
+	return good;
+}
+
+bool
+memnode_listeners_start(const struct memnode_listeners *listeners, char problem[MEMNODE_PROBLEM_MAX])
+{
+	for (unsigned int i = 0; i < listeners->count; i++)
+	{
+		if (listen(listeners->descriptor[i], BACKLOG) != 0)
+			return memnode_refuse(problem, "listen: port %s: %s; give another --listen", listeners->port,
+								  strerror(errno));
+	}
+	return true;
+}
+
+void
+memnode_listeners_close(struct memnode_listeners *listeners)
+{
+	for (unsigned int i = 0; i < listeners->count; i++)
+		close(listeners->descriptor[i]);
+	listeners->count = 0;
+}

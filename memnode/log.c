@@ -1,0 +1,48 @@
+/*
+ * log.c
+ *	  The daemon's log.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define LINE_MAX_BYTES 1024
+
+static enum smart_log_level lowest = SMART_LOG_INFO;
+
+void
+memnode_log_set_level(enum smart_log_level level)
+{
+	__atomic_store_n(&lowest, level, __ATOMIC_RELAXED);
+}
+
+void
+memnode_log(enum smart_log_level level, const char *format, ...)
+{
+	static const char *const names[] = {"debug", "info", "warning"};
+	char line[LINE_MAX_BYTES];
+	struct timespec now;
+	struct tm local;
+	va_list arguments;
+	int length;
+
+	if (level < __atomic_load_n(&lowest, __ATOMIC_RELAXED))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &local);
+	length = (int) strftime(line, sizeof(line), "%Y-%m-%d %H:%M:%S", &local);
+	length +=
+		snprintf(line + length, sizeof(line) - (size_t) length, ".%03ld %s: ", now.tv_nsec / 1000000, names[level]);
+	va_start(arguments, format);
+	length += vsnprintf(line + length, sizeof(line) - (size_t) length - 1, format, arguments);
+	va_end(arguments);
+	if (length > (int) sizeof(line) - 2)
+		length = (int) sizeof(line) - 2;
+	line[length] = '\n';
+	/* A log that nobody takes any more must not stop the node. */
+	if (write(STDERR_FILENO, line, (size_t) length + 1) < 0)
+		return;
+}

@@ -1,0 +1,311 @@
+/*
+ * main.c
+ *	  smart-memnode: starting, stopping, reading the settings again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "adopt.h"
+#include "announce.h"
+#include "log.h"
+#include "loop.h"
+#include "snapshot.h"
+
+#define DESCRIPTORS_BESIDE 128 /* those that are no connections */
+
+struct daemon
+{
+	int argc;
+	char *const *argv;
+	struct memnode_options options;
+	struct stream_secret secret;
+	struct memnode_listeners listeners;
+	struct memnode_memory memory;
+	struct memnode_loop_options loop_options;
+	struct memnode_loop *loop;
+	struct memnode_announcer *announcer; /* NULL: none */
+};
+
+static struct memnode node;
+
+/* ---- settings that may change while it runs ---- */
+
+static bool
+read_secret(const struct memnode_options *options, struct stream_secret *secret, bool loopback, char *problem)
+{
+	char why[FABRIC_PROBLEM_MAX];
+
+	memset(secret, 0, sizeof(*secret));
+	if (options->secret_file[0] == '\0')
+		return loopback || memnode_refuse(problem, "listen: %s is no loopback address, which needs a --secret-file",
+										  options->host[0] != '\0' ? options->host : "every address");
+	if (stream_secret_read(options->secret_file, secret, why, sizeof(why)) != SMART_OK)
+		return memnode_refuse(problem, "secret-file: %s", why);
+	return true;
+}
+
+/* Every connection needs a descriptor; fewer than asked for is better than none. */
+static void
+raise_descriptors(struct memnode_options *options)
+{
+	struct rlimit limit;
+	rlim_t wanted = (rlim_t) options->max_connections + DESCRIPTORS_BESIDE;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= wanted || limit.rlim_cur <= DESCRIPTORS_BESIDE)
+		return;
+	options->max_connections = (uint32_t) (limit.rlim_cur - DESCRIPTORS_BESIDE);
+	memnode_log(SMART_LOG_WARNING, "max-connections is %u: the limit of open files (ulimit -n) allows no more",
+				options->max_connections);
+}
+
+static bool
+start_announcing(struct daemon *daemon, char *problem)
+{
+	const struct memnode_options *options = &daemon->options;
+	struct discovery_node announced = {.incarnation = node.region.header->incarnation};
+	const char *host = options->advertise_host[0] != '\0' ? options->advertise_host : options->host;
+	const char *port = options->advertise_port[0] != '\0' ? options->advertise_port : daemon->listeners.port;
+
+	daemon->announcer = NULL;
+	if (options->memcached[0] == '\0')
+		return true;
+	if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
+		return memnode_refuse(problem, "advertise: say by --advertise=HOST:PORT how clients reach this node");
+	strcpy(announced.host, host);
+	strcpy(announced.port, port);
+	return memnode_announcer_start(options, &announced, &daemon->announcer, problem);
+}
+
+static void
+stop_announcing(struct daemon *daemon)
+{
+	if (daemon->announcer != NULL)
+		memnode_announcer_stop(daemon->announcer);
+	daemon->announcer = NULL;
+}
+
+static bool
+same_announcement(const struct memnode_options *a, const struct memnode_options *b)
+{
+	return strcmp(a->memcached, b->memcached) == 0 && strcmp(a->cluster, b->cluster) == 0 && a->ttl_s == b->ttl_s &&
+		   strcmp(a->advertise_host, b->advertise_host) == 0 && strcmp(a->advertise_port, b->advertise_port) == 0;
+}
+
+/* Says which new settings wait for the next start, and keeps the old ones. */
+static void
+keep_fixed(const struct memnode_options *old, struct memnode_options *new)
+{
+	if (strcmp(old->host, new->host) != 0 || strcmp(old->port, new->port) != 0 || old->size != new->size ||
+		old->memory != new->memory || strcmp(old->path, new->path) != 0 || strcmp(old->name, new->name) != 0 ||
+		old->tcp != new->tcp || old->verbs != new->verbs || strcmp(old->device, new->device) != 0 ||
+		old->gid_index != new->gid_index)
+		memnode_log(SMART_LOG_WARNING,
+					"listen, size, memory, name, transport, device and gid-index change with the next "
+					"start only");
+	strcpy(new->host, old->host);
+	strcpy(new->port, old->port);
+	new->size = old->size;
+	new->memory = old->memory;
+	strcpy(new->path, old->path);
+	strcpy(new->name, old->name);
+	new->tcp = old->tcp;
+	new->verbs = old->verbs;
+	strcpy(new->device, old->device);
+	new->gid_index = old->gid_index;
+}
+
+static void
+reload(void *argument)
+{
+	struct daemon *daemon = argument;
+	struct memnode_options old = daemon->options;
+	struct memnode_options options;
+	struct stream_secret secret;
+	char problem[MEMNODE_PROBLEM_MAX];
+
+	if (!memnode_options_read(&options, daemon->argc, daemon->argv, problem) ||
+		!read_secret(&options, &secret, daemon->listeners.loopback, problem))
+	{
+		memnode_log(SMART_LOG_WARNING, "the settings stay as they are: %s", problem);
+		return;
+	}
+	keep_fixed(&old, &options);
+	raise_descriptors(&options);
+	daemon->options = options;
+	daemon->secret = secret;
+	daemon->loop_options.max_connections = options.max_connections;
+	memnode_log_set_level(options.log_level);
+	if (!same_announcement(&old, &options))
+	{
+		stop_announcing(daemon);
+		if (!start_announcing(daemon, problem))
+			memnode_log(SMART_LOG_WARNING, "this node is not announced: %s", problem);
+	}
+	memnode_log(SMART_LOG_INFO, "settings and key have been read again");
+}
+
+/* ---- start and stop ---- */
+
+static bool
+open_target(struct daemon *daemon, char *problem)
+{
+	const struct memnode_options *options = &daemon->options;
+	struct verbs_target_options target = {.device = options->device[0] != '\0' ? options->device : NULL,
+										  .gid_index = options->gid_index,
+										  .base = node.region.base,
+										  .from = (uint64_t) node.region.first_chunk * WIRE_CHUNK_BYTES,
+										  .limit = node.region.size};
+	char why[FABRIC_PROBLEM_MAX];
+
+	if (options->verbs == MEMNODE_NO || (options->verbs == MEMNODE_IF_POSSIBLE && !verbs_target_available()))
+		return true;
+	if (verbs_target_open(&target, &node.target, why) == SMART_OK)
+	{
+		node.transports |= WIRE_RDMA;
+		return true;
+	}
+	if (options->verbs == MEMNODE_YES)
+		return memnode_refuse(problem, "transport: %s", why);
+	memnode_log(SMART_LOG_WARNING, "no RDMA: %s", why);
+	return true;
+}
+
+/* From the region on; what was opened before is the caller's. */
+static bool
+start_serving(struct daemon *daemon, char *problem)
+{
+	daemon->loop_options = (struct memnode_loop_options){.node = &node,
+														 .listeners = &daemon->listeners,
+														 .secret = &daemon->secret,
+														 .max_connections = daemon->options.max_connections,
+														 .reload = reload,
+														 .argument = daemon};
+	if (!open_target(daemon, problem) || !memnode_listeners_start(&daemon->listeners, problem))
+		return false;
+	daemon->loop = memnode_loop_open(&daemon->loop_options, problem);
+	return daemon->loop != NULL && start_announcing(daemon, problem);
+}
+
+/* Makes the region one that any later process may go on with.  False: it is not, as the log says. */
+static bool
+leave_region(struct daemon *daemon)
+{
+	char problem[MEMNODE_PROBLEM_MAX];
+	bool good = true;
+
+	if (daemon->options.snapshot[0] != '\0')
+	{
+		good = memnode_snapshot_write(&node.region, daemon->options.snapshot, problem);
+		if (good)
+			memnode_log(SMART_LOG_INFO, "wrote the snapshot %s", daemon->options.snapshot);
+		else
+			memnode_log(SMART_LOG_WARNING, "no snapshot: %s", problem);
+	}
+	if (!memnode_memory_sync(&daemon->memory))
+	{
+		memnode_log(SMART_LOG_WARNING, "cannot write the region to %s: %s", daemon->memory.label, strerror(errno));
+		return false;
+	}
+	memnode_region_release(&node.region);
+	return memnode_memory_sync(&daemon->memory) && good;
+}
+
+static bool
+stop_serving(struct daemon *daemon)
+{
+	bool good;
+
+	stop_announcing(daemon);
+	if (daemon->loop != NULL)
+		memnode_loop_close(daemon->loop);
+	if (node.target != NULL)
+		verbs_target_close(node.target);
+	good = leave_region(daemon);
+	memnode_close(&node);
+	return good;
+}
+
+static void
+say_ready(const struct daemon *daemon)
+{
+	const char *host = daemon->options.host;
+
+	printf("smart-memnode: ready on %s%s%s:%s, %llu MB, %s\n", strchr(host, ':') != NULL ? "[" : "",
+		   host[0] != '\0' ? host : "*", strchr(host, ':') != NULL ? "]" : "", daemon->listeners.port,
+		   (unsigned long long) daemon->options.size >> 20,
+		   node.transports == (WIRE_TCP | WIRE_RDMA) ? "tcp,verbs"
+		   : node.transports == WIRE_TCP             ? "tcp"
+													 : "verbs");
+	fflush(stdout);
+	memnode_log(SMART_LOG_INFO, "ready on port %s, incarnation %016llx, memory: %s", daemon->listeners.port,
+				(unsigned long long) node.region.header->incarnation, daemon->memory.label);
+}
+
+/* Starts, serves, and stops.  False: problem[] says why it did not start, or is empty. */
+static bool
+run(struct daemon *daemon, char *problem)
+{
+	bool good;
+
+	memnode_log_set_level(daemon->options.log_level);
+	raise_descriptors(&daemon->options);
+	if (!memnode_listeners_bind(&daemon->listeners, &daemon->options, problem))
+		return false;
+	good = read_secret(&daemon->options, &daemon->secret, daemon->listeners.loopback, problem) &&
+		   memnode_memory_open(&daemon->memory, &daemon->options, daemon->listeners.port, problem);
+	if (good)
+	{
+		good = memnode_adopt(&node, &daemon->memory, daemon->options.snapshot,
+							 daemon->options.tcp ? (uint32_t) WIRE_TCP : 0, problem);
+		if (good)
+		{
+			good = start_serving(daemon, problem);
+			if (good)
+			{
+				say_ready(daemon);
+				memnode_loop_run(daemon->loop);
+				problem[0] = '\0';
+				memnode_log(SMART_LOG_INFO, "stopping");
+			}
+			good = stop_serving(daemon) && good;
+		}
+		memnode_memory_close(&daemon->memory);
+	}
+	memnode_listeners_close(&daemon->listeners);
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct daemon daemon = {.argc = argc, .argv = argv};
+	char problem[MEMNODE_PROBLEM_MAX] = "";
+
+	if (!memnode_options_read(&daemon.options, argc, argv, problem))
+	{
+		fprintf(stderr, "smart-memnode: %s\n", problem);
+		return 1;
+	}
+	if (daemon.options.help)
+	{
+		memnode_options_help();
+		return 0;
+	}
+	if (daemon.options.version)
+	{
+		puts("smart-memnode " SMART_VERSION);
+		return 0;
+	}
+	if (run(&daemon, problem))
+		return 0;
+	if (problem[0] != '\0')
+		fprintf(stderr, "smart-memnode: %s\n", problem);
+	return 1;
+}

@@ -1,0 +1,52 @@
+# smart-memnode, the memory node's daemon: rules of its own, since it has nothing of PostgreSQL.
+#
+#   make memnode           build/memnode/smart-memnode
+#   make install-memnode   the daemon and a systemd unit, below $(DESTDIR)
+#
+# Uses SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
+
+# Beside the server's programs; on a host without PostgreSQL below memnode_prefix.
+memnode_prefix ?= /usr/local
+memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_prefix)/bin)
+memnode_unitdir ?= $(memnode_prefix)/lib/systemd/system
+
+MEMNODE_SRCS = $(wildcard memnode/*.c) src/base/assert.c src/base/status.c rdma/local.c rdma/wire.c rdma/stream.c \
+	rdma/tls.c rdma/secret.c rdma/discovery.c rdma/verbs_target.c rdma/verbs_common.c
+MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread
+MEMNODE_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" smart.control)
+
+MEMNODE_OBJDIR := build/memnode/$(notdir $(CC))-$(if $(ASSERT),assert,release)$(STRICT)
+MEMNODE_OBJS = $(MEMNODE_SRCS:%.c=$(MEMNODE_OBJDIR)/%.o)
+MEMNODE_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -O2 -g -fno-strict-aliasing -fstack-protector-strong \
+	-D_FORTIFY_SOURCE=2 -fPIE
+MEMNODE_CPPFLAGS = -D_GNU_SOURCE -DSMART_VERSION='"$(MEMNODE_VERSION)"' $(if $(ASSERT),-DSMART_ASSERTIONS) \
+	$(SMART_INCLUDES)
+MEMNODE = build/memnode/smart-memnode
+
+$(MEMNODE_OBJDIR)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(MEMNODE_CFLAGS) $(MEMNODE_CPPFLAGS) -MMD -MP -c -o $@ $<
+
+$(MEMNODE_OBJDIR)/smart-memnode: $(MEMNODE_OBJS)
+	$(Q)$(CC) -pie -Wl,-z,relro,-z,now -o $@ $^ $(MEMNODE_LIBS)
+
+# The flavour asked for last.
+$(MEMNODE): $(MEMNODE_OBJDIR)/smart-memnode FORCE
+	@cmp -s $< $@ || { rm -f $@ && cp $< $@; }
+
+-include $(MEMNODE_OBJS:.o=.d)
+
+memnode: $(MEMNODE)
+
+install-memnode: $(MEMNODE)
+	install -d '$(DESTDIR)$(memnode_bindir)' '$(DESTDIR)$(memnode_unitdir)'
+	install -m 755 $(MEMNODE) '$(DESTDIR)$(memnode_bindir)/smart-memnode'
+	sed 's|@bindir@|$(memnode_bindir)|' memnode/smart-memnode.service >'$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
+	chmod 644 '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
+
+uninstall-memnode:
+	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
+
+FORCE:
+
+.PHONY: memnode install-memnode uninstall-memnode FORCE

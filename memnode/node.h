@@ -1,0 +1,51 @@
+/*
+ * node.h
+ *	  A memory node: its region and what is known about it while the process
+ *	  lives.  One thread.
+ */
+#ifndef MEMNODE_NODE_H
+#define MEMNODE_NODE_H
+
+#include "base/env.h"
+#include "rdma/verbs_target.h"
+#include "trees.h"
+
+struct memnode_client;
+
+struct memnode
+{
+	struct memnode_region region;
+	struct memnode_chunks chunks;
+	struct memnode_trees trees;
+	struct smart_env env;
+	struct fabric *fabric;       /* executes the verbs that come by TCP */
+	struct verbs_target *target; /* NULL: no RDMA */
+	uint32_t transports;         /* enum wire_transport, one bit each */
+
+	struct memnode_client *clients; /* the open ones */
+	uint32_t client_count;
+	bool client_ended;                   /* some client has; for who holds their sockets */
+	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
+
+	uint64_t started_ns;
+	uint64_t verbs_served; /* VERBS requests */
+	bool full_said;        /* the log says that no chunk is left */
+
+	struct fabric_request requests[WIRE_BATCH_MAX]; /* of the batch in hand */
+	uint32_t numbers[WIRE_LIST_MAX];                /* of the list in hand */
+	struct wire_tree list[WIRE_LIST_MAX];
+};
+
+/*
+ * A node on a region that memnode_region_fault() finds sound, or a new one; the view is copied.
+ * SMART_CORRUPT: its trees contradict each other.  SMART_NO_MEMORY.
+ */
+extern smart_status memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t transports);
+
+/* Closes what is left of clients, then the rest; the region stays as it is. */
+extern void memnode_close(struct memnode *node);
+
+/* Nanoseconds of a clock that only rises. */
+extern uint64_t memnode_now_ns(void);
+
+#endif /* MEMNODE_NODE_H */

@@ -1,0 +1,397 @@
+/*
+ * options.c
+ *	  Reading the daemon's settings.
+ *
+ * --NAME=VALUE on the command line, NAME = VALUE in the file.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "region.h"
+
+#define LINE_MAX_BYTES     2048
+#define DEFAULT_SIZE       ((uint64_t) 4 << 30)
+#define CONNECTIONS_MAX    100000u
+#define TTL_MIN_S          3u
+#define TTL_MAX_S          86400u
+#define DEFAULT_HOST       "127.0.0.1"
+#define DEFAULT_CLUSTER    "smart"
+#define DEFAULT_TTL_S      30u
+#define DEFAULT_CONNECTION 4096u
+
+typedef bool (*setter)(struct memnode_options *options, const char *value, char *problem);
+
+static bool
+set_text(char *text, size_t size, const char *value, char *problem)
+{
+	if (strlen(value) >= size)
+		return memnode_refuse(problem, "\"%.60s…\" is too long", value);
+	strcpy(text, value);
+	return true;
+}
+
+static bool
+set_number(uint32_t *number, const char *value, uint32_t from, uint32_t to, char *problem)
+{
+	char *end;
+	unsigned long long parsed;
+
+	errno = 0;
+	parsed = strtoull(value, &end, 10);
+	if (!isdigit((unsigned char) value[0]) || *end != '\0' || errno != 0 || parsed < from || parsed > to)
+		return memnode_refuse(problem, "\"%.60s\" is not a number from %u to %u", value, from, to);
+	*number = (uint32_t) parsed;
+	return true;
+}
+
+/* ---- one function per setting ---- */
+
+static bool
+set_listen(struct memnode_options *options, const char *value, char *problem)
+{
+	bool every = value[0] == ':' || value[0] == '*';
+	const char *port = value[0] == '*' ? value + 1 : value;
+	char any[SESSION_HOST_MAX];
+	char address[SESSION_HOST_MAX + SESSION_PORT_MAX];
+
+	/* ":PORT" and "*:PORT" are all addresses of the machine. */
+	if (snprintf(address, sizeof(address), "%s%s", every ? "any" : "", every ? port : value) >= (int) sizeof(address) ||
+		!discovery_parse_address(address, DISCOVERY_PORT, any, options->port))
+		return memnode_refuse(problem, "\"%.60s\" is not HOST:PORT, [IPV6]:PORT or :PORT", value);
+	return set_text(options->host, sizeof(options->host), every ? "" : any, problem);
+}
+
+static bool
+set_size(struct memnode_options *options, const char *value, char *problem)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	unsigned long long size;
+	const char *unit;
+
+	errno = 0;
+	size = strtoull(value, &end, 10);
+	unit = *end != '\0' ? strchr(units, toupper((unsigned char) *end)) : NULL;
+	if (!isdigit((unsigned char) value[0]) || errno != 0 || (*end != '\0' && unit == NULL))
+		return memnode_refuse(problem, "\"%.60s\" is not a size such as 512M or 4G", value);
+	if (unit != NULL)
+	{
+		unsigned int shift = 10 * (unsigned int) (unit - units + 1);
+
+		end++;
+		size = size <= MEMNODE_SIZE_MAX >> shift ? size << shift : UINT64_MAX;
+		if (toupper((unsigned char) *end) == 'B')
+			end++;
+	}
+	if (*end != '\0')
+		return memnode_refuse(problem, "\"%.60s\" is not a size such as 512M or 4G", value);
+	if (size < MEMNODE_SIZE_MIN || size > MEMNODE_SIZE_MAX)
+		return memnode_refuse(problem, "\"%.60s\" is not a size from 16M to 1T", value);
+	options->size = size / WIRE_CHUNK_BYTES * WIRE_CHUNK_BYTES;
+	return true;
+}
+
+static bool
+set_memory(struct memnode_options *options, const char *value, char *problem)
+{
+	options->memory = strcmp(value, "shm") == 0       ? MEMNODE_MEMORY_SHM
+					  : strcmp(value, "hugetlb") == 0 ? MEMNODE_MEMORY_HUGETLB
+													  : MEMNODE_MEMORY_PATH;
+	if (options->memory == MEMNODE_MEMORY_PATH && strchr(value, '/') == NULL)
+		return memnode_refuse(problem,
+							  "\"%.60s\" is not shm, hugetlb, or the path of a file or DAX device (with a slash)",
+							  value);
+	return set_text(options->path, sizeof(options->path), value, problem);
+}
+
+/* Letters, digits, '-', '_' and '.'. */
+static bool
+is_plain_name(const char *value)
+{
+	return value[0] != '\0' &&
+		   value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] == '\0';
+}
+
+static bool
+set_name(struct memnode_options *options, const char *value, char *problem)
+{
+	if (!is_plain_name(value))
+		return memnode_refuse(problem, "\"%.60s\" is not a name of letters, digits, '-', '_' and '.'", value);
+	return set_text(options->name, sizeof(options->name), value, problem);
+}
+
+static bool
+set_transport(struct memnode_options *options, const char *value, char *problem)
+{
+	if (strcmp(value, "tcp") == 0 || strcmp(value, "verbs") == 0)
+	{
+		options->tcp = value[0] == 't';
+		options->verbs = options->tcp ? MEMNODE_NO : MEMNODE_YES;
+		return true;
+	}
+	if (strcmp(value, "tcp,verbs") != 0 && strcmp(value, "verbs,tcp") != 0)
+		return memnode_refuse(problem, "\"%.60s\" is not tcp, verbs or tcp,verbs", value);
+	options->tcp = true;
+	options->verbs = MEMNODE_YES;
+	return true;
+}
+
+static bool
+set_device(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_text(options->device, sizeof(options->device), value, problem);
+}
+
+static bool
+set_gid_index(struct memnode_options *options, const char *value, char *problem)
+{
+	uint32_t index;
+
+	if (!set_number(&index, value, 0, 65535, problem))
+		return false;
+	options->gid_index = (int) index;
+	return true;
+}
+
+static bool
+set_secret_file(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_text(options->secret_file, sizeof(options->secret_file), value, problem);
+}
+
+static bool
+set_memcached(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_text(options->memcached, sizeof(options->memcached), value, problem);
+}
+
+static bool
+set_cluster(struct memnode_options *options, const char *value, char *problem)
+{
+	if (!is_plain_name(value) || strchr(value, '.') != NULL)
+		return memnode_refuse(problem, "\"%.60s\" is not a name of letters, digits, '-' and '_'", value);
+	return set_text(options->cluster, sizeof(options->cluster), value, problem);
+}
+
+static bool
+set_advertise(struct memnode_options *options, const char *value, char *problem)
+{
+	if (!discovery_parse_address(value, "", options->advertise_host, options->advertise_port))
+		return memnode_refuse(problem, "\"%.60s\" is not HOST, HOST:PORT or [IPV6]:PORT", value);
+	return true;
+}
+
+static bool
+set_ttl(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_number(&options->ttl_s, value, TTL_MIN_S, TTL_MAX_S, problem);
+}
+
+static bool
+set_snapshot(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_text(options->snapshot, sizeof(options->snapshot) - 8, value, problem);
+}
+
+static bool
+set_max_connections(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_number(&options->max_connections, value, 1, CONNECTIONS_MAX, problem);
+}
+
+static bool
+set_log_level(struct memnode_options *options, const char *value, char *problem)
+{
+	static const char *const names[] = {"debug", "info", "warning"};
+
+	for (unsigned int level = 0; level < sizeof(names) / sizeof(names[0]); level++)
+	{
+		if (strcmp(value, names[level]) == 0)
+		{
+			options->log_level = (enum smart_log_level) level;
+			return true;
+		}
+	}
+	return memnode_refuse(problem, "\"%.60s\" is not debug, info or warning", value);
+}
+
+static bool
+set_config(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_text(options->config, sizeof(options->config), value, problem);
+}
+
+static const struct
+{
+	const char *name;
+	const char *value;
+	setter set;
+	const char *help;
+} settings[] = {
+	{"listen", "HOST:PORT", set_listen,
+	 "where clients connect; :PORT for all addresses, port 0 for any free one (127.0.0.1:7471)"},
+	{"size", "SIZE", set_size, "memory to hand out, such as 512M or 4G (4G)"},
+	{"memory", "KIND", set_memory, "shm, hugetlb, or the path of a file or a DAX device (shm)"},
+	{"name", "NAME", set_name, "name of the shared memory (the port)"},
+	{"transport", "LIST", set_transport, "tcp, verbs or tcp,verbs (tcp, and verbs if there is a device)"},
+	{"device", "DEVICE", set_device, "RDMA device (the first that can be used)"},
+	{"gid-index", "N", set_gid_index, "index in the port's GID table (found by itself)"},
+	{"secret-file", "FILE", set_secret_file,
+	 "key for TLS, a line of 32 to 128 hexadecimal digits; needed for other than loopback addresses"},
+	{"memcached", "LIST", set_memcached, "HOST[:PORT],… of the memcached servers to announce this node in"},
+	{"cluster", "NAME", set_cluster, "under which name to announce it (smart)"},
+	{"advertise", "HOST:PORT", set_advertise, "address to announce (that of --listen)"},
+	{"ttl", "SECONDS", set_ttl, "how long an announcement lives; it is made anew three times as often (30)"},
+	{"snapshot", "FILE", set_snapshot, "write the memory there at a clean stop, and load it at the next start"},
+	{"max-connections", "N", set_max_connections, "refuse more connections (4096)"},
+	{"log-level", "LEVEL", set_log_level, "debug, info or warning (info)"},
+	{"config", "FILE", set_config, "read settings from a file of lines NAME = VALUE; SIGHUP reads it again"},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static bool
+set_one(struct memnode_options *options, const char *name, size_t name_length, const char *value, char *problem)
+{
+	char why[MEMNODE_PROBLEM_MAX];
+
+	for (size_t i = 0; i < SETTINGS; i++)
+	{
+		if (strlen(settings[i].name) != name_length || strncmp(settings[i].name, name, name_length) != 0)
+			continue;
+		if (value == NULL)
+			return memnode_refuse(problem, "--%s needs a value: --%s=%s", settings[i].name, settings[i].name,
+								  settings[i].value);
+		if (!settings[i].set(options, value, why))
+			return memnode_refuse(problem, "%s: %.*s", settings[i].name, MEMNODE_PROBLEM_MAX - 64, why);
+		return true;
+	}
+	return memnode_refuse(problem, "there is no setting \"%.*s\", see --help",
+						  name_length < 60 ? (int) name_length : 60, name);
+}
+
+/* ---- command line and file ---- */
+
+static bool
+set_argument(struct memnode_options *options, const char *argument, char *problem)
+{
+	const char *equals;
+
+	if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)
+		return options->help = true;
+	if (strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0)
+		return options->version = true;
+	if (strncmp(argument, "--", 2) != 0)
+		return memnode_refuse(problem, "\"%.60s\" is not an option, see --help", argument);
+	equals = strchr(argument, '=');
+	if (equals == NULL)
+		return set_one(options, argument + 2, strlen(argument + 2), NULL, problem);
+	return set_one(options, argument + 2, (size_t) (equals - argument - 2), equals + 1, problem);
+}
+
+/* Cuts blanks off both ends. */
+static char *
+trim(char *text)
+{
+	size_t length;
+
+	while (isspace((unsigned char) *text))
+		text++;
+	length = strlen(text);
+	while (length > 0 && isspace((unsigned char) text[length - 1]))
+		length--;
+	text[length] = '\0';
+	return text;
+}
+
+static bool
+set_line(struct memnode_options *options, char *line, char *problem)
+{
+	char *equals = strchr(line, '=');
+	char *name;
+
+	if (*trim(line) == '\0' || *trim(line) == '#')
+		return true;
+	if (equals == NULL)
+		return memnode_refuse(problem, "not NAME = VALUE");
+	*equals = '\0';
+	name = trim(line);
+	if (strcmp(name, "config") == 0)
+		return memnode_refuse(problem, "a file cannot name another one");
+	return set_one(options, name, strlen(name), trim(equals + 1), problem);
+}
+
+static bool
+read_file(struct memnode_options *options, char *problem)
+{
+	FILE *file = fopen(options->config, "re");
+	char line[LINE_MAX_BYTES];
+	char why[MEMNODE_PROBLEM_MAX];
+	unsigned int number = 0;
+	bool good = true;
+
+	if (file == NULL)
+		return memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));
+	while (good && fgets(line, sizeof(line), file) != NULL)
+	{
+		number++;
+		good = set_line(options, line, why);
+	}
+	if (good && ferror(file))
+		good = memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));
+	else if (!good)
+		memnode_refuse(problem, "%.2048s, line %u: %.2048s", options->config, number, why);
+	fclose(file);
+	return good;
+}
+
+bool
+memnode_options_read(struct memnode_options *options, int argc, char *const *argv, char problem[MEMNODE_PROBLEM_MAX])
+{
+	static const char config[] = "--config=";
+
+	memset(options, 0, sizeof(*options));
+	strcpy(options->host, DEFAULT_HOST);
+	strcpy(options->port, DISCOVERY_PORT);
+	strcpy(options->cluster, DEFAULT_CLUSTER);
+	options->size = DEFAULT_SIZE;
+	options->tcp = true;
+	options->verbs = MEMNODE_IF_POSSIBLE;
+	options->gid_index = -1;
+	options->ttl_s = DEFAULT_TTL_S;
+	options->max_connections = DEFAULT_CONNECTION;
+	options->log_level = SMART_LOG_INFO;
+	for (int i = 1; i < argc; i++)
+	{
+		if (strncmp(argv[i], config, strlen(config)) == 0 &&
+			!set_text(options->config, sizeof(options->config), argv[i] + strlen(config), problem))
+			return false;
+	}
+	if (options->config[0] != '\0' && !read_file(options, problem))
+		return false;
+	for (int i = 1; i < argc; i++)
+	{
+		if (!set_argument(options, argv[i], problem))
+			return false;
+	}
+	return true;
+}
+
+void
+memnode_options_help(void)
+{
+	char option[64];
+
+	printf("smart-memnode: memory for smart indexes of PostgreSQL servers\n\n");
+	printf("Usage: smart-memnode [OPTION]…\n\n");
+	for (size_t i = 0; i < SETTINGS; i++)
+	{
+		snprintf(option, sizeof(option), "--%s=%s", settings[i].name, settings[i].value);
+		printf("  %-24s %s\n", option, settings[i].help);
+	}
+	printf("  %-24s this text\n  %-24s the version\n", "--help", "--version");
+}

@@ -1,0 +1,300 @@
+/*
+ * serve.c
+ *	  Serving requests: who may ask, and what each of them does.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "lease.h"
+#include "log.h"
+#include "serve.h"
+
+#define TAKE_MAX    64u /* chunks in one answer, */
+#define CLEARED_MAX 8u  /* and those of them that have to be filled with zeros: others wait meanwhile */
+#define CHUNK_MB    (WIRE_CHUNK_BYTES >> 20)
+
+/* The longest payload of an answer other than that to VERBS. */
+#define ANSWER_MAX (16 + WIRE_LIST_MAX * (16 + WIRE_OWNER_BYTES))
+
+/* A request in hand: its payload, and where its answer's goes. */
+struct request
+{
+	struct memnode_client *client;
+	struct memnode *node;
+	const struct wire_header *header;
+	const uint8_t *payload;
+	uint8_t *answer;
+	uint32_t length; /* of the answer */
+};
+
+/* ---- connections ---- */
+
+static enum wire_status
+serve_hello(struct request *request)
+{
+	struct memnode *node = request->node;
+	struct memnode_client *client = request->client;
+	struct wire_welcome welcome = {.node = node->region.header->incarnation, .transports = node->transports};
+	struct wire_hello hello;
+	bool version_known;
+	enum wire_status status;
+
+	if (client->greeted || !wire_get_hello(request->payload, request->header->length, &hello, &version_known))
+		return WIRE_BAD;
+	if (!version_known)
+		return WIRE_UNSUPPORTED;
+	if (client->refused)
+		return WIRE_BUSY;
+	status = memnode_lease_hello(client, &hello);
+	if (status != WIRE_OK)
+		return status;
+	memnode_log(SMART_LOG_DEBUG, "%s: connected, owner %llu, pid %u, %s", client->name,
+				(unsigned long long) hello.owner, hello.pid, hello.verbs ? "for verbs" : "control");
+	welcome.capacity = (uint64_t) memnode_chunks_capacity(&node->chunks) * WIRE_CHUNK_BYTES;
+	welcome.allocated = (uint64_t) memnode_chunks_allocated(&node->chunks) * WIRE_CHUNK_BYTES;
+	request->length = wire_put_welcome(request->answer, &welcome);
+	return WIRE_OK;
+}
+
+static enum wire_status
+serve_lease(struct request *request)
+{
+	struct wire_lease lease;
+
+	if (!wire_get_lease(request->payload, request->header->length, &lease))
+		return WIRE_BAD;
+	return memnode_lease_take(request->client, &lease);
+}
+
+static enum wire_status
+serve_connect(struct request *request)
+{
+	struct memnode_client *client = request->client;
+	struct wire_queue_pair theirs;
+	struct wire_queue_pair ours;
+	char problem[FABRIC_PROBLEM_MAX];
+
+	if (!client->hello.verbs || client->pair != NULL ||
+		!wire_get_queue_pair(request->payload, request->header->length, &theirs))
+		return WIRE_BAD;
+	if (request->node->region.owners[client->owner].transport != WIRE_RDMA)
+		return WIRE_UNSUPPORTED;
+	if (verbs_target_connect(request->node->target, &theirs, &ours, &client->pair, problem) != SMART_OK)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no queue pair: %s", client->name, problem);
+		return WIRE_UNSUPPORTED;
+	}
+	request->length = wire_put_queue_pair(request->answer, &ours);
+	return WIRE_OK;
+}
+
+static enum wire_status
+serve_verbs(struct request *request)
+{
+	struct memnode_client *client = request->client;
+
+	if (!client->hello.verbs)
+		return WIRE_BAD;
+	if (request->node->region.owners[client->owner].transport != WIRE_TCP)
+		return WIRE_UNSUPPORTED;
+	return memnode_serve_verbs(client, request->header, request->payload, &request->length);
+}
+
+/* ---- chunks ---- */
+
+/* Says once that the node is full, and again after it was not. */
+static void
+note_room(struct memnode *node)
+{
+	bool full = node->chunks.zero == 0 && node->chunks.free == 0;
+
+	if (full && !node->full_said)
+		memnode_log(SMART_LOG_WARNING, "the last of %u chunks of %u MB is handed out",
+					memnode_chunks_capacity(&node->chunks), CHUNK_MB);
+	node->full_said = full;
+}
+
+static enum wire_status
+serve_chunks_take(struct request *request)
+{
+	struct memnode *node = request->node;
+	uint32_t *numbers = node->numbers;
+	uint32_t wanted;
+	uint32_t count = 0;
+	uint32_t clearings = 0;
+	bool cleared;
+
+	if (!wire_get_u32(request->payload, request->header->length, &wanted) || wanted == 0)
+		return WIRE_BAD;
+	while (count < wanted && count < TAKE_MAX && clearings < CLEARED_MAX)
+	{
+		numbers[count] = memnode_chunks_take(&node->chunks, request->client->owner, MEMNODE_CHUNK_BLOCKS, &cleared);
+		if (numbers[count] == 0)
+			break;
+		count++;
+		clearings += cleared;
+	}
+	note_room(node);
+	if (count == 0)
+		return WIRE_FULL;
+	memnode_log(SMART_LOG_DEBUG, "%s: %u chunks for owner %llu", request->client->name, count,
+				(unsigned long long) request->client->hello.owner);
+	request->length = wire_put_chunks(request->answer, numbers, count);
+	return WIRE_OK;
+}
+
+/* A chunk that is not the owner's any more has been given before, by a request whose answer was lost. */
+static enum wire_status
+serve_chunks_give(struct request *request)
+{
+	struct memnode *node = request->node;
+	uint32_t count;
+
+	if (!wire_get_chunks(request->payload, request->header->length, node->numbers, &count))
+		return WIRE_BAD;
+	for (uint32_t i = 0; i < count; i++)
+		memnode_chunks_give(&node->chunks, request->client->owner, MEMNODE_CHUNK_BLOCKS, node->numbers[i]);
+	note_room(node);
+	return WIRE_OK;
+}
+
+static enum wire_status
+serve_chunks_list(struct request *request)
+{
+	struct memnode *node = request->node;
+	uint32_t from;
+	uint32_t count;
+
+	if (!wire_get_u32(request->payload, request->header->length, &from))
+		return WIRE_BAD;
+	count = memnode_chunks_list(&node->chunks, request->client->owner, from, WIRE_LIST_MAX, node->numbers);
+	request->length = wire_put_chunks(request->answer, node->numbers, count);
+	return WIRE_OK;
+}
+
+/* ---- trees ---- */
+
+static enum wire_status
+serve_tree_make(struct request *request)
+{
+	struct memnode *node = request->node;
+	const struct memnode_tree_record *record;
+	struct wire_tree tree;
+
+	if (!wire_get_tree(request->payload, request->header->length, &tree) || tree.root != 0)
+		return WIRE_BAD;
+	record = memnode_trees_find(&node->trees, request->client->owner, tree.id);
+	if (record == NULL &&
+		memnode_trees_make(&node->trees, request->client->owner, tree.id, tree.description, &record) != SMART_OK)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no room for a tree of owner %llu", request->client->name,
+					(unsigned long long) request->client->hello.owner);
+		return WIRE_FULL;
+	}
+	note_room(node);
+	tree.root = record->root;
+	memcpy(tree.description, record->description, sizeof(tree.description));
+	request->length = wire_put_tree(request->answer, &tree);
+	return WIRE_OK;
+}
+
+static enum wire_status
+serve_tree_drop(struct request *request)
+{
+	uint64_t id;
+
+	if (!wire_get_u64(request->payload, request->header->length, &id))
+		return WIRE_BAD;
+	memnode_trees_drop(&request->node->trees, request->client->owner, id);
+	return WIRE_OK;
+}
+
+static enum wire_status
+serve_trees_list(struct request *request)
+{
+	struct memnode *node = request->node;
+	uint64_t cursor;
+	uint32_t count;
+
+	if (!wire_get_u64(request->payload, request->header->length, &cursor))
+		return WIRE_BAD;
+	count = memnode_trees_list(&node->trees, request->client->owner, &cursor, node->list);
+	request->length = wire_put_trees(request->answer, cursor, node->list, count);
+	return WIRE_OK;
+}
+
+/* ---- state ---- */
+
+static enum wire_status
+serve_status(struct request *request)
+{
+	struct memnode *node = request->node;
+	uint32_t owner = request->client->owner;
+	struct wire_node_status status = {.capacity = (uint64_t) memnode_chunks_capacity(&node->chunks) * WIRE_CHUNK_BYTES,
+									  .allocated =
+										  (uint64_t) memnode_chunks_allocated(&node->chunks) * WIRE_CHUNK_BYTES,
+									  .trees = node->trees.count,
+									  .connections = node->client_count,
+									  .own_chunks = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->chunks.own[owner],
+									  .own_trees = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->trees.own[owner],
+									  .uptime_ms = (memnode_now_ns() - node->started_ns) / 1000000,
+									  .requests = node->verbs_served};
+
+	if (request->header->length != 0)
+		return WIRE_BAD;
+	request->length = wire_put_node_status(request->answer, &status);
+	return WIRE_OK;
+}
+
+/* ---- all of them ---- */
+
+static const struct
+{
+	enum wire_status (*serve)(struct request *request);
+	bool needs_lease;
+	uint32_t answer_max;
+} kinds[WIRE_TYPES] = {
+	[WIRE_HELLO] = {serve_hello, false, 64},
+	[WIRE_LEASE] = {serve_lease, false, 0},
+	[WIRE_CHUNKS_TAKE] = {serve_chunks_take, true, ANSWER_MAX},
+	[WIRE_CHUNKS_GIVE] = {serve_chunks_give, true, 0},
+	[WIRE_CHUNKS_LIST] = {serve_chunks_list, true, ANSWER_MAX},
+	[WIRE_TREE_MAKE] = {serve_tree_make, true, 64},
+	[WIRE_TREE_DROP] = {serve_tree_drop, true, 0},
+	[WIRE_TREES_LIST] = {serve_trees_list, true, ANSWER_MAX},
+	[WIRE_STATUS] = {serve_status, false, 64},
+	[WIRE_VERBS] = {serve_verbs, true, 0},
+	[WIRE_CONNECT] = {serve_connect, true, 64},
+};
+
+static bool
+closes(const struct memnode_client *client, enum wire_status status)
+{
+	return status == WIRE_BAD || !client->greeted;
+}
+
+void
+memnode_serve(struct memnode_client *client, const struct wire_header *header, const uint8_t *payload)
+{
+	struct request request = {.client = client, .node = client->node, .header = header, .payload = payload};
+	enum wire_status status;
+
+	smart_assert(header->type != 0 && header->type < WIRE_TYPES && !client->ended && !client->leaving);
+	request.answer = memnode_client_answer_room(client, kinds[header->type].answer_max);
+	if (request.answer == NULL)
+		return;
+	if (header->type != WIRE_HELLO && !client->greeted)
+		status = WIRE_BAD;
+	else if (kinds[header->type].needs_lease && !memnode_lease_held(client))
+		status = WIRE_FENCED;
+	else
+		status = kinds[header->type].serve(&request);
+	if (client->ended)
+		return;
+	if (status == WIRE_BAD)
+		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header->type,
+					header->length);
+	memnode_client_answer(client, header, status, status == WIRE_OK ? request.length : 0);
+	if (closes(client, status))
+		memnode_client_leave(client);
+}

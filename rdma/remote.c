@@ -1,0 +1,408 @@
+/*
+ * remote.c
+ *	  The provider for memory nodes on other hosts.
+ *
+ * A call goes through three steps: a good link to every memory node of the
+ * batch, then the verbs on all links, then their completions.  So the nodes work
+ * at the same time, and nothing is under way anywhere while a connection is made.
+ *
+ * Generations are read when the call begins (remote.h).  That is early enough: verbs
+ * that another client gives up later belong to a call that has not returned when
+ * this one begins, and the two may take effect in any order.
+ *
+ * READs that are given up change nothing, so they raise no generation; and when
+ * their connection is lost they are tried once more, since the node may have closed
+ * it only because another client raised the generation.
+ *
+ * Progress: a call ends at its time limit, or soon after an interrupt.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma/grace.h"
+#include "rdma/remote.h"
+#include "rdma/wait.h"
+
+#define NODE_WORDS    (FABRIC_NODES_MAX / 64)
+#define IDLE_LIMIT_NS UINT64_C(1000000) /* a link unused for longer is looked at before it is used */
+
+/* The way to one memory node. */
+struct remote_path
+{
+	struct fabric_link *link; /* NULL: none yet */
+	uint32_t generation;      /* that the link was made with */
+	uint64_t used_ns;
+};
+
+struct fabric_remote
+{
+	struct fabric fabric; /* first */
+	struct grace grace;   /* the links' environment */
+	struct fabric_remote_options options;
+	struct stream_secret no_secret;
+	struct remote_path path[FABRIC_NODES_MAX];
+};
+
+/* One try of a batch. */
+struct attempt
+{
+	struct fabric_request *requests;
+	int count;
+	uint64_t deadline_ns;
+	uint64_t nodes[NODE_WORDS];  /* bit set of memory nodes */
+	uint64_t posted[NODE_WORDS]; /* of these, where the verbs are under way */
+	bool changes;                /* some verbs are not READs */
+	bool broken;                 /* a link failed that verbs had been posted on */
+};
+
+static bool
+has_node(const uint64_t *nodes, unsigned int node)
+{
+	return (nodes[node / 64] >> (node % 64) & 1) != 0;
+}
+
+/* The first node of the set that is not below from; FABRIC_NODES_MAX: none. */
+static unsigned int
+next_node(const uint64_t *nodes, unsigned int from)
+{
+	while (from < FABRIC_NODES_MAX)
+	{
+		uint64_t word = nodes[from / 64] >> (from % 64);
+
+		if (word != 0)
+			return from + (unsigned int) __builtin_ctzll(word);
+		from = (from / 64 + 1) * 64;
+	}
+	return FABRIC_NODES_MAX;
+}
+
+static uint64_t
+now_ns(struct fabric_remote *remote)
+{
+	return remote->options.env->now_ns(remote->options.env);
+}
+
+/* ---- generations ---- */
+
+/* Pairs with the CAS in raise_generation: who comes after a client that gave up sees what it raised. */
+static uint32_t
+load_generation(const struct fabric_remote *remote, unsigned int node)
+{
+	return __atomic_load_n(&remote->options.nodes->generation[node], __ATOMIC_SEQ_CST);
+}
+
+/* Verbs of this generation may still come: nobody uses the node with it any more. */
+static void
+raise_generation(struct fabric_remote *remote, unsigned int node, uint32_t given_up)
+{
+	uint32_t *generation = &remote->options.nodes->generation[node];
+	uint32_t seen = load_generation(remote, node);
+
+	while (seen <= given_up &&
+		   !__atomic_compare_exchange_n(generation, &seen, given_up + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		continue;
+}
+
+/* ---- links ---- */
+
+static void
+close_path(struct fabric_remote *remote, unsigned int node)
+{
+	struct fabric_link *link = remote->path[node].link;
+	struct session *session;
+
+	if (link == NULL)
+		return;
+	session = link->session;
+	link->kind->close(link);
+	session_close(session);
+	remote->path[node].link = NULL;
+}
+
+/* Is the session with the memory that the addresses mean, and can it carry the verbs? */
+static smart_status
+check_welcome(struct fabric_remote *remote, const struct session *session, const struct fabric_location *location)
+{
+	const struct wire_welcome *welcome = session_welcome(session);
+	const char *fault = NULL;
+
+	if (welcome->node != location->incarnation)
+		fault = "its memory is not the one that was there";
+	else if ((welcome->transports & location->transport) == 0)
+		fault = location->transport == WIRE_RDMA ? "it does not offer RDMA" : "it does not offer verbs over TCP";
+	if (fault == NULL)
+		return SMART_OK;
+	snprintf(remote->fabric.problem, sizeof(remote->fabric.problem), "memory node %.100s:%s: %s", location->host,
+			 location->port, fault);
+	return SMART_UNREACHABLE;
+}
+
+/* A session of the present generation.  One that rises meanwhile makes HELLO stale, and then the next one is tried. */
+static smart_status
+open_session(struct fabric_remote *remote, unsigned int node, const struct fabric_location *location,
+			 uint64_t deadline_ns, uint32_t *generation, struct session **session)
+{
+	struct fabric_remote_options *mine = &remote->options;
+	struct session_options options = {
+		.env = &remote->grace.env,
+		.secret = mine->secret != NULL ? mine->secret : &remote->no_secret,
+		.hello = {.owner = mine->owner, .incarnation = mine->incarnation, .client = mine->client, .pid = mine->pid},
+	};
+	smart_status status;
+
+	options.hello.verbs = true;
+	do
+	{
+		*generation = load_generation(remote, node);
+		options.hello.generation = *generation;
+		options.timeout_ms = wait_remaining_ms(mine->env, deadline_ns);
+		status = session_open(&options, location->host, location->port, session, remote->fabric.problem);
+	} while (status == SMART_STALE && load_generation(remote, node) != *generation);
+	/* Nobody here raised it as far as the node says: its other clients are not of this compute node. */
+	return status == SMART_STALE ? SMART_UNREACHABLE : status;
+}
+
+static smart_status
+open_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
+{
+	struct remote_path *path = &remote->path[node];
+	struct fabric_location location;
+	struct session *session;
+	smart_status status = remote->options.nodes->locate(remote->options.nodes, node, &location, remote->fabric.problem);
+
+	if (status != SMART_OK)
+		return status;
+	status = open_session(remote, node, &location, deadline_ns, &path->generation, &session);
+	if (status != SMART_OK)
+		return status;
+	status = check_welcome(remote, session, &location);
+	if (status == SMART_OK)
+		status = (location.transport == WIRE_RDMA ? verbs_link_open : tcp_link_open)(session, &remote->grace.env, node,
+																					 deadline_ns, &path->link,
+																					 remote->fabric.problem);
+	if (status != SMART_OK)
+	{
+		session_close(session);
+		return status;
+	}
+	remote->fabric.counters.connections++;
+	return SMART_OK;
+}
+
+/* A link of the present generation that nothing is under way on. */
+static smart_status
+prepare_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
+{
+	struct remote_path *path = &remote->path[node];
+	uint64_t now = now_ns(remote);
+
+	if (path->link != NULL && (path->generation != load_generation(remote, node) ||
+							   (now > path->used_ns + IDLE_LIMIT_NS && session_is_lost(path->link->session))))
+		close_path(remote, node);
+	path->used_ns = now;
+	return path->link != NULL ? SMART_OK : open_path(remote, node, deadline_ns);
+}
+
+/* ---- batches ---- */
+
+static void
+begin(struct fabric_remote *remote, struct attempt *attempt)
+{
+	struct fabric_counters *counters = &remote->fabric.counters;
+
+	grace_renew(&remote->grace);
+	remote->fabric.problem[0] = '\0';
+	for (int i = 0; i < attempt->count; i++)
+	{
+		const struct fabric_request *request = &attempt->requests[i];
+		unsigned int node = fabric_node(request->remote);
+		bool moves = request->verb == FABRIC_READ || request->verb == FABRIC_WRITE;
+
+		smart_assert(!moves || (request->length > 0 && request->local != NULL));
+		counters->doorbells += !has_node(attempt->nodes, node);
+		attempt->nodes[node / 64] |= UINT64_C(1) << (node % 64);
+		attempt->changes |= request->verb != FABRIC_READ;
+		counters->requests[request->verb]++;
+		counters->bytes[request->verb] += moves ? request->length : sizeof(uint64_t);
+	}
+	counters->round_trips++;
+}
+
+/* A link failed with verbs on it: nobody may see the node as long as they can still come. */
+static void
+give_up(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
+{
+	struct remote_path *path = &remote->path[node];
+
+	memcpy(remote->fabric.problem, path->link->problem, sizeof(remote->fabric.problem));
+	if (attempt->changes)
+		raise_generation(remote, node, path->generation);
+	close_path(remote, node);
+	attempt->broken = true;
+}
+
+/* SMART_CORRUPT is an answer: no verbs are under way any more.  But a queue pair does not survive it. */
+static void
+refuse(struct fabric_remote *remote, unsigned int node)
+{
+	struct fabric_link *link = remote->path[node].link;
+
+	memcpy(remote->fabric.problem, link->problem, sizeof(remote->fabric.problem));
+	if (link->broken)
+		close_path(remote, node);
+}
+
+static smart_status
+post(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
+{
+	struct fabric_link *link = remote->path[node].link;
+	smart_status status = link->kind->post(link, attempt->requests, attempt->count);
+
+	if (status == SMART_OK)
+		attempt->posted[node / 64] |= UINT64_C(1) << (node % 64);
+	else if (status == SMART_CORRUPT)
+		refuse(remote, node);
+	else
+		give_up(remote, attempt, node);
+	return status;
+}
+
+static smart_status
+finish(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
+{
+	struct fabric_link *link = remote->path[node].link;
+	smart_status status = link->kind->finish(link, attempt->deadline_ns);
+
+	if (status == SMART_CORRUPT)
+		refuse(remote, node);
+	else if (status != SMART_OK)
+		give_up(remote, attempt, node);
+	return status;
+}
+
+/* All nodes of the batch.  What is under way somewhere is waited for even if another node has failed. */
+static smart_status
+try_all(struct fabric_remote *remote, struct attempt *attempt)
+{
+	smart_status status = SMART_OK;
+	unsigned int node;
+
+	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->nodes, node + 1))
+	{
+		status = prepare_path(remote, node, attempt->deadline_ns);
+		if (status != SMART_OK)
+			return status;
+	}
+	memset(attempt->posted, 0, sizeof(attempt->posted));
+	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX && status == SMART_OK;
+		 node = next_node(attempt->nodes, node + 1))
+		status = post(remote, attempt, node);
+	for (node = next_node(attempt->posted, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->posted, node + 1))
+	{
+		smart_status other = finish(remote, attempt, node);
+
+		if (status == SMART_OK)
+			status = other;
+	}
+	return status;
+}
+
+static void
+count_failure(struct fabric_remote *remote, smart_status status)
+{
+	if (status == SMART_TIMEOUT)
+		remote->fabric.counters.timeouts++;
+	else if (status != SMART_OK && status != SMART_CORRUPT)
+		remote->fabric.counters.failures++;
+}
+
+static smart_status
+remote_execute(struct fabric *fabric, struct fabric_request *requests, int count)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct attempt attempt = {
+		.requests = requests,
+		.count = count,
+		.deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000,
+	};
+	smart_status status;
+
+	begin(remote, &attempt);
+	status = try_all(remote, &attempt);
+	if (status == SMART_UNREACHABLE && attempt.broken && !attempt.changes)
+		status = try_all(remote, &attempt);
+	count_failure(remote, status);
+	return status;
+}
+
+static void *
+remote_extend(struct fabric *fabric, fabric_address address, size_t length)
+{
+	return NULL;
+}
+
+static void
+remote_close(struct fabric *fabric)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+		close_path(remote, node);
+	remote->options.env->release(remote->options.env, remote);
+}
+
+static const struct fabric_provider remote_provider = {
+	.name = "remote",
+	.execute = remote_execute,
+	.extend = remote_extend,
+	.close = remote_close,
+};
+
+smart_status
+fabric_remote_open(const struct fabric_remote_options *options, struct fabric **fabric)
+{
+	struct fabric_remote *remote = options->env->allocate(options->env, sizeof(*remote));
+
+	if (remote == NULL)
+		return SMART_NO_MEMORY;
+	memset(remote, 0, sizeof(*remote));
+	remote->fabric.provider = &remote_provider;
+	remote->options = *options;
+	grace_init(&remote->grace, options->env);
+	*fabric = &remote->fabric;
+	return SMART_OK;
+}
+
+void
+fabric_remote_set_timeout(struct fabric *fabric, uint32_t timeout_ms)
+{
+	((struct fabric_remote *) fabric)->options.timeout_ms = timeout_ms;
+}
+
+smart_status
+fabric_remote_session(struct fabric *fabric, unsigned int node, struct session **session)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	smart_status status;
+
+	smart_assert(node < FABRIC_NODES_MAX);
+	grace_renew(&remote->grace);
+	fabric->problem[0] = '\0';
+	status = prepare_path(remote, node, now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000);
+	if (status == SMART_OK)
+		*session = remote->path[node].link->session;
+	return status;
+}
+
+void
+fabric_remote_drop(struct fabric *fabric, unsigned int node)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+
+	smart_assert(node < FABRIC_NODES_MAX);
+	if (remote->path[node].link == NULL)
+		return;
+	/* The request may still come, as a verb may; chunks that are given back twice are somebody else's by then. */
+	raise_generation(remote, node, remote->path[node].generation);
+	close_path(remote, node);
+}

@@ -1,0 +1,86 @@
+/*
+ * peers.h
+ *	  What the server knows about its memory nodes now: one table in shared
+ *	  memory, written by the background worker (worker.c), read by everybody.
+ *
+ * The book in the region says which memory nodes the server has, for good; this
+ * table says where they are and how they are, since the server started.
+ *
+ * Include postgres.h first.
+ */
+#ifndef SMART_AM_PEERS_H
+#define SMART_AM_PEERS_H
+
+#include "datatype/timestamp.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+#include "rdma/remote.h"
+
+enum smart_peer_state
+{
+	SMART_PEER_CONNECTING, /* since the server started: not yet tried everywhere */
+	SMART_PEER_UP,
+	SMART_PEER_DOWN,   /* does not answer */
+	SMART_PEER_LOST,   /* its memory is gone for good */
+	SMART_PEER_REFUSED /* answers, but will not or cannot serve this server */
+};
+
+struct smart_peer
+{
+	bool used;
+	bool unanswered; /* chunks were given back, and whether the node knows of it is not known (settle.c) */
+	enum smart_peer_state state;
+	uint64 incarnation; /* of its region; 0: not known */
+	uint32 transport;   /* enum wire_transport of the verbs; 0: not known */
+	char host[SESSION_HOST_MAX];
+	char port[SESSION_PORT_MAX];
+	char problem[SESSION_PROBLEM_MAX]; /* the last one, or empty */
+	TimestampTz since;                 /* of the state */
+	uint64 capacity;                   /* bytes; these three are 0 until it was up */
+	uint64 allocated;                  /* bytes in chunks that have an owner, this server or another one */
+	uint64 trees;                      /* of this server whose roots are there */
+	uint64 round_trip_ns;              /* of the last request; 0: none yet */
+};
+
+/* An entry's place: a node's number, or, from FABRIC_NODES_MAX on, any place for an address that never answered. */
+#define SMART_PEER_PLACES (2 * FABRIC_NODES_MAX)
+
+struct smart_peers
+{
+	LWLock *lock;              /* of the entries; held for a copy only */
+	ConditionVariable changed; /* an entry's state, or tried */
+	pid_t worker;              /* 0: it does not run */
+	bool tried;                /* the worker has tried every address once; read and written by atomics */
+	uint32 losses;             /* nodes that were given up: trees may be gone; changed by atomics */
+	uint32 generation[FABRIC_NODES_MAX];
+	struct smart_peer peer[SMART_PEER_PLACES];
+};
+
+extern void smart_peers_request(void);
+extern void smart_peers_init(struct smart_peers *peers);
+
+/* A copy of an entry; false if it is unused. */
+extern bool smart_peer_get(struct smart_peers *peers, unsigned int place, struct smart_peer *peer);
+
+/* Stores an entry, sets its time when the state changes, and wakes who waits for a change. */
+extern void smart_peer_put(struct smart_peers *peers, unsigned int place, const struct smart_peer *peer);
+extern void smart_peer_remove(struct smart_peers *peers, unsigned int place);
+
+/* Every address has been tried once; wakes who waits for that. */
+extern void smart_peers_tried(struct smart_peers *peers);
+
+/*
+ * Lets all clients make their links to a node anew before they use it again,
+ * and the node forget what the old ones still had under way (remote.h).
+ */
+extern void smart_peer_raise_generation(struct smart_peers *peers, unsigned int node);
+
+/* "connecting", "up", ... */
+extern const char *smart_peer_state_name(enum smart_peer_state state);
+
+/* "host:port", an IPv6 address in brackets. */
+#define SMART_ADDRESS_MAX (SESSION_HOST_MAX + SESSION_PORT_MAX + 4)
+extern const char *smart_peer_address(const char *host, const char *port, char address[SMART_ADDRESS_MAX]);
+
+#endif /* SMART_AM_PEERS_H */

@@ -1,0 +1,159 @@
+/*
+ * region_file.c
+ *	  The file of the region: opened for this server alone, and mapped.
+ *
+ * The postmaster maps it once, so that all backends have it at the same
+ * address.  There are two kinds, each with a name of its own: the region that
+ * holds the indexes, and the book of indexes that are on memory nodes.  A
+ * server uses one of them; what a file of the other kind holds can never be
+ * accepted again (lifecycle.c), so it is removed.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "am/cleanmark.h"
+#include "am/region_file.h"
+#include "am/settings.h"
+#include "am/shared.h"
+#include "compute/book.h"
+
+#ifdef EXEC_BACKEND
+#error "smart maps its region in the postmaster and needs backends that are forked"
+#endif
+
+/* Base backups and pg_rewind leave out what begins with pgsql_tmp. */
+#define REGION_FILE "pgsql_tmp_region"
+#define BOOK_FILE   "pgsql_tmp_book"
+
+void
+smart_region_missing(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(smart_server.problem, sizeof(smart_server.problem), format, arguments);
+	va_end(arguments);
+	ereport(LOG, (errmsg("smart indexes cannot be used: %s", smart_server.problem)));
+}
+
+/* Where the region would be a copy on every write, a full disk meets us as SIGBUS and not as an error. */
+static void
+warn_of_copy_on_write(const char *path)
+{
+	static const struct
+	{
+		uint32 type;
+		const char *name;
+	} kinds[] = {{0x9123683e, "btrfs"}, {0x2fc12fc1, "zfs"}, {0xca451a4e, "bcachefs"}};
+	struct statfs file_system;
+
+	if (statfs(path, &file_system) != 0)
+		return;
+	for (int i = 0; i < (int) lengthof(kinds); i++)
+		if ((uint32) file_system.f_type == kinds[i].type)
+			ereport(WARNING,
+					(errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
+					 errdetail(
+						 "When it is full, writes to memory that was allocated before can fail and stop the server."),
+					 errhint("Set smart.embedded_path to a directory on another file system.")));
+}
+
+/* The lock is the postmaster's: a logger that outlives it does not keep it. */
+static bool
+lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* Opens the file so that no other server uses it; -1: smart_region_missing() was called. */
+static int
+open_file(const char *directory, const char *name)
+{
+	char path[MAXPGPATH];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = BasicOpenFilePerm(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	if (fd < 0)
+		smart_region_missing("could not open file \"%s\": %s", path, strerror(errno));
+	else if (!lock_file(fd))
+	{
+		smart_region_missing("file \"%s\" is in use by another server", path);
+		close(fd);
+		fd = -1;
+	}
+	else
+		warn_of_copy_on_write(path);
+	return fd;
+}
+
+/* Removes the file of the other kind, unless it is another server's. */
+static void
+remove_file(const char *directory, const char *name)
+{
+	char path[MAXPGPATH];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = BasicOpenFile(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (lock_file(fd) && unlink(path) == 0)
+		ereport(LOG,
+				(errmsg("smart removed file \"%s\"", path), errdetail("The settings have the indexes elsewhere now.")));
+	close(fd);
+}
+
+static bool
+map_region(int fd)
+{
+	uint64 max_size = (uint64) smart_settings.embedded_max_size_mb << 20;
+	struct stat file;
+
+	/* A region that is longer than the setting allows now keeps what it has. */
+	if (fstat(fd, &file) == 0 && (uint64) file.st_size > max_size)
+		max_size = (uint64) file.st_size;
+	if (smart_region_map(&smart_server.region, fd, max_size) == SMART_OK)
+		return true;
+	smart_region_missing("could not map " UINT64_FORMAT " MB of address space: %s", max_size >> 20, strerror(errno));
+	return false;
+}
+
+static bool
+map_book(int fd)
+{
+	if (smart_book_map(&smart_server.region, fd) == SMART_OK)
+		return true;
+	smart_region_missing("could not map the address space of the book: %s", strerror(errno));
+	return false;
+}
+
+bool
+smart_region_file_map(void)
+{
+	const char *directory = smart_settings.embedded_path[0] != '\0' ? smart_settings.embedded_path : SMART_DIRECTORY;
+	int fd;
+
+	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
+		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
+	{
+		smart_region_missing("could not create directory \"%s\": %s", directory, strerror(errno));
+		return false;
+	}
+	remove_file(directory, smart_server.remote ? REGION_FILE : BOOK_FILE);
+	fd = open_file(directory, smart_server.remote ? BOOK_FILE : REGION_FILE);
+	if (fd < 0)
+		return false;
+	if (smart_server.remote ? map_book(fd) : map_region(fd))
+		return true;
+	close(fd);
+	return false;
+}

@@ -1,0 +1,18 @@
+/*
+ * region_file.h
+ *	  The file of the region: opened for this server alone, and mapped.
+ *
+ * Include postgres.h first.
+ */
+#ifndef SMART_AM_REGION_FILE_H
+#define SMART_AM_REGION_FILE_H
+
+#include "postgres.h"
+
+/* Remembers why there is no region, for who asks for it, and says so in the log. */
+extern void smart_region_missing(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Maps smart_server.region in the postmaster, once; false: smart_region_missing() was called. */
+extern bool smart_region_file_map(void);
+
+#endif /* SMART_AM_REGION_FILE_H */

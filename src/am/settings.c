@@ -1,0 +1,168 @@
+/*
+ * settings.c
+ *	  The server's settings, smart.*, and which values they may have.
+ *
+ * Whether the indexes live on memory nodes or in a region of the server's own is
+ * decided when the server starts; which memory nodes there are may change with a
+ * reload.
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "am/cleanmark.h"
+#include "am/server.h"
+#include "am/settings.h"
+#include "compute/region.h"
+#include "rdma/discovery.h"
+
+#define MAX_SIZE_MB        65536
+#define TIMEOUT_DEFAULT_MS 10000
+#define TIMEOUT_MIN_MS     100
+#define TIMEOUT_MAX_MS     600000
+
+struct smart_settings smart_settings;
+
+static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_AUTO, false},
+													  {"tcp", WIRE_TCP, false},
+													  {"verbs", WIRE_RDMA, false},
+													  {NULL, 0, false}};
+
+bool
+smart_settings_name_nodes(void)
+{
+	return smart_settings.memory_nodes[0] != '\0' || smart_settings.cluster[0] != '\0';
+}
+
+/* ---- lists of addresses ---- */
+
+bool
+smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char port[SESSION_PORT_MAX])
+{
+	const char *from = *list + strspn(*list, " \t\n,");
+	size_t length = strcspn(from, ",");
+	char element[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
+
+	if (*from == '\0')
+	{
+		*list = from;
+		return false;
+	}
+	*list = from + length;
+	while (length > 0 && isspace((unsigned char) from[length - 1]))
+		length--;
+	snprintf(element, sizeof(element), "%.*s", (int) length, from);
+	if (length < sizeof(element) && discovery_parse_address(element, DISCOVERY_PORT, host, port))
+		return true;
+	*list = NULL;
+	return false;
+}
+
+/* A list of at most so many addresses, or empty. */
+static bool
+check_addresses(const char *list, unsigned int at_most)
+{
+	char host[SESSION_HOST_MAX];
+	char port[SESSION_PORT_MAX];
+	unsigned int count = 0;
+
+	while (smart_settings_next_address(&list, host, port))
+		count++;
+	if (list == NULL)
+	{
+		GUC_check_errdetail("Element %u of the list is not an address.", count + 1);
+		GUC_check_errhint("Write host:port, separated by commas; an IPv6 address in brackets: [::1]:7471.");
+		return false;
+	}
+	if (count > at_most)
+		GUC_check_errdetail("There can be %u addresses at most.", at_most);
+	return count <= at_most;
+}
+
+static bool
+check_address_list(char **value, void **extra, GucSource source)
+{
+	return check_addresses(*value, FABRIC_NODES_MAX);
+}
+
+static bool
+check_cluster(char **value, void **extra, GucSource source)
+{
+	size_t length = strlen(*value);
+	size_t good = strspn(*value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+
+	if (good == length && length < DISCOVERY_CLUSTER_MAX)
+		return true;
+	GUC_check_errdetail("The name of a cluster is made of at most %d letters, digits, \"-\" and \"_\".",
+						DISCOVERY_CLUSTER_MAX - 1);
+	return false;
+}
+
+static void
+assign_fabric_timeout(int value, void *extra)
+{
+	smart_backend_set_timeout((uint32) value);
+}
+
+/* ---- definitions ---- */
+
+static void
+define_embedded(void)
+{
+	DefineCustomStringVariable("smart.embedded_path", "Directory of the region that holds smart indexes.",
+							   "Empty: \"" SMART_DIRECTORY "\" below the data directory.",
+							   &smart_settings.embedded_path, "", PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.embedded_max_size", "Greatest size of the region that holds smart indexes.",
+							"Address space of this size is reserved; the file grows as it is needed. Without effect "
+							"when there are memory nodes.",
+							&smart_settings.embedded_max_size_mb, MAX_SIZE_MB, 16, (int) (SMART_REGION_SIZE_MAX >> 20),
+							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+}
+
+/* Whom one could connect to is for superusers and pg_read_all_settings, as in primary_conninfo. */
+static void
+define_nodes(void)
+{
+	DefineCustomStringVariable("smart.memory_nodes", "Addresses of the memory nodes that hold smart indexes.",
+							   "host:port, separated by commas. If this and smart.cluster are empty when the server "
+							   "starts, smart indexes are in a region of the server's own.",
+							   &smart_settings.memory_nodes, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
+							   check_address_list, NULL, NULL);
+	DefineCustomStringVariable("smart.cluster", "Name under which memory nodes announce themselves in memcached.",
+							   "Empty: only those of smart.memory_nodes are used.", &smart_settings.cluster, "",
+							   PGC_SIGHUP, 0, check_cluster, NULL, NULL);
+	DefineCustomStringVariable("smart.memcached", "Addresses of the memcached servers to look for memory nodes.",
+							   "host:port, separated by commas. Used if smart.cluster is set.",
+							   &smart_settings.memcached, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
+							   check_address_list, NULL, NULL);
+	DefineCustomStringVariable("smart.secret_file", "File with the key that memory nodes and this server share.",
+							   "A line of hexadecimal digits, closed to other users. Empty: no key, and no encryption.",
+							   &smart_settings.secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
+}
+
+static void
+define_fabric(void)
+{
+	DefineCustomEnumVariable("smart.transport", "How memory nodes are reached.",
+							 "auto: by RDMA verbs if both sides have a device, else by TCP.", &smart_settings.transport,
+							 SMART_TRANSPORT_AUTO, transports, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("smart.rdma_device", "RDMA device of this server.",
+							   "Empty: the first one with a port that is up.", &smart_settings.rdma_device, "",
+							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.rdma_gid_index", "Index of the RDMA device's address to use.",
+							"-1: it is found by itself.", &smart_settings.rdma_gid_index, -1, -1, 255, PGC_POSTMASTER,
+							0, NULL, NULL, NULL);
+	/* For superusers: giving up early closes the connections of all sessions to that memory node. */
+	DefineCustomIntVariable("smart.fabric_timeout", "Longest wait for a memory node's answer.",
+							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,
+							TIMEOUT_DEFAULT_MS, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, PGC_SUSET, GUC_UNIT_MS, NULL,
+							assign_fabric_timeout, NULL);
+}
+
+void
+smart_settings_init(void)
+{
+	define_embedded();
+	define_nodes();
+	define_fabric();
+}

@@ -1,0 +1,43 @@
+/*
+ * settings.h
+ *	  The server's settings, smart.*.
+ *
+ * Include postgres.h first.
+ */
+#ifndef SMART_AM_SETTINGS_H
+#define SMART_AM_SETTINGS_H
+
+#include "rdma/link.h"
+
+/* As they are now; strings are never NULL once the settings are defined. */
+struct smart_settings
+{
+	char *embedded_path;
+	int embedded_max_size_mb;
+	char *memory_nodes; /* addresses: smart_settings_next_address() */
+	char *memcached;
+	char *cluster;
+	char *secret_file;
+	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
+	char *rdma_device;
+	int rdma_gid_index;
+	int fabric_timeout_ms;
+};
+
+#define SMART_TRANSPORT_AUTO 0
+
+extern struct smart_settings smart_settings;
+
+/* Defines them.  Once, from _PG_init, while the library is being preloaded. */
+extern void smart_settings_init(void);
+
+/* Do the settings, as the server starts, put indexes on memory nodes? */
+extern bool smart_settings_name_nodes(void);
+
+/*
+ * The next address of a list "host:port, ...": *list is moved behind it.  False
+ * at the end of the list; at an element that is no address *list is NULL.
+ */
+extern bool smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char port[SESSION_PORT_MAX]);
+
+#endif /* SMART_AM_SETTINGS_H */

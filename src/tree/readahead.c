@@ -1,0 +1,339 @@
+/*
+ * readahead.c
+ *	  Remote providers: the leaves that a cursor comes to, read ahead.
+ *
+ * The leaves that follow are READ in the same batch, in a window of 1, 2, 4 ..
+ * 64: those of the same node, and of the nodes that the cache shows behind it.
+ * The walk keeps copies of nodes, so that it descends again only when the cursor
+ * has left them.
+ *
+ * Why copies of a while ago may be used: the walk has to return what is in the
+ * tree from its start to its end.  A leaf that was live when it was READ, with
+ * the right checksum and range, was the truth at that moment (I1), however it
+ * was found.  And a slot that is not frozen in a live node was part of the tree
+ * when it was READ (I2): if that was after the walk began, an empty range that
+ * it stands for held no entry that the walk owes.  So a node with an empty range
+ * ahead is READ again with the leaves, at no cost in round trips (route.c).  All
+ * other evidence is strict.
+ */
+#include "tree/readahead.h"
+
+#include "tree/route.h"
+
+/* ---- the walk ---- */
+
+struct smart_readahead
+{
+	struct smart_tree *tree;
+	uint32_t next; /* leaves that the next batch reads */
+	bool strict;   /* the next leaf is looked for strictly */
+	uint32_t to_length;
+	const uint8_t *to; /* the end, in the walk's direction */
+	struct smart_window window;
+	struct smart_window points;  /* leaves of points that were said to come */
+	struct smart_cursor outlook; /* as far as the last window reaches */
+	struct smart_route route;
+};
+
+smart_status
+smart_readahead_open(struct smart_tree *tree, struct smart_readahead **result)
+{
+	struct smart_readahead *walk = tree->env->allocate(tree->env, sizeof(*walk));
+
+	if (walk == NULL)
+		return SMART_NO_MEMORY;
+	memset(walk, 0, sizeof(*walk));
+	walk->tree = tree;
+	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK)
+	{
+		tree->env->release(tree->env, walk);
+		return SMART_NO_MEMORY;
+	}
+	*result = walk;
+	return SMART_OK;
+}
+
+void
+smart_readahead_close(struct smart_readahead *walk)
+{
+	struct smart_env *env = walk->tree->env;
+
+	smart_window_done(&walk->window, env);
+	smart_window_done(&walk->points, env);
+	smart_cursor_done(&walk->outlook, env);
+	env->release(env, walk);
+}
+
+void
+smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length)
+{
+	walk->points.count = 0;
+	smart_readahead_continue(walk, to, to_length);
+}
+
+smart_status
+smart_readahead_points(struct smart_readahead *walk, const struct smart_key *keys, unsigned int count)
+{
+	return smart_points_read(walk->tree, keys, count, &walk->points);
+}
+
+void
+smart_readahead_continue(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length)
+{
+	walk->next = to_length > 0 ? 4 : 1;
+	walk->to = to;
+	walk->to_length = to_length;
+	walk->strict = false;
+	walk->window.count = 0;
+	smart_route_clear(&walk->route);
+}
+
+void
+smart_readahead_forget(struct smart_readahead *walk)
+{
+	walk->window.count = 0;
+	walk->points.count = 0;
+}
+
+void
+smart_readahead_changed(struct smart_readahead *walk)
+{
+	walk->strict = true;
+}
+
+/* ---- looking ahead ---- */
+
+/* Leaves that the walk will come to, as far as copies of nodes tell: hints, which prove themselves later. */
+struct outlook
+{
+	struct smart_cursor *at; /* behind what has been looked at */
+	smart_slot slots[SMART_READAHEAD_MAX];
+	unsigned int count;
+	unsigned int most;
+	bool done; /* the end of the walk has been seen, or there are enough */
+};
+
+/* Do all keys below the node with bytes lo..hi lie beyond the walk's end? */
+static bool
+beyond(const struct smart_readahead *walk, const struct smart_cursor *cursor, unsigned int depth, unsigned int lo,
+	   unsigned int hi)
+{
+	struct smart_key key = smart_cursor_key(cursor);
+
+	/* An end that the node's prefix does not reach lies behind all of the node. */
+	if (walk->to_length <= depth)
+		return false;
+	for (unsigned int i = 0; i < depth; i++)
+	{
+		if (smart_key_byte(&key, i) != walk->to[i])
+			return false;
+	}
+	if (cursor->backward)
+		return hi < walk->to[depth];
+	return lo > walk->to[depth] || (lo == walk->to[depth] && walk->to_length == depth + 1);
+}
+
+/* Takes slot and the leaves that follow it in its node, up to the next child node. */
+static smart_status
+look_through(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
+{
+	bool backward = outlook->at->backward;
+	unsigned int edge; /* the last byte that has been looked at */
+
+	for (;;)
+	{
+		unsigned int pk = smart_slot_pk(slot);
+		int index;
+
+		if (smart_slot_is_leaf(slot))
+			outlook->slots[outlook->count++] = slot;
+		else
+			smart_route_want(&walk->route, node);
+		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
+		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
+		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+		if (!smart_slot_is_range(slot) || outlook->done)
+			break;
+		outlook->done = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1) ||
+						(smart_slot_is_leaf(slot) && outlook->count == outlook->most);
+		if (outlook->done)
+			break;
+	}
+	return smart_cursor_pass(outlook->at, node->depth, edge);
+}
+
+/* Goes on in the nodes that follow, as the cache shows them; what it READs for that the walk needs next. */
+static smart_status
+look_further(struct smart_readahead *walk, struct outlook *outlook)
+{
+	smart_status status = SMART_OK;
+
+	for (int i = 0; i < SMART_READAHEAD_MAX && status == SMART_OK; i++)
+	{
+		struct smart_key key = smart_cursor_key(outlook->at);
+		struct smart_place place = {.slot = 0};
+
+		if (outlook->done || outlook->count == outlook->most ||
+			smart_cursor_past(outlook->at, walk->to, walk->to_length))
+			break;
+		status = smart_find_fast(walk->tree, &key, &place);
+		if (status != SMART_OK || place.node == NULL || !smart_slot_is_range(place.slot))
+			break;
+		status = look_through(walk, outlook, place.node, place.slot);
+	}
+	return status;
+}
+
+/* The leaf of place and those behind it. */
+static smart_status
+look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place,
+		   struct outlook *outlook)
+{
+	smart_status status;
+
+	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->next};
+	walk->next = walk->next * 2 > SMART_READAHEAD_MAX ? SMART_READAHEAD_MAX : walk->next * 2;
+	if (place->node == NULL)
+	{
+		outlook->slots[outlook->count++] = place->slot;
+		return SMART_OK;
+	}
+	memcpy(outlook->at->bytes, cursor->bytes, cursor->length);
+	outlook->at->length = cursor->length;
+	outlook->at->pad = cursor->pad;
+	outlook->at->backward = cursor->backward;
+	outlook->at->end = false;
+	status = look_through(walk, outlook, place->node, place->slot);
+	if (status == SMART_OK)
+		status = look_further(walk, outlook);
+	return status;
+}
+
+/* ---- the walk's steps ---- */
+
+/* READs the leaf of place and the window behind it, in one batch, with nodes that have empty ranges on the way. */
+static smart_status
+read_window(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place)
+{
+	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	struct outlook outlook;
+	smart_status status = look_ahead(walk, cursor, place, &outlook);
+
+	if (status == SMART_OK)
+		status = smart_window_read(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
+								   outlook.slots, outlook.count);
+	smart_route_finish(&walk->route, status == SMART_OK);
+	return status;
+}
+
+/*
+ * Where the kept nodes lead, or the cache: a leaf, or an empty range that its node
+ * proves.  UNKNOWN: none of them can tell.
+ */
+static smart_status
+find_place(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+{
+	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	smart_status status;
+
+	if (smart_route_find(walk->tree, &walk->route, key, place))
+		return SMART_OK;
+	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN};
+	status = smart_find_fast(walk->tree, key, place);
+	if (status != SMART_OK || place->node == NULL || !smart_slot_is_range(place->slot))
+		return status;
+	place->node = smart_route_keep(&walk->route, place->node, false);
+	if (place->kind != SMART_PLACE_UNKNOWN)
+		return SMART_OK;
+	smart_route_want(&walk->route, place->node);
+	if (walk->route.renewals > 0)
+		status = fabric_execute(walk->tree->fabric, batch, smart_route_prepare(&walk->route, batch));
+	smart_route_finish(&walk->route, status == SMART_OK);
+	if (status == SMART_OK && !smart_route_find(walk->tree, &walk->route, key, place))
+		place->kind = SMART_PLACE_UNKNOWN;
+	return status;
+}
+
+/* The leaf of a place that is not strict: from the window, or with a new one. */
+static smart_status
+read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+		  const struct smart_place *place, struct smart_leaf *leaf, bool *answers)
+{
+	uint8_t *copy = smart_window_take(&walk->window, place->slot);
+	smart_status status;
+
+	if (copy == NULL)
+	{
+		status = read_window(walk, cursor, place);
+		if (status != SMART_OK)
+			return status;
+		copy = smart_window_take(&walk->window, place->slot);
+	}
+	*answers = smart_leaf_from_copy(walk->tree, place->slot, copy, key, leaf) && leaf->state == SMART_LIVE &&
+			   leaf->depth == place->depth && smart_leaf_covers(leaf, key);
+	return SMART_OK;
+}
+
+/* Is the key's leaf among those of the points?  Several keys may have the same one. */
+static bool
+answer_from_points(const struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place,
+				   struct smart_leaf *leaf)
+{
+	for (uint32_t i = 0; i < walk->points.count; i++)
+	{
+		smart_slot link = walk->points.blocks[i].link;
+
+		if (!smart_leaf_from_copy(walk->tree, link, walk->points.blocks[i].copy, key, leaf) ||
+			leaf->state != SMART_LIVE || !smart_leaf_covers(leaf, key))
+			continue;
+		*place = (struct smart_place){.kind = SMART_PLACE_LEAF,
+									  .slot = link,
+									  .depth = leaf->depth,
+									  .consumed = leaf->depth + 1};
+		return true;
+	}
+	return false;
+}
+
+smart_status
+smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cursor, struct smart_place *place,
+					 struct smart_leaf *leaf, unsigned int *limit)
+{
+	struct smart_tree *tree = walk->tree;
+	struct smart_key key = smart_cursor_key(cursor);
+	smart_status status = SMART_OK;
+	bool answers;
+
+	smart_assert(!tree->direct);
+	if (answer_from_points(walk, &key, place, leaf))
+	{
+		*limit = leaf->hi;
+		return SMART_OK;
+	}
+	place->kind = SMART_PLACE_UNKNOWN;
+	if (!walk->strict)
+		status = find_place(walk, &key, place);
+	if (status != SMART_OK)
+		return status;
+	if (place->kind == SMART_PLACE_LEAF)
+	{
+		status = read_leaf(walk, cursor, &key, place, leaf, &answers);
+		if (status != SMART_OK)
+			return status;
+		*limit = leaf->hi;
+		if (answers)
+			return SMART_OK;
+		smart_route_forget(&walk->route, place->node);
+		smart_cache_forget(tree);
+	}
+	else if (place->kind == SMART_PLACE_EMPTY)
+		return SMART_OK;
+	status = smart_settle(tree, &key, place, leaf, limit);
+	if (status == SMART_OK)
+	{
+		if (place->node != NULL)
+			smart_route_keep(&walk->route, place->node, true);
+		walk->strict = false;
+	}
+	return status;
+}

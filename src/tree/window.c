@@ -1,0 +1,70 @@
+/*
+ * window.c
+ *	  Blocks that are READ in one batch before their turn comes (remote
+ *	  providers).
+ */
+#include "tree/readahead.h"
+
+smart_status
+smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count)
+{
+	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
+	smart_status status;
+
+	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
+	if (front_count > 0)
+		memcpy(batch, front, (size_t) front_count * sizeof(*front));
+	window->count = 0;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (window->blocks[i].copy == NULL)
+			window->blocks[i].copy = tree->env->allocate(tree->env, SMART_LEAF_BYTES_MAX);
+		if (window->blocks[i].copy == NULL)
+			return SMART_NO_MEMORY;
+		window->blocks[i].link = slots[i];
+		batch[front_count + (int) i] = (struct fabric_request){.verb = FABRIC_READ,
+															   .remote = smart_slot_address(slots[i]),
+															   .local = window->blocks[i].copy,
+															   .length = smart_class_bytes(smart_slot_class(slots[i]))};
+	}
+	status = fabric_execute(tree->fabric, batch, front_count + (int) count);
+	if (status == SMART_OK)
+		window->count = count;
+	return status;
+}
+
+uint8_t *
+smart_window_take(struct smart_window *window, smart_slot link)
+{
+	for (uint32_t i = 0; i < window->count; i++)
+	{
+		if (window->blocks[i].link == link)
+		{
+			window->blocks[i].link = 0;
+			return window->blocks[i].copy;
+		}
+	}
+	return NULL;
+}
+
+bool
+smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy, const struct smart_key *key,
+					 struct smart_leaf *leaf)
+{
+	uint64_t meta;
+
+	memcpy(&meta, copy + smart_slot_size(link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, sizeof(meta));
+	return smart_leaf_parse(tree, link, copy, meta, leaf) &&
+		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+}
+
+void
+smart_window_done(struct smart_window *window, struct smart_env *env)
+{
+	for (int i = 0; i < SMART_READAHEAD_MAX; i++)
+	{
+		if (window->blocks[i].copy != NULL)
+			env->release(env, window->blocks[i].copy);
+	}
+}

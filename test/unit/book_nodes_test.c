@@ -1,0 +1,482 @@
+/*
+ * book_nodes_test.c
+ *	  Memory nodes of a book: trees on them, duties for them, what is theirs when they
+ *	  are lost, and what the book knows when it is asked.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/book_parts.h"
+#include "support/check.h"
+#include "support/node.h"
+
+#define PAGE_LEAF SMART_CLASS_LEAF(64) /* a slab of one page, one block */
+#define NODES     3
+
+static const struct smart_tree_owner nobody = {.backend = -1};
+
+static bool
+whole(struct test_client *client)
+{
+	char message[200] = "";
+	bool good = smart_space_verify(&client->client->space, message, sizeof(message)) == SMART_OK;
+
+	return CHECK(good) || CHECK(strcmp(message, "") == 0);
+}
+
+static fabric_address
+allocate(struct test_client *client, uint64_t tree)
+{
+	fabric_address block = 0;
+
+	CHECK(smart_space_allocate(&client->client->space, tree, PAGE_LEAF, &block) == SMART_OK);
+	return block;
+}
+
+static enum smart_node_state
+state_of(struct test_client *client, unsigned int node)
+{
+	struct smart_node_info info = {.state = SMART_NODE_NONE};
+
+	(void) smart_book_node_info(&client->client->space, node, &info);
+	return info.state;
+}
+
+/* Chunks and trees that a memory node has and the book does not know of, or the reverse: none. */
+static bool
+agree(struct test_client *client, unsigned int number)
+{
+	struct smart_space *space = &client->client->space;
+	const struct test_memory_node *node = &client->node->memory->node[number];
+	struct smart_node_info info;
+	bool same = smart_book_node_info(space, number, &info);
+
+	for (uint32_t chunk = 1; chunk < node->chunks; chunk++)
+		same = same && smart_book_has_chunk(space, number, chunk) == node->taken[chunk];
+	for (unsigned int i = 0; i < TEST_MEMORY_ROOTS; i++)
+		same = same && (node->tree[i] == 0 || smart_book_has_tree(space, node->tree[i]));
+	return same && info.chunks == node->taken_count && info.trees == node->tree_count;
+}
+
+/* What the server's worker does: frees on the node what the book does not know. */
+static void
+reconcile(struct test_client *client, unsigned int number)
+{
+	struct smart_space *space = &client->client->space;
+	struct test_memory *memory = client->node->memory;
+	struct test_memory_node *node = &memory->node[number];
+
+	for (uint32_t chunk = 1; chunk < node->chunks; chunk++)
+		if (node->taken[chunk] && !smart_book_has_chunk(space, number, chunk))
+			CHECK(test_memory_give_chunk(memory, number, chunk));
+	for (unsigned int i = 0; i < TEST_MEMORY_ROOTS; i++)
+		if (node->tree[i] != 0 && !smart_book_has_tree(space, node->tree[i]))
+			CHECK(test_memory_drop_tree(memory, number, node->tree[i]));
+}
+
+/* ---- numbers ---- */
+
+static void
+test_numbers(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 4);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct smart_node_info info;
+	unsigned int number;
+
+	CHECK(smart_book_add_node(space, node->memory->node[1].incarnation, &number) == SMART_OK && number == 1);
+	CHECK(smart_book_node_info(space, 1, &info) && info.state == SMART_NODE_ACTIVE && info.chunks == 0 &&
+		  info.incarnation == node->memory->node[1].incarnation && info.trees == 0 && info.pages_used == 0);
+	CHECK(!smart_book_node_info(space, NODES, &info));
+	for (unsigned int i = NODES; i < FABRIC_NODES_MAX; i++)
+		CHECK(smart_book_add_node(space, 1000 + i, &number) == SMART_OK && number == i);
+	CHECK(smart_book_add_node(space, 7, &number) == SMART_NO_SPACE);
+	CHECK(smart_book_add_node(space, 1000 + NODES, &number) == SMART_OK && number == NODES);
+	/* Nothing refers to it: its number is free at once. */
+	smart_book_lose_node(space, 100);
+	CHECK(state_of(client, 100) == SMART_NODE_NONE);
+	smart_book_lose_node(space, 100);
+	CHECK(smart_book_add_node(space, 7, &number) == SMART_OK && number == 100);
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* ---- trees ---- */
+
+static void
+test_trees_made(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 4);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct test_memory *memory = node->memory;
+	struct smart_tree_info info;
+	uint64_t cursor = 0;
+	fabric_address root = 0;
+	uint64_t id = 0;
+
+	/* One that is down is not asked; one whose answer is lost is left a duty, and the next one has the tree. */
+	memory->node[0].down = true;
+	memory->node[1].silent = true;
+	CHECK(smart_space_create_tree(space, &nobody, &id, &root) == SMART_OK && fabric_node(root) == 2);
+	CHECK(memory->node[0].requests == 0 && memory->node[1].tree_count == 1 && memory->node[2].tree_count == 1);
+	CHECK(memory->node[1].tree[1] != id && !smart_book_has_tree(space, memory->node[1].tree[1]));
+	CHECK(smart_book_has_tree(space, id));
+	memory->node[2].down = true;
+	CHECK(smart_space_create_tree(space, &nobody, &id, &root) != SMART_OK);
+	whole(client);
+	/* Neither of those that were given up is a tree. */
+	CHECK(smart_space_next_tree(space, &cursor, &info) && info.id == id &&
+		  !smart_space_next_tree(space, &cursor, &info));
+	memory->node[1].silent = false;
+	memory->node[0].down = memory->node[2].down = false;
+	CHECK(test_work_off_duties(client) == 0);
+	for (unsigned int i = 0; i < NODES; i++)
+		CHECK(agree(client, i) && memory->node[i].tree_count == (i == 2));
+
+	/* A full directory is passed over. */
+	for (unsigned int i = 0; i < TEST_MEMORY_ROOTS; i++)
+		memory->node[0].tree[i] = memory->node[0].tree[i] != 0 ? memory->node[0].tree[i] : 1;
+	for (unsigned int i = 0; i < 4; i++)
+		CHECK(smart_space_create_tree(space, &nobody, &id, &root) == SMART_OK && fabric_node(root) != 0);
+	whole(client);
+
+	/* An interrupt ends it at once. */
+	client->thread.stop = true;
+	CHECK(smart_space_create_tree(space, &nobody, &id, &root) == SMART_INTERRUPTED);
+	client->thread.stop = false;
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* ---- duties ---- */
+
+/* The node was told and has given the chunk again before its answer was seen. */
+static void
+test_given_again(void)
+{
+	struct test_node *node = test_book_open(2, 1, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct test_memory *memory = node->memory;
+	struct smart_duty duty;
+	struct smart_duty later;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+
+	for (unsigned int i = 0; i < 9 * SMART_CHUNK_PAGES; i++)
+		(void) allocate(client, tree);
+	CHECK(smart_space_drop_tree(space, tree));
+	CHECK(smart_book_next_duty(space, 0, &duty) && duty.kind == SMART_DUTY_GIVE_CHUNK);
+	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
+	CHECK(test_memory_give_chunk(memory, 0, duty.chunk));
+	/* No other chunk is free there. */
+	memory->node[0].chunks = 11;
+	tree = test_tree_create(client, &root);
+	for (unsigned int i = 0; i < 5 * SMART_CHUNK_PAGES - SMART_SPARE_PAGES; i++)
+		(void) allocate(client, tree);
+	CHECK(smart_book_has_chunk(space, 0, duty.chunk) && memory->node[0].taken[duty.chunk]);
+	whole(client);
+	/* The answer comes late, when the chunk is in use, and when it is leaving again. */
+	smart_book_duty_done(space, &duty);
+	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
+	CHECK(smart_space_drop_tree(space, tree));
+	smart_book_duty_done(space, &duty);
+	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
+	whole(client);
+	CHECK(smart_book_next_duty(space, 0, &later) && later.number > duty.number);
+	CHECK(test_work_off_duties(client) == 0 && agree(client, 0));
+	/* A duty is done once. */
+	smart_book_duty_done(space, &later);
+	whole(client);
+	CHECK(memory->node[0].taken_count == SMART_EMPTY_CHUNKS && memory->outside == 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* A node that hands out what the book has is not believed. */
+static void
+test_wrong_chunk(void)
+{
+	struct test_node *node = test_book_open(2, 1, 5);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	fabric_address block;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+
+	(void) allocate(client, tree);
+	node->memory->node[0].taken[1] = 0;
+	for (unsigned int i = 1; i < SMART_CHUNK_PAGES - SMART_SPARE_PAGES; i++)
+		(void) allocate(client, tree);
+	CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_CORRUPT);
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* ---- lost ---- */
+
+static void
+test_lost(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct smart_node_info info;
+	struct smart_duty duty;
+	fabric_address root[60];
+	fabric_address block[60];
+	fabric_address found;
+	bool touched[60];
+	uint64_t id[60];
+	uint64_t dropped;
+	uint64_t pages[FABRIC_NODES_MAX];
+	unsigned int number;
+	unsigned int lost = 0;
+
+	/* Trees with a root here and slabs there, duties, and chunks that are free. */
+	dropped = test_tree_create(client, &found);
+	for (unsigned int i = 0; i < 12 * SMART_CHUNK_PAGES; i++)
+		(void) allocate(client, dropped);
+	for (unsigned int i = 0; i < 60; i++)
+	{
+		id[i] = test_tree_create(client, &root[i]);
+		for (unsigned int j = 0; j < i; j++)
+			block[i] = allocate(client, id[i]);
+	}
+	CHECK(smart_space_drop_tree(space, dropped));
+	for (unsigned int i = 0; i < 60; i++)
+	{
+		CHECK(smart_space_tree_nodes(space, id[i], pages) && pages[0] + pages[1] + pages[2] == i);
+		touched[i] = pages[1] > 0 || fabric_node(root[i]) == 1;
+		lost += touched[i];
+	}
+	CHECK(lost > 20 && lost < 60);
+	CHECK(smart_book_next_duty(space, 1, &duty));
+
+	smart_book_lose_node(space, 1);
+	whole(client);
+	CHECK(!smart_book_next_duty(space, 1, &duty));
+	CHECK(smart_book_node_info(space, 1, &info) && info.state == SMART_NODE_LOST && info.chunks > 0);
+	for (unsigned int i = 0; i < 60; i++)
+	{
+		struct smart_tree_info tree;
+
+		CHECK(smart_space_find_tree(space, id[i], &found) == !touched[i]);
+		CHECK(smart_space_tree_lost(space, id[i]) == touched[i]);
+		CHECK(smart_space_tree_info(space, id[i], &tree) && tree.lost == touched[i] && tree.pages == i);
+		CHECK(smart_space_allocate(space, id[i], PAGE_LEAF, &found) == (touched[i] ? SMART_UNREACHABLE : SMART_OK));
+		CHECK(touched[i] || fabric_node(found) != 1);
+	}
+	/* Somebody who was at it gives a block back. */
+	smart_space_retire(space, id[59], PAGE_LEAF, block[59]);
+	whole(client);
+
+	/* The same memory, should it come back, is another node; its number is not that of the lost one. */
+	CHECK(smart_book_add_node(space, node->memory->node[1].incarnation, &number) == SMART_OK && number == NODES);
+	smart_book_lose_node(space, NODES);
+	CHECK(state_of(client, NODES) == SMART_NODE_NONE);
+
+	/* The number is free when the last one is gone. */
+	for (unsigned int i = 0; i < 60; i++)
+		if (touched[i])
+		{
+			CHECK(state_of(client, 1) == SMART_NODE_LOST);
+			CHECK(smart_space_drop_tree(space, id[i]));
+			whole(client);
+		}
+	CHECK(state_of(client, 1) == SMART_NODE_NONE);
+	CHECK(test_work_off_duties(client) == 0 && agree(client, 0) && agree(client, 2));
+
+	/* And serves a new memory node. */
+	node->memory->node[1].incarnation += 100;
+	memset(node->memory->node[1].taken + 1, 0, node->memory->node[1].chunks - 1);
+	memset(node->memory->node[1].tree, 0, sizeof(node->memory->node[1].tree));
+	node->memory->node[1].taken_count = node->memory->node[1].tree_count = 0;
+	CHECK(smart_book_add_node(space, node->memory->node[1].incarnation, &number) == SMART_OK && number == 1);
+	for (unsigned int i = 0; i < 60; i++)
+		id[i] = test_tree_create(client, &root[i]);
+	for (unsigned int i = 0; i < 6 * SMART_CHUNK_PAGES; i++)
+		(void) allocate(client, id[i % 60]);
+	whole(client);
+	for (unsigned int i = 0; i < NODES; i++)
+		CHECK(agree(client, i) && node->memory->node[i].tree_count >= 20 && node->memory->node[i].taken_count > 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* ---- what the book knows while somebody asks a memory node ---- */
+
+static struct test_client *observer;
+
+static void
+lose_while_asked(struct test_memory *memory, unsigned int node)
+{
+	memory->asked = NULL;
+	smart_book_lose_node(&observer->client->space, node);
+}
+
+static void
+look_while_asked(struct test_memory *memory, unsigned int node)
+{
+	struct smart_space *space = &observer->client->space;
+	uint64_t id = smart_region_header(space->region)->incarnation + smart_region_header(space->region)->last_tree;
+	struct smart_tree_info info;
+	fabric_address root;
+	uint64_t cursor = 0;
+	bool making = !smart_region_header(space->region)->growing;
+
+	/* On the way, and not to be freed; but nothing else is, and it is no tree yet. */
+	CHECK(smart_book_has_chunk(space, node, 9) == !making && !smart_book_has_chunk(space, (node + 1) % NODES, 9));
+	if (making)
+	{
+		CHECK(smart_book_has_tree(space, id) && !smart_space_find_tree(space, id, &root));
+		CHECK(!smart_space_drop_tree(space, id) && !smart_space_tree_info(space, id, &info));
+		while (smart_space_next_tree(space, &cursor, &info))
+			CHECK(info.id != id);
+	}
+}
+
+static unsigned int
+active_nodes(struct test_client *client)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < NODES; i++)
+		count += state_of(client, i) == SMART_NODE_ACTIVE;
+	return count;
+}
+
+static void
+test_asked(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	fabric_address root;
+	fabric_address block;
+	uint64_t id;
+
+	observer = test_client_open(node, 2);
+	node->memory->asked = look_while_asked;
+	id = test_tree_create(client, &root);
+	(void) allocate(client, id);
+	whole(client);
+
+	/* An answer that was lost leaves a chunk that the book does not know, and one of a tree. */
+	node->memory->asked = NULL;
+	for (unsigned int i = 0; i < NODES; i++)
+		node->memory->node[i].silent = true;
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		(void) smart_space_allocate(space, id, PAGE_LEAF, &block);
+	for (unsigned int i = 0; i < NODES; i++)
+	{
+		node->memory->node[i].silent = false;
+		CHECK(!agree(client, i));
+		reconcile(client, i);
+		CHECK(agree(client, i));
+	}
+	whole(client);
+
+	/* A node that is lost while it is asked: neither chunk nor tree is taken for there. */
+	node->memory->asked = lose_while_asked;
+	id = test_tree_create(client, &root);
+	CHECK(state_of(client, fabric_node(root)) == SMART_NODE_ACTIVE && smart_space_find_tree(space, id, &block));
+	node->memory->asked = lose_while_asked;
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		if (smart_space_allocate(space, id, PAGE_LEAF, &block) != SMART_OK)
+			break;
+	CHECK(node->memory->asked == NULL && active_nodes(client) == 1);
+	whole(client);
+	test_client_close(observer);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* ---- all at once, at random ---- */
+
+#define TREES 12
+
+static void
+random_step(struct test_client *client, uint64_t *id, uint64_t *state)
+{
+	struct smart_space *space = &client->client->space;
+	uint64_t *tree = &id[test_random(state) % TREES];
+	fabric_address address;
+	smart_status status;
+
+	switch (test_random(state) % 24)
+	{
+		case 0:
+			status = SMART_OK;
+			if (*tree == 0)
+				status = smart_space_create_tree(space, &nobody, tree, &address);
+			else
+			{
+				CHECK(smart_space_drop_tree(space, *tree));
+				*tree = 0;
+			}
+			CHECK(status == SMART_OK || status == SMART_UNREACHABLE || status == SMART_TIMEOUT);
+			break;
+		case 1:
+			(void) test_work_off_duties(client);
+			break;
+		default:
+			for (unsigned int i = 0; i < 40 && *tree != 0; i++)
+			{
+				status = smart_space_allocate(space, *tree, i % 3 == 0 ? SMART_CLASS_LEAF(127) : PAGE_LEAF, &address);
+				CHECK(status == SMART_OK || status == SMART_NO_SPACE || status == SMART_UNREACHABLE ||
+					  status == SMART_TIMEOUT);
+				if (status == SMART_OK && i % 2 == 0)
+					smart_space_retire(space, *tree, i % 3 == 0 ? SMART_CLASS_LEAF(127) : PAGE_LEAF, address);
+			}
+	}
+}
+
+static void
+test_random_failures(uint64_t seed)
+{
+	struct test_node *node = test_book_open(2, NODES, 10);
+	struct test_client *client = test_client_open(node, seed);
+	uint64_t id[TREES] = {0};
+	uint64_t state = seed;
+
+	node->memory->fail_one_in = 4;
+	for (unsigned int step = 0; step < 4000; step++)
+	{
+		random_step(client, id, &state);
+		if (step % 100 == 0)
+			whole(client);
+	}
+	node->memory->fail_one_in = 0;
+	for (unsigned int i = 0; i < TREES; i++)
+		CHECK(id[i] == 0 || smart_space_drop_tree(&client->client->space, id[i]));
+	CHECK(test_work_off_duties(client) == 0);
+	for (unsigned int i = 0; i < NODES; i++)
+	{
+		reconcile(client, i);
+		CHECK(agree(client, i) && node->memory->node[i].tree_count == 0);
+	}
+	whole(client);
+	CHECK(node->memory->outside == 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+int
+main(void)
+{
+	test_numbers();
+	test_trees_made();
+	test_given_again();
+	test_wrong_chunk();
+	test_lost();
+	test_asked();
+	for (uint64_t seed = 1; seed <= 5; seed++)
+		test_random_failures(seed);
+	return check_finish();
+}

@@ -1,0 +1,505 @@
+/*
+ * round_trips_test.c
+ *	  What operations on a remote tree cost in round trips: exact numbers, since
+ *	  each is tens to hundreds of microseconds in a real network.
+ *
+ * One client, on a provider without direct access; nothing else changes the
+ * trees meanwhile.  Without a cache a descent costs one round trip for the root's
+ * word and one per node; with one it costs nothing once the nodes are known.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/tree_client.h"
+
+#define ENTRY     14 /* bytes: a number, and a TID */
+#define MANY      100000
+#define PER_NODE  256 /* numbers below one node */
+#define BATCH     64  /* blocks that a bulk load posts at a time, and leaves that a scan reads */
+#define CACHE_MAX 4096
+
+struct bench
+{
+	struct test_node *node;
+	struct test_client *owner; /* of the trees */
+	struct smart_tree_options options;
+	struct tree_client *client;
+};
+
+/* ---- a cache that has everything it was ever given ---- */
+
+static struct
+{
+	smart_slot slot;
+	uint64_t words[SMART_NODE_WORDS_MAX];
+} cache[CACHE_MAX];
+
+static unsigned int cached;
+
+static int
+cache_index(smart_slot slot)
+{
+	for (unsigned int i = 0; i < cached; i++)
+	{
+		if (smart_slot_address(cache[i].slot) == smart_slot_address(slot))
+			return (int) i;
+	}
+	return -1;
+}
+
+static bool
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	int index = cache_index(slot);
+
+	if (index >= 0)
+		memcpy(words, cache[index].words, slot == 0 ? sizeof(uint64_t) : smart_kind_bytes(smart_slot_size(slot)));
+	return index >= 0;
+}
+
+static void
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	int index = cache_index(slot);
+
+	if (index < 0 && cached < CACHE_MAX)
+		index = (int) cached++;
+	if (index < 0)
+		return;
+	cache[index].slot = slot;
+	memcpy(cache[index].words, words, slot == 0 ? sizeof(uint64_t) : smart_kind_bytes(smart_slot_size(slot)));
+}
+
+static void
+cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	int index = cache_index(slot);
+
+	if (index >= 0)
+		cache[index] = cache[--cached];
+}
+
+static void
+use_cache(struct bench *bench)
+{
+	cached = 0;
+	bench->client->services.cache_find = cache_find;
+	bench->client->services.cache_store = cache_store;
+	bench->client->services.cache_drop = cache_drop;
+}
+
+/* ---- trees ---- */
+
+static uint64_t
+trips(const struct bench *bench)
+{
+	return bench->client->sim.fabric.counters.round_trips;
+}
+
+static void
+make_entry(uint8_t *entry, uint64_t number)
+{
+	for (int i = 0; i < 4; i++)
+		entry[i] = (uint8_t) (number >> (8 * (3 - i)));
+	memset(entry + 4, 1, ENTRY - 4);
+}
+
+static uint64_t
+dense(unsigned int i)
+{
+	return i;
+}
+
+static uint64_t
+every_fourth(unsigned int i)
+{
+	return (uint64_t) i * 4;
+}
+
+/* Nodes full of entries, and empty ranges between them. */
+static uint64_t
+clusters(unsigned int i)
+{
+	return (uint64_t) (i / PER_NODE) * 7 * PER_NODE + i % PER_NODE;
+}
+
+/* A tree with number(0) .. number(count - 1); returns the round trips that its load took. */
+static uint64_t
+open_tree(struct bench *bench, unsigned int count, uint64_t (*number)(unsigned int), unsigned int fill, bool shared)
+{
+	struct smart_load *load;
+	uint8_t entry[ENTRY];
+	uint64_t before;
+
+	bench->options = (struct smart_tree_options){
+		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+		.fixed_length = ENTRY,
+		.shared = shared,
+		.lease = 1,
+		.backend = 1,
+	};
+	bench->options.id = test_tree_create(bench->owner, &bench->options.root);
+	bench->client = tree_client_open(bench->node, &bench->options, true, 1);
+	bench->client->services.cache_find = NULL;
+	bench->client->services.cache_store = NULL;
+	bench->client->services.cache_drop = NULL;
+	before = trips(bench);
+	CHECK(smart_load_begin(bench->client->tree, fill, &load) == SMART_OK);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		make_entry(entry, number(i));
+		CHECK(smart_load_add(load, entry, ENTRY) == SMART_OK);
+	}
+	CHECK(smart_load_finish(load) == SMART_OK);
+	return trips(bench) - before;
+}
+
+static void
+close_tree(struct bench *bench)
+{
+	tree_client_close(bench->client);
+	CHECK(smart_space_drop_tree(&bench->owner->client->space, bench->options.id));
+}
+
+static struct smart_verify_report
+verify(struct bench *bench, uint64_t *cost)
+{
+	struct smart_verify_report report = {0};
+	uint64_t before = trips(bench);
+	char message[256] = "";
+
+	if (!CHECK(smart_tree_verify(bench->client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK))
+		printf("%s\n", message);
+	*cost = trips(bench) - before;
+	return report;
+}
+
+static uint64_t
+nodes_of(const struct smart_verify_report *report)
+{
+	uint64_t nodes = 0;
+
+	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		nodes += report->nodes[kind];
+	return nodes;
+}
+
+/* ---- single entries ---- */
+
+static uint64_t
+lookup(struct bench *bench, uint64_t number, bool expected)
+{
+	uint64_t before = trips(bench);
+	uint8_t entry[ENTRY];
+	bool found = !expected;
+
+	make_entry(entry, number);
+	CHECK(smart_tree_lookup(bench->client->tree, entry, ENTRY, &found) == SMART_OK && found == expected);
+	return trips(bench) - before;
+}
+
+static uint64_t
+insert(struct bench *bench, uint64_t number)
+{
+	uint64_t before = trips(bench);
+	uint8_t entry[ENTRY];
+	bool added = false;
+
+	make_entry(entry, number);
+	CHECK(smart_tree_insert(bench->client->tree, entry, ENTRY, ENTRY, &added) == SMART_OK && added);
+	return trips(bench) - before;
+}
+
+static void
+check_single(struct bench *bench, unsigned int count, unsigned int height, bool shared)
+{
+	uint64_t number = count - 8;
+	uint64_t cost;
+
+	open_tree(bench, count, every_fourth, 50, shared);
+	CHECK(verify(bench, &cost).height == height);
+
+	/* The root's word, the nodes, the leaf. */
+	CHECK(lookup(bench, number, true) == 1 + height);
+	CHECK(lookup(bench, number + 1, false) == 1 + height);
+	/* The first one makes room; then one batch more that writes the entry, publishes it, and unlocks. */
+	insert(bench, number + 1);
+	CHECK(insert(bench, number + 2) == 2 + height);
+	CHECK(verify(bench, &cost).height == height);
+
+	use_cache(bench);
+	CHECK(lookup(bench, number, true) == 1 + height);
+	CHECK(lookup(bench, number, true) == 1);
+	CHECK(insert(bench, number + 3) == 2);
+	close_tree(bench);
+}
+
+/* A path in the cache that has become wrong misleads once. */
+static void
+check_stale_cache(struct bench *bench)
+{
+	uint64_t first;
+
+	open_tree(bench, 400, every_fourth, 100, false);
+	use_cache(bench);
+	CHECK(lookup(bench, 0, true) > 1);
+	CHECK(lookup(bench, 0, true) == 1);
+	for (uint64_t i = 1; i < 100; i++)
+	{
+		if (i % 4 != 0)
+			insert(bench, i);
+	}
+	first = lookup(bench, 0, true);
+	CHECK(first >= 1 && lookup(bench, 0, true) == 1);
+	for (uint64_t i = 1; i < 100; i++)
+	{
+		lookup(bench, i, true);
+		CHECK(lookup(bench, i, true) == 1);
+	}
+	close_tree(bench);
+}
+
+/* ---- ranges ---- */
+
+/* Scans the numbers from .. from + count - 1, of which the tree has each; returns the round trips. */
+static uint64_t
+scan(struct bench *bench, uint64_t from, uint64_t count, bool bounded, bool backward)
+{
+	struct smart_scan *scan;
+	struct smart_batch batch;
+	uint8_t low[ENTRY];
+	uint8_t high[ENTRY];
+	uint64_t before = trips(bench);
+	uint64_t seen = 0;
+	smart_status status;
+
+	make_entry(low, from);
+	make_entry(high, from + count);
+	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
+	CHECK(smart_scan_seek(scan, low, bounded ? 4 : 0, high, bounded ? 4 : 0, backward) == SMART_OK);
+	while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
+		seen += batch.count;
+	CHECK(status == SMART_DONE && seen == count);
+	smart_scan_close(scan);
+	return trips(bench) - before;
+}
+
+/* Batches that read so many leaves, in a window of first, twice that, .. BATCH. */
+static uint64_t
+windows(uint64_t leaves, uint64_t first)
+{
+	uint64_t batches = 0;
+
+	for (uint64_t window = first; leaves > 0; batches++)
+	{
+		leaves -= leaves < window ? leaves : window;
+		window = 2 * window < BATCH ? 2 * window : BATCH;
+	}
+	return batches;
+}
+
+/* A scan of all: behind the last leaf a strict descent, of the root's word and a node, has to show that nothing follows. */
+static uint64_t
+whole(uint64_t leaves)
+{
+	return windows(leaves, 1) + 2;
+}
+
+/* All the numbers that are multiples of gap, at once; returns the round trips. */
+static uint64_t
+scan_points(struct bench *bench, uint64_t gap, bool backward)
+{
+	struct smart_scan *scan;
+	struct smart_batch batch;
+	struct smart_point points[SMART_POINTS_MAX];
+	uint8_t low[SMART_POINTS_MAX][ENTRY];
+	uint8_t high[ENTRY];
+	uint64_t before = trips(bench);
+
+	for (unsigned int i = 0; i < SMART_POINTS_MAX; i++)
+	{
+		make_entry(low[i], i * gap);
+		points[i] = (struct smart_point){.bytes = low[i], .length = 4};
+	}
+	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
+	CHECK(smart_scan_points(scan, points, SMART_POINTS_MAX) == SMART_OK);
+	for (unsigned int i = 0; i < SMART_POINTS_MAX; i++)
+	{
+		make_entry(high, i * gap + 1);
+		CHECK(smart_scan_seek_point(scan, low[i], 4, high, 4, backward) == SMART_OK);
+		CHECK(smart_scan_next(scan, &batch) == SMART_OK && batch.count == 1);
+		CHECK(batch.prefix_length + batch.items[0].length == ENTRY &&
+			  memcmp(batch.prefix, low[i], batch.prefix_length < 4 ? batch.prefix_length : 4) == 0);
+		CHECK(smart_scan_next(scan, &batch) == SMART_DONE);
+	}
+	smart_scan_close(scan);
+	return trips(bench) - before;
+}
+
+static void
+check_points(struct bench *bench)
+{
+	uint64_t cost;
+	uint64_t height;
+
+	open_tree(bench, MANY, dense, 100, false);
+	height = verify(bench, &cost).height;
+	/* The root's word, a batch for each level of nodes, and one for the leaves. */
+	CHECK(scan_points(bench, 1500, false) == 1 + height);
+	CHECK(scan_points(bench, 3, false) == 1 + height);
+	use_cache(bench);
+	CHECK(scan_points(bench, 1500, true) == 1 + height);
+	CHECK(scan_points(bench, 1500, true) == 1);
+	CHECK(scan_points(bench, 1500, false) == 1);
+	close_tree(bench);
+}
+
+/* Entries that a scan returns after smart_scan_forget() were READ after it. */
+static void
+check_forget(struct bench *bench)
+{
+	struct smart_scan *scan;
+	struct smart_batch batch;
+	uint64_t before;
+	uint8_t low[ENTRY];
+	uint8_t high[ENTRY];
+
+	open_tree(bench, MANY, dense, 100, false);
+	use_cache(bench);
+	make_entry(low, PER_NODE);
+	make_entry(high, 2 * PER_NODE - 1);
+	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
+	CHECK(smart_scan_seek(scan, low, 4, high, 4, false) == SMART_OK);
+	CHECK(smart_scan_next(scan, &batch) == SMART_OK);
+	before = trips(bench);
+	CHECK(smart_scan_next(scan, &batch) == SMART_OK && trips(bench) == before);
+	smart_scan_forget(scan);
+	CHECK(smart_scan_next(scan, &batch) == SMART_OK && trips(bench) == before + 1);
+	CHECK(smart_scan_next(scan, &batch) == SMART_OK && trips(bench) == before + 1);
+	smart_scan_close(scan);
+	close_tree(bench);
+}
+
+static void
+check_ranges(struct bench *bench)
+{
+	struct smart_verify_report report;
+	uint64_t middle = PER_NODE * 100 + 10;
+	uint64_t cost;
+
+	open_tree(bench, MANY, dense, 100, false);
+	report = verify(bench, &cost);
+	/* Without a cache: a strict descent, its leaf, and all the others. */
+	CHECK(scan(bench, middle, 100, true, false) == 1 + report.height + 1);
+	CHECK(scan(bench, middle, 100, true, true) == 1 + report.height + 1);
+
+	use_cache(bench);
+	CHECK(scan(bench, 0, MANY, false, false) >= nodes_of(&report));
+	CHECK(scan(bench, 0, MANY, false, false) == whole(report.leaves));
+	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + report.height);
+	/* With the nodes known: one batch, also across the edges of nodes; a second one if there are more than four leaves. */
+	for (uint64_t from = 0; from < MANY - 100; from += 997)
+	{
+		cost = scan(bench, from, 100, true, false);
+		CHECK(cost >= 1 && cost <= 2);
+		cost = scan(bench, from, 100, true, true);
+		CHECK(cost >= 1 && cost <= 2);
+	}
+	CHECK(scan(bench, middle, 100, true, false) == 1);
+	CHECK(scan(bench, PER_NODE * 101 - 50, 100, true, false) == 1);
+	CHECK(scan(bench, middle, 1, true, false) == 1);
+	close_tree(bench);
+}
+
+static bool
+is_dead(void *argument, const uint8_t *entry, size_t length)
+{
+	unsigned int *every = argument;
+	uint64_t number = 0;
+
+	for (int i = 0; i < 4; i++)
+		number = number << 8 | entry[i];
+	return *every != 0 && number % *every == 0;
+}
+
+static uint64_t
+bulk_delete(struct bench *bench, unsigned int every, uint64_t expected)
+{
+	uint64_t before = trips(bench);
+	uint64_t visited;
+	uint64_t removed;
+
+	CHECK(smart_tree_bulk_delete(bench->client->tree, is_dead, NULL, &every, &visited, &removed) == SMART_OK);
+	CHECK(removed == expected);
+	return trips(bench) - before;
+}
+
+/* Empty ranges between the leaves are no reason to descend again. */
+static void
+check_gaps(struct bench *bench)
+{
+	struct smart_verify_report report;
+	uint64_t cost;
+
+	open_tree(bench, 20000, clusters, 100, false);
+	report = verify(bench, &cost);
+	use_cache(bench);
+	scan(bench, 0, 20000, false, false);
+	CHECK(scan(bench, 0, 20000, false, false) == whole(report.leaves));
+	close_tree(bench);
+}
+
+/* ---- whole trees ---- */
+
+static void
+check_whole(struct bench *bench)
+{
+	uint64_t loaded = open_tree(bench, MANY, dense, 100, false);
+	uint64_t walked;
+	struct smart_verify_report report = verify(bench, &walked);
+	uint64_t nodes = nodes_of(&report);
+
+	CHECK(report.entries == MANY && report.leaves > 2000 && nodes > 300);
+	/* A load writes its blocks in full batches, neighbouring nodes as one; the root's word comes last. */
+	CHECK(loaded <= (report.leaves + nodes) / BATCH + 2);
+	/* A check reads the leaves of a node at once, and nodes eight at a time; it begins anew after 256 leaves. */
+	CHECK(walked <= nodes + nodes / 8 + (report.leaves / 256 + 1) * (report.height + 2));
+
+	use_cache(bench);
+	bulk_delete(bench, 0, 0);
+	CHECK(bulk_delete(bench, 0, 0) == whole(report.leaves));
+	close_tree(bench);
+}
+
+int
+main(void)
+{
+	struct bench bench = {.node = test_node_open(8, 64 << 20)};
+	fabric_address block;
+	fabric_address root;
+	uint64_t id;
+
+	bench.owner = test_client_open(bench.node, 1);
+	/* Verbs reach the region as large as it is when a handle is opened: let it grow first. */
+	id = test_tree_create(bench.owner, &root);
+	for (int i = 0; i < 2000; i++)
+		CHECK(smart_space_allocate(&bench.owner->client->space, id, SMART_CLASS_LEAF(127), &block) == SMART_OK);
+	CHECK(smart_space_drop_tree(&bench.owner->client->space, id));
+
+	for (int shared = 0; shared < 2; shared++)
+	{
+		check_single(&bench, 20, 1, shared);
+		check_single(&bench, 60, 2, shared);
+		check_single(&bench, 400, 3, shared);
+	}
+	check_stale_cache(&bench);
+	check_points(&bench);
+	check_forget(&bench);
+	check_ranges(&bench);
+	check_gaps(&bench);
+	check_whole(&bench);
+	test_client_close(bench.owner);
+	test_node_close(bench.node);
+	return check_finish();
+}
