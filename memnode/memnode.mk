@@ -5,10 +5,12 @@
 #
 # Uses SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
 
-# Beside the server's programs; on a host without PostgreSQL below memnode_prefix.
+# Beside the server's programs and documentation, so that a private copy of the server gets all of it; on a host
+# without PostgreSQL below memnode_prefix.
 memnode_prefix ?= /usr/local
 memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_prefix)/bin)
-memnode_unitdir ?= $(memnode_prefix)/lib/systemd/system
+memnode_unitdir ?= $(or $(addsuffix /smart,$(shell $(PG_CONFIG) --docdir 2>/dev/null)),\
+	$(memnode_prefix)/lib/systemd/system)
 
 MEMNODE_SRCS = $(wildcard memnode/*.c) src/base/assert.c src/base/status.c rdma/local.c rdma/wire.c rdma/stream.c \
 	rdma/tls.c rdma/secret.c rdma/discovery.c rdma/verbs_target.c rdma/verbs_common.c
