@@ -5,12 +5,15 @@
  */
 #include "postgres.h"
 
+#include "utils/timestamp.h"
+
 #include "am/addresses.h"
 #include "am/settings.h"
 #include "base/assert.h"
 #include "rdma/discovery.h"
 
 #define DISCOVERY_TIMEOUT_MS 200
+#define DISCOVERY_PERIOD_MS  1000 /* between two questions */
 
 /* What memcached said last, and how it is asked. */
 static struct discovery_node announced[FABRIC_NODES_MAX];
@@ -91,14 +94,17 @@ current_discovery(void)
 static void
 ask_memcached(void)
 {
+	static TimestampTz last = 0;
 	struct discovery *asked = current_discovery();
 	struct discovery_node nodes[FABRIC_NODES_MAX];
 	char problem[SESSION_PROBLEM_MAX] = "";
 	unsigned int count;
 	smart_status status;
 
-	if (asked == NULL)
+	/* The worker may come here more often: every answer of a memory node wakes it. */
+	if (asked == NULL || !TimestampDifferenceExceeds(last, GetCurrentTimestamp(), DISCOVERY_PERIOD_MS))
 		return;
+	last = GetCurrentTimestamp();
 	status = discovery_find(asked, nodes, &count, problem);
 	log_silence(status != SMART_OK, problem[0] != '\0' ? problem : smart_status_text(status));
 	if (status != SMART_OK)

@@ -203,7 +203,6 @@ keep_state(struct smart_contacts *contacts, struct smart_contact *contact, const
 	smart_peer_get(contacts->peers, (unsigned int) contact->node, &peer);
 	peer.capacity = status->capacity;
 	peer.allocated = status->allocated;
-	peer.trees = status->own_trees;
 	peer.round_trip_ns = round_trip_ns;
 	smart_peer_put(contacts->peers, (unsigned int) contact->node, &peer);
 }

@@ -25,6 +25,7 @@
 
 #define NODES_COLUMNS       11
 #define INDEX_NODES_COLUMNS 3
+#define ROOT_BYTES          64 /* of the root slot, which may be on another node than anything else of the tree */
 
 PG_FUNCTION_INFO_V1(smart_memory_nodes);
 PG_FUNCTION_INFO_V1(smart_index_nodes);
@@ -123,8 +124,20 @@ put_embedded(FunctionCallInfo fcinfo)
 	put_node(fcinfo, &row);
 }
 
+/* The trees of this server by the node that their root is on. */
 static void
-put_peer(FunctionCallInfo fcinfo, int node, const struct smart_peer *peer)
+count_trees(uint64 trees[FABRIC_NODES_MAX])
+{
+	struct smart_tree_info info;
+	uint64 cursor = 0;
+
+	memset(trees, 0, FABRIC_NODES_MAX * sizeof(trees[0]));
+	while (smart_space_next_tree(&smart_backend_client()->space, &cursor, &info))
+		trees[fabric_node(info.root)]++;
+}
+
+static void
+put_peer(FunctionCallInfo fcinfo, int node, const struct smart_peer *peer, uint64 trees)
 {
 	char address[SMART_ADDRESS_MAX] = "";
 	struct smart_node_info info;
@@ -134,7 +147,7 @@ put_peer(FunctionCallInfo fcinfo, int node, const struct smart_peer *peer)
 		.state = smart_peer_state_name(peer->state),
 		.capacity = peer->capacity,
 		.allocated = peer->allocated,
-		.trees = peer->trees,
+		.trees = trees,
 		.sized = peer->capacity != 0,
 		.round_trip_ns = peer->round_trip_ns,
 		.since = peer->since,
@@ -155,6 +168,7 @@ PGDLLEXPORT Datum
 smart_memory_nodes(PG_FUNCTION_ARGS)
 {
 	struct smart_peer peer;
+	uint64 trees[FABRIC_NODES_MAX];
 
 	if (smart_server.shared == NULL)
 		smart_server_require();
@@ -164,10 +178,13 @@ smart_memory_nodes(PG_FUNCTION_ARGS)
 	else
 	{
 		smart_server_require();
+		count_trees(trees);
 		for (int place = 0; place < SMART_PEER_PLACES; place++)
 		{
+			bool numbered = place < FABRIC_NODES_MAX;
+
 			if (smart_peer_get(smart_server.peers, (unsigned int) place, &peer))
-				put_peer(fcinfo, place < FABRIC_NODES_MAX ? place : -1, &peer);
+				put_peer(fcinfo, numbered ? place : -1, &peer, numbered ? trees[place] : 0);
 		}
 	}
 	PG_RETURN_NULL();
@@ -200,21 +217,26 @@ PGDLLEXPORT Datum
 smart_index_nodes(PG_FUNCTION_ARGS)
 {
 	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	struct smart_space *space;
+	struct smart_tree_info info;
 	uint64_t pages[FABRIC_NODES_MAX];
 	uint64 tree;
 
 	smart_server_require();
+	space = &smart_backend_client()->space;
 	begin_rows(fcinfo, INDEX_NODES_COLUMNS);
 	if (index == NULL)
 		PG_RETURN_NULL();
 	tree = smart_relation_tree(index);
 	relation_close(index, AccessShareLock);
-	if (tree == 0 || !smart_space_tree_nodes(&smart_backend_client()->space, tree, pages))
+	if (tree == 0 || !smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))
 		PG_RETURN_NULL();
-	for (int node = 0; node < FABRIC_NODES_MAX; node++)
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
-		if (pages[node] != 0)
-			put_index_node(fcinfo, node, pages[node] * SMART_PAGE_BYTES);
+		uint64 root = node == fabric_node(info.root) ? ROOT_BYTES : 0;
+
+		if (pages[node] != 0 || root != 0)
+			put_index_node(fcinfo, (int) node, pages[node] * SMART_PAGE_BYTES + root);
 	}
 	PG_RETURN_NULL();
 }

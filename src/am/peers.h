@@ -13,6 +13,7 @@
 
 #include "datatype/timestamp.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 
 #include "rdma/remote.h"
@@ -37,9 +38,8 @@ struct smart_peer
 	char port[SESSION_PORT_MAX];
 	char problem[SESSION_PROBLEM_MAX]; /* the last one, or empty */
 	TimestampTz since;                 /* of the state */
-	uint64 capacity;                   /* bytes; these three are 0 until it was up */
+	uint64 capacity;                   /* bytes; these two are 0 until it was up */
 	uint64 allocated;                  /* bytes in chunks that have an owner, this server or another one */
-	uint64 trees;                      /* of this server whose roots are there */
 	uint64 round_trip_ns;              /* of the last request; 0: none yet */
 };
 
@@ -51,6 +51,7 @@ struct smart_peers
 	LWLock *lock;              /* of the entries; held for a copy only */
 	ConditionVariable changed; /* an entry's state, or tried */
 	pid_t worker;              /* 0: it does not run */
+	Latch *worker_latch;       /* set it when there are duties; NULL: none runs */
 	bool tried;                /* the worker has tried every address once; read and written by atomics */
 	uint32 losses;             /* nodes that were given up: trees may be gone; changed by atomics */
 	uint32 generation[FABRIC_NODES_MAX];

@@ -17,6 +17,8 @@
 #include "rdma/discovery.h"
 
 #define MAX_SIZE_MB        65536
+#define CACHE_DEFAULT_MB   64
+#define CACHE_MAX_MB       65536
 #define TIMEOUT_DEFAULT_MS 10000
 #define TIMEOUT_MIN_MS     100
 #define TIMEOUT_MAX_MS     600000
@@ -157,6 +159,11 @@ define_fabric(void)
 							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,
 							TIMEOUT_DEFAULT_MS, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, PGC_SUSET, GUC_UNIT_MS, NULL,
 							assign_fabric_timeout, NULL);
+	DefineCustomIntVariable("smart.cache_size", "Memory for copies of the indexes' inner nodes.",
+							"All sessions share it. 0: every search reads them from the memory nodes. Without effect "
+							"when there are none.",
+							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
 }
 
 void

@@ -22,6 +22,7 @@ struct smart_settings
 	char *rdma_device;
 	int rdma_gid_index;
 	int fabric_timeout_ms;
+	int cache_size_mb; /* 0: no cache */
 };
 
 #define SMART_TRANSPORT_AUTO 0

@@ -9,6 +9,7 @@
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 
+#include "am/settings.h"
 #include "am/shared.h"
 
 #define SPACE_TRANCHE  "smart_space"
@@ -52,6 +53,7 @@ struct layout
 	Size epoch;
 	Size interlock;
 	Size peers;
+	Size cache; /* last: it sets itself up, and is large */
 	Size end;
 };
 
@@ -64,6 +66,12 @@ add_part(Size *end, Size bytes)
 	return from;
 }
 
+static Size
+cache_bytes(void)
+{
+	return (Size) smart_settings.cache_size_mb << 20;
+}
+
 static struct layout
 lay_out(void)
 {
@@ -73,6 +81,9 @@ lay_out(void)
 	layout.interlock = add_part(&layout.end, smart_interlock_size(MaxBackends));
 	if (smart_server.remote)
 		layout.peers = add_part(&layout.end, sizeof(struct smart_peers));
+	layout.cache = add_part(&layout.end, 0);
+	if (smart_server.remote && cache_bytes() > 0)
+		layout.cache = add_part(&layout.end, smart_cache_size(cache_bytes(), MaxBackends));
 	return layout;
 }
 
@@ -97,7 +108,7 @@ smart_shared_make(uint64 epoch)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = (struct smart_shared *) TYPEALIGN(PART_ALIGNMENT,
 											   ShmemInitStruct("smart", layout.end + PART_ALIGNMENT, &found));
-	memset(shared, 0, layout.end);
+	memset(shared, 0, layout.cache);
 	smart_server.shared = shared;
 	smart_server.space_locks = GetNamedLWLockTranche(SPACE_TRANCHE);
 	smart_server.leaf_locks = GetNamedLWLockTranche(LEAVES_TRANCHE);
@@ -116,6 +127,11 @@ smart_shared_make(uint64 epoch)
 	{
 		smart_server.peers = (struct smart_peers *) ((char *) shared + layout.peers);
 		smart_peers_init(smart_server.peers);
+	}
+	if (layout.end > layout.cache)
+	{
+		compute->cache = (struct smart_cache *) ((char *) shared + layout.cache);
+		smart_cache_init(compute->cache, cache_bytes(), MaxBackends, shared->server_incarnation);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

@@ -21,6 +21,7 @@
 #include "am/locate.h"
 #include "am/meta.h"
 #include "am/report.h"
+#include "am/worker.h"
 #include "base/assert.h"
 
 /* A tree whose index's file goes away if the subtransaction is rolled back. */
@@ -184,6 +185,7 @@ smart_am_tree_drop(uint64 tree)
 	smart_assert(tree != 0);
 	smart_handle_drop(tree);
 	smart_space_drop_tree(&smart_backend_client()->space, tree);
+	smart_worker_wake();
 }
 
 /*

@@ -24,8 +24,9 @@
 #include "utils/wait_event.h"
 
 #include "am/am.h"
-#include "am/server.h"
 #include "am/report.h"
+#include "am/server.h"
+#include "am/worker.h"
 
 #define WAIT_MS      20 /* between two looks at the holders, at most */
 #define LOG_AFTER_MS 1000
@@ -243,6 +244,7 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 		if (RelationNeedsWAL(info->index))
 			XLogFlush(wal_end());
 		remove_dead(&bulk, info->index, &visited, &removed);
+		smart_worker_wake();
 
 		/* Also when nothing was found: a VACUUM that was cancelled while it waited may have removed the entries. */
 		wait_for_scans(info->index, bulk.relation->meta.tree);

@@ -46,9 +46,20 @@ smart_worker_register(void)
 	RegisterBackgroundWorker(&worker);
 }
 
+void
+smart_worker_wake(void)
+{
+	Latch *latch = smart_server.peers == NULL ? NULL : smart_server.peers->worker_latch;
+
+	/* One that has just exited left its latch to another process, which does not mind. */
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
 static void
 worker_exit(int code, Datum argument)
 {
+	smart_server.peers->worker_latch = NULL;
 	smart_server.peers->worker = 0;
 }
 
@@ -82,6 +93,7 @@ begin(struct smart_contacts *contacts)
 	BackgroundWorkerUnblockSignals();
 	on_shmem_exit(worker_exit, 0);
 	smart_server.peers->worker = MyProcPid;
+	smart_server.peers->worker_latch = MyLatch;
 	smart_contacts_init(contacts, smart_backend_client(), smart_server.peers);
 }
 

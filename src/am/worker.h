@@ -14,6 +14,9 @@
 /* Asks for the worker, while the library is being preloaded. */
 extern void smart_worker_register(void);
 
+/* There may be duties: memory that a memory node can have back.  Nothing if there is no worker. */
+extern void smart_worker_wake(void);
+
 /* What the worker runs. */
 extern PGDLLEXPORT void smart_worker_main(Datum argument);
 

@@ -60,14 +60,14 @@ take_number(struct smart_region *book)
 }
 
 smart_status
-smart_book_add_chunk(struct smart_region *book, unsigned int node, uint32_t place)
+smart_book_add_chunk(struct smart_region *book, unsigned int node, uint64_t incarnation, uint32_t place)
 {
 	struct smart_region_header *header = smart_region_header(book);
 	struct smart_book_node *entry = smart_book_node_at(book, node);
 	struct smart_chunk *chunk;
 	uint32_t number;
 
-	if (entry->state != SMART_NODE_ACTIVE)
+	if (entry->state != SMART_NODE_ACTIVE || entry->incarnation != incarnation)
 		return SMART_UNREACHABLE;
 	/* No block has the address 0. */
 	if (place >= SMART_PLACES || (node == 0 && place == 0))

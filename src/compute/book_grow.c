@@ -101,6 +101,7 @@ grow_from(struct smart_space *space, unsigned int node, void *argument)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	smart_status status = smart_book_prepare_map(space, node);
+	uint64_t incarnation;
 	uint32_t place;
 
 	if (status != SMART_OK)
@@ -108,12 +109,13 @@ grow_from(struct smart_space *space, unsigned int node, void *argument)
 	/* From here on until it is in the map the chunk is unknown to the book, but not to be freed (smart_book_has_chunk). */
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	header->growing_node = node;
+	incarnation = smart_book_node_at(space->region, node)->incarnation;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	status = space->supply->take_chunk(space->supply, node, &place);
 	if (status != SMART_OK)
 		return status;
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	status = smart_book_add_chunk(space->region, node, place);
+	status = smart_book_add_chunk(space->region, node, incarnation, place);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return status;
 }

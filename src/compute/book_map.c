@@ -38,6 +38,12 @@ map_page(const struct smart_region *book, unsigned int node, uint32_t place)
 	return map != 0 ? __atomic_load_n(&numbers_in(book, map)[place / SMART_PLACES_A_PAGE], __ATOMIC_ACQUIRE) : 0;
 }
 
+bool
+smart_book_maps_near(const struct smart_region *book, unsigned int node, uint32_t place)
+{
+	return map_page(book, node, place) != 0;
+}
+
 uint32_t
 smart_book_chunk_at(const struct smart_region *book, unsigned int node, uint32_t place)
 {

@@ -138,6 +138,8 @@ condemn(struct smart_space *space, unsigned int node)
 static void
 lose_chunks(struct smart_space *space, unsigned int node, uint32_t first_place)
 {
+	if (!smart_book_maps_near(space->region, node, first_place))
+		return;
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	for (uint32_t i = 0; i < SMART_PLACES_A_PAGE; i++)
 	{
@@ -185,6 +187,8 @@ lose_tree_at(struct smart_space *space, unsigned int node, uint32_t page)
 static void
 lose_trees(struct smart_space *space, unsigned int node, uint32_t first_place)
 {
+	if (!smart_book_maps_near(space->region, node, first_place))
+		return;
 	for (uint32_t i = 0; i < SMART_PLACES_A_PAGE; i++)
 	{
 		uint32_t chunk = smart_book_chunk_at(space->region, node, first_place + i);

@@ -59,6 +59,10 @@ extern struct smart_book_node *smart_book_node_at(const struct smart_region *boo
 
 /* The chunk at a place, or 0; lock-free. */
 extern uint32_t smart_book_chunk_at(const struct smart_region *book, unsigned int node, uint32_t place);
+/* Was ever a chunk in the part of SMART_PLACES_A_PAGE places that has this one? */
+extern bool smart_book_maps_near(const struct smart_region *book, unsigned int node, uint32_t place);
+
+/* Lock-free, too: 0 if the address is in no chunk of the book. */
 extern uint32_t smart_book_page_of(const struct smart_region *book, fabric_address address);
 
 /* Sees to it that any one place of the node can be mapped; by who grows.  Errors of smart_pages_take_home. */
@@ -70,10 +74,12 @@ extern void smart_book_map_chunk(struct smart_region *book, unsigned int node, u
 /* ---- book_chunks; all but clear under the page allocator's lock ---- */
 
 /*
- * Takes up a chunk that a memory node has given; there is a head for it, and its place can be mapped.
- * SMART_UNREACHABLE: the node was lost meanwhile; SMART_CORRUPT: a place that cannot be, or is taken.
+ * Takes up a chunk that a memory node, of this incarnation when it was asked, has given; there is a head for it,
+ * and its place can be mapped.  SMART_UNREACHABLE: the node was lost meanwhile; SMART_CORRUPT: a place that cannot
+ * be, or is taken.
  */
-extern smart_status smart_book_add_chunk(struct smart_region *book, unsigned int node, uint32_t place);
+extern smart_status
+smart_book_add_chunk(struct smart_region *book, unsigned int node, uint64_t incarnation, uint32_t place);
 
 /* Pages are about to be taken from a chunk, or were given back to it. */
 extern void smart_book_count_taken(struct smart_region *book, struct smart_chunk *chunk, uint32_t pages);

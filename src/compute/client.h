@@ -7,6 +7,7 @@
 #define SMART_COMPUTE_CLIENT_H
 
 #include "base/env.h"
+#include "compute/cache.h"
 #include "compute/epoch.h"
 #include "compute/interlock.h"
 #include "compute/locks.h"
@@ -34,6 +35,7 @@ struct smart_compute
 	struct smart_interlock_shared *interlock;
 	struct smart_lock_table *locks;
 	struct smart_remote *remote; /* NULL: embedded; else region is a book */
+	struct smart_cache *cache;   /* NULL: none, as in an embedded one, where the tree itself is at hand */
 };
 
 struct smart_client

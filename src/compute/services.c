@@ -1,8 +1,6 @@
 /*
  * services.c
  *	  What the tree asks of its compute node, for a client of this one.
- *
- * There is no cache: the memory node is mapped, and the tree itself is at hand.
  */
 #include "base/assert.h"
 #include "compute/client.h"
@@ -65,6 +63,24 @@ service_unlock_leaf(struct smart_services *services, fabric_address leaf)
 	locks->release(locks, leaf_lock(leaf));
 }
 
+static bool
+service_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	return smart_cache_find(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
+}
+
+static void
+service_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	smart_cache_store(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
+}
+
+static void
+service_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	smart_cache_drop(client_of(services)->compute->cache, client_of(services)->number, tree, slot);
+}
+
 void
 smart_services_init(struct smart_services *services)
 {
@@ -76,4 +92,9 @@ smart_services_init(struct smart_services *services)
 		.lock_leaf = service_lock_leaf,
 		.unlock_leaf = service_unlock_leaf,
 	};
+	if (client_of(services)->compute->cache == NULL)
+		return;
+	services->cache_find = service_cache_find;
+	services->cache_store = service_cache_store;
+	services->cache_drop = service_cache_drop;
 }

@@ -154,40 +154,69 @@ test_trees_made(void)
 
 /* ---- duties ---- */
 
+/* A tree's blocks, each a page of its own. */
+struct pages
+{
+	uint64_t tree;
+	unsigned int count;
+	fabric_address block[20 * SMART_CHUNK_PAGES];
+};
+
+static void
+fill(struct test_client *client, struct pages *pages, unsigned int count)
+{
+	fabric_address root;
+
+	pages->tree = test_tree_create(client, &root);
+	pages->count = count;
+	for (unsigned int i = 0; i < count; i++)
+		pages->block[i] = allocate(client, pages->tree);
+}
+
+/* Gives back the pages that lie in this chunk, or those that do not. */
+static void
+empty(struct test_client *client, const struct pages *pages, uint32_t chunk, bool inside)
+{
+	struct smart_space *space = &client->client->space;
+
+	for (unsigned int i = 0; i < pages->count; i++)
+		if ((fabric_offset(pages->block[i]) / SMART_CHUNK_BYTES == chunk) == inside)
+			smart_space_retire(space, pages->tree, PAGE_LEAF, pages->block[i]);
+	smart_space_reclaim(space, pages->tree);
+}
+
 /* The node was told and has given the chunk again before its answer was seen. */
 static void
 test_given_again(void)
 {
+	static struct pages pages;
 	struct test_node *node = test_book_open(2, 1, 12);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct test_memory *memory = node->memory;
 	struct smart_duty duty;
 	struct smart_duty later;
-	fabric_address root;
-	uint64_t tree = test_tree_create(client, &root);
 
-	for (unsigned int i = 0; i < 9 * SMART_CHUNK_PAGES; i++)
-		(void) allocate(client, tree);
-	CHECK(smart_space_drop_tree(space, tree));
+	fill(client, &pages, 9 * SMART_CHUNK_PAGES);
+	CHECK(smart_space_drop_tree(space, pages.tree));
 	CHECK(smart_book_next_duty(space, 0, &duty) && duty.kind == SMART_DUTY_GIVE_CHUNK);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
 	CHECK(test_memory_give_chunk(memory, 0, duty.chunk));
 	/* No other chunk is free there. */
 	memory->node[0].chunks = 11;
-	tree = test_tree_create(client, &root);
-	for (unsigned int i = 0; i < 5 * SMART_CHUNK_PAGES - SMART_SPARE_PAGES; i++)
-		(void) allocate(client, tree);
+	fill(client, &pages, 5 * SMART_CHUNK_PAGES - SMART_SPARE_PAGES);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk) && memory->node[0].taken[duty.chunk]);
 	whole(client);
-	/* The answer comes late, when the chunk is in use, and when it is leaving again. */
+	/* The answer comes late, when the chunk is in use … */
 	smart_book_duty_done(space, &duty);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
-	CHECK(smart_space_drop_tree(space, tree));
+	/* … and when it is leaving again. */
+	empty(client, &pages, duty.chunk, false);
+	empty(client, &pages, duty.chunk, true);
+	CHECK(smart_book_next_duty(space, 0, &later) && later.chunk == duty.chunk && later.entry == duty.entry);
 	smart_book_duty_done(space, &duty);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
 	whole(client);
-	CHECK(smart_book_next_duty(space, 0, &later) && later.number > duty.number);
 	CHECK(test_work_off_duties(client) == 0 && agree(client, 0));
 	/* A duty is done once. */
 	smart_book_duty_done(space, &later);
@@ -309,6 +338,35 @@ test_lost(void)
 	test_node_close(node);
 }
 
+/* Pages that were taken before their node was lost become no slab; the chunk goes with the last of them. */
+static void
+test_lost_before_linked(void)
+{
+	struct test_node *node = test_book_open(2, 2, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+	unsigned int lost;
+	uint32_t number;
+	uint32_t page;
+
+	do
+		CHECK(smart_book_grow(space, 0, UINT64_MAX) == SMART_OK &&
+			  smart_slab_prepare(space, PAGE_LEAF, &page) == SMART_OK);
+	while (fabric_node(smart_page_address(space, page)) == fabric_node(root));
+	lost = fabric_node(smart_page_address(space, page));
+	smart_book_lose_node(space, lost);
+	CHECK(state_of(client, lost) == SMART_NODE_LOST);
+	number = smart_record_find(space, tree);
+	space->locks->acquire(space->locks, smart_partition_lock(tree));
+	CHECK(!smart_slab_link(space, number, PAGE_LEAF, page));
+	space->locks->release(space->locks, smart_partition_lock(tree));
+	CHECK(state_of(client, lost) == SMART_NODE_NONE);
+	test_client_close(client);
+	test_node_close(node);
+}
+
 /* ---- what the book knows while somebody asks a memory node ---- */
 
 static struct test_client *observer;
@@ -318,6 +376,18 @@ lose_while_asked(struct test_memory *memory, unsigned int node)
 {
 	memory->asked = NULL;
 	smart_book_lose_node(&observer->client->space, node);
+}
+
+/* Another memory node gets the number of the one that is asked. */
+static void
+replace_while_asked(struct test_memory *memory, unsigned int node)
+{
+	unsigned int number;
+
+	memory->asked = NULL;
+	smart_book_lose_node(&observer->client->space, node);
+	CHECK(smart_book_add_node(&observer->client->space, memory->node[node].incarnation + 100, &number) == SMART_OK);
+	CHECK(number == node);
 }
 
 static void
@@ -391,6 +461,32 @@ test_asked(void)
 		if (smart_space_allocate(space, id, PAGE_LEAF, &block) != SMART_OK)
 			break;
 	CHECK(node->memory->asked == NULL && active_nodes(client) == 1);
+	whole(client);
+	test_client_close(observer);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* What a memory node has given is not the next one's that has its number. */
+static void
+test_replaced(void)
+{
+	struct test_node *node = test_book_open(2, 2, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct smart_node_info info;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+
+	observer = test_client_open(node, 2);
+	CHECK(fabric_node(root) == 0);
+	(void) allocate(client, tree);
+	node->memory->asked = replace_while_asked;
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		(void) allocate(client, tree);
+	CHECK(node->memory->asked == NULL && node->memory->node[1].taken_count == 1);
+	CHECK(smart_book_node_info(space, 1, &info) && info.state == SMART_NODE_ACTIVE && info.chunks == 0);
+	CHECK(!smart_space_tree_lost(space, tree));
 	whole(client);
 	test_client_close(observer);
 	test_client_close(client);
@@ -475,7 +571,9 @@ main(void)
 	test_given_again();
 	test_wrong_chunk();
 	test_lost();
+	test_lost_before_linked();
 	test_asked();
+	test_replaced();
 	for (uint64_t seed = 1; seed <= 5; seed++)
 		test_random_failures(seed);
 	return check_finish();

@@ -17,9 +17,9 @@
 
 static struct test_node *node;
 static uint64_t tree;
-static bool hold;           /* answers are held back … */
-static bool held;           /* … and one is */
-static unsigned int pauses; /* of clients that wait */
+static bool hold;          /* answers are held back … */
+static bool held;          /* … and one is */
+static unsigned int waits; /* that have begun */
 static void (*real_pause)(struct smart_env *env, unsigned int attempt);
 
 struct client_thread
@@ -41,7 +41,8 @@ hold_answer(struct test_memory *memory, unsigned int number)
 static void
 counting_pause(struct smart_env *env, unsigned int attempt)
 {
-	__atomic_fetch_add(&pauses, 1, __ATOMIC_SEQ_CST);
+	if (attempt == 0)
+		__atomic_fetch_add(&waits, 1, __ATOMIC_SEQ_CST);
 	real_pause(env, attempt);
 }
 
@@ -93,7 +94,7 @@ open_all(struct client_thread *asker, struct client_thread *waiter)
 	node->memory->asked = hold_answer;
 	hold = true;
 	held = false;
-	pauses = 0;
+	waits = 0;
 	for (unsigned int i = 0; i < WAITERS; i++)
 	{
 		waiter[i].client = test_client_open(node, 2 + i);
@@ -118,11 +119,11 @@ close_all(struct client_thread *asker, struct client_thread *waiter)
 }
 
 static void
-wait_for_pauses(unsigned int count)
+let_all_wait(struct client_thread *waiter)
 {
-	unsigned int from = __atomic_load_n(&pauses, __ATOMIC_SEQ_CST);
-
-	while (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) < from + count)
+	for (unsigned int i = 0; i < WAITERS; i++)
+		start(&waiter[i]);
+	while (__atomic_load_n(&waits, __ATOMIC_SEQ_CST) < WAITERS)
 		sched_yield();
 }
 
@@ -142,9 +143,7 @@ test_one_asks(void)
 
 	open_all(&asker, waiter);
 	before = requests();
-	for (unsigned int i = 0; i < WAITERS; i++)
-		start(&waiter[i]);
-	wait_for_pauses(WAITERS * 20);
+	let_all_wait(waiter);
 	CHECK(!ended(&asker));
 	for (unsigned int i = 0; i < WAITERS; i++)
 		CHECK(!ended(&waiter[i]));
@@ -191,9 +190,7 @@ test_failure_shared(void)
 	unsigned long before;
 
 	open_all(&asker, waiter);
-	for (unsigned int i = 0; i < WAITERS; i++)
-		start(&waiter[i]);
-	wait_for_pauses(WAITERS * 20);
+	let_all_wait(waiter);
 	pthread_mutex_lock(&node->memory->mutex);
 	node->memory->node[0].down = node->memory->node[1].down = true;
 	before = requests();
@@ -219,9 +216,7 @@ test_interrupted_asker(void)
 	struct client_thread waiter[WAITERS] = {0};
 
 	open_all(&asker, waiter);
-	for (unsigned int i = 0; i < WAITERS; i++)
-		start(&waiter[i]);
-	wait_for_pauses(WAITERS * 20);
+	let_all_wait(waiter);
 	/* Its node is full, and at the next one it sees the interrupt. */
 	node->memory->node[0].chunks = 1;
 	__atomic_store_n(&asker.client->thread.stop, true, __ATOMIC_RELAXED);

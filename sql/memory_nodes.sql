@@ -1,0 +1,63 @@
+-- Views and functions about memory nodes, the same for the embedded one and for others.
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+WHERE attrelid = 'smart_memory_nodes'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+WHERE attrelid = 'smart_stat_fabric'::regclass AND attnum > 0 ORDER BY attnum;
+
+CREATE TABLE memory_nodes (a int);
+INSERT INTO memory_nodes SELECT generate_series(1, 10000);
+CREATE INDEX memory_nodes_a ON memory_nodes USING smart (a);
+CREATE INDEX memory_nodes_empty ON memory_nodes USING smart (a) WHERE a < 0;
+CREATE INDEX memory_nodes_btree ON memory_nodes (a);
+
+SELECT bool_and(state = 'up') AS up, bool_and(transport IN ('local', 'tcp', 'verbs')) AS transport,
+	bool_and(capacity_bytes > 0) AS capacity, sum(used_bytes) > 0 AS used, sum(trees) >= 1 AS trees FROM smart_memory_nodes;
+
+-- An index is on some of them, one that is empty on none.
+SELECT count(*) > 0 AS somewhere, bool_and(m.address = n.address) AS same,
+	sum(n.bytes) BETWEEN 0.9 * smart_relation_size('memory_nodes_a') - 8192 AND smart_relation_size('memory_nodes_a') AS bytes
+FROM smart_index_nodes('memory_nodes_a') n JOIN smart_memory_nodes m USING (node);
+SELECT count(*) FROM smart_index_nodes('memory_nodes_empty');
+SELECT * FROM smart_index_nodes('memory_nodes_btree');
+SELECT count(*) FROM smart_index_nodes(1);
+
+-- Counters
+SELECT bool_and(c IS NOT NULL) AS counted FROM smart_stat_fabric,
+	LATERAL (VALUES (reads), (read_bytes), (writes), (write_bytes), (compare_and_swaps), (fetch_and_adds), (doorbells),
+		(round_trips), (connections), (timeouts), (failures)) v(c);
+SELECT smart_round_trips() >= 0 AS round_trips;
+SELECT stats_reset AS before FROM smart_stat_fabric \gset
+SELECT smart_stat_fabric_reset();
+SELECT stats_reset > :'before' AS reset, timeouts, failures FROM smart_stat_fabric;
+
+-- Who may see what
+CREATE ROLE regress_smart_user;
+SET ROLE regress_smart_user;
+SELECT count(*) > 0 AS rows, count(address) AS addresses, count(problem) AS problems FROM smart_memory_nodes;
+SELECT count(*) > 0 AS rows, count(address) AS addresses FROM smart_index_nodes('memory_nodes_a');
+SELECT count(*) FROM smart_stat_fabric;
+SELECT smart_stat_fabric_reset();
+SELECT count(*) FROM pg_settings WHERE name IN ('smart.memory_nodes', 'smart.memcached', 'smart.secret_file');
+SET smart.fabric_timeout = '5s';
+RESET ROLE;
+GRANT pg_monitor TO regress_smart_user;
+SET ROLE regress_smart_user;
+SELECT count(*) = count(address) AS addresses FROM smart_memory_nodes;
+RESET ROLE;
+DROP ROLE regress_smart_user;
+
+-- Settings
+SET smart.fabric_timeout = '5s';
+SHOW smart.fabric_timeout;
+SET smart.fabric_timeout = 50;
+RESET smart.fabric_timeout;
+SET smart.memory_nodes = 'localhost:1';
+SET smart.transport = 'tcp';
+ALTER SYSTEM SET smart.transport = 'udp';
+ALTER SYSTEM SET smart.memory_nodes = 'localhost:1, [::1:2';
+ALTER SYSTEM SET smart.memory_nodes = 'localhost:100000';
+ALTER SYSTEM SET smart.memcached = 'one two';
+ALTER SYSTEM SET smart.cluster = 'a.b';
+SELECT name, context FROM pg_settings
+WHERE name ~ '^smart\.(cluster|fabric|memcached|memory_nodes|rdma|secret|transport)' ORDER BY name COLLATE "C";
+DROP TABLE memory_nodes;

@@ -1,0 +1,375 @@
+/*
+ * cache.c
+ *	  The ART cache: finding, keeping and dropping copies.
+ *
+ * cache_parts.h tells what lies where and who may change it, cache_frames.c how
+ * room is made.
+ */
+#include <string.h>
+
+#include "compute/cache_parts.h"
+
+#define PARTITION_BYTES  ((size_t) 4 << 20) /* of frames, at least, in each of several partitions */
+#define PARTITIONS_MAX   16
+#define SPAN_SHIFT       15
+#define SPAN_SHIFT_SMALL 12 /* in a small cache, so that every kind finds room */
+#define SMALL_BYTES      ((size_t) 1 << 20)
+#define BYTES_PER_HEAD   128 /* of frames: about one head for each of the smallest ones */
+#define BUCKET_MAX       64  /* frames that a reader looks at: it may have been led into another bucket */
+#define READS_MAX        4   /* of a bucket that changes under the reader */
+#define LOCK_ATTEMPTS    256
+
+/* ---- where things lie ---- */
+
+static size_t
+align(size_t bytes)
+{
+	return (bytes + CACHE_ALIGNMENT - 1) / CACHE_ALIGNMENT * CACHE_ALIGNMENT;
+}
+
+static struct smart_cache
+lay_out(size_t bytes, unsigned int clients)
+{
+	struct smart_cache cache = {.clients = clients, .partitions = 1, .head_bits = 1};
+	size_t span_bytes;
+
+	smart_assert(bytes >= SMART_CACHE_BYTES_MIN && bytes <= SMART_CACHE_BYTES_MAX && clients >= 1);
+	while (cache.partitions < PARTITIONS_MAX && bytes / (2 * cache.partitions) >= PARTITION_BYTES)
+		cache.partitions *= 2;
+	cache.span_shift = bytes < SMALL_BYTES ? SPAN_SHIFT_SMALL : SPAN_SHIFT;
+	cache.spans = (uint32_t) ((bytes / cache.partitions) >> cache.span_shift);
+	span_bytes = (size_t) cache.spans << cache.span_shift;
+	while (((size_t) 1 << cache.head_bits) * BYTES_PER_HEAD < span_bytes)
+		cache.head_bits++;
+	cache.partitions_at = align(sizeof(struct smart_cache)) + align(clients * sizeof(struct cache_line));
+	cache.heads_at = sizeof(struct cache_partition);
+	cache.spans_at = align(cache.heads_at + (sizeof(uint32_t) << cache.head_bits));
+	cache.heat_at = align(cache.spans_at + cache.spans * sizeof(struct cache_span));
+	cache.frames_at = align(cache.heat_at + span_bytes / CACHE_LINE);
+	cache.partition_bytes = align(cache.frames_at + span_bytes);
+	return cache;
+}
+
+size_t
+smart_cache_size(size_t bytes, unsigned int clients)
+{
+	struct smart_cache cache = lay_out(bytes, clients);
+
+	return cache.partitions_at + cache.partitions * cache.partition_bytes;
+}
+
+static struct cache_line *
+line_of(const struct smart_cache *cache, unsigned int client)
+{
+	return (struct cache_line *) (void *) ((uint8_t *) (uintptr_t) cache + align(sizeof(struct smart_cache))) + client;
+}
+
+static struct cache_part
+part_at(const struct smart_cache *cache, uint32_t partition)
+{
+	uint8_t *base = (uint8_t *) (uintptr_t) cache + cache->partitions_at + partition * cache->partition_bytes;
+
+	return (struct cache_part){
+		.cache = cache,
+		.shared = (struct cache_partition *) (void *) base,
+		.heads = (uint32_t *) (void *) (base + cache->heads_at),
+		.spans = (struct cache_span *) (void *) (base + cache->spans_at),
+		.heat = base + cache->heat_at,
+		.frames = base + cache->frames_at,
+	};
+}
+
+static inline uint64_t
+hash_of(uint64_t tree, uint64_t key)
+{
+	uint64_t hash = tree * UINT64_C(0x9e3779b97f4a7c15) ^ key;
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return hash ^ hash >> 32;
+}
+
+/* What a copy is kept under: a slot without partial key and flags. */
+static inline uint64_t
+key_of(smart_slot slot)
+{
+	smart_assert(slot == 0 ||
+				 (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS));
+	return slot == 0 ? CACHE_ROOT_KEY : slot & (SMART_SLOT_ADDRESS_MASK | (UINT64_C(0x7f) << SMART_SLOT_SIZE_SHIFT));
+}
+
+static inline struct cache_part
+part_of(const struct smart_cache *cache, uint64_t tree, uint64_t key)
+{
+	return part_at(cache, (uint32_t) hash_of(tree, key) & (cache->partitions - 1));
+}
+
+uint32_t *
+cache_head(const struct cache_part *part, uint64_t tree, uint64_t key)
+{
+	return &part->heads[hash_of(tree, key) >> (64 - part->cache->head_bits)];
+}
+
+void
+smart_cache_init(struct smart_cache *cache, size_t bytes, unsigned int clients, uint64_t seed)
+{
+	*cache = lay_out(bytes, clients);
+	memset(line_of(cache, 0), 0, clients * sizeof(struct cache_line));
+	for (uint32_t i = 0; i < cache->partitions; i++)
+	{
+		struct cache_part part = part_at(cache, i);
+
+		/* Frames are made when their span gets a kind. */
+		memset(part.shared, 0, cache->frames_at);
+		part.shared->random = (seed ^ i) | 1;
+	}
+}
+
+/* ---- without a lock ---- */
+
+enum reading
+{
+	READ_OTHER, /* the frame holds something else */
+	READ_FOUND,
+	READ_CHANGED /* it changed, or is not a frame any more: the bucket has to be read anew */
+};
+
+/* Copies a frame's words (not if NULL) if it holds key, and tells the next frame. */
+static enum reading
+read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, uint64_t *words, uint32_t *next)
+{
+	struct cache_span *span = &part->spans[cache_span_of(part, number)];
+	struct cache_frame *frame = cache_frame_at(part, number);
+	uint64_t within = cache_offset(number) & ((UINT64_C(1) << part->cache->span_shift) - 1);
+	/* Acquire: the span's frames were made before.  Partner: format_span. */
+	uint64_t identity = __atomic_load_n(&span->identity, __ATOMIC_ACQUIRE);
+	unsigned int kind = cache_identity_kind(identity);
+	uint32_t sequence;
+	bool found;
+
+	if (kind == 0 || within % cache_frame_bytes(kind) != 0)
+		return READ_CHANGED;
+	/* Acquire: what was written before the sequence became even.  Partner: cache_end_change. */
+	sequence = __atomic_load_n(&frame->sequence, __ATOMIC_ACQUIRE);
+	if ((sequence & 1) != 0)
+		return READ_CHANGED;
+	*next = __atomic_load_n(&frame->next, __ATOMIC_RELAXED);
+	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key &&
+			__atomic_load_n(&frame->tree, __ATOMIC_RELAXED) == tree && kind == cache_key_kind(key);
+	for (unsigned int i = 0; found && words != NULL && i < cache_key_words(key); i++)
+		words[i] = __atomic_load_n(&frame->words[i], __ATOMIC_RELAXED);
+	/*
+	 * Whoever changes a word has announced it before: having seen the word, the
+	 * loads below see the announcement.  Partners: the release fences in
+	 * cache_begin_change and format_span.
+	 */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&frame->sequence, __ATOMIC_RELAXED) != sequence ||
+		__atomic_load_n(&span->identity, __ATOMIC_RELAXED) != identity)
+		return READ_CHANGED;
+	return found ? READ_FOUND : READ_OTHER;
+}
+
+/* The frame that holds key, with its words in words[] (not if NULL); 0: there is none, or it changes all the time. */
+static uint32_t
+find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words)
+{
+	const uint32_t *head = cache_head(part, tree, key);
+
+	for (int attempt = 0; attempt < READS_MAX; attempt++)
+	{
+		uint32_t number = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		enum reading reading = READ_OTHER;
+
+		for (int i = 0; number != 0 && i < BUCKET_MAX; i++)
+		{
+			uint32_t next = 0;
+
+			reading = read_frame(part, number, tree, key, words, &next);
+			if (reading == READ_FOUND)
+				return number;
+			if (reading == READ_CHANGED)
+				break;
+			number = next;
+		}
+		if (reading != READ_CHANGED)
+			return 0;
+	}
+	return 0;
+}
+
+bool
+cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
+{
+	struct cache_part part = part_of(cache, tree, key_of(slot));
+
+	return find_frame(&part, tree, key_of(slot), NULL) != 0;
+}
+
+static inline void
+count(uint64_t *counter)
+{
+	/* One writer; atomic for who adds them up. */
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+bool
+smart_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	uint64_t key = key_of(slot);
+	struct cache_part part = part_of(cache, tree, key);
+	struct cache_line *line = line_of(cache, client);
+	uint32_t number = find_frame(&part, tree, key, words);
+	uint8_t *heat;
+
+	smart_assert(client < cache->clients);
+	count(number != 0 ? &line->hits : &line->misses);
+	if (number == 0)
+		return false;
+	/* A hint: the frame may be another's by now.  Stored only when it changes, so that the line stays shared. */
+	heat = cache_heat_of(&part, number);
+	if (__atomic_load_n(heat, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(heat, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* ---- under a partition's lock ---- */
+
+/* false: somebody has it for longer than what is done under it takes; then the caller does without. */
+static bool
+try_lock(struct cache_part *part, struct cache_line *line)
+{
+	part->line = line;
+	for (int i = 0; i < LOCK_ATTEMPTS; i++)
+	{
+		uint32_t expected = 0;
+
+		/* Acquire: pairs with the release in unlock. */
+		if (__atomic_load_n(&part->shared->lock, __ATOMIC_RELAXED) == 0 &&
+			__atomic_compare_exchange_n(&part->shared->lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+	}
+	count(&line->skips);
+	return false;
+}
+
+static void
+unlock(struct cache_part *part)
+{
+	__atomic_store_n(&part->shared->lock, 0, __ATOMIC_RELEASE);
+}
+
+void
+smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	uint64_t key = key_of(slot);
+	struct cache_part part = part_of(cache, tree, key);
+	struct cache_frame *frame;
+	uint32_t number;
+
+	smart_assert(client < cache->clients);
+	if (!try_lock(&part, line_of(cache, client)))
+		return;
+	number = find_frame(&part, tree, key, NULL);
+	if (number != 0)
+		cache_begin_change(cache_frame_at(&part, number));
+	else
+		number = cache_make_frame(&part, tree, key);
+	frame = cache_frame_at(&part, number);
+	for (unsigned int i = 0; i < cache_key_words(key); i++)
+		__atomic_store_n(&frame->words[i], words[i], __ATOMIC_RELAXED);
+	cache_end_change(frame);
+	count(&part.line->stores);
+	unlock(&part);
+}
+
+void
+smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, unsigned int index,
+				   uint64_t from, uint64_t to)
+{
+	uint64_t key = key_of(slot);
+	struct cache_part part = part_of(cache, tree, key);
+	uint32_t number;
+
+	smart_assert(client < cache->clients && index < cache_key_words(key));
+	if (!cache_has(cache, tree, slot) || !try_lock(&part, line_of(cache, client)))
+		return;
+	number = find_frame(&part, tree, key, NULL);
+	if (number != 0)
+	{
+		struct cache_frame *frame = cache_frame_at(&part, number);
+
+		if (frame->words[index] == from)
+		{
+			cache_begin_change(frame);
+			__atomic_store_n(&frame->words[index], to, __ATOMIC_RELAXED);
+			cache_end_change(frame);
+			count(&part.line->updates);
+		}
+		else if (frame->words[index] != to)
+		{
+			cache_vacate(&part, number);
+			count(&part.line->drops);
+		}
+	}
+	unlock(&part);
+}
+
+void
+smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
+{
+	uint64_t key = key_of(slot);
+	struct cache_part part = part_of(cache, tree, key);
+	uint32_t number;
+
+	smart_assert(client < cache->clients);
+	if (!cache_has(cache, tree, slot) || !try_lock(&part, line_of(cache, client)))
+		return;
+	number = find_frame(&part, tree, key, NULL);
+	if (number != 0)
+	{
+		cache_vacate(&part, number);
+		count(&part.line->drops);
+	}
+	unlock(&part);
+}
+
+/* ---- figures ---- */
+
+static uint64_t
+look(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void
+smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
+{
+	memset(stat, 0, sizeof(*stat));
+	stat->size = (uint64_t) cache->partitions * cache->spans << cache->span_shift;
+	for (uint32_t i = 0; i < cache->clients; i++)
+	{
+		const struct cache_line *line = line_of(cache, i);
+
+		stat->hits += look(&line->hits);
+		stat->misses += look(&line->misses);
+		stat->stores += look(&line->stores);
+		stat->updates += look(&line->updates);
+		stat->drops += look(&line->drops);
+		stat->evictions += look(&line->evictions);
+		stat->moves += look(&line->moves);
+		stat->skips += look(&line->skips);
+	}
+	for (uint32_t i = 0; i < cache->partitions; i++)
+	{
+		struct cache_part part = part_at(cache, i);
+
+		for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		{
+			uint64_t frames = look(&part.shared->frames[kind]);
+
+			stat->frames[kind] += frames;
+			stat->bytes[kind] += frames * cache_frame_bytes(kind);
+		}
+	}
+}

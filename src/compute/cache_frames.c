@@ -1,0 +1,432 @@
+/*
+ * cache_frames.c
+ *	  Frames of the ART cache: where a copy finds room, and which one has to go.
+ *
+ * Everything here runs under the partition's lock.  A new copy takes a vacant
+ * frame of its kind, or cuts a span that was never used.  When there is neither,
+ * frames are drawn at random, one of all and one of the kind that needs room, in
+ * turn:
+ *
+ *	  - one that was hit since it was drawn last is cooled, and stays
+ *	  - one whose children are in the cache stays: a path is known from the root
+ *	    down or it is worth nothing
+ *	  - any other has to go if it is of the right kind; if it is of another one and
+ *	    most of its span is cool, the whole span goes over to the kind that needs
+ *	    room, after what is hot in it has moved to other spans.
+ *
+ * So room follows use, whatever sizes the nodes of the trees have, and nothing is
+ * counted or queued at a hit but one mark.
+ */
+#include "compute/cache_parts.h"
+
+#define DRAWS_MAX  16 /* rounds before somebody has to go, hot or not */
+#define FORCED_MAX 16 /* draws among those, in search of one without children */
+#define REFUGE_MAX 4  /* draws for room for a frame whose span is given away */
+#define COOL_SHARE 4  /* a span is cool if not more than one in so many of its frames is hot */
+#define SPAN_NONE  UINT32_MAX
+
+static inline unsigned int
+kind_of_span(const struct cache_part *part, uint32_t span)
+{
+	return cache_identity_kind(part->spans[span].identity);
+}
+
+static inline uint32_t
+frames_of_span(const struct cache_part *part, unsigned int kind)
+{
+	return (uint32_t) (((size_t) 1 << part->cache->span_shift) / cache_frame_bytes(kind));
+}
+
+/* The i-th frame of a span. */
+static inline uint32_t
+frame_in_span(const struct cache_part *part, uint32_t span, uint32_t i)
+{
+	return cache_number(((uint64_t) span << part->cache->span_shift) + i * cache_frame_bytes(kind_of_span(part, span)));
+}
+
+static uint32_t
+draw_below(const struct cache_part *part, uint32_t limit)
+{
+	uint64_t *state = &part->shared->random;
+
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (uint32_t) (((*state >> 32) * limit) >> 32);
+}
+
+static inline void
+count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline void
+add_frames(const struct cache_part *part, unsigned int kind, int64_t difference)
+{
+	__atomic_store_n(&part->shared->frames[kind], part->shared->frames[kind] + (uint64_t) difference, __ATOMIC_RELAXED);
+}
+
+/* ---- changes that readers notice ---- */
+
+void
+cache_begin_change(struct cache_frame *frame)
+{
+	smart_assert((frame->sequence & 1) == 0);
+	__atomic_store_n(&frame->sequence, frame->sequence + 1, __ATOMIC_RELAXED);
+	/* The odd number is visible before any word changes.  Partner: the acquire fence in read_frame. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void
+cache_end_change(struct cache_frame *frame)
+{
+	smart_assert((frame->sequence & 1) != 0);
+	/* Release: the words are visible before the even number.  Partner: read_frame's acquire. */
+	__atomic_store_n(&frame->sequence, frame->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* A frame's bucket and what it holds; its sequence is odd. */
+static void
+link_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key)
+{
+	struct cache_frame *frame = cache_frame_at(part, number);
+	uint32_t *head = cache_head(part, tree, key);
+
+	__atomic_store_n(&frame->tree, tree, __ATOMIC_RELAXED);
+	__atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
+	__atomic_store_n(&frame->next, *head, __ATOMIC_RELAXED);
+	/* Release: who follows it sees the odd sequence at least. */
+	__atomic_store_n(head, number, __ATOMIC_RELEASE);
+}
+
+static void
+unlink_frame(const struct cache_part *part, uint32_t number)
+{
+	struct cache_frame *frame = cache_frame_at(part, number);
+	uint32_t *from = cache_head(part, frame->tree, frame->key);
+
+	while (*from != number)
+	{
+		smart_assert(*from != 0);
+		from = &cache_frame_at(part, *from)->next;
+	}
+	__atomic_store_n(from, frame->next, __ATOMIC_RELEASE);
+}
+
+void
+cache_vacate(const struct cache_part *part, uint32_t number)
+{
+	struct cache_frame *frame = cache_frame_at(part, number);
+	struct cache_span *span = &part->spans[cache_span_of(part, number)];
+	unsigned int kind = cache_identity_kind(span->identity);
+
+	smart_assert(frame->key != 0 && span->used > 0);
+	unlink_frame(part, number);
+	cache_begin_change(frame);
+	__atomic_store_n(&frame->key, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&frame->next, span->vacant, __ATOMIC_RELAXED);
+	cache_end_change(frame);
+	span->vacant = number;
+	span->used--;
+	part->shared->vacant[kind]++;
+	add_frames(part, kind, -1);
+}
+
+/* Cuts a span, in which no frame is used, into vacant frames of a kind. */
+static void
+format_span(const struct cache_part *part, uint32_t index, unsigned int kind)
+{
+	struct cache_span *span = &part->spans[index];
+	unsigned int old = cache_identity_kind(span->identity);
+	uint64_t generation = (span->identity >> 8) + 1;
+	uint32_t frames = frames_of_span(part, kind);
+
+	smart_assert(span->used == 0);
+	if (old != 0)
+		part->shared->vacant[old] -= frames_of_span(part, old);
+	__atomic_store_n(&span->identity, generation << 8, __ATOMIC_RELAXED);
+	/* Visible before any word of the new frames.  Partner: the acquire fence in read_frame. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	span->vacant = 0;
+	for (uint32_t i = frames; i-- > 0;)
+	{
+		uint32_t number = cache_number(((uint64_t) index << part->cache->span_shift) + i * cache_frame_bytes(kind));
+		struct cache_frame *frame = cache_frame_at(part, number);
+
+		__atomic_store_n(&frame->sequence, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&frame->tree, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&frame->key, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&frame->next, span->vacant, __ATOMIC_RELAXED);
+		span->vacant = number;
+	}
+	/* Release: the frames are whole.  Partner: read_frame's acquire. */
+	__atomic_store_n(&span->identity, generation << 8 | kind, __ATOMIC_RELEASE);
+	part->shared->vacant[kind] += frames;
+}
+
+/* ---- vacant frames ---- */
+
+/* A vacant frame outside of span `but`; its sequence is odd from here on.  0: there is none. */
+static uint32_t
+take_vacant(const struct cache_part *part, unsigned int kind, uint32_t but)
+{
+	struct cache_partition *shared = part->shared;
+
+	for (uint32_t i = 0; shared->vacant[kind] > 0 && i < shared->spans_used; i++)
+	{
+		uint32_t index = (shared->roomy[kind] + i) % shared->spans_used;
+		struct cache_span *span = &part->spans[index];
+		uint32_t number = span->vacant;
+
+		if (number == 0 || index == but || cache_identity_kind(span->identity) != kind)
+			continue;
+		shared->roomy[kind] = index;
+		shared->vacant[kind]--;
+		span->vacant = cache_frame_at(part, number)->next;
+		span->used++;
+		add_frames(part, kind, 1);
+		cache_begin_change(cache_frame_at(part, number));
+		return number;
+	}
+	return 0;
+}
+
+/* ---- who has to go ---- */
+
+enum judgement
+{
+	FRAME_VACANT,
+	FRAME_STAYS, /* it was hit, or has children here */
+	FRAME_GOES
+};
+
+static bool
+has_children(const struct cache_part *part, const struct cache_frame *frame)
+{
+	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
+
+	for (unsigned int i = first; i < cache_key_words(frame->key); i++)
+	{
+		smart_slot slot = frame->words[i];
+
+		if (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS &&
+			cache_has(part->cache, frame->tree, slot))
+			return true;
+	}
+	return false;
+}
+
+/* Cools a frame that was hit. */
+static enum judgement
+judge(const struct cache_part *part, uint32_t number)
+{
+	const struct cache_frame *frame = cache_frame_at(part, number);
+	uint8_t *heat = cache_heat_of(part, number);
+
+	if (frame->key == 0)
+		return FRAME_VACANT;
+	if (__atomic_load_n(heat, __ATOMIC_RELAXED) != 0)
+	{
+		__atomic_store_n(heat, 0, __ATOMIC_RELAXED);
+		return FRAME_STAYS;
+	}
+	return has_children(part, frame) ? FRAME_STAYS : FRAME_GOES;
+}
+
+/* A frame of all. */
+static uint32_t
+draw(const struct cache_part *part)
+{
+	uint32_t span = draw_below(part, part->shared->spans_used);
+
+	return frame_in_span(part, span, draw_below(part, frames_of_span(part, kind_of_span(part, span))));
+}
+
+/* A frame of one kind outside of span `but`; 0: there is none. */
+static uint32_t
+draw_of_kind(const struct cache_part *part, unsigned int kind, uint32_t but)
+{
+	uint32_t spans = part->shared->spans_used;
+	uint32_t first = draw_below(part, spans);
+
+	for (uint32_t i = 0; i < spans; i++)
+	{
+		uint32_t span = (first + i) % spans;
+
+		if (kind_of_span(part, span) == kind && span != but)
+			return frame_in_span(part, span, draw_below(part, frames_of_span(part, kind)));
+	}
+	return 0;
+}
+
+static void
+evict(const struct cache_part *part, uint32_t number)
+{
+	cache_vacate(part, number);
+	count(&part->line->evictions);
+}
+
+/* ---- spans that go over to another kind ---- */
+
+static bool
+is_cool(const struct cache_part *part, uint32_t span)
+{
+	uint32_t frames = frames_of_span(part, kind_of_span(part, span));
+	uint32_t hot = 0;
+
+	for (uint32_t i = 0; i < frames; i++)
+		hot += __atomic_load_n(cache_heat_of(part, frame_in_span(part, span, i)), __ATOMIC_RELAXED);
+	return hot * COOL_SHARE <= frames;
+}
+
+/* Room elsewhere for a frame of a span that is given away; 0: nobody else wants to go. */
+static uint32_t
+find_refuge(const struct cache_part *part, unsigned int kind, uint32_t span)
+{
+	uint32_t number = take_vacant(part, kind, span);
+
+	for (int i = 0; number == 0 && i < REFUGE_MAX; i++)
+	{
+		uint32_t other = draw_of_kind(part, kind, span);
+
+		if (other == 0)
+			return 0;
+		if (judge(part, other) != FRAME_GOES)
+			continue;
+		evict(part, other);
+		number = take_vacant(part, kind, span);
+	}
+	return number;
+}
+
+static void
+move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
+{
+	struct cache_frame *old = cache_frame_at(part, from);
+	struct cache_frame *new = cache_frame_at(part, to);
+	uint64_t tree = old->tree;
+	uint64_t key = old->key;
+
+	for (unsigned int i = 0; i < cache_key_words(key); i++)
+		__atomic_store_n(&new->words[i], old->words[i], __ATOMIC_RELAXED);
+	cache_vacate(part, from);
+	link_frame(part, to, tree, key);
+	__atomic_store_n(cache_heat_of(part, to), 1, __ATOMIC_RELAXED);
+	cache_end_change(new);
+}
+
+/* Empties a span, and gives it to another kind. */
+static void
+give_span(const struct cache_part *part, uint32_t span, unsigned int kind)
+{
+	unsigned int old = kind_of_span(part, span);
+	uint32_t frames = frames_of_span(part, old);
+
+	for (uint32_t i = 0; i < frames; i++)
+	{
+		uint32_t number = frame_in_span(part, span, i);
+		uint32_t refuge = 0;
+
+		if (cache_frame_at(part, number)->key == 0)
+			continue;
+		if (judge(part, number) == FRAME_STAYS)
+			refuge = find_refuge(part, old, span);
+		if (refuge != 0)
+			move_frame(part, number, refuge);
+		else
+			evict(part, number);
+	}
+	format_span(part, span, kind);
+	count(&part->line->moves);
+}
+
+/* ---- room ---- */
+
+/* When everything is hot or leads to something: one of this kind, or a whole span if there is none. */
+static void
+force_room(const struct cache_part *part, unsigned int kind)
+{
+	uint32_t number = draw_of_kind(part, kind, SPAN_NONE);
+
+	for (int i = 0; number != 0 && i < FORCED_MAX && has_children(part, cache_frame_at(part, number)); i++)
+		number = draw_of_kind(part, kind, SPAN_NONE);
+	if (number != 0)
+		evict(part, number);
+	else
+		give_span(part, draw_below(part, part->shared->spans_used), kind);
+}
+
+/*
+ * Cools as many frames from this one on as make up one of a longer kind: all
+ * kinds have to lose their heat at the same pace, by bytes.
+ */
+static void
+cool_neighbours(const struct cache_part *part, uint32_t number, unsigned int kind)
+{
+	uint32_t span = cache_span_of(part, number);
+	unsigned int old = kind_of_span(part, span);
+	uint32_t frames = frames_of_span(part, old);
+	uint32_t first = (uint32_t) ((number - frame_in_span(part, span, 0)) * CACHE_NUMBER / cache_frame_bytes(old));
+
+	for (size_t i = 1; i < cache_frame_bytes(kind) / cache_frame_bytes(old); i++)
+		__atomic_store_n(cache_heat_of(part, frame_in_span(part, span, (uint32_t) ((first + i) % frames))), 0,
+						 __ATOMIC_RELAXED);
+}
+
+/* Evicts a frame of this kind, or gives a whole span of another one away; false: it stays. */
+static bool
+take_from(const struct cache_part *part, uint32_t number, unsigned int kind)
+{
+	uint32_t span = cache_span_of(part, number);
+	enum judgement judgement = judge(part, number);
+
+	if (kind_of_span(part, span) == kind)
+	{
+		if (judgement == FRAME_GOES)
+			evict(part, number);
+		return judgement != FRAME_STAYS;
+	}
+	cool_neighbours(part, number, kind);
+	if (judgement == FRAME_STAYS || !is_cool(part, span))
+		return false;
+	give_span(part, span, kind);
+	return true;
+}
+
+static void
+make_room(const struct cache_part *part, unsigned int kind)
+{
+	for (int i = 0; i < DRAWS_MAX; i++)
+	{
+		uint32_t number = draw(part);
+
+		if (take_from(part, number, kind))
+			return;
+		number = draw_of_kind(part, kind, SPAN_NONE);
+		if (number != 0 && take_from(part, number, kind))
+			return;
+	}
+	force_room(part, kind);
+}
+
+uint32_t
+cache_make_frame(const struct cache_part *part, uint64_t tree, uint64_t key)
+{
+	unsigned int kind = cache_key_kind(key);
+	uint32_t number = take_vacant(part, kind, SPAN_NONE);
+
+	if (number == 0)
+	{
+		if (part->shared->spans_used < part->cache->spans)
+			format_span(part, part->shared->spans_used++, kind);
+		else
+			make_room(part, kind);
+		number = take_vacant(part, kind, SPAN_NONE);
+	}
+	smart_assert(number != 0);
+	link_frame(part, number, tree, key);
+	/* New copies begin cool: most of what a large scan brings is never asked for again. */
+	__atomic_store_n(cache_heat_of(part, number), 0, __ATOMIC_RELAXED);
+	return number;
+}

@@ -1,0 +1,181 @@
+/*
+ * cache_parts.h
+ *	  What lies in a cache, for its own files.
+ *
+ * A cache is cut into partitions by the hash of a copy's key, each with a lock
+ * word, a hash table, and spans.  A span is cut into frames of one kind, each
+ * for one copy, so that no room is lost between copies; a span can go over to
+ * another kind.  All offsets count from the cache's or the partition's start:
+ *
+ *	  cache       header | a line of counters per client | partitions
+ *	  partition   header | heads | spans | heat | frames
+ *
+ * Everything is changed under the partition's lock, but for counters and heat.
+ * Readers take no lock:
+ *
+ *	  span.identity   kind and generation.  A frame number from an earlier moment
+ *	                  may point into the middle of a larger frame: a reader takes
+ *	                  the identity before it looks and compares it afterwards.
+ *	                  It is 0 in its kind while the span's frames are made.
+ *	  frame.sequence  odd while the frame is being changed; likewise before and
+ *	                  after.
+ *
+ * Both are written with release ahead of what they announce (cache_frames.c);
+ * the readers' partner is read_frame() in cache.c.
+ */
+#ifndef SMART_COMPUTE_CACHE_PARTS_H
+#define SMART_COMPUTE_CACHE_PARTS_H
+
+#include "base/assert.h"
+#include "compute/cache.h"
+
+#define CACHE_KINDS     (SMART_NODE_KINDS + 1) /* arrays by kind; kind 0: none */
+#define CACHE_LINE      64
+#define CACHE_ALIGNMENT 128
+#define CACHE_ROOT_KEY  SMART_SLOT_FROZEN /* the key of a root word: no node's */
+#define CACHE_NUMBER    8                 /* frames are numbered by their offset in these units, from 1 */
+
+/* A copy.  A span's frames follow one another without a gap. */
+struct cache_frame
+{
+	uint32_t sequence;
+	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
+	uint64_t tree;
+	uint64_t key; /* address and kind; 0: vacant */
+	uint64_t words[];
+};
+
+struct cache_span
+{
+	uint64_t identity; /* kind, and generation above it */
+	uint32_t vacant;   /* first vacant frame, 0: none */
+	uint32_t used;     /* frames that hold a copy */
+};
+
+struct cache_partition
+{
+	uint32_t lock;                /* 1: somebody changes something */
+	uint32_t spans_used;          /* the others were never used */
+	uint32_t roomy[CACHE_KINDS];  /* where the last vacant frame of a kind was found */
+	uint32_t vacant[CACHE_KINDS]; /* vacant frames of a kind */
+	uint64_t frames[CACHE_KINDS];
+	uint64_t random;
+};
+
+/* One client's counters: written by that client only. */
+struct cache_line
+{
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t stores;
+	uint64_t updates;
+	uint64_t drops;
+	uint64_t evictions;
+	uint64_t moves;
+	uint64_t skips;
+};
+
+struct smart_cache
+{
+	uint32_t clients;
+	uint32_t partitions; /* a power of two */
+	uint32_t span_shift; /* bytes of a span, as a power of two */
+	uint32_t spans;      /* of each partition */
+	uint32_t head_bits;  /* heads of each partition, as a power of two */
+	uint64_t partition_bytes;
+	uint64_t partitions_at;
+	uint64_t heads_at; /* in a partition, as the next three */
+	uint64_t spans_at;
+	uint64_t heat_at;
+	uint64_t frames_at;
+};
+
+/* A partition as one process sees it. */
+struct cache_part
+{
+	const struct smart_cache *cache;
+	struct cache_partition *shared;
+	uint32_t *heads; /* first frames of buckets */
+	struct cache_span *spans;
+	uint8_t *heat; /* 1: hit since somebody last thought of evicting the frame; by heat_of() */
+	uint8_t *frames;
+	struct cache_line *line; /* the client's */
+};
+
+static inline size_t
+cache_frame_bytes(unsigned int kind)
+{
+	return sizeof(struct cache_frame) + (SMART_NODE_HEAD_WORDS + smart_kind_slots(kind)) * sizeof(uint64_t);
+}
+
+static inline unsigned int
+cache_identity_kind(uint64_t identity)
+{
+	return (unsigned int) identity & 0xff;
+}
+
+static inline uint64_t
+cache_offset(uint32_t number)
+{
+	return (uint64_t) (number - 1) * CACHE_NUMBER;
+}
+
+static inline uint32_t
+cache_number(uint64_t offset)
+{
+	return (uint32_t) (offset / CACHE_NUMBER) + 1;
+}
+
+static inline struct cache_frame *
+cache_frame_at(const struct cache_part *part, uint32_t number)
+{
+	return (struct cache_frame *) (void *) (part->frames + cache_offset(number));
+}
+
+static inline uint32_t
+cache_span_of(const struct cache_part *part, uint32_t number)
+{
+	return (uint32_t) (cache_offset(number) >> part->cache->span_shift);
+}
+
+/* Frames are longer than a line, so that each has a mark of its own. */
+static inline uint8_t *
+cache_heat_of(const struct cache_part *part, uint32_t number)
+{
+	return &part->heat[cache_offset(number) / CACHE_LINE];
+}
+
+/* The kind that a key's frame must be of. */
+static inline unsigned int
+cache_key_kind(uint64_t key)
+{
+	return key == CACHE_ROOT_KEY ? SMART_NODE_6 : smart_slot_size(key);
+}
+
+/* Words of a copy. */
+static inline unsigned int
+cache_key_words(uint64_t key)
+{
+	return key == CACHE_ROOT_KEY ? 1 : SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(key));
+}
+
+/* cache.c */
+extern uint32_t *cache_head(const struct cache_part *part, uint64_t tree, uint64_t key);
+extern bool cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot);
+
+/* cache_frames.c; all under the partition's lock. */
+
+/* Room for key: a frame that is in its bucket, with words yet to be set; its sequence is odd. */
+extern uint32_t cache_make_frame(const struct cache_part *part, uint64_t tree, uint64_t key);
+/* Takes a frame out of its bucket and leaves it vacant. */
+extern void cache_vacate(const struct cache_part *part, uint32_t number);
+extern void cache_begin_change(struct cache_frame *frame);
+extern void cache_end_change(struct cache_frame *frame);
+
+_Static_assert(sizeof(struct cache_line) == CACHE_LINE, "a client's counters are a cache line");
+_Static_assert(sizeof(struct cache_partition) == 2 * CACHE_LINE, "a partition's header is whole lines");
+_Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
+				   sizeof(struct cache_frame) + (SMART_NODE_HEAD_WORDS + 6) * sizeof(uint64_t) >= CACHE_LINE,
+			   "frames are numbered by eight bytes, and marked by lines");
+
+#endif /* SMART_COMPUTE_CACHE_PARTS_H */
