@@ -7,7 +7,7 @@
 SERVER_DIR=
 SERVER_BIN=
 SERVER_NAME=server # of the cluster that the functions are about; each has a port of its own in PGPORT
-MEMNODE_PIDS=
+MEMNODES= # PID:NAME of those that run
 
 # server_user: whom the server runs as.
 server_user()
@@ -93,9 +93,11 @@ memnode_start()
 {
 	local name=$1 log=$SERVER_DIR/run/memnode.$1.log tries=0
 	shift
-	as_server_user "$SERVER_BIN/smart-memnode" --listen=127.0.0.1:0 --name="${SERVER_DIR##*/}.$name" "$@" \
-		>"$log" 2>&1 </dev/null &
-	MEMNODE_PIDS="$MEMNODE_PIDS $!"
+	# The process to stop is not ours (runuser has one of its own), the one to wait for is.
+	# shellcheck disable=SC2016
+	as_server_user sh -c 'echo $$ >"$0.pid" && exec "$@"' "memnode.$name" \
+		"$SERVER_BIN/smart-memnode" --listen=127.0.0.1:0 "$@" >"$log" 2>&1 </dev/null &
+	MEMNODES="$MEMNODES $!:$name"
 	while ! MEMNODE_ADDRESS=$(sed -n 's/^smart-memnode: ready on \([^,]*\),.*/\1/p' "$log" | grep .); do
 		[ $((tries += 1)) -le 100 ] || { cat "$log" >&2; return 1; }
 		sleep 0.1
@@ -105,14 +107,14 @@ memnode_start()
 # memnodes_stop: stop all memory nodes; fails if one does not stop cleanly.
 memnodes_stop()
 {
-	local pid status=0
-	for pid in $MEMNODE_PIDS; do
-		kill "$pid" 2>/dev/null
+	local node status=0
+	for node in $MEMNODES; do
+		kill "$(cat "$SERVER_DIR/run/memnode.${node#*:}.pid")" || status=1
 	done
-	for pid in $MEMNODE_PIDS; do
-		wait "$pid" || status=1
+	for node in $MEMNODES; do
+		wait "${node%:*}" || status=1
 	done
-	MEMNODE_PIDS=
+	MEMNODES=
 	return "$status"
 }
 
