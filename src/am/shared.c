@@ -53,6 +53,7 @@ struct layout
 	Size epoch;
 	Size interlock;
 	Size peers;
+	Size leaf_locks;
 	Size cache; /* last: it sets itself up, and is large */
 	Size end;
 };
@@ -80,7 +81,10 @@ lay_out(void)
 	layout.epoch = add_part(&layout.end, smart_epoch_size(MaxBackends));
 	layout.interlock = add_part(&layout.end, smart_interlock_size(MaxBackends));
 	if (smart_server.remote)
+	{
 		layout.peers = add_part(&layout.end, sizeof(struct smart_peers));
+		layout.leaf_locks = add_part(&layout.end, sizeof(struct smart_leaf_locks));
+	}
 	layout.cache = add_part(&layout.end, 0);
 	if (smart_server.remote && cache_bytes() > 0)
 		layout.cache = add_part(&layout.end, smart_cache_size(cache_bytes(), MaxBackends));
@@ -127,6 +131,7 @@ smart_shared_make(uint64 epoch)
 	{
 		smart_server.peers = (struct smart_peers *) ((char *) shared + layout.peers);
 		smart_peers_init(smart_server.peers);
+		compute->leaf_locks = (struct smart_leaf_locks *) ((char *) shared + layout.leaf_locks);
 	}
 	if (layout.end > layout.cache)
 	{

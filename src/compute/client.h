@@ -10,6 +10,7 @@
 #include "compute/cache.h"
 #include "compute/epoch.h"
 #include "compute/interlock.h"
+#include "compute/leaf_locks.h"
 #include "compute/locks.h"
 #include "compute/region.h"
 #include "compute/space.h"
@@ -34,8 +35,9 @@ struct smart_compute
 	struct smart_epoch_shared *epoch;
 	struct smart_interlock_shared *interlock;
 	struct smart_lock_table *locks;
-	struct smart_remote *remote; /* NULL: embedded; else region is a book */
-	struct smart_cache *cache;   /* NULL: none, as in an embedded one, where the tree itself is at hand */
+	struct smart_remote *remote;         /* NULL: embedded; else region is a book */
+	struct smart_leaf_locks *leaf_locks; /* NULL: leaves are locked by locks, as in an embedded one */
+	struct smart_cache *cache;           /* NULL: none, as in an embedded one, where the tree itself is at hand */
 };
 
 struct smart_client

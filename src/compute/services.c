@@ -38,20 +38,20 @@ service_leave(struct smart_services *services)
 static inline unsigned int
 leaf_lock(fabric_address leaf)
 {
+	smart_assert(leaf != 0 && leaf % SMART_UNIT == 0);
 	/* Leaves that lie side by side are written by one bulk of inserts: spread them. */
-	return SMART_LOCK_LEAF((leaf / SMART_UNIT * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+	return (unsigned int) ((leaf / SMART_UNIT * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
 }
 
 _Static_assert(SMART_LOCK_LEAVES == 1u << 10, "a leaf's lock is chosen by 10 bits of its hash");
 
-/* The holder appends to one leaf and lets go, so the wait is short and needs no interrupt. */
+/* Where the tree is at hand, the holder appends to one leaf and lets go: the wait is short and needs no interrupt. */
 static smart_status
 service_lock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct smart_lock_table *locks = client_of(services)->compute->locks;
 
-	smart_assert(leaf != 0 && leaf % SMART_UNIT == 0);
-	locks->acquire(locks, leaf_lock(leaf));
+	locks->acquire(locks, SMART_LOCK_LEAF(leaf_lock(leaf)));
 	return SMART_OK;
 }
 
@@ -60,7 +60,25 @@ service_unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct smart_lock_table *locks = client_of(services)->compute->locks;
 
-	locks->release(locks, leaf_lock(leaf));
+	locks->release(locks, SMART_LOCK_LEAF(leaf_lock(leaf)));
+}
+
+/* A holder reads the leaf and publishes, and each may take its whole time limit. */
+static smart_status
+service_lock_remote_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct smart_client *client = client_of(services);
+
+	return smart_leaf_lock_take(client->compute->leaf_locks, leaf_lock(leaf), client->number, client->env,
+								2 * client->supply.supply.timeout_ms);
+}
+
+static void
+service_unlock_remote_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct smart_client *client = client_of(services);
+
+	smart_leaf_lock_drop(client->compute->leaf_locks, leaf_lock(leaf), client->number);
 }
 
 static bool
@@ -92,6 +110,11 @@ smart_services_init(struct smart_services *services)
 		.lock_leaf = service_lock_leaf,
 		.unlock_leaf = service_unlock_leaf,
 	};
+	if (client_of(services)->compute->leaf_locks != NULL)
+	{
+		services->lock_leaf = service_lock_remote_leaf;
+		services->unlock_leaf = service_unlock_remote_leaf;
+	}
 	if (client_of(services)->compute->cache == NULL)
 		return;
 	services->cache_find = service_cache_find;

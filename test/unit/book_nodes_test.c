@@ -249,60 +249,106 @@ test_wrong_chunk(void)
 
 /* ---- lost ---- */
 
+#define LOST_TREES 60
+
+/* Trees, each with as many pages as its number, of which some have a part on node 1. */
+struct forest
+{
+	uint64_t id[LOST_TREES];
+	fabric_address block[LOST_TREES];
+	bool touched[LOST_TREES];
+};
+
+static void
+plant(struct test_client *client, struct forest *forest)
+{
+	struct smart_space *space = &client->client->space;
+	uint64_t pages[FABRIC_NODES_MAX];
+	fabric_address root;
+	unsigned int touched = 0;
+
+	for (unsigned int i = 0; i < LOST_TREES; i++)
+	{
+		forest->id[i] = test_tree_create(client, &root);
+		for (unsigned int j = 0; j < i; j++)
+			forest->block[i] = allocate(client, forest->id[i]);
+		CHECK(smart_space_tree_nodes(space, forest->id[i], pages) && pages[0] + pages[1] + pages[2] == i);
+		forest->touched[i] = pages[1] > 0 || fabric_node(root) == 1;
+		touched += forest->touched[i];
+	}
+	CHECK(touched > LOST_TREES / 3 && touched < LOST_TREES);
+}
+
+/* Node 1 is lost: the trees with a part there are, and no other. */
+static void
+check_lost(struct test_client *client, const struct forest *forest)
+{
+	struct smart_space *space = &client->client->space;
+
+	for (unsigned int i = 0; i < LOST_TREES; i++)
+	{
+		bool lost = forest->touched[i];
+		struct smart_tree_info tree;
+		fabric_address found;
+
+		CHECK(smart_space_find_tree(space, forest->id[i], &found) == !lost);
+		CHECK(smart_space_tree_lost(space, forest->id[i]) == lost);
+		CHECK(smart_space_tree_info(space, forest->id[i], &tree) && tree.lost == lost && tree.pages == i);
+		CHECK(smart_space_allocate(space, forest->id[i], PAGE_LEAF, &found) == (lost ? SMART_UNREACHABLE : SMART_OK));
+		CHECK(lost || fabric_node(found) != 1);
+	}
+}
+
+/* Another memory node takes the place of the lost one, and gets chunks and trees. */
+static void
+use_new_node(struct test_client *client)
+{
+	struct test_memory *memory = client->node->memory;
+	fabric_address root;
+	unsigned int number;
+
+	memory->node[1].incarnation += 100;
+	memset(memory->node[1].taken + 1, 0, memory->node[1].chunks - 1);
+	memset(memory->node[1].tree, 0, sizeof(memory->node[1].tree));
+	memory->node[1].taken_count = memory->node[1].tree_count = 0;
+	CHECK(smart_book_add_node(&client->client->space, memory->node[1].incarnation, &number) == SMART_OK && number == 1);
+	for (unsigned int i = 0; i < LOST_TREES; i++)
+	{
+		uint64_t id = test_tree_create(client, &root);
+
+		for (unsigned int j = 0; j < SMART_CHUNK_PAGES / 10; j++)
+			(void) allocate(client, id);
+	}
+	whole(client);
+	for (unsigned int i = 0; i < NODES; i++)
+		CHECK(agree(client, i) && memory->node[i].tree_count >= LOST_TREES / 3 && memory->node[i].taken_count > 0);
+}
+
 static void
 test_lost(void)
 {
 	struct test_node *node = test_book_open(2, NODES, 12);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
+	static struct pages before;
+	struct forest forest;
 	struct smart_node_info info;
 	struct smart_duty duty;
-	fabric_address root[60];
-	fabric_address block[60];
-	fabric_address found;
-	bool touched[60];
-	uint64_t id[60];
-	uint64_t dropped;
-	uint64_t pages[FABRIC_NODES_MAX];
 	unsigned int number;
-	unsigned int lost = 0;
 
-	/* Trees with a root here and slabs there, duties, and chunks that are free. */
-	dropped = test_tree_create(client, &found);
-	for (unsigned int i = 0; i < 12 * SMART_CHUNK_PAGES; i++)
-		(void) allocate(client, dropped);
-	for (unsigned int i = 0; i < 60; i++)
-	{
-		id[i] = test_tree_create(client, &root[i]);
-		for (unsigned int j = 0; j < i; j++)
-			block[i] = allocate(client, id[i]);
-	}
-	CHECK(smart_space_drop_tree(space, dropped));
-	for (unsigned int i = 0; i < 60; i++)
-	{
-		CHECK(smart_space_tree_nodes(space, id[i], pages) && pages[0] + pages[1] + pages[2] == i);
-		touched[i] = pages[1] > 0 || fabric_node(root[i]) == 1;
-		lost += touched[i];
-	}
-	CHECK(lost > 20 && lost < 60);
+	/* With chunks that are free, and others to be given back. */
+	fill(client, &before, 12 * SMART_CHUNK_PAGES);
+	plant(client, &forest);
+	CHECK(smart_space_drop_tree(space, before.tree));
 	CHECK(smart_book_next_duty(space, 1, &duty));
 
 	smart_book_lose_node(space, 1);
 	whole(client);
 	CHECK(!smart_book_next_duty(space, 1, &duty));
 	CHECK(smart_book_node_info(space, 1, &info) && info.state == SMART_NODE_LOST && info.chunks > 0);
-	for (unsigned int i = 0; i < 60; i++)
-	{
-		struct smart_tree_info tree;
-
-		CHECK(smart_space_find_tree(space, id[i], &found) == !touched[i]);
-		CHECK(smart_space_tree_lost(space, id[i]) == touched[i]);
-		CHECK(smart_space_tree_info(space, id[i], &tree) && tree.lost == touched[i] && tree.pages == i);
-		CHECK(smart_space_allocate(space, id[i], PAGE_LEAF, &found) == (touched[i] ? SMART_UNREACHABLE : SMART_OK));
-		CHECK(touched[i] || fabric_node(found) != 1);
-	}
+	check_lost(client, &forest);
 	/* Somebody who was at it gives a block back. */
-	smart_space_retire(space, id[59], PAGE_LEAF, block[59]);
+	smart_space_retire(space, forest.id[LOST_TREES - 1], PAGE_LEAF, forest.block[LOST_TREES - 1]);
 	whole(client);
 
 	/* The same memory, should it come back, is another node; its number is not that of the lost one. */
@@ -311,29 +357,16 @@ test_lost(void)
 	CHECK(state_of(client, NODES) == SMART_NODE_NONE);
 
 	/* The number is free when the last one is gone. */
-	for (unsigned int i = 0; i < 60; i++)
-		if (touched[i])
+	for (unsigned int i = 0; i < LOST_TREES; i++)
+		if (forest.touched[i])
 		{
 			CHECK(state_of(client, 1) == SMART_NODE_LOST);
-			CHECK(smart_space_drop_tree(space, id[i]));
+			CHECK(smart_space_drop_tree(space, forest.id[i]));
 			whole(client);
 		}
 	CHECK(state_of(client, 1) == SMART_NODE_NONE);
 	CHECK(test_work_off_duties(client) == 0 && agree(client, 0) && agree(client, 2));
-
-	/* And serves a new memory node. */
-	node->memory->node[1].incarnation += 100;
-	memset(node->memory->node[1].taken + 1, 0, node->memory->node[1].chunks - 1);
-	memset(node->memory->node[1].tree, 0, sizeof(node->memory->node[1].tree));
-	node->memory->node[1].taken_count = node->memory->node[1].tree_count = 0;
-	CHECK(smart_book_add_node(space, node->memory->node[1].incarnation, &number) == SMART_OK && number == 1);
-	for (unsigned int i = 0; i < 60; i++)
-		id[i] = test_tree_create(client, &root[i]);
-	for (unsigned int i = 0; i < 6 * SMART_CHUNK_PAGES; i++)
-		(void) allocate(client, id[i % 60]);
-	whole(client);
-	for (unsigned int i = 0; i < NODES; i++)
-		CHECK(agree(client, i) && node->memory->node[i].tree_count >= 20 && node->memory->node[i].taken_count > 0);
+	use_new_node(client);
 	test_client_close(client);
 	test_node_close(node);
 }

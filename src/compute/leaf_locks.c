@@ -1,0 +1,51 @@
+/*
+ * leaf_locks.c
+ *	  Taking and dropping the locks of leaves on remote memory nodes.
+ *
+ * Progress: blocking, with a limit.  There is no queue: whoever looks first when
+ * the lock is free has it.
+ */
+#include <stdbool.h>
+
+#include "base/assert.h"
+#include "compute/leaf_locks.h"
+
+static bool
+take_now(uint64_t *holder, uint64_t me)
+{
+	uint64_t free = 0;
+
+	/* A look before the CAS: waiters share the line until it is worth a try.  Acquire: partner is the drop. */
+	return __atomic_load_n(holder, __ATOMIC_RELAXED) == 0 &&
+		   __atomic_compare_exchange_n(holder, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+smart_status
+smart_leaf_lock_take(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client, struct smart_env *env,
+					 uint32_t timeout_ms)
+{
+	uint64_t *holder = &locks->holder[lock];
+	uint64_t me = (uint64_t) client + 1;
+	uint64_t deadline;
+
+	smart_assert(lock < SMART_LOCK_LEAVES && __atomic_load_n(holder, __ATOMIC_RELAXED) != me);
+	if (smart_likely(take_now(holder, me)))
+		return SMART_OK;
+	deadline = env->now_ns(env) + (uint64_t) timeout_ms * 1000000;
+	for (unsigned int attempt = 0; !take_now(holder, me); attempt++)
+	{
+		if (env->interrupted(env))
+			return SMART_INTERRUPTED;
+		if (env->now_ns(env) >= deadline)
+			return SMART_TIMEOUT;
+		env->pause(env, attempt);
+	}
+	return SMART_OK;
+}
+
+void
+smart_leaf_lock_drop(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client)
+{
+	smart_assert(__atomic_load_n(&locks->holder[lock], __ATOMIC_RELAXED) == (uint64_t) client + 1);
+	__atomic_store_n(&locks->holder[lock], 0, __ATOMIC_RELEASE);
+}
