@@ -23,7 +23,13 @@
  *
  *	  for each memory node that answers:
  *	      while (smart_book_next_duty(space, node, &duty))
- *	          ask the node; SMART_OK: smart_book_duty_done(space, &duty), else leave it
+ *	          a tree:  ask the node; SMART_OK: smart_book_duty_done(space, &duty), else leave it
+ *	          a chunk: smart_book_duty_done(space, &duty), and ask the node once
+ *
+ * A chunk is given back once only: a request without an answer may still come,
+ * and after a second one the first could free what is in use again.  What the
+ * node did not hear of is found by reconciling after the next lease.  (Who is certain that the first
+ * cannot come any more may leave a chunk's duty, too, until it is answered.)
  *
  * A duty is for the memory node of its incarnation only.
  *
@@ -107,7 +113,7 @@ extern bool smart_book_has_tree(struct smart_space *space, uint64_t id);
 /* One of the node's duties, false if it has none.  It stays until it is done. */
 extern bool smart_book_next_duty(struct smart_space *space, unsigned int node, struct smart_duty *duty);
 
-/* The node has answered.  A duty that is gone meanwhile is no error. */
+/* The book may forget it.  A duty that is gone meanwhile is no error. */
 extern void smart_book_duty_done(struct smart_space *space, const struct smart_duty *duty);
 
 #endif /* SMART_COMPUTE_BOOK_H */

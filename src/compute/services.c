@@ -94,6 +94,13 @@ service_cache_store(struct smart_services *services, uint64_t tree, smart_slot s
 }
 
 static void
+service_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+					 uint64_t to)
+{
+	smart_cache_update(client_of(services)->compute->cache, client_of(services)->number, tree, slot, index, from, to);
+}
+
+static void
 service_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
 	smart_cache_drop(client_of(services)->compute->cache, client_of(services)->number, tree, slot);
@@ -119,5 +126,6 @@ smart_services_init(struct smart_services *services)
 		return;
 	services->cache_find = service_cache_find;
 	services->cache_store = service_cache_store;
+	services->cache_update = service_cache_update;
 	services->cache_drop = service_cache_drop;
 }

@@ -5,9 +5,9 @@
  *
  * Ordering.  A CAS here is a full barrier on a direct provider: what this
  * client stored before it is visible to whoever loads the new value with
- * acquire (smart_load_acquire, smart_cover).  On a remote provider every call
- * waits for its completion, so that a block's WRITE is complete before the CAS
- * that links it is posted, on whatever memory node either lies.
+ * acquire (smart_load_acquire, smart_cover).  On a remote provider post.c keeps
+ * the order of a block's WRITE and the CAS that links it, on whatever memory node
+ * either lies; every other call waits for its completion.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -36,7 +36,7 @@ smart_word_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, 
 		__atomic_compare_exchange_n(pointer, seen, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 		return SMART_OK;
 	}
-	status = fabric_execute(tree->fabric, &request, 1);
+	status = smart_execute(tree, &request, 1);
 	if (status == SMART_OK)
 		*seen = request.result;
 	return status;
@@ -66,7 +66,7 @@ smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, si
 									 .local = buffer,
 									 .length = (uint32_t) length};
 
-	return fabric_execute(tree->fabric, &request, 1);
+	return smart_execute(tree, &request, 1);
 }
 
 smart_status
@@ -81,16 +81,14 @@ smart_block_write(struct smart_tree *tree, fabric_address block, const void *byt
 }
 
 /*
- * WRITEs in this order, in one batch.  In a bulk load they only join those that
- * wait: a block's memory may be used again at once.
+ * WRITEs of blocks that nobody can reach yet.  On a remote provider they only join
+ * those that wait: a block's memory may be used again at once.
  */
 smart_status
 smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int count)
 {
 	smart_status status = SMART_OK;
 
-	if (!tree->direct && tree->gather == NULL)
-		return fabric_execute(tree->fabric, requests, count);
 	for (int i = 0; i < count && status == SMART_OK; i++)
 	{
 		const struct fabric_request *request = &requests[i];
@@ -103,8 +101,10 @@ smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int
 				return SMART_CORRUPT;
 			memcpy(pointer, request->local, request->length);
 		}
-		else
+		else if (tree->gather != NULL)
 			status = smart_gather_write(tree, tree->gather, request->remote, request->local, request->length);
+		else
+			status = smart_post_write(tree, request->remote, request->local, request->length);
 	}
 	return status;
 }
@@ -121,6 +121,8 @@ smart_retire_slot(struct smart_tree *tree, smart_slot slot)
 {
 	if (!smart_slot_used(slot) || smart_slot_is_empty(slot))
 		return;
+	if (smart_slot_is_node(slot))
+		smart_forget_node(tree, slot);
 	tree->services->retire(tree->services, tree->options.id, smart_slot_class(slot), smart_slot_address(slot));
 }
 

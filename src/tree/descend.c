@@ -111,14 +111,6 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	return true;
 }
 
-/* Keeps what was read just now for descents that are not strict; slot 0: the root's word. */
-static void
-cache_store(struct smart_tree *tree, smart_slot slot, const uint64_t *words)
-{
-	if (tree->services->cache_store != NULL)
-		tree->services->cache_store(tree->services, tree->options.id, slot, words);
-}
-
 /*
  * One descent.  *again: it met something that had to be helped or was torn.
  * Uses two of the handle's three nodes in turn, so that place->node and
@@ -135,7 +127,7 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 	*again = false;
 	*place = (struct smart_place){.slot = slot, .slot_address = slot_address, .index = -1};
 	if (status == SMART_OK)
-		cache_store(tree, 0, &slot);
+		smart_keep_node(tree, 0, &slot);
 	while (status == SMART_OK && smart_slot_is_node(place->slot))
 	{
 		struct smart_node *node = &tree->nodes[next];
@@ -145,6 +137,8 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 		if (tree->direct && pass_through(tree, key, place))
 			continue;
 		status = smart_node_read(tree, place->slot, place->slot_address, place->consumed, node);
+		node->parent = place->node == NULL ? 0 : place->node->link;
+		node->parent_index = place->index;
 		if (SMART_FAULT(stalecas))
 			smart_fault_stale_node(tree, place->slot, node);
 		if (status == SMART_OK)
@@ -157,7 +151,7 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 			*again = true;
 			return SMART_OK;
 		}
-		cache_store(tree, place->slot, node->words);
+		smart_keep_node(tree, place->slot, node->words);
 		byte = smart_key_byte(key, node->depth);
 		index = smart_node_cover_index(node, byte);
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
@@ -186,8 +180,68 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 	return status;
 }
 
+/*
+ * B4 from the last node that the cache shows on the key's path: if it is live
+ * and of this prefix before and in a READ of now, what its slot shows is as
+ * strict as if the descent had begun at the root.  Only a leaf or an empty range
+ * counts; whatever would have to be helped or followed needs the nodes above.
+ */
+static smart_status
+descend_near(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *found)
+{
+	struct smart_place near;
+	struct smart_node *node;
+	smart_slot slot;
+	int index;
+	bool ours;
+	smart_status status = smart_find_cached(tree, key, &near);
+
+	*found = false;
+	if (status != SMART_OK || near.node == NULL || !smart_slot_is_range(near.slot))
+		return status;
+	node = near.node;
+	status = smart_node_read_again(tree, node->link, node->arrived, node, key, &ours);
+	if (status != SMART_OK)
+		return status;
+	if (!ours)
+	{
+		smart_forget_node(tree, node->link);
+		return SMART_OK;
+	}
+	if (SMART_FAULT(stalecas))
+		smart_fault_stale_node(tree, node->link, node);
+	smart_keep_node(tree, node->link, node->words);
+	index = smart_node_cover_index(node, smart_key_byte(key, node->depth));
+	slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+	if (!smart_slot_is_range(slot) || smart_slot_frozen(slot) ||
+		(smart_slot_is_empty(slot) && !SMART_FAULT(nohi) &&
+		 smart_slot_empty_hi(slot) < smart_key_byte(key, node->depth)))
+		return SMART_OK;
+	*place = (struct smart_place){.kind = smart_slot_is_empty(slot) ? SMART_PLACE_EMPTY : SMART_PLACE_LEAF,
+								  .slot = slot,
+								  .slot_address = smart_node_slot_address(node->address, (unsigned int) index),
+								  .index = index,
+								  .node = node,
+								  .depth = node->depth,
+								  .consumed = node->depth + 1};
+	*found = true;
+	return SMART_OK;
+}
+
 smart_status
 smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	bool found = false;
+	smart_status status = SMART_OK;
+
+	if (!tree->direct && tree->services->cache_find != NULL)
+		status = descend_near(tree, key, place, &found);
+	return status != SMART_OK || found ? status : smart_find_from_root(tree, key, place);
+}
+
+/* The same from the root's word on: place->node is known with its parent. */
+smart_status
+smart_find_from_root(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
 	unsigned int attempts = 0;
 	smart_status status;

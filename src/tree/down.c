@@ -153,7 +153,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	struct built built = {.count = 0};
 	unsigned int depth;
 	smart_slot link;
-	uint64_t seen;
+	bool won;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link);
@@ -174,10 +174,10 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	}
 	link = smart_slot_with_pk(link, smart_slot_pk(place->slot));
 	/* The one publication of everything above. */
-	status = smart_word_cas(tree, place->slot_address, place->slot, link, &seen);
+	status = smart_place_cas(tree, place, link, &won);
 	if (status != SMART_OK)
 		return status; /* perhaps linked: not to be retired */
-	if (seen != place->slot)
+	if (!won)
 	{
 		retire_built(tree, &built);
 		return SMART_OK;

@@ -24,6 +24,19 @@ struct replacement
 	smart_slot born[128]; /* merged leaves: retired when we lose */
 };
 
+/* CASes of slots, in any order; their results are set. */
+static smart_status
+cas_slots(struct smart_tree *tree, struct fabric_request *batch, int count)
+{
+	smart_status status = SMART_OK;
+
+	if (!tree->direct)
+		return smart_execute(tree, batch, count);
+	for (int i = 0; i < count && status == SMART_OK; i++)
+		status = smart_word_cas(tree, batch[i].remote, batch[i].compare, batch[i].operand, &batch[i].result);
+	return status;
+}
+
 /*
  * E1.  Sets F in every slot; a slot that changes meanwhile is tried again with
  * its new value.  values[] are the final ones, with F.  Starts anywhere, so that
@@ -33,28 +46,34 @@ static smart_status
 freeze(struct smart_tree *tree, const struct smart_node *node, uint64_t *values)
 {
 	unsigned int first = (unsigned int) (tree->env->random(tree->env) % node->slots);
+	struct fabric_request batch[SMART_EXECUTE_MAX];
+	unsigned int index_of[SMART_EXECUTE_MAX];
+	smart_status status = SMART_OK;
+	int count;
 
-	for (unsigned int i = 0; i < node->slots; i++)
+	memcpy(values, node->words + SMART_NODE_HEAD_WORDS, node->slots * sizeof(*values));
+	do
 	{
-		unsigned int index = (first + i) % node->slots;
-		uint64_t value = node->words[SMART_NODE_HEAD_WORDS + index];
-
-		while (!smart_slot_frozen(value))
+		count = 0;
+		for (unsigned int i = 0; i < node->slots && count < SMART_EXECUTE_MAX; i++)
 		{
-			uint64_t seen;
-			smart_status status;
+			unsigned int index = (first + i) % node->slots;
+			uint64_t value = values[index];
 
-			if (SMART_FAULT(nofreezeempty) && value == 0)
-				break;
-			status = smart_word_cas(tree, smart_node_slot_address(node->address, index), value,
-									value | SMART_SLOT_FROZEN, &seen);
-			if (status != SMART_OK)
-				return status;
-			value = seen == value ? value | SMART_SLOT_FROZEN : seen;
+			if (smart_slot_frozen(value) || (SMART_FAULT(nofreezeempty) && value == 0))
+				continue;
+			index_of[count] = index;
+			batch[count++] = (struct fabric_request){.verb = FABRIC_CAS,
+													 .remote = smart_node_slot_address(node->address, index),
+													 .compare = value,
+													 .operand = value | SMART_SLOT_FROZEN};
 		}
-		values[index] = value;
-	}
-	return SMART_OK;
+		if (count > 0)
+			status = cas_slots(tree, batch, count);
+		for (int i = 0; i < count && status == SMART_OK; i++)
+			values[index_of[i]] = batch[i].result == batch[i].compare ? batch[i].operand : batch[i].result;
+	} while (status == SMART_OK && count > 0);
+	return status;
 }
 
 /* The used slots, unfrozen and in order of their partial keys. */
@@ -317,16 +336,14 @@ static smart_status
 settle_won(struct smart_tree *tree, const struct replacement *work, smart_slot result, bool made)
 {
 	smart_status status = SMART_OK;
-	uint64_t header;
+	uint64_t header = work->node->words[0];
 	uint64_t seen;
 
 	if (made)
 		status = smart_slot_activate(tree, result);
 	for (unsigned int i = 0; i < work->born_count && status == SMART_OK; i++)
 		status = smart_slot_activate(tree, work->born[i]);
-	if (status == SMART_OK)
-		status = smart_word_read(tree, work->node->address, &header);
-	/* live -> dead before it is retired (I6): who reads it later starts again. */
+	/* live -> dead before it is retired (I6): who reads it later starts again.  It was live, and nobody else makes it dead. */
 	if (status == SMART_OK)
 		status = smart_word_cas(tree, work->node->address, header, smart_node_with_state(header, SMART_DEAD), &seen);
 	if (status != SMART_OK)
@@ -347,8 +364,23 @@ settle_lost(struct smart_tree *tree, const struct replacement *work, smart_slot 
 }
 
 /*
- * REPLACE-NODE.  node was read by a strict descent of this operation, with the
- * slot that leads to it.  key leads through it.  Losing the last CAS is no
+ * A node that was found without its parent, again with it; NULL: there is
+ * another one in its place.
+ */
+static smart_status
+find_with_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node)
+{
+	fabric_address address = (*node)->address;
+	struct smart_place place;
+	smart_status status = smart_find_from_root(tree, key, &place);
+
+	*node = status == SMART_OK && place.node != NULL && place.node->address == address ? place.node : NULL;
+	return status;
+}
+
+/*
+ * REPLACE-NODE.  node was read by a strict descent of this operation.  key leads
+ * through it.  Losing the last CAS is no
  * error: somebody else replaced the node, or its parent is frozen and the next
  * strict descent helps that one first.
  */
@@ -360,8 +392,16 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 	smart_slot result = 0;
 	uint64_t seen = 0;
 	bool made = false;
-	smart_status status = freeze(tree, node, values);
+	smart_status status = SMART_OK;
 
+	if (!tree->direct && node->link_address == 0)
+	{
+		status = find_with_parent(tree, key, &node);
+		if (status != SMART_OK || node == NULL)
+			return status;
+		work.node = node;
+	}
+	status = freeze(tree, node, values);
 	if (status != SMART_OK)
 		return status;
 	sort_slots(&work, values);
@@ -378,9 +418,12 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 		return status;
 	}
 	/* E4 */
-	status = smart_word_cas(tree, node->link_address, node->link, result, &seen);
+	status = smart_link_cas(tree, node->link_address, node->link, result, &seen);
 	if (status == SMART_OK && seen == node->link)
+	{
+		smart_slot_changed(tree, node->parent, node->parent_index, node->link, result);
 		return settle_won(tree, &work, result, made);
+	}
 	/* A lost completion: the result may be linked, and must not be used again. */
 	if (status == SMART_OK)
 		settle_lost(tree, &work, result, made);

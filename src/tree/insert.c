@@ -51,7 +51,6 @@ smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t le
 {
 	unsigned int lo = smart_place_lo(place);
 	smart_slot leaf;
-	uint64_t seen;
 	smart_status status;
 
 	smart_assert(smart_slot_is_empty(place->slot));
@@ -61,13 +60,12 @@ smart_fill_empty(struct smart_tree *tree, const struct smart_key *key, size_t le
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the entry. */
-	status = smart_word_cas(tree, place->slot_address, place->slot, leaf, &seen);
-	if (status != SMART_OK || seen != place->slot)
+	status = smart_place_cas(tree, place, leaf, won);
+	if (!*won)
 	{
 		smart_retire_loser(tree, status, leaf);
 		return status;
 	}
-	*won = true;
 	return smart_slot_activate(tree, leaf);
 }
 
@@ -89,7 +87,6 @@ smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t 
 	smart_slot slots[3];
 	smart_slot leaf;
 	smart_slot node;
-	uint64_t seen;
 	smart_status status;
 
 	smart_assert(place->kind == SMART_PLACE_MISMATCH && key_byte != old_byte && depth >= place->consumed);
@@ -112,14 +109,13 @@ smart_header_split(struct smart_tree *tree, const struct smart_key *key, size_t 
 		smart_retire_slot(tree, leaf);
 		return status;
 	}
-	status = smart_word_cas(tree, place->slot_address, place->slot, node, &seen);
-	if (status != SMART_OK || seen != place->slot)
+	status = smart_place_cas(tree, place, node, won);
+	if (!*won)
 	{
 		smart_retire_loser(tree, status, leaf);
 		smart_retire_loser(tree, status, node);
 		return status;
 	}
-	*won = true;
 	status = smart_slot_activate(tree, node);
 	return status == SMART_OK ? smart_slot_activate(tree, leaf) : status;
 }
@@ -205,12 +201,14 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	bool ascending;
 	smart_status status = smart_find_strict(tree, key, &place);
 
-	/* From here on with the true slot: a stale one that led to the leaf may carry another partial key. */
+	/* If the leaf is elsewhere, the cache was wrong: from here on with the true slot. */
 	insertion->strict = true;
 	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address ||
 		smart_slot_size(place.slot) != leaf->units)
 		return status;
 	leaf->link = place.slot;
+	/* The cache learns what is changed here, and may lead the next attempt. */
+	insertion->strict = tree->direct;
 	if (smart_pending(&place, leaf))
 		return smart_install(tree, key, &place, leaf);
 	ascending = ascends(leaf, key);
@@ -289,7 +287,6 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 		return status;
 	if (!locked)
 	{
-		smart_cache_forget(tree);
 		insertion->strict = true;
 		if (++insertion->refused < LOCK_PATIENCE)
 			return SMART_OK;
@@ -301,7 +298,6 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	/* C3: not what the slot promised, or changing. */
 	help = good && insertion->strict;
 	status = smart_leaf_unlock(tree, &lock);
-	smart_cache_forget(tree);
 	insertion->strict = true;
 	if (status == SMART_OK && help)
 		status = smart_forward(tree, key, leaf.address);
@@ -356,7 +352,7 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 		if (status == SMART_OK)
 			status = insert_once(tree, &insertion);
 	} while (status == SMART_OK && !insertion.finished);
-	tree->services->leave(tree->services);
+	status = smart_leave(tree, status);
 	if (status == SMART_OK)
 		*added = insertion.added;
 	return status;

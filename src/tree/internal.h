@@ -55,8 +55,10 @@ smart_cursor_key(const struct smart_cursor *cursor)
 struct smart_node
 {
 	fabric_address address;
-	smart_slot link; /* the slot that led here */
-	fabric_address link_address;
+	smart_slot link;             /* the slot that led here */
+	fabric_address link_address; /* of that slot; 0: not known, since the node was found without its parent */
+	smart_slot parent;           /* link of the node with that slot, 0: it is the root's */
+	int parent_index;            /* and which one it is */
 	unsigned int kind;
 	unsigned int depth;
 	unsigned int slots;   /* that this kind holds */
@@ -184,6 +186,7 @@ struct smart_tree
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
 	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */
+	struct smart_post *post;     /* remote: requests that wait for the next batch */
 	struct smart_gather *gather; /* remote bulk load: where WRITEs of blocks wait; NULL: they are posted at once */
 	struct smart_node nodes[2];  /* a descent's, in turn: the place's node, and its child */
 	struct smart_list list;      /* entries of the leaf that is rewritten */
@@ -242,7 +245,26 @@ extern smart_status smart_again(struct smart_tree *tree, unsigned int *attempts)
 /* Hash of the first length bytes of a key under the tree's id (XXH3-64). */
 extern uint64_t smart_prefix_hash(const struct smart_tree *tree, const struct smart_key *key, unsigned int length);
 
-/* ---- WRITEs that wait for one another (gather.c) ---- */
+/* ---- requests that wait for the next batch (post.c) ---- */
+
+#define SMART_EXECUTE_MAX 64
+
+/* Released with env->release; NULL: no memory. */
+extern struct smart_post *smart_post_open(struct smart_env *env);
+/* Remote: a batch of at most SMART_EXECUTE_MAX, behind what waits. */
+extern smart_status smart_execute(struct smart_tree *tree, struct fabric_request *requests, int count);
+extern smart_status smart_post_flush(struct smart_tree *tree);
+extern smart_status smart_post_write(struct smart_tree *tree, fabric_address remote, const void *bytes, size_t length);
+extern void smart_post_birth(struct smart_tree *tree, fabric_address word, uint64_t value);
+extern smart_status
+smart_post_activation(struct smart_tree *tree, fabric_address word, uint64_t (*live)(uint64_t value), bool *known);
+/* CAS of a slot that is to lead to blocks that were made just now. */
+extern smart_status
+smart_link_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired, uint64_t *seen);
+/* Every operation ends so: posts what waits and leaves the epoch.  The operation's status. */
+extern smart_status smart_leave(struct smart_tree *tree, smart_status status);
+
+/* ---- WRITEs of a bulk load that wait for one another (gather.c) ---- */
 
 /* Released with env->release; NULL: no memory. */
 extern struct smart_gather *smart_gather_open(struct smart_env *env);
@@ -272,6 +294,7 @@ extern unsigned int smart_kind_for(const struct smart_tree *tree, unsigned int s
 extern smart_status
 smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,
 				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link);
+extern uint64_t smart_node_live(uint64_t header);
 extern smart_status smart_node_activate(struct smart_tree *tree, fabric_address node);
 extern bool
 smart_node_is_ours(const struct smart_tree *tree, const struct smart_node *node, const struct smart_key *key);
@@ -319,7 +342,17 @@ extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_
 extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_key *key,
 									const struct smart_ancestor *ancestor, struct smart_place *place, bool *found);
 extern smart_status smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
-extern void smart_cache_forget(struct smart_tree *tree);
+extern smart_status
+smart_find_from_root(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+extern smart_status smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+
+/* ---- the cache of nodes (cached.c) ---- */
+
+extern void smart_keep_node(struct smart_tree *tree, smart_slot slot, const uint64_t *words);
+extern void smart_forget_node(struct smart_tree *tree, smart_slot slot);
+extern void smart_slot_changed(struct smart_tree *tree, smart_slot link, int index, smart_slot from, smart_slot to);
+extern smart_status
+smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won);
 
 /* ---- what a handle remembers by pointers (recent.c) ---- */
 

@@ -278,22 +278,37 @@ smart_leaf_activate(struct smart_tree *tree, const struct smart_leaf *leaf)
 						  smart_meta_with_state(leaf->meta, SMART_LIVE), &seen);
 }
 
-/* ACTIVATE for a block that this operation has just linked. */
+static uint64_t
+live_meta(uint64_t meta)
+{
+	return smart_meta_with_state(meta, SMART_LIVE);
+}
+
+/*
+ * ACTIVATE for a block that this operation has just linked: on a remote provider
+ * with its next batch, by the value that it wrote.
+ */
 smart_status
 smart_slot_activate(struct smart_tree *tree, smart_slot link)
 {
+	bool node = smart_slot_is_node(link);
 	fabric_address word;
 	uint64_t meta;
 	uint64_t seen;
-	smart_status status;
+	bool known = false;
+	smart_status status = SMART_OK;
 
-	if (smart_slot_is_node(link))
-		return smart_node_activate(tree, smart_slot_address(link));
 	if (smart_slot_is_empty(link))
 		return SMART_OK;
-	word = smart_leaf_meta_address(smart_slot_address(link), smart_slot_size(link));
+	word = node ? smart_slot_address(link) : smart_leaf_meta_address(smart_slot_address(link), smart_slot_size(link));
+	if (!tree->direct && tree->born == SMART_NEW)
+		status = smart_post_activation(tree, word, node ? smart_node_live : live_meta, &known);
+	if (status != SMART_OK || known)
+		return status;
+	if (node)
+		return smart_node_activate(tree, word);
 	status = smart_word_read(tree, word, &meta);
 	if (status != SMART_OK || smart_meta_state(meta) != SMART_NEW)
 		return status;
-	return smart_word_cas(tree, word, meta, smart_meta_with_state(meta, SMART_LIVE), &seen);
+	return smart_word_cas(tree, word, meta, live_meta(meta), &seen);
 }

@@ -207,8 +207,7 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 }
 
 /*
- * WRITEs the leaf that lies in build_buffer, in one round trip, but not the lock
- * word: it belongs to whoever locked this block in an earlier life until it
+ * WRITEs the leaf that lies in build_buffer, but not the lock word: it belongs to whoever locked this block in an earlier life until it
  * unlocks.  A leaf that is almost full goes as one piece, meta included.
  */
 static smart_status
@@ -276,6 +275,8 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	status = write_leaf(tree, address, units, used, meta);
 	if (status != SMART_OK)
 		smart_retire_slot(tree, *link);
+	else
+		smart_post_birth(tree, smart_leaf_meta_address(address, units), meta);
 	return status;
 }
 

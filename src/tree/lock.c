@@ -35,7 +35,7 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 									   .remote = lock->leaf,
 									   .local = tree->leaf_buffer,
 									   .length = length};
-	status = fabric_execute(tree->fabric, batch, 2);
+	status = smart_execute(tree, batch, 2);
 	*locked = status == SMART_OK && batch[0].result == 0;
 	if (SMART_FAULT(inplace) && status == SMART_OK && !*locked)
 		return smart_fault_take_over(tree, link, key, lock, batch[0].result, leaf, locked, good);
@@ -132,7 +132,7 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
 										   .local = &desired,
 										   .length = sizeof(desired),
 										   .result = leaf->meta};
-	status = fabric_execute(tree->fabric, batch, lock->word != 0 ? 3 : 2);
+	status = smart_execute(tree, batch, lock->word != 0 ? 3 : 2);
 	lock->word = 0;
 	*published = status == SMART_OK && batch[1].result == leaf->meta;
 	return status;

@@ -162,7 +162,7 @@ smart_node_read_again(struct smart_tree *tree, smart_slot link, unsigned int arr
 	*ours = smart_node_prepare_again(tree, link, arrived, node, head, batch);
 	if (!*ours)
 		return SMART_OK;
-	status = fabric_execute(tree->fabric, batch, 2);
+	status = smart_execute(tree, batch, 2);
 	if (status != SMART_OK)
 		return status;
 	*ours = smart_node_finish_again(tree, node, head, key);
@@ -255,7 +255,20 @@ smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	status = smart_block_write(tree, address, words, bytes);
 	if (status != SMART_OK)
 		smart_retire_slot(tree, *link);
+	else if (tree->gather == NULL)
+	{
+		/* As it will be when it is linked; nothing that leads to it is known before. */
+		smart_post_birth(tree, address, words[0]);
+		words[0] = smart_node_with_state(words[0], SMART_LIVE);
+		smart_keep_node(tree, *link, words);
+	}
 	return status;
+}
+
+uint64_t
+smart_node_live(uint64_t header)
+{
+	return smart_node_with_state(header, SMART_LIVE);
 }
 
 /* ACTIVATE: new -> live, for a node that this operation linked or saw linked. */
@@ -269,5 +282,5 @@ smart_node_activate(struct smart_tree *tree, fabric_address node)
 	if (status != SMART_OK || smart_node_state(header) != SMART_NEW)
 		return status;
 	/* Losing means that somebody else did it, or replaced the node since. */
-	return smart_word_cas(tree, node, header, smart_node_with_state(header, SMART_LIVE), &seen);
+	return smart_word_cas(tree, node, header, smart_node_live(header), &seen);
 }

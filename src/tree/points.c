@@ -104,8 +104,6 @@ join_arrival(struct points *points, unsigned int point)
 static void
 pass_arrivals(struct points *points)
 {
-	struct smart_services *services = points->tree->services;
-
 	for (unsigned int point = 0; point < points->count; point++)
 	{
 		struct descent *descent = &points->descents[point];
@@ -118,8 +116,7 @@ pass_arrivals(struct points *points)
 			descent->slot = 0;
 			continue;
 		}
-		if (services->cache_store != NULL)
-			services->cache_store(services, points->tree->options.id, descent->slot, arrival->node.words);
+		smart_keep_node(points->tree, descent->slot, arrival->node.words);
 		pass_node(descent, &points->keys[point], &arrival->node);
 	}
 }
@@ -133,8 +130,8 @@ find_root(struct smart_tree *tree, smart_slot *root)
 	if (services->cache_find != NULL && services->cache_find(services, tree->options.id, 0, root))
 		return SMART_OK;
 	status = smart_word_read(tree, tree->options.root, root);
-	if (status == SMART_OK && services->cache_store != NULL)
-		services->cache_store(services, tree->options.id, 0, root);
+	if (status == SMART_OK)
+		smart_keep_node(tree, 0, root);
 	return status;
 }
 

@@ -324,7 +324,6 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 		if (answers)
 			return SMART_OK;
 		smart_route_forget(&walk->route, place->node);
-		smart_cache_forget(tree);
 	}
 	else if (place->kind == SMART_PLACE_EMPTY)
 		return SMART_OK;

@@ -134,7 +134,7 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 	removal.drop = (struct smart_drop){.dead = is_key, .argument = &removal.key};
 	tree->services->enter(tree->services);
 	status = remove_entries(tree, &removal);
-	tree->services->leave(tree->services);
+	status = smart_leave(tree, status);
 	if (status == SMART_OK)
 		*removed = removal.drop.count > 0;
 	return status;
@@ -255,7 +255,7 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 	{
 		tree->services->enter(tree->services);
 		status = sweep_step(&sweep);
-		tree->services->leave(tree->services);
+		status = smart_leave(tree, status);
 		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
 			status = SMART_INTERRUPTED;
 	}

@@ -107,7 +107,6 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 {
 	struct smart_list *list = &tree->list;
 	smart_slot copy;
-	uint64_t seen;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link && !smart_slot_frozen(place->slot));
@@ -123,15 +122,14 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the copy; a frozen slot makes it fail, and the next strict descent helps. */
-	status = smart_word_cas(tree, place->slot_address, place->slot, copy, &seen);
-	if (status != SMART_OK || seen != place->slot)
+	status = smart_place_cas(tree, place, copy, won);
+	if (!*won)
 	{
 		smart_retire_loser(tree, status, copy);
 		if (SMART_FAULT(rollback))
 			smart_fault_rollback(tree, leaf);
 		return status;
 	}
-	*won = true;
 	status = smart_slot_activate(tree, copy);
 	smart_retire_slot(tree, place->slot);
 	return status;

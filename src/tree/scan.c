@@ -164,8 +164,7 @@ smart_scan_points(struct smart_scan *scan, const struct smart_point *points, uns
 	}
 	services->enter(services);
 	status = smart_readahead_points(scan->ahead, keys, count);
-	services->leave(services);
-	return status;
+	return smart_leave(scan->tree, status);
 }
 
 /* Has the cursor left the range? */
@@ -364,7 +363,7 @@ smart_scan_next(struct smart_scan *scan, struct smart_batch *batch)
 
 		services->enter(services);
 		status = step(scan, batch);
-		services->leave(services);
+		status = smart_leave(scan->tree, status);
 		if (status != SMART_OK)
 			return status;
 		if (batch->count > 0)

@@ -164,51 +164,42 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 			struct smart_node *node, bool *usable)
 {
 	struct smart_services *services = tree->services;
-	smart_status status;
+	smart_status status = SMART_OK;
 
-	*usable = false;
-	node->kind = smart_slot_size(link);
-	node->slots = tree->kind_slots[node->kind];
-	node->address = smart_slot_address(link);
 	if (services->cache_find(services, tree->options.id, link, node->words))
 	{
 		/* Copies of different moments may lead in a circle: only downwards. */
-		node->depth = smart_node_depth(node->words[0]);
-		*usable = node->depth >= arrived && node->depth - arrived <= SMART_NODE_PARTIAL_MAX;
-		if (!*usable)
-			services->cache_drop(services, tree->options.id, link);
-		return SMART_OK;
+		*usable = smart_node_from_copy(tree, link, arrived, NULL, node) && node->depth >= arrived &&
+				  node->depth - arrived <= SMART_NODE_PARTIAL_MAX;
 	}
-	/* Reverse check: an address may have been used again since its slot was cached. */
-	status = smart_node_read_again(tree, link, arrived, node, key, usable);
-	if (status != SMART_OK || !*usable)
+	else
 	{
-		services->cache_drop(services, tree->options.id, link);
-		return status;
+		/* Reverse check: an address may have been used again since its slot was cached. */
+		status = smart_node_read_again(tree, link, arrived, node, key, usable);
+		if (status == SMART_OK && *usable)
+			smart_keep_node(tree, link, node->words);
 	}
-	services->cache_store(services, tree->options.id, link, node->words);
-	return SMART_OK;
+	if (status == SMART_OK && !*usable)
+		smart_forget_node(tree, link);
+	return status;
 }
 
-static smart_status
-find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+/* By way of the cache; tree->nodes[0] is place->node, the last one on the way. */
+smart_status
+smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
 	struct smart_services *services = tree->services;
 	struct smart_node *node = &tree->nodes[0];
 	smart_slot slot;
 	smart_status status;
 
-	place->kind = SMART_PLACE_UNKNOWN;
-	place->consumed = 0;
-	place->depth = 0;
-	place->index = -1;
-	place->node = NULL;
+	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
 	if (!services->cache_find(services, tree->options.id, 0, &slot))
 	{
 		status = smart_word_read(tree, tree->options.root, &slot);
 		if (status != SMART_OK)
 			return status;
-		services->cache_store(services, tree->options.id, 0, &slot);
+		smart_keep_node(tree, 0, &slot);
 	}
 	while (smart_slot_is_node(slot))
 	{
@@ -254,15 +245,7 @@ smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct sma
 		place->kind = SMART_PLACE_UNKNOWN;
 		return SMART_OK;
 	}
-	return find_cached(tree, key, place);
-}
-
-/* What the cache led to was wrong: take the next path from the root's word. */
-void
-smart_cache_forget(struct smart_tree *tree)
-{
-	if (tree->services->cache_drop != NULL)
-		tree->services->cache_drop(tree->services, tree->options.id, 0);
+	return smart_find_cached(tree, key, place);
 }
 
 /*
@@ -300,8 +283,6 @@ lookup_fast(struct smart_tree *tree, const struct smart_key *key, bool *answered
 		*answered = true;
 		*found = smart_leaf_contains(&leaf, key);
 	}
-	else
-		smart_cache_forget(tree);
 	return SMART_OK;
 }
 
@@ -333,7 +314,7 @@ smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 		return SMART_TOO_LONG;
 	tree->services->enter(tree->services);
 	status = lookup(tree, &key, &there);
-	tree->services->leave(tree->services);
+	status = smart_leave(tree, status);
 	if (status == SMART_OK)
 		*found = there;
 	return status;

@@ -45,14 +45,17 @@ struct smart_services
 	void (*unlock_leaf)(struct smart_services *services, fabric_address leaf);
 
 	/*
-	 * The cache of internal nodes; all three are NULL on a provider with
-	 * direct access.  What it returns may be stale and is checked on arrival.
-	 * find copies the words of the node that slot links to into words[] and
-	 * tells whether it had them; slot 0 asks for the tree's root slot, in
-	 * words[0].
+	 * The cache of internal nodes; all four are NULL on a provider with direct
+	 * access, and where there is none.  What it returns may be stale and is
+	 * checked on arrival.  find copies the words of the node that slot links to
+	 * into words[] and tells whether it had them; slot 0 asks for the tree's root
+	 * slot, in words[0].  update tells that words[index] went over from one value
+	 * to another; a copy that has neither is dropped.
 	 */
 	bool (*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
 	void (*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
+	void (*cache_update)(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
+						 uint64_t from, uint64_t to);
 	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
 };
 

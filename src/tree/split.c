@@ -108,14 +108,10 @@ greatest_byte(const struct smart_leaf *leaf)
 	return (int) greatest;
 }
 
-/*
- * INSTALL (D2).  place is strict, leaf is what its slot leads to, pending in
- * this view.  Installs the slot for [hi + 1 .. next partial key - 1] with the
- * entries that lie there, or finds that somebody else did.
- */
-smart_status
-smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-			  const struct smart_leaf *leaf)
+/* INSTALL, as below; *won: it was this client that did it. */
+static smart_status
+install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+		const struct smart_leaf *leaf, bool *won)
 {
 	unsigned int mid = leaf->hi + 1;
 	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
@@ -127,6 +123,7 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 	smart_status status;
 
 	smart_assert(smart_slot_address(place->slot) == leaf->address);
+	*won = false;
 	if (index < 0)
 		return smart_replace_node(tree, key, place->node, false);
 	list->count = 0;
@@ -141,34 +138,48 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the upper half: the leaf's own slot stops covering mid and above. */
-	status = smart_word_cas(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper, &seen);
+	status = smart_link_cas(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper, &seen);
 	if (status != SMART_OK || seen != 0)
 	{
 		smart_retire_loser(tree, status, upper);
 		return status;
 	}
+	*won = true;
+	smart_slot_changed(tree, place->node->link, index, 0, upper);
 	return smart_slot_activate(tree, upper);
 }
 
-/* D3: the entries above hi, which another leaf has now, are dropped. */
-static smart_status
-drop_upper(struct smart_tree *tree, const struct smart_key *key, struct smart_leaf *leaf)
+/*
+ * INSTALL (D2).  place is strict, leaf is what its slot leads to, pending in
+ * this view.  Installs the slot for [hi + 1 .. next partial key - 1] with the
+ * entries that lie there, or finds that somebody else did.
+ */
+smart_status
+smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+			  const struct smart_leaf *leaf)
 {
-	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX, .reserve = room_for_half(tree)};
-	struct smart_place place;
-	struct smart_key low;
-	smart_status status;
-	bool sealed;
 	bool won;
 
-	smart_key_at(tree, key, leaf->depth, leaf->lo, &low);
-	status = smart_find_strict(tree, &low, &place);
-	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != leaf->link || smart_pending(&place, leaf))
-		return status;
-	status = smart_seal(tree, leaf, &sealed);
+	return install(tree, key, place, leaf, &won);
+}
+
+/*
+ * D3: the entries above hi, which another leaf has now, are dropped.  The leaf is
+ * not pending: our CAS has put the slot for hi + 1 where everybody finds it, and a
+ * used slot stays so, in the node and in what replaces it.
+ */
+static smart_status
+drop_upper(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+		   struct smart_leaf *leaf)
+{
+	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX, .reserve = room_for_half(tree)};
+	bool sealed;
+	bool won;
+	smart_status status = smart_seal(tree, leaf, &sealed);
+
 	if (status != SMART_OK || !sealed)
 		return status;
-	return smart_replace_leaf(tree, &low, &place, leaf, &rewrite, &won);
+	return smart_replace_leaf(tree, key, place, leaf, &rewrite, &won);
 }
 
 /*
@@ -182,6 +193,7 @@ split_at(struct smart_tree *tree, const struct smart_key *key, const struct smar
 	bool junk = greatest_byte(leaf) >= (int) mid;
 	uint64_t narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
 	uint64_t seen;
+	bool won;
 	smart_status status;
 
 	smart_assert(mid > leaf->lo && mid <= leaf->hi && !smart_pending(place, leaf));
@@ -191,9 +203,10 @@ split_at(struct smart_tree *tree, const struct smart_key *key, const struct smar
 		return status;
 	leaf->meta = narrowed;
 	leaf->hi = mid - 1;
-	status = smart_install(tree, key, place, leaf);
-	if (status == SMART_OK && junk)
-		status = drop_upper(tree, key, leaf);
+	status = install(tree, key, place, leaf, &won);
+	/* Who finds the upper half installed by others leaves the junk to the next rewrite. */
+	if (status == SMART_OK && won && junk)
+		status = drop_upper(tree, key, place, leaf);
 	return status;
 }
 

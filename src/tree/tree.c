@@ -51,6 +51,8 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 		tree->leaf_buffer = take(tree, SMART_LEAF_BYTES_MAX, &failed);
 		tree->kept_buffer = take(tree, SMART_LEAF_BYTES_MAX, &failed);
 		tree->merge_buffer = take(tree, SMART_REPLACE_BUFFER_BYTES, &failed);
+		tree->post = smart_post_open(env);
+		failed |= tree->post == NULL;
 	}
 	if (failed)
 	{
@@ -65,7 +67,7 @@ void
 smart_tree_close(struct smart_tree *tree)
 {
 	void *memory[] = {tree->build_buffer, tree->key_buffer, tree->leaf_buffer, tree->kept_buffer,
-					  tree->merge_buffer, tree->list.refs,  tree->extra.refs};
+					  tree->merge_buffer, tree->post,       tree->list.refs,   tree->extra.refs};
 
 	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
 	{

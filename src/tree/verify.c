@@ -299,7 +299,7 @@ walk_all(struct smart_walk *walk)
 	{
 		services->enter(services);
 		status = walk_once(walk);
-		services->leave(services);
+		status = smart_leave(walk->tree, status);
 		if (status == SMART_OK && walk->doubt && ++walk->restarts > RESTARTS_MAX)
 			return SMART_CORRUPT;
 		if (status == SMART_OK && walk->doubt)

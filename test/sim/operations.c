@@ -86,7 +86,7 @@ client_maintain(struct client *client, unsigned int key_number)
 		if (status == SMART_OK && place.node != NULL)
 			status = smart_replace_node(tree, &key, place.node, dice_one_in(&world.dice, 2));
 	}
-	client->services.leave(&client->services);
+	status = smart_leave(tree, status);
 	world_trace("maintenance ends: %s", smart_status_text(status));
 	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
 		world_violation("maintenance: %s", smart_status_text(status));

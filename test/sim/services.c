@@ -143,6 +143,30 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 }
 
 static void
+cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+			 uint64_t to)
+{
+	struct cache *cache = client_of(services)->cache;
+	struct cache_entry *entry;
+
+	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		return;
+	if (slot == 0)
+	{
+		cache->has_root = cache->root == from || cache->root == to;
+		cache->root = to;
+		return;
+	}
+	entry = cache_entry(cache, slot);
+	if (entry->slot != cache_key(slot))
+		return;
+	if (entry->words[index] == from)
+		entry->words[index] = to;
+	else if (entry->words[index] != to)
+		entry->slot = 0;
+}
+
+static void
 cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
 	struct cache *cache = client_of(services)->cache;
@@ -219,6 +243,7 @@ services_init(struct client *client)
 	{
 		client->services.cache_find = cache_find;
 		client->services.cache_store = cache_store;
+		client->services.cache_update = cache_update;
 		client->services.cache_drop = cache_drop;
 	}
 	client->env = (struct smart_env){

@@ -61,21 +61,29 @@ hand_on_unlock(struct smart_services *services, fabric_address leaf)
 		real_of(services)->unlock_leaf(real_of(services), leaf);
 }
 
-/* A cache that never has anything. */
 static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+hand_on_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
-	return false;
+	return real_of(services)->cache_find(real_of(services), tree, slot, words);
 }
 
 static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+hand_on_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
+	real_of(services)->cache_store(real_of(services), tree, slot, words);
 }
 
 static void
-cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+hand_on_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+			   uint64_t to)
 {
+	real_of(services)->cache_update(real_of(services), tree, slot, index, from, to);
+}
+
+static void
+hand_on_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	real_of(services)->cache_drop(real_of(services), tree, slot);
 }
 
 static void
@@ -97,9 +105,13 @@ open_verbs(struct tree_client *client, const struct smart_region *region)
 										 .base = {region->base}};
 	client->control =
 		(struct sim_control){.yield = never_yield, .random = next_random, .argument = &client->random_state};
-	client->services.cache_find = cache_find;
-	client->services.cache_store = cache_store;
-	client->services.cache_drop = cache_drop;
+	if (client->client->node->compute.cache != NULL)
+	{
+		client->services.cache_find = hand_on_find;
+		client->services.cache_store = hand_on_store;
+		client->services.cache_update = hand_on_update;
+		client->services.cache_drop = hand_on_drop;
+	}
 	return sim_fabric_init(&client->sim, &client->memory, &client->control, false);
 }
 

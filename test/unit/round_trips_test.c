@@ -72,6 +72,18 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 }
 
 static void
+cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+			 uint64_t to)
+{
+	int at = cache_index(slot);
+
+	if (at >= 0 && cache[at].words[index] == from)
+		cache[at].words[index] = to;
+	else if (at >= 0 && cache[at].words[index] != to)
+		cache[at] = cache[--cached];
+}
+
+static void
 cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
 	int index = cache_index(slot);
@@ -86,6 +98,7 @@ use_cache(struct bench *bench)
 	cached = 0;
 	bench->client->services.cache_find = cache_find;
 	bench->client->services.cache_store = cache_store;
+	bench->client->services.cache_update = cache_update;
 	bench->client->services.cache_drop = cache_drop;
 }
 
@@ -141,9 +154,6 @@ open_tree(struct bench *bench, unsigned int count, uint64_t (*number)(unsigned i
 	};
 	bench->options.id = test_tree_create(bench->owner, &bench->options.root);
 	bench->client = tree_client_open(bench->node, &bench->options, true, 1);
-	bench->client->services.cache_find = NULL;
-	bench->client->services.cache_store = NULL;
-	bench->client->services.cache_drop = NULL;
 	before = trips(bench);
 	CHECK(smart_load_begin(bench->client->tree, fill, &load) == SMART_OK);
 	for (unsigned int i = 0; i < count; i++)
