@@ -16,8 +16,8 @@ EXTENSION = smart
 DATA = $(wildcard sql/smart--*.sql)
 PGFILEDESC = "smart - ordered index in a SMART adaptive radix tree"
 
-# src/tree/fault.c and the simulator's provider serve test programs only; a memory node's side of RDMA the daemon.
-MODULE_SRCS = $(filter-out src/tree/fault.c rdma/sim.c rdma/verbs_target.c,\
+# src/tree/fault.c and the simulators' providers serve test programs only; a memory node's side of RDMA the daemon.
+MODULE_SRCS = $(filter-out src/tree/fault.c rdma/sim%.c rdma/verbs_target.c,\
 	$(wildcard smart_am.c src/am/*.c src/compute/*.c src/tree/*.c rdma/*.c src/base/*.c))
 
 # One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
@@ -89,6 +89,7 @@ endif
 
 include memnode/memnode.mk
 include test/programs.mk
+include bench/ycsb.mk
 
 ifneq ($(wildcard $(PGXS)),)
 all: memnode
@@ -141,4 +142,5 @@ help:
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
+	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'

@@ -8,7 +8,7 @@
 #   test/support/*.c      linked to all of them
 
 CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c) \
-	$(filter-out memnode/main.c,$(wildcard memnode/*.c))
+	$(filter-out memnode/main.c,$(wildcard memnode/*.c)) $(filter-out bench/ycsb.c,$(wildcard bench/*.c))
 SUPPORT_SRCS = $(wildcard test/support/*.c)
 UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)

@@ -90,6 +90,9 @@ smart_contact_report(struct smart_contacts *contacts, struct smart_contact *cont
 	if (problem != NULL)
 		strlcpy(peer.problem, without_address(contact, problem), sizeof(peer.problem));
 	smart_peer_put(contacts->peers, place, &peer);
+	/* Other indexes go on with the memory of other nodes. */
+	if (contact->node >= 0 && state != SMART_PEER_CONNECTING)
+		smart_book_rest_node(&contacts->client->space, (unsigned int) contact->node, state != SMART_PEER_UP);
 	if (changed && state != SMART_PEER_CONNECTING)
 		log_state(contact, &peer);
 }

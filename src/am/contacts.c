@@ -176,6 +176,7 @@ look_for_node(struct smart_contacts *contacts, unsigned int node)
 		peer.state = SMART_PEER_DOWN;
 		strlcpy(peer.problem, "it was found at none of the addresses", sizeof(peer.problem));
 		smart_peer_put(contacts->peers, node, &peer);
+		smart_book_rest_node(&contacts->client->space, node, true);
 		ereport(LOG, (errmsg("memory node %u is down: %s", node, peer.problem),
 					  errhint("Check smart.memory_nodes, smart.memcached and smart.cluster.")));
 	}

@@ -95,6 +95,12 @@ extern smart_status smart_book_add_node(struct smart_space *space, uint64_t inca
 extern bool smart_book_node_info(struct smart_space *space, unsigned int number, struct smart_node_info *info);
 
 /*
+ * A node that does not answer rests: its chunks give no pages until it answers again, so that what
+ * is allocated comes from the other nodes.  One client at a time may say so.
+ */
+extern void smart_book_rest_node(struct smart_space *space, unsigned int number, bool rest);
+
+/*
  * The node's memory is gone for good: every tree with its root or a slab there is lost, its chunks and
  * duties leave the book.  The number is free again when the last tree that refers to it has been dropped.  The
  * same region, should it come back, is a new node.  A node that is not SMART_NODE_ACTIVE: nothing happens.

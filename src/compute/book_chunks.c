@@ -110,7 +110,8 @@ leave(struct smart_region *book, uint32_t number)
 	struct smart_chunk *chunk = smart_chunk_at(book, number);
 	struct smart_book_node *entry = smart_book_node_at(book, chunk->node);
 
-	smart_chunk_unlist(book, number);
+	if (chunk->list != 0)
+		smart_chunk_unlist(book, number);
 	header->blocks.chunks--;
 	header->empty_chunks--;
 	set_state(chunk, SMART_CHUNK_LEAVING);

@@ -100,6 +100,43 @@ smart_book_node_info(struct smart_space *space, unsigned int number, struct smar
 	return info->state != SMART_NODE_NONE;
 }
 
+/* ---- they rest ---- */
+
+/* For the places of one page of the map. */
+static void
+relist_chunks(struct smart_space *space, unsigned int node, uint32_t first_place)
+{
+	if (!smart_book_maps_near(space->region, node, first_place))
+		return;
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	for (uint32_t i = 0; i < SMART_PLACES_A_PAGE; i++)
+	{
+		uint32_t chunk = smart_book_chunk_at(space->region, node, first_place + i);
+
+		if (chunk != 0 && smart_chunk_at(space->region, chunk)->state == SMART_CHUNK_REMOTE)
+			smart_chunk_relist(space->region, chunk);
+	}
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+}
+
+void
+smart_book_rest_node(struct smart_space *space, unsigned int number, bool rest)
+{
+	struct smart_book_node *entry = smart_book_node_at(space->region, number);
+	bool changed;
+
+	if (entry == NULL)
+		return;
+	/* From now on a chunk that changes goes where it belongs by itself. */
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	changed = entry->state == SMART_NODE_ACTIVE && (entry->resting != 0) != rest;
+	if (changed)
+		entry->resting = rest;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	for (uint32_t place = 0; changed && place < SMART_PLACES; place += SMART_PLACES_A_PAGE)
+		relist_chunks(space, number, place);
+}
+
 /* ---- they are lost ---- */
 
 void
@@ -110,6 +147,7 @@ smart_book_release_node(struct smart_region *book, unsigned int node)
 	if (entry->state != SMART_NODE_LOST || entry->chunks > 0 || entry->trees > 0)
 		return;
 	smart_assert(entry->leaving == 0 && entry->dropping == 0 && entry->pages_used == 0);
+	entry->resting = 0;
 	entry->state = SMART_NODE_NONE;
 	entry->incarnation = 0;
 }

@@ -41,7 +41,8 @@ struct smart_book_node
 	uint32_t leaving;  /* list of chunks to be given back: chunk number + 1, or 0 */
 	uint32_t dropping; /* list of records of trees to be dropped, or 0 */
 	uint64_t pages_used;
-	uint32_t unused[6];
+	uint32_t resting; /* no pages are taken of its chunks: they are in no list */
+	uint32_t unused[5];
 };
 
 #define SMART_NODES_ORDER 2u

@@ -19,7 +19,7 @@
 
 #include "tree/layout.h"
 
-#define SMART_CACHE_BYTES_MIN ((size_t) 64 << 10)
+#define SMART_CACHE_BYTES_MIN ((size_t) 16 << 10)
 #define SMART_CACHE_BYTES_MAX ((size_t) 64 << 30)
 
 struct smart_cache;

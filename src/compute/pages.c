@@ -29,11 +29,19 @@ aligned_runs(uint64_t word, unsigned int order)
 	return word & starts[order];
 }
 
+static bool
+rests(const struct smart_region *region, const struct smart_chunk *chunk)
+{
+	return region->book && chunk->state == SMART_CHUNK_REMOTE && smart_book_node_at(region, chunk->node)->resting;
+}
+
 unsigned int
-smart_chunk_longest(const struct smart_chunk *chunk)
+smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk *chunk)
 {
 	unsigned int longest = 0;
 
+	if (rests(region, chunk))
+		return 0;
 	for (unsigned int i = 0; i < SMART_CHUNK_PAGES / 64; i++)
 		while (longest < SMART_PAGE_ORDERS && aligned_runs(chunk->free[i], longest) != 0)
 			longest++;
@@ -64,7 +72,7 @@ void
 smart_chunk_relist(struct smart_region *region, uint32_t number)
 {
 	struct smart_chunk *chunk = smart_chunk_at(region, number);
-	unsigned int list = smart_chunk_longest(chunk);
+	unsigned int list = smart_chunk_list_for(region, chunk);
 	uint32_t *head;
 
 	if (list == chunk->list)

@@ -167,8 +167,8 @@ extern smart_status smart_pages_take_home(struct smart_space *space, unsigned in
 /* Could this client take such a run now?  Under the page allocator's lock. */
 extern bool smart_pages_available(const struct smart_space *space, enum smart_page_use use, unsigned int order);
 
-/* The longest free run of a chunk as order + 1, or 0. */
-extern unsigned int smart_chunk_longest(const struct smart_chunk *chunk);
+/* The list that a chunk belongs in: its longest free run as order + 1; 0: none, or its memory node rests. */
+extern unsigned int smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk *chunk);
 
 /* Puts a chunk into the list that its map asks for, or takes it out of the one it is in; under the lock. */
 extern void smart_chunk_relist(struct smart_region *region, uint32_t number);

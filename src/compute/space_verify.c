@@ -36,7 +36,7 @@ verify_chunk(struct verify *verify, uint32_t number)
 		free_pages += (uint32_t) __builtin_popcountll(chunk->free[word]);
 	if (free_pages != chunk->free_pages)
 		return fault(verify, "a chunk counts its free pages wrong", number);
-	if (chunk->list != smart_chunk_longest(chunk))
+	if (chunk->list != smart_chunk_list_for(verify->region, chunk))
 		return fault(verify, "a chunk is in a list of another run length", number);
 	if ((chunk->free[0] & ((1u << smart_chunk_first_page(verify->region, number)) - 1)) != 0)
 		return fault(verify, "a chunk's own pages are free", number);

@@ -42,9 +42,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		client->cache = &world.clients[compute - world.compute].own_cache;
 	if (!keep_cache)
 	{
-		client->own_cache.has_root = false;
-		for (int i = 0; i < CACHE_ENTRIES; i++)
-			client->own_cache.entries[i].slot = 0;
+		cache_open(&client->own_cache);
 	}
 	client->control = (struct sim_control){
 		.yield = schedule_yield,

@@ -1,29 +1,10 @@
 /*
  * coroutine.h
- *	  Stacks that hand the processor to each other.
+ *	  Stacks that hand the processor to each other: the fabric's simulators share them.
  */
 #ifndef SIM_COROUTINE_H
 #define SIM_COROUTINE_H
 
-#include <stddef.h>
-
-#if !defined(__x86_64__)
-#include <ucontext.h>
-#endif
-
-struct coroutine
-{
-	void *stack; /* NULL: the program's own */
-#if defined(__x86_64__)
-	void *stack_pointer;
-#else
-	ucontext_t context;
-#endif
-};
-
-/* entry() runs at the next switch to the coroutine, and must not return. */
-extern void coroutine_prepare(struct coroutine *coroutine, void (*entry)(void));
-
-extern void coroutine_switch(struct coroutine *from, struct coroutine *to);
+#include "rdma/sim_coroutine.h"
 
 #endif /* SIM_COROUTINE_H */

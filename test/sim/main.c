@@ -3,7 +3,7 @@
  *	  The simulator: histories of the tree, one seed each.
  *
  * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool]
- *            [--fault NAME] [--trace] [--counters] [--coverage]
+ *            [--real-cache | --plain-cache] [--fault NAME] [--trace] [--counters] [--coverage]
  *
  * --counters prints how often each kind of change came about, and --coverage
  * fails if one never did.  Remote fabrics only: by pointers nobody sees a CAS.
@@ -202,6 +202,10 @@ take_flag(struct run *run, const char *flag)
 		world.settings.direct = 1;
 	else if (strcmp(flag, "--remote") == 0)
 		world.settings.direct = 0;
+	else if (strcmp(flag, "--real-cache") == 0)
+		world.settings.real_cache = 1;
+	else if (strcmp(flag, "--plain-cache") == 0)
+		world.settings.real_cache = 0;
 	else if (strcmp(flag, "--trace") == 0)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)
@@ -239,7 +243,7 @@ main(int argc, char **argv)
 	struct run run = {.seed = 1, .runs = 1000};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	world.settings = (struct settings){.shared = -1, .direct = -1};
+	world.settings = (struct settings){.shared = -1, .direct = -1, .real_cache = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))

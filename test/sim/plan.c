@@ -36,6 +36,7 @@ plan_shape(struct plan *plan, struct dice *dice)
 	plan->cache_skip_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 4);
 	plan->cache_miss_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 16);
 	plan->cache_shared = dice_one_in(dice, 3);
+	plan->cache_real = chosen(world.settings.real_cache, dice, 40);
 	plan->prime = dice_one_in(dice, 2);
 	plan->poison = dice_below(dice, 3);
 }

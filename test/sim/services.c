@@ -83,6 +83,37 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 
 /* ---- the cache ---- */
 
+static struct smart_cache *
+real_of(struct cache *cache)
+{
+	return (struct smart_cache *) (void *) cache->real;
+}
+
+/* Nodes of another tree, of every kind, so that the server's cache is full from the start. */
+static void
+fill_cache(struct cache *cache)
+{
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+
+	for (unsigned int i = 1; i < 64; i++)
+		smart_cache_store(real_of(cache), SOLO, 0, smart_slot_make_node(0, 1 + i % SMART_NODE_KINDS, i * SMART_UNIT),
+						  words);
+}
+
+void
+cache_open(struct cache *cache)
+{
+	cache->has_root = false;
+	for (int i = 0; i < CACHE_ENTRIES; i++)
+		cache->entries[i].slot = 0;
+	if (!world.plan.cache_real)
+		return;
+	smart_assert(smart_cache_size(SMART_CACHE_BYTES_MIN, SOLO + 1) <= CACHE_BYTES);
+	smart_cache_init(real_of(cache), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
+	if (dice_one_in(&world.dice, 2))
+		fill_cache(cache);
+}
+
 static smart_slot
 cache_key(smart_slot slot)
 {
@@ -110,6 +141,8 @@ cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint
 
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
+	if (world.plan.cache_real)
+		return smart_cache_find(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
 	if (slot == 0)
 	{
 		words[0] = cache->root;
@@ -128,6 +161,12 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
 
+	if (world.plan.cache_real)
+	{
+		if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+			smart_cache_store(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
+		return;
+	}
 	if (slot == 0)
 	{
 		cache->root = words[0];
@@ -151,6 +190,11 @@ cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, un
 
 	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
+	if (world.plan.cache_real)
+	{
+		smart_cache_update(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, index, from, to);
+		return;
+	}
 	if (slot == 0)
 	{
 		cache->has_root = cache->root == from || cache->root == to;
@@ -174,6 +218,11 @@ cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 
 	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
+	if (world.plan.cache_real)
+	{
+		smart_cache_drop(real_of(cache), (unsigned int) client_of(services)->number, tree, slot);
+		return;
+	}
 	if (slot == 0)
 	{
 		cache->has_root = false;

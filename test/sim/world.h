@@ -9,6 +9,7 @@
 
 #include <setjmp.h>
 
+#include "compute/cache.h"
 #include "sim.h"
 #include "sim/coroutine.h"
 #include "sim/dice.h"
@@ -21,6 +22,7 @@
 #define COMPUTE_MAX   CLIENTS_MAX
 #define LOCKS_MAX     4
 #define CACHE_ENTRIES 16
+#define CACHE_BYTES   (24 * 1024)  /* of the server's cache, at its smallest */
 #define NODE_BYTES    (512 * 1024) /* of a memory node */
 #define UNITS         (NODE_BYTES / SMART_UNIT)
 #define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
@@ -69,6 +71,7 @@ struct plan
 	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
 	unsigned int cache_miss_one_in;
 	bool cache_shared; /* by the clients of a compute node */
+	bool cache_real;   /* the server's, instead of the plain one */
 	bool prime;        /* clients fill their caches first */
 	unsigned int no_space_one_in;
 	unsigned int lost_one_in; /* batches whose completion gets lost */
@@ -90,6 +93,7 @@ struct settings
 	enum bias bias;
 	int shared; /* -1: as the seed says */
 	int direct;
+	int real_cache;
 	bool trace;
 	bool watch; /* check every CAS as it happens */
 };
@@ -126,6 +130,7 @@ struct cache
 	bool has_root;
 	smart_slot root;
 	struct cache_entry entries[CACHE_ENTRIES];
+	uint8_t real[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache */
 };
 
 struct local_lock
@@ -252,6 +257,7 @@ extern uint64_t store_word(fabric_address address);
 extern void store_check_locks(void);
 extern fabric_address store_root(void);
 extern void services_init(struct client *client);
+extern void cache_open(struct cache *cache);
 
 /* watch.c */
 extern void watch_request(void *client, const struct fabric_request *request);

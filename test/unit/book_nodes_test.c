@@ -596,10 +596,64 @@ test_random_failures(uint64_t seed)
 	test_node_close(node);
 }
 
+/* ---- a node that rests ---- */
+
+/* Fills chunks on all nodes by halves, so that each has some to give. */
+static void
+fill_by_halves(struct test_client *client, uint64_t tree)
+{
+	static fabric_address block[3 * SMART_CHUNK_PAGES];
+
+	for (unsigned int i = 0; i < 3 * SMART_CHUNK_PAGES; i++)
+		block[i] = allocate(client, tree);
+	for (unsigned int i = 0; i < 3 * SMART_CHUNK_PAGES; i += 2)
+		smart_space_retire(&client->client->space, tree, PAGE_LEAF, block[i]);
+	(void) smart_space_reclaim(&client->client->space, tree);
+}
+
+static void
+test_rest(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 4);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	uint64_t pages[FABRIC_NODES_MAX];
+	fabric_address root;
+	uint64_t tree;
+	uint64_t other;
+
+	CHECK(smart_space_create_tree(space, &nobody, &tree, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(space, &nobody, &other, &root) == SMART_OK);
+	fill_by_halves(client, tree);
+	smart_book_rest_node(space, 1, true);
+	smart_book_rest_node(space, 1, true);
+	whole(client);
+	/* Its blocks come back meanwhile, and stay where they are. */
+	(void) smart_space_reclaim(space, tree);
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		CHECK(fabric_node(allocate(client, other)) != 1);
+	whole(client);
+	smart_book_rest_node(space, 1, false);
+	whole(client);
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES / 2; i++)
+		(void) allocate(client, other);
+	CHECK(smart_space_tree_nodes(space, other, pages) && pages[1] > 0);
+	CHECK(smart_space_drop_tree(space, tree) && smart_space_drop_tree(space, other));
+	whole(client);
+	/* All its chunks leave while it rests. */
+	smart_book_rest_node(space, 2, true);
+	whole(client);
+	smart_book_lose_node(space, 2);
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
 int
 main(void)
 {
 	test_numbers();
+	test_rest();
 	test_trees_made();
 	test_given_again();
 	test_wrong_chunk();

@@ -11,9 +11,10 @@
 #include "compute/cache.h"
 #include "support/check.h"
 
-#define TREE   77
-#define CANARY 0x5c
-#define GUARD  4096
+#define TREE        77
+#define CANARY      0x5c
+#define GUARD       4096
+#define SMALL_BYTES ((size_t) 64 << 10)
 
 struct bench
 {
@@ -145,7 +146,7 @@ check_kinds(size_t bytes)
 static void
 check_keys(void)
 {
-	struct bench bench = open_cache(SMART_CACHE_BYTES_MIN);
+	struct bench bench = open_cache(SMALL_BYTES);
 	smart_slot slot = node_slot(2, 9);
 	uint64_t words[SMART_NODE_WORDS_MAX];
 	uint64_t root = node_slot(6, 5);
@@ -172,7 +173,7 @@ check_keys(void)
 static void
 check_update(void)
 {
-	struct bench bench = open_cache(SMART_CACHE_BYTES_MIN);
+	struct bench bench = open_cache(SMALL_BYTES);
 	smart_slot slot = node_slot(4, 9);
 	uint64_t words[SMART_NODE_WORDS_MAX];
 	uint64_t expected[SMART_NODE_WORDS_MAX];
@@ -361,15 +362,16 @@ check_large(void)
 int
 main(void)
 {
-	check_kinds(SMART_CACHE_BYTES_MIN);
+	check_kinds(SMALL_BYTES);
 	check_kinds((size_t) 16 << 20);
 	check_keys();
 	check_update();
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 	{
-		check_full(SMART_CACHE_BYTES_MIN, kind);
+		check_full(SMALL_BYTES, kind);
 		check_full((size_t) 1 << 20, kind);
 	}
+	check_full(SMART_CACHE_BYTES_MIN, 1);
 	check_second_chance();
 	check_paths();
 	check_shifts((size_t) 256 << 10);

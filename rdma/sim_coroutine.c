@@ -1,5 +1,5 @@
 /*
- * coroutine.c
+ * sim_coroutine.c
  *	  Switching stacks.
  *
  * swapcontext() asks the kernel for the signal mask at every switch, which
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "sim/coroutine.h"
+#include "rdma/sim_coroutine.h"
 
 #define STACK_BYTES (256 * 1024)
 #define GUARD_BYTES 4096
@@ -24,6 +24,14 @@ make_stack(void)
 	if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0)
 		abort();
 	return memory + GUARD_BYTES;
+}
+
+void
+coroutine_release(struct coroutine *coroutine)
+{
+	if (coroutine->stack != NULL)
+		munmap((char *) coroutine->stack - GUARD_BYTES, STACK_BYTES + GUARD_BYTES);
+	coroutine->stack = NULL;
 }
 
 #if defined(__x86_64__)

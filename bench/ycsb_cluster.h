@@ -1,0 +1,52 @@
+/*
+ * ycsb_cluster.h
+ *	  Where the tree of a benchmark lives: memory nodes, compute nodes and their
+ *	  clients, simulated (ycsb_sim.c) or real (ycsb_real.c).
+ */
+#ifndef YCSB_CLUSTER_H
+#define YCSB_CLUSTER_H
+
+#include "compute/cache.h"
+#include "tree/tree.h"
+#include "ycsb_options.h"
+
+struct ycsb_cluster;
+
+/* A client and its handle on the tree. */
+struct ycsb_client
+{
+	struct ycsb_cluster *cluster;
+	unsigned int number;
+	struct smart_env *env;
+	struct fabric *fabric;
+	struct smart_tree *tree;
+};
+
+typedef void (*ycsb_body)(struct ycsb_client *client, void *argument);
+
+struct ycsb_cluster
+{
+	unsigned int clients; /* numbered in turn over the compute nodes */
+	struct ycsb_client **client;
+
+	/* Runs body in the first so many clients at the same time; returns when all have ended. */
+	void (*run)(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument);
+
+	/* The local work of an operation, where time is virtual; NULL: it takes the time that it takes. */
+	void (*work)(struct ycsb_client *client);
+
+	/* Hits and misses of all caches since the beginning; 0 where there is none. */
+	void (*cache_use)(struct ycsb_cluster *cluster, uint64_t *hits, uint64_t *misses);
+
+	void (*close)(struct ycsb_cluster *cluster);
+};
+
+/* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
+extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);
+extern struct ycsb_cluster *ycsb_real_open(const struct ycsb_options *options);
+
+/* The options of the tree's handle, but for id and root; backend is the client's number and 1. */
+extern struct smart_tree_options
+ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned int client);
+
+#endif /* YCSB_CLUSTER_H */

@@ -1,0 +1,29 @@
+/*
+ * ycsb_keys.h
+ *	  The entries of a tree for YCSB: a record's key, and a payload.
+ *
+ *	  integer   8 bytes: the record's number, scrambled
+ *	  string    an e-mail address and a zero byte, some 20 to 30 bytes
+ *
+ * followed by a payload of six bytes, as long as a PostgreSQL index has a row's
+ * address there.  Different records have different keys.
+ */
+#ifndef YCSB_KEYS_H
+#define YCSB_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define YCSB_PAYLOAD       6
+#define YCSB_INTEGER_BYTES 8
+#define YCSB_ENTRY_MAX     64
+#define YCSB_STRINGS_MAX   (UINT64_C(1) << 32) /* records that have strings of their own */
+
+/* Writes the key of a record; returns its length. */
+extern size_t ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX]);
+
+/* Appends a payload to a key; returns the entry's length. */
+extern size_t ycsb_payload(uint8_t *entry, size_t key_length, uint64_t payload);
+
+#endif /* YCSB_KEYS_H */

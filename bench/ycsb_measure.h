@@ -1,0 +1,58 @@
+/*
+ * ycsb_measure.h
+ *	  What operations took: latencies, and what they cost on the fabric.
+ */
+#ifndef YCSB_MEASURE_H
+#define YCSB_MEASURE_H
+
+#include "rdma/fabric.h"
+
+enum ycsb_operation
+{
+	YCSB_READ,
+	YCSB_UPDATE,
+	YCSB_INSERT,
+	YCSB_SCAN,
+	YCSB_READ_MODIFY_WRITE,
+	YCSB_OPERATIONS
+};
+
+/* Counts by latency: exact up to 64 ns, then 64 steps to a doubling (1.6 %). */
+#define YCSB_STEPS     64
+#define YCSB_DOUBLINGS 36
+#define YCSB_BUCKETS   (YCSB_STEPS * (YCSB_DOUBLINGS + 1))
+
+struct ycsb_histogram
+{
+	uint64_t count[YCSB_BUCKETS];
+};
+
+/* Of one client, or of many added up. */
+struct ycsb_measure
+{
+	uint64_t operations[YCSB_OPERATIONS];
+	struct fabric_counters cost[YCSB_OPERATIONS];
+	struct ycsb_histogram latency[YCSB_OPERATIONS];
+	uint64_t absent;  /* lookups that did not find their record */
+	uint64_t entries; /* that scans returned */
+};
+
+extern const char *const ycsb_operation_names[YCSB_OPERATIONS];
+
+extern void ycsb_histogram_add(struct ycsb_histogram *histogram, uint64_t ns);
+
+/* The latency in ns that a share (0 to 1) of the counted did not exceed, to 1.6 %; 0 if nothing was counted. */
+extern double ycsb_histogram_quantile(const struct ycsb_histogram *histogram, double share);
+
+extern void ycsb_histogram_merge(struct ycsb_histogram *sum, const struct ycsb_histogram *part);
+
+/* An operation has ended; before and after: the client's counters. */
+extern void ycsb_measure_operation(struct ycsb_measure *measure, enum ycsb_operation operation, uint64_t ns,
+								   const struct fabric_counters *before, const struct fabric_counters *after);
+
+extern void ycsb_measure_merge(struct ycsb_measure *sum, const struct ycsb_measure *part);
+
+/* Adds up what may be added: all fields of the counters. */
+extern void ycsb_counters_merge(struct fabric_counters *sum, const struct fabric_counters *part);
+
+#endif /* YCSB_MEASURE_H */

@@ -1,0 +1,368 @@
+/*
+ * ycsb_options.c
+ *	  The command line of ycsb.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache.h"
+#include "tree/tree.h"
+#include "ycsb_keys.h"
+#include "ycsb_options.h"
+
+const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
+const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f"};
+
+static const char help[] =
+	"ycsb: YCSB's load and workloads A to F on a SMART tree, without PostgreSQL.\n"
+	"\n"
+	"  --workload=LIST          load, a, b, c, d, e, f, separated by commas, or all [load,c]\n"
+	"  --keys=N                 records that are loaded first, by inserts in random order [200k]\n"
+	"  --operations=N           of each workload [200k]\n"
+	"  --warmup=N               operations ahead of each workload that are not counted [a tenth of --operations]\n"
+	"  --key-type=TYPE          integer (8 bytes, scrambled) or string (e-mail addresses) [integer]\n"
+	"  --distribution=NAME      zipf (exponent 0.99, scrambled) or uniform; D reads the latest by zipf [zipf]\n"
+	"  --scan-length=[MIN-]MAX  entries of a scan of E, uniform [1-100]\n"
+	"  --seed=N                 of every choice [1]\n"
+	"\n"
+	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this process's memory;\n"
+	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
+	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
+	"  --secret-file=FILE       the key of the memory nodes\n"
+	"  --clients=N              of each compute node; threads, or simulated ones [1]\n"
+	"  --compute-nodes=N        sim only [1]\n"
+	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
+	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
+	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
+	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
+	"  --check                  verify the whole tree at the end\n"
+	"\n"
+	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
+	"  --round-trip=NS          sim: of a small request on an idle network [2000]\n"
+	"  --nic-rate=N             sim: requests a second of a memory node's NIC [45M]\n"
+	"  --bandwidth=GBITS        sim: gigabits a second of a link, each way [100]\n"
+	"  --local-work=NS          sim: what an operation computes locally [500]\n"
+	"\n"
+	"  --csv=FILE --svg=FILE    a line for each run; throughput and latency as a picture\n"
+	"\n"
+	"Numbers may end in k, M or G (thousand, million, billion).\n"
+	"\n"
+	"A: 50 % reads, 50 % updates.  B: 95 % reads, 5 % updates.  C: reads.  D: 95 % reads of the latest, 5 % inserts.\n"
+	"E: 95 % scans, 5 % inserts.  F: 50 % reads, 50 % read-modify-writes.  A read is a lookup of a key.\n"
+	"\n"
+	"The tree is a set of byte strings, so there is no update in place.  An update is what an index has to do when a\n"
+	"row gets another address: the entry is removed, and inserted again with another payload.  In between, a lookup\n"
+	"by another client does not find it; such lookups are counted as absent.  A read-modify-write is a lookup and\n"
+	"an update.  Where nothing is updated, an absent record is an error.\n"
+	"\n"
+	"The columns round_trips, reads, writes, atomics, read_bytes and write_bytes are averages per operation.  A round\n"
+	"trip is one batch of requests that a client waits for.  A fenced request within\n"
+	"a batch leaves when the READs and atomics before it have come back: the simulated clock counts that, the column\n"
+	"round_trips does not.\n";
+
+static void refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+static void
+refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fprintf(stderr, "ycsb: ");
+	vfprintf(stderr, format, arguments);
+	fprintf(stderr, " (see ycsb --help)\n");
+	va_end(arguments);
+	exit(2);
+}
+
+/* A number from low to high at the beginning of text; *end: what follows. */
+static uint64_t
+parse_prefix(const char *name, const char *text, uint64_t low, uint64_t high, const char **end)
+{
+	uint64_t factor = 1;
+	unsigned long long number;
+	char *stop;
+
+	errno = 0;
+	number = strtoull(text, &stop, 10);
+	if (stop == text || text[0] == '-' || errno != 0)
+		refuse("--%s=%s is not a number", name, text);
+	if (*stop == 'k')
+		factor = 1000;
+	else if (*stop == 'M')
+		factor = 1000000;
+	else if (*stop == 'G')
+		factor = 1000000000;
+	*end = stop + (factor > 1);
+	if (number > high / factor || number * factor < low)
+		refuse("--%s=%s is out of range (%llu to %llu)", name, text, (unsigned long long) low,
+			   (unsigned long long) high);
+	return number * factor;
+}
+
+static uint64_t
+parse_number(const char *name, const char *text, uint64_t low, uint64_t high)
+{
+	const char *end;
+	uint64_t number = parse_prefix(name, text, low, high, &end);
+
+	if (*end != '\0')
+		refuse("--%s=%s is not a number", name, text);
+	return number;
+}
+
+static unsigned int
+parse_name(const char *name, const char *text, size_t length, const char *const *names, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0)
+			return i;
+	}
+	refuse("--%s=%s: there is no %.*s", name, text, (int) length, text);
+}
+
+static bool
+parse_either(const char *name, const char *text, const char *no, const char *yes)
+{
+	const char *const names[] = {no, yes};
+
+	return parse_name(name, text, strlen(text), names, 2) == 1;
+}
+
+static void
+parse_workloads(struct ycsb_options *options, const char *name, const char *text)
+{
+	const char *word = text;
+
+	for (int i = 0; i < YCSB_WORKLOADS; i++)
+		options->wanted[i] = strcmp(text, "all") == 0;
+	while (strcmp(text, "all") != 0)
+	{
+		size_t length = strcspn(word, ",");
+
+		options->wanted[parse_name(name, word, length, ycsb_workload_names, YCSB_WORKLOADS)] = true;
+		if (word[length] == '\0')
+			break;
+		word += length + 1;
+	}
+}
+
+static void
+parse_scan_length(struct ycsb_options *options, const char *name, const char *text)
+{
+	const char *end;
+
+	options->scan_min = 1;
+	options->scan_max = parse_prefix(name, text, 1, 1000000, &end);
+	if (*end == '-')
+	{
+		options->scan_min = options->scan_max;
+		options->scan_max = parse_number(name, end + 1, options->scan_min, 1000000);
+	}
+	else if (*end != '\0')
+		refuse("--%s=%s is not a length", name, text);
+}
+
+enum choice
+{
+	OPTION_HELP,
+	OPTION_PROVIDER,
+	OPTION_NODES,
+	OPTION_SECRET_FILE,
+	OPTION_WORKLOAD,
+	OPTION_KEYS,
+	OPTION_OPERATIONS,
+	OPTION_WARMUP,
+	OPTION_KEY_TYPE,
+	OPTION_DISTRIBUTION,
+	OPTION_SCAN_LENGTH,
+	OPTION_CACHE,
+	OPTION_CLIENTS,
+	OPTION_COMPUTE_NODES,
+	OPTION_MEMORY_NODES,
+	OPTION_MODE,
+	OPTION_LEAF_SIZE,
+	OPTION_SEED,
+	OPTION_CSV,
+	OPTION_SVG,
+	OPTION_TIMED,
+	OPTION_CHECK,
+	OPTION_ROUND_TRIP,
+	OPTION_NIC_RATE,
+	OPTION_BANDWIDTH,
+	OPTION_LOCAL_WORK,
+};
+
+static const struct option known[] = {
+	[OPTION_HELP] = {"help", no_argument, NULL, 0},
+	[OPTION_PROVIDER] = {"provider", required_argument, NULL, 0},
+	[OPTION_NODES] = {"nodes", required_argument, NULL, 0},
+	[OPTION_SECRET_FILE] = {"secret-file", required_argument, NULL, 0},
+	[OPTION_WORKLOAD] = {"workload", required_argument, NULL, 0},
+	[OPTION_KEYS] = {"keys", required_argument, NULL, 0},
+	[OPTION_OPERATIONS] = {"operations", required_argument, NULL, 0},
+	[OPTION_WARMUP] = {"warmup", required_argument, NULL, 0},
+	[OPTION_KEY_TYPE] = {"key-type", required_argument, NULL, 0},
+	[OPTION_DISTRIBUTION] = {"distribution", required_argument, NULL, 0},
+	[OPTION_SCAN_LENGTH] = {"scan-length", required_argument, NULL, 0},
+	[OPTION_CACHE] = {"cache", required_argument, NULL, 0},
+	[OPTION_CLIENTS] = {"clients", required_argument, NULL, 0},
+	[OPTION_COMPUTE_NODES] = {"compute-nodes", required_argument, NULL, 0},
+	[OPTION_MEMORY_NODES] = {"memory-nodes", required_argument, NULL, 0},
+	[OPTION_MODE] = {"mode", required_argument, NULL, 0},
+	[OPTION_LEAF_SIZE] = {"leaf-size", required_argument, NULL, 0},
+	[OPTION_SEED] = {"seed", required_argument, NULL, 0},
+	[OPTION_CSV] = {"csv", required_argument, NULL, 0},
+	[OPTION_SVG] = {"svg", required_argument, NULL, 0},
+	[OPTION_TIMED] = {"timed", no_argument, NULL, 0},
+	[OPTION_CHECK] = {"check", no_argument, NULL, 0},
+	[OPTION_ROUND_TRIP] = {"round-trip", required_argument, NULL, 0},
+	[OPTION_NIC_RATE] = {"nic-rate", required_argument, NULL, 0},
+	[OPTION_BANDWIDTH] = {"bandwidth", required_argument, NULL, 0},
+	[OPTION_LOCAL_WORK] = {"local-work", required_argument, NULL, 0},
+	{NULL, 0, NULL, 0},
+};
+
+/* Options of the cluster; false: it is one of the others. */
+static bool
+take_cluster_option(struct ycsb_options *options, enum choice option, const char *name, const char *text)
+{
+	if (option == OPTION_PROVIDER)
+		options->provider =
+			(enum ycsb_provider) parse_name(name, text, strlen(text), ycsb_provider_names, YCSB_PROVIDERS);
+	else if (option == OPTION_NODES)
+		options->nodes = text;
+	else if (option == OPTION_SECRET_FILE)
+		options->secret_file = text;
+	else if (option == OPTION_CACHE)
+		options->cache_bytes = parse_number(name, text, 0, SMART_CACHE_BYTES_MAX);
+	else if (option == OPTION_CLIENTS)
+		options->clients = (unsigned int) parse_number(name, text, 1, YCSB_CLIENTS_MAX);
+	else if (option == OPTION_COMPUTE_NODES)
+		options->compute_nodes = (unsigned int) parse_number(name, text, 1, YCSB_NODES_MAX);
+	else if (option == OPTION_MEMORY_NODES)
+		options->memory_nodes = (unsigned int) parse_number(name, text, 1, YCSB_NODES_MAX);
+	else if (option == OPTION_MODE)
+		options->shared = parse_either(name, text, "exclusive", "shared");
+	else if (option == OPTION_ROUND_TRIP)
+		options->round_trip_ns = parse_number(name, text, 1, 1000000000);
+	else if (option == OPTION_NIC_RATE)
+		options->nic_rate = parse_number(name, text, 1, 1000000000);
+	else if (option == OPTION_BANDWIDTH)
+		options->gbits = parse_number(name, text, 1, 10000);
+	else if (option == OPTION_LOCAL_WORK)
+		options->local_ns = parse_number(name, text, 0, 1000000000);
+	else
+		return false;
+	return true;
+}
+
+static void
+take_option(struct ycsb_options *options, enum choice option, const char *name, const char *text)
+{
+	if (option == OPTION_WORKLOAD)
+		parse_workloads(options, name, text);
+	else if (option == OPTION_KEYS)
+		options->keys = parse_number(name, text, 1, YCSB_STRINGS_MAX / 2);
+	else if (option == OPTION_OPERATIONS)
+		options->operations = parse_number(name, text, 1, YCSB_STRINGS_MAX / 16);
+	else if (option == OPTION_WARMUP)
+		options->warmup = parse_number(name, text, 0, YCSB_STRINGS_MAX / 16);
+	else if (option == OPTION_KEY_TYPE)
+		options->string = parse_either(name, text, "integer", "string");
+	else if (option == OPTION_DISTRIBUTION)
+		options->zipf = parse_either(name, text, "uniform", "zipf");
+	else if (option == OPTION_SCAN_LENGTH)
+		parse_scan_length(options, name, text);
+	else if (option == OPTION_LEAF_SIZE)
+		options->leaf_size =
+			(uint32_t) parse_number(name, text, SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX) / SMART_UNIT * SMART_UNIT;
+	else if (option == OPTION_SEED)
+		options->seed = parse_number(name, text, 0, UINT64_MAX);
+	else if (option == OPTION_CSV)
+		options->csv = text;
+	else if (option == OPTION_SVG)
+		options->svg = text;
+	else if (option == OPTION_TIMED)
+		options->timed = true;
+	else if (option == OPTION_CHECK)
+		options->check = true;
+	else if (!take_cluster_option(options, option, name, text))
+	{
+		fputs(help, stdout);
+		exit(0);
+	}
+}
+
+/* What does not go together. */
+static void
+check_options(const struct ycsb_options *options)
+{
+	bool remote = options->provider == YCSB_TCP || options->provider == YCSB_VERBS;
+
+	if (remote != (options->nodes != NULL))
+		refuse(remote ? "this provider needs --nodes" : "--nodes is for tcp and verbs");
+	if (options->provider != YCSB_SIM && options->compute_nodes > 1)
+		refuse("this process is one compute node; only the simulated cluster has several");
+	if (options->provider != YCSB_SIM && (options->memory_nodes > 1 || options->timed))
+		refuse("--memory-nodes and --timed are for the simulated cluster");
+	if (!options->shared && options->compute_nodes > 1)
+		refuse("an exclusive tree is one compute node's");
+	if (options->cache_bytes > 0 && options->cache_bytes < SMART_CACHE_BYTES_MIN)
+		refuse("a cache has at least %zu bytes", SMART_CACHE_BYTES_MIN);
+	if ((uint64_t) options->clients * options->compute_nodes > YCSB_CLIENTS_MAX)
+		refuse("more than %d clients", YCSB_CLIENTS_MAX);
+}
+
+void
+ycsb_options_default(struct ycsb_options *options)
+{
+	*options = (struct ycsb_options){
+		.provider = YCSB_SIM,
+		.wanted = {[YCSB_LOAD] = true, [YCSB_C] = true},
+		.keys = 200000,
+		.operations = 200000,
+		.warmup = UINT64_MAX,
+		.zipf = true,
+		.cache_bytes = 64000000,
+		.clients = 1,
+		.compute_nodes = 1,
+		.memory_nodes = 1,
+		.shared = true,
+		.scan_min = 1,
+		.scan_max = 100,
+		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+		.seed = 1,
+		.round_trip_ns = 2000,
+		.nic_rate = 45000000,
+		.gbits = 100,
+		.local_ns = 500,
+	};
+}
+
+void
+ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
+{
+	int index = 0;
+	int result;
+
+	ycsb_options_default(options);
+	while ((result = getopt_long(argc, argv, "", known, &index)) != -1)
+	{
+		if (result != 0)
+			exit(2);
+		take_option(options, (enum choice) index, known[index].name, optarg);
+	}
+	if (optind < argc)
+		refuse("what is %s?", argv[optind]);
+	if (options->warmup == UINT64_MAX)
+		options->warmup = options->operations / 10;
+	check_options(options);
+	for (const char *rest = options->nodes; rest != NULL && (rest = strchr(rest, ',')) != NULL; rest++)
+		options->memory_nodes++;
+}

@@ -1,0 +1,245 @@
+/*
+ * ycsb_run.c
+ *	  Runs workloads on a cluster.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ycsb_keys.h"
+#include "ycsb_random.h"
+#include "ycsb_run.h"
+#include "ycsb_workload.h"
+
+struct run
+{
+	const struct ycsb_options *options;
+	struct ycsb_cluster *cluster;
+	struct ycsb_records *records;
+	struct ycsb_results *results;
+	ycsb_report report;
+	unsigned int tasks; /* so far */
+};
+
+struct smart_tree_options
+ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned int client)
+{
+	return (struct smart_tree_options){
+		.leaf_size = options->leaf_size,
+		.fixed_length = options->string ? 0 : YCSB_INTEGER_BYTES + YCSB_PAYLOAD,
+		.shared = options->shared,
+		.lease = lease,
+		.backend = client + 1,
+	};
+}
+
+/* ---- one workload with some clients ---- */
+
+static void
+sum_up(struct ycsb_task *task, uint64_t begin_ns, struct ycsb_result *result)
+{
+	uint64_t end_ns = begin_ns;
+
+	for (unsigned int i = 0; i < task->clients; i++)
+	{
+		ycsb_measure_merge(result->measure, &task->measure[i]);
+		if (task->ended_ns[i] > end_ns)
+			end_ns = task->ended_ns[i];
+	}
+	result->elapsed_ns = end_ns - begin_ns;
+}
+
+/* Where nothing is updated, every record that is asked for is there all the time. */
+static bool
+may_be_absent(enum ycsb_workload workload)
+{
+	return workload == YCSB_A || workload == YCSB_B || workload == YCSB_F;
+}
+
+static bool
+run_task(struct run *run, struct ycsb_task *task, struct ycsb_result *result)
+{
+	struct ycsb_client *first = run->cluster->client[0];
+	uint64_t begin_ns = first->env->now_ns(first->env);
+	uint64_t hits;
+	uint64_t misses;
+
+	run->cluster->cache_use(run->cluster, &hits, &misses);
+	run->cluster->run(run->cluster, task->clients, ycsb_work_off, task);
+	if (task->failed)
+		return false;
+	sum_up(task, begin_ns, result);
+	run->cluster->cache_use(run->cluster, &result->hits, &result->misses);
+	result->hits -= hits;
+	result->misses -= misses;
+	if (result->measure->absent == 0 || may_be_absent(task->workload))
+		return true;
+	fprintf(stderr, "ycsb: workload %s: %llu lookups did not find their records\n", ycsb_workload_names[task->workload],
+			(unsigned long long) result->measure->absent);
+	return false;
+}
+
+static bool
+run_workload(struct run *run, enum ycsb_workload workload, unsigned int clients, uint64_t operations,
+			 struct ycsb_result *result)
+{
+	struct ycsb_task task = {
+		.options = run->options,
+		.workload = workload,
+		.clients = clients,
+		.operations = operations,
+		.seed = run->options->seed + ((uint64_t) ++run->tasks << 32),
+		.records = run->records,
+		.measure = calloc(clients, sizeof(struct ycsb_measure)),
+		.ended_ns = calloc(clients, sizeof(uint64_t)),
+	};
+	bool done = false;
+
+	*result = (struct ycsb_result){
+		.workload = workload,
+		.clients = clients,
+		.operations = operations,
+		.measure = calloc(1, sizeof(struct ycsb_measure)),
+	};
+	if (task.measure != NULL && task.ended_ns != NULL && result->measure != NULL)
+		done = run_task(run, &task, result);
+	else
+		perror("ycsb");
+	free(task.measure);
+	free(task.ended_ns);
+	return done;
+}
+
+static void
+keep(struct run *run, const struct ycsb_result *result)
+{
+	run->results->result[run->results->count++] = *result;
+	if (run->report != NULL)
+		run->report(run->options, result);
+}
+
+/* With this number of clients: the warm-up, and what is counted. */
+static bool
+measure_workload(struct run *run, enum ycsb_workload workload, unsigned int clients)
+{
+	struct ycsb_result result;
+	bool done = true;
+
+	if (run->results->count == YCSB_RESULTS_MAX)
+	{
+		fprintf(stderr, "ycsb: more than %d runs\n", YCSB_RESULTS_MAX);
+		return false;
+	}
+	if (run->options->warmup > 0)
+	{
+		done = run_workload(run, workload, clients, run->options->warmup, &result);
+		free(result.measure);
+	}
+	if (!done)
+		return false;
+	done = run_workload(run, workload, clients, run->options->operations, &result);
+	if (done)
+		keep(run, &result);
+	else
+		free(result.measure);
+	return done;
+}
+
+/* With 1, 2, 4, … clients of each compute node, and with all. */
+static bool
+measure_curve(struct run *run, enum ycsb_workload workload)
+{
+	unsigned int most = run->options->clients;
+	unsigned int clients = run->options->timed ? 1 : most;
+
+	for (;;)
+	{
+		if (!measure_workload(run, workload, clients * run->options->compute_nodes))
+			return false;
+		if (clients == most)
+			return true;
+		clients = 2 * clients < most ? 2 * clients : most;
+	}
+}
+
+/* ---- all of it ---- */
+
+static bool
+load(struct run *run)
+{
+	struct ycsb_result result;
+	bool done = run_workload(run, YCSB_LOAD, run->cluster->clients, run->options->keys, &result);
+
+	if (done && run->options->wanted[YCSB_LOAD])
+		keep(run, &result);
+	else
+		free(result.measure);
+	return done;
+}
+
+/* Is the tree whole, with every record once? */
+static bool
+check(struct run *run)
+{
+	struct smart_verify_report report;
+	char message[256] = "";
+	smart_status status =
+		smart_tree_verify(run->cluster->client[0]->tree, NULL, NULL, &report, message, sizeof(message));
+
+	if (status != SMART_OK)
+		fprintf(stderr, "ycsb: the tree: %s: %s\n", smart_status_text(status), message);
+	else if (report.entries != ycsb_records_present(run->records))
+		fprintf(stderr, "ycsb: the tree has %llu entries instead of %llu\n", (unsigned long long) report.entries,
+				(unsigned long long) ycsb_records_present(run->records));
+	else
+		return true;
+	return false;
+}
+
+static bool
+run_all(struct run *run)
+{
+	if (!load(run))
+		return false;
+	for (int workload = YCSB_A; workload < YCSB_WORKLOADS; workload++)
+	{
+		if (run->options->wanted[workload] && !measure_curve(run, (enum ycsb_workload) workload))
+			return false;
+	}
+	return !run->options->check || check(run);
+}
+
+bool
+ycsb_run(const struct ycsb_options *options, ycsb_report report, struct ycsb_results *results)
+{
+	struct run run = {
+		.options = options,
+		.records = calloc(1, sizeof(struct ycsb_records)),
+		.results = results,
+		.report = report,
+	};
+	bool done = false;
+
+	results->count = 0;
+	if (run.records == NULL)
+	{
+		perror("ycsb");
+		return false;
+	}
+	run.cluster = options->provider == YCSB_SIM ? ycsb_sim_open(options) : ycsb_real_open(options);
+	if (run.cluster != NULL)
+	{
+		done = run_all(&run);
+		run.cluster->close(run.cluster);
+	}
+	free(run.records);
+	return done;
+}
+
+void
+ycsb_results_free(struct ycsb_results *results)
+{
+	for (unsigned int i = 0; i < results->count; i++)
+		free(results->result[i].measure);
+	results->count = 0;
+}

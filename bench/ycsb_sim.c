@@ -1,0 +1,433 @@
+/*
+ * ycsb_sim.c
+ *	  A simulated cluster: memory nodes in this process, compute nodes whose
+ *	  clients are coroutines, and one virtual clock (rdma/sim_timed.h).
+ *
+ * Every compute node has the ART cache and the local leaf locks of src/compute's
+ * kind; blocks come from one store (ycsb_store.h).  All that happens follows
+ * from the options.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "rdma/sim_timed.h"
+#include "ycsb_cluster.h"
+#include "ycsb_random.h"
+#include "ycsb_store.h"
+
+#define TREE           1
+#define LOCKS          1024 /* local locks of a compute node */
+#define PINNED_NEVER   UINT64_MAX
+#define BLOCKS_A_KEY   128 /* bytes, at most, with what waits for its next use */
+#define BYTES_MORE     (UINT64_C(1) << 30)
+#define PAUSE_NS       200
+#define PAUSE_ATTEMPTS 100
+
+struct compute_node
+{
+	struct smart_cache *cache; /* NULL: none */
+	struct sim_timed_lock lock[LOCKS];
+};
+
+struct sim_client
+{
+	struct ycsb_client client; /* first */
+	struct smart_env env;
+	struct smart_services services;
+	struct sim_timed_client timed;
+	struct sim_cluster *sim;
+	struct compute_node *compute;
+	unsigned int number; /* among those of the compute node */
+	uint64_t pin;        /* when the operation began that is open */
+	uint64_t random;
+	ycsb_body body;
+	void *argument;
+	bool ended;
+};
+
+struct sim_cluster
+{
+	struct ycsb_cluster cluster; /* first */
+	const struct ycsb_options *options;
+	struct sim_timed timed;
+	struct ycsb_store store;
+	struct compute_node *compute[SIM_TIMED_NODES_MAX];
+};
+
+#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
+
+static struct sim_client *
+client_of(struct smart_services *services)
+{
+	return OWNER(struct sim_client, services, services);
+}
+
+/* ---- services ---- */
+
+static uint64_t
+oldest_pin(const struct sim_cluster *sim)
+{
+	uint64_t oldest = PINNED_NEVER;
+
+	for (unsigned int i = 0; i < sim->cluster.clients; i++)
+	{
+		const struct sim_client *client = (const struct sim_client *) sim->cluster.client[i];
+
+		if (client->pin < oldest)
+			oldest = client->pin;
+	}
+	return oldest;
+}
+
+static smart_status
+sim_allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
+{
+	struct sim_cluster *sim = client_of(services)->sim;
+
+	return ycsb_store_allocate(&sim->store, class, oldest_pin(sim), block);
+}
+
+static void
+sim_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
+{
+	ycsb_store_retire(&client_of(services)->sim->store, class, block);
+}
+
+static void
+sim_enter(struct smart_services *services)
+{
+	struct sim_client *client = client_of(services);
+
+	smart_assert(client->pin == PINNED_NEVER);
+	client->pin = client->sim->store.moment++;
+}
+
+static void
+sim_leave(struct smart_services *services)
+{
+	smart_assert(client_of(services)->pin != PINNED_NEVER);
+	client_of(services)->pin = PINNED_NEVER;
+}
+
+static struct sim_timed_lock *
+leaf_lock(struct sim_client *client, fabric_address leaf)
+{
+	return &client->compute->lock[ycsb_mix(leaf) % LOCKS];
+}
+
+static smart_status
+sim_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = client_of(services);
+
+	sim_timed_acquire(&client->timed, leaf_lock(client, leaf));
+	return SMART_OK;
+}
+
+static void
+sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = client_of(services);
+
+	sim_timed_release(&client->timed, leaf_lock(client, leaf));
+}
+
+static bool
+sim_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	struct sim_client *client = client_of(services);
+
+	return smart_cache_find(client->compute->cache, client->number, tree, slot, words);
+}
+
+static void
+sim_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	struct sim_client *client = client_of(services);
+
+	smart_cache_store(client->compute->cache, client->number, tree, slot, words);
+}
+
+static void
+sim_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+				 uint64_t to)
+{
+	struct sim_client *client = client_of(services);
+
+	smart_cache_update(client->compute->cache, client->number, tree, slot, index, from, to);
+}
+
+static void
+sim_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	struct sim_client *client = client_of(services);
+
+	smart_cache_drop(client->compute->cache, client->number, tree, slot);
+}
+
+static void
+init_services(struct sim_client *client)
+{
+	client->services = (struct smart_services){
+		.allocate = sim_allocate,
+		.retire = sim_retire,
+		.enter = sim_enter,
+		.leave = sim_leave,
+		.lock_leaf = sim_lock_leaf,
+		.unlock_leaf = sim_unlock_leaf,
+	};
+	if (client->compute->cache == NULL)
+		return;
+	client->services.cache_find = sim_cache_find;
+	client->services.cache_store = sim_cache_store;
+	client->services.cache_update = sim_cache_update;
+	client->services.cache_drop = sim_cache_drop;
+}
+
+/* ---- the environment ---- */
+
+static struct sim_client *
+env_client(struct smart_env *env)
+{
+	return OWNER(struct sim_client, env, env);
+}
+
+static void *
+env_allocate(struct smart_env *env, size_t bytes)
+{
+	return malloc(bytes);
+}
+
+static void
+env_release(struct smart_env *env, void *memory)
+{
+	free(memory);
+}
+
+static uint64_t
+env_now_ns(struct smart_env *env)
+{
+	return sim_timed_now_ns(&env_client(env)->sim->timed);
+}
+
+static uint64_t
+env_random(struct smart_env *env)
+{
+	return ycsb_random(&env_client(env)->random);
+}
+
+static void
+env_log(struct smart_env *env, enum smart_log_level level, const char *line)
+{
+	if (level > SMART_LOG_DEBUG)
+		fprintf(stderr, "ycsb: %s\n", line);
+}
+
+static bool
+env_interrupted(struct smart_env *env)
+{
+	return false;
+}
+
+/* Longer with every attempt, and never the same for two. */
+static void
+env_pause(struct smart_env *env, unsigned int attempt)
+{
+	uint64_t longest = PAUSE_NS * (uint64_t) ((attempt < PAUSE_ATTEMPTS ? attempt : PAUSE_ATTEMPTS) + 1);
+
+	sim_timed_pass(&env_client(env)->timed, 1 + ycsb_random_below(&env_client(env)->random, longest));
+}
+
+static const struct smart_env sim_env = {
+	.allocate = env_allocate,
+	.release = env_release,
+	.now_ns = env_now_ns,
+	.random = env_random,
+	.log = env_log,
+	.interrupted = env_interrupted,
+	.pause = env_pause,
+};
+
+/* ---- running clients ---- */
+
+static void
+client_main(void *argument)
+{
+	struct sim_client *client = argument;
+
+	client->body(&client->client, client->argument);
+	client->ended = true;
+}
+
+static void
+sim_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+
+	for (unsigned int i = 0; i < clients; i++)
+	{
+		struct sim_client *client = (struct sim_client *) cluster->client[i];
+
+		client->body = body;
+		client->argument = argument;
+		client->ended = false;
+		sim_timed_start(&client->timed, client_main, client);
+	}
+	sim_timed_run(&sim->timed);
+	for (unsigned int i = 0; i < clients; i++)
+		smart_assert(((struct sim_client *) cluster->client[i])->ended);
+}
+
+static void
+sim_work(struct ycsb_client *client)
+{
+	struct sim_client *mine = (struct sim_client *) client;
+
+	sim_timed_pass(&mine->timed, mine->sim->options->local_ns);
+}
+
+static void
+sim_cache_use(struct ycsb_cluster *cluster, uint64_t *hits, uint64_t *misses)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+	struct smart_cache_stat stat;
+
+	*hits = *misses = 0;
+	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i]->cache != NULL; i++)
+	{
+		smart_cache_stat(sim->compute[i]->cache, &stat);
+		*hits += stat.hits;
+		*misses += stat.misses;
+	}
+}
+
+/* ---- opening and closing ---- */
+
+static void
+close_client(struct sim_client *client)
+{
+	if (client->client.tree != NULL)
+		smart_tree_close(client->client.tree);
+	sim_timed_client_close(&client->timed);
+	free(client);
+}
+
+static void
+sim_close(struct ycsb_cluster *cluster)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+
+	for (unsigned int i = 0; i < cluster->clients; i++)
+		close_client((struct sim_client *) cluster->client[i]);
+	free(cluster->client);
+	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
+	{
+		free(sim->compute[i]->cache);
+		free(sim->compute[i]);
+	}
+	ycsb_store_close(&sim->store);
+	free(sim);
+}
+
+static struct compute_node *
+open_compute_node(const struct ycsb_options *options, unsigned int number)
+{
+	struct compute_node *node = calloc(1, sizeof(*node));
+
+	if (node == NULL || options->cache_bytes == 0)
+		return node;
+	node->cache = aligned_alloc(128, (smart_cache_size(options->cache_bytes, options->clients) + 127) / 128 * 128);
+	if (node->cache == NULL)
+	{
+		free(node);
+		return NULL;
+	}
+	smart_cache_init(node->cache, options->cache_bytes, options->clients, ycsb_mix(options->seed) + number);
+	return node;
+}
+
+static bool
+open_client(struct sim_cluster *sim, unsigned int number)
+{
+	const struct ycsb_options *options = sim->options;
+	struct sim_client *client = calloc(1, sizeof(*client));
+	struct smart_tree_options tree = ycsb_tree_options(options, number % options->compute_nodes + 1, number);
+
+	if (client == NULL)
+		return false;
+	sim->cluster.client[sim->cluster.clients++] = &client->client;
+	client->sim = sim;
+	client->compute = sim->compute[number % options->compute_nodes];
+	client->number = number / options->compute_nodes;
+	client->pin = PINNED_NEVER;
+	client->random = ycsb_mix(options->seed) ^ ycsb_mix(number + 1);
+	client->env = sim_env;
+	init_services(client);
+	sim_timed_client_init(&client->timed, &sim->timed, number % options->compute_nodes);
+	client->client = (struct ycsb_client){.cluster = &sim->cluster,
+										  .number = number,
+										  .env = &client->env,
+										  .fabric = &client->timed.fabric};
+	tree.id = TREE;
+	tree.root = ycsb_store_root();
+	return smart_tree_open(client->client.fabric, &client->env, &client->services, &tree, &client->client.tree) ==
+		   SMART_OK;
+}
+
+static bool
+open_all(struct sim_cluster *sim)
+{
+	const struct ycsb_options *options = sim->options;
+	unsigned int clients = options->clients * options->compute_nodes;
+	uint64_t bytes = ((options->keys + options->operations) * BLOCKS_A_KEY + BYTES_MORE) / SMART_UNIT * SMART_UNIT;
+	struct sim_timed_options timed = {
+		.memory_nodes = options->memory_nodes,
+		.compute_nodes = options->compute_nodes,
+		.bytes = bytes,
+		.round_trip_ns = options->round_trip_ns,
+		.nic_rate = options->nic_rate,
+		.gbits = options->gbits,
+	};
+
+	if (!ycsb_store_open(&sim->store, options->memory_nodes, bytes))
+		return false;
+	memcpy(timed.base, sim->store.base, sizeof(timed.base));
+	sim_timed_init(&sim->timed, &timed);
+	sim->cluster.client = calloc(clients, sizeof(*sim->cluster.client));
+	if (sim->cluster.client == NULL)
+		return false;
+	for (unsigned int i = 0; i < options->compute_nodes; i++)
+	{
+		sim->compute[i] = open_compute_node(options, i);
+		if (sim->compute[i] == NULL)
+			return false;
+	}
+	for (unsigned int i = 0; i < clients; i++)
+	{
+		if (!open_client(sim, i))
+			return false;
+	}
+	return true;
+}
+
+struct ycsb_cluster *
+ycsb_sim_open(const struct ycsb_options *options)
+{
+	struct sim_cluster *sim = calloc(1, sizeof(*sim));
+
+	if (sim != NULL)
+	{
+		sim->options = options;
+		sim->cluster.run = sim_run;
+		sim->cluster.work = sim_work;
+		sim->cluster.cache_use = sim_cache_use;
+		sim->cluster.close = sim_close;
+		if (open_all(sim))
+			return &sim->cluster;
+		sim_close(&sim->cluster);
+	}
+	fprintf(stderr, "ycsb: there is not enough memory for this cluster\n");
+	return NULL;
+}
