@@ -1,9 +1,10 @@
 /*
  * ycsb_svg.c
- *	  Results as a picture: throughput to the right, latency upwards, a line for
- *	  each workload through its numbers of clients.
+ *	  Results as a picture: throughput to the right, latency upwards (by powers of
+ *	  ten), a line for each workload through its numbers of clients.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,30 +24,34 @@ static const char *const colours[YCSB_WORKLOADS] = {"#777777", "#c8553d", "#d99a
 struct field
 {
 	double throughput; /* at the right edge */
-	double latency_us; /* at the upper one */
+	double low_us;     /* at the lower one */
+	double high_us;
 };
 
-/* The next of 1, 2, 5, 10, … that is not below. */
+/* The row … 0.001, 0.002, 0.005, 0.01, … */
 static double
-round_up(double value)
+step(int number)
 {
-	double step = 1e-3;
+	static const double steps[] = {1, 2, 5};
 
-	for (;; step *= 10)
-	{
-		if (value <= step)
-			return step;
-		if (value <= 2 * step)
-			return 2 * step;
-		if (value <= 5 * step)
-			return 5 * step;
-	}
+	return steps[number % 3] * pow(10, number / 3 - 3);
+}
+
+/* The first of the row that is not below. */
+static int
+step_above(double value)
+{
+	int number = 0;
+
+	while (step(number) < value)
+		number++;
+	return number;
 }
 
 static struct field
 measure_field(const struct ycsb_results *results)
 {
-	struct field field = {0, 0};
+	struct field field = {0, INFINITY, 0};
 
 	for (unsigned int i = 0; i < results->count; i++)
 	{
@@ -55,10 +60,11 @@ measure_field(const struct ycsb_results *results)
 		ycsb_summarize(&results->result[i], &summary);
 		if (summary.throughput > field.throughput)
 			field.throughput = summary.throughput;
-		if (summary.p99_us > field.latency_us)
-			field.latency_us = summary.p99_us;
+		field.low_us = fmin(field.low_us, summary.p50_us);
+		field.high_us = fmax(field.high_us, summary.p99_us);
 	}
-	return (struct field){round_up(field.throughput), round_up(field.latency_us)};
+	return (struct field){step(step_above(field.throughput)), step(step_above(field.low_us / 2.5)),
+						  step(step_above(field.high_us) + 1)};
 }
 
 static double
@@ -70,7 +76,9 @@ x_of(const struct field *field, double throughput)
 static double
 y_of(const struct field *field, double latency_us)
 {
-	return BOTTOM - (BOTTOM - TOP) * latency_us / field->latency_us;
+	double us = fmax(latency_us, field->low_us);
+
+	return BOTTOM - (BOTTOM - TOP) * log(us / field->low_us) / log(field->high_us / field->low_us);
 }
 
 static void
@@ -88,15 +96,17 @@ draw_field(FILE *file, const struct ycsb_options *options, const struct field *f
 			"<text x=\"%d\" y=\"43\" fill=\"#555\">latency (us) over throughput (thousand operations a second); "
 			"solid: median, dashed: p99</text>\n",
 			LEFT);
+	for (int i = step_above(field->low_us); step(i) <= field->high_us; i++)
+	{
+		double y = y_of(field, step(i));
+
+		fprintf(file, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, RIGHT, y, y);
+		fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT - 8, y + 4, step(i));
+	}
 	for (int i = 0; i <= TICKS; i++)
 	{
 		double throughput = field->throughput * i / TICKS;
-		double latency_us = field->latency_us * i / TICKS;
 
-		fprintf(file, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, RIGHT,
-				y_of(field, latency_us), y_of(field, latency_us));
-		fprintf(file, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT - 8,
-				y_of(field, latency_us) + 4, latency_us);
 		fprintf(file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x_of(field, throughput),
 				BOTTOM + 20, throughput / 1000);
 	}

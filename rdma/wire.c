@@ -185,8 +185,7 @@ wire_get_lease(const uint8_t *bytes, uint32_t length, struct wire_lease *lease)
 		return false;
 	lease->book = get(&bytes, 8);
 	lease->transport = (uint32_t) get(&bytes, 4);
-	return get(&bytes, 4) == 0 && lease->book != 0 &&
-		   (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
+	return get(&bytes, 4) == 0 && lease->book != 0 && (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
 }
 
 #define NODE_STATUS_BYTES 64

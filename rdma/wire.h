@@ -53,14 +53,14 @@
 #define WIRE_MAGIC   UINT32_C(0x54524d53) /* "SMRT" */
 #define WIRE_VERSION 1
 
-#define WIRE_ANSWER        0x80
-#define WIRE_HEADER_BYTES  16
-#define WIRE_PAYLOAD_MAX   (1u << 20) /* of a request and of an answer */
-#define WIRE_BATCH_MAX     1024       /* verbs in a VERBS request */
-#define WIRE_LIST_MAX      1024
-#define WIRE_OWNER_BYTES   48 /* of a tree's description, which the memory node does not look at */
-#define WIRE_CHUNK_BYTES   (2u << 20)
-#define WIRE_VERB_BYTES    32 /* verb 1 · fence 1 · 0 2 · length 4 · offset 8 · compare 8 · operand 8 */
+#define WIRE_ANSWER       0x80
+#define WIRE_HEADER_BYTES 16
+#define WIRE_PAYLOAD_MAX  (1u << 20) /* of a request and of an answer */
+#define WIRE_BATCH_MAX    1024       /* verbs in a VERBS request */
+#define WIRE_LIST_MAX     1024
+#define WIRE_OWNER_BYTES  48 /* of a tree's description, which the memory node does not look at */
+#define WIRE_CHUNK_BYTES  (2u << 20)
+#define WIRE_VERB_BYTES   32 /* verb 1 · fence 1 · 0 2 · length 4 · offset 8 · compare 8 · operand 8 */
 
 enum wire_type
 {
