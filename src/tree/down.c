@@ -143,12 +143,15 @@ retire_built(struct smart_tree *tree, const struct built *built)
 
 /*
  * DOWN.  place is strict and its slot leads to leaf, which is sealed and holds
- * entries; key is to come into its range, and is not there.
+ * entries; key, of which length bytes are to be stored, is to come into its range,
+ * and is not there.  *added: it is now.
  */
 smart_status
-smart_down(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-		   const struct smart_leaf *leaf, bool ascending)
+smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+		   const struct smart_leaf *leaf, bool ascending, bool *added)
 {
+	/* Of entries of one length no part is longer than all were.  Where keys ascend, the key begins a leaf with room. */
+	bool take = tree->options.fixed_length != 0 && !ascending;
 	struct smart_list *list = &tree->list;
 	struct built built = {.count = 0};
 	unsigned int depth;
@@ -158,12 +161,16 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link);
 	list->count = 0;
-	list->prefix_end = UINT_MAX;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;
 	smart_assert(list->count > 0);
+	*added = false;
 	depth = branch_position(list, key);
+	if (take)
+		status = smart_list_add(tree, list, key, length);
+	if (status != SMART_OK)
+		return status;
 	status = make_branch(tree, key, depth, ascending, &built, &link);
 	if (status == SMART_OK)
 		status = smart_make_chain(tree, key, place->consumed, depth, &link, built_add, &built);
@@ -182,6 +189,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, const struct sm
 		retire_built(tree, &built);
 		return SMART_OK;
 	}
+	*added = take;
 	for (unsigned int i = 0; i < built.count && status == SMART_OK; i++)
 		status = smart_slot_activate(tree, built.links[i]);
 	smart_retire_slot(tree, place->slot);

@@ -195,7 +195,6 @@ gather(struct smart_tree *tree, const struct smart_key *key, const struct replac
 
 	group->members = group->leaf_count = 0;
 	tree->extra.count = 0;
-	tree->extra.prefix_end = UINT_MAX;
 	for (; i < work->count && smart_slot_is_range(work->slots[i]) && group->leaf_count < GROUP_MAX; i++)
 	{
 		bool usable = true;

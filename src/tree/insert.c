@@ -154,48 +154,40 @@ ascends(const struct smart_leaf *leaf, const struct smart_key *key)
 	return previous != NULL && smart_leaf_compare(leaf, previous, previous_length, key) < 0;
 }
 
-/* Bytes of the leaf once it holds the key too, when its prefix ends at prefix_end at the latest. */
-static size_t
-bytes_with(const struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion,
-		   unsigned int prefix_end, size_t *without)
+/* Bytes of a leaf of the list's entries and the key; 0 if there are none. */
+static smart_status
+measure(struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion, size_t *bytes)
 {
-	unsigned int prefix = 0;
+	const uint8_t *end = insertion->key.bytes + insertion->length;
+	uint32_t at = 0;
+	smart_status status;
 
-	list->prefix_end = prefix_end;
-	*without = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
-	if (list->count >= 2)
-	{
-		prefix = smart_ref_common(&list->refs[0], &list->refs[list->count - 1]);
-		if (prefix_end - list->base < prefix)
-			prefix = prefix_end - list->base;
-	}
-	return *without + smart_stored_bytes(tree, (unsigned int) insertion->length - list->base - prefix);
-}
-
-/* Where the key leaves the leaf's prefix. */
-static unsigned int
-prefix_agreed(const struct smart_leaf *leaf, const struct smart_key *key)
-{
-	const uint8_t *prefix = smart_leaf_prefix(leaf);
-	unsigned int i = 0;
-
-	while (i < leaf->prefix_length && prefix[i] == smart_key_byte(key, leaf->depth + i))
-		i++;
-	return leaf->depth + i;
+	*bytes = 0;
+	if (list->count == 0)
+		return SMART_OK;
+	status = smart_list_add(tree, list, &insertion->key, insertion->length);
+	if (status != SMART_OK)
+		return status;
+	*bytes = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
+	while (list->refs[at].tail != end)
+		at++;
+	list->count--;
+	memmove(&list->refs[at], &list->refs[at + 1], (list->count - at) * sizeof(list->refs[0]));
+	return SMART_OK;
 }
 
 /*
  * C6: the key finds no room, or does not share the leaf's prefix.  The lock is
- * held.  Takes one step of one word and leaves the rest to the next attempt.
+ * held.  Takes one change, which may bring the key in, or else leaves it to the
+ * next attempt.
  */
 static smart_status
 make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf *leaf)
 {
 	const struct smart_key *key = &insertion->key;
-	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_rewrite rewrite = {.drop = NULL};
 	struct smart_place place;
 	size_t bytes;
-	size_t without;
 	size_t grown;
 	bool flag;
 	bool ascending;
@@ -222,21 +214,23 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	status = smart_list_collect(tree, &tree->list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;
-	rewrite.prefix_end = prefix_agreed(leaf, key);
-	if (rewrite.prefix_end == leaf->depth + leaf->prefix_length)
-		rewrite.prefix_end = UINT_MAX;
-	bytes = tree->list.count == 0 ? 0 : bytes_with(tree, &tree->list, insertion, rewrite.prefix_end, &without);
+	status = measure(tree, &tree->list, insertion, &bytes);
+	if (status != SMART_OK)
+		return status;
 	if (bytes > tree->options.leaf_size && place.node != NULL && leaf->lo < leaf->hi)
-		return smart_split(tree, key, &place, leaf, ascending);
+		return smart_split(tree, key, insertion->length, &place, leaf, ascending, &insertion->added);
 	status = smart_seal(tree, leaf, &flag);
 	if (status != SMART_OK || !flag)
 		return status;
 	if (bytes > tree->options.leaf_size)
-		return smart_down(tree, key, &place, leaf, ascending);
+		return smart_down(tree, key, insertion->length, &place, leaf, ascending, &insertion->added);
 	/* Growing: by half, or at once to a full leaf where keys ascend. */
 	grown = ascending ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
-	rewrite.reserve = bytes == 0 ? 0 : (grown > bytes ? grown : bytes) - without;
-	return smart_replace_leaf(tree, key, &place, leaf, &rewrite, &flag);
+	rewrite.reserve = bytes == 0 || grown < bytes ? 0 : grown - bytes;
+	rewrite.added = bytes == 0 ? 0 : insertion->length;
+	status = smart_replace_leaf(tree, key, &place, leaf, &rewrite, &flag);
+	insertion->added = flag && rewrite.added > 0;
+	return status;
 }
 
 /* C3, C4, C5 on a leaf that is locked; unlocks it. */
@@ -266,6 +260,7 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 		}
 	}
 	status = make_room(tree, insertion, leaf);
+	insertion->finished = insertion->added;
 	unlocked = smart_leaf_unlock(tree, lock);
 	return status != SMART_OK ? status : unlocked;
 }

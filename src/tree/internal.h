@@ -168,7 +168,6 @@ struct smart_ref
 struct smart_list
 {
 	unsigned int base;
-	unsigned int prefix_end; /* a leaf's prefix must not reach beyond this position; UINT_MAX: no matter */
 	uint32_t count;
 	uint32_t capacity;
 	struct smart_ref *refs;
@@ -247,7 +246,7 @@ extern uint64_t smart_prefix_hash(const struct smart_tree *tree, const struct sm
 
 /* ---- requests that wait for the next batch (post.c) ---- */
 
-#define SMART_EXECUTE_MAX 64
+#define SMART_EXECUTE_MAX 256
 
 /* Released with env->release; NULL: no memory. */
 extern struct smart_post *smart_post_open(struct smart_env *env);
@@ -320,6 +319,8 @@ extern smart_status smart_leaf_activate(struct smart_tree *tree, const struct sm
 
 extern smart_status smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf,
 									   unsigned int lo, unsigned int hi);
+extern smart_status
+smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length);
 extern smart_status smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t count);
 extern void smart_list_sort_tail(struct smart_list *list, uint32_t sorted);
 extern unsigned int smart_ref_byte(const struct smart_ref *ref, unsigned int position);
@@ -391,8 +392,8 @@ extern smart_status smart_cursor_skip(struct smart_cursor *cursor, const struct 
 extern bool smart_pending(const struct smart_place *place, const struct smart_leaf *leaf);
 extern smart_status smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
 								  const struct smart_leaf *leaf);
-extern smart_status smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-								struct smart_leaf *leaf, bool ascending);
+extern smart_status smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length,
+								const struct smart_place *place, struct smart_leaf *leaf, bool ascending, bool *added);
 extern smart_status smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key,
 										const struct smart_place *place, struct smart_leaf *leaf, bool *done);
 extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed);
@@ -409,8 +410,8 @@ struct smart_drop
 struct smart_rewrite
 {
 	struct smart_drop *drop; /* NULL: keep all */
-	unsigned int prefix_end; /* UINT_MAX: the longest prefix */
 	size_t reserve;          /* bytes of room wanted */
+	size_t added;            /* bytes of an entry that the copy holds too, the key's; 0: none */
 };
 
 extern smart_status
@@ -420,8 +421,9 @@ extern unsigned int
 smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending);
 extern void smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int byte,
 						 struct smart_key *result);
-extern smart_status smart_down(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-							   const struct smart_leaf *leaf, bool ascending);
+extern smart_status
+smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+		   const struct smart_leaf *leaf, bool ascending, bool *added);
 extern smart_status
 smart_make_chain(struct smart_tree *tree, const struct smart_key *key, unsigned int consumed, unsigned int depth,
 				 smart_slot *link, void (*made)(void *argument, smart_slot link), void *argument);

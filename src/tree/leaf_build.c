@@ -148,6 +148,22 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 	return SMART_OK;
 }
 
+/* Puts one more entry into a list, key, of which length bytes are stored. */
+smart_status
+smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length)
+{
+	smart_status status = smart_list_reserve(tree, list, list->count + 1);
+
+	smart_assert(length > list->base);
+	if (status != SMART_OK)
+		return status;
+	list->refs[list->count++] = (struct smart_ref){.head = key->bytes + list->base,
+												   .tail = key->bytes + length,
+												   .head_length = (uint16_t) (length - list->base)};
+	smart_list_sort_tail(list, list->count - 1);
+	return SMART_OK;
+}
+
 /* The prefix that a leaf of entries [from..to) stores behind skip bytes: a lone entry's would only have to be cut again. */
 static unsigned int
 leaf_prefix_for(const struct smart_list *list, uint32_t from, uint32_t to, unsigned int skip)
@@ -158,8 +174,6 @@ leaf_prefix_for(const struct smart_list *list, uint32_t from, uint32_t to, unsig
 		return 0;
 	/* They ascend: what the first and the last share, all share. */
 	common = smart_ref_common(&list->refs[from], &list->refs[to - 1]);
-	if (list->prefix_end - list->base < common)
-		common = list->prefix_end - list->base;
 	return common > skip ? common - skip : 0;
 }
 
@@ -288,7 +302,7 @@ smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_
 	struct smart_ref ref = {.head = key->bytes + depth,
 							.tail = key->bytes + depth,
 							.head_length = (uint16_t) (length - depth)};
-	struct smart_list list = {.base = depth, .prefix_end = UINT_MAX, .count = 1, .capacity = 1, .refs = &ref};
+	struct smart_list list = {.base = depth, .count = 1, .capacity = 1, .refs = &ref};
 
 	return smart_leaf_build(tree, key, depth, lo, hi, &list, 0, 1, reserve, link);
 }

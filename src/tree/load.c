@@ -308,7 +308,6 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 	if (status != SMART_OK)
 		return status;
 	list->base = depth;
-	list->prefix_end = UINT_MAX;
 	list->count = count;
 	for (uint32_t i = 0; i < count; i++)
 	{

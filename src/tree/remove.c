@@ -30,7 +30,7 @@ struct removal
 static smart_status
 remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf *leaf)
 {
-	struct smart_rewrite rewrite = {.drop = &removal->drop, .prefix_end = UINT_MAX};
+	struct smart_rewrite rewrite = {.drop = &removal->drop};
 	unsigned int attempts = 0;
 	struct smart_place place;
 	smart_status status;

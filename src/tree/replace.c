@@ -99,7 +99,8 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 /*
  * REPLACE-LEAF.  place is strict and its slot leads to leaf, which is sealed.
  * The copy holds the entries up to hi but those that drop names, or is an empty
- * range.  *won: our CAS took the slot over (and with it, the drops took effect).
+ * range.  *won: our CAS took the slot over (and with it, drops and the added entry
+ * took effect).
  */
 smart_status
 smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
@@ -112,12 +113,15 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link && !smart_slot_frozen(place->slot));
 	*won = false;
 	list->count = 0;
-	list->prefix_end = rewrite->prefix_end;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;
 	if (rewrite->drop != NULL)
 		drop_entries(list, leaf, rewrite->drop);
+	if (rewrite->added > 0)
+		status = smart_list_add(tree, list, key, rewrite->added);
+	if (status != SMART_OK)
+		return status;
 	status = build_copy(tree, key, leaf, rewrite, &copy);
 	if (status != SMART_OK)
 		return status;
@@ -155,7 +159,7 @@ rear_locked(struct smart_tree *tree, const struct smart_leaf *leaf, bool *locked
 smart_status
 smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_address address)
 {
-	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX};
+	struct smart_rewrite rewrite = {.drop = NULL};
 	struct smart_place place;
 	struct smart_leaf leaf;
 	bool good;

@@ -127,7 +127,6 @@ install(struct smart_tree *tree, const struct smart_key *key, const struct smart
 	if (index < 0)
 		return smart_replace_node(tree, key, place->node, false);
 	list->count = 0;
-	list->prefix_end = UINT_MAX;
 	status = greatest_byte(leaf) < (int) mid ? SMART_OK : smart_list_collect(tree, list, leaf, mid, end);
 	if (status != SMART_OK)
 		return status;
@@ -169,26 +168,32 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
  * used slot stays so, in the node and in what replaces it.
  */
 static smart_status
-drop_upper(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-		   struct smart_leaf *leaf)
+drop_upper(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+		   struct smart_leaf *leaf, bool *added)
 {
-	struct smart_rewrite rewrite = {.prefix_end = UINT_MAX, .reserve = room_for_half(tree)};
+	struct smart_rewrite rewrite = {.reserve = room_for_half(tree)};
 	bool sealed;
 	bool won;
 	smart_status status = smart_seal(tree, leaf, &sealed);
 
 	if (status != SMART_OK || !sealed)
 		return status;
-	return smart_replace_leaf(tree, key, place, leaf, &rewrite, &won);
+	/* Entries of one length: a half has room for one more. */
+	if (tree->options.fixed_length != 0 && smart_leaf_covers(leaf, key))
+		rewrite.added = length;
+	status = smart_replace_leaf(tree, key, place, leaf, &rewrite, &won);
+	*added = won && rewrite.added > 0;
+	return status;
 }
 
 /*
  * D1 and D2 at mid, D3 if there is anything to drop.  From the exact meta that
- * was read, so that nothing was appended or sealed since.
+ * was read, so that nothing was appended or sealed since.  *added: D3 took the key
+ * in.
  */
 static smart_status
-split_at(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place, struct smart_leaf *leaf,
-		 unsigned int mid)
+split_at(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+		 struct smart_leaf *leaf, unsigned int mid, bool *added)
 {
 	bool junk = greatest_byte(leaf) >= (int) mid;
 	uint64_t narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
@@ -206,7 +211,7 @@ split_at(struct smart_tree *tree, const struct smart_key *key, const struct smar
 	status = install(tree, key, place, leaf, &won);
 	/* Who finds the upper half installed by others leaves the junk to the next rewrite. */
 	if (status == SMART_OK && won && junk)
-		status = drop_upper(tree, key, place, leaf);
+		status = drop_upper(tree, key, length, place, leaf, added);
 	return status;
 }
 
@@ -220,27 +225,29 @@ smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key, const 
 					struct smart_leaf *leaf, bool *done)
 {
 	int greatest = greatest_byte(leaf);
+	bool added;
 
 	*done = greatest >= 0 && (int) smart_key_byte(key, leaf->depth) > greatest && greatest >= (int) leaf->lo;
 	if (!*done)
 		return SMART_OK;
 	smart_remember_node(tree, key, place->node);
-	return split_at(tree, key, place, leaf, (unsigned int) greatest + 1);
+	return split_at(tree, key, 0, place, leaf, (unsigned int) greatest + 1, &added);
 }
 
 /*
  * SPLIT.  The leaf's lock is held; place is strict and leads to it; it covers
  * more than one byte and is not pending.  tree->list holds its entries, in
- * order.
+ * order.  *added: the key is in the lower half now.
  */
 smart_status
-smart_split(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-			struct smart_leaf *leaf, bool ascending)
+smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+			struct smart_leaf *leaf, bool ascending, bool *added)
 {
 	const struct smart_list *list = &tree->list;
 	unsigned int mid;
 
 	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth);
+	*added = false;
 	mid = smart_choose_cut(list, 0, smart_key_byte(key, leaf->depth), ascending);
 	if (mid == 0)
 	{
@@ -248,5 +255,5 @@ smart_split(struct smart_tree *tree, const struct smart_key *key, const struct s
 
 		mid = byte > leaf->lo ? byte : byte + 1;
 	}
-	return split_at(tree, key, place, leaf, mid);
+	return split_at(tree, key, length, place, leaf, mid, added);
 }

@@ -148,7 +148,6 @@ smart_walk_leaf(struct smart_walk *walk, smart_slot slot, unsigned int depth, un
 		return status;
 	/* Pending: the entries up to the slot's end are authoritative (I5). */
 	tree->list.count = 0;
-	tree->list.prefix_end = UINT_MAX;
 	status = smart_list_collect(tree, &tree->list, &leaf, leaf.lo, hi);
 	if (status == SMART_OK)
 		status = hand_out(walk, &leaf, &tree->list);

@@ -140,6 +140,7 @@ check_many(struct conformance *conformance)
 
 		/* Each finds what it wrote, before the next one writes there; numbers count up. */
 		batch[3 * i] = moves(FABRIC_WRITE, place, written + i * MANY_BYTES, MANY_BYTES);
+		batch[3 * i].fence = true;
 		batch[3 * i + 1] = moves(FABRIC_READ, place, found + i * MANY_BYTES, MANY_BYTES);
 		batch[3 * i + 2] = adds(at(conformance, i % 2 == 0 ? 0 : conformance->nodes - 1, i % 2 * 8), 1);
 	}
