@@ -2,7 +2,7 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat]
  *            [--real-cache | --plain-cache] [--fault NAME] [--trace] [--counters] [--coverage]
  *
  * --counters prints how often each kind of change came about, and --coverage
@@ -230,6 +230,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_FILL;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "pool") == 0)
 		world.settings.bias = BIAS_POOL;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "repeat") == 0)
+		world.settings.bias = BIAS_REPEAT;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else

@@ -53,11 +53,17 @@ plan_load(struct plan *plan, struct dice *dice)
 	};
 	static const unsigned int merge[7] = {2, 6, 8, 1, 1, 8, 1};
 	static const unsigned int fill[7] = {3, 8, 8, 1, 1, 1, 2};
+	static const unsigned int repeat[7] = {1, 16, 8, 0, 0, 0, 0};
+	static const unsigned int pool[7] = {1, 10, 8, 0, 0, 3, 1};
 	static const unsigned int switches[] = {2, 5, 15, 60};
 
 	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
 	if (world.settings.bias == BIAS_MERGE)
 		memcpy(plan->weight, merge, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_POOL)
+		memcpy(plan->weight, pool, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_REPEAT)
+		memcpy(plan->weight, repeat, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_FILL)
 		memcpy(plan->weight, fill, sizeof(plan->weight));
 	plan->hot = dice_between(dice, 3, HOT_MAX);
@@ -98,12 +104,30 @@ plan_bias(struct plan *plan, struct dice *dice)
 		plan->death = DEATH_NONE;
 		plan->no_space_one_in = plan->lost_one_in = plan->interrupt_one_in = 0;
 	}
+	if (world.settings.bias == BIAS_REPEAT)
+	{
+		/* Leaves that come and go while somebody remembers them. */
+		plan->leaf_size = 128;
+		plan->hot = HOT_MAX;
+		plan->operations = dice_between(dice, 8, 24);
+	}
 	if (world.settings.bias == BIAS_POOL)
 	{
 		/* A leaf's lock and a node's last slot then lie at the same offset. */
 		plan->tiny_nodes = 6;
+		plan->leaf_size = 64;
+		plan->stall_one_in = 3;
+		/* Compute nodes that learn nothing of each other's changes, and have come by everything. */
+		plan->shared = world.settings.shared != 0;
+		plan->clients = dice_between(dice, 4, 6);
+		plan->compute_nodes = plan->shared ? plan->clients : 1;
+		plan->cache_shared = plan->cache_real = false;
+		plan->cache_miss_one_in = 0;
 		plan->cache_skip_one_in = 2;
-		plan->stall_one_in = 4;
+		plan->prime = true;
+		plan->hot = HOT_MAX;
+		plan->setup = dice_between(dice, 4, 16);
+		plan->operations = dice_between(dice, 4, 10);
 	}
 }
 

@@ -81,9 +81,10 @@ struct plan
 enum bias
 {
 	BIAS_NONE,
-	BIAS_MERGE, /* removals and maintenance, helpers delayed */
-	BIAS_FILL,  /* ranges that fill and empty again */
-	BIAS_POOL,  /* stale addresses meet blocks of every kind */
+	BIAS_MERGE,  /* removals and maintenance, helpers delayed */
+	BIAS_FILL,   /* ranges that fill and empty again */
+	BIAS_POOL,   /* stale addresses meet blocks of every kind */
+	BIAS_REPEAT, /* inserts that go where the last one went */
 	BIAS_COUNT
 };
 

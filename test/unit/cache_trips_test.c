@@ -1,0 +1,160 @@
+/*
+ * cache_trips_test.c
+ *	  What the compute node's cache is for: round trips of lookups and inserts by
+ *	  two clients that share it, while the tree grows and its nodes are replaced.
+ *
+ * Random keys, on a provider without direct access.  Exact where nothing changes
+ * its shape, bounds on the average elsewhere.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/tree_client.h"
+
+#define ENTRY   14
+#define ENTRIES 60000
+#define CLIENTS 2
+
+struct bench
+{
+	struct test_node *node;
+	struct tree_client *client[CLIENTS];
+	uint64_t *number;
+};
+
+static void
+open_cache(struct test_node *node, size_t bytes)
+{
+	node->compute.cache = aligned_alloc(128, (smart_cache_size(bytes, 8) + 127) / 128 * 128);
+	CHECK(node->compute.cache != NULL);
+	smart_cache_init(node->compute.cache, bytes, 8, 3);
+}
+
+/* Verbs reach the region as large as it is when a handle is opened: let it grow first. */
+static void
+grow_region(struct test_client *owner)
+{
+	fabric_address root;
+	fabric_address block;
+	uint64_t id = test_tree_create(owner, &root);
+
+	for (int i = 0; i < 1500; i++)
+		CHECK(smart_space_allocate(&owner->client->space, id, SMART_CLASS_LEAF(127), &block) == SMART_OK);
+	CHECK(smart_space_drop_tree(&owner->client->space, id));
+}
+
+static void
+make_entry(const struct bench *bench, unsigned int i, uint8_t *entry)
+{
+	for (int byte = 0; byte < 8; byte++)
+		entry[byte] = (uint8_t) (bench->number[i] >> (56 - 8 * byte));
+	memset(entry + 8, 1, ENTRY - 8);
+}
+
+static uint64_t
+trips(const struct bench *bench)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < CLIENTS; i++)
+		sum += bench->client[i]->sim.fabric.counters.round_trips;
+	return sum;
+}
+
+/* Inserts by both clients in turn; returns the round trips. */
+static uint64_t
+insert(struct bench *bench, unsigned int from, unsigned int to)
+{
+	uint64_t before = trips(bench);
+	uint8_t entry[ENTRY];
+	bool added;
+
+	for (unsigned int i = from; i < to; i++)
+	{
+		make_entry(bench, i, entry);
+		CHECK(smart_tree_insert(bench->client[i % CLIENTS]->tree, entry, ENTRY, ENTRY, &added) == SMART_OK && added);
+	}
+	return trips(bench) - before;
+}
+
+/* Lookups of everything, by the client that did not insert it. */
+static uint64_t
+look_up(struct bench *bench, unsigned int to)
+{
+	uint64_t before = trips(bench);
+	uint8_t entry[ENTRY];
+	bool found;
+
+	for (unsigned int i = 0; i < to; i++)
+	{
+		make_entry(bench, i, entry);
+		CHECK(smart_tree_lookup(bench->client[(i + 1) % CLIENTS]->tree, entry, ENTRY, &found) == SMART_OK && found);
+	}
+	return trips(bench) - before;
+}
+
+static void
+run(struct bench *bench, size_t cache_bytes, bool shared)
+{
+	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+										 .fixed_length = ENTRY,
+										 .shared = shared,
+										 .lease = 1};
+	struct test_client *owner;
+	struct smart_cache_stat stat;
+	uint64_t cost;
+
+	open_cache(bench->node, cache_bytes);
+	owner = test_client_open(bench->node, 1);
+	options.id = test_tree_create(owner, &options.root);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+	{
+		options.backend = i + 1;
+		bench->client[i] = tree_client_open(bench->node, &options, true, i + 1);
+	}
+	insert(bench, 0, ENTRIES / 2);
+	cost = insert(bench, ENTRIES / 2, ENTRIES);
+	smart_cache_stat(bench->node->compute.cache, &stat);
+	if (stat.evictions == 0)
+	{
+		/* All that changed the tree told the cache: nobody was misled, nor had to READ a node. */
+		CHECK(look_up(bench, ENTRIES) == ENTRIES);
+		CHECK(cost < (uint64_t) ENTRIES / 2 * 24 / 10);
+	}
+	else
+	{
+		CHECK(look_up(bench, ENTRIES) < (uint64_t) ENTRIES * 2);
+		CHECK(cost < (uint64_t) ENTRIES / 2 * 4);
+	}
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		tree_client_close(bench->client[i]);
+	CHECK(smart_space_drop_tree(&owner->client->space, options.id));
+	test_client_close(owner);
+	CHECK((stat.evictions > 0) == (cache_bytes < ENTRIES));
+	CHECK(stat.updates > 100 && stat.skips == 0);
+	free(bench->node->compute.cache);
+	bench->node->compute.cache = NULL;
+}
+
+int
+main(void)
+{
+	struct bench bench = {.node = test_node_open(8, 256 << 20), .number = calloc(ENTRIES, sizeof(uint64_t))};
+	struct test_client *owner = test_client_open(bench.node, 1);
+	uint64_t state = 1;
+
+	grow_region(owner);
+	test_client_close(owner);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		bench.number[i] = test_random(&state);
+	for (int shared = 0; shared < 2; shared++)
+	{
+		/* Room for all nodes, and for a fraction of them. */
+		run(&bench, (size_t) 1 << 20, shared);
+		run(&bench, SMART_CACHE_BYTES_MIN, shared);
+	}
+	free(bench.number);
+	test_node_close(bench.node);
+	return check_finish();
+}
