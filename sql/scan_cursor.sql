@@ -43,6 +43,17 @@ SET enable_indexscan = off;
 SELECT pg_temp.walk('SELECT a, b FROM scan_cursor ORDER BY a, b', 600);
 SELECT pg_temp.walk('SELECT a, b FROM scan_cursor WHERE a IN (1, 2, 5, 77, 78, 500, 999, 2000) AND b > 3', 600);
 
+-- Over hundreds of rows of one value
+CREATE INDEX scan_cursor_b ON scan_cursor USING smart (b);
+SELECT pg_temp.walk('SELECT b FROM scan_cursor WHERE b > 2 ORDER BY b', 600);
+SET enable_indexscan = on;
+SET enable_indexonlyscan = off;
+SELECT pg_temp.walk('SELECT b, ctid FROM scan_cursor WHERE b > 2 ORDER BY b', 600);
+SELECT pg_temp.walk('SELECT b, ctid FROM scan_cursor WHERE b > 2 ORDER BY b DESC', 600);
+DROP INDEX scan_cursor_b;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = on;
+
 -- By hand, at the ends
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT a, b FROM scan_cursor WHERE a BETWEEN 10 AND 11 ORDER BY a, b;

@@ -146,18 +146,23 @@ seek_beyond(struct smart_position *self, uint8 *key, uint32 length, bool backwar
 	return true;
 }
 
+/* Goes to the mark; *sought: something may lie behind it in its range. */
+static pg_noinline void
+begin_at_mark(struct smart_position *self, bool backward, bool *sought)
+{
+	uint8 key[SMART_KEY_MAX + 1];
+
+	begin_hold(self);
+	memcpy(key, self->mark_key, self->mark_length);
+	*sought = seek_beyond(self, key, self->mark_length, backward);
+}
+
 /* Goes to the first range's beginning or to the mark; next_batch() reads there.  False: there is nothing. */
 static bool
 begin(struct smart_position *self, bool backward, bool *sought)
 {
-	uint8 key[SMART_KEY_MAX + 1];
-
-	if (self->whereabouts == SMART_AT_MARK)
-	{
-		begin_hold(self);
-		memcpy(key, self->mark_key, self->mark_length);
-		*sought = seek_beyond(self, key, self->mark_length, backward);
-	}
+	if (unlikely(self->whereabouts == SMART_AT_MARK))
+		begin_at_mark(self, backward, sought);
 	else
 	{
 		pgstat_count_index_scan(self->scan->indexRelation);

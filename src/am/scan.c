@@ -11,6 +11,7 @@
 #include "am/am.h"
 #include "am/position.h"
 #include "am/ranges.h"
+#include "am/tids.h"
 #include "am/tuples.h"
 #include "base/assert.h"
 
@@ -19,8 +20,13 @@
 struct scan_state
 {
 	MemoryContext context; /* all that belongs to the scan lives in it */
-	uint32 payload;        /* bytes behind an entry's TID, or UINT32_MAX if they differ */
+
+	/* Entries of the batch that are as good as returned. */
+	uint32 alike;  /* so many, from the first on: all but their TIDs has been returned */
+	uint32 formed; /* so many, from tuples.low on: each has its tuple */
+
 	struct smart_position position;
+	struct smart_tids tids;
 	struct smart_tuples tuples;
 };
 
@@ -30,25 +36,48 @@ struct scan_state
 static inline void
 current_tid(struct scan_state *state, ItemPointer tid)
 {
+	if (state->tids.batch != state->position.batches)
+		smart_tids_enter(&state->tids, &state->position);
+	smart_tids_get(&state->tids, &state->position, tid);
+}
+
+/* The tuple of the entry at the scan's position, with its TID. */
+static inline void
+return_formed(IndexScanDesc scan, const struct scan_state *state)
+{
+	scan->xs_itup = state->tuples.tuple[state->position.index - state->tuples.base];
+	scan->xs_heaptid = scan->xs_itup->t_tid;
+}
+
+/* Returns the entry at the scan's position, and finds out which others of its batch are as good as returned. */
+static inline void
+return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
+{
 	struct smart_position *position = &state->position;
-	const struct smart_codec *codec = position->relation->codec;
-	const struct smart_item *item = &position->batch.items[position->index];
-	int length;
+	struct smart_tuples *tuples = &state->tuples;
 
-	if (likely(item->length > state->payload))
+	scan->xs_recheck = position->ranges->recheck;
+	if (scan->xs_want_itup)
 	{
-		const uint8 *end = position->batch.bytes + item->offset + (item->length - state->payload);
-
-		if (likely(item->length >= state->payload + (uint32) smart_entry_tid_width(codec, end[-1])))
+		smart_tuples_form(tuples, position, backward);
+		if (!tuples->same)
 		{
-			smart_entry_tid(codec, end, tid);
+			return_formed(scan, state);
+			state->formed = (uint32) (tuples->high - tuples->low + 1);
 			return;
 		}
+		scan->xs_itup = tuples->tuple[tuples->low - tuples->base];
 	}
+	current_tid(state, &scan->xs_heaptid);
+	state->alike = position->ranges->filtered ? 0 : position->batch.count;
+}
 
-	/* It begins in what the batch's entries share, or a payload of varying length lies behind it. */
-	length = smart_position_entry(position, position->index);
-	smart_entry_tid(codec, position->entry + smart_codec_key_length(codec, position->entry, length), tid);
+/* The scan goes elsewhere. */
+static inline void
+forget_batch(struct scan_state *state)
+{
+	state->alike = 0;
+	state->formed = 0;
 }
 
 /* ---- callbacks ---- */
@@ -61,10 +90,10 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct scan_state *state = palloc(sizeof(struct scan_state));
 	struct smart_relation *relation = smart_relation_open(index);
-	int payload = relation->codec->payload_width;
 
 	state->context = context;
-	state->payload = payload < 0 ? UINT32_MAX : (uint32) payload;
+	forget_batch(state);
+	smart_tids_init(&state->tids, relation->codec);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
 	MemoryContextSwitchTo(old);
@@ -81,32 +110,44 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+	forget_batch(state);
 	smart_position_reset(position);
 	smart_relation_refresh(position->relation, scan->indexRelation);
 	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);
+}
+
+/* Searches the next entry and returns it. */
+static pg_noinline bool
+search_tuple(IndexScanDesc scan, bool backward)
+{
+	struct scan_state *state = scan->opaque;
+
+	forget_batch(state);
+	if (!smart_position_search(&state->position, backward))
+		return false;
+	return_entry(scan, state, backward);
+	return true;
 }
 
 bool
 smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
 {
 	struct scan_state *state = scan->opaque;
-	bool backward = ScanDirectionIsBackward(direction);
+	uint32 next = (uint32) (state->position.index + (int) direction);
 
-	if (!smart_position_next(&state->position, backward))
-		return false;
-	scan->xs_recheck = state->position.ranges->recheck;
-	if (scan->xs_want_itup)
+	if (likely(next < state->alike))
 	{
-		scan->xs_itup = smart_tuples_same(&state->tuples, &state->position);
-		if (scan->xs_itup == NULL)
-		{
-			scan->xs_itup = smart_tuples_get(&state->tuples, &state->position, backward);
-			scan->xs_heaptid = scan->xs_itup->t_tid;
-			return true;
-		}
+		state->position.index = (int) next;
+		smart_tids_get(&state->tids, &state->position, &scan->xs_heaptid);
+		return true;
 	}
-	current_tid(state, &scan->xs_heaptid);
-	return true;
+	if (likely(next - (uint32) state->tuples.low < state->formed))
+	{
+		state->position.index = (int) next;
+		return_formed(scan, state);
+		return true;
+	}
+	return search_tuple(scan, ScanDirectionIsBackward(direction));
 }
 
 int64
@@ -152,5 +193,8 @@ smart_am_mark(IndexScanDesc scan)
 void
 smart_am_restore(IndexScanDesc scan)
 {
-	smart_position_restore(&((struct scan_state *) scan->opaque)->position);
+	struct scan_state *state = scan->opaque;
+
+	forget_batch(state);
+	smart_position_restore(&state->position);
 }

@@ -197,11 +197,12 @@ smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec)
 	tuples->shape = shape_of(codec);
 	tuples->batch = 0;
 	tuples->same = false;
+	tuples->low = 0;
 	tuples->space = NULL;
 }
 
-IndexTuple
-smart_tuples_get(struct smart_tuples *tuples, struct smart_position *position, bool backward)
+void
+smart_tuples_form(struct smart_tuples *tuples, const struct smart_position *position, bool backward)
 {
 	int index = position->index;
 
@@ -211,7 +212,6 @@ smart_tuples_get(struct smart_tuples *tuples, struct smart_position *position, b
 		form_tuples(tuples, position, 1, backward);
 		tuples->same = all_the_same(tuples, &position->batch);
 	}
-	else if (index < tuples->low || index > tuples->high)
+	else if (!tuples->same && (index < tuples->low || index > tuples->high))
 		form_tuples(tuples, position, position->ranges->filtered ? 1 : SMART_TUPLES_AHEAD, backward);
-	return tuples->tuple[index - tuples->base];
 }

@@ -40,19 +40,12 @@ struct smart_tuples
 extern void smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec);
 
 /*
- * The one tuple of all entries of the position's batch, with the TID of any of
- * them, or NULL: they differ, or the first one has not been asked for.
+ * Forms the tuple of the entry at a position, unless that has been done, and
+ * perhaps those of entries that follow in the given direction, if all satisfy
+ * the conditions: tuple[i - base] for each entry i from low to high.  If
+ * tuples->same, tuple[low - base] is the one of all entries of the batch, but
+ * for its TID.  Good until the next call.
  */
-static inline IndexTuple
-smart_tuples_same(const struct smart_tuples *tuples, const struct smart_position *position)
-{
-	return tuples->batch == position->batches && tuples->same ? tuples->tuple[tuples->low - tuples->base] : NULL;
-}
-
-/*
- * The tuple of the entry at a position, good until the next call; the scan
- * moves in the given direction.
- */
-extern IndexTuple smart_tuples_get(struct smart_tuples *tuples, struct smart_position *position, bool backward);
+extern void smart_tuples_form(struct smart_tuples *tuples, const struct smart_position *position, bool backward);
 
 #endif /* SMART_AM_TUPLES_H */

@@ -81,6 +81,29 @@ smart_tid_put_compact(uint8_t *out, uint32_t block, uint16_t offset)
 	return out + length;
 }
 
+/*
+ * These take the last eight bytes of a key as a big-endian number, whose low end
+ * is the TID; bytes before it may be anything.
+ */
+static inline void
+smart_tid_from_plain(uint64_t tail, uint32_t *block, uint16_t *offset)
+{
+	*block = (uint32_t) (tail >> 16);
+	*offset = (uint16_t) tail;
+}
+
+static inline void
+smart_tid_from_compact(uint64_t tail, uint32_t *block, uint16_t *offset)
+{
+	unsigned int length = smart_tid_length_by_last((uint8_t) tail);
+	unsigned int offset_bits = length == SMART_TID_LONGEST ? 16 : 11;
+	uint64_t number = (tail & ((UINT64_C(1) << (8 * length - 2)) - 1)) >> 2;
+
+	smart_assert(smart_tid_length_by_first((uint8_t) (tail >> (8 * length - 8))) == length);
+	*block = (uint32_t) (number >> offset_bits);
+	*offset = (uint16_t) (number & ((1u << offset_bits) - 1));
+}
+
 /* These read the TID that ends before end. */
 static inline void
 smart_tid_get_plain(const uint8_t *end, uint32_t *block, uint16_t *offset)
@@ -95,17 +118,11 @@ static inline void
 smart_tid_get_compact(const uint8_t *end, uint32_t *block, uint16_t *offset)
 {
 	unsigned int length = smart_tid_length_by_last(end[-1]);
-	uint64_t number = (uint64_t) end[-4] << 24 | (uint64_t) end[-3] << 16 | (uint64_t) end[-2] << 8 | end[-1];
-	unsigned int offset_bits = length == SMART_TID_LONGEST ? 16 : 11;
+	uint64_t tail = (uint64_t) end[-4] << 24 | (uint64_t) end[-3] << 16 | (uint64_t) end[-2] << 8 | end[-1];
 
-	smart_assert(smart_tid_length_by_first(end[-(int) length]) == length);
 	for (unsigned int i = SMART_TID_SHORTEST + 1; smart_unlikely(i <= length); i++)
-		number |= (uint64_t) end[-(int) i] << (8 * (i - 1));
-
-	/* Without the two bits at either end */
-	number = (number & ((UINT64_C(1) << (8 * length - 2)) - 1)) >> 2;
-	*block = (uint32_t) (number >> offset_bits);
-	*offset = (uint16_t) (number & ((1u << offset_bits) - 1));
+		tail |= (uint64_t) end[-(int) i] << (8 * (i - 1));
+	smart_tid_from_compact(tail, block, offset);
 }
 
 #endif /* SMART_BASE_TID_H */

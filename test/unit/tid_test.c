@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/tid.h"
 #include "support/check.h"
 
@@ -67,6 +68,8 @@ add(uint32_t block, uint16_t offset)
 	memmove(tid->bytes + 8, tid->bytes, 8);
 	memset(tid->bytes, 0xff, 8);
 	smart_tid_get_compact(tid->bytes + 8 + tid->length, &block_back, &offset_back);
+	CHECK(block_back == block && offset_back == offset);
+	smart_tid_from_compact(smart_load_be64(tid->bytes + tid->length), &block_back, &offset_back);
 	CHECK(block_back == block && offset_back == offset);
 	memmove(tid->bytes, tid->bytes + 8, 8);
 }
@@ -160,6 +163,8 @@ test_known(void)
 	CHECK(smart_tid_put_plain(bytes, 0x01020304, 0x0506) == bytes + sizeof(plain));
 	CHECK(memcmp(bytes, plain, sizeof(plain)) == 0);
 	smart_tid_get_plain(bytes + sizeof(plain), &block, &offset);
+	CHECK(block == 0x01020304 && offset == 0x0506);
+	smart_tid_from_plain(UINT64_C(0xffff010203040506), &block, &offset);
 	CHECK(block == 0x01020304 && offset == 0x0506);
 }
 
