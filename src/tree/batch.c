@@ -33,7 +33,8 @@ smart_status
 smart_batch_buffer_init(struct smart_batch_buffer *buffer, struct smart_env *env)
 {
 	buffer->prefix = env->allocate(env, 2 * (SMART_KEY_MAX + 1));
-	buffer->bytes = env->allocate(env, SMART_LEAF_BYTES_MAX);
+	/* Whoever reads an entry by words may read a word's length beyond the last one. */
+	buffer->bytes = env->allocate(env, SMART_LEAF_BYTES_MAX + sizeof(uint64_t));
 	/* No leaf holds more entries than bytes. */
 	buffer->items_capacity = SMART_LEAF_BYTES_MAX;
 	buffer->items = env->allocate(env, buffer->items_capacity * sizeof(struct smart_item));

@@ -1,6 +1,6 @@
 /*
  * descend.c
- *	  Strict descents (B4) and answers from leaves that are changing (B5).
+ *	  Strict descents (B4).
  *
  * A strict descent reads the root's word and then every node within this
  * operation, and goes only through live nodes and unfrozen slots.  By I2 each
@@ -8,8 +8,10 @@
  * the end was the truth at a moment within the operation.  Whatever stands in
  * the way it helps forward: it activates new nodes, and replaces frozen ones.
  *
- * On a remote provider it leaves what it read in the cache, so that a path that
- * misled one operation does not mislead the next.
+ * On a remote provider it begins at the last node that the cache shows on the key's
+ * path, which it READs in a way that proves it, and turns to the root only when
+ * that node is not what it was.  It leaves what it read in the cache, so that a
+ * path that misled one operation does not mislead the next.
  *
  * Progress: lock-free.  A descent starts again only because somebody's change
  * took effect, or because it finished somebody's change itself.
@@ -112,27 +114,50 @@ pass_through(struct smart_tree *tree, const struct smart_key *key, struct smart_
 }
 
 /*
- * One descent.  *again: it met something that had to be helped or was torn.
- * Uses two of the handle's three nodes in turn, so that place->node and
- * place->child stay good until the next descent.
+ * Goes through a node that was read just now: place becomes where the key leads in
+ * it.  *again: it has to be helped, or the view is torn.
  */
 static smart_status
-descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *again)
+pass_node(struct smart_tree *tree, const struct smart_key *key, struct smart_node *node, struct smart_place *place,
+		  bool *again)
 {
-	smart_slot slot;
-	fabric_address slot_address = tree->options.root;
-	int next = 0;
-	smart_status status = smart_word_read(tree, slot_address, &slot);
+	unsigned int byte = smart_key_byte(key, node->depth);
+	int index = smart_node_cover_index(node, byte);
+	smart_slot slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+
+	smart_keep_node(tree, node->link, node->words);
+	*again = index < 0 || (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte) ||
+			 (smart_slot_is_empty(slot) && !SMART_FAULT(nohi) && smart_slot_empty_hi(slot) < byte);
+	if (*again)
+		return SMART_OK; /* torn: pieces of different moments */
+	if (smart_slot_frozen(slot))
+	{
+		*again = true;
+		return smart_replace_node(tree, key, node, false);
+	}
+	*place = (struct smart_place){.slot = slot,
+								  .slot_address = smart_node_slot_address(node->address, (unsigned int) index),
+								  .index = index,
+								  .node = node,
+								  .depth = node->depth,
+								  .consumed = node->depth + 1};
+	return SMART_OK;
+}
+
+/*
+ * From place on, which is strict.  *again: it met something that had to be helped or
+ * was torn.  Uses two of the handle's nodes in turn, beginning with nodes[next], so
+ * that place->node and place->child stay good until the next descent.
+ */
+static smart_status
+descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, int next, bool *again)
+{
+	smart_status status = SMART_OK;
 
 	*again = false;
-	*place = (struct smart_place){.slot = slot, .slot_address = slot_address, .index = -1};
-	if (status == SMART_OK)
-		smart_keep_node(tree, 0, &slot);
-	while (status == SMART_OK && smart_slot_is_node(place->slot))
+	while (status == SMART_OK && !*again && smart_slot_is_node(place->slot))
 	{
 		struct smart_node *node = &tree->nodes[next];
-		unsigned int byte;
-		int index;
 
 		if (tree->direct && pass_through(tree, key, place))
 			continue;
@@ -151,27 +176,7 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 			*again = true;
 			return SMART_OK;
 		}
-		smart_keep_node(tree, place->slot, node->words);
-		byte = smart_key_byte(key, node->depth);
-		index = smart_node_cover_index(node, byte);
-		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
-		if (index < 0 || (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte) ||
-			(smart_slot_is_empty(slot) && !SMART_FAULT(nohi) && smart_slot_empty_hi(slot) < byte))
-		{
-			*again = true; /* torn: pieces of different moments */
-			return SMART_OK;
-		}
-		if (smart_slot_frozen(slot))
-		{
-			*again = true;
-			return smart_replace_node(tree, key, node, false);
-		}
-		place->node = node;
-		place->index = index;
-		place->slot = slot;
-		place->slot_address = smart_node_slot_address(node->address, (unsigned int) index);
-		place->depth = node->depth;
-		place->consumed = node->depth + 1;
+		status = pass_node(tree, key, node, place, again);
 		next = 1 - next;
 	}
 	place->kind = smart_slot_is_empty(place->slot) ? SMART_PLACE_EMPTY : SMART_PLACE_LEAF;
@@ -180,52 +185,54 @@ descend(struct smart_tree *tree, const struct smart_key *key, struct smart_place
 	return status;
 }
 
+/* One descent from the root's word. */
+static smart_status
+descend_from_root(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *again)
+{
+	smart_slot slot;
+	smart_status status = smart_word_read(tree, tree->options.root, &slot);
+
+	if (status != SMART_OK)
+		return status;
+	smart_keep_node(tree, 0, &slot);
+	*place = (struct smart_place){.slot = slot, .slot_address = tree->options.root, .index = -1};
+	return descend(tree, key, place, 0, again);
+}
+
 /*
- * B4 from the last node that the cache shows on the key's path: if it is live
- * and of this prefix before and in a READ of now, what its slot shows is as
- * strict as if the descent had begun at the root.  Only a leaf or an empty range
- * counts; whatever would have to be helped or followed needs the nodes above.
+ * One descent from the last node that the cache shows on the key's path: if it is
+ * live and of this prefix before and in a READ of now, what its slots show is as
+ * strict as if the descent had begun at the root (I2).  *found false: there is no
+ * such node, or the descent has to be made again.
  */
 static smart_status
 descend_near(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, bool *found)
 {
-	struct smart_place near;
-	struct smart_node *node;
-	smart_slot slot;
-	int index;
+	struct smart_node *node = &tree->nodes[0];
+	struct smart_waypoint near;
 	bool ours;
-	smart_status status = smart_find_cached(tree, key, &near);
+	bool again;
+	smart_status status = smart_find_cached(tree, key, place);
 
 	*found = false;
-	if (status != SMART_OK || near.node == NULL || !smart_slot_is_range(near.slot))
+	near = tree->waypoint;
+	if (status != SMART_OK || near.link == 0)
 		return status;
-	node = near.node;
-	status = smart_node_read_again(tree, node->link, node->arrived, node, key, &ours);
-	if (status != SMART_OK)
+	status = smart_node_read_again(tree, near.link, near.arrived, node, key, &ours);
+	if (status == SMART_OK && !ours)
+		smart_forget_node(tree, near.link);
+	if (status != SMART_OK || !ours)
 		return status;
-	if (!ours)
-	{
-		smart_forget_node(tree, node->link);
-		return SMART_OK;
-	}
+	node->parent = near.parent;
+	node->parent_index = near.parent_index;
+	node->parent_arrived = near.parent_arrived;
 	if (SMART_FAULT(stalecas))
-		smart_fault_stale_node(tree, node->link, node);
-	smart_keep_node(tree, node->link, node->words);
-	index = smart_node_cover_index(node, smart_key_byte(key, node->depth));
-	slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
-	if (!smart_slot_is_range(slot) || smart_slot_frozen(slot) ||
-		(smart_slot_is_empty(slot) && !SMART_FAULT(nohi) &&
-		 smart_slot_empty_hi(slot) < smart_key_byte(key, node->depth)))
-		return SMART_OK;
-	*place = (struct smart_place){.kind = smart_slot_is_empty(slot) ? SMART_PLACE_EMPTY : SMART_PLACE_LEAF,
-								  .slot = slot,
-								  .slot_address = smart_node_slot_address(node->address, (unsigned int) index),
-								  .index = index,
-								  .node = node,
-								  .depth = node->depth,
-								  .consumed = node->depth + 1};
-	*found = true;
-	return SMART_OK;
+		smart_fault_stale_node(tree, near.link, node);
+	status = pass_node(tree, key, node, place, &again);
+	if (status == SMART_OK && !again)
+		status = descend(tree, key, place, 1, &again);
+	*found = status == SMART_OK && !again;
+	return status;
 }
 
 smart_status
@@ -251,62 +258,63 @@ smart_find_from_root(struct smart_tree *tree, const struct smart_key *key, struc
 	{
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
-			status = descend(tree, key, place, &again);
+			status = descend_from_root(tree, key, place, &again);
 	} while (status == SMART_OK && again);
 	return status;
 }
 
 /*
- * B5.  Finds the leaf that answers for key now, and up to which byte of its depth
- * (*limit).  A sealed leaf, or one narrowed below the key's byte, answers too
- * if a second strict descent, after its content was read, still finds it: then
- * its upper half had not been given away.  place->kind tells: with EMPTY and
- * MISMATCH there is no leaf.
+ * READs a node that descend_near came to once more, together with the parent that
+ * the cache shows; *found: both are live, and the parent's slot leads to the node.
+ */
+static smart_status
+read_with_parent(struct smart_tree *tree, const struct smart_key *key, bool *found)
+{
+	struct smart_node *node = &tree->nodes[0];
+	struct smart_node *parent = &tree->nodes[1];
+	uint64_t head[2][SMART_NODE_HEAD_WORDS];
+	struct fabric_request batch[4];
+	smart_status status;
+	int index;
+
+	*found = node->parent != 0 &&
+			 smart_node_prepare_again(tree, node->parent, node->parent_arrived, parent, head[0], &batch[0]) &&
+			 smart_node_prepare_again(tree, node->link, node->arrived, node, head[1], &batch[2]);
+	if (!*found)
+		return SMART_OK;
+	status = smart_execute(tree, batch, 4);
+	if (status != SMART_OK)
+		return status;
+	*found = smart_node_finish_again(tree, parent, head[0], key) && smart_node_finish_again(tree, node, head[1], key);
+	if (!*found)
+		return SMART_OK;
+	index = smart_node_cover_index(parent, smart_key_byte(key, parent->depth));
+	*found = index >= 0 && parent->words[SMART_NODE_HEAD_WORDS + index] == node->link;
+	if (*found)
+	{
+		node->link_address = smart_node_slot_address(parent->address, (unsigned int) index);
+		node->parent_index = index;
+	}
+	return SMART_OK;
+}
+
+/*
+ * A node that was found without its parent, again with it, on key's path; NULL:
+ * there is another one in its place.
  */
 smart_status
-smart_settle(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
-			 unsigned int *limit)
+smart_find_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node)
 {
-	unsigned int attempts = 0;
-	smart_slot kept = 0;
+	fabric_address address = (*node)->address;
+	struct smart_place place;
+	bool found;
 	smart_status status;
 
-	for (;;)
-	{
-		bool good;
-
-		status = smart_again(tree, &attempts);
-		if (status == SMART_OK)
-			status = smart_find_strict(tree, key, place);
-		if (status != SMART_OK || place->kind != SMART_PLACE_LEAF)
-			return status;
-		if (kept != 0 && kept == place->slot)
-		{
-			unsigned int byte = smart_key_byte(key, place->depth);
-
-			*limit = byte <= leaf->hi ? leaf->hi
-									  : (place->node == NULL ? 255 : smart_node_next_pk(place->node, leaf->hi) - 1);
-			return SMART_OK;
-		}
-		kept = 0;
-		status = smart_leaf_read(tree, place->slot, key, tree->kept_buffer, leaf, &good);
-		if (status != SMART_OK)
-			return status;
-		if (!good || leaf->depth != place->depth || smart_key_byte(key, leaf->depth) < leaf->lo)
-			continue; /* torn, or used again */
-		if (leaf->state == SMART_NEW)
-		{
-			/* Seen linked by a strict descent: may be activated. */
-			status = smart_leaf_activate(tree, leaf);
-			if (status != SMART_OK)
-				return status;
-		}
-		else if (leaf->state == SMART_LIVE && smart_leaf_covers(leaf, key))
-		{
-			*limit = leaf->hi;
-			return SMART_OK;
-		}
-		else
-			kept = place->slot;
-	}
+	smart_assert(!tree->direct && *node == &tree->nodes[0] && (*node)->link_address == 0);
+	status = read_with_parent(tree, key, &found);
+	if (status != SMART_OK || found)
+		return status;
+	status = smart_find_from_root(tree, key, &place);
+	*node = status == SMART_OK && place.node != NULL && place.node->address == address ? place.node : NULL;
+	return status;
 }

@@ -363,21 +363,6 @@ settle_lost(struct smart_tree *tree, const struct replacement *work, smart_slot 
 }
 
 /*
- * A node that was found without its parent, again with it; NULL: there is
- * another one in its place.
- */
-static smart_status
-find_with_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node)
-{
-	fabric_address address = (*node)->address;
-	struct smart_place place;
-	smart_status status = smart_find_from_root(tree, key, &place);
-
-	*node = status == SMART_OK && place.node != NULL && place.node->address == address ? place.node : NULL;
-	return status;
-}
-
-/*
  * REPLACE-NODE.  node was read by a strict descent of this operation.  key leads
  * through it.  Losing the last CAS is no
  * error: somebody else replaced the node, or its parent is frozen and the next
@@ -395,7 +380,7 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 
 	if (!tree->direct && node->link_address == 0)
 	{
-		status = find_with_parent(tree, key, &node);
+		status = smart_find_parent(tree, key, &node);
 		if (status != SMART_OK || node == NULL)
 			return status;
 		work.node = node;

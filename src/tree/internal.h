@@ -59,6 +59,7 @@ struct smart_node
 	fabric_address link_address; /* of that slot; 0: not known, since the node was found without its parent */
 	smart_slot parent;           /* link of the node with that slot, 0: it is the root's */
 	int parent_index;            /* and which one it is */
+	unsigned int parent_arrived; /* bytes of the key consumed before that node */
 	unsigned int kind;
 	unsigned int depth;
 	unsigned int slots;   /* that this kind holds */
@@ -132,6 +133,16 @@ struct smart_ancestor
 	uint64_t identity;
 };
 
+/* Where the cache's path went last: the way back to that node, and to the one above it. */
+struct smart_waypoint
+{
+	smart_slot link; /* 0: there was no node */
+	unsigned int arrived;
+	smart_slot parent; /* these as in smart_node */
+	int parent_index;
+	unsigned int parent_arrived;
+};
+
 /* Nodes deeper than this are not remembered. */
 #define SMART_RECENT_DEPTH_MAX 32
 
@@ -184,17 +195,18 @@ struct smart_tree
 	uint16_t kind_slots[8];
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
-	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */
-	struct smart_post *post;     /* remote: requests that wait for the next batch */
-	struct smart_gather *gather; /* remote bulk load: where WRITEs of blocks wait; NULL: they are posted at once */
-	struct smart_node nodes[2];  /* a descent's, in turn: the place's node, and its child */
-	struct smart_list list;      /* entries of the leaf that is rewritten */
-	struct smart_list extra;     /* entries of merged leaves */
-	uint8_t *leaf_buffer;        /* remote: the leaf that an operation looks at */
-	uint8_t *kept_buffer;        /* remote: the leaf whose content was kept (B5) */
-	uint8_t *merge_buffer;       /* remote: leaves that are merged */
-	uint8_t *build_buffer;       /* a block that is being made */
-	uint8_t *key_buffer;         /* a key made up on the way */
+	enum smart_block_state born;    /* of blocks that are made: new, but for a bulk load */
+	struct smart_waypoint waypoint; /* remote: the last node that smart_find_cached came through */
+	struct smart_post *post;        /* remote: requests that wait for the next batch */
+	struct smart_gather *gather;    /* remote bulk load: where WRITEs of blocks wait; NULL: they are posted at once */
+	struct smart_node nodes[2];     /* a descent's, in turn: the place's node, and its child */
+	struct smart_list list;         /* entries of the leaf that is rewritten */
+	struct smart_list extra;        /* entries of merged leaves */
+	uint8_t *leaf_buffer;           /* remote: the leaf that an operation looks at */
+	uint8_t *kept_buffer;           /* remote: the leaf whose content was kept (B5) */
+	uint8_t *merge_buffer;          /* remote: leaves that are merged */
+	uint8_t *build_buffer;          /* a block that is being made */
+	uint8_t *key_buffer;            /* a key made up on the way */
 	struct smart_recent recent;
 };
 
@@ -337,7 +349,7 @@ smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_
 					 unsigned int lo, unsigned int hi, size_t reserve, smart_slot *link);
 extern smart_status smart_slot_activate(struct smart_tree *tree, smart_slot link);
 
-/* ---- finding (search.c: fast, descend.c: strict) ---- */
+/* ---- finding (search.c: fast, descend.c: strict, settle.c: a leaf that answers) ---- */
 
 extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_key *key,
@@ -345,6 +357,8 @@ extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_
 extern smart_status smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 extern smart_status
 smart_find_from_root(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+extern smart_status
+smart_find_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node);
 extern smart_status smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 
 /* ---- the cache of nodes (cached.c) ---- */

@@ -184,16 +184,18 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 	return status;
 }
 
-/* By way of the cache; tree->nodes[0] is place->node, the last one on the way. */
+/* By way of the cache; tree->nodes[0] is place->node, the last one on the way, and the waypoint the last one that fits. */
 smart_status
 smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
 	struct smart_services *services = tree->services;
 	struct smart_node *node = &tree->nodes[0];
+	struct smart_waypoint *last = &tree->waypoint;
 	smart_slot slot;
 	smart_status status;
 
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
+	*last = (struct smart_waypoint){.link = 0};
 	if (!services->cache_find(services, tree->options.id, 0, &slot))
 	{
 		status = smart_word_read(tree, tree->options.root, &slot);
@@ -222,6 +224,11 @@ smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct s
 		slot = node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
 		if (smart_slot_is_node(slot) && smart_slot_pk(slot) != byte)
 			return SMART_OK;
+		*last = (struct smart_waypoint){.link = node->link,
+										.arrived = node->arrived,
+										.parent = last->link,
+										.parent_index = place->index,
+										.parent_arrived = last->arrived};
 		place->index = index;
 		place->node = node;
 		place->depth = node->depth;

@@ -3,8 +3,8 @@
  *	  What the compute node's cache is for: round trips of lookups and inserts by
  *	  two clients that share it, while the tree grows and its nodes are replaced.
  *
- * Random keys, on a provider without direct access.  Exact where nothing changes
- * its shape, bounds on the average elsewhere.
+ * On a provider without direct access.  Exact where nothing changes its shape,
+ * bounds on the average elsewhere.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +137,74 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 	bench->node->compute.cache = NULL;
 }
 
+/* ---- long keys that begin alike: chains of nodes, one below the other ---- */
+
+#define DEEP_KEYS  100
+#define DEEP_BYTES 1000
+
+static bool
+is_dead(void *argument, const uint8_t *entry, size_t length)
+{
+	return true;
+}
+
+/* Key i shares all but its last bytes with longer ones. */
+static size_t
+make_deep(uint8_t *entry, unsigned int i)
+{
+	size_t length = DEEP_BYTES / DEEP_KEYS * i;
+
+	memset(entry, 'x', length);
+	memset(entry + length, 0, 8);
+	entry[length + 7] = (uint8_t) i;
+	return length + 8;
+}
+
+/* A change deep down costs no more than one at the top; nor does a walk descend from the root at every step. */
+static void
+check_deep(struct bench *bench)
+{
+	struct test_client *owner;
+	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT, .lease = 1};
+	uint8_t entry[DEEP_BYTES + 8];
+	uint64_t visited;
+	uint64_t removed;
+	uint64_t before;
+	bool done;
+
+	open_cache(bench->node, (size_t) 1 << 20);
+	owner = test_client_open(bench->node, 1);
+	options.id = test_tree_create(owner, &options.root);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		bench->client[i] = tree_client_open(bench->node, &options, true, i + 1);
+	for (unsigned int i = 1; i <= DEEP_KEYS; i++)
+	{
+		size_t length = make_deep(entry, i);
+
+		CHECK(smart_tree_insert(bench->client[0]->tree, entry, length, length, &done) == SMART_OK && done);
+	}
+	before = trips(bench);
+	for (unsigned int i = 1; i <= DEEP_KEYS; i += 2)
+	{
+		size_t length = make_deep(entry, i);
+
+		CHECK(smart_tree_remove(bench->client[1]->tree, entry, length, &done) == SMART_OK && done);
+	}
+	CHECK(trips(bench) - before < DEEP_KEYS / 2 * 20);
+	before = trips(bench);
+	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, is_dead, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(removed == DEEP_KEYS / 2 && trips(bench) - before < DEEP_KEYS / 2 * 30);
+	before = trips(bench);
+	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, is_dead, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(removed == 0 && trips(bench) - before < DEEP_BYTES * 2);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		tree_client_close(bench->client[i]);
+	CHECK(smart_space_drop_tree(&owner->client->space, options.id));
+	test_client_close(owner);
+	free(bench->node->compute.cache);
+	bench->node->compute.cache = NULL;
+}
+
 int
 main(void)
 {
@@ -154,6 +222,7 @@ main(void)
 		run(&bench, (size_t) 1 << 20, shared);
 		run(&bench, SMART_CACHE_BYTES_MIN, shared);
 	}
+	check_deep(&bench);
 	free(bench.number);
 	test_node_close(bench.node);
 	return check_finish();
