@@ -89,3 +89,22 @@ quiet_log()
 {
 	! grep -E 'PANIC|terminated by signal|TRAP:|assertion|database system was interrupted' "$SERVER_DIR/run/$SERVER_NAME.log"
 }
+
+# lookup_is_one_round_trip: with the inner nodes in the cache.
+lookup_is_one_round_trip()
+{
+	local trips
+	trips=$(as_server_user psql -X -A -t -q -d contrib_regression <<-'SQL' | tail -n 1
+		CREATE TABLE one_round_trip AS SELECT i AS id FROM generate_series(1, 20000) i;
+		CREATE INDEX one_round_trip_id ON one_round_trip USING smart (id);
+		SET enable_seqscan = off;
+		SET enable_bitmapscan = off;
+		SELECT id FROM one_round_trip WHERE id = 12345;
+		SELECT smart_round_trips() AS before \gset
+		SELECT id FROM one_round_trip WHERE id = 12345;
+		SELECT smart_round_trips() - :before;
+	SQL
+	)
+	echo "$trips round trips"
+	[ "$trips" = 1 ]
+}
