@@ -11,7 +11,7 @@
 
 #include "compute/cache.h"
 #include "sim.h"
-#include "sim/coroutine.h"
+#include "rdma/sim_coroutine.h"
 #include "sim/dice.h"
 #include "tree/internal.h"
 
