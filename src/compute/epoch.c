@@ -81,7 +81,7 @@ smart_epoch_claim(struct smart_epoch_shared *shared, uint64_t owner)
 			__atomic_compare_exchange_n(&shared->line[client].owner, &expected, owner, false, __ATOMIC_ACQUIRE,
 										__ATOMIC_RELAXED))
 		{
-			smart_assert(shared->line[client].epoch == 0);
+			smart_assert(__atomic_load_n(&shared->line[client].epoch, __ATOMIC_RELAXED) == 0);
 			raise_claimed(shared, client + 1);
 			return client;
 		}
@@ -92,7 +92,7 @@ smart_epoch_claim(struct smart_epoch_shared *shared, uint64_t owner)
 void
 smart_epoch_unclaim(struct smart_epoch_shared *shared, unsigned int client)
 {
-	smart_assert(client < shared->clients && shared->line[client].owner != 0);
+	smart_assert(client < shared->clients && smart_epoch_owner(shared, client) != 0);
 	smart_epoch_leave(shared, client);
 	/* Release: pairs with the CAS in claim. */
 	__atomic_store_n(&shared->line[client].owner, 0, __ATOMIC_RELEASE);
@@ -112,7 +112,9 @@ smart_epoch_enter(struct smart_epoch_shared *shared, unsigned int client)
 	uint64_t epoch = __atomic_load_n(&shared->epoch, __ATOMIC_ACQUIRE);
 	uint64_t newer;
 
-	smart_assert(client < shared->clients && line->owner != 0 && line->epoch == 0);
+	/* Atomic: a claim that loses its CAS on this owner counts as a write. */
+	smart_assert(client < shared->clients && smart_epoch_owner(shared, client) != 0);
+	smart_assert(__atomic_load_n(&line->epoch, __ATOMIC_RELAXED) == 0);
 	/* A full fence: the line is visible before any link is read.  Partner: the scan in try_advance. */
 	__atomic_exchange_n(&line->epoch, epoch, __ATOMIC_SEQ_CST);
 	newer = __atomic_load_n(&shared->epoch, __ATOMIC_ACQUIRE);
