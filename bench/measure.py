@@ -195,13 +195,16 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     bench = Bench(options)
+    wanted = [(name, step) for name, step in bench.steps() if bench.wanted(name)]
+    if not wanted:
+        sys.exit("bench/measure.py: --only %r names none of: %s"
+                 % (options.only, ", ".join(name for name, _ in bench.steps())))
     psql("CREATE EXTENSION smart")
     report.note("loading %d rows into each of %d tables" % (options.rows, len(TABLES)))
     bench.load()
-    for name, step in bench.steps():
-        if bench.wanted(name):
-            report.note(name)
-            step()
+    for name, step in wanted:
+        report.note(name)
+        step()
     title = "smart and nbtree, %s rows, PostgreSQL %s" % (
         format(options.rows, ","), psql("SHOW server_version")[0].split()[0])
     results = bench.results()

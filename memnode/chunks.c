@@ -136,6 +136,12 @@ memnode_chunks_list(const struct memnode_chunks *chunks, uint32_t owner, uint32_
 }
 
 bool
+memnode_chunks_inside(const struct memnode_chunks *chunks, uint64_t offset, uint64_t length)
+{
+	return offset < chunks->region->size && length <= chunks->region->size - offset;
+}
+
+bool
 memnode_chunks_cover(const struct memnode_chunks *chunks, uint32_t owner, uint64_t offset, uint64_t length)
 {
 	uint32_t blocks = memnode_chunk_word(MEMNODE_CHUNK_BLOCKS, owner);
@@ -143,7 +149,7 @@ memnode_chunks_cover(const struct memnode_chunks *chunks, uint32_t owner, uint64
 	uint64_t last;
 
 	smart_assert(length > 0);
-	if (offset >= chunks->region->size || length > chunks->region->size - offset)
+	if (!memnode_chunks_inside(chunks, offset, length))
 		return false;
 	last = (offset + length - 1) / WIRE_CHUNK_BYTES;
 	for (uint64_t chunk = offset / WIRE_CHUNK_BYTES; chunk <= last; chunk++)

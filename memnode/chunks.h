@@ -43,7 +43,10 @@ extern void memnode_chunks_give_all(struct memnode_chunks *chunks, uint32_t owne
 extern uint32_t memnode_chunks_list(const struct memnode_chunks *chunks, uint32_t owner, uint32_t from, uint32_t limit,
 									uint32_t *numbers);
 
-/* Does [offset, offset + length) lie in chunks of this owner?  length > 0. */
+/* Does [offset, offset + length) lie in the region at all? */
+extern bool memnode_chunks_inside(const struct memnode_chunks *chunks, uint64_t offset, uint64_t length);
+
+/* Does it lie in chunks of this owner?  length > 0. */
 extern bool memnode_chunks_cover(const struct memnode_chunks *chunks, uint32_t owner, uint64_t offset, uint64_t length);
 
 #endif /* MEMNODE_CHUNKS_H */

@@ -5,6 +5,10 @@
  * The addresses of the whole batch are checked first, so that a batch with a bad one has
  * no effect.  The verbs themselves are what they are on an embedded memory node (rdma/local.c):
  * whole words, atomics by the CPU, in order.
+ *
+ * A READ beside the client's own chunks is no fault, since a cache of nodes may
+ * lead to a chunk that was given back: it brings zeros, which are neither a node nor
+ * a leaf, and never what another client keeps there.
  */
 #include <string.h>
 
@@ -19,19 +23,32 @@ is_atomic(const struct fabric_request *request)
 }
 
 static bool
-batch_inside(struct memnode_client *client, const struct fabric_request *requests, uint32_t count)
+owns(const struct memnode_client *client, const struct fabric_request *request)
+{
+	uint64_t length = is_atomic(request) ? sizeof(uint64_t) : request->length;
+
+	return memnode_chunks_cover(&client->node->chunks, client->owner, request->remote, length);
+}
+
+static bool
+is_allowed(const struct memnode_client *client, const struct fabric_request *request)
+{
+	if (request->verb == FABRIC_READ)
+		return memnode_chunks_inside(&client->node->chunks, request->remote, request->length);
+	return owns(client, request) && (!is_atomic(request) || request->remote % sizeof(uint64_t) == 0);
+}
+
+static bool
+batch_allowed(struct memnode_client *client, const struct fabric_request *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 	{
-		uint64_t length = is_atomic(&requests[i]) ? sizeof(uint64_t) : requests[i].length;
-
-		if (!memnode_chunks_cover(&client->node->chunks, client->owner, requests[i].remote, length) ||
-			(is_atomic(&requests[i]) && requests[i].remote % sizeof(uint64_t) != 0))
+		if (!is_allowed(client, &requests[i]))
 		{
 			/* Once: who sends one of these may send many. */
 			memnode_log(client->outside ? SMART_LOG_DEBUG : SMART_LOG_WARNING,
 						"%s: refused a verb at offset %llu of %llu bytes, not in its chunks or not aligned",
-						client->name, (unsigned long long) requests[i].remote, (unsigned long long) length);
+						client->name, (unsigned long long) requests[i].remote, (unsigned long long) requests[i].length);
 			client->outside = true;
 			return false;
 		}
@@ -48,6 +65,17 @@ place_reads(struct fabric_request *requests, uint32_t count, uint8_t *answer)
 		if (requests[i].verb == FABRIC_READ)
 			requests[i].local = answer;
 		answer += wire_verb_answer_bytes(&requests[i]);
+	}
+}
+
+/* What lies in nobody's chunks, or another's, reads as zeros. */
+static void
+blank_foreign_reads(const struct memnode_client *client, const struct fabric_request *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+	{
+		if (requests[i].verb == FABRIC_READ && !owns(client, &requests[i]))
+			memset(requests[i].local, 0, requests[i].length);
 	}
 }
 
@@ -75,7 +103,7 @@ memnode_serve_verbs(struct memnode_client *client, const struct wire_header *hea
 
 	if (!wire_get_verbs(payload, header->length, requests, &count, &answer_bytes))
 		return WIRE_BAD;
-	if (!batch_inside(client, requests, count))
+	if (!batch_allowed(client, requests, count))
 		return WIRE_OUTSIDE;
 	answer = memnode_client_answer_room(client, answer_bytes);
 	if (answer == NULL)
@@ -85,6 +113,7 @@ memnode_serve_verbs(struct memnode_client *client, const struct wire_header *hea
 	smart_assert(status == SMART_OK);
 	if (status != SMART_OK)
 		return WIRE_OUTSIDE;
+	blank_foreign_reads(client, requests, count);
 	put_results(requests, count, answer);
 	node->verbs_served++;
 	*length = answer_bytes;

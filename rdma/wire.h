@@ -87,8 +87,8 @@ enum wire_status
 	WIRE_FENCED,      /* this incarnation has not, or no longer, the lease */
 	WIRE_STALE,       /* a lower generation than another connection's */
 	WIRE_FULL,        /* no chunk left, or no room in the directory */
-	WIRE_OUTSIDE,     /* an address that is not in a chunk of this owner, or not aligned */
-	WIRE_BUSY,        /* as many connections as this node allows */
+	WIRE_OUTSIDE, /* an address that is not in the region (READ) or in a chunk of this owner (others), or not aligned */
+	WIRE_BUSY,    /* as many connections as this node allows */
 	WIRE_STATUS_COUNT
 };
 
