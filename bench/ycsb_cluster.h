@@ -9,6 +9,7 @@
 #include "compute/cache.h"
 #include "tree/tree.h"
 #include "ycsb_options.h"
+#include "ycsb_shared.h"
 
 struct ycsb_cluster;
 
@@ -43,7 +44,13 @@ struct ycsb_cluster
 
 /* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);
-extern struct ycsb_cluster *ycsb_real_open(const struct ycsb_options *options);
+
+/*
+ * Likewise; compute nodes other than the first are processes, which go on in here.  shared has room for
+ * ycsb_real_bytes(), and whatever the bodies of its runs use in common lies there.
+ */
+extern struct ycsb_cluster *ycsb_real_open(const struct ycsb_options *options, struct ycsb_shared *shared);
+extern size_t ycsb_real_bytes(const struct ycsb_options *options);
 
 /* The options of the tree's handle, but for id and root; backend is the client's number and 1. */
 extern struct smart_tree_options

@@ -29,12 +29,12 @@ static const char help[] =
 	"  --scan-length=[MIN-]MAX  entries of a scan of E, uniform [1-100]\n"
 	"  --seed=N                 of every choice [1]\n"
 	"\n"
-	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this process's memory;\n"
+	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this program's memory;\n"
 	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
 	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
 	"  --secret-file=FILE       the key of the memory nodes\n"
 	"  --clients=N              of each compute node; threads, or simulated ones [1]\n"
-	"  --compute-nodes=N        sim only [1]\n"
+	"  --compute-nodes=N        processes, or simulated ones [1]\n"
 	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
 	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
 	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
@@ -307,8 +307,6 @@ check_options(const struct ycsb_options *options)
 
 	if (remote != (options->nodes != NULL))
 		refuse(remote ? "this provider needs --nodes" : "--nodes is for tcp and verbs");
-	if (options->provider != YCSB_SIM && options->compute_nodes > 1)
-		refuse("this process is one compute node; only the simulated cluster has several");
 	if (options->provider != YCSB_SIM && (options->memory_nodes > 1 || options->timed))
 		refuse("--memory-nodes and --timed are for the simulated cluster");
 	if (!options->shared && options->compute_nodes > 1)

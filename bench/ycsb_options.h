@@ -43,9 +43,9 @@ struct ycsb_options
 	uint64_t warmup;     /* operations ahead of them that are not counted */
 	bool string;
 	bool zipf;
-	uint64_t cache_bytes;       /* of each compute node, 0: none */
-	unsigned int clients;       /* of each compute node */
-	unsigned int compute_nodes; /* other than sim: 1 */
+	uint64_t cache_bytes; /* of each compute node, 0: none */
+	unsigned int clients; /* of each compute node */
+	unsigned int compute_nodes;
 	unsigned int memory_nodes;
 	bool shared;
 	uint64_t scan_min; /* entries of a scan of workload E */

@@ -9,13 +9,26 @@
 #include "ycsb_keys.h"
 #include "ycsb_random.h"
 #include "ycsb_run.h"
+#include "ycsb_shared.h"
 #include "ycsb_workload.h"
+
+#define SHARED_MORE 4096 /* what alignment takes */
+
+/* What the clients of a run have in common, in memory that all processes share. */
+struct common
+{
+	struct ycsb_task task;
+	struct ycsb_records records;
+};
 
 struct run
 {
 	const struct ycsb_options *options;
+	struct ycsb_shared shared;
+	struct common *common;
+	struct ycsb_measure *measure; /* of each client, as ended_ns */
+	uint64_t *ended_ns;
 	struct ycsb_cluster *cluster;
-	struct ycsb_records *records;
 	struct ycsb_results *results;
 	ycsb_report report;
 	unsigned int tasks; /* so far */
@@ -83,31 +96,31 @@ static bool
 run_workload(struct run *run, enum ycsb_workload workload, unsigned int clients, uint64_t operations,
 			 struct ycsb_result *result)
 {
-	struct ycsb_task task = {
+	struct ycsb_task *task = &run->common->task;
+
+	*task = (struct ycsb_task){
 		.options = run->options,
 		.workload = workload,
 		.clients = clients,
 		.operations = operations,
 		.seed = run->options->seed + ((uint64_t) ++run->tasks << 32),
-		.records = run->records,
-		.measure = calloc(clients, sizeof(struct ycsb_measure)),
-		.ended_ns = calloc(clients, sizeof(uint64_t)),
+		.records = &run->common->records,
+		.measure = run->measure,
+		.ended_ns = run->ended_ns,
 	};
-	bool done = false;
-
 	*result = (struct ycsb_result){
 		.workload = workload,
 		.clients = clients,
 		.operations = operations,
 		.measure = calloc(1, sizeof(struct ycsb_measure)),
 	};
-	if (task.measure != NULL && task.ended_ns != NULL && result->measure != NULL)
-		done = run_task(run, &task, result);
-	else
+	if (result->measure == NULL)
+	{
 		perror("ycsb");
-	free(task.measure);
-	free(task.ended_ns);
-	return done;
+		return false;
+	}
+	memset(run->measure, 0, clients * sizeof(*run->measure));
+	return run_task(run, task, result);
 }
 
 static void
@@ -188,9 +201,9 @@ check(struct run *run)
 
 	if (status != SMART_OK)
 		fprintf(stderr, "ycsb: the tree: %s: %s\n", smart_status_text(status), message);
-	else if (report.entries != ycsb_records_present(run->records))
+	else if (report.entries != ycsb_records_present(&run->common->records))
 		fprintf(stderr, "ycsb: the tree has %llu entries instead of %llu\n", (unsigned long long) report.entries,
-				(unsigned long long) ycsb_records_present(run->records));
+				(unsigned long long) ycsb_records_present(&run->common->records));
 	else
 		return true;
 	return false;
@@ -209,30 +222,44 @@ run_all(struct run *run)
 	return !run->options->check || check(run);
 }
 
+static bool
+open_shared(struct run *run)
+{
+	const struct ycsb_options *options = run->options;
+	size_t clients = (size_t) options->clients * options->compute_nodes;
+	size_t bytes = sizeof(*run->common) + clients * (sizeof(*run->measure) + sizeof(*run->ended_ns));
+
+	if (!ycsb_shared_open(&run->shared, bytes + ycsb_real_bytes(options) + SHARED_MORE))
+	{
+		perror("ycsb: shared memory");
+		return false;
+	}
+	run->common = ycsb_shared_allocate(&run->shared, sizeof(*run->common));
+	run->measure = ycsb_shared_allocate(&run->shared, clients * sizeof(*run->measure));
+	run->ended_ns = ycsb_shared_allocate(&run->shared, clients * sizeof(*run->ended_ns));
+	return true;
+}
+
 bool
 ycsb_run(const struct ycsb_options *options, ycsb_report report, struct ycsb_results *results)
 {
 	struct run run = {
 		.options = options,
-		.records = calloc(1, sizeof(struct ycsb_records)),
 		.results = results,
 		.report = report,
 	};
 	bool done = false;
 
 	results->count = 0;
-	if (run.records == NULL)
-	{
-		perror("ycsb");
+	if (!open_shared(&run))
 		return false;
-	}
-	run.cluster = options->provider == YCSB_SIM ? ycsb_sim_open(options) : ycsb_real_open(options);
+	run.cluster = options->provider == YCSB_SIM ? ycsb_sim_open(options) : ycsb_real_open(options, &run.shared);
 	if (run.cluster != NULL)
 	{
 		done = run_all(&run);
 		run.cluster->close(run.cluster);
 	}
-	free(run.records);
+	ycsb_shared_close(&run.shared);
 	return done;
 }
 
