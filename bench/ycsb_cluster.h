@@ -47,10 +47,9 @@ extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);
 
 /*
  * Likewise; compute nodes other than the first are processes, which go on in here.  shared has room for
- * ycsb_real_bytes(), and whatever the bodies of its runs use in common lies there.
+ * ycsb_member_bytes(), and whatever the bodies of its runs use in common lies there.
  */
 extern struct ycsb_cluster *ycsb_real_open(const struct ycsb_options *options, struct ycsb_shared *shared);
-extern size_t ycsb_real_bytes(const struct ycsb_options *options);
 
 /* The options of the tree's handle, but for id and root; backend is the client's number and 1. */
 extern struct smart_tree_options

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ycsb_keys.h"
+#include "ycsb_member.h"
 #include "ycsb_random.h"
 #include "ycsb_run.h"
 #include "ycsb_shared.h"
@@ -229,7 +230,7 @@ open_shared(struct run *run)
 	size_t clients = (size_t) options->clients * options->compute_nodes;
 	size_t bytes = sizeof(*run->common) + clients * (sizeof(*run->measure) + sizeof(*run->ended_ns));
 
-	if (!ycsb_shared_open(&run->shared, bytes + ycsb_real_bytes(options) + SHARED_MORE))
+	if (!ycsb_shared_open(&run->shared, bytes + ycsb_member_bytes(options) + SHARED_MORE))
 	{
 		perror("ycsb: shared memory");
 		return false;
