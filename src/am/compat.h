@@ -10,8 +10,19 @@
 #include "commands/vacuum.h"
 #include "access/amapi.h"
 #include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+#if PG_VERSION_NUM >= 170000
+#include "storage/procnumber.h"
+#else
+#include "storage/backendid.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "smart needs PostgreSQL 15 or newer"
@@ -67,6 +78,28 @@ smart_relation_database(Relation relation)
 	return relation->rd_locator.dbOid;
 #else
 	return relation->rd_node.dbNode;
+#endif
+}
+
+/* This backend's number among those that run; never negative. */
+static inline int
+smart_my_backend(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return MyProcNumber;
+#else
+	return MyBackendId;
+#endif
+}
+
+/* Does a collation order strings by their bytes? */
+static inline bool
+smart_orders_by_bytes(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
 #endif
 }
 

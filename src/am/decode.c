@@ -8,6 +8,7 @@
 
 #include "access/tupmacs.h"
 
+#include "am/compat.h"
 #include "am/encode.h"
 #include "base/assert.h"
 

@@ -87,8 +87,8 @@ has_null(const struct smart_codec *codec, const uint8 *entry, int length)
 }
 
 /* Raises the error about an entry whose columns are there twice. */
-static void
-pg_attribute_noreturn() report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
+static _Noreturn void
+report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
 {
 	const struct smart_codec *codec = duplicates->codec;
 	Datum values[INDEX_MAX_KEYS];

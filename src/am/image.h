@@ -4,6 +4,7 @@
 #ifndef SMART_IMAGE_H
 #define SMART_IMAGE_H
 
+#include "am/compat.h"
 #include "am/encode.h"
 
 #include "fmgr.h"

@@ -183,7 +183,7 @@ set_string(FunctionCallInfo fcinfo, const struct smart_image *form, bool pattern
 	struct smart_image *image = (struct smart_image *) DatumGetPointer(smart_image_set(fcinfo, form));
 
 	check_collation(image);
-	image->unordered = !pattern_class && !lc_collate_is_c(image->collation);
+	image->unordered = !pattern_class && !smart_orders_by_bytes(image->collation);
 	return PointerGetDatum(image);
 }
 

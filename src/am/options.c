@@ -37,8 +37,8 @@ bytea *
 smart_am_options(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt elements[] = {
-		{"leaf_size", RELOPT_TYPE_INT, offsetof(struct smart_options, leaf_size)},
-		{"fillfactor", RELOPT_TYPE_INT, offsetof(struct smart_options, fillfactor)},
+		{.optname = "leaf_size", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, leaf_size)},
+		{.optname = "fillfactor", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, fillfactor)},
 	};
 	struct smart_options *options;
 

@@ -133,7 +133,7 @@ free_temporary_trees(int code, Datum argument)
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.owner.backend == MyBackendId && info.owner.incarnation == smart_server_incarnation())
+		if (info.owner.backend == smart_my_backend() && info.owner.incarnation == smart_server_incarnation())
 			smart_space_drop_tree(space, info.id);
 	}
 }
@@ -152,7 +152,7 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 	};
 	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 		return;
-	owner->backend = MyBackendId;
+	owner->backend = smart_my_backend();
 	owner->incarnation = smart_server_incarnation();
 	if (!registered)
 	{
