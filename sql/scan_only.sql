@@ -11,7 +11,16 @@ SET enable_bitmapscan = off;
 
 EXPLAIN (COSTS OFF) SELECT * FROM scan_only WHERE a BETWEEN 15 AND 25;
 SELECT * FROM scan_only WHERE a BETWEEN 15 AND 25;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM scan_only WHERE a BETWEEN 15 AND 25;
+CREATE FUNCTION pg_temp.rows_and_heap_fetches(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	plan := plan->0->'Plan';
+	RETURN (plan->>'Actual Rows')::float || ' ' || (plan->>'Heap Fetches');
+END
+$$;
+SELECT pg_temp.rows_and_heap_fetches('SELECT * FROM scan_only WHERE a BETWEEN 15 AND 25');
 SELECT count(*), count(a), count(b), count(c), sum(length(c)), sum(d), count(nullif(e, false)) FROM scan_only WHERE a IS NULL OR a > 0;
 SELECT count(*), count(a), count(b), count(c), sum(length(c)), sum(d), count(nullif(e, false)) FROM scan_only WHERE a IS NOT NULL;
 SELECT * FROM scan_only WHERE a IS NULL AND b < 'b2' ORDER BY b;

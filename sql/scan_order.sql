@@ -5,7 +5,7 @@
 \i :compare
 \set ECHO all
 
-CREATE TABLE scan_order (a int, b text COLLATE "C");
+CREATE TABLE scan_order (a int, b text COLLATE "C") WITH (autovacuum_enabled = off);
 SELECT setseed(0.25);
 INSERT INTO scan_order
 SELECT CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 400)::int - 200 END,
@@ -13,6 +13,7 @@ SELECT CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 400)::int - 200 END,
 FROM generate_series(1, 2000);
 
 CREATE INDEX scan_order_asc ON scan_order USING smart (a);
+VACUUM ANALYZE scan_order;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT a FROM scan_order WHERE a > 190 ORDER BY a;
 RESET ALL;
@@ -28,7 +29,7 @@ SELECT pg_temp.compare_all(ARRAY[
 	'SELECT a FROM scan_order WHERE a IS NULL ORDER BY a',
 	'SELECT a FROM scan_order WHERE a IS NOT NULL ORDER BY a OFFSET 1500'], ARRAY['index', 'only']);
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT min(a), max(a) FROM scan_order;
+SELECT regexp_replace(pg_temp.plan_of('SELECT min(a), max(a) FROM scan_order'), ' \(returns .*?\)', '', 'g') AS plan;
 SELECT min(a), max(a) FROM scan_order;
 RESET ALL;
 DROP INDEX scan_order_asc;

@@ -24,13 +24,12 @@ WHERE amname = 'smart' AND amopstrategy > 5 ORDER BY 1, 2, 3::text;
 
 -- A class that is right except for one thing, each time another one
 CREATE FUNCTION fault_image(int4) RETURNS int4 LANGUAGE sql AS 'SELECT $1';
-CREATE FUNCTION fault_compare(money, money) RETURNS int8 LANGUAGE sql AS 'SELECT 0::int8';
 CREATE OPERATOR CLASS fault_few FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 3 =,
 	FUNCTION 1 cash_cmp(money, money), FUNCTION 11 smart_image_int8(internal);
 CREATE OPERATOR CLASS fault_no_image FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
 	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money);
 CREATE OPERATOR CLASS fault_signatures FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
-	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 fault_compare(money, money), FUNCTION 11 (money, money) fault_image(int4);
+	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money), FUNCTION 11 (money, money) fault_image(int4);
 CREATE OPERATOR CLASS fault_numbers FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
 	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money), FUNCTION 4 btequalimage(oid),
 	FUNCTION 11 smart_image_int8(internal);
@@ -65,5 +64,5 @@ DROP OPERATOR FAMILY fault_no_image USING smart;
 DROP OPERATOR FAMILY fault_signatures USING smart;
 DROP OPERATOR FAMILY fault_numbers USING smart;
 DROP OPERATOR FAMILY fault_nothing USING smart;
-DROP FUNCTION fault_image, fault_compare;
+DROP FUNCTION fault_image;
 SELECT bool_and(amvalidate(c.oid)) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'smart';

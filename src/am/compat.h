@@ -7,8 +7,12 @@
 
 #include "postgres.h"
 
-#include "commands/vacuum.h"
 #include "access/amapi.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "commands/vacuum.h"
+#include "pgstat.h"
+#include "catalog/pg_database.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
@@ -19,13 +23,31 @@
 #include "varatt.h"
 #endif
 #if PG_VERSION_NUM >= 170000
+#include "storage/procarray.h"
 #include "storage/procnumber.h"
 #else
 #include "storage/backendid.h"
+#include "storage/sinvaladt.h"
 #endif
 
 #if PG_VERSION_NUM < 150000
 #error "smart needs PostgreSQL 15 or newer"
+#endif
+
+#if PG_VERSION_NUM >= 180000
+/* The first five strategies are btree's, which the server's numbers of comparisons are, too. */
+static inline CompareType
+smart_translate_strategy(StrategyNumber strategy, Oid family)
+{
+	return strategy >= BTLessStrategyNumber && strategy <= BTGreaterStrategyNumber ? (CompareType) strategy
+																				   : COMPARE_INVALID;
+}
+
+static inline StrategyNumber
+smart_translate_comparison(CompareType comparison, Oid family)
+{
+	return comparison >= COMPARE_LT && comparison <= COMPARE_GT ? (StrategyNumber) comparison : InvalidStrategy;
+}
 #endif
 
 /* What later versions want to know of an access method beside what version 15 does. */
@@ -35,6 +57,19 @@ smart_compat_describe(IndexAmRoutine *routine)
 #if PG_VERSION_NUM >= 180000
 	routine->amconsistentequality = true;
 	routine->amconsistentordering = true;
+	routine->amtranslatestrategy = smart_translate_strategy;
+	routine->amtranslatecmptype = smart_translate_comparison;
+#endif
+}
+
+/* A search of the index begins: for its statistics and, from version 18 on, for EXPLAIN ANALYZE. */
+static inline void
+smart_count_search(IndexScanDesc scan)
+{
+	pgstat_count_index_scan(scan->indexRelation);
+#if PG_VERSION_NUM >= 180000
+	if (scan->instrument != NULL)
+		scan->instrument->nsearches++;
 #endif
 }
 
@@ -57,6 +92,48 @@ smart_relation_tablespace(Relation relation)
 #else
 	return relation->rd_node.spcNode;
 #endif
+}
+
+/* The file of a relation, by its numbers. */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator smart_file;
+#else
+typedef RelFileNode smart_file;
+#endif
+
+static inline smart_file
+smart_make_file(Oid tablespace, Oid database, Oid number)
+{
+#if PG_VERSION_NUM >= 160000
+	return (smart_file){.spcOid = tablespace, .dbOid = database, .relNumber = number};
+#else
+	return (smart_file){.spcNode = tablespace, .dbNode = database, .relNode = number};
+#endif
+}
+
+/* What stands for the number of a backend where a table is not temporary. */
+#if PG_VERSION_NUM >= 170000
+#define SMART_NO_BACKEND INVALID_PROC_NUMBER
+#else
+#define SMART_NO_BACKEND InvalidBackendId
+#endif
+
+/* Does a backend of this number run? */
+static inline bool
+smart_backend_runs(int backend)
+{
+#if PG_VERSION_NUM >= 170000
+	return ProcNumberGetProc(backend) != NULL;
+#else
+	return BackendIdGetProc(backend) != NULL;
+#endif
+}
+
+/* Has DROP DATABASE begun to remove it, so that nobody can connect any more?  Known since 15.4. */
+static inline bool
+smart_database_is_invalid(Form_pg_database database)
+{
+	return database->datconnlimit == -2;
 }
 
 /* In which subtransaction a relation got the file that it has now, if it was in this transaction. */

@@ -51,7 +51,8 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table)
 	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance;
 
-	if (smart_relation_glance(index, &glance))
+	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
+	if (index->rd_rel->relkind == RELKIND_INDEX && smart_relation_glance(index, &glance))
 	{
 		info->pages = (BlockNumber) Min(1 + glance.bytes / BLCKSZ, MaxBlockNumber);
 		info->tree_height = estimate_height(glance.bytes);
@@ -91,8 +92,12 @@ smart_planner_init(void)
 bool
 smart_am_can_return(Relation index, int column)
 {
-	const struct smart_codec *codec = smart_relation_codec(index);
+	const struct smart_codec *codec;
 
+	/* A partitioned table's index has no rows, and nothing that would tell. */
+	if (index->rd_rel->relkind != RELKIND_INDEX)
+		return false;
+	codec = smart_relation_codec(index);
 	smart_assert(column >= 1 && column <= codec->ncolumns);
 	return codec->columns[column - 1].returnable;
 }

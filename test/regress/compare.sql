@@ -39,7 +39,8 @@ DECLARE
 BEGIN
 	PERFORM pg_temp.plan_with(false, way <> 'bitmap', way = 'only', way = 'bitmap');
 	plan := pg_temp.plan_of(query);
-	IF plan !~ node THEN
+	-- Some versions see by themselves that conditions contradict each other.
+	IF plan !~ node AND plan !~ 'One-Time Filter: false' THEN
 		RETURN 'no ' || way || ' scan in the plan of ' || query || E':\n' || plan;
 	END IF;
 	by_index := pg_temp.answers(query);
