@@ -106,7 +106,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-rdma bench sim tidy format help
+.PHONY: deps demo test test-rdma test-versions bench sim tidy format help
 
 deps:
 	@script/deps
@@ -118,7 +118,10 @@ test:
 	@test/run
 
 test-rdma: deps
-	@test/rdma
+	@test/rdma $(if $(ALL),--all)
+
+test-versions:
+	@test/versions
 
 bench: deps
 	@bench/vs_nbtree $(BENCH_OPTS)
@@ -138,7 +141,8 @@ help:
 	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
-	@echo 'make test-rdma               the same over RDMA verbs, in a virtual machine with Soft-RoCE'
+	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
+	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'

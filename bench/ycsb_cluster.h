@@ -8,6 +8,7 @@
 
 #include "compute/cache.h"
 #include "tree/tree.h"
+#include "ycsb_measure.h"
 #include "ycsb_options.h"
 #include "ycsb_shared.h"
 
@@ -36,8 +37,8 @@ struct ycsb_cluster
 	/* The local work of an operation, where time is virtual; NULL: it takes the time that it takes. */
 	void (*work)(struct ycsb_client *client);
 
-	/* Hits and misses of all caches since the beginning; 0 where there is none. */
-	void (*cache_use)(struct ycsb_cluster *cluster, uint64_t *hits, uint64_t *misses);
+	/* Of all caches, added up; 0 where there is none. */
+	void (*cache_use)(struct ycsb_cluster *cluster, struct ycsb_cache_use *use);
 
 	void (*close)(struct ycsb_cluster *cluster);
 };

@@ -42,6 +42,12 @@ ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
 }
 
 size_t
+ycsb_point(void *argument, const uint8_t *bytes, size_t length)
+{
+	return argument == NULL ? YCSB_INTEGER_BYTES : strnlen((const char *) bytes, length - 1) + 1;
+}
+
+size_t
 ycsb_payload(uint8_t *entry, size_t key_length, uint64_t payload)
 {
 	smart_assert(key_length + YCSB_PAYLOAD <= YCSB_ENTRY_MAX);

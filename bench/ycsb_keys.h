@@ -23,6 +23,9 @@
 /* Writes the key of a record; returns its length. */
 extern size_t ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX]);
 
+/* The point of an entry or a key (smart_point_fn, argument NULL: integers, else strings): the key. */
+extern size_t ycsb_point(void *argument, const uint8_t *bytes, size_t length);
+
 /* Appends a payload to a key; returns the entry's length. */
 extern size_t ycsb_payload(uint8_t *entry, size_t key_length, uint64_t payload);
 

@@ -109,3 +109,26 @@ ycsb_measure_merge(struct ycsb_measure *sum, const struct ycsb_measure *part)
 	sum->absent += part->absent;
 	sum->entries += part->entries;
 }
+
+void
+ycsb_cache_use_add(struct ycsb_cache_use *sum, const struct smart_cache_stat *stat)
+{
+	sum->hits += stat->hits;
+	sum->misses += stat->misses;
+	sum->answer_hits += stat->answer_hits;
+	sum->answer_misses += stat->answer_misses;
+	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		sum->node_bytes += stat->bytes[kind];
+	sum->answer_bytes += stat->answer_bytes;
+}
+
+void
+ycsb_cache_use_merge(struct ycsb_cache_use *sum, const struct ycsb_cache_use *part)
+{
+	sum->hits += part->hits;
+	sum->misses += part->misses;
+	sum->answer_hits += part->answer_hits;
+	sum->answer_misses += part->answer_misses;
+	sum->node_bytes += part->node_bytes;
+	sum->answer_bytes += part->answer_bytes;
+}

@@ -5,6 +5,7 @@
 #ifndef YCSB_MEASURE_H
 #define YCSB_MEASURE_H
 
+#include "compute/cache.h"
 #include "rdma/fabric.h"
 
 enum ycsb_operation
@@ -37,6 +38,17 @@ struct ycsb_measure
 	uint64_t entries; /* that scans returned */
 };
 
+/* Of caches: answers and copies of nodes; hits and misses of some time, bytes at its end. */
+struct ycsb_cache_use
+{
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t answer_hits;
+	uint64_t answer_misses;
+	uint64_t node_bytes;
+	uint64_t answer_bytes;
+};
+
 extern const char *const ycsb_operation_names[YCSB_OPERATIONS];
 
 extern void ycsb_histogram_add(struct ycsb_histogram *histogram, uint64_t ns);
@@ -51,6 +63,11 @@ extern void ycsb_measure_operation(struct ycsb_measure *measure, enum ycsb_opera
 								   const struct fabric_counters *before, const struct fabric_counters *after);
 
 extern void ycsb_measure_merge(struct ycsb_measure *sum, const struct ycsb_measure *part);
+
+/* Adds what a cache counted so far, and holds now. */
+extern void ycsb_cache_use_add(struct ycsb_cache_use *sum, const struct smart_cache_stat *stat);
+
+extern void ycsb_cache_use_merge(struct ycsb_cache_use *sum, const struct ycsb_cache_use *part);
 
 /* Adds up what may be added: all fields of the counters. */
 extern void ycsb_counters_merge(struct fabric_counters *sum, const struct fabric_counters *part);

@@ -97,14 +97,14 @@ ycsb_member_run(struct ycsb_member *member, unsigned int clients, ycsb_body body
 }
 
 void
-ycsb_member_cache_use(struct ycsb_member *member, uint64_t *hits, uint64_t *misses)
+ycsb_member_cache_use(struct ycsb_member *member, struct ycsb_cache_use *use)
 {
 	struct smart_cache_stat stat = {0};
 
 	if (member->compute.cache != NULL)
 		smart_cache_stat(member->compute.cache, &stat);
-	*hits = stat.hits;
-	*misses = stat.misses;
+	*use = (struct ycsb_cache_use){.hits = 0};
+	ycsb_cache_use_add(use, &stat);
 }
 
 /* ---- closing ---- */
@@ -136,6 +136,7 @@ ycsb_member_close(struct ycsb_member *member)
 	free(member->client);
 	free(member->compute.leaf_locks);
 	free(member->compute.cache);
+	free(member->compute.rdwc);
 }
 
 void
@@ -232,6 +233,12 @@ open_compute_nodes(struct ycsb_member *member)
 	return true;
 }
 
+static void *
+allocate_table(size_t bytes)
+{
+	return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
+
 /* What one has for itself. */
 static bool
 open_compute_node(struct ycsb_member *member)
@@ -239,17 +246,21 @@ open_compute_node(struct ycsb_member *member)
 	const struct ycsb_options *options = member->options;
 	struct smart_compute *compute = &member->compute;
 	unsigned int clients = member->clients;
-	size_t cache_bytes = options->cache_bytes > 0 ? smart_cache_size(options->cache_bytes, clients) : 0;
+	bool caches = options->cache_bytes > 0;
 
 	if (member->nodes == NULL)
 		return true;
 	compute->leaf_locks = calloc(1, sizeof(*compute->leaf_locks));
-	if (cache_bytes > 0)
-		compute->cache = aligned_alloc(ALIGNMENT, (cache_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-	if (compute->leaf_locks == NULL || (cache_bytes > 0 && compute->cache == NULL))
+	if (caches)
+		compute->cache = allocate_table(smart_cache_size(options->cache_bytes, clients));
+	if (options->rdwc)
+		compute->rdwc = allocate_table(smart_rdwc_size(SMART_RDWC_PLACES, clients));
+	if (compute->leaf_locks == NULL || (caches && compute->cache == NULL) || (options->rdwc && compute->rdwc == NULL))
 		return ycsb_complain("a compute node", SMART_NO_MEMORY);
-	if (cache_bytes > 0)
+	if (caches)
 		smart_cache_init(compute->cache, options->cache_bytes, clients, options->seed + member->self);
+	if (options->rdwc)
+		smart_rdwc_init(compute->rdwc, SMART_RDWC_PLACES, clients);
 	return true;
 }
 

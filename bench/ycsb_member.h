@@ -48,7 +48,7 @@ extern bool ycsb_member_open_tree(struct ycsb_member *member, uint64_t tree, fab
 extern void ycsb_member_run(struct ycsb_member *member, unsigned int clients, ycsb_body body, void *argument);
 
 /* Of this process's cache. */
-extern void ycsb_member_cache_use(struct ycsb_member *member, uint64_t *hits, uint64_t *misses);
+extern void ycsb_member_cache_use(struct ycsb_member *member, struct ycsb_cache_use *use);
 
 /* Of the process's first client. */
 extern struct smart_space *ycsb_member_space(struct ycsb_member *member);

@@ -38,6 +38,7 @@ static const char help[] =
 	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
 	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
 	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
+	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
 	"  --check                  verify the whole tree at the end\n"
 	"\n"
@@ -186,6 +187,7 @@ enum choice
 	OPTION_COMPUTE_NODES,
 	OPTION_MEMORY_NODES,
 	OPTION_MODE,
+	OPTION_RDWC,
 	OPTION_LEAF_SIZE,
 	OPTION_SEED,
 	OPTION_CSV,
@@ -215,6 +217,7 @@ static const struct option known[] = {
 	[OPTION_COMPUTE_NODES] = {"compute-nodes", required_argument, NULL, 0},
 	[OPTION_MEMORY_NODES] = {"memory-nodes", required_argument, NULL, 0},
 	[OPTION_MODE] = {"mode", required_argument, NULL, 0},
+	[OPTION_RDWC] = {"rdwc", required_argument, NULL, 0},
 	[OPTION_LEAF_SIZE] = {"leaf-size", required_argument, NULL, 0},
 	[OPTION_SEED] = {"seed", required_argument, NULL, 0},
 	[OPTION_CSV] = {"csv", required_argument, NULL, 0},
@@ -249,6 +252,8 @@ take_cluster_option(struct ycsb_options *options, enum choice option, const char
 		options->memory_nodes = (unsigned int) parse_number(name, text, 1, YCSB_NODES_MAX);
 	else if (option == OPTION_MODE)
 		options->shared = parse_either(name, text, "exclusive", "shared");
+	else if (option == OPTION_RDWC)
+		options->rdwc = parse_either(name, text, "off", "on");
 	else if (option == OPTION_ROUND_TRIP)
 		options->round_trip_ns = parse_number(name, text, 1, 1000000000);
 	else if (option == OPTION_NIC_RATE)

@@ -48,6 +48,7 @@ struct ycsb_options
 	unsigned int compute_nodes;
 	unsigned int memory_nodes;
 	bool shared;
+	bool rdwc;         /* the clients of a compute node share READs and appends */
 	uint64_t scan_min; /* entries of a scan of workload E */
 	uint64_t scan_max;
 	uint32_t leaf_size;

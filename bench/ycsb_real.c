@@ -18,9 +18,8 @@ struct real_cluster
 	struct ycsb_cluster cluster; /* first */
 	struct ycsb_member member;
 	struct ycsb_team team;
-	uint64_t tree; /* id, 0: not yet made */
-	uint64_t hits; /* of the other processes' caches, as they told last */
-	uint64_t misses;
+	uint64_t tree;               /* id, 0: not yet made */
+	struct ycsb_cache_use cache; /* of the other processes' caches, as they told last */
 };
 
 enum order_kind
@@ -43,8 +42,7 @@ struct order
 struct answer
 {
 	bool done;
-	uint64_t hits;
-	uint64_t misses;
+	struct ycsb_cache_use cache;
 };
 
 /* ---- the leader ---- */
@@ -63,7 +61,7 @@ tell_all(struct real_cluster *real, const struct order *order)
 static bool
 await_all(struct real_cluster *real)
 {
-	real->hits = real->misses = 0;
+	real->cache = (struct ycsb_cache_use){.hits = 0};
 	for (unsigned int i = 1; i < real->team.size; i++)
 	{
 		struct answer answer;
@@ -75,8 +73,7 @@ await_all(struct real_cluster *real)
 		}
 		if (!answer.done)
 			return false;
-		real->hits += answer.hits;
-		real->misses += answer.misses;
+		ycsb_cache_use_merge(&real->cache, &answer.cache);
 	}
 	return true;
 }
@@ -94,13 +91,12 @@ real_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, voi
 
 /* The other processes' as they were after the last run. */
 static void
-real_cache_use(struct ycsb_cluster *cluster, uint64_t *hits, uint64_t *misses)
+real_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
 {
 	struct real_cluster *real = (struct real_cluster *) cluster;
 
-	ycsb_member_cache_use(&real->member, hits, misses);
-	*hits += real->hits;
-	*misses += real->misses;
+	ycsb_member_cache_use(&real->member, use);
+	ycsb_cache_use_merge(use, &real->cache);
 }
 
 /* The first process makes the tree, and all open it. */
@@ -153,7 +149,7 @@ serve(struct real_cluster *real)
 	while (answer.done && ycsb_team_listen(&real->team, &order, sizeof(order)))
 	{
 		answer.done = obey(real, &order);
-		real_cache_use(&real->cluster, &answer.hits, &answer.misses);
+		real_cache_use(&real->cluster, &answer.cache);
 		if (!ycsb_team_reply(&real->team, &answer, sizeof(answer)))
 			break;
 	}

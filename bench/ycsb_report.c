@@ -37,7 +37,8 @@ ycsb_summarize(const struct ycsb_result *result, struct ycsb_summary *summary)
 {
 	struct ycsb_histogram latency = {{0}};
 	struct fabric_counters cost = {.round_trips = 0};
-	uint64_t asked = result->hits + result->misses;
+	uint64_t asked = result->cache.hits + result->cache.misses;
+	uint64_t answers = result->cache.answer_hits + result->cache.answer_misses;
 
 	for (int i = 0; i < YCSB_OPERATIONS; i++)
 	{
@@ -46,7 +47,8 @@ ycsb_summarize(const struct ycsb_result *result, struct ycsb_summary *summary)
 	}
 	average(summary, &cost, &latency, result->operations);
 	summary->throughput = a_second(result->operations, result->elapsed_ns);
-	summary->hit_ratio = asked > 0 ? (double) result->hits / (double) asked : -1;
+	summary->hit_ratio = asked > 0 ? (double) result->cache.hits / (double) asked : -1;
+	summary->answer_ratio = answers > 0 ? (double) result->cache.answer_hits / (double) answers : -1;
 }
 
 /* ---- text ---- */
@@ -89,8 +91,10 @@ ycsb_print_result(const struct ycsb_options *options, const struct ycsb_result *
 {
 	const struct ycsb_measure *measure = result->measure;
 	struct ycsb_summary summary;
+	double answered;
 
 	ycsb_summarize(result, &summary);
+	answered = summary.answer_ratio;
 	print_line(ycsb_workload_names[result->workload], result->clients, &summary);
 	for (int i = 0; i < YCSB_OPERATIONS; i++)
 	{
@@ -103,6 +107,14 @@ ycsb_print_result(const struct ycsb_options *options, const struct ycsb_result *
 		summary.throughput = a_second(measure->operations[i], result->elapsed_ns);
 		summary.hit_ratio = -1;
 		print_line(name, 0, &summary);
+	}
+	if (result->cache.node_bytes > 0)
+	{
+		printf("  cache: %llu bytes of nodes, %llu of answers", (unsigned long long) result->cache.node_bytes,
+			   (unsigned long long) result->cache.answer_bytes);
+		if (answered >= 0)
+			printf("; answered %.4f", answered);
+		putchar('\n');
 	}
 	if (measure->absent > 0)
 		printf("  absent %llu\n", (unsigned long long) measure->absent);

@@ -19,7 +19,8 @@ struct ycsb_summary
 	double atomics;
 	double read_bytes;
 	double write_bytes;
-	double hit_ratio; /* of the caches; negative: nobody asked them */
+	double hit_ratio;    /* of the caches; negative: nobody asked them */
+	double answer_ratio; /* the same of answers */
 };
 
 /* Of all operations of a run. */

@@ -44,6 +44,8 @@ ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned i
 		.shared = options->shared,
 		.lease = lease,
 		.backend = client + 1,
+		.point = ycsb_point,
+		.point_argument = options->string ? (void *) (uintptr_t) options : NULL,
 	};
 }
 
@@ -75,17 +77,18 @@ run_task(struct run *run, struct ycsb_task *task, struct ycsb_result *result)
 {
 	struct ycsb_client *first = run->cluster->client[0];
 	uint64_t begin_ns = first->env->now_ns(first->env);
-	uint64_t hits;
-	uint64_t misses;
+	struct ycsb_cache_use before;
 
-	run->cluster->cache_use(run->cluster, &hits, &misses);
+	run->cluster->cache_use(run->cluster, &before);
 	run->cluster->run(run->cluster, task->clients, ycsb_work_off, task);
 	if (task->failed)
 		return false;
 	sum_up(task, begin_ns, result);
-	run->cluster->cache_use(run->cluster, &result->hits, &result->misses);
-	result->hits -= hits;
-	result->misses -= misses;
+	run->cluster->cache_use(run->cluster, &result->cache);
+	result->cache.hits -= before.hits;
+	result->cache.misses -= before.misses;
+	result->cache.answer_hits -= before.answer_hits;
+	result->cache.answer_misses -= before.answer_misses;
 	if (result->measure->absent == 0 || may_be_absent(task->workload))
 		return true;
 	fprintf(stderr, "ycsb: workload %s: %llu lookups did not find their records\n", ycsb_workload_names[task->workload],

@@ -18,8 +18,7 @@ struct ycsb_result
 	unsigned int clients; /* in all */
 	uint64_t operations;
 	uint64_t elapsed_ns; /* from the first operation's begin to the last one's end */
-	uint64_t hits;       /* of the caches */
-	uint64_t misses;
+	struct ycsb_cache_use cache;
 	struct ycsb_measure *measure;
 };
 

@@ -12,40 +12,16 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "rdma/sim_timed.h"
-#include "ycsb_cluster.h"
 #include "ycsb_random.h"
+#include "ycsb_sim.h"
 #include "ycsb_store.h"
 
 #define TREE           1
-#define LOCKS          1024 /* local locks of a compute node */
 #define PINNED_NEVER   UINT64_MAX
 #define BLOCKS_A_KEY   128 /* bytes, at most, with what waits for its next use */
 #define BYTES_MORE     (UINT64_C(1) << 30)
 #define PAUSE_NS       200
 #define PAUSE_ATTEMPTS 100
-
-struct compute_node
-{
-	struct smart_cache *cache; /* NULL: none */
-	struct sim_timed_lock lock[LOCKS];
-};
-
-struct sim_client
-{
-	struct ycsb_client client; /* first */
-	struct smart_env env;
-	struct smart_services services;
-	struct sim_timed_client timed;
-	struct sim_cluster *sim;
-	struct compute_node *compute;
-	unsigned int number; /* among those of the compute node */
-	uint64_t pin;        /* when the operation began that is open */
-	uint64_t random;
-	ycsb_body body;
-	void *argument;
-	bool ended;
-};
 
 struct sim_cluster
 {
@@ -55,14 +31,6 @@ struct sim_cluster
 	struct ycsb_store store;
 	struct compute_node *compute[SIM_TIMED_NODES_MAX];
 };
-
-#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
-
-static struct sim_client *
-client_of(struct smart_services *services)
-{
-	return OWNER(struct sim_client, services, services);
-}
 
 /* ---- services ---- */
 
@@ -84,7 +52,7 @@ oldest_pin(const struct sim_cluster *sim)
 static smart_status
 sim_allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
 {
-	struct sim_cluster *sim = client_of(services)->sim;
+	struct sim_cluster *sim = ycsb_sim_client(services)->sim;
 
 	return ycsb_store_allocate(&sim->store, class, oldest_pin(sim), block);
 }
@@ -92,13 +60,13 @@ sim_allocate(struct smart_services *services, uint64_t tree, smart_class class, 
 static void
 sim_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
 {
-	ycsb_store_retire(&client_of(services)->sim->store, class, block);
+	ycsb_store_retire(&ycsb_sim_client(services)->sim->store, class, block);
 }
 
 static void
 sim_enter(struct smart_services *services)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	smart_assert(client->pin == PINNED_NEVER);
 	client->pin = client->sim->store.moment++;
@@ -107,20 +75,20 @@ sim_enter(struct smart_services *services)
 static void
 sim_leave(struct smart_services *services)
 {
-	smart_assert(client_of(services)->pin != PINNED_NEVER);
-	client_of(services)->pin = PINNED_NEVER;
+	smart_assert(ycsb_sim_client(services)->pin != PINNED_NEVER);
+	ycsb_sim_client(services)->pin = PINNED_NEVER;
 }
 
 static struct sim_timed_lock *
 leaf_lock(struct sim_client *client, fabric_address leaf)
 {
-	return &client->compute->lock[ycsb_mix(leaf) % LOCKS];
+	return &client->compute->lock[ycsb_mix(leaf) % SMART_LOCK_LEAVES];
 }
 
 static smart_status
 sim_lock_leaf(struct smart_services *services, fabric_address leaf)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	sim_timed_acquire(&client->timed, leaf_lock(client, leaf));
 	return SMART_OK;
@@ -129,7 +97,7 @@ sim_lock_leaf(struct smart_services *services, fabric_address leaf)
 static void
 sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	sim_timed_release(&client->timed, leaf_lock(client, leaf));
 }
@@ -137,7 +105,7 @@ sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
 static bool
 sim_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	return smart_cache_find(client->compute->cache, client->number, tree, slot, words);
 }
@@ -145,7 +113,7 @@ sim_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, 
 static void
 sim_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	smart_cache_store(client->compute->cache, client->number, tree, slot, words);
 }
@@ -154,7 +122,7 @@ static void
 sim_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
 				 uint64_t to)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	smart_cache_update(client->compute->cache, client->number, tree, slot, index, from, to);
 }
@@ -162,9 +130,41 @@ sim_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot
 static void
 sim_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
-	struct sim_client *client = client_of(services);
+	struct sim_client *client = ycsb_sim_client(services);
 
 	smart_cache_drop(client->compute->cache, client->number, tree, slot);
+}
+
+static bool
+sim_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				struct smart_answer *answer)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	return smart_cache_answer(client->compute->cache, client->number, tree, point, length, answer);
+}
+
+static void
+sim_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				const struct smart_answer *answer)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	smart_cache_keep_answer(client->compute->cache, client->number, tree, point, length, answer);
+}
+
+static uint32_t
+sim_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	return smart_cache_block(client->compute->cache, client->number, tree, point, length);
+}
+
+static void
+sim_unblock_point(struct smart_services *services, uint32_t gate)
+{
+	smart_cache_unblock(ycsb_sim_client(services)->compute->cache, gate);
 }
 
 static void
@@ -178,12 +178,18 @@ init_services(struct sim_client *client)
 		.lock_leaf = sim_lock_leaf,
 		.unlock_leaf = sim_unlock_leaf,
 	};
+	if (client->compute->rdwc != NULL)
+		ycsb_sim_init_rdwc(&client->services);
 	if (client->compute->cache == NULL)
 		return;
 	client->services.cache_find = sim_cache_find;
 	client->services.cache_store = sim_cache_store;
 	client->services.cache_update = sim_cache_update;
 	client->services.cache_drop = sim_cache_drop;
+	client->services.find_answer = sim_find_answer;
+	client->services.keep_answer = sim_keep_answer;
+	client->services.block_point = sim_block_point;
+	client->services.unblock_point = sim_unblock_point;
 }
 
 /* ---- the environment ---- */
@@ -191,7 +197,7 @@ init_services(struct sim_client *client)
 static struct sim_client *
 env_client(struct smart_env *env)
 {
-	return OWNER(struct sim_client, env, env);
+	return YCSB_OWNER(struct sim_client, env, env);
 }
 
 static void *
@@ -289,21 +295,28 @@ sim_work(struct ycsb_client *client)
 }
 
 static void
-sim_cache_use(struct ycsb_cluster *cluster, uint64_t *hits, uint64_t *misses)
+sim_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
 {
 	struct sim_cluster *sim = (struct sim_cluster *) cluster;
 	struct smart_cache_stat stat;
 
-	*hits = *misses = 0;
+	*use = (struct ycsb_cache_use){.hits = 0};
 	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i]->cache != NULL; i++)
 	{
 		smart_cache_stat(sim->compute[i]->cache, &stat);
-		*hits += stat.hits;
-		*misses += stat.misses;
+		ycsb_cache_use_add(use, &stat);
 	}
 }
 
 /* ---- opening and closing ---- */
+
+static void
+close_compute_node(struct compute_node *node)
+{
+	free(node->cache);
+	free(node->rdwc);
+	free(node);
+}
 
 static void
 close_client(struct sim_client *client)
@@ -323,28 +336,38 @@ sim_close(struct ycsb_cluster *cluster)
 		close_client((struct sim_client *) cluster->client[i]);
 	free(cluster->client);
 	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
-	{
-		free(sim->compute[i]->cache);
-		free(sim->compute[i]);
-	}
+		close_compute_node(sim->compute[i]);
 	ycsb_store_close(&sim->store);
 	free(sim);
 }
 
+static void *
+allocate_table(size_t bytes)
+{
+	return aligned_alloc(128, (bytes + 127) / 128 * 128);
+}
+
+/* NULL: not enough memory. */
 static struct compute_node *
 open_compute_node(const struct ycsb_options *options, unsigned int number)
 {
 	struct compute_node *node = calloc(1, sizeof(*node));
 
-	if (node == NULL || options->cache_bytes == 0)
-		return node;
-	node->cache = aligned_alloc(128, (smart_cache_size(options->cache_bytes, options->clients) + 127) / 128 * 128);
-	if (node->cache == NULL)
+	if (node == NULL)
+		return NULL;
+	if (options->cache_bytes > 0)
+		node->cache = allocate_table(smart_cache_size(options->cache_bytes, options->clients));
+	if (options->rdwc)
+		node->rdwc = allocate_table(smart_rdwc_size(SMART_RDWC_PLACES, options->clients));
+	if ((options->cache_bytes > 0 && node->cache == NULL) || (options->rdwc && node->rdwc == NULL))
 	{
-		free(node);
+		close_compute_node(node);
 		return NULL;
 	}
-	smart_cache_init(node->cache, options->cache_bytes, options->clients, ycsb_mix(options->seed) + number);
+	if (node->cache != NULL)
+		smart_cache_init(node->cache, options->cache_bytes, options->clients, ycsb_mix(options->seed) + number);
+	if (node->rdwc != NULL)
+		smart_rdwc_init(node->rdwc, SMART_RDWC_PLACES, options->clients);
 	return node;
 }
 

@@ -197,6 +197,7 @@ round_of_events(struct memnode_loop *loop)
 	int timeout_ms = loop->busy ? 0 : loop->limited || loop->accept_again_ns != 0 ? TICK_MS : -1;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 
+	loop->options->node->round_ns = memnode_now_ns();
 	if (loop->busy)
 		serve_busy(loop);
 	for (int i = 0; i < count; i++)

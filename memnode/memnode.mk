@@ -12,8 +12,8 @@ memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_pref
 memnode_unitdir ?= $(or $(addsuffix /smart,$(shell $(PG_CONFIG) --docdir 2>/dev/null)),\
 	$(memnode_prefix)/lib/systemd/system)
 
-MEMNODE_SRCS = $(wildcard memnode/*.c) src/base/assert.c src/base/status.c rdma/local.c rdma/wire.c rdma/stream.c \
-	rdma/tls.c rdma/secret.c rdma/discovery.c rdma/verbs_target.c rdma/verbs_common.c
+MEMNODE_SRCS = $(wildcard memnode/*.c) src/base/assert.c src/base/status.c src/tree/walk.c rdma/local.c rdma/wire.c rdma/descent.c \
+	rdma/stream.c rdma/tls.c rdma/secret.c rdma/discovery.c rdma/verbs_target.c rdma/verbs_common.c
 MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread
 MEMNODE_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" smart.control)
 

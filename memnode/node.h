@@ -29,6 +29,7 @@ struct memnode
 
 	uint64_t started_ns;
 	uint64_t verbs_served; /* VERBS requests */
+	uint64_t round_ns;     /* when the round of requests in hand began; 0: there are no rounds */
 	bool full_said;        /* the log says that no chunk is left */
 
 	struct fabric_request requests[WIRE_BATCH_MAX]; /* of the batch in hand */

@@ -7,13 +7,14 @@
 #include "base/assert.h"
 #include "lease.h"
 #include "log.h"
+#include "rdma/descent.h"
 #include "serve.h"
 
 #define TAKE_MAX    64u /* chunks in one answer, */
 #define CLEARED_MAX 8u  /* and those of them that have to be filled with zeros: others wait meanwhile */
 #define CHUNK_MB    (WIRE_CHUNK_BYTES >> 20)
 
-/* The longest payload of an answer other than that to VERBS. */
+/* The longest payload of an answer other than those to VERBS and DESCEND. */
 #define ANSWER_MAX (16 + WIRE_LIST_MAX * (16 + WIRE_OWNER_BYTES))
 
 /* A request in hand: its payload, and where its answer's goes. */
@@ -98,6 +99,14 @@ serve_verbs(struct request *request)
 	if (request->node->region.owners[client->owner].transport != WIRE_TCP)
 		return WIRE_UNSUPPORTED;
 	return memnode_serve_verbs(client, request->header, request->payload, &request->length);
+}
+
+static enum wire_status
+serve_descend(struct request *request)
+{
+	if (!request->client->hello.verbs)
+		return WIRE_BAD;
+	return memnode_serve_descent(request->client, request->header, request->payload, request->answer, &request->length);
 }
 
 /* ---- chunks ---- */
@@ -265,6 +274,7 @@ static const struct
 	[WIRE_STATUS] = {serve_status, false, 64},
 	[WIRE_VERBS] = {serve_verbs, true, 0},
 	[WIRE_CONNECT] = {serve_connect, true, 64},
+	[WIRE_DESCEND] = {serve_descend, true, FABRIC_PATH_BYTES_MAX},
 };
 
 static bool

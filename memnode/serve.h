@@ -16,4 +16,8 @@ extern void memnode_serve(struct memnode_client *client, const struct wire_heade
 extern enum wire_status memnode_serve_verbs(struct memnode_client *client, const struct wire_header *header,
 											const uint8_t *payload, uint32_t *length);
 
+/* DESCEND (offload.c); answer has room for FABRIC_PATH_BYTES_MAX. */
+extern enum wire_status memnode_serve_descent(struct memnode_client *client, const struct wire_header *header,
+											  const uint8_t *payload, uint8_t *answer, uint32_t *length);
+
 #endif /* MEMNODE_SERVE_H */

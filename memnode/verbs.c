@@ -68,15 +68,33 @@ place_reads(struct fabric_request *requests, uint32_t count, uint8_t *answer)
 	}
 }
 
-/* What lies in nobody's chunks, or another's, reads as zeros. */
-static void
-blank_foreign_reads(const struct memnode_client *client, const struct fabric_request *requests, uint32_t count)
+/* What lies in nobody's chunks, or another's, is not looked at. */
+static bool
+is_foreign(const struct memnode_client *client, const struct fabric_request *request)
 {
-	for (uint32_t i = 0; i < count; i++)
+	return request->verb == FABRIC_READ && !owns(client, request);
+}
+
+/* In order; foreign READs bring zeros. */
+static smart_status
+execute(const struct memnode_client *client, struct fabric_request *requests, uint32_t count)
+{
+	smart_status status = SMART_OK;
+	uint32_t next;
+
+	for (uint32_t i = 0; i < count && status == SMART_OK; i = next)
 	{
-		if (requests[i].verb == FABRIC_READ && !owns(client, &requests[i]))
+		next = i + 1;
+		if (is_foreign(client, &requests[i]))
+		{
 			memset(requests[i].local, 0, requests[i].length);
+			continue;
+		}
+		while (next < count && !is_foreign(client, &requests[next]))
+			next++;
+		status = fabric_execute(client->node->fabric, &requests[i], (int) (next - i));
 	}
+	return status;
 }
 
 static void
@@ -109,11 +127,10 @@ memnode_serve_verbs(struct memnode_client *client, const struct wire_header *hea
 	if (answer == NULL)
 		return WIRE_BAD;
 	place_reads(requests, count, answer);
-	status = fabric_execute(node->fabric, requests, (int) count);
+	status = execute(client, requests, count);
 	smart_assert(status == SMART_OK);
 	if (status != SMART_OK)
 		return WIRE_OUTSIDE;
-	blank_foreign_reads(client, requests, count);
 	put_results(requests, count, answer);
 	node->verbs_served++;
 	*length = answer_bytes;

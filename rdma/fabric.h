@@ -79,12 +79,17 @@ struct fabric_counters
 	uint64_t bytes[FABRIC_VERBS];
 	uint64_t doorbells;
 	uint64_t round_trips;
-	uint64_t connections; /* made, the first one to a node included */
-	uint64_t timeouts;    /* batches given up at their time limit */
-	uint64_t failures;    /* batches given up for any other reason */
+	uint64_t connections;      /* made, the first one to a node included */
+	uint64_t timeouts;         /* batches given up at their time limit */
+	uint64_t failures;         /* batches given up for any other reason */
+	uint64_t descents;         /* asked of memory nodes (descent.h); a doorbell and a round trip each */
+	uint64_t descents_busy;    /* of these, refused since the memory node had too much to do */
+	uint64_t descents_stopped; /* of these, that ended before a leaf */
 };
 
 struct fabric;
+struct fabric_descent;
+struct fabric_path;
 
 struct fabric_provider
 {
@@ -104,6 +109,10 @@ struct fabric_provider
 	 * outside of the window it knows; refreshes that window.
 	 */
 	void *(*extend)(struct fabric *fabric, fabric_address address, size_t length);
+
+	/* fabric_descend() without its counters; NULL: memory nodes make no descents. */
+	smart_status (*descend)(struct fabric *fabric, unsigned int node, const struct fabric_descent *descent,
+							struct fabric_path *path);
 
 	void (*close)(struct fabric *fabric);
 };

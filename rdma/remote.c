@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rdma/descent.h"
 #include "rdma/grace.h"
 #include "rdma/remote.h"
 #include "rdma/wait.h"
@@ -335,6 +336,41 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	return status;
 }
 
+/*
+ * A descent changes nothing, so one that is given up raises no generation.  Its link has to be made
+ * anew all the same: the answer may still come.
+ */
+static smart_status
+remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_descent *descent, struct fabric_path *path)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	uint64_t deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
+	uint8_t request[FABRIC_DESCENT_BYTES_MAX];
+	struct session *session;
+	const uint8_t *answer;
+	uint32_t length;
+	smart_status status;
+
+	grace_renew(&remote->grace);
+	fabric->problem[0] = '\0';
+	status = prepare_path(remote, node, deadline_ns);
+	if (status == SMART_OK)
+	{
+		session = remote->path[node].link->session;
+		status = session_call(session, WIRE_DESCEND, request, fabric_descent_put(request, descent), deadline_ns,
+							  &answer, &length);
+		if (status == SMART_OK && !fabric_path_get(answer, length, path))
+			status = session_disbelieve(session);
+		if (status != SMART_OK)
+		{
+			memcpy(fabric->problem, session_problem(session), sizeof(fabric->problem));
+			close_path(remote, node);
+		}
+	}
+	count_failure(remote, status);
+	return status;
+}
+
 static void *
 remote_extend(struct fabric *fabric, fabric_address address, size_t length)
 {
@@ -355,6 +391,7 @@ static const struct fabric_provider remote_provider = {
 	.name = "remote",
 	.execute = remote_execute,
 	.extend = remote_extend,
+	.descend = remote_descend,
 	.close = remote_close,
 };
 

@@ -243,6 +243,21 @@ sim_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 	return SMART_OK;
 }
 
+/* The answer may get lost as well; whatever is asked of, the memory is at hand. */
+static smart_status
+sim_descend(struct fabric *fabric, unsigned int node, const struct fabric_descent *descent, struct fabric_path *path)
+{
+	const struct sim_control *control = ((struct sim_fabric *) fabric)->control;
+	smart_status status;
+
+	if (control->descend == NULL)
+		return SMART_UNREACHABLE;
+	status = control->descend(control->argument, descent, path);
+	if (control->fails != NULL && control->fails(control->argument))
+		return SMART_UNREACHABLE;
+	return status;
+}
+
 /* The windows stay empty, so that every pointer is asked for here. */
 static void *
 sim_extend(struct fabric *fabric, fabric_address address, size_t length)
@@ -264,6 +279,7 @@ static const struct fabric_provider sim_provider = {
 	.name = "sim",
 	.execute = sim_execute,
 	.extend = sim_extend,
+	.descend = sim_descend,
 	.close = sim_close,
 };
 

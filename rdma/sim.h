@@ -16,7 +16,7 @@
 #ifndef SMART_RDMA_SIM_H
 #define SMART_RDMA_SIM_H
 
-#include "fabric.h"
+#include "descent.h"
 
 #define SIM_NODES_MAX 4
 
@@ -37,6 +37,8 @@ struct sim_control
 	bool (*fails)(void *argument);
 	/* After a request took effect; NULL: nobody watches. */
 	void (*observe)(void *argument, const struct fabric_request *request);
+	/* A descent by a memory node, with a yield before every word that it loads; NULL: they make none. */
+	smart_status (*descend)(void *argument, const struct fabric_descent *descent, struct fabric_path *path);
 	void *argument;
 };
 

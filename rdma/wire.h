@@ -25,6 +25,7 @@
  *	  STATUS       -                                sizes and counts
  *	  VERBS        a batch of verbs                 what they read
  *	  CONNECT      the client's queue pair          the memory node's queue pair
+ *	  DESCEND      where to begin, and a key        the blocks on its path (descent.h)
  *
  * Lease.  An owner has one incarnation at a time.  LEASE of another one is
  * refused (WIRE_HELD) while a connection of the present one is open; else it
@@ -75,6 +76,7 @@ enum wire_type
 	WIRE_STATUS,
 	WIRE_VERBS,
 	WIRE_CONNECT,
+	WIRE_DESCEND,
 	WIRE_TYPES
 };
 
@@ -115,7 +117,7 @@ struct wire_hello
 	uint32_t generation;
 	uint32_t client; /* among the compute node's clients; a new connection for verbs closes the client's older one */
 	uint32_t pid;    /* for the operator */
-	bool verbs;      /* purpose 1: VERBS or CONNECT will follow; 0: control only */
+	bool verbs;      /* purpose 1: VERBS, CONNECT or DESCEND will follow; 0: control only */
 };
 
 /* 40 bytes: node 8 · capacity 8 · allocated 8 · chunk_bytes 4 · transports 4 · version 4 · 0 4 */

@@ -9,6 +9,9 @@ CREATE EXTENSION smart;
 CREATE TABLE full_one (a int);
 INSERT INTO full_one SELECT generate_series(1, 1000);
 CREATE INDEX full_one_a ON full_one USING smart (a);
+CREATE TABLE unique_one (a int, b int) WITH (fillfactor = 50);
+INSERT INTO unique_one SELECT i, i FROM generate_series(1, 100) i;
+CREATE UNIQUE INDEX unique_one_a ON unique_one USING smart (a);
 CREATE TABLE empty_one (a int);
 CREATE INDEX empty_one_a ON empty_one USING smart (a);
 \connect :original
@@ -16,10 +19,28 @@ CREATE DATABASE smart_copy TEMPLATE smart_template;
 \connect smart_copy
 SET enable_seqscan = off;
 SELECT indexname, state FROM smart_indexes ORDER BY indexname;
+SELECT index, state, reason FROM smart_index_state ORDER BY index::text;
+-- Queries do without it, inserts leave it out, and nothing is asked of it.
+EXPLAIN (COSTS OFF) SELECT count(*) FROM full_one WHERE a < 100;
 SELECT count(*) FROM full_one WHERE a < 100;
 INSERT INTO full_one VALUES (1001);
 VACUUM full_one;
 SELECT smart_index_check('full_one_a', true);
+CLUSTER full_one USING full_one_a;
+SELECT index, state, reason FROM smart_index_state WHERE state = 'lost' ORDER BY index::text;
+
+-- A unique one must be asked before it takes anything.
+INSERT INTO unique_one VALUES (101, 1);
+INSERT INTO unique_one VALUES (1, 1) ON CONFLICT DO NOTHING;
+UPDATE unique_one SET a = 200 WHERE a = 1;
+UPDATE unique_one SET b = 200 WHERE a = 1;
+DELETE FROM unique_one WHERE a = 2;
+SELECT a, b FROM unique_one WHERE a < 4 ORDER BY a;
+REINDEX INDEX unique_one_a;
+INSERT INTO unique_one VALUES (1, 1);
+INSERT INTO unique_one VALUES (2, 2);
+SELECT smart_index_check('unique_one_a', true);
+
 
 -- One without a tree has nothing that it could share.
 INSERT INTO empty_one VALUES (1), (2);

@@ -31,7 +31,7 @@ COMMENT ON FUNCTION smart_relation_size(regclass) IS
 CREATE FUNCTION smart_index_state(index regclass) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_state(regclass) IS
-'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be rebuilt) or unavailable (the server has no memory node)';
+'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be rebuilt), rebuilding or unavailable (the server has no memory node)';
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
@@ -43,6 +43,50 @@ CREATE VIEW smart_indexes AS
 		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
 COMMENT ON VIEW smart_indexes IS 'all smart indexes of the database, their states and sizes';
 GRANT SELECT ON smart_indexes TO PUBLIC;
+
+CREATE FUNCTION smart_index_condition(index regclass, OUT state text, OUT reason text, OUT since timestamptz,
+	OUT failures integer, OUT last_error text)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_condition(regclass) IS 'what the view smart_index_state shows of an index';
+
+CREATE VIEW smart_index_state AS
+	SELECT c.oid::regclass AS index, s.*
+	FROM pg_class c JOIN pg_am a ON a.oid = c.relam, LATERAL smart_index_condition(c.oid) s
+	WHERE a.amname = 'smart' AND c.relkind = 'i'
+		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
+COMMENT ON VIEW smart_index_state IS
+'the states of all smart indexes of the database, and how those that were lost are rebuilt';
+COMMENT ON COLUMN smart_index_state.state IS 'as smart_index_state(regclass) returns it';
+COMMENT ON COLUMN smart_index_state.reason IS 'why the index is lost';
+COMMENT ON COLUMN smart_index_state.since IS
+'when it was found to be lost, its rebuild began, or it was rebuilt; null: not since the server started';
+COMMENT ON COLUMN smart_index_state.failures IS 'attempts to rebuild it that failed, since it was lost';
+COMMENT ON COLUMN smart_index_state.last_error IS
+'of the last of them; shown to the index''s owner and to members of pg_read_all_stats (pg_monitor)';
+GRANT SELECT ON smart_index_state TO PUBLIC;
+
+-- Memory of indexes that are gone
+
+CREATE FUNCTION smart_space(OUT database text, OUT trees bigint, OUT bytes bigint, OUT temporary_trees bigint,
+	OUT unfinished_trees bigint, OUT leaked_trees bigint, OUT leaked_bytes bigint) RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_space() IS 'what the view smart_space shows';
+
+CREATE VIEW smart_space AS SELECT * FROM smart_space();
+COMMENT ON VIEW smart_space IS
+'trees of smart indexes by database, and what dropped or rebuilt indexes have left: it is freed by itself, or by smart_sweep()';
+COMMENT ON COLUMN smart_space.database IS 'null: databases that were dropped';
+COMMENT ON COLUMN smart_space.temporary_trees IS 'of temporary tables of sessions that run';
+COMMENT ON COLUMN smart_space.unfinished_trees IS 'made by transactions that have not ended, prepared ones included';
+COMMENT ON COLUMN smart_space.leaked_trees IS 'that no index names; null: of another database, or the metapage of an index cannot be read';
+COMMENT ON COLUMN smart_space.leaked_bytes IS 'of those';
+GRANT SELECT ON smart_space TO PUBLIC;
+
+CREATE FUNCTION smart_sweep(OUT trees bigint, OUT bytes bigint)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_sweep() IS
+'frees what indexes of this database, of dropped databases and of temporary tables of this session have left, and tells how much that was';
+REVOKE ALL ON FUNCTION smart_sweep() FROM PUBLIC;
 
 -- Memory nodes and the fabric
 
@@ -75,7 +119,8 @@ COMMENT ON FUNCTION smart_index_nodes(regclass) IS
 
 CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
 	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,
-	OUT connections bigint, OUT timeouts bigint, OUT failures bigint, OUT stats_reset timestamptz)
+	OUT connections bigint, OUT timeouts bigint, OUT failures bigint, OUT offloaded bigint, OUT offloaded_busy bigint,
+	OUT offloaded_stopped bigint, OUT stats_reset timestamptz)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_fabric() IS 'what the view smart_stat_fabric shows';
 
@@ -87,6 +132,11 @@ COMMENT ON COLUMN smart_stat_fabric.round_trips IS 'batches of requests that wer
 COMMENT ON COLUMN smart_stat_fabric.connections IS 'made to memory nodes, those of sessions that began included';
 COMMENT ON COLUMN smart_stat_fabric.timeouts IS 'batches given up at smart.fabric_timeout';
 COMMENT ON COLUMN smart_stat_fabric.failures IS 'batches given up for another reason: a lost connection, a cancelled statement';
+COMMENT ON COLUMN smart_stat_fabric.offloaded IS
+'searches that were left to a memory node because smart.cache_size did not know their way; a doorbell and a round trip each';
+COMMENT ON COLUMN smart_stat_fabric.offloaded_busy IS 'of these, refused because the memory node had too much to do';
+COMMENT ON COLUMN smart_stat_fabric.offloaded_stopped IS
+'of these, that came to another memory node, or to what changed at that moment, and were gone on with from here';
 GRANT SELECT ON smart_stat_fabric TO PUBLIC;
 
 CREATE FUNCTION smart_stat_fabric_reset() RETURNS void
@@ -97,6 +147,29 @@ REVOKE ALL ON FUNCTION smart_stat_fabric_reset() FROM PUBLIC;
 CREATE FUNCTION smart_round_trips() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited for memory nodes up to now';
+
+CREATE FUNCTION smart_stat_cache(OUT size_bytes bigint, OUT used_bytes bigint, OUT hits bigint, OUT misses bigint,
+	OUT stores bigint, OUT updates bigint, OUT drops bigint, OUT evictions bigint, OUT moves bigint, OUT skips bigint,
+	OUT node6_bytes bigint, OUT node14_bytes bigint, OUT node30_bytes bigint, OUT node62_bytes bigint,
+	OUT node126_bytes bigint, OUT node256_bytes bigint)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_cache() IS 'what the view smart_stat_cache shows';
+
+CREATE VIEW smart_stat_cache AS SELECT * FROM smart_stat_cache();
+COMMENT ON VIEW smart_stat_cache IS
+'copies of inner nodes of trees on memory nodes, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
+COMMENT ON COLUMN smart_stat_cache.size_bytes IS 'that there are for copies';
+COMMENT ON COLUMN smart_stat_cache.used_bytes IS 'that hold copies now';
+COMMENT ON COLUMN smart_stat_cache.hits IS 'nodes, and roots, that were looked for and found';
+COMMENT ON COLUMN smart_stat_cache.misses IS 'nodes, and roots, that were not there and cost a round trip';
+COMMENT ON COLUMN smart_stat_cache.updates IS 'copies that followed a change of their node';
+COMMENT ON COLUMN smart_stat_cache.drops IS 'copies that had turned out to be out of date';
+COMMENT ON COLUMN smart_stat_cache.evictions IS 'copies that had to make room: many of them mean that smart.cache_size is too small';
+COMMENT ON COLUMN smart_stat_cache.moves IS 'pieces of the cache that went over to nodes of another kind';
+COMMENT ON COLUMN smart_stat_cache.skips IS 'stores, updates and drops that were left undone, because others were at work there';
+COMMENT ON COLUMN smart_stat_cache.node6_bytes IS 'of used_bytes: by nodes with up to 6 children, and by roots';
+COMMENT ON COLUMN smart_stat_cache.node256_bytes IS 'of used_bytes: by nodes with up to 256 children';
+GRANT SELECT ON smart_stat_cache TO PUBLIC;
 
 -- These read a whole index.
 REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) FROM PUBLIC;

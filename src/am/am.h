@@ -35,7 +35,8 @@
 enum smart_meta_state
 {
 	SMART_META_EMPTY = 1, /* no tree yet: the first insert makes it */
-	SMART_META_READY = 2  /* tree is the content of the index */
+	SMART_META_READY = 2, /* tree is the content of the index */
+	SMART_META_STALE = 3  /* tree is missing entries, or has too many: it is only waiting to be replaced */
 };
 
 /* The content of the metapage; integers in the server's byte order. */
@@ -74,7 +75,9 @@ struct smart_relation
 	Oid index;
 	struct smart_meta meta;
 	struct smart_codec *codec; /* a copy of its own */
-	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries */
+	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries; or it is lost */
+	bool lost;                 /* opened for inserts only: tree is the one that is being built, NULL if none is */
+	uint32 changes;            /* smart_changes() when all this was found out */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
@@ -86,10 +89,23 @@ struct smart_relation
  * Opens an index for use.  The result lives in CurrentMemoryContext and lets go
  * of the tree's handle when that context is reset or deleted, also after an
  * error; there is nothing to close.  Errors:
- * OBJECT_NOT_IN_PREREQUISITE_STATE (library not preloaded; the tree is not in
- * this region: REINDEX), INDEX_CORRUPTED (metapage).
+ * OBJECT_NOT_IN_PREREQUISITE_STATE (library not preloaded; the index is lost),
+ * INDEX_CORRUPTED (metapage).
  */
 extern struct smart_relation *smart_relation_open(Relation index);
+
+/*
+ * The same for inserts.  A lost index is opened, too, as long as its entries
+ * need not be looked at: what it is given goes into the tree that is being built, or
+ * nowhere, which its metapage says then.
+ */
+extern struct smart_relation *smart_relation_open_to_insert(Relation index);
+
+/*
+ * Is the tree still the content of the index?  An error if not.  For who reads
+ * it without a snapshot that is older than self, before each look.
+ */
+extern void smart_relation_check_whole(struct smart_relation *self, Relation index);
 
 /*
  * Looks at the metapage again if the index had no tree when it was opened.
@@ -128,8 +144,20 @@ extern const struct smart_codec *smart_relation_codec(Relation index);
 /* The tree that the metapage names, if it is of this region (it may be lost); else 0. */
 extern uint64 smart_relation_tree(Relation index);
 
-/* Raises the error, with the hint to rebuild it, if the tree of an index was lost with a memory node.  NULL: nothing. */
+/*
+ * Why the tree that the metapage names is not the content of the index: a
+ * sentence, NULL if it is.  Raises an error if the metapage cannot be read.
+ */
+extern const char *smart_relation_loss(Relation index);
+
+/* Raises the error that an index is lost, with what can be done about it, if it is.  NULL: nothing. */
 extern void smart_relation_check_lost(Relation index);
+
+/*
+ * The tree that the metapage names is not to be used any more, whoever comes;
+ * returns when the metapage says so, in WAL too.  Nothing if the index has none.
+ */
+extern void smart_relation_mark_stale(Relation index);
 
 /* Drops what the relcache keeps of an index whose metapage has changed. */
 extern void smart_relation_forget(Relation index);

@@ -109,6 +109,7 @@ smart_backend_client(void)
 	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
 	on_shmem_exit(backend_exit, 0);
 	smart_fabric_stat_begin();
+	smart_client_set_offload(client, (enum smart_offload_mode) smart_settings.offload);
 	return client;
 }
 
@@ -125,6 +126,13 @@ smart_backend_set_timeout(uint32 timeout_ms)
 		smart_client_set_timeout(client, timeout_ms);
 }
 
+void
+smart_backend_set_offload(enum smart_offload_mode mode)
+{
+	if (client != NULL)
+		smart_client_set_offload(client, mode);
+}
+
 uint64
 smart_region_incarnation(void)
 {
@@ -136,13 +144,6 @@ smart_server_incarnation(void)
 {
 	smart_server_require();
 	return smart_server.shared->server_incarnation;
-}
-
-uint32
-smart_server_losses(void)
-{
-	/* Acquire: who sees the number sees what the book has lost.  Partner: contacts.c. */
-	return smart_server.peers == NULL ? 0 : __atomic_load_n(&smart_server.peers->losses, __ATOMIC_ACQUIRE);
 }
 
 ConditionVariable *

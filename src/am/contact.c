@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "miscadmin.h"
 
 #include "am/contact.h"
@@ -180,6 +181,36 @@ leave_node(struct smart_contacts *contacts, struct smart_contact *contact, int n
 	contact->node = -1;
 }
 
+/* An address as the book remembers it. */
+static uint64
+address_hash(const struct smart_address *address)
+{
+	char text[SMART_ADDRESS_MAX];
+
+	smart_peer_address(address->host, address->port, text);
+	return hash_bytes_extended((const unsigned char *) text, (int) strlen(text), 0);
+}
+
+/* A memory that was never met is here: memory nodes that were here before this worker ran, if there are any. */
+static void
+displace_former(struct smart_contacts *contacts, const struct smart_contact *contact)
+{
+	uint64 address = address_hash(&contact->address);
+	struct smart_node_info info;
+	struct smart_peer peer;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		if (!smart_book_node_info(&contacts->client->space, node, &info) || info.state != SMART_NODE_ACTIVE ||
+			info.address != address || !smart_peer_get(contacts->peers, node, &peer))
+			continue;
+		contacts->displaced[node] = true;
+		strlcpy(peer.host, contact->address.host, sizeof(peer.host));
+		strlcpy(peer.port, contact->address.port, sizeof(peer.port));
+		smart_peer_put(contacts->peers, node, &peer);
+	}
+}
+
 /* Lets the contact stand for a node; another one, whose address was another one, does no more. */
 static void
 become(struct smart_contacts *contacts, struct smart_contact *contact, unsigned int number)
@@ -193,6 +224,7 @@ become(struct smart_contacts *contacts, struct smart_contact *contact, unsigned 
 	}
 	contact->node = (int) number;
 	contacts->displaced[number] = false;
+	smart_book_set_address(&contacts->client->space, number, address_hash(&contact->address));
 }
 
 /* Stores what the node said about itself. */
@@ -261,6 +293,8 @@ join(struct smart_contacts *contacts, struct smart_contact *contact, char proble
 	smart_status status;
 
 	leave_node(contacts, contact, known);
+	if (known < 0)
+		displace_former(contacts, contact);
 	status = choose_transport(welcome->transports, &lease.transport, problem);
 	if (status == SMART_OK)
 		status = refuse_second_address(contacts, contact, known, problem);

@@ -7,14 +7,17 @@
  * the worker runs, even if nobody names it any more: indexes may be there.
  *
  * A memory node is given up for lost when an empty region is found at its
- * address and its own at no other one.  That a node does not answer, or is named
+ * address, which the book remembers from one start of the server to the next, and
+ * its own at no other one.  That a node does not answer, or is named
  * no more, says nothing about its memory.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 
+#include "am/acceptance.h"
 #include "am/contact.h"
+#include "am/settings.h"
 #include "base/assert.h"
 #include "compute/book.h"
 
@@ -143,18 +146,19 @@ give_up(struct smart_contacts *contacts, unsigned int node)
 	struct smart_peer peer;
 
 	smart_book_lose_node(space, node);
-	/* Behind the loss: who sees the number asks the book again.  Partner: smart_server_losses. */
-	__atomic_fetch_add(&contacts->peers->losses, 1, __ATOMIC_SEQ_CST);
 	smart_peer_raise_generation(contacts->peers, node);
 	smart_peer_get(contacts->peers, node, &peer);
 	peer.state = SMART_PEER_LOST;
 	strlcpy(peer.problem, "it came back with an empty region", sizeof(peer.problem));
 	smart_peer_put(contacts->peers, node, &peer);
+	smart_acceptance_announce_lost(space);
 	ereport(LOG, (errmsg("memory node %u at %s has lost its memory", node,
 						 smart_peer_address(peer.host, peer.port, address)),
 				  errdetail("An empty region was found there. Indexes that had a part on it: " UINT64_FORMAT ".",
 							count_lost_trees(space) - before),
-				  errhint("Rebuild them with REINDEX; smart_indexes shows which ones are \"lost\".")));
+				  smart_settings.auto_rebuild
+					  ? errhint("They are rebuilt in the background; smart_index_state shows how far that is.")
+					  : errhint("Rebuild them with REINDEX; smart_indexes shows which ones are \"lost\".")));
 }
 
 /* A node of the book that no address leads to. */

@@ -18,9 +18,9 @@
 #include "am/shared.h"
 #include "base/assert.h"
 
-#define COLUMNS 12
+#define COLUMNS 15
 
-StaticAssertDecl(sizeof(struct fabric_counters) == (2 * FABRIC_VERBS + 5) * sizeof(uint64),
+StaticAssertDecl(sizeof(struct fabric_counters) == (2 * FABRIC_VERBS + 8) * sizeof(uint64),
 				 "all members of the counters are 8 bytes");
 
 PG_FUNCTION_INFO_V1(smart_stat_fabric);
@@ -100,6 +100,9 @@ smart_stat_fabric(PG_FUNCTION_ARGS)
 	values[column++] = Int64GetDatum((int64) counters.connections);
 	values[column++] = Int64GetDatum((int64) counters.timeouts);
 	values[column++] = Int64GetDatum((int64) counters.failures);
+	values[column++] = Int64GetDatum((int64) counters.descents);
+	values[column++] = Int64GetDatum((int64) counters.descents_busy);
+	values[column++] = Int64GetDatum((int64) counters.descents_stopped);
 	values[column++] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&smart_server.shared->fabric.reset_at));
 	smart_assert(column == COLUMNS);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));

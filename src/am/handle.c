@@ -13,6 +13,7 @@
 #include "am/server.h"
 #include "am/handle.h"
 #include "am/meta.h"
+#include "am/rebuild_table.h"
 #include "am/report.h"
 #include "base/assert.h"
 
@@ -47,17 +48,17 @@ close_idle_handles(void)
 	handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
 }
 
-/* When a memory node was given up, trees may have gone with it. */
+/* The tree may have gone with a memory node that was given up. */
 static bool
 is_lost(struct smart_handle *handle)
 {
-	uint32 losses = smart_server_losses();
+	uint32 changes = smart_changes();
 
-	if (likely(handle->losses == losses))
+	if (likely(handle->changes == changes))
 		return false;
 	if (smart_space_tree_lost(&smart_backend_client()->space, handle->id))
 		return true;
-	handle->losses = losses;
+	handle->changes = changes;
 	return false;
 }
 
@@ -92,7 +93,7 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 	struct smart_handle *handle;
 	struct smart_tree *tree;
 	fabric_address root;
-	uint32 losses = smart_server_losses(); /* before the tree is looked for */
+	uint32 changes = smart_changes(); /* before the tree is looked for */
 	bool found;
 
 	if (handles == NULL)
@@ -115,7 +116,7 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 			smart_report_status(SMART_NO_MEMORY, index);
 		}
 		smart_assert(!found);
-		*handle = (struct smart_handle){.id = meta->tree, .tree = tree, .losses = losses};
+		*handle = (struct smart_handle){.id = meta->tree, .tree = tree, .changes = changes};
 	}
 	handle->pins++;
 	return handle;

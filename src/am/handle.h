@@ -13,8 +13,8 @@ struct smart_handle
 	struct smart_tree *tree;
 	struct smart_scan *idle_scan; /* kept for the next user, or NULL */
 	uint32 pins;
-	uint32 losses; /* of memory nodes when the tree was known to be whole */
-	bool dropped;  /* close it with the last pin */
+	uint32 changes; /* smart_changes() when the tree was known to be there */
+	bool dropped;   /* close it with the last pin */
 };
 
 /*

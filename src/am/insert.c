@@ -3,7 +3,8 @@
  *	  aminsert: a row becomes an entry, the entry goes into the tree.
  *
  * What a statement needs over and over is kept in ii_AmCache, so that a row
- * costs its encoding and one insert of the tree.
+ * costs its encoding and one insert of the tree.  It is made anew, and what was
+ * there goes with the statement, when the tree of any index was lost or replaced.
  */
 #include "postgres.h"
 
@@ -12,27 +13,49 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
+#include "am/hold.h"
+#include "am/rebuild_table.h"
 #include "am/report.h"
 #include "am/unique.h"
 
-/* The open index of this statement, with a tree to insert into. */
+/*
+ * The open index of this statement, with a tree to insert into; none if the
+ * index is lost and not being rebuilt.
+ */
 static struct smart_relation *
 open_index(Relation index, IndexInfo *info)
 {
 	struct smart_relation *self = info->ii_AmCache;
 
-	if (unlikely(self == NULL))
+	if (unlikely(self == NULL) || unlikely(self->changes != smart_changes()))
 	{
 		MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
 
-		self = smart_relation_open(index);
+		self = smart_relation_open_to_insert(index);
 		MemoryContextSwitchTo(old);
 		info->ii_AmCache = self;
 	}
-	if (unlikely(self->tree == NULL))
+	if (unlikely(self->tree == NULL) && !self->lost)
 		smart_relation_make_tree(self, index);
 	Assert(self->index == RelationGetRelid(index));
 	return self;
+}
+
+/*
+ * An entry for a lost index that is being rebuilt.  Under a hold: the rebuild
+ * waits for that when it has said that entries go elsewhere.  False: it has.
+ */
+static bool
+insert_while_rebuilt(struct smart_relation *self, Relation index, const uint8 *entry, int key_length, int length)
+{
+	struct smart_hold_ticket hold = smart_hold_enter(self->meta.tree);
+	bool current = self->changes == smart_changes();
+	bool added;
+
+	if (current)
+		smart_check_status(smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added), index);
+	smart_hold_leave(&hold);
+	return current;
 }
 
 bool
@@ -46,6 +69,12 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	bool added;
 
 	length = smart_codec_encode(self->codec, values, isnull, tid, entry, &key_length);
+	while (unlikely(self->lost))
+	{
+		if (self->tree == NULL || insert_while_rebuilt(self, index, entry, key_length, length))
+			return true;
+		self = open_index(index, info);
+	}
 	if (check != UNIQUE_CHECK_NO)
 	{
 		struct smart_candidate candidate = {.relation = self,

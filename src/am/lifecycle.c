@@ -25,6 +25,8 @@
 #include "storage/ipc.h"
 
 #include "am/cleanmark.h"
+#include "am/rebuild_table.h"
+#include "am/rebuild_worker.h"
 #include "am/region_file.h"
 #include "am/settings.h"
 #include "am/shared.h"
@@ -96,7 +98,7 @@ accept_region(bool first_start)
 	}
 	if (fstat(smart_server.region.fd, &file) == 0 && file.st_size > 0)
 		ereport(LOG, (errmsg("smart starts with an empty region: %s", reason),
-					  errdetail("The indexes that were in it have to be rebuilt with REINDEX.")));
+					  errdetail("The indexes that were in it have to be rebuilt.")));
 	if (ftruncate(smart_server.region.fd, 0) != 0)
 		ereport(FATAL, (errcode_for_file_access(), errmsg("could not truncate the region of smart: %m")));
 	return false;
@@ -108,6 +110,7 @@ request_shared_memory(void)
 	if (previous_request_hook)
 		previous_request_hook();
 	smart_shared_request();
+	smart_rebuild_table_request();
 }
 
 static void
@@ -124,6 +127,7 @@ start_shared_memory(void)
 	accepted = mapped && accept_region(first_start);
 	smart_shared_make(accepted ? smart_region_header(&smart_server.region)->epoch_saved + SMART_EPOCH_GRACE : 0);
 	smart_server.shared->made = accepted;
+	smart_rebuild_table_make();
 	if (mapped)
 		on_shmem_exit(postmaster_exit, Int32GetDatum(MyProcPid));
 }
@@ -135,8 +139,9 @@ smart_server_init(void)
 		return;
 	smart_settings_init();
 	smart_server.remote = smart_settings_name_nodes();
-	if (smart_server.remote)
-		smart_worker_register();
+	smart_sweep_init();
+	smart_worker_register();
+	smart_rebuild_register();
 	previous_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;
 	previous_startup_hook = shmem_startup_hook;

@@ -6,6 +6,7 @@
 
 #include "access/generic_xlog.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
@@ -118,12 +119,32 @@ report_corrupt(Relation index, const char *detail)
 					errdetail_internal("%s", detail), smart_hint_reindex(index)));
 }
 
+static bool
+has_meta(Page page)
+{
+	return !PageIsNew(page) && ((PageHeader) page)->pd_lower ==
+								   (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page);
+}
+
+bool
+smart_meta_named_tree(Page page, uint64 *tree)
+{
+	struct smart_meta meta;
+
+	if (!has_meta(page))
+		return false;
+	memcpy(&meta, PageGetContents(page), sizeof(meta));
+	if (meta.magic != SMART_META_MAGIC || meta.version != SMART_META_VERSION || meta.crc != meta_crc(&meta))
+		return false;
+	*tree = meta.tree;
+	return true;
+}
+
 /* Copies the metapage's content from a page and checks it. */
 static void
 take_meta(Relation index, Page page, struct smart_meta *meta)
 {
-	if (PageIsNew(page) || ((PageHeader) page)->pd_lower !=
-							   (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page))
+	if (!has_meta(page))
 		report_corrupt(index, "Block 0 is not a metapage.");
 	memcpy(meta, PageGetContents(page), sizeof(struct smart_meta));
 	if (meta->magic != SMART_META_MAGIC)
@@ -135,7 +156,8 @@ take_meta(Relation index, Page page, struct smart_meta *meta)
 						smart_hint_reindex(index)));
 	if (meta->crc != meta_crc(meta))
 		report_corrupt(index, "The checksum is wrong.");
-	if (meta->state != (meta->tree == 0 ? SMART_META_EMPTY : SMART_META_READY))
+	if (meta->tree == 0 ? meta->state != SMART_META_EMPTY
+						: meta->state != SMART_META_READY && meta->state != SMART_META_STALE)
 		report_corrupt(index, "Its state does not fit its tree.");
 }
 
@@ -158,15 +180,10 @@ smart_meta_read(Relation index, struct smart_meta *meta)
 	*meta = found;
 }
 
-void
-smart_meta_check_encoding(Relation index, const struct smart_meta *meta, const struct smart_codec *codec)
+bool
+smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec)
 {
-	if (meta->encoding == codec_fingerprint(codec))
-		return;
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("the entries of index \"%s\" were made for other operator classes or collations",
-						   RelationGetRelationName(index)),
-					smart_hint_reindex(index)));
+	return meta->encoding == codec_fingerprint(codec);
 }
 
 void
@@ -197,21 +214,25 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 	smart_relation_forget(index);
 }
 
+/* Changes the metapage, which is locked; returns where WAL says so, 0 if it is not logged. */
+static XLogRecPtr
+change_meta(Relation index, Buffer buffer, const struct smart_meta *meta)
+{
+	GenericXLogState *xlog = GenericXLogStart(index);
+
+	put_meta(GenericXLogRegisterBuffer(xlog, buffer, 0), meta);
+	return GenericXLogFinish(xlog);
+}
+
 /* Names a tree in the metapage unless that names one already; false then. */
 static bool
 name_tree(Relation index, Buffer buffer, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {
-	GenericXLogState *xlog;
-	Page page;
-
 	take_meta(index, BufferGetPage(buffer), meta);
 	if (meta->tree != 0)
 		return false;
 	smart_meta_fill(index, codec, tree, meta);
-	xlog = GenericXLogStart(index);
-	page = GenericXLogRegisterBuffer(xlog, buffer, 0);
-	put_meta(page, meta);
-	GenericXLogFinish(xlog);
+	(void) change_meta(index, buffer, meta);
 	return true;
 }
 
@@ -243,4 +264,39 @@ smart_meta_make_tree(Relation index, const struct smart_codec *codec, struct sma
 	PG_END_TRY();
 	smart_relation_forget(index);
 	smart_assert(meta->tree != 0);
+}
+
+void
+smart_meta_mark_stale(Relation index, uint64 tree)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	struct smart_meta meta;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	take_meta(index, BufferGetPage(buffer), &meta);
+	if (meta.tree == tree && meta.state == SMART_META_READY)
+	{
+		meta.state = SMART_META_STALE;
+		meta.crc = meta_crc(&meta);
+		(void) change_meta(index, buffer, &meta);
+	}
+	UnlockReleaseBuffer(buffer);
+	smart_relation_forget(index);
+}
+
+void
+smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	struct smart_meta meta;
+	XLogRecPtr end;
+
+	smart_assert(tree != 0);
+	smart_meta_fill(index, codec, tree, &meta);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	end = change_meta(index, buffer, &meta);
+	UnlockReleaseBuffer(buffer);
+	if (RelationNeedsWAL(index))
+		XLogFlush(end);
+	smart_relation_forget(index);
 }

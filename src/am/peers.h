@@ -51,9 +51,7 @@ struct smart_peers
 	LWLock *lock;              /* of the entries; held for a copy only */
 	ConditionVariable changed; /* an entry's state, or tried */
 	pid_t worker;              /* 0: it does not run */
-	Latch *worker_latch;       /* set it when there are duties; NULL: none runs */
 	bool tried;                /* the worker has tried every address once; read and written by atomics */
-	uint32 losses;             /* nodes that were given up: trees may be gone; changed by atomics */
 	uint32 generation[FABRIC_NODES_MAX];
 	struct smart_peer peer[SMART_PEER_PLACES];
 };

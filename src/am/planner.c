@@ -4,17 +4,20 @@
  *
  * The relation of an index is one page; its tree is somewhere else.  A hook
  * tells the planner the size of the tree, and takes the claim to order away
- * from indexes that cannot keep it.
+ * from indexes that cannot keep it.  It takes away the whole index if that is lost
+ * (acceptance.c), so that statements do without it.
  */
 #include "postgres.h"
 
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "optimizer/plancat.h"
 #include "utils/rel.h"
 
+#include "am/acceptance.h"
 #include "am/am.h"
 #include "base/assert.h"
 
@@ -45,14 +48,21 @@ estimate_entries(Relation index, const struct smart_glance *glance, double rows)
 	return Min(counted, rows);
 }
 
-static void
+/*
+ * Tells the planner what it cannot see.  False: the index is not to be used now.  A
+ * standby has no trees, and one that has none to miss today may miss one when the plan is
+ * used.
+ */
+static bool
 describe_index(IndexOptInfo *info, const RelOptInfo *table)
 {
 	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance;
-
 	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
-	if (index->rd_rel->relkind == RELKIND_INDEX && smart_relation_glance(index, &glance))
+	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
+	bool usable = partitioned || (!RecoveryInProgress() && smart_relation_glance(index, &glance));
+
+	if (usable && !partitioned)
 	{
 		info->pages = (BlockNumber) Min(1 + glance.bytes / BLCKSZ, MaxBlockNumber);
 		info->tree_height = estimate_height(glance.bytes);
@@ -63,7 +73,10 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table)
 			info->sortopfamily = NULL;
 		}
 	}
+	if (!usable)
+		smart_acceptance_notice(index);
 	index_close(index, NoLock);
+	return usable;
 }
 
 static void
@@ -77,8 +90,8 @@ describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 	{
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, cell);
 
-		if (info->amcostestimate == smart_am_cost && !info->hypothetical)
-			describe_index(info, rel);
+		if (info->amcostestimate == smart_am_cost && !info->hypothetical && !describe_index(info, rel))
+			rel->indexlist = foreach_delete_current(rel->indexlist, cell);
 	}
 }
 

@@ -27,6 +27,7 @@ smart_position_init(struct smart_position *self, IndexScanDesc scan, struct smar
 	self->scan = scan;
 	self->relation = relation;
 	self->ranges = ranges;
+	smart_foresight_init(&self->foresight, CurrentMemoryContext);
 }
 
 static struct smart_scan *
@@ -89,8 +90,11 @@ begin_hold(struct smart_position *self)
 		return;
 	end_hold(self);
 	self->hold = smart_hold_enter(self->relation->meta.tree);
-	smart_scan_forget(tree_scan(self));
 	self->holding = true;
+	/* Behind the hold, for which who gives up a tree waits after he has said so. */
+	smart_relation_check_whole(self->relation, self->scan->indexRelation);
+	smart_scan_forget(tree_scan(self));
+	smart_foresight_lose(&self->foresight);
 }
 
 /* ---- positions ---- */
@@ -109,11 +113,8 @@ keep_mark(struct smart_position *self)
 static void
 seek_range(struct smart_position *self, bool backward)
 {
-	const struct smart_ranges *ranges = self->ranges;
-
-	smart_check_status(smart_scan_seek(tree_scan(self), ranges->from, ranges->from_length, ranges->to,
-									   ranges->to_length, backward),
-					   NULL);
+	smart_check_status(smart_foresight_seek(&self->foresight, tree_scan(self), self->ranges, backward),
+					   self->scan->indexRelation);
 	self->backward = backward;
 }
 
@@ -129,6 +130,7 @@ seek_beyond(struct smart_position *self, uint8 *key, uint32 length, bool backwar
 	smart_status status;
 
 	self->backward = backward;
+	smart_foresight_lose(&self->foresight);
 	if (backward)
 	{
 		if (smart_compare_bytes(ranges->from, ranges->from_length, key, length) >= 0)
@@ -165,9 +167,10 @@ begin(struct smart_position *self, bool backward, bool *sought)
 		begin_at_mark(self, backward, sought);
 	else
 	{
-		pgstat_count_index_scan(self->scan->indexRelation);
+		smart_count_search(self->scan);
 		if (self->relation->tree == NULL || !smart_ranges_first(self->ranges, backward))
 			return false;
+		smart_foresight_begin(&self->foresight, self->ranges);
 		begin_hold(self);
 		seek_range(self, backward);
 		*sought = true;

@@ -10,6 +10,7 @@
 #include "access/relscan.h"
 
 #include "am/am.h"
+#include "am/foresight.h"
 #include "am/hold.h"
 #include "am/ranges.h"
 
@@ -33,6 +34,7 @@ struct smart_position
 	struct smart_relation *relation;
 	struct smart_ranges *ranges;
 	struct smart_scan *tree_scan; /* NULL until it is needed */
+	struct smart_foresight foresight;
 
 	enum smart_whereabouts whereabouts;
 	bool backward;     /* the direction in which the batches come */
@@ -53,7 +55,7 @@ struct smart_position
 	uint8 entry[SMART_ENTRY_MAX];
 };
 
-/* Sets up everything but entry[] and the mark's strings; relation and ranges live as long. */
+/* Sets up everything but entry[] and the mark's strings, in CurrentMemoryContext; relation and ranges live as long. */
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
 

@@ -10,7 +10,8 @@
 #include "am/ranges.h"
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "tree/tree.h"
+
+#define ENDS_ROOM 512 /* bytes of the ends of ranges, at first */
 
 static inline const uint8 *
 span_bytes(const struct smart_ranges *ranges, struct smart_span span)
@@ -125,6 +126,41 @@ smart_ranges_go(struct smart_ranges *ranges, const uint32 *position)
 	if (!make_range(ranges))
 		elog(ERROR, "marked position of an index scan is not in any of its ranges");
 }
+
+/* ---- ranges to come ---- */
+
+static void
+add_end(struct smart_ends *ends, const uint8 *bytes, uint32 length)
+{
+	uint32 start = ends->start[ends->count];
+
+	if (start + length > ends->room)
+	{
+		uint32 room = Max(2 * ends->room, start + length + ENDS_ROOM);
+
+		ends->bytes = ends->bytes == NULL ? MemoryContextAlloc(ends->context, room) : repalloc(ends->bytes, room);
+		ends->room = room;
+	}
+	memcpy(ends->bytes + start, bytes, length);
+	ends->start[++ends->count] = start + length;
+}
+
+void
+smart_ranges_ahead(struct smart_ranges *ranges, bool backward, unsigned int most, struct smart_ends *ends)
+{
+	uint32 current[INDEX_MAX_KEYS];
+
+	smart_assert(most <= SMART_POINTS_MAX);
+	memcpy(current, ranges->current, ranges->nprefix * sizeof(uint32));
+	ends->count = 0;
+	ends->start[0] = 0;
+	do
+		add_end(ends, backward ? ranges->to : ranges->from, backward ? ranges->to_length : ranges->from_length);
+	while (ends->count < most && smart_ranges_next(ranges, backward));
+	smart_ranges_go(ranges, current);
+}
+
+/* ---- conditions on later columns ---- */
 
 /* Is this encoding one of the column's points? */
 static bool

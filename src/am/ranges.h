@@ -17,7 +17,7 @@
 #include "access/skey.h"
 
 #include "am/encode.h"
-#include "tree/layout.h"
+#include "tree/tree.h"
 
 /* A byte string in the bytes of struct smart_ranges. */
 struct smart_span
@@ -84,6 +84,22 @@ extern bool smart_ranges_next(struct smart_ranges *ranges, bool backward);
  * time under the same conditions.
  */
 extern void smart_ranges_go(struct smart_ranges *ranges, const uint32 *position);
+
+/* Ends of several ranges: end i is bytes[start[i] .. start[i + 1]). */
+struct smart_ends
+{
+	MemoryContext context; /* of bytes */
+	unsigned int count;
+	uint32 room;
+	uint32 start[SMART_POINTS_MAX + 1];
+	uint8 *bytes; /* NULL: no room yet */
+};
+
+/*
+ * Where the current range and the next ones begin, at most SMART_POINTS_MAX of them, in
+ * the order in which they come; backward: where they end.  The current range stays.
+ */
+extern void smart_ranges_ahead(struct smart_ranges *ranges, bool backward, unsigned int most, struct smart_ends *ends);
 
 /* Does an entry of the current range satisfy the conditions on later columns? */
 extern bool smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int length);

@@ -12,10 +12,12 @@
 #include "access/xlog.h"
 #include "utils/memutils.h"
 
+#include "am/acceptance.h"
 #include "am/am.h"
 #include "am/server.h"
 #include "am/handle.h"
 #include "am/meta.h"
+#include "am/rebuild_table.h"
 #include "am/report.h"
 #include "base/assert.h"
 
@@ -23,6 +25,8 @@
 struct relation_cache
 {
 	struct smart_meta meta;
+	bool fits;                           /* the entries were made as codec makes them */
+	uint32 changes;                      /* before meta was read */
 	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
 };
 
@@ -34,25 +38,39 @@ cached_codec(struct relation_cache *cache)
 
 /* ---- the copy in the relcache ---- */
 
+static void
+read_meta(Relation index, struct relation_cache *cache)
+{
+	cache->changes = smart_changes();
+	smart_meta_read(index, &cache->meta);
+	cache->fits = smart_meta_fits(&cache->meta, cached_codec(cache));
+}
+
 static struct relation_cache *
 load_cache(Relation index)
 {
-	struct smart_codec *codec;
+	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	struct relation_cache *cache;
-	struct smart_meta meta;
 
-	codec = smart_codec_make(index, CurrentMemoryContext);
-	smart_meta_read(index, &meta);
-	smart_meta_check_encoding(index, &meta, codec);
+	/* It stays only if the metapage can be read. */
 	cache = MemoryContextAlloc(index->rd_indexcxt, offsetof(struct relation_cache, codec) + codec->size);
-	cache->meta = meta;
 	memcpy(cache->codec, codec, codec->size);
 	pfree(codec);
+	PG_TRY();
+	{
+		read_meta(index, cache);
+	}
+	PG_CATCH();
+	{
+		pfree(cache);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	index->rd_amcache = cache;
 	return cache;
 }
 
-/* The checked metapage; one that names no tree is looked at again, since any insert may change that. */
+/* The metapage; one that names no tree is looked at again, since any insert may change that. */
 static struct relation_cache *
 get_cache(Relation index)
 {
@@ -60,8 +78,8 @@ get_cache(Relation index)
 
 	if (cache == NULL)
 		return load_cache(index);
-	if (cache->meta.tree == 0)
-		smart_meta_read(index, &cache->meta);
+	if (cache->meta.tree == 0 || cache->changes != smart_changes())
+		read_meta(index, cache);
 	return cache;
 }
 
@@ -81,43 +99,35 @@ smart_relation_forget(Relation index)
 
 /* ---- opening ---- */
 
-/* Why the tree is not there, as a detail of the error. */
-static int
-why_no_tree(Relation index, const struct smart_meta *meta)
+static const char *
+cached_loss(Relation index, const struct relation_cache *cache)
 {
-	if (meta->database != smart_relation_database(index))
-		return errdetail("The index was copied from another database, and its content cannot be.");
-	if (meta->region == smart_region_incarnation() && smart_space_tree_lost(&smart_backend_client()->space, meta->tree))
-		return errdetail("A memory node that held a part of it has lost its memory.");
-	return errdetail("The memory node was made anew after the index had been built, for example because the server had "
-					 "not been shut down cleanly, or its settings have the indexes elsewhere now.");
+	return smart_acceptance_loss(index, &cache->meta, cache->fits);
 }
 
-static void
-report_no_tree(Relation index, const struct smart_meta *meta)
+const char *
+smart_relation_loss(Relation index)
 {
-	if (RecoveryInProgress())
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
-			 errdetail("Smart indexes are not replicated to standby servers."),
-			 errhint("Turn off enable_indexscan, enable_indexonlyscan and enable_bitmapscan for this query; rebuild "
-					 "the index with REINDEX after a promotion.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the content of index \"%s\" is not on this server's memory node", RelationGetRelationName(index)),
-			 why_no_tree(index, meta), smart_hint_reindex(index)));
+	return cached_loss(index, get_cache(index));
 }
 
 void
 smart_relation_check_lost(Relation index)
 {
 	struct relation_cache *cache = index == NULL ? NULL : index->rd_amcache;
+	const char *loss = cache == NULL ? NULL : cached_loss(index, cache);
 
-	if (cache != NULL && cache->meta.tree != 0 &&
-		smart_space_tree_lost(&smart_backend_client()->space, cache->meta.tree))
-		report_no_tree(index, &cache->meta);
+	if (loss != NULL)
+		smart_acceptance_report(index, loss);
+}
+
+void
+smart_relation_mark_stale(Relation index)
+{
+	uint64 tree = get_cache(index)->meta.tree;
+
+	if (tree != 0)
+		smart_meta_mark_stale(index, tree);
 }
 
 static void
@@ -140,13 +150,15 @@ attach_tree(struct smart_relation *self, Relation index)
 {
 	smart_assert(self->handle == NULL && self->meta.tree != 0);
 	self->handle = smart_handle_pin(index, &self->meta);
+	/* Lost a moment ago. */
 	if (self->handle == NULL)
-		report_no_tree(index, &self->meta);
+		smart_acceptance_report(index, "The memory node does not have it any more");
 	self->tree = self->handle->tree;
 }
 
-struct smart_relation *
-smart_relation_open(Relation index)
+/* Without a handle; *loss is set as smart_acceptance_loss() returns it. */
+static struct smart_relation *
+make_relation(Relation index, const char **loss)
 {
 	struct relation_cache *cache;
 	struct smart_relation *self;
@@ -154,20 +166,81 @@ smart_relation_open(Relation index)
 
 	smart_server_require();
 	cache = get_cache(index);
+	*loss = cached_loss(index, cache);
 	codec_size = cached_codec(cache)->size;
 	self = palloc(MAXALIGN(sizeof(struct smart_relation)) + codec_size);
+	memset(self, 0, sizeof(*self));
 	self->codec = (struct smart_codec *) ((char *) self + MAXALIGN(sizeof(struct smart_relation)));
 	memcpy(self->codec, cached_codec(cache), codec_size);
 	self->index = RelationGetRelid(index);
 	self->meta = cache->meta;
-	self->tree = NULL;
-	self->handle = NULL;
-	self->scan = NULL;
+	self->changes = cache->changes;
 	self->release = (MemoryContextCallback){.func = release_relation, .arg = self};
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
+	return self;
+}
+
+struct smart_relation *
+smart_relation_open(Relation index)
+{
+	const char *loss;
+	struct smart_relation *self = make_relation(index, &loss);
+
+	if (loss != NULL)
+		smart_acceptance_report(index, loss);
 	if (self->meta.tree != 0)
 		attach_tree(self, index);
 	return self;
+}
+
+/* What is inserted into a lost index goes into the tree that is being built, or nowhere. */
+static void
+follow_rebuild(struct smart_relation *self, Relation index)
+{
+	uint64 tree = smart_rebuild_tree(smart_relation_database(index), self->index);
+
+	self->lost = true;
+	if (tree != 0)
+	{
+		smart_meta_fill(index, self->codec, tree, &self->meta);
+		return;
+	}
+	smart_meta_mark_stale(index, self->meta.tree);
+	self->meta.tree = 0;
+	smart_acceptance_notice(index);
+}
+
+struct smart_relation *
+smart_relation_open_to_insert(Relation index)
+{
+	const char *loss;
+	struct smart_relation *self = make_relation(index, &loss);
+
+	/* A unique index must be asked before it takes anything. */
+	if (loss != NULL && index->rd_index->indisunique)
+		smart_acceptance_report(index, loss);
+	if (loss != NULL)
+		follow_rebuild(self, index);
+	if (self->meta.tree != 0)
+		attach_tree(self, index);
+	return self;
+}
+
+void
+smart_relation_check_whole(struct smart_relation *self, Relation index)
+{
+	struct relation_cache *cache;
+	const char *loss;
+
+	if (likely(self->changes == smart_changes()))
+		return;
+	cache = get_cache(index);
+	loss = cached_loss(index, cache);
+	if (loss == NULL && cache->meta.tree != self->meta.tree)
+		loss = "The index has been rebuilt since the statement began";
+	if (loss != NULL)
+		smart_acceptance_report(index, loss);
+	self->changes = cache->changes;
 }
 
 bool
@@ -175,7 +248,13 @@ smart_relation_refresh(struct smart_relation *self, Relation index)
 {
 	if (self->tree == NULL)
 	{
-		self->meta = get_cache(index)->meta;
+		struct relation_cache *cache = get_cache(index);
+		const char *loss = cached_loss(index, cache);
+
+		if (loss != NULL)
+			smart_acceptance_report(index, loss);
+		self->meta = cache->meta;
+		self->changes = cache->changes;
 		if (self->meta.tree != 0)
 			attach_tree(self, index);
 	}
@@ -213,7 +292,6 @@ bool
 smart_relation_glance(Relation index, struct smart_glance *glance)
 {
 	struct relation_cache *cache;
-	fabric_address root;
 
 	if (!smart_server_available())
 		return false;
@@ -221,11 +299,10 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->ordered = cached_codec(cache)->ordered;
 	glance->fixed_length = cache->meta.fixed_length;
 	glance->bytes = 0;
+	if (cached_loss(index, cache) != NULL)
+		return false;
 	if (cache->meta.tree == 0)
 		return true;
-	if (!smart_meta_tree_is_here(index, &cache->meta) ||
-		!smart_space_find_tree(&smart_backend_client()->space, cache->meta.tree, &root))
-		return false;
 	glance->bytes = smart_space_tree_bytes(&smart_backend_client()->space, cache->meta.tree);
 	return true;
 }

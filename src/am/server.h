@@ -40,14 +40,14 @@ extern struct smart_client *smart_backend_client_if_any(void);
 /* The longest wait for a memory node from now on, in milliseconds. */
 extern void smart_backend_set_timeout(uint32 timeout_ms);
 
+/* Which searches are left to memory nodes from now on. */
+extern void smart_backend_set_offload(enum smart_offload_mode mode);
+
 /* The region's incarnation: trees of any other are gone. */
 extern uint64 smart_region_incarnation(void);
 
 /* Random, new at each start of shared memory: tells a temporary tree's backend from a later one of the same number. */
 extern uint64 smart_server_incarnation(void);
-
-/* How many memory nodes were given up since the server started. */
-extern uint32 smart_server_losses(void);
 
 /* What bulk delete sleeps on, and the wake-up that smart_interlock_leave() asks for. */
 extern ConditionVariable *smart_interlock_wait(void);

@@ -30,6 +30,11 @@ static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_A
 													  {"verbs", WIRE_RDMA, false},
 													  {NULL, 0, false}};
 
+static const struct config_enum_entry offload_modes[] = {{"auto", SMART_OFFLOAD_AUTO, false},
+														 {"on", SMART_OFFLOAD_ON, false},
+														 {"off", SMART_OFFLOAD_OFF, false},
+														 {NULL, 0, false}};
+
 bool
 smart_settings_name_nodes(void)
 {
@@ -106,6 +111,12 @@ assign_fabric_timeout(int value, void *extra)
 	smart_backend_set_timeout((uint32) value);
 }
 
+static void
+assign_offload(int value, void *extra)
+{
+	smart_backend_set_offload((enum smart_offload_mode) value);
+}
+
 /* ---- definitions ---- */
 
 static void
@@ -164,6 +175,21 @@ define_fabric(void)
 							"when there are none.",
 							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomEnumVariable("smart.offload", "Leaves searches to a memory node where their way is not in the cache.",
+							 "auto: where that is measured to be faster. Without effect if smart.cache_size is 0.",
+							 &smart_settings.offload, SMART_OFFLOAD_AUTO, offload_modes, PGC_USERSET, 0, NULL,
+							 assign_offload, NULL);
+}
+
+static void
+define_rebuild(void)
+{
+	DefineCustomBoolVariable("smart.auto_rebuild", "Rebuild smart indexes that have lost their content.",
+							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
+							 &smart_settings.auto_rebuild, true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.rebuild_workers", "How many databases have their smart indexes rebuilt at a time.",
+							"Each by a background worker, one index after the other.", &smart_settings.rebuild_workers,
+							2, 1, SMART_REBUILD_WORKERS_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
 
 void
@@ -172,4 +198,5 @@ smart_settings_init(void)
 	define_embedded();
 	define_nodes();
 	define_fabric();
+	define_rebuild();
 }

@@ -8,6 +8,7 @@
 #define SMART_AM_SETTINGS_H
 
 #include "rdma/link.h"
+#include "tree/offload.h"
 
 /* As they are now; strings are never NULL once the settings are defined. */
 struct smart_settings
@@ -23,9 +24,14 @@ struct smart_settings
 	int rdma_gid_index;
 	int fabric_timeout_ms;
 	int cache_size_mb; /* 0: no cache */
+	int offload;       /* enum smart_offload_mode */
+	bool auto_rebuild;
+	int rebuild_workers;
 };
 
 #define SMART_TRANSPORT_AUTO 0
+
+#define SMART_REBUILD_WORKERS_MAX 16
 
 extern struct smart_settings smart_settings;
 

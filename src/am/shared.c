@@ -125,6 +125,7 @@ smart_shared_make(uint64 epoch)
 	while (shared->server_incarnation == 0);
 	ConditionVariableInit(&shared->interlock_wait);
 	smart_fabric_totals_init(&shared->fabric);
+	smart_sweep_wishes_init(&shared->sweep);
 	smart_epoch_init(compute->epoch, MaxBackends, epoch);
 	smart_interlock_init(compute->interlock, MaxBackends);
 	if (smart_server.remote)

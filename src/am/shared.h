@@ -14,6 +14,7 @@
 #include "am/fabric_stat.h"
 #include "am/peers.h"
 #include "am/server.h"
+#include "am/sweep_worker.h"
 
 /* In shared memory.  Set when shared memory starts, but for made and used. */
 struct smart_shared
@@ -23,6 +24,8 @@ struct smart_shared
 	bool used; /* a backend of this start is or was a client; likewise */
 	ConditionVariable interlock_wait;
 	struct smart_fabric_totals fabric;
+	Latch *worker_latch; /* of the background worker: set it when there is something to do; NULL: none runs */
+	struct smart_sweep_wishes sweep;
 };
 
 /* Set in the postmaster, inherited by all backends. */

@@ -1,7 +1,7 @@
 /*
  * stat.c
- *	  What can be asked about an index: smart_index_stats(), smart_index_state(),
- *	  smart_relation_size().
+ *	  What can be asked about an index: smart_index_stats(), smart_relation_size().
+ *	  (In which state it is: index_state.c.)
  */
 #include "postgres.h"
 
@@ -24,7 +24,6 @@
 
 PG_FUNCTION_INFO_V1(smart_index_stats);
 PG_FUNCTION_INFO_V1(smart_relation_size);
-PG_FUNCTION_INFO_V1(smart_index_state);
 
 Relation
 smart_index_open(Oid oid)
@@ -83,34 +82,6 @@ smart_relation_size(PG_FUNCTION_ARGS)
 	bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
 	relation_close(index, AccessShareLock);
 	PG_RETURN_INT64((int64) bytes);
-}
-
-/*
- * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its
- * concurrent build runs or has failed; 'lost': its tree is gone and it has to be
- * rebuilt; 'unavailable': this server has no memory node now, or has no unlogged
- * tables while it is a standby.  NULL if the index was dropped a moment ago.
- */
-PGDLLEXPORT Datum
-smart_index_state(PG_FUNCTION_ARGS)
-{
-	Relation index = smart_index_try_open(PG_GETARG_OID(0));
-	struct smart_glance glance;
-	const char *state;
-
-	if (index == NULL)
-		PG_RETURN_NULL();
-	if (!index->rd_index->indisvalid)
-		state = "invalid"; /* there may be no metapage yet */
-	else if (!smart_server_available() ||
-			 (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
-		state = "unavailable";
-	else if (!smart_relation_glance(index, &glance))
-		state = "lost";
-	else
-		state = glance.bytes == 0 ? "empty" : "ready";
-	relation_close(index, AccessShareLock);
-	PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
 static Datum

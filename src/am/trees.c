@@ -5,7 +5,8 @@
  * Only a metapage says which tree is in use, so a tree may be freed at once in
  * three cases only: the one who made it says that no metapage names it; the
  * file with the metapage that names it goes away with the (sub)transaction that
- * made both; it belongs to a temporary table of a backend that exits.
+ * made both; it belongs to a temporary table of a backend that exits.  What is left
+ * otherwise is found by a sweep (sweep.h).
  */
 #include "postgres.h"
 
@@ -21,8 +22,12 @@
 #include "am/locate.h"
 #include "am/meta.h"
 #include "am/report.h"
+#include "am/sweep.h"
+#include "am/sweep_worker.h"
 #include "am/worker.h"
 #include "base/assert.h"
+
+#define TEMPORARY_FEW 32 /* trees of temporary tables that may be leaked in a session */
 
 /* A tree whose index's file goes away if the subtransaction is rolled back. */
 struct young_tree
@@ -147,7 +152,7 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 		.tablespace = smart_relation_tablespace(index),
 		.database = smart_relation_database(index),
 		.relation = smart_relation_file(index),
-		.backend = -1,
+		.backend = SMART_NO_BACKEND,
 		.creator = U64FromFullTransactionId(GetTopFullTransactionId()),
 	};
 	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
@@ -163,6 +168,22 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 	}
 }
 
+/*
+ * A session may live for long and drop many temporary tables: looks for their
+ * trees when as many were made as were left the last time, and some.
+ */
+static void
+sweep_temporary_sometimes(void)
+{
+	static uint64 made = 0;
+	static uint64 limit = TEMPORARY_FEW;
+
+	if (++made < limit || IsInParallelMode())
+		return;
+	made = 0;
+	limit = smart_sweep_temporary() + TEMPORARY_FEW;
+}
+
 uint64
 smart_tree_make(Relation index)
 {
@@ -172,6 +193,9 @@ smart_tree_make(Relation index)
 
 	if (smart_server_is_remote())
 		smart_locate_wait(); /* right after the server's start there may be no memory node yet to make it on */
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		sweep_temporary_sometimes();
+	smart_sweep_note(SMART_SWEEP_IF_ABORTED);
 	describe_owner(index, &owner);
 	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
 	if (birth_of_file(index) != InvalidSubTransactionId)
@@ -200,7 +224,8 @@ made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owne
 {
 	return owner->database == index->database && owner->tablespace == index->tablespace &&
 		   owner->relation == index->relation && owner->backend == index->backend &&
-		   owner->incarnation == index->incarnation && (owner->backend != -1 || owner->creator == index->creator);
+		   owner->incarnation == index->incarnation &&
+		   (owner->backend != SMART_NO_BACKEND || owner->creator == index->creator);
 }
 
 void
@@ -212,6 +237,9 @@ smart_am_tree_drop_older(Relation index, uint64 keep)
 	uint64 cursor = 0;
 
 	describe_owner(index, &owner);
+	/* An index that was there before: the tree of its old file has no name any more if this transaction commits. */
+	if (smart_relation_new_file_subid(index) != InvalidSubTransactionId)
+		smart_sweep_note(SMART_SWEEP_IF_COMMITTED);
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
 		if (info.id != keep && made_for_file(&info.owner, &owner))

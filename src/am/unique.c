@@ -152,8 +152,11 @@ static enum verdict
 judge_held(const struct smart_candidate *candidate, struct finding *finding)
 {
 	struct smart_hold_ticket hold = smart_hold_enter(candidate->relation->meta.tree);
-	enum verdict verdict = judge(candidate, finding);
+	enum verdict verdict;
 
+	/* Behind the hold, for which who gives up a tree waits after he has said so. */
+	smart_relation_check_whole(candidate->relation, candidate->index);
+	verdict = judge(candidate, finding);
 	smart_hold_leave(&hold);
 	return verdict;
 }

@@ -11,25 +11,25 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/xlog.h"
-#include "access/xlog_internal.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
-#include "storage/condition_variable.h"
-#include "lib/stringinfo.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "am/acceptance.h"
 #include "am/am.h"
+#include "am/hold.h"
 #include "am/report.h"
 #include "am/server.h"
+#include "am/settings.h"
+#include "am/wal.h"
 #include "am/worker.h"
 
-#define WAIT_MS      20 /* between two looks at the holders, at most */
-#define LOG_AFTER_MS 1000
+#define AGAIN_MS 500 /* between two attempts to reach a memory node */
 
 /* The state of one bulk delete, for the tree's callbacks. */
 struct bulk_delete
@@ -101,16 +101,41 @@ pause_point(void *argument)
 	return bulk->error == NULL;
 }
 
+/* Waits until nobody looks any more at a TID that was read before now. */
+static void
+wait_for_scans(Relation index, uint64 tree)
+{
+	smart_hold_wait(index, tree, "bulk deletion in", "scans that may still look at removed entries");
+}
+
+/* ---- indexes that cannot be used ---- */
+
 /*
- * Opens an index that may be unusable.  Then VACUUM of the table must go on all
- * the same, or its wraparound would not be prevented: a warning, and NULL.
- * Only errors that are raised with nothing in hand are taken that way.
+ * VACUUM of the table goes on without the index, or its wraparound would not be
+ * prevented.  Then TIDs that the tree still has are given to other rows, so
+ * nobody may look at it any more: that is said in the metapage, before a record of VACUUM's
+ * own, and to all backends.
+ */
+static void
+give_up_tree(Relation index)
+{
+	smart_relation_mark_stale(index);
+	smart_acceptance_announce(index);
+	smart_acceptance_notice(index);
+	if (smart_server_available() && smart_relation_tree(index) != 0)
+		wait_for_scans(index, smart_relation_tree(index));
+}
+
+/*
+ * Opens an index that may be unusable: a warning, and NULL; *lost: its metapage
+ * can be read.  Only errors that are raised with nothing in hand are taken that way.
  */
 static struct smart_relation *
-open_usable(Relation index)
+open_usable(Relation index, bool *lost)
 {
 	MemoryContext context = CurrentMemoryContext;
 	struct smart_relation *volatile relation = NULL;
+	volatile bool readable = false;
 
 	PG_TRY();
 	{
@@ -126,90 +151,30 @@ open_usable(Relation index)
 			error->sqlerrcode != ERRCODE_INDEX_CORRUPTED && error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED)
 			PG_RE_THROW();
 		FlushErrorState();
+		readable = error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 		ereport(WARNING, (errcode(error->sqlerrcode),
 						  errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), error->message),
 						  error->hint ? errhint("%s", error->hint) : 0));
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
+	*lost = readable;
 	return relation;
 }
 
-/*
- * The end of what has been put into WAL.  The insert position is one behind the
- * header of the next page when the last record ended with its page; nobody can
- * flush up to there.
- */
-static XLogRecPtr
-wal_end(void)
+/* Is it the tree, or the way to it, that failed? */
+static bool
+is_trouble(smart_status status)
 {
-	XLogRecPtr position = GetXLogInsertRecPtr();
-
-	if (XLogSegmentOffset(position, wal_segment_size) == SizeOfXLogLongPHD)
-		position -= SizeOfXLogLongPHD;
-	else if (position % XLOG_BLCKSZ == SizeOfXLogShortPHD)
-		position -= SizeOfXLogShortPHD;
-	return position;
+	return status == SMART_UNREACHABLE || status == SMART_STALE || status == SMART_CORRUPT ||
+		   (status == SMART_TIMEOUT && smart_server_is_remote());
 }
 
-/* Says in the log for whom VACUUM waits. */
-static void
-log_holders(const struct smart_client *client, Relation index, uint64 tree, uint64 number)
-{
-	StringInfoData pids;
-	unsigned int holder = 0;
-
-	initStringInfo(&pids);
-	while ((holder = smart_interlock_holder(client->compute->interlock, tree, number, holder)) != SMART_CLIENT_NONE)
-	{
-		appendStringInfo(&pids, pids.len > 0 ? ", %d" : "%d", smart_client_pid(holder));
-		holder++;
-	}
-	if (pids.len > 0)
-		ereport(LOG, (errmsg("bulk deletion in index \"%s\" waits for scans that may still look at removed entries",
-							 RelationGetRelationName(index)),
-					  errdetail("Processes that hold it up: %s.", pids.data)));
-	pfree(pids.data);
-}
-
-/* Waits until nobody looks any more at a TID that was read before now. */
-static void
-wait_for_scans(Relation index, uint64 tree)
-{
-	struct smart_client *client = smart_backend_client();
-	struct smart_interlock_shared *interlock = client->compute->interlock;
-	uint64 number = smart_interlock_advance(interlock);
-	TimestampTz start = 0;
-	bool logged = false;
-
-	if (smart_interlock_holder(interlock, tree, number, 0) == SMART_CLIENT_NONE)
-		return;
-	start = GetCurrentTimestamp();
-	smart_interlock_begin_wait(interlock);
-	PG_TRY();
-	{
-		ConditionVariablePrepareToSleep(smart_interlock_wait());
-		while (smart_interlock_holder(interlock, tree, number, 0) != SMART_CLIENT_NONE)
-		{
-			ConditionVariableTimedSleep(smart_interlock_wait(), WAIT_MS, PG_WAIT_EXTENSION);
-			if (!logged && TimestampDifferenceExceeds(start, GetCurrentTimestamp(), LOG_AFTER_MS))
-			{
-				log_holders(client, index, tree, number);
-				logged = true;
-			}
-		}
-	}
-	PG_FINALLY();
-	{
-		ConditionVariableCancelSleep();
-		smart_interlock_end_wait(interlock);
-	}
-	PG_END_TRY();
-}
+/* ---- bulk delete ---- */
 
 /* Walks the tree; counts what it saw and removed. */
-static void
-remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
+static smart_status
+walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 {
 	struct smart_client *client = smart_backend_client();
 	uint64_t seen = 0;
@@ -221,9 +186,40 @@ remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	client->space.removing = false;
 	if (bulk->error != NULL)
 		ReThrowError(bulk->error);
-	smart_check_status(status, index);
 	*visited = seen;
 	*removed = gone;
+	return status;
+}
+
+/*
+ * Removes the dead entries, also after a memory node has been away for as long
+ * as a statement waits for one.  False: it cannot be done.
+ */
+static bool
+remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
+	smart_status status = walk(bulk, visited, removed);
+
+	while (status == SMART_UNREACHABLE && smart_server_is_remote() && GetCurrentTimestamp() < end &&
+		   smart_relation_loss(index) == NULL)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, AGAIN_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		status = walk(bulk, visited, removed);
+	}
+	if (is_trouble(status))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ereport(WARNING,
+				(errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), smart_status_text(status)),
+				 errdetail("What was removed from the table stays in the index, which must not be used any more "
+						   "and has to be rebuilt.")));
+		return false;
+	}
+	smart_check_status(status, index);
+	return true;
 }
 
 IndexBulkDeleteResult *
@@ -233,8 +229,11 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 	struct bulk_delete bulk = {.dead = callback, .argument = callback_state, .context = CurrentMemoryContext};
 	uint64 visited = 0;
 	uint64 removed = 0;
+	bool lost;
 
-	bulk.relation = open_usable(info->index);
+	bulk.relation = open_usable(info->index, &lost);
+	if (lost)
+		give_up_tree(info->index);
 	if (bulk.relation == NULL)
 		return stats;
 	if (stats == NULL)
@@ -242,8 +241,12 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 	if (bulk.relation->tree != NULL)
 	{
 		if (RelationNeedsWAL(info->index))
-			XLogFlush(wal_end());
-		remove_dead(&bulk, info->index, &visited, &removed);
+			smart_wal_flush();
+		if (!remove_dead(&bulk, info->index, &visited, &removed))
+		{
+			give_up_tree(info->index);
+			return NULL;
+		}
 		smart_worker_wake();
 
 		/* Also when nothing was found: a VACUUM that was cancelled while it waited may have removed the entries. */
@@ -260,10 +263,11 @@ IndexBulkDeleteResult *
 smart_am_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
 	struct smart_relation *relation;
+	bool lost;
 
 	if (info->analyze_only || stats != NULL)
 		return stats;
-	relation = open_usable(info->index);
+	relation = open_usable(info->index, &lost);
 	if (relation == NULL)
 		return NULL;
 

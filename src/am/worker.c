@@ -1,11 +1,13 @@
 /*
  * worker.c
- *	  The background worker that looks after the memory nodes: it finds them,
- *	  keeps a connection to each, and does what nobody waits for.
+ *	  The background worker.  It looks after the memory nodes, if there are any:
+ *	  finds them, keeps a connection to each, and does what nobody waits for.
+ *	  And it starts the sweeps for what dropped indexes have left.
  *
  * It begins when the server is no standby any more: before, nobody uses smart
  * indexes, and the lease would take them from the primary.  A wait ends after a
- * second, or when a node is lost, the configuration is read again or the server stops.
+ * second, or when a node is lost, something is to be swept, the configuration is
+ * read again or the server stops.
  */
 #include "postgres.h"
 
@@ -26,6 +28,7 @@
 #include "am/compat.h"
 #include "am/contact.h"
 #include "am/shared.h"
+#include "am/sweep_worker.h"
 #include "am/worker.h"
 
 #define RESTART_S 5 /* after an error */
@@ -49,7 +52,7 @@ smart_worker_register(void)
 void
 smart_worker_wake(void)
 {
-	Latch *latch = smart_server.peers == NULL ? NULL : smart_server.peers->worker_latch;
+	Latch *latch = smart_server.shared == NULL ? NULL : smart_server.shared->worker_latch;
 
 	/* One that has just exited left its latch to another process, which does not mind. */
 	if (latch != NULL)
@@ -59,31 +62,35 @@ smart_worker_wake(void)
 static void
 worker_exit(int code, Datum argument)
 {
-	smart_server.peers->worker_latch = NULL;
-	smart_server.peers->worker = 0;
+	smart_server.shared->worker_latch = NULL;
+	if (smart_server.remote)
+		smart_server.peers->worker = 0;
 }
 
-/* Sleeps until a node has something to say, a signal comes, or something is due. */
+/* Sleeps until a node has something to say, a signal comes, or something is due.  contacts: NULL without memory nodes. */
 static void
 rest(const struct smart_contacts *contacts)
 {
 	WaitEventSet *set = smart_make_wait_set(FABRIC_NODES_MAX + 2);
+	long rest_ms = smart_sweeper_rest_ms();
 	WaitEvent event;
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
-	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	for (int i = 0; contacts != NULL && i < FABRIC_NODES_MAX; i++)
 	{
 		if (contacts->contact[i].session != NULL)
 			AddWaitEventToSet(set, WL_SOCKET_READABLE, session_descriptor(contacts->contact[i].session), NULL, NULL);
 	}
-	(void) WaitEventSetWait(set, smart_contacts_rest_ms(contacts), &event, 1, PG_WAIT_EXTENSION);
+	if (contacts != NULL)
+		rest_ms = Min(rest_ms, smart_contacts_rest_ms(contacts));
+	(void) WaitEventSetWait(set, rest_ms, &event, 1, PG_WAIT_EXTENSION);
 	FreeWaitEventSet(set);
 	ResetLatch(MyLatch);
 }
 
 static void
-begin(struct smart_contacts *contacts)
+begin(void)
 {
 	/* Without a region there is nothing to do until the next start. */
 	if (!smart_server_available())
@@ -92,20 +99,36 @@ begin(struct smart_contacts *contacts)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 	on_shmem_exit(worker_exit, 0);
-	smart_server.peers->worker = MyProcPid;
-	smart_server.peers->worker_latch = MyLatch;
-	smart_contacts_init(contacts, smart_backend_client(), smart_server.peers);
+	if (smart_server.remote)
+		smart_server.peers->worker = MyProcPid;
+	smart_server.shared->worker_latch = MyLatch;
+}
+
+/* One round of looking after the memory nodes. */
+static void
+tend_nodes(struct smart_contacts *contacts)
+{
+	static struct smart_address *addresses = NULL;
+	unsigned int count;
+
+	if (addresses == NULL)
+		addresses = MemoryContextAlloc(TopMemoryContext, FABRIC_NODES_MAX * sizeof(struct smart_address));
+	count = smart_addresses_find(addresses);
+	smart_contacts_tend(contacts, addresses, count);
+	smart_fabric_stat_flush();
 }
 
 void
 smart_worker_main(Datum argument)
 {
-	struct smart_contacts *contacts = MemoryContextAllocZero(TopMemoryContext, sizeof(*contacts));
-	struct smart_address *addresses =
-		MemoryContextAlloc(TopMemoryContext, FABRIC_NODES_MAX * sizeof(struct smart_address));
-	unsigned int count;
+	struct smart_contacts *contacts = NULL;
 
-	begin(contacts);
+	begin();
+	if (smart_server.remote)
+	{
+		contacts = MemoryContextAllocZero(TopMemoryContext, sizeof(*contacts));
+		smart_contacts_init(contacts, smart_backend_client(), smart_server.peers);
+	}
 	while (!ProcDiePending)
 	{
 		if (ConfigReloadPending)
@@ -113,9 +136,9 @@ smart_worker_main(Datum argument)
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		count = smart_addresses_find(addresses);
-		smart_contacts_tend(contacts, addresses, count);
-		smart_fabric_stat_flush();
+		if (contacts != NULL)
+			tend_nodes(contacts);
+		smart_sweeper_tend();
 		if (!ProcDiePending)
 			rest(contacts);
 	}

@@ -1,6 +1,7 @@
 /*
  * worker.h
- *	  The background worker that looks after the memory nodes.
+ *	  The background worker: it looks after the memory nodes, if there are any, and has
+ *	  what dropped indexes have left freed.
  *
  * Include postgres.h first.
  */
@@ -14,7 +15,7 @@
 /* Asks for the worker, while the library is being preloaded. */
 extern void smart_worker_register(void);
 
-/* There may be duties: memory that a memory node can have back.  Nothing if there is no worker. */
+/* There may be something for it to do: memory to be given back, a sweep.  Nothing if there is no worker. */
 extern void smart_worker_wake(void);
 
 /* What the worker runs. */

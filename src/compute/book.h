@@ -55,6 +55,7 @@ struct smart_node_info
 	uint32_t chunks;      /* that the book has there, free ones and those to be given back included */
 	uint32_t trees;       /* whose root slot lies there, those to be dropped included */
 	uint64_t pages_used;  /* of SMART_PAGE_BYTES, in slabs */
+	uint64_t address;     /* what smart_book_set_address said last, or 0 */
 };
 
 enum smart_duty_kind
@@ -95,6 +96,12 @@ extern smart_status smart_book_add_node(struct smart_space *space, uint64_t inca
 extern bool smart_book_node_info(struct smart_space *space, unsigned int number, struct smart_node_info *info);
 
 /*
+ * Notes where an active node is, as a hash that means nothing to the book: who finds another region there after
+ * a restart knows whose place that was.
+ */
+extern void smart_book_set_address(struct smart_space *space, unsigned int number, uint64_t address);
+
+/*
  * A node that does not answer rests: its chunks give no pages until it answers again, so that what
  * is allocated comes from the other nodes.  One client at a time may say so.
  */
@@ -116,7 +123,10 @@ extern bool smart_book_has_tree(struct smart_space *space, uint64_t id);
 
 /* ---- duties ---- */
 
-/* One of the node's duties, false if it has none.  It stays until it is done. */
+/*
+ * One of the node's duties, false if it has none.  It stays until it is done; from now on its chunk is not taken back
+ * into use.
+ */
 extern bool smart_book_next_duty(struct smart_space *space, unsigned int node, struct smart_duty *duty);
 
 /* The book may forget it.  A duty that is gone meanwhile is no error. */

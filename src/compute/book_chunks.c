@@ -4,7 +4,7 @@
  *
  *	  unused    its number waits for another chunk
  *	  remote    a memory node has given it: in the lists of the page allocator
- *	  leaving   it became wholly free: out of the lists, a duty
+ *	  leaving   it became wholly free: out of the lists, a duty; remote again, if a chunk is wanted before that is in hand
  *	  lost      its memory node is lost, and it has slabs of lost trees
  *
  * A memory node that gives a chunk which is leaving has been told so, though
@@ -115,6 +115,7 @@ leave(struct smart_region *book, uint32_t number)
 	header->blocks.chunks--;
 	header->empty_chunks--;
 	set_state(chunk, SMART_CHUNK_LEAVING);
+	chunk->told = false;
 	chunk->duty = ++header->duties;
 	chunk->previous = 0;
 	chunk->next = entry->leaving;
@@ -165,8 +166,8 @@ smart_book_lose_chunk(struct smart_region *book, uint32_t number)
 	}
 }
 
-void
-smart_book_chunk_left(struct smart_region *book, uint32_t number)
+static void
+unlist_leaving(struct smart_region *book, uint32_t number)
 {
 	struct smart_chunk *chunk = smart_chunk_at(book, number);
 	struct smart_book_node *entry = smart_book_node_at(book, chunk->node);
@@ -181,7 +182,47 @@ smart_book_chunk_left(struct smart_region *book, uint32_t number)
 	}
 	if (chunk->next != 0)
 		smart_chunk_at(book, chunk->next - 1)->previous = chunk->previous;
+	chunk->next = 0;
+	chunk->previous = 0;
+}
+
+void
+smart_book_chunk_left(struct smart_region *book, uint32_t number)
+{
+	unlist_leaving(book, number);
 	forget(book, number);
+}
+
+/* One of the node's leaving chunks, of which the node has certainly not heard; 0: none. */
+static uint32_t
+find_untold(const struct smart_region *book, unsigned int node)
+{
+	const struct smart_book_node *entry = smart_book_node_at(book, node);
+	uint32_t next;
+
+	if (entry == NULL || entry->state != SMART_NODE_ACTIVE || entry->resting)
+		return 0;
+	for (next = entry->leaving; next != 0 && smart_chunk_at(book, next - 1)->told;)
+		next = smart_chunk_at(book, next - 1)->next;
+	return next == 0 ? 0 : next - 1;
+}
+
+bool
+smart_book_take_back(struct smart_region *book)
+{
+	struct smart_region_header *header = smart_region_header(book);
+	uint32_t number = 0;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX && number == 0; node++)
+		number = find_untold(book, node);
+	if (number == 0)
+		return false;
+	unlist_leaving(book, number);
+	set_state(smart_chunk_at(book, number), SMART_CHUNK_REMOTE);
+	header->blocks.chunks++;
+	header->empty_chunks++;
+	smart_chunk_relist(book, number);
+	return true;
 }
 
 smart_status

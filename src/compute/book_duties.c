@@ -14,7 +14,8 @@ next_chunk(struct smart_space *space, unsigned int node, struct smart_duty *duty
 {
 	const struct smart_region *book = space->region;
 	const struct smart_book_node *entry = smart_book_node_at(book, node);
-	const struct smart_chunk *chunk;
+	struct smart_env *env = space->supply->env;
+	struct smart_chunk *chunk;
 	uint32_t number;
 
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
@@ -27,6 +28,8 @@ next_chunk(struct smart_space *space, unsigned int node, struct smart_duty *duty
 		duty->number = chunk->duty;
 		duty->chunk = chunk->place;
 		duty->entry = number - 1;
+		chunk->told = true;
+		smart_region_header(book)->told_ns = env->now_ns(env);
 	}
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return number != 0;

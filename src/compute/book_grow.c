@@ -9,8 +9,14 @@
  * Progress: a client that waits is blocked by the one that asks, whose request
  * is bounded by its time limit; either ends at an interrupt.  A client that is
  * interrupted leaves the growth to another one.
+ *
+ * A chunk that is leaving, and whose node has not heard of it, is taken back.  While
+ * one may be on its way to its node, nodes that are full are asked again.
  */
 #include "compute/book_parts.h"
+
+#define ON_ITS_WAY_NS UINT64_C(1000000000)
+#define SLEEP         1000 /* an attempt at which env->pause() sleeps */
 
 enum claim
 {
@@ -120,10 +126,55 @@ grow_from(struct smart_space *space, unsigned int node, void *argument)
 	return status;
 }
 
+static bool
+take_back(struct smart_space *space)
+{
+	bool taken;
+
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	taken = smart_book_take_back(space->region);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	return taken;
+}
+
+/* Full as they said they are, may the nodes have room in a moment? */
+static bool
+is_on_its_way(struct smart_space *space, uint64_t deadline_ns)
+{
+	struct smart_env *env = space->supply->env;
+	uint64_t now_ns = env->now_ns(env);
+	uint64_t told_ns;
+
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	told_ns = smart_region_header(space->region)->told_ns;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	/* A time of before a restart of the host may lie ahead: then the difference is very large. */
+	return now_ns < deadline_ns && now_ns - told_ns < ON_ITS_WAY_NS;
+}
+
+/* A chunk that is leaving, or else one of a memory node. */
+static smart_status
+grow(struct smart_space *space, uint64_t deadline_ns)
+{
+	uint32_t *turn = &smart_region_header(space->region)->chunk_turn;
+	struct smart_env *env = space->supply->env;
+
+	for (unsigned int attempt = 0;; attempt++)
+	{
+		smart_status status;
+
+		if (take_back(space))
+			return SMART_OK;
+		status = smart_book_ask(space, turn, deadline_ns, grow_from, NULL);
+		if (status != SMART_NO_SPACE || !is_on_its_way(space, deadline_ns))
+			return status;
+		env->pause(env, SLEEP + attempt);
+	}
+}
+
 smart_status
 smart_book_grow(struct smart_space *space, unsigned int order, uint64_t deadline_ns)
 {
-	uint32_t *turn = &smart_region_header(space->region)->chunk_turn;
 	smart_status status;
 	uint64_t growths;
 
@@ -138,7 +189,7 @@ smart_book_grow(struct smart_space *space, unsigned int order, uint64_t deadline
 	}
 	status = prepare_head(space);
 	if (status == SMART_OK)
-		status = smart_book_ask(space, turn, deadline_ns, grow_from, NULL);
+		status = grow(space, deadline_ns);
 	end_growth(space, status);
 	return status;
 }

@@ -43,6 +43,7 @@ place_node(const struct smart_region *book, uint64_t incarnation, unsigned int *
 	entry = smart_book_node_at(book, lowest);
 	smart_assert(entry->chunks == 0 && entry->trees == 0 && entry->leaving == 0 && entry->dropping == 0);
 	entry->incarnation = incarnation;
+	entry->address = 0;
 	entry->state = SMART_NODE_ACTIVE;
 	*number = lowest;
 	return SMART_OK;
@@ -96,8 +97,21 @@ smart_book_node_info(struct smart_space *space, unsigned int number, struct smar
 	info->chunks = entry->chunks;
 	info->trees = entry->trees;
 	info->pages_used = entry->pages_used;
+	info->address = entry->address;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return info->state != SMART_NODE_NONE;
+}
+
+void
+smart_book_set_address(struct smart_space *space, unsigned int number, uint64_t address)
+{
+	struct smart_book_node *entry = smart_book_node_at(space->region, number);
+
+	smart_assert(entry != NULL);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	if (entry->state == SMART_NODE_ACTIVE)
+		entry->address = address;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
 }
 
 /* ---- they rest ---- */

@@ -15,8 +15,9 @@
 #define SPAN_SHIFT_SMALL 12 /* in a small cache, so that every kind finds room */
 #define SMALL_BYTES      ((size_t) 1 << 20)
 #define BYTES_PER_HEAD   128 /* of frames: about one head for each of the smallest ones */
-#define BUCKET_MAX       64  /* frames that a reader looks at: it may have been led into another bucket */
-#define READS_MAX        4   /* of a bucket that changes under the reader */
+#define BYTES_PER_GATE   1024
+#define BUCKET_MAX       64 /* frames that a reader looks at: it may have been led into another bucket */
+#define READS_MAX        4  /* of a bucket that changes under the reader */
 #define LOCK_ATTEMPTS    256
 
 /* ---- where things lie ---- */
@@ -41,11 +42,15 @@ lay_out(size_t bytes, unsigned int clients)
 	span_bytes = (size_t) cache.spans << cache.span_shift;
 	while (((size_t) 1 << cache.head_bits) * BYTES_PER_HEAD < span_bytes)
 		cache.head_bits++;
-	cache.partitions_at = align(sizeof(struct smart_cache)) + align(clients * sizeof(struct cache_line));
+	cache.gates = 1;
+	while (bytes / (2 * cache.gates) >= BYTES_PER_GATE)
+		cache.gates *= 2;
+	cache.gates_at = align(sizeof(struct smart_cache)) + align(clients * sizeof(struct cache_line));
+	cache.partitions_at = cache.gates_at + align(cache.gates * sizeof(struct cache_gate));
 	cache.heads_at = sizeof(struct cache_partition);
 	cache.spans_at = align(cache.heads_at + (sizeof(uint32_t) << cache.head_bits));
 	cache.heat_at = align(cache.spans_at + cache.spans * sizeof(struct cache_span));
-	cache.frames_at = align(cache.heat_at + span_bytes / CACHE_LINE);
+	cache.frames_at = align(cache.heat_at + span_bytes / CACHE_MARK);
 	cache.partition_bytes = align(cache.frames_at + span_bytes);
 	return cache;
 }
@@ -65,7 +70,7 @@ line_of(const struct smart_cache *cache, unsigned int client)
 }
 
 static struct cache_part
-part_at(const struct smart_cache *cache, uint32_t partition)
+part_at(const struct smart_cache *cache, unsigned int client, uint32_t partition)
 {
 	uint8_t *base = (uint8_t *) (uintptr_t) cache + cache->partitions_at + partition * cache->partition_bytes;
 
@@ -76,6 +81,7 @@ part_at(const struct smart_cache *cache, uint32_t partition)
 		.spans = (struct cache_span *) (void *) (base + cache->spans_at),
 		.heat = base + cache->heat_at,
 		.frames = base + cache->frames_at,
+		.line = line_of(cache, client),
 	};
 }
 
@@ -98,10 +104,11 @@ key_of(smart_slot slot)
 	return slot == 0 ? CACHE_ROOT_KEY : slot & (SMART_SLOT_ADDRESS_MASK | (UINT64_C(0x7f) << SMART_SLOT_SIZE_SHIFT));
 }
 
-static inline struct cache_part
-part_of(const struct smart_cache *cache, uint64_t tree, uint64_t key)
+struct cache_part
+cache_part_of(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key)
 {
-	return part_at(cache, (uint32_t) hash_of(tree, key) & (cache->partitions - 1));
+	smart_assert(client < cache->clients);
+	return part_at(cache, client, (uint32_t) hash_of(tree, key) & (cache->partitions - 1));
 }
 
 uint32_t *
@@ -115,9 +122,11 @@ smart_cache_init(struct smart_cache *cache, size_t bytes, unsigned int clients, 
 {
 	*cache = lay_out(bytes, clients);
 	memset(line_of(cache, 0), 0, clients * sizeof(struct cache_line));
+	for (uint32_t i = 0; i < cache->gates; i++)
+		*cache_gate_at(cache, i) = (struct cache_gate){.word = CACHE_GENERATION};
 	for (uint32_t i = 0; i < cache->partitions; i++)
 	{
-		struct cache_part part = part_at(cache, i);
+		struct cache_part part = part_at(cache, 0, i);
 
 		/* Frames are made when their span gets a kind. */
 		memset(part.shared, 0, cache->frames_at);
@@ -155,8 +164,8 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 		return READ_CHANGED;
 	*next = __atomic_load_n(&frame->next, __ATOMIC_RELAXED);
 	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key &&
-			__atomic_load_n(&frame->tree, __ATOMIC_RELAXED) == tree && kind == cache_key_kind(key);
-	for (unsigned int i = 0; found && words != NULL && i < cache_key_words(key); i++)
+			__atomic_load_n(&frame->tree, __ATOMIC_RELAXED) == tree && cache_key_fits(key, kind);
+	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
 		words[i] = __atomic_load_n(&frame->words[i], __ATOMIC_RELAXED);
 	/*
 	 * Whoever changes a word has announced it before: having seen the word, the
@@ -170,9 +179,8 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	return found ? READ_FOUND : READ_OTHER;
 }
 
-/* The frame that holds key, with its words in words[] (not if NULL); 0: there is none, or it changes all the time. */
-static uint32_t
-find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words)
+uint32_t
+cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words)
 {
 	const uint32_t *head = cache_head(part, tree, key);
 
@@ -201,60 +209,55 @@ find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t 
 bool
 cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
 {
-	struct cache_part part = part_of(cache, tree, key_of(slot));
+	struct cache_part part = cache_part_of(cache, 0, tree, key_of(slot));
 
-	return find_frame(&part, tree, key_of(slot), NULL) != 0;
+	return cache_find_frame(&part, tree, key_of(slot), NULL) != 0;
 }
 
-static inline void
-count(uint64_t *counter)
+/* The frame may be another's by now: a hint.  Stored only when it changes, so that the line stays shared. */
+void
+cache_heat(const struct cache_part *part, uint32_t number)
 {
-	/* One writer; atomic for who adds them up. */
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	uint8_t *heat = cache_heat_of(part, number);
+
+	if (__atomic_load_n(heat, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(heat, 1, __ATOMIC_RELAXED);
 }
 
 bool
 smart_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
 {
 	uint64_t key = key_of(slot);
-	struct cache_part part = part_of(cache, tree, key);
-	struct cache_line *line = line_of(cache, client);
-	uint32_t number = find_frame(&part, tree, key, words);
-	uint8_t *heat;
+	struct cache_part part = cache_part_of(cache, client, tree, key);
+	uint32_t number = cache_find_frame(&part, tree, key, words);
 
-	smart_assert(client < cache->clients);
-	count(number != 0 ? &line->hits : &line->misses);
+	cache_count(number != 0 ? &part.line->hits : &part.line->misses);
 	if (number == 0)
 		return false;
-	/* A hint: the frame may be another's by now.  Stored only when it changes, so that the line stays shared. */
-	heat = cache_heat_of(&part, number);
-	if (__atomic_load_n(heat, __ATOMIC_RELAXED) == 0)
-		__atomic_store_n(heat, 1, __ATOMIC_RELAXED);
+	cache_heat(&part, number);
 	return true;
 }
 
 /* ---- under a partition's lock ---- */
 
-/* false: somebody has it for longer than what is done under it takes; then the caller does without. */
-static bool
-try_lock(struct cache_part *part, struct cache_line *line)
+bool
+cache_try_lock(const struct cache_part *part)
 {
-	part->line = line;
 	for (int i = 0; i < LOCK_ATTEMPTS; i++)
 	{
 		uint32_t expected = 0;
 
-		/* Acquire: pairs with the release in unlock. */
+		/* Acquire: pairs with the release in cache_unlock. */
 		if (__atomic_load_n(&part->shared->lock, __ATOMIC_RELAXED) == 0 &&
 			__atomic_compare_exchange_n(&part->shared->lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 	}
-	count(&line->skips);
+	cache_count(&part->line->skips);
 	return false;
 }
 
-static void
-unlock(struct cache_part *part)
+void
+cache_unlock(const struct cache_part *part)
 {
 	__atomic_store_n(&part->shared->lock, 0, __ATOMIC_RELEASE);
 }
@@ -263,24 +266,23 @@ void
 smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
 	uint64_t key = key_of(slot);
-	struct cache_part part = part_of(cache, tree, key);
+	struct cache_part part = cache_part_of(cache, client, tree, key);
 	struct cache_frame *frame;
 	uint32_t number;
 
-	smart_assert(client < cache->clients);
-	if (!try_lock(&part, line_of(cache, client)))
+	if (!cache_try_lock(&part))
 		return;
-	number = find_frame(&part, tree, key, NULL);
+	number = cache_find_frame(&part, tree, key, NULL);
 	if (number != 0)
 		cache_begin_change(cache_frame_at(&part, number));
 	else
-		number = cache_make_frame(&part, tree, key);
+		number = cache_make_frame(&part, cache_key_kind(key), tree, key);
 	frame = cache_frame_at(&part, number);
-	for (unsigned int i = 0; i < cache_key_words(key); i++)
+	for (unsigned int i = 0; i < cache_words(key, cache_key_kind(key)); i++)
 		__atomic_store_n(&frame->words[i], words[i], __ATOMIC_RELAXED);
 	cache_end_change(frame);
-	count(&part.line->stores);
-	unlock(&part);
+	cache_count(&part.line->stores);
+	cache_unlock(&part);
 }
 
 void
@@ -288,13 +290,13 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 				   uint64_t from, uint64_t to)
 {
 	uint64_t key = key_of(slot);
-	struct cache_part part = part_of(cache, tree, key);
+	struct cache_part part = cache_part_of(cache, client, tree, key);
 	uint32_t number;
 
-	smart_assert(client < cache->clients && index < cache_key_words(key));
-	if (!cache_has(cache, tree, slot) || !try_lock(&part, line_of(cache, client)))
+	smart_assert(index < cache_words(key, cache_key_kind(key)));
+	if (!cache_has(cache, tree, slot) || !cache_try_lock(&part))
 		return;
-	number = find_frame(&part, tree, key, NULL);
+	number = cache_find_frame(&part, tree, key, NULL);
 	if (number != 0)
 	{
 		struct cache_frame *frame = cache_frame_at(&part, number);
@@ -304,34 +306,33 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 			cache_begin_change(frame);
 			__atomic_store_n(&frame->words[index], to, __ATOMIC_RELAXED);
 			cache_end_change(frame);
-			count(&part.line->updates);
+			cache_count(&part.line->updates);
 		}
 		else if (frame->words[index] != to)
 		{
 			cache_vacate(&part, number);
-			count(&part.line->drops);
+			cache_count(&part.line->drops);
 		}
 	}
-	unlock(&part);
+	cache_unlock(&part);
 }
 
 void
 smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
 {
 	uint64_t key = key_of(slot);
-	struct cache_part part = part_of(cache, tree, key);
+	struct cache_part part = cache_part_of(cache, client, tree, key);
 	uint32_t number;
 
-	smart_assert(client < cache->clients);
-	if (!cache_has(cache, tree, slot) || !try_lock(&part, line_of(cache, client)))
+	if (!cache_has(cache, tree, slot) || !cache_try_lock(&part))
 		return;
-	number = find_frame(&part, tree, key, NULL);
+	number = cache_find_frame(&part, tree, key, NULL);
 	if (number != 0)
 	{
 		cache_vacate(&part, number);
-		count(&part.line->drops);
+		cache_count(&part.line->drops);
 	}
-	unlock(&part);
+	cache_unlock(&part);
 }
 
 /* ---- figures ---- */
@@ -359,17 +360,24 @@ smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
 		stat->evictions += look(&line->evictions);
 		stat->moves += look(&line->moves);
 		stat->skips += look(&line->skips);
+		stat->answer_hits += look(&line->answer_hits);
+		stat->answer_misses += look(&line->answer_misses);
+		stat->answer_stores += look(&line->answer_stores);
+		stat->answer_refusals += look(&line->answer_refusals);
+		stat->answer_drops += look(&line->answer_drops);
+		stat->blocks += look(&line->blocks);
+		stat->voids += look(&line->voids);
 	}
 	for (uint32_t i = 0; i < cache->partitions; i++)
 	{
-		struct cache_part part = part_at(cache, i);
+		struct cache_part part = part_at(cache, 0, i);
 
-		for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		for (unsigned int kind = 1; kind < CACHE_KINDS; kind++)
 		{
 			uint64_t frames = look(&part.shared->frames[kind]);
 
-			stat->frames[kind] += frames;
-			stat->bytes[kind] += frames * cache_frame_bytes(kind);
+			*(kind <= SMART_NODE_KINDS ? &stat->frames[kind] : &stat->answers) += frames;
+			*(kind <= SMART_NODE_KINDS ? &stat->bytes[kind] : &stat->answer_bytes) += frames * cache_frame_bytes(kind);
 		}
 	}
 }

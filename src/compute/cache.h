@@ -1,11 +1,13 @@
 /*
  * cache.h
  *	  The ART cache: copies of internal nodes and root words that all clients of a
- *	  compute node share, so that a descent over verbs costs the leaf's READ only.
+ *	  compute node share, so that a descent over verbs costs the leaf's READ only;
+ *	  and answers, so that a hot lookup costs nothing.
  *
  * It lies in memory of a fixed size, holds offsets only, and needs no lock of
- * its caller.  What it returns may be stale in every way: the tree checks what
- * it was led to (src/README, B1).
+ * its caller.  A copy of a node may be stale in every way: the tree checks what
+ * it was led to (src/README, B1).  An answer is true, as long as all who change the
+ * tree share this cache and block what they change (A1-A3).
  *
  * Progress: find is wait-free.  store, update and drop try a lock word for a
  * short time; when they do not get it they do nothing, and the cache is a little
@@ -17,7 +19,7 @@
 
 #include <stddef.h>
 
-#include "tree/layout.h"
+#include "tree/services.h"
 
 #define SMART_CACHE_BYTES_MIN ((size_t) 16 << 10)
 #define SMART_CACHE_BYTES_MAX ((size_t) 64 << 30)
@@ -38,6 +40,15 @@ struct smart_cache_stat
 	uint64_t size;                         /* bytes that there are for copies */
 	uint64_t frames[SMART_NODE_KINDS + 1]; /* by kind; root words count as the smallest kind */
 	uint64_t bytes[SMART_NODE_KINDS + 1];
+	uint64_t answer_hits;
+	uint64_t answer_misses;
+	uint64_t answer_stores;
+	uint64_t answer_refusals; /* answers that were not kept, since a writer had come */
+	uint64_t answer_drops;    /* by writers */
+	uint64_t blocks;
+	uint64_t voids;   /* blocks that made all answers of their gate void */
+	uint64_t answers; /* that are kept now */
+	uint64_t answer_bytes;
 };
 
 /* Memory that a cache takes, in bytes; `bytes`, from MIN to MAX, are for copies. */
@@ -69,6 +80,32 @@ extern void smart_cache_update(struct smart_cache *cache, unsigned int client, u
 
 /* The copy is stale. */
 extern void smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot);
+
+/* ---- hot answers ---- */
+
+/*
+ * The answer for a point of length bytes, from 1.  True: answer->length and tails
+ * are set, and were true within this call.  False: answer->ticket is set; what the
+ * caller READs after this call may be kept with it.
+ */
+extern bool smart_cache_answer(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+							   unsigned int length, struct smart_answer *answer);
+
+/*
+ * Keeps an answer: its ticket is of a miss for this point, not 0; length and tails
+ * are what was there at some moment since.  Not kept if too long, or if the point
+ * was blocked since the ticket was given.
+ */
+extern void smart_cache_keep_answer(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+									unsigned int length, const struct smart_answer *answer);
+
+/*
+ * The point has no answer from here on, until as many unblocks have followed:
+ * around every change of its entries.  Returns what unblock wants.
+ */
+extern uint32_t smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+								  unsigned int length);
+extern void smart_cache_unblock(struct smart_cache *cache, uint32_t gate);
 
 extern void smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat);
 

@@ -56,12 +56,6 @@ draw_below(const struct cache_part *part, uint32_t limit)
 }
 
 static inline void
-count(uint64_t *counter)
-{
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
-
-static inline void
 add_frames(const struct cache_part *part, unsigned int kind, int64_t difference)
 {
 	__atomic_store_n(&part->shared->frames[kind], part->shared->frames[kind] + (uint64_t) difference, __ATOMIC_RELAXED);
@@ -206,7 +200,9 @@ has_children(const struct cache_part *part, const struct cache_frame *frame)
 {
 	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
 
-	for (unsigned int i = first; i < cache_key_words(frame->key); i++)
+	if (cache_is_answer(frame->key))
+		return false;
+	for (unsigned int i = first; i < cache_words(frame->key, cache_key_kind(frame->key)); i++)
 	{
 		smart_slot slot = frame->words[i];
 
@@ -264,7 +260,7 @@ static void
 evict(const struct cache_part *part, uint32_t number)
 {
 	cache_vacate(part, number);
-	count(&part->line->evictions);
+	cache_count(&part->line->evictions);
 }
 
 /* ---- spans that go over to another kind ---- */
@@ -308,7 +304,7 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
 	uint64_t tree = old->tree;
 	uint64_t key = old->key;
 
-	for (unsigned int i = 0; i < cache_key_words(key); i++)
+	for (unsigned int i = 0; i < cache_words(key, kind_of_span(part, cache_span_of(part, from))); i++)
 		__atomic_store_n(&new->words[i], old->words[i], __ATOMIC_RELAXED);
 	cache_vacate(part, from);
 	link_frame(part, to, tree, key);
@@ -338,7 +334,7 @@ give_span(const struct cache_part *part, uint32_t span, unsigned int kind)
 			evict(part, number);
 	}
 	format_span(part, span, kind);
-	count(&part->line->moves);
+	cache_count(&part->line->moves);
 }
 
 /* ---- room ---- */
@@ -411,11 +407,11 @@ make_room(const struct cache_part *part, unsigned int kind)
 }
 
 uint32_t
-cache_make_frame(const struct cache_part *part, uint64_t tree, uint64_t key)
+cache_make_frame(const struct cache_part *part, unsigned int kind, uint64_t tree, uint64_t key)
 {
-	unsigned int kind = cache_key_kind(key);
 	uint32_t number = take_vacant(part, kind, SPAN_NONE);
 
+	smart_assert(kind > 0 && kind < CACHE_KINDS && cache_key_fits(key, kind));
 	if (number == 0)
 	{
 		if (part->shared->spans_used < part->cache->spans)

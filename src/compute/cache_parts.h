@@ -7,10 +7,13 @@
  * for one copy, so that no room is lost between copies; a span can go over to
  * another kind.  All offsets count from the cache's or the partition's start:
  *
- *	  cache       header | a line of counters per client | partitions
+ *	  cache       header | counters of each client | gates | partitions
  *	  partition   header | heads | spans | heat | frames
  *
- * Everything is changed under the partition's lock, but for counters and heat.
+ * Frames hold copies of nodes, and hot answers (cache_answers.c): the kinds of
+ * the former are those of the nodes, of the latter their lengths.
+ *
+ * Everything is changed under the partition's lock, but for counters, heat and gates.
  * Readers take no lock:
  *
  *	  span.identity   kind and generation.  A frame number from an earlier moment
@@ -29,11 +32,14 @@
 #include "base/assert.h"
 #include "compute/cache.h"
 
-#define CACHE_KINDS     (SMART_NODE_KINDS + 1) /* arrays by kind; kind 0: none */
-#define CACHE_LINE      64
-#define CACHE_ALIGNMENT 128
-#define CACHE_ROOT_KEY  SMART_SLOT_FROZEN /* the key of a root word: no node's */
-#define CACHE_NUMBER    8                 /* frames are numbered by their offset in these units, from 1 */
+#define CACHE_ANSWERS    5                                      /* lengths of answers */
+#define CACHE_KINDS      (SMART_NODE_KINDS + CACHE_ANSWERS + 1) /* arrays by kind; kind 0: none */
+#define CACHE_LINE       64
+#define CACHE_ALIGNMENT  128
+#define CACHE_MARK       32                /* bytes of frames that share a mark of heat */
+#define CACHE_ROOT_KEY   SMART_SLOT_FROZEN /* the key of a root word: no node's */
+#define CACHE_ANSWER_KEY UINT64_C(2)       /* a bit of an answer's key, and no node's */
+#define CACHE_NUMBER     8                 /* frames are numbered by their offset in these units, from 1 */
 
 /* A copy.  A span's frames follow one another without a gap. */
 struct cache_frame
@@ -41,7 +47,7 @@ struct cache_frame
 	uint32_t sequence;
 	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
 	uint64_t tree;
-	uint64_t key; /* address and kind; 0: vacant */
+	uint64_t key; /* of a node: address and kind; of an answer: hash of its point; 0: vacant */
 	uint64_t words[];
 };
 
@@ -60,6 +66,23 @@ struct cache_partition
 	uint32_t vacant[CACHE_KINDS]; /* vacant frames of a kind */
 	uint64_t frames[CACHE_KINDS];
 	uint64_t random;
+	uint64_t unused[6];
+};
+
+/*
+ * What keeps the answers of some points true (cache_answers.c).
+ *
+ *	  word    generation, which each writer that begins raises, above the number of
+ *	          writers that have begun and not ended
+ *	  floor   answers of a lower generation are void
+ */
+#define CACHE_WRITERS    (CACHE_GENERATION - 1)
+#define CACHE_GENERATION (UINT64_C(1) << 20)
+
+struct cache_gate
+{
+	uint64_t word;
+	uint64_t floor;
 };
 
 /* One client's counters: written by that client only. */
@@ -73,6 +96,14 @@ struct cache_line
 	uint64_t evictions;
 	uint64_t moves;
 	uint64_t skips;
+	uint64_t answer_hits;
+	uint64_t answer_misses;
+	uint64_t answer_stores;
+	uint64_t answer_refusals;
+	uint64_t answer_drops;
+	uint64_t blocks;
+	uint64_t voids;
+	uint64_t unused;
 };
 
 struct smart_cache
@@ -82,6 +113,8 @@ struct smart_cache
 	uint32_t span_shift; /* bytes of a span, as a power of two */
 	uint32_t spans;      /* of each partition */
 	uint32_t head_bits;  /* heads of each partition, as a power of two */
+	uint32_t gates;      /* a power of two */
+	uint64_t gates_at;
 	uint64_t partition_bytes;
 	uint64_t partitions_at;
 	uint64_t heads_at; /* in a partition, as the next three */
@@ -102,10 +135,20 @@ struct cache_part
 	struct cache_line *line; /* the client's */
 };
 
+/* Words of a copy; an answer's have a word in front that tells what follows. */
+static inline unsigned int
+cache_kind_words(unsigned int kind)
+{
+	static const uint8_t answer_words[CACHE_ANSWERS] = {3, 5, 6, 9, 16};
+
+	return kind > SMART_NODE_KINDS ? answer_words[kind - SMART_NODE_KINDS - 1]
+								   : SMART_NODE_HEAD_WORDS + smart_kind_slots(kind);
+}
+
 static inline size_t
 cache_frame_bytes(unsigned int kind)
 {
-	return sizeof(struct cache_frame) + (SMART_NODE_HEAD_WORDS + smart_kind_slots(kind)) * sizeof(uint64_t);
+	return sizeof(struct cache_frame) + cache_kind_words(kind) * sizeof(uint64_t);
 }
 
 static inline unsigned int
@@ -138,44 +181,80 @@ cache_span_of(const struct cache_part *part, uint32_t number)
 	return (uint32_t) (cache_offset(number) >> part->cache->span_shift);
 }
 
-/* Frames are longer than a line, so that each has a mark of its own. */
+/* Frames are longer than what shares a mark, so that each has one of its own. */
 static inline uint8_t *
 cache_heat_of(const struct cache_part *part, uint32_t number)
 {
-	return &part->heat[cache_offset(number) / CACHE_LINE];
+	return &part->heat[cache_offset(number) / CACHE_MARK];
 }
 
-/* The kind that a key's frame must be of. */
+static inline bool
+cache_is_answer(uint64_t key)
+{
+	return (key & CACHE_ANSWER_KEY) != 0;
+}
+
+/* The kind of frame that a node's key, or a root word's, is kept in; an answer's is chosen by its length. */
 static inline unsigned int
 cache_key_kind(uint64_t key)
 {
+	smart_assert(!cache_is_answer(key));
 	return key == CACHE_ROOT_KEY ? SMART_NODE_6 : smart_slot_size(key);
 }
 
-/* Words of a copy. */
-static inline unsigned int
-cache_key_words(uint64_t key)
+/* May a frame of this kind hold key? */
+static inline bool
+cache_key_fits(uint64_t key, unsigned int kind)
 {
-	return key == CACHE_ROOT_KEY ? 1 : SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(key));
+	return cache_is_answer(key) ? kind > SMART_NODE_KINDS : kind == cache_key_kind(key);
+}
+
+/* Words of a copy in a frame of this kind. */
+static inline unsigned int
+cache_words(uint64_t key, unsigned int kind)
+{
+	return key == CACHE_ROOT_KEY ? 1 : cache_kind_words(kind);
+}
+
+static inline struct cache_gate *
+cache_gate_at(const struct smart_cache *cache, uint32_t gate)
+{
+	return (struct cache_gate *) (void *) ((uint8_t *) (uintptr_t) cache + cache->gates_at) + gate;
+}
+
+/* One writer; atomic for who adds them up. */
+static inline void
+cache_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
 /* cache.c */
 extern uint32_t *cache_head(const struct cache_part *part, uint64_t tree, uint64_t key);
+extern struct cache_part
+cache_part_of(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key);
+/* The frame that holds key, with its words in words[] (not if NULL); 0: there is none, or it changes all the time. */
+extern uint32_t cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words);
 extern bool cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot);
+/* Marks a frame that was found as hot. */
+extern void cache_heat(const struct cache_part *part, uint32_t number);
+/* false: somebody has the lock for longer than what is done under it takes; then the caller does without. */
+extern bool cache_try_lock(const struct cache_part *part);
+extern void cache_unlock(const struct cache_part *part);
 
 /* cache_frames.c; all under the partition's lock. */
 
-/* Room for key: a frame that is in its bucket, with words yet to be set; its sequence is odd. */
-extern uint32_t cache_make_frame(const struct cache_part *part, uint64_t tree, uint64_t key);
+/* Room for key: a frame of this kind that is in its bucket, with words yet to be set; its sequence is odd. */
+extern uint32_t cache_make_frame(const struct cache_part *part, unsigned int kind, uint64_t tree, uint64_t key);
 /* Takes a frame out of its bucket and leaves it vacant. */
 extern void cache_vacate(const struct cache_part *part, uint32_t number);
 extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
-_Static_assert(sizeof(struct cache_line) == CACHE_LINE, "a client's counters are a cache line");
-_Static_assert(sizeof(struct cache_partition) == 2 * CACHE_LINE, "a partition's header is whole lines");
+_Static_assert(sizeof(struct cache_line) == 2 * CACHE_LINE, "a client's counters are cache lines");
+_Static_assert(sizeof(struct cache_partition) == 4 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
-				   sizeof(struct cache_frame) + (SMART_NODE_HEAD_WORDS + 6) * sizeof(uint64_t) >= CACHE_LINE,
-			   "frames are numbered by eight bytes, and marked by lines");
+				   sizeof(struct cache_frame) + 3 * sizeof(uint64_t) >= CACHE_MARK,
+			   "frames are numbered by eight bytes, and longer than what shares a mark");
 
 #endif /* SMART_COMPUTE_CACHE_PARTS_H */

@@ -50,6 +50,9 @@ open_remote(struct smart_client *client)
 
 	if (status != SMART_OK)
 		return status;
+	smart_offload_init(&client->offload, SMART_OFFLOAD_AUTO);
+	if (compute->cache != NULL)
+		client->services.offload = &client->offload;
 	smart_remote_supply_init(&client->supply, client->env, client->fabric, remote->nodes, remote->timeout_ms);
 	smart_space_open_book(&client->space, compute->region, compute->epoch, compute->locks, &client->supply.supply);
 	return SMART_OK;
@@ -98,10 +101,22 @@ smart_client_close(struct smart_client *client)
 }
 
 void
+smart_client_set_offload(struct smart_client *client, enum smart_offload_mode mode)
+{
+	client->offload.mode = mode;
+}
+
+void
 smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms)
 {
 	if (client->compute->remote == NULL)
 		return;
 	client->supply.supply.timeout_ms = timeout_ms;
 	fabric_remote_set_timeout(client->fabric, timeout_ms);
+}
+
+void
+smart_client_set_rdwc(struct smart_client *client, bool takes_part)
+{
+	client->alone = !takes_part;
 }

@@ -12,10 +12,12 @@
 #include "compute/interlock.h"
 #include "compute/leaf_locks.h"
 #include "compute/locks.h"
+#include "compute/rdwc.h"
 #include "compute/region.h"
 #include "compute/space.h"
 #include "compute/supply.h"
 #include "rdma/fabric.h"
+#include "tree/offload.h"
 #include "tree/services.h"
 
 /* How memory nodes are reached; as fabric_remote_options. */
@@ -38,6 +40,7 @@ struct smart_compute
 	struct smart_remote *remote;         /* NULL: embedded; else region is a book */
 	struct smart_leaf_locks *leaf_locks; /* NULL: leaves are locked by locks, as in an embedded one */
 	struct smart_cache *cache;           /* NULL: none, as in an embedded one, where the tree itself is at hand */
+	struct smart_rdwc *rdwc;             /* NULL: none, as in an embedded one; needs leaf_locks */
 };
 
 struct smart_client
@@ -47,8 +50,10 @@ struct smart_client
 	struct smart_env *env;
 	struct smart_compute *compute;
 	struct smart_space space;
-	struct smart_remote_supply supply; /* unused in an embedded client */
+	struct smart_remote_supply supply; /* unused in an embedded client, */
+	struct smart_offload offload;      /* as this */
 	unsigned int number;               /* among the compute node's clients */
+	bool alone;                        /* takes no part in the compute node's RDWC */
 };
 
 /*
@@ -64,6 +69,12 @@ extern void smart_client_close(struct smart_client *client);
 
 /* Another limit of batches and of waits for memory from now on; nothing happens in an embedded client. */
 extern void smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms);
+
+/* Does the client take part in the compute node's RDWC from now on, if there is one?  It does to begin with. */
+extern void smart_client_set_rdwc(struct smart_client *client, bool takes_part);
+
+/* Which descents are left to memory nodes from now on; auto at first.  Nothing happens without a cache. */
+extern void smart_client_set_offload(struct smart_client *client, enum smart_offload_mode mode);
 
 /* The services of a client (services.c). */
 extern void smart_services_init(struct smart_services *services);

@@ -5,8 +5,6 @@
  * Progress: blocking, with a limit.  There is no queue: whoever looks first when
  * the lock is free has it.
  */
-#include <stdbool.h>
-
 #include "base/assert.h"
 #include "compute/leaf_locks.h"
 
@@ -18,6 +16,13 @@ take_now(uint64_t *holder, uint64_t me)
 	/* A look before the CAS: waiters share the line until it is worth a try.  Acquire: partner is the drop. */
 	return __atomic_load_n(holder, __ATOMIC_RELAXED) == 0 &&
 		   __atomic_compare_exchange_n(holder, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+bool
+smart_leaf_lock_try(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client)
+{
+	smart_assert(lock < SMART_LOCK_LEAVES);
+	return take_now(&locks->holder[lock], (uint64_t) client + 1);
 }
 
 smart_status

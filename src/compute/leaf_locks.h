@@ -11,6 +11,7 @@
 #ifndef SMART_COMPUTE_LEAF_LOCKS_H
 #define SMART_COMPUTE_LEAF_LOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/env.h"
@@ -29,6 +30,8 @@ struct smart_leaf_locks
  */
 extern smart_status smart_leaf_lock_take(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client,
 										 struct smart_env *env, uint32_t timeout_ms);
+/* Takes it if nobody has it. */
+extern bool smart_leaf_lock_try(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client);
 extern void smart_leaf_lock_drop(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client);
 
 #endif /* SMART_COMPUTE_LEAF_LOCKS_H */

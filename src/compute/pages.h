@@ -61,8 +61,8 @@ struct smart_chunk
 	uint32_t state; /* enum smart_chunk_state */
 	uint32_t node;  /* remote: the memory node … */
 	uint32_t place; /* … and the chunk's number there */
-	uint32_t unused;
-	uint64_t duty; /* leaving: the duty's number */
+	uint32_t told;  /* leaving: its duty is in hand, and the node may hear of it at any time */
+	uint64_t duty;  /* leaving: the duty's number */
 };
 
 /* A slab's descriptor, at its first page; under the lock of its tree's partition. */

@@ -110,7 +110,8 @@ struct smart_region_header
 	uint32_t growing_node;  /* … this node */
 	uint32_t growth_status; /* of the last growth that ended */
 	uint32_t tree_turn;     /* the node that is asked first for the next tree */
-	uint64_t unused4[5];
+	uint64_t told_ns;       /* when the last chunk was about to be given back: its node may have to hear of it yet */
+	uint64_t unused4[4];
 
 	uint32_t nodes_page; /* first of the pages with the memory nodes, or 0 */
 	uint32_t unused5[15];

@@ -81,6 +81,71 @@ service_unlock_remote_leaf(struct smart_services *services, fabric_address leaf)
 	smart_leaf_lock_drop(client->compute->leaf_locks, leaf_lock(leaf), client->number);
 }
 
+/* ---- read delegation and write combining ---- */
+
+static struct smart_rdwc_caller
+rdwc_caller(struct smart_client *client)
+{
+	/* Whom one waits for reads or appends, and may take its whole time limit. */
+	return (struct smart_rdwc_caller){.rdwc = client->compute->rdwc,
+									  .env = client->env,
+									  .client = client->number,
+									  .timeout_ms = 2 * client->supply.supply.timeout_ms};
+}
+
+static smart_status
+service_read_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
+				   enum smart_delegation *delegation)
+{
+	struct smart_rdwc_caller caller = rdwc_caller(client_of(services));
+
+	*delegation = SMART_READ_ALONE;
+	if (client_of(services)->alone)
+		return SMART_OK;
+	return smart_rdwc_read_begin(&caller, leaf, buffer, length, delegation);
+}
+
+static void
+service_read_end(struct smart_services *services, const uint8_t *copy, uint32_t length)
+{
+	struct smart_rdwc_caller caller = rdwc_caller(client_of(services));
+
+	smart_rdwc_read_end(&caller, copy, length);
+}
+
+static smart_status
+service_lock_or_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
+						enum smart_combined *combined)
+{
+	struct smart_rdwc_caller caller = rdwc_caller(client_of(services));
+
+	*combined = SMART_COMBINED_NOT;
+	if (client_of(services)->alone)
+		return service_lock_remote_leaf(services, leaf);
+	return smart_rdwc_lock_or_combine(&caller, client_of(services)->compute->leaf_locks, leaf_lock(leaf), leaf, entry,
+									  combined);
+}
+
+/* Also who takes no part takes what others have handed in: it costs little. */
+static unsigned int
+service_take_handed(struct smart_services *services, fabric_address leaf, uint64_t tree, struct smart_handed *entries,
+					unsigned int most)
+{
+	struct smart_rdwc_caller caller = rdwc_caller(client_of(services));
+
+	return smart_rdwc_take(&caller, leaf, tree, entries, most);
+}
+
+static void
+service_settle_handed(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
+{
+	struct smart_rdwc_caller caller = rdwc_caller(client_of(services));
+
+	smart_rdwc_settle(&caller, entry, combined);
+}
+
+/* ---- the cache ---- */
+
 static bool
 service_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
@@ -106,6 +171,34 @@ service_cache_drop(struct smart_services *services, uint64_t tree, smart_slot sl
 	smart_cache_drop(client_of(services)->compute->cache, client_of(services)->number, tree, slot);
 }
 
+static bool
+service_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					struct smart_answer *answer)
+{
+	return smart_cache_answer(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
+							  answer);
+}
+
+static void
+service_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					const struct smart_answer *answer)
+{
+	smart_cache_keep_answer(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
+							answer);
+}
+
+static uint32_t
+service_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	return smart_cache_block(client_of(services)->compute->cache, client_of(services)->number, tree, point, length);
+}
+
+static void
+service_unblock_point(struct smart_services *services, uint32_t gate)
+{
+	smart_cache_unblock(client_of(services)->compute->cache, gate);
+}
+
 void
 smart_services_init(struct smart_services *services)
 {
@@ -122,10 +215,22 @@ smart_services_init(struct smart_services *services)
 		services->lock_leaf = service_lock_remote_leaf;
 		services->unlock_leaf = service_unlock_remote_leaf;
 	}
+	if (client_of(services)->compute->rdwc != NULL)
+	{
+		services->read_begin = service_read_begin;
+		services->read_end = service_read_end;
+		services->lock_or_combine = service_lock_or_combine;
+		services->take_handed = service_take_handed;
+		services->settle_handed = service_settle_handed;
+	}
 	if (client_of(services)->compute->cache == NULL)
 		return;
 	services->cache_find = service_cache_find;
 	services->cache_store = service_cache_store;
 	services->cache_update = service_cache_update;
 	services->cache_drop = service_cache_drop;
+	services->find_answer = service_find_answer;
+	services->keep_answer = service_keep_answer;
+	services->block_point = service_block_point;
+	services->unblock_point = service_unblock_point;
 }

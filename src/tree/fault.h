@@ -24,7 +24,12 @@ enum smart_fault
 	SMART_FAULT_nofreezeempty,
 	SMART_FAULT_standsrule,
 	SMART_FAULT_torn,
-	SMART_FAULT_recent
+	SMART_FAULT_recent,
+	SMART_FAULT_latejoin,
+	SMART_FAULT_overwrite,
+	SMART_FAULT_descent,
+	SMART_FAULT_openfill,
+	SMART_FAULT_lateblock
 };
 
 /*
@@ -43,6 +48,11 @@ enum smart_fault
  *	  standsrule     pending is decided by the absence of slot hi + 1
  *	  torn           checksums are not compared
  *	  recent         a remembered leaf is taken without a look at its node and slot
+ *	  latejoin       a reader joins a READ that is in the air (by src/compute)
+ *	  overwrite      of the entries that are appended together the last one stays
+ *	  descent        an empty range that a memory node came to is believed, whatever shows it
+ *	  openfill       an answer is kept although a writer has come meanwhile
+ *	  lateblock      a point is blocked after the change
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

@@ -22,6 +22,7 @@ struct insertion
 	bool strict;   /* the cache has misled us: take the strict path */
 	bool finished;
 	bool added;
+	bool unsure;          /* it may have been added by somebody who appended it for us (combine.c) */
 	unsigned int refused; /* times that the rear lock was held */
 };
 
@@ -250,11 +251,12 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 		if (!smart_leaf_ends_below(leaf, key) && smart_leaf_contains(leaf, key))
 		{
 			insertion->finished = true;
+			insertion->added = insertion->unsure;
 			return smart_leaf_unlock(tree, lock);
 		}
 		if (smart_stored_bytes(tree, length) <= smart_leaf_room(leaf))
 		{
-			status = smart_leaf_publish(tree, lock, leaf, key->bytes + consumed, length, &insertion->added);
+			status = smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
 			insertion->finished = status == SMART_OK && insertion->added;
 			return status;
 		}
@@ -270,6 +272,7 @@ static smart_status
 insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
 {
 	const struct smart_key *key = &insertion->key;
+	enum smart_combined combined;
 	struct smart_leaf_lock lock;
 	struct smart_leaf leaf;
 	bool locked;
@@ -277,9 +280,17 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	bool help;
 	smart_status status;
 
-	status = smart_leaf_lock_and_read(tree, place->slot, key, &lock, &leaf, &locked, &good);
+	status =
+		smart_leaf_lock_or_combine(tree, place->slot, key, insertion->length, &lock, &leaf, &locked, &good, &combined);
+	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
 	if (status != SMART_OK)
 		return status;
+	if (combined == SMART_COMBINED_ADDED || combined == SMART_COMBINED_THERE)
+	{
+		insertion->finished = true;
+		insertion->added = combined == SMART_COMBINED_ADDED || insertion->unsure;
+		return SMART_OK;
+	}
 	if (!locked)
 	{
 		insertion->strict = true;
@@ -330,24 +341,51 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 	return status;
 }
 
-smart_status
-smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+/* The whole operation, from its epoch's beginning to its end. */
+static smart_status
+insert(struct smart_tree *tree, struct insertion *insertion)
 {
-	struct insertion insertion = {.key = {.bytes = entry, .length = (uint32_t) key_length}, .length = length};
 	unsigned int attempts = 0;
 	smart_status status;
 
-	if (key_length == 0 || key_length > SMART_KEY_MAX || length > SMART_ENTRY_MAX || length < key_length)
-		return SMART_TOO_LONG;
-	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == length);
 	tree->services->enter(tree->services);
 	do
 	{
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
-			status = insert_once(tree, &insertion);
-	} while (status == SMART_OK && !insertion.finished);
-	status = smart_leave(tree, status);
+			status = insert_once(tree, insertion);
+	} while (status == SMART_OK && !insertion->finished);
+	return smart_leave(tree, status);
+}
+
+/* The same where there are answers: none for this point while it may change (A1). */
+static smart_status
+insert_blocked(struct smart_tree *tree, struct insertion *insertion)
+{
+	uint32_t gate = SMART_GATE_NONE;
+	smart_status status;
+
+	if (!SMART_FAULT(lateblock))
+		gate = smart_block(tree, insertion->key.bytes, insertion->key.length);
+	status = insert(tree, insertion);
+	if (SMART_FAULT(lateblock))
+		gate = smart_block(tree, insertion->key.bytes, insertion->key.length);
+	/* Who waited in vain for somebody that took the entry (combine.c) does not know when it will be added. */
+	if (status != SMART_TIMEOUT)
+		smart_unblock(tree, gate);
+	return status;
+}
+
+smart_status
+smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+{
+	struct insertion insertion = {.key = {.bytes = entry, .length = (uint32_t) key_length}, .length = length};
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX || length > SMART_ENTRY_MAX || length < key_length)
+		return SMART_TOO_LONG;
+	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == length);
+	status = tree->answers ? insert_blocked(tree, &insertion) : insert(tree, &insertion);
 	if (status == SMART_OK)
 		*added = insertion.added;
 	return status;

@@ -143,6 +143,13 @@ struct smart_waypoint
 	unsigned int parent_arrived;
 };
 
+/* Remote: nodes that the cache did not have (offload.c). */
+struct smart_offload_misses
+{
+	uint32_t count;    /* of the search in hand */
+	uint32_t expected; /* of a search that misses any, as a moving average with a fraction of 8 bits; 0: none so far */
+};
+
 /* Nodes deeper than this are not remembered. */
 #define SMART_RECENT_DEPTH_MAX 32
 
@@ -195,6 +202,7 @@ struct smart_tree
 	uint16_t kind_slots[8];
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
+	bool answers;                   /* answers.c has something to do */
 	enum smart_block_state born;    /* of blocks that are made: new, but for a bulk load */
 	struct smart_waypoint waypoint; /* remote: the last node that smart_find_cached came through */
 	struct smart_post *post;        /* remote: requests that wait for the next batch */
@@ -208,6 +216,7 @@ struct smart_tree
 	uint8_t *build_buffer;          /* a block that is being made */
 	uint8_t *key_buffer;            /* a key made up on the way */
 	struct smart_recent recent;
+	struct smart_offload_misses misses;
 };
 
 #define SMART_REPLACE_BUFFER_BYTES (4 * SMART_LEAF_BYTES_MAX)
@@ -264,6 +273,7 @@ extern uint64_t smart_prefix_hash(const struct smart_tree *tree, const struct sm
 extern struct smart_post *smart_post_open(struct smart_env *env);
 /* Remote: a batch of at most SMART_EXECUTE_MAX, behind what waits. */
 extern smart_status smart_execute(struct smart_tree *tree, struct fabric_request *requests, int count);
+extern bool smart_post_waits(const struct smart_tree *tree);
 extern smart_status smart_post_flush(struct smart_tree *tree);
 extern smart_status smart_post_write(struct smart_tree *tree, fabric_address remote, const void *bytes, size_t length);
 extern void smart_post_birth(struct smart_tree *tree, fabric_address word, uint64_t value);
@@ -316,6 +326,9 @@ extern bool smart_leaf_parse(const struct smart_tree *tree, smart_slot link, con
 							 struct smart_leaf *leaf);
 extern smart_status smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 									uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+/* The same by a READ that nobody waits for, for who has the leaf's lock. */
+extern smart_status smart_leaf_read_alone(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+										  uint8_t *buffer, struct smart_leaf *leaf, bool *good);
 extern bool
 smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key);
 extern bool smart_leaf_covers(const struct smart_leaf *leaf, const struct smart_key *key);
@@ -335,6 +348,7 @@ extern smart_status
 smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length);
 extern smart_status smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t count);
 extern void smart_list_sort_tail(struct smart_list *list, uint32_t sorted);
+extern unsigned int smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip);
 extern unsigned int smart_ref_byte(const struct smart_ref *ref, unsigned int position);
 extern unsigned int smart_ref_length(const struct smart_ref *ref);
 extern int smart_ref_compare(const struct smart_ref *a, const struct smart_ref *b);
@@ -368,6 +382,34 @@ extern void smart_forget_node(struct smart_tree *tree, smart_slot slot);
 extern void smart_slot_changed(struct smart_tree *tree, smart_slot link, int index, smart_slot from, smart_slot to);
 extern smart_status
 smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won);
+
+/* ---- descents by memory nodes (offload.c) ---- */
+
+/* A search by way of the cache begins: what an earlier one was brought is forgotten. */
+extern void smart_offload_begin(struct smart_tree *tree);
+/* The root's word, a node, a leaf that the search needs: as smart_word_read, smart_node_read_again and smart_leaf_read. */
+extern smart_status smart_offload_root(struct smart_tree *tree, const struct smart_key *key, smart_slot *root);
+extern smart_status smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrived,
+									   struct smart_node *node, const struct smart_key *key, bool *ours);
+extern smart_status smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+									   uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+/* The search has come to an empty range: does what it was brought prove that the key is absent? */
+extern bool
+smart_offload_proves_empty(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place);
+
+/* ---- answers (answers.c); nothing of this is called unless tree->answers ---- */
+
+#define SMART_GATE_NONE UINT32_MAX
+
+extern bool smart_answers_wanted(const struct smart_tree *tree);
+/* Length of the point of bytes that begin with a key; 0: it is too long for an answer. */
+extern unsigned int smart_point_of(const struct smart_tree *tree, const uint8_t *bytes, size_t length);
+extern void smart_keep_answer(struct smart_tree *tree, const struct smart_key *point, const struct smart_leaf *leaf,
+							  struct smart_answer *answer);
+extern bool
+smart_answer_contains(const struct smart_answer *answer, const struct smart_key *key, unsigned int point_length);
+extern uint32_t smart_block(struct smart_tree *tree, const uint8_t *bytes, size_t length);
+extern void smart_unblock(struct smart_tree *tree, uint32_t gate);
 
 /* ---- what a handle remembers by pointers (recent.c) ---- */
 
@@ -417,7 +459,10 @@ struct smart_drop
 {
 	bool (*dead)(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length);
 	void *argument;
-	uint64_t count; /* set by the rewrite: entries left out */
+	/* Set by the rewrite: */
+	uint32_t count;             /* entries left out */
+	uint32_t kept;              /* all other ones, */
+	unsigned int depth, lo, hi; /* of the range with these bytes at depth */
 };
 
 /* How a leaf is rewritten. */
@@ -464,10 +509,37 @@ extern smart_status
 smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 						 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good);
 extern smart_status smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock);
-/* Publishes an append (C5) and unlocks, in one batch. */
+/* The same for who has the local lock; lets go of it if *locked is false. */
+extern smart_status
+smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+					   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good);
+/* Publishes an append (C5) of the key's entry of length bytes and unlocks, in one batch. */
 extern smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-				   const uint8_t *suffix, unsigned int length, bool *published);
+				   const struct smart_key *key, size_t length, bool *published);
+/* Remote: WRITEs bytes at used, CASes meta and the lock, in one batch. */
+extern smart_status
+smart_leaf_publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+						 const uint8_t *bytes, unsigned int length, uint64_t desired, bool *published);
+extern bool smart_leaf_stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix);
+extern unsigned int smart_leaf_put_entry(const struct smart_tree *tree, const struct smart_leaf *leaf, uint8_t *target,
+										 const struct smart_key *key, size_t length);
+
+/* ---- together with others of the compute node (share.c: READs, combine.c: appends) ---- */
+
+/* READ of a leaf that others may be waiting for; remote providers only. */
+extern smart_status smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length);
+/*
+ * smart_leaf_lock_and_read for an insert: *combined is ADDED or THERE if somebody else
+ * did it (*locked is false then); or UNKNOWN, if he may have done it.
+ */
+extern smart_status smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+											   size_t length, struct smart_leaf_lock *lock, struct smart_leaf *leaf,
+											   bool *locked, bool *good, enum smart_combined *combined);
+/* smart_leaf_publish on a remote provider, with the entries that others have handed in. */
+extern smart_status
+smart_leaf_publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+							const struct smart_key *key, size_t length, bool *published);
 
 /* ---- faults that need code of their own (fault.c); never called in production builds ---- */
 

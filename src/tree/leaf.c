@@ -59,15 +59,11 @@ smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *l
 	return leaf_checksum(tree, key, leaf->depth, leaf->block, leaf->used) == smart_meta_crc(leaf->meta);
 }
 
-/*
- * Reads the leaf that link leads to.  *good: its parts make sense, and on a
- * remote provider its checksum is right for key.  In place on a direct
- * provider: meta is loaded with acquire, so that all bytes below used, which
- * never change (I4), are visible.
- */
-smart_status
-smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
-				struct smart_leaf *leaf, bool *good)
+typedef smart_status (*read_fn)(struct smart_tree *tree, fabric_address block, void *buffer, size_t length);
+
+static inline smart_status
+leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
+		  struct smart_leaf *leaf, bool *good, read_fn read)
 {
 	unsigned int length = smart_slot_size(link) * SMART_UNIT;
 
@@ -88,7 +84,7 @@ smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key
 	for (int i = 0; i < TORN_READS_MAX && !*good; i++)
 	{
 		uint64_t meta;
-		smart_status status = smart_block_read(tree, smart_slot_address(link), buffer, length);
+		smart_status status = read(tree, smart_slot_address(link), buffer, length);
 
 		if (status != SMART_OK)
 			return status;
@@ -97,6 +93,26 @@ smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key
 				(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
 	}
 	return SMART_OK;
+}
+
+/*
+ * Reads the leaf that link leads to.  *good: its parts make sense, and on a
+ * remote provider its checksum is right for key.  In place on a direct
+ * provider: meta is loaded with acquire, so that all bytes below used, which
+ * never change (I4), are visible.
+ */
+smart_status
+smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
+				struct smart_leaf *leaf, bool *good)
+{
+	return leaf_read(tree, link, key, buffer, leaf, good, smart_leaf_read_together);
+}
+
+smart_status
+smart_leaf_read_alone(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
+					  struct smart_leaf *leaf, bool *good)
+{
+	return leaf_read(tree, link, key, buffer, leaf, good, smart_block_read);
 }
 
 /* Does the leaf answer for key's byte?  Its prefix before depth has been proved otherwise. */

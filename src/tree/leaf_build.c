@@ -190,9 +190,9 @@ smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *lis
 	return bytes;
 }
 
-/* Copies an entry without its first skip bytes. */
-static unsigned int
-put_ref(uint8_t *target, const struct smart_ref *ref, unsigned int skip)
+/* Copies an entry without its first skip bytes; returns how many it copied. */
+unsigned int
+smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip)
 {
 	unsigned int head = skip < ref->head_length ? ref->head_length - skip : 0;
 	unsigned int tail_skip = skip > ref->head_length ? skip - ref->head_length : 0;
@@ -215,7 +215,7 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 	{
 		if (tree->options.fixed_length == 0)
 			used += smart_put_length(block + used, smart_ref_length(&list->refs[i]) - skip - prefix);
-		used += put_ref(block + used, &list->refs[i], skip + prefix);
+		used += smart_ref_put(block + used, &list->refs[i], skip + prefix);
 	}
 	return used;
 }

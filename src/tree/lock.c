@@ -48,21 +48,18 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 }
 
 smart_status
-smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
-						 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good)
+smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+					   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good)
 {
 	smart_status status;
 
 	*locked = *good = false;
 	*lock = (struct smart_leaf_lock){.leaf = smart_slot_address(link)};
-	status = tree->services->lock_leaf(tree->services, lock->leaf);
-	if (status != SMART_OK)
-		return status;
 	if (tree->options.shared)
 		status = take_rear_lock(tree, link, key, lock, leaf, locked, good);
 	else
 	{
-		status = smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good);
+		status = smart_leaf_read_alone(tree, link, key, tree->leaf_buffer, leaf, good);
 		*locked = status == SMART_OK;
 	}
 	if (!*locked)
@@ -79,6 +76,17 @@ smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct 
 }
 
 smart_status
+smart_leaf_lock_and_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+						 struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good)
+{
+	smart_status status;
+
+	*locked = *good = false;
+	status = tree->services->lock_leaf(tree->services, smart_slot_address(link));
+	return status == SMART_OK ? smart_leaf_read_locked(tree, link, key, lock, leaf, locked, good) : status;
+}
+
+smart_status
 smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock)
 {
 	smart_status status = SMART_OK;
@@ -91,31 +99,34 @@ smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock)
 	return status;
 }
 
-/* The entry's bytes as they stand in the leaf, in buffer. */
-static unsigned int
-stored_form(const struct smart_tree *tree, uint8_t *buffer, const uint8_t *suffix, unsigned int length)
+/* The key's entry of length bytes as it stands in the leaf; its bytes there. */
+unsigned int
+smart_leaf_put_entry(const struct smart_tree *tree, const struct smart_leaf *leaf, uint8_t *target,
+					 const struct smart_key *key, size_t length)
 {
-	unsigned int head = tree->options.fixed_length == 0 ? smart_put_length(buffer, length) : 0;
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
+	unsigned int suffix = (unsigned int) length - consumed;
+	unsigned int head = tree->options.fixed_length == 0 ? smart_put_length(target, suffix) : 0;
 
-	memcpy(buffer + head, suffix, length);
-	return head + length;
+	memcpy(target + head, key->bytes + consumed, suffix);
+	return head + suffix;
 }
 
 /*
- * One batch: WRITE the entry at used, CAS meta, and CAS the lock back, which is
+ * One batch: WRITE the bytes at used, CAS meta, and CAS the lock back, which is
  * fenced behind the CAS on meta: a ghost of the publication must not come after
  * somebody else took the lock.
  */
-static smart_status
-publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf, uint8_t *bytes,
-			   unsigned int length, uint64_t desired, bool *published)
+smart_status
+smart_leaf_publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+						 const uint8_t *bytes, unsigned int length, uint64_t desired, bool *published)
 {
 	struct fabric_request batch[3];
 	smart_status status;
 
 	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
 									   .remote = leaf->address + leaf->used,
-									   .local = bytes,
+									   .local = (void *) (uintptr_t) bytes,
 									   .length = length};
 	batch[1] = (struct fabric_request){.verb = FABRIC_CAS,
 									   .remote = smart_leaf_meta_address(leaf->address, leaf->units),
@@ -139,8 +150,8 @@ publish_remote(struct smart_tree *tree, struct smart_leaf_lock *lock, const stru
 }
 
 /* Do all entries still ascend with this one behind them?  Told for suffixes of one length only, where the last is at hand. */
-static bool
-stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
+bool
+smart_leaf_stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
 {
 	if (leaf->stride == 0 || leaf->sorted_end != leaf->used)
 		return false;
@@ -154,25 +165,24 @@ stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
  */
 smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-				   const uint8_t *suffix, unsigned int length, bool *published)
+				   const struct smart_key *key, size_t length, bool *published)
 {
-	uint8_t *bytes = tree->direct ? (uint8_t *) (uintptr_t) leaf->block + leaf->used : tree->build_buffer;
-	unsigned int stored = stored_form(tree, bytes, suffix, length);
+	uint8_t *bytes = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
+	unsigned int stored;
 	uint64_t desired;
 	uint64_t seen;
 	smart_status status;
 
-	smart_assert(stored <= smart_leaf_room(leaf) && leaf->state == SMART_LIVE);
+	if (!tree->direct)
+		return smart_leaf_publish_together(tree, lock, leaf, key, length, published);
+	smart_assert(smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length) <=
+					 smart_leaf_room(leaf) &&
+				 leaf->state == SMART_LIVE);
+	stored = smart_leaf_put_entry(tree, leaf, bytes, key, length);
 	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
 							  smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
-	if (stays_sorted(leaf, suffix))
+	if (smart_leaf_stays_sorted(leaf, bytes))
 		desired |= SMART_META_SORTED;
-	if (!tree->direct)
-	{
-		status = publish_remote(tree, lock, leaf, bytes, stored, desired, published);
-		tree->services->unlock_leaf(tree->services, lock->leaf);
-		return status;
-	}
 	/* Release: the entry's bytes become visible with meta, to smart_leaf_read's acquire. */
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
 	*published = status == SMART_OK && seen == leaf->meta;

@@ -74,6 +74,12 @@ smart_execute(struct smart_tree *tree, struct fabric_request *requests, int coun
 	return status;
 }
 
+bool
+smart_post_waits(const struct smart_tree *tree)
+{
+	return tree->post->count > 0;
+}
+
 /* Posts what waits. */
 smart_status
 smart_post_flush(struct smart_tree *tree)

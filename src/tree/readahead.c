@@ -31,6 +31,7 @@ struct smart_readahead
 	const uint8_t *to; /* the end, in the walk's direction */
 	struct smart_window window;
 	struct smart_window points;  /* leaves of points that were said to come */
+	uint32_t answered;           /* which of them did so last: the next one is near */
 	struct smart_cursor outlook; /* as far as the last window reaches */
 	struct smart_route route;
 };
@@ -74,6 +75,7 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 smart_status
 smart_readahead_points(struct smart_readahead *walk, const struct smart_key *keys, unsigned int count)
 {
+	walk->answered = 0;
 	return smart_points_read(walk->tree, keys, count, &walk->points);
 }
 
@@ -276,16 +278,18 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 
 /* Is the key's leaf among those of the points?  Several keys may have the same one. */
 static bool
-answer_from_points(const struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place,
+answer_from_points(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place,
 				   struct smart_leaf *leaf)
 {
-	for (uint32_t i = 0; i < walk->points.count; i++)
+	for (uint32_t tried = 0; tried < walk->points.count; tried++)
 	{
+		uint32_t i = (walk->answered + tried) % walk->points.count;
 		smart_slot link = walk->points.blocks[i].link;
 
 		if (!smart_leaf_from_copy(walk->tree, link, walk->points.blocks[i].copy, key, leaf) ||
 			leaf->state != SMART_LIVE || !smart_leaf_covers(leaf, key))
 			continue;
+		walk->answered = i;
 		*place = (struct smart_place){.kind = SMART_PLACE_LEAF,
 									  .slot = link,
 									  .depth = leaf->depth,

@@ -13,15 +13,34 @@
 /* Attempts on a rear lock that somebody holds, before the leaf is rewritten. */
 #define LOCK_PATIENCE 3
 
+/* Entries of one leaf, at most. */
+#define BLOCKED_MAX SMART_LEAF_SIZE_MAX
+
+/* Gates of the points of entries that a rewrite leaves out. */
+struct blocked
+{
+	uint32_t count;
+	uint32_t gates[BLOCKED_MAX];
+};
+
 /* A removal from the leaf that covers key. */
 struct removal
 {
 	struct smart_key key;
+	smart_slot hint; /* remote: leads to the leaf where it was seen a while ago; 0: not known */
 	struct smart_drop drop;
-	bool only_if_there; /* one key: finished if it is absent */
+	struct blocked *blocked; /* bulk delete, with answers; else NULL */
+	bool only_if_there;      /* one key: finished if it is absent */
 	bool finished;
 	unsigned int refused;
 };
+
+static void
+unblock_all(struct smart_tree *tree, struct blocked *blocked)
+{
+	while (blocked != NULL && blocked->count > 0)
+		smart_unblock(tree, blocked->gates[--blocked->count]);
+}
 
 /*
  * The leaf is locked and live.  Strict; install if pending; seal; replace.  Lost
@@ -50,41 +69,61 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 		if (status != SMART_OK || !sealed)
 			return status;
 		leaf->link = place.slot;
+		unblock_all(tree, removal->blocked);
 		status = smart_replace_leaf(tree, &removal->key, &place, leaf, &rewrite, &removal->finished);
 		if (status != SMART_OK || removal->finished)
 			return status;
 	}
 }
 
+/* Where the leaf is: as was seen a while ago, once, or strictly. */
+static smart_status
+find_leaf(struct smart_tree *tree, struct removal *removal, smart_slot *link)
+{
+	struct smart_place place;
+	smart_status status;
+
+	*link = removal->hint;
+	removal->hint = 0;
+	if (*link != 0)
+		return SMART_OK;
+	status = smart_find_strict(tree, &removal->key, &place);
+	removal->finished = status == SMART_OK && place.kind != SMART_PLACE_LEAF;
+	if (status == SMART_OK && !removal->finished)
+		*link = place.slot;
+	return status;
+}
+
+/* One attempt.  A leaf that proves its place (I1) may have been found in any way; remove_locked() is strict. */
 static smart_status
 remove_once(struct smart_tree *tree, struct removal *removal)
 {
 	const struct smart_key *key = &removal->key;
+	bool hinted = removal->hint != 0;
 	struct smart_leaf_lock lock;
-	struct smart_place place;
 	struct smart_leaf leaf;
+	smart_slot link;
 	bool locked;
 	bool good;
 	smart_status unlocked;
-	smart_status status = smart_find_strict(tree, key, &place);
+	smart_status status = find_leaf(tree, removal, &link);
 
-	removal->finished = status == SMART_OK && place.kind != SMART_PLACE_LEAF;
 	if (status != SMART_OK || removal->finished)
 		return status;
-	status = smart_leaf_lock_and_read(tree, place.slot, key, &lock, &leaf, &locked, &good);
+	status = smart_leaf_lock_and_read(tree, link, key, &lock, &leaf, &locked, &good);
 	if (status != SMART_OK)
 		return status;
 	if (!locked)
 	{
-		if (++removal->refused < LOCK_PATIENCE)
+		if (hinted || ++removal->refused < LOCK_PATIENCE)
 			return SMART_OK;
 		removal->refused = 0;
-		return smart_forward(tree, key, smart_slot_address(place.slot));
+		return smart_forward(tree, key, smart_slot_address(link));
 	}
-	if (!good || leaf.state != SMART_LIVE || leaf.depth != place.depth || !smart_leaf_covers(&leaf, key))
+	if (!good || leaf.state != SMART_LIVE || !smart_leaf_covers(&leaf, key))
 	{
 		status = smart_leaf_unlock(tree, &lock);
-		return status == SMART_OK ? smart_forward(tree, key, leaf.address) : status;
+		return status == SMART_OK && !hinted ? smart_forward(tree, key, smart_slot_address(link)) : status;
 	}
 	if (removal->only_if_there && !smart_leaf_contains(&leaf, key))
 		removal->finished = true;
@@ -113,6 +152,7 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 		smart_fault_zero(tree, &removal->key);
 	else if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
 		status = SMART_CORRUPT;
+	unblock_all(tree, removal->blocked);
 	return status;
 }
 
@@ -121,6 +161,30 @@ static bool
 is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	return smart_leaf_prefix_matches(leaf, argument) && smart_leaf_compare(leaf, suffix, length, argument) == 0;
+}
+
+/* The whole operation, from its epoch's beginning to its end. */
+static smart_status
+remove_one(struct smart_tree *tree, struct removal *removal)
+{
+	tree->services->enter(tree->services);
+	return smart_leave(tree, remove_entries(tree, removal));
+}
+
+/* The same where there are answers: none for this point while it may change (A1). */
+static smart_status
+remove_blocked(struct smart_tree *tree, struct removal *removal)
+{
+	uint32_t gate = SMART_GATE_NONE;
+	smart_status status;
+
+	if (!SMART_FAULT(lateblock))
+		gate = smart_block(tree, removal->key.bytes, removal->key.length);
+	status = remove_one(tree, removal);
+	if (SMART_FAULT(lateblock))
+		gate = smart_block(tree, removal->key.bytes, removal->key.length);
+	smart_unblock(tree, gate);
+	return status;
 }
 
 smart_status
@@ -132,9 +196,7 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
 	removal.drop = (struct smart_drop){.dead = is_key, .argument = &removal.key};
-	tree->services->enter(tree->services);
-	status = remove_entries(tree, &removal);
-	status = smart_leave(tree, status);
+	status = tree->answers ? remove_blocked(tree, &removal) : remove_one(tree, &removal);
 	if (status == SMART_OK)
 		*removed = removal.drop.count > 0;
 	return status;
@@ -149,6 +211,7 @@ struct sweep
 	void *argument;
 	struct smart_cursor cursor;
 	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
+	struct blocked *blocked;       /* NULL: there are no answers */
 	uint8_t *entry;                /* the whole bytes of the entry that is asked about */
 	unsigned int depth;            /* up to which entry holds the cursor's bytes */
 	uint64_t visited;
@@ -176,6 +239,21 @@ is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, un
 	return sweep->dead(sweep->argument, sweep->entry, head + length);
 }
 
+/* The same in a rewrite: what is left out has no answers until the rewrite has come about, or not. */
+static bool
+leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	struct sweep *sweep = argument;
+	bool dead = is_dead(argument, leaf, suffix, length);
+
+	if (!dead || sweep->blocked == NULL)
+		return dead;
+	smart_assert(sweep->blocked->count < BLOCKED_MAX);
+	sweep->blocked->gates[sweep->blocked->count++] =
+		smart_block(sweep->tree, sweep->entry, leaf->depth + leaf->prefix_length + length);
+	return true;
+}
+
 /* Asks about the entries of a leaf with bytes from..to; counts them. */
 static smart_status
 sweep_leaf(struct sweep *sweep, const struct smart_leaf *leaf, unsigned int from, unsigned int to, uint64_t *entries,
@@ -193,6 +271,29 @@ sweep_leaf(struct sweep *sweep, const struct smart_leaf *leaf, unsigned int from
 	for (uint32_t i = 0; i < list->count; i++)
 		*dead += is_dead(sweep, leaf, list->refs[i].tail, list->refs[i].tail_length);
 	return SMART_OK;
+}
+
+/*
+ * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning.  Else
+ * the same place is visited again, until nothing dead is left in it.
+ */
+static smart_status
+pass_changed(struct sweep *sweep, const struct smart_drop *drop, smart_status status)
+{
+	struct smart_cursor *cursor = &sweep->cursor;
+	struct smart_key key = smart_cursor_key(cursor);
+
+	sweep->removed += drop->count;
+	sweep->visited += drop->count;
+	if (status == SMART_OK && drop->count > 0 && cursor->length <= drop->depth + 1 &&
+		smart_key_byte(&key, drop->depth) == drop->lo)
+	{
+		sweep->visited += drop->kept;
+		return smart_cursor_pass(cursor, drop->depth, drop->hi);
+	}
+	if (sweep->ahead != NULL)
+		smart_readahead_changed(sweep->ahead);
+	return status;
 }
 
 /* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
@@ -225,14 +326,12 @@ sweep_step(struct sweep *sweep)
 		sweep->visited += entries;
 		return smart_cursor_pass(&sweep->cursor, leaf.depth, limit);
 	}
-	removal = (struct removal){.key = key, .drop = {.dead = is_dead, .argument = sweep}};
-	/* Afterwards the same place is visited again, until nothing dead is left in it. */
+	removal = (struct removal){.key = key,
+							   .hint = tree->direct ? 0 : place.slot,
+							   .drop = {.dead = leave_out, .argument = sweep},
+							   .blocked = sweep->blocked};
 	status = remove_entries(tree, &removal);
-	if (sweep->ahead != NULL)
-		smart_readahead_changed(sweep->ahead);
-	sweep->removed += removal.drop.count;
-	sweep->visited += removal.drop.count;
-	return status;
+	return pass_changed(sweep, &removal.drop, status);
 }
 
 smart_status
@@ -245,8 +344,12 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 	if (status != SMART_OK)
 		return status;
 	sweep.entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
-	if (sweep.entry == NULL)
+	if (tree->answers)
+		sweep.blocked = tree->env->allocate(tree->env, sizeof(*sweep.blocked));
+	if (sweep.entry == NULL || (tree->answers && sweep.blocked == NULL))
 		status = SMART_NO_MEMORY;
+	else if (sweep.blocked != NULL)
+		sweep.blocked->count = 0;
 	if (status == SMART_OK && !tree->direct)
 		status = smart_readahead_open(tree, &sweep.ahead);
 	if (status == SMART_OK && sweep.ahead != NULL)
@@ -263,6 +366,8 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		smart_readahead_close(sweep.ahead);
 	if (sweep.entry != NULL)
 		tree->env->release(tree->env, sweep.entry);
+	if (sweep.blocked != NULL)
+		tree->env->release(tree->env, sweep.blocked);
 	smart_cursor_done(&sweep.cursor, tree->env);
 	if (status == SMART_OK)
 	{

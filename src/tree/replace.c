@@ -54,6 +54,10 @@ drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smar
 			list->refs[kept++] = list->refs[i];
 	}
 	list->count = kept;
+	drop->kept = kept;
+	drop->depth = leaf->depth;
+	drop->lo = leaf->lo;
+	drop->hi = leaf->hi;
 }
 
 /* What is left to try when there is no room for a block that just fits: a longer one. */

@@ -80,7 +80,19 @@ smart_scan_close(struct smart_scan *scan)
 	env->release(env, scan);
 }
 
-/* Where a backward scan below the string to begins: everything that sorts before to, and as little else as possible. */
+/* Makes of a string the last key before it, or one with as little as possible between; returns its padding. */
+static uint8_t
+step_back(uint8_t *bytes, uint32_t length)
+{
+	if (length == 0)
+		return 0xff;
+	if (bytes[length - 1] == 0)
+		return 0x00;
+	bytes[length - 1]--;
+	return 0xff;
+}
+
+/* Where a backward scan below the string to begins. */
 static void
 start_backward(struct smart_scan *scan)
 {
@@ -88,13 +100,7 @@ start_backward(struct smart_scan *scan)
 
 	memcpy(cursor->bytes, scan->to, scan->to_length);
 	cursor->length = scan->to_length;
-	cursor->pad = 0xff;
-	if (cursor->length == 0)
-		return;
-	if (cursor->bytes[cursor->length - 1] == 0)
-		cursor->pad = 0x00;
-	else
-		cursor->bytes[cursor->length - 1]--;
+	cursor->pad = step_back(cursor->bytes, cursor->length);
 }
 
 static smart_status
@@ -147,7 +153,7 @@ smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_
 }
 
 smart_status
-smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count)
+smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count, bool backward)
 {
 	struct smart_services *services = scan->tree->services;
 	struct smart_key keys[SMART_POINTS_MAX];
@@ -160,7 +166,9 @@ smart_scan_points(struct smart_scan *scan, const struct smart_point *points, uns
 	{
 		if (points[i].length > SMART_KEY_MAX)
 			return SMART_TOO_LONG;
-		keys[i] = (struct smart_key){.bytes = points[i].bytes, .length = points[i].length};
+		keys[i] = (struct smart_key){.bytes = points[i].bytes,
+									 .length = points[i].length,
+									 .pad = backward ? step_back(points[i].bytes, points[i].length) : 0x00};
 	}
 	services->enter(services);
 	status = smart_readahead_points(scan->ahead, keys, count);

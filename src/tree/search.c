@@ -175,7 +175,7 @@ cached_node(struct smart_tree *tree, const struct smart_key *key, smart_slot lin
 	else
 	{
 		/* Reverse check: an address may have been used again since its slot was cached. */
-		status = smart_node_read_again(tree, link, arrived, node, key, usable);
+		status = smart_offload_node(tree, link, arrived, node, key, usable);
 		if (status == SMART_OK && *usable)
 			smart_keep_node(tree, link, node->words);
 	}
@@ -196,9 +196,10 @@ smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct s
 
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
 	*last = (struct smart_waypoint){.link = 0};
+	smart_offload_begin(tree);
 	if (!services->cache_find(services, tree->options.id, 0, &slot))
 	{
-		status = smart_word_read(tree, tree->options.root, &slot);
+		status = smart_offload_root(tree, key, &slot);
 		if (status != SMART_OK)
 			return status;
 		smart_keep_node(tree, 0, &slot);
@@ -257,56 +258,80 @@ smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct sma
 
 /*
  * The first attempt: a leaf that answers for itself.  *answered: *found is the
- * answer.
+ * answer, and on a remote provider *leaf the leaf.
  */
 static smart_status
-lookup_fast(struct smart_tree *tree, const struct smart_key *key, bool *answered, bool *found)
+lookup_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_leaf *leaf, bool *answered, bool *found)
 {
 	struct smart_place place;
-	struct smart_leaf leaf;
 	bool good;
 	smart_status status = smart_find_fast(tree, key, &place);
 
 	*answered = false;
+	if (status == SMART_OK && place.kind == SMART_PLACE_UNKNOWN && smart_offload_proves_empty(tree, key, &place))
+		place.kind = SMART_PLACE_EMPTY;
 	if (status != SMART_OK || place.kind == SMART_PLACE_UNKNOWN)
 		return status;
 	if (place.kind != SMART_PLACE_LEAF)
 	{
-		/* Only a strict path says so (a direct one is). */
+		/* Only a strict path says so (a direct one is, and a memory node's if it is exact). */
 		*answered = true;
 		*found = false;
 		return SMART_OK;
 	}
-	status = smart_leaf_read(tree, place.slot, key, tree->leaf_buffer, &leaf, &good);
+	status = smart_offload_leaf(tree, place.slot, key, tree->leaf_buffer, leaf, &good);
 	if (status != SMART_OK)
 		return status;
-	if (good && leaf.state == SMART_LIVE && leaf.depth == place.depth && smart_leaf_covers(&leaf, key))
+	if (good && leaf->state == SMART_LIVE && leaf->depth == place.depth && smart_leaf_covers(leaf, key))
 	{
 		*answered = true;
-		*found = smart_leaf_contains(&leaf, key);
+		*found = smart_leaf_contains(leaf, key);
 	}
-	else if (SMART_FAULT(slotonly) && good && leaf.depth == place.depth && smart_fault_slot_stands(tree, &place))
+	else if (SMART_FAULT(slotonly) && good && leaf->depth == place.depth && smart_fault_slot_stands(tree, &place))
 	{
 		*answered = true;
-		*found = smart_leaf_contains(&leaf, key);
+		*found = smart_leaf_contains(leaf, key);
 	}
 	return SMART_OK;
 }
 
 static smart_status
-lookup(struct smart_tree *tree, const struct smart_key *key, bool *found)
+lookup_strict(struct smart_tree *tree, const struct smart_key *key, bool *found)
 {
 	struct smart_place place;
 	struct smart_leaf leaf;
 	unsigned int limit;
-	bool answered;
-	smart_status status = lookup_fast(tree, key, &answered, found);
+	smart_status status = smart_settle(tree, key, &place, &leaf, &limit);
 
-	if (status != SMART_OK || answered)
-		return status;
-	status = smart_settle(tree, key, &place, &leaf, &limit);
 	if (status == SMART_OK)
 		*found = place.kind == SMART_PLACE_LEAF && smart_leaf_contains(&leaf, key);
+	return status;
+}
+
+static smart_status
+lookup(struct smart_tree *tree, const struct smart_key *key, bool *found)
+{
+	struct smart_leaf leaf;
+	bool answered;
+	smart_status status = lookup_fast(tree, key, &leaf, &answered, found);
+
+	return status != SMART_OK || answered ? status : lookup_strict(tree, key, found);
+}
+
+/* The same where there are answers: this one is not known, but may be from here on. */
+static smart_status
+lookup_and_keep(struct smart_tree *tree, const struct smart_key *key, unsigned int point_length,
+				struct smart_answer *answer, bool *found)
+{
+	struct smart_key point = {.bytes = key->bytes, .length = point_length};
+	struct smart_leaf leaf = {.state = SMART_NEW};
+	bool answered;
+	smart_status status = lookup_fast(tree, key, &leaf, &answered, found);
+
+	if (status == SMART_OK && !answered)
+		return lookup_strict(tree, key, found);
+	if (status == SMART_OK && leaf.state == SMART_LIVE && leaf.depth < point_length)
+		smart_keep_answer(tree, &point, &leaf, answer);
 	return status;
 }
 
@@ -314,13 +339,24 @@ smart_status
 smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *found)
 {
 	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
+	struct smart_answer answer;
+	unsigned int point = 0;
 	smart_status status;
 	bool there = false;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
+	if (tree->answers)
+	{
+		point = smart_point_of(tree, key_bytes, key_length);
+		if (point > 0 && tree->services->find_answer(tree->services, tree->options.id, key_bytes, point, &answer))
+		{
+			*found = smart_answer_contains(&answer, &key, point);
+			return SMART_OK;
+		}
+	}
 	tree->services->enter(tree->services);
-	status = lookup(tree, &key, &there);
+	status = point > 0 ? lookup_and_keep(tree, &key, point, &answer, &there) : lookup(tree, &key, &there);
 	status = smart_leave(tree, status);
 	if (status == SMART_OK)
 		*found = there;

@@ -1,6 +1,7 @@
 /*
  * services.h
- *	  What the tree asks of its compute node: memory, epochs, leaf locks, a cache.
+ *	  What the tree asks of its compute node: memory, epochs, leaf locks, a cache,
+ *	  answers.
  *
  * src/compute implements this for a server; the simulator has a plain set of
  * its own.
@@ -10,6 +11,48 @@
 
 #include "base/status.h"
 #include "tree/layout.h"
+
+/* How a client comes by a leaf that others may be reading, too. */
+enum smart_delegation
+{
+	SMART_READ_ALONE,    /* READ it; nobody waits for the copy */
+	SMART_READ_LEADS,    /* READ it now and call read_end, whatever came of it */
+	SMART_READ_DELIVERED /* the copy is in the buffer */
+};
+
+/* What became of an entry that was handed in. */
+enum smart_combined
+{
+	SMART_COMBINED_NOT,    /* nothing */
+	SMART_COMBINED_ADDED,  /* who took it added it */
+	SMART_COMBINED_THERE,  /* the key was there */
+	SMART_COMBINED_UNKNOWN /* who took it failed: it may have been added, or not */
+};
+
+/* An entry for a leaf that somebody else holds. */
+struct smart_handed
+{
+	uint64_t tree;
+	const uint8_t *bytes; /* of the taker: good until it settles the entry */
+	uint32_t key_length;
+	uint32_t length;
+	uint32_t from; /* who handed it in; the compute node's */
+};
+
+struct smart_offload;
+
+/*
+ * What a point has: the rests of the entries that begin with it (tree.h), in
+ * ascending order.
+ */
+#define SMART_ANSWER_BYTES_MAX 120 /* of a point and its tails together */
+
+struct smart_answer
+{
+	uint64_t ticket;                       /* after a miss: what keep_answer wants back; 0: nothing is to be kept */
+	unsigned int length;                   /* bytes of the tails */
+	uint8_t tails[SMART_ANSWER_BYTES_MAX]; /* of each entry: one byte of length, and what follows the point */
+};
 
 struct smart_services
 {
@@ -57,6 +100,50 @@ struct smart_services
 	void (*cache_update)(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
 						 uint64_t from, uint64_t to);
 	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
+
+	/*
+	 * Hot answers (A1-A3 in src/README); all four are NULL where there are none.
+	 * find_answer: true: answer->length and tails were true within this call;
+	 * false: what is READ after this call may be kept with answer->ticket, unless
+	 * that is 0.  From block_point until unblock_point, which takes what block_point
+	 * returned, there is no answer for the point, nor is one kept.  None of them fails.
+	 */
+	bool (*find_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+						struct smart_answer *answer);
+	void (*keep_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+						const struct smart_answer *answer);
+	uint32_t (*block_point)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length);
+	void (*unblock_point)(struct smart_services *services, uint32_t gate);
+
+	/*
+	 * Read delegation; both are NULL on a provider with direct access, and where
+	 * there is none.  begin waits while another client of this compute node READs
+	 * the leaf of so many bytes, and then one client READs for all that have
+	 * waited: what it delivers was READ after the call began.  A client that
+	 * leads calls end with its copy, or with NULL if the READ failed, before
+	 * anything else.  SMART_INTERRUPTED: there is nothing to end.
+	 */
+	smart_status (*read_begin)(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
+							   enum smart_delegation *delegation);
+	void (*read_end)(struct smart_services *services, const uint8_t *copy, uint32_t length);
+
+	/*
+	 * Write combining; all three are NULL where the two above are.  lock_or_combine
+	 * is lock_leaf, and while it waits the entry may be taken by who has the lock:
+	 * *combined is ADDED or THERE, and nothing is locked; or the leaf is locked, and
+	 * it is NOT or UNKNOWN.  An error: not locked, and if it is SMART_TIMEOUT the entry
+	 * may have been added.  The holder takes entries of the tree for its leaf, at
+	 * most `most`, and settles each of them before it unlocks.
+	 */
+	smart_status (*lock_or_combine)(struct smart_services *services, fabric_address leaf,
+									const struct smart_handed *entry, enum smart_combined *combined);
+	unsigned int (*take_handed)(struct smart_services *services, fabric_address leaf, uint64_t tree,
+								struct smart_handed *entries, unsigned int most);
+	void (*settle_handed)(struct smart_services *services, const struct smart_handed *entry,
+						  enum smart_combined combined);
+
+	/* Descents by memory nodes (offload.h), where the cache does not know the way; NULL: none. */
+	struct smart_offload *offload;
 };
 
 #endif /* SMART_TREE_SERVICES_H */

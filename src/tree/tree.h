@@ -26,6 +26,15 @@
 #define SMART_LEAF_SIZE_MIN     64
 #define SMART_LEAF_SIZE_MAX     4096
 
+/*
+ * The point of an entry: the bytes in front that it shares with the entries that
+ * are asked for together, such as the columns without the row's address.  bytes
+ * begin with an entry's whole key; the result is the point's length, from 1 to the
+ * key's, the same for every entry that begins with the same point.  No point is a
+ * prefix of another.
+ */
+typedef size_t (*smart_point_fn)(void *argument, const uint8_t *bytes, size_t length);
+
 struct smart_tree_options
 {
 	uint64_t id;           /* never used twice */
@@ -35,7 +44,9 @@ struct smart_tree_options
 	bool shared;           /* other compute nodes write too: use the rear locks */
 	uint32_t lease;        /* shared: names this compute node and incarnation, 24 bits */
 	uint32_t backend;      /* shared: this client, from 1, 18 bits */
-	uint8_t tiny_nodes;    /* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
+	smart_point_fn point;  /* for answers, in exclusive mode; NULL: there are none.  The same for all clients. */
+	void *point_argument;
+	uint8_t tiny_nodes; /* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
 };
 
 struct smart_tree;
@@ -68,6 +79,21 @@ extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *ke
 
 /* *found: is the key there?  Lock-free. */
 extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
+
+/* ---- points ---- */
+
+/*
+ * Visits the entries that begin with this point (options.point), in ascending
+ * order, if the compute node knows them, or one leaf that the cache leads to holds
+ * them all: one round trip then, or none.  *known false: it is not so, or the tree
+ * has no answers (or is shared, or the provider direct, where a scan costs no more);
+ * nobody was visited, and a scan tells.  visit() may return false to see no more.
+ * SMART_TOO_LONG.
+ */
+typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
+
+extern smart_status smart_tree_point(struct smart_tree *tree, const uint8_t *point, size_t length, smart_entry_fn visit,
+									 void *argument, bool *known);
 
 /* ---- ranges ---- */
 
@@ -107,22 +133,24 @@ extern smart_status smart_scan_seek(struct smart_scan *scan, const uint8_t *from
 									size_t to_length, bool backward);
 
 /*
- * Says which strings the next ranges will begin with (= ANY), at most
- * SMART_POINTS_MAX.  On a remote provider their leaves are READ now, in one round
- * trip for each level of the tree that is not in the cache and one for the
- * leaves; on a direct one nothing happens.  seek_point then positions on the
- * ranges, in any order; what is in the tree from this call on is returned.
- * seek and forget make an end of it.  SMART_TOO_LONG, SMART_NO_MEMORY.
+ * Says where the next ranges (= ANY) will begin or, backward, end: at most
+ * SMART_POINTS_MAX strings, best in the order in which the ranges come.  On a remote
+ * provider the leaves there are READ now, in one round trip for each level of the tree
+ * that is not in the cache and one for the leaves; on a direct one nothing happens.
+ * seek_point then positions on the ranges; what is in the tree from this call on is
+ * returned.  seek and forget make an end of it.  The strings of ends are changed.
+ * SMART_TOO_LONG, SMART_NO_MEMORY.
  */
 #define SMART_POINTS_MAX 64
 
 struct smart_point
 {
-	const uint8_t *bytes;
+	uint8_t *bytes;
 	uint32_t length;
 };
 
-extern smart_status smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count);
+extern smart_status
+smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count, bool backward);
 extern smart_status smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_length,
 										  const uint8_t *to, size_t to_length, bool backward);
 
@@ -196,8 +224,6 @@ struct smart_verify_report
  * English sentence in message.  entry() is called for every entry in order if
  * not NULL; returning false ends the walk with SMART_INTERRUPTED.
  */
-typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
-
 extern smart_status smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
 									  struct smart_verify_report *report, char *message, size_t message_size);
 

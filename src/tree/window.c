@@ -28,7 +28,11 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 															   .local = window->blocks[i].copy,
 															   .length = smart_class_bytes(smart_slot_class(slots[i]))};
 	}
-	status = fabric_execute(tree->fabric, batch, front_count + (int) count);
+	/* A leaf by itself: others may be after it, too. */
+	if (front_count == 0 && count == 1)
+		status = smart_leaf_read_together(tree, smart_slot_address(slots[0]), batch[0].local, batch[0].length);
+	else
+		status = fabric_execute(tree->fabric, batch, front_count + (int) count);
 	if (status == SMART_OK)
 		window->count = count;
 	return status;

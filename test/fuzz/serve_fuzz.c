@@ -6,11 +6,13 @@
  * The first byte of an input chooses.  Even: the rest is one connection's stream as it
  * came.  Odd: the rest is a program; each step picks one of four connections
  * and makes a request of few small numbers, so that HELLO, LEASE and chunks of one's own are
- * reached at once; steps also send raw bytes, and close and open connections.
+ * reached at once; steps also send raw bytes, close and open connections, and put nodes into a
+ * connection's own chunks, for descents to walk through.
  *
  * Another owner has a chunk and a tree of its own, and keeps a connection.  What must hold:
- * - verbs touch no chunk but those of the connection's owner: while they are
+ * - verbs and descents touch no chunk but those of the connection's owner: while they are
  *   served, all others are poisoned (AddressSanitizer), and the private part must not change;
+ * - a descent changes nothing at all, and its answer can be taken apart;
  * - after each input the private part is sound, and says what the node believes;
  * - the other owner has what it had.
  */
@@ -20,7 +22,9 @@
 
 #include <sanitizer/asan_interface.h>
 
+#include "base/crc32c.h"
 #include "memnode/log.h"
+#include "rdma/descent.h"
 #include "support/memnode_peer.h"
 #include "tree/layout.h"
 
@@ -28,6 +32,7 @@
 #define CLIENTS   4u
 #define BYSTANDER UINT64_C(0x5eed5eed5eed5eed)
 #define PATTERN   0x5a
+#define PLANT     14 /* the kind of step that puts a node somewhere */
 
 extern int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -131,27 +136,48 @@ poison_others(const struct memnode_client *client, bool poison)
 
 /* ---- serving ---- */
 
-/* Is a whole VERBS frame next?  Then everything else is out of bounds. */
+/* Does a frame come next that reaches the region?  Then everything but the owner's chunks is out of bounds. */
 static bool
-verbs_next(const struct memnode_client *client)
+reach_next(const struct memnode_client *client, enum wire_type *type)
 {
-	return client->in.end - client->in.start >= WIRE_HEADER_BYTES &&
-		   client->in.bytes[client->in.start + 4] == WIRE_VERBS && memnode_lease_held(client);
+	if (client->in.end - client->in.start < WIRE_HEADER_BYTES || !memnode_lease_held(client))
+		return false;
+	*type = (enum wire_type) client->in.bytes[client->in.start + 4];
+	return *type == WIRE_VERBS || *type == WIRE_DESCEND;
+}
+
+/* A sum over what the client could change. */
+static uint32_t
+sum_of_chunks(const struct memnode_client *client)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t chunk = region.first_chunk; chunk < region.chunk_count; chunk++)
+	{
+		if (memnode_chunks_cover(&node->chunks, client->owner, (uint64_t) chunk * WIRE_CHUNK_BYTES, 1))
+			sum = smart_crc32c(sum, region.base + (uint64_t) chunk * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES);
+	}
+	return sum;
 }
 
 static bool
 serve_one(struct memnode_client *client)
 {
 	size_t bytes = (size_t) region.first_chunk * WIRE_CHUNK_BYTES;
+	enum wire_type type;
+	uint32_t sum = 0;
 	bool served;
 
-	if (!verbs_next(client))
+	if (!reach_next(client, &type))
 		return memnode_client_serve(client);
+	if (type == WIRE_DESCEND)
+		sum = sum_of_chunks(client);
 	memcpy(private_before, region.base, bytes);
 	poison_others(client, true);
 	served = memnode_client_serve(client);
 	poison_others(client, false);
 	must(memcmp(private_before, region.base, bytes) == 0, "a verb changed the private part");
+	must(type != WIRE_DESCEND || client->ended || sum == sum_of_chunks(client), "a descent changed something");
 	return served;
 }
 
@@ -159,6 +185,7 @@ serve_one(struct memnode_client *client)
 static void
 take_answers(struct memnode_client *client)
 {
+	static struct fabric_path path;
 	struct wire_header header;
 	const uint8_t *bytes;
 	size_t length;
@@ -168,6 +195,9 @@ take_answers(struct memnode_client *client)
 		must(length >= WIRE_HEADER_BYTES && wire_get_header(bytes, true, &header), "an answer is none");
 		must(length >= WIRE_HEADER_BYTES + (size_t) header.length, "an answer is cut off");
 		must(header.status == WIRE_OK || header.length == 0, "a refusal has a payload");
+		must(header.type != WIRE_DESCEND || header.status != WIRE_OK ||
+				 fabric_path_get(bytes + WIRE_HEADER_BYTES, header.length, &path),
+			 "a path is none");
 		memnode_client_sent(client, WIRE_HEADER_BYTES + header.length);
 	}
 }
@@ -241,6 +271,52 @@ make_verbs(struct input *input, uint8_t *payload)
 	return wire_put_verbs(payload, picked, count);
 }
 
+/* A slot of any kind, to one of a few places of some chunk. */
+static smart_slot
+make_slot(struct input *input)
+{
+	uint8_t bits = (uint8_t) next(input, 1);
+	uint64_t place = next(input, 1) % (region.chunk_count + 1) * WIRE_CHUNK_BYTES + bits % 8 * 4096;
+	smart_slot slot = smart_slot_make_node(bits >> 7, 1 + bits / 8 % SMART_NODE_KINDS, place);
+
+	if ((bits & 64) != 0)
+		slot = bits % 8 == 7 ? smart_slot_make_empty(0, bits) : smart_slot_make_leaf(0, 1 + bits % 127, place);
+	return slot | (next(input, 1) == 1 ? SMART_SLOT_FROZEN : 0);
+}
+
+/* WRITEs a node that looks like one: its depth and slots are the input's. */
+static uint32_t
+make_plant(struct input *input, uint8_t *payload)
+{
+	static uint64_t words[SMART_NODE_WORDS_MAX];
+	uint8_t bits = (uint8_t) next(input, 1);
+	unsigned int kind = 1 + bits / 8 % SMART_NODE_KINDS;
+	struct fabric_request write = {.verb = FABRIC_WRITE, .local = words, .length = smart_kind_slots(kind) * 8 + 16};
+	struct fabric_request *picked = &write;
+
+	write.remote = next(input, 1) % (region.chunk_count + 1) * WIRE_CHUNK_BYTES + bits % 8 * 4096;
+	memset(words, 0, sizeof(words));
+	words[0] = smart_node_header_make((bits & 64) != 0 ? SMART_NEW : SMART_LIVE, kind, next(input, 1) % 16, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		words[SMART_NODE_HEAD_WORDS + i] = make_slot(input);
+	return wire_put_verbs(payload, &picked, 1);
+}
+
+static uint32_t
+make_descent(struct input *input, uint8_t *payload)
+{
+	static const uint8_t key[64];
+	smart_slot link = make_slot(input);
+	struct fabric_descent descent = {.link = next(input, 1) % 2 == 0 ? 0 : link,
+									 .root = smart_slot_address(make_slot(input)),
+									 .arrived = (uint16_t) (next(input, 1) % 16),
+									 .key_length = (uint16_t) (1 + next(input, 1) % sizeof(key)),
+									 .pad = (uint8_t) next(input, 1),
+									 .key = key};
+
+	return fabric_descent_put(payload, &descent);
+}
+
 static uint32_t
 make_chunks(struct input *input, uint8_t *payload)
 {
@@ -291,6 +367,8 @@ make_payload(struct input *input, enum wire_type type, uint8_t *payload)
 			return wire_put_u64(payload, tree.id);
 		case WIRE_VERBS:
 			return make_verbs(input, payload);
+		case WIRE_DESCEND:
+			return make_descent(input, payload);
 		case WIRE_CONNECT:
 			memset(payload, 1, 48);
 			return 48;
@@ -319,13 +397,14 @@ step(struct input *input)
 	uint8_t code = (uint8_t) next(input, 1);
 	unsigned int number = code % CLIENTS;
 	unsigned int kind = code / CLIENTS % 16;
-	struct wire_header header = {.type = (uint8_t) kind, .number = 7};
+	struct wire_header header = {.type = kind == PLANT ? WIRE_VERBS : (uint8_t) kind, .number = 7};
 
 	if (kind == 0)
 		reopen(number);
-	else if (kind < WIRE_TYPES)
+	else if (kind < WIRE_TYPES || kind == PLANT)
 	{
-		header.length = make_payload(input, (enum wire_type) kind, frame + WIRE_HEADER_BYTES);
+		header.length = kind == PLANT ? make_plant(input, frame + WIRE_HEADER_BYTES)
+									  : make_payload(input, (enum wire_type) kind, frame + WIRE_HEADER_BYTES);
 		if (code >= 192)
 			spoil(input, frame, &header);
 		else

@@ -29,6 +29,8 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.shared = world.plan.shared,
 		.lease = compute->lease,
 		.backend = (uint32_t) number + 1,
+		.point = world.plan.answers ? keys_point : NULL,
+		.point_argument = &world.keys,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 	};
 
@@ -49,9 +51,13 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.random = next_random,
 		.fails = world.plan.lost_one_in != 0 ? lost_completion : NULL,
 		.observe = watch_request,
+		.descend = world.plan.descents != DESCENTS_NONE ? descents_walk : NULL,
 		.argument = client,
 	};
 	services_init(client);
+	smart_offload_init(&client->offload, SMART_OFFLOAD_ON);
+	if (world.plan.descents != DESCENTS_NONE)
+		client->services.offload = &client->offload;
 	if (smart_tree_open(sim_fabric_init(&client->fabric, &world.memory, &client->control, world.plan.direct),
 						&client->env, &client->services, &options, &client->tree) != SMART_OK)
 		world_violation("a handle could not be opened");
@@ -98,7 +104,10 @@ operate(struct client *client, enum operation_kind kind)
 	switch (kind)
 	{
 		case OPERATION_LOOKUP:
-			client_single(client, EVENT_LOOKUP, hot_key());
+			if (world.plan.answers && dice_one_in(&world.dice, 3))
+				client_point(client, hot_key());
+			else
+				client_single(client, EVENT_LOOKUP, hot_key());
 			break;
 		case OPERATION_INSERT:
 			client_single(client, EVENT_INSERT, hot_key());

@@ -2,8 +2,9 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat]
- *            [--real-cache | --plain-cache] [--fault NAME] [--trace] [--counters] [--coverage]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share]
+ *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents]
+ *            [--fault NAME] [--trace] [--counters] [--coverage]
  *
  * --counters prints how often each kind of change came about, and --coverage
  * fails if one never did.  Remote fabrics only: by pointers nobody sees a CAS.
@@ -82,6 +83,8 @@ open_compute(struct compute_node *compute)
 	compute->dead = false;
 	for (int i = 0; i < LOCKS_MAX; i++)
 		compute->locks[i].holder = -1;
+	if (world.plan.rdwc)
+		rdwc_open(compute);
 }
 
 /* One generation of clients, from start to end. */
@@ -94,6 +97,7 @@ run_clients(void)
 		client_open(&world.clients[i], (int) i, &world.compute[i % world.plan.compute_nodes], false);
 	world.step_limit = world.now + STEPS_MAX;
 	schedule_run(client_body);
+	rdwc_add_up();
 }
 
 static void
@@ -111,6 +115,7 @@ begin_history(uint64_t seed)
 	history_reset();
 	schedule_reset();
 	store_reset();
+	answers_open();
 	world.step_limit = 10 * STEPS_MAX;
 	open_compute(&world.compute[COMPUTE_MAX]);
 }
@@ -134,7 +139,10 @@ live(void)
 	world.plan.death = DEATH_NONE;
 	/* After everybody died, others go on with what was left; after that, or an end in peace, one looks at it all. */
 	if (again && !world_failed())
+	{
+		answers_open();
 		run_clients();
+	}
 	if (!world_failed())
 	{
 		world.step_limit = world.now + 10 * STEPS_MAX;
@@ -176,9 +184,10 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",          "rollback",   "metawrite", "inplace",  "nohi",    "slotonly",
-										"trustempty",    "anyempty",   "zero",      "bornlive", "onepool", "stalecas",
-										"nofreezeempty", "standsrule", "torn",      "recent"};
+	static const char *const names[] = {"none",          "rollback",   "metawrite", "inplace",  "nohi",     "slotonly",
+										"trustempty",    "anyempty",   "zero",      "bornlive", "onepool",  "stalecas",
+										"nofreezeempty", "standsrule", "torn",      "recent",   "latejoin", "overwrite",
+										"descent",       "openfill",   "lateblock"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -206,6 +215,14 @@ take_flag(struct run *run, const char *flag)
 		world.settings.real_cache = 1;
 	else if (strcmp(flag, "--plain-cache") == 0)
 		world.settings.real_cache = 0;
+	else if (strcmp(flag, "--rdwc") == 0)
+		world.settings.rdwc = 1;
+	else if (strcmp(flag, "--no-rdwc") == 0)
+		world.settings.rdwc = 0;
+	else if (strcmp(flag, "--descents") == 0)
+		world.settings.descents = 1;
+	else if (strcmp(flag, "--no-descents") == 0)
+		world.settings.descents = 0;
 	else if (strcmp(flag, "--trace") == 0)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)
@@ -232,6 +249,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_POOL;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "repeat") == 0)
 		world.settings.bias = BIAS_REPEAT;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "share") == 0)
+		world.settings.bias = BIAS_SHARE;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else
@@ -245,7 +264,7 @@ main(int argc, char **argv)
 	struct run run = {.seed = 1, .runs = 1000};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	world.settings = (struct settings){.shared = -1, .direct = -1, .real_cache = -1};
+	world.settings = (struct settings){.shared = -1, .direct = -1, .real_cache = -1, .rdwc = -1, .descents = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))

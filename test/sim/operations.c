@@ -2,15 +2,17 @@
  * operations.c
  *	  Operations on one key, and maintenance: what was called and what came back.
  */
+#include <string.h>
+
 #include "sim/client.h"
 #include "sim/history.h"
 #include "sim/world.h"
 
-/* What a status that is not SMART_OK means for the history. */
+/* What a status that is not SMART_OK means for the history.  unsure: somebody else may have done what was called for. */
 static void
-note_failure(int event, smart_status status, const char *what)
+note_failure(int event, smart_status status, bool unsure, const char *what)
 {
-	switch (status)
+	switch (unsure && status == SMART_INTERRUPTED ? SMART_UNREACHABLE : status)
 	{
 		case SMART_UNREACHABLE: /* some of it may have happened */
 			history_end(event, RESULT_MAYBE);
@@ -37,6 +39,8 @@ client_after(struct client *client, const char *what)
 		if (client->compute->locks[i].holder == client->number)
 			world_violation("%s left a leaf locked", what);
 	}
+	if (rdwc_locks_held(client) > 0)
+		world_violation("%s left a leaf locked", what);
 }
 
 void
@@ -45,7 +49,9 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	static const char *const names[] = {"lookup", "insert", "remove"};
 	const uint8_t *bytes = world.keys.bytes[key];
 	unsigned int key_length = world.keys.key_length[key];
+	uint64_t unknown = rdwc_unknown(client);
 	bool result = false;
+	bool unsure;
 	smart_status status;
 	int event;
 
@@ -57,12 +63,63 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 		status = smart_tree_insert(client->tree, bytes, key_length, world.keys.length[key], &result);
 	else
 		status = smart_tree_remove(client->tree, bytes, key_length, &result);
+	unsure = rdwc_unknown(client) != unknown;
+	/* Who cannot know whether its entry was added, or met somebody else's, says that it was. */
 	if (status == SMART_OK)
-		history_end(event, result ? RESULT_YES : RESULT_NO);
+		history_end(event, unsure && result ? RESULT_ANY : result ? RESULT_YES : RESULT_NO);
 	else
-		note_failure(event, status, names[kind]);
+		note_failure(event, status, unsure, names[kind]);
 	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");
 	client_after(client, names[kind]);
+}
+
+/* ---- points ---- */
+
+/* What a visit met: the keys, one bit each. */
+struct visit
+{
+	const uint8_t *point;
+	int last;
+	uint64_t keys;
+};
+
+static bool
+visit_entry(void *argument, const uint8_t *entry, size_t length)
+{
+	struct visit *visit = argument;
+	int key = keys_find(&world.keys, entry, length);
+
+	if (key <= visit->last || memcmp(entry, visit->point, world.keys.point_length) != 0)
+		world_violation("a point's entries: key %d after key %d", key, visit->last);
+	else
+		visit->keys |= UINT64_C(1) << key;
+	visit->last = key;
+	return true;
+}
+
+void
+client_point(struct client *client, unsigned int key_number)
+{
+	struct visit visit = {.point = world.keys.bytes[key_number], .last = -1};
+	uint64_t start = ++world.now;
+	bool known;
+	smart_status status;
+
+	world_trace("point of %u begins", key_number);
+	status = smart_tree_point(client->tree, visit.point, world.keys.point_length, visit_entry, &visit, &known);
+	world_trace("point of %u ends: %s, %llx", key_number, status == SMART_OK && known ? "known" : "not known",
+				(unsigned long long) visit.keys);
+	++world.now;
+	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED)
+		world_violation("a point: %s", smart_status_text(status));
+	for (unsigned int key = 0; status == SMART_OK && known && key < KEYS; key++)
+	{
+		if (memcmp(world.keys.bytes[key], visit.point, world.keys.point_length) == 0 &&
+			(history_touched(key) || (visit.keys >> key & 1) != 0))
+			history_add(client->number, EVENT_LOOKUP, key, start, world.now,
+						(visit.keys >> key & 1) != 0 ? RESULT_YES : RESULT_NO);
+	}
+	client_after(client, "a point");
 }
 
 /* ---- maintenance ---- */

@@ -41,6 +41,16 @@ plan_shape(struct plan *plan, struct dice *dice)
 	plan->poison = dice_below(dice, 3);
 }
 
+/* By dice of its own: without descents a seed's history is what it always was. */
+static void
+plan_descents(struct plan *plan)
+{
+	struct dice dice = {.state = ~world.seed};
+
+	if (!plan->direct && chosen(world.settings.descents, &dice, 40))
+		plan->descents = dice_one_in(&dice, 4) ? DESCENTS_HINTS : DESCENTS_EXACT;
+}
+
 static void
 plan_load(struct plan *plan, struct dice *dice)
 {
@@ -55,6 +65,7 @@ plan_load(struct plan *plan, struct dice *dice)
 	static const unsigned int fill[7] = {3, 8, 8, 1, 1, 1, 2};
 	static const unsigned int repeat[7] = {1, 16, 8, 0, 0, 0, 0};
 	static const unsigned int pool[7] = {1, 10, 8, 0, 0, 3, 1};
+	static const unsigned int share[7] = {4, 16, 8, 0, 0, 1, 0};
 	static const unsigned int switches[] = {2, 5, 15, 60};
 
 	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
@@ -62,6 +73,8 @@ plan_load(struct plan *plan, struct dice *dice)
 		memcpy(plan->weight, merge, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_POOL)
 		memcpy(plan->weight, pool, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_SHARE)
+		memcpy(plan->weight, share, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_REPEAT)
 		memcpy(plan->weight, repeat, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_FILL)
@@ -87,6 +100,22 @@ plan_mishaps(struct plan *plan, struct dice *dice)
 	plan->interrupt_one_in = dice_one_in(dice, 12) ? dice_between(dice, 1, 8) : 0;
 }
 
+/* Crowds at few leaves, which hold more than two entries; holders that sleep, and caches that lead astray. */
+static void
+plan_crowd(struct plan *plan, struct dice *dice)
+{
+	plan->direct = false;
+	plan->clients = dice_between(dice, 4, CLIENTS_MAX);
+	plan->compute_nodes = plan->shared ? dice_between(dice, 1, 2) : 1;
+	plan->leaf_size = dice_between(dice, 2, 4) * 64;
+	plan->tiny_nodes = dice_between(dice, 3, 6);
+	plan->hot = HOT_MAX;
+	plan->operations = dice_between(dice, 4, 12);
+	plan->switch_one_in = dice_between(dice, 2, 15);
+	plan->stall_one_in = dice_between(dice, 4, 24);
+	plan->stall_read_one_in = dice_one_in(dice, 2) ? dice_between(dice, 8, 30) : 0;
+}
+
 static void
 plan_bias(struct plan *plan, struct dice *dice)
 {
@@ -104,6 +133,8 @@ plan_bias(struct plan *plan, struct dice *dice)
 		plan->death = DEATH_NONE;
 		plan->no_space_one_in = plan->lost_one_in = plan->interrupt_one_in = 0;
 	}
+	if (world.settings.bias == BIAS_SHARE)
+		plan_crowd(plan, dice);
 	if (world.settings.bias == BIAS_REPEAT)
 	{
 		/* Leaves that come and go while somebody remembers them. */
@@ -131,6 +162,29 @@ plan_bias(struct plan *plan, struct dice *dice)
 	}
 }
 
+/* By dice of its own: a history without it is the same as ever. */
+static void
+plan_rdwc(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 7};
+
+	plan->rdwc = chosen(world.settings.rdwc, &dice, world.settings.bias == BIAS_SHARE ? 100 : 40) && !plan->direct;
+	plan->places = dice_one_in(&dice, 2) ? PLACES_MAX : 1;
+	/* Clients that share nothing are what most shared trees have. */
+	if (plan->rdwc && plan->shared && plan->compute_nodes > 2)
+		plan->compute_nodes = dice_between(&dice, 1, 2);
+}
+
+/* So, too. */
+static void
+plan_answers(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 11};
+
+	plan->answers = !plan->direct && !plan->shared && !dice_one_in(&dice, 4);
+	plan->point_digits = dice_between(&dice, 2, 3);
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -147,6 +201,9 @@ plan_make(struct plan *plan)
 		plan->stalls *= 3;
 	}
 	plan_bias(plan, dice);
+	plan_rdwc(plan);
+	plan_answers(plan);
+	plan_descents(plan);
 }
 
 /* ---- keys ---- */
@@ -208,6 +265,7 @@ keys_make(struct keyset *keys)
 	unsigned int tail;
 
 	keys_shape(position, values, dice);
+	keys->point_length = position[world.plan.point_digits - 1] + 1;
 	/* Two or three entries to a leaf of 64 bytes. */
 	tail = dice_between(dice, 6, 12);
 	for (unsigned int key = 0; key < KEYS; key++)
@@ -223,6 +281,16 @@ keys_make(struct keyset *keys)
 		memset(keys->bytes[key] + length, (int) (0x80 + key), world.plan.payload);
 	}
 	choose_hot(keys, dice);
+}
+
+/* A key's point (smart_point_fn): bytes that stand in front of all that differ in length. */
+size_t
+keys_point(void *argument, const uint8_t *bytes, size_t length)
+{
+	const struct keyset *keys = argument;
+
+	smart_assert(length > keys->point_length);
+	return keys->point_length;
 }
 
 /* Which key an entry is, payload included; -1: none. */

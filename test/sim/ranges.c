@@ -8,6 +8,8 @@
 #include "sim/history.h"
 #include "sim/world.h"
 
+#define PIECES_MAX 8
+
 /* ---- scans ---- */
 
 /* Bounds of any length, or none; now and then an empty range. */
@@ -93,25 +95,118 @@ walk_absent(const struct walk *walk)
 	}
 }
 
-void
-client_scan(struct client *client, const struct range *range, bool backward, unsigned int batches_max)
+/* A range cut into ranges that follow one another, as a scan with an array has them. */
+struct pieces
 {
-	struct walk walk = {.client = client, .range = *range, .backward = backward, .start = ++world.now, .last = -1};
-	struct smart_scan *scan = NULL;
-	struct smart_batch batch;
-	smart_status status = smart_scan_open(client->tree, &scan);
+	unsigned int count;
+	struct range piece[PIECES_MAX]; /* in the scan's direction */
+};
 
-	world_trace("scan begins, %s", backward ? "backward" : "forward");
-	if (status == SMART_OK)
-		status = smart_scan_seek(scan, range->from, range->from_length, range->to, range->to_length, backward);
-	while (status == SMART_OK && batches_max-- > 0)
+static void
+cut_range(const struct range *range, bool backward, struct pieces *pieces)
+{
+	struct range rest = *range;
+
+	pieces->count = 0;
+	for (unsigned int key = dice_below(&world.dice, KEYS / 4); key < KEYS && pieces->count < PIECES_MAX - 1;
+		 key += dice_between(&world.dice, 1, KEYS / 4))
 	{
+		if (!in_range(range, key))
+			continue;
+		pieces->piece[pieces->count] = rest;
+		pieces->piece[pieces->count].to = world.keys.bytes[key];
+		pieces->piece[pieces->count++].to_length = world.keys.key_length[key];
+		rest.from = world.keys.bytes[key];
+		rest.from_length = world.keys.key_length[key];
+	}
+	pieces->piece[pieces->count++] = rest;
+	for (unsigned int i = 0; backward && i < pieces->count / 2; i++)
+	{
+		struct range kept = pieces->piece[i];
+
+		pieces->piece[i] = pieces->piece[pieces->count - 1 - i];
+		pieces->piece[pieces->count - 1 - i] = kept;
+	}
+}
+
+/* Says all of the pieces but now and then the last ones, which come all the same. */
+static smart_status
+say_pieces(struct smart_scan *scan, const struct pieces *pieces, bool backward)
+{
+	uint8_t ends[PIECES_MAX][KEY_BYTES_MAX];
+	struct smart_point points[PIECES_MAX];
+	unsigned int count = dice_one_in(&world.dice, 4) ? dice_between(&world.dice, 1, pieces->count) : pieces->count;
+
+	for (unsigned int i = 0; i < count; i++)
+	{
+		const struct range *piece = &pieces->piece[i];
+		size_t length = backward ? piece->to_length : piece->from_length;
+
+		memcpy(ends[i], backward ? piece->to : piece->from, length);
+		points[i] = (struct smart_point){.bytes = ends[i], .length = (uint32_t) length};
+	}
+	return smart_scan_points(scan, points, count, backward);
+}
+
+/* Walks through one range to its end, or for batches_max batches, of which it takes those that it had. */
+static smart_status
+walk_range(struct walk *walk, struct smart_scan *scan, unsigned int *batches_max)
+{
+	smart_status status = SMART_OK;
+
+	while (status == SMART_OK && *batches_max > 0)
+	{
+		struct smart_batch batch;
+
+		--*batches_max;
 		status = smart_scan_next(scan, &batch);
 		++world.now;
 		if (status == SMART_OK && batch.count == 0)
 			world_violation("a scan returned an empty batch");
 		for (uint32_t i = 0; status == SMART_OK && i < batch.count; i++)
-			walk_item(&walk, &batch, backward ? batch.count - 1 - i : i);
+			walk_item(walk, &batch, walk->backward ? batch.count - 1 - i : i);
+	}
+	return status;
+}
+
+static smart_status
+walk_pieces(struct walk *walk, struct smart_scan *scan, unsigned int batches_max)
+{
+	struct pieces pieces;
+	smart_status status;
+
+	cut_range(&walk->range, walk->backward, &pieces);
+	status = say_pieces(scan, &pieces, walk->backward);
+	for (unsigned int i = 0; i < pieces.count && status == SMART_OK; i++)
+	{
+		const struct range *piece = &pieces.piece[i];
+
+		status =
+			smart_scan_seek_point(scan, piece->from, piece->from_length, piece->to, piece->to_length, walk->backward);
+		if (status == SMART_OK)
+			status = walk_range(walk, scan, &batches_max);
+		if (status == SMART_DONE && i + 1 < pieces.count)
+			status = SMART_OK;
+	}
+	return status;
+}
+
+void
+client_scan(struct client *client, const struct range *range, bool backward, unsigned int batches_max)
+{
+	struct walk walk = {.client = client, .range = *range, .backward = backward, .start = ++world.now, .last = -1};
+	bool in_pieces = dice_one_in(&world.dice, 3);
+	struct smart_scan *scan = NULL;
+	smart_status status = smart_scan_open(client->tree, &scan);
+
+	world_trace("scan begins, %s%s", backward ? "backward" : "forward", in_pieces ? ", in pieces" : "");
+	if (status == SMART_OK && in_pieces)
+		status = walk_pieces(&walk, scan, batches_max);
+	else if (status == SMART_OK)
+	{
+		status = smart_scan_seek(scan, range->from, range->from_length, range->to, range->to_length, backward);
+		if (status == SMART_OK)
+			status = walk_range(&walk, scan, &batches_max);
 	}
 	if (status == SMART_DONE)
 		walk_absent(&walk);

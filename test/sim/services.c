@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "sim/watch.h"
 #include "sim/world.h"
 
 #define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
@@ -84,6 +85,12 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 /* ---- the cache ---- */
 
 static struct smart_cache *
+all_answers(void)
+{
+	return (struct smart_cache *) (void *) world.answers;
+}
+
+static struct smart_cache *
 real_of(struct cache *cache)
 {
 	return (struct smart_cache *) (void *) cache->real;
@@ -91,13 +98,12 @@ real_of(struct cache *cache)
 
 /* Nodes of another tree, of every kind, so that the server's cache is full from the start. */
 static void
-fill_cache(struct cache *cache)
+fill_cache(struct smart_cache *cache)
 {
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 
 	for (unsigned int i = 1; i < 64; i++)
-		smart_cache_store(real_of(cache), SOLO, 0, smart_slot_make_node(0, 1 + i % SMART_NODE_KINDS, i * SMART_UNIT),
-						  words);
+		smart_cache_store(cache, SOLO, 0, smart_slot_make_node(0, 1 + i % SMART_NODE_KINDS, i * SMART_UNIT), words);
 }
 
 void
@@ -111,7 +117,18 @@ cache_open(struct cache *cache)
 	smart_assert(smart_cache_size(SMART_CACHE_BYTES_MIN, SOLO + 1) <= CACHE_BYTES);
 	smart_cache_init(real_of(cache), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
 	if (dice_one_in(&world.dice, 2))
-		fill_cache(cache);
+		fill_cache(real_of(cache));
+}
+
+/* Shared memory starts anew. */
+void
+answers_open(void)
+{
+	if (!world.plan.answers)
+		return;
+	smart_cache_init(all_answers(), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
+	if (dice_one_in(&world.dice, 2))
+		fill_cache(all_answers());
 }
 
 static smart_slot
@@ -233,6 +250,49 @@ cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 		entry->slot = 0;
 }
 
+/* ---- answers ---- */
+
+static bool
+find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+			struct smart_answer *answer)
+{
+	bool found;
+
+	answer->ticket = 0;
+	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
+		return false;
+	found = smart_cache_answer(all_answers(), (unsigned int) client_of(services)->number, tree, point, length, answer);
+	watch_counts[WATCH_ANSWER] += found;
+	return found;
+}
+
+static void
+keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+			const struct smart_answer *answer)
+{
+	struct smart_cache_stat before;
+	struct smart_cache_stat after;
+
+	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		return;
+	smart_cache_stat(all_answers(), &before);
+	smart_cache_keep_answer(all_answers(), (unsigned int) client_of(services)->number, tree, point, length, answer);
+	smart_cache_stat(all_answers(), &after);
+	watch_counts[WATCH_ANSWER_REFUSED] += after.answer_refusals - before.answer_refusals;
+}
+
+static uint32_t
+block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	return smart_cache_block(all_answers(), (unsigned int) client_of(services)->number, tree, point, length);
+}
+
+static void
+unblock_point(struct smart_services *services, uint32_t gate)
+{
+	smart_cache_unblock(all_answers(), gate);
+}
+
 /* ---- the environment ---- */
 
 static void *
@@ -294,6 +354,15 @@ services_init(struct client *client)
 		client->services.cache_store = cache_store;
 		client->services.cache_update = cache_update;
 		client->services.cache_drop = cache_drop;
+	}
+	if (world.plan.rdwc)
+		rdwc_services(client);
+	if (world.plan.answers)
+	{
+		client->services.find_answer = find_answer;
+		client->services.keep_answer = keep_answer;
+		client->services.block_point = block_point;
+		client->services.unblock_point = unblock_point;
 	}
 	client->env = (struct smart_env){
 		.allocate = env_allocate,

@@ -30,7 +30,12 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "rear locks met",
 											  "leaves finished by others",
 											  "nodes finished by others",
-											  "lost CASes"};
+											  "lost CASes",
+											  "delegated READs",
+											  "combined entries",
+											  "entries given back",
+											  "answers",
+											  "answers refused"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

@@ -29,6 +29,11 @@ enum watch_kind
 	WATCH_LEAF_BY_OTHER, /* sealed by one client, replaced by another */
 	WATCH_NODE_BY_OTHER,
 	WATCH_LOST,
+	WATCH_DELEGATED,
+	WATCH_COMBINED,
+	WATCH_GIVEN_BACK,
+	WATCH_ANSWER,         /* an operation that asked no memory node */
+	WATCH_ANSWER_REFUSED, /* not kept, since a writer had come */
 	WATCH_COUNT
 };
 

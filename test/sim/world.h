@@ -10,10 +10,12 @@
 #include <setjmp.h>
 
 #include "compute/cache.h"
+#include "compute/rdwc.h"
 #include "sim.h"
 #include "rdma/sim_coroutine.h"
 #include "sim/dice.h"
 #include "tree/internal.h"
+#include "tree/offload.h"
 
 #define CLIENTS_MAX   8 /* of one generation */
 #define KEYS          64
@@ -22,8 +24,10 @@
 #define COMPUTE_MAX   CLIENTS_MAX
 #define LOCKS_MAX     4
 #define CACHE_ENTRIES 16
-#define CACHE_BYTES   (24 * 1024)  /* of the server's cache, at its smallest */
+#define CACHE_BYTES   (26 * 1024)  /* of the server's cache, at its smallest */
 #define NODE_BYTES    (512 * 1024) /* of a memory node */
+#define PLACES_MAX    4            /* of a compute node's RDWC */
+#define RDWC_BYTES    (16 * 1024)
 #define UNITS         (NODE_BYTES / SMART_UNIT)
 #define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER         UINT64_MAX
@@ -36,6 +40,13 @@ enum death_kind
 	DEATH_NONE,
 	DEATH_ONE, /* a compute node with all its clients */
 	DEATH_ALL  /* every client; then new ones come */
+};
+
+enum descents_kind
+{
+	DESCENTS_NONE,
+	DESCENTS_HINTS, /* memory nodes make them, and the client READs the leaf itself */
+	DESCENTS_EXACT
 };
 
 enum poison_kind
@@ -70,9 +81,14 @@ struct plan
 	enum poison_kind poison;
 	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
 	unsigned int cache_miss_one_in;
-	bool cache_shared; /* by the clients of a compute node */
-	bool cache_real;   /* the server's, instead of the plain one */
-	bool prime;        /* clients fill their caches first */
+	bool cache_shared;         /* by the clients of a compute node */
+	bool cache_real;           /* the server's, instead of the plain one */
+	bool prime;                /* clients fill their caches first */
+	bool answers;              /* there are some; exclusive and remote */
+	unsigned int point_digits; /* that a point has, of three */
+	bool rdwc;                 /* the clients of a compute node share READs and appends */
+	unsigned int places;
+	enum descents_kind descents;
 	unsigned int no_space_one_in;
 	unsigned int lost_one_in; /* batches whose completion gets lost */
 	unsigned int interrupt_one_in;
@@ -85,6 +101,7 @@ enum bias
 	BIAS_FILL,   /* ranges that fill and empty again */
 	BIAS_POOL,   /* stale addresses meet blocks of every kind */
 	BIAS_REPEAT, /* inserts that go where the last one went */
+	BIAS_SHARE,  /* clients of one compute node at the same leaves */
 	BIAS_COUNT
 };
 
@@ -95,6 +112,8 @@ struct settings
 	int shared; /* -1: as the seed says */
 	int direct;
 	int real_cache;
+	int rdwc;
+	int descents;
 	bool trace;
 	bool watch; /* check every CAS as it happens */
 };
@@ -107,6 +126,7 @@ struct keyset
 	unsigned int key_length[KEYS];
 	unsigned int length[KEYS];
 	unsigned int hot[HOT_MAX];
+	unsigned int point_length; /* one key has a point, or four have */
 };
 
 /* ---- clients ---- */
@@ -144,6 +164,8 @@ struct compute_node
 	uint32_t lease;
 	bool dead;
 	struct local_lock locks[LOCKS_MAX];
+	struct smart_leaf_locks leaf_locks; /* RDWC: instead of those */
+	uint8_t rdwc[RDWC_BYTES] __attribute__((aligned(128)));
 };
 
 struct client
@@ -155,6 +177,7 @@ struct client
 	struct sim_control control;
 	struct smart_env env;
 	struct smart_services services;
+	struct smart_offload offload;
 	struct smart_tree *tree;
 	struct compute_node *compute;
 	struct cache *cache;
@@ -200,6 +223,7 @@ struct world
 	struct client clients[CLIENTS_MAX + 1];
 	struct compute_node compute[COMPUTE_MAX + 1];
 	uint32_t leases;
+	uint8_t answers[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache, of all clients */
 
 	/* store.c */
 	struct sim_memory memory;
@@ -232,6 +256,7 @@ world_failed(void)
 /* plan.c */
 extern void plan_make(struct plan *plan);
 extern void keys_make(struct keyset *keys);
+extern size_t keys_point(void *argument, const uint8_t *bytes, size_t length);
 extern int keys_find(const struct keyset *keys, const uint8_t *entry, size_t length);
 
 /* arena.c: memory of the simulated processes */
@@ -259,6 +284,17 @@ extern void store_check_locks(void);
 extern fabric_address store_root(void);
 extern void services_init(struct client *client);
 extern void cache_open(struct cache *cache);
+extern void answers_open(void);
+
+/* rdwc.c: the server's own table of read delegation and write combining */
+extern void rdwc_open(struct compute_node *compute);
+extern void rdwc_services(struct client *client);
+extern unsigned int rdwc_locks_held(const struct client *client);
+extern uint64_t rdwc_unknown(const struct client *client);
+extern void rdwc_add_up(void);
+
+/* descents.c */
+extern smart_status descents_walk(void *client, const struct fabric_descent *descent, struct fabric_path *path);
 
 /* watch.c */
 extern void watch_request(void *client, const struct fabric_request *request);

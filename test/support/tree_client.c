@@ -86,6 +86,39 @@ hand_on_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 	real_of(services)->cache_drop(real_of(services), tree, slot);
 }
 
+static smart_status
+hand_on_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
+			  enum smart_delegation *delegation)
+{
+	return real_of(services)->read_begin(real_of(services), leaf, buffer, length, delegation);
+}
+
+static void
+hand_on_end(struct smart_services *services, const uint8_t *copy, uint32_t length)
+{
+	real_of(services)->read_end(real_of(services), copy, length);
+}
+
+static smart_status
+hand_on_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
+				enum smart_combined *combined)
+{
+	return real_of(services)->lock_or_combine(real_of(services), leaf, entry, combined);
+}
+
+static unsigned int
+hand_on_take(struct smart_services *services, fabric_address leaf, uint64_t tree, struct smart_handed *entries,
+			 unsigned int most)
+{
+	return real_of(services)->take_handed(real_of(services), leaf, tree, entries, most);
+}
+
+static void
+hand_on_settle(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
+{
+	real_of(services)->settle_handed(real_of(services), entry, combined);
+}
+
 static void
 never_yield(void *argument)
 {
@@ -95,6 +128,32 @@ static uint64_t
 next_random(void *argument)
 {
 	return test_random(argument);
+}
+
+static bool
+hand_on_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					struct smart_answer *answer)
+{
+	return real_of(services)->find_answer(real_of(services), tree, point, length, answer);
+}
+
+static void
+hand_on_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					const struct smart_answer *answer)
+{
+	real_of(services)->keep_answer(real_of(services), tree, point, length, answer);
+}
+
+static uint32_t
+hand_on_block(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	return real_of(services)->block_point(real_of(services), tree, point, length);
+}
+
+static void
+hand_on_unblock(struct smart_services *services, uint32_t gate)
+{
+	real_of(services)->unblock_point(real_of(services), gate);
 }
 
 static struct fabric *
@@ -111,6 +170,18 @@ open_verbs(struct tree_client *client, const struct smart_region *region)
 		client->services.cache_store = hand_on_store;
 		client->services.cache_update = hand_on_update;
 		client->services.cache_drop = hand_on_drop;
+		client->services.find_answer = hand_on_find_answer;
+		client->services.keep_answer = hand_on_keep_answer;
+		client->services.block_point = hand_on_block;
+		client->services.unblock_point = hand_on_unblock;
+	}
+	if (client->client->node->compute.rdwc != NULL)
+	{
+		client->services.read_begin = hand_on_begin;
+		client->services.read_end = hand_on_end;
+		client->services.lock_or_combine = hand_on_combine;
+		client->services.take_handed = hand_on_take;
+		client->services.settle_handed = hand_on_settle;
 	}
 	return sim_fabric_init(&client->sim, &client->memory, &client->control, false);
 }

@@ -89,15 +89,20 @@ test_numbers(void)
 	CHECK(smart_book_node_info(space, 1, &info) && info.state == SMART_NODE_ACTIVE && info.chunks == 0 &&
 		  info.incarnation == node->memory->node[1].incarnation && info.trees == 0 && info.pages_used == 0);
 	CHECK(!smart_book_node_info(space, NODES, &info));
+	smart_book_set_address(space, 1, 77);
+	CHECK(smart_book_node_info(space, 0, &info) && info.address == 0);
+	CHECK(smart_book_node_info(space, 1, &info) && info.address == 77);
 	for (unsigned int i = NODES; i < FABRIC_NODES_MAX; i++)
 		CHECK(smart_book_add_node(space, 1000 + i, &number) == SMART_OK && number == i);
 	CHECK(smart_book_add_node(space, 7, &number) == SMART_NO_SPACE);
 	CHECK(smart_book_add_node(space, 1000 + NODES, &number) == SMART_OK && number == NODES);
 	/* Nothing refers to it: its number is free at once. */
+	smart_book_set_address(space, 100, 78);
 	smart_book_lose_node(space, 100);
 	CHECK(state_of(client, 100) == SMART_NODE_NONE);
 	smart_book_lose_node(space, 100);
 	CHECK(smart_book_add_node(space, 7, &number) == SMART_OK && number == 100);
+	CHECK(smart_book_node_info(space, 100, &info) && info.address == 0);
 	whole(client);
 	test_client_close(client);
 	test_node_close(node);
@@ -197,13 +202,14 @@ test_given_again(void)
 	struct smart_duty duty;
 	struct smart_duty later;
 
-	fill(client, &pages, 9 * SMART_CHUNK_PAGES);
+	fill(client, &pages, 4 * SMART_CHUNK_PAGES);
 	CHECK(smart_space_drop_tree(space, pages.tree));
 	CHECK(smart_book_next_duty(space, 0, &duty) && duty.kind == SMART_DUTY_GIVE_CHUNK);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk));
 	CHECK(test_memory_give_chunk(memory, 0, duty.chunk));
 	/* No other chunk is free there. */
-	memory->node[0].chunks = 11;
+	CHECK(memory->node[0].taken_count == 4);
+	memory->node[0].chunks = 6;
 	fill(client, &pages, 5 * SMART_CHUNK_PAGES - SMART_SPARE_PAGES);
 	CHECK(smart_book_has_chunk(space, 0, duty.chunk) && memory->node[0].taken[duty.chunk]);
 	whole(client);

@@ -13,7 +13,9 @@
 #include "support/node.h"
 #include "tree/tree.h"
 
-#define PAGE_LEAF SMART_CLASS_LEAF(64) /* a slab of one page, one block */
+#define PAGE_LEAF   SMART_CLASS_LEAF(64) /* a slab of one page, one block */
+#define FULL_CHUNKS 14                   /* of two nodes; more than a book keeps for itself */
+#define FULL_PAGES  (FULL_CHUNKS * SMART_CHUNK_PAGES - SMART_SPARE_PAGES)
 
 static bool
 whole(struct test_client *client)
@@ -314,6 +316,119 @@ test_clear(void)
 	test_node_close(node);
 }
 
+/* ---- full nodes, and chunks that are leaving them ---- */
+
+/* Two full nodes, whose only tree has been dropped. */
+static struct test_client *
+open_full(struct test_node **node)
+{
+	struct test_client *client;
+	fabric_address root;
+	fabric_address block;
+	uint64_t tree;
+
+	*node = test_book_open(2, 2, FULL_CHUNKS / 2 + 1);
+	client = test_client_open(*node, 1);
+	tree = test_tree_create(client, &root);
+	for (unsigned int i = 0; i < FULL_PAGES; i++)
+	{
+		CHECK(smart_space_allocate(&client->client->space, tree, PAGE_LEAF, &block) == SMART_OK);
+		memset(test_node_at(*node, block), 0x77, SMART_PAGE_BYTES);
+	}
+	CHECK(allocate_pages(client, tree, 1, SMART_NO_SPACE) == 0);
+	CHECK(smart_space_drop_tree(&client->client->space, tree));
+	return client;
+}
+
+static unsigned long
+requests_for_chunks(const struct test_node *node)
+{
+	return node->memory->node[0].requests + node->memory->node[1].requests;
+}
+
+/* Chunks that are leaving are used again, without a question, as long as nobody is about to tell their nodes. */
+static void
+test_taken_back(void)
+{
+	struct test_node *node;
+	struct test_client *client = open_full(&node);
+	struct smart_space *space = &client->client->space;
+	struct smart_duty duty;
+	unsigned long before;
+	fabric_address block;
+	uint64_t tree = test_tree_create(client, &block);
+
+	CHECK(whole(client) && smart_book_next_duty(space, 0, &duty) && duty.kind == SMART_DUTY_GIVE_CHUNK);
+	before = requests_for_chunks(node);
+	for (unsigned int i = 0; i < FULL_PAGES - SMART_CHUNK_PAGES; i++)
+	{
+		CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_OK);
+		CHECK(((uint64_t *) test_node_at(node, block))[SMART_PAGE_BYTES / 8 - 1] == 0);
+		CHECK(fabric_node(block) != 0 || fabric_offset(block) / SMART_CHUNK_BYTES != duty.chunk);
+	}
+	CHECK(requests_for_chunks(node) == before && whole(client));
+	/* The node hears of the one: there are no others to be told of, and it is had again. */
+	CHECK(test_work_off_duties(client) == 0 && node->memory->node[0].taken_count == FULL_CHUNKS / 2 - 1);
+	CHECK(node->memory->node[1].taken_count == FULL_CHUNKS / 2);
+	allocate_pages(client, tree, SMART_CHUNK_PAGES, SMART_OK);
+	CHECK(allocate_pages(client, tree, 1, SMART_NO_SPACE) == 0);
+	CHECK(whole(client) && node->memory->outside == 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* A node that rests has its own back when it answers again. */
+static void
+test_resting_keep_theirs(void)
+{
+	struct test_node *node;
+	struct test_client *client = open_full(&node);
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+
+	smart_book_rest_node(&client->client->space, 0, true);
+	smart_book_rest_node(&client->client->space, 1, true);
+	CHECK(allocate_pages(client, tree, 1, SMART_NO_SPACE) == 0);
+	smart_book_rest_node(&client->client->space, 0, false);
+	allocate_pages(client, tree, SMART_CHUNK_PAGES, SMART_OK);
+	CHECK(whole(client) && node->memory->outside == 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+static unsigned int asked_times;
+static struct smart_duty on_its_way;
+
+/* The node hears of the chunk when it has said three times that it is full. */
+static void
+hear_late(struct test_memory *memory, unsigned int number)
+{
+	if (++asked_times == 4)
+		CHECK(test_memory_give_chunk(memory, on_its_way.node, on_its_way.chunk));
+}
+
+/* Of the last chunk that leaves its node hears at this moment: who wants it waits for that. */
+static void
+test_on_its_way(void)
+{
+	struct test_node *node;
+	struct test_client *client = open_full(&node);
+	struct smart_space *space = &client->client->space;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+
+	CHECK(smart_book_next_duty(space, 0, &on_its_way) && on_its_way.kind == SMART_DUTY_GIVE_CHUNK);
+	smart_book_duty_done(space, &on_its_way);
+	allocate_pages(client, tree, FULL_PAGES - SMART_CHUNK_PAGES, SMART_OK);
+	asked_times = 0;
+	node->memory->asked = hear_late;
+	allocate_pages(client, tree, 1, SMART_OK);
+	CHECK(asked_times >= 4 && whole(client) && node->memory->outside == 0);
+	node->memory->asked = NULL;
+	test_client_close(client);
+	test_node_close(node);
+}
+
 /* ---- a clean restart ---- */
 
 static void
@@ -413,6 +528,9 @@ main(void)
 	test_small_trees();
 	test_chunks_given_back();
 	test_clear();
+	test_taken_back();
+	test_resting_keep_theirs();
+	test_on_its_way();
 	test_again();
 	test_tree();
 	return check_finish();

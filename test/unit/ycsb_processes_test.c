@@ -51,7 +51,8 @@ check_run(const struct ycsb_options *options, bool remote)
 		}
 		CHECK(operations == (i == YCSB_LOAD ? KEYS : OPERATIONS));
 		CHECK(result->clients == options->clients * options->compute_nodes);
-		CHECK(remote ? round_trips >= operations && result->hits > 0 : round_trips == 0);
+		CHECK(remote ? round_trips + result->cache.answer_hits >= operations && result->cache.hits > 0
+					 : round_trips == 0);
 	}
 	if (results != NULL)
 		ycsb_results_free(results);

@@ -1,0 +1,59 @@
+/*
+ * cache_stat.c
+ *	  What is in the cache of inner nodes, and what it was good for:
+ *	  smart_stat_cache().
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+
+#include "am/shared.h"
+#include "base/assert.h"
+#include "compute/cache.h"
+
+#define COLUMNS 16
+
+PG_FUNCTION_INFO_V1(smart_stat_cache);
+
+static uint64
+used_bytes(const struct smart_cache_stat *stat)
+{
+	uint64 used = 0;
+
+	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		used += stat->bytes[kind];
+	return used;
+}
+
+/* One row: the cache now, and what all sessions did with it since the server started; zeros where there is none. */
+PGDLLEXPORT Datum
+smart_stat_cache(PG_FUNCTION_ARGS)
+{
+	struct smart_cache_stat stat = {0};
+	Datum values[COLUMNS];
+	bool isnull[COLUMNS] = {false};
+	TupleDesc descriptor;
+	int column = 0;
+
+	smart_server_require();
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != COLUMNS)
+		elog(ERROR, "smart_stat_cache is declared with other columns than this library returns");
+	if (smart_server.compute.cache != NULL)
+		smart_cache_stat(smart_server.compute.cache, &stat);
+	values[column++] = Int64GetDatum((int64) stat.size);
+	values[column++] = Int64GetDatum((int64) used_bytes(&stat));
+	values[column++] = Int64GetDatum((int64) stat.hits);
+	values[column++] = Int64GetDatum((int64) stat.misses);
+	values[column++] = Int64GetDatum((int64) stat.stores);
+	values[column++] = Int64GetDatum((int64) stat.updates);
+	values[column++] = Int64GetDatum((int64) stat.drops);
+	values[column++] = Int64GetDatum((int64) stat.evictions);
+	values[column++] = Int64GetDatum((int64) stat.moves);
+	values[column++] = Int64GetDatum((int64) stat.skips);
+	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		values[column++] = Int64GetDatum((int64) stat.bytes[kind]);
+	smart_assert(column == COLUMNS);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));
+}

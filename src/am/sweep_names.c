@@ -1,0 +1,271 @@
+/*
+ * sweep_names.c
+ *	  Which trees the metapages of this database name, and which databases
+ *	  there are.
+ *
+ * Metapages are read without a lock on the index, so as not to wait for who
+ * drops or rebuilds it.  What the snapshot sees is then good enough: as long as
+ * that transaction runs, the old file is there and names the old tree; when it
+ * has ended the file is gone, which is seen.
+ *
+ * Without the lock the page must not get into the buffers: it would stay there
+ * when the file goes, for whoever gets the file's number next.  A page that is
+ * not in them is read from the file, where it is as new as can be.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/smgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+
+#include "am/compat.h"
+#include "am/meta.h"
+#include "am/sweep_names.h"
+#include "base/assert.h"
+
+#define HANDLER   "smart_handler" /* the C function that makes an access method ours, whatever its name */
+#define LOOKS_MAX 1000            /* at a page that comes and goes, a millisecond apart */
+
+/* ---- pages ---- */
+
+/* The buffer that has block 0 of a file, and perhaps has it no more; InvalidBuffer: none. */
+static Buffer
+find_buffer(SMgrRelation file)
+{
+	if (SmgrIsTemp(file))
+		return PrefetchLocalBuffer(file, MAIN_FORKNUM, SMART_META_BLOCK).recent_buffer;
+	return PrefetchSharedBuffer(file, MAIN_FORKNUM, SMART_META_BLOCK).recent_buffer;
+}
+
+static bool
+copy_from_buffer(smart_file number, Buffer buffer, char *copy)
+{
+	if (!ReadRecentBuffer(number, MAIN_FORKNUM, SMART_META_BLOCK, buffer))
+		return false;
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	return true;
+}
+
+/* False: the file has no such block (any more). */
+static bool
+copy_from_file(SMgrRelation file, char *copy)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool read = false;
+
+	PG_TRY();
+	{
+		if (smgrexists(file, MAIN_FORKNUM) && smgrnblocks(file, MAIN_FORKNUM) > SMART_META_BLOCK)
+		{
+			smgrread(file, MAIN_FORKNUM, SMART_META_BLOCK, copy);
+			read = true;
+		}
+	}
+	PG_CATCH();
+	{
+		int code = geterrcode();
+
+		/* It may go between two of these calls; nothing is held here. */
+		if (code != ERRCODE_UNDEFINED_FILE && code != ERRCODE_DATA_CORRUPTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return read;
+}
+
+/* The tree that the metapage in a file names (0: none); false: it could not be read. */
+static bool
+read_name(smart_file number, int backend, uint64 *tree)
+{
+	SMgrRelation file = smgropen(number, backend);
+	PGAlignedBlock copy;
+
+	for (int look = 0; look < LOOKS_MAX; look++)
+	{
+		Buffer buffer = find_buffer(file);
+
+		if (BufferIsValid(buffer))
+		{
+			if (copy_from_buffer(number, buffer, copy.data))
+				return smart_meta_named_tree(copy.data, tree);
+		}
+		else
+		{
+			bool read = copy_from_file(file, copy.data);
+
+			/* A page that came into the buffers meanwhile may be newer than what was read. */
+			if (!BufferIsValid(find_buffer(file)))
+				return read && smart_meta_named_tree(copy.data, tree);
+		}
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1000);
+	}
+	return false;
+}
+
+/* ---- catalogs, as the snapshot sees them ---- */
+
+static SysScanDesc
+begin_scan(Relation *catalog, Oid oid, Snapshot snapshot)
+{
+	*catalog = table_open(oid, AccessShareLock);
+	return systable_beginscan(*catalog, InvalidOid, false, snapshot, 0, NULL);
+}
+
+static void
+end_scan(SysScanDesc scan, Relation catalog)
+{
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+}
+
+static bool
+is_our_handler(Oid function, Snapshot snapshot)
+{
+	Relation catalog = table_open(ProcedureRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+	bool ours = false;
+
+	ScanKeyInit(&key, Anum_pg_proc_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
+	scan = systable_beginscan(catalog, ProcedureOidIndexId, true, snapshot, 1, &key);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row) && ((Form_pg_proc) GETSTRUCT(row))->prolang == ClanguageId)
+	{
+		bool isnull;
+		Datum name = heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(catalog), &isnull);
+
+		ours = !isnull && strcmp(TextDatumGetCString(name), HANDLER) == 0;
+	}
+	end_scan(scan, catalog);
+	return ours;
+}
+
+/* The access methods that are this one. */
+static List *
+our_methods(Snapshot snapshot)
+{
+	Relation catalog;
+	SysScanDesc scan = begin_scan(&catalog, AccessMethodRelationId, snapshot);
+	List *methods = NIL;
+	HeapTuple row;
+
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_am method = (Form_pg_am) GETSTRUCT(row);
+
+		if (method->amtype == AMTYPE_INDEX && is_our_handler(method->amhandler, snapshot))
+			methods = lappend_oid(methods, method->oid);
+	}
+	end_scan(scan, catalog);
+	return methods;
+}
+
+/* One that a concurrent build has not got to yet, or never will, may be without a metapage. */
+static bool
+is_ready(Oid index, Snapshot snapshot)
+{
+	Relation catalog = table_open(IndexRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple row;
+	bool ready;
+
+	ScanKeyInit(&key, Anum_pg_index_indexrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index));
+	scan = systable_beginscan(catalog, IndexRelidIndexId, true, snapshot, 1, &key);
+	row = systable_getnext(scan);
+	ready = !HeapTupleIsValid(row) || ((Form_pg_index) GETSTRUCT(row))->indisready;
+	end_scan(scan, catalog);
+	return ready;
+}
+
+static bool
+add_name(Form_pg_class index, Snapshot snapshot, HTAB *trees)
+{
+	bool temporary = index->relpersistence == RELPERSISTENCE_TEMP;
+	Oid tablespace = OidIsValid(index->reltablespace) ? index->reltablespace : MyDatabaseTableSpace;
+	uint64 tree;
+
+	if (!read_name(smart_make_file(tablespace, MyDatabaseId, index->relfilenode),
+				   temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree))
+		return !is_ready(index->oid, snapshot);
+	if (tree != 0)
+		(void) hash_search(trees, &tree, HASH_ENTER, NULL);
+	return true;
+}
+
+/* Of a temporary table of another session nobody but that session can read the metapage. */
+static bool
+is_of_interest(Form_pg_class class, const List *methods, bool temporary_only)
+{
+	if (class->relkind != RELKIND_INDEX || !list_member_oid(methods, class->relam))
+		return false;
+	return class->relpersistence == RELPERSISTENCE_TEMP ? isTempNamespace(class->relnamespace) : !temporary_only;
+}
+
+bool
+smart_names_collect(Snapshot snapshot, bool temporary_only, HTAB *trees, Oid *index)
+{
+	List *methods = our_methods(snapshot);
+	Relation catalog;
+	SysScanDesc scan;
+	HeapTuple row;
+	bool readable = true;
+
+	smart_assert(OidIsValid(MyDatabaseId));
+	if (methods == NIL)
+		return true;
+	scan = begin_scan(&catalog, RelationRelationId, snapshot);
+	while (readable && HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!is_of_interest(class, methods, temporary_only))
+			continue;
+		readable = add_name(class, snapshot, trees);
+		*index = class->oid;
+	}
+	end_scan(scan, catalog);
+	list_free(methods);
+	return readable;
+}
+
+List *
+smart_names_databases(Snapshot snapshot, bool valid_only)
+{
+	Relation catalog;
+	SysScanDesc scan = begin_scan(&catalog, DatabaseRelationId, snapshot);
+	List *databases = NIL;
+	HeapTuple row;
+
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_database database = (Form_pg_database) GETSTRUCT(row);
+
+		if (!valid_only || !smart_database_is_invalid(database))
+			databases = lappend_oid(databases, database->oid);
+	}
+	end_scan(scan, catalog);
+	return databases;
+}

@@ -1,0 +1,288 @@
+/*
+ * offload.c
+ *	  The client's side of offloaded descents: where the cache does not know the
+ *	  way, a memory node walks it, in one round trip (DEX, section 6).
+ *
+ * The search goes on in the nodes that come as in those that it READs itself, and
+ * the cache learns them.  If the answer is exact (descent.h), they are looked at as
+ * if this client had READ them one after the other: they were loaded within this
+ * operation, in the way of B1, by whole words.  Then the leaf at the end answers
+ * for itself (I1) once its checksum is good; and an empty range, in a slot that is
+ * not frozen, was part of the tree then (I2), so that "absent" may be concluded from it, as
+ * in a strict descent that begins at this node (B4).  Else the leaf is READ, and
+ * whoever comes to an empty range goes strict by himself.
+ *
+ * What is faster is measured.  Without offloading every node that the cache does
+ * not have costs a round trip, and the leaf another; how many nodes the cache did
+ * not have in the last searches of this tree tells how many to expect.  Now and
+ * then the other way is taken, so that no old measurement decides for ever.
+ */
+#include "tree/internal.h"
+#include "tree/offload.h"
+#include "tree/readahead.h"
+
+#define BUSY_NS        UINT64_C(20000000)   /* without descents by a memory node that was busy, */
+#define REFUSED_NS     UINT64_C(1000000000) /* and by one that made none at all */
+#define AVERAGE_OF     8                    /* measurements */
+#define MEASURE_ONE_IN 256                  /* choices that are made the other way */
+#define MISSES_SHIFT   8                    /* of the average of nodes that the cache did not have */
+#define MISSES_FIRST   (2u << MISSES_SHIFT) /* what a new handle expects */
+
+void
+smart_offload_init(struct smart_offload *offload, enum smart_offload_mode mode)
+{
+	memset(offload->node, 0, sizeof(offload->node));
+	offload->mode = mode;
+	offload->path.count = 0;
+}
+
+/* ---- measuring ---- */
+
+static uint64_t
+now_ns(struct smart_tree *tree)
+{
+	return tree->env->now_ns(tree->env);
+}
+
+static void
+add_sample(uint64_t *average, uint64_t sample)
+{
+	if (*average == 0)
+		*average = sample > 0 ? sample : 1;
+	else
+		*average += sample / AVERAGE_OF - *average / AVERAGE_OF;
+}
+
+static struct smart_offload *
+offload_of(const struct smart_tree *tree)
+{
+	struct smart_offload *offload = tree->services->offload;
+
+	return offload == NULL || offload->mode == SMART_OFFLOAD_OFF || tree->services->cache_find == NULL ? NULL : offload;
+}
+
+void
+smart_offload_begin(struct smart_tree *tree)
+{
+	struct smart_offload_misses *misses = &tree->misses;
+
+	if (offload_of(tree) == NULL)
+		return;
+	tree->services->offload->path.count = 0;
+	if (misses->expected == 0)
+		misses->expected = MISSES_FIRST;
+	/* A search that found its way in the cache says nothing about those that do not. */
+	if (misses->count > 0)
+		misses->expected += (misses->count << MISSES_SHIFT) / AVERAGE_OF - misses->expected / AVERAGE_OF;
+	misses->count = 0;
+}
+
+/* Has the way by READs been measured slower than a descent?  This one is the search's first node that is missing, or a later one. */
+static bool
+looks_faster(const struct smart_tree *tree, struct smart_offload_node *node)
+{
+	uint64_t passed = (uint64_t) tree->misses.count << MISSES_SHIFT;
+	uint64_t nodes = tree->misses.expected > passed ? tree->misses.expected - passed : 0;
+	uint64_t trips = nodes < 1u << MISSES_SHIFT ? 2u << MISSES_SHIFT : nodes + (1u << MISSES_SHIFT);
+	bool other = ++node->choices % MEASURE_ONE_IN == 0;
+
+	if (node->trip_ns == 0 || node->descent_ns == 0)
+		return node->trip_ns != 0;
+	return (node->descent_ns < ((node->trip_ns * trips) >> MISSES_SHIFT)) != other;
+}
+
+static bool
+is_worth_while(struct smart_tree *tree, struct smart_offload *offload, unsigned int number)
+{
+	struct smart_offload_node *node = &offload->node[number];
+
+	if (node->not_before_ns != 0)
+	{
+		if (now_ns(tree) < node->not_before_ns)
+			return false;
+		node->not_before_ns = 0;
+	}
+	return offload->mode == SMART_OFFLOAD_ON || looks_faster(tree, node);
+}
+
+/* ---- asking ---- */
+
+/* SMART_OK: there is a path, if perhaps none that helps. */
+static smart_status
+ask(struct smart_tree *tree, struct smart_offload *offload, unsigned int number, const struct smart_key *key,
+	smart_slot link, unsigned int arrived)
+{
+	struct fabric_descent descent = {.link = link,
+									 .root = tree->options.root,
+									 .arrived = (uint16_t) arrived,
+									 .key_length = (uint16_t) key->length,
+									 .pad = key->pad,
+									 .key = key->bytes};
+	struct smart_offload_node *node = &offload->node[number];
+	uint64_t begin_ns = now_ns(tree);
+	smart_status status = fabric_descend(tree->fabric, number, &descent, &offload->path);
+	uint64_t end_ns = now_ns(tree);
+
+	if (status == SMART_UNREACHABLE || status == SMART_STALE)
+	{
+		/* A lost connection, say: the READs that follow will tell whether the memory node is there. */
+		node->not_before_ns = end_ns + REFUSED_NS;
+		return SMART_OK;
+	}
+	if (status == SMART_OK && offload->path.end == FABRIC_PATH_BUSY)
+		node->not_before_ns = end_ns + BUSY_NS;
+	else if (status == SMART_OK)
+		add_sample(&node->descent_ns, end_ns - begin_ns);
+	return status;
+}
+
+static const struct fabric_path_block *
+find_block(const struct smart_offload *offload, smart_slot link, uint32_t length)
+{
+	const struct fabric_path *path = &offload->path;
+
+	for (uint32_t i = 0; i < path->count; i++)
+	{
+		if (path->block[i].link == link)
+			return path->block[i].length == length ? &path->block[i] : NULL;
+	}
+	return NULL;
+}
+
+/* A block that the path has, or has once a descent was asked for; *block NULL: it has not. */
+static smart_status
+find_or_ask(struct smart_tree *tree, struct smart_offload *offload, const struct smart_key *key, smart_slot link,
+			unsigned int arrived, uint32_t length, const struct fabric_path_block **block)
+{
+	unsigned int number = fabric_node(link == 0 ? tree->options.root : smart_slot_address(link));
+	smart_status status = SMART_OK;
+
+	*block = find_block(offload, link, length);
+	if (*block == NULL && key->length >= 1 && key->length <= FABRIC_DESCENT_KEY_MAX &&
+		is_worth_while(tree, offload, number))
+	{
+		status = ask(tree, offload, number, key, link, arrived);
+		*block = find_block(offload, link, length);
+	}
+	tree->misses.count++;
+	return status;
+}
+
+/* ---- blocks, by way of a path or by READs ---- */
+
+static void
+measure_trip(struct smart_tree *tree, struct smart_offload *offload, fabric_address address, uint64_t begin_ns)
+{
+	add_sample(&offload->node[fabric_node(address)].trip_ns, now_ns(tree) - begin_ns);
+}
+
+smart_status
+smart_offload_root(struct smart_tree *tree, const struct smart_key *key, smart_slot *root)
+{
+	struct smart_offload *offload = offload_of(tree);
+	const struct fabric_path_block *block = NULL;
+	smart_status status = SMART_OK;
+
+	if (offload != NULL)
+		status = find_or_ask(tree, offload, key, 0, 0, sizeof(*root), &block);
+	if (status != SMART_OK)
+		return status;
+	if (block == NULL)
+		return smart_word_read(tree, tree->options.root, root);
+	memcpy(root, block->bytes, sizeof(*root));
+	return SMART_OK;
+}
+
+/* A node of the path, checked as one that was READ with its header first. */
+static bool
+node_from_path(struct smart_tree *tree, const struct smart_key *key, smart_slot link, unsigned int arrived,
+			   const struct fabric_path_block *block, struct smart_node *node)
+{
+	return smart_node_from_copy(tree, link, arrived, block->bytes, node) &&
+		   smart_node_finish_again(tree, node, (const uint64_t *) (const void *) block->bytes, key);
+}
+
+static uint32_t
+node_bytes(smart_slot link)
+{
+	return (SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(link))) * (uint32_t) sizeof(uint64_t);
+}
+
+smart_status
+smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node,
+				   const struct smart_key *key, bool *ours)
+{
+	struct smart_offload *offload = offload_of(tree);
+	const struct fabric_path_block *block = NULL;
+	uint64_t begin_ns;
+	smart_status status = SMART_OK;
+
+	if (offload == NULL)
+		return smart_node_read_again(tree, link, arrived, node, key, ours);
+	status = find_or_ask(tree, offload, key, link, arrived, node_bytes(link), &block);
+	if (status != SMART_OK)
+		return status;
+	if (block != NULL)
+	{
+		*ours = node_from_path(tree, key, link, arrived, block, node);
+		return SMART_OK;
+	}
+	begin_ns = now_ns(tree);
+	status = smart_node_read_again(tree, link, arrived, node, key, ours);
+	if (status == SMART_OK)
+		measure_trip(tree, offload, smart_slot_address(link), begin_ns);
+	return status;
+}
+
+smart_status
+smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
+				   struct smart_leaf *leaf, bool *good)
+{
+	struct smart_offload *offload = tree->direct ? NULL : offload_of(tree);
+	const struct fabric_path_block *block;
+	uint64_t begin_ns;
+	smart_status status;
+
+	if (offload == NULL)
+		return smart_leaf_read(tree, link, key, buffer, leaf, good);
+	block = find_block(offload, link, smart_slot_size(link) * SMART_UNIT);
+	*good = block != NULL && offload->path.exact && smart_leaf_from_copy(tree, link, block->bytes, key, leaf);
+	if (*good)
+		return SMART_OK;
+	begin_ns = now_ns(tree);
+	status = smart_leaf_read(tree, link, key, buffer, leaf, good);
+	if (status == SMART_OK)
+		measure_trip(tree, offload, smart_slot_address(link), begin_ns);
+	return status;
+}
+
+/* ---- what a path proves ---- */
+
+bool
+smart_offload_proves_empty(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place)
+{
+	struct smart_offload *offload = tree->direct ? NULL : offload_of(tree);
+	const struct smart_node *last = place->node;
+	struct smart_node *node = &tree->nodes[1];
+	const struct fabric_path_block *block;
+	smart_slot slot;
+	unsigned int byte;
+	int index;
+
+	if (offload == NULL || !offload->path.exact || !smart_slot_is_empty(place->slot))
+		return false;
+	if (SMART_FAULT(descent) && offload->path.count > 0)
+		return true;
+	if (last == NULL)
+	{
+		block = find_block(offload, 0, sizeof(slot));
+		return block != NULL && memcmp(block->bytes, &place->slot, sizeof(slot)) == 0;
+	}
+	block = find_block(offload, last->link, node_bytes(last->link));
+	if (block == NULL || !node_from_path(tree, key, last->link, last->arrived, block, node))
+		return false;
+	byte = smart_key_byte(key, node->depth);
+	index = smart_node_cover_index(node, byte);
+	slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+	return smart_slot_is_empty(slot) && !smart_slot_frozen(slot) && smart_slot_empty_hi(slot) >= byte;
+}

@@ -1,0 +1,148 @@
+/*
+ * answers_stress.c
+ *	  Threads ask for points, keep answers, and change points, while copies of
+ *	  nodes come and go in the same small cache: no answer is older than the call
+ *	  that returns it.
+ *
+ * The truth about a point is a version, which only rises, while the point is blocked.
+ * Whoever asks looks at it before and afterwards.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache.h"
+#include "support/check.h"
+#include "support/env_thread.h"
+
+#define THREADS    4
+#define OPERATIONS 300000
+#define BYTES      ((size_t) 64 << 10)
+#define POINTS     2000 /* not all of them find room */
+#define HOT        3
+#define TREE       7
+
+static struct smart_cache *cache;
+static uint64_t truth[POINTS];
+
+struct worker
+{
+	pthread_t thread;
+	unsigned int number;
+	unsigned long answered;
+	unsigned long wrong;
+};
+
+/* Of different lengths. */
+static unsigned int
+make_point(unsigned int number, uint8_t *point)
+{
+	unsigned int length = 4 + number % 40;
+
+	memset(point, 'p', length);
+	memcpy(point, &number, sizeof(number));
+	return length;
+}
+
+static void
+ask(struct worker *worker, unsigned int number)
+{
+	uint8_t point[64];
+	unsigned int length = make_point(number, point);
+	uint64_t before = __atomic_load_n(&truth[number], __ATOMIC_ACQUIRE);
+	struct smart_answer answer;
+	uint64_t version;
+
+	if (smart_cache_answer(cache, worker->number, TREE, point, length, &answer))
+	{
+		uint64_t after = __atomic_load_n(&truth[number], __ATOMIC_ACQUIRE);
+
+		memcpy(&version, answer.tails + 1, sizeof(version));
+		worker->answered++;
+		worker->wrong += answer.length != 9 || answer.tails[0] != 8 || version < before || version > after;
+		return;
+	}
+	if (answer.ticket == 0)
+		return;
+	version = __atomic_load_n(&truth[number], __ATOMIC_ACQUIRE);
+	answer.length = 9;
+	answer.tails[0] = 8;
+	memcpy(answer.tails + 1, &version, sizeof(version));
+	smart_cache_keep_answer(cache, worker->number, TREE, point, length, &answer);
+}
+
+static void
+change(const struct worker *worker, unsigned int number)
+{
+	uint8_t point[64];
+	unsigned int length = make_point(number, point);
+	uint32_t gate = smart_cache_block(cache, worker->number, TREE, point, length);
+
+	__atomic_fetch_add(&truth[number], 1, __ATOMIC_SEQ_CST);
+	smart_cache_unblock(cache, gate);
+}
+
+static void
+store_node(const struct worker *worker, uint64_t node)
+{
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+
+	smart_cache_store(cache, worker->number, TREE,
+					  smart_slot_make_node(0, 1 + (unsigned int) node % SMART_NODE_KINDS, (1 + node) * SMART_UNIT),
+					  words);
+}
+
+static void *
+work(void *argument)
+{
+	struct worker *worker = argument;
+	uint64_t state = worker->number + 1;
+
+	for (unsigned int i = 0; i < OPERATIONS; i++)
+	{
+		/* Half of the time the same few, so that readers and writers meet. */
+		unsigned int number = (unsigned int) (test_random(&state) % (test_random(&state) % 2 == 0 ? POINTS : HOT));
+
+		switch (test_random(&state) % 8)
+		{
+			case 0:
+				change(worker, number);
+				break;
+			case 1:
+				store_node(worker, test_random(&state) % 100);
+				break;
+			default:
+				ask(worker, number);
+				break;
+		}
+	}
+	return NULL;
+}
+
+int
+main(void)
+{
+	struct worker workers[THREADS] = {0};
+	struct smart_cache_stat stat;
+	unsigned long answered = 0;
+	unsigned long wrong = 0;
+
+	cache = aligned_alloc(128, (smart_cache_size(BYTES, THREADS) + 127) / 128 * 128);
+	smart_cache_init(cache, BYTES, THREADS, 1);
+	for (unsigned int i = 0; i < THREADS; i++)
+	{
+		workers[i].number = i;
+		CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++)
+	{
+		CHECK(pthread_join(workers[i].thread, NULL) == 0);
+		answered += workers[i].answered;
+		wrong += workers[i].wrong;
+	}
+	smart_cache_stat(cache, &stat);
+	CHECK(wrong == 0 && answered > OPERATIONS / 10 && answered == stat.answer_hits);
+	CHECK(stat.answer_stores > 0 && stat.answer_drops > 0 && stat.blocks > 0 && stat.evictions > 0);
+	free(cache);
+	return check_finish();
+}

@@ -1,0 +1,430 @@
+/*
+ * cache_answers_test.c
+ *	  Hot answers in the cache: what is kept, what a block takes away, and what
+ *	  has to go for it; and what they are for, on a tree: lookups without a verb.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache_parts.h"
+#include "support/check.h"
+#include "support/tree_client.h"
+
+#define TREE        77
+#define SMALL_BYTES ((size_t) 64 << 10)
+
+static struct smart_cache *
+open_cache(size_t bytes)
+{
+	size_t rounded = (smart_cache_size(bytes, 2) + 127) / 128 * 128;
+	struct smart_cache *cache = aligned_alloc(128, rounded);
+
+	CHECK(cache != NULL);
+	memset(cache, 0x5c, rounded);
+	smart_cache_init(cache, bytes, 2, 42);
+	return cache;
+}
+
+static struct smart_cache_stat
+stat_of(const struct smart_cache *cache)
+{
+	struct smart_cache_stat stat;
+
+	smart_cache_stat(cache, &stat);
+	return stat;
+}
+
+/* A point of so many bytes that begin with a number. */
+static void
+make_point(uint8_t *point, unsigned int number, unsigned int length)
+{
+	memset(point, 'p', length);
+	memcpy(point, &number, length < sizeof(number) ? length : sizeof(number));
+}
+
+/* Tails of so many bytes in all: one entry. */
+static void
+make_tails(struct smart_answer *answer, unsigned int number, unsigned int length)
+{
+	answer->length = length;
+	memset(answer->tails, (int) (number & 0xff), length);
+	if (length > 0)
+		answer->tails[0] = (uint8_t) (length - 1);
+}
+
+/* Asks, and keeps what was not there; was it there? */
+static bool
+ask(struct smart_cache *cache, unsigned int number, unsigned int length, unsigned int tails)
+{
+	uint8_t point[SMART_ANSWER_BYTES_MAX];
+	struct smart_answer answer;
+	struct smart_answer expected;
+
+	make_point(point, number, length);
+	make_tails(&expected, number, tails);
+	if (smart_cache_answer(cache, 1, TREE, point, length, &answer))
+	{
+		CHECK(answer.length == tails && memcmp(answer.tails, expected.tails, tails) == 0);
+		return true;
+	}
+	expected.ticket = answer.ticket;
+	if (answer.ticket != 0)
+		smart_cache_keep_answer(cache, 0, TREE, point, length, &expected);
+	return false;
+}
+
+/* ---- single answers ---- */
+
+static void
+check_lengths(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	uint8_t point[SMART_ANSWER_BYTES_MAX];
+	struct smart_answer answer;
+
+	for (unsigned int length = 1; length <= SMART_ANSWER_BYTES_MAX - 8; length += 3)
+	{
+		for (unsigned int tails = 0; length + tails <= SMART_ANSWER_BYTES_MAX; tails += tails < 8 ? 1 : 16)
+		{
+			CHECK(!ask(cache, 1 + tails, length, tails) || length < 4);
+			if (length >= 4)
+				CHECK(ask(cache, 1 + tails, length, tails));
+		}
+	}
+	/* Another tree's, and a longer point, are others. */
+	make_point(point, 500, 20);
+	CHECK(!ask(cache, 500, 20, 10) && ask(cache, 500, 20, 10));
+	CHECK(!smart_cache_answer(cache, 0, TREE + 1, point, 20, &answer));
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 19, &answer));
+	/* One that is too long is not kept. */
+	answer.length = SMART_ANSWER_BYTES_MAX - 18;
+	CHECK(answer.ticket != 0);
+	smart_cache_keep_answer(cache, 0, TREE, point, 19, &answer);
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 19, &answer));
+	free(cache);
+}
+
+/* ---- blocks ---- */
+
+static void
+check_block(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	uint8_t point[8];
+	struct smart_answer answer;
+	uint32_t gate;
+	uint32_t again;
+
+	make_point(point, 9, 8);
+	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
+	CHECK(!smart_cache_answer(cache, 0, TREE, (const uint8_t *) "other---", 8, &answer) && answer.ticket != 0);
+	gate = smart_cache_block(cache, 0, TREE, point, 8);
+	/* Neither found nor to be kept, until all who block it have ended. */
+	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer) && answer.ticket == 0);
+	again = smart_cache_block(cache, 1, TREE, point, 8);
+	smart_cache_unblock(cache, gate);
+	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer) && answer.ticket == 0);
+	smart_cache_unblock(cache, again);
+	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
+	CHECK(stat_of(cache).blocks == 2 && stat_of(cache).answer_drops == 1);
+	free(cache);
+}
+
+/* A2: a ticket of before a change is worth nothing after it. */
+static void
+check_ticket(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	uint8_t point[8];
+	struct smart_answer early;
+	struct smart_answer answer;
+
+	make_point(point, 9, 8);
+	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &early) && early.ticket != 0);
+	smart_cache_unblock(cache, smart_cache_block(cache, 0, TREE, point, 8));
+	make_tails(&early, 9, 7);
+	smart_cache_keep_answer(cache, 1, TREE, point, 8, &early);
+	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer));
+	CHECK(stat_of(cache).answer_refusals == 1 && stat_of(cache).answers == 0);
+	free(cache);
+}
+
+/* Somebody has every lock: a block does without, and takes all answers of its gate away. */
+static void
+check_void(void)
+{
+	struct smart_cache *cache = open_cache(SMART_CACHE_BYTES_MIN);
+	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
+	uint8_t point[8];
+	unsigned int there = 0;
+
+	for (unsigned int i = 0; i < 64; i++)
+		CHECK(!ask(cache, i, 8, 7));
+	make_point(point, 9, 8);
+	CHECK(cache->partitions == 1 && cache_try_lock(&part));
+	smart_cache_unblock(cache, smart_cache_block(cache, 0, TREE, point, 8));
+	cache_unlock(&part);
+	CHECK(stat_of(cache).voids == 1);
+	for (unsigned int i = 0; i < 64; i++)
+	{
+		bool found = ask(cache, i, 8, 7);
+
+		CHECK(i != 9 || !found);
+		there += found;
+	}
+	/* There are sixteen gates. */
+	CHECK(there >= 32 && there < 64);
+	/* What was kept since is good. */
+	for (unsigned int i = 0; i < 64; i++)
+		CHECK(ask(cache, i, 8, 7));
+	free(cache);
+}
+
+/* ---- room ---- */
+
+static void
+store_node(struct smart_cache *cache, unsigned int kind, uint64_t number)
+{
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+
+	smart_cache_store(cache, 0, TREE, smart_slot_make_node(0, kind, number * SMART_UNIT), words);
+}
+
+/* Nodes that are used stay, whatever answers pass through; answers that are used come to have the rest. */
+static void
+check_room(void)
+{
+	struct smart_cache *cache = open_cache((size_t) 512 << 10);
+	unsigned int hot = (unsigned int) (stat_of(cache).size / 4 / 48);
+	uint64_t words[SMART_NODE_WORDS_MAX];
+	unsigned int nodes_lost = 0;
+	unsigned int answers = 0;
+	struct smart_cache_stat stat;
+
+	for (unsigned int i = 0; i < 200000; i++)
+	{
+		uint64_t node = 1 + i % 200;
+
+		if (!smart_cache_find(cache, 0, TREE, smart_slot_make_node(0, 3, node * SMART_UNIT), words))
+		{
+			nodes_lost += i >= 200;
+			store_node(cache, 3, node);
+		}
+		ask(cache, i % hot, 8, 7);
+		ask(cache, 1000000 + i, 8, 7);
+	}
+	for (unsigned int i = 0; i < hot; i++)
+		answers += ask(cache, i, 8, 7);
+	stat = stat_of(cache);
+	CHECK(nodes_lost < 200000 / 20 && answers > hot / 2);
+	CHECK(stat.answers > hot && stat.answer_bytes + stat.bytes[3] <= stat.size);
+	CHECK(stat.answer_bytes + stat.bytes[3] > stat.size * 7 / 8);
+	free(cache);
+}
+
+/* ---- a tree ---- */
+
+#define ENTRIES 500
+#define KEY     10 /* a point of eight bytes, and two that tell its entries apart */
+#define ENTRY   12
+
+struct bench
+{
+	struct test_node *node;
+	struct tree_client *client[2];
+};
+
+static size_t
+first_eight(void *argument, const uint8_t *bytes, size_t length)
+{
+	return 8;
+}
+
+static void
+make_entry(uint8_t *entry, unsigned int point, unsigned int number)
+{
+	uint64_t mixed = (point + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	for (int i = 0; i < 8; i++)
+		entry[i] = (uint8_t) (mixed >> (56 - 8 * i));
+	entry[8] = (uint8_t) (number >> 8);
+	entry[9] = (uint8_t) number;
+	entry[10] = entry[11] = 0xee;
+}
+
+static uint64_t
+trips(const struct bench *bench)
+{
+	return bench->client[0]->sim.fabric.counters.round_trips + bench->client[1]->sim.fabric.counters.round_trips;
+}
+
+static bool
+look_up(struct bench *bench, unsigned int client, unsigned int point, unsigned int number)
+{
+	uint8_t entry[ENTRY];
+	bool found;
+
+	make_entry(entry, point, number);
+	CHECK(smart_tree_lookup(bench->client[client]->tree, entry, KEY, &found) == SMART_OK);
+	return found;
+}
+
+static void
+insert(struct bench *bench, unsigned int client, unsigned int point, unsigned int number)
+{
+	uint8_t entry[ENTRY];
+	bool added;
+
+	make_entry(entry, point, number);
+	CHECK(smart_tree_insert(bench->client[client]->tree, entry, KEY, ENTRY, &added) == SMART_OK && added);
+}
+
+struct met
+{
+	unsigned int count;
+	unsigned int last;
+};
+
+static bool
+meet(void *argument, const uint8_t *entry, size_t length)
+{
+	struct met *met = argument;
+	unsigned int number = (unsigned int) entry[8] << 8 | entry[9];
+
+	CHECK(length == ENTRY && entry[10] == 0xee && (met->count == 0 || number > met->last));
+	met->count++;
+	met->last = number;
+	return met->count < 100;
+}
+
+/* Entries of a point; -1: not known. */
+static int
+visit(struct bench *bench, unsigned int client, unsigned int point)
+{
+	uint8_t entry[ENTRY];
+	struct met met = {0};
+	bool known;
+
+	make_entry(entry, point, 0);
+	CHECK(smart_tree_point(bench->client[client]->tree, entry, 8, meet, &met, &known) == SMART_OK);
+	return known ? (int) met.count : -1;
+}
+
+static bool
+is_odd(void *argument, const uint8_t *entry, size_t length)
+{
+	return (entry[9] & 1) != 0;
+}
+
+static void
+open_tree(struct bench *bench, bool shared)
+{
+	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+										 .fixed_length = ENTRY,
+										 .shared = shared,
+										 .lease = 1,
+										 .point = first_eight};
+	struct test_client *owner = test_client_open(bench->node, 1);
+
+	options.id = test_tree_create(owner, &options.root);
+	test_client_close(owner);
+	for (unsigned int i = 0; i < 2; i++)
+	{
+		options.backend = i + 1;
+		bench->client[i] = tree_client_open(bench->node, &options, true, i + 1);
+	}
+}
+
+static void
+close_tree(struct bench *bench)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		tree_client_close(bench->client[i]);
+}
+
+/* Asked twice, an answer costs nothing, for every client; changes are seen at once. */
+static void
+check_tree(struct bench *bench)
+{
+	uint64_t before;
+	uint64_t visited;
+	uint64_t removed;
+	uint8_t entry[ENTRY];
+	bool done;
+
+	open_tree(bench, false);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		insert(bench, 0, i, 1);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		CHECK(look_up(bench, 0, i, 1));
+	before = trips(bench);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		CHECK(look_up(bench, 1, i, 1) && !look_up(bench, 1, i, 2) && visit(bench, 1, i) == 1);
+	CHECK(trips(bench) == before);
+	/* Another entry of the point, by the other client; the answer of before is gone. */
+	insert(bench, 1, 7, 2);
+	insert(bench, 1, 7, 0);
+	CHECK(look_up(bench, 0, 7, 2) && look_up(bench, 0, 7, 0) && look_up(bench, 0, 7, 1) && visit(bench, 0, 7) == 3);
+	make_entry(entry, 7, 1);
+	CHECK(smart_tree_remove(bench->client[1]->tree, entry, KEY, &done) == SMART_OK && done);
+	CHECK(!look_up(bench, 0, 7, 1) && look_up(bench, 0, 7, 2) && visit(bench, 0, 7) == 2);
+	CHECK(look_up(bench, 0, 8, 1) && visit(bench, 0, 8) == 1);
+	CHECK(smart_tree_bulk_delete(bench->client[1]->tree, is_odd, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(removed == ENTRIES - 1);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		CHECK(!look_up(bench, 0, i, 1) && (i == 7 || visit(bench, 0, i) <= 0));
+	CHECK(look_up(bench, 0, 7, 2) && look_up(bench, 0, 7, 0));
+	close_tree(bench);
+}
+
+/* A point with more entries than an answer holds, and one with more than a leaf does. */
+static void
+check_many(struct bench *bench)
+{
+	open_tree(bench, false);
+	insert(bench, 0, 1, 1);
+	for (unsigned int i = 0; i < 30; i++)
+		insert(bench, 0, 0, i);
+	CHECK(visit(bench, 1, 0) == 30 && visit(bench, 1, 0) == 30 && visit(bench, 1, 1) == 1);
+	for (unsigned int i = 30; i < 300; i++)
+		insert(bench, 0, 0, i);
+	CHECK(visit(bench, 1, 0) == -1 && look_up(bench, 1, 0, 299) && !look_up(bench, 1, 0, 300));
+	close_tree(bench);
+}
+
+/* Where other compute nodes write, nothing is known. */
+static void
+check_shared(struct bench *bench)
+{
+	uint64_t before;
+
+	open_tree(bench, true);
+	insert(bench, 0, 3, 1);
+	before = trips(bench);
+	for (unsigned int i = 0; i < 10; i++)
+		CHECK(look_up(bench, 1, 3, 1) && visit(bench, 1, 3) == -1);
+	CHECK(trips(bench) == before + 10);
+	close_tree(bench);
+}
+
+int
+main(void)
+{
+	struct bench bench = {.node = test_node_open(8, 256 << 20)};
+	size_t bytes = (size_t) 1 << 20;
+
+	check_lengths();
+	check_block();
+	check_ticket();
+	check_void();
+	check_room();
+	bench.node->compute.cache = aligned_alloc(128, (smart_cache_size(bytes, 8) + 127) / 128 * 128);
+	smart_cache_init(bench.node->compute.cache, bytes, 8, 3);
+	check_tree(&bench);
+	check_many(&bench);
+	check_shared(&bench);
+	free(bench.node->compute.cache);
+	bench.node->compute.cache = NULL;
+	test_node_close(bench.node);
+	return check_finish();
+}
