@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
+#include "am/explain.h"
 #include "am/server.h"
 
 PG_MODULE_MAGIC;
@@ -27,6 +28,7 @@ _PG_init(void)
 	smart_options_init();
 	smart_planner_init();
 	smart_conflict_init();
+	smart_explain_init();
 	MarkGUCPrefixReserved("smart");
 }
 

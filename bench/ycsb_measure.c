@@ -78,6 +78,9 @@ ycsb_counters_merge(struct fabric_counters *sum, const struct fabric_counters *p
 	sum->connections += part->connections;
 	sum->timeouts += part->timeouts;
 	sum->failures += part->failures;
+	sum->descents += part->descents;
+	sum->descents_busy += part->descents_busy;
+	sum->descents_stopped += part->descents_stopped;
 }
 
 void

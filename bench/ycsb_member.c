@@ -277,6 +277,7 @@ open_client(struct ycsb_member *member, unsigned int number)
 	status = smart_client_open(&member->compute, &client->env.env, number + 1, &client->smart);
 	if (status != SMART_OK)
 		return ycsb_complain("a client", status);
+	smart_client_set_offload(client->smart, member->options->offload);
 	client->client = (struct ycsb_client){.cluster = member->cluster,
 										  .number = number,
 										  .env = &client->env.env,

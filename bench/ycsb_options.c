@@ -17,6 +17,9 @@
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
 const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f"};
 
+static const char *const offload_names[] =
+	{[SMART_OFFLOAD_AUTO] = "auto", [SMART_OFFLOAD_ON] = "on", [SMART_OFFLOAD_OFF] = "off"};
+
 static const char help[] =
 	"ycsb: YCSB's load and workloads A to F on a SMART tree, without PostgreSQL.\n"
 	"\n"
@@ -38,6 +41,7 @@ static const char help[] =
 	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
 	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
 	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
+	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
 	"  --check                  verify the whole tree at the end\n"
@@ -188,6 +192,7 @@ enum choice
 	OPTION_MEMORY_NODES,
 	OPTION_MODE,
 	OPTION_RDWC,
+	OPTION_OFFLOAD,
 	OPTION_LEAF_SIZE,
 	OPTION_SEED,
 	OPTION_CSV,
@@ -218,6 +223,7 @@ static const struct option known[] = {
 	[OPTION_MEMORY_NODES] = {"memory-nodes", required_argument, NULL, 0},
 	[OPTION_MODE] = {"mode", required_argument, NULL, 0},
 	[OPTION_RDWC] = {"rdwc", required_argument, NULL, 0},
+	[OPTION_OFFLOAD] = {"offload", required_argument, NULL, 0},
 	[OPTION_LEAF_SIZE] = {"leaf-size", required_argument, NULL, 0},
 	[OPTION_SEED] = {"seed", required_argument, NULL, 0},
 	[OPTION_CSV] = {"csv", required_argument, NULL, 0},
@@ -254,6 +260,8 @@ take_cluster_option(struct ycsb_options *options, enum choice option, const char
 		options->shared = parse_either(name, text, "exclusive", "shared");
 	else if (option == OPTION_RDWC)
 		options->rdwc = parse_either(name, text, "off", "on");
+	else if (option == OPTION_OFFLOAD)
+		options->offload = (enum smart_offload_mode) parse_name(name, text, strlen(text), offload_names, 3);
 	else if (option == OPTION_ROUND_TRIP)
 		options->round_trip_ns = parse_number(name, text, 1, 1000000000);
 	else if (option == OPTION_NIC_RATE)

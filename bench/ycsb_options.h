@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tree/offload.h"
+
 enum ycsb_provider
 {
 	YCSB_SIM,
@@ -48,8 +50,9 @@ struct ycsb_options
 	unsigned int compute_nodes;
 	unsigned int memory_nodes;
 	bool shared;
-	bool rdwc;         /* the clients of a compute node share READs and appends */
-	uint64_t scan_min; /* entries of a scan of workload E */
+	bool rdwc;                       /* the clients of a compute node share READs and appends */
+	enum smart_offload_mode offload; /* tcp and verbs: who walks where the cache does not know the way */
+	uint64_t scan_min;               /* entries of a scan of workload E */
 	uint64_t scan_max;
 	uint32_t leaf_size;
 	uint64_t seed;

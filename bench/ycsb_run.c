@@ -45,6 +45,8 @@ ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned i
 		.lease = lease,
 		.backend = client + 1,
 		.point = ycsb_point,
+		.stubs = true,
+		.payload = YCSB_PAYLOAD,
 		.point_argument = options->string ? (void *) (uintptr_t) options : NULL,
 	};
 }

@@ -153,7 +153,7 @@ sim_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *p
 	smart_cache_keep_answer(client->compute->cache, client->number, tree, point, length, answer);
 }
 
-static uint32_t
+static struct smart_blocked
 sim_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
 	struct sim_client *client = ycsb_sim_client(services);
@@ -161,10 +161,10 @@ sim_block_point(struct smart_services *services, uint64_t tree, const uint8_t *p
 	return smart_cache_block(client->compute->cache, client->number, tree, point, length);
 }
 
-static void
-sim_unblock_point(struct smart_services *services, uint32_t gate)
+static uint64_t
+sim_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	smart_cache_unblock(ycsb_sim_client(services)->compute->cache, gate);
+	return smart_cache_unblock(ycsb_sim_client(services)->compute->cache, blocked);
 }
 
 static void

@@ -22,7 +22,7 @@
 #define FABRIC_DESCENT_KEY_MAX   4096                          /* bytes */
 #define FABRIC_DESCENT_BYTES_MAX (32 + FABRIC_DESCENT_KEY_MAX) /* of a request */
 #define FABRIC_PATH_BLOCKS_MAX   18                            /* of an answer */
-#define FABRIC_PATH_BYTES_MAX    (32u << 10)
+#define FABRIC_PATH_BYTES_MAX    ((32u << 10) - 16)            /* its frame fills a buffer */
 #define FABRIC_PATH_HEAD_BYTES   8
 #define FABRIC_BLOCK_HEAD_BYTES  16
 

@@ -52,7 +52,7 @@
 #include "rdma/fabric.h"
 
 #define WIRE_MAGIC   UINT32_C(0x54524d53) /* "SMRT" */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 #define WIRE_ANSWER       0x80
 #define WIRE_HEADER_BYTES 16

@@ -144,6 +144,31 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_fabric_reset() IS 'sets the counters of smart_stat_fabric to zero';
 REVOKE ALL ON FUNCTION smart_stat_fabric_reset() FROM PUBLIC;
 
+CREATE FUNCTION smart_stat_rdwc(OUT delegated_reads bigint, OUT read_batches bigint, OUT combined_entries bigint,
+	OUT combined_batches bigint, OUT waits bigint, OUT withdrawals bigint, OUT refusals bigint, OUT failures bigint,
+	OUT stats_reset timestamptz)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_rdwc() IS 'what the view smart_stat_rdwc shows';
+
+CREATE VIEW smart_stat_rdwc AS SELECT * FROM smart_stat_rdwc();
+COMMENT ON VIEW smart_stat_rdwc IS
+'what sessions shared at the leaves of memory nodes since stats_reset (read delegation and write combining)';
+COMMENT ON COLUMN smart_stat_rdwc.delegated_reads IS 'leaves that another session read for this one';
+COMMENT ON COLUMN smart_stat_rdwc.read_batches IS 'reads of a leaf for several sessions';
+COMMENT ON COLUMN smart_stat_rdwc.combined_entries IS 'entries that another session added, or found to be there';
+COMMENT ON COLUMN smart_stat_rdwc.combined_batches IS 'writes of entries of several sessions';
+COMMENT ON COLUMN smart_stat_rdwc.waits IS 'for another session that was reading or writing a leaf';
+COMMENT ON COLUMN smart_stat_rdwc.withdrawals IS 'entries that nobody else had taken when their session''s turn came';
+COMMENT ON COLUMN smart_stat_rdwc.refusals IS
+'waits for nothing: there was no room for a copy of the leaf, or for the entry, or the leaf had changed';
+COMMENT ON COLUMN smart_stat_rdwc.failures IS 'reads and writes of another session that failed while this one waited';
+GRANT SELECT ON smart_stat_rdwc TO PUBLIC;
+
+CREATE FUNCTION smart_stat_rdwc_reset() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_rdwc_reset() IS 'sets the counters of smart_stat_rdwc to zero';
+REVOKE ALL ON FUNCTION smart_stat_rdwc_reset() FROM PUBLIC;
+
 CREATE FUNCTION smart_round_trips() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited for memory nodes up to now';

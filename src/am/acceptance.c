@@ -118,6 +118,13 @@ smart_acceptance_announce(Relation index)
 }
 
 void
+smart_acceptance_announce_database(Oid database)
+{
+	smart_changes_announce();
+	invalidate(database, InvalidOid);
+}
+
+void
 smart_acceptance_announce_lost(struct smart_space *space)
 {
 	struct smart_tree_info info;

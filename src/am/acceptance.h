@@ -30,6 +30,9 @@ extern void smart_acceptance_report(Relation index, const char *loss) __attribut
  */
 extern void smart_acceptance_announce(Relation index);
 
+/* All that is planned in a database is planned anew, and all indexes are looked at again. */
+extern void smart_acceptance_announce_database(Oid database);
+
 /*
  * Trees of this space were lost with a memory node: the same for all indexes of
  * the databases that they belong to, since from here nobody knows which these are;

@@ -106,6 +106,7 @@ smart_backend_client(void)
 	if (smart_server.remote)
 		smart_server.compute.remote = remote();
 	smart_check_status(smart_client_open(&smart_server.compute, &smart_environment, MyProcPid, &client), NULL);
+	smart_client_set_rdwc(client, smart_settings.rdwc != SMART_RDWC_OFF);
 	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
 	on_shmem_exit(backend_exit, 0);
 	smart_fabric_stat_begin();
@@ -117,6 +118,13 @@ struct smart_client *
 smart_backend_client_if_any(void)
 {
 	return client;
+}
+
+void
+smart_backend_set_rdwc(bool takes_part)
+{
+	if (client != NULL)
+		smart_client_set_rdwc(client, takes_part);
 }
 
 void

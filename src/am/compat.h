@@ -232,4 +232,7 @@ smart_wait_event(const char *name)
 #define SMART_SPECULATE_OURSELVES 0
 #endif
 
+/* From version 18 on extensions may add options to EXPLAIN, and lines to its nodes. */
+#define SMART_EXTENDS_EXPLAIN (PG_VERSION_NUM >= 180000)
+
 #endif /* SMART_AM_COMPAT_H */

@@ -21,6 +21,7 @@
 #define SLEEP_MAX_MS 100
 
 static uint32 wait_event = PG_WAIT_EXTENSION;
+static uint32 pause_event = PG_WAIT_EXTENSION;
 
 /* malloc, since palloc would jump through the tree when there is no memory. */
 static void *
@@ -71,9 +72,13 @@ static void
 environment_pause(struct smart_env *env, unsigned int attempt)
 {
 	if (attempt < 100)
+	{
 		SPIN_DELAY();
-	else
-		pg_usleep(attempt < 1000 ? 10 : 1000);
+		return;
+	}
+	pgstat_report_wait_start(pause_event);
+	pg_usleep(attempt < 1000 ? 10 : 1000);
+	pgstat_report_wait_end();
 }
 
 /* A plain poll(): every round trip passes here, and a signal ends it early, which is all that a latch would add. */
@@ -104,4 +109,6 @@ void
 smart_environment_init(void)
 {
 	wait_event = smart_wait_event("SmartMemoryNode");
+	/* For another session that is at the same leaf, or elsewhere in one's way. */
+	pause_event = smart_wait_event("SmartLeaf");
 }

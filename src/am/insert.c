@@ -41,20 +41,35 @@ open_index(Relation index, IndexInfo *info)
 	return self;
 }
 
+/* Did the tree not take an entry although nothing is wrong with it or the statement? */
+static bool
+is_tree_at_fault(smart_status status)
+{
+	return status != SMART_OK && status != SMART_INTERRUPTED && status != SMART_TOO_LONG && status != SMART_NO_MEMORY;
+}
+
 /*
  * An entry for a lost index that is being rebuilt.  Under a hold: the rebuild
  * waits for that when it has said that entries go elsewhere.  False: it has.
+ * The rebuild suffers if the entry cannot be inserted, but not the statement.
  */
 static bool
 insert_while_rebuilt(struct smart_relation *self, Relation index, const uint8 *entry, int key_length, int length)
 {
 	struct smart_hold_ticket hold = smart_hold_enter(self->meta.tree);
 	bool current = self->changes == smart_changes();
+	smart_status status = SMART_OK;
 	bool added;
 
 	if (current)
-		smart_check_status(smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added), index);
+		status = smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added);
 	smart_hold_leave(&hold);
+	if (is_tree_at_fault(status) && smart_rebuild_spoil(smart_relation_database(index), self->index, self->meta.tree))
+		smart_relation_mark_stale(index);
+	else if (self->changes != smart_changes())
+		return false;
+	else
+		smart_check_status(status, index);
 	return current;
 }
 

@@ -49,7 +49,9 @@
 #include "am/rebuild_table.h"
 #include "am/server.h"
 
-#define WAIT_MS 50 /* between two looks at who still runs */
+#define WAIT_MS    50 /* between two looks at who still runs */
+#define PATIENCE_S 30 /* until other indexes have their turn; twice as long each time */
+#define DOUBLE_MAX 7  /* times */
 
 struct rebuild
 {
@@ -59,6 +61,16 @@ struct rebuild
 	uint64 side_id;
 	uint64 base_id;
 };
+
+/* When to stop waiting for writers: other indexes may be had at once. */
+static TimestampTz
+end_of_patience(const struct rebuild *rebuild)
+{
+	struct smart_rebuild known;
+	uint32 waits = smart_rebuild_find(MyDatabaseId, RelationGetRelid(rebuild->filling.index), &known) ? known.waits : 0;
+
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (PATIENCE_S * 1000L) << Min(waits, DOUBLE_MAX));
+}
 
 /*
  * Waits for all who may insert without knowing where to.  It does not wait in the
@@ -70,6 +82,7 @@ wait_for_writers(const struct rebuild *rebuild)
 {
 	LOCKTAG tag;
 	VirtualTransactionId *writers;
+	TimestampTz end = end_of_patience(rebuild);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rebuild->filling.heap));
@@ -77,7 +90,11 @@ wait_for_writers(const struct rebuild *rebuild)
 	{
 		while (!VirtualXactLock(*writers, false))
 		{
-			smart_filling_give_way(&rebuild->filling);
+			smart_filling_look_around(&rebuild->filling);
+			if (GetCurrentTimestamp() >= end)
+				ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+								errmsg("a transaction has written to table \"%s\" and goes on",
+									   RelationGetRelationName(rebuild->filling.heap))));
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 		}
@@ -143,12 +160,14 @@ use_base(struct rebuild *rebuild)
 	smart_hold_wait(index, rebuild->side_id, "the rebuild of", "inserts that began earlier");
 }
 
-/* The index is what the base has; nothing may come between the metapage and the table. */
+/* The index is what the base has, if all inserts went there; nothing may come between the metapage and the table. */
 static void
 finish(struct rebuild *rebuild)
 {
 	Relation index = rebuild->filling.index;
 
+	if (smart_rebuild_is_spoiled(MyDatabaseId, RelationGetRelid(index), true))
+		smart_filling_report_spoiled(&rebuild->filling);
 	HOLD_INTERRUPTS();
 	smart_meta_replace_tree(index, rebuild->filling.codec, rebuild->base_id);
 	smart_rebuild_end(MyDatabaseId, RelationGetRelid(index));

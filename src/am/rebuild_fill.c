@@ -17,6 +17,7 @@
 
 #include "am/duplicates.h"
 #include "am/rebuild_fill.h"
+#include "am/rebuild_table.h"
 #include "am/report.h"
 #include "am/server.h"
 #include "am/sorter.h"
@@ -29,9 +30,20 @@
 #define PHASE_LOAD 4
 
 void
-smart_filling_give_way(const struct smart_filling *self)
+smart_filling_report_spoiled(const struct smart_filling *self)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("a row could not be inserted into index \"%s\" while it was rebuilt",
+						   RelationGetRelationName(self->index)),
+					errdetail("The memory node has lost it, is full, or cannot be reached.")));
+}
+
+void
+smart_filling_look_around(const struct smart_filling *self)
 {
 	CHECK_FOR_INTERRUPTS();
+	if (smart_rebuild_is_spoiled(MyDatabaseId, RelationGetRelid(self->index), false))
+		smart_filling_report_spoiled(self);
 	if (LockHasWaitersRelation(self->heap, ShareUpdateExclusiveLock))
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 						errmsg("the rebuild of index \"%s\" gives way to a lock that somebody waits for",
@@ -53,7 +65,7 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive
 	if (!alive && self->duplicates != NULL)
 		smart_duplicates_add_dead(self->duplicates, tid);
 	if (++self->entries % REPORT_EVERY == 0)
-		smart_filling_give_way(self);
+		smart_filling_look_around(self);
 }
 
 void
@@ -109,7 +121,7 @@ load_entries(struct smart_filling *self, struct smart_load *load)
 		if (++self->entries % REPORT_EVERY == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, self->entries);
-			smart_filling_give_way(self);
+			smart_filling_look_around(self);
 		}
 	}
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, self->entries);
@@ -177,7 +189,7 @@ smart_filling_copy(struct smart_filling *self, struct smart_tree *from, struct s
 		smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), self->index);
 		while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
 		{
-			smart_filling_give_way(self);
+			smart_filling_look_around(self);
 			copy_batch(self, &batch, to);
 		}
 		if (status != SMART_DONE)

@@ -25,10 +25,14 @@ struct smart_filling
 };
 
 /*
- * Serves interrupts; LOCK_NOT_AVAILABLE if somebody waits for a lock of the table
- * that he cannot have because of us.
+ * Serves interrupts.  Errors: LOCK_NOT_AVAILABLE if somebody waits for a lock of the
+ * table that he cannot have because of us; OBJECT_NOT_IN_PREREQUISITE_STATE if
+ * somebody has left out an entry.
  */
-extern void smart_filling_give_way(const struct smart_filling *self);
+extern void smart_filling_look_around(const struct smart_filling *self);
+
+/* The second of these errors. */
+extern void smart_filling_report_spoiled(const struct smart_filling *self) __attribute__((noreturn));
 
 /* Reads the table, all rows that anybody may see, and sorts their entries. */
 extern void smart_filling_collect(struct smart_filling *self);

@@ -30,6 +30,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "am/acceptance.h"
 #include "am/rebuild_table.h"
 #include "am/rebuild_worker.h"
 #include "am/server.h"
@@ -233,6 +234,7 @@ void
 smart_rebuild_launcher_main(Datum argument)
 {
 	struct launcher *launcher = MemoryContextAllocZero(TopMemoryContext, sizeof(*launcher));
+	ListCell *cell;
 
 	/* Without a region there is nothing to do until the next start. */
 	if (!smart_server_available())
@@ -245,6 +247,9 @@ smart_rebuild_launcher_main(Datum argument)
 	smart_rebuild_set_launcher(true);
 	MemoryContextSwitchTo(TopMemoryContext);
 	launcher->unseen = list_databases();
+	/* Sessions that were connected to a standby have planned without any index of ours. */
+	foreach (cell, launcher->unseen)
+		smart_acceptance_announce_database(lfirst_oid(cell));
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -121,6 +121,7 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 	place->state = state;
 	if (state != SMART_REBUILD_RUNNING)
 		place->tree = place->side = place->base = place->older = 0;
+	place->spoiled = place->sealed = false;
 }
 
 /* There is room: smart_rebuild_begin() has seen to it. */
@@ -172,7 +173,7 @@ smart_rebuild_want(Oid database, Oid index)
 	{
 		enter_state(place, SMART_REBUILD_WAITING);
 		place->due = place->since;
-		place->failures = 0;
+		place->failures = place->waits = 0;
 		place->error[0] = '\0';
 		if (table->launcher != NULL)
 			SetLatch(table->launcher);
@@ -217,6 +218,37 @@ smart_rebuild_use_base(Oid database, Oid index)
 	LWLockRelease(lock);
 }
 
+bool
+smart_rebuild_spoil(Oid database, Oid index, uint64 tree)
+{
+	struct smart_rebuild *place;
+	bool done;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	done = place != NULL && place->state == SMART_REBUILD_RUNNING && !place->sealed &&
+		   (place->side == tree || place->base == tree);
+	if (done)
+		place->spoiled = true;
+	LWLockRelease(lock);
+	return done;
+}
+
+bool
+smart_rebuild_is_spoiled(Oid database, Oid index, bool seal)
+{
+	struct smart_rebuild *place;
+	bool spoiled;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	smart_assert(place != NULL && place->state == SMART_REBUILD_RUNNING);
+	spoiled = place->spoiled;
+	place->sealed = seal && !spoiled;
+	LWLockRelease(lock);
+	return spoiled;
+}
+
 void
 smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms)
 {
@@ -235,7 +267,9 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 		}
 		enter_state(place, SMART_REBUILD_WAITING);
 		place->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay_ms);
-		if (error != NULL)
+		if (error == NULL)
+			place->waits++;
+		else
 		{
 			place->failures++;
 			strlcpy(place->error, error, sizeof(place->error));

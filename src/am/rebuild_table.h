@@ -31,10 +31,13 @@ struct smart_rebuild
 	Oid index; /* InvalidOid: WAITING for a look at all indexes of the database */
 	enum smart_rebuild_state state;
 	uint32 failures;                     /* attempts that failed since it was lost */
+	uint32 waits;                        /* attempts that gave way since then */
 	uint64 tree;                         /* RUNNING: what is inserted goes here, first side and then base */
 	uint64 side;                         /* RUNNING: leaves in the end */
 	uint64 base;                         /* RUNNING: what the index will be; leaves if it comes to nothing */
 	uint64 older;                        /* RUNNING: what the metapage named, or 0; leaves if all goes well */
+	bool spoiled;                        /* RUNNING: it cannot succeed any more */
+	bool sealed;                         /* RUNNING: it will */
 	TimestampTz since;                   /* when it came into this state */
 	TimestampTz due;                     /* WAITING: not before */
 	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
@@ -89,6 +92,16 @@ extern void smart_rebuild_use_base(Oid database, Oid index);
  * gave way to others.  Its trees leave.
  */
 extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
+
+/*
+ * Something could not be inserted into the side tree or the base, and is nowhere: the
+ * rebuild will come to nothing.  False: it is not running with this tree, or too
+ * near to its end.
+ */
+extern bool smart_rebuild_spoil(Oid database, Oid index, uint64 tree);
+
+/* Has that happened?  seal: if it has not, it cannot happen any more. */
+extern bool smart_rebuild_is_spoiled(Oid database, Oid index, bool seal);
 
 /* The metapage names the base; the others leave. */
 extern void smart_rebuild_end(Oid database, Oid index);

@@ -4,7 +4,8 @@
  *	  frees the trees that these do not need any more.
  *
  * Unique indexes come first: their tables take no inserts.  An index that fails
- * is tried again, later and later; the others do not wait for it.
+ * is tried again, later and later, and so is one whose table is being written to by a long
+ * transaction; the others do not wait for them.
  */
 #include "postgres.h"
 
@@ -33,7 +34,8 @@
 #include "am/settings.h"
 
 #define REST_MS        200    /* between two rounds, while trees have users */
-#define GAVE_WAY_MS    500    /* to those who wanted the table's lock */
+#define GAVE_WAY_MS    500    /* to others, at first; twice as long each time */
+#define DOUBLE_MAX     6      /* times */
 #define AGAIN_FIRST_MS 5000   /* after an error; twice as long each time */
 #define AGAIN_LAST_MS  300000 /* but not longer */
 #define WAITING_MAX    256
@@ -98,7 +100,8 @@ forget_others(const List *indexes)
 
 	for (int i = 0; i < count; i++)
 	{
-		if (!list_member_oid(indexes, waiting[i]))
+		/* Somebody may have asked for another look meanwhile. */
+		if (OidIsValid(waiting[i]) && !list_member_oid(indexes, waiting[i]))
 			smart_rebuild_forget(MyDatabaseId, waiting[i]);
 	}
 	pfree(waiting);
@@ -116,35 +119,37 @@ is_postponed(Oid index)
 
 /* ---- one index ---- */
 
-/* How long to wait after one more failure. */
+/* How long to wait after one more failure, or after giving way once more. */
 static int
-delay_ms(Oid index)
+delay_ms(const struct smart_rebuild *rebuild, bool failed)
 {
-	struct smart_rebuild rebuild;
-	uint32 failures = smart_rebuild_find(MyDatabaseId, index, &rebuild) ? rebuild.failures : 0;
-
-	return failures >= 6 ? AGAIN_LAST_MS : Min(AGAIN_FIRST_MS << failures, AGAIN_LAST_MS);
+	if (!failed)
+		return GAVE_WAY_MS << Min(rebuild->waits, DOUBLE_MAX);
+	return Min(AGAIN_FIRST_MS << Min(rebuild->failures, DOUBLE_MAX), AGAIN_LAST_MS);
 }
 
 /* After an error of the attempt: the transaction goes, the error into the log and into the table. */
 static void
 give_up(MemoryContext context)
 {
+	struct smart_rebuild rebuild;
 	Oid index = rebuilding;
 	ErrorData *error;
+	bool failed;
 
 	HOLD_INTERRUPTS();
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	rebuilding = InvalidOid;
-	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		smart_rebuild_abandon(index, NULL, GAVE_WAY_MS);
-	else
-	{
-		smart_rebuild_abandon(index, error->message, delay_ms(index));
+	failed = error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
+	if (!smart_rebuild_find(MyDatabaseId, index, &rebuild))
+		memset(&rebuild, 0, sizeof(rebuild));
+	smart_rebuild_abandon(index, failed ? error->message : NULL, delay_ms(&rebuild, failed));
+	if (failed)
 		EmitErrorReport();
-	}
 	FlushErrorState();
+	if (!failed && rebuild.state == SMART_REBUILD_RUNNING)
+		ereport(LOG, (errmsg("the rebuild of smart index %u stops for a while: %s", index, error->message)));
 	FreeErrorData(error);
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
@@ -222,6 +227,7 @@ look_through(void)
 		}
 		if (!smart_settings.auto_rebuild)
 		{
+			smart_rebuild_forget(MyDatabaseId, InvalidOid);
 			forget_others(NIL);
 			break;
 		}

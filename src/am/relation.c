@@ -26,6 +26,7 @@ struct relation_cache
 {
 	struct smart_meta meta;
 	bool fits;                           /* the entries were made as codec makes them */
+	bool whole;                          /* the tree was found to be the content of the index */
 	uint32 changes;                      /* before meta was read */
 	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
 };
@@ -44,6 +45,7 @@ read_meta(Relation index, struct relation_cache *cache)
 	cache->changes = smart_changes();
 	smart_meta_read(index, &cache->meta);
 	cache->fits = smart_meta_fits(&cache->meta, cached_codec(cache));
+	cache->whole = false;
 }
 
 static struct relation_cache *
@@ -99,10 +101,17 @@ smart_relation_forget(Relation index)
 
 /* ---- opening ---- */
 
+/* As smart_acceptance_loss(); a whole tree stays so until something changes. */
 static const char *
-cached_loss(Relation index, const struct relation_cache *cache)
+cached_loss(Relation index, struct relation_cache *cache)
 {
-	return smart_acceptance_loss(index, &cache->meta, cache->fits);
+	const char *loss;
+
+	if (cache->whole && cache->changes == smart_changes())
+		return NULL;
+	loss = smart_acceptance_loss(index, &cache->meta, cache->fits);
+	cache->whole = loss == NULL && cache->meta.tree != 0 && cache->changes == smart_changes();
+	return loss;
 }
 
 const char *
@@ -198,15 +207,24 @@ static void
 follow_rebuild(struct smart_relation *self, Relation index)
 {
 	uint64 tree = smart_rebuild_tree(smart_relation_database(index), self->index);
+	uint64 older = self->meta.tree;
 
 	self->lost = true;
 	if (tree != 0)
 	{
 		smart_meta_fill(index, self->codec, tree, &self->meta);
+		self->handle = smart_handle_pin(index, &self->meta);
+	}
+	if (self->handle != NULL)
+	{
+		self->tree = self->handle->tree;
 		return;
 	}
-	smart_meta_mark_stale(index, self->meta.tree);
+	/* A new tree can be lost, too. */
+	if (tree != 0)
+		(void) smart_rebuild_spoil(smart_relation_database(index), self->index, tree);
 	self->meta.tree = 0;
+	smart_meta_mark_stale(index, older);
 	smart_acceptance_notice(index);
 }
 
@@ -221,7 +239,7 @@ smart_relation_open_to_insert(Relation index)
 		smart_acceptance_report(index, loss);
 	if (loss != NULL)
 		follow_rebuild(self, index);
-	if (self->meta.tree != 0)
+	else if (self->meta.tree != 0)
 		attach_tree(self, index);
 	return self;
 }

@@ -9,8 +9,10 @@
 #include "utils/memutils.h"
 
 #include "am/am.h"
+#include "am/explain.h"
 #include "am/position.h"
 #include "am/ranges.h"
+#include "am/server.h"
 #include "am/tids.h"
 #include "am/tuples.h"
 #include "base/assert.h"
@@ -28,6 +30,7 @@ struct scan_state
 	struct smart_position position;
 	struct smart_tids tids;
 	struct smart_tuples tuples;
+	uint64 round_trips; /* while it searched */
 };
 
 /* ---- what is returned ---- */
@@ -80,6 +83,21 @@ forget_batch(struct scan_state *state)
 	state->formed = 0;
 }
 
+/* Of this session, so far. */
+static inline uint64
+session_round_trips(void)
+{
+	const struct smart_client *client = smart_backend_client_if_any();
+
+	return client == NULL ? 0 : client->fabric->counters.round_trips;
+}
+
+uint64
+smart_scan_round_trips(IndexScanDesc scan)
+{
+	return ((const struct scan_state *) scan->opaque)->round_trips;
+}
+
 /* ---- callbacks ---- */
 
 IndexScanDesc
@@ -92,6 +110,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	struct smart_relation *relation = smart_relation_open(index);
 
 	state->context = context;
+	state->round_trips = 0;
 	forget_batch(state);
 	smart_tids_init(&state->tids, relation->codec);
 	smart_tuples_init(&state->tuples, relation->codec);
@@ -121,9 +140,13 @@ static pg_noinline bool
 search_tuple(IndexScanDesc scan, bool backward)
 {
 	struct scan_state *state = scan->opaque;
+	uint64 before = session_round_trips();
+	bool found;
 
 	forget_batch(state);
-	if (!smart_position_search(&state->position, backward))
+	found = smart_position_search(&state->position, backward);
+	state->round_trips += session_round_trips() - before;
+	if (!found)
 		return false;
 	return_entry(scan, state, backward);
 	return true;
@@ -155,6 +178,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
 	struct scan_state *state = scan->opaque;
 	bool recheck = state->position.ranges->recheck;
+	uint64 before = session_round_trips();
 	ItemPointerData tids[BITMAP_TIDS];
 	int count = 0;
 	int64 total = 0;
@@ -171,6 +195,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	}
 	if (count > 0)
 		tbm_add_tuples(bitmap, tids, count, recheck);
+	state->round_trips += session_round_trips() - before;
 	return total + count;
 }
 

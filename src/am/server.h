@@ -37,6 +37,9 @@ extern struct smart_client *smart_backend_client(void);
 /* The same, NULL if there is none yet. */
 extern struct smart_client *smart_backend_client_if_any(void);
 
+/* Does this session share READs and appends with others from now on? */
+extern void smart_backend_set_rdwc(bool takes_part);
+
 /* The longest wait for a memory node from now on, in milliseconds. */
 extern void smart_backend_set_timeout(uint32 timeout_ms);
 

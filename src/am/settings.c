@@ -35,6 +35,11 @@ static const struct config_enum_entry offload_modes[] = {{"auto", SMART_OFFLOAD_
 														 {"off", SMART_OFFLOAD_OFF, false},
 														 {NULL, 0, false}};
 
+static const struct config_enum_entry rdwc_modes[] = {{"auto", SMART_RDWC_AUTO, false},
+													  {"on", SMART_RDWC_ON, false},
+													  {"off", SMART_RDWC_OFF, false},
+													  {NULL, 0, false}};
+
 bool
 smart_settings_name_nodes(void)
 {
@@ -106,6 +111,12 @@ check_cluster(char **value, void **extra, GucSource source)
 }
 
 static void
+assign_rdwc(int value, void *extra)
+{
+	smart_backend_set_rdwc(value != SMART_RDWC_OFF);
+}
+
+static void
 assign_fabric_timeout(int value, void *extra)
 {
 	smart_backend_set_timeout((uint32) value);
@@ -154,6 +165,16 @@ define_nodes(void)
 }
 
 static void
+define_sharing(void)
+{
+	DefineCustomEnumVariable("smart.rdwc", "Shares reads and writes of hot leaves among sessions.",
+							 "auto: if there are memory nodes. Sessions that want the same leaf at the same time "
+							 "read it once, and their entries are written together.",
+							 &smart_settings.rdwc, SMART_RDWC_AUTO, rdwc_modes, PGC_USERSET, 0, NULL, assign_rdwc,
+							 NULL);
+}
+
+static void
 define_fabric(void)
 {
 	DefineCustomEnumVariable("smart.transport", "How memory nodes are reached.",
@@ -196,6 +217,7 @@ void
 smart_settings_init(void)
 {
 	define_embedded();
+	define_sharing();
 	define_nodes();
 	define_fabric();
 	define_rebuild();

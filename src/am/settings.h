@@ -22,6 +22,7 @@ struct smart_settings
 	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
 	char *rdma_device;
 	int rdma_gid_index;
+	int rdwc; /* enum smart_rdwc_mode */
 	int fabric_timeout_ms;
 	int cache_size_mb; /* 0: no cache */
 	int offload;       /* enum smart_offload_mode */
@@ -32,6 +33,14 @@ struct smart_settings
 #define SMART_TRANSPORT_AUTO 0
 
 #define SMART_REBUILD_WORKERS_MAX 16
+
+/* Whether sessions share READs and appends.  On and auto are the same but where there is nothing to share. */
+enum smart_rdwc_mode
+{
+	SMART_RDWC_AUTO,
+	SMART_RDWC_ON,
+	SMART_RDWC_OFF
+};
 
 extern struct smart_settings smart_settings;
 

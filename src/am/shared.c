@@ -54,6 +54,7 @@ struct layout
 	Size interlock;
 	Size peers;
 	Size leaf_locks;
+	Size rdwc;
 	Size cache; /* last: it sets itself up, and is large */
 	Size end;
 };
@@ -84,6 +85,7 @@ lay_out(void)
 	{
 		layout.peers = add_part(&layout.end, sizeof(struct smart_peers));
 		layout.leaf_locks = add_part(&layout.end, sizeof(struct smart_leaf_locks));
+		layout.rdwc = add_part(&layout.end, smart_rdwc_size(SMART_RDWC_PLACES, MaxBackends));
 	}
 	layout.cache = add_part(&layout.end, 0);
 	if (smart_server.remote && cache_bytes() > 0)
@@ -123,6 +125,7 @@ smart_shared_make(uint64 epoch)
 	do
 		shared->server_incarnation = pg_prng_uint64(&pg_global_prng_state);
 	while (shared->server_incarnation == 0);
+	smart_rdwc_base_init(&shared->rdwc);
 	ConditionVariableInit(&shared->interlock_wait);
 	smart_fabric_totals_init(&shared->fabric);
 	smart_sweep_wishes_init(&shared->sweep);
@@ -133,6 +136,8 @@ smart_shared_make(uint64 epoch)
 		smart_server.peers = (struct smart_peers *) ((char *) shared + layout.peers);
 		smart_peers_init(smart_server.peers);
 		compute->leaf_locks = (struct smart_leaf_locks *) ((char *) shared + layout.leaf_locks);
+		compute->rdwc = (struct smart_rdwc *) ((char *) shared + layout.rdwc);
+		smart_rdwc_init(compute->rdwc, SMART_RDWC_PLACES, MaxBackends);
 	}
 	if (layout.end > layout.cache)
 	{

@@ -13,6 +13,7 @@
 
 #include "am/fabric_stat.h"
 #include "am/peers.h"
+#include "am/rdwc_stat.h"
 #include "am/server.h"
 #include "am/sweep_worker.h"
 
@@ -22,6 +23,7 @@ struct smart_shared
 	uint64 server_incarnation;
 	bool made; /* there is a region; set under the directory's lock */
 	bool used; /* a backend of this start is or was a client; likewise */
+	struct smart_rdwc_base rdwc;
 	ConditionVariable interlock_wait;
 	struct smart_fabric_totals fabric;
 	Latch *worker_latch; /* of the background worker: set it when there is something to do; NULL: none runs */

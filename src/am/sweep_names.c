@@ -63,33 +63,49 @@ copy_from_buffer(smart_file number, Buffer buffer, char *copy)
 	return true;
 }
 
-/* False: the file has no such block (any more). */
-static bool
-copy_from_file(SMgrRelation file, char *copy)
+enum look
+{
+	LOOK_READ,
+	LOOK_ABSENT, /* the file has no such block (any more) */
+	LOOK_AGAIN   /* the page came into the buffers, or went, meanwhile */
+};
+
+static enum look
+look_at_page(SMgrRelation file, smart_file number, char *copy)
+{
+	Buffer buffer = find_buffer(file);
+
+	if (BufferIsValid(buffer))
+		return copy_from_buffer(number, buffer, copy) ? LOOK_READ : LOOK_AGAIN;
+	if (!smgrexists(file, MAIN_FORKNUM) || smgrnblocks(file, MAIN_FORKNUM) <= SMART_META_BLOCK)
+		return LOOK_ABSENT;
+	smgrread(file, MAIN_FORKNUM, SMART_META_BLOCK, copy);
+	/* What is in the buffers now may be newer than what was read. */
+	return BufferIsValid(find_buffer(file)) ? LOOK_AGAIN : LOOK_READ;
+}
+
+/* The file may go between two of these calls, and that is no error.  Nothing is held where they raise one. */
+static enum look
+look_at_page_if_any(SMgrRelation file, smart_file number, char *copy)
 {
 	MemoryContext context = CurrentMemoryContext;
-	volatile bool read = false;
+	volatile enum look look = LOOK_ABSENT;
 
 	PG_TRY();
 	{
-		if (smgrexists(file, MAIN_FORKNUM) && smgrnblocks(file, MAIN_FORKNUM) > SMART_META_BLOCK)
-		{
-			smgrread(file, MAIN_FORKNUM, SMART_META_BLOCK, copy);
-			read = true;
-		}
+		look = look_at_page(file, number, copy);
 	}
 	PG_CATCH();
 	{
 		int code = geterrcode();
 
-		/* It may go between two of these calls; nothing is held here. */
 		if (code != ERRCODE_UNDEFINED_FILE && code != ERRCODE_DATA_CORRUPTED)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
 	}
 	PG_END_TRY();
-	return read;
+	return look;
 }
 
 /* The tree that the metapage in a file names (0: none); false: it could not be read. */
@@ -99,23 +115,12 @@ read_name(smart_file number, int backend, uint64 *tree)
 	SMgrRelation file = smgropen(number, backend);
 	PGAlignedBlock copy;
 
-	for (int look = 0; look < LOOKS_MAX; look++)
+	for (int looks = 0; looks < LOOKS_MAX; looks++)
 	{
-		Buffer buffer = find_buffer(file);
+		enum look look = look_at_page_if_any(file, number, copy.data);
 
-		if (BufferIsValid(buffer))
-		{
-			if (copy_from_buffer(number, buffer, copy.data))
-				return smart_meta_named_tree(copy.data, tree);
-		}
-		else
-		{
-			bool read = copy_from_file(file, copy.data);
-
-			/* A page that came into the buffers meanwhile may be newer than what was read. */
-			if (!BufferIsValid(find_buffer(file)))
-				return read && smart_meta_named_tree(copy.data, tree);
-		}
+		if (look != LOOK_AGAIN)
+			return look == LOOK_READ && smart_meta_named_tree(copy.data, tree);
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(1000);
 	}

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#define SMART_WORKER_NAME "smart memory nodes"
+#define SMART_WORKER_NAME "smart worker"
 
 /* Asks for the worker, while the library is being preloaded. */
 extern void smart_worker_register(void);

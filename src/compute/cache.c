@@ -122,6 +122,8 @@ smart_cache_init(struct smart_cache *cache, size_t bytes, unsigned int clients, 
 {
 	*cache = lay_out(bytes, clients);
 	memset(line_of(cache, 0), 0, clients * sizeof(struct cache_line));
+	for (unsigned int i = 0; i < clients; i++)
+		line_of(cache, i)->random = hash_of(seed, i) | 1;
 	for (uint32_t i = 0; i < cache->gates; i++)
 		*cache_gate_at(cache, i) = (struct cache_gate){.word = CACHE_GENERATION};
 	for (uint32_t i = 0; i < cache->partitions; i++)
@@ -367,6 +369,11 @@ smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
 		stat->answer_drops += look(&line->answer_drops);
 		stat->blocks += look(&line->blocks);
 		stat->voids += look(&line->voids);
+		stat->stub_hits += look(&line->stub_hits);
+		stat->stub_misses += look(&line->stub_misses);
+		stat->stub_stores += look(&line->stub_stores);
+		stat->stub_drops += look(&line->stub_drops);
+		stat->stub_blocks += look(&line->stub_blocks);
 	}
 	for (uint32_t i = 0; i < cache->partitions; i++)
 	{

@@ -47,8 +47,13 @@ struct smart_cache_stat
 	uint64_t answer_drops;    /* by writers */
 	uint64_t blocks;
 	uint64_t voids;   /* blocks that made all answers of their gate void */
-	uint64_t answers; /* that are kept now */
+	uint64_t answers; /* that are kept now, stubs too */
 	uint64_t answer_bytes;
+	uint64_t stub_hits; /* of stubs of leaves; the figures above are without them, but for refusals and voids */
+	uint64_t stub_misses;
+	uint64_t stub_stores;
+	uint64_t stub_drops;
+	uint64_t stub_blocks;
 };
 
 /* Memory that a cache takes, in bytes; `bytes`, from MIN to MAX, are for copies. */
@@ -94,18 +99,21 @@ extern bool smart_cache_answer(struct smart_cache *cache, unsigned int client, u
 /*
  * Keeps an answer: its ticket is of a miss for this point, not 0; length and tails
  * are what was there at some moment since.  Not kept if too long, or if the point
- * was blocked since the ticket was given.
+ * was blocked since the ticket was given; and where there is no room left and answers
+ * are hardly ever asked for again, only some of them are.
  */
 extern void smart_cache_keep_answer(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
 									unsigned int length, const struct smart_answer *answer);
 
 /*
  * The point has no answer from here on, until as many unblocks have followed:
- * around every change of its entries.  Returns what unblock wants.
+ * around every change of its entries.  Returns what unblock wants.  Unblock returns a
+ * ticket for what the caller knows to be there after its change, or 0 if somebody
+ * else blocked the point at any time in between, or another one of its gate.
  */
-extern uint32_t smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
-								  unsigned int length);
-extern void smart_cache_unblock(struct smart_cache *cache, uint32_t gate);
+extern struct smart_blocked smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree,
+											  const uint8_t *point, unsigned int length);
+extern uint64_t smart_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocked);
 
 extern void smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat);
 

@@ -406,6 +406,17 @@ make_room(const struct cache_part *part, unsigned int kind)
 	force_room(part, kind);
 }
 
+/* The first of those that were never used. */
+static void
+use_span(const struct cache_part *part, unsigned int kind)
+{
+	uint32_t span = part->shared->spans_used;
+
+	format_span(part, span, kind);
+	/* Atomic for who looks without the lock whether there is any left. */
+	__atomic_store_n(&part->shared->spans_used, span + 1, __ATOMIC_RELAXED);
+}
+
 uint32_t
 cache_make_frame(const struct cache_part *part, unsigned int kind, uint64_t tree, uint64_t key)
 {
@@ -415,7 +426,7 @@ cache_make_frame(const struct cache_part *part, unsigned int kind, uint64_t tree
 	if (number == 0)
 	{
 		if (part->shared->spans_used < part->cache->spans)
-			format_span(part, part->shared->spans_used++, kind);
+			use_span(part, kind);
 		else
 			make_room(part, kind);
 		number = take_vacant(part, kind, SPAN_NONE);

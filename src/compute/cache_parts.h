@@ -85,7 +85,9 @@ struct cache_gate
 	uint64_t floor;
 };
 
-/* One client's counters: written by that client only. */
+#define CACHE_SHARE ((uint64_t) 1 << 16)
+
+/* One client's counters, and its dice: written by that client only. */
 struct cache_line
 {
 	uint64_t hits;
@@ -103,6 +105,14 @@ struct cache_line
 	uint64_t answer_drops;
 	uint64_t blocks;
 	uint64_t voids;
+	uint64_t stub_hits;
+	uint64_t stub_misses;
+	uint64_t stub_stores;
+	uint64_t stub_drops;
+	uint64_t stub_blocks;
+	uint64_t answer_share; /* of questions that were answered of late, in parts of CACHE_SHARE */
+	uint64_t stub_share;
+	uint64_t random;
 	uint64_t unused;
 };
 
@@ -251,7 +261,7 @@ extern void cache_vacate(const struct cache_part *part, uint32_t number);
 extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
-_Static_assert(sizeof(struct cache_line) == 2 * CACHE_LINE, "a client's counters are cache lines");
+_Static_assert(sizeof(struct cache_line) == 3 * CACHE_LINE, "a client's counters are cache lines");
 _Static_assert(sizeof(struct cache_partition) == 4 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
 				   sizeof(struct cache_frame) + 3 * sizeof(uint64_t) >= CACHE_MARK,

@@ -21,18 +21,22 @@
  * on by themselves.  Whether a failed append took effect is not known (a lost
  * connection).  Then the owner tries again by itself, and if it finds its key
  * there it says that it has added it: it was its own entry, or somebody else
- * added the same key meanwhile.
+ * added the same key meanwhile.  If somebody removed the key in between, it has been
+ * added twice.  A server's entries carry the row's TID, which nobody else adds, nor
+ * removes as long as the insert has not come back.
  *
  * The table has a place for the hash of a leaf's address, used by one leaf at a
  * time; a leaf whose place another one uses is read and written as if there were
- * no table.  Every client has a line, with room for the entry it hands in and for the copy
- * it READs for others.  An entry that is too long is not handed in, a leaf that is
- * too long is not copied; a copy that somebody has yet to take is not overwritten,
- * and who waits for the next one is told to READ by itself.
+ * no table.  Every client has a line, with room for the entry it hands in and for two
+ * copies that it READs for others.  An entry that is too long is not handed in, a leaf
+ * that is too long is not copied; a copy that somebody has yet to take is not
+ * overwritten, and who waits for a third is told to READ by itself.
  *
- * Progress: blocking with limits.  A place's lock word is held for some
- * instructions.  A wait ends with the batch of another client, which has a
- * limit; at an interrupt, but for an entry that was taken; or at timeout_ms.
+ * Progress: blocking with limits.  A wait ends with the batch of another client,
+ * which has a limit; at an interrupt; or at timeout_ms.  The outcome of an entry that was
+ * taken is waited for in spite of interrupts, and for timeout_ms more.  Only a place's
+ * lock word, which is held for some instructions, is waited for without a limit, as
+ * a spinlock is.
  */
 #ifndef SMART_COMPUTE_RDWC_H
 #define SMART_COMPUTE_RDWC_H
@@ -58,7 +62,7 @@ struct smart_rdwc_counters
 	uint64_t combined_batches; /* appends of others' entries, too */
 	uint64_t waits;            /* for a READ, or for the lock with an entry handed in */
 	uint64_t withdrawals;      /* entries that their owners took back, having got the lock or been interrupted */
-	uint64_t refusals;         /* entries that were given back */
+	uint64_t refusals;         /* waits for nothing: no room for a copy; entries that were given back */
 	uint64_t failures;         /* READs and appends that others had waited for and did not get */
 };
 

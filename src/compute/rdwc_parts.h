@@ -18,11 +18,9 @@
  *	              GONE, when it gives up, and the taker, whose CAS fails, stores IDLE.
  *	              By the client: an outcome to IDLE.
  *	  line.next   by who may change the state, before it does.
- *	  line.waits, line.copied
- *	              by its client.  waits: those who wait for its READ; changed under the
- *	              lock of the place that it READs for.
- *	  line.copy, line.takers
- *	              by its client when takers is 0; who was told DELIVERED copies it
+ *	  line.waits  those who wait for the client's READ: by the client, under the lock of
+ *	              the place that it READs for.
+ *	  line.copy   by its client when nobody takes it; who was told DELIVERED takes it
  *	              and counts takers down, with release.
  *	  line.entry, line.handed
  *	              by its client when the state is IDLE.
@@ -34,6 +32,7 @@
 #include "compute/rdwc.h"
 
 #define RDWC_ALIGNMENT 128
+#define RDWC_COPIES    2 /* of a client: while one is being taken, it may READ for others again */
 
 /* Clients in lists are counted from 1, so that 0 is nobody. */
 struct rdwc_place
@@ -54,32 +53,40 @@ enum rdwc_state
 	RDWC_TAKEN,  /* out of the list; who took it will tell */
 	RDWC_GONE,   /* taken, but the client has given up */
 	/* outcomes of a READ */
-	RDWC_DELIVERED, /* in the copy of line.from */
+	RDWC_DELIVERED, /* in a copy, line.from and line.copy_from */
+	RDWC_UNCOPIED,  /* there was no room for a copy */
 	RDWC_FAILED,
 	/* outcomes of an entry: the first plus an enum smart_combined */
 	RDWC_SETTLED
+};
+
+/* What a client has READ for others. */
+struct rdwc_copy
+{
+	uint32_t length;
+	uint32_t takers; /* who have yet to take it */
+	uint64_t unused[7];
+	uint8_t bytes[SMART_RDWC_COPY_BYTES];
 };
 
 struct rdwc_line
 {
 	/* what others look at while the client waits */
 	uint32_t state;
-	uint32_t next; /* in the list */
-	uint32_t from; /* DELIVERED: whose copy, counted from 1 */
-	uint32_t unused;
+	uint32_t next;              /* in the list */
+	uint32_t from;              /* DELIVERED: who has READ it */
+	uint32_t copy_from;         /* and which of its copies it is */
 	struct smart_handed handed; /* bytes is not set */
 	uint64_t padding[2];
 	/* what the client itself uses */
 	uint32_t waits;   /* first of those who wait for the READ that it has in the air */
 	uint32_t place;   /* that it READs for */
-	uint32_t copied;  /* bytes of the copy */
-	uint32_t takers;  /* who have yet to take the copy */
 	uint64_t unknown; /* outcomes of its entries that were not known */
-	uint64_t more_unused[5];
+	uint64_t more_unused[6];
 	struct smart_rdwc_counters counters;
 	uint64_t last_unused[8];
 	uint8_t entry[SMART_RDWC_ENTRY_BYTES];
-	uint8_t copy[SMART_RDWC_COPY_BYTES];
+	struct rdwc_copy copy[RDWC_COPIES];
 };
 
 struct smart_rdwc

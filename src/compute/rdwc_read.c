@@ -33,13 +33,13 @@ lead(struct smart_rdwc *rdwc, struct rdwc_place *place, uint32_t client)
 static bool
 take_copy(struct smart_rdwc *rdwc, struct rdwc_line *line, uint8_t *buffer, uint32_t length)
 {
-	struct rdwc_line *leader = rdwc_line(rdwc, line->from - 1);
-	bool fits = leader->copied == length;
+	struct rdwc_copy *copy = &rdwc_line(rdwc, line->from)->copy[line->copy_from];
+	bool fits = copy->length == length;
 
 	if (fits)
-		memcpy(buffer, leader->copy, length);
-	/* Release: the copy has been read.  Partner: can_copy. */
-	__atomic_fetch_sub(&leader->takers, 1, __ATOMIC_RELEASE);
+		memcpy(buffer, copy->bytes, length);
+	/* Release: the copy has been read.  Partner: free_copy. */
+	__atomic_fetch_sub(&copy->takers, 1, __ATOMIC_RELEASE);
 	return fits;
 }
 
@@ -50,12 +50,18 @@ hear(struct smart_rdwc *rdwc, struct rdwc_line *line, uint8_t *buffer, uint32_t 
 {
 	uint32_t state = rdwc_state(line);
 
-	if (state != RDWC_DELIVERED && state != RDWC_FAILED)
+	if (state != RDWC_DELIVERED && state != RDWC_UNCOPIED && state != RDWC_FAILED)
 		return false;
 	*delegation = SMART_READ_ALONE;
-	if (state == RDWC_DELIVERED && take_copy(rdwc, line, buffer, length))
+	if (state == RDWC_FAILED)
+		rdwc_count(&line->counters.failures);
+	else if (state == RDWC_DELIVERED && take_copy(rdwc, line, buffer, length))
+	{
 		*delegation = SMART_READ_DELIVERED;
-	rdwc_count(*delegation == SMART_READ_DELIVERED ? &line->counters.delegated_reads : &line->counters.failures);
+		rdwc_count(&line->counters.delegated_reads);
+	}
+	else
+		rdwc_count(&line->counters.refusals);
 	__atomic_store_n(&line->state, RDWC_IDLE, __ATOMIC_RELEASE);
 	return true;
 }
@@ -145,39 +151,50 @@ smart_rdwc_read_begin(const struct smart_rdwc_caller *caller, fabric_address lea
 	return wait_for_read(caller, place, buffer, length, delegation);
 }
 
-/* Is the room for the copy free?  Acquire: who took the last one is through with it. */
-static bool
-can_copy(const struct rdwc_line *line, uint32_t length)
+/* Which copy nobody takes any more; -1: none.  Acquire: who took it last is through with it.  Partner: take_copy. */
+static int
+free_copy(const struct rdwc_line *line, uint32_t length)
 {
-	return length <= SMART_RDWC_COPY_BYTES && __atomic_load_n(&line->takers, __ATOMIC_ACQUIRE) == 0;
+	for (int i = 0; i < RDWC_COPIES && length <= SMART_RDWC_COPY_BYTES; i++)
+	{
+		if (__atomic_load_n(&line->copy[i].takers, __ATOMIC_ACQUIRE) == 0)
+			return i;
+	}
+	return -1;
 }
 
-/* Tells those who waited for the copy, or that there is none. */
+/* Tells those who waited, from the first one on, that they have the copy. */
 static void
-deliver(struct smart_rdwc *rdwc, uint32_t client, uint32_t waiter, const uint8_t *copy, uint32_t length)
+deliver(struct smart_rdwc *rdwc, uint32_t client, uint32_t waiter, unsigned int number)
 {
 	struct rdwc_line *line = rdwc_line(rdwc, client);
-	bool delivers = copy != NULL && can_copy(line, length);
+	struct rdwc_copy *copy = &line->copy[number];
 
-	if (delivers)
-	{
-		memcpy(line->copy, copy, length);
-		line->copied = length;
-		rdwc_count(&line->counters.read_batches);
-	}
+	rdwc_count(&line->counters.read_batches);
 	while (waiter != 0)
 	{
 		struct rdwc_line *other = rdwc_line(rdwc, waiter - 1);
-		uint32_t next = other->next;
 
-		if (delivers)
-		{
-			other->from = client + 1;
-			__atomic_fetch_add(&line->takers, 1, __ATOMIC_RELAXED);
-		}
-		if (!rdwc_tell(other, delivers ? RDWC_DELIVERED : RDWC_FAILED) && delivers)
-			__atomic_fetch_sub(&line->takers, 1, __ATOMIC_RELAXED);
-		waiter = next;
+		/* Before it is told: then it may wait somewhere else. */
+		waiter = other->next;
+		other->from = client;
+		other->copy_from = number;
+		__atomic_fetch_add(&copy->takers, 1, __ATOMIC_RELAXED);
+		if (!rdwc_tell(other, RDWC_DELIVERED))
+			__atomic_fetch_sub(&copy->takers, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* Tells them that there is none. */
+static void
+disappoint(struct smart_rdwc *rdwc, uint32_t waiter, enum rdwc_state outcome)
+{
+	while (waiter != 0)
+	{
+		struct rdwc_line *other = rdwc_line(rdwc, waiter - 1);
+
+		waiter = other->next;
+		(void) rdwc_tell(other, outcome);
 	}
 }
 
@@ -188,6 +205,7 @@ smart_rdwc_read_end(const struct smart_rdwc_caller *caller, const uint8_t *copy,
 	struct rdwc_line *line = rdwc_line(rdwc, caller->client);
 	struct rdwc_place *place = &rdwc_places(rdwc)[line->place];
 	uint32_t waits;
+	int number;
 
 	rdwc_place_lock(place, caller->env);
 	smart_assert(place->flying == caller->client + 1);
@@ -195,6 +213,13 @@ smart_rdwc_read_end(const struct smart_rdwc_caller *caller, const uint8_t *copy,
 	waits = line->waits;
 	line->waits = 0;
 	rdwc_place_unlock(place);
-	if (waits != 0)
-		deliver(rdwc, caller->client, waits, copy, length);
+	number = waits != 0 ? free_copy(line, length) : -1;
+	if (copy == NULL || number < 0)
+	{
+		disappoint(rdwc, waits, copy == NULL ? RDWC_FAILED : RDWC_UNCOPIED);
+		return;
+	}
+	memcpy(line->copy[number].bytes, copy, length);
+	line->copy[number].length = length;
+	deliver(rdwc, caller->client, waits, (unsigned int) number);
 }

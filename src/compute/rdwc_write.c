@@ -106,14 +106,17 @@ look(const struct smart_rdwc_caller *caller, struct smart_leaf_locks *locks, uns
 	return true;
 }
 
-/* The client is asked to stop, or has waited for too long; true: it has let go of its entry. */
+/*
+ * The client is asked to stop, or has waited for too long; true: it has let go of its
+ * entry.  What was taken is waited for as a batch of one's own, whose limit begins when
+ * it is posted; beyond that only a holder that does not run is to be feared.
+ */
 static bool
-stop_waiting(const struct smart_rdwc_caller *caller, struct rdwc_place *place, bool handed, bool late)
+stop_waiting(const struct smart_rdwc_caller *caller, struct rdwc_place *place, bool handed, bool much_too_late)
 {
 	if (!handed || withdraw(caller, place))
 		return true;
-	/* Taken: who interrupts waits for the outcome, as for a batch of one's own that is on its way. */
-	return late && rdwc_give_up(rdwc_line(caller->rdwc, caller->client));
+	return much_too_late && rdwc_give_up(rdwc_line(caller->rdwc, caller->client));
 }
 
 smart_status
@@ -122,6 +125,7 @@ smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_
 {
 	struct smart_env *env = caller->env;
 	struct rdwc_place *place = rdwc_place_of(caller->rdwc, leaf);
+	uint64_t limit_ns = (uint64_t) caller->timeout_ms * 1000000;
 	uint64_t deadline;
 	bool locked;
 	bool handed;
@@ -130,12 +134,13 @@ smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_
 	if (smart_leaf_lock_try(locks, lock, caller->client))
 		return SMART_OK;
 	handed = hand_in(caller, place, leaf, entry);
-	deadline = env->now_ns(env) + (uint64_t) caller->timeout_ms * 1000000;
+	deadline = env->now_ns(env) + limit_ns;
 	for (unsigned int attempt = 0; !look(caller, locks, lock, place, &handed, &locked, combined); attempt++)
 	{
-		bool late = env->now_ns(env) >= deadline;
+		uint64_t now = env->now_ns(env);
+		bool late = now >= deadline;
 
-		if ((late || env->interrupted(env)) && stop_waiting(caller, place, handed, late))
+		if ((late || env->interrupted(env)) && stop_waiting(caller, place, handed, now >= deadline + limit_ns))
 			return late ? SMART_TIMEOUT : SMART_INTERRUPTED;
 		env->pause(env, attempt);
 	}

@@ -187,16 +187,16 @@ service_keep_answer(struct smart_services *services, uint64_t tree, const uint8_
 							answer);
 }
 
-static uint32_t
+static struct smart_blocked
 service_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
 	return smart_cache_block(client_of(services)->compute->cache, client_of(services)->number, tree, point, length);
 }
 
-static void
-service_unblock_point(struct smart_services *services, uint32_t gate)
+static uint64_t
+service_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	smart_cache_unblock(client_of(services)->compute->cache, gate);
+	return smart_cache_unblock(client_of(services)->compute->cache, blocked);
 }
 
 void

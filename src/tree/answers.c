@@ -27,20 +27,22 @@ smart_point_of(const struct smart_tree *tree, const uint8_t *bytes, size_t lengt
 /* ---- writers ---- */
 
 /* A1: blocks the point of an entry, or of a key, that is about to come or go.  What unblock wants. */
-uint32_t
+struct smart_blocked
 smart_block(struct smart_tree *tree, const uint8_t *bytes, size_t length)
 {
 	unsigned int point = smart_point_of(tree, bytes, length);
 
-	return point == 0 ? SMART_GATE_NONE : tree->services->block_point(tree->services, tree->options.id, bytes, point);
+	if (point == 0)
+		return (struct smart_blocked){.gate = SMART_GATE_NONE};
+	return tree->services->block_point(tree->services, tree->options.id, bytes, point);
 }
 
 /* The change has taken effect, or no READ from here on can miss it (A3). */
 void
-smart_unblock(struct smart_tree *tree, uint32_t gate)
+smart_unblock(struct smart_tree *tree, const struct smart_blocked *blocked)
 {
-	if (gate != SMART_GATE_NONE)
-		tree->services->unblock_point(tree->services, gate);
+	if (blocked->gate != SMART_GATE_NONE)
+		(void) tree->services->unblock_point(tree->services, blocked);
 }
 
 /* ---- what a leaf says ---- */

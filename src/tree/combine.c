@@ -120,8 +120,10 @@ smart_leaf_publish_together(struct smart_tree *tree, struct smart_leaf_lock *loc
 							const struct smart_key *key, size_t length, bool *published)
 {
 	struct smart_services *services = tree->services;
+	struct smart_blocked blocked;
 	struct append append;
 	uint64_t desired;
+	uint64_t ticket;
 	smart_status status;
 
 	smart_assert(leaf->state == SMART_LIVE && leaf->block == tree->leaf_buffer);
@@ -139,8 +141,12 @@ smart_leaf_publish_together(struct smart_tree *tree, struct smart_leaf_lock *loc
 	desired = smart_meta_make(append.leaf.used, SMART_LIVE, leaf->hi, append.crc);
 	if (append.sorted)
 		desired |= SMART_META_SORTED;
+	blocked = smart_stub_block(tree, leaf->link);
 	status = smart_leaf_publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.leaf.used - leaf->used,
 									  desired, published);
+	ticket = smart_stub_unblock(tree, &blocked);
+	if (*published)
+		smart_stub_keep(tree, leaf, key, desired, ticket);
 	settle(&append, status, *published);
 	services->unlock_leaf(services, lock->leaf);
 	return status;

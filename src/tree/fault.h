@@ -29,7 +29,9 @@ enum smart_fault
 	SMART_FAULT_overwrite,
 	SMART_FAULT_descent,
 	SMART_FAULT_openfill,
-	SMART_FAULT_lateblock
+	SMART_FAULT_lateblock,
+	SMART_FAULT_freestub,
+	SMART_FAULT_blindstub
 };
 
 /*
@@ -53,6 +55,8 @@ enum smart_fault
  *	  descent        an empty range that a memory node came to is believed, whatever shows it
  *	  openfill       an answer is kept although a writer has come meanwhile
  *	  lateblock      a point is blocked after the change
+ *	  freestub       a leaf is sealed, and its stub stays
+ *	  blindstub      what a stub knows of the keys is not looked at
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

@@ -321,6 +321,13 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 		status = smart_find_fast(tree, &insertion->key, &place);
 		if (tree->direct && place.kind == SMART_PLACE_LEAF)
 			smart_remember_leaf(tree, &insertion->key, &place);
+		else if (tree->stubs && status == SMART_OK && place.kind == SMART_PLACE_LEAF)
+		{
+			status = smart_append_by_stub(tree, &place, &insertion->key, insertion->length, &insertion->added);
+			insertion->finished = insertion->added;
+			if (status != SMART_OK || insertion->finished)
+				return status;
+		}
 	}
 	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)
 		status = smart_find_strict(tree, &insertion->key, &place);
@@ -362,17 +369,17 @@ insert(struct smart_tree *tree, struct insertion *insertion)
 static smart_status
 insert_blocked(struct smart_tree *tree, struct insertion *insertion)
 {
-	uint32_t gate = SMART_GATE_NONE;
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
 	smart_status status;
 
 	if (!SMART_FAULT(lateblock))
-		gate = smart_block(tree, insertion->key.bytes, insertion->key.length);
+		blocked = smart_block(tree, insertion->key.bytes, insertion->key.length);
 	status = insert(tree, insertion);
 	if (SMART_FAULT(lateblock))
-		gate = smart_block(tree, insertion->key.bytes, insertion->key.length);
+		blocked = smart_block(tree, insertion->key.bytes, insertion->key.length);
 	/* Who waited in vain for somebody that took the entry (combine.c) does not know when it will be added. */
 	if (status != SMART_TIMEOUT)
-		smart_unblock(tree, gate);
+		smart_unblock(tree, &blocked);
 	return status;
 }
 

@@ -203,6 +203,7 @@ struct smart_tree
 	uint32_t acquisition; /* number of the last lock word, shared mode */
 	bool direct;
 	bool answers;                   /* answers.c has something to do */
+	bool stubs;                     /* so has stubs.c */
 	enum smart_block_state born;    /* of blocks that are made: new, but for a bulk load */
 	struct smart_waypoint waypoint; /* remote: the last node that smart_find_cached came through */
 	struct smart_post *post;        /* remote: requests that wait for the next batch */
@@ -393,6 +394,8 @@ extern smart_status smart_offload_node(struct smart_tree *tree, smart_slot link,
 									   struct smart_node *node, const struct smart_key *key, bool *ours);
 extern smart_status smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 									   uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+/* The node is what the search was brought, as good as READ by it. */
+extern bool smart_offload_shows(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node);
 /* The search has come to an empty range: does what it was brought prove that the key is absent? */
 extern bool
 smart_offload_proves_empty(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place);
@@ -408,8 +411,18 @@ extern void smart_keep_answer(struct smart_tree *tree, const struct smart_key *p
 							  struct smart_answer *answer);
 extern bool
 smart_answer_contains(const struct smart_answer *answer, const struct smart_key *key, unsigned int point_length);
-extern uint32_t smart_block(struct smart_tree *tree, const uint8_t *bytes, size_t length);
-extern void smart_unblock(struct smart_tree *tree, uint32_t gate);
+extern struct smart_blocked smart_block(struct smart_tree *tree, const uint8_t *bytes, size_t length);
+extern void smart_unblock(struct smart_tree *tree, const struct smart_blocked *blocked);
+
+/* ---- stubs of leaves (stubs.c); where tree->stubs is not set, block and unblock do nothing ---- */
+
+extern bool smart_stubs_wanted(const struct smart_tree *tree);
+extern struct smart_blocked smart_stub_block(struct smart_tree *tree, smart_slot link);
+extern uint64_t smart_stub_unblock(struct smart_tree *tree, const struct smart_blocked *blocked);
+extern void smart_stub_keep(struct smart_tree *tree, const struct smart_leaf *before, const struct smart_key *key,
+							uint64_t meta, uint64_t ticket);
+extern smart_status smart_append_by_stub(struct smart_tree *tree, const struct smart_place *place,
+										 const struct smart_key *key, size_t length, bool *appended);
 
 /* ---- what a handle remembers by pointers (recent.c) ---- */
 

@@ -23,7 +23,9 @@
 
 #define BUSY_NS        UINT64_C(20000000)   /* without descents by a memory node that was busy, */
 #define REFUSED_NS     UINT64_C(1000000000) /* and by one that made none at all */
-#define AVERAGE_OF     8                    /* measurements */
+#define AVERAGE_ABOVE  8                    /* of measurements, as far as they are above the average, */
+#define AVERAGE_BELOW  2                    /* and below it */
+#define MISSES_OF      8                    /* searches, in an average */
 #define MEASURE_ONE_IN 256                  /* choices that are made the other way */
 #define MISSES_SHIFT   8                    /* of the average of nodes that the cache did not have */
 #define MISSES_FIRST   (2u << MISSES_SHIFT) /* what a new handle expects */
@@ -44,13 +46,20 @@ now_ns(struct smart_tree *tree)
 	return tree->env->now_ns(tree->env);
 }
 
+/*
+ * What is far above the average is most likely of a process that did not run, or of a
+ * connection that had to be made: samples count for no more than twice the
+ * average, and those below it count for more.
+ */
 static void
 add_sample(uint64_t *average, uint64_t sample)
 {
 	if (*average == 0)
 		*average = sample > 0 ? sample : 1;
+	else if (sample < *average)
+		*average -= (*average - sample) / AVERAGE_BELOW;
 	else
-		*average += sample / AVERAGE_OF - *average / AVERAGE_OF;
+		*average += (sample > 2 * *average ? *average : sample - *average) / AVERAGE_ABOVE;
 }
 
 static struct smart_offload *
@@ -73,7 +82,7 @@ smart_offload_begin(struct smart_tree *tree)
 		misses->expected = MISSES_FIRST;
 	/* A search that found its way in the cache says nothing about those that do not. */
 	if (misses->count > 0)
-		misses->expected += (misses->count << MISSES_SHIFT) / AVERAGE_OF - misses->expected / AVERAGE_OF;
+		misses->expected += (misses->count << MISSES_SHIFT) / MISSES_OF - misses->expected / MISSES_OF;
 	misses->count = 0;
 }
 
@@ -256,33 +265,53 @@ smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_
 	return status;
 }
 
+smart_status
+smart_offload_window(struct smart_tree *tree, smart_slot link, struct smart_window *window)
+{
+	struct smart_offload *offload = offload_of(tree);
+	uint32_t length = smart_slot_size(link) * SMART_UNIT;
+	const struct fabric_path_block *block = offload == NULL ? NULL : find_block(offload, link, length);
+
+	if (block == NULL || !offload->path.exact)
+		return SMART_OK;
+	return smart_window_put(tree, window, link, block->bytes);
+}
+
 /* ---- what a path proves ---- */
+
+bool
+smart_offload_shows(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node)
+{
+	struct smart_offload *offload = offload_of(tree);
+	struct smart_node *shown = &tree->nodes[1];
+	const struct fabric_path_block *block;
+
+	smart_assert(!tree->direct && node != shown);
+	if (offload == NULL || !offload->path.exact)
+		return false;
+	block = find_block(offload, node->link, node_bytes(node->link));
+	return block != NULL && node_from_path(tree, key, node->link, node->arrived, block, shown) &&
+		   memcmp(node->words, shown->words, (SMART_NODE_HEAD_WORDS + shown->slots) * sizeof(uint64_t)) == 0;
+}
 
 bool
 smart_offload_proves_empty(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place)
 {
 	struct smart_offload *offload = tree->direct ? NULL : offload_of(tree);
-	const struct smart_node *last = place->node;
-	struct smart_node *node = &tree->nodes[1];
-	const struct fabric_path_block *block;
+	const struct smart_node *node = place->node;
+	const struct fabric_path_block *root;
 	smart_slot slot;
-	unsigned int byte;
-	int index;
 
 	if (offload == NULL || !offload->path.exact || !smart_slot_is_empty(place->slot))
 		return false;
 	if (SMART_FAULT(descent) && offload->path.count > 0)
 		return true;
-	if (last == NULL)
+	if (node == NULL)
 	{
-		block = find_block(offload, 0, sizeof(slot));
-		return block != NULL && memcmp(block->bytes, &place->slot, sizeof(slot)) == 0;
+		root = find_block(offload, 0, sizeof(slot));
+		return root != NULL && memcmp(root->bytes, &place->slot, sizeof(slot)) == 0;
 	}
-	block = find_block(offload, last->link, node_bytes(last->link));
-	if (block == NULL || !node_from_path(tree, key, last->link, last->arrived, block, node))
-		return false;
-	byte = smart_key_byte(key, node->depth);
-	index = smart_node_cover_index(node, byte);
-	slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
-	return smart_slot_is_empty(slot) && !smart_slot_frozen(slot) && smart_slot_empty_hi(slot) >= byte;
+	slot = node->words[SMART_NODE_HEAD_WORDS + place->index];
+	return !smart_slot_frozen(slot) && smart_slot_empty_hi(slot) >= smart_key_byte(key, node->depth) &&
+		   smart_offload_shows(tree, key, node);
 }

@@ -237,6 +237,7 @@ find_place(struct smart_readahead *walk, const struct smart_key *key, struct sma
 {
 	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
 	smart_status status;
+	bool fresh;
 
 	if (smart_route_find(walk->tree, &walk->route, key, place))
 		return SMART_OK;
@@ -244,7 +245,11 @@ find_place(struct smart_readahead *walk, const struct smart_key *key, struct sma
 	status = smart_find_fast(walk->tree, key, place);
 	if (status != SMART_OK || place->node == NULL || !smart_slot_is_range(place->slot))
 		return status;
-	place->node = smart_route_keep(&walk->route, place->node, false);
+	/* What a memory node brought on the way was READ within this walk. */
+	fresh = smart_offload_shows(walk->tree, key, place->node);
+	place->node = smart_route_keep(&walk->route, place->node, fresh);
+	if (place->kind == SMART_PLACE_LEAF)
+		return smart_offload_window(walk->tree, place->slot, &walk->window);
 	if (place->kind != SMART_PLACE_UNKNOWN)
 		return SMART_OK;
 	smart_route_want(&walk->route, place->node);

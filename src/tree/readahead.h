@@ -35,6 +35,11 @@ extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link,
 								 const struct smart_key *key, struct smart_leaf *leaf);
 extern void smart_window_done(struct smart_window *window, struct smart_env *env);
 
+/* A window of one block, which was brought otherwise. */
+extern smart_status
+smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slot link, const uint8_t *bytes);
+/* The same of a leaf that the search was brought by a memory node (offload.c), if it was. */
+extern smart_status smart_offload_window(struct smart_tree *tree, smart_slot link, struct smart_window *window);
 /* READs the leaves to which count keys lead, as the cache shows them, each once; level by level, with a batch for each. */
 extern smart_status smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
 									  struct smart_window *window);

@@ -16,11 +16,11 @@
 /* Entries of one leaf, at most. */
 #define BLOCKED_MAX SMART_LEAF_SIZE_MAX
 
-/* Gates of the points of entries that a rewrite leaves out. */
+/* Points of entries that a rewrite leaves out. */
 struct blocked
 {
 	uint32_t count;
-	uint32_t gates[BLOCKED_MAX];
+	struct smart_blocked points[BLOCKED_MAX];
 };
 
 /* A removal from the leaf that covers key. */
@@ -39,7 +39,7 @@ static void
 unblock_all(struct smart_tree *tree, struct blocked *blocked)
 {
 	while (blocked != NULL && blocked->count > 0)
-		smart_unblock(tree, blocked->gates[--blocked->count]);
+		smart_unblock(tree, &blocked->points[--blocked->count]);
 }
 
 /*
@@ -175,15 +175,15 @@ remove_one(struct smart_tree *tree, struct removal *removal)
 static smart_status
 remove_blocked(struct smart_tree *tree, struct removal *removal)
 {
-	uint32_t gate = SMART_GATE_NONE;
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
 	smart_status status;
 
 	if (!SMART_FAULT(lateblock))
-		gate = smart_block(tree, removal->key.bytes, removal->key.length);
+		blocked = smart_block(tree, removal->key.bytes, removal->key.length);
 	status = remove_one(tree, removal);
 	if (SMART_FAULT(lateblock))
-		gate = smart_block(tree, removal->key.bytes, removal->key.length);
-	smart_unblock(tree, gate);
+		blocked = smart_block(tree, removal->key.bytes, removal->key.length);
+	smart_unblock(tree, &blocked);
 	return status;
 }
 
@@ -249,7 +249,7 @@ leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, 
 	if (!dead || sweep->blocked == NULL)
 		return dead;
 	smart_assert(sweep->blocked->count < BLOCKED_MAX);
-	sweep->blocked->gates[sweep->blocked->count++] =
+	sweep->blocked->points[sweep->blocked->count++] =
 		smart_block(sweep->tree, sweep->entry, leaf->depth + leaf->prefix_length + length);
 	return true;
 }

@@ -22,6 +22,7 @@ smart_status
 smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 {
 	uint64_t desired = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
 	uint64_t seen;
 	smart_status status;
 
@@ -29,7 +30,10 @@ smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 	*sealed = leaf->state == SMART_SEALED;
 	if (*sealed)
 		return SMART_OK;
+	if (!SMART_FAULT(freestub))
+		blocked = smart_stub_block(tree, leaf->link);
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
+	(void) smart_stub_unblock(tree, &blocked);
 	if (status == SMART_OK && seen == leaf->meta)
 	{
 		leaf->meta = desired;

@@ -46,12 +46,21 @@ struct smart_offload;
  * ascending order.
  */
 #define SMART_ANSWER_BYTES_MAX 120 /* of a point and its tails together */
+#define SMART_POINT_STUB       128 /* added to a point's length: a leaf's stub (stubs.c), and no entries' point */
 
 struct smart_answer
 {
 	uint64_t ticket;                       /* after a miss: what keep_answer wants back; 0: nothing is to be kept */
+	bool hot;                              /* it was found, and is kept anew after a change: it stays longer */
 	unsigned int length;                   /* bytes of the tails */
 	uint8_t tails[SMART_ANSWER_BYTES_MAX]; /* of each entry: one byte of length, and what follows the point */
+};
+
+/* A point that is blocked; for unblock_point. */
+struct smart_blocked
+{
+	uint64_t word;
+	uint32_t gate;
 };
 
 struct smart_services
@@ -106,14 +115,17 @@ struct smart_services
 	 * find_answer: true: answer->length and tails were true within this call;
 	 * false: what is READ after this call may be kept with answer->ticket, unless
 	 * that is 0.  From block_point until unblock_point, which takes what block_point
-	 * returned, there is no answer for the point, nor is one kept.  None of them fails.
+	 * returned, there is no answer for the point, nor is one kept.  unblock_point
+	 * returns a ticket for what the caller knows to be there now, or 0: somebody else
+	 * blocked the point in between.  None of them fails.
 	 */
 	bool (*find_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
 						struct smart_answer *answer);
 	void (*keep_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
 						const struct smart_answer *answer);
-	uint32_t (*block_point)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length);
-	void (*unblock_point)(struct smart_services *services, uint32_t gate);
+	struct smart_blocked (*block_point)(struct smart_services *services, uint64_t tree, const uint8_t *point,
+										unsigned int length);
+	uint64_t (*unblock_point)(struct smart_services *services, const struct smart_blocked *blocked);
 
 	/*
 	 * Read delegation; both are NULL on a provider with direct access, and where

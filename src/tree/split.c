@@ -197,6 +197,7 @@ split_at(struct smart_tree *tree, const struct smart_key *key, size_t length, co
 {
 	bool junk = greatest_byte(leaf) >= (int) mid;
 	uint64_t narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
+	struct smart_blocked blocked = smart_stub_block(tree, leaf->link);
 	uint64_t seen;
 	bool won;
 	smart_status status;
@@ -204,6 +205,7 @@ split_at(struct smart_tree *tree, const struct smart_key *key, size_t length, co
 	smart_assert(mid > leaf->lo && mid <= leaf->hi && !smart_pending(place, leaf));
 	/* Publishes that [mid .. hi] is pending. */
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowed, &seen);
+	(void) smart_stub_unblock(tree, &blocked);
 	if (status != SMART_OK || seen != leaf->meta)
 		return status;
 	leaf->meta = narrowed;

@@ -38,6 +38,7 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	tree->options = *options;
 	tree->direct = fabric->direct;
 	tree->answers = smart_answers_wanted(tree);
+	tree->stubs = smart_stubs_wanted(tree);
 	tree->born = SMART_FAULT(bornlive) ? SMART_LIVE : SMART_NEW;
 	for (unsigned int kind = 0; kind < 8; kind++)
 	{

@@ -46,6 +46,8 @@ struct smart_tree_options
 	uint32_t backend;      /* shared: this client, from 1, 18 bits */
 	smart_point_fn point;  /* for answers, in exclusive mode; NULL: there are none.  The same for all clients. */
 	void *point_argument;
+	bool stubs;         /* in exclusive mode: appends in one round trip, where it can be had */
+	uint32_t payload;   /* with stubs: bytes behind the key, the same for every entry */
 	uint8_t tiny_nodes; /* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
 };
 
@@ -77,7 +79,7 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 /* *removed: was the key there?  Merges and drops nodes that became small. */
 extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);
 
-/* *found: is the key there?  Lock-free. */
+/* *found: is the key there?  Lock-free, but for a READ that is shared with others (src/README, Progress). */
 extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
 
 /* ---- points ---- */

@@ -38,6 +38,20 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 	return status;
 }
 
+smart_status
+smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slot link, const uint8_t *bytes)
+{
+	window->count = 0;
+	if (window->blocks[0].copy == NULL)
+		window->blocks[0].copy = tree->env->allocate(tree->env, SMART_LEAF_BYTES_MAX);
+	if (window->blocks[0].copy == NULL)
+		return SMART_NO_MEMORY;
+	memcpy(window->blocks[0].copy, bytes, smart_class_bytes(smart_slot_class(link)));
+	window->blocks[0].link = link;
+	window->count = 1;
+	return SMART_OK;
+}
+
 uint8_t *
 smart_window_take(struct smart_window *window, smart_slot link)
 {

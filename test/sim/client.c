@@ -31,6 +31,8 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.backend = (uint32_t) number + 1,
 		.point = world.plan.answers ? keys_point : NULL,
 		.point_argument = &world.keys,
+		.stubs = world.plan.stubs,
+		.payload = world.plan.payload,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 	};
 

@@ -187,7 +187,7 @@ choose_fault(const char *name)
 	static const char *const names[] = {"none",          "rollback",   "metawrite", "inplace",  "nohi",     "slotonly",
 										"trustempty",    "anyempty",   "zero",      "bornlive", "onepool",  "stalecas",
 										"nofreezeempty", "standsrule", "torn",      "recent",   "latejoin", "overwrite",
-										"descent",       "openfill",   "lateblock"};
+										"descent",       "openfill",   "lateblock", "freestub", "blindstub"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{

@@ -8,11 +8,11 @@
 #include "sim/history.h"
 #include "sim/world.h"
 
-/* What a status that is not SMART_OK means for the history.  unsure: somebody else may have done what was called for. */
+/* What a status that is not SMART_OK means for the history. */
 static void
-note_failure(int event, smart_status status, bool unsure, const char *what)
+note_failure(int event, smart_status status, const char *what)
 {
-	switch (unsure && status == SMART_INTERRUPTED ? SMART_UNREACHABLE : status)
+	switch (status)
 	{
 		case SMART_UNREACHABLE: /* some of it may have happened */
 			history_end(event, RESULT_MAYBE);
@@ -50,6 +50,7 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	const uint8_t *bytes = world.keys.bytes[key];
 	unsigned int key_length = world.keys.key_length[key];
 	uint64_t unknown = rdwc_unknown(client);
+	uint64_t start = world.now + 1;
 	bool result = false;
 	bool unsure;
 	smart_status status;
@@ -64,11 +65,13 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	else
 		status = smart_tree_remove(client->tree, bytes, key_length, &result);
 	unsure = rdwc_unknown(client) != unknown;
-	/* Who cannot know whether its entry was added, or met somebody else's, says that it was. */
+	/* Who cannot know whether another client added its entry may add it again, or say of any entry that it is its own. */
 	if (status == SMART_OK)
 		history_end(event, unsure && result ? RESULT_ANY : result ? RESULT_YES : RESULT_NO);
 	else
-		note_failure(event, status, unsure, names[kind]);
+		note_failure(event, status, names[kind]);
+	if (unsure)
+		history_add(client->number, EVENT_INSERT, key, start, world.now, RESULT_MAYBE);
 	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");
 	client_after(client, names[kind]);
 }

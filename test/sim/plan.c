@@ -105,12 +105,12 @@ static void
 plan_crowd(struct plan *plan, struct dice *dice)
 {
 	plan->direct = false;
-	plan->clients = dice_between(dice, 4, CLIENTS_MAX);
+	plan->clients = dice_between(dice, 4, 6);
 	plan->compute_nodes = plan->shared ? dice_between(dice, 1, 2) : 1;
 	plan->leaf_size = dice_between(dice, 2, 4) * 64;
 	plan->tiny_nodes = dice_between(dice, 3, 6);
 	plan->hot = HOT_MAX;
-	plan->operations = dice_between(dice, 4, 12);
+	plan->operations = dice_between(dice, 3, 7);
 	plan->switch_one_in = dice_between(dice, 2, 15);
 	plan->stall_one_in = dice_between(dice, 4, 24);
 	plan->stall_read_one_in = dice_one_in(dice, 2) ? dice_between(dice, 8, 30) : 0;
@@ -170,6 +170,9 @@ plan_rdwc(struct plan *plan)
 
 	plan->rdwc = chosen(world.settings.rdwc, &dice, world.settings.bias == BIAS_SHARE ? 100 : 40) && !plan->direct;
 	plan->places = dice_one_in(&dice, 2) ? PLACES_MAX : 1;
+	/* An entry of the dead that was handed in and may have been added is one event in the history, not two. */
+	if (plan->rdwc && plan->lost_one_in != 0)
+		plan->death = DEATH_NONE;
 	/* Clients that share nothing are what most shared trees have. */
 	if (plan->rdwc && plan->shared && plan->compute_nodes > 2)
 		plan->compute_nodes = dice_between(&dice, 1, 2);
@@ -182,6 +185,7 @@ plan_answers(struct plan *plan)
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 11};
 
 	plan->answers = !plan->direct && !plan->shared && !dice_one_in(&dice, 4);
+	plan->stubs = !plan->direct && !plan->shared && !dice_one_in(&dice, 3);
 	plan->point_digits = dice_between(&dice, 2, 3);
 }
 

@@ -124,7 +124,7 @@ cache_open(struct cache *cache)
 void
 answers_open(void)
 {
-	if (!world.plan.answers)
+	if (!world.plan.answers && !world.plan.stubs)
 		return;
 	smart_cache_init(all_answers(), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
 	if (dice_one_in(&world.dice, 2))
@@ -259,6 +259,7 @@ find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point
 	bool found;
 
 	answer->ticket = 0;
+	answer->hot = false;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
 	found = smart_cache_answer(all_answers(), (unsigned int) client_of(services)->number, tree, point, length, answer);
@@ -281,16 +282,16 @@ keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point
 	watch_counts[WATCH_ANSWER_REFUSED] += after.answer_refusals - before.answer_refusals;
 }
 
-static uint32_t
+static struct smart_blocked
 block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
 	return smart_cache_block(all_answers(), (unsigned int) client_of(services)->number, tree, point, length);
 }
 
-static void
-unblock_point(struct smart_services *services, uint32_t gate)
+static uint64_t
+unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	smart_cache_unblock(all_answers(), gate);
+	return smart_cache_unblock(all_answers(), blocked);
 }
 
 /* ---- the environment ---- */
@@ -357,7 +358,7 @@ services_init(struct client *client)
 	}
 	if (world.plan.rdwc)
 		rdwc_services(client);
-	if (world.plan.answers)
+	if (world.plan.answers || world.plan.stubs)
 	{
 		client->services.find_answer = find_answer;
 		client->services.keep_answer = keep_answer;

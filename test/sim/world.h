@@ -27,7 +27,7 @@
 #define CACHE_BYTES   (26 * 1024)  /* of the server's cache, at its smallest */
 #define NODE_BYTES    (512 * 1024) /* of a memory node */
 #define PLACES_MAX    4            /* of a compute node's RDWC */
-#define RDWC_BYTES    (16 * 1024)
+#define RDWC_BYTES    (32 * 1024)
 #define UNITS         (NODE_BYTES / SMART_UNIT)
 #define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER         UINT64_MAX
@@ -85,6 +85,7 @@ struct plan
 	bool cache_real;           /* the server's, instead of the plain one */
 	bool prime;                /* clients fill their caches first */
 	bool answers;              /* there are some; exclusive and remote */
+	bool stubs;                /* of leaves, too */
 	unsigned int point_digits; /* that a point has, of three */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;

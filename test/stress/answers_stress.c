@@ -76,10 +76,16 @@ change(const struct worker *worker, unsigned int number)
 {
 	uint8_t point[64];
 	unsigned int length = make_point(number, point);
-	uint32_t gate = smart_cache_block(cache, worker->number, TREE, point, length);
+	struct smart_blocked blocked = smart_cache_block(cache, worker->number, TREE, point, length);
 
-	__atomic_fetch_add(&truth[number], 1, __ATOMIC_SEQ_CST);
-	smart_cache_unblock(cache, gate);
+	struct smart_answer answer = {.length = 9, .tails = {8}};
+	uint64_t version = __atomic_add_fetch(&truth[number], 1, __ATOMIC_SEQ_CST);
+
+	answer.ticket = smart_cache_unblock(cache, &blocked);
+	/* Who changed it knows it, if nobody else came. */
+	memcpy(answer.tails + 1, &version, sizeof(version));
+	if (answer.ticket != 0)
+		smart_cache_keep_answer(cache, worker->number, TREE, point, length, &answer);
 }
 
 static void

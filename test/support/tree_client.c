@@ -144,16 +144,16 @@ hand_on_keep_answer(struct smart_services *services, uint64_t tree, const uint8_
 	real_of(services)->keep_answer(real_of(services), tree, point, length, answer);
 }
 
-static uint32_t
+static struct smart_blocked
 hand_on_block(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
 	return real_of(services)->block_point(real_of(services), tree, point, length);
 }
 
-static void
-hand_on_unblock(struct smart_services *services, uint32_t gate)
+static uint64_t
+hand_on_unblock(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	real_of(services)->unblock_point(real_of(services), gate);
+	return real_of(services)->unblock_point(real_of(services), blocked);
 }
 
 static struct fabric *

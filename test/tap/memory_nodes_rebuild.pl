@@ -72,12 +72,24 @@ like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'the prep
 is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'and is right');
 unlike(PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset), qr/rebuilding smart index "small_${spared}_id"/, 'the other index was left alone');
 
-# A node that comes back in time is waited for.
 $memory[$gone]->start;
 node_becomes($node, $memory[$gone], 'up');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'smart rebuild'"), 'the worker ends');
 $node->safe_psql('postgres', 'REINDEX TABLE numbers');
 is(nodes_of('numbers_word'), '0,1', 'back on both');
+
+# VACUUM waits for a node that comes back in time.
+$memory[$gone]->kill9;
+node_becomes($node, $memory[$gone], 'down');
+$node->safe_psql('postgres', 'SET enable_indexscan = off; SET enable_bitmapscan = off; DELETE FROM numbers WHERE id > 60000');
+my $vacuum = $node->background_psql('postgres');
+$vacuum->query_until(qr/waiting/, "SET smart.fabric_timeout = '120s';\n\\echo waiting\nVACUUM (INDEX_CLEANUP on) numbers;\n");
+$node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_progress_vacuum WHERE phase = \'vacuuming indexes\'');
+$memory[$gone]->start;
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_progress_vacuum'), 'VACUUM goes on');
+$vacuum->quit;
+is(state_of($_), 'ready', "$_ is used as before") for ('numbers_id', 'numbers_word');
+index_is_sound($node, 'postgres', $_, 'VACUUM has waited') for ('numbers_id', 'numbers_word');
 
 # ---- a node comes back with nothing ----
 
@@ -106,6 +118,29 @@ unlike(PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset), qr/rebuildi
 like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'and uses the index');
 is($node->safe_psql('postgres', "SELECT count(*) FROM smart_memory_nodes WHERE state = 'lost'"), '0', 'nothing refers to the lost node any more')
   if $node->poll_query_until('postgres', "SELECT count(*) = 0 FROM smart_memory_nodes WHERE state = 'lost'");
+
+# ---- it happens again while they are rebuilt ----
+
+my $writer = $node->background_psql('postgres');
+$writer->query_safe("BEGIN; INSERT INTO small_1 VALUES (0); INSERT INTO small_2 VALUES (0); INSERT INTO small_3 VALUES (0); INSERT INTO small_4 VALUES (0)");
+sub lose
+{
+	$memory[$_]->kill9 for (0, 1);
+	$memory[$_]->forget for (0, 1);
+	$offset = -s $node->logfile;
+	$memory[$_]->start for (0, 1);
+	return;
+}
+lose();
+becomes('small_1_id', 'rebuilding');
+lose();
+ok($node->wait_for_log(qr/has lost its memory/, $offset), 'what is being rebuilt is lost, too');
+$node->safe_psql('postgres', "INSERT INTO small_$_ VALUES (101)") for (1 .. 4);
+$writer->query_safe('COMMIT');
+$writer->quit;
+becomes($_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
+index_is_sound($node, 'postgres', $_, 'lost twice') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
+is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM small_1 WHERE id IN (0, 100, 101)"), '3', 'with all rows');
 
 # ---- the server itself ----
 

@@ -187,6 +187,35 @@ is($node->safe_psql('postgres', "SELECT failures FROM smart_index_state WHERE in
 $_->quit for ($session, $writer);
 index_is_sound($node, 'postgres', $_, 'it gave way') for ('numbers_id', 'numbers_half');
 
+# One that has written already and wants more is not a deadlock's victim.
+$writer = begin_rebuild();
+$writer->query_safe('ALTER TABLE numbers DROP COLUMN more');
+$writer->query_safe('COMMIT');
+$writer->quit;
+becomes('numbers_id', 'ready');
+index_is_sound($node, 'postgres', $_, 'it gave way again') for ('numbers_id', 'numbers_half');
+
+# Rows that are in the middle of something when they are read.
+auto_rebuild('off');
+crash();
+$writer = $node->background_psql('postgres');
+$writer->query_safe('BEGIN; UPDATE keys SET v = 0 WHERE id = 900');
+auto_rebuild('on');
+becomes('keys_id', 'rebuilding');
+my @others = map { $node->background_psql('postgres') } (0 .. 1);
+$others[$_]->query_safe("BEGIN; UPDATE keys SET v = -1 WHERE id IN (10 + $_, 20 + $_); DELETE FROM keys WHERE id = 30 + $_;
+	UPDATE keys SET v = -2 WHERE id = 20 + $_") for (0 .. 1);
+$writer->query_safe('COMMIT');
+becomes('keys_id', 'ready');
+$others[0]->query_safe('COMMIT');
+$others[1]->query_safe('ROLLBACK');
+$_->quit for ($writer, @others);
+index_is_sound($node, 'postgres', 'keys_id', 'rows in the middle of something');
+same_answers($node, 'postgres', 'SELECT id, v FROM keys WHERE id BETWEEN 1 AND 40 ORDER BY id', 'rows in the middle of something');
+like(error_of("INSERT INTO keys VALUES ($_, 0)"), qr/ERROR:  23505/, "there is a $_") for (10, 11, 20, 21, 31);
+$node->safe_psql('postgres', 'INSERT INTO keys VALUES (30, 30); VACUUM keys');
+index_is_sound($node, 'postgres', 'keys_id', 'and VACUUM');
+
 $writer = begin_rebuild();
 my $pid = $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_progress_create_index');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
@@ -202,6 +231,15 @@ becomes('numbers_id', 'ready');
 index_is_sound($node, 'postgres', 'numbers_id', 'after another attempt');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'smart rebuild'"), 'the worker ends');
 is($node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_memory_nodes'), '3', 'nothing is left of older trees');
+
+$writer = begin_rebuild();
+$pid = $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_progress_create_index');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+$node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-10)');
+$writer->query_safe('COMMIT');
+$writer->quit;
+becomes('numbers_id', 'ready');
+index_is_sound($node, 'postgres', 'numbers_id', 'after the worker was terminated');
 
 # Rows that a unique index would not have taken.
 auto_rebuild('off');

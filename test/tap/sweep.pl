@@ -96,21 +96,70 @@ sub spares
 	$node->safe_psql('postgres', 'DROP DATABASE other');
 	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, 'a dropped database leaves its trees');
 
-	# An index without a metapage could have named any tree.
+	cannot_tell($node, $_) for ('truncate', 'unlink');
+	return;
+}
+
+# An index without a metapage could have named any tree.
+sub cannot_tell
+{
+	my ($node, $how) = @_;
+
 	make_table($node);
-	sql($node, 'CREATE TABLE w AS SELECT a FROM t; CREATE INDEX w_a ON w USING smart (a); CHECKPOINT');
+	sql($node, 'CREATE TABLE w AS SELECT a FROM t; CREATE INDEX w_a ON w USING smart (a)');
 	my $path = $node->data_dir . '/' . sql($node, 'SELECT pg_relation_filepath(\'w_a\')');
 	$node->stop;
-	truncate($path, 0) or die "$path: $!";
+	$how eq 'unlink' ? unlink($path) : truncate($path, 0) or die "$path: $!";
 	$node->start;
 	sql($node, 'DROP INDEX t_a');
 	my ($status, $out, $err) = $node->psql('postgres', 'SELECT trees FROM smart_sweep()');
-	is("$status $out", '0 0', 'nothing is freed when a metapage cannot be read');
-	like($err, qr/WARNING:.*\n.*metapage of index \d+/, 'and a warning says so');
+	is("$status $out", '0 0', "$how: nothing is freed when a metapage cannot be read");
+	like($err, qr/WARNING:.*\n.*metapage of index \d+/, "$how: a warning says so");
 	is(sql($node, 'SELECT leaked_trees IS NULL FROM smart_space WHERE database = current_database()'), 't',
-		'since nobody knows what is leaked');
+		"$how: nobody knows what is leaked");
 	sql($node, 'DROP TABLE w');
-	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, 'when the index is gone it goes on');
+	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, "$how: when the index is gone it goes on");
+	return;
+}
+
+# A session ends in the middle of a concurrent build, which leaves the tree: its file is of an earlier transaction.
+sub outlives_sessions
+{
+	my ($node) = @_;
+	my $end = <<'SQL';
+DO $$
+DECLARE pids int[];
+BEGIN
+	FOR i IN 1..10000 LOOP
+		PERFORM pg_stat_clear_snapshot();
+		pids := ARRAY(SELECT pid FROM pg_stat_progress_create_index WHERE phase LIKE '%loading entries%');
+		EXIT WHEN pids <> '{}';
+		PERFORM pg_sleep(0.002);
+	END LOOP;
+	PERFORM pg_terminate_backend(pid) FROM unnest(pids) pid;
+END
+$$
+SQL
+	my $leaked;
+
+	make_table($node);
+	sql($node, 'CREATE TABLE large AS SELECT g AS a FROM generate_series(1, 300000) g');
+	# The build may be faster than we are.
+	foreach my $attempt (1 .. 20)
+	{
+		my ($out, $err);
+		my $build = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'CREATE INDEX CONCURRENTLY large_a ON s.large USING smart (a)' ],
+			'<', \undef, '>', \$out, '2>', \$err);
+
+		$node->safe_psql('postgres', $end);
+		$build->finish;
+		$leaked = sql($node, 'SELECT leaked_trees FROM smart_space WHERE database = current_database()');
+		last if $leaked != 0;
+		sql($node, 'DROP INDEX large_a; SELECT trees FROM smart_sweep()');
+	}
+	is($leaked, 1, 'a session that ends leaves the tree that it was building');
+	is(sql($node, 'SELECT trees FROM smart_sweep()'), 1, 'and it is freed');
+	index_is_sound($node, 'postgres', 's.t_a', 'after that');
 	return;
 }
 
@@ -139,9 +188,9 @@ sub sweeps_itself
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	sql($node, 'CREATE EXTENSION smart; CREATE TABLE u AS SELECT g AS a FROM generate_series(1, 5000) g;
 		CREATE INDEX u_a ON u USING smart (a)', 'other');
-	sql($node, 'DROP TABLE u', 'other');
+	sql($node, 'DROP EXTENSION smart CASCADE', 'other');
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM smart_space WHERE database = 'other'"), 'in another database, too');
-	sql($node, 'CREATE TABLE u AS SELECT g AS a FROM generate_series(1, 5000) g; CREATE INDEX u_a ON u USING smart (a)', 'other');
+	sql($node, 'CREATE EXTENSION smart; CREATE INDEX u_a ON u USING smart (a)', 'other');
 	$node->safe_psql('postgres', 'DROP DATABASE other');
 	ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM smart_space'), 'freed by itself: a dropped database');
 
@@ -184,19 +233,101 @@ sub survives
 	return;
 }
 
+# Sweeps while sessions move, drop and rebuild an index and others search it.
+sub stands_alongside
+{
+	my ($node) = @_;
+	my $change = <<'SCRIPT';
+\set which random(1, 5)
+\set length random(10, 20)
+BEGIN;
+LOCK TABLE busy;
+\if :which = 1
+ALTER INDEX busy_a SET TABLESPACE away;
+\elif :which = 2
+ALTER INDEX busy_a SET TABLESPACE pg_default;
+\elif :which = 3
+REINDEX INDEX busy_a;
+\elif :which = 4
+ALTER TABLE busy ALTER b TYPE varchar(:length);
+\else
+DROP INDEX busy_a;
+CREATE INDEX busy_a ON busy USING smart (a, b);
+\endif
+\set which random(1, 3)
+\if :which = 1
+ROLLBACK;
+\else
+COMMIT;
+\endif
+SCRIPT
+	my $search = <<'SCRIPT';
+SET enable_seqscan = off;
+SELECT 1 / (count(*) = 500)::int FROM busy WHERE a BETWEEN 101 AND 600;
+SELECT 1 / (count(*) = 1)::int FROM busy WHERE a = 7;
+SCRIPT
+
+	$node->safe_psql('postgres', 'SET allow_in_place_tablespaces = on; CREATE TABLESPACE away LOCATION \'\'');
+	$node->safe_psql('postgres', 'CREATE TABLE busy AS SELECT g AS a, (g % 10)::text::varchar(10) AS b FROM generate_series(1, 1000) g;
+		CREATE INDEX busy_a ON busy USING smart (a, b)');
+	$node->command_ok([ 'pgbench', '-n', '-c', 6, '-t', 100, '-f', pgbench_script($change) . '@2',
+			'-f', pgbench_script('SELECT trees FROM smart_sweep();') . '@2', '-f', pgbench_script($search) . '@6',
+			'postgres' ], 'nothing in use was freed');
+	index_is_sound($node, 'postgres', 'busy_a', 'swept all the time');
+	sql($node, 'SELECT trees FROM smart_sweep()');
+	is(sql($node, 'SELECT trees - (SELECT count(*) FROM smart_indexes WHERE state = \'ready\'), leaked_trees FROM smart_space
+		WHERE database = current_database()'), '0|0', 'and nothing is left');
+	$node->safe_psql('postgres', 'DROP TABLE busy; DROP TABLESPACE away');
+	return;
+}
+
+# Sweeps while lost indexes are rebuilt in place, which others insert into and search.
+sub lets_rebuild
+{
+	my ($node) = @_;
+	my $ready = "SELECT bool_and(state = 'ready') FROM smart_index_state";
+
+	make_table($node);
+	$node->safe_psql('postgres', 'CREATE TABLE rows AS SELECT g AS a FROM generate_series(1, 100000) g;
+		CREATE INDEX rows_a ON rows USING smart (a); CREATE INDEX rows_desc ON rows USING smart (a DESC)');
+	foreach my $round (1 .. 3)
+	{
+		$node->stop('immediate');
+		$node->start;
+		is($node->safe_psql('postgres', "SELECT bool_or(state = 'ready') FROM smart_index_state"), 'f', "round $round: the indexes are lost");
+		$node->append_conf('postgresql.conf', 'smart.auto_rebuild = on');
+		$node->reload;
+		$node->command_ok([ 'pgbench', '-n', '-c', 4, '-t', 100, '-f', pgbench_script('SELECT trees FROM smart_sweep();') . '@3',
+				'-f', pgbench_script('INSERT INTO rows VALUES (-1);') . '@5',
+				'-f', pgbench_script('SELECT 1 / (count(*) = 500)::int FROM rows WHERE a BETWEEN 101 AND 600;') . '@2',
+				'postgres' ], "round $round: swept while they are rebuilt");
+		ok($node->poll_query_until('postgres', $ready), "round $round: they are back");
+		index_is_sound($node, 'postgres', $_, "round $round") for ('rows_a', 'rows_desc', 's.t_a');
+		$node->append_conf('postgresql.conf', 'smart.auto_rebuild = off');
+		$node->reload;
+	}
+	ok($node->poll_query_until('postgres', 'SELECT trees = 3 FROM smart_space, smart_sweep() s(t, b) WHERE database = current_database()'),
+		'nothing is left');
+	$node->safe_psql('postgres', 'DROP TABLE rows; SELECT trees FROM smart_sweep()');
+	return;
+}
+
 my $memory = SmartMemnode->new('one', '--size=64M');
 my %place = (embedded => [], 'memory node' => [ 'smart.memory_nodes = ' . addresses($memory) ]);
 foreach my $name (sort keys %place)
 {
 	subtest $name => sub {
 		my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', 'max_prepared_transactions = 4', 'restart_after_crash = on',
-			'smart.sweep_interval = 0', @{ $place{$name} });
+			'smart.sweep_interval = 0', 'smart.auto_rebuild = off', @{ $place{$name} });
 
 		$node->safe_psql('postgres', 'CREATE ROLE owner; GRANT CREATE ON DATABASE postgres TO owner');
 		sweeps($node);
 		spares($node);
+		outlives_sessions($node);
 		sweeps_itself($node);
+		stands_alongside($node);
 		survives($node);
+		lets_rebuild($node);
 		if ($name ne 'embedded')
 		{
 			sql($node, 'DROP TABLE t');

@@ -46,6 +46,7 @@ make_point(uint8_t *point, unsigned int number, unsigned int length)
 static void
 make_tails(struct smart_answer *answer, unsigned int number, unsigned int length)
 {
+	answer->hot = false;
 	answer->length = length;
 	memset(answer->tails, (int) (number & 0xff), length);
 	if (length > 0)
@@ -78,7 +79,7 @@ ask(struct smart_cache *cache, unsigned int number, unsigned int length, unsigne
 static void
 check_lengths(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = open_cache((size_t) 1 << 20);
 	uint8_t point[SMART_ANSWER_BYTES_MAX];
 	struct smart_answer answer;
 
@@ -104,7 +105,39 @@ check_lengths(void)
 	free(cache);
 }
 
+/* A leaf's stub and an entries' point with the same bytes are two; at most one of them is kept. */
+static void
+check_stub(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	uint8_t point[8];
+	struct smart_answer answer;
+	struct smart_blocked blocked;
+
+	make_point(point, 9, 8);
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer) && answer.ticket != 0);
+	make_tails(&answer, 9, 100);
+	smart_cache_keep_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer);
+	CHECK(smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer) && answer.length == 100);
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8, &answer));
+	blocked = smart_cache_block(cache, 0, TREE, point, 8 + SMART_POINT_STUB);
+	CHECK(smart_cache_unblock(cache, &blocked) != 0);
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer));
+	CHECK(stat_of(cache).stub_hits == 1 && stat_of(cache).stub_misses == 2 && stat_of(cache).answer_misses == 1);
+	CHECK(stat_of(cache).stub_stores == 1 && stat_of(cache).stub_blocks == 1 && stat_of(cache).stub_drops == 1);
+	CHECK(stat_of(cache).answer_hits == 0 && stat_of(cache).blocks == 0);
+	free(cache);
+}
+
 /* ---- blocks ---- */
+
+static uint64_t
+change(struct smart_cache *cache, const uint8_t *point)
+{
+	struct smart_blocked blocked = smart_cache_block(cache, 0, TREE, point, 8);
+
+	return smart_cache_unblock(cache, &blocked);
+}
 
 static void
 check_block(void)
@@ -112,21 +145,21 @@ check_block(void)
 	struct smart_cache *cache = open_cache(SMALL_BYTES);
 	uint8_t point[8];
 	struct smart_answer answer;
-	uint32_t gate;
-	uint32_t again;
+	struct smart_blocked blocked;
+	struct smart_blocked again;
 
 	make_point(point, 9, 8);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
 	CHECK(!smart_cache_answer(cache, 0, TREE, (const uint8_t *) "other---", 8, &answer) && answer.ticket != 0);
-	gate = smart_cache_block(cache, 0, TREE, point, 8);
+	blocked = smart_cache_block(cache, 0, TREE, point, 8);
 	/* Neither found nor to be kept, until all who block it have ended. */
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer) && answer.ticket == 0);
 	again = smart_cache_block(cache, 1, TREE, point, 8);
-	smart_cache_unblock(cache, gate);
+	CHECK(smart_cache_unblock(cache, &blocked) == 0);
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer) && answer.ticket == 0);
-	smart_cache_unblock(cache, again);
+	CHECK(smart_cache_unblock(cache, &again) == 0 && change(cache, point) != 0);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
-	CHECK(stat_of(cache).blocks == 2 && stat_of(cache).answer_drops == 1);
+	CHECK(stat_of(cache).blocks == 3 && stat_of(cache).answer_drops == 1);
 	free(cache);
 }
 
@@ -141,11 +174,37 @@ check_ticket(void)
 
 	make_point(point, 9, 8);
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &early) && early.ticket != 0);
-	smart_cache_unblock(cache, smart_cache_block(cache, 0, TREE, point, 8));
+	change(cache, point);
 	make_tails(&early, 9, 7);
 	smart_cache_keep_answer(cache, 1, TREE, point, 8, &early);
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer));
 	CHECK(stat_of(cache).answer_refusals == 1 && stat_of(cache).answers == 0);
+	/* Who made the change knows what there is, until the next one. */
+	early.ticket = change(cache, point);
+	CHECK(early.ticket != 0);
+	smart_cache_keep_answer(cache, 1, TREE, point, 8, &early);
+	CHECK(smart_cache_answer(cache, 0, TREE, point, 8, &answer) && answer.length == 7);
+	early.ticket = change(cache, point);
+	CHECK(change(cache, point) != 0);
+	smart_cache_keep_answer(cache, 1, TREE, point, 8, &early);
+	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8, &answer));
+	free(cache);
+}
+
+/* The one that blocked last need not be the one that changed it last: neither knows. */
+static void
+check_overlap(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	uint8_t point[8];
+	struct smart_blocked first;
+	struct smart_blocked last;
+
+	make_point(point, 9, 8);
+	first = smart_cache_block(cache, 0, TREE, point, 8);
+	last = smart_cache_block(cache, 1, TREE, point, 8);
+	CHECK(smart_cache_unblock(cache, &first) == 0);
+	CHECK(smart_cache_unblock(cache, &last) == 0);
 	free(cache);
 }
 
@@ -162,7 +221,7 @@ check_void(void)
 		CHECK(!ask(cache, i, 8, 7));
 	make_point(point, 9, 8);
 	CHECK(cache->partitions == 1 && cache_try_lock(&part));
-	smart_cache_unblock(cache, smart_cache_block(cache, 0, TREE, point, 8));
+	change(cache, point);
 	cache_unlock(&part);
 	CHECK(stat_of(cache).voids == 1);
 	for (unsigned int i = 0; i < 64; i++)
@@ -414,8 +473,10 @@ main(void)
 	size_t bytes = (size_t) 1 << 20;
 
 	check_lengths();
+	check_stub();
 	check_block();
 	check_ticket();
+	check_overlap();
 	check_void();
 	check_room();
 	bench.node->compute.cache = aligned_alloc(128, (smart_cache_size(bytes, 8) + 127) / 128 * 128);

@@ -28,7 +28,7 @@ make_entry(uint8_t *entry, unsigned int number)
 }
 
 static void
-open_bench(struct bench *bench, bool shared, bool rdwc)
+open_bench(struct bench *bench, bool shared, bool rdwc, bool cache)
 {
 	*bench = (struct bench){.failures = 0};
 	ycsb_options_default(&bench->options);
@@ -37,6 +37,8 @@ open_bench(struct bench *bench, bool shared, bool rdwc)
 	bench->options.leaf_size = 4096;
 	bench->options.shared = shared;
 	bench->options.rdwc = rdwc;
+	if (!cache)
+		bench->options.cache_bytes = 0;
 	bench->cluster = ycsb_sim_open(&bench->options);
 	if (bench->cluster == NULL)
 		abort();
@@ -97,7 +99,10 @@ insert_one(struct bench *bench)
 	CHECK(smart_tree_insert(tree, entry, ENTRY, ENTRY, &added) == SMART_OK && added);
 }
 
-/* READs of all lookups together. */
+/*
+ * READs of the leaf by all lookups together.  An exclusive tree's cache would answer without
+ * a READ; so it has none, and every lookup READs the root's word, too.
+ */
 static uint64_t
 reads(bool shared, bool rdwc)
 {
@@ -105,9 +110,9 @@ reads(bool shared, bool rdwc)
 	uint64_t before;
 	uint64_t count;
 
-	open_bench(&bench, shared, rdwc);
+	open_bench(&bench, shared, rdwc, shared);
 	insert_one(&bench);
-	before = requests(&bench, FABRIC_READ);
+	before = requests(&bench, FABRIC_READ) + (shared ? 0 : CLIENTS * LOOKUPS);
 	bench.cluster->run(bench.cluster, CLIENTS, look_up, &bench);
 	count = requests(&bench, FABRIC_READ) - before;
 	CHECK(bench.failures == 0);
@@ -125,7 +130,7 @@ writes(bool shared, bool rdwc)
 	uint64_t before;
 	uint64_t count;
 
-	open_bench(&bench, shared, rdwc);
+	open_bench(&bench, shared, rdwc, true);
 	insert_one(&bench);
 	before = requests(&bench, FABRIC_WRITE);
 	bench.cluster->run(bench.cluster, CLIENTS, insert, &bench);
@@ -142,8 +147,7 @@ main(void)
 {
 	for (int shared = 0; shared < 2; shared++)
 	{
-		/* In an exclusive tree one hot key's answer is in the cache. */
-		CHECK(!shared || reads(shared, false) >= CLIENTS * LOOKUPS);
+		CHECK(reads(shared, false) >= CLIENTS * LOOKUPS);
 		CHECK(2 * reads(shared, true) < CLIENTS * LOOKUPS);
 		CHECK(writes(shared, false) >= CLIENTS * INSERTS);
 		CHECK(2 * writes(shared, true) < CLIENTS * INSERTS);

@@ -153,7 +153,8 @@ read_for_others(uint32_t length, bool succeeds, enum smart_delegation expected)
 	after = counters();
 	CHECK(after.delegated_reads - before.delegated_reads == (expected == SMART_READ_DELIVERED));
 	CHECK(after.read_batches - before.read_batches == (expected == SMART_READ_DELIVERED));
-	CHECK(after.failures - before.failures == (expected != SMART_READ_DELIVERED));
+	CHECK(after.failures - before.failures == !succeeds);
+	CHECK(after.refusals - before.refusals == (succeeds && expected != SMART_READ_DELIVERED));
 }
 
 /* Who is interrupted goes, whether its READ is in the air or not; then its line is free for the next one. */
@@ -181,7 +182,7 @@ check_read_interrupt(void)
 	rdwc_push(table, &rdwc_line(table, 0)->waits, 1, RDWC_TAKEN);
 	CHECK(rdwc_give_up(rdwc_line(table, 1)));
 	smart_rdwc_read_end(&mine, copy, BYTES);
-	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE && rdwc_line(table, 0)->takers == 0);
+	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE && rdwc_line(table, 0)->copy[0].takers == 0);
 
 	/* Until then it READs by itself. */
 	__atomic_store_n(&rdwc_line(table, 3)->state, RDWC_GONE, __ATOMIC_RELAXED);
@@ -217,12 +218,12 @@ check_copy_kept(void)
 	enum smart_delegation delegation;
 	uint8_t copy[BYTES] = {1};
 
-	rdwc_line(table, 0)->takers = 1;
+	rdwc_line(table, 0)->copy[0].takers = rdwc_line(table, 0)->copy[1].takers = 1;
 	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
 	rdwc_push(table, &rdwc_line(table, 0)->waits, 1, RDWC_TAKEN);
 	smart_rdwc_read_end(&mine, copy, BYTES);
-	CHECK(rdwc_state(line) == RDWC_FAILED && rdwc_line(table, 0)->takers == 1);
-	rdwc_line(table, 0)->takers = 0;
+	CHECK(rdwc_state(line) == RDWC_UNCOPIED && rdwc_line(table, 0)->copy[0].takers == 1);
+	rdwc_line(table, 0)->copy[0].takers = rdwc_line(table, 0)->copy[1].takers = 0;
 	__atomic_store_n(&line->state, RDWC_IDLE, __ATOMIC_RELAXED);
 }
 

@@ -1,0 +1,70 @@
+# Sessions that want the same leaf of a memory node at the same time share its READs and write their entries together.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use SmartMemnode;
+use SmartTest;
+
+my $CLIENTS = 16;
+my $EACH = 250;
+
+my $memory = SmartMemnode->new('one', '--size=64M');
+my $node = smart_node('main', 'autovacuum = off', 'max_connections = 40', 'smart.memory_nodes = ' . addresses($memory));
+
+sub counters
+{
+	my ($what) = @_;
+
+	return $node->safe_psql('postgres', "SELECT $what FROM smart_stat_rdwc");
+}
+
+# All clients at once, each statement so many times.
+sub run_all
+{
+	my ($name, $statement) = @_;
+
+	$node->pgbench("-n -c $CLIENTS -j 2 -t $EACH -M prepared", 0, [qr/processed: @{[ $CLIENTS * $EACH ]}\//], [qr/^$/], $name,
+		{ "$name.sql" => $statement });
+	return;
+}
+
+$node->safe_psql('postgres', "CREATE TABLE hot (id int, who int); CREATE INDEX hot_id ON hot USING smart (id, who);
+	INSERT INTO hot SELECT g, 0 FROM generate_series(1, 20) g; ALTER DATABASE postgres SET enable_seqscan = off");
+
+run_all('lookups', 'SELECT who FROM hot WHERE id = 7 AND who = 0;');
+is(counters('delegated_reads > 0 AND read_batches BETWEEN 1 AND delegated_reads AND waits >= delegated_reads'), 't', 'READs are shared');
+is(counters('combined_entries + combined_batches + failures'), '0', 'nothing was written');
+note(counters('smart_stat_rdwc'));
+
+$node->safe_psql('postgres', 'SELECT smart_stat_rdwc_reset()');
+run_all('inserts', "INSERT INTO hot VALUES (7, 1 + :client_id % 2);");
+is(counters('combined_entries > 0 AND combined_batches > 0 AND failures = 0'), 't', 'entries are written together');
+note(counters('smart_stat_rdwc'));
+is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 7'), 1 + $CLIENTS * $EACH, 'none is lost');
+same_answers($node, 'postgres', 'SELECT who, count(*) FROM hot WHERE id = 7 GROUP BY who ORDER BY who', 'after the inserts');
+index_is_sound($node, 'postgres', 'hot_id', 'after the inserts');
+
+$node->safe_psql('postgres', "ALTER DATABASE postgres SET smart.rdwc = 'off'; SELECT smart_stat_rdwc_reset()");
+run_all('inserts_alone', "INSERT INTO hot VALUES (8, 1);");
+run_all('lookups_alone', 'SELECT who FROM hot WHERE id = 6 AND who = 0;');
+is(counters('delegated_reads + combined_entries + waits'), '0', 'nobody shares when it is off');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 8'), 1 + $CLIENTS * $EACH, 'none is lost then');
+index_is_sound($node, 'postgres', 'hot_id', 'at the end');
+
+# Without memory nodes there is nothing to share, whatever the setting.
+my $alone = smart_node('alone', 'autovacuum = off', "smart.rdwc = 'on'");
+
+$alone->safe_psql('postgres', 'CREATE TABLE t (id int); CREATE INDEX t_id ON t USING smart (id); INSERT INTO t SELECT generate_series(1, 100)');
+is($alone->safe_psql('postgres', 'SET enable_seqscan = off; SELECT id FROM t WHERE id = 42; SELECT smart_stat_rdwc_reset();
+	SELECT delegated_reads + read_batches + combined_entries + combined_batches + waits + withdrawals + refusals + failures FROM smart_stat_rdwc'),
+	"42\n\n0", 'a region of the server\'s own');
+my ($status, undef, $err) = $alone->psql('postgres', "SET smart.rdwc = 'perhaps'");
+like($err, qr/Available values: auto, on, off/, 'the values of the setting');
+
+$alone->stop;
+$node->stop;
+done_testing();

@@ -1,0 +1,209 @@
+/*
+ * stubs_test.c
+ *	  Stubs of leaves: what an append costs with them, and that a key that is there
+ *	  is not added again, whatever the leaf has gone through.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/tree_client.h"
+
+#define CACHE_BYTES ((size_t) 1 << 20)
+#define CLIENTS     2
+#define KEY         10
+#define PAYLOAD     2
+#define MODEL       3000
+
+struct bench
+{
+	struct test_node *node;
+	struct tree_client *client[CLIENTS];
+	bool fixed;
+};
+
+static void
+open_tree(struct bench *bench, bool shared)
+{
+	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+										 .fixed_length = bench->fixed ? KEY + PAYLOAD : 0,
+										 .shared = shared,
+										 .lease = 1,
+										 .stubs = true,
+										 .payload = PAYLOAD};
+	struct test_client *owner = test_client_open(bench->node, 1);
+
+	options.id = test_tree_create(owner, &options.root);
+	test_client_close(owner);
+	for (unsigned int i = 0; i < CLIENTS; i++)
+	{
+		options.backend = i + 1;
+		bench->client[i] = tree_client_open(bench->node, &options, true, i + 1);
+	}
+}
+
+static void
+close_tree(struct bench *bench)
+{
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		tree_client_close(bench->client[i]);
+}
+
+static struct fabric_counters
+cost(const struct bench *bench)
+{
+	struct fabric_counters sum = bench->client[0]->sim.fabric.counters;
+
+	sum.round_trips += bench->client[1]->sim.fabric.counters.round_trips;
+	sum.requests[FABRIC_READ] += bench->client[1]->sim.fabric.counters.requests[FABRIC_READ];
+	return sum;
+}
+
+/* The payload tells who put it there, so that equal keys need not be equal entries. */
+static bool
+insert(struct bench *bench, unsigned int client, uint64_t number)
+{
+	uint8_t entry[KEY + PAYLOAD] = {0};
+	bool added;
+
+	for (int i = 0; i < 8; i++)
+		entry[2 + i] = (uint8_t) (number >> (56 - 8 * i));
+	memset(entry + KEY, 1 + (int) client, PAYLOAD);
+	CHECK(smart_tree_insert(bench->client[client]->tree, entry, KEY, sizeof(entry), &added) == SMART_OK);
+	return added;
+}
+
+static bool
+is_there(struct bench *bench, unsigned int client, uint64_t number)
+{
+	uint8_t key[KEY] = {0};
+	bool found;
+
+	for (int i = 0; i < 8; i++)
+		key[2 + i] = (uint8_t) (number >> (56 - 8 * i));
+	CHECK(smart_tree_lookup(bench->client[client]->tree, key, KEY, &found) == SMART_OK);
+	return found;
+}
+
+/* The second append to a leaf, by whatever client, is one round trip without a READ; a key that is there is found. */
+static void
+check_cost(struct bench *bench)
+{
+	struct fabric_counters before;
+
+	open_tree(bench, false);
+	for (uint64_t i = 1; i <= 4; i++)
+		CHECK(insert(bench, 0, i * 7919 % 8 * 100));
+	for (uint64_t i = 1; i <= 4; i++)
+	{
+		before = cost(bench);
+		CHECK(insert(bench, (unsigned int) i % CLIENTS, i * 5));
+		CHECK(i == 1 || cost(bench).round_trips == before.round_trips + 1);
+		CHECK(i == 1 || cost(bench).requests[FABRIC_READ] == before.requests[FABRIC_READ]);
+	}
+	for (uint64_t i = 1; i <= 4; i++)
+		CHECK(!insert(bench, 1, i * 5) && !insert(bench, 0, i * 7919 % 8 * 100) && is_there(bench, 1, i * 5));
+	close_tree(bench);
+}
+
+/* Keys that ascend cost one round trip but for the leaves' ends, however many find room in a leaf. */
+static void
+check_ascending(struct bench *bench)
+{
+	uint64_t before;
+
+	open_tree(bench, false);
+	for (uint64_t i = 0; i < 100; i++)
+		CHECK(insert(bench, 0, i));
+	before = cost(bench).round_trips;
+	for (uint64_t i = 100; i < 1100; i++)
+		CHECK(insert(bench, i % CLIENTS, i));
+	CHECK(cost(bench).round_trips - before < 1000 * 13 / 10);
+	for (uint64_t i = 0; i < 1100; i++)
+		CHECK(!insert(bench, 1, i));
+	close_tree(bench);
+}
+
+static bool
+is_multiple(void *argument, const uint8_t *entry, size_t length)
+{
+	return entry[KEY - 1] % 3 == 0;
+}
+
+/* Against a plain model: inserts, removals and bulk deletes by both clients, leaves that split, shrink and merge. */
+static void
+check_model(struct bench *bench)
+{
+	bool *there = calloc(MODEL, sizeof(*there));
+	uint64_t state = 5;
+	uint64_t visited;
+	uint64_t removed;
+
+	open_tree(bench, false);
+	for (unsigned int i = 0; i < 40000; i++)
+	{
+		uint64_t number = test_random(&state) % MODEL;
+		unsigned int client = (unsigned int) (test_random(&state) % CLIENTS);
+		uint8_t key[KEY] = {0};
+		bool done;
+
+		key[KEY - 2] = (uint8_t) (number >> 8);
+		key[KEY - 1] = (uint8_t) number;
+		if (test_random(&state) % 3 != 0)
+		{
+			CHECK(insert(bench, client, number) == !there[number]);
+			there[number] = true;
+		}
+		else
+		{
+			CHECK(smart_tree_remove(bench->client[client]->tree, key, KEY, &done) == SMART_OK && done == there[number]);
+			there[number] = false;
+		}
+		if (i % 10000 != 9999)
+			continue;
+		CHECK(smart_tree_bulk_delete(bench->client[client]->tree, is_multiple, NULL, NULL, &visited, &removed) ==
+			  SMART_OK);
+		for (number = 0; number < MODEL; number++)
+			there[number] &= (number & 0xff) % 3 != 0;
+	}
+	for (uint64_t number = 0; number < MODEL; number++)
+		CHECK(is_there(bench, 0, number) == there[number]);
+	free(there);
+	close_tree(bench);
+}
+
+/* Where other compute nodes append, too, a leaf is locked and READ. */
+static void
+check_shared(struct bench *bench)
+{
+	uint64_t before;
+
+	open_tree(bench, true);
+	for (uint64_t i = 10; i < 15; i++)
+		CHECK(insert(bench, 0, i));
+	before = cost(bench).round_trips;
+	CHECK(insert(bench, 0, 3) && insert(bench, 0, 4));
+	CHECK(cost(bench).round_trips == before + 4);
+	close_tree(bench);
+}
+
+int
+main(void)
+{
+	struct bench bench = {.node = test_node_open(8, 256 << 20)};
+
+	bench.node->compute.cache = aligned_alloc(128, (smart_cache_size(CACHE_BYTES, 8) + 127) / 128 * 128);
+	smart_cache_init(bench.node->compute.cache, CACHE_BYTES, 8, 3);
+	for (int fixed = 0; fixed < 2; fixed++)
+	{
+		bench.fixed = fixed != 0;
+		check_cost(&bench);
+		check_ascending(&bench);
+		check_model(&bench);
+		check_shared(&bench);
+	}
+	free(bench.node->compute.cache);
+	bench.node->compute.cache = NULL;
+	test_node_close(bench.node);
+	return check_finish();
+}
