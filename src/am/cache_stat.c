@@ -5,11 +5,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "fmgr.h"
-#include "funcapi.h"
 
 #include "am/shared.h"
+#include "am/stat_row.h"
 #include "base/assert.h"
 #include "compute/cache.h"
 
@@ -33,13 +32,9 @@ smart_stat_cache(PG_FUNCTION_ARGS)
 {
 	struct smart_cache_stat stat = {0};
 	Datum values[COLUMNS];
-	bool isnull[COLUMNS] = {false};
-	TupleDesc descriptor;
 	int column = 0;
 
 	smart_server_require();
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != COLUMNS)
-		elog(ERROR, "smart_stat_cache is declared with other columns than this library returns");
 	if (smart_server.compute.cache != NULL)
 		smart_cache_stat(smart_server.compute.cache, &stat);
 	values[column++] = Int64GetDatum((int64) stat.size);
@@ -55,5 +50,5 @@ smart_stat_cache(PG_FUNCTION_ARGS)
 	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		values[column++] = Int64GetDatum((int64) stat.bytes[kind]);
 	smart_assert(column == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));
+	return smart_stat_row(fcinfo, values, COLUMNS);
 }

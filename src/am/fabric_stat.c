@@ -8,14 +8,13 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/timestamp.h"
 
 #include "am/fabric_stat.h"
 #include "am/shared.h"
+#include "am/stat_row.h"
 #include "base/assert.h"
 
 #define COLUMNS 15
@@ -78,13 +77,9 @@ smart_stat_fabric(PG_FUNCTION_ARGS)
 	struct fabric_counters counters;
 	uint64 total[SMART_FABRIC_TOTALS];
 	Datum values[COLUMNS];
-	bool isnull[COLUMNS] = {false};
-	TupleDesc descriptor;
 	int column = 0;
 
 	smart_server_require();
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != COLUMNS)
-		elog(ERROR, "smart_stat_fabric is declared with other columns than this library returns");
 	smart_fabric_stat_flush();
 	for (int i = 0; i < (int) SMART_FABRIC_TOTALS; i++)
 		total[i] = pg_atomic_read_u64(&smart_server.shared->fabric.total[i]);
@@ -105,7 +100,7 @@ smart_stat_fabric(PG_FUNCTION_ARGS)
 	values[column++] = Int64GetDatum((int64) counters.descents_stopped);
 	values[column++] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&smart_server.shared->fabric.reset_at));
 	smart_assert(column == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));
+	return smart_stat_row(fcinfo, values, COLUMNS);
 }
 
 PGDLLEXPORT Datum

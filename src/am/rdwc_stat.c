@@ -7,13 +7,12 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/timestamp.h"
 
 #include "am/rdwc_stat.h"
 #include "am/shared.h"
+#include "am/stat_row.h"
 
 #define COLUMNS (SMART_RDWC_COUNTERS + 1)
 
@@ -44,18 +43,14 @@ smart_stat_rdwc(PG_FUNCTION_ARGS)
 {
 	uint64 counter[SMART_RDWC_COUNTERS];
 	Datum values[COLUMNS];
-	bool isnull[COLUMNS] = {false};
-	TupleDesc descriptor;
 
 	smart_server_require();
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != COLUMNS)
-		elog(ERROR, "smart_stat_rdwc is declared with other columns than this library returns");
 	sum_up(counter);
 	for (int i = 0; i < (int) SMART_RDWC_COUNTERS; i++)
 		values[i] = Int64GetDatum((int64) (counter[i] - pg_atomic_read_u64(&smart_server.shared->rdwc.counter[i])));
 	values[SMART_RDWC_COUNTERS] =
 		TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&smart_server.shared->rdwc.reset_at));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));
+	return smart_stat_row(fcinfo, values, COLUMNS);
 }
 
 PGDLLEXPORT Datum

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(smart_node same_answers index_is_sound pgbench_script log_is_quiet);
+our @EXPORT = qw(smart_node same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
 sub smart_node
@@ -50,6 +50,23 @@ sub index_is_sound
 
 	ok($status == 0, "$index is sound: $name") or diag($err);
 	return;
+}
+
+# state_of(NODE, INDEX): whether an index of "postgres" can be used, by the view smart_index_state.
+sub state_of
+{
+	my ($node, $index) = @_;
+
+	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
+}
+
+# becomes(NODE, INDEX, STATE): it is a test that it comes to this state.
+sub becomes
+{
+	my ($node, $index, $state) = @_;
+
+	return ok($node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass"),
+		"$index becomes $state");
 }
 
 # pgbench_script(TEXT): a file with a pgbench script, removed when the test ends.

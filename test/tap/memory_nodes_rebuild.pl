@@ -22,21 +22,6 @@ sub nodes_of
 	return $node->safe_psql('postgres', "SELECT string_agg(node::text, ',' ORDER BY node) FROM smart_index_nodes('$index')");
 }
 
-sub state_of
-{
-	my ($index) = @_;
-
-	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
-}
-
-sub becomes
-{
-	my ($index, $state) = @_;
-
-	return ok($node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass"),
-		"$index becomes $state");
-}
-
 $node->safe_psql('postgres', 'CREATE TABLE numbers (id int, word text);
 	INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(1, 60000) g;
 	CREATE INDEX numbers_id ON numbers USING smart (id); CREATE UNIQUE INDEX numbers_word ON numbers USING smart (word, id)');
@@ -55,7 +40,7 @@ like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'a prepar
 is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'and is right');
 $memory[$gone]->kill9;
 node_becomes($node, $memory[$gone], 'down');
-is(state_of('numbers_id'), 'ready', 'a node that is away says nothing about its memory');
+is(state_of($node, 'numbers_id'), 'ready', 'a node that is away says nothing about its memory');
 $node->safe_psql('postgres', 'SET enable_indexscan = off; SET enable_bitmapscan = off; DELETE FROM numbers WHERE id > 59900');
 my $offset = -s $node->logfile;
 my ($status, undef, $err) = $node->psql('postgres', 'VACUUM (INDEX_CLEANUP on) numbers');
@@ -64,7 +49,7 @@ like($err, qr/WARNING:  skipping index "numbers_id".*WARNING:  skipping index "n
 is($node->safe_psql('postgres', 'SELECT n_dead_tup FROM pg_stat_all_tables WHERE relname = \'numbers\''), '0', 'and cleans the table');
 is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'the prepared statement is right');
 is($session->query_safe('EXECUTE s'), '7', 'and so is one on the other node');
-becomes($_, 'ready') for ('numbers_id', 'numbers_word');
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word');
 is(nodes_of('numbers_word'), 1 - $gone, 'they have been rebuilt on the node that is there');
 $node->safe_psql('postgres', 'INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(59901, 60100) g');
 index_is_sound($node, 'postgres', $_, 'rebuilt while a node is away') for ('numbers_id', 'numbers_word', "small_${spared}_id");
@@ -88,7 +73,7 @@ $node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_progress_v
 $memory[$gone]->start;
 ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_progress_vacuum'), 'VACUUM goes on');
 $vacuum->quit;
-is(state_of($_), 'ready', "$_ is used as before") for ('numbers_id', 'numbers_word');
+is(state_of($node, $_), 'ready', "$_ is used as before") for ('numbers_id', 'numbers_word');
 index_is_sound($node, 'postgres', $_, 'VACUUM has waited') for ('numbers_id', 'numbers_word');
 
 # ---- a node comes back with nothing ----
@@ -101,8 +86,8 @@ $memory[$gone]->forget;
 $offset = -s $node->logfile;
 $memory[$gone]->start;
 ok($node->wait_for_log(qr/has lost its memory/, $offset), 'a node is lost');
-is(state_of('numbers_id'), 'lost', 'so are the indexes that had a part there');
-is(state_of("small_${spared}_id"), 'ready', 'but no others');
+is(state_of($node, 'numbers_id'), 'lost', 'so are the indexes that had a part there');
+is(state_of($node, "small_${spared}_id"), 'ready', 'but no others');
 is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'a prepared statement goes on without it');
 is($session->query_safe('EXECUTE s'), '7', 'and one of the others with its own');
 like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE s'), qr/Index/, 'as before');
@@ -110,7 +95,7 @@ like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE s'), qr/Index/, 'as befor
 like($err, qr/ERROR:  55000:.*lost its memory/s, 'a unique index takes no inserts');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET smart.auto_rebuild');
 $node->reload;
-becomes($_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 $node->safe_psql('postgres', "INSERT INTO numbers VALUES (-1, 'x')");
 index_is_sound($node, 'postgres', $_, 'rebuilt') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'the prepared statement is right');
@@ -132,13 +117,13 @@ sub lose
 	return;
 }
 lose();
-becomes('small_1_id', 'rebuilding');
+becomes($node, 'small_1_id', 'rebuilding');
 lose();
 ok($node->wait_for_log(qr/has lost its memory/, $offset), 'what is being rebuilt is lost, too');
 $node->safe_psql('postgres', "INSERT INTO small_$_ VALUES (101)") for (1 .. 4);
 $writer->query_safe('COMMIT');
 $writer->quit;
-becomes($_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 index_is_sound($node, 'postgres', $_, 'lost twice') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM small_1 WHERE id IN (0, 100, 101)"), '3', 'with all rows');
 
@@ -148,7 +133,7 @@ $session->quit;
 $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'an unclean stop: the right answer');
-becomes($_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 same_answers($node, 'postgres', $QUERY, 'rebuilt after it');
 index_is_sound($node, 'postgres', $_, 'rebuilt after it') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 $node->stop;

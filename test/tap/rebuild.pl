@@ -31,21 +31,6 @@ sub plan_of
 	return $node->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) $query");
 }
 
-sub state_of
-{
-	my ($index) = @_;
-
-	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
-}
-
-sub becomes
-{
-	my ($index, $state) = @_;
-
-	return ok($node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass"),
-		"$index becomes $state");
-}
-
 sub auto_rebuild
 {
 	my ($value) = @_;
@@ -84,15 +69,15 @@ CREATE INDEX forgetful_id ON forgetful USING smart (id);
 INSERT INTO forgetful SELECT generate_series(1, 100);
 SQL
 same_answers($node, 'postgres', $QUERY, 'before');
-is(state_of('numbers_id'), 'ready', 'before: ready');
+is(state_of($node, 'numbers_id'), 'ready', 'before: ready');
 
 # ---- lost, and nobody rebuilds it ----
 
 crash();
-is(state_of('numbers_id'), 'lost', 'a crash: lost');
+is(state_of($node, 'numbers_id'), 'lost', 'a crash: lost');
 like($node->safe_psql('postgres', "SELECT reason FROM smart_index_state WHERE index = 'numbers_id'::regclass"), qr/made anew/, 'with a reason');
-is(state_of('forgetful_id'), 'empty', 'an unlogged table is empty, and so is its index');
-is(state_of('later_id'), 'empty', 'an index without entries has nothing to lose');
+is(state_of($node, 'forgetful_id'), 'empty', 'an unlogged table is empty, and so is its index');
+is(state_of($node, 'later_id'), 'empty', 'an index without entries has nothing to lose');
 unlike(plan_of($QUERY), qr/Index/, 'the planner does not see it');
 is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*), min(id), max(id) FROM numbers WHERE id BETWEEN 100 AND 200"),
 	'101|100|200', 'queries are answered by the table');
@@ -116,9 +101,9 @@ like(error_of("SELECT smart_index_check('keys_id', true)"), $lost, 'so does a ch
 
 # A clean restart changes nothing.
 $node->restart;
-is(state_of('numbers_id'), 'lost', 'still lost after a restart');
+is(state_of($node, 'numbers_id'), 'lost', 'still lost after a restart');
 $node->safe_psql('postgres', 'REINDEX INDEX numbers_half');
-is(state_of('numbers_half'), 'ready', 'REINDEX makes it usable');
+is(state_of($node, 'numbers_half'), 'ready', 'REINDEX makes it usable');
 index_is_sound($node, 'postgres', 'numbers_half', 'after REINDEX');
 
 # ---- rebuilt while it is read and written ----
@@ -134,8 +119,8 @@ my $reader = $node->background_psql('postgres');
 $reader->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET enable_seqscan = off; SELECT count(*) FROM numbers");
 my $offset = -s $node->logfile;
 auto_rebuild('on');
-becomes('keys_id', 'ready');
-becomes('numbers_id', 'rebuilding');
+becomes($node, 'keys_id', 'ready');
+becomes($node, 'numbers_id', 'rebuilding');
 is($node->safe_psql('postgres', "SELECT command, phase, index_relid::regclass FROM pg_stat_progress_create_index"),
 	'REINDEX CONCURRENTLY|waiting for writers before build|numbers_id', 'its progress is shown');
 $node->safe_psql('postgres', "INSERT INTO numbers VALUES (-5, 'meanwhile')");
@@ -145,9 +130,9 @@ unlike(plan_of($QUERY), qr/Index/, 'it is not used yet');
 $node->safe_psql('postgres', "BEGIN; INSERT INTO numbers VALUES (-7, 'rolled back'); ROLLBACK");
 $writer->query_safe('COMMIT');
 sleep(0.3);
-is(state_of('numbers_id'), 'rebuilding', 'a prepared transaction is waited for');
+is(state_of($node, 'numbers_id'), 'rebuilding', 'a prepared transaction is waited for');
 $node->safe_psql('postgres', "COMMIT PREPARED 'open'");
-becomes('numbers_id', 'ready');
+becomes($node, 'numbers_id', 'ready');
 ok($node->log_contains(qr/smart index "numbers_id" has been rebuilt/, $offset), 'the log says so');
 is($node->safe_psql('postgres', "SELECT since > now() - interval '1 min', failures, last_error IS NULL FROM smart_index_state WHERE index = 'numbers_id'::regclass"), 't|0|t', 'and the view');
 like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'a prepared statement uses it again');
@@ -171,7 +156,7 @@ sub begin_rebuild
 	my $open = $node->background_psql('postgres');
 	$open->query_safe('BEGIN; INSERT INTO numbers VALUES (0, NULL)');
 	auto_rebuild('on');
-	becomes('numbers_id', 'rebuilding');
+	becomes($node, 'numbers_id', 'rebuilding');
 	return $open;
 }
 
@@ -182,7 +167,7 @@ $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_progress_create_index"), 'it gives way to a lock that somebody waits for');
 $writer->query_safe('INSERT INTO numbers VALUES (0, NULL)');
 $writer->query_safe('COMMIT');
-becomes('numbers_id', 'ready');
+becomes($node, 'numbers_id', 'ready');
 is($node->safe_psql('postgres', "SELECT failures FROM smart_index_state WHERE index = 'numbers_id'::regclass"), '0', 'which is no failure');
 $_->quit for ($session, $writer);
 index_is_sound($node, 'postgres', $_, 'it gave way') for ('numbers_id', 'numbers_half');
@@ -192,7 +177,7 @@ $writer = begin_rebuild();
 $writer->query_safe('ALTER TABLE numbers DROP COLUMN more');
 $writer->query_safe('COMMIT');
 $writer->quit;
-becomes('numbers_id', 'ready');
+becomes($node, 'numbers_id', 'ready');
 index_is_sound($node, 'postgres', $_, 'it gave way again') for ('numbers_id', 'numbers_half');
 
 # Rows that are in the middle of something when they are read.
@@ -201,12 +186,12 @@ crash();
 $writer = $node->background_psql('postgres');
 $writer->query_safe('BEGIN; UPDATE keys SET v = 0 WHERE id = 900');
 auto_rebuild('on');
-becomes('keys_id', 'rebuilding');
+becomes($node, 'keys_id', 'rebuilding');
 my @others = map { $node->background_psql('postgres') } (0 .. 1);
 $others[$_]->query_safe("BEGIN; UPDATE keys SET v = -1 WHERE id IN (10 + $_, 20 + $_); DELETE FROM keys WHERE id = 30 + $_;
 	UPDATE keys SET v = -2 WHERE id = 20 + $_") for (0 .. 1);
 $writer->query_safe('COMMIT');
-becomes('keys_id', 'ready');
+becomes($node, 'keys_id', 'ready');
 $others[0]->query_safe('COMMIT');
 $others[1]->query_safe('ROLLBACK');
 $_->quit for ($writer, @others);
@@ -219,7 +204,7 @@ index_is_sound($node, 'postgres', 'keys_id', 'and VACUUM');
 $writer = begin_rebuild();
 my $pid = $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_progress_create_index');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-becomes('numbers_id', 'lost');
+becomes($node, 'numbers_id', 'lost');
 $node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-9)');
 is($node->safe_psql('postgres', "SELECT failures, last_error FROM smart_index_state WHERE index = 'numbers_id'::regclass"),
 	'1|canceling statement due to user request', 'a rebuild that was cancelled');
@@ -227,7 +212,7 @@ is($node->safe_psql('postgres', "CREATE ROLE nobody; SET ROLE nobody; SELECT las
 	't', 'its error is not for everybody');
 $writer->query_safe('COMMIT');
 $writer->quit;
-becomes('numbers_id', 'ready');
+becomes($node, 'numbers_id', 'ready');
 index_is_sound($node, 'postgres', 'numbers_id', 'after another attempt');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'smart rebuild'"), 'the worker ends');
 is($node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_memory_nodes'), '3', 'nothing is left of older trees');
@@ -238,7 +223,7 @@ $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 $node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-10)');
 $writer->query_safe('COMMIT');
 $writer->quit;
-becomes('numbers_id', 'ready');
+becomes($node, 'numbers_id', 'ready');
 index_is_sound($node, 'postgres', 'numbers_id', 'after the worker was terminated');
 
 # Rows that a unique index would not have taken.
@@ -254,7 +239,7 @@ plan_of('SELECT v FROM keys WHERE id = 7');
 ok($node->poll_query_until('postgres', "SELECT failures > 0 AND last_error ~ 'unique' AND state = 'lost' FROM smart_index_state WHERE index = 'keys_id'::regclass"),
 	'duplicates are found out');
 $node->safe_psql('postgres', 'DELETE FROM keys WHERE ctid = (SELECT max(ctid) FROM keys WHERE id = 7)');
-becomes('keys_id', 'ready');
+becomes($node, 'keys_id', 'ready');
 index_is_sound($node, 'postgres', 'keys_id', 'without duplicates');
 
 # ---- many writers ----
@@ -269,7 +254,7 @@ UPDATE numbers SET id = id + 20000 WHERE ctid = (SELECT ctid FROM numbers WHERE 
 DELETE FROM numbers WHERE id = :id + 20000;
 SQL
 $node->command_ok([ 'pgbench', '-n', '-c', '4', '-T', '5', '-f', $script, $node->connstr('postgres') ], 'many write while it is rebuilt');
-becomes($_, 'ready') for ('numbers_id', 'numbers_half');
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_half');
 index_is_sound($node, 'postgres', $_, 'after many writes') for ('numbers_id', 'numbers_half');
 $node->safe_psql('postgres', 'VACUUM numbers');
 index_is_sound($node, 'postgres', $_, 'and VACUUM') for ('numbers_id', 'numbers_half');
