@@ -79,7 +79,8 @@ make_completions(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 	if (verbs->channel == NULL || fcntl(verbs->channel->fd, F_SETFL, O_NONBLOCK) != 0)
 		return verbs_failed("making a completion channel", errno, problem);
 	/* When a queue pair fails, all of its work requests complete, also those that are not signalled. */
-	verbs->completions = ibv_create_cq(verbs->device.context, (int) verbs->queue + 1, NULL, verbs->channel, 0);
+	verbs->completions =
+		ibv_create_cq(verbs->device.context, (int) (verbs->queue + VERBS_SPARE) + 1, NULL, verbs->channel, 0);
 	if (verbs->completions == NULL)
 		return verbs_failed("making a completion queue", errno, problem);
 	return SMART_OK;
@@ -96,7 +97,7 @@ make_pair(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 			.recv_cq = verbs->completions,
 			.cap =
 				{
-					.max_send_wr = verbs->queue,
+					.max_send_wr = verbs->queue + VERBS_SPARE,
 					.max_recv_wr = 1,
 					.max_send_sge = 1,
 					.max_recv_sge = 1,
@@ -116,6 +117,15 @@ make_pair(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 	}
 }
 
+/* What the device takes, without the spare ones; every device takes more than those. */
+static uint32_t
+queue_size(uint32_t most)
+{
+	if (most >= VERBS_QUEUE_MAX + VERBS_SPARE)
+		return VERBS_QUEUE_MAX;
+	return most > VERBS_SPARE ? most - VERBS_SPARE : 1;
+}
+
 static smart_status
 make_parts(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 {
@@ -130,7 +140,7 @@ make_parts(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 	status = verbs_device_open(&chosen, &verbs->device, problem);
 	if (status != SMART_OK)
 		return status;
-	verbs->queue = verbs->device.queue_max < VERBS_QUEUE_MAX ? verbs->device.queue_max : VERBS_QUEUE_MAX;
+	verbs->queue = queue_size(verbs->device.queue_max);
 	status = make_buffer(verbs, problem);
 	if (status == SMART_OK)
 		status = make_completions(verbs, problem);

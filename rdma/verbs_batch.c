@@ -14,6 +14,13 @@
  *
  * Progress: blocked by the memory node, until the deadline; a queue pair whose
  * peer is gone fails before that (verbs_common.h).
+ *
+ * Nudges.  Linux's soft device (rxe, seen with 6.1) can stop in the middle of a
+ * chain: it decides to wait, for a fence for instance, in the moment in which
+ * what it waits for is over, and nothing wakes it but the next doorbell.  So
+ * who has waited for long sends a WRITE of no bytes behind the round, which
+ * needs neither an address nor a completion, and again after four times as long.
+ * It stays in the queue until a later round completes, hence the spare places there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +28,10 @@
 
 #include "rdma/verbs_link.h"
 
-#define SPIN_NS  50000 /* a round trip is some microseconds: look this long before sleeping */
-#define SLICE_MS 50    /* how often a sleeper looks whether the session still stands */
+#define SPIN_NS  50000              /* a round trip is some microseconds: look this long before sleeping */
+#define SLICE_MS 50                 /* how often a sleeper looks whether the session still stands */
+#define NUDGE_NS UINT64_C(50000000) /* a completion that takes longer gets a nudge */
+#define NUDGE_ID UINT64_MAX
 
 static uint32_t
 request_bytes(const struct fabric_request *request)
@@ -130,6 +139,7 @@ round_post(struct verbs_link *verbs)
 	}
 	if (verbs->pieces == 0)
 		return SMART_OK;
+	verbs->nudges = 0;
 	verbs->work[verbs->pieces - 1].send_flags |= IBV_SEND_SIGNALED;
 	error = ibv_post_send(verbs->pair, verbs->work, &refused);
 	return error == 0 ? SMART_OK : verbs_failed("posting verbs", error, verbs->link.problem);
@@ -160,8 +170,11 @@ verbs_post(struct fabric_link *link, struct fabric_request *requests, int count)
 static smart_status
 round_failed(struct verbs_link *verbs, const struct ibv_wc *completion)
 {
-	smart_assert(completion->wr_id < verbs->pieces);
-	complain(verbs, verbs->piece[completion->wr_id].request, ibv_wc_status_str(completion->status));
+	/* A nudge fails with what it was sent behind, or with the round after that. */
+	uint64_t piece = completion->wr_id == NUDGE_ID ? 0 : completion->wr_id;
+
+	smart_assert(piece < verbs->pieces);
+	complain(verbs, verbs->piece[piece].request, ibv_wc_status_str(completion->status));
 	/* The key is good as long as the queue pair lives, so it is the address that is not. */
 	verbs->link.broken = completion->status == IBV_WC_REM_ACCESS_ERR;
 	return verbs->link.broken ? SMART_CORRUPT : SMART_UNREACHABLE;
@@ -204,11 +217,30 @@ round_sleep(struct verbs_link *verbs, uint64_t left_ns)
 	return SMART_UNREACHABLE;
 }
 
+/* Rings the doorbell again, if it is time for that. */
+static smart_status
+round_nudge(struct verbs_link *verbs, uint64_t waited_ns)
+{
+	struct ibv_send_wr nudge = {
+		.wr_id = NUDGE_ID,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {.remote_addr = verbs->theirs.base, .rkey = verbs->theirs.rkey},
+	};
+	struct ibv_send_wr *refused;
+	int error;
+
+	if (verbs->nudges == VERBS_NUDGES_MAX || waited_ns < NUDGE_NS << (2 * verbs->nudges))
+		return SMART_OK;
+	verbs->nudges++;
+	error = ibv_post_send(verbs->pair, &nudge, &refused);
+	return error == 0 ? SMART_OK : verbs_failed("posting verbs", error, verbs->link.problem);
+}
+
 static smart_status
 round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 {
 	struct smart_env *env = verbs->link.env;
-	uint64_t spin_until_ns = env->now_ns(env) + SPIN_NS;
+	uint64_t begin_ns = env->now_ns(env);
 	bool armed = false;
 	bool over = false;
 	smart_status status;
@@ -217,7 +249,7 @@ round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 	{
 		uint64_t now_ns = env->now_ns(env);
 
-		if (now_ns < spin_until_ns && now_ns < deadline_ns)
+		if (now_ns < begin_ns + SPIN_NS && now_ns < deadline_ns)
 			continue;
 		if (env->interrupted(env))
 			return SMART_INTERRUPTED;
@@ -234,6 +266,8 @@ round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 			continue;
 		}
 		status = round_sleep(verbs, deadline_ns - now_ns);
+		if (status == SMART_OK)
+			status = round_nudge(verbs, env->now_ns(env) - begin_ns);
 		if (status != SMART_OK)
 			return status;
 		armed = false;

@@ -11,6 +11,8 @@
 #define VERBS_QUEUE_MAX    128         /* work requests of a round */
 #define VERBS_BUFFER_BYTES (256 << 10) /* of a round: counts as locked memory, for each link */
 #define VERBS_INLINE_MAX   512         /* a WRITE's bytes that go with its work request, if the device is able to */
+#define VERBS_NUDGES_MAX   6           /* of a round (verbs_batch.c) */
+#define VERBS_SPARE        (2 * VERBS_NUDGES_MAX) /* work requests: those of this round, and of the last one */
 
 /* A request, or a part of one that is larger than the buffer, as one work request. */
 struct verbs_piece
@@ -30,8 +32,8 @@ struct verbs_link
 	struct ibv_qp *pair;
 	uint8_t *buffer; /* VERBS_BUFFER_BYTES, registered: a client's own memory is not */
 	struct ibv_mr *registered;
-	uint32_t queue;                                  /* work requests that the queue pair takes */
-	uint32_t inline_max;                             /* bytes */
+	uint32_t queue;      /* work requests of a round; the queue pair takes VERBS_SPARE more */
+	uint32_t inline_max; /* bytes */
 	char place[SESSION_HOST_MAX + SESSION_PORT_MAX]; /* of the memory node, for messages */
 	struct wire_queue_pair mine;
 	struct wire_queue_pair theirs;
@@ -44,7 +46,8 @@ struct verbs_link
 
 	/* The round under way. */
 	uint32_t pieces;
-	uint32_t used; /* bytes of the buffer */
+	uint32_t used;   /* bytes of the buffer */
+	uint32_t nudges; /* sent */
 	struct verbs_piece piece[VERBS_QUEUE_MAX];
 	struct ibv_send_wr work[VERBS_QUEUE_MAX];
 	struct ibv_sge bytes[VERBS_QUEUE_MAX];

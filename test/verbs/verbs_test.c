@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rdma/verbs.h"
+#include "rdma/verbs_link.h"
 #include "rdma/verbs_target.h"
 #include "support/check.h"
 #include "support/conformance.h"
@@ -256,7 +257,7 @@ connect_late(void *argument)
 	struct late *late = argument;
 	char problem[FABRIC_PROBLEM_MAX];
 
-	usleep(100000);
+	usleep(300000); /* longer than a round waits before it sends a nudge */
 	CHECK(verbs_target_connect(targets[0], &late->mine, &late->answer, &late->pair, problem) == SMART_OK);
 	return NULL;
 }
@@ -264,7 +265,8 @@ connect_late(void *argument)
 /*
  * A completion that takes its time wakes the sleeper: what the verb is sent to is not
  * there yet when it is sent, and is repeated.  Soft-RoCE numbers queue pairs
- * one after the other, so that the number of one to come is known.
+ * one after the other, so that the number of one to come is known.  The queue is
+ * full, and the nudges find room, then and in the rounds that follow.
  */
 static void
 test_late(struct client *client)
@@ -273,8 +275,8 @@ test_late(struct client *client)
 	struct wire_queue_pair theirs;
 	struct late late = {.pair = NULL};
 	struct fabric_link *link;
-	uint64_t word = 0;
-	struct fabric_request request = moves(FABRIC_READ, 0, FROM, &word, 8);
+	uint64_t word[VERBS_QUEUE_MAX] = {0};
+	struct fabric_request requests[VERBS_QUEUE_MAX];
 	char problem[FABRIC_PROBLEM_MAX];
 	pthread_t thread;
 
@@ -284,12 +286,20 @@ test_late(struct client *client)
 	theirs.number++;
 	CHECK(verbs_link_connect(link, &theirs) == SMART_OK);
 	memset(regions[0] + FROM, 0x11, sizeof(word));
+	for (unsigned int i = 0; i < VERBS_QUEUE_MAX; i++)
+		requests[i] = moves(FABRIC_READ, 0, FROM + 8 * i, &word[i], 8);
 	client->woken = 0;
-	CHECK(link->kind->post(link, &request, 1) == SMART_OK);
+	CHECK(link->kind->post(link, requests, VERBS_QUEUE_MAX) == SMART_OK);
 	CHECK(pthread_create(&thread, NULL, connect_late, &late) == 0);
 	CHECK(link->kind->finish(link, env->now_ns(env) + 60 * SECOND_NS) == SMART_OK);
 	CHECK(pthread_join(thread, NULL) == 0 && late.answer.number == theirs.number);
-	CHECK(word == UINT64_C(0x1111111111111111) && client->woken > 0);
+	CHECK(memcmp(word, regions[0] + FROM, sizeof(word)) == 0 && word[0] != 0 && client->woken > 0);
+	CHECK(((struct verbs_link *) link)->nudges > 0);
+	for (unsigned int i = 0; i < 20; i++)
+	{
+		CHECK(link->kind->post(link, requests, VERBS_QUEUE_MAX) == SMART_OK);
+		CHECK(link->kind->finish(link, env->now_ns(env) + 60 * SECOND_NS) == SMART_OK);
+	}
 	link->kind->close(link);
 	verbs_target_disconnect(late.pair);
 }
