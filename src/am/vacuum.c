@@ -213,9 +213,11 @@ remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	{
 		CHECK_FOR_INTERRUPTS();
 		ereport(WARNING,
-				(errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), smart_status_text(status)),
+				(errcode(status == SMART_CORRUPT ? ERRCODE_INDEX_CORRUPTED : ERRCODE_CONNECTION_FAILURE),
+				 errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), smart_status_text(status)),
 				 errdetail("What was removed from the table stays in the index, which must not be used any more "
-						   "and has to be rebuilt.")));
+						   "and has to be rebuilt."),
+				 smart_hint_reindex(index)));
 		return false;
 	}
 	smart_check_status(status, index);
