@@ -106,7 +106,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-rdma test-versions bench sim tidy format help
+.PHONY: deps demo test test-crash test-rdma test-versions bench sim tidy format help
 
 deps:
 	@script/deps
@@ -116,6 +116,9 @@ demo: deps
 
 test:
 	@test/run
+
+test-crash: deps
+	@test/crash $(or $(CYCLES),100)
 
 test-rdma: deps
 	@test/rdma $(if $(ALL),--all)
@@ -141,6 +144,7 @@ help:
 	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
+	@echo 'make test-crash [CYCLES=n]    kills everything at random moments: n cycles of each kind (100), answers compared each time'
 	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
 	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'

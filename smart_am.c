@@ -12,6 +12,7 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
+#include "am/enum_order.h"
 #include "am/explain.h"
 #include "am/server.h"
 
@@ -28,7 +29,10 @@ _PG_init(void)
 	smart_options_init();
 	smart_planner_init();
 	smart_conflict_init();
+	smart_replica_init();
+	smart_row_paths_init();
 	smart_explain_init();
+	smart_enum_order_init();
 	MarkGUCPrefixReserved("smart");
 }
 
@@ -46,6 +50,8 @@ describe(IndexAmRoutine *routine)
 	routine->amsearcharray = true;
 	routine->amsearchnulls = true;
 	routine->amclusterable = true;
+	routine->amcanparallel = true;
+	routine->ampredlocks = true;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = false;
 	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
@@ -76,5 +82,8 @@ smart_handler(PG_FUNCTION_ARGS)
 	routine->amendscan = smart_am_end_scan;
 	routine->ammarkpos = smart_am_mark;
 	routine->amrestrpos = smart_am_restore;
+	routine->amestimateparallelscan = smart_am_estimate_parallel_scan;
+	routine->aminitparallelscan = smart_am_init_parallel_scan;
+	routine->amparallelrescan = smart_am_parallel_rescan;
 	PG_RETURN_POINTER(routine);
 }

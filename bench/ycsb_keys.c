@@ -22,23 +22,44 @@ mix32(uint32_t word)
 	return word ^ (word >> 16);
 }
 
-size_t
-ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
+static size_t
+put_integer(uint64_t number, uint8_t entry[YCSB_ENTRY_MAX])
+{
+	for (int i = 0; i < YCSB_INTEGER_BYTES; i++)
+		entry[i] = (uint8_t) (number >> (8 * (YCSB_INTEGER_BYTES - 1 - i)));
+	return YCSB_INTEGER_BYTES;
+}
+
+/* A record's address; tag: what stands ahead of the domain. */
+static size_t
+put_address(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 {
 	uint64_t mixed = ycsb_mix(record + 1);
 	int length;
 
-	if (!string)
-	{
-		for (int i = 0; i < YCSB_INTEGER_BYTES; i++)
-			entry[i] = (uint8_t) (mixed >> (8 * (YCSB_INTEGER_BYTES - 1 - i)));
-		return YCSB_INTEGER_BYTES;
-	}
 	smart_assert(record < YCSB_STRINGS_MAX);
 	/* The number alone tells records apart. */
-	length = snprintf((char *) entry, YCSB_ENTRY_MAX, "%s%u@%s", first_names[mixed % 16], mix32((uint32_t) record),
-					  domains[mixed / 16 % 4]);
+	length = snprintf((char *) entry, YCSB_ENTRY_MAX, "%s%u%s@%s", first_names[mixed % 16], mix32((uint32_t) record),
+					  tag, domains[mixed / 16 % 4]);
 	return (size_t) length + 1;
+}
+
+size_t
+ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
+{
+	return string ? put_address(record, "", entry) : put_integer(ycsb_mix(record + 1), entry);
+}
+
+size_t
+ycsb_key_beside(bool string, uint64_t record, uint64_t number, uint8_t entry[YCSB_ENTRY_MAX])
+{
+	char tag[sizeof("+4294967295")];
+
+	smart_assert(number < YCSB_STRINGS_MAX);
+	if (!string)
+		return put_integer((ycsb_mix(record + 1) & UINT64_C(0xffffffff00000000)) | mix32((uint32_t) number), entry);
+	snprintf(tag, sizeof(tag), "+%u", (uint32_t) number);
+	return put_address(record, tag, entry);
 }
 
 size_t

@@ -23,6 +23,14 @@
 /* Writes the key of a record; returns its length. */
 extern size_t ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX]);
 
+/*
+ * Writes a key beside that of a record, another one for every number below
+ * YCSB_STRINGS_MAX; returns its length.  Integers: the record's first four bytes and
+ * the number, scrambled, which no record has but by a chance of 2^-32 or less.
+ * Strings: the record's address with +number ahead of the domain.
+ */
+extern size_t ycsb_key_beside(bool string, uint64_t record, uint64_t number, uint8_t entry[YCSB_ENTRY_MAX]);
+
 /* The point of an entry or a key (smart_point_fn, argument NULL: integers, else strings): the key. */
 extern size_t ycsb_point(void *argument, const uint8_t *bytes, size_t length);
 

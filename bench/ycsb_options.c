@@ -15,15 +15,15 @@
 #include "ycsb_options.h"
 
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
-const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f"};
+const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert"};
 
 static const char *const offload_names[] =
 	{[SMART_OFFLOAD_AUTO] = "auto", [SMART_OFFLOAD_ON] = "on", [SMART_OFFLOAD_OFF] = "off"};
 
 static const char help[] =
-	"ycsb: YCSB's load and workloads A to F on a SMART tree, without PostgreSQL.\n"
+	"ycsb: YCSB's load and workloads A to F, and inserts, on a SMART tree, without PostgreSQL.\n"
 	"\n"
-	"  --workload=LIST          load, a, b, c, d, e, f, separated by commas, or all [load,c]\n"
+	"  --workload=LIST          load, a, b, c, d, e, f, insert, separated by commas, or all [load,c]\n"
 	"  --keys=N                 records that are loaded first, by inserts in random order [200k]\n"
 	"  --operations=N           of each workload [200k]\n"
 	"  --warmup=N               operations ahead of each workload that are not counted [a tenth of --operations]\n"
@@ -58,6 +58,10 @@ static const char help[] =
 	"\n"
 	"A: 50 % reads, 50 % updates.  B: 95 % reads, 5 % updates.  C: reads.  D: 95 % reads of the latest, 5 % inserts.\n"
 	"E: 95 % scans, 5 % inserts.  F: 50 % reads, 50 % read-modify-writes.  A read is a lookup of a key.\n"
+	"\n"
+	"insert: new entries beside records, which are drawn like those that are read (--distribution).  An integer has the\n"
+	"record's first four bytes, and a number of its own, scrambled, in the other four; a string is the record's address\n"
+	"with +number in front of the @.  No entry is inserted twice, and no other workload asks for them.\n"
 	"\n"
 	"The tree is a set of byte strings, so there is no update in place.  An update is what an index has to do when a\n"
 	"row gets another address: the entry is removed, and inserted again with another payload.  In between, a lookup\n"

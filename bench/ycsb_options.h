@@ -28,6 +28,7 @@ enum ycsb_workload
 	YCSB_D,
 	YCSB_E,
 	YCSB_F,
+	YCSB_BESIDE,
 	YCSB_WORKLOADS
 };
 

@@ -16,6 +16,7 @@ struct ycsb_records
 {
 	uint64_t next;              /* taken so far */
 	uint64_t present;           /* all below are there */
+	uint64_t beside;            /* entries that were inserted beside them, or are about to be */
 	uint32_t advancing;         /* a client raises it */
 	uint8_t ended[YCSB_WINDOW]; /* by number: the insert has ended, and present is not yet above it */
 };
@@ -28,6 +29,13 @@ static inline uint64_t
 ycsb_records_present(const struct ycsb_records *records)
 {
 	return __atomic_load_n(&records->present, __ATOMIC_ACQUIRE);
+}
+
+/* The number of an entry to insert beside a record. */
+static inline uint64_t
+ycsb_records_take_beside(struct ycsb_records *records)
+{
+	return __atomic_fetch_add(&records->beside, 1, __ATOMIC_RELAXED);
 }
 
 /* Its insert has ended. */

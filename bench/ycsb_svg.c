@@ -19,7 +19,7 @@
 #define TICKS  5
 
 static const char *const colours[YCSB_WORKLOADS] = {"#777777", "#c8553d", "#d99a2b", "#2a7f9e",
-													"#5b8c3e", "#7a4fa3", "#b0417c"};
+													"#5b8c3e", "#7a4fa3", "#b0417c", "#1f6f54"};
 
 struct field
 {

@@ -35,6 +35,7 @@ static const struct
 	[YCSB_D] = {.read = 95, .insert = 5},
 	[YCSB_E] = {.scan = 95, .insert = 5},
 	[YCSB_F] = {.read = 50, .read_modify_write = 50},
+	[YCSB_BESIDE] = {.insert = 100},
 };
 
 /* ---- which operation, and which record ---- */
@@ -109,23 +110,39 @@ update(struct worker *worker, bool look_first)
 	return status;
 }
 
+/* Nothing is inserted twice: an entry that was there before came from nowhere. */
 static smart_status
-insert(struct worker *worker)
+insert_new(struct worker *worker, uint8_t entry[YCSB_ENTRY_MAX], size_t key_length, uint64_t number)
 {
-	uint64_t record = ycsb_records_take(worker->task->records, worker->client->env);
-	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key(worker->task->options->string, record, entry);
-	size_t length = ycsb_payload(entry, key_length, record);
+	size_t length = ycsb_payload(entry, key_length, number);
 	bool added;
 	smart_status status = smart_tree_insert(worker->client->tree, entry, key_length, length, &added);
 
-	if (status != SMART_OK)
-		return status;
-	/* No record is inserted twice: one that was there before came from nowhere. */
-	if (!added)
-		return SMART_CORRUPT;
-	ycsb_records_end(worker->task->records, record);
-	return SMART_OK;
+	return status == SMART_OK && !added ? SMART_CORRUPT : status;
+}
+
+static smart_status
+insert(struct worker *worker)
+{
+	struct ycsb_records *records = worker->task->records;
+	uint64_t record = ycsb_records_take(records, worker->client->env);
+	uint8_t entry[YCSB_ENTRY_MAX];
+	size_t key_length = ycsb_key(worker->task->options->string, record, entry);
+	smart_status status = insert_new(worker, entry, key_length, record);
+
+	if (status == SMART_OK)
+		ycsb_records_end(records, record);
+	return status;
+}
+
+static smart_status
+insert_beside(struct worker *worker)
+{
+	uint64_t number = ycsb_records_take_beside(worker->task->records);
+	uint8_t entry[YCSB_ENTRY_MAX];
+	size_t key_length = ycsb_key_beside(worker->task->options->string, choose_record(worker), number, entry);
+
+	return insert_new(worker, entry, key_length, number);
 }
 
 static smart_status
@@ -159,7 +176,7 @@ operate(struct worker *worker, enum ycsb_operation operation)
 		case YCSB_UPDATE:
 			return update(worker, false);
 		case YCSB_INSERT:
-			return insert(worker);
+			return worker->task->workload == YCSB_BESIDE ? insert_beside(worker) : insert(worker);
 		case YCSB_SCAN:
 			return scan(worker);
 		default:

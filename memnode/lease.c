@@ -3,7 +3,8 @@
  *	  Leases and generations (wire.h tells the rules).
  *
  * Owner, book and the incarnation that has the lease outlive this process, so
- * that its clients can go on as soon as they have connected again; generations
+ * that its clients can go on as soon as they have connected again, and that nobody
+ * takes what the owner has here for older or newer than it is; generations
  * do not: what the connections of the process before had sent is lost with them.
  *
  * A client that ends is not served any more from that moment, whatever it has
@@ -236,16 +237,24 @@ begin_generations(struct memnode_client *client)
 	end_lower(client, generation);
 }
 
+/* What is here of the owner, the book does not know. */
 static void
-change_book(struct memnode_client *client, struct memnode_owner_record *record, uint64_t book)
+begin_anew(struct memnode_client *client, struct memnode_owner_record *record)
 {
 	struct memnode *node = client->node;
 
 	if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)
-		memnode_log(SMART_LOG_WARNING, "owner %llu begins a new book: its %u chunks and %u trees are freed",
+		memnode_log(SMART_LOG_WARNING, "owner %llu begins anew: its %u chunks and %u trees are freed",
 					(unsigned long long) record->id, node->chunks.own[client->owner], node->trees.own[client->owner]);
 	empty_owner(node, client->owner);
-	record->book = book;
+}
+
+/* Had an incarnation the lease that the client, which has the same book, does not know of? */
+static bool
+is_foreign(const struct memnode_client *client, const struct memnode_owner_record *record,
+		   const struct wire_lease *lease)
+{
+	return record->incarnation != client->hello.incarnation && record->incarnation != lease->heir_of;
 }
 
 enum wire_status
@@ -255,6 +264,7 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	const struct memnode_client *holder;
 	struct memnode_owner_record *record;
 	bool known;
+	bool foreign;
 	bool mine;
 
 	if ((lease->transport & node->transports) == 0)
@@ -275,11 +285,18 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
 	record = record_of(node, client->owner);
 	known = record->state == MEMNODE_OWNER_KNOWN;
+	foreign = known && record->book == lease->book && is_foreign(client, record, lease);
 	mine = memnode_lease_held(client);
+	if (foreign && lease->heir_of != 0)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, this is not the past that its book knows",
+					client->name, (unsigned long long) client->hello.owner);
+		return WIRE_FOREIGN;
+	}
 	if (mine && (record->book != lease->book || record->transport != lease->transport))
 		end_siblings(client);
-	if (known && record->book != lease->book)
-		change_book(client, record, lease->book);
+	if (known && (foreign || record->book != lease->book))
+		begin_anew(client, record);
 	record->book = lease->book;
 	record->incarnation = client->hello.incarnation;
 	record->transport = lease->transport;

@@ -16,7 +16,7 @@ extern void memnode_lease_recover(struct memnode *node);
 /* Takes a connection in: closes those that it replaces.  WIRE_OK, WIRE_STALE. */
 extern enum wire_status memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hello);
 
-/* WIRE_OK, WIRE_HELD, WIRE_UNSUPPORTED (a transport that this node has not), WIRE_FULL (too many owners). */
+/* WIRE_OK, WIRE_HELD, WIRE_FOREIGN, WIRE_UNSUPPORTED (a transport that this node has not), WIRE_FULL (too many owners). */
 extern enum wire_status memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease);
 
 /* Is the client's incarnation the one with the lease?  Its owner is known then. */

@@ -49,6 +49,7 @@ struct attempt
 {
 	struct fabric_request *requests;
 	int count;
+	uint64_t began_ns;
 	uint64_t deadline_ns;
 	uint64_t nodes[NODE_WORDS];  /* bit set of memory nodes */
 	uint64_t posted[NODE_WORDS]; /* of these, where the verbs are under way */
@@ -281,6 +282,18 @@ finish(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
 	return status;
 }
 
+/* Is it worth another attempt to reach a node of the batch? */
+static bool
+wait_for_node(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
+{
+	struct fabric_nodes *nodes = remote->options.nodes;
+
+	if (nodes->await == NULL || !nodes->await(nodes, node, attempt->began_ns))
+		return false;
+	attempt->deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
+	return true;
+}
+
 /* All nodes of the batch.  What is under way somewhere is waited for even if another node has failed. */
 static smart_status
 try_all(struct fabric_remote *remote, struct attempt *attempt)
@@ -291,6 +304,8 @@ try_all(struct fabric_remote *remote, struct attempt *attempt)
 	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->nodes, node + 1))
 	{
 		status = prepare_path(remote, node, attempt->deadline_ns);
+		while (status == SMART_UNREACHABLE && wait_for_node(remote, attempt, node))
+			status = prepare_path(remote, node, attempt->deadline_ns);
 		if (status != SMART_OK)
 			return status;
 	}
@@ -324,10 +339,11 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	struct attempt attempt = {
 		.requests = requests,
 		.count = count,
-		.deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000,
+		.began_ns = now_ns(remote),
 	};
 	smart_status status;
 
+	attempt.deadline_ns = attempt.began_ns + (uint64_t) remote->options.timeout_ms * 1000000;
 	begin(remote, &attempt);
 	status = try_all(remote, &attempt);
 	if (status == SMART_UNREACHABLE && attempt.broken && !attempt.changes)

@@ -39,6 +39,12 @@ struct fabric_nodes
 	smart_status (*locate)(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *location,
 						   char problem[SESSION_PROBLEM_MAX]);
 
+	/*
+	 * A node could not be reached, by a batch that began at since_ns and has no verb under way: waits, and tells
+	 * whether it is worth another attempt, which has all of its time again.  NULL: it never is.
+	 */
+	bool (*await)(struct fabric_nodes *nodes, unsigned int node, uint64_t since_ns);
+
 	/* By node number; in memory that all clients share, changed by atomics only, never falls. */
 	uint32_t *generation;
 };

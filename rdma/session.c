@@ -161,7 +161,7 @@ refuse(struct session *session, enum wire_status wire)
 		status = SMART_NO_SPACE;
 	else if (wire == WIRE_OUTSIDE)
 		status = SMART_CORRUPT;
-	else if (wire == WIRE_STALE)
+	else if (wire == WIRE_STALE || wire == WIRE_FOREIGN)
 		status = SMART_STALE;
 	return fail(session, status, wire_status_text(wire));
 }

@@ -79,6 +79,7 @@ session_receive(struct session *session, uint64_t deadline_ns, const uint8_t **a
 
 /* ---- requests of a compute node ---- */
 
+/* SMART_STALE: the lease is not the one that it continues (wire.h), and nothing has changed. */
 extern smart_status session_lease(struct session *session, const struct wire_lease *lease, uint64_t deadline_ns);
 extern smart_status
 session_take_chunks(struct session *session, uint32_t wanted, uint64_t deadline_ns, uint32_t *chunks, uint32_t *count);

@@ -167,12 +167,13 @@ wire_get_welcome(const uint8_t *bytes, uint32_t length, struct wire_welcome *wel
 	return fits && get(&bytes, 4) == 0 && welcome->node != 0 && welcome->allocated <= welcome->capacity;
 }
 
-#define LEASE_BYTES 16
+#define LEASE_BYTES 24
 
 uint32_t
 wire_put_lease(uint8_t *bytes, const struct wire_lease *lease)
 {
 	bytes = put(bytes, lease->book, 8);
+	bytes = put(bytes, lease->heir_of, 8);
 	bytes = put(bytes, lease->transport, 4);
 	put(bytes, 0, 4);
 	return LEASE_BYTES;
@@ -184,6 +185,7 @@ wire_get_lease(const uint8_t *bytes, uint32_t length, struct wire_lease *lease)
 	if (length != LEASE_BYTES)
 		return false;
 	lease->book = get(&bytes, 8);
+	lease->heir_of = get(&bytes, 8);
 	lease->transport = (uint32_t) get(&bytes, 4);
 	return get(&bytes, 4) == 0 && lease->book != 0 && (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
 }
@@ -469,6 +471,7 @@ wire_status_text(enum wire_status status)
 		[WIRE_FULL] = "the memory node is full",
 		[WIRE_OUTSIDE] = "the address is not in this server's memory",
 		[WIRE_BUSY] = "the memory node has as many connections as it allows",
+		[WIRE_FOREIGN] = "another copy of this server has used the memory node meanwhile",
 	};
 
 	if ((unsigned int) status >= WIRE_STATUS_COUNT)

@@ -31,7 +31,11 @@
  * refused (WIRE_HELD) while a connection of the present one is open; else it
  * closes what is left of older ones and destroys their queue pairs before it is
  * answered.  LEASE names the owner's book (whose chunks these are): with another
- * book than before, all chunks and trees of the owner are freed first.  Before
+ * book than before, all chunks and trees of the owner are freed first.  And it
+ * names whose lease it continues: the incarnation that, as the book knows, had the
+ * lease here last.  If another one had it, book and memory have not gone the same way,
+ * because one of them is a copy, or came back from one; then the lease is refused
+ * (WIRE_FOREIGN), and who names none has all of the owner's chunks and trees freed first.  Before
  * its lease an incarnation may send HELLO, LEASE and STATUS only (else
  * WIRE_FENCED).
  *
@@ -52,7 +56,7 @@
 #include "rdma/fabric.h"
 
 #define WIRE_MAGIC   UINT32_C(0x54524d53) /* "SMRT" */
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 #define WIRE_ANSWER       0x80
 #define WIRE_HEADER_BYTES 16
@@ -91,6 +95,7 @@ enum wire_status
 	WIRE_FULL,        /* no chunk left, or no room in the directory */
 	WIRE_OUTSIDE, /* an address that is not in the region (READ) or in a chunk of this owner (others), or not aligned */
 	WIRE_BUSY,    /* as many connections as this node allows */
+	WIRE_FOREIGN, /* an incarnation that the book does not know of had the lease */
 	WIRE_STATUS_COUNT
 };
 
@@ -129,10 +134,11 @@ struct wire_welcome
 	uint32_t transports;
 };
 
-/* 16 bytes: book 8 · transport 4 · 0 4 */
+/* 24 bytes: book 8 · heir_of 8 · transport 4 · 0 4 */
 struct wire_lease
 {
 	uint64_t book;
+	uint64_t heir_of;   /* the incarnation whose lease this one continues, or 0 */
 	uint32_t transport; /* the one transport of this owner's verbs: a tree lives in one atomics domain */
 };
 

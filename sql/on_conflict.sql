@@ -44,6 +44,22 @@ SELECT conflict_upsert(5000), conflict_upsert(5000), conflict_upsert(5000);
 CREATE VIEW conflict_view AS SELECT id, word FROM conflict_rows;
 INSERT INTO conflict_view VALUES (5000, 'view') ON CONFLICT (id) DO UPDATE SET word = 'view' RETURNING *;
 
+CREATE TABLE conflict_log (id int, n int);
+CREATE UNIQUE INDEX conflict_log_id ON conflict_log USING smart (id);
+CREATE RULE conflict_rule AS ON INSERT TO conflict_view DO ALSO
+	INSERT INTO conflict_log VALUES (NEW.id, 1) ON CONFLICT (id) DO UPDATE SET n = conflict_log.n + 1;
+INSERT INTO conflict_view VALUES (5000, 'rule'), (5002, 'rule') ON CONFLICT (id) DO NOTHING;
+DROP RULE conflict_rule ON conflict_view;
+CREATE RULE conflict_rule AS ON DELETE TO conflict_log DO INSTEAD
+	INSERT INTO conflict_log VALUES (OLD.id, 0) ON CONFLICT (id) DO UPDATE SET n = conflict_log.n + 10;
+DELETE FROM conflict_log;
+WITH one AS (INSERT INTO conflict_log VALUES (5000, 1), (5003, 1) ON CONFLICT (id) DO UPDATE SET n = conflict_log.n + 1 RETURNING *),
+	two AS (INSERT INTO conflict_log VALUES (5002, 1), (5004, 1) ON CONFLICT DO NOTHING RETURNING *)
+	INSERT INTO conflict_log SELECT id + 10, n FROM (SELECT * FROM one UNION ALL SELECT * FROM two) u ON CONFLICT (id) DO NOTHING RETURNING *;
+SELECT * FROM conflict_log ORDER BY id;
+SELECT smart_index_check('conflict_log_id', true);
+DROP TABLE conflict_log;
+
 -- Triggers see what they should.
 CREATE FUNCTION conflict_trigger() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,5 @@
--- Index-only scans: INCLUDE, visibility, what is fetched from the heap.
-CREATE TABLE scan_only (a int, b text COLLATE "C", c text, d numeric, e bool);
+-- Index-only scans: INCLUDE, visibility, what is fetched from the heap.  (No snapshot of others keeps a temporary table from being all-visible.)
+CREATE TEMP TABLE scan_only (a int, b text COLLATE "C", c text, d numeric, e bool);
 INSERT INTO scan_only
 SELECT CASE WHEN i % 10 = 0 THEN NULL ELSE i END, CASE WHEN i % 7 = 0 THEN NULL ELSE 'b' || i END,
 	CASE WHEN i % 3 = 0 THEN NULL ELSE repeat('c', i % 20) END, i / 3.0, i % 2 = 0

@@ -243,9 +243,41 @@ CREATE FUNCTION smart_image_bytea(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION smart_image_uuid(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_char(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_money(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_word(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_tid(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_numeric(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_interval(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_timetz(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_inet(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_macaddr(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_macaddr8(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_bits(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_enum(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_array(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_range(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_multirange(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_oidvector(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
--- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and where
--- strings have them, 6 LIKE (~~) and 7 starts-with (^@).
+-- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and beyond
+-- them 6 LIKE (~~) and 7 starts-with (^@) for strings, 8 (<<) and 9 (<<=) for networks.
 
 CREATE OPERATOR FAMILY bool_ops USING smart;
 CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING smart FAMILY bool_ops AS
@@ -539,6 +571,197 @@ CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING smart FAMILY uuid_ops
 	FUNCTION 1 uuid_cmp(uuid, uuid),
 	FUNCTION 2 uuid_sortsupport(internal),
 	FUNCTION 11 smart_image_uuid(internal);
+
+CREATE OPERATOR FAMILY char_ops USING smart;
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING smart FAMILY char_ops AS
+	OPERATOR 1 < ("char", "char"),
+	OPERATOR 2 <= ("char", "char"),
+	OPERATOR 3 = ("char", "char"),
+	OPERATOR 4 >= ("char", "char"),
+	OPERATOR 5 > ("char", "char"),
+	FUNCTION 1 btcharcmp("char", "char"),
+	FUNCTION 11 smart_image_char(internal);
+
+CREATE OPERATOR FAMILY money_ops USING smart;
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING smart FAMILY money_ops AS
+	OPERATOR 1 < (money, money),
+	OPERATOR 2 <= (money, money),
+	OPERATOR 3 = (money, money),
+	OPERATOR 4 >= (money, money),
+	OPERATOR 5 > (money, money),
+	FUNCTION 1 cash_cmp(money, money),
+	FUNCTION 11 smart_image_money(internal);
+
+CREATE OPERATOR FAMILY pg_lsn_ops USING smart;
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING smart FAMILY pg_lsn_ops AS
+	OPERATOR 1 < (pg_lsn, pg_lsn),
+	OPERATOR 2 <= (pg_lsn, pg_lsn),
+	OPERATOR 3 = (pg_lsn, pg_lsn),
+	OPERATOR 4 >= (pg_lsn, pg_lsn),
+	OPERATOR 5 > (pg_lsn, pg_lsn),
+	FUNCTION 1 pg_lsn_cmp(pg_lsn, pg_lsn),
+	FUNCTION 11 smart_image_word(internal);
+
+CREATE OPERATOR FAMILY xid8_ops USING smart;
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING smart FAMILY xid8_ops AS
+	OPERATOR 1 < (xid8, xid8),
+	OPERATOR 2 <= (xid8, xid8),
+	OPERATOR 3 = (xid8, xid8),
+	OPERATOR 4 >= (xid8, xid8),
+	OPERATOR 5 > (xid8, xid8),
+	FUNCTION 1 xid8cmp(xid8, xid8),
+	FUNCTION 11 smart_image_word(internal);
+
+CREATE OPERATOR FAMILY tid_ops USING smart;
+CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING smart FAMILY tid_ops AS
+	OPERATOR 1 < (tid, tid),
+	OPERATOR 2 <= (tid, tid),
+	OPERATOR 3 = (tid, tid),
+	OPERATOR 4 >= (tid, tid),
+	OPERATOR 5 > (tid, tid),
+	FUNCTION 1 bttidcmp(tid, tid),
+	FUNCTION 11 smart_image_tid(internal);
+
+CREATE OPERATOR FAMILY oidvector_ops USING smart;
+CREATE OPERATOR CLASS oidvector_ops DEFAULT FOR TYPE oidvector USING smart FAMILY oidvector_ops AS
+	OPERATOR 1 < (oidvector, oidvector),
+	OPERATOR 2 <= (oidvector, oidvector),
+	OPERATOR 3 = (oidvector, oidvector),
+	OPERATOR 4 >= (oidvector, oidvector),
+	OPERATOR 5 > (oidvector, oidvector),
+	FUNCTION 1 btoidvectorcmp(oidvector, oidvector),
+	FUNCTION 11 smart_image_oidvector(internal);
+
+CREATE OPERATOR FAMILY numeric_ops USING smart;
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING smart FAMILY numeric_ops AS
+	OPERATOR 1 < (numeric, numeric),
+	OPERATOR 2 <= (numeric, numeric),
+	OPERATOR 3 = (numeric, numeric),
+	OPERATOR 4 >= (numeric, numeric),
+	OPERATOR 5 > (numeric, numeric),
+	FUNCTION 1 numeric_cmp(numeric, numeric),
+	FUNCTION 2 numeric_sortsupport(internal),
+	FUNCTION 3 (numeric, numeric) in_range(numeric, numeric, numeric, boolean, boolean),
+	FUNCTION 11 smart_image_numeric(internal);
+
+CREATE OPERATOR FAMILY interval_ops USING smart;
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING smart FAMILY interval_ops AS
+	OPERATOR 1 < (interval, interval),
+	OPERATOR 2 <= (interval, interval),
+	OPERATOR 3 = (interval, interval),
+	OPERATOR 4 >= (interval, interval),
+	OPERATOR 5 > (interval, interval),
+	FUNCTION 1 interval_cmp(interval, interval),
+	FUNCTION 3 (interval, interval) in_range(interval, interval, interval, boolean, boolean),
+	FUNCTION 11 smart_image_interval(internal);
+
+CREATE OPERATOR FAMILY timetz_ops USING smart;
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING smart FAMILY timetz_ops AS
+	OPERATOR 1 < (timetz, timetz),
+	OPERATOR 2 <= (timetz, timetz),
+	OPERATOR 3 = (timetz, timetz),
+	OPERATOR 4 >= (timetz, timetz),
+	OPERATOR 5 > (timetz, timetz),
+	FUNCTION 1 timetz_cmp(timetz, timetz),
+	FUNCTION 3 (timetz, interval) in_range(timetz, timetz, interval, boolean, boolean),
+	FUNCTION 11 smart_image_timetz(internal);
+
+CREATE OPERATOR FAMILY network_ops USING smart;
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING smart FAMILY network_ops AS
+	OPERATOR 1 < (inet, inet),
+	OPERATOR 2 <= (inet, inet),
+	OPERATOR 3 = (inet, inet),
+	OPERATOR 4 >= (inet, inet),
+	OPERATOR 5 > (inet, inet),
+	OPERATOR 8 << (inet, inet),
+	OPERATOR 9 <<= (inet, inet),
+	FUNCTION 1 network_cmp(inet, inet),
+	FUNCTION 2 network_sortsupport(internal),
+	FUNCTION 11 smart_image_inet(internal);
+
+-- The same class under the name that btree has for cidr columns
+CREATE OPERATOR CLASS cidr_ops FOR TYPE inet USING smart FAMILY network_ops AS STORAGE inet;
+
+CREATE OPERATOR FAMILY macaddr_ops USING smart;
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING smart FAMILY macaddr_ops AS
+	OPERATOR 1 < (macaddr, macaddr),
+	OPERATOR 2 <= (macaddr, macaddr),
+	OPERATOR 3 = (macaddr, macaddr),
+	OPERATOR 4 >= (macaddr, macaddr),
+	OPERATOR 5 > (macaddr, macaddr),
+	FUNCTION 1 macaddr_cmp(macaddr, macaddr),
+	FUNCTION 2 macaddr_sortsupport(internal),
+	FUNCTION 11 smart_image_macaddr(internal);
+
+CREATE OPERATOR FAMILY macaddr8_ops USING smart;
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING smart FAMILY macaddr8_ops AS
+	OPERATOR 1 < (macaddr8, macaddr8),
+	OPERATOR 2 <= (macaddr8, macaddr8),
+	OPERATOR 3 = (macaddr8, macaddr8),
+	OPERATOR 4 >= (macaddr8, macaddr8),
+	OPERATOR 5 > (macaddr8, macaddr8),
+	FUNCTION 1 macaddr8_cmp(macaddr8, macaddr8),
+	FUNCTION 11 smart_image_macaddr8(internal);
+
+CREATE OPERATOR FAMILY bit_ops USING smart;
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING smart FAMILY bit_ops AS
+	OPERATOR 1 < (bit, bit),
+	OPERATOR 2 <= (bit, bit),
+	OPERATOR 3 = (bit, bit),
+	OPERATOR 4 >= (bit, bit),
+	OPERATOR 5 > (bit, bit),
+	FUNCTION 1 bitcmp(bit, bit),
+	FUNCTION 11 smart_image_bits(internal);
+
+CREATE OPERATOR FAMILY varbit_ops USING smart;
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING smart FAMILY varbit_ops AS
+	OPERATOR 1 < (varbit, varbit),
+	OPERATOR 2 <= (varbit, varbit),
+	OPERATOR 3 = (varbit, varbit),
+	OPERATOR 4 >= (varbit, varbit),
+	OPERATOR 5 > (varbit, varbit),
+	FUNCTION 1 varbitcmp(varbit, varbit),
+	FUNCTION 11 smart_image_bits(internal);
+
+CREATE OPERATOR FAMILY enum_ops USING smart;
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING smart FAMILY enum_ops AS
+	OPERATOR 1 < (anyenum, anyenum),
+	OPERATOR 2 <= (anyenum, anyenum),
+	OPERATOR 3 = (anyenum, anyenum),
+	OPERATOR 4 >= (anyenum, anyenum),
+	OPERATOR 5 > (anyenum, anyenum),
+	FUNCTION 1 enum_cmp(anyenum, anyenum),
+	FUNCTION 11 smart_image_enum(internal);
+
+CREATE OPERATOR FAMILY array_ops USING smart;
+CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING smart FAMILY array_ops AS
+	OPERATOR 1 < (anyarray, anyarray),
+	OPERATOR 2 <= (anyarray, anyarray),
+	OPERATOR 3 = (anyarray, anyarray),
+	OPERATOR 4 >= (anyarray, anyarray),
+	OPERATOR 5 > (anyarray, anyarray),
+	FUNCTION 1 btarraycmp(anyarray, anyarray),
+	FUNCTION 11 smart_image_array(internal);
+
+CREATE OPERATOR FAMILY range_ops USING smart;
+CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING smart FAMILY range_ops AS
+	OPERATOR 1 < (anyrange, anyrange),
+	OPERATOR 2 <= (anyrange, anyrange),
+	OPERATOR 3 = (anyrange, anyrange),
+	OPERATOR 4 >= (anyrange, anyrange),
+	OPERATOR 5 > (anyrange, anyrange),
+	FUNCTION 1 range_cmp(anyrange, anyrange),
+	FUNCTION 11 smart_image_range(internal);
+
+CREATE OPERATOR FAMILY multirange_ops USING smart;
+CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING smart FAMILY multirange_ops AS
+	OPERATOR 1 < (anymultirange, anymultirange),
+	OPERATOR 2 <= (anymultirange, anymultirange),
+	OPERATOR 3 = (anymultirange, anymultirange),
+	OPERATOR 4 >= (anymultirange, anymultirange),
+	OPERATOR 5 > (anymultirange, anymultirange),
+	FUNCTION 1 multirange_cmp(anymultirange, anymultirange),
+	FUNCTION 11 smart_image_multirange(internal);
 
 -- Strings in the order of their bytes, whatever the collation is
 CREATE OPERATOR FAMILY text_pattern_ops USING smart;

@@ -122,9 +122,10 @@ SELECT * FROM check_images('bytea', 'byteacmp',
 	UNION ALL SELECT decode(translate(substr(md5(i::text), 1, 2 * (i % 9)), '23456789abcde', '000000ffffff1'), 'hex')
 		FROM generate_series(1, 100) i$$);
 
--- Under other collations images tell equality, and nothing else is asked of them
+-- Under collations of the C library images tell equality, and nothing else is asked of them (y); of those of ICU there
+-- are more in types_all.sql
 CREATE TABLE words (x text COLLATE "en-x-icu", y text COLLATE "C.utf8", z char(4000) COLLATE "en-x-icu");
-INSERT INTO words SELECT s, s, s FROM strings() s;
+INSERT INTO words SELECT s, s, s FROM strings() s WHERE length(s) < 1000;
 CREATE INDEX words_x ON words USING smart (x);
 CREATE INDEX words_y ON words USING smart (y DESC);
 CREATE INDEX words_z ON words USING smart (z);

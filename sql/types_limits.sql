@@ -35,7 +35,7 @@ INSERT INTO long SELECT 3, string_agg(md5(i::text), '') FROM generate_series(1, 
 SELECT id, length(x) FROM long ORDER BY id;
 DROP TABLE long;
 
--- Collations under which different strings are equal
+-- Collations under which different strings are equal: not with operators that compare bytes
 CREATE COLLATION types_limits_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE words (x text COLLATE types_limits_ci, y char(5) COLLATE types_limits_ci);
 CREATE INDEX ON words USING smart (x);

@@ -2,7 +2,7 @@
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'smart' ORDER BY 2, 1;
 
--- Members of one access method only, in the families that smart has; strategies 6 and 7 are its own
+-- Members of one access method only, in the families that smart has; the strategies above 5 are its own
 WITH family AS
 	(SELECT f.oid, amname, opfname FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod
 	WHERE opfname IN (SELECT opfname FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod WHERE amname = 'smart')),
@@ -52,9 +52,10 @@ WHERE sign(byteacmp(smart_key_image('prices_smart', a.p), smart_key_image('price
 DROP TABLE prices;
 
 -- Without a default class there is no index
-CREATE TABLE prices (p money, j jsonb);
+CREATE TABLE prices (p point, j jsonb, ja jsonb[]);
 CREATE INDEX ON prices USING smart (p);
 CREATE INDEX ON prices USING smart (j);
+CREATE INDEX ON prices USING smart (ja);
 DROP TABLE prices;
 
 DROP OPERATOR CLASS fault_cross USING smart;

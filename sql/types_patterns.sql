@@ -14,7 +14,7 @@ DECLARE
 	expected text;
 	found text;
 	line text;
-	argtype text := CASE valuetype WHEN 'bytea' THEN 'bytea' ELSE 'text' END;
+	argtype text := CASE WHEN valuetype IN ('bytea', 'inet') THEN valuetype ELSE 'text' END;
 BEGIN
 	EXECUTE format('CREATE TEMP TABLE sample (id int GENERATED ALWAYS AS IDENTITY, x %s)', valuetype);
 	EXECUTE 'INSERT INTO sample (x) SELECT NULL UNION ALL ' || source;
@@ -86,6 +86,13 @@ SELECT * FROM check_patterns('bytea',
 	'\x61255c', '\xff', '\xffff']::bytea[])$$, '~~',
 	$$SELECT unnest(ARRAY['', '%', '_', 'a', 'a%', 'a_', 'a_b', '\x00', '\x0025', '\x000025', '\x00ff25', '\x6100', '\x610025',
 	'\x5c2561', '\x615c25', '\x615c5c25', '\xff25', '\x005f']::bytea[])$$);
+
+-- Networks in networks
+SELECT o.op, p.* FROM (VALUES ('<<'), ('<<=')) o (op), check_patterns('inet',
+	$$SELECT unnest('{0.0.0.0/0,10.0.0.0/8,10.0.0.0/7,10.0.0.1,10.0.0.1/8,10.1.0.0/16,10.1.2.3,10.255.255.255,11.0.0.0/8,
+		192.168.1.64/26,192.168.1.64/27,192.168.1.96,192.168.1.127,192.168.1.128,::/0,::1,fe80::1,fe80::/10,fe80::/64}'::inet[])$$,
+	op, $$SELECT unnest('{0.0.0.0/0,10.0.0.0/8,10.9.9.9/8,10.0.0.0/7,10.1.0.0/15,10.0.0.1,192.168.1.64/26,192.168.1.64/28,
+		255.255.255.255,::/0,fe80::/10,fe80::/12,::1}'::inet[])$$) p;
 
 -- Patterns that end with an escape are the operator's error, when it gets that far
 CREATE TABLE words (x text COLLATE "C");

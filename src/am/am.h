@@ -205,8 +205,10 @@ extern int smart_options_fillfactor(Relation index); /* percent */
 
 /* ---- hooks, called from _PG_init ---- */
 
-extern void smart_planner_init(void);  /* planner.c */
-extern void smart_conflict_init(void); /* conflict.c */
+extern void smart_planner_init(void);   /* planner.c */
+extern void smart_conflict_init(void);  /* conflict.c */
+extern void smart_replica_init(void);   /* replica.c */
+extern void smart_row_paths_init(void); /* row_paths.c */
 
 /* ---- callbacks of IndexAmRoutine ---- */
 
@@ -235,6 +237,11 @@ extern int64 smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void smart_am_end_scan(IndexScanDesc scan);
 extern void smart_am_mark(IndexScanDesc scan);
 extern void smart_am_restore(IndexScanDesc scan);
+
+/* shared_scan.c */
+extern Size smart_am_estimate_parallel_scan(SMART_ESTIMATE_PARALLEL_SCAN_ARGUMENTS);
+extern void smart_am_init_parallel_scan(void *target);
+extern void smart_am_parallel_rescan(IndexScanDesc scan);
 
 /* cost.c */
 extern void smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,

@@ -6,17 +6,20 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
 #include "am/environment.h"
 #include "am/locate.h"
+#include "am/region_file.h"
 #include "am/report.h"
+#include "am/runmark.h"
 #include "am/settings.h"
 #include "am/shared.h"
+#include "am/undo.h"
 
-static struct smart_client *client;
+static struct smart_client *opened;
+static struct smart_client *client; /* the same, once it has passed the gate */
 
 bool
 smart_server_available(void)
@@ -47,11 +50,12 @@ smart_server_require(void)
 static void
 backend_exit(int code, Datum argument)
 {
-	bool wake = smart_interlock_leave_all(smart_server.compute.interlock, client->number);
+	bool wake = smart_interlock_leave_all(smart_server.compute.interlock, opened->number);
 
+	smart_undo_end();
 	smart_fabric_stat_flush();
-	smart_client_close(client);
-	client = NULL;
+	smart_client_close(opened);
+	opened = client = NULL;
 	if (wake)
 		ConditionVariableBroadcast(&smart_server.shared->interlock_wait);
 }
@@ -65,14 +69,7 @@ use_region(void)
 
 	locks->acquire(locks, SMART_LOCK_DIRECTORY);
 	if (!smart_server.shared->made)
-	{
-		uint64 incarnation;
-
-		do
-			incarnation = pg_prng_uint64(&pg_global_prng_state);
-		while (incarnation == 0);
-		status = smart_region_format(&smart_server.region, incarnation);
-	}
+		status = smart_region_make_empty();
 	if (status == SMART_OK)
 		smart_server.shared->made = smart_server.shared->used = true;
 	locks->release(locks, SMART_LOCK_DIRECTORY);
@@ -95,20 +92,34 @@ remote(void)
 	return &remote;
 }
 
-struct smart_client *
-smart_backend_client(void)
+static void
+open_client(void)
 {
-	if (likely(client != NULL))
-		return client;
-	smart_server_require();
 	smart_environment_init();
 	smart_check_status(use_region(), NULL);
 	if (smart_server.remote)
 		smart_server.compute.remote = remote();
-	smart_check_status(smart_client_open(&smart_server.compute, &smart_environment, MyProcPid, &client), NULL);
-	smart_client_set_rdwc(client, smart_settings.rdwc != SMART_RDWC_OFF);
+	smart_check_status(smart_client_open(&smart_server.compute, &smart_environment, MyProcPid, &opened), NULL);
+	smart_client_set_rdwc(opened, smart_settings.rdwc != SMART_RDWC_OFF);
 	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
 	on_shmem_exit(backend_exit, 0);
+}
+
+struct smart_client *
+smart_backend_client(void)
+{
+	struct smart_region_header *header;
+
+	if (likely(client != NULL))
+		return client;
+	smart_server_require();
+	if (opened == NULL)
+		open_client();
+	smart_gate_pass(&smart_server.shared->gate, opened);
+	header = smart_region_header(&smart_server.region);
+	if (header->started == 0)
+		header->started = smart_run_started();
+	client = opened;
 	smart_fabric_stat_begin();
 	smart_client_set_offload(client, (enum smart_offload_mode) smart_settings.offload);
 	return client;

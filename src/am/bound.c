@@ -9,6 +9,7 @@
 #include "access/stratnum.h"
 
 #include "am/encode.h"
+#include "am/image.h"
 #include "base/assert.h"
 
 /* Every value: what is said when nothing better can be said */
@@ -99,22 +100,14 @@ turn_round(struct smart_bound *bound, uint8 *out)
 	bound->kind = turned[bound->kind];
 }
 
-/* Writes null byte and image; a fixed-width one may have to be cut too, where the columns before take all the room */
+/* Writes null byte and image; even one of fixed width may have to be cut, where the columns before take all the room */
 static void
 put_value(const struct smart_image *image, Datum value, uint8 *out, int room, struct smart_bound *bound)
 {
-	uint8 fixed[SMART_IMAGE_WIDTH_MAX];
 	uint8 *end;
 
 	*out = SMART_NOT_NULL;
-	if (image->width == 0)
-		end = image->encode(image, value, out + 1, out + room);
-	else
-	{
-		(void) image->encode(image, value, fixed, fixed + image->width);
-		memcpy(out + 1, fixed, Min(image->width, room - 1));
-		end = image->width < room ? out + 1 + image->width : NULL;
-	}
+	end = smart_put_image(image, value, out + 1, out + room);
 	bound->length = end == NULL ? room : end - out;
 	if (end == NULL)
 		settle_cut(bound);

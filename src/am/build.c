@@ -1,14 +1,13 @@
 /*
  * build.c
  *	  CREATE INDEX, REINDEX, TRUNCATE: the heap is read, its entries are sorted
- *	  and loaded into a new tree.
+ *	  (collector.c, with several processes parallel_build.c) and loaded into a new tree.
  *
  * The tree becomes the index by its metapage, which is written last: before
  * that nobody can see the tree, after an error nothing is left of it.
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
@@ -19,29 +18,13 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
-#include "am/duplicates.h"
-#include "am/server.h"
+#include "am/collector.h"
+#include "am/enum_order.h"
+#include "am/parallel_build.h"
 #include "am/report.h"
-#include "am/sorter.h"
+#include "am/server.h"
 
-/* Subphases in pg_stat_progress_create_index. */
-#define PHASE_SCAN 2
-#define PHASE_SORT 3
-#define PHASE_LOAD 4
-
-#define REPORT_EVERY  4096 /* entries between two looks at the world outside */
-#define ROWS_PER_PAGE 300  /* at least as many as fit on a page of a heap */
-
-struct build
-{
-	Relation heap;
-	Relation index;
-	struct smart_codec *codec;
-	struct smart_sorter *sorter;
-	struct smart_duplicates *duplicates; /* of a unique index, else NULL */
-	double entries;
-	uint8 entry[SMART_ENTRY_MAX];
-};
+#define REPORT_EVERY 4096 /* entries between two looks at the world outside */
 
 char *
 smart_am_build_phase_name(int64 phase)
@@ -50,11 +33,11 @@ smart_am_build_phase_name(int64 phase)
 	{
 		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
 			return "initializing";
-		case PHASE_SCAN:
+		case SMART_PHASE_SCAN:
 			return "scanning table";
-		case PHASE_SORT:
+		case SMART_PHASE_SORT:
 			return "sorting entries";
-		case PHASE_LOAD:
+		case SMART_PHASE_LOAD:
 			return "loading entries into the tree";
 		default:
 			return NULL;
@@ -83,58 +66,39 @@ warn_of_limits(Relation heap, Relation index)
 						  errhint("Insert into the partition itself.")));
 }
 
-/* Called for every row that has an entry. */
+/* Reads the table, with others if there are some, and sorts the entries. */
 static void
-add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
+collect(struct smart_collector *rows, struct smart_parallel_build *parallel, IndexInfo *info)
 {
-	struct build *build = state;
-	int key_length;
-	int length;
-
-	length = smart_codec_encode(build->codec, values, isnull, tid, build->entry, &key_length);
-	smart_sorter_add(build->sorter, build->entry, length);
-	if (!alive && build->duplicates != NULL)
-		smart_duplicates_add_dead(build->duplicates, tid);
-	build->entries++;
-}
-
-/* Reads the heap and sorts its entries; returns the number of rows. */
-static double
-collect(struct build *build, IndexInfo *info)
-{
-	Size memory = (Size) maintenance_work_mem * 1024;
-	Size width = build->codec->fixed_length > 0 ? (Size) build->codec->fixed_length + 32 : (Size) BLCKSZ / 64;
-	Size expected = (Size) RelationGetNumberOfBlocks(build->heap) * ROWS_PER_PAGE * width;
-	double rows;
-
-	build->sorter = smart_sorter_begin(build->codec->fixed_length, memory, expected, smart_backend_client()->env);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	rows = table_index_build_scan(build->heap, build->index, info, true, true, add_row, build, NULL);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SCAN);
+	if (parallel != NULL)
+		smart_parallel_build_read(parallel, rows, info);
+	else
+		smart_collector_read(rows, info, NULL, true);
 	{
 		const int parameter[] = {PROGRESS_CREATEIDX_TUPLES_TOTAL, PROGRESS_SCAN_BLOCKS_TOTAL, PROGRESS_SCAN_BLOCKS_DONE,
 								 PROGRESS_CREATEIDX_SUBPHASE};
-		const int64 value[] = {(int64) build->entries, 0, 0, PHASE_SORT};
+		const int64 value[] = {(int64) rows->entries, 0, 0, SMART_PHASE_SORT};
 
 		pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
 	}
-	smart_sorter_perform(build->sorter);
-	return rows;
+	smart_sorter_perform(rows->sorter);
 }
 
 /* Puts the sorted entries into a tree that nobody else sees. */
 static void
-load_entries(struct build *build, struct smart_load *load)
+load_entries(struct smart_collector *rows, struct smart_load *load)
 {
 	const uint8 *entry;
 	int length;
 	int64 done = 0;
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
-	while ((entry = smart_sorter_next(build->sorter, &length)) != NULL)
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
+	while ((entry = smart_sorter_next(rows->sorter, &length)) != NULL)
 	{
-		if (build->duplicates != NULL)
-			smart_duplicates_check(build->duplicates, entry, length);
-		smart_check_status(smart_load_add(load, entry, (size_t) length), build->index);
+		if (rows->duplicates != NULL)
+			smart_duplicates_check(rows->duplicates, entry, length);
+		smart_check_status(smart_load_add(load, entry, (size_t) length), rows->index);
 		if (++done % REPORT_EVERY == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -146,26 +110,26 @@ load_entries(struct build *build, struct smart_load *load)
 
 /* Makes the tree and, last of all, the metapage that names it. */
 static void
-load(struct build *build)
+load(struct smart_collector *rows)
 {
 	struct smart_load *volatile loading = NULL;
 	struct smart_tree *tree;
 	uint64 id;
 
-	id = smart_am_tree_create(build->index, build->codec, &tree);
+	id = smart_am_tree_create(rows->index, rows->codec, &tree);
 	PG_TRY();
 	{
 		struct smart_load *opened;
 		smart_status status;
 
-		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(build->index), &opened),
-						   build->index);
+		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(rows->index), &opened),
+						   rows->index);
 		loading = opened;
-		load_entries(build, opened);
+		load_entries(rows, opened);
 		loading = NULL; /* finish frees it whatever comes out */
 		status = smart_load_finish(opened);
-		smart_check_status(status, build->index);
-		smart_meta_create(build->index, MAIN_FORKNUM, build->codec, id);
+		smart_check_status(status, rows->index);
+		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, id);
 	}
 	PG_CATCH();
 	{
@@ -183,28 +147,29 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart build", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	struct build *build;
+	struct smart_collector *rows = palloc(sizeof(*rows));
+	struct smart_parallel_build *parallel;
 
 	smart_server_require();
 	refuse_system_tables(heap, index);
 	warn_of_limits(heap, index);
-	build = palloc0(sizeof(*build));
-	build->heap = heap;
-	build->index = index;
-	build->codec = smart_codec_make(index, context);
-	if (info->ii_Unique)
-		build->duplicates = smart_duplicates_begin(heap, index, build->codec, info->ii_NullsNotDistinct);
+	smart_enum_order_keep(index);
 
 	/* A table that is truncated where it was created keeps its files: what they held before is gone already. */
 	smart_am_tree_drop_older(index, 0);
 
-	result->heap_tuples = collect(build, info);
-	result->index_tuples = build->entries;
-	if (build->entries > 0)
-		load(build);
+	parallel = smart_parallel_build_begin(heap, index, info);
+	smart_collector_begin(rows, heap, index, info, parallel == NULL ? 1 : smart_parallel_build_processes(parallel));
+	collect(rows, parallel, info);
+	result->heap_tuples = rows->rows;
+	result->index_tuples = rows->entries;
+	if (rows->entries > 0)
+		load(rows);
 	else
-		smart_meta_create(index, MAIN_FORKNUM, build->codec, 0);
-	smart_sorter_end(build->sorter);
+		smart_meta_create(index, MAIN_FORKNUM, rows->codec, 0);
+	smart_sorter_end(rows->sorter);
+	if (parallel != NULL)
+		smart_parallel_build_end(parallel);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return result;

@@ -49,17 +49,21 @@ file_exists(const char *name)
 }
 
 bool
+smart_start_is_ordinary(const char **reason)
+{
+	*reason = "the server recovers from a backup or is a standby";
+	return !file_exists(BACKUP_LABEL_FILE) && !file_exists(STANDBY_SIGNAL_FILE) && !file_exists(RECOVERY_SIGNAL_FILE);
+}
+
+bool
 smart_clean_mark_position(struct smart_clean_mark *mark, const char **reason)
 {
 	ControlFileData *control;
 	bool crc_good;
 	bool clean;
 
-	if (file_exists(BACKUP_LABEL_FILE) || file_exists(STANDBY_SIGNAL_FILE) || file_exists(RECOVERY_SIGNAL_FILE))
-	{
-		*reason = "the server recovers from a backup or is a standby";
+	if (!smart_start_is_ordinary(reason))
 		return false;
-	}
 	control = get_controlfile(DataDir, &crc_good);
 	clean = crc_good && control->state == DB_SHUTDOWNED;
 	memset(mark, 0, sizeof(*mark));

@@ -26,6 +26,9 @@ struct smart_clean_mark
 	uint32 crc; /* crc32c of the bytes before it */
 };
 
+/* Does the server start, or restart after a crash, from where it was?  If not, *reason tells so. */
+extern bool smart_start_is_ordinary(const char **reason);
+
 /*
  * Sets the mark to the position of a server that is shut down: checkpoint,
  * timeline, system.  False if pg_control says that it is not, or if this start

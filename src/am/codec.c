@@ -6,9 +6,11 @@
 #include "access/genam.h"
 #include "catalog/pg_index.h"
 #include "fmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "am/encode.h"
+#include "am/image.h"
 #include "base/assert.h"
 
 /* An IndexTuple's header, and room for its bitmap of NULLs */
@@ -23,22 +25,21 @@ static void
 make_image(Relation index, int column, struct smart_image *image)
 {
 	Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), column);
-	FmgrInfo *function = index_getprocinfo(index, column + 1, SMART_IMAGE_PROC);
+	Oid function = index_getprocid(index, column + 1, SMART_BYTES_PROC);
 
 	memset(image, 0, sizeof(*image));
 	image->index_name = RelationGetRelationName(index);
+	image->method = index->rd_rel->relam;
 	image->type = index->rd_opcintype[column];
+	image->value_type = getBaseType(attribute->atttypid);
 	image->collation = index->rd_indcollation[column];
 	image->typmod = attribute->atttypmod;
-	FunctionCall1(function, PointerGetDatum(image));
+	if (OidIsValid(function))
+		smart_image_by_function(image, function);
+	else
+		FunctionCall1(index_getprocinfo(index, column + 1, SMART_IMAGE_PROC), PointerGetDatum(image));
+	smart_image_check(image);
 	image->index_name = NULL;
-
-	if (image->encode == NULL || image->width < 0 || image->width > SMART_IMAGE_WIDTH_MAX ||
-		(image->width == 0) != (image->end != NULL) || (image->decode == NULL && !image->forgets) ||
-		image->residue_width < 0 || (image->residue_width > 0) != (image->residue != NULL) || image->decode_extra < 0)
-		ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				errmsg("image function of column %d of index \"%s\" does not describe an image", column + 1,
-					   RelationGetRelationName(index)));
 }
 
 /* What an IndexTuple needs at most for the column beyond its bytes in the entry: alignment, header, padding */

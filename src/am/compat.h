@@ -12,10 +12,17 @@
 #include "access/stratnum.h"
 #include "commands/vacuum.h"
 #include "pgstat.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "optimizer/optimizer.h"
+#include "storage/buffile.h"
+#include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
+#include "utils/rangetypes.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
 
@@ -54,6 +61,9 @@ smart_translate_comparison(CompareType comparison, Oid family)
 static inline void
 smart_compat_describe(IndexAmRoutine *routine)
 {
+#if PG_VERSION_NUM >= 170000
+	routine->amcanbuildparallel = true;
+#endif
 #if PG_VERSION_NUM >= 180000
 	routine->amconsistentequality = true;
 	routine->amconsistentordering = true;
@@ -180,6 +190,56 @@ smart_orders_by_bytes(Oid collation)
 #endif
 }
 
+/*
+ * Are there sort keys for a collation that does not order strings by their bytes: bytes that compare as its strings
+ * do?  Those of the C library cannot be trusted.
+ */
+static inline bool
+smart_has_sort_keys(Oid collation)
+{
+	pg_locale_t locale = pg_newlocale_from_collation(collation);
+
+#if PG_VERSION_NUM >= 160000
+	return pg_strxfrm_enabled(locale);
+#else
+	return locale != NULL && locale->provider == COLLPROVIDER_ICU;
+#endif
+}
+
+/*
+ * Writes the sort key of a string, which has no 00 inside, and returns its length without the final 00.  If that is not
+ * less than room, the key is not there.
+ */
+static inline Size
+smart_sort_key(Oid collation, const char *string, Size length, char *out, Size room)
+{
+	pg_locale_t locale = pg_newlocale_from_collation(collation);
+
+#if PG_VERSION_NUM >= 160000
+	return pg_strnxfrm(out, room, string, length, locale);
+#elif defined(USE_ICU)
+	UChar *wide;
+	int32_t wide_length = icu_to_uchar(&wide, string, length);
+	int32_t size = ucol_getSortKey(locale->info.icu.ucol, wide, wide_length, (uint8_t *) out, (int32_t) room);
+
+	pfree(wide);
+	return (Size) size - 1;
+#else
+	elog(ERROR, "collation %u has no sort keys", collation);
+#endif
+}
+
+/* Builds a range, which is palloc'ed. */
+static inline RangeType *
+smart_make_range(TypeCacheEntry *type, RangeBound *lower, RangeBound *upper, bool empty)
+{
+#if PG_VERSION_NUM >= 160000
+	return range_serialize(type, lower, upper, empty, NULL);
+#else
+	return range_serialize(type, lower, upper, empty);
+#endif
+}
+
 /* Inside a security-restricted operation: names are looked up in safe places only. */
 static inline void
 smart_restrict_search_path(void)
@@ -197,6 +257,35 @@ smart_vacuum_delay_point(void)
 	vacuum_delay_point(false);
 #else
 	vacuum_delay_point();
+#endif
+}
+
+/* Reads so many bytes of a temporary file, where they have to be. */
+static inline void
+smart_read_exactly(BufFile *file, void *bytes, Size size)
+{
+#if PG_VERSION_NUM >= 160000
+	BufFileReadExact(file, bytes, size);
+#else
+	if (BufFileRead(file, bytes, size) != size)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read a temporary file of an index build: %m")));
+#endif
+}
+
+/*
+ * With how many more processes to build an index.  Until version 17 the server asks that
+ * for btrees only, and leaves the others to themselves.
+ */
+static inline int
+smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
+{
+#if PG_VERSION_NUM >= 170000
+	return info->ii_ParallelWorkers;
+#else
+	/* There is a file without a page when TRUNCATE has us build an empty index, which is nothing to share. */
+	if (!IsNormalProcessingMode() || RelationGetNumberOfBlocks(heap) == 0)
+		return 0;
+	return plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index));
 #endif
 }
 
@@ -231,6 +320,29 @@ smart_wait_event(const char *name)
 #else
 #define SMART_SPECULATE_OURSELVES 0
 #endif
+
+/* The apply worker of version 17 finds rows by indexes of btree and hash only. */
+#define SMART_REPLICA_IDENTITY_FAILS (PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 180000)
+
+/* What amestimateparallelscan is told. */
+#if PG_VERSION_NUM >= 180000
+#define SMART_ESTIMATE_PARALLEL_SCAN_ARGUMENTS Relation index, int nkeys, int norderbys
+#elif PG_VERSION_NUM >= 170000
+#define SMART_ESTIMATE_PARALLEL_SCAN_ARGUMENTS int nkeys, int norderbys
+#else
+#define SMART_ESTIMATE_PARALLEL_SCAN_ARGUMENTS void
+#endif
+
+/* Where an access method's own part of a parallel scan's shared memory lies. */
+static inline Size
+smart_parallel_scan_offset(ParallelIndexScanDesc parallel)
+{
+#if PG_VERSION_NUM >= 180000
+	return parallel->ps_offset_am;
+#else
+	return parallel->ps_offset;
+#endif
+}
 
 /* From version 18 on extensions may add options to EXPLAIN, and lines to its nodes. */
 #define SMART_EXTENDS_EXPLAIN (PG_VERSION_NUM >= 180000)

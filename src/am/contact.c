@@ -253,6 +253,35 @@ note_unanswered(struct smart_contacts *contacts, const struct smart_contact *con
 	smart_peer_put(contacts->peers, (unsigned int) contact->node, &peer);
 }
 
+/*
+ * Another server that began with a copy of our book has used the node since, or the node's memory
+ * came back from a copy: what the book says is there, is not.  The next attempt begins anew.
+ */
+static void
+leave_foreign(struct smart_contacts *contacts, struct smart_contact *contact, int known)
+{
+	if (known < 0)
+		return;
+	become(contacts, contact, (unsigned int) known);
+	smart_contacts_give_up(contacts, (unsigned int) known, "it is not as this server left it",
+						   "A copy of this server, or a copy of what either of them had stored, has been in use.");
+	contact->node = -1;
+}
+
+/* Takes the lease of the node, whose number in the book is known, or -1. */
+static smart_status
+take_lease(struct smart_contacts *contacts, struct smart_contact *contact, int known, struct wire_lease *lease)
+{
+	struct smart_node_info info;
+
+	if (known >= 0 && smart_book_node_info(&contacts->client->space, (unsigned int) known, &info))
+		lease->heir_of = info.leased;
+	/* The node would free what the book believes to be there. */
+	if (known >= 0 && lease->heir_of == 0)
+		return SMART_STALE;
+	return session_lease(contact->session, lease, after_ms(contacts, CONNECT_MS));
+}
+
 /* The node has given its lease: agree with it on what is whose, then let the backends come. */
 static smart_status
 take_in(struct smart_contacts *contacts, struct smart_contact *contact, uint32 transport)
@@ -300,7 +329,9 @@ join(struct smart_contacts *contacts, struct smart_contact *contact, char proble
 		status = refuse_second_address(contacts, contact, known, problem);
 	if (status != SMART_OK)
 		return status;
-	status = session_lease(contact->session, &lease, after_ms(contacts, CONNECT_MS));
+	status = take_lease(contacts, contact, known, &lease);
+	if (status == SMART_STALE)
+		leave_foreign(contacts, contact, known);
 	if (status != SMART_OK)
 	{
 		strlcpy(problem, session_problem(contact->session), SESSION_PROBLEM_MAX);
@@ -317,6 +348,7 @@ join(struct smart_contacts *contacts, struct smart_contact *contact, char proble
 		contacts->added_ns[number] = now_ns(contacts);
 		smart_peer_remove(contacts->peers, number); /* the number may have been another one's */
 	}
+	smart_book_set_lease(&client->space, number, client->compute->remote->incarnation);
 	become(contacts, contact, number);
 	status = take_in(contacts, contact, lease.transport);
 	if (status != SMART_OK)

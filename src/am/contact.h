@@ -60,6 +60,13 @@ smart_contacts_tend(struct smart_contacts *contacts, const struct smart_address 
 /* How long until something is due, at most a second. */
 extern long smart_contacts_rest_ms(const struct smart_contacts *contacts);
 
+/*
+ * Loses a node for good: what the book says is there, is not, for this reason, which the log
+ * explains: a sentence with its full stop.
+ */
+extern void
+smart_contacts_give_up(struct smart_contacts *contacts, unsigned int node, const char *reason, const char *explanation);
+
 /* The number that the book gave a region's incarnation, or -1. */
 extern int smart_contacts_number(struct smart_contacts *contacts, uint64 incarnation);
 

@@ -9,7 +9,8 @@
  * A memory node is given up for lost when an empty region is found at its
  * address, which the book remembers from one start of the server to the next, and
  * its own at no other one.  That a node does not answer, or is named
- * no more, says nothing about its memory.
+ * no more, says nothing about its memory.  It is given up, too, when it is there, but
+ * another server with a copy of our book has used it (contact.c).
  */
 #include "postgres.h"
 
@@ -137,8 +138,8 @@ count_lost_trees(struct smart_space *space)
 	return lost;
 }
 
-static void
-give_up(struct smart_contacts *contacts, unsigned int node)
+void
+smart_contacts_give_up(struct smart_contacts *contacts, unsigned int node, const char *reason, const char *explanation)
 {
 	struct smart_space *space = &contacts->client->space;
 	uint64 before = count_lost_trees(space);
@@ -149,12 +150,12 @@ give_up(struct smart_contacts *contacts, unsigned int node)
 	smart_peer_raise_generation(contacts->peers, node);
 	smart_peer_get(contacts->peers, node, &peer);
 	peer.state = SMART_PEER_LOST;
-	strlcpy(peer.problem, "it came back with an empty region", sizeof(peer.problem));
+	strlcpy(peer.problem, reason, sizeof(peer.problem));
 	smart_peer_put(contacts->peers, node, &peer);
 	smart_acceptance_announce_lost(space);
 	ereport(LOG, (errmsg("memory node %u at %s has lost its memory", node,
 						 smart_peer_address(peer.host, peer.port, address)),
-				  errdetail("An empty region was found there. Indexes that had a part on it: " UINT64_FORMAT ".",
+				  errdetail("%s Indexes that had a part on it: " UINT64_FORMAT ".", explanation,
 							count_lost_trees(space) - before),
 				  smart_settings.auto_rebuild
 					  ? errhint("They are rebuilt in the background; smart_index_state shows how far that is.")
@@ -173,7 +174,7 @@ look_for_node(struct smart_contacts *contacts, unsigned int node)
 	if (contacts->displaced[node])
 	{
 		contacts->displaced[node] = false;
-		give_up(contacts, node);
+		smart_contacts_give_up(contacts, node, "it came back with an empty region", "An empty region was found there.");
 	}
 	else if (peer.state == SMART_PEER_CONNECTING)
 	{

@@ -8,6 +8,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "am/compat.h"
 #include "am/duplicates.h"
 
 struct smart_duplicates
@@ -16,6 +17,7 @@ struct smart_duplicates
 	Relation index;
 	const struct smart_codec *codec;
 	bool nulls_equal;
+	MemoryContext context;
 
 	/* Dead rows: sorted when the first entry is checked. */
 	ItemPointerData *dead;
@@ -37,23 +39,53 @@ smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *
 	duplicates->index = index;
 	duplicates->codec = codec;
 	duplicates->nulls_equal = nulls_equal;
+	duplicates->context = CurrentMemoryContext;
 	duplicates->length = -1;
 	return duplicates;
+}
+
+/* Makes room for so many more dead rows. */
+static void
+reserve(struct smart_duplicates *duplicates, Size more)
+{
+	Size need = duplicates->ndead + more;
+
+	if (need <= duplicates->dead_room)
+		return;
+	duplicates->dead_room = Max(Max(duplicates->dead_room * 2, need), 1024);
+	if (duplicates->dead == NULL)
+		duplicates->dead = MemoryContextAllocHuge(duplicates->context, duplicates->dead_room * sizeof(ItemPointerData));
+	else
+		duplicates->dead = repalloc_huge(duplicates->dead, duplicates->dead_room * sizeof(ItemPointerData));
 }
 
 void
 smart_duplicates_add_dead(struct smart_duplicates *duplicates, ItemPointer tid)
 {
 	Assert(!duplicates->dead_sorted);
-	if (duplicates->ndead == duplicates->dead_room)
-	{
-		duplicates->dead_room = Max(duplicates->dead_room * 2, 1024);
-		if (duplicates->dead == NULL)
-			duplicates->dead = palloc(duplicates->dead_room * sizeof(ItemPointerData));
-		else
-			duplicates->dead = repalloc_huge(duplicates->dead, duplicates->dead_room * sizeof(ItemPointerData));
-	}
+	reserve(duplicates, 1);
 	duplicates->dead[duplicates->ndead++] = *tid;
+}
+
+void
+smart_duplicates_hand_over(struct smart_duplicates *duplicates, BufFile *notes)
+{
+	BufFileWrite(notes, &duplicates->ndead, sizeof(duplicates->ndead));
+	if (duplicates->ndead > 0)
+		BufFileWrite(notes, duplicates->dead, duplicates->ndead * sizeof(ItemPointerData));
+}
+
+void
+smart_duplicates_take_over(struct smart_duplicates *duplicates, BufFile *notes)
+{
+	Size more;
+
+	Assert(!duplicates->dead_sorted);
+	smart_read_exactly(notes, &more, sizeof(more));
+	reserve(duplicates, more);
+	if (more > 0)
+		smart_read_exactly(notes, duplicates->dead + duplicates->ndead, more * sizeof(ItemPointerData));
+	duplicates->ndead += more;
 }
 
 static int

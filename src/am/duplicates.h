@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "storage/buffile.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -20,6 +21,10 @@ smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *
 
 /* This row has an entry, but is dead to all transactions that begin now: it does no harm to uniqueness. */
 extern void smart_duplicates_add_dead(struct smart_duplicates *duplicates, ItemPointer tid);
+
+/* The dead rows that one process of several has met are written to notes, and added by the leader from there. */
+extern void smart_duplicates_hand_over(struct smart_duplicates *duplicates, BufFile *notes);
+extern void smart_duplicates_take_over(struct smart_duplicates *duplicates, BufFile *notes);
 
 /*
  * Looks at the next entry, in ascending order; all dead rows have been added.

@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "access/stratnum.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -37,18 +38,24 @@
 #define SMART_NOT_NULL 0x01 /* null byte of a column that has a value */
 
 /* Strategies beyond btree's five */
-#define SMART_STRATEGY_LIKE   6 /* column ~~ pattern */
-#define SMART_STRATEGY_STARTS 7 /* column ^@ prefix */
-#define SMART_STRATEGIES      7
+#define SMART_STRATEGY_LIKE      6 /* column ~~ pattern */
+#define SMART_STRATEGY_STARTS    7 /* column ^@ prefix */
+#define SMART_STRATEGY_SUBNET    8 /* column << network */
+#define SMART_STRATEGY_SUBNET_EQ 9 /* column <<= network */
+#define SMART_STRATEGIES         9
 
 #define SMART_IMAGE_WIDTH_MAX 256 /* bytes of a fixed-width image */
 
-/* Support functions: 1 to 3 are btree's comparison, sort support and in_range, under btree's numbers; 11 is our own */
+/*
+ * Support functions: 1 to 3 are btree's comparison, sort support and in_range, under btree's numbers; the image is our
+ * own, made by the callbacks that 11 names or by calling 12.  A class has one of the two.
+ */
 #define SMART_COMPARE_PROC     1
 #define SMART_SORTSUPPORT_PROC 2
 #define SMART_INRANGE_PROC     3
 #define SMART_IMAGE_PROC       11
-#define SMART_PROCS            11
+#define SMART_BYTES_PROC       12
+#define SMART_PROCS            12
 
 /*
  * Images: what a type brings
@@ -57,6 +64,9 @@
  * when an index is opened, with a zeroed smart_image in which the fields under "in" are set; it sets those under "out"
  * and returns the same pointer.  It may raise an error ("this collation is not supported").  The callbacks are then
  * called directly for each row and must not keep state between calls.
+ *
+ * The support function 12 has the SQL signature (type) returns bytea, in any language, and must be immutable.  The image
+ * is what it returns, escaped as an image of bytea is.  Index-only scans cannot return such a column.
  */
 struct smart_image;
 
@@ -99,8 +109,8 @@ typedef enum smart_place (*smart_image_place_fn)(const struct smart_image *image
 												 Datum *value, Datum *high);
 
 /*
- * Writes what the image of each value that satisfies "value strategy pattern" (LIKE or STARTS) begins with, at most up
- * to limit (shortened if it does not fit), and returns its end.  *exact: the whole image was written.  *recheck: not
+ * Writes what the image of each value that satisfies "value strategy pattern" (6 and above) begins with, at most up to
+ * limit (shortened if it does not fit), and returns its end.  *exact: the whole image was written.  *recheck: not
  * every value whose image begins so satisfies the condition.
  */
 typedef uint8 *(*smart_image_pattern_fn)(const struct smart_image *image, int strategy, Datum pattern, uint8 *out,
@@ -110,22 +120,28 @@ struct smart_image
 {
 	/* in */
 	const char *index_name; /* for error messages of the image function, NULL afterwards */
+	Oid method;             /* the access method */
 	Oid type;               /* input type of the operator class */
-	Oid collation;          /* of the column, or InvalidOid */
-	int32 typmod;           /* of the column, or -1 */
+	Oid value_type; /* of the column, or what a domain there is over: tells more than type if that is anyarray */
+	Oid collation;  /* of the column, or InvalidOid */
+	int32 typmod;   /* of the column, or -1 */
 
 	/* out */
 	int width;         /* bytes of each image, or 0 if they differ */
 	bool unordered;    /* images tell equality only: they do not sort like the values */
+	bool no_patterns;  /* strategies beyond btree's select all values, unless the pattern is a whole string */
 	bool forgets;      /* decode (with the residue) cannot give the value back */
 	int residue_width; /* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
 	int decode_extra;  /* bytes by which a decoded value may be longer than its image (header aside) */
+	const struct smart_image
+		*part;           /* of elements or bounds, or NULL; it and what it names live as long as the backend */
+	const void *details; /* for the callbacks, or NULL; lives as long, too */
 	smart_image_encode_fn encode;
 	smart_image_end_fn end;         /* NULL if width > 0 */
 	smart_image_decode_fn decode;   /* NULL if forgets */
 	smart_image_residue_fn residue; /* NULL if residue_width = 0 */
 	smart_image_place_fn place;     /* NULL if the family has no other types */
-	smart_image_pattern_fn pattern; /* NULL if there are no strategies 6 and 7 */
+	smart_image_pattern_fn pattern; /* NULL if there are no strategies beyond btree's */
 };
 
 /*
@@ -281,7 +297,7 @@ struct smart_bound
 };
 
 /*
- * The bound of "column strategy argument".  column counts from 0; strategy is 1..7; argument is not NULL; argtype is
+ * The bound of "column strategy argument".  column counts from 0; strategy is 1..9; argument is not NULL; argtype is
  * the operator's right-hand type (sk_subtype; InvalidOid or the column's own type: no conversion).  Writes at most room
  * bytes at out; room must be at least SMART_COLUMNS_MAX less the bytes of the columns before.  An argument whose image
  * is longer than any entry is no error: it is cut, and the bound is right nevertheless.
@@ -292,6 +308,17 @@ extern void smart_codec_bound(const struct smart_codec *codec, int column, int s
 /* The bound of "column IS NULL" (isnull) or "column IS NOT NULL"; out and room as above */
 extern void smart_codec_null_bound(const struct smart_codec *codec, int column, bool isnull, uint8 *out, int room,
 								   struct smart_bound *bound);
+
+/* Does such a condition select a part of a column's values?  Else the operator must be asked about each of them. */
+static inline bool
+smart_codec_narrows(const struct smart_codec *codec, int column, int strategy)
+{
+	const struct smart_image *image = &codec->columns[column].image;
+
+	if (strategy > BTGreaterStrategyNumber)
+		return !image->no_patterns;
+	return !image->unordered || strategy == BTEqualStrategyNumber;
+}
 
 /* amvalidate */
 extern bool smart_validate(Oid opclassoid);

@@ -88,6 +88,13 @@ smart_make_varlena(char *space, const void *bytes, Size length)
 	return PointerGetDatum(space);
 }
 
+/* Writes what fits of bytes with 00 escaped, as an image of bytea has it (image_bytes.c): the new end, or NULL */
+extern uint8 *smart_put_escaped(uint8 *out, uint8 *limit, const uint8 *bytes, Size length);
+
+/* The end of escaped bytes that 00 00 ends, or NULL; an image's end function */
+extern const uint8 *
+smart_escaped_end(const struct smart_image *image, const uint8 *bytes, const uint8 *limit, uint8 flip);
+
 /* Sets the fields under "out" from a template, which has zeros in those under "in" */
 static inline Datum
 smart_image_set(FunctionCallInfo fcinfo, const struct smart_image *form)
@@ -97,7 +104,9 @@ smart_image_set(FunctionCallInfo fcinfo, const struct smart_image *form)
 
 	*image = *form;
 	image->index_name = in.index_name;
+	image->method = in.method;
 	image->type = in.type;
+	image->value_type = in.value_type;
 	image->collation = in.collation;
 	image->typmod = in.typmod;
 	return PointerGetDatum(image);
@@ -107,6 +116,36 @@ smart_image_set(FunctionCallInfo fcinfo, const struct smart_image *form)
 #define SMART_IMAGE_FUNCTION(name)                   \
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name)
+
+/*
+ * Values that are made of values of other types (image.c)
+ */
+
+/* INVALID_OBJECT_DEFINITION unless the fields under "out" describe an image */
+extern void smart_image_check(const struct smart_image *image);
+
+/* Makes the image that a class with support function 12 has; function: that function */
+extern void smart_image_by_function(struct smart_image *image, Oid function);
+
+/*
+ * The image of a part of whole's values.  compare: the function that orders parts; one of the access method's operator
+ * classes must have it as its support function 1.  FEATURE_NOT_SUPPORTED if none has.
+ */
+extern const struct smart_image *
+smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oid compare);
+
+/* A copy of size bytes that lives as long as the backend; equal ones are the same copy */
+extern const void *smart_image_keep(const void *bytes, Size size);
+
+/* Is it the image of an enum?  Then it depends on the order of that type's values (enum_order.c). */
+extern bool smart_image_is_enum(const struct smart_image *image);
+
+/* As the callback encode, but an image of fixed width need not fit either */
+extern uint8 *smart_put_image(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit);
+
+/* Where an image of any kind ends, or NULL if that is not before limit */
+extern const uint8 *
+smart_image_end(const struct smart_image *image, const uint8 *bytes, const uint8 *limit, uint8 flip);
 
 /* Strategies 6 and 7 (image_pattern.c): the fixed prefix of a pattern */
 struct smart_prefix

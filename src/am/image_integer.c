@@ -1,12 +1,13 @@
 /*
- * image_integer.c - images of bool, oid and the integers
+ * image_integer.c - images of the integers, and of types that are integers inside
  *
- * Unsigned types are their big-endian bytes.  Signed ones have the sign bit flipped, which moves the negative numbers
- * below the others.
+ * Unsigned types (bool, "char" too, oid, pg_lsn, xid8, tid) are their big-endian bytes.  Signed ones (money too) have the
+ * sign bit flipped, which moves the negative numbers below the others.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "storage/itemptr.h"
 
 #include "am/image.h"
 
@@ -15,6 +16,10 @@ SMART_IMAGE_FUNCTION(smart_image_oid);
 SMART_IMAGE_FUNCTION(smart_image_int2);
 SMART_IMAGE_FUNCTION(smart_image_int4);
 SMART_IMAGE_FUNCTION(smart_image_int8);
+SMART_IMAGE_FUNCTION(smart_image_money);
+SMART_IMAGE_FUNCTION(smart_image_char);
+SMART_IMAGE_FUNCTION(smart_image_word);
+SMART_IMAGE_FUNCTION(smart_image_tid);
 
 static uint8 *
 bool_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
@@ -75,6 +80,50 @@ static Datum
 int8_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
 {
 	return Int64GetDatum((int64) (smart_get_be64(bytes) ^ UINT64_C(0x8000000000000000)));
+}
+
+static uint8 *
+char_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	*out = (uint8) DatumGetChar(value);
+	return out + 1;
+}
+
+static Datum
+char_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	return CharGetDatum((char) *bytes);
+}
+
+static uint8 *
+word_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	return smart_put_be64(out, DatumGetUInt64(value));
+}
+
+static Datum
+word_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	return UInt64GetDatum(smart_get_be64(bytes));
+}
+
+static uint8 *
+tid_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit)
+{
+	ItemPointer tid = (ItemPointer) DatumGetPointer(value);
+
+	out = smart_put_be32(out, ItemPointerGetBlockNumberNoCheck(tid));
+	return smart_put_be16(out, ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
+static Datum
+tid_decode(const struct smart_image *image, const uint8 *bytes, int length, const uint8 *residue, char *space)
+{
+	ItemPointerData tid;
+
+	ItemPointerSet(&tid, smart_get_be32(bytes), smart_get_be16(bytes + 4));
+	memcpy(space, &tid, sizeof(tid));
+	return PointerGetDatum(space);
 }
 
 static int64
@@ -154,6 +203,40 @@ smart_image_int8(PG_FUNCTION_ARGS)
 											.encode = int8_encode,
 											.decode = int8_decode,
 											.place = integer_place};
+
+	return smart_image_set(fcinfo, &form);
+}
+
+/* As int8, but alone in its family */
+Datum
+smart_image_money(PG_FUNCTION_ARGS)
+{
+	static const struct smart_image form = {.width = 8, .encode = int8_encode, .decode = int8_decode};
+
+	return smart_image_set(fcinfo, &form);
+}
+
+Datum
+smart_image_char(PG_FUNCTION_ARGS)
+{
+	static const struct smart_image form = {.width = 1, .encode = char_encode, .decode = char_decode};
+
+	return smart_image_set(fcinfo, &form);
+}
+
+/* 64 bits without a sign: pg_lsn and xid8 */
+Datum
+smart_image_word(PG_FUNCTION_ARGS)
+{
+	static const struct smart_image form = {.width = 8, .encode = word_encode, .decode = word_decode};
+
+	return smart_image_set(fcinfo, &form);
+}
+
+Datum
+smart_image_tid(PG_FUNCTION_ARGS)
+{
+	static const struct smart_image form = {.width = 6, .encode = tid_encode, .decode = tid_decode};
 
 	return smart_image_set(fcinfo, &form);
 }

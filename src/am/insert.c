@@ -14,8 +14,10 @@
 
 #include "am/am.h"
 #include "am/hold.h"
+#include "am/predicate.h"
 #include "am/rebuild_table.h"
 #include "am/report.h"
+#include "am/undo.h"
 #include "am/unique.h"
 
 /*
@@ -56,11 +58,14 @@ is_tree_at_fault(smart_status status)
 static bool
 insert_while_rebuilt(struct smart_relation *self, Relation index, const uint8 *entry, int key_length, int length)
 {
-	struct smart_hold_ticket hold = smart_hold_enter(self->meta.tree);
-	bool current = self->changes == smart_changes();
+	struct smart_hold_ticket hold;
 	smart_status status = SMART_OK;
+	bool current;
 	bool added;
 
+	smart_undo_note(self, index, entry, key_length, false);
+	hold = smart_hold_enter(self->meta.tree);
+	current = self->changes == smart_changes();
 	if (current)
 		status = smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added);
 	smart_hold_leave(&hold);
@@ -87,7 +92,10 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	while (unlikely(self->lost))
 	{
 		if (self->tree == NULL || insert_while_rebuilt(self, index, entry, key_length, length))
+		{
+			smart_predicate_check(index, entry, key_length);
 			return true;
+		}
 		self = open_index(index, info);
 	}
 	if (check != UNIQUE_CHECK_NO)
@@ -102,12 +110,15 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 											.key_length = key_length,
 											.length = length,
 											.check = check,
-											.nulls_equal = info->ii_NullsNotDistinct};
+											.nulls_equal = info->ii_NullsNotDistinct,
+											.others = info->ii_Concurrent};
 
 		return smart_insert_unique(&candidate);
 	}
 
 	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
+	smart_undo_note(self, index, entry, key_length, info->ii_Concurrent);
 	smart_check_status(smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added), index);
+	smart_predicate_check(index, entry, key_length);
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "funcapi.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "am/encode.h"
 
@@ -30,6 +31,15 @@ open_smart_index(Oid oid)
 	return index;
 }
 
+/* May a value of this type be in a column of this class and type? */
+static bool
+fits_column(Oid type, Oid class_type, Oid column_type)
+{
+	if (IsPolymorphicType(class_type))
+		return getBaseType(type) == getBaseType(column_type);
+	return IsBinaryCoercible(type, class_type);
+}
+
 static void
 check_types(Relation index, int count, const Oid *types, const bool *isnull)
 {
@@ -39,14 +49,15 @@ check_types(Relation index, int count, const Oid *types, const bool *isnull)
 					   IndexRelationGetNumberOfKeyAttributes(index)));
 	for (int i = 0; i < count; i++)
 	{
+		Oid column_type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+
 		/* An untyped NULL is a NULL of any type; any other literal comes as unknown and cannot be read as a value */
 		if (isnull[i] && types[i] == UNKNOWNOID)
 			continue;
-		if (!IsBinaryCoercible(types[i], index->rd_opcintype[i]))
+		if (!fits_column(types[i], index->rd_opcintype[i], column_type))
 			ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
 					errmsg("column %d of index \"%s\" is of type %s but the value is of type %s", i + 1,
-						   RelationGetRelationName(index), format_type_be(index->rd_opcintype[i]),
-						   format_type_be(types[i])),
+						   RelationGetRelationName(index), format_type_be(column_type), format_type_be(types[i])),
 					errhint("Cast the value to the column's type."));
 	}
 }

@@ -2,12 +2,15 @@
  * lifecycle.c
  *	  What happens to the region when the server starts and stops.
  *
- * A start finds out whether the region belongs to the data directory as it is
- * (cleanmark.c); if not, it is emptied, and the first user makes a new one of
- * another incarnation.  So is the start of shared memory after a backend has
- * crashed: what it was at in the region, nobody knows.  A book is a region like
- * any other here: the memory nodes free what an older book had, when they
- * meet the new one.
+ * A start, also that of shared memory after a backend has crashed, finds out
+ * whether the region belongs to the data directory as it is.  Either both were closed
+ * together (cleanmark.c), or the region is as a server left it that was killed a moment
+ * ago (runmark.c): then the gate stays closed until somebody has made good what
+ * that server was at (gate.c).  If it is neither, it is emptied, and the first user
+ * makes a new one of another incarnation.
+ *
+ * A book is emptied after every end that was not clean: the memory nodes free what an
+ * older book had, when they meet the new one.
  *
  * A region that cannot be had does not keep the server from starting: only the
  * users of smart indexes get the error.
@@ -28,6 +31,7 @@
 #include "am/rebuild_table.h"
 #include "am/rebuild_worker.h"
 #include "am/region_file.h"
+#include "am/runmark.h"
 #include "am/settings.h"
 #include "am/shared.h"
 #include "am/worker.h"
@@ -37,7 +41,7 @@ static shmem_startup_hook_type previous_startup_hook;
 
 /* Is this the region that was closed together with this data directory?  If not, *reason tells why. */
 static bool
-region_is_ours(const char **reason)
+region_was_closed(const char **reason)
 {
 	const struct smart_region_header *header = smart_region_header(&smart_server.region);
 	struct smart_clean_mark mark;
@@ -53,6 +57,30 @@ region_is_ours(const char **reason)
 		   mark.incarnation == header->incarnation && mark.token == header->clean_token && mark.token != 0;
 }
 
+/* Is it as a server of this data directory left it when it was killed?  If not, *reason tells why. */
+static bool
+region_was_left(const char **reason)
+{
+	struct smart_region *region = &smart_server.region;
+	const struct smart_region_header *header = smart_region_header(region);
+	struct stat file;
+
+	*reason = "the server was not shut down cleanly, and the memory nodes are not at hand";
+	if (smart_server.remote || !smart_start_is_ordinary(reason))
+		return false;
+	*reason = "its size is not known";
+	if (fstat(region->fd, &file) != 0)
+		return false;
+	region->file_size = (uint64) file.st_size;
+	if (smart_region_check(region, reason) != SMART_OK || !smart_run_mark_matches(region->fd, header->run, reason))
+		return false;
+	*reason = "the server was killed again before it had recovered";
+	if (header->unsettled != 0 && header->undo_from == 0)
+		return false;
+	*reason = "the server has been started without it since it was used";
+	return header->started != 0 && header->started == smart_run_started();
+}
+
 /* Written by the postmaster when all children are gone and the shutdown checkpoint is done. */
 static void
 postmaster_exit(int code, Datum argument)
@@ -62,6 +90,9 @@ postmaster_exit(int code, Datum argument)
 	const char *reason;
 
 	if (MyProcPid != DatumGetInt32(argument) || !smart_server.shared->made)
+		return;
+	/* What an earlier end has left, the next start makes good. */
+	if (!smart_gate_is_open(&smart_server.shared->gate))
 		return;
 	/* A start that failed before anyone used the region leaves it as it was. */
 	if ((code != 0 && smart_server.shared->used) || !smart_clean_mark_position(&mark, &reason))
@@ -76,32 +107,79 @@ postmaster_exit(int code, Datum argument)
 	if (pg_fsync(smart_server.region.fd) != 0)
 		ereport(LOG, (errcode_for_file_access(), errmsg("could not fsync the region of smart: %m")));
 	else
+	{
 		smart_clean_mark_write(&mark);
+		smart_run_mark_remove();
+	}
 }
 
-/* Takes the mark away before anybody uses the region; false: the region begins empty. */
-static bool
-accept_region(bool first_start)
+/* Whose region it is from now on. */
+enum acceptance
 {
-	const char *reason = "a server process crashed";
-	bool ours = first_start && region_is_ours(&reason);
+	REGION_EMPTY, /* none: the first user makes one */
+	REGION_CLOSED,
+	REGION_LEFT
+};
+
+static void
+empty_region(const char *reason)
+{
 	struct stat file;
 
-	smart_clean_mark_remove();
-	if (ours)
-	{
-		smart_region_header(&smart_server.region)->clean_token = 0;
-		/* A copy of the mark elsewhere must not fit the region any more, whatever happens to the machine. */
-		if (msync(smart_server.region.base, SMART_PAGE_BYTES, MS_SYNC) == 0)
-			return true;
-		reason = "it could not be written";
-	}
 	if (fstat(smart_server.region.fd, &file) == 0 && file.st_size > 0)
-		ereport(LOG, (errmsg("smart starts with an empty region: %s", reason),
-					  errdetail("The indexes that were in it have to be rebuilt.")));
+		smart_region_report_empty(reason);
 	if (ftruncate(smart_server.region.fd, 0) != 0)
 		ereport(FATAL, (errcode_for_file_access(), errmsg("could not truncate the region of smart: %m")));
-	return false;
+}
+
+/* A region that was closed is used by a new run. */
+static bool
+begin_run(const char **reason)
+{
+	struct smart_region_header *header = smart_region_header(&smart_server.region);
+
+	smart_server.run = smart_run_mark_write(smart_server.region.fd);
+	header->clean_token = 0;
+	header->run = smart_server.run;
+	header->started = 0;
+	/* A copy of the mark elsewhere must not fit the region any more, whatever happens to the machine. */
+	*reason = "it could not be written";
+	return msync(smart_server.region.base, SMART_PAGE_BYTES, MS_SYNC) == 0;
+}
+
+/* One that was left is still in the hands of the same run, and the gate has to know of it. */
+static void
+continue_run(void)
+{
+	struct smart_region_header *header = smart_region_header(&smart_server.region);
+
+	smart_server.run = header->run;
+	header->started = 0;
+	if (header->unsettled == 0)
+		header->undo_from = 0;
+	header->unsettled = 1;
+}
+
+/* Takes the mark away before anybody uses the region. */
+static enum acceptance
+accept_region(bool first_start)
+{
+	const char *reason = NULL;
+	const char *not_closed;
+	bool closed = first_start && region_was_closed(&not_closed);
+	bool left = !closed && region_was_left(&reason);
+
+	smart_clean_mark_remove();
+	if (left)
+	{
+		continue_run();
+		return REGION_LEFT;
+	}
+	if (closed && begin_run(&reason))
+		return REGION_CLOSED;
+	empty_region(reason);
+	smart_server.run = smart_run_mark_write(smart_server.region.fd);
+	return REGION_EMPTY;
 }
 
 static void
@@ -117,16 +195,20 @@ static void
 start_shared_memory(void)
 {
 	bool first_start = smart_server.region.base == NULL;
+	enum acceptance accepted = REGION_EMPTY;
 	bool mapped;
-	bool accepted;
 
 	if (previous_startup_hook)
 		previous_startup_hook();
 	smart_server.problem[0] = '\0';
 	mapped = !first_start || smart_region_file_map();
-	accepted = mapped && accept_region(first_start);
-	smart_shared_make(accepted ? smart_region_header(&smart_server.region)->epoch_saved + SMART_EPOCH_GRACE : 0);
-	smart_server.shared->made = accepted;
+	if (mapped)
+		accepted = accept_region(first_start);
+	smart_shared_make(
+		accepted == REGION_CLOSED ? smart_region_header(&smart_server.region)->epoch_saved + SMART_EPOCH_GRACE : 0);
+	smart_server.shared->made = accepted != REGION_EMPTY;
+	if (accepted == REGION_LEFT)
+		smart_gate_close(&smart_server.shared->gate);
 	smart_rebuild_table_make();
 	if (mapped)
 		on_shmem_exit(postmaster_exit, Int32GetDatum(MyProcPid));

@@ -11,6 +11,7 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
+#include "am/compat.h"
 #include "am/environment.h"
 #include "am/locate.h"
 #include "am/settings.h"
@@ -21,6 +22,7 @@
 #define SLEEP_MS 100 /* at most, between two looks at interrupts and the clock */
 
 static struct stream_secret secret;
+static uint32 wait_event = PG_WAIT_EXTENSION;
 
 bool
 smart_locate_has_rdma(void)
@@ -72,6 +74,22 @@ is_open(unsigned int node, struct smart_peer *peer)
 	return node < FABRIC_NODES_MAX && smart_peer_get(peers, node, peer) && peer->state == SMART_PEER_CONNECTING;
 }
 
+/* Sleeps while that holds of a node, for a moment at most.  SMART_INTERRUPTED. */
+static smart_status
+doze(bool (*holds)(unsigned int node, struct smart_peer *peer), unsigned int node, struct smart_peer *peer)
+{
+	smart_status status = SMART_OK;
+
+	ConditionVariablePrepareToSleep(&smart_server.peers->changed);
+	if (holds(node, peer) &&
+		(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, SLEEP_MS, wait_event) &
+		 WL_POSTMASTER_DEATH) != 0)
+		status = SMART_INTERRUPTED;
+	ResetLatch(MyLatch);
+	ConditionVariableCancelSleep();
+	return smart_environment.interrupted(&smart_environment) ? SMART_INTERRUPTED : status;
+}
+
 /* Sleeps until that is seen, as far as time allows. */
 static smart_status
 wait_until_seen(unsigned int node, struct smart_peer *peer)
@@ -81,17 +99,7 @@ wait_until_seen(unsigned int node, struct smart_peer *peer)
 	smart_status status = SMART_OK;
 
 	while (status == SMART_OK && is_open(node, peer) && env->now_ns(env) < end)
-	{
-		ConditionVariablePrepareToSleep(&smart_server.peers->changed);
-		if (is_open(node, peer) &&
-			(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, SLEEP_MS, PG_WAIT_EXTENSION) &
-			 WL_POSTMASTER_DEATH) != 0)
-			status = SMART_INTERRUPTED;
-		ResetLatch(MyLatch);
-		ConditionVariableCancelSleep();
-		if (env->interrupted(env))
-			status = SMART_INTERRUPTED;
-	}
+		status = doze(is_open, node, peer);
 	return status;
 }
 
@@ -154,12 +162,59 @@ locate(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *lo
 	return SMART_OK;
 }
 
+/* ---- waiting for one that is away ---- */
+
+static bool
+is_away(unsigned int node, struct smart_peer *peer)
+{
+	return smart_peer_get(smart_server.peers, node, peer) &&
+		   (peer->state == SMART_PEER_DOWN || peer->state == SMART_PEER_CONNECTING);
+}
+
+/* The worker has not yet noticed that it is. */
+static bool
+is_up(unsigned int node, struct smart_peer *peer)
+{
+	return smart_peer_get(smart_server.peers, node, peer) && peer->state == SMART_PEER_UP;
+}
+
+/* Bulk deletes go on without the index instead (vacuum.c): VACUUM of the table must not depend on a memory node. */
+static bool
+waits(void)
+{
+	const struct smart_client *client = smart_backend_client_if_any();
+
+	return smart_settings.on_unavailable == SMART_ON_UNAVAILABLE_WAIT && !(client != NULL && client->space.removing);
+}
+
+/* For as long as it is away; and no longer than for an answer if it is not, but cannot be reached by us. */
+static bool
+await(struct fabric_nodes *nodes, unsigned int node, uint64_t since_ns)
+{
+	uint64 limit_ns = (uint64) smart_settings.fabric_timeout_ms * 1000000;
+	smart_status status = SMART_OK;
+	struct smart_peer peer;
+
+	if (!waits())
+		return false;
+	if (is_up(node, &peer))
+	{
+		if (smart_environment.now_ns(&smart_environment) - since_ns > limit_ns)
+			return false;
+		status = doze(is_up, node, &peer);
+	}
+	while (status == SMART_OK && is_away(node, &peer))
+		status = doze(is_away, node, &peer);
+	return status == SMART_OK && is_up(node, &peer);
+}
+
 struct fabric_nodes *
 smart_locate_nodes(void)
 {
-	static struct fabric_nodes nodes = {.locate = locate};
+	static struct fabric_nodes nodes = {.locate = locate, .await = await};
 
 	verbs_set_device(smart_settings.rdma_device, 0, smart_settings.rdma_gid_index);
 	nodes.generation = smart_server.peers->generation;
+	wait_event = smart_wait_event("SmartMemoryNodeAway");
 	return &nodes;
 }

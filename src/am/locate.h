@@ -12,7 +12,8 @@
 /*
  * For the fabric of this process (remote.h); there must be a table of peers.
  * locate() waits while a node is still being connected since the server's start, at most
- * smart.fabric_timeout: SMART_INTERRUPTED, or SMART_UNREACHABLE and the reason.
+ * smart.fabric_timeout: SMART_INTERRUPTED, or SMART_UNREACHABLE and the reason.  await() waits, if
+ * smart.on_unavailable says so, while a node is down.
  */
 extern struct fabric_nodes *smart_locate_nodes(void);
 

@@ -7,6 +7,9 @@
  * to and fro in it.  Where it leaves the batch against the direction in which
  * the range was read, it seeks again from the batch's edge: entries are unique,
  * so an entry's key is a position.
+ *
+ * In a parallel scan it takes some batches in its turn instead, which all processes
+ * together take in order (shared_scan.c).  Such a scan never turns round.
  */
 #include "postgres.h"
 
@@ -15,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/position.h"
+#include "am/predicate.h"
 #include "am/report.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -28,6 +32,7 @@ smart_position_init(struct smart_position *self, IndexScanDesc scan, struct smar
 	self->relation = relation;
 	self->ranges = ranges;
 	smart_foresight_init(&self->foresight, CurrentMemoryContext);
+	smart_pieces_init(&self->pieces);
 }
 
 static struct smart_scan *
@@ -168,6 +173,7 @@ begin(struct smart_position *self, bool backward, bool *sought)
 	else
 	{
 		smart_count_search(self->scan);
+		smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, self->ranges);
 		if (self->relation->tree == NULL || !smart_ranges_first(self->ranges, backward))
 			return false;
 		smart_foresight_begin(&self->foresight, self->ranges);
@@ -190,38 +196,139 @@ turn(struct smart_position *self, bool backward)
 }
 
 /*
- * Reads the next batch of this range or of the next one that has any.  sought:
- * the present range may have more.  False: the scan is at its end.
+ * Reads the next batch of this range or of the next one that has any.  *sought:
+ * the present range may have more.  False: there is none.
  */
 static bool
-next_batch(struct smart_position *self, bool backward, bool sought)
+read_batch(struct smart_position *self, bool backward, bool *sought)
 {
 	smart_status status;
 
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		status = sought ? smart_scan_next(tree_scan(self), &self->batch) : SMART_DONE;
+		status = *sought ? smart_scan_next(tree_scan(self), &self->batch) : SMART_DONE;
 		if (status == SMART_OK)
 		{
 			smart_assert(self->batch.count > 0);
-			self->batches++;
-			self->prefix_there = false;
-			self->index = backward ? (int) self->batch.count : -1;
 			return true;
 		}
 		if (status != SMART_DONE)
 			smart_report_status(status, self->scan->indexRelation);
 		self->batch.count = 0;
 		if (!smart_ranges_next(self->ranges, backward))
-			break;
+			return false;
 		begin_hold(self);
 		seek_range(self, backward);
-		sought = true;
+		*sought = true;
+	}
+}
+
+/* Is before the first or behind the last entry of a new batch; there: there is one.  False: the scan is at its end. */
+static bool
+come_to_batch(struct smart_position *self, bool backward, bool there)
+{
+	if (there)
+	{
+		self->batches++;
+		self->prefix_there = false;
+		self->index = backward ? (int) self->batch.count : -1;
+		return true;
 	}
 	self->whereabouts = SMART_AT_START;
 	end_hold(self);
 	return false;
+}
+
+static bool
+next_batch(struct smart_position *self, bool backward, bool sought)
+{
+	return come_to_batch(self, backward, read_batch(self, backward, &sought));
+}
+
+/* ---- shared scans ---- */
+
+/* Goes to where the processes are that share the scan.  False: there is nothing. */
+static bool
+join(struct smart_position *self, struct smart_shared_place *place, bool backward, bool *sought)
+{
+	*sought = true;
+	if (!place->started)
+		smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, self->ranges);
+	if (self->relation->tree == NULL || (!place->started && !smart_ranges_first(self->ranges, backward)))
+		return false;
+	smart_foresight_begin(&self->foresight, self->ranges);
+	begin_hold(self);
+	if (!place->started)
+	{
+		seek_range(self, backward);
+		return true;
+	}
+	smart_ranges_go(self->ranges, place->points);
+	*sought = seek_beyond(self, place->key, place->length, backward);
+	return true;
+}
+
+/* Takes the next batches in its turn.  No hold is exchanged before they are used up. */
+static void
+take_batches(struct smart_position *self, bool backward)
+{
+	struct smart_pieces *pieces = &self->pieces;
+	struct smart_shared_place place;
+	bool sought;
+	bool more;
+
+	smart_pieces_clear(pieces);
+	if (!smart_shared_scan_take(self->scan, &place))
+		return;
+	more = join(self, &place, backward, &sought);
+	while (more && pieces->count < pieces->wanted)
+	{
+		more = read_batch(self, backward, &sought);
+		if (more)
+			smart_pieces_add(pieces, &self->batch);
+	}
+	if (more)
+	{
+		place.started = true;
+		memcpy(place.points, self->ranges->current, sizeof(place.points));
+		self->prefix_there = false;
+		place.length = copy_key(self, backward ? 0 : (int) self->batch.count - 1, place.key);
+		smart_shared_scan_give(self->scan, &place);
+	}
+	else
+		smart_shared_scan_finish(self->scan);
+	pieces->wanted = Min(2 * pieces->wanted, SMART_PIECES_MAX);
+}
+
+static bool
+next_shared_batch(struct smart_position *self, bool backward)
+{
+	if (self->pieces.next == self->pieces.count)
+		take_batches(self, backward);
+	return come_to_batch(self, backward, smart_pieces_next(&self->pieces, &self->batch));
+}
+
+static bool
+enter_shared(struct smart_position *self, bool backward)
+{
+	smart_count_search(self->scan);
+	self->backward = backward;
+	self->whereabouts = SMART_IN_BATCH;
+	return next_shared_batch(self, backward);
+}
+
+/* ---- the way ---- */
+
+/* Goes to the first batch. */
+static bool
+enter(struct smart_position *self, bool backward)
+{
+	bool sought;
+
+	if (self->scan->parallel_scan != NULL)
+		return enter_shared(self, backward);
+	return begin(self, backward, &sought) && next_batch(self, backward, sought);
 }
 
 /* Leaves the batch and goes to the next one. */
@@ -230,6 +337,11 @@ leave_batch(struct smart_position *self, bool backward)
 {
 	bool sought = true;
 
+	if (self->scan->parallel_scan != NULL)
+	{
+		smart_assert(backward == self->backward);
+		return next_shared_batch(self, backward);
+	}
 	keep_mark(self);
 	begin_hold(self);
 	if (backward != self->backward)
@@ -252,10 +364,8 @@ bool
 smart_position_search(struct smart_position *self, bool backward)
 {
 	int step = backward ? -1 : 1;
-	bool sought;
 
-	if (unlikely(self->whereabouts != SMART_IN_BATCH) &&
-		!(begin(self, backward, &sought) && next_batch(self, backward, sought)))
+	if (unlikely(self->whereabouts != SMART_IN_BATCH) && !enter(self, backward))
 		return false;
 	for (;;)
 	{
@@ -279,6 +389,8 @@ smart_position_reset(struct smart_position *self)
 	self->whereabouts = SMART_AT_START;
 	self->mark = SMART_MARK_AT_START;
 	self->batch.count = 0;
+	smart_pieces_clear(&self->pieces);
+	self->pieces.wanted = 1;
 }
 
 void

@@ -13,6 +13,7 @@
 #include "am/foresight.h"
 #include "am/hold.h"
 #include "am/ranges.h"
+#include "am/shared_scan.h"
 
 enum smart_whereabouts
 {
@@ -42,6 +43,7 @@ struct smart_position
 	int index;         /* in the batch; -1 and count are just outside */
 	uint32 batches;    /* read so far: tells one batch from another */
 	struct smart_batch batch;
+	struct smart_pieces pieces; /* of a scan that is shared: batches to come */
 
 	bool holding; /* VACUUM has to wait for the TIDs of the batch */
 	struct smart_hold_ticket hold;

@@ -15,10 +15,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/pg_prng.h"
 #include "storage/fd.h"
 
 #include "am/cleanmark.h"
 #include "am/region_file.h"
+#include "am/runmark.h"
 #include "am/settings.h"
 #include "am/shared.h"
 #include "compute/book.h"
@@ -156,4 +158,29 @@ smart_region_file_map(void)
 		return true;
 	close(fd);
 	return false;
+}
+
+smart_status
+smart_region_make_empty(void)
+{
+	struct smart_region_header *header = smart_region_header(&smart_server.region);
+	uint64 incarnation;
+	smart_status status;
+
+	do
+		incarnation = pg_prng_uint64(&pg_global_prng_state);
+	while (incarnation == 0);
+	status = smart_region_format(&smart_server.region, incarnation);
+	if (status != SMART_OK)
+		return status;
+	header->run = smart_server.run;
+	header->started = smart_run_started();
+	return SMART_OK;
+}
+
+void
+smart_region_report_empty(const char *reason)
+{
+	ereport(LOG, (errmsg("smart starts with an empty region: %s", reason),
+				  errdetail("The indexes that were in it have to be rebuilt.")));
 }

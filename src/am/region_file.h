@@ -9,10 +9,21 @@
 
 #include "postgres.h"
 
+#include "base/status.h"
+
 /* Remembers why there is no region, for who asks for it, and says so in the log. */
 extern void smart_region_missing(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Maps smart_server.region in the postmaster, once; false: smart_region_missing() was called. */
 extern bool smart_region_file_map(void);
+
+/*
+ * Empties the region, or makes the one of a server that has none yet: a region of another incarnation.  With nobody at
+ * work; errors of smart_region_format.
+ */
+extern smart_status smart_region_make_empty(void);
+
+/* Says in the log that a region with content is given up. */
+extern void smart_region_report_empty(const char *reason);
 
 #endif /* SMART_AM_REGION_FILE_H */

@@ -10,6 +10,7 @@
 
 #include "am/am.h"
 #include "am/explain.h"
+#include "am/kill.h"
 #include "am/position.h"
 #include "am/ranges.h"
 #include "am/server.h"
@@ -31,6 +32,9 @@ struct scan_state
 	struct smart_tids tids;
 	struct smart_tuples tuples;
 	uint64 round_trips; /* while it searched */
+
+	struct smart_kills kills; /* of one batch */
+	uint32 killed_batch;      /* which one */
 };
 
 /* ---- what is returned ---- */
@@ -98,6 +102,32 @@ smart_scan_round_trips(IndexScanDesc scan)
 	return ((const struct scan_state *) scan->opaque)->round_trips;
 }
 
+/* ---- dead rows ---- */
+
+/* The executor found that the row of the entry that was returned last is dead for everybody. */
+static pg_noinline void
+note_dead(IndexScanDesc scan, struct scan_state *state)
+{
+	struct smart_position *position = &state->position;
+	int length;
+
+	if (position->whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
+		return;
+	smart_assert(state->kills.count == 0 || state->killed_batch == position->batches);
+	state->killed_batch = position->batches;
+	length = smart_position_entry(position, position->index);
+	smart_kills_note(&state->kills, position->entry,
+					 smart_codec_key_length(position->relation->codec, position->entry, length));
+}
+
+/* Removes entries of dead rows when the scan has left their batch. */
+static inline void
+remove_dead(IndexScanDesc scan, struct scan_state *state)
+{
+	if (unlikely(state->kills.count > 0))
+		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
+}
+
 /* ---- callbacks ---- */
 
 IndexScanDesc
@@ -114,6 +144,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	forget_batch(state);
 	smart_tids_init(&state->tids, relation->codec);
 	smart_tuples_init(&state->tuples, relation->codec);
+	smart_kills_init(&state->kills);
 	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
 	MemoryContextSwitchTo(old);
 	scan->opaque = state;
@@ -129,6 +160,7 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+	remove_dead(scan, state);
 	forget_batch(state);
 	smart_position_reset(position);
 	smart_relation_refresh(position->relation, scan->indexRelation);
@@ -145,6 +177,8 @@ search_tuple(IndexScanDesc scan, bool backward)
 
 	forget_batch(state);
 	found = smart_position_search(&state->position, backward);
+	if (!found || state->position.batches != state->killed_batch)
+		remove_dead(scan, state);
 	state->round_trips += session_round_trips() - before;
 	if (!found)
 		return false;
@@ -158,6 +192,8 @@ smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
 	struct scan_state *state = scan->opaque;
 	uint32 next = (uint32) (state->position.index + (int) direction);
 
+	if (unlikely(scan->kill_prior_tuple))
+		note_dead(scan, state);
 	if (likely(next < state->alike))
 	{
 		state->position.index = (int) next;
@@ -204,6 +240,7 @@ smart_am_end_scan(IndexScanDesc scan)
 {
 	struct scan_state *state = scan->opaque;
 
+	remove_dead(scan, state);
 	/* Ends the hold; the pin on the tree's handle goes with the context. */
 	smart_position_reset(&state->position);
 	MemoryContextDelete(state->context);
@@ -220,6 +257,7 @@ smart_am_restore(IndexScanDesc scan)
 {
 	struct scan_state *state = scan->opaque;
 
+	remove_dead(scan, state);
 	forget_batch(state);
 	smart_position_restore(&state->position);
 }

@@ -35,6 +35,10 @@ static const struct config_enum_entry offload_modes[] = {{"auto", SMART_OFFLOAD_
 														 {"off", SMART_OFFLOAD_OFF, false},
 														 {NULL, 0, false}};
 
+static const struct config_enum_entry unavailable_modes[] = {{"error", SMART_ON_UNAVAILABLE_ERROR, false},
+															 {"wait", SMART_ON_UNAVAILABLE_WAIT, false},
+															 {NULL, 0, false}};
+
 static const struct config_enum_entry rdwc_modes[] = {{"auto", SMART_RDWC_AUTO, false},
 													  {"on", SMART_RDWC_ON, false},
 													  {"off", SMART_RDWC_OFF, false},
@@ -203,6 +207,17 @@ define_fabric(void)
 }
 
 static void
+define_waiting(void)
+{
+	DefineCustomEnumVariable("smart.on_unavailable",
+							 "What a statement does that needs a memory node which does not answer.",
+							 "error: it fails at once. wait: it goes on when the memory node is back, or is ended by "
+							 "statement_timeout or a cancel request.",
+							 &smart_settings.on_unavailable, SMART_ON_UNAVAILABLE_ERROR, unavailable_modes, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+}
+
+static void
 define_rebuild(void)
 {
 	DefineCustomBoolVariable("smart.auto_rebuild", "Rebuild smart indexes that have lost their content.",
@@ -220,5 +235,6 @@ smart_settings_init(void)
 	define_sharing();
 	define_nodes();
 	define_fabric();
+	define_waiting();
 	define_rebuild();
 }

@@ -24,8 +24,9 @@ struct smart_settings
 	int rdma_gid_index;
 	int rdwc; /* enum smart_rdwc_mode */
 	int fabric_timeout_ms;
-	int cache_size_mb; /* 0: no cache */
-	int offload;       /* enum smart_offload_mode */
+	int cache_size_mb;  /* 0: no cache */
+	int offload;        /* enum smart_offload_mode */
+	int on_unavailable; /* enum smart_on_unavailable */
 	bool auto_rebuild;
 	int rebuild_workers;
 };
@@ -40,6 +41,13 @@ enum smart_rdwc_mode
 	SMART_RDWC_AUTO,
 	SMART_RDWC_ON,
 	SMART_RDWC_OFF
+};
+
+/* What a statement does that needs a memory node which does not answer. */
+enum smart_on_unavailable
+{
+	SMART_ON_UNAVAILABLE_ERROR,
+	SMART_ON_UNAVAILABLE_WAIT
 };
 
 extern struct smart_settings smart_settings;

@@ -125,6 +125,7 @@ smart_shared_make(uint64 epoch)
 	do
 		shared->server_incarnation = pg_prng_uint64(&pg_global_prng_state);
 	while (shared->server_incarnation == 0);
+	smart_gate_init(&shared->gate);
 	smart_rdwc_base_init(&shared->rdwc);
 	ConditionVariableInit(&shared->interlock_wait);
 	smart_fabric_totals_init(&shared->fabric);

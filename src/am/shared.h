@@ -12,6 +12,7 @@
 #include "storage/lwlock.h"
 
 #include "am/fabric_stat.h"
+#include "am/gate.h"
 #include "am/peers.h"
 #include "am/rdwc_stat.h"
 #include "am/server.h"
@@ -23,6 +24,7 @@ struct smart_shared
 	uint64 server_incarnation;
 	bool made; /* there is a region; set under the directory's lock */
 	bool used; /* a backend of this start is or was a client; likewise */
+	struct smart_gate gate;
 	struct smart_rdwc_base rdwc;
 	ConditionVariable interlock_wait;
 	struct smart_fabric_totals fabric;
@@ -34,6 +36,7 @@ struct smart_shared
 struct smart_server
 {
 	bool remote; /* blocks are on memory nodes */
+	uint64 run;  /* token of the run file (runmark.h) */
 	struct smart_region region;
 	struct smart_compute compute;
 	struct smart_shared *shared; /* NULL: the library was not preloaded */

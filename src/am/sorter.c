@@ -41,6 +41,8 @@ struct smart_sorter
 
 	struct smart_runs *runs; /* NULL: all entries fit into memory */
 	Size merge_memory;       /* the part of the budget that is kept for the merge */
+	FileSet *set;            /* for the runs' file, if it is to be handed over, */
+	const char *name;        /* by this name; else NULL */
 
 	/* What comes next from memory (NULL: nothing) and from the runs. */
 	Size position; /* of the item behind it */
@@ -121,6 +123,14 @@ enlarge(struct smart_sorter *sorter)
 	return true;
 }
 
+void
+smart_sorter_share(struct smart_sorter *sorter, FileSet *set, const char *name)
+{
+	Assert(sorter->count == 0 && sorter->runs == NULL);
+	sorter->set = set;
+	sorter->name = MemoryContextStrdup(sorter->context, name);
+}
+
 static void
 sort_memory(struct smart_sorter *sorter)
 {
@@ -168,19 +178,28 @@ entry_at(struct smart_sorter *sorter, Size i, int *length)
 	}
 }
 
-/* Sorts what is in memory and writes it as a run. */
-static void
-spill(struct smart_sorter *sorter)
+static struct smart_runs *
+runs_of(struct smart_sorter *sorter)
 {
 	if (sorter->runs == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sorter->context);
 
-		sorter->runs = smart_runs_begin(sorter->entry_length, sorter->merge_memory, sorter->limit);
+		sorter->runs =
+			smart_runs_begin(sorter->entry_length, sorter->merge_memory, sorter->limit, sorter->set, sorter->name);
 		MemoryContextSwitchTo(old);
 	}
+	return sorter->runs;
+}
+
+/* Sorts what is in memory and writes it as a run. */
+static void
+spill(struct smart_sorter *sorter)
+{
+	struct smart_runs *runs = runs_of(sorter);
+
 	sort_memory(sorter);
-	smart_runs_start(sorter->runs);
+	smart_runs_start(runs);
 	for (Size i = 0; i < sorter->count; i++)
 	{
 		int length;
@@ -188,9 +207,9 @@ spill(struct smart_sorter *sorter)
 
 		if (i % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		smart_runs_write(sorter->runs, entry, length);
+		smart_runs_write(runs, entry, length);
 	}
-	smart_runs_finish(sorter->runs);
+	smart_runs_finish(runs);
 	sorter->count = 0;
 	sorter->records = sorter->memory + sorter->size;
 	sorter->ascending = true;
@@ -257,6 +276,28 @@ smart_sorter_add(struct smart_sorter *sorter, const uint8 *entry, int length)
 	else
 		add_record(sorter, entry, length);
 	sorter->count++;
+}
+
+void
+smart_sorter_hand_over(struct smart_sorter *sorter, BufFile *notes)
+{
+	Assert(sorter->set != NULL);
+	if (sorter->count > 0)
+		spill(sorter);
+	smart_runs_hand_over(runs_of(sorter), notes);
+}
+
+void
+smart_sorter_take_over(struct smart_sorter *sorter, FileSet *set, const char *name, BufFile *notes, Size memory)
+{
+	Assert(sorter->set == NULL && sorter->position == 0);
+	smart_runs_take_over(runs_of(sorter), set, name, notes, memory);
+}
+
+void
+smart_sorter_prepare(struct smart_sorter *sorter)
+{
+	sort_memory(sorter);
 }
 
 /* Goes to what comes next from memory, and from the runs. */

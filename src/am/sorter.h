@@ -6,11 +6,17 @@
  * add every entry, perform, then next until it returns NULL.  What it takes
  * belongs to the memory context and the resource owner of sorter_begin, so an
  * error needs no clean-up.
+ *
+ * Several processes can share a sort.  Each but the leader says so with share, adds its
+ * entries, hands them over, and ends.  The leader takes them over between its
+ * own last add and perform; the set of files has to last until its end.
  */
 #ifndef SMART_AM_SORTER_H
 #define SMART_AM_SORTER_H
 
 #include "postgres.h"
+
+#include "storage/buffile.h"
 
 #include "base/env.h"
 
@@ -23,7 +29,21 @@ struct smart_sorter;
  */
 extern struct smart_sorter *smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_env *env);
 
+/* Before the first add: the entries will be handed over in a file of this name in set. */
+extern void smart_sorter_share(struct smart_sorter *sorter, FileSet *set, const char *name);
+
 extern void smart_sorter_add(struct smart_sorter *sorter, const uint8 *entry, int length);
+
+/*
+ * All entries go to the file, and a description of them to notes.  The other
+ * process reads that from notes; memory: what it need not leave to this one any more, bytes.
+ */
+extern void smart_sorter_hand_over(struct smart_sorter *sorter, BufFile *notes);
+extern void
+smart_sorter_take_over(struct smart_sorter *sorter, FileSet *set, const char *name, BufFile *notes, Size memory);
+
+/* Sorts what is in memory.  perform does it too; so it may be done while other processes are not ready yet. */
+extern void smart_sorter_prepare(struct smart_sorter *sorter);
 
 /* No more entries come.  May be interrupted. */
 extern void smart_sorter_perform(struct smart_sorter *sorter);

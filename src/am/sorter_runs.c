@@ -1,17 +1,25 @@
 /*
  * sorter_runs.c
- *	  Sorted runs in one temporary file, and their merge by a binary heap.
+ *	  Sorted runs in a temporary file, and their merge by a binary heap.
  *
  * A run is its entries one behind the other; entries that differ in length are
  * preceded by two bytes of it.  When there are more runs than buffers fit into
  * the memory, the oldest are merged into a new run at the end of the file.
+ *
+ * Where several processes share a build, each has its runs in a file of a set that they
+ * share, and the leader reads those of the others from there: nobody writes
+ * a file that was handed over.
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+
 #include "commands/tablespace.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "storage/buffile.h"
 
+#include "am/compat.h"
 #include "am/sorter_runs.h"
 #include "base/bytes.h"
 #include "tree/layout.h"
@@ -29,6 +37,7 @@ struct place
 
 struct run
 {
+	BufFile *file;
 	struct place place;
 	uint64 bytes;
 };
@@ -47,7 +56,11 @@ struct source
 
 struct smart_runs
 {
-	BufFile *file;
+	BufFile *file;    /* our own; NULL: nothing was written yet */
+	List *others;     /* BufFile: those that were taken over */
+	FileSet *set;     /* our own file goes there, */
+	const char *name; /* by this name; NULL: it is nobody else's affair */
+	MemoryContext context;
 	int entry_length;
 	Size memory;      /* for the buffers of the merge */
 	Size more_memory; /* the same, when the sorter has given up its own */
@@ -67,20 +80,21 @@ struct smart_runs
 };
 
 static void
-seek(struct smart_runs *runs, struct place place)
+seek(BufFile *file, struct place place)
 {
-	if (BufFileSeek(runs->file, place.file, place.offset, SEEK_SET) != 0)
+	if (BufFileSeek(file, place.file, place.offset, SEEK_SET) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file of an index build: %m")));
 }
 
 struct smart_runs *
-smart_runs_begin(int entry_length, Size memory, Size more_memory)
+smart_runs_begin(int entry_length, Size memory, Size more_memory, FileSet *set, const char *name)
 {
 	struct smart_runs *runs = palloc0(sizeof(*runs));
 
 	Assert(entry_length <= SMART_ENTRY_MAX);
-	PrepareTempTablespaces();
-	runs->file = BufFileCreateTemp(false);
+	runs->set = set;
+	runs->name = name;
+	runs->context = CurrentMemoryContext;
 	runs->entry_length = entry_length;
 	runs->memory = memory;
 	runs->more_memory = more_memory;
@@ -93,11 +107,26 @@ smart_runs_begin(int entry_length, Size memory, Size more_memory)
 /* ---- writing ---- */
 
 static void
+create_file(struct smart_runs *runs)
+{
+	MemoryContext old = MemoryContextSwitchTo(runs->context);
+
+	if (runs->set != NULL)
+		runs->file = BufFileCreateFileSet(runs->set, runs->name);
+	else
+	{
+		PrepareTempTablespaces();
+		runs->file = BufFileCreateTemp(false);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+static void
 flush(struct smart_runs *runs)
 {
 	if (runs->filled == 0)
 		return;
-	seek(runs, runs->end);
+	seek(runs->file, runs->end);
 	BufFileWrite(runs->file, runs->buffer, runs->filled);
 	BufFileTell(runs->file, &runs->end.file, &runs->end.offset);
 	runs->writing.bytes += runs->filled;
@@ -108,6 +137,9 @@ void
 smart_runs_start(struct smart_runs *runs)
 {
 	Assert(runs->filled == 0);
+	if (runs->file == NULL)
+		create_file(runs);
+	runs->writing.file = runs->file;
 	runs->writing.place = runs->end;
 	runs->writing.bytes = 0;
 }
@@ -129,16 +161,63 @@ smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length)
 	runs->filled += (Size) length;
 }
 
-void
-smart_runs_finish(struct smart_runs *runs)
+static void
+add_run(struct smart_runs *runs, struct run run)
 {
-	flush(runs);
 	if (runs->count == runs->capacity)
 	{
 		runs->capacity *= 2;
 		runs->runs = repalloc(runs->runs, sizeof(struct run) * runs->capacity);
 	}
-	runs->runs[runs->count++] = runs->writing;
+	runs->runs[runs->count++] = run;
+}
+
+void
+smart_runs_finish(struct smart_runs *runs)
+{
+	flush(runs);
+	add_run(runs, runs->writing);
+}
+
+/* ---- handing over ---- */
+
+void
+smart_runs_hand_over(struct smart_runs *runs, BufFile *notes)
+{
+	Assert(runs->set != NULL && runs->others == NIL && runs->sources == NULL);
+	BufFileWrite(notes, &runs->count, sizeof(runs->count));
+	for (int i = 0; i < runs->count; i++)
+	{
+		BufFileWrite(notes, &runs->runs[i].place, sizeof(struct place));
+		BufFileWrite(notes, &runs->runs[i].bytes, sizeof(runs->runs[i].bytes));
+	}
+	if (runs->file != NULL)
+		BufFileExportFileSet(runs->file);
+}
+
+void
+smart_runs_take_over(struct smart_runs *runs, FileSet *set, const char *name, BufFile *notes, Size memory)
+{
+	MemoryContext old = MemoryContextSwitchTo(runs->context);
+	struct run run = {0};
+	int count;
+
+	Assert(runs->sources == NULL);
+	smart_read_exactly(notes, &count, sizeof(count));
+	if (count > 0)
+	{
+		run.file = BufFileOpenFileSet(set, name, O_RDONLY, false);
+		runs->others = lappend(runs->others, run.file);
+	}
+	for (int i = 0; i < count; i++)
+	{
+		smart_read_exactly(notes, &run.place, sizeof(run.place));
+		smart_read_exactly(notes, &run.bytes, sizeof(run.bytes));
+		add_run(runs, run);
+	}
+	runs->memory += memory;
+	runs->more_memory += memory;
+	MemoryContextSwitchTo(old);
 }
 
 /* ---- reading ---- */
@@ -151,10 +230,9 @@ fill(struct smart_runs *runs, struct source *source)
 
 	CHECK_FOR_INTERRUPTS();
 	memmove(source->buffer, source->buffer + source->position, kept);
-	seek(runs, source->rest.place);
-	if (BufFileRead(runs->file, source->buffer + kept, want) != want)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read a temporary file of an index build: %m")));
-	BufFileTell(runs->file, &source->rest.place.file, &source->rest.place.offset);
+	seek(source->rest.file, source->rest.place);
+	smart_read_exactly(source->rest.file, source->buffer + kept, want);
+	BufFileTell(source->rest.file, &source->rest.place.file, &source->rest.place.offset);
 	source->rest.bytes -= want;
 	source->position = 0;
 	source->filled = kept + want;
@@ -270,7 +348,7 @@ smart_runs_merge(struct smart_runs *runs, bool take_more_memory)
 	Size memory = take_more_memory ? runs->more_memory : runs->memory;
 	int fan_in = (int) Min(Max(memory / (2 * BUFFER_MIN), FAN_IN_MIN), FAN_IN_MAX);
 
-	Assert(runs->count > 0 && runs->sources == NULL);
+	Assert(runs->sources == NULL);
 	if (!take_more_memory)
 		fan_in = runs->count;
 	runs->buffer_size = Min(Max(memory / (Size) (Min(fan_in, runs->count) + 1), BUFFER_MIN), BUFFER_MAX);
@@ -294,7 +372,13 @@ smart_runs_merge(struct smart_runs *runs, bool take_more_memory)
 void
 smart_runs_end(struct smart_runs *runs)
 {
-	BufFileClose(runs->file);
+	ListCell *cell;
+
+	if (runs->file != NULL)
+		BufFileClose(runs->file);
+	foreach (cell, runs->others)
+		BufFileClose(lfirst(cell));
+	list_free(runs->others);
 	for (int i = 0; i < runs->live; i++)
 		pfree(runs->sources[i].buffer);
 	if (runs->sources != NULL)

@@ -1,6 +1,6 @@
 /*
  * sorter_runs.h
- *	  Sorted runs of entries in a temporary file, and their merge.
+ *	  Sorted runs of entries in temporary files, and their merge.
  *
  * Private to the sorter.
  */
@@ -9,18 +9,29 @@
 
 #include "postgres.h"
 
+#include "storage/buffile.h"
+
 struct smart_runs;
 
 /*
  * entry_length as for the sorter.  The merge may take memory bytes for its
- * buffers, or more_memory if it is told so.
+ * buffers, or more_memory if it is told so.  set and name: of the file, if it is to be
+ * handed over; else NULL.
  */
-extern struct smart_runs *smart_runs_begin(int entry_length, Size memory, Size more_memory);
+extern struct smart_runs *
+smart_runs_begin(int entry_length, Size memory, Size more_memory, FileSet *set, const char *name);
 
 /* Writes a run: start, the entries in ascending order, finish. */
 extern void smart_runs_start(struct smart_runs *runs);
 extern void smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length);
 extern void smart_runs_finish(struct smart_runs *runs);
+
+/*
+ * As smart_sorter_hand_over() and smart_sorter_take_over(): the runs that have
+ * been finished, before any of them is merged.
+ */
+extern void smart_runs_hand_over(struct smart_runs *runs, BufFile *notes);
+extern void smart_runs_take_over(struct smart_runs *runs, FileSet *set, const char *name, BufFile *notes, Size memory);
 
 /* Can all runs be read in one go with the lesser memory? */
 extern bool smart_runs_fit(const struct smart_runs *runs);

@@ -67,8 +67,8 @@ is_unfinished(uint64 creator)
 {
 	uint64 next = U64FromFullTransactionId(ReadNextFullTransactionId());
 
-	/* Transactions that long ago cannot even be asked for. */
-	if (creator < next && next - creator > MaxTransactionId / 2)
+	/* Transactions that long ago cannot even be asked for; nor can one be that a crash has taken back, number and all. */
+	if (creator >= next || next - creator > MaxTransactionId / 2)
 		return false;
 	return TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(creator)));
 }

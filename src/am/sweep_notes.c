@@ -31,7 +31,7 @@ smart_sweep_wishes_init(struct smart_sweep_wishes *wishes)
 {
 	SpinLockInit(&wishes->lock);
 	wishes->all = true; /* an earlier start of the server may have left something */
-	wishes->count = 0;
+	wishes->count = wishes->nprepared = 0;
 }
 
 void
@@ -51,6 +51,65 @@ smart_sweep_wish(Oid database)
 	smart_worker_wake();
 }
 
+/* ---- prepared transactions ---- */
+
+void
+smart_sweep_watch(TransactionId xid, Oid database)
+{
+	struct smart_sweep_wishes *wishes = &smart_server.shared->sweep;
+	int place = 0;
+
+	SpinLockAcquire(&wishes->lock);
+	while (place < wishes->nprepared && wishes->prepared[place].xid != xid)
+		place++;
+	if (place == wishes->nprepared && place < SMART_SWEEP_PREPARED)
+		wishes->prepared[wishes->nprepared++] = (struct smart_sweep_prepared){.xid = xid, .database = database};
+	SpinLockRelease(&wishes->lock);
+}
+
+static void
+unwatch(TransactionId xid)
+{
+	struct smart_sweep_wishes *wishes = &smart_server.shared->sweep;
+
+	SpinLockAcquire(&wishes->lock);
+	for (int i = 0; i < wishes->nprepared; i++)
+	{
+		if (wishes->prepared[i].xid == xid)
+		{
+			wishes->prepared[i] = wishes->prepared[--wishes->nprepared];
+			break;
+		}
+	}
+	SpinLockRelease(&wishes->lock);
+}
+
+bool
+smart_sweep_look_at_prepared(void)
+{
+	struct smart_sweep_wishes *wishes = &smart_server.shared->sweep;
+	struct smart_sweep_prepared prepared[SMART_SWEEP_PREPARED];
+	int count;
+	int ended = 0;
+
+	SpinLockAcquire(&wishes->lock);
+	count = wishes->nprepared;
+	memcpy(prepared, wishes->prepared, count * sizeof(prepared[0]));
+	SpinLockRelease(&wishes->lock);
+	for (int i = 0; i < count; i++)
+	{
+		/* They were looked at a second ago, so that the commit log has them. */
+		if (!TransactionIdDidCommit(prepared[i].xid) && !TransactionIdDidAbort(prepared[i].xid))
+			continue;
+		unwatch(prepared[i].xid);
+		smart_sweep_wish(prepared[i].database);
+		ended++;
+	}
+	return ended < count;
+}
+
+/* ---- notes ---- */
+
 void
 smart_sweep_note(enum smart_sweep_when when)
 {
@@ -67,7 +126,7 @@ at_transaction_end(XactEvent event, void *argument)
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
-	wish = (event == XACT_EVENT_COMMIT && if_committed) || (event == XACT_EVENT_ABORT && if_aborted);
+	wish = (event != XACT_EVENT_ABORT && if_committed) || (event != XACT_EVENT_COMMIT && if_aborted);
 	if_committed = if_aborted = false;
 	if (wish && smart_server_available() && OidIsValid(MyDatabaseId))
 		smart_sweep_wish(MyDatabaseId);

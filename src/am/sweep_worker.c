@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -28,6 +29,12 @@
 #define BETWEEN_MS         1000  /* between the starts of two sweeps: most of what comes in bursts is over */
 #define FULL_MS            10000 /* until the next attempt, when the server had no place for one more process */
 #define IDLE_MS            60000 /* when there is nothing to wait for but the latch */
+#define PREPARED_MS        1000  /* between two looks at prepared transactions */
+
+/* The prepared transactions of this database. */
+#define PREPARED                                               \
+	"SELECT p.transaction FROM pg_catalog.pg_prepared_xacts p" \
+	" WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
 
 static int interval_s;
 
@@ -49,6 +56,7 @@ static BackgroundWorkerHandle *running = NULL;
 static TimestampTz next_start = 0; /* not before that */
 static TimestampTz next_round = 0; /* when all databases are due */
 static bool round_was_last = false;
+static bool some_prepared = false; /* that have not ended */
 
 static bool
 is_running(void)
@@ -110,7 +118,10 @@ smart_sweeper_tend(void)
 	TimestampTz now = GetCurrentTimestamp();
 	Oid database;
 
-	if (interval_s == 0 || !smart_server.shared->made || now < next_start || is_running() || !take_wish(now, &database))
+	if (interval_s == 0 || !smart_server.shared->made)
+		return;
+	some_prepared = smart_sweep_look_at_prepared();
+	if (now < next_start || is_running() || !take_wish(now, &database))
 		return;
 	next_start = TimestampTzPlusMilliseconds(now, BETWEEN_MS);
 	round_was_last = !OidIsValid(database);
@@ -142,7 +153,8 @@ smart_sweeper_rest_ms(void)
 	SpinLockRelease(&wishes->lock);
 	rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), Max(due, next_start));
 	/* The latch is set when the process that runs ends, but not reliably. */
-	return running != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
+	rest_ms = running != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
+	return some_prepared ? Min(rest_ms, PREPARED_MS) : rest_ms;
 }
 
 /* ---- in the process that sweeps ---- */
@@ -167,6 +179,23 @@ wish_for_databases(const struct smart_survey *survey)
 		smart_sweep_wish(list_nth_oid(databases, i));
 }
 
+/* Before the survey: one that ends in between is seen by it, or by the worker. */
+static void
+watch_prepared(void)
+{
+	SPI_connect();
+	if (SPI_execute(PREPARED, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the prepared transactions of database %u", MyDatabaseId);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool isnull;
+		Datum xid = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+
+		smart_sweep_watch(DatumGetTransactionId(xid), MyDatabaseId);
+	}
+	SPI_finish();
+}
+
 void
 smart_sweeper_main(Datum argument)
 {
@@ -183,6 +212,8 @@ smart_sweeper_main(Datum argument)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	pgstat_report_activity(STATE_RUNNING, "looking for trees that no index uses");
+	if (OidIsValid(database))
+		watch_prepared();
 	smart_survey(&survey, false);
 	smart_sweep_surveyed(&survey, &swept);
 	if (!OidIsValid(database))

@@ -4,9 +4,11 @@
  *
  * A transaction that may leave a tree behind notes so, and when it has ended wishes for a
  * sweep of its database.  The background worker (worker.c) starts a process for
- * one database after another, since a process can be connected to one only.  As
- * notes can be missed (a transaction that was prepared commits elsewhere), all
- * databases are swept from time to time, too.
+ * one database after another, since a process can be connected to one only.  What
+ * a prepared transaction leaves is there when it ends, maybe after another start of the
+ * server, and no session's note is left then; so each sweep puts down which ones its database has, and
+ * the worker wishes for the next one when one of them has ended.  As notes can be
+ * missed all the same, all databases are swept from time to time, too.
  *
  * Include postgres.h first.
  */
@@ -17,7 +19,14 @@
 
 #include "storage/s_lock.h"
 
-#define SMART_SWEEP_WISHES 32 /* databases; if there are more, all are swept */
+#define SMART_SWEEP_WISHES   32 /* databases; if there are more, all are swept */
+#define SMART_SWEEP_PREPARED 64 /* transactions; the others are left to the round of all databases */
+
+struct smart_sweep_prepared
+{
+	TransactionId xid;
+	Oid database;
+};
 
 /* In shared memory. */
 struct smart_sweep_wishes
@@ -26,6 +35,8 @@ struct smart_sweep_wishes
 	bool all;
 	int count;
 	Oid database[SMART_SWEEP_WISHES];
+	int nprepared;
+	struct smart_sweep_prepared prepared[SMART_SWEEP_PREPARED];
 };
 
 /* Defines smart.sweep_interval and sets hooks.  Once, while the library is being preloaded. */
@@ -47,6 +58,12 @@ extern void smart_sweep_note(enum smart_sweep_when when);
 
 /* Wishes for one now. */
 extern void smart_sweep_wish(Oid database);
+
+/* Wishes for one when this prepared transaction has ended. */
+extern void smart_sweep_watch(TransactionId xid, Oid database);
+
+/* Wishes for those of which that is true now; returns whether others are left.  In the background worker. */
+extern bool smart_sweep_look_at_prepared(void);
 
 /* ---- in the background worker (sweep_worker.c) ---- */
 

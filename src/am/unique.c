@@ -20,12 +20,14 @@
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "storage/lmgr.h"
-#include "storage/predicate.h"
 #include "utils/snapmgr.h"
 
 #include "am/duplicates.h"
 #include "am/hold.h"
+#include "am/kill.h"
+#include "am/predicate.h"
 #include "am/report.h"
+#include "am/undo.h"
 #include "am/unique.h"
 #include "base/assert.h"
 
@@ -42,6 +44,7 @@ enum verdict
 struct finding
 {
 	bool own_entry;    /* the candidate's own TID is in the index */
+	bool row_dead;     /* the row looked at last, and for everybody */
 	TransactionId xid; /* to wait for */
 	uint32 token;      /* of its speculative insertion, or 0 */
 };
@@ -54,6 +57,8 @@ judge_row(const struct smart_candidate *candidate, ItemPointer tid, struct findi
 	ItemPointerData root = *tid;
 	ItemPointerData own = *candidate->tid;
 
+	finding->row_dead = false;
+
 	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
 	if (ItemPointerEquals(tid, candidate->tid))
 	{
@@ -63,8 +68,9 @@ judge_row(const struct smart_candidate *candidate, ItemPointer tid, struct findi
 
 	/* One entry stands for a whole HOT chain. */
 	InitDirtySnapshot(dirty);
-	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, NULL))
+	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, &finding->row_dead))
 		return NO_CONFLICT;
+	finding->row_dead = false;
 	if (candidate->check == UNIQUE_CHECK_PARTIAL)
 		return MAYBE_CONFLICT;
 	finding->xid = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
@@ -113,9 +119,23 @@ columns_length_of(const struct smart_candidate *candidate)
 	return smart_entry_columns_length(candidate->relation->codec, candidate->entry, candidate->key_length);
 }
 
-/* Looks at all entries with the candidate's columns; the interlock is held. */
+/* Notes the entry of a dead row that had the candidate's columns. */
+static void
+note_dead(const struct smart_candidate *candidate, int columns_length, ItemPointer tid, struct smart_kills *dead)
+{
+	uint8 key[SMART_KEY_MAX];
+	uint8 *end;
+
+	if (!smart_kills_possible(candidate->heap))
+		return;
+	memcpy(key, candidate->entry, (size_t) columns_length);
+	end = smart_entry_put_tid(candidate->relation->codec, key + columns_length, tid);
+	smart_kills_note(dead, key, (int) (end - key));
+}
+
+/* Looks at all entries with the candidate's columns, and notes the dead ones; the interlock is held. */
 static enum verdict
-judge(const struct smart_candidate *candidate, struct finding *finding)
+judge(const struct smart_candidate *candidate, struct finding *finding, struct smart_kills *dead)
 {
 	struct smart_scan *scan = smart_relation_scan(candidate->relation);
 	int columns_length = columns_length_of(candidate);
@@ -138,6 +158,8 @@ judge(const struct smart_candidate *candidate, struct finding *finding)
 
 			batch_tid(&batch, i, candidate->relation->codec, (uint32) columns_length, &tid);
 			verdict = judge_row(candidate, &tid, finding);
+			if (finding->row_dead)
+				note_dead(candidate, columns_length, &tid, dead);
 			if (verdict != NO_CONFLICT)
 				return verdict;
 		}
@@ -149,14 +171,14 @@ judge(const struct smart_candidate *candidate, struct finding *finding)
 
 /* The same, with the interlock around it. */
 static enum verdict
-judge_held(const struct smart_candidate *candidate, struct finding *finding)
+judge_held(const struct smart_candidate *candidate, struct finding *finding, struct smart_kills *dead)
 {
 	struct smart_hold_ticket hold = smart_hold_enter(candidate->relation->meta.tree);
 	enum verdict verdict;
 
 	/* Behind the hold, for which who gives up a tree waits after he has said so. */
 	smart_relation_check_whole(candidate->relation, candidate->index);
-	verdict = judge(candidate, finding);
+	verdict = judge(candidate, finding, dead);
 	smart_hold_leave(&hold);
 	return verdict;
 }
@@ -165,10 +187,13 @@ static void
 publish(const struct smart_candidate *candidate)
 {
 	bool added;
-	smart_status status = smart_tree_insert(candidate->relation->tree, candidate->entry, (size_t) candidate->key_length,
-											(size_t) candidate->length, &added);
+	smart_status status;
 
+	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, candidate->others);
+	status = smart_tree_insert(candidate->relation->tree, candidate->entry, (size_t) candidate->key_length,
+							   (size_t) candidate->length, &added);
 	smart_check_status(status, candidate->index);
+	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
 }
 
 /* NULLs are distinct unless the index says otherwise. */
@@ -198,6 +223,7 @@ bool
 smart_insert_unique(const struct smart_candidate *candidate)
 {
 	BlockNumber lock = hash_bytes(candidate->entry, columns_length_of(candidate));
+	struct smart_kills dead;
 	struct finding finding;
 	enum verdict verdict;
 
@@ -209,21 +235,24 @@ smart_insert_unique(const struct smart_candidate *candidate)
 			publish(candidate);
 		return true;
 	}
+	smart_kills_init(&dead);
 	for (;;)
 	{
 		LockPage(candidate->index, lock, ExclusiveLock);
-		verdict = judge_held(candidate, &finding);
+		verdict = judge_held(candidate, &finding, &dead);
 		if (candidate->check != UNIQUE_CHECK_EXISTING && verdict != WAIT_FOR && verdict != CONFLICT)
 			publish(candidate);
 		UnlockPage(candidate->index, lock, ExclusiveLock);
+		smart_kills_apply(&dead, candidate->relation, candidate->heap);
 		if (verdict != WAIT_FOR)
 			break;
 		wait_for(candidate, &finding);
 	}
+	smart_kills_release(&dead);
 	if (verdict == CONFLICT)
 	{
 		/* The failure of a serializable transaction comes first: it explains this one. */
-		CheckForSerializableConflictIn(candidate->index, NULL, InvalidBlockNumber);
+		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
 		smart_report_duplicate_inserted(candidate->heap, candidate->index, candidate->values, candidate->isnull);
 	}
 	if (candidate->check == UNIQUE_CHECK_EXISTING && verdict == NO_CONFLICT && !finding.own_entry)

@@ -25,6 +25,7 @@ struct smart_candidate
 	int length;
 	IndexUniqueCheck check;
 	bool nulls_equal; /* NULLS NOT DISTINCT */
+	bool others;      /* the row may be of another transaction */
 };
 
 /*

@@ -67,6 +67,9 @@ check_function(struct validation *validation, Form_pg_amproc member)
 		case SMART_IMAGE_PROC:
 			good = left == right && check_amproc_signature(member->amproc, INTERNALOID, true, 1, 1, INTERNALOID);
 			break;
+		case SMART_BYTES_PROC:
+			good = left == right && check_amproc_signature(member->amproc, BYTEAOID, true, 1, 1, left);
+			break;
 		default:
 			fault(validation, "contains function %s with invalid support number %d", format_procedure(member->amproc),
 				  member->amprocnum);
@@ -95,6 +98,7 @@ check_group(struct validation *validation, const OpFamilyOpFuncGroup *group)
 {
 	uint64 comparisons = group->operatorset & COMPARISONS;
 	bool compared = (group->functionset & BIT(SMART_COMPARE_PROC)) != 0;
+	bool imaged = (group->functionset & (BIT(SMART_IMAGE_PROC) | BIT(SMART_BYTES_PROC))) != 0;
 	const char *left = format_type_be(group->lefttype);
 	const char *right = format_type_be(group->righttype);
 
@@ -105,8 +109,8 @@ check_group(struct validation *validation, const OpFamilyOpFuncGroup *group)
 		fault(validation, "is missing comparison operators for types %s and %s", left, right);
 	if (!compared)
 		fault(validation, "is missing support function %d for types %s and %s", SMART_COMPARE_PROC, left, right);
-	if (group->lefttype == group->righttype && !(group->functionset & BIT(SMART_IMAGE_PROC)))
-		fault(validation, "is missing support function %d for type %s", SMART_IMAGE_PROC, left);
+	if (group->lefttype == group->righttype && !imaged)
+		fault(validation, "is missing support function %d or %d for type %s", SMART_IMAGE_PROC, SMART_BYTES_PROC, left);
 	return true;
 }
 

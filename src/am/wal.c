@@ -7,15 +7,15 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 
+#include "am/shared.h"
 #include "am/wal.h"
 
 /*
- * The end of what has been put into WAL.  The insert position is one behind the
- * header of the next page when the last record ended with its page; nobody can
- * flush up to there.
+ * The insert position is one behind the header of the next page when the last
+ * record ended with its page; nobody can flush up to there.
  */
-static XLogRecPtr
-wal_end(void)
+XLogRecPtr
+smart_wal_end(void)
 {
 	XLogRecPtr position = GetXLogInsertRecPtr();
 
@@ -29,5 +29,18 @@ wal_end(void)
 void
 smart_wal_flush(void)
 {
-	XLogFlush(wal_end());
+	XLogRecPtr end = smart_wal_end();
+
+	XLogFlush(end);
+	smart_wal_is_durable(end);
+}
+
+void
+smart_wal_is_durable(XLogRecPtr end)
+{
+	uint64 *durable = &smart_region_header(&smart_server.region)->durable;
+	uint64 known = __atomic_load_n(durable, __ATOMIC_RELAXED);
+
+	while (known < end && !__atomic_compare_exchange_n(durable, &known, end, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
 }

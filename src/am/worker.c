@@ -2,7 +2,8 @@
  * worker.c
  *	  The background worker.  It looks after the memory nodes, if there are any:
  *	  finds them, keeps a connection to each, and does what nobody waits for.
- *	  And it starts the sweeps for what dropped indexes have left.
+ *	  And it starts the sweeps for what dropped indexes have left.  After a crash it is
+ *	  the one, as a rule, that makes good what was left (gate.c).
  *
  * It begins when the server is no standby any more: before, nobody uses smart
  * indexes, and the lease would take them from the primary.  A wait ends after a
@@ -102,6 +103,9 @@ begin(void)
 	if (smart_server.remote)
 		smart_server.peers->worker = MyProcPid;
 	smart_server.shared->worker_latch = MyLatch;
+	/* Opens the gate if it is closed, so that nobody has to wait for that later. */
+	if (smart_server.shared->made)
+		(void) smart_backend_client();
 }
 
 /* One round of looking after the memory nodes. */

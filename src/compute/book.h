@@ -56,6 +56,7 @@ struct smart_node_info
 	uint32_t trees;       /* whose root slot lies there, those to be dropped included */
 	uint64_t pages_used;  /* of SMART_PAGE_BYTES, in slabs */
 	uint64_t address;     /* what smart_book_set_address said last, or 0 */
+	uint64_t leased;      /* what smart_book_set_lease said last, or 0 */
 };
 
 enum smart_duty_kind
@@ -100,6 +101,12 @@ extern bool smart_book_node_info(struct smart_space *space, unsigned int number,
  * a restart knows whose place that was.
  */
 extern void smart_book_set_address(struct smart_space *space, unsigned int number, uint64_t address);
+
+/*
+ * Notes that this incarnation of the compute node has the lease of an active node, and the book says what is
+ * there: the next incarnation continues its lease (wire.h).
+ */
+extern void smart_book_set_lease(struct smart_space *space, unsigned int number, uint64_t incarnation);
 
 /*
  * A node that does not answer rests: its chunks give no pages until it answers again, so that what

@@ -102,9 +102,8 @@ smart_book_count_taken(struct smart_region *book, struct smart_chunk *chunk, uin
 	smart_book_node_at(book, chunk->node)->pages_used += pages;
 }
 
-/* Makes a wholly free chunk a duty. */
-static void
-leave(struct smart_region *book, uint32_t number)
+void
+smart_book_leave(struct smart_region *book, uint32_t number)
 {
 	struct smart_region_header *header = smart_region_header(book);
 	struct smart_chunk *chunk = smart_chunk_at(book, number);
@@ -141,7 +140,7 @@ smart_book_pages_given(struct smart_region *book, uint32_t number, uint32_t page
 	header->blocks.used -= pages;
 	smart_chunk_relist(book, number);
 	if (chunk->free_pages == SMART_CHUNK_PAGES && ++header->empty_chunks > SMART_EMPTY_CHUNKS)
-		leave(book, number);
+		smart_book_leave(book, number);
 }
 
 void

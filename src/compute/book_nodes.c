@@ -44,7 +44,9 @@ place_node(const struct smart_region *book, uint64_t incarnation, unsigned int *
 	smart_assert(entry->chunks == 0 && entry->trees == 0 && entry->leaving == 0 && entry->dropping == 0);
 	entry->incarnation = incarnation;
 	entry->address = 0;
-	entry->state = SMART_NODE_ACTIVE;
+	entry->leased = 0;
+	/* Release: whoever recovers the book finds no node of another incarnation. */
+	__atomic_store_n(&entry->state, (uint32_t) SMART_NODE_ACTIVE, __ATOMIC_RELEASE);
 	*number = lowest;
 	return SMART_OK;
 }
@@ -98,6 +100,7 @@ smart_book_node_info(struct smart_space *space, unsigned int number, struct smar
 	info->trees = entry->trees;
 	info->pages_used = entry->pages_used;
 	info->address = entry->address;
+	info->leased = entry->leased;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return info->state != SMART_NODE_NONE;
 }
@@ -111,6 +114,18 @@ smart_book_set_address(struct smart_space *space, unsigned int number, uint64_t 
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	if (entry->state == SMART_NODE_ACTIVE)
 		entry->address = address;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+}
+
+void
+smart_book_set_lease(struct smart_space *space, unsigned int number, uint64_t incarnation)
+{
+	struct smart_book_node *entry = smart_book_node_at(space->region, number);
+
+	smart_assert(entry != NULL && incarnation != 0);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	if (entry->state == SMART_NODE_ACTIVE)
+		entry->leased = incarnation;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 }
 

@@ -44,7 +44,7 @@ struct smart_book_node
 	uint32_t resting; /* no pages are taken of its chunks: they are in no list */
 	uint32_t unused0;
 	uint64_t address; /* smart_book_set_address */
-	uint64_t unused1;
+	uint64_t leased;  /* smart_book_set_lease */
 };
 
 #define SMART_NODES_ORDER 2u
@@ -90,6 +90,9 @@ extern void smart_book_pages_given(struct smart_region *book, uint32_t chunk, ui
 
 /* A chunk's memory node is lost. */
 extern void smart_book_lose_chunk(struct smart_region *book, uint32_t chunk);
+
+/* Makes a wholly free chunk of the lists a duty. */
+extern void smart_book_leave(struct smart_region *book, uint32_t chunk);
 
 /* A leaving chunk whose node has not heard of it is in use again.  False: there is none. */
 extern bool smart_book_take_back(struct smart_region *book);

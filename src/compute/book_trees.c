@@ -70,8 +70,8 @@ smart_book_tree_dropped(struct smart_space *space, uint32_t number, uint64_t id)
 		smart_book_forget_tree(space, number);
 		return;
 	}
-	smart_record_set_state(record, SMART_RECORD_DROPPING);
 	record->dropped = id;
+	smart_record_set_state(record, SMART_RECORD_DROPPING);
 	record->next = entry->dropping;
 	entry->dropping = number;
 }

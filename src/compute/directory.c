@@ -26,6 +26,21 @@ bucket_of(const struct smart_region *region, uint64_t id)
 _Static_assert(SMART_TREE_BUCKETS == 1u << 12, "a bucket has 12 bits of the hash");
 _Static_assert(SMART_TREE_BUCKETS * sizeof(uint32_t) == SMART_PAGE_BYTES << 2, "the table is a run of four pages");
 
+static void
+link_record(const struct smart_region *region, uint32_t number, uint64_t id)
+{
+	uint32_t *bucket = bucket_of(region, id);
+
+	smart_record_at(region, number)->next = *bucket;
+	*bucket = number;
+}
+
+void
+smart_record_link(struct smart_space *space, uint32_t number)
+{
+	link_record(space->region, number, smart_record_at(space->region, number)->id);
+}
+
 /* The link to a record, or the link with 0 that ends its bucket. */
 static uint32_t *
 link_to(const struct smart_region *region, uint64_t id)
@@ -37,9 +52,8 @@ link_to(const struct smart_region *region, uint64_t id)
 	return link;
 }
 
-/* Where a tree's root slot is. */
-static fabric_address
-record_root(const struct smart_space *space, uint32_t number)
+fabric_address
+smart_record_root(const struct smart_space *space, uint32_t number)
 {
 	if (space->region->book)
 		return smart_load_acquire(&smart_record_at(space->region, number)->root_address);
@@ -105,7 +119,8 @@ add_records(struct smart_space *space)
 		header->free_record = number;
 	}
 	smart_record_at(space->region, first)->page = header->record_pages;
-	header->record_pages = first;
+	/* Release: who recovers the region finds the page with its link. */
+	__atomic_store_n(&header->record_pages, first, __ATOMIC_RELEASE);
 	return SMART_OK;
 }
 
@@ -131,7 +146,6 @@ smart_record_make(struct smart_space *space, const struct smart_tree_owner *owne
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	struct smart_record *record;
-	uint32_t *bucket;
 	uint64_t id;
 	smart_status status = make_room(space);
 
@@ -151,10 +165,8 @@ smart_record_make(struct smart_space *space, const struct smart_tree_owner *owne
 	memset(record->counter, 0, sizeof(record->counter));
 	smart_record_set_state(record, state);
 	__atomic_store_n(&record->root, smart_slot_make_empty(0, 255), __ATOMIC_RELAXED);
-	bucket = bucket_of(space->region, id);
-	record->next = *bucket;
-	*bucket = *number;
-	/* Release: the root slot is there before the id.  Partner: smart_record_id. */
+	link_record(space->region, *number, id);
+	/* Release: the root slot is there before the id, and recovery finds a whole record.  Partner: smart_record_id. */
 	__atomic_store_n(&record->id, id, __ATOMIC_RELEASE);
 	return SMART_OK;
 }
@@ -171,7 +183,7 @@ create_embedded(struct smart_space *space, const struct smart_tree_owner *owner,
 	if (status == SMART_OK)
 	{
 		*id = smart_record_at(space->region, number)->id;
-		*root = record_root(space, number);
+		*root = smart_record_root(space, number);
 		__atomic_store_n(&header->trees, header->trees + 1, __ATOMIC_RELAXED);
 	}
 	space->locks->release(space->locks, SMART_LOCK_DIRECTORY);
@@ -195,7 +207,7 @@ smart_space_find_tree(struct smart_space *space, uint64_t id, fabric_address *ro
 
 	if (number == 0)
 		return false;
-	address = record_root(space, number);
+	address = smart_record_root(space, number);
 	smart_assert((address & 63) == 0);
 	record = smart_record_at(space->region, number);
 	/* In a book the address is of the record's tree: the id again tells that it is still the same one. */
@@ -288,7 +300,7 @@ fill_info(const struct smart_space *space, uint32_t number, uint64_t id, struct 
 
 	info->id = id;
 	info->owner = record->owner;
-	info->root = record_root(space, number);
+	info->root = smart_record_root(space, number);
 	info->slabs = __atomic_load_n(&record->slabs, __ATOMIC_RELAXED);
 	info->pages = __atomic_load_n(&record->pages, __ATOMIC_RELAXED);
 	info->bytes = info->pages * SMART_PAGE_BYTES + sizeof(*record);

@@ -65,6 +65,7 @@ struct smart_page_lists
  *	     256     64  a book's remote chunks: under the page allocator's lock
  *	     320     64  a book's growth: stored under that lock, loaded by who waits for it
  *	     384     64  where a book's memory nodes are: stored once, under the directory's lock
+ *	     448     64  the server's own, which looks after it
  *
  * Numbers of pages and chunks count from the region's start; 0 is no chunk
  * list's member (chunk 0 is kept by number + 1) and no slab's page.  In a book the
@@ -94,7 +95,8 @@ struct smart_region_header
 	uint32_t record_pages; /* newest page of tree records, linked by their first record's slot */
 	uint32_t free_record;  /* list of free tree records */
 	uint32_t trees;        /* live ones */
-	uint64_t unused3[5];
+	uint32_t kept_page;    /* the kept pieces' page numbers (kept.h), or 0 */
+	uint32_t unused3[9];
 
 	struct smart_page_lists blocks; /* remote chunks */
 	uint32_t remote_chunks;         /* numbers given out so far, from SMART_HOME_CHUNKS on */
@@ -115,6 +117,13 @@ struct smart_region_header
 
 	uint32_t nodes_page; /* first of the pages with the memory nodes, or 0 */
 	uint32_t unused5[15];
+
+	uint64_t run;       /* the server's run that uses it, by the token in its run file; 0: none */
+	uint64_t started;   /* when that server was started, by the time stamp of a file; 0: not known yet */
+	uint64_t durable;   /* WAL that was durable when something was removed, or an undo record was dropped */
+	uint64_t unsettled; /* an earlier end of the server has yet to be made good: 1; 0: none */
+	uint64_t undo_from; /* unsettled: the end of WAL that this end has left; 0: not known yet */
+	uint64_t unused6[3];
 };
 
 /* A process's view of a region.  Set up once per server, inherited by fork. */
@@ -180,6 +189,7 @@ _Static_assert(offsetof(struct smart_region_header, last_tree) == 192, "page all
 _Static_assert(offsetof(struct smart_region_header, blocks) == 256, "the directory's line");
 _Static_assert(offsetof(struct smart_region_header, growths) == 320, "remote chunks' line");
 _Static_assert(offsetof(struct smart_region_header, nodes_page) == 384, "growth's line");
-_Static_assert(sizeof(struct smart_region_header) == 448, "nothing is left between");
+_Static_assert(offsetof(struct smart_region_header, run) == 448, "the server's line");
+_Static_assert(sizeof(struct smart_region_header) == 512, "nothing is left between");
 
 #endif /* SMART_COMPUTE_REGION_H */

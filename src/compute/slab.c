@@ -160,20 +160,14 @@ set_record(struct smart_slab *slab, uint32_t number)
 	__atomic_store_n(&slab->record, number, __ATOMIC_RELAXED);
 }
 
-bool
-smart_slab_link(struct smart_space *space, uint32_t number, smart_class class, uint32_t page)
+void
+smart_slab_form(const struct smart_region *region, uint32_t number, smart_class class, uint32_t page)
 {
-	struct smart_record *record = smart_record_at(space->region, number);
-	struct smart_slab *slab = smart_slab_at(space->region, page);
+	struct smart_slab *slab = smart_slab_at(region, page);
 	unsigned int order;
 	unsigned int blocks = smart_slab_geometry(class, &order);
 
 	smart_assert(slab->record == 0 && !slab->queued);
-	if (!chunk_lives(space->region, page / SMART_CHUNK_PAGES))
-	{
-		smart_pages_give(space, page, order);
-		return false;
-	}
 	set_record(slab, number);
 	slab->class = class;
 	slab->order = (uint8_t) order;
@@ -181,8 +175,32 @@ smart_slab_link(struct smart_space *space, uint32_t number, smart_class class, u
 	slab->free = all_blocks(blocks);
 	slab->retired = 0;
 	slab->stamp = 0;
-	list_add(space->region, &record->partial[class], page);
-	count_slab(record, 1, INT64_C(1) << order);
+}
+
+void
+smart_slab_enlist(const struct smart_region *region, uint32_t page)
+{
+	const struct smart_slab *slab = smart_slab_at(region, page);
+	struct smart_record *record = smart_record_at(region, slab->record);
+
+	smart_assert(slab->retired == 0);
+	list_add(region, list_of(record, slab), page);
+	count_slab(record, 1, INT64_C(1) << slab->order);
+}
+
+bool
+smart_slab_link(struct smart_space *space, uint32_t number, smart_class class, uint32_t page)
+{
+	unsigned int order;
+
+	(void) smart_slab_geometry(class, &order);
+	if (!chunk_lives(space->region, page / SMART_CHUNK_PAGES))
+	{
+		smart_pages_give(space, page, order);
+		return false;
+	}
+	smart_slab_form(space->region, number, class, page);
+	smart_slab_enlist(space->region, page);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compute/book_parts.h"
+#include "compute/kept.h"
 #include "compute/trees.h"
 
 struct verify
@@ -224,6 +225,17 @@ verify_directory(struct verify *verify)
 }
 
 static smart_status
+count_kept(void *argument, uint32_t page, unsigned int order)
+{
+	struct verify *verify = argument;
+
+	if (!run_taken(verify, page, order))
+		return fault(verify, "a kept page is free", page);
+	verify->home_pages += UINT64_C(1) << order;
+	return SMART_OK;
+}
+
+static smart_status
 verify_book(struct verify *verify)
 {
 	const struct smart_region_header *header = smart_region_header(verify->region);
@@ -248,6 +260,8 @@ smart_space_verify(struct smart_space *space, char *message, size_t message_size
 	smart_assert(message_size > 0);
 	if (status == SMART_OK)
 		status = verify_directory(&verify);
+	if (status == SMART_OK)
+		status = smart_kept_runs(verify.region, count_kept, &verify);
 	if (status == SMART_OK && space->region->book)
 		status = verify_book(&verify);
 	else

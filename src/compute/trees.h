@@ -115,6 +115,9 @@ smart_partition_lock(uint64_t tree)
 /* The number of a tree's record, or 0.  Takes the directory's lock unless this client asked lately. */
 extern uint32_t smart_record_find(struct smart_space *space, uint64_t tree);
 
+/* Where the root slot of a record's tree is.  No lock. */
+extern fabric_address smart_record_root(const struct smart_space *space, uint32_t number);
+
 /* ---- records; all under the directory's lock ---- */
 
 /*
@@ -123,6 +126,9 @@ extern uint32_t smart_record_find(struct smart_space *space, uint64_t tree);
  */
 extern smart_status smart_record_make(struct smart_space *space, const struct smart_tree_owner *owner,
 									  enum smart_record_state state, unsigned int node, uint32_t *number);
+
+/* Puts a record with an id into its bucket. */
+extern void smart_record_link(struct smart_space *space, uint32_t number);
 
 /* Takes the record with this id out of its bucket; its number, or 0. */
 extern uint32_t smart_record_unlink(struct smart_space *space, uint64_t id);
@@ -149,6 +155,10 @@ extern smart_status smart_slab_prepare(struct smart_space *space, smart_class cl
  * pages have been given back.
  */
 extern bool smart_slab_link(struct smart_space *space, uint32_t record, smart_class class, uint32_t page);
+
+/* The parts of that: the slab's descriptor with all blocks free, and its tree's lists and counts. */
+extern void smart_slab_form(const struct smart_region *region, uint32_t record, smart_class class, uint32_t page);
+extern void smart_slab_enlist(const struct smart_region *region, uint32_t page);
 
 /* Takes a free block of the first slab of the class, which exists. */
 extern fabric_address smart_slab_take_block(struct smart_space *space, uint32_t record, smart_class class);

@@ -90,4 +90,13 @@ smart_fault_stale_node(struct smart_tree *tree, smart_slot link, struct smart_no
 	return true;
 }
 
+/* Fewer slots than there are: without the last one that is used. */
+unsigned int
+smart_fault_miss_mark(const smart_slot *slots, unsigned int count)
+{
+	while (count > 0 && !smart_slot_used(slots[count - 1]))
+		count--;
+	return count > 0 ? count - 1 : 0;
+}
+
 #endif

@@ -31,7 +31,8 @@ enum smart_fault
 	SMART_FAULT_openfill,
 	SMART_FAULT_lateblock,
 	SMART_FAULT_freestub,
-	SMART_FAULT_blindstub
+	SMART_FAULT_blindstub,
+	SMART_FAULT_missmark
 };
 
 /*
@@ -57,6 +58,7 @@ enum smart_fault
  *	  lateblock      a point is blocked after the change
  *	  freestub       a leaf is sealed, and its stub stays
  *	  blindstub      what a stub knows of the keys is not looked at
+ *	  missmark       recovery does not see what the last slot of a node leads to
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

@@ -564,5 +564,6 @@ extern bool smart_fault_slot_stands(struct smart_tree *tree, const struct smart_
 extern int smart_fault_any_index(struct smart_tree *tree, const struct smart_node *node);
 extern void smart_fault_zero(struct smart_tree *tree, const struct smart_key *key);
 extern bool smart_fault_stale_node(struct smart_tree *tree, smart_slot link, struct smart_node *node);
+extern unsigned int smart_fault_miss_mark(const smart_slot *slots, unsigned int count);
 
 #endif /* SMART_TREE_INTERNAL_H */

@@ -1,7 +1,7 @@
 /*
  * remove.c
- *	  Remove, and bulk delete: a leaf is sealed and replaced by a copy without
- *	  the entry, or entries.
+ *	  Remove, bulk delete, and weeding of one leaf: a leaf is sealed and replaced by
+ *	  a copy without the entry, or entries.
  *
  * The commit is the CAS of the leaf's slot, and it has to be one's own: if
  * somebody else replaced the sealed leaf, the entries are still there.
@@ -334,23 +334,52 @@ sweep_step(struct sweep *sweep)
 	return pass_changed(sweep, &removal.drop, status);
 }
 
+static void
+sweep_end(struct sweep *sweep)
+{
+	struct smart_env *env = sweep->tree->env;
+
+	if (sweep->ahead != NULL)
+		smart_readahead_close(sweep->ahead);
+	if (sweep->entry != NULL)
+		env->release(env, sweep->entry);
+	if (sweep->blocked != NULL)
+		env->release(env, sweep->blocked);
+	smart_cursor_done(&sweep->cursor, env);
+}
+
+/* Makes what a sweep from the first entry on needs; sweep_end() is due if it succeeds. */
+static smart_status
+sweep_begin(struct sweep *sweep)
+{
+	struct smart_tree *tree = sweep->tree;
+	smart_status status = smart_cursor_init(&sweep->cursor, tree->env);
+
+	if (status != SMART_OK)
+		return status;
+	sweep->entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
+	if (tree->answers)
+		sweep->blocked = tree->env->allocate(tree->env, sizeof(*sweep->blocked));
+	if (sweep->entry == NULL || (tree->answers && sweep->blocked == NULL))
+	{
+		sweep_end(sweep);
+		return SMART_NO_MEMORY;
+	}
+	if (sweep->blocked != NULL)
+		sweep->blocked->count = 0;
+	return SMART_OK;
+}
+
 smart_status
 smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
 					   uint64_t *visited, uint64_t *removed)
 {
 	struct sweep sweep = {.tree = tree, .dead = dead, .argument = argument};
-	smart_status status = smart_cursor_init(&sweep.cursor, tree->env);
+	smart_status status = sweep_begin(&sweep);
 
 	if (status != SMART_OK)
 		return status;
-	sweep.entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
-	if (tree->answers)
-		sweep.blocked = tree->env->allocate(tree->env, sizeof(*sweep.blocked));
-	if (sweep.entry == NULL || (tree->answers && sweep.blocked == NULL))
-		status = SMART_NO_MEMORY;
-	else if (sweep.blocked != NULL)
-		sweep.blocked->count = 0;
-	if (status == SMART_OK && !tree->direct)
+	if (!tree->direct)
 		status = smart_readahead_open(tree, &sweep.ahead);
 	if (status == SMART_OK && sweep.ahead != NULL)
 		smart_readahead_start(sweep.ahead, NULL, 0);
@@ -362,17 +391,34 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
 			status = SMART_INTERRUPTED;
 	}
-	if (sweep.ahead != NULL)
-		smart_readahead_close(sweep.ahead);
-	if (sweep.entry != NULL)
-		tree->env->release(tree->env, sweep.entry);
-	if (sweep.blocked != NULL)
-		tree->env->release(tree->env, sweep.blocked);
-	smart_cursor_done(&sweep.cursor, tree->env);
+	sweep_end(&sweep);
 	if (status == SMART_OK)
 	{
 		*visited = sweep.visited;
 		*removed = sweep.removed;
 	}
+	return status;
+}
+
+smart_status
+smart_tree_weed(struct smart_tree *tree, const uint8_t *key, size_t key_length, smart_dead_fn dead, void *argument,
+				uint64_t *removed)
+{
+	struct sweep sweep = {.tree = tree, .dead = dead, .argument = argument};
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	status = sweep_begin(&sweep);
+	if (status != SMART_OK)
+		return status;
+	memcpy(sweep.cursor.bytes, key, key_length);
+	sweep.cursor.length = (uint32_t) key_length;
+	tree->services->enter(tree->services);
+	status = sweep_step(&sweep);
+	status = smart_leave(tree, status);
+	sweep_end(&sweep);
+	if (status == SMART_OK)
+		*removed = sweep.removed;
 	return status;
 }

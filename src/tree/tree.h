@@ -186,6 +186,14 @@ typedef bool (*smart_pause_fn)(void *argument);
 extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point,
 										   void *argument, uint64_t *visited, uint64_t *removed);
 
+/*
+ * The same for one leaf, the one that covers key, if there is one: dead() is asked about
+ * that entry and all behind it in the leaf, and if it takes any of them for dead, about all that
+ * are in the leaf.  The leaf is READ after the call.  SMART_TOO_LONG.
+ */
+extern smart_status smart_tree_weed(struct smart_tree *tree, const uint8_t *key, size_t key_length, smart_dead_fn dead,
+									void *argument, uint64_t *removed);
+
 /* ---- bulk load ---- */
 
 struct smart_load;

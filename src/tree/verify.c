@@ -262,6 +262,15 @@ advance(struct smart_walk *walk)
 	return visit(walk, slot, depth, smart_slot_pk(slot), frame_end(frame, i), depth + 1, copy);
 }
 
+/* Enough for one epoch?  Nodes whose slots are all done are counted first: the next walk from the root passes over them. */
+static bool
+epoch_ends(const struct smart_walk *walk)
+{
+	const struct smart_frame *frame = walk->frames[walk->depth - 1];
+
+	return walk->report->leaves >= walk->epoch_end && frame->next < frame->count;
+}
+
 /* From the root, as far as one epoch goes or until something does not fit. */
 static smart_status
 walk_once(struct smart_walk *walk)
@@ -281,7 +290,7 @@ walk_once(struct smart_walk *walk)
 		return SMART_OK;
 	}
 	status = visit(walk, root, 0, 0, 255, 0, NULL);
-	while (status == SMART_OK && walk->depth > 0 && !walk->doubt && walk->report->leaves < walk->epoch_end)
+	while (status == SMART_OK && walk->depth > 0 && !walk->doubt && !epoch_ends(walk))
 		status = advance(walk);
 	/* Below a compressed path the last range ends before the greatest of all keys does. */
 	if (status == SMART_OK && !walk->doubt && walk->depth == 0)

@@ -345,7 +345,9 @@ static uint32_t
 make_payload(struct input *input, enum wire_type type, uint8_t *payload)
 {
 	uint8_t bits = (uint8_t) next(input, 1);
-	struct wire_lease lease = {.book = 1 + (bits & 1), .transport = (bits & 14) == 14 ? WIRE_RDMA : WIRE_TCP};
+	struct wire_lease lease = {.book = 1 + (bits & 1),
+							   .heir_of = bits >> 4 & 3,
+							   .transport = (bits & 14) == 14 ? WIRE_RDMA : WIRE_TCP};
 	struct wire_tree tree = {.id = 1 + next(input, 1) % 8};
 
 	switch (type)

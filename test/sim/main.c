@@ -2,7 +2,7 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents]
  *            [--fault NAME] [--trace] [--counters] [--coverage]
  *
@@ -109,6 +109,9 @@ begin_history(uint64_t seed)
 	world.mishap = false;
 	/* A lock word names a lease in 24 bits: counted on from history to history they would come round. */
 	world.leases = 0;
+	/* Nor may those of the last history be taken for this one's. */
+	for (int i = 0; i <= COMPUTE_MAX; i++)
+		world.compute[i].lease = 0;
 	plan_make(&world.plan);
 	keys_make(&world.keys);
 	arena_reset();
@@ -120,12 +123,31 @@ begin_history(uint64_t seed)
 	open_compute(&world.compute[COMPUTE_MAX]);
 }
 
+/* Everybody has died: the next generation, which dies, too, unless it is the last. */
+static void
+live_again(bool last)
+{
+	struct client *solo = &world.clients[SOLO];
+
+	answers_open();
+	world.plan.death = last ? DEATH_NONE : DEATH_ALL;
+	world.plan.death_at = last ? NEVER : world.now + dice_below(&world.dice, 300);
+	if (world.plan.recovers)
+	{
+		world.step_limit = world.now + STEPS_MAX;
+		client_open(solo, SOLO, &world.compute[COMPUTE_MAX], false);
+		recovery_run(solo);
+		world.mishap = !last;
+	}
+	if (!world_failed())
+		run_clients();
+}
+
 /* Setup, clients, a last look; returns early when a client that is alone is stuck. */
 static void
 live(void)
 {
 	struct client *solo = &world.clients[SOLO];
-	bool again = world.plan.death == DEATH_ALL;
 
 	if (setjmp(world.alone) != 0)
 		return;
@@ -136,13 +158,9 @@ live(void)
 		world.plan.death_at += world.now;
 	if (!world_failed())
 		run_clients();
-	world.plan.death = DEATH_NONE;
 	/* After everybody died, others go on with what was left; after that, or an end in peace, one looks at it all. */
-	if (again && !world_failed())
-	{
-		answers_open();
-		run_clients();
-	}
+	for (unsigned int life = 2; life <= world.plan.lives && !world_failed(); life++)
+		live_again(life == world.plan.lives);
 	if (!world_failed())
 	{
 		world.step_limit = world.now + 10 * STEPS_MAX;
@@ -184,10 +202,11 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",          "rollback",   "metawrite", "inplace",  "nohi",     "slotonly",
-										"trustempty",    "anyempty",   "zero",      "bornlive", "onepool",  "stalecas",
-										"nofreezeempty", "standsrule", "torn",      "recent",   "latejoin", "overwrite",
-										"descent",       "openfill",   "lateblock", "freestub", "blindstub"};
+	static const char *const names[] = {"none",      "rollback",   "metawrite",     "inplace",    "nohi",
+										"slotonly",  "trustempty", "anyempty",      "zero",       "bornlive",
+										"onepool",   "stalecas",   "nofreezeempty", "standsrule", "torn",
+										"recent",    "latejoin",   "overwrite",     "descent",    "openfill",
+										"lateblock", "freestub",   "blindstub",     "missmark"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -251,6 +270,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_REPEAT;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "share") == 0)
 		world.settings.bias = BIAS_SHARE;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "crash") == 0)
+		world.settings.bias = BIAS_CRASH;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else

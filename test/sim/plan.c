@@ -189,6 +189,25 @@ plan_answers(struct plan *plan)
 	plan->point_digits = dice_between(&dice, 2, 3);
 }
 
+/* So, too. */
+static void
+plan_recovery(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 13};
+
+	if (world.settings.bias == BIAS_CRASH)
+	{
+		plan->death = DEATH_ALL;
+		plan->death_at = dice_below(&dice, 300);
+		plan->lost_one_in = 0;
+		plan->lives = dice_between(&dice, 2, 5);
+		plan->recovers = true;
+		return;
+	}
+	plan->lives = plan->death == DEATH_ALL ? 2 : 1;
+	plan->recovers = dice_one_in(&dice, 2);
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -208,6 +227,7 @@ plan_make(struct plan *plan)
 	plan_rdwc(plan);
 	plan_answers(plan);
 	plan_descents(plan);
+	plan_recovery(plan);
 }
 
 /* ---- keys ---- */

@@ -272,6 +272,9 @@ void
 client_erase(struct client *client)
 {
 	struct sweep sweep = {.client = client, .dead = dice_roll(&world.dice)};
+	/* Some take one leaf only: nothing has to go then, but what was met may be gone. */
+	bool whole = !dice_one_in(&world.dice, 3);
+	unsigned int first = dice_below(&world.dice, KEYS);
 	uint64_t visited;
 	uint64_t removed;
 	smart_status status;
@@ -280,11 +283,15 @@ client_erase(struct client *client)
 		sweep.dead &= dice_roll(&world.dice);
 	/* Should the client die, any of them may have been removed by then. */
 	for (unsigned int key = 0; key < KEYS; key++)
-		sweep.events[key] = (sweep.dead >> key & 1) != 0 && history_touched(key)
+		sweep.events[key] = whole && (sweep.dead >> key & 1) != 0 && history_touched(key)
 								? history_begin(client->number, EVENT_REMOVE, key)
 								: -1;
 	world_trace("bulk delete of %llx begins", (unsigned long long) sweep.dead);
-	status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &sweep, &visited, &removed);
+	if (whole)
+		status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &sweep, &visited, &removed);
+	else
+		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &sweep,
+								 &removed);
 	world_trace("bulk delete ends: %s", smart_status_text(status));
 	++world.now;
 	note_sweep(&sweep, status == SMART_OK);

@@ -211,6 +211,66 @@ store_retire(smart_class class, fabric_address address)
 	world.allocated--;
 }
 
+/* ---- recovery ---- */
+
+/* Calls visit for every block that was ever used. */
+static void
+visit_blocks(void (*visit)(struct block *block, fabric_address address))
+{
+	for (unsigned int node = 0; node < world.memory.nodes; node++)
+	{
+		for (unsigned int unit = 2; unit < world.next_unit[node]; unit++)
+		{
+			if (world.blocks[node][unit].start == unit)
+				visit(&world.blocks[node][unit], fabric_make_address(node, (uint64_t) unit * SMART_UNIT));
+		}
+	}
+}
+
+static void
+clear_mark(struct block *block, fabric_address address)
+{
+	block->marked = false;
+}
+
+void
+store_begin_marks(void)
+{
+	visit_blocks(clear_mark);
+}
+
+bool
+store_mark(smart_class class, fabric_address address)
+{
+	fabric_address start;
+	struct block *block = store_block(address, &start);
+
+	if (block == NULL || start != address || block->class != class)
+		world_violation("recovery is led to %llx, where no such block is", (unsigned long long) address);
+	else if (block->state != BLOCK_ALLOCATED)
+		world_violation("block %llx is in the tree, and free or retired", (unsigned long long) address);
+	else if (block->marked)
+		world_violation("two slots lead to block %llx", (unsigned long long) address);
+	else
+		block->marked = true;
+	return !world_failed();
+}
+
+static void
+retire_unmarked(struct block *block, fabric_address address)
+{
+	if (block->state == BLOCK_ALLOCATED && !block->marked)
+		store_retire(block->class, address);
+}
+
+void
+store_end_marks(void)
+{
+	visit_blocks(retire_unmarked);
+	/* Nobody is left who could have seen them. */
+	world.now++;
+}
+
 /* At the end no rear lock may be held by somebody who is alive, unless a completion got lost. */
 void
 store_check_locks(void)

@@ -35,7 +35,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "combined entries",
 											  "entries given back",
 											  "answers",
-											  "answers refused"};
+											  "answers refused",
+											  "recovered blocks"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

@@ -78,6 +78,8 @@ struct plan
 	unsigned int stalls;            /* stalls at any step */
 	enum death_kind death;
 	uint64_t death_at;
+	unsigned int lives; /* generations of clients; all but the last die */
+	bool recovers;      /* blocks that the dead have left are found by marking */
 	enum poison_kind poison;
 	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
 	unsigned int cache_miss_one_in;
@@ -103,6 +105,7 @@ enum bias
 	BIAS_POOL,   /* stale addresses meet blocks of every kind */
 	BIAS_REPEAT, /* inserts that go where the last one went */
 	BIAS_SHARE,  /* clients of one compute node at the same leaves */
+	BIAS_CRASH,  /* the server dies time and again */
 	BIAS_COUNT
 };
 
@@ -193,6 +196,7 @@ struct block
 	smart_class class; /* 0: never used */
 	uint8_t state;     /* enum block_state of store.c */
 	int8_t sealer;     /* leaf: who sealed it; node: who froze a slot first; -1: nobody */
+	bool marked;       /* by the recovery that goes on */
 	uint16_t start;    /* unit of the block's first byte */
 };
 
@@ -282,6 +286,10 @@ extern void store_retire(smart_class class, fabric_address address);
 extern struct block *store_block(fabric_address address, fabric_address *start);
 extern uint64_t store_word(fabric_address address);
 extern void store_check_locks(void);
+/* A recovery: each block of the tree is marked once (false: it cannot be, and the history is wrong), the others are free. */
+extern void store_begin_marks(void);
+extern bool store_mark(smart_class class, fabric_address address);
+extern void store_end_marks(void);
 extern fabric_address store_root(void);
 extern void services_init(struct client *client);
 extern void cache_open(struct cache *cache);
@@ -293,6 +301,9 @@ extern void rdwc_services(struct client *client);
 extern unsigned int rdwc_locks_held(const struct client *client);
 extern uint64_t rdwc_unknown(const struct client *client);
 extern void rdwc_add_up(void);
+
+/* recovery.c */
+extern void recovery_run(struct client *client);
 
 /* descents.c */
 extern smart_status descents_walk(void *client, const struct fabric_descent *descent, struct fabric_path *path);

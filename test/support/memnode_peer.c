@@ -124,7 +124,17 @@ memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incar
 int
 memnode_peer_lease(struct memnode_client *client, uint64_t book, uint32_t transport)
 {
-	struct wire_lease lease = {.book = book, .transport = transport};
+	const struct memnode_owner_record *owners = client->node->region.owners;
+
+	return memnode_peer_lease_of(client, book,
+								 client->owner == MEMNODE_OWNER_UNKNOWN ? 0 : owners[client->owner].incarnation,
+								 transport);
+}
+
+int
+memnode_peer_lease_of(struct memnode_client *client, uint64_t book, uint64_t heir_of, uint32_t transport)
+{
+	struct wire_lease lease = {.book = book, .heir_of = heir_of, .transport = transport};
 	uint32_t length;
 
 	return memnode_peer_call(client, WIRE_LEASE, scratch, wire_put_lease(scratch, &lease), answered, &length);

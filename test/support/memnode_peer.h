@@ -31,6 +31,9 @@ extern int memnode_peer_call(struct memnode_client *client, enum wire_type type,
 /* Requests.  answers that do not fit the request abort. */
 extern int memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incarnation, bool verbs,
 							  uint32_t generation, uint32_t number);
+extern int memnode_peer_lease_of(struct memnode_client *client, uint64_t book, uint64_t heir_of, uint32_t transport);
+
+/* The same, with the lease that is there, whoever has it, continued. */
 extern int memnode_peer_lease(struct memnode_client *client, uint64_t book, uint32_t transport);
 extern int memnode_peer_take(struct memnode_client *client, uint32_t wanted, uint32_t *chunks, uint32_t *count);
 extern int memnode_peer_make_tree(struct memnode_client *client, uint64_t id, uint64_t *root);

@@ -12,8 +12,9 @@ use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(smart_node same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw(smart_node start_again same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
 sub smart_node
@@ -26,6 +27,20 @@ sub smart_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
 	return $node;
+}
+
+# start_again(NODE): starts a server whose postmaster was killed, when its children have noticed.
+sub start_again
+{
+	my ($node) = @_;
+
+	foreach my $attempt (1 .. 300)
+	{
+		return if $node->start(fail_ok => 1);
+		$node->stop('fast', fail_ok => 1);
+		sleep(0.1);
+	}
+	die 'the server does not start';
 }
 
 # same_answers(NODE, DATABASE, QUERY, NAME): the index gives what a sequential scan gives. The query must have an

@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 
+use File::Copy qw(copy);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
@@ -80,30 +81,52 @@ $node->append_conf('postgresql.conf', 'hba_file = \'' . $node->data_dir . '/pg_h
 $node->start;
 is_kept($node, 'a start that failed');
 
-# Unclean ends of every kind.
+# Unclean ends of every kind (crash.pl has more of them).
 $node->stop('immediate');
 ok(!-e "$smart/pgsql_tmp_owner", 'an immediate stop leaves no clean mark');
+ok(-e "$smart/pgsql_tmp_run", 'but a run file');
 $node->start;
-is_lost($node, 'immediate stop');
-
-# (Its children notice it in their own time, and its process table entry waits for its parent.)
+is_kept($node, 'immediate stop');
 $node->kill9;
-foreach my $attempt (1 .. 300)
-{
-	last if $node->start(fail_ok => 1);
-	$node->stop('fast', fail_ok => 1);
-	sleep(0.1);
-}
-is_lost($node, 'kill -9 of the postmaster');
+start_again($node);
+is_kept($node, 'kill -9 of the postmaster');
 
 my $victim = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 kill 'KILL', $victim;
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'background writer' AND pid <> $victim")
   or die 'the server did not restart its processes';
-is_lost($node, 'a server process crashed');
-$node->restart;
+is_kept($node, 'a server process crashed');
+$node->stop;
+ok(!-e "$smart/pgsql_tmp_run", 'a clean stop leaves no run file');
+$node->start;
 is_kept($node, 'a clean restart after that');
+
+# What was left by a server that was killed, and is not proved to be what it was.
+$node->stop('immediate');
+unlink "$smart/pgsql_tmp_run" or die $!;
+$node->start;
+is_lost($node, 'no run file');
+
+$node->stop('immediate');
+change_byte("$smart/pgsql_tmp_run", 60);
+$node->start;
+is_lost($node, 'a damaged run file');
+
+for my $file ('pgsql_tmp_run', 'pgsql_tmp_region')
+{
+	$node->stop('immediate');
+	copy("$smart/$file", "$smart/copy") or die $!;
+	chmod 0600, "$smart/copy";
+	rename("$smart/copy", "$smart/$file") or die $!;
+	$node->start;
+	is_lost($node, "a copy of $file");
+}
+
+$node->stop('immediate');
+change_byte("$smart/pgsql_tmp_region", 17);
+$node->start;
+is_lost($node, 'a damaged header after a crash');
 
 # What is in the file is not a region any more; or it is another one's.
 $node->stop;

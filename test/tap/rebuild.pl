@@ -40,17 +40,13 @@ sub auto_rebuild
 	return;
 }
 
-# A stop after which no region is accepted.
+# A crash after which the region cannot prove whose it is, and is not accepted.
 sub crash
 {
 	$node->kill9;
-	foreach my $attempt (1 .. 300)
-	{
-		return if $node->start(fail_ok => 1);
-		$node->stop('fast', fail_ok => 1);
-		sleep(0.1);
-	}
-	die 'the server does not start';
+	unlink $node->data_dir . '/smart/pgsql_tmp_run' or die $!;
+	start_again($node);
+	return;
 }
 
 $node->safe_psql('postgres', <<'SQL');

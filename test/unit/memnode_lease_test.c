@@ -181,6 +181,36 @@ test_new_book(void)
 	disconnect_all((struct memnode_client *[]){one, backend, other}, 3);
 }
 
+/* Book and memory that have not gone the same way: one of them is a copy, or came back from one. */
+static void
+test_foreign(void)
+{
+	struct memnode_client *one = connect(OWN, 40, false, 0, 0);
+	struct memnode_client *two;
+	struct memnode_client *copy;
+	struct wire_node_status status;
+	uint64_t root;
+
+	CHECK(memnode_peer_lease_of(one, 7, 0, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_make_tree(one, 1, &root) == WIRE_OK);
+	/* Once more, by who has it. */
+	CHECK(memnode_peer_lease_of(one, 7, 0, WIRE_TCP) == WIRE_OK);
+	memnode_client_end(one, "test");
+	two = connect(OWN, 41, false, 0, 0);
+	CHECK(memnode_peer_lease_of(two, 7, 40, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_status(two, &status) == WIRE_OK && status.own_trees == 1);
+	memnode_client_end(two, "test");
+
+	/* It does not know of two's lease, and changes nothing until it claims nothing. */
+	copy = connect(OWN, 42, false, 0, 0);
+	CHECK(memnode_peer_lease_of(copy, 7, 40, WIRE_TCP) == WIRE_FOREIGN && !copy->leaving);
+	CHECK(memnode_peer_make_tree(copy, 2, &root) == WIRE_FENCED);
+	CHECK(memnode_peer_status(copy, &status) == WIRE_OK && status.own_trees == 1);
+	CHECK(memnode_peer_lease_of(copy, 7, 0, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_status(copy, &status) == WIRE_OK && status.own_trees == 0);
+	disconnect_all((struct memnode_client *[]){one, two, copy}, 3);
+}
+
 /* The heart: a higher generation closes the lower ones and drops what they have sent. */
 static void
 test_generations(void)
@@ -326,6 +356,7 @@ main(void)
 	test_leaving();
 	test_fenced();
 	test_new_book();
+	test_foreign();
 	test_generations();
 	test_same_client();
 	test_generations_before_lease();

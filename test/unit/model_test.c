@@ -333,6 +333,35 @@ learn(void)
 								&round_.candidates[i].present) == SMART_OK);
 }
 
+/* Takes dead entries out of one leaf, where one of the candidates belongs. */
+static void
+weed(void)
+{
+	const struct candidate *chosen = &round_.candidates[below(round_.count)];
+	bool was[CANDIDATES_MAX] = {false};
+	uint64_t removed = 0;
+	uint64_t gone = 0;
+	bool ended;
+
+	round_.dead_salt = test_random(&round_.random_state);
+	round_.dead_quarters = below(5);
+	for (unsigned int i = 0; i < round_.count; i++)
+		was[i] = round_.candidates[i].present;
+	ended = done(smart_tree_weed(round_.client->tree, chosen->entry, chosen->key_length, is_dead, NULL, &removed));
+	fail_memory(false);
+	learn();
+	for (unsigned int i = 0; i < round_.count; i++)
+	{
+		const struct candidate *candidate = &round_.candidates[i];
+
+		gone += was[i] && !candidate->present;
+		CHECK(was[i] == candidate->present || (was[i] && is_dead(NULL, candidate->entry, candidate->length)));
+	}
+	CHECK(!ended || gone == removed);
+	CHECK(!ended || !chosen->present || !is_dead(NULL, chosen->entry, chosen->length));
+	fail_memory(true);
+}
+
 static void
 bulk_delete(void)
 {
@@ -478,8 +507,10 @@ operate(void)
 		lookup();
 	else if (dice < 985)
 		scan();
-	else if (dice < 989)
+	else if (dice < 987)
 		bulk_delete();
+	else if (dice < 989)
+		weed();
 	fail_memory(false);
 	if (dice >= 989 && dice < 999)
 		verify();

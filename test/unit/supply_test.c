@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compute/book.h"
+#include "compute/recover.h"
 #include "support/check.h"
 #include "support/memnodes.h"
 #include "support/node.h"
@@ -104,6 +105,30 @@ compare(unsigned int number, uint32_t trees_expected)
 			  memcmp(trees[i].description, &nobody, sizeof(nobody)) == 0);
 }
 
+/* The server dies, and another one finds the book: the blocks of its trees, and no others, are in use. */
+static void
+recover(const struct smart_verify_report *report)
+{
+	struct smart_recovery recovery = {.message = ""};
+	uint64_t blocks = report->leaves;
+	char message[200] = "";
+
+	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		blocks += report->nodes[kind];
+	smart_client_close(client);
+	smart_epoch_init(node->compute.epoch, 2, 0);
+	CHECK(smart_client_open(&node->compute, &thread.env, 4712, &client) == SMART_OK);
+	/* Not as long as a memory node does not answer. */
+	test_memnode_freeze(daemons, 1);
+	smart_client_set_timeout(client, 200);
+	CHECK(smart_space_recover(&client->space, client->fabric, &thread.env, &recovery) == SMART_TIMEOUT);
+	test_memnode_thaw(daemons, 1);
+	smart_client_set_timeout(client, TIMEOUT_MS);
+	CHECK(smart_space_recover(&client->space, client->fabric, &thread.env, &recovery) == SMART_OK);
+	CHECK(recovery.trees == 1 && recovery.nodes + recovery.leaves == blocks);
+	CHECK(smart_space_verify(&client->space, message, sizeof(message)) == SMART_OK);
+}
+
 static void
 test_tree(void)
 {
@@ -128,6 +153,7 @@ test_tree(void)
 	CHECK(smart_tree_verify(tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK);
 	CHECK(smart_space_tree_nodes(&client->space, options.id, pages) && pages[0] > 0 && pages[1] > 0);
 	smart_tree_close(tree);
+	recover(&report);
 	compare(0, 1);
 	compare(1, 0);
 	CHECK(smart_space_drop_tree(&client->space, options.id));

@@ -101,15 +101,15 @@ check_welcome(void)
 static void
 check_lease_and_status(void)
 {
-	struct wire_lease lease = {random_number() | 1, WIRE_RDMA};
+	struct wire_lease lease = {random_number() | 1, random_number(), WIRE_RDMA};
 	struct wire_lease found_lease;
 	struct wire_node_status status = {8, 7, 3, 4, 5, 6, 2, 1};
 	struct wire_node_status found;
 	uint8_t bytes[80] = {0};
 	uint32_t length = wire_put_lease(bytes, &lease);
 
-	CHECK(length == 16 && wire_get_lease(bytes, length, &found_lease));
-	CHECK(found_lease.book == lease.book && found_lease.transport == WIRE_RDMA);
+	CHECK(length == 24 && wire_get_lease(bytes, length, &found_lease));
+	CHECK(found_lease.book == lease.book && found_lease.heir_of == lease.heir_of && found_lease.transport == WIRE_RDMA);
 	CHECK(!wire_get_lease(bytes, length + 1, &found_lease));
 	lease.transport = 3;
 	wire_put_lease(bytes, &lease);

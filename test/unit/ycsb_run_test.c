@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/ycsb_keys.h"
 #include "bench/ycsb_records.h"
 #include "bench/ycsb_report.h"
 #include "bench/ycsb_run.h"
@@ -56,6 +57,7 @@ static const unsigned int kinds[YCSB_WORKLOADS] = {
 	[YCSB_D] = 1u << YCSB_READ | 1u << YCSB_INSERT,
 	[YCSB_E] = 1u << YCSB_SCAN | 1u << YCSB_INSERT,
 	[YCSB_F] = 1u << YCSB_READ | 1u << YCSB_READ_MODIFY_WRITE,
+	[YCSB_BESIDE] = 1u << YCSB_INSERT,
 };
 
 /* Every operation but a lookup that is answered from the cache asks a memory node, or several times. */
@@ -177,6 +179,31 @@ check_curve(void)
 	release(results);
 }
 
+/* Keys beside a record: each is another one, a record's own is none of them, and they lie where it lies. */
+static void
+check_keys_beside(void)
+{
+	uint8_t record[YCSB_ENTRY_MAX];
+	uint8_t last[YCSB_ENTRY_MAX];
+	uint8_t entry[YCSB_ENTRY_MAX];
+	size_t name = 0;
+
+	CHECK(ycsb_key(false, 7, record) == YCSB_INTEGER_BYTES);
+	for (uint64_t number = 0; number < 1000; number++)
+	{
+		CHECK(ycsb_key_beside(false, 7, number, entry) == YCSB_INTEGER_BYTES);
+		CHECK(memcmp(entry, record, 4) == 0 && memcmp(entry, record, YCSB_INTEGER_BYTES) != 0);
+		CHECK(number == 0 || memcmp(entry, last, YCSB_INTEGER_BYTES) != 0);
+		memcpy(last, entry, sizeof(last));
+	}
+	ycsb_key(true, 7, record);
+	name = strcspn((const char *) record, "@");
+	CHECK(ycsb_key_beside(true, 7, 12, entry) == strlen((const char *) record) + 4);
+	CHECK(memcmp(entry, record, name) == 0 && memcmp(entry + name, "+12@", 4) == 0);
+	CHECK(strcmp((const char *) entry + name + 3, (const char *) record + name) == 0);
+	CHECK(ycsb_key_beside(true, 7, YCSB_STRINGS_MAX - 1, entry) == strlen((const char *) record) + 12);
+}
+
 static void
 check_records(void)
 {
@@ -227,6 +254,7 @@ main(void)
 	struct ycsb_options options;
 
 	check_records();
+	check_keys_beside();
 	check_histogram();
 	check_curve();
 	default_options(&options);

@@ -1,0 +1,43 @@
+/*
+ * collector.h
+ *	  What a build takes from the table, or one process's part of it: the sorted entries.
+ *
+ * Include postgres.h first.
+ */
+#ifndef SMART_AM_COLLECTOR_H
+#define SMART_AM_COLLECTOR_H
+
+#include "access/tableam.h"
+
+#include "am/am.h"
+#include "am/duplicates.h"
+#include "am/sorter.h"
+
+/* Subphases in pg_stat_progress_create_index; smart_am_build_phase_name() has their names. */
+#define SMART_PHASE_SCAN 2
+#define SMART_PHASE_SORT 3
+#define SMART_PHASE_LOAD 4
+
+struct smart_collector
+{
+	Relation heap;
+	Relation index;
+	struct smart_codec *codec;
+	struct smart_sorter *sorter;
+	struct smart_duplicates *duplicates; /* of a unique index, else NULL */
+	double rows;                         /* of the table that were read */
+	double entries;
+	uint8 entry[SMART_ENTRY_MAX];
+};
+
+/*
+ * Prepares the build of an index, which is shared by so many processes; each has its part of
+ * maintenance_work_mem.  What it takes belongs to CurrentMemoryContext.
+ */
+extern void smart_collector_begin(struct smart_collector *self, Relation heap, Relation index, const IndexInfo *info,
+								  int processes);
+
+/* Reads all rows that scan gives, or, if it is NULL, all of the table; sets info->ii_BrokenHotChain if there is one. */
+extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress);
+
+#endif /* SMART_AM_COLLECTOR_H */

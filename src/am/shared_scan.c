@@ -1,0 +1,189 @@
+/*
+ * shared_scan.c
+ *	  A scan that several processes share: parallel index scans.
+ *
+ * The processes take leaves in turn, in the order of the index.  What they share is
+ * the place behind the last leaf that was taken: the points of a range and an entry's
+ * key, which is a position since keys are unique.  Whoever takes reads the leaves
+ * meanwhile, as their end is not known before, and copies them; what takes time is to
+ * look at the rows, which all do at once.
+ *
+ * Each process has a hold of its own, from before it reads a leaf.
+ */
+#include "postgres.h"
+
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+#include "am/shared_scan.h"
+#include "base/assert.h"
+
+#define SLACK 16 /* bytes that may be read behind a batch's own (tids.c, tuples.c) */
+
+enum progress
+{
+	WAITING, /* for somebody who takes */
+	TAKING,
+	OVER
+};
+
+struct shared_scan
+{
+	slock_t mutex; /* of progress */
+	enum progress progress;
+	ConditionVariable changed;
+	struct smart_shared_place place; /* belongs to who takes */
+};
+
+Size
+smart_am_estimate_parallel_scan(SMART_ESTIMATE_PARALLEL_SCAN_ARGUMENTS)
+{
+	return sizeof(struct shared_scan);
+}
+
+void
+smart_am_init_parallel_scan(void *target)
+{
+	struct shared_scan *shared = target;
+
+	SpinLockInit(&shared->mutex);
+	ConditionVariableInit(&shared->changed);
+	shared->progress = WAITING;
+	shared->place.started = false;
+}
+
+static struct shared_scan *
+shared_of(IndexScanDesc scan)
+{
+	smart_assert(scan->parallel_scan != NULL);
+	return (struct shared_scan *) OffsetToPointer(scan->parallel_scan, smart_parallel_scan_offset(scan->parallel_scan));
+}
+
+static void
+set_progress(struct shared_scan *shared, enum progress progress)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->progress = progress;
+	SpinLockRelease(&shared->mutex);
+}
+
+/* Nobody else uses it now. */
+void
+smart_am_parallel_rescan(IndexScanDesc scan)
+{
+	struct shared_scan *shared = shared_of(scan);
+
+	shared->place.started = false;
+	set_progress(shared, WAITING);
+}
+
+bool
+smart_shared_scan_take(IndexScanDesc scan, struct smart_shared_place *place)
+{
+	struct shared_scan *shared = shared_of(scan);
+	enum progress found;
+
+	for (;;)
+	{
+		SpinLockAcquire(&shared->mutex);
+		found = shared->progress;
+		if (found == WAITING)
+			shared->progress = TAKING;
+		SpinLockRelease(&shared->mutex);
+		if (found != TAKING)
+			break;
+		ConditionVariableSleep(&shared->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	if (found == OVER)
+		return false;
+	place->started = shared->place.started;
+	if (place->started)
+	{
+		memcpy(place->points, shared->place.points, sizeof(place->points));
+		place->length = shared->place.length;
+		memcpy(place->key, shared->place.key, place->length);
+	}
+	return true;
+}
+
+void
+smart_shared_scan_give(IndexScanDesc scan, const struct smart_shared_place *place)
+{
+	struct shared_scan *shared = shared_of(scan);
+
+	smart_assert(shared->progress == TAKING && place->started);
+	shared->place.started = true;
+	memcpy(shared->place.points, place->points, sizeof(place->points));
+	shared->place.length = place->length;
+	memcpy(shared->place.key, place->key, place->length);
+	set_progress(shared, WAITING);
+	ConditionVariableSignal(&shared->changed);
+}
+
+void
+smart_shared_scan_finish(IndexScanDesc scan)
+{
+	struct shared_scan *shared = shared_of(scan);
+
+	smart_assert(shared->progress == TAKING);
+	set_progress(shared, OVER);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+/* ---- leaves that were taken ---- */
+
+void
+smart_pieces_init(struct smart_pieces *pieces)
+{
+	pieces->context = AllocSetContextCreate(CurrentMemoryContext, "smart leaves", ALLOCSET_DEFAULT_SIZES);
+	pieces->wanted = 1;
+	pieces->count = 0;
+	pieces->next = 0;
+}
+
+void
+smart_pieces_clear(struct smart_pieces *pieces)
+{
+	MemoryContextReset(pieces->context);
+	pieces->count = 0;
+	pieces->next = 0;
+}
+
+/* A copy with room behind it. */
+static void *
+copy_bytes(struct smart_pieces *pieces, const void *bytes, Size length)
+{
+	uint8 *copy = MemoryContextAlloc(pieces->context, length + SLACK);
+
+	memcpy(copy, bytes, length);
+	memset(copy + length, 0, SLACK);
+	return copy;
+}
+
+void
+smart_pieces_add(struct smart_pieces *pieces, const struct smart_batch *batch)
+{
+	struct smart_batch *copy = &pieces->batches[pieces->count];
+	Size used = 0;
+
+	smart_assert(pieces->count < SMART_PIECES_MAX);
+	for (uint32 i = 0; i < batch->count; i++)
+		used = Max(used, (Size) batch->items[i].offset + batch->items[i].length);
+	*copy = *batch;
+	copy->prefix = copy_bytes(pieces, batch->prefix, batch->prefix_length);
+	copy->bytes = copy_bytes(pieces, batch->bytes, used);
+	copy->items = copy_bytes(pieces, batch->items, batch->count * sizeof(struct smart_item));
+	pieces->count++;
+}
+
+bool
+smart_pieces_next(struct smart_pieces *pieces, struct smart_batch *batch)
+{
+	if (pieces->next == pieces->count)
+		return false;
+	*batch = pieces->batches[pieces->next++];
+	return true;
+}

@@ -1,0 +1,48 @@
+# pg_upgrade: the new cluster's smart indexes are lost, and rebuilt by themselves; the old one is as it was. Both are of
+# the version at hand.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use SmartTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $old = smart_node('old', 'autovacuum = off');
+$old->safe_psql('postgres', <<'SQL');
+CREATE TABLE kept (id int, word text);
+INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 5000) i;
+CREATE UNIQUE INDEX kept_id ON kept USING smart (id);
+CREATE INDEX kept_word ON kept USING smart (word COLLATE "C") WITH (leaf_size = 1024);
+CREATE TABLE empty (id int);
+CREATE INDEX empty_id ON empty USING smart (id);
+SQL
+my $definitions = 'SELECT pg_get_indexdef(c.oid) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE amname = \'smart\' ORDER BY 1';
+my $before = $old->safe_psql('postgres', $definitions);
+$old->stop;
+
+my $new = PostgreSQL::Test::Cluster->new('new');
+$new->init;
+$new->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\n");
+my $bin = $old->config_data('--bindir');
+chdir $PostgreSQL::Test::Utils::tmp_check;
+$new->command_ok(['pg_upgrade', '--no-sync', '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir, '--old-bindir', $bin,
+		'--new-bindir', $bin, '--socketdir', $new->host, '--old-port', $old->port, '--new-port', $new->port],
+	'pg_upgrade');
+
+$new->start;
+is($new->safe_psql('postgres', $definitions), $before, 'the same indexes');
+ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}), 'which are rebuilt');
+index_is_sound($new, 'postgres', $_, 'after pg_upgrade') for ('kept_id', 'kept_word', 'empty_id');
+same_answers($new, 'postgres', 'SELECT id FROM kept WHERE id < 10 ORDER BY id', 'after pg_upgrade');
+my (undef, undef, $err) = $new->psql('postgres', 'INSERT INTO kept VALUES (5)');
+like($err, qr/duplicate key value violates unique constraint "kept_id"/, 'uniqueness is enforced');
+log_is_quiet($new);
+$new->stop;
+
+$old->start;
+is($old->safe_psql('postgres', q{SELECT string_agg(state, ' ') FROM smart_index_state}), 'ready ready empty', 'the old cluster has its own');
+index_is_sound($old, 'postgres', $_, 'in the old cluster') for ('kept_id', 'kept_word');
+done_testing();
