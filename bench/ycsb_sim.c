@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "compute/epoch.h"
 #include "ycsb_random.h"
 #include "ycsb_sim.h"
 #include "ycsb_store.h"
 
 #define TREE           1
-#define PINNED_NEVER   UINT64_MAX
 #define BLOCKS_A_KEY   128 /* bytes, at most, with what waits for its next use */
 #define BYTES_MORE     (UINT64_C(1) << 30)
 #define PAUSE_NS       200
@@ -29,38 +29,29 @@ struct sim_cluster
 	const struct ycsb_options *options;
 	struct sim_timed timed;
 	struct ycsb_store store;
+	struct smart_epoch_shared *epoch; /* of all clients, in the order of their numbers */
 	struct compute_node *compute[SIM_TIMED_NODES_MAX];
 };
 
 /* ---- services ---- */
-
-static uint64_t
-oldest_pin(const struct sim_cluster *sim)
-{
-	uint64_t oldest = PINNED_NEVER;
-
-	for (unsigned int i = 0; i < sim->cluster.clients; i++)
-	{
-		const struct sim_client *client = (const struct sim_client *) sim->cluster.client[i];
-
-		if (client->pin < oldest)
-			oldest = client->pin;
-	}
-	return oldest;
-}
 
 static smart_status
 sim_allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
 {
 	struct sim_cluster *sim = ycsb_sim_client(services)->sim;
 
-	return ycsb_store_allocate(&sim->store, class, oldest_pin(sim), block);
+	/* As a server does when retired blocks wait. */
+	if (ycsb_store_retired(&sim->store, class))
+		smart_epoch_try_advance(sim->epoch);
+	return ycsb_store_allocate(&sim->store, class, smart_epoch_now(sim->epoch), block);
 }
 
 static void
 sim_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
 {
-	ycsb_store_retire(&ycsb_sim_client(services)->sim->store, class, block);
+	struct sim_cluster *sim = ycsb_sim_client(services)->sim;
+
+	ycsb_store_retire(&sim->store, class, smart_epoch_now(sim->epoch), block);
 }
 
 static void
@@ -68,15 +59,21 @@ sim_enter(struct smart_services *services)
 {
 	struct sim_client *client = ycsb_sim_client(services);
 
-	smart_assert(client->pin == PINNED_NEVER);
-	client->pin = client->sim->store.moment++;
+	smart_epoch_enter(client->sim->epoch, client->client.number);
 }
 
 static void
 sim_leave(struct smart_services *services)
 {
-	smart_assert(ycsb_sim_client(services)->pin != PINNED_NEVER);
-	ycsb_sim_client(services)->pin = PINNED_NEVER;
+	struct sim_client *client = ycsb_sim_client(services);
+
+	smart_epoch_leave(client->sim->epoch, client->client.number);
+}
+
+static uint64_t
+sim_moment(struct smart_services *services)
+{
+	return smart_epoch_now(ycsb_sim_client(services)->sim->epoch);
 }
 
 static struct sim_timed_lock *
@@ -175,6 +172,7 @@ init_services(struct sim_client *client)
 		.retire = sim_retire,
 		.enter = sim_enter,
 		.leave = sim_leave,
+		.moment = sim_moment,
 		.lock_leaf = sim_lock_leaf,
 		.unlock_leaf = sim_unlock_leaf,
 	};
@@ -338,6 +336,7 @@ sim_close(struct ycsb_cluster *cluster)
 	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
 		close_compute_node(sim->compute[i]);
 	ycsb_store_close(&sim->store);
+	free(sim->epoch);
 	free(sim);
 }
 
@@ -381,10 +380,11 @@ open_client(struct sim_cluster *sim, unsigned int number)
 	if (client == NULL)
 		return false;
 	sim->cluster.client[sim->cluster.clients++] = &client->client;
+	if (smart_epoch_claim(sim->epoch, number + 1) != number)
+		return false;
 	client->sim = sim;
 	client->compute = sim->compute[number % options->compute_nodes];
 	client->number = number / options->compute_nodes;
-	client->pin = PINNED_NEVER;
 	client->random = ycsb_mix(options->seed) ^ ycsb_mix(number + 1);
 	client->env = sim_env;
 	init_services(client);
@@ -419,8 +419,10 @@ open_all(struct sim_cluster *sim)
 	memcpy(timed.base, sim->store.base, sizeof(timed.base));
 	sim_timed_init(&sim->timed, &timed);
 	sim->cluster.client = calloc(clients, sizeof(*sim->cluster.client));
-	if (sim->cluster.client == NULL)
+	sim->epoch = allocate_table(smart_epoch_size(clients));
+	if (sim->cluster.client == NULL || sim->epoch == NULL)
 		return false;
+	smart_epoch_init(sim->epoch, clients, 0);
 	for (unsigned int i = 0; i < options->compute_nodes; i++)
 	{
 		sim->compute[i] = open_compute_node(options, i);

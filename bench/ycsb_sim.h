@@ -26,7 +26,6 @@ struct sim_client
 	struct sim_cluster *sim;
 	struct compute_node *compute;
 	unsigned int number; /* among those of the compute node */
-	uint64_t pin;        /* when the operation began that is open */
 	uint64_t random;
 	ycsb_body body;
 	void *argument;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "compute/epoch.h"
 #include "tree/tree.h"
 #include "ycsb_store.h"
 
@@ -84,19 +85,19 @@ put(struct ycsb_pool *pool, fabric_address block, uint64_t at)
 }
 
 static bool
-take_retired(struct ycsb_store *store, smart_class class, uint64_t oldest, fabric_address *block)
+take_retired(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address *block)
 {
 	struct ycsb_pool *pool = &store->pool[class];
 	struct ycsb_retired first;
 
-	if (pool->count == 0 || pool->ring[pool->head].at >= oldest)
+	if (pool->count == 0 || pool->ring[pool->head].at + SMART_EPOCH_GRACE > epoch)
 		return false;
 	first = pool->ring[pool->head];
 	pool->head = (pool->head + 1) % pool->size;
 	pool->count--;
 	if (is_locked(store, class, first.block))
 	{
-		put(pool, first.block, store->moment++);
+		put(pool, first.block, epoch);
 		return false;
 	}
 	*block = first.block;
@@ -122,13 +123,19 @@ make_slab(struct ycsb_store *store, struct ycsb_pool *pool, uint32_t block_bytes
 	return false;
 }
 
+bool
+ycsb_store_retired(const struct ycsb_store *store, smart_class class)
+{
+	return store->pool[class].count > 0;
+}
+
 smart_status
-ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t oldest, fabric_address *block)
+ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address *block)
 {
 	struct ycsb_pool *pool = &store->pool[class];
 	uint32_t bytes = smart_class_bytes(class);
 
-	if (take_retired(store, class, oldest, block))
+	if (take_retired(store, class, epoch, block))
 		return SMART_OK;
 	if (pool->slab_left == 0 && !make_slab(store, pool, bytes))
 		return SMART_NO_SPACE;
@@ -139,7 +146,7 @@ ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t oldest
 }
 
 void
-ycsb_store_retire(struct ycsb_store *store, smart_class class, fabric_address block)
+ycsb_store_retire(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address block)
 {
-	put(&store->pool[class], block, store->moment++);
+	put(&store->pool[class], block, epoch);
 }

@@ -41,7 +41,6 @@ struct ycsb_store
 	uint8_t *base[SIM_TIMED_NODES_MAX];
 	uint64_t used[SIM_TIMED_NODES_MAX];
 	unsigned int turn; /* the node that has the next slab */
-	uint64_t moment;   /* counts what has to be told apart in time */
 	struct ycsb_pool pool[SMART_CLASSES];
 };
 
@@ -55,12 +54,12 @@ ycsb_store_root(void)
 	return fabric_make_address(0, YCSB_ROOT_OFFSET);
 }
 
-/*
- * oldest: the moment at which the oldest open operation began, or UINT64_MAX.
- * SMART_NO_SPACE.
- */
+/* Do blocks of this class wait for their next use? */
+extern bool ycsb_store_retired(const struct ycsb_store *store, smart_class class);
+
+/* epoch: as it is now (compute/epoch.h), here and when the block was retired.  SMART_NO_SPACE. */
 extern smart_status
-ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t oldest, fabric_address *block);
-extern void ycsb_store_retire(struct ycsb_store *store, smart_class class, fabric_address block);
+ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address *block);
+extern void ycsb_store_retire(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address block);
 
 #endif /* YCSB_STORE_H */

@@ -11,7 +11,7 @@ WHERE n.amname = 'btree' AND s.amname = 'smart' ORDER BY i;
 SELECT property, pg_index_has_property('properties_nbtree', property) AS nbtree, pg_index_has_property('properties_smart', property) AS smart
 FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan', 'backward_scan']) WITH ORDINALITY p (property, i) ORDER BY i;
 
--- "c" has another order than that of its bytes.
+-- "c" has an order that the C library alone knows.
 CREATE VIEW properties_columns AS
 	SELECT attname AS column, attnum, property, pg_index_column_has_property('properties_nbtree', attnum, property) AS nbtree,
 		pg_index_column_has_property('properties_smart', attnum, property) AS smart

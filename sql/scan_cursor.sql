@@ -41,7 +41,7 @@ SELECT pg_temp.walk('SELECT a, b FROM scan_cursor WHERE a < 50 AND b = 3 ORDER B
 SET enable_indexonlyscan = on;
 SET enable_indexscan = off;
 SELECT pg_temp.walk('SELECT a, b FROM scan_cursor ORDER BY a, b', 600);
-SELECT pg_temp.walk('SELECT a, b FROM scan_cursor WHERE a IN (1, 2, 5, 77, 78, 500, 999, 2000) AND b > 3', 600);
+SELECT pg_temp.walk('SELECT a, b FROM scan_cursor WHERE a IN (1, 2, 5, 77, 78, 500, 999, 2000) AND b > 3 ORDER BY a, b', 600);
 
 -- Over hundreds of rows of one value
 CREATE INDEX scan_cursor_b ON scan_cursor USING smart (b);

@@ -19,6 +19,8 @@ EXPLAIN (COSTS OFF) SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a BETWEEN 10 AND 89;
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a IN (3, 50, 51, 400, 99) AND b > 100;
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a IN (3, 50, 51, 400, 99) AND b IN (3, 50, 103, 19999);
+SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE b IN (3, 50, 20050);
+SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a >= 10 AND b BETWEEN 1000 AND 1200;
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a IS NULL;
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a > 1000;
 SELECT count(*), sum(b), count(c) FROM scan_parallel WHERE a >= 0 AND b % 7 = 3;

@@ -176,7 +176,8 @@ COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited fo
 CREATE FUNCTION smart_stat_cache(OUT size_bytes bigint, OUT used_bytes bigint, OUT hits bigint, OUT misses bigint,
 	OUT stores bigint, OUT updates bigint, OUT drops bigint, OUT evictions bigint, OUT moves bigint, OUT skips bigint,
 	OUT node6_bytes bigint, OUT node14_bytes bigint, OUT node30_bytes bigint, OUT node62_bytes bigint,
-	OUT node126_bytes bigint, OUT node256_bytes bigint)
+	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT stub_hits bigint, OUT stub_misses bigint,
+	OUT stub_stores bigint, OUT stub_drops bigint, OUT stub_bytes bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_cache() IS 'what the view smart_stat_cache shows';
 
@@ -194,6 +195,10 @@ COMMENT ON COLUMN smart_stat_cache.moves IS 'pieces of the cache that went over 
 COMMENT ON COLUMN smart_stat_cache.skips IS 'stores, updates and drops that were left undone, because others were at work there';
 COMMENT ON COLUMN smart_stat_cache.node6_bytes IS 'of used_bytes: by nodes with up to 6 children, and by roots';
 COMMENT ON COLUMN smart_stat_cache.node256_bytes IS 'of used_bytes: by nodes with up to 256 children';
+COMMENT ON COLUMN smart_stat_cache.stub_hits IS 'stubs of leaves, which save an insert the reading of its leaf, that were looked for and found; twice for such an insert';
+COMMENT ON COLUMN smart_stat_cache.stub_misses IS 'stubs that were not there: the insert read its leaf';
+COMMENT ON COLUMN smart_stat_cache.stub_drops IS 'stubs that a change of their leaf took away';
+COMMENT ON COLUMN smart_stat_cache.stub_bytes IS 'that hold stubs now, besides used_bytes';
 GRANT SELECT ON smart_stat_cache TO PUBLIC;
 
 -- These read a whole index.
@@ -277,7 +282,7 @@ CREATE FUNCTION smart_image_oidvector(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 -- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and beyond
--- them 6 LIKE (~~) and 7 starts-with (^@) for strings, 8 (<<) and 9 (<<=) for networks.
+-- them 6 LIKE (~~), 7 starts-with (^@) and 10 regular expressions (~) for strings, 8 (<<) and 9 (<<=) for networks.
 
 CREATE OPERATOR FAMILY bool_ops USING smart;
 CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING smart FAMILY bool_ops AS
@@ -505,6 +510,7 @@ CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING smart FAMILY text_ops
 	OPERATOR 5 > (text, text),
 	OPERATOR 6 ~~ (text, text),
 	OPERATOR 7 ^@ (text, text),
+	OPERATOR 10 ~ (text, text),
 	FUNCTION 1 bttextcmp(text, text),
 	FUNCTION 2 bttextsortsupport(internal),
 	FUNCTION 11 smart_image_text(internal);
@@ -516,6 +522,7 @@ CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING smart FAMILY text_ops
 	OPERATOR 4 >= (name, name),
 	OPERATOR 5 > (name, name),
 	OPERATOR 6 ~~ (name, text),
+	OPERATOR 10 ~ (name, text),
 	FUNCTION 1 btnamecmp(name, name),
 	FUNCTION 2 btnamesortsupport(internal),
 	FUNCTION 11 smart_image_name(internal);
@@ -545,6 +552,7 @@ CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING smart FAMILY bpch
 	OPERATOR 4 >= (bpchar, bpchar),
 	OPERATOR 5 > (bpchar, bpchar),
 	OPERATOR 6 ~~ (bpchar, text),
+	OPERATOR 10 ~ (bpchar, text),
 	FUNCTION 1 bpcharcmp(bpchar, bpchar),
 	FUNCTION 2 bpchar_sortsupport(internal),
 	FUNCTION 11 smart_image_bpchar(internal);
@@ -773,6 +781,7 @@ CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING smart FAMILY text_pat
 	OPERATOR 5 ~>~ (text, text),
 	OPERATOR 6 ~~ (text, text),
 	OPERATOR 7 ^@ (text, text),
+	OPERATOR 10 ~ (text, text),
 	FUNCTION 1 bttext_pattern_cmp(text, text),
 	FUNCTION 2 bttext_pattern_sortsupport(internal),
 	FUNCTION 11 smart_image_text_pattern(internal);
@@ -788,6 +797,7 @@ CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING smart FAMILY bpch
 	OPERATOR 4 ~>=~ (bpchar, bpchar),
 	OPERATOR 5 ~>~ (bpchar, bpchar),
 	OPERATOR 6 ~~ (bpchar, text),
+	OPERATOR 10 ~ (bpchar, text),
 	FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar),
 	FUNCTION 2 btbpchar_pattern_sortsupport(internal),
 	FUNCTION 11 smart_image_bpchar_pattern(internal);

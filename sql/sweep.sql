@@ -100,7 +100,13 @@ INSERT INTO statements VALUES
 	(18, 'REINDEX INDEX rows_a; ALTER INDEX rows_a SET TABLESPACE regress_sweep; REINDEX TABLE rows; DROP INDEX rows_b');
 SELECT format('CALL public.roll_back(%L); SELECT %s AS id, sound(''rows''), * FROM left_over()', statement, id)
 	FROM statements ORDER BY id \gexec
-\echo -- the same with savepoints
+\echo -- the whole transaction is rolled back, then a savepoint of one that commits
+SELECT 'BEGIN', statement, 'ROLLBACK', format('SELECT %s AS id, sound(''rows''), * FROM left_over()', id)
+	FROM statements ORDER BY id \gexec
+SELECT 'BEGIN', 'SAVEPOINT s', statement, 'ROLLBACK TO s', 'COMMIT',
+		format('SELECT %s AS id, sound(''rows''), * FROM left_over()', id)
+	FROM statements ORDER BY id \gexec
+\echo -- the same with several savepoints
 BEGIN;
 SAVEPOINT s;
 REINDEX TABLE rows;

@@ -29,10 +29,11 @@ SELECT t.name, c.* FROM (VALUES ('char(810) COLLATE "en-x-icu"'), ('bpchar COLLA
 SELECT * FROM check_type('name COLLATE "en-x-icu"', 'SELECT substr(strings(), 1, 30)', compare => 'btnamecmp');
 
 -- Of the C library an index has equality, and no order; ranges are asked of every row, and the planner knows that
-CREATE TABLE words (id int, x text COLLATE "C.utf8", y text COLLATE "en-x-icu");
-INSERT INTO words SELECT i, md5(i::text), md5(i::text) FROM generate_series(1, 3000) i;
+CREATE TABLE words (id int, x text COLLATE "C.utf8", y text COLLATE "en-x-icu", z text COLLATE "C");
+INSERT INTO words SELECT i, md5(i::text), md5(i::text), md5(i::text) FROM generate_series(1, 3000) i;
 CREATE INDEX words_x ON words USING smart (x);
 CREATE INDEX words_y ON words USING smart (y);
+CREATE INDEX words_z ON words USING smart (z);
 ANALYZE words;
 CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE sql AS
 $$
@@ -45,8 +46,18 @@ SELECT plan('SELECT id FROM words ORDER BY x LIMIT 1');
 SELECT plan('SELECT id FROM words WHERE y > ''ffe''');
 SELECT plan('SELECT id FROM words WHERE y LIKE ''ffe%''');
 SELECT plan('SELECT id FROM words ORDER BY y LIMIT 1');
+-- The same goes for patterns in which nothing is fixed at the beginning
+SELECT plan('SELECT id FROM words WHERE z LIKE ''ffe%''');
+SELECT plan('SELECT id FROM words WHERE z LIKE ''%ffe''');
+SELECT plan('SELECT id FROM words WHERE z ~ ''^ffe.*0''');
+SELECT plan('SELECT id FROM words WHERE z ~ ''ffe''');
 SELECT x FROM words WHERE x > 'ffe' ORDER BY x;
 SELECT y FROM words WHERE y > 'ffe' ORDER BY y;
+
+-- Whatever builtin collations the server has sort by bytes
+SELECT coalesce(sum(images + prefixes + conditions + orders + lookups), 0) AS wrong FROM pg_collation,
+	check_type(format('text COLLATE %I', collname), 'SELECT strings()', compare => 'bttextcmp')
+WHERE collprovider = 'b' AND collencoding IN (-1, pg_char_to_encoding('UTF8'));
 
 -- Conditions between text and name, of which some do not fit into the other
 CREATE FUNCTION check_pairs(valuetype text, argtype text) RETURNS int LANGUAGE plpgsql AS
@@ -71,3 +82,25 @@ END
 $$;
 SELECT v.t, a.t, check_pairs(v.t, a.t) AS wrong FROM (VALUES ('name'), ('text')) v (t), (VALUES ('name'), ('text')) a (t);
 DROP SCHEMA types_collations CASCADE;
+
+-- A database whose own collation is one of ICU
+SELECT current_database() AS regression \gset
+CREATE DATABASE types_collations TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C' ENCODING 'UTF8';
+\c types_collations
+SET client_min_messages = warning;
+CREATE EXTENSION smart;
+CREATE TABLE words (t text, c char(3), n name, a text[]);
+INSERT INTO words SELECT w, w, w, ARRAY[w, 'z'] FROM unnest('{b,A,a,B,ä,Z,é,e,f}'::text[]) w;
+CREATE INDEX ON words USING smart (t);
+CREATE INDEX ON words USING smart (c);
+CREATE INDEX ON words USING smart (n);
+CREATE INDEX ON words USING smart (a);
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT array_agg(t) FROM (SELECT t FROM words ORDER BY t) q;
+SELECT array_agg(c) FROM (SELECT c FROM words ORDER BY c) q;
+SELECT array_agg(n) FROM (SELECT n FROM words ORDER BY n) q;
+SELECT array_agg(a[1]) FROM (SELECT a FROM words WHERE a > '{ä}' ORDER BY a DESC) q;
+EXPLAIN (COSTS off) SELECT a FROM words WHERE a > '{ä}' ORDER BY a DESC;
+\c :regression
+DROP DATABASE types_collations;

@@ -158,10 +158,23 @@ SELECT * FROM check_conditions('text COLLATE "C"', $$SELECT unnest(ARRAY['a', re
 	repeat('y', 3999) || 'z' || repeat('y', 1000)])$$);
 SELECT * FROM check_conditions('bytea', $$SELECT decode(repeat('00', i), 'hex') FROM generate_series(1998, 2002) i$$,
 	'bytea', $$SELECT decode(repeat('00', i), 'hex') FROM unnest(ARRAY[0, 1, 1999, 2000, 2042, 2050, 4000, 8000]) i$$);
+SELECT t.name, c.* FROM (VALUES
+	('numeric', 'SELECT unnest(ARRAY[0, 1, 10::numeric ^ 7000 - 1, 10::numeric ^ 7000, -(10::numeric ^ 7000)])',
+		$$SELECT unnest(ARRAY[10::numeric ^ 8000 - 1, -(10::numeric ^ 8000 - 1), ('0.' || repeat('3', 8000))::numeric,
+			10::numeric ^ 7000 + ('0.' || repeat('3', 8000))::numeric])$$),
+	('varbit', $$SELECT unnest(ARRAY[B'', B'1', repeat('1', 16000)::varbit])$$,
+		$$SELECT unnest(ARRAY[repeat('1', 16001), repeat('1', 15999) || repeat('0', 20000)])::varbit$$),
+	('int[]', 'SELECT array_fill(v, ARRAY[i]) FROM unnest(ARRAY[1, 2]) v, unnest(ARRAY[699, 700]) i',
+		'SELECT array_fill(1, ARRAY[i]) FROM unnest(ARRAY[699, 700, 701, 5000]) i'),
+	('oidvector', $$SELECT repeat('1 ', i)::oidvector FROM unnest(ARRAY[0, 1, 1000]) i$$,
+		$$SELECT repeat('1 ', i)::oidvector FROM unnest(ARRAY[1000, 1001, 1500]) i$$),
+	('numrange', $$SELECT unnest('{"[1,2]","(,1]","empty"}'::numrange[])$$,
+		$$SELECT unnest(ARRAY[numrange(10::numeric ^ 8000 - 1, NULL), numrange(1, 10::numeric ^ 8000 - 1, '[]')])$$)) t (name, source, arguments),
+	check_conditions(name, source, name, arguments) c;
 
 -- Collations whose order is not that of the bytes, and the classes that order by bytes all the same
 SELECT * FROM check_conditions('text COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'A', 'ab', 'B', 'é', 'f'])$$,
-	'text COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'B', 'é', 'ez'])$$);
+	'text COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'B', 'é', 'ez', repeat('A', 2000), repeat('é', 3000), repeat('x', 9000)])$$);
 SELECT * FROM check_conditions('char(4) COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'A', 'ab', 'B', 'é', 'f'])$$,
 	'bpchar COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'a      ', 'B', 'é', 'ez'])$$);
 SELECT * FROM check_conditions('varchar COLLATE "en-x-icu"', $$SELECT unnest(ARRAY['', 'a', 'A', 'ab', 'B', 'é', 'f'])$$,

@@ -20,7 +20,7 @@ SELECT (SELECT count(*) > 150 FROM member) AS many,
 
 SELECT opfname, amopstrategy, amopopr::regoperator
 FROM pg_amop JOIN pg_opfamily f ON f.oid = amopfamily JOIN pg_am a ON a.oid = opfmethod
-WHERE amname = 'smart' AND amopstrategy > 5 ORDER BY 1, 2, 3::text;
+WHERE amname = 'smart' AND amopstrategy > 5 ORDER BY 1, 2, amopopr::regoperator::text COLLATE "C";
 
 -- A class that is right except for one thing, each time another one
 CREATE FUNCTION fault_image(int4) RETURNS int4 LANGUAGE sql AS 'SELECT $1';

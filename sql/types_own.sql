@@ -57,8 +57,7 @@ SELECT smart_index_check('release_v', true), smart_index_check('release_vs', tru
 -- Only an included column can be returned
 VACUUM ANALYZE release;
 EXPLAIN (COSTS off) SELECT v FROM release WHERE v > ROW(1, 0, 0)::version;
-SET enable_indexscan = off;
-SET enable_bitmapscan = off;
+DROP INDEX release_v;
 CREATE INDEX release_included ON release USING smart (v) INCLUDE (v, id);
 EXPLAIN (COSTS off) SELECT id FROM release WHERE id > 0 ORDER BY v;
 \set VERBOSITY sqlstate
@@ -122,6 +121,12 @@ SET enable_seqscan = off;
 EXPLAIN (COSTS off) SELECT id FROM domains WHERE p * 2 = 30.000 AND id % 2 = 0;
 SELECT id FROM domains WHERE p * 2 = 30.000 AND id % 2 = 0;
 RESET enable_seqscan;
+-- What the function gives is an array in the making
+CREATE INDEX domains_appended ON domains USING smart (array_append(c, id));
+SET enable_seqscan = off;
+SELECT id FROM domains WHERE array_append(c, id) < '{0,-13}' ORDER BY array_append(c, id) LIMIT 3;
+RESET enable_seqscan;
+SELECT smart_index_check('domains_appended', true);
 CREATE TABLE once (n numeric, i interval, a inet, f text COLLATE "en-x-icu", r numrange, EXCLUDE USING smart (r WITH =));
 CREATE UNIQUE INDEX ON once USING smart (n);
 CREATE UNIQUE INDEX ON once USING smart (i);

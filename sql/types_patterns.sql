@@ -87,6 +87,16 @@ SELECT * FROM check_patterns('bytea',
 	$$SELECT unnest(ARRAY['', '%', '_', 'a', 'a%', 'a_', 'a_b', '\x00', '\x0025', '\x000025', '\x00ff25', '\x6100', '\x610025',
 	'\x5c2561', '\x615c25', '\x615c5c25', '\xff25', '\x005f']::bytea[])$$);
 
+-- Regular expressions
+CREATE TABLE expressions (source text);
+INSERT INTO expressions VALUES
+	($$SELECT unnest(ARRAY['', '^', '^a', '^ab', 'ab', '^a.', '^a.*', '^a+', '^ab?', '^a|^b', '^(a|b)', '^ab$', '^a *$', '^$', '^a%', '^a\\',
+	'^a\.b', '^é', '^\w', '^[ab]', '^A', '(?i)^A', '***=a', '^a{2}', '^ +', '^a ', '^a  $', '^' || repeat('z', 2000), '$', 'b$'])$$);
+SELECT t.name, p.* FROM (VALUES ('text COLLATE "C"', ''), ('varchar(10) COLLATE "C.utf8"', ''), ('text COLLATE "en-x-icu"', ''),
+		('text COLLATE "en-x-icu"', 'text_pattern_ops'), ('name', ''), ('char(4) COLLATE "C"', ''),
+		('bpchar COLLATE "en-x-icu"', 'bpchar_pattern_ops')) t (name, class),
+	check_patterns(t.name, (TABLE samples), '~', (TABLE expressions), t.class) p;
+
 -- Networks in networks
 SELECT o.op, p.* FROM (VALUES ('<<'), ('<<=')) o (op), check_patterns('inet',
 	$$SELECT unnest('{0.0.0.0/0,10.0.0.0/8,10.0.0.0/7,10.0.0.1,10.0.0.1/8,10.1.0.0/16,10.1.2.3,10.255.255.255,11.0.0.0/8,

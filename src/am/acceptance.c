@@ -125,6 +125,22 @@ smart_acceptance_announce_database(Oid database)
 }
 
 void
+smart_acceptance_announce_all(struct smart_space *space)
+{
+	struct smart_tree_info info;
+	uint64 cursor = 0;
+	Oid last = InvalidOid;
+
+	smart_changes_announce();
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.owner.database != last)
+			invalidate(info.owner.database, InvalidOid);
+		last = info.owner.database;
+	}
+}
+
+void
 smart_acceptance_announce_lost(struct smart_space *space)
 {
 	struct smart_tree_info info;

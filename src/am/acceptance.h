@@ -33,6 +33,9 @@ extern void smart_acceptance_announce(Relation index);
 /* All that is planned in a database is planned anew, and all indexes are looked at again. */
 extern void smart_acceptance_announce_database(Oid database);
 
+/* The trees of this space can be used from now on: the same for all databases that they belong to.  Needs no database. */
+extern void smart_acceptance_announce_all(struct smart_space *space);
+
 /*
  * Trees of this space were lost with a memory node: the same for all indexes of
  * the databases that they belong to, since from here nobody knows which these are;

@@ -247,6 +247,17 @@ extern void smart_am_parallel_rescan(IndexScanDesc scan);
 extern void smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
 						  Selectivity *selectivity, double *correlation, double *pages);
 
+/*
+ * cost_estimate.c: as amcostestimate, for a path with those conditions only that the index
+ * narrows down to, and of whose entries a scan reads only this fraction.
+ */
+extern void
+smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, double fraction, Cost *startup_cost,
+					Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
+
+/* cost_skip.c: what part of the entries between the first and the last one of a path is read. */
+extern double smart_cost_skip_fraction(PlannerInfo *root, const IndexPath *path);
+
 /* planner.c */
 extern bool smart_am_can_return(Relation index, int column);
 extern bool

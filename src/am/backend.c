@@ -28,6 +28,12 @@ smart_server_available(void)
 }
 
 bool
+smart_server_recovers(void)
+{
+	return smart_server.remote && !smart_gate_is_open(&smart_server.shared->gate);
+}
+
+bool
 smart_server_is_remote(void)
 {
 	return smart_server.remote;
@@ -106,16 +112,24 @@ open_client(void)
 }
 
 struct smart_client *
+smart_backend_client_at_gate(void)
+{
+	smart_server_require();
+	if (opened == NULL)
+		open_client();
+	return opened;
+}
+
+struct smart_client *
 smart_backend_client(void)
 {
 	struct smart_region_header *header;
 
 	if (likely(client != NULL))
 		return client;
-	smart_server_require();
-	if (opened == NULL)
-		open_client();
-	smart_gate_pass(&smart_server.shared->gate, opened);
+	(void) smart_backend_client_at_gate();
+	smart_gate_pass(&smart_server.shared->gate, opened,
+					!smart_server.remote || smart_server.peers->worker == MyProcPid);
 	header = smart_region_header(&smart_server.region);
 	if (header->started == 0)
 		header->started = smart_run_started();

@@ -23,6 +23,7 @@
 #include "am/parallel_build.h"
 #include "am/report.h"
 #include "am/server.h"
+#include "am/sweep.h"
 
 #define REPORT_EVERY 4096 /* entries between two looks at the world outside */
 
@@ -157,6 +158,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 
 	/* A table that is truncated where it was created keeps its files: what they held before is gone already. */
 	smart_am_tree_drop_older(index, 0);
+	smart_sweep_if_scarce();
 
 	parallel = smart_parallel_build_begin(heap, index, info);
 	smart_collector_begin(rows, heap, index, info, parallel == NULL ? 1 : smart_parallel_build_processes(parallel));

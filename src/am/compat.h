@@ -24,6 +24,7 @@
 #include "utils/pg_locale.h"
 #include "utils/rangetypes.h"
 #include "utils/rel.h"
+#include "utils/selfuncs.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM >= 160000
@@ -229,6 +230,24 @@ smart_sort_key(Oid collation, const char *string, Size length, char *out, Size r
 #endif
 }
 
+/* The version of the rules by which there are sort keys, of ICU and its data; 0: not known. */
+static inline uint32
+smart_sort_key_version(Oid collation)
+{
+	uint32 word = 0;
+#ifdef USE_ICU
+	pg_locale_t locale = pg_newlocale_from_collation(collation);
+	UVersionInfo version;
+
+	if (locale != NULL && locale->provider == COLLPROVIDER_ICU)
+	{
+		ucol_getVersion(locale->info.icu.ucol, version);
+		memcpy(&word, version, sizeof(word));
+	}
+#endif
+	return word;
+}
+
 /* Builds a range, which is palloc'ed. */
 static inline RangeType *
 smart_make_range(TypeCacheEntry *type, RangeBound *lower, RangeBound *upper, bool empty)
@@ -257,6 +276,17 @@ smart_vacuum_delay_point(void)
 	vacuum_delay_point(false);
 #else
 	vacuum_delay_point();
+#endif
+}
+
+/* How many elements an array in a condition has, as far as the planner knows. */
+static inline double
+smart_array_length(PlannerInfo *root, Node *array)
+{
+#if PG_VERSION_NUM >= 170000
+	return estimate_array_length(root, array);
+#else
+	return estimate_array_length(array);
 #endif
 }
 

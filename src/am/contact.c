@@ -14,6 +14,7 @@
 
 #include "am/contact.h"
 #include "am/locate.h"
+#include "am/server.h"
 #include "am/settings.h"
 #include "am/settle.h"
 #include "base/assert.h"
@@ -282,6 +283,25 @@ take_lease(struct smart_contacts *contacts, struct smart_contact *contact, int k
 	return session_lease(contact->session, lease, after_ms(contacts, CONNECT_MS));
 }
 
+/* Agrees with the node on what is whose; later, if the book has yet to be recovered (gate.h). */
+static smart_status
+settle(struct smart_contacts *contacts, struct smart_contact *contact)
+{
+	unsigned int node = (unsigned int) contact->node;
+	bool unanswered = false;
+	struct smart_peer peer;
+	smart_status status;
+
+	contact->unsettled = smart_server_recovers();
+	if (contact->unsettled)
+		return SMART_OK;
+	(void) smart_peer_get(contacts->peers, node, &peer);
+	status = smart_settle_unknown(contacts->client, contact->session, node, !peer.unanswered, &unanswered);
+	if (unanswered)
+		note_unanswered(contacts, contact);
+	return status;
+}
+
 /* The node has given its lease: agree with it on what is whose, then let the backends come. */
 static smart_status
 take_in(struct smart_contacts *contacts, struct smart_contact *contact, uint32 transport)
@@ -290,7 +310,6 @@ take_in(struct smart_contacts *contacts, struct smart_contact *contact, uint32 t
 	struct session *session = contact->session;
 	struct wire_node_status state;
 	struct smart_peer peer;
-	bool unanswered = false;
 	smart_status status;
 
 	if (!smart_peer_get(contacts->peers, node, &peer))
@@ -298,9 +317,7 @@ take_in(struct smart_contacts *contacts, struct smart_contact *contact, uint32 t
 	peer.incarnation = session_welcome(session)->node;
 	peer.transport = transport;
 	smart_peer_put(contacts->peers, node, &peer);
-	status = smart_settle_unknown(contacts->client, session, node, !peer.unanswered, &unanswered);
-	if (unanswered)
-		note_unanswered(contacts, contact);
+	status = settle(contacts, contact);
 	if (status == SMART_OK)
 		status = session_node_status(session, after_ms(contacts, CONNECT_MS), &state);
 	if (status != SMART_OK)
@@ -452,9 +469,12 @@ static void
 use_session(struct smart_contacts *contacts, struct smart_contact *contact)
 {
 	bool unanswered = false;
-	smart_status status =
-		smart_settle_duties(contacts->client, contact->session, (unsigned int) contact->node, &unanswered);
+	smart_status status = SMART_OK;
 
+	if (contact->unsettled)
+		status = settle(contacts, contact);
+	if (status == SMART_OK && !contact->unsettled)
+		status = smart_settle_duties(contacts->client, contact->session, (unsigned int) contact->node, &unanswered);
 	if (unanswered)
 		note_unanswered(contacts, contact);
 	if (status != SMART_OK)

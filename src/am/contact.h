@@ -20,6 +20,7 @@ struct smart_contact
 	bool tried;              /* at least once */
 	int node;                /* number of the memory node that was found here last, or -1 */
 	struct session *session; /* NULL: not connected */
+	bool unsettled;          /* what is whose has yet to be agreed upon: the book was not whole */
 	bool asked;              /* for the node's state, and not yet answered */
 	uint64 asked_ns;         /* when */
 	uint64 next_ns;          /* when to try, or to ask, next */
@@ -53,12 +54,18 @@ extern void smart_contact_report(struct smart_contacts *contacts, struct smart_c
 extern void
 smart_contacts_init(struct smart_contacts *contacts, struct smart_client *client, struct smart_peers *peers);
 
+/* Begins anew, with a book that has been made empty. */
+extern void smart_contacts_forget(struct smart_contacts *contacts);
+
 /* One round: these are the addresses now. */
 extern void
 smart_contacts_tend(struct smart_contacts *contacts, const struct smart_address *addresses, unsigned int count);
 
 /* How long until something is due, at most a second. */
 extern long smart_contacts_rest_ms(const struct smart_contacts *contacts);
+
+/* Is every memory node that the book has, and that is not lost, up? */
+extern bool smart_contacts_are_up(struct smart_contacts *contacts);
 
 /*
  * Loses a node for good: what the book says is there, is not, for this reason, which the log

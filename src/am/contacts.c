@@ -59,6 +59,24 @@ smart_contacts_init(struct smart_contacts *contacts, struct smart_client *client
 	}
 }
 
+void
+smart_contacts_forget(struct smart_contacts *contacts)
+{
+	__atomic_store_n(&contacts->peers->tried, false, __ATOMIC_RELEASE);
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		contacts->contact[i].node = -1;
+		if (contacts->contact[i].used)
+			smart_contact_remove(contacts, &contacts->contact[i]);
+	}
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		smart_peer_raise_generation(contacts->peers, node);
+		smart_peer_remove(contacts->peers, node);
+	}
+	smart_contacts_init(contacts, contacts->client, contacts->peers);
+}
+
 /* ---- which addresses there are ---- */
 
 static struct smart_contact *
@@ -188,6 +206,21 @@ look_for_node(struct smart_contacts *contacts, unsigned int node)
 	else if (peer.state == SMART_PEER_LOST &&
 			 (!smart_book_node_info(&contacts->client->space, node, &info) || info.state == SMART_NODE_NONE))
 		smart_peer_remove(contacts->peers, node);
+}
+
+bool
+smart_contacts_are_up(struct smart_contacts *contacts)
+{
+	struct smart_node_info info;
+	struct smart_peer peer;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		if (smart_book_node_info(&contacts->client->space, node, &info) && info.state == SMART_NODE_ACTIVE &&
+			(!smart_peer_get(contacts->peers, node, &peer) || peer.state != SMART_PEER_UP))
+			return false;
+	}
+	return true;
 }
 
 /* ---- a round ---- */

@@ -2,10 +2,7 @@
  * cost.c
  *	  What a scan costs.
  *
- * How many entries a condition selects, how the rows lie in the heap and what
- * repeated scans share does not depend on what kind of ordered index answers;
- * core's estimate for btree knows all that.  It is given the size of our tree,
- * which planner.c found out, and the price of our descent.  It is not told of
+ * The estimate (cost_estimate.c) is not told of
  * conditions that the index cannot narrow down to, such as ranges under a
  * collation whose order it does not know: all rows are fetched for those.
  */
@@ -13,27 +10,47 @@
 
 #include "access/genam.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/index_selfuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "am/am.h"
-#include "base/assert.h"
 
-/* So many blocks of the tree take as much work as one page of a btree on the way down: one byte is looked for in each. */
-#define BLOCKS_PER_PAGE 5
-
-/* The operator of a condition, or InvalidOid: IS NULL */
-static Oid
-operator_of(const IndexClause *clause)
+/* Is anything fixed at the beginning of a pattern?  What is not known yet is taken to be. */
+static bool
+has_prefix(const struct smart_codec *codec, int column, int strategy, Node *pattern)
 {
-	Expr *expression = linitial_node(RestrictInfo, clause->indexquals)->clause;
+	uint8 bytes[SMART_COLUMNS_MAX];
+	struct smart_bound bound;
 
-	if (IsA(expression, OpExpr))
-		return ((OpExpr *) expression)->opno;
-	if (IsA(expression, ScalarArrayOpExpr))
-		return ((ScalarArrayOpExpr *) expression)->opno;
-	return InvalidOid;
+	if (!IsA(pattern, Const) || ((Const *) pattern)->constisnull)
+		return true;
+	smart_codec_bound(codec, column, strategy, ((Const *) pattern)->constvalue, InvalidOid, bytes, sizeof(bytes),
+					  &bound);
+	return bound.kind != SMART_BOUND_PREFIX || bound.length > 1 || !bound.recheck;
+}
+
+/* Does a condition select a part of the index, or has its operator to be asked about every row? */
+static bool
+narrows(const struct smart_codec *codec, const IndexClause *clause, Oid family)
+{
+	Expr *condition = linitial_node(RestrictInfo, clause->indexquals)->clause;
+	int column = clause->indexcol;
+	int strategy;
+
+	if (IsA(condition, OpExpr))
+	{
+		OpExpr *operation = (OpExpr *) condition;
+
+		strategy = get_op_opfamily_strategy(operation->opno, family);
+		return smart_codec_narrows(codec, column, strategy) &&
+			   (strategy <= BTGreaterStrategyNumber || has_prefix(codec, column, strategy, lsecond(operation->args)));
+	}
+	if (IsA(condition, ScalarArrayOpExpr))
+	{
+		strategy = get_op_opfamily_strategy(((ScalarArrayOpExpr *) condition)->opno, family);
+		return smart_codec_narrows(codec, column, strategy);
+	}
+	return true;
 }
 
 /* Those of the path's conditions that the index narrows down to */
@@ -48,13 +65,10 @@ narrowing_clauses(IndexPath *path)
 	foreach (cell, path->indexclauses)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, cell);
-		Oid opno = operator_of(clause);
-		int column = clause->indexcol;
 
 		/* A partitioned table's index has no codec, and nothing is scanned there. */
-		if (!OidIsValid(opno) || index->rd_rel->relkind != RELKIND_INDEX ||
-			smart_codec_narrows(smart_relation_codec(index), column,
-								get_op_opfamily_strategy(opno, info->opfamily[column])))
+		if (index->rd_rel->relkind != RELKIND_INDEX ||
+			narrows(smart_relation_codec(index), clause, info->opfamily[clause->indexcol]))
 			clauses = lappend(clauses, clause);
 	}
 	index_close(index, NoLock);
@@ -65,17 +79,11 @@ void
 smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
 			  Selectivity *selectivity, double *correlation, double *pages)
 {
-	IndexOptInfo *index = path->indexinfo;
 	List *clauses = path->indexclauses;
-	int height = index->tree_height;
 
-	/* btree's estimate counts levels from 0, and -1 as not known. */
-	if (height > 0)
-		index->tree_height = (height - 1) / BLOCKS_PER_PAGE;
-	if (!index->hypothetical)
+	if (!path->indexinfo->hypothetical)
 		path->indexclauses = narrowing_clauses(path);
-	btcostestimate(root, path, loop_count, startup_cost, total_cost, selectivity, correlation, pages);
-	index->tree_height = height;
+	smart_cost_estimate(root, path, loop_count, smart_cost_skip_fraction(root, path), startup_cost, total_cost,
+						selectivity, correlation, pages);
 	path->indexclauses = clauses;
-	smart_assert(*startup_cost <= *total_cost);
 }

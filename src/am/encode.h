@@ -38,11 +38,12 @@
 #define SMART_NOT_NULL 0x01 /* null byte of a column that has a value */
 
 /* Strategies beyond btree's five */
-#define SMART_STRATEGY_LIKE      6 /* column ~~ pattern */
-#define SMART_STRATEGY_STARTS    7 /* column ^@ prefix */
-#define SMART_STRATEGY_SUBNET    8 /* column << network */
-#define SMART_STRATEGY_SUBNET_EQ 9 /* column <<= network */
-#define SMART_STRATEGIES         9
+#define SMART_STRATEGY_LIKE      6  /* column ~~ pattern */
+#define SMART_STRATEGY_STARTS    7  /* column ^@ prefix */
+#define SMART_STRATEGY_SUBNET    8  /* column << network */
+#define SMART_STRATEGY_SUBNET_EQ 9  /* column <<= network */
+#define SMART_STRATEGY_REGEX     10 /* column ~ regular expression */
+#define SMART_STRATEGIES         10
 
 #define SMART_IMAGE_WIDTH_MAX 256 /* bytes of a fixed-width image */
 
@@ -131,6 +132,7 @@ struct smart_image
 	bool unordered;    /* images tell equality only: they do not sort like the values */
 	bool no_patterns;  /* strategies beyond btree's select all values, unless the pattern is a whole string */
 	bool forgets;      /* decode (with the residue) cannot give the value back */
+	uint32 version;    /* of what decides on the order outside of the server; 0: nothing does */
 	int residue_width; /* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
 	int decode_extra;  /* bytes by which a decoded value may be longer than its image (header aside) */
 	const struct smart_image
@@ -297,7 +299,7 @@ struct smart_bound
 };
 
 /*
- * The bound of "column strategy argument".  column counts from 0; strategy is 1..9; argument is not NULL; argtype is
+ * The bound of "column strategy argument".  column counts from 0; strategy is 1..10; argument is not NULL; argtype is
  * the operator's right-hand type (sk_subtype; InvalidOid or the column's own type: no conversion).  Writes at most room
  * bytes at out; room must be at least SMART_COLUMNS_MAX less the bytes of the columns before.  An argument whose image
  * is longer than any entry is no error: it is cut, and the bound is right nevertheless.

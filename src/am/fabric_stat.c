@@ -75,7 +75,7 @@ PGDLLEXPORT Datum
 smart_stat_fabric(PG_FUNCTION_ARGS)
 {
 	struct fabric_counters counters;
-	uint64 total[SMART_FABRIC_TOTALS];
+	uint64 total[SMART_FABRIC_TOTALS] = {0};
 	Datum values[COLUMNS];
 	int column = 0;
 

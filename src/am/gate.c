@@ -6,7 +6,8 @@
  *
  * Everybody passes here when he becomes a client, which no process is before it first
  * uses a smart index; so an open gate costs nothing.  The background worker comes
- * unasked.
+ * unasked.  With memory nodes only the worker may, which joins them at the same time; and
+ * the planner does without the indexes meanwhile, since a memory node may be away.
  *
  * The end of WAL is known once only: positions behind it are used again by what the server
  * writes from now on.  So it is put down in the region first of all, and serves later
@@ -21,11 +22,13 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
+#include "am/acceptance.h"
 #include "am/compat.h"
 #include "am/gate.h"
 #include "am/region_file.h"
 #include "am/report.h"
 #include "am/runmark.h"
+#include "am/settings.h"
 #include "am/shared.h"
 #include "am/undo.h"
 #include "compute/recover.h"
@@ -105,9 +108,8 @@ make_good(struct smart_client *client, uint64 *removed, const char **reason)
 		*reason = "an entry whose row is lost could not be removed";
 		status = smart_undo_perform(client, end, removed);
 	}
-	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY)
-		return status;
-	return status == SMART_OK ? SMART_OK : SMART_CORRUPT;
+	/* Another time it may come about; but without room for what a removal makes, it never will. */
+	return status == SMART_NO_SPACE || status == SMART_DISK_FULL || status == SMART_TOO_LONG ? SMART_CORRUPT : status;
 }
 
 static void
@@ -129,6 +131,8 @@ open_gate(struct smart_client *client)
 	/* What was to be made good is gone, so it does no harm if this is not the last store. */
 	header->unsettled = 0;
 	header->undo_from = 0;
+	if (smart_server.remote)
+		smart_acceptance_announce_all(&client->space);
 	ereport(LOG, (errmsg("smart has recovered its region"),
 				  errdetail("Entries of rows whose WAL is lost: " UINT64_FORMAT " removed; this took %ld ms.", removed,
 							TimestampDifferenceMilliseconds(start, GetCurrentTimestamp()))));
@@ -141,11 +145,36 @@ give_up(int code, Datum gate)
 	set_state((struct smart_gate *) DatumGetPointer(gate), GATE_CLOSED);
 }
 
+/* The background worker will open it, if the memory nodes are there; not for longer than one waits for one of them. */
+static void
+wait_for_worker(struct smart_gate *gate, uint32 wait_event)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
+
+	while (!smart_gate_is_open(gate))
+	{
+		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		if (rest_ms <= 0)
+			ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
+							errmsg("smart has not yet recovered what the server left on memory nodes when it crashed"),
+							errhint("Recovery needs all memory nodes that indexes are on; the server's log tells which "
+									"one is missing.")));
+		(void) ConditionVariableTimedSleep(&gate->changed, rest_ms, wait_event);
+	}
+	ConditionVariableCancelSleep();
+}
+
 void
-smart_gate_pass(struct smart_gate *gate, struct smart_client *client)
+smart_gate_pass(struct smart_gate *gate, struct smart_client *client, bool may_open)
 {
 	uint32 wait_event = smart_wait_event("SmartRecovery");
 
+	if (!may_open)
+	{
+		wait_for_worker(gate, wait_event);
+		return;
+	}
 	for (;;)
 	{
 		uint32 state = GATE_CLOSED;

@@ -29,9 +29,11 @@ extern void smart_gate_close(struct smart_gate *gate);
 extern bool smart_gate_is_open(struct smart_gate *gate);
 
 /*
- * Returns when the gate is open.  The first to come does what there is to do, and the others wait; both can be
- * interrupted, and then the next one begins from the start.  The client must not be used for anything before.
+ * Returns when the gate is open.  The first to come of those who may open it does what there is to do, and the others
+ * wait; both can be interrupted, and then the next one begins from the start.  The client must not be used for anything
+ * before.  Errors: as an insert; CONNECTION_FAILURE if nobody who may has opened it for as long as one waits for a
+ * memory node.
  */
-extern void smart_gate_pass(struct smart_gate *gate, struct smart_client *client);
+extern void smart_gate_pass(struct smart_gate *gate, struct smart_client *client, bool may_open);
 
 #endif /* SMART_AM_GATE_H */

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 #include "am/server.h"
+#include "am/encode.h"
 #include "am/handle.h"
 #include "am/meta.h"
 #include "am/rebuild_table.h"
@@ -70,9 +71,13 @@ make_handle_table(void)
 	handles = hash_create("smart trees", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* Opens the tree whose root slot lies at root. */
+/*
+ * Opens the tree whose root slot lies at root.  Who changes entries of a tree has to open
+ * it with stubs if anybody does, as all do here; but for who undoes inserts while
+ * nobody else is in (gate.c), when the cache is still empty.
+ */
 static struct smart_tree *
-open_tree(Relation index, const struct smart_meta *meta, fabric_address root)
+open_tree(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, fabric_address root)
 {
 	struct smart_client *client = smart_backend_client();
 	struct smart_tree_options options = {
@@ -80,6 +85,8 @@ open_tree(Relation index, const struct smart_meta *meta, fabric_address root)
 		.root = root,
 		.leaf_size = meta->leaf_size,
 		.fixed_length = meta->fixed_length,
+		.stubs = codec->payload_width >= 0,
+		.payload = (uint32) Max(codec->payload_width, 0),
 	};
 	struct smart_tree *tree;
 
@@ -88,7 +95,7 @@ open_tree(Relation index, const struct smart_meta *meta, fabric_address root)
 }
 
 struct smart_handle *
-smart_handle_pin(Relation index, const struct smart_meta *meta)
+smart_handle_pin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {
 	struct smart_handle *handle;
 	struct smart_tree *tree;
@@ -108,7 +115,7 @@ smart_handle_pin(Relation index, const struct smart_meta *meta)
 			return NULL;
 		if (hash_get_num_entries(handles) >= handles_limit)
 			close_idle_handles();
-		tree = open_tree(index, meta, root);
+		tree = open_tree(index, codec, meta, root);
 		handle = hash_search(handles, &meta->tree, HASH_ENTER_NULL, &found);
 		if (handle == NULL)
 		{

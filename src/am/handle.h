@@ -7,6 +7,8 @@
 
 #include "am/am.h"
 
+struct smart_codec;
+
 struct smart_handle
 {
 	uint64 id; /* of the tree; the hash key */
@@ -19,9 +21,10 @@ struct smart_handle
 
 /*
  * The handle of the tree that a metapage names, with a pin, or NULL if this
- * server's region has no such tree.
+ * server's region has no such tree.  codec: the index's.
  */
-extern struct smart_handle *smart_handle_pin(Relation index, const struct smart_meta *meta);
+extern struct smart_handle *
+smart_handle_pin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta);
 extern void smart_handle_unpin(struct smart_handle *handle);
 
 /* Closes the handle on a tree that is about to go, at once or with its last pin. */

@@ -147,7 +147,7 @@ extern uint8 *smart_put_image(const struct smart_image *image, Datum value, uint
 extern const uint8 *
 smart_image_end(const struct smart_image *image, const uint8 *bytes, const uint8 *limit, uint8 flip);
 
-/* Strategies 6 and 7 (image_pattern.c): the fixed prefix of a pattern */
+/* Strategies 6, 7 and 10 (image_pattern.c): the fixed prefix of a pattern */
 struct smart_prefix
 {
 	uint8 *bytes; /* palloc'd */
@@ -156,6 +156,6 @@ struct smart_prefix
 	bool open;  /* every string that begins with them matches */
 };
 
-extern void smart_pattern_prefix(int strategy, struct varlena *pattern, struct smart_prefix *prefix);
+extern void smart_pattern_prefix(int strategy, struct varlena *pattern, Oid collation, struct smart_prefix *prefix);
 
 #endif /* SMART_IMAGE_H */

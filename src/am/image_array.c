@@ -248,6 +248,7 @@ smart_image_array(PG_FUNCTION_ARGS)
 	image->part = smart_image_of_part(image, element.type, image->collation, type->cmp_proc);
 	image->details = smart_image_keep(&element, sizeof(element));
 	image->unordered = image->part->unordered;
+	image->version = image->part->version;
 	image->forgets = !is_returnable(image->part, &element);
 	if (!image->forgets)
 	{

@@ -109,7 +109,7 @@ bytea_pattern(const struct smart_image *image, int strategy, Datum pattern, uint
 	struct smart_prefix prefix;
 	uint8 *end;
 
-	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), &prefix);
+	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), InvalidOid, &prefix);
 	*recheck = !prefix.whole && !prefix.open;
 	end = smart_put_escaped(out, limit, prefix.bytes, prefix.length);
 	if (end != NULL && prefix.whole)

@@ -1,9 +1,11 @@
 /*
- * image_pattern.c - the fixed prefix of a LIKE pattern, for strategies 6 (~~) and 7 (^@)
+ * image_pattern.c - the fixed prefix of a pattern, for strategies 6 (~~), 7 (^@) and 10 (~)
  *
- * Bytes are looked at one by one: in every server encoding the bytes of a longer character are none of % _ and \.
+ * In LIKE, bytes are looked at one by one: in every server encoding the bytes of a longer character are none of % _ and \.
  */
 #include "postgres.h"
+
+#include "utils/builtins.h"
 
 #include "am/image.h"
 
@@ -18,28 +20,31 @@ only_percent(const char *rest, const char *end)
 	return p == end && p > rest;
 }
 
+/* The server knows what all strings begin with that a regular expression matches, and whether that is the only one */
+static void
+regex_prefix(struct varlena *pattern, Oid collation, struct smart_prefix *prefix)
+{
+	bool exact = false;
+	char *fixed = regexp_fixed_prefix(pattern, false, collation, &exact);
+
+	prefix->bytes = (uint8 *) (fixed == NULL ? pstrdup("") : fixed);
+	prefix->length = strlen((char *) prefix->bytes);
+	prefix->whole = fixed != NULL && exact;
+	prefix->open = false;
+}
+
 /*
  * A backslash at the very end is an error to the operator once it gets there: then nothing is claimed, and the recheck
  * raises it.
  */
-void
-smart_pattern_prefix(int strategy, struct varlena *pattern, struct smart_prefix *prefix)
+static void
+like_prefix(struct varlena *pattern, struct smart_prefix *prefix)
 {
 	const char *p = VARDATA_ANY(pattern);
 	const char *end = p + VARSIZE_ANY_EXHDR(pattern);
 
-	Assert(strategy == SMART_STRATEGY_LIKE || strategy == SMART_STRATEGY_STARTS);
 	prefix->bytes = palloc(end - p + 1);
 	prefix->length = 0;
-	if (strategy == SMART_STRATEGY_STARTS)
-	{
-		memcpy(prefix->bytes, p, end - p);
-		prefix->length = end - p;
-		prefix->whole = false;
-		prefix->open = true;
-		return;
-	}
-
 	while (p < end && *p != '%' && *p != '_')
 	{
 		if (*p == '\\' && p + 1 == end)
@@ -51,4 +56,27 @@ smart_pattern_prefix(int strategy, struct varlena *pattern, struct smart_prefix 
 	prefix->whole = p == end;
 	prefix->open = only_percent(p, end);
 	Assert(!(prefix->whole && prefix->open));
+}
+
+void
+smart_pattern_prefix(int strategy, struct varlena *pattern, Oid collation, struct smart_prefix *prefix)
+{
+	switch (strategy)
+	{
+		case SMART_STRATEGY_LIKE:
+			like_prefix(pattern, prefix);
+			break;
+		case SMART_STRATEGY_STARTS:
+			prefix->length = VARSIZE_ANY_EXHDR(pattern);
+			prefix->bytes = palloc(prefix->length + 1);
+			memcpy(prefix->bytes, VARDATA_ANY(pattern), prefix->length);
+			prefix->whole = false;
+			prefix->open = true;
+			break;
+		case SMART_STRATEGY_REGEX:
+			regex_prefix(pattern, collation, prefix);
+			break;
+		default:
+			elog(ERROR, "strategy %d is not a pattern", strategy);
+	}
 }

@@ -192,6 +192,7 @@ set_parts(struct smart_image *image, TypeCacheEntry *range)
 		smart_image_of_part(image, range->rngelemtype->type_id, range->rng_collation, range->rng_cmp_proc_finfo.fn_oid);
 	image->details = range;
 	image->unordered = image->part->unordered;
+	image->version = image->part->version;
 }
 
 Datum

@@ -155,7 +155,7 @@ string_pattern(const struct smart_image *image, int strategy, Datum pattern, uin
 	struct smart_prefix prefix;
 	uint8 *end;
 
-	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), &prefix);
+	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), image->collation, &prefix);
 	*exact = prefix.whole;
 	*recheck = !prefix.whole && !prefix.open;
 
@@ -279,6 +279,7 @@ set_string(FunctionCallInfo fcinfo, const struct smart_image *form, bool pattern
 	image->no_patterns = !image->unordered;
 	if (image->unordered)
 		return PointerGetDatum(image);
+	image->version = smart_sort_key_version(image->collation);
 	if (get_collation_isdeterministic(image->collation))
 		image->details = &key_and_bytes;
 	else

@@ -9,8 +9,8 @@
  * that server was at (gate.c).  If it is neither, it is emptied, and the first user
  * makes a new one of another incarnation.
  *
- * A book is emptied after every end that was not clean: the memory nodes free what an
- * older book had, when they meet the new one.
+ * A book is a region like any other here: the memory nodes free what an older book
+ * had, when they meet the new one.
  *
  * A region that cannot be had does not keep the server from starting: only the
  * users of smart indexes get the error.
@@ -65,8 +65,7 @@ region_was_left(const char **reason)
 	const struct smart_region_header *header = smart_region_header(region);
 	struct stat file;
 
-	*reason = "the server was not shut down cleanly, and the memory nodes are not at hand";
-	if (smart_server.remote || !smart_start_is_ordinary(reason))
+	if (!smart_start_is_ordinary(reason))
 		return false;
 	*reason = "its size is not known";
 	if (fstat(region->fd, &file) != 0)

@@ -63,6 +63,7 @@ codec_fingerprint(const struct smart_codec *codec)
 		fingerprint = mix(fingerprint, (uint32) column->image.width);
 		fingerprint = mix(fingerprint, (uint32) column->image.residue_width);
 		fingerprint = mix(fingerprint, column->image.unordered);
+		fingerprint = mix(fingerprint, column->image.version);
 		fingerprint = mix(fingerprint, column->null_byte);
 		fingerprint = mix(fingerprint, column->flip);
 	}

@@ -158,7 +158,7 @@ static void
 attach_tree(struct smart_relation *self, Relation index)
 {
 	smart_assert(self->handle == NULL && self->meta.tree != 0);
-	self->handle = smart_handle_pin(index, &self->meta);
+	self->handle = smart_handle_pin(index, self->codec, &self->meta);
 	/* Lost a moment ago. */
 	if (self->handle == NULL)
 		smart_acceptance_report(index, "The memory node does not have it any more");
@@ -213,7 +213,7 @@ follow_rebuild(struct smart_relation *self, Relation index)
 	if (tree != 0)
 	{
 		smart_meta_fill(index, self->codec, tree, &self->meta);
-		self->handle = smart_handle_pin(index, &self->meta);
+		self->handle = smart_handle_pin(index, self->codec, &self->meta);
 	}
 	if (self->handle != NULL)
 	{
@@ -311,7 +311,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 {
 	struct relation_cache *cache;
 
-	if (!smart_server_available())
+	if (!smart_server_available() || smart_server_recovers())
 		return false;
 	cache = get_cache(index);
 	glance->ordered = cached_codec(cache)->ordered;
@@ -353,7 +353,7 @@ smart_am_tree_create(Relation index, const struct smart_codec *codec, struct sma
 	struct smart_meta meta;
 
 	smart_meta_fill(index, codec, smart_tree_make(index), &meta);
-	pin->handle = smart_handle_pin(index, &meta);
+	pin->handle = smart_handle_pin(index, codec, &meta);
 	if (pin->handle == NULL)
 		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", meta.tree);
 	pin->release = (MemoryContextCallback){.func = release_pin, .arg = pin};

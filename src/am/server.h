@@ -24,6 +24,9 @@ extern void smart_server_require(void);
 /* The same question without an error. */
 extern bool smart_server_available(void);
 
+/* Are indexes on memory nodes that have yet to be recovered after a crash, which may take as long as one of them is away? */
+extern bool smart_server_recovers(void);
+
 /* Are indexes on memory nodes, and the region only their book?  As the server was started. */
 extern bool smart_server_is_remote(void);
 
@@ -34,7 +37,10 @@ extern bool smart_server_is_remote(void);
  */
 extern struct smart_client *smart_backend_client(void);
 
-/* The same, NULL if there is none yet. */
+/* The same before it has passed the gate (gate.h), for who gets ready what recovery needs. */
+extern struct smart_client *smart_backend_client_at_gate(void);
+
+/* As smart_backend_client(), NULL if there is none yet. */
 extern struct smart_client *smart_backend_client_if_any(void);
 
 /* Does this session share READs and appends with others from now on? */

@@ -23,6 +23,9 @@
 #define TIMEOUT_MIN_MS     100
 #define TIMEOUT_MAX_MS     600000
 
+#define ROUND_TRIP_COST_MEASURED -1.0
+#define ROUND_TRIP_COST_MAX      1e6
+
 struct smart_settings smart_settings;
 
 static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_AUTO, false},
@@ -218,6 +221,16 @@ define_waiting(void)
 }
 
 static void
+define_planning(void)
+{
+	DefineCustomRealVariable(
+		"smart.round_trip_cost", "The planner's estimate of the cost of a round trip to a memory node.",
+		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
+		&smart_settings.round_trip_cost, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MAX,
+		PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+}
+
+static void
 define_rebuild(void)
 {
 	DefineCustomBoolVariable("smart.auto_rebuild", "Rebuild smart indexes that have lost their content.",
@@ -236,5 +249,6 @@ smart_settings_init(void)
 	define_nodes();
 	define_fabric();
 	define_waiting();
+	define_planning();
 	define_rebuild();
 }

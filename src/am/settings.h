@@ -24,9 +24,10 @@ struct smart_settings
 	int rdma_gid_index;
 	int rdwc; /* enum smart_rdwc_mode */
 	int fabric_timeout_ms;
-	int cache_size_mb;  /* 0: no cache */
-	int offload;        /* enum smart_offload_mode */
-	int on_unavailable; /* enum smart_on_unavailable */
+	int cache_size_mb;      /* 0: no cache */
+	int offload;            /* enum smart_offload_mode */
+	int on_unavailable;     /* enum smart_on_unavailable */
+	double round_trip_cost; /* in the planner's unit; below 0: measured */
 	bool auto_rebuild;
 	int rebuild_workers;
 };

@@ -138,7 +138,8 @@ smart_shared_scan_finish(IndexScanDesc scan)
 void
 smart_pieces_init(struct smart_pieces *pieces)
 {
-	pieces->context = AllocSetContextCreate(CurrentMemoryContext, "smart leaves", ALLOCSET_DEFAULT_SIZES);
+	pieces->parent = CurrentMemoryContext;
+	pieces->context = NULL;
 	pieces->wanted = 1;
 	pieces->count = 0;
 	pieces->next = 0;
@@ -147,7 +148,8 @@ smart_pieces_init(struct smart_pieces *pieces)
 void
 smart_pieces_clear(struct smart_pieces *pieces)
 {
-	MemoryContextReset(pieces->context);
+	if (pieces->context != NULL)
+		MemoryContextReset(pieces->context);
 	pieces->count = 0;
 	pieces->next = 0;
 }
@@ -170,6 +172,8 @@ smart_pieces_add(struct smart_pieces *pieces, const struct smart_batch *batch)
 	Size used = 0;
 
 	smart_assert(pieces->count < SMART_PIECES_MAX);
+	if (pieces->context == NULL)
+		pieces->context = AllocSetContextCreate(pieces->parent, "smart leaves", ALLOCSET_DEFAULT_SIZES);
 	for (uint32 i = 0; i < batch->count; i++)
 		used = Max(used, (Size) batch->items[i].offset + batch->items[i].length);
 	*copy = *batch;

@@ -40,14 +40,15 @@ extern void smart_shared_scan_finish(IndexScanDesc scan);
 /* Copies of batches, in the order in which they were read. */
 struct smart_pieces
 {
-	MemoryContext context; /* of the copies */
+	MemoryContext parent;
+	MemoryContext context; /* of the copies; NULL: there has been none */
 	uint32 wanted;         /* at the next take: few at first, since the scan may end early */
 	uint32 count;
 	uint32 next;
 	struct smart_batch batches[SMART_PIECES_MAX];
 };
 
-/* Copies live in a child of CurrentMemoryContext. */
+/* Copies will live in a child of CurrentMemoryContext. */
 extern void smart_pieces_init(struct smart_pieces *pieces);
 
 /* Forgets all copies. */

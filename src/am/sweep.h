@@ -78,4 +78,10 @@ extern void smart_sweep_surveyed(const struct smart_survey *survey, struct smart
  */
 extern uint64 smart_sweep_temporary(void);
 
+/*
+ * A tree is about to be made: sweeps this database first, if something was dropped since this session
+ * did so last and memory is scarce.  Inside a transaction, with nothing of a tree in hand.
+ */
+extern void smart_sweep_if_scarce(void);
+
 #endif /* SMART_AM_SWEEP_H */

@@ -31,6 +31,7 @@ smart_sweep_wishes_init(struct smart_sweep_wishes *wishes)
 {
 	SpinLockInit(&wishes->lock);
 	wishes->all = true; /* an earlier start of the server may have left something */
+	wishes->ever = 0;
 	wishes->count = wishes->nprepared = 0;
 }
 
@@ -41,6 +42,7 @@ smart_sweep_wish(Oid database)
 	int place = 0;
 
 	SpinLockAcquire(&wishes->lock);
+	wishes->ever++;
 	while (place < wishes->count && wishes->database[place] != database)
 		place++;
 	if (place == SMART_SWEEP_WISHES)

@@ -33,6 +33,7 @@ struct smart_sweep_wishes
 {
 	slock_t lock; /* of all that follows */
 	bool all;
+	uint64 ever; /* wishes since the server's start */
 	int count;
 	Oid database[SMART_SWEEP_WISHES];
 	int nprepared;

@@ -195,6 +195,7 @@ smart_tree_make(Relation index)
 		smart_locate_wait(); /* right after the server's start there may be no memory node yet to make it on */
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		sweep_temporary_sometimes();
+	smart_sweep_if_scarce();
 	smart_sweep_note(SMART_SWEEP_IF_ABORTED);
 	describe_owner(index, &owner);
 	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);

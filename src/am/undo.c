@@ -27,11 +27,24 @@
 #include "am/wal.h"
 #include "compute/undo.h"
 
-/* Segments (64 KiB) that there may be before an insert flushes WAL instead of making another. */
-#define SEGMENTS_FEW        16
+/*
+ * Segments (64 KiB) that there may be before an insert flushes WAL itself instead of making another; and the part
+ * of the region that they may take.
+ */
+#define SEGMENTS_MANY       64
 #define SEGMENTS_PER_CLIENT 2
+#define REGION_PART         32
 
 static struct smart_undo_segment *segment; /* this backend's, or NULL */
+
+static unsigned int
+segments_limit(const struct smart_compute *compute)
+{
+	uint64 room = compute->region->max_size / REGION_PART / SMART_KEPT_BYTES;
+	uint64 wanted = SEGMENTS_MANY + SEGMENTS_PER_CLIENT * compute->epoch->claimed;
+
+	return (unsigned int) Max(Min(wanted, room), 1);
+}
 
 /* Claims a segment whose records are durable. */
 static pg_noinline void
@@ -40,6 +53,9 @@ take_segment(void)
 	struct smart_client *client = smart_backend_client();
 	const struct smart_region *region = client->compute->region;
 
+	/* The WAL writer may make durable what is in the full one, while this process goes on with others. */
+	if (segment != NULL)
+		XLogSetAsyncXactLSN(segment->last);
 	smart_undo_end();
 	for (;;)
 	{
@@ -52,8 +68,7 @@ take_segment(void)
 		segment = smart_undo_claim(region, client->number, durable);
 		if (segment != NULL)
 			return;
-		status = smart_undo_claim_new(&client->space, client->number,
-									  SEGMENTS_FEW + SEGMENTS_PER_CLIENT * client->compute->epoch->claimed, &segment);
+		status = smart_undo_claim_new(&client->space, client->number, segments_limit(client->compute), &segment);
 		if (status == SMART_OK)
 			return;
 		least = smart_undo_least(region);

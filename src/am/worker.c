@@ -104,8 +104,21 @@ begin(void)
 		smart_server.peers->worker = MyProcPid;
 	smart_server.shared->worker_latch = MyLatch;
 	/* Opens the gate if it is closed, so that nobody has to wait for that later. */
-	if (smart_server.shared->made)
+	if ((smart_server.remote || smart_server.shared->made) && !smart_server_recovers())
 		(void) smart_backend_client();
+}
+
+/* All nodes are there, so that the gate can be opened. */
+static void
+recover_book(struct smart_contacts *contacts)
+{
+	const struct smart_region_header *book = smart_region_header(contacts->client->compute->region);
+	uint64 incarnation = book->incarnation;
+
+	(void) smart_backend_client();
+	/* It had to be given up: the nodes are to be met anew, with a book that does not know them. */
+	if (book->incarnation != incarnation)
+		smart_contacts_forget(contacts);
 }
 
 /* One round of looking after the memory nodes. */
@@ -119,6 +132,8 @@ tend_nodes(struct smart_contacts *contacts)
 		addresses = MemoryContextAlloc(TopMemoryContext, FABRIC_NODES_MAX * sizeof(struct smart_address));
 	count = smart_addresses_find(addresses);
 	smart_contacts_tend(contacts, addresses, count);
+	if (smart_server_recovers() && smart_contacts_are_up(contacts))
+		recover_book(contacts);
 	smart_fabric_stat_flush();
 }
 
@@ -131,7 +146,7 @@ smart_worker_main(Datum argument)
 	if (smart_server.remote)
 	{
 		contacts = MemoryContextAllocZero(TopMemoryContext, sizeof(*contacts));
-		smart_contacts_init(contacts, smart_backend_client(), smart_server.peers);
+		smart_contacts_init(contacts, smart_backend_client_at_gate(), smart_server.peers);
 	}
 	while (!ProcDiePending)
 	{

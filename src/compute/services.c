@@ -35,6 +35,16 @@ service_leave(struct smart_services *services)
 	smart_epoch_leave(client_of(services)->compute->epoch, client_of(services)->number);
 }
 
+/*
+ * E of epoch.c.  What was reachable at E is stamped with E or more when it is retired;
+ * and while a client is inside that has found E after it entered, E rises by one at most.
+ */
+static uint64_t
+service_moment(struct smart_services *services)
+{
+	return smart_epoch_now(client_of(services)->compute->epoch);
+}
+
 static inline unsigned int
 leaf_lock(fabric_address leaf)
 {
@@ -207,6 +217,7 @@ smart_services_init(struct smart_services *services)
 		.retire = service_retire,
 		.enter = service_enter,
 		.leave = service_leave,
+		.moment = service_moment,
 		.lock_leaf = service_lock_leaf,
 		.unlock_leaf = service_unlock_leaf,
 	};

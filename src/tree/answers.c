@@ -204,7 +204,7 @@ smart_tree_point(struct smart_tree *tree, const uint8_t *bytes, size_t length, s
 		visit_answer(&answer, &point, visit, argument);
 		return SMART_OK;
 	}
-	tree->services->enter(tree->services);
+	smart_enter(tree);
 	status = ask_leaf(tree, &point, &answer, &there);
 	status = smart_leave(tree, status);
 	if (status != SMART_OK || !there)

@@ -142,13 +142,13 @@ retire_built(struct smart_tree *tree, const struct built *built)
 }
 
 /*
- * DOWN.  place is strict and its slot leads to leaf, which is sealed and holds
- * entries; key, of which length bytes are to be stored, is to come into its range,
+ * DOWN.  place is strict and its slot leads to leaf, which is to be sealed as in
+ * smart_end_leaf, and holds entries; key, of which length bytes are to be stored, is to come into its range,
  * and is not there.  *added: it is now.
  */
 smart_status
 smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
-		   const struct smart_leaf *leaf, bool ascending, bool *added)
+		   struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool ascending, bool *added)
 {
 	/* Of entries of one length no part is longer than all were.  Where keys ascend, the key begins a leaf with room. */
 	bool take = tree->options.fixed_length != 0 && !ascending;
@@ -159,7 +159,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	bool won;
 	smart_status status;
 
-	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link);
+	smart_assert(place->slot == leaf->link);
 	list->count = 0;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
@@ -181,7 +181,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	}
 	link = smart_slot_with_pk(link, smart_slot_pk(place->slot));
 	/* The one publication of everything above. */
-	status = smart_place_cas(tree, place, link, &won);
+	status = smart_end_leaf(tree, place, leaf, lock, link, &won);
 	if (status != SMART_OK)
 		return status; /* perhaps linked: not to be retired */
 	if (!won)

@@ -155,6 +155,13 @@ ascends(const struct smart_leaf *leaf, const struct smart_key *key)
 	return previous != NULL && smart_leaf_compare(leaf, previous, previous_length, key) < 0;
 }
 
+/* May the leaf be the root's?  No other one covers all bytes but by chance. */
+static inline bool
+is_roots(const struct smart_leaf *leaf)
+{
+	return leaf->depth == 0 && leaf->lo == 0 && leaf->hi == 255;
+}
+
 /* Bytes of a leaf of the list's entries and the key; 0 if there are none. */
 static smart_status
 measure(struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion, size_t *bytes)
@@ -177,58 +184,109 @@ measure(struct smart_tree *tree, struct smart_list *list, const struct insertion
 	return SMART_OK;
 }
 
+/* What is to be done with a leaf that has no room for the key, as far as the leaf tells. */
+struct remedy
+{
+	bool ascending;
+	size_t bytes;     /* of a leaf with the key; 0: the leaf has no entries, or it is split where keys ascend */
+	unsigned int mid; /* where it can be split; 0: not at all */
+};
+
+static smart_status
+choose_remedy(struct smart_tree *tree, const struct insertion *insertion, const struct smart_leaf *leaf,
+			  struct remedy *remedy)
+{
+	const struct smart_key *key = &insertion->key;
+	struct smart_list *list = &tree->list;
+	smart_status status;
+
+	*remedy = (struct remedy){.ascending = ascends(leaf, key)};
+	if (remedy->ascending && leaf->units * SMART_UNIT >= tree->options.leaf_size && leaf->lo < leaf->hi)
+		remedy->mid = smart_split_edge(key, leaf);
+	if (remedy->mid != 0 && !is_roots(leaf))
+		return SMART_OK;
+	list->count = 0;
+	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
+	if (status == SMART_OK)
+		status = measure(tree, list, insertion, &remedy->bytes);
+	if (status == SMART_OK && remedy->mid == 0 && remedy->bytes > tree->options.leaf_size && leaf->lo < leaf->hi)
+		remedy->mid = smart_split_middle(tree, key, leaf, remedy->ascending);
+	return status;
+}
+
+/*
+ * The strict descent of C6 to the leaf, in one batch with D1 if the leaf is to be
+ * split: it need not be known to be linked, since it is live when that CAS comes about
+ * (I1).  *found false: the leaf is elsewhere, or somebody else changed it.  *narrow: D1
+ * came about.
+ */
+static smart_status
+find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struct remedy *remedy,
+			   struct smart_leaf *leaf, struct smart_place *place, bool *found, bool *narrow)
+{
+	bool early = !tree->direct && remedy->mid != 0 && !is_roots(leaf);
+	struct smart_narrowing narrowing;
+	smart_status status = SMART_OK;
+	smart_status ended = SMART_OK;
+
+	*found = *narrow = false;
+	if (early)
+		status = smart_narrow(tree, leaf, remedy->mid, &narrowing);
+	if (status == SMART_OK)
+		status = smart_find_strict(tree, &insertion->key, place);
+	if (early)
+		ended = smart_end_narrowing(tree, leaf, &narrowing, narrow);
+	/* If the leaf is elsewhere, the cache was wrong: from here on with the true slot. */
+	insertion->strict = true;
+	if (status != SMART_OK || ended != SMART_OK)
+		return status != SMART_OK ? status : ended;
+	if (place->kind != SMART_PLACE_LEAF || smart_slot_address(place->slot) != leaf->address ||
+		smart_slot_size(place->slot) != leaf->units)
+		return SMART_OK;
+	leaf->link = place->slot;
+	/* The cache learns what is changed here, and may lead the next attempt. */
+	insertion->strict = tree->direct;
+	*found = *narrow || !early;
+	if (!*found || early || remedy->mid == 0 || place->node == NULL || smart_pending(place, leaf))
+		return SMART_OK;
+	status = smart_narrow(tree, leaf, remedy->mid, &narrowing);
+	ended = smart_end_narrowing(tree, leaf, &narrowing, narrow);
+	*found = *narrow;
+	return status != SMART_OK ? status : ended;
+}
+
 /*
  * C6: the key finds no room, or does not share the leaf's prefix.  The lock is
  * held.  Takes one change, which may bring the key in, or else leaves it to the
  * next attempt.
  */
 static smart_status
-make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf *leaf)
+make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
 {
 	const struct smart_key *key = &insertion->key;
-	struct smart_rewrite rewrite = {.drop = NULL};
+	struct smart_rewrite rewrite = {.lock = lock};
 	struct smart_place place;
-	size_t bytes;
+	struct remedy remedy;
 	size_t grown;
+	bool found;
 	bool flag;
-	bool ascending;
-	smart_status status = smart_find_strict(tree, key, &place);
+	smart_status status = choose_remedy(tree, insertion, leaf, &remedy);
 
-	/* If the leaf is elsewhere, the cache was wrong: from here on with the true slot. */
-	insertion->strict = true;
-	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address ||
-		smart_slot_size(place.slot) != leaf->units)
+	if (status == SMART_OK)
+		status = find_to_remedy(tree, insertion, &remedy, leaf, &place, &found, &flag);
+	if (status != SMART_OK || !found)
 		return status;
-	leaf->link = place.slot;
-	/* The cache learns what is changed here, and may lead the next attempt. */
-	insertion->strict = tree->direct;
 	if (smart_pending(&place, leaf))
-		return smart_install(tree, key, &place, leaf);
-	ascending = ascends(leaf, key);
-	if (ascending && leaf->units * SMART_UNIT >= tree->options.leaf_size && place.node != NULL && leaf->lo < leaf->hi)
-	{
-		status = smart_split_at_edge(tree, key, &place, leaf, &flag);
-		if (status != SMART_OK || flag)
-			return status;
-	}
-	tree->list.count = 0;
-	status = smart_list_collect(tree, &tree->list, leaf, leaf->lo, leaf->hi);
-	if (status != SMART_OK)
-		return status;
-	status = measure(tree, &tree->list, insertion, &bytes);
-	if (status != SMART_OK)
-		return status;
-	if (bytes > tree->options.leaf_size && place.node != NULL && leaf->lo < leaf->hi)
-		return smart_split(tree, key, insertion->length, &place, leaf, ascending, &insertion->added);
-	status = smart_seal(tree, leaf, &flag);
-	if (status != SMART_OK || !flag)
-		return status;
-	if (bytes > tree->options.leaf_size)
-		return smart_down(tree, key, insertion->length, &place, leaf, ascending, &insertion->added);
+		return flag ? smart_split(tree, key, insertion->length, &place, leaf, lock, &insertion->added)
+					: smart_install(tree, key, &place, leaf);
+	if (flag)
+		return SMART_OK; /* the upper half was installed by somebody else */
+	if (remedy.bytes > tree->options.leaf_size)
+		return smart_down(tree, key, insertion->length, &place, leaf, lock, remedy.ascending, &insertion->added);
 	/* Growing: by half, or at once to a full leaf where keys ascend. */
-	grown = ascending ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
-	rewrite.reserve = bytes == 0 || grown < bytes ? 0 : grown - bytes;
-	rewrite.added = bytes == 0 ? 0 : insertion->length;
+	grown = remedy.ascending ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
+	rewrite.reserve = remedy.bytes == 0 || grown < remedy.bytes ? 0 : grown - remedy.bytes;
+	rewrite.added = remedy.bytes == 0 ? 0 : insertion->length;
 	status = smart_replace_leaf(tree, key, &place, leaf, &rewrite, &flag);
 	insertion->added = flag && rewrite.added > 0;
 	return status;
@@ -261,7 +319,7 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 			return status;
 		}
 	}
-	status = make_room(tree, insertion, leaf);
+	status = make_room(tree, insertion, lock, leaf);
 	insertion->finished = insertion->added;
 	unlocked = smart_leaf_unlock(tree, lock);
 	return status != SMART_OK ? status : unlocked;
@@ -355,7 +413,7 @@ insert(struct smart_tree *tree, struct insertion *insertion)
 	unsigned int attempts = 0;
 	smart_status status;
 
-	tree->services->enter(tree->services);
+	smart_enter(tree);
 	do
 	{
 		status = smart_again(tree, &attempts);

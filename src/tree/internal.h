@@ -215,6 +215,7 @@ struct smart_tree
 	uint8_t *kept_buffer;           /* remote: the leaf whose content was kept (B5) */
 	uint8_t *merge_buffer;          /* remote: leaves that are merged */
 	uint8_t *build_buffer;          /* a block that is being made */
+	uint64_t built_meta;            /* of the leaf that was made there last, as it was written */
 	uint8_t *key_buffer;            /* a key made up on the way */
 	struct smart_recent recent;
 	struct smart_offload_misses misses;
@@ -280,10 +281,16 @@ extern smart_status smart_post_write(struct smart_tree *tree, fabric_address rem
 extern void smart_post_birth(struct smart_tree *tree, fabric_address word, uint64_t value);
 extern smart_status
 smart_post_activation(struct smart_tree *tree, fabric_address word, uint64_t (*live)(uint64_t value), bool *known);
-/* CAS of a slot that is to lead to blocks that were made just now. */
+extern smart_status
+smart_post_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired, uint64_t *seen);
+/* CAS of a slot that is to lead to blocks that were made just now; the second one lets a leaf's rear lock go, too. */
 extern smart_status
 smart_link_cas(struct smart_tree *tree, fabric_address word, uint64_t expected, uint64_t desired, uint64_t *seen);
-/* Every operation ends so: posts what waits and leaves the epoch.  The operation's status. */
+struct smart_leaf_lock;
+extern smart_status smart_link_and_unlock(struct smart_tree *tree, fabric_address word, uint64_t expected,
+										  uint64_t desired, struct smart_leaf_lock *lock, uint64_t *seen);
+/* Every operation begins and ends so: enters the epoch; posts what waits and leaves it.  The operation's status. */
+extern void smart_enter(struct smart_tree *tree);
 extern smart_status smart_leave(struct smart_tree *tree, smart_status status);
 
 /* ---- WRITEs of a bulk load that wait for one another (gather.c) ---- */
@@ -419,6 +426,8 @@ extern void smart_unblock(struct smart_tree *tree, const struct smart_blocked *b
 extern bool smart_stubs_wanted(const struct smart_tree *tree);
 extern struct smart_blocked smart_stub_block(struct smart_tree *tree, smart_slot link);
 extern uint64_t smart_stub_unblock(struct smart_tree *tree, const struct smart_blocked *blocked);
+extern void
+smart_stub_begin(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_blocked *blocked);
 extern void smart_stub_keep(struct smart_tree *tree, const struct smart_leaf *before, const struct smart_key *key,
 							uint64_t meta, uint64_t ticket);
 extern smart_status smart_append_by_stub(struct smart_tree *tree, const struct smart_place *place,
@@ -461,10 +470,24 @@ extern smart_status smart_cursor_skip(struct smart_cursor *cursor, const struct 
 extern bool smart_pending(const struct smart_place *place, const struct smart_leaf *leaf);
 extern smart_status smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
 								  const struct smart_leaf *leaf);
-extern smart_status smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length,
-								const struct smart_place *place, struct smart_leaf *leaf, bool ascending, bool *added);
-extern smart_status smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key,
-										const struct smart_place *place, struct smart_leaf *leaf, bool *done);
+/* A leaf's meta on its way to a lower hi (D1). */
+struct smart_narrowing
+{
+	uint64_t desired;
+	uint64_t seen;
+	struct smart_blocked blocked; /* the leaf's stub */
+};
+
+extern smart_status smart_narrow(struct smart_tree *tree, const struct smart_leaf *leaf, unsigned int mid,
+								 struct smart_narrowing *narrowing);
+extern smart_status
+smart_end_narrowing(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_narrowing *narrowing, bool *done);
+extern unsigned int smart_split_edge(const struct smart_key *key, const struct smart_leaf *leaf);
+extern unsigned int smart_split_middle(const struct smart_tree *tree, const struct smart_key *key,
+									   const struct smart_leaf *leaf, bool ascending);
+extern smart_status
+smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
+			struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool *added);
 extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed);
 
 /* Entries that a rewrite leaves out. */
@@ -481,21 +504,24 @@ struct smart_drop
 /* How a leaf is rewritten. */
 struct smart_rewrite
 {
-	struct smart_drop *drop; /* NULL: keep all */
-	size_t reserve;          /* bytes of room wanted */
-	size_t added;            /* bytes of an entry that the copy holds too, the key's; 0: none */
+	struct smart_drop *drop;      /* NULL: keep all */
+	size_t reserve;               /* bytes of room wanted */
+	size_t added;                 /* bytes of an entry that the copy holds too, the key's; 0: none */
+	struct smart_leaf_lock *lock; /* NULL: the leaf is sealed; else it is live, and sealed by smart_end_leaf */
 };
 
+extern smart_status smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct smart_leaf *leaf,
+								   struct smart_leaf_lock *lock, smart_slot desired, bool *won);
 extern smart_status
 smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-				   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won);
+				   struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won);
 extern unsigned int
 smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending);
 extern void smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int byte,
 						 struct smart_key *result);
 extern smart_status
 smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
-		   const struct smart_leaf *leaf, bool ascending, bool *added);
+		   struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool ascending, bool *added);
 extern smart_status
 smart_make_chain(struct smart_tree *tree, const struct smart_key *key, unsigned int consumed, unsigned int depth,
 				 smart_slot *link, void (*made)(void *argument, smart_slot link), void *argument);

@@ -284,6 +284,7 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	memcpy(block, &header, sizeof(header));
 	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
 		   SMART_META_SORTED;
+	tree->built_meta = meta;
 	*link = smart_slot_make_leaf(lo, units, address);
 
 	status = write_leaf(tree, address, units, used, meta);

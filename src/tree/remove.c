@@ -43,17 +43,16 @@ unblock_all(struct smart_tree *tree, struct blocked *blocked)
 }
 
 /*
- * The leaf is locked and live.  Strict; install if pending; seal; replace.  Lost
+ * The leaf is locked and live.  Strict; install if pending; seal and replace.  Lost
  * with the same leaf still there (a frozen node's copy, say): once more.
  */
 static smart_status
-remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf *leaf)
+remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
 {
 	struct smart_rewrite rewrite = {.drop = &removal->drop};
 	unsigned int attempts = 0;
 	struct smart_place place;
 	smart_status status;
-	bool sealed = false;
 
 	for (;;)
 	{
@@ -62,12 +61,9 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 			status = smart_find_strict(tree, &removal->key, &place);
 		if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address)
 			return status;
-		if (!sealed && smart_pending(&place, leaf))
+		if (leaf->state == SMART_LIVE && smart_pending(&place, leaf))
 			return smart_install(tree, &removal->key, &place, leaf);
-		if (!sealed)
-			status = smart_seal(tree, leaf, &sealed);
-		if (status != SMART_OK || !sealed)
-			return status;
+		rewrite.lock = leaf->state == SMART_LIVE ? lock : NULL;
 		leaf->link = place.slot;
 		unblock_all(tree, removal->blocked);
 		status = smart_replace_leaf(tree, &removal->key, &place, leaf, &rewrite, &removal->finished);
@@ -128,7 +124,7 @@ remove_once(struct smart_tree *tree, struct removal *removal)
 	if (removal->only_if_there && !smart_leaf_contains(&leaf, key))
 		removal->finished = true;
 	else
-		status = remove_locked(tree, removal, &leaf);
+		status = remove_locked(tree, removal, &lock, &leaf);
 	unlocked = smart_leaf_unlock(tree, &lock);
 	return status != SMART_OK ? status : unlocked;
 }
@@ -167,7 +163,7 @@ is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, uns
 static smart_status
 remove_one(struct smart_tree *tree, struct removal *removal)
 {
-	tree->services->enter(tree->services);
+	smart_enter(tree);
 	return smart_leave(tree, remove_entries(tree, removal));
 }
 
@@ -385,7 +381,7 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		smart_readahead_start(sweep.ahead, NULL, 0);
 	while (status == SMART_OK && !sweep.cursor.end)
 	{
-		tree->services->enter(tree->services);
+		smart_enter(tree);
 		status = sweep_step(&sweep);
 		status = smart_leave(tree, status);
 		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))

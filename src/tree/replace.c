@@ -43,6 +43,45 @@ smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 	return status;
 }
 
+/*
+ * The CAS of the slot of a leaf that ends; *won: it leads to desired now.  lock NULL:
+ * the leaf is sealed.  Else it is live, not pending in a strict view newer than its
+ * meta, and the caller holds its lock: then all that can happen to meta is that
+ * somebody else seals it, as it is.  So SEAL needs no answer before the slot's CAS:
+ * they go in one batch, and the rear lock is let go behind them.
+ */
+smart_status
+smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct smart_leaf *leaf,
+			   struct smart_leaf_lock *lock, smart_slot desired, bool *won)
+{
+	uint64_t sealed = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
+	uint64_t met = sealed;
+	uint64_t seen = 0;
+	smart_status status = SMART_OK;
+
+	smart_assert(leaf->state == (lock == NULL ? SMART_SEALED : SMART_LIVE) && place->slot == leaf->link);
+	*won = false;
+	if (lock != NULL && !SMART_FAULT(freestub))
+		blocked = smart_stub_block(tree, leaf->link);
+	if (lock != NULL)
+		status = smart_post_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, sealed, &met);
+	/* Publishes what comes in the leaf's place; a frozen slot makes it fail, and the next strict descent helps. */
+	if (status == SMART_OK)
+		status = smart_link_and_unlock(tree, place->slot_address, place->slot, desired, lock, &seen);
+	(void) smart_stub_unblock(tree, &blocked);
+	if (status == SMART_OK && met != leaf->meta && met != sealed)
+		return SMART_CORRUPT;
+	if (status != SMART_OK)
+		return status;
+	leaf->meta = sealed;
+	leaf->state = SMART_SEALED;
+	*won = seen == place->slot;
+	if (*won)
+		smart_slot_changed(tree, place->node == NULL ? 0 : place->node->link, place->index, place->slot, desired);
+	return SMART_OK;
+}
+
 /* Removes from the list what the rewrite leaves out. */
 static void
 drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop)
@@ -105,20 +144,21 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 }
 
 /*
- * REPLACE-LEAF.  place is strict and its slot leads to leaf, which is sealed.
- * The copy holds the entries up to hi but those that drop names, or is an empty
+ * REPLACE-LEAF.  place is strict and its slot leads to leaf; rewrite->lock as in
+ * smart_end_leaf.  The copy holds the entries up to hi but those that drop names, or is an empty
  * range.  *won: our CAS took the slot over (and with it, drops and the added entry
  * took effect).
  */
 smart_status
 smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-				   const struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won)
+				   struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won)
 {
 	struct smart_list *list = &tree->list;
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
 	smart_slot copy;
 	smart_status status;
 
-	smart_assert(leaf->state == SMART_SEALED && place->slot == leaf->link && !smart_slot_frozen(place->slot));
+	smart_assert(place->slot == leaf->link && !smart_slot_frozen(place->slot));
 	*won = false;
 	list->count = 0;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
@@ -133,15 +173,18 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	status = build_copy(tree, key, leaf, rewrite, &copy);
 	if (status != SMART_OK)
 		return status;
-	/* Publishes the copy; a frozen slot makes it fail, and the next strict descent helps. */
-	status = smart_place_cas(tree, place, copy, won);
+	if (smart_slot_is_leaf(copy))
+		blocked = smart_stub_block(tree, copy);
+	status = smart_end_leaf(tree, place, leaf, rewrite->lock, copy, won);
 	if (!*won)
 	{
+		(void) smart_stub_unblock(tree, &blocked);
 		smart_retire_loser(tree, status, copy);
-		if (SMART_FAULT(rollback))
+		if (SMART_FAULT(rollback) && leaf->state == SMART_SEALED)
 			smart_fault_rollback(tree, leaf);
 		return status;
 	}
+	smart_stub_begin(tree, copy, key, &blocked);
 	status = smart_slot_activate(tree, copy);
 	smart_retire_slot(tree, place->slot);
 	return status;

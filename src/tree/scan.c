@@ -155,7 +155,6 @@ smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_
 smart_status
 smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count, bool backward)
 {
-	struct smart_services *services = scan->tree->services;
 	struct smart_key keys[SMART_POINTS_MAX];
 	smart_status status;
 
@@ -170,7 +169,7 @@ smart_scan_points(struct smart_scan *scan, const struct smart_point *points, uns
 									 .length = points[i].length,
 									 .pad = backward ? step_back(points[i].bytes, points[i].length) : 0x00};
 	}
-	services->enter(services);
+	smart_enter(scan->tree);
 	status = smart_readahead_points(scan->ahead, keys, count);
 	return smart_leave(scan->tree, status);
 }
@@ -362,14 +361,13 @@ smart_scan_forget(struct smart_scan *scan)
 smart_status
 smart_scan_next(struct smart_scan *scan, struct smart_batch *batch)
 {
-	struct smart_services *services = scan->tree->services;
 	unsigned int attempts = 0;
 
 	while (!out_of_range(scan))
 	{
 		smart_status status;
 
-		services->enter(services);
+		smart_enter(scan->tree);
 		status = step(scan, batch);
 		status = smart_leave(scan->tree, status);
 		if (status != SMART_OK)

@@ -355,7 +355,7 @@ smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 			return SMART_OK;
 		}
 	}
-	tree->services->enter(tree->services);
+	smart_enter(tree);
 	status = point > 0 ? lookup_and_keep(tree, &key, point, &answer, &there) : lookup(tree, &key, &there);
 	status = smart_leave(tree, status);
 	if (status == SMART_OK)

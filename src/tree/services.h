@@ -89,6 +89,13 @@ struct smart_services
 	void (*leave)(struct smart_services *services);
 
 	/*
+	 * Within an epoch: a number that only rises.  What was reachable when it was told
+	 * is not used again before the end of an operation that is told the same number
+	 * when it has entered.  NULL: there is no such number.
+	 */
+	uint64_t (*moment)(struct smart_services *services);
+
+	/*
 	 * The local lock of a leaf: excludes two appenders of this compute node.
 	 * Distinct leaves may share a lock, so a client holds one at most.
 	 * SMART_INTERRUPTED, SMART_TIMEOUT: not locked.

@@ -108,42 +108,82 @@ greatest_byte(const struct smart_leaf *leaf)
 	return (int) greatest;
 }
 
-/* INSTALL, as below; *won: it was this client that did it. */
+/* Bytes of an entry for INSTALL to take in; *added: it did. */
+struct guest
+{
+	size_t length; /* the key's; 0: none */
+	bool added;
+};
+
+/*
+ * The upper half [mid..end] of a leaf: its entries there are in tree->list.  It takes the
+ * guest in if it belongs there and finds room for sure.
+ */
+static smart_status
+build_upper(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf, unsigned int mid,
+			unsigned int end, struct guest *guest, smart_slot *upper)
+{
+	struct smart_list *list = &tree->list;
+	unsigned int byte = smart_key_byte(key, leaf->depth);
+	size_t reserve = room_for_half(tree);
+	smart_status status = SMART_OK;
+
+	if (guest->length > 0 && byte >= mid && byte <= end && (tree->options.fixed_length != 0 || list->count == 0))
+	{
+		/* The first one behind a full leaf, where keys ascend. */
+		if (list->count == 0)
+			reserve = tree->options.leaf_size;
+		list->base = leaf->depth;
+		status = smart_list_add(tree, list, key, guest->length);
+		guest->added = true;
+	}
+	if (status != SMART_OK)
+		return status;
+	if (list->count > 0)
+		return smart_leaf_build(tree, key, leaf->depth, mid, end, list, 0, list->count, reserve, upper);
+	*upper = smart_slot_make_empty(mid, end);
+	return SMART_OK;
+}
+
+/* INSTALL, as below; *won: it was this client that did it.  lock: NULL, or the leaf's, which is let go with it. */
 static smart_status
 install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-		const struct smart_leaf *leaf, bool *won)
+		const struct smart_leaf *leaf, struct smart_leaf_lock *lock, struct guest *guest, bool *won)
 {
 	unsigned int mid = leaf->hi + 1;
 	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
 	int index =
 		SMART_FAULT(anyempty) ? smart_fault_any_index(tree, place->node) : smart_node_free_index(place->node, mid);
-	struct smart_list *list = &tree->list;
+	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
 	smart_slot upper;
 	uint64_t seen;
-	smart_status status;
+	smart_status status = SMART_OK;
 
 	smart_assert(smart_slot_address(place->slot) == leaf->address);
 	*won = false;
 	if (index < 0)
 		return smart_replace_node(tree, key, place->node, false);
-	list->count = 0;
-	status = greatest_byte(leaf) < (int) mid ? SMART_OK : smart_list_collect(tree, list, leaf, mid, end);
+	tree->list.count = 0;
+	if (greatest_byte(leaf) >= (int) mid)
+		status = smart_list_collect(tree, &tree->list, leaf, mid, end);
+	if (status == SMART_OK)
+		status = build_upper(tree, key, leaf, mid, end, guest, &upper);
 	if (status != SMART_OK)
 		return status;
-	if (list->count == 0)
-		upper = smart_slot_make_empty(mid, end);
-	else
-		status = smart_leaf_build(tree, key, leaf->depth, mid, end, list, 0, list->count, room_for_half(tree), &upper);
-	if (status != SMART_OK)
-		return status;
+	if (smart_slot_is_leaf(upper))
+		blocked = smart_stub_block(tree, upper);
 	/* Publishes the upper half: the leaf's own slot stops covering mid and above. */
-	status = smart_link_cas(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper, &seen);
-	if (status != SMART_OK || seen != 0)
+	status = smart_link_and_unlock(tree, smart_node_slot_address(place->node->address, (unsigned int) index), 0, upper,
+								   lock, &seen);
+	*won = status == SMART_OK && seen == 0;
+	guest->added &= *won;
+	if (!*won)
 	{
+		(void) smart_stub_unblock(tree, &blocked);
 		smart_retire_loser(tree, status, upper);
 		return status;
 	}
-	*won = true;
+	smart_stub_begin(tree, upper, key, &blocked);
 	smart_slot_changed(tree, place->node->link, index, 0, upper);
 	return smart_slot_activate(tree, upper);
 }
@@ -157,9 +197,10 @@ smart_status
 smart_install(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
 			  const struct smart_leaf *leaf)
 {
+	struct guest nobody = {.length = 0};
 	bool won;
 
-	return install(tree, key, place, leaf, &won);
+	return install(tree, key, place, leaf, NULL, &nobody, &won);
 }
 
 /*
@@ -169,93 +210,108 @@ smart_install(struct smart_tree *tree, const struct smart_key *key, const struct
  */
 static smart_status
 drop_upper(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
-		   struct smart_leaf *leaf, bool *added)
+		   struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool *added)
 {
-	struct smart_rewrite rewrite = {.reserve = room_for_half(tree)};
-	bool sealed;
+	struct smart_rewrite rewrite = {.reserve = room_for_half(tree), .lock = lock};
 	bool won;
-	smart_status status = smart_seal(tree, leaf, &sealed);
+	smart_status status;
 
-	if (status != SMART_OK || !sealed)
-		return status;
 	/* Entries of one length: a half has room for one more. */
 	if (tree->options.fixed_length != 0 && smart_leaf_covers(leaf, key))
 		rewrite.added = length;
 	status = smart_replace_leaf(tree, key, place, leaf, &rewrite, &won);
-	*added = won && rewrite.added > 0;
+	*added |= won && rewrite.added > 0;
 	return status;
 }
 
 /*
- * D1 and D2 at mid, D3 if there is anything to drop.  From the exact meta that
- * was read, so that nothing was appended or sealed since.  *added: D3 took the key
- * in.
- */
-static smart_status
-split_at(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
-		 struct smart_leaf *leaf, unsigned int mid, bool *added)
-{
-	bool junk = greatest_byte(leaf) >= (int) mid;
-	uint64_t narrowed = smart_meta_with_hi(leaf->meta, mid - 1);
-	struct smart_blocked blocked = smart_stub_block(tree, leaf->link);
-	uint64_t seen;
-	bool won;
-	smart_status status;
-
-	smart_assert(mid > leaf->lo && mid <= leaf->hi && !smart_pending(place, leaf));
-	/* Publishes that [mid .. hi] is pending. */
-	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowed, &seen);
-	(void) smart_stub_unblock(tree, &blocked);
-	if (status != SMART_OK || seen != leaf->meta)
-		return status;
-	leaf->meta = narrowed;
-	leaf->hi = mid - 1;
-	status = install(tree, key, place, leaf, &won);
-	/* Who finds the upper half installed by others leaves the junk to the next rewrite. */
-	if (status == SMART_OK && won && junk)
-		status = drop_upper(tree, key, length, place, leaf, added);
-	return status;
-}
-
-/*
- * SPLIT above all entries, where keys ascend: the leaf stays full and nothing
- * has to be copied.  Conditions as smart_split.  *done false: the key does not
- * lie above all entries.
+ * D1 with the next batch: narrows the leaf, whose lock is held, to the bytes below mid.
+ * From the exact meta that was read, so that nothing was appended or sealed since.
+ * smart_end_narrowing has to follow.
  */
 smart_status
-smart_split_at_edge(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-					struct smart_leaf *leaf, bool *done)
+smart_narrow(struct smart_tree *tree, const struct smart_leaf *leaf, unsigned int mid,
+			 struct smart_narrowing *narrowing)
 {
-	int greatest = greatest_byte(leaf);
-	bool added;
+	smart_assert(mid > leaf->lo && mid <= leaf->hi && leaf->state == SMART_LIVE);
+	narrowing->seen = 0;
+	narrowing->desired = smart_meta_with_hi(leaf->meta, mid - 1);
+	narrowing->blocked = smart_stub_block(tree, leaf->link);
+	/* Publishes that [mid .. hi] is pending. */
+	return smart_post_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, narrowing->desired,
+						  &narrowing->seen);
+}
 
-	*done = greatest >= 0 && (int) smart_key_byte(key, leaf->depth) > greatest && greatest >= (int) leaf->lo;
+/* The batch of D1 is over, or has to be now; *done: the leaf is narrow, in the view, too. */
+smart_status
+smart_end_narrowing(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_narrowing *narrowing, bool *done)
+{
+	smart_status status = smart_post_flush(tree);
+
+	(void) smart_stub_unblock(tree, &narrowing->blocked);
+	*done = status == SMART_OK && narrowing->seen == leaf->meta;
 	if (!*done)
-		return SMART_OK;
-	smart_remember_node(tree, key, place->node);
-	return split_at(tree, key, 0, place, leaf, (unsigned int) greatest + 1, &added);
+		return status;
+	leaf->meta = narrowing->desired;
+	leaf->hi = smart_meta_hi(leaf->meta);
+	return SMART_OK;
 }
 
 /*
- * SPLIT.  The leaf's lock is held; place is strict and leads to it; it covers
- * more than one byte and is not pending.  tree->list holds its entries, in
- * order.  *added: the key is in the lower half now.
+ * Where to split a leaf above all its entries, so that it stays full and nothing has
+ * to be copied, since keys ascend; 0: the key does not lie above all entries.
+ */
+unsigned int
+smart_split_edge(const struct smart_key *key, const struct smart_leaf *leaf)
+{
+	int greatest = greatest_byte(leaf);
+
+	return greatest >= (int) leaf->lo && (int) smart_key_byte(key, leaf->depth) > greatest ? (unsigned int) greatest + 1
+																						   : 0;
+}
+
+/* Where to split a leaf of more than one byte, whose entries are in tree->list, in order. */
+unsigned int
+smart_split_middle(const struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf,
+				   bool ascending)
+{
+	const struct smart_list *list = &tree->list;
+	unsigned int mid = smart_choose_cut(list, 0, smart_key_byte(key, leaf->depth), ascending);
+	unsigned int byte;
+
+	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth);
+	if (mid != 0)
+		return mid;
+	byte = smart_ref_byte(&list->refs[0], 0);
+	return byte > leaf->lo ? byte : byte + 1;
+}
+
+/*
+ * SPLIT: D2, and D3 if there is anything to drop, of a leaf that this client has
+ * narrowed; its lock is held; place is strict and leads to it, pending.  *added: the key,
+ * of which length bytes are stored and which was not in the leaf, is in one of the
+ * halves now.
  */
 smart_status
 smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
-			struct smart_leaf *leaf, bool ascending, bool *added)
+			struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool *added)
 {
-	const struct smart_list *list = &tree->list;
-	unsigned int mid;
+	bool junk = greatest_byte(leaf) > (int) leaf->hi;
+	struct guest guest = {.length = length};
+	smart_status status;
+	bool won;
 
-	smart_assert(leaf->lo < leaf->hi && list->count > 0 && list->base == leaf->depth);
-	*added = false;
-	mid = smart_choose_cut(list, 0, smart_key_byte(key, leaf->depth), ascending);
-	if (mid == 0)
+	smart_assert(smart_pending(place, leaf));
+	if (!junk)
+		smart_remember_node(tree, key, place->node);
+	status = install(tree, key, place, leaf, junk ? NULL : lock, &guest, &won);
+	*added = guest.added;
+	/* Who finds the upper half installed by others leaves the junk to the next rewrite; so does who finds no room. */
+	if (status == SMART_OK && won && junk)
 	{
-		unsigned int byte = smart_ref_byte(&list->refs[0], 0);
-
-		mid = byte > leaf->lo ? byte : byte + 1;
+		status = drop_upper(tree, key, length, place, leaf, lock, added);
+		if (*added && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+			status = SMART_OK;
 	}
-	return split_at(tree, key, length, place, leaf, mid, added);
+	return status;
 }

@@ -184,6 +184,20 @@ smart_stub_keep(struct smart_tree *tree, const struct smart_leaf *before, const 
 	keep(tree, leaf.link, &answer);
 }
 
+/*
+ * Keeps a stub of the leaf that was made last and is linked now, live as it soon will be:
+ * until then the CAS of who appends by the stub fails.  blocked: of this leaf, since
+ * before it was linked.
+ */
+void
+smart_stub_begin(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_blocked *blocked)
+{
+	struct smart_leaf leaf = {.link = link, .block = tree->build_buffer};
+
+	smart_stub_keep(tree, &leaf, key, smart_meta_with_state(tree->built_meta, SMART_LIVE),
+					smart_stub_unblock(tree, blocked));
+}
+
 /* ---- using stubs ---- */
 
 /* The stub of the leaf that link leads to; false: there is none. */

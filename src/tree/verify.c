@@ -301,12 +301,11 @@ walk_once(struct smart_walk *walk)
 static smart_status
 walk_all(struct smart_walk *walk)
 {
-	struct smart_services *services = walk->tree->services;
 	smart_status status = SMART_OK;
 
 	while (status == SMART_OK && !walk->finished)
 	{
-		services->enter(services);
+		smart_enter(walk->tree);
 		status = walk_once(walk);
 		status = smart_leave(walk->tree, status);
 		if (status == SMART_OK && walk->doubt && ++walk->restarts > RESTARTS_MAX)

@@ -40,6 +40,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 	client->state = CLIENT_READY;
 	client->compute = compute;
 	client->pin = NEVER;
+	client->moment = NEVER;
 	client->stalled_until = 0;
 	client->cache = &client->own_cache;
 	if (world.plan.cache_shared && number != SOLO)
@@ -141,7 +142,10 @@ client_body(struct client *client)
 	if (world.plan.prime)
 		prime(client);
 	while (operations-- > 0 && !world_failed())
+	{
 		operate(client, choose_operation());
+		schedule_maybe_stall(client, world.plan.stall_one_in);
+	}
 }
 
 /* A tree with something in it, before the clients start. */

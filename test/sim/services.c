@@ -48,6 +48,25 @@ leave(struct smart_services *services)
 	client->pin = NEVER;
 }
 
+/*
+ * Rises whenever a block is used again.  Who is told the same number when it has just
+ * entered has been inside, as far as blocks are concerned, since it was first told it.
+ */
+static uint64_t
+moment(struct smart_services *services)
+{
+	struct client *client = client_of(services);
+
+	if (client->moment != world.moment)
+	{
+		client->moment = world.moment;
+		client->moment_at = world.now;
+	}
+	else if (client->pin == world.now && client->moment_at < client->pin)
+		client->pin = client->moment_at;
+	return world.moment;
+}
+
 static struct local_lock *
 lock_of(struct client *client, fabric_address leaf)
 {
@@ -346,6 +365,7 @@ services_init(struct client *client)
 		.retire = retire,
 		.enter = enter,
 		.leave = leave,
+		.moment = moment,
 		.lock_leaf = lock_leaf,
 		.unlock_leaf = unlock_leaf,
 	};

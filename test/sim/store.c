@@ -61,6 +61,7 @@ store_reset(void)
 	}
 	world.retired_count = 0;
 	world.allocated = 0;
+	world.moment = 0;
 	set_word(store_root(), smart_tree_empty_root());
 }
 
@@ -178,7 +179,9 @@ store_allocate(smart_class class, fabric_address *address)
 
 	if (world.running != SOLO && dice_one_in(&world.dice, world.plan.no_space_one_in))
 		return SMART_NO_SPACE;
-	if (!take_retired(class, address) && !take_fresh(class, address))
+	if (take_retired(class, address))
+		world.moment++;
+	else if (!take_fresh(class, address))
 		return SMART_NO_SPACE;
 	block = store_block(*address, &start);
 	smart_assert(block != NULL && start == *address && block->state != BLOCK_ALLOCATED);
@@ -186,6 +189,7 @@ store_allocate(smart_class class, fabric_address *address)
 		block[i].class = class;
 	block->state = BLOCK_ALLOCATED;
 	block->sealer = -1;
+	block->linked = false;
 	prepare(class, *address);
 	world.allocated++;
 	world_trace("allocates %s of %u bytes at %llx", smart_class_is_node(class) ? "node" : "leaf",

@@ -45,6 +45,23 @@ illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
 		world_violation("%s at %" PRIx64 ": %" PRIx64 " -> %" PRIx64, what, address, from, to);
 }
 
+/* The block that a slot leads to is linked now, and what lies below it. */
+static void
+note_linked(smart_slot slot)
+{
+	unsigned int words = smart_slot_is_node(slot) ? smart_kind_bytes(smart_slot_size(slot)) / 8 : 0;
+	fabric_address start;
+	struct block *block;
+
+	if (!smart_slot_used(slot) || smart_slot_is_empty(slot))
+		return;
+	block = store_block(smart_slot_address(slot), &start);
+	if (block != NULL)
+		block->linked = true;
+	for (unsigned int i = SMART_NODE_HEAD_WORDS; i < words; i++)
+		note_linked(store_word(smart_slot_address(slot) + 8 * (uint64_t) i));
+}
+
 static void
 watch_meta(struct client *client, struct block *block, fabric_address address, uint64_t from, uint64_t to)
 {
@@ -64,6 +81,8 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 	if (smart_meta_with_state(from, after) != to ||
 		!((before == SMART_NEW && after == SMART_LIVE) || (before == SMART_LIVE && after == SMART_SEALED)))
 		illegal("a leaf's state goes back", address, from, to);
+	if (after == SMART_LIVE && !block->linked)
+		illegal("a leaf becomes live that is not linked", address, from, to);
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_SEAL]++;
 	if (after == SMART_SEALED)
 		block->sealer = (int8_t) client->number;
@@ -125,6 +144,7 @@ watch_node_slot(const struct client *client, fabric_address address, smart_slot 
 static void
 watch_slot(struct client *client, struct block *block, fabric_address address, smart_slot from, smart_slot to)
 {
+	note_linked(to);
 	if (smart_slot_frozen(from) || to == 0 || smart_slot_used(from) > smart_slot_used(to))
 		illegal("a slot changes that may not", address, from, to);
 	else if (smart_slot_frozen(to))
@@ -155,7 +175,7 @@ watch_slot(struct client *client, struct block *block, fabric_address address, s
 }
 
 static void
-watch_header(fabric_address address, uint64_t from, uint64_t to)
+watch_header(const struct block *block, fabric_address address, uint64_t from, uint64_t to)
 {
 	enum smart_block_state before = smart_node_state(from);
 	enum smart_block_state after = smart_node_state(to);
@@ -163,6 +183,8 @@ watch_header(fabric_address address, uint64_t from, uint64_t to)
 	if (smart_node_with_state(from, after) != to ||
 		!((before == SMART_NEW && after == SMART_LIVE) || (before == SMART_LIVE && after == SMART_DEAD)))
 		illegal("a node's header changes as no rule says", address, from, to);
+	if (after == SMART_LIVE && !block->linked)
+		illegal("a node becomes live that is not linked", address, from, to);
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_NODE_DEATH]++;
 }
 
@@ -192,7 +214,7 @@ watch_cas(struct client *client, const struct fabric_request *request)
 	else if (!smart_class_is_node(block->class))
 		illegal("a CAS on no word of a leaf", request->remote, request->compare, request->operand);
 	else if (at == 0)
-		watch_header(request->remote, request->compare, request->operand);
+		watch_header(block, request->remote, request->compare, request->operand);
 	else
 		watch_slot(client, block, request->remote, request->compare, request->operand);
 }

@@ -186,7 +186,9 @@ struct client
 	struct compute_node *compute;
 	struct cache *cache;
 	struct cache own_cache;
-	uint64_t pin; /* when the epoch was entered; NEVER: outside */
+	uint64_t pin;       /* when the epoch was entered; NEVER: outside */
+	uint64_t moment;    /* the last one that it was told */
+	uint64_t moment_at; /* and when that was first */
 	uint64_t stalled_until;
 	struct local_lock *waits_for;
 };
@@ -196,6 +198,7 @@ struct block
 	smart_class class; /* 0: never used */
 	uint8_t state;     /* enum block_state of store.c */
 	int8_t sealer;     /* leaf: who sealed it; node: who froze a slot first; -1: nobody */
+	bool linked;       /* in this life */
 	bool marked;       /* by the recovery that goes on */
 	uint16_t start;    /* unit of the block's first byte */
 };
@@ -237,6 +240,7 @@ struct world
 	struct retired retired[RETIRED_MAX];
 	unsigned int retired_count;
 	uint64_t allocated; /* blocks that are neither free nor retired */
+	uint64_t moment;    /* how often a block was used again */
 
 	bool mishap; /* clients died */
 

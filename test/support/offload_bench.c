@@ -153,6 +153,21 @@ fill(struct offload_bench *bench)
 	bench->height = report.height;
 }
 
+/* An entry on a longest path, and its neighbour, which lies there, too. */
+static void
+find_deep(struct offload_bench *bench)
+{
+	uint64_t descents;
+
+	for (bench->deep = OFFLOAD_ENTRIES / 2; bench->deep + 1 < OFFLOAD_ENTRIES; bench->deep++)
+	{
+		if (offload_cost(bench, bench->deep, true, &descents) == bench->height + 1 &&
+			offload_cost(bench, bench->deep + 1, false, &descents) == 1)
+			return;
+	}
+	CHECK(false);
+}
+
 void
 offload_bench_open(struct offload_bench *bench, struct test_memnodes *nodes, unsigned int spread, uint64_t id)
 {
@@ -188,6 +203,7 @@ offload_bench_open(struct offload_bench *bench, struct test_memnodes *nodes, uns
 	CHECK(smart_tree_open(bench->remote.fabric, &bench->remote.thread.env, &bench->services, &options, &bench->tree) ==
 		  SMART_OK);
 	fill(bench);
+	find_deep(bench);
 }
 
 void

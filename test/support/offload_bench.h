@@ -33,6 +33,7 @@ struct offload_bench
 	struct test_remote remote;
 	struct smart_tree *tree;
 	unsigned int height;
+	unsigned int deep; /* number of an entry that so many blocks lead to, its leaf included */
 };
 
 /* A tree whose blocks go to so many memory nodes in turn, by its own id; nothing is offloaded at first.  Aborts when it cannot. */

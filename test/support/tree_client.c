@@ -48,6 +48,12 @@ hand_on_leave(struct smart_services *services)
 	real_of(services)->leave(real_of(services));
 }
 
+static uint64_t
+hand_on_moment(struct smart_services *services)
+{
+	return real_of(services)->moment(real_of(services));
+}
+
 static smart_status
 hand_on_lock(struct smart_services *services, fabric_address leaf)
 {
@@ -201,6 +207,7 @@ tree_client_open(struct test_node *node, const struct smart_tree_options *option
 		.retire = hand_on_retire,
 		.enter = hand_on_enter,
 		.leave = hand_on_leave,
+		.moment = hand_on_moment,
 		.lock_leaf = hand_on_lock,
 		.unlock_leaf = hand_on_unlock,
 	};

@@ -237,44 +237,65 @@ sub files_of_trees
 	my ($place, $node) = @_;
 
 	return map { '/dev/shm/smart-memnode.' . $_->{name} } @memory if $place eq 'memory node';
-	return $node->data_dir . '/smart/pgsql_tmp_region';
+	return $node->data_dir . '/smart/pgsql_tmp_region' if $place eq 'embedded';
+	return $node->safe_psql('postgres', 'SHOW smart.embedded_path') . '/pgsql_tmp_region';
 }
 
-# The data directory goes back in time, and what holds the trees does not; then the other way round.
-sub storage_that_went_back
+# The data directory goes back in time, and what holds the trees does not.  The server was stopped in this way each time.
+sub data_directory_that_went_back
 {
-	my ($place) = @_;
+	my ($place, $mode) = @_;
 	my $node = original($place);
 	my $data = $node->data_dir;
 	my $older = $node->basedir . '/older';
-	my @trees = files_of_trees($place, $node);
-	my $rebuilds;
 
-	$node->stop;
+	$node->stop($mode);
 	system_or_bail('cp', '-a', $data, $older);
 	$node->start;
-	is_kept($node, 0, 'before');
-	$node->stop;
+	is_usable($node, "before, $mode");
+	$node->stop($mode);
 	(rename($data, "$older.newer") && rename($older, $data)) or die "$data: $!";
+	unlink "$data/postmaster.pid";
 	$node->start;
-	is_usable($node, 'the data directory is older');
-	$place eq 'embedded' ? is(rebuilds($node), 0, 'its trees went back with it') : isnt(rebuilds($node), 0, 'it was rebuilt');
+	is_usable($node, "the data directory is older, $mode");
+	isnt(rebuilds($node), 0, "it was rebuilt, $mode") if $place ne 'embedded';
+	return $node->stop;
+}
 
-	$rebuilds = rebuilds($node);
-	$node->stop;
+# The other way round.
+sub trees_that_went_back
+{
+	my ($place, $mode) = @_;
+	my $node = original($place);
+	my @trees = files_of_trees($place, $node);
+	my $older = $node->basedir . '/older';
+
+	$node->stop($mode);
 	$_->stop for @memory;
 	system_or_bail('cp', '-a', $_, "$older." . ($_ =~ s/.*\///r)) for @trees;
 	$_->start for @memory;
 	$node->start;
-	is_kept($node, $rebuilds, 'in between');
-	$node->stop;
+	is_usable($node, "in between, $mode");
+	$node->stop($mode);
 	$_->stop for @memory;
 	system_or_bail('cp', '-a', "$older." . ($_ =~ s/.*\///r), $_) for @trees;
 	$_->start for @memory;
 	$node->start;
-	is_usable($node, 'the trees are older');
-	isnt(rebuilds($node), $rebuilds, 'they were rebuilt');
+	is_usable($node, "the trees are older, $mode");
+	isnt(rebuilds($node), 0, "they were rebuilt, $mode");
 	return $node->stop;
+}
+
+sub storage_that_went_back
+{
+	my ($place) = @_;
+
+	for my $mode ('fast', 'immediate')
+	{
+		data_directory_that_went_back($place, $mode);
+		trees_that_went_back($place, $mode);
+	}
+	return;
 }
 
 # A primary that was left behind is rewound, follows its successor, and succeeds it.
@@ -347,15 +368,25 @@ sub two_servers_on_a_node
 	return is_kept($node, 0, 'one server without the other');
 }
 
-foreach my $place ('embedded', 'elsewhere', 'memory node')
+# Each row, and the places where it is always tried; ACCEPTANCE=all in the environment tries it at all three where it makes sense.
+my @ROWS = (
+	[ 'a copy of a stopped server', \&copy_beside_the_original, 'embedded', 'memory node', '(elsewhere)' ],
+	[ 'storage that went back', \&storage_that_went_back, 'elsewhere', 'memory node', '(embedded)' ],
+	[ 'a copy of a running server', \&copy_of_a_running_server, 'embedded', '(memory node)' ],
+	[ 'restored backups', \&restored_backups, 'embedded', '(memory node)' ],
+	[ 'pg_rewind', \&rewound, 'embedded', '(memory node)' ],
+	[ 'CREATE DATABASE TEMPLATE', \&copied_databases, 'embedded', '(memory node)' ],
+	[ 'two servers', \&two_servers_on_a_node, 'memory node' ]);
+
+foreach my $row (@ROWS)
 {
-	@memory = $place eq 'memory node' ? SmartMemnode->new('one', '--size=64M') : ();
-	subtest "$place: a copy of a stopped server" => sub { copy_beside_the_original($place) };
-	next if $place eq 'elsewhere';
-	subtest "$place: $_->[0]" => sub { $_->[1]->($place) }
-	  for (
-		[ 'storage that went back', \&storage_that_went_back ], [ 'a copy of a running server', \&copy_of_a_running_server ],
-		[ 'restored backups', \&restored_backups ], [ 'pg_rewind', \&rewound ], [ 'CREATE DATABASE TEMPLATE', \&copied_databases ]);
+	my ($name, $function, @places) = @$row;
+
+	foreach my $place (($ENV{ACCEPTANCE} // '') eq 'all' ? map { s/[()]//gr } @places : grep { !/\(/ } @places)
+	{
+		@memory = $place eq 'memory node' ? SmartMemnode->new('one' . ++$serial, '--size=64M') : ();
+		subtest "$place: $name" => sub { $function->($place) };
+		$_->stop for @memory;
+	}
 }
-subtest 'memory node: two servers' => sub { two_servers_on_a_node('memory node') };
 done_testing();

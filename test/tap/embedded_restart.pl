@@ -128,6 +128,14 @@ change_byte("$smart/pgsql_tmp_region", 17);
 $node->start;
 is_lost($node, 'a damaged header after a crash');
 
+# The region has relied on WAL that is not there.
+$node->stop('immediate');
+change_byte("$smart/pgsql_tmp_region", 448 + 16 + 7);
+$node->start;
+ok($node->poll_query_until('postgres', "SELECT state = 'lost' FROM smart_index_state"), 'a region that is ahead of WAL is not taken');
+is_lost($node, 'a region that is ahead of WAL');
+ok($node->log_contains(qr/empty region: the data directory is older than it/), 'the log says so');
+
 # What is in the file is not a region any more; or it is another one's.
 $node->stop;
 change_byte("$smart/pgsql_tmp_region", 17);

@@ -128,8 +128,10 @@ $node->safe_psql('postgres', 'REINDEX INDEX numbers_word');
 my $number = $node->safe_psql('postgres', "SELECT node FROM smart_memory_nodes WHERE address = '" . $memory[2]->address . "'");
 like(nodes_of($node, 'numbers_word'), qr/\b$number\b/, 'a new memory node is used');
 
-# An unclean stop: the indexes begin anew, and the memory nodes free what they had of the older ones.
+# An unclean stop, and nothing shows whose the book is: the indexes begin anew, and the memory nodes free what they had
+# of the older ones.
 $node->stop('immediate');
+unlink $node->data_dir . '/smart/pgsql_tmp_run' or die $!;
 $node->start;
 is_lost($node, 'numbers_id', 'made anew', 'after an unclean stop');
 $node->poll_query_until('postgres', 'SELECT sum(allocated_bytes) = 0 FROM smart_memory_nodes WHERE state = \'up\'');

@@ -459,6 +459,8 @@ check_shared(struct bench *bench)
 
 	open_tree(bench, true);
 	insert(bench, 0, 3, 1);
+	/* The leaf becomes live with its maker's next operation. */
+	CHECK(look_up(bench, 0, 3, 1));
 	before = trips(bench);
 	for (unsigned int i = 0; i < 10; i++)
 		CHECK(look_up(bench, 1, 3, 1) && visit(bench, 1, 3) == -1);

@@ -115,6 +115,8 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 	}
 	insert(bench, 0, ENTRIES / 2);
 	cost = insert(bench, ENTRIES / 2, ENTRIES);
+	/* What inserts left for their clients' next operations, and these gave up, is done by whoever comes there. */
+	look_up(bench, ENTRIES);
 	smart_cache_stat(bench->node->compute.cache, &stat);
 	if (stat.evictions == 0)
 	{
@@ -133,6 +135,57 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 	test_client_close(owner);
 	CHECK((stat.evictions > 0) == (cache_bytes < ENTRIES));
 	CHECK(stat.updates > 100 && stat.skips == 0);
+	free(bench->node->compute.cache);
+	bench->node->compute.cache = NULL;
+}
+
+/* ---- what an insert leaves for its client's next operation ---- */
+
+/*
+ * Inserts, and between them lookups of something else that cost one round trip: how many
+ * of these took a CAS along, that makes a block live?  late: two epochs begin before
+ * each lookup, so that the block may be another's.
+ */
+static uint64_t
+count_left(struct bench *bench, unsigned int from, unsigned int to, bool late)
+{
+	const struct fabric_counters *counters = &bench->client[0]->sim.fabric.counters;
+	uint8_t entry[ENTRY];
+	uint64_t left = 0;
+	bool flag;
+
+	for (unsigned int i = from; i < to; i++)
+	{
+		struct fabric_counters before;
+
+		make_entry(bench, i, entry);
+		CHECK(smart_tree_insert(bench->client[0]->tree, entry, ENTRY, ENTRY, &flag) == SMART_OK && flag);
+		for (int epochs = 0; late && epochs < 2; epochs++)
+			CHECK(smart_epoch_try_advance(bench->node->compute.epoch));
+		make_entry(bench, i / 2, entry);
+		before = *counters;
+		CHECK(smart_tree_lookup(bench->client[0]->tree, entry, ENTRY, &flag) == SMART_OK && flag);
+		if (counters->round_trips - before.round_trips == 1)
+			left += counters->requests[FABRIC_CAS] - before.requests[FABRIC_CAS];
+	}
+	return left;
+}
+
+static void
+run_left(struct bench *bench)
+{
+	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT, .fixed_length = ENTRY, .lease = 1};
+	struct test_client *owner;
+
+	open_cache(bench->node, 1 << 20);
+	owner = test_client_open(bench->node, 1);
+	options.id = test_tree_create(owner, &options.root);
+	bench->client[0] = tree_client_open(bench->node, &options, true, 1);
+	CHECK(count_left(bench, 0, 3000, false) > 50);
+	CHECK(count_left(bench, 3000, 6000, true) == 0);
+	tree_client_close(bench->client[0]);
+	CHECK(smart_space_drop_tree(&owner->client->space, options.id));
+	test_client_close(owner);
 	free(bench->node->compute.cache);
 	bench->node->compute.cache = NULL;
 }
@@ -222,6 +275,7 @@ main(void)
 		run(&bench, (size_t) 1 << 20, shared);
 		run(&bench, SMART_CACHE_BYTES_MIN, shared);
 	}
+	run_left(&bench);
 	check_deep(&bench);
 	free(bench.number);
 	test_node_close(bench.node);

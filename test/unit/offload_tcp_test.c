@@ -19,12 +19,12 @@ test_cold(struct offload_bench *bench)
 	uint64_t descents;
 
 	bench->offload.mode = SMART_OFFLOAD_OFF;
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2, true, &descents) == (uint64_t) bench->height + 1 && descents == 0);
+	CHECK(offload_cost(bench, bench->deep, true, &descents) == (uint64_t) bench->height + 1 && descents == 0);
 	bench->offload.mode = SMART_OFFLOAD_ON;
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2, true, &descents) == 1 && descents == 1);
+	CHECK(offload_cost(bench, bench->deep, true, &descents) == 1 && descents == 1);
 	/* The way is known from now on: its neighbour needs its leaf, and no descent. */
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2, false, &descents) == 1 && descents == 0);
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2 + 1, false, &descents) == 1 && descents == 0);
+	CHECK(offload_cost(bench, bench->deep, false, &descents) == 1 && descents == 0);
+	CHECK(offload_cost(bench, bench->deep + 1, false, &descents) == 1 && descents == 0);
 	/* Another part of the tree, of which the cache has the root: from there on. */
 	CHECK(offload_cost(bench, 0, false, &descents) == 1 && descents == 1);
 	CHECK(offload_cost(bench, 1, false, &descents) == 1 && descents == 0);

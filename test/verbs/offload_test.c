@@ -14,19 +14,19 @@ test_cold(struct offload_bench *bench)
 	uint64_t trips;
 
 	bench->offload.mode = SMART_OFFLOAD_OFF;
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2, true, &descents) == (uint64_t) bench->height + 1 && descents == 0);
+	CHECK(offload_cost(bench, bench->deep, true, &descents) == (uint64_t) bench->height + 1 && descents == 0);
 	bench->offload.mode = SMART_OFFLOAD_ON;
 	/* A node that is busy is asked again; this test is about the others. */
 	do
 	{
 		bench->offload.node[0].not_before_ns = 0;
-		trips = offload_cost(bench, OFFLOAD_ENTRIES / 2, true, &descents);
+		trips = offload_cost(bench, bench->deep, true, &descents);
 	} while (bench->offload.path.count == 0);
 	CHECK(trips == 2 && descents == 1);
 	CHECK(!bench->offload.path.exact && bench->offload.path.end == FABRIC_PATH_LEAF);
 	CHECK(bench->offload.path.count == bench->height);
 	/* The way is known from now on. */
-	CHECK(offload_cost(bench, OFFLOAD_ENTRIES / 2 + 1, false, &descents) == 1 && descents == 0);
+	CHECK(offload_cost(bench, bench->deep + 1, false, &descents) == 1 && descents == 0);
 }
 
 int

@@ -1,0 +1,54 @@
+# The server dies, its memory nodes do not: the same as in crash.pl; and a memory node that is away meanwhile.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use SmartCrash;
+use SmartMemnode;
+use SmartTest;
+
+my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
+my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
+my $node = smart_node('main', @CRASH_SETTINGS, 'smart.sweep_interval = 0', "smart.fabric_timeout = '2s'", 'smart.memory_nodes = ' . addresses(@memory));
+
+set_up($node);
+loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');
+
+# Without a memory node there is no recovery: queries are answered by the tables, inserts say why they fail.
+my $offset = -s $node->logfile;
+$node->stop('immediate');
+$memory[0]->kill9;
+$node->start;
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'a memory node is away: the table answers');
+my ($status, undef, $err) = $node->psql('postgres', 'INSERT INTO keys VALUES (0)', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+isnt($status, 0, 'a memory node is away: an insert fails');
+like($err, qr/ERROR:  08006:.*recovered.*HINT/s, 'a memory node is away: and says why');
+my $session = session($node, "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; PREPARE q AS $QUERY; EXECUTE q");
+$memory[0]->start;
+ok($node->wait_for_log(qr/smart has recovered its region/, $offset), 'it comes back: recovered');
+is_kept($node, $offset, 'it comes back');
+like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'a plan that was made meanwhile is made anew');
+$session->quit;
+
+# A book that has relied on WAL that is not there is given up, and the nodes free what it had.
+$offset = -s $node->logfile;
+$node->stop('immediate');
+open(my $book, '+<', $node->data_dir . '/smart/pgsql_tmp_book') or die $!;
+binmode $book;
+seek($book, 448 + 16 + 7, 0);
+print $book chr(1);
+close($book);
+$node->start;
+ok($node->wait_for_log(qr/empty region: the data directory is older than it/, $offset), 'a book that is ahead of WAL is not taken');
+node_becomes($node, $_, 'up') for @memory;
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'the table answers');
+$node->safe_psql('postgres', 'REINDEX DATABASE postgres');
+is_right($node, 'rebuilt');
+is($node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_memory_nodes'), '3', 'nothing is left of the older trees');
+$node->stop;
+is($_->stop, 0, 'a memory node stops cleanly') for @memory;
+done_testing();
