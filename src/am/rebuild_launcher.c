@@ -38,9 +38,10 @@
 
 #define LAUNCHER_NAME "smart rebuild launcher"
 #define WORKER_NAME   "smart rebuild"
-#define RESTART_S     5   /* after an error */
-#define REST_MS       500 /* between two looks at the table */
-#define AGAIN_MS      500 /* between two workers for one database */
+#define RESTART_S     5     /* after an error */
+#define REST_MS       500   /* between two looks at the table, … */
+#define IDLE_MS       30000 /* … when nothing is to be done; who wants something wakes the launcher */
+#define AGAIN_MS      500   /* between two workers for one database */
 #define DUE_ONCE      64
 
 /* A worker that was started; it may have ended. */
@@ -252,13 +253,16 @@ smart_rebuild_launcher_main(Datum argument)
 		smart_acceptance_announce_database(lfirst_oid(cell));
 	for (;;)
 	{
+		long rest_ms;
+
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 			read_settings(launcher);
 		MemoryContextSwitchTo(TopMemoryContext);
 		start_unseen(launcher);
 		start_due(launcher);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, REST_MS, PG_WAIT_EXTENSION);
+		rest_ms = launcher->unseen == NIL && smart_rebuild_is_idle() ? IDLE_MS : REST_MS;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, rest_ms, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
 }

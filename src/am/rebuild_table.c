@@ -338,6 +338,19 @@ add_once(Oid *oids, int count, int max, Oid oid)
 	return count;
 }
 
+bool
+smart_rebuild_is_idle(void)
+{
+	bool idle;
+
+	LWLockAcquire(lock, LW_SHARED);
+	idle = table->nleaving == 0;
+	for (int i = 0; i < PLACES && idle; i++)
+		idle = table->place[i].state != SMART_REBUILD_WAITING && table->place[i].state != SMART_REBUILD_RUNNING;
+	LWLockRelease(lock);
+	return idle;
+}
+
 int
 smart_rebuild_due(Oid *databases, int max)
 {

@@ -118,6 +118,9 @@ extern void smart_rebuild_forget_database(Oid database);
  */
 extern int smart_rebuild_due(Oid *databases, int max);
 
+/* Nothing waits, runs or leaves; who changes that by smart_rebuild_want() wakes the launcher. */
+extern bool smart_rebuild_is_idle(void);
+
 /* The indexes of a database that wait, due or not; at most max. */
 extern int smart_rebuild_waiting(Oid database, Oid *indexes, int max);
 

@@ -13,6 +13,7 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_language.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -40,15 +41,18 @@
 #define AGAIN_LAST_MS  300000 /* but not longer */
 #define WAITING_MAX    256
 
-/* All indexes of the database that could be rebuilt. */
-#define CANDIDATES                                                                               \
-	"SELECT i.indexrelid FROM pg_catalog.pg_class c"                                             \
-	" JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam"                           \
-	" JOIN pg_catalog.pg_index i ON i.indexrelid OPERATOR(pg_catalog.=) c.oid"                   \
-	" WHERE a.amname OPERATOR(pg_catalog.=) 'smart'::pg_catalog.name"                            \
-	" AND c.relkind OPERATOR(pg_catalog.=) 'i' AND c.relpersistence OPERATOR(pg_catalog.<>) 't'" \
-	" AND i.indislive AND i.indisready"                                                          \
-	" ORDER BY i.indisunique DESC, i.indrelid, i.indexrelid"
+/* All indexes of the database that could be rebuilt; the access method may have any name. */
+#define CANDIDATES                                                                                                \
+	"SELECT i.indexrelid FROM pg_catalog.pg_class c"                                                              \
+	" JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam"                                            \
+	" JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) a.amhandler"                                      \
+	" JOIN pg_catalog.pg_index i ON i.indexrelid OPERATOR(pg_catalog.=) c.oid"                                    \
+	" WHERE p.prosrc OPERATOR(pg_catalog.=) 'smart_handler'"                                                      \
+	" AND p.prolang OPERATOR(pg_catalog.=) " CppAsString2(                                                        \
+		ClanguageId) "::pg_catalog.oid"                                                                           \
+					 " AND c.relkind OPERATOR(pg_catalog.=) 'i' AND c.relpersistence OPERATOR(pg_catalog.<>) 't'" \
+					 " AND i.indislive AND i.indisready"                                                          \
+					 " ORDER BY i.indisunique DESC, i.indrelid, i.indexrelid"
 
 static Oid rebuilding = InvalidOid; /* the index that this process is at */
 

@@ -23,26 +23,36 @@ my $definitions = 'SELECT pg_get_indexdef(c.oid) FROM pg_class c JOIN pg_am a ON
 my $before = $old->safe_psql('postgres', $definitions);
 $old->stop;
 
-my $new = PostgreSQL::Test::Cluster->new('new');
-$new->init;
-$new->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\n");
 my $bin = $old->config_data('--bindir');
 chdir $PostgreSQL::Test::Utils::tmp_check;
-$new->command_ok(['pg_upgrade', '--no-sync', '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir, '--old-bindir', $bin,
-		'--new-bindir', $bin, '--socketdir', $new->host, '--old-port', $old->port, '--new-port', $new->port],
-	'pg_upgrade');
 
-$new->start;
-is($new->safe_psql('postgres', $definitions), $before, 'the same indexes');
-ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}), 'which are rebuilt');
-index_is_sound($new, 'postgres', $_, 'after pg_upgrade') for ('kept_id', 'kept_word', 'empty_id');
-same_answers($new, 'postgres', 'SELECT id FROM kept WHERE id < 10 ORDER BY id', 'after pg_upgrade');
-my (undef, undef, $err) = $new->psql('postgres', 'INSERT INTO kept VALUES (5)');
-like($err, qr/duplicate key value violates unique constraint "kept_id"/, 'uniqueness is enforced');
-log_is_quiet($new);
-$new->stop;
+# upgrade NAME OPTION...: a new cluster that has what the old one had; its indexes are its own.
+sub upgrade
+{
+	my ($name, @options) = @_;
+	my $new = PostgreSQL::Test::Cluster->new($name);
+	$new->init;
+	$new->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\n");
+	$new->command_ok(['pg_upgrade', '--no-sync', @options, '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+			'--old-bindir', $bin, '--new-bindir', $bin, '--socketdir', $new->host, '--old-port', $old->port, '--new-port', $new->port],
+		"pg_upgrade, $name");
+	$new->start;
+	is($new->safe_psql('postgres', $definitions), $before, "$name: the same indexes");
+	ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}), 'which are rebuilt');
+	index_is_sound($new, 'postgres', $_, "after pg_upgrade, $name") for ('kept_id', 'kept_word', 'empty_id');
+	same_answers($new, 'postgres', 'SELECT id FROM kept WHERE id < 10 ORDER BY id', "after pg_upgrade, $name");
+	my (undef, undef, $err) = $new->psql('postgres', 'INSERT INTO kept VALUES (5)');
+	like($err, qr/duplicate key value violates unique constraint "kept_id"/, 'uniqueness is enforced');
+	log_is_quiet($new);
+	$new->stop;
+}
 
+upgrade('copied');
 $old->start;
 is($old->safe_psql('postgres', q{SELECT string_agg(state, ' ') FROM smart_index_state}), 'ready ready empty', 'the old cluster has its own');
 index_is_sound($old, 'postgres', $_, 'in the old cluster') for ('kept_id', 'kept_word');
+$old->stop;
+
+# The files are the old cluster's own, which is not started any more.
+upgrade('linked', '--link');
 done_testing();
