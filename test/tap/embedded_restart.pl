@@ -42,6 +42,32 @@ sub is_kept
 	return;
 }
 
+sub crc32c
+{
+	my ($bytes) = @_;
+	my $crc = 0xffffffff;
+	for my $byte (unpack 'C*', $bytes)
+	{
+		$crc ^= $byte;
+		$crc = $crc & 1 ? ($crc >> 1) ^ 0x82f63b78 : $crc >> 1 for 1 .. 8;
+	}
+	return $crc ^ 0xffffffff;
+}
+
+# The run file tells of another boot (bytes 64 to 99), and its checksum (the last 4) is right.
+sub pretend_reboot
+{
+	my ($path) = @_;
+	my $bytes = slurp_file($path);
+	die 'not a run file' unless length $bytes == 104 && unpack('L', substr $bytes, 100) == crc32c(substr $bytes, 0, 100);
+	substr($bytes, 64, 36) =~ tr/0-9a-f/1-9a-f0/;
+	substr($bytes, 100, 4) = pack 'L', crc32c(substr $bytes, 0, 100);
+	# The file itself stays what it is.
+	open my $file, '+<:raw', $path or die "$path: $!";
+	print $file $bytes;
+	close $file or die $!;
+}
+
 sub change_byte
 {
 	my ($path, $offset) = @_;
@@ -112,6 +138,11 @@ $node->stop('immediate');
 change_byte("$smart/pgsql_tmp_run", 60);
 $node->start;
 is_lost($node, 'a damaged run file');
+
+$node->stop('immediate');
+pretend_reboot("$smart/pgsql_tmp_run");
+$node->start;
+is_lost($node, 'another boot of the machine');
 
 for my $file ('pgsql_tmp_run', 'pgsql_tmp_region')
 {
