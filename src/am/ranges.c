@@ -13,12 +13,6 @@
 
 #define ENDS_ROOM 512 /* bytes of the ends of ranges, at first */
 
-static inline const uint8 *
-span_bytes(const struct smart_ranges *ranges, struct smart_span span)
-{
-	return ranges->bytes + span.offset;
-}
-
 /*
  * Appends to a string of the current range.  What goes beyond the longest key
  * is cut: no entry is long enough for it to matter, since no encoding of a
@@ -29,7 +23,7 @@ append_span(const struct smart_ranges *ranges, uint8 *out, uint32 length, struct
 {
 	uint32 taken = Min(span.length, SMART_KEY_MAX - length);
 
-	memcpy(out + length, span_bytes(ranges, span), taken);
+	memcpy(out + length, smart_span_bytes(ranges, span), taken);
 	return length + taken;
 }
 
@@ -162,9 +156,9 @@ smart_ranges_ahead(struct smart_ranges *ranges, bool backward, unsigned int most
 
 /* ---- conditions on later columns ---- */
 
-/* Is this encoding one of the column's points? */
-static bool
-match_points(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length)
+bool
+smart_ranges_find_point(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes,
+						int length, uint32 *before)
 {
 	uint32 low = 0;
 	uint32 high = set->count;
@@ -173,7 +167,7 @@ match_points(const struct smart_ranges *ranges, const struct smart_column_set *s
 	{
 		uint32 middle = low + (high - low) / 2;
 		struct smart_span point = ranges->points[set->first + middle];
-		int order = smart_compare_bytes(bytes, length, span_bytes(ranges, point), point.length);
+		int order = smart_compare_bytes(bytes, length, smart_span_bytes(ranges, point), point.length);
 
 		if (order == 0)
 			return true;
@@ -182,6 +176,7 @@ match_points(const struct smart_ranges *ranges, const struct smart_column_set *s
 		else
 			low = middle + 1;
 	}
+	*before = low;
 	return false;
 }
 
@@ -191,8 +186,8 @@ match_interval(const struct smart_ranges *ranges, const struct smart_column_set 
 	struct smart_span low = set->low;
 	struct smart_span high = set->high;
 
-	return smart_compare_bytes(bytes, length, span_bytes(ranges, low), low.length) >= 0 &&
-		   (high.length == 0 || smart_compare_bytes(bytes, length, span_bytes(ranges, high), high.length) < 0);
+	return smart_compare_bytes(bytes, length, smart_span_bytes(ranges, low), low.length) >= 0 &&
+		   (high.length == 0 || smart_compare_bytes(bytes, length, smart_span_bytes(ranges, high), high.length) < 0);
 }
 
 bool
@@ -200,6 +195,7 @@ smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int le
 {
 	const struct smart_codec *codec = ranges->codec;
 	int key_length = smart_codec_key_length(codec, entry, length);
+	uint32 before;
 
 	smart_assert(ranges->filtered && key_length > SMART_TID_SHORTEST);
 	for (int i = ranges->nprefix + 1; i < codec->nkeys; i++)
@@ -212,7 +208,7 @@ smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int le
 			continue;
 		start = smart_codec_columns_end(codec, entry, key_length, i);
 		end = smart_codec_columns_end(codec, entry, key_length, i + 1);
-		if (set->has_points ? !match_points(ranges, set, entry + start, end - start)
+		if (set->has_points ? !smart_ranges_find_point(ranges, set, entry + start, end - start, &before)
 							: !match_interval(ranges, set, entry + start, end - start))
 			return false;
 	}

@@ -66,6 +66,12 @@ struct smart_ranges
 	struct smart_column_set columns[INDEX_MAX_KEYS];
 };
 
+static inline const uint8 *
+smart_span_bytes(const struct smart_ranges *ranges, struct smart_span span)
+{
+	return ranges->bytes + span.offset;
+}
+
 /* Room for the conditions of scans with this codec, in CurrentMemoryContext. */
 extern struct smart_ranges *smart_ranges_make(const struct smart_codec *codec);
 
@@ -100,6 +106,10 @@ struct smart_ends
  * the order in which they come; backward: where they end.  The current range stays.
  */
 extern void smart_ranges_ahead(struct smart_ranges *ranges, bool backward, unsigned int most, struct smart_ends *ends);
+
+/* Is this encoding one of the column's points?  If not, *before says how many of them are less. */
+extern bool smart_ranges_find_point(const struct smart_ranges *ranges, const struct smart_column_set *set,
+									const uint8 *bytes, int length, uint32 *before);
 
 /* Does an entry of the current range satisfy the conditions on later columns? */
 extern bool smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int length);

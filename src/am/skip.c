@@ -22,38 +22,18 @@ enum instead
 	NONE     /* with the same columns before it, nothing in this direction will do */
 };
 
-static const uint8 *
-span_bytes(const struct smart_ranges *ranges, struct smart_span span)
-{
-	return ranges->bytes + span.offset;
-}
-
 /* Among points: the first one behind, or the last one before. */
 static enum instead
 other_point(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length,
 			bool backward, struct smart_span *found)
 {
-	uint32 low = 0;
-	uint32 high = set->count;
+	uint32 before;
 
-	while (low < high)
-	{
-		uint32 middle = low + (high - low) / 2;
-		struct smart_span point = ranges->points[set->first + middle];
-		int order = smart_compare_bytes(bytes, length, span_bytes(ranges, point), point.length);
-
-		if (order == 0)
-			return AS_IT_IS;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-
-	/* Now low points lie before the column. */
-	if (low == (backward ? 0 : set->count))
+	if (smart_ranges_find_point(ranges, set, bytes, length, &before))
+		return AS_IT_IS;
+	if (before == (backward ? 0 : set->count))
 		return NONE;
-	*found = ranges->points[set->first + (backward ? low - 1 : low)];
+	*found = ranges->points[set->first + (backward ? before - 1 : before)];
 	return ANOTHER;
 }
 
@@ -62,9 +42,9 @@ static enum instead
 interval_end(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length,
 			 bool backward, struct smart_span *found)
 {
-	bool below = smart_compare_bytes(bytes, length, span_bytes(ranges, set->low), set->low.length) < 0;
+	bool below = smart_compare_bytes(bytes, length, smart_span_bytes(ranges, set->low), set->low.length) < 0;
 	bool above = set->high.length > 0 &&
-				 smart_compare_bytes(bytes, length, span_bytes(ranges, set->high), set->high.length) >= 0;
+				 smart_compare_bytes(bytes, length, smart_span_bytes(ranges, set->high), set->high.length) >= 0;
 
 	if (!below && !above)
 		return AS_IT_IS;
@@ -83,7 +63,7 @@ make_key(const struct smart_ranges *ranges, enum instead instead, struct smart_s
 	{
 		uint32 taken = Min(found.length, SMART_KEY_MAX - length);
 
-		memcpy(key + length, span_bytes(ranges, found), taken);
+		memcpy(key + length, smart_span_bytes(ranges, found), taken);
 		length += taken;
 	}
 	/* Forward, behind all that begin with the columns before; backward, before all that are behind the point. */
