@@ -15,12 +15,16 @@
  * Progress: blocked by the memory node, until the deadline; a queue pair whose
  * peer is gone fails before that (verbs_common.h).
  *
- * Nudges.  Linux's soft device (rxe, seen with 6.1) can stop in the middle of a
- * chain: it decides to wait, for a fence for instance, in the moment in which
- * what it waits for is over, and nothing wakes it but the next doorbell.  So
- * who has waited for long sends a WRITE of no bytes behind the round, which
- * needs neither an address nor a completion, and again after four times as long.
- * It stays in the queue until a later round completes, hence the spare places there.
+ * Linux's soft device (rxe, seen with 6.1) can stop for good in two ways.  When
+ * its timer repeats an atomic whose answer is just coming, it can count one too
+ * many as under way, and then waits at every fence for ever.  So it gets no
+ * fences: a round ends ahead of a request that has one, if there is anything that
+ * this has to wait for.  And it decides to wait, for a fence or for answers, in the
+ * moment in which what it waits for is over, and nothing wakes it but the next
+ * doorbell.  So who has waited for long sends a nudge behind the round, a WRITE of
+ * no bytes, which needs neither an address nor a completion, and again after four
+ * times as long.  It stays in the queue until a later round completes, hence the
+ * spare places there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,6 +66,19 @@ complain(struct verbs_link *verbs, const struct fabric_request *request, const c
 
 /* ---- sending a round ---- */
 
+static bool
+has_fence(const struct verbs_link *verbs, const struct verbs_piece *piece)
+{
+	return piece->request->fence && piece->start == 0 && !verbs->device.soft;
+}
+
+/* Must the round end ahead of this request, because what it waits for has to complete? */
+static bool
+has_to_wait(const struct verbs_link *verbs, const struct fabric_request *request)
+{
+	return request->fence && verbs->done == 0 && verbs->fetches && verbs->device.soft;
+}
+
 static void
 work_fill(struct verbs_link *verbs, const struct verbs_piece *piece, bool inlined)
 {
@@ -76,7 +93,7 @@ work_fill(struct verbs_link *verbs, const struct verbs_piece *piece, bool inline
 		.wr_id = verbs->pieces,
 		.sg_list = bytes,
 		.num_sge = 1,
-		.send_flags = (request->fence && piece->start == 0 ? IBV_SEND_FENCE : 0) | (inlined ? IBV_SEND_INLINE : 0),
+		.send_flags = (has_fence(verbs, piece) ? IBV_SEND_FENCE : 0) | (inlined ? IBV_SEND_INLINE : 0),
 	};
 	if (request->verb == FABRIC_READ || request->verb == FABRIC_WRITE)
 	{
@@ -103,7 +120,8 @@ round_add(struct verbs_link *verbs, struct fabric_request *request)
 	bool inlined = request->verb == FABRIC_WRITE && left <= verbs->inline_max;
 	uint32_t length = left < VERBS_BUFFER_BYTES ? left : VERBS_BUFFER_BYTES;
 
-	if (verbs->pieces == verbs->queue || (!inlined && length > VERBS_BUFFER_BYTES - verbs->used))
+	if (verbs->pieces == verbs->queue || (!inlined && length > VERBS_BUFFER_BYTES - verbs->used) ||
+		has_to_wait(verbs, request))
 		return false;
 	*piece = (struct verbs_piece){request, verbs->done, length, verbs->used};
 	if (!inlined)
@@ -114,6 +132,7 @@ round_add(struct verbs_link *verbs, struct fabric_request *request)
 	if (verbs->pieces > 0)
 		verbs->work[verbs->pieces - 1].next = &verbs->work[verbs->pieces];
 	verbs->pieces++;
+	verbs->fetches |= request->verb != FABRIC_WRITE;
 	verbs->done = length == left ? 0 : verbs->done + length;
 	verbs->next += length == left;
 	return true;
@@ -128,6 +147,7 @@ round_post(struct verbs_link *verbs)
 
 	verbs->pieces = 0;
 	verbs->used = 0;
+	verbs->fetches = false;
 	while (verbs->next < verbs->count)
 	{
 		struct fabric_request *request = &verbs->requests[verbs->next];

@@ -146,6 +146,7 @@ device_examine(const struct verbs_choice *choice, const char *name, struct verbs
 	device->reads_out = reads_clamp(attributes.max_qp_init_rd_atom);
 	device->reads_in = reads_clamp(attributes.max_qp_rd_atom);
 	device->queue_max = (uint32_t) attributes.max_qp_wr;
+	device->soft = attributes.vendor_id == VERBS_VENDOR_RXE;
 	return port_find(choice, attributes.phys_port_cnt, name, device, problem);
 }
 

@@ -18,6 +18,7 @@
 #define VERBS_TIMEOUT    15 /* 4.096 µs · 2^15 = 134 ms */
 #define VERBS_RETRIES    6  /* not 7, which Soft-RoCE takes as for ever */
 #define VERBS_DEVICE_MAX 64
+#define VERBS_VENDOR_RXE 0xffffff /* as rxe calls itself */
 
 /* What the operator asks for. */
 struct verbs_choice
@@ -41,6 +42,7 @@ struct verbs_device
 	uint8_t reads_out;  /* READs and atomics that a queue pair may have under way, at least 1 */
 	uint8_t reads_in;   /* … that it serves at a time, at least 1 */
 	uint32_t queue_max; /* work requests of a queue pair */
+	bool soft;          /* Linux's rxe, whose fences cannot be relied on (verbs_batch.c) */
 };
 
 /* SMART_UNREACHABLE: no device, or not this one; problem[] tells why. */

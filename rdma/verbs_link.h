@@ -48,6 +48,7 @@ struct verbs_link
 	uint32_t pieces;
 	uint32_t used;   /* bytes of the buffer */
 	uint32_t nudges; /* sent */
+	bool fetches;    /* there is a READ or an atomic among the pieces */
 	struct verbs_piece piece[VERBS_QUEUE_MAX];
 	struct ibv_send_wr work[VERBS_QUEUE_MAX];
 	struct ibv_sge bytes[VERBS_QUEUE_MAX];
