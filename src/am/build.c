@@ -61,7 +61,8 @@ static void
 warn_of_limits(Relation heap, Relation index)
 {
 	if (SMART_SPECULATE_OURSELVES && heap->rd_rel->relispartition && index->rd_index->indisunique)
-		ereport(WARNING, (errmsg("INSERT ... ON CONFLICT into the partitioned table above \"%s\" will fail",
+		ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						  errmsg("INSERT ... ON CONFLICT into the partitioned table above \"%s\" will fail",
 								 RelationGetRelationName(heap)),
 						  errdetail("Before PostgreSQL 18 it works with unique btree indexes only."),
 						  errhint("Insert into the partition itself.")));

@@ -106,7 +106,7 @@ smart_position_seek_beyond(struct smart_position *self, uint8 *key, uint32 lengt
 			return false;
 		status = smart_scan_seek(tree_scan(self), key, length, ranges->to, ranges->to_length, false);
 	}
-	smart_check_status(status, NULL);
+	smart_check_status(status, self->scan->indexRelation);
 	return true;
 }
 

@@ -60,7 +60,8 @@ warn_of_copy_on_write(const char *path)
 	for (int i = 0; i < (int) lengthof(kinds); i++)
 		if ((uint32) file_system.f_type == kinds[i].type)
 			ereport(WARNING,
-					(errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
 					 errdetail(
 						 "When it is full, writes to memory that was allocated before can fail and stop the server."),
 					 errhint("Set smart.embedded_path to a directory on another file system.")));

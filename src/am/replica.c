@@ -65,7 +65,8 @@ warn_if_smart(Oid index_oid)
 
 	if (index->rd_indam->aminsert == smart_am_insert)
 		ereport(WARNING,
-				(errmsg("a subscriber cannot find rows by replica identity \"%s\"", RelationGetRelationName(index)),
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a subscriber cannot find rows by replica identity \"%s\"", RelationGetRelationName(index)),
 				 errdetail("In PostgreSQL 17 it applies UPDATE and DELETE by btree and hash indexes only."),
 				 errhint("If this table is a subscriber's, choose a btree index.")));
 	index_close(index, AccessShareLock);
