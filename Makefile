@@ -106,7 +106,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-crash test-rdma test-versions bench sim tidy format help
+.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim tidy format help
 
 deps:
 	@script/deps
@@ -125,6 +125,9 @@ test-rdma: deps
 
 test-versions:
 	@test/versions
+
+test-assert:
+	@test/assert
 
 bench: deps
 	@bench/vs_nbtree $(BENCH_OPTS)
@@ -147,6 +150,7 @@ help:
 	@echo 'make test-crash [CYCLES=n]    kills everything at random moments: n cycles of each kind (100), answers compared each time'
 	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
 	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
+	@echo 'make test-assert             the same on a server built with assertions, from its source package'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'

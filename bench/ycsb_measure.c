@@ -120,9 +120,12 @@ ycsb_cache_use_add(struct ycsb_cache_use *sum, const struct smart_cache_stat *st
 	sum->misses += stat->misses;
 	sum->answer_hits += stat->answer_hits;
 	sum->answer_misses += stat->answer_misses;
+	sum->stub_hits += stat->stub_hits;
+	sum->stub_misses += stat->stub_misses;
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		sum->node_bytes += stat->bytes[kind];
 	sum->answer_bytes += stat->answer_bytes;
+	sum->stub_bytes += stat->stub_bytes;
 }
 
 void
@@ -132,6 +135,9 @@ ycsb_cache_use_merge(struct ycsb_cache_use *sum, const struct ycsb_cache_use *pa
 	sum->misses += part->misses;
 	sum->answer_hits += part->answer_hits;
 	sum->answer_misses += part->answer_misses;
+	sum->stub_hits += part->stub_hits;
+	sum->stub_misses += part->stub_misses;
 	sum->node_bytes += part->node_bytes;
 	sum->answer_bytes += part->answer_bytes;
+	sum->stub_bytes += part->stub_bytes;
 }

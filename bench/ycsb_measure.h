@@ -38,15 +38,18 @@ struct ycsb_measure
 	uint64_t entries; /* that scans returned */
 };
 
-/* Of caches: answers and copies of nodes; hits and misses of some time, bytes at its end. */
+/* Of caches: copies of nodes, answers and stubs of leaves; hits and misses of some time, bytes at its end. */
 struct ycsb_cache_use
 {
 	uint64_t hits;
 	uint64_t misses;
 	uint64_t answer_hits;
 	uint64_t answer_misses;
+	uint64_t stub_hits; /* an append looks for a stub, and once more when it has locked the leaf */
+	uint64_t stub_misses;
 	uint64_t node_bytes;
 	uint64_t answer_bytes;
+	uint64_t stub_bytes;
 };
 
 extern const char *const ycsb_operation_names[YCSB_OPERATIONS];

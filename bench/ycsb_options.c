@@ -26,7 +26,7 @@ static const char help[] =
 	"  --workload=LIST          load, a, b, c, d, e, f, insert, separated by commas, or all [load,c]\n"
 	"  --keys=N                 records that are loaded first, by inserts in random order [200k]\n"
 	"  --operations=N           of each workload [200k]\n"
-	"  --warmup=N               operations ahead of each workload that are not counted [a tenth of --operations]\n"
+	"  --warmup=N               operations ahead of each workload that are not counted [half of --operations]\n"
 	"  --key-type=TYPE          integer (8 bytes, scrambled) or string (e-mail addresses) [integer]\n"
 	"  --distribution=NAME      zipf (exponent 0.99, scrambled) or uniform; D reads the latest by zipf [zipf]\n"
 	"  --scan-length=[MIN-]MAX  entries of a scan of E, uniform [1-100]\n"
@@ -376,7 +376,7 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 	if (optind < argc)
 		refuse("what is %s?", argv[optind]);
 	if (options->warmup == UINT64_MAX)
-		options->warmup = options->operations / 10;
+		options->warmup = options->operations / 2;
 	check_options(options);
 	for (const char *rest = options->nodes; rest != NULL && (rest = strchr(rest, ',')) != NULL; rest++)
 		options->memory_nodes++;

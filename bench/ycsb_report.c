@@ -86,15 +86,30 @@ ycsb_print_heading(const struct ycsb_options *options)
 		   "p99 us", "trips", "reads", "writes", "atomics", "read B", "write B", "hits");
 }
 
+static void
+print_cache(const struct ycsb_cache_use *cache)
+{
+	uint64_t answers = cache->answer_hits + cache->answer_misses;
+	uint64_t stubs = cache->stub_hits + cache->stub_misses;
+
+	if (cache->node_bytes == 0)
+		return;
+	printf("  cache: %llu bytes of nodes, %llu of answers, %llu of stubs", (unsigned long long) cache->node_bytes,
+		   (unsigned long long) cache->answer_bytes, (unsigned long long) cache->stub_bytes);
+	if (answers > 0)
+		printf("; answered %.4f", (double) cache->answer_hits / (double) answers);
+	if (stubs > 0)
+		printf("; stubs found %.4f", (double) cache->stub_hits / (double) stubs);
+	putchar('\n');
+}
+
 void
 ycsb_print_result(const struct ycsb_options *options, const struct ycsb_result *result)
 {
 	const struct ycsb_measure *measure = result->measure;
 	struct ycsb_summary summary;
-	double answered;
 
 	ycsb_summarize(result, &summary);
-	answered = summary.answer_ratio;
 	print_line(ycsb_workload_names[result->workload], result->clients, &summary);
 	for (int i = 0; i < YCSB_OPERATIONS; i++)
 	{
@@ -108,14 +123,7 @@ ycsb_print_result(const struct ycsb_options *options, const struct ycsb_result *
 		summary.hit_ratio = -1;
 		print_line(name, 0, &summary);
 	}
-	if (result->cache.node_bytes > 0)
-	{
-		printf("  cache: %llu bytes of nodes, %llu of answers", (unsigned long long) result->cache.node_bytes,
-			   (unsigned long long) result->cache.answer_bytes);
-		if (answered >= 0)
-			printf("; answered %.4f", answered);
-		putchar('\n');
-	}
+	print_cache(&result->cache);
 	if (measure->absent > 0)
 		printf("  absent %llu\n", (unsigned long long) measure->absent);
 	fflush(stdout);

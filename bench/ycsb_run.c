@@ -91,6 +91,8 @@ run_task(struct run *run, struct ycsb_task *task, struct ycsb_result *result)
 	result->cache.misses -= before.misses;
 	result->cache.answer_hits -= before.answer_hits;
 	result->cache.answer_misses -= before.answer_misses;
+	result->cache.stub_hits -= before.stub_hits;
+	result->cache.stub_misses -= before.stub_misses;
 	if (result->measure->absent == 0 || may_be_absent(task->workload))
 		return true;
 	fprintf(stderr, "ycsb: workload %s: %llu lookups did not find their records\n", ycsb_workload_names[task->workload],

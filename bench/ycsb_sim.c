@@ -22,6 +22,7 @@
 #define BYTES_MORE     (UINT64_C(1) << 30)
 #define PAUSE_NS       200
 #define PAUSE_ATTEMPTS 100
+#define WAIT_MS        10000 /* virtual */
 
 struct sim_cluster
 {
@@ -79,7 +80,7 @@ sim_moment(struct smart_services *services)
 static struct sim_timed_lock *
 leaf_lock(struct sim_client *client, fabric_address leaf)
 {
-	return &client->compute->lock[ycsb_mix(leaf) % SMART_LOCK_LEAVES];
+	return &client->compute->lock[smart_leaf_lock_of(leaf)];
 }
 
 static smart_status
@@ -164,6 +165,43 @@ sim_unblock_point(struct smart_services *services, const struct smart_blocked *b
 	return smart_cache_unblock(ycsb_sim_client(services)->compute->cache, blocked);
 }
 
+/* Read delegation and write combining instead of plain locks and READs.  Who waits looks again after a while. */
+static void
+init_rdwc(struct sim_client *client)
+{
+	client->member = (struct smart_rdwc_member){
+		.caller = {.rdwc = client->compute->rdwc, .env = &client->env, .client = client->number, .timeout_ms = WAIT_MS},
+		.locks = &client->compute->leaf_locks,
+		.lock_of = smart_leaf_lock_of,
+	};
+	smart_rdwc_services_init(&client->services, &client->member);
+}
+
+static bool
+sim_find_stub(struct smart_services *services, smart_slot leaf, struct smart_stub *stub)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	return smart_cache_stub(client->compute->cache, client->number, leaf, stub);
+}
+
+static void
+sim_keep_stub(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket,
+			  bool hot)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	smart_cache_keep_stub(client->compute->cache, client->number, leaf, stub, ticket, hot);
+}
+
+static struct smart_blocked
+sim_block_stub(struct smart_services *services, smart_slot leaf)
+{
+	struct sim_client *client = ycsb_sim_client(services);
+
+	return smart_cache_block_stub(client->compute->cache, client->number, leaf);
+}
+
 static void
 init_services(struct sim_client *client)
 {
@@ -177,7 +215,7 @@ init_services(struct sim_client *client)
 		.unlock_leaf = sim_unlock_leaf,
 	};
 	if (client->compute->rdwc != NULL)
-		ycsb_sim_init_rdwc(&client->services);
+		init_rdwc(client);
 	if (client->compute->cache == NULL)
 		return;
 	client->services.cache_find = sim_cache_find;
@@ -188,6 +226,9 @@ init_services(struct sim_client *client)
 	client->services.keep_answer = sim_keep_answer;
 	client->services.block_point = sim_block_point;
 	client->services.unblock_point = sim_unblock_point;
+	client->services.find_stub = sim_find_stub;
+	client->services.keep_stub = sim_keep_stub;
+	client->services.block_stub = sim_block_stub;
 }
 
 /* ---- the environment ---- */

@@ -5,7 +5,7 @@
 #ifndef YCSB_SIM_H
 #define YCSB_SIM_H
 
-#include "compute/rdwc.h"
+#include "compute/rdwc_services.h"
 #include "rdma/sim_timed.h"
 #include "ycsb_cluster.h"
 
@@ -22,6 +22,7 @@ struct sim_client
 	struct ycsb_client client; /* first */
 	struct smart_env env;
 	struct smart_services services;
+	struct smart_rdwc_member member; /* with RDWC */
 	struct sim_timed_client timed;
 	struct sim_cluster *sim;
 	struct compute_node *compute;
@@ -39,8 +40,5 @@ ycsb_sim_client(struct smart_services *services)
 {
 	return YCSB_OWNER(struct sim_client, services, services);
 }
-
-/* Read delegation and write combining instead of plain locks and READs (ycsb_sim_rdwc.c). */
-extern void ycsb_sim_init_rdwc(struct smart_services *services);
 
 #endif /* YCSB_SIM_H */

@@ -91,6 +91,25 @@ SELECT name, cost_in_trips(query) = CASE WHEN :'remote' THEN trips ELSE 0 END AS
 	FROM cost_shapes JOIN (VALUES ('point elsewhere', 1), ('list', 1), ('two columns', 1)) t (name, trips) USING (name) ORDER BY 1;
 SELECT cost_in_trips('SELECT id FROM cost_rows WHERE id > 0') BETWEEN CASE WHEN :'remote' THEN 5 ELSE 0 END AND
 	CASE WHEN :'remote' THEN 30 ELSE 0 END AS as_expected;
+-- A scan that leaps from group to group goes down to each of them: round trips as they are counted, within a factor of four.
+CREATE TABLE cost_leaps AS SELECT 'SELECT count(*) FROM cost_rows WHERE mixed ' || condition AS query
+	FROM unnest(ARRAY['= 50', '> 25000', 'BETWEEN 50 AND 60 AND few < 20', '= 15000 AND few > 89']) condition;
+CREATE FUNCTION round_trips_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint;
+BEGIN
+	-- The second time all is open that a scan needs.
+	EXECUTE query;
+	before := smart_round_trips();
+	EXECUTE query;
+	RETURN smart_round_trips() - before;
+END $$;
+BEGIN;
+DROP INDEX smart_mixed;
+SET LOCAL enable_bitmapscan = off;
+SELECT query FROM cost_leaps
+	WHERE NOT cost_in_trips(query) BETWEEN round_trips_of(query) / 4 AND round_trips_of(query) * 4 ORDER BY query;
+ROLLBACK;
 
 -- Both are there: the cheaper one is taken.
 CREATE INDEX btree_mixed ON cost_rows (mixed);
@@ -113,5 +132,5 @@ SELECT boot_val FROM pg_settings WHERE name = 'smart.round_trip_cost';
 SET smart.round_trip_cost = -1;
 SELECT (cost_of('SELECT * FROM cost_rows WHERE id = 5000')).total > 0 AS told;
 SET smart.round_trip_cost = -2;
-DROP TABLE cost_rows, cost_shapes, cost_told;
-DROP FUNCTION cost_of, cost_index, cost_in_trips, cost_choice;
+DROP TABLE cost_rows, cost_shapes, cost_told, cost_leaps;
+DROP FUNCTION cost_of, cost_index, cost_in_trips, cost_choice, round_trips_of;

@@ -176,14 +176,15 @@ COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited fo
 CREATE FUNCTION smart_stat_cache(OUT size_bytes bigint, OUT used_bytes bigint, OUT hits bigint, OUT misses bigint,
 	OUT stores bigint, OUT updates bigint, OUT drops bigint, OUT evictions bigint, OUT moves bigint, OUT skips bigint,
 	OUT node6_bytes bigint, OUT node14_bytes bigint, OUT node30_bytes bigint, OUT node62_bytes bigint,
-	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT stub_hits bigint, OUT stub_misses bigint,
-	OUT stub_stores bigint, OUT stub_drops bigint, OUT stub_bytes bigint)
+	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT answer_hits bigint, OUT answer_misses bigint,
+	OUT answer_stores bigint, OUT answer_drops bigint, OUT answer_bytes bigint, OUT stub_hits bigint,
+	OUT stub_misses bigint, OUT stub_stores bigint, OUT stub_drops bigint, OUT stub_bytes bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_cache() IS 'what the view smart_stat_cache shows';
 
 CREATE VIEW smart_stat_cache AS SELECT * FROM smart_stat_cache();
 COMMENT ON VIEW smart_stat_cache IS
-'copies of inner nodes of trees on memory nodes, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
+'copies of inner nodes of trees on memory nodes, entries of keys that are asked for often, and stubs of leaves, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
 COMMENT ON COLUMN smart_stat_cache.size_bytes IS 'that there are for copies';
 COMMENT ON COLUMN smart_stat_cache.used_bytes IS 'that hold copies now';
 COMMENT ON COLUMN smart_stat_cache.hits IS 'nodes, and roots, that were looked for and found';
@@ -195,7 +196,12 @@ COMMENT ON COLUMN smart_stat_cache.moves IS 'pieces of the cache that went over 
 COMMENT ON COLUMN smart_stat_cache.skips IS 'stores, updates and drops that were left undone, because others were at work there';
 COMMENT ON COLUMN smart_stat_cache.node6_bytes IS 'of used_bytes: by nodes with up to 6 children, and by roots';
 COMMENT ON COLUMN smart_stat_cache.node256_bytes IS 'of used_bytes: by nodes with up to 256 children';
-COMMENT ON COLUMN smart_stat_cache.stub_hits IS 'stubs of leaves, which save an insert the reading of its leaf, that were looked for and found; twice for such an insert';
+COMMENT ON COLUMN smart_stat_cache.answer_hits IS 'lookups of a key that cost no round trip, since its entries were known';
+COMMENT ON COLUMN smart_stat_cache.answer_misses IS 'lookups of a key whose entries were not known';
+COMMENT ON COLUMN smart_stat_cache.answer_stores IS 'keys whose entries were kept';
+COMMENT ON COLUMN smart_stat_cache.answer_drops IS 'keys whose entries were kept, and forgotten when one came or went';
+COMMENT ON COLUMN smart_stat_cache.answer_bytes IS 'that hold entries of keys now, besides used_bytes';
+COMMENT ON COLUMN smart_stat_cache.stub_hits IS 'stubs of leaves, which save an insert the round trip that reads its leaf, that were looked for and found; twice for such an insert';
 COMMENT ON COLUMN smart_stat_cache.stub_misses IS 'stubs that were not there: the insert read its leaf';
 COMMENT ON COLUMN smart_stat_cache.stub_drops IS 'stubs that a change of their leaf took away';
 COMMENT ON COLUMN smart_stat_cache.stub_bytes IS 'that hold stubs now, besides used_bytes';
@@ -280,9 +286,18 @@ CREATE FUNCTION smart_image_multirange(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION smart_image_oidvector(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_record(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_jsonb(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_tsvector(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_image_tsquery(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 -- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and beyond
--- them 6 LIKE (~~), 7 starts-with (^@) and 10 regular expressions (~) for strings, 8 (<<) and 9 (<<=) for networks.
+-- them 6 LIKE (~~), 7 starts-with (^@) and 10 regular expressions (~) for strings, 8 (<<) and 9 (<<=) for networks, and
+-- 11 to 15, at the end, for rows.
 
 CREATE OPERATOR FAMILY bool_ops USING smart;
 CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING smart FAMILY bool_ops AS
@@ -771,6 +786,46 @@ CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING smart 
 	FUNCTION 1 multirange_cmp(anymultirange, anymultirange),
 	FUNCTION 11 smart_image_multirange(internal);
 
+CREATE OPERATOR FAMILY record_ops USING smart;
+CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING smart FAMILY record_ops AS
+	OPERATOR 1 < (record, record),
+	OPERATOR 2 <= (record, record),
+	OPERATOR 3 = (record, record),
+	OPERATOR 4 >= (record, record),
+	OPERATOR 5 > (record, record),
+	FUNCTION 1 btrecordcmp(record, record),
+	FUNCTION 11 smart_image_record(internal);
+
+CREATE OPERATOR FAMILY jsonb_ops USING smart;
+CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING smart FAMILY jsonb_ops AS
+	OPERATOR 1 < (jsonb, jsonb),
+	OPERATOR 2 <= (jsonb, jsonb),
+	OPERATOR 3 = (jsonb, jsonb),
+	OPERATOR 4 >= (jsonb, jsonb),
+	OPERATOR 5 > (jsonb, jsonb),
+	FUNCTION 1 jsonb_cmp(jsonb, jsonb),
+	FUNCTION 11 smart_image_jsonb(internal);
+
+CREATE OPERATOR FAMILY tsvector_ops USING smart;
+CREATE OPERATOR CLASS tsvector_ops DEFAULT FOR TYPE tsvector USING smart FAMILY tsvector_ops AS
+	OPERATOR 1 < (tsvector, tsvector),
+	OPERATOR 2 <= (tsvector, tsvector),
+	OPERATOR 3 = (tsvector, tsvector),
+	OPERATOR 4 >= (tsvector, tsvector),
+	OPERATOR 5 > (tsvector, tsvector),
+	FUNCTION 1 tsvector_cmp(tsvector, tsvector),
+	FUNCTION 11 smart_image_tsvector(internal);
+
+CREATE OPERATOR FAMILY tsquery_ops USING smart;
+CREATE OPERATOR CLASS tsquery_ops DEFAULT FOR TYPE tsquery USING smart FAMILY tsquery_ops AS
+	OPERATOR 1 < (tsquery, tsquery),
+	OPERATOR 2 <= (tsquery, tsquery),
+	OPERATOR 3 = (tsquery, tsquery),
+	OPERATOR 4 >= (tsquery, tsquery),
+	OPERATOR 5 > (tsquery, tsquery),
+	FUNCTION 1 tsquery_cmp(tsquery, tsquery),
+	FUNCTION 11 smart_image_tsquery(internal);
+
 -- Strings in the order of their bytes, whatever the collation is
 CREATE OPERATOR FAMILY text_pattern_ops USING smart;
 CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING smart FAMILY text_pattern_ops AS
@@ -801,3 +856,123 @@ CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING smart FAMILY bpch
 	FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar),
 	FUNCTION 2 btbpchar_pattern_sortsupport(internal),
 	FUNCTION 11 smart_image_bpchar_pattern(internal);
+
+-- Row comparisons. For (a, b) > (1, 2) the planner gives a scan a >* ROW(1, 2), with an operator of the family of a;
+-- written in a query, these operators are an error.
+
+CREATE FUNCTION smart_row_bound_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_row_bound("any", record) RETURNS boolean
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT smart_row_bound_support;
+COMMENT ON FUNCTION smart_row_bound("any", record) IS 'implementation of the operators <* <=* >=* >*';
+CREATE OPERATOR <* (LEFTARG = "any", RIGHTARG = record, FUNCTION = smart_row_bound);
+CREATE OPERATOR <=* (LEFTARG = "any", RIGHTARG = record, FUNCTION = smart_row_bound);
+CREATE OPERATOR >=* (LEFTARG = "any", RIGHTARG = record, FUNCTION = smart_row_bound);
+CREATE OPERATOR >* (LEFTARG = "any", RIGHTARG = record, FUNCTION = smart_row_bound);
+COMMENT ON OPERATOR <* ("any", record) IS 'index condition: this column and those behind it are less than a row';
+COMMENT ON OPERATOR <=* ("any", record) IS 'index condition: they are less than or equal to a row';
+COMMENT ON OPERATOR >=* ("any", record) IS 'index condition: they are greater than or equal to a row';
+COMMENT ON OPERATOR >* ("any", record) IS 'index condition: they are greater than a row';
+
+ALTER OPERATOR FAMILY bool_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY oid_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY integer_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY float_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY datetime_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY time_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY text_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY bpchar_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY bytea_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY uuid_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY char_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY money_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY pg_lsn_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY xid8_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY tid_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY oidvector_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY numeric_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY interval_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY timetz_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY network_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY macaddr_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY macaddr8_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY bit_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY varbit_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY enum_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY array_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY range_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY multirange_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY record_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY jsonb_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY tsvector_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY tsquery_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY text_pattern_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY bpchar_pattern_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);

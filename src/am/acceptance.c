@@ -49,7 +49,7 @@ smart_acceptance_loss(Relation index, const struct smart_meta *meta, bool fits)
 	if (!smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
 		return "The memory node does not have it";
 	if (!fits)
-		return "Its entries were made for other operator classes or collations";
+		return "Its entries were made for other operator classes, collations or row types";
 	return NULL;
 }
 
@@ -124,8 +124,9 @@ smart_acceptance_announce_database(Oid database)
 	invalidate(database, InvalidOid);
 }
 
-void
-smart_acceptance_announce_all(struct smart_space *space)
+/* The same for all databases that have trees in this space, or, lost_only, such that were lost with a memory node. */
+static void
+announce_trees(struct smart_space *space, bool lost_only)
 {
 	struct smart_tree_info info;
 	uint64 cursor = 0;
@@ -134,27 +135,23 @@ smart_acceptance_announce_all(struct smart_space *space)
 	smart_changes_announce();
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.owner.database != last)
-			invalidate(info.owner.database, InvalidOid);
+		if ((lost_only && !info.lost) || info.owner.database == last)
+			continue;
 		last = info.owner.database;
+		invalidate(last, InvalidOid);
+		if (lost_only && smart_settings.auto_rebuild)
+			smart_rebuild_want(last, InvalidOid);
 	}
+}
+
+void
+smart_acceptance_announce_all(struct smart_space *space)
+{
+	announce_trees(space, false);
 }
 
 void
 smart_acceptance_announce_lost(struct smart_space *space)
 {
-	struct smart_tree_info info;
-	uint64 cursor = 0;
-	Oid last = InvalidOid;
-
-	smart_changes_announce();
-	while (smart_space_next_tree(space, &cursor, &info))
-	{
-		if (!info.lost || info.owner.database == last)
-			continue;
-		last = info.owner.database;
-		invalidate(last, InvalidOid);
-		if (smart_settings.auto_rebuild)
-			smart_rebuild_want(last, InvalidOid);
-	}
+	announce_trees(space, true);
 }

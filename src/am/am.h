@@ -197,6 +197,7 @@ struct smart_options
 	int32 vl_len_; /* varlena header (do not touch directly!) */
 	int leaf_size;
 	int fillfactor;
+	bool deduplicate_items; /* nobody asks: entries share what they have in common anyway */
 };
 
 extern void smart_options_init(void);
@@ -247,16 +248,34 @@ extern void smart_am_parallel_rescan(IndexScanDesc scan);
 extern void smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
 						  Selectivity *selectivity, double *correlation, double *pages);
 
+/* What of the entries between the first and the last one of a path a scan reads that leaps over others. */
+struct smart_skipping
+{
+	double fraction; /* 1: all */
+	double groups;   /* of equal columns, in each of which it looks for entries; 0: it does not leap */
+	double found;    /* entries in all of them */
+};
+
 /*
  * cost_estimate.c: as amcostestimate, for a path with those conditions only that the index
- * narrows down to, and of whose entries a scan reads only this fraction.
+ * narrows down to.
  */
 extern void
-smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, double fraction, Cost *startup_cost,
-					Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
+smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, const struct smart_skipping *skipping,
+					Cost *startup_cost, Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 
-/* cost_skip.c: what part of the entries between the first and the last one of a path is read. */
-extern double smart_cost_skip_fraction(PlannerInfo *root, const IndexPath *path);
+/* cost_skip.c */
+extern void smart_cost_skip(PlannerInfo *root, const IndexPath *path, struct smart_skipping *skipping);
+
+/*
+ * twin.c: a description of an index as the btree that some questions of the planner want (palloc'ed), or NULL if there
+ * is none of these that the index could answer.  joins: there may be some in the query; ordered: the index
+ * keeps the order of its columns.
+ */
+extern IndexOptInfo *smart_twin_make(const IndexOptInfo *info, bool joins, bool ordered);
+
+/* twin.c: tells the planner of version 15 which columns are boolean, so that "WHERE flag" can be a condition. */
+extern void smart_twin_name_booleans(IndexOptInfo *info);
 
 /* planner.c */
 extern bool smart_am_can_return(Relation index, int column);

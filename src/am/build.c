@@ -10,10 +10,14 @@
 
 #include "catalog/catalog.h"
 #include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "commands/defrem.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -24,8 +28,6 @@
 #include "am/report.h"
 #include "am/server.h"
 #include "am/sweep.h"
-
-#define REPORT_EVERY 4096 /* entries between two looks at the world outside */
 
 char *
 smart_am_build_phase_name(int64 phase)
@@ -42,6 +44,38 @@ smart_am_build_phase_name(int64 phase)
 			return "loading entries into the tree";
 		default:
 			return NULL;
+	}
+}
+
+/* Does an access method have a default class that is of this very type? */
+static bool
+has_class(Oid type, Oid method)
+{
+	Oid class = GetDefaultOpClass(type, method);
+
+	return OidIsValid(class) && get_opclass_input_type(class) == type;
+}
+
+/*
+ * A type that may pass for another one, as citext does for text, gets that one's class where it has none.  If
+ * it has comparisons of its own (a class of btree), the index would not know which
+ * values they take for equal: neither be used for them nor be unique by them.
+ */
+static void
+refuse_borrowed_classes(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
+		Oid class_type = index->rd_opcintype[i];
+
+		if (type != class_type && has_class(type, BTREE_AM_OID) && !has_class(type, index->rd_rel->relam))
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+							errmsg("data type %s has no operator class of its own for access method \"smart\"",
+								   format_type_be(type)),
+							errdetail("Its values are not compared as those of type %s.", format_type_be(class_type)),
+							errhint("Index an expression of type %s, or create an operator class for type %s.",
+									format_type_be(class_type), format_type_be(type))));
 	}
 }
 
@@ -87,56 +121,21 @@ collect(struct smart_collector *rows, struct smart_parallel_build *parallel, Ind
 	smart_sorter_perform(rows->sorter);
 }
 
-/* Puts the sorted entries into a tree that nobody else sees. */
-static void
-load_entries(struct smart_collector *rows, struct smart_load *load)
-{
-	const uint8 *entry;
-	int length;
-	int64 done = 0;
-
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
-	while ((entry = smart_sorter_next(rows->sorter, &length)) != NULL)
-	{
-		if (rows->duplicates != NULL)
-			smart_duplicates_check(rows->duplicates, entry, length);
-		smart_check_status(smart_load_add(load, entry, (size_t) length), rows->index);
-		if (++done % REPORT_EVERY == 0)
-		{
-			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
-}
-
 /* Makes the tree and, last of all, the metapage that names it. */
 static void
 load(struct smart_collector *rows)
 {
-	struct smart_load *volatile loading = NULL;
 	struct smart_tree *tree;
 	uint64 id;
 
 	id = smart_am_tree_create(rows->index, rows->codec, &tree);
 	PG_TRY();
 	{
-		struct smart_load *opened;
-		smart_status status;
-
-		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(rows->index), &opened),
-						   rows->index);
-		loading = opened;
-		load_entries(rows, opened);
-		loading = NULL; /* finish frees it whatever comes out */
-		status = smart_load_finish(opened);
-		smart_check_status(status, rows->index);
+		smart_collector_load(rows, tree);
 		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, id);
 	}
 	PG_CATCH();
 	{
-		if (loading != NULL)
-			smart_load_abandon(loading);
 		smart_am_tree_drop(id);
 		PG_RE_THROW();
 	}
@@ -154,6 +153,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 
 	smart_server_require();
 	refuse_system_tables(heap, index);
+	refuse_borrowed_classes(index);
 	warn_of_limits(heap, index);
 	smart_enum_order_keep(index);
 

@@ -1,6 +1,6 @@
 /*
  * cache_stat.c
- *	  What is in the cache of inner nodes and stubs of leaves, and what it was good for:
+ *	  What is in the cache of inner nodes, answers and stubs of leaves, and what it was good for:
  *	  smart_stat_cache().
  */
 #include "postgres.h"
@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "compute/cache.h"
 
-#define COLUMNS 21
+#define COLUMNS 26
 
 PG_FUNCTION_INFO_V1(smart_stat_cache);
 
@@ -49,11 +49,16 @@ smart_stat_cache(PG_FUNCTION_ARGS)
 	values[column++] = Int64GetDatum((int64) stat.skips);
 	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		values[column++] = Int64GetDatum((int64) stat.bytes[kind]);
+	values[column++] = Int64GetDatum((int64) stat.answer_hits);
+	values[column++] = Int64GetDatum((int64) stat.answer_misses);
+	values[column++] = Int64GetDatum((int64) stat.answer_stores);
+	values[column++] = Int64GetDatum((int64) stat.answer_drops);
+	values[column++] = Int64GetDatum((int64) stat.answer_bytes);
 	values[column++] = Int64GetDatum((int64) stat.stub_hits);
 	values[column++] = Int64GetDatum((int64) stat.stub_misses);
 	values[column++] = Int64GetDatum((int64) stat.stub_stores);
 	values[column++] = Int64GetDatum((int64) stat.stub_drops);
-	values[column++] = Int64GetDatum((int64) stat.answer_bytes);
+	values[column++] = Int64GetDatum((int64) stat.stub_bytes);
 	smart_assert(column == COLUMNS);
 	return smart_stat_row(fcinfo, values, COLUMNS);
 }

@@ -78,16 +78,36 @@ smart_clean_mark_position(struct smart_clean_mark *mark, const char **reason)
 }
 
 bool
-smart_clean_mark_read(struct smart_clean_mark *mark)
+smart_clean_mark_read(struct smart_clean_mark *mark, const char **reason)
 {
 	int fd = BasicOpenFile(MARK_FILE, O_RDONLY | PG_BINARY);
 	bool whole;
 
+	*reason = fd < 0 && errno == ENOENT ? NULL : "its owner file cannot be read";
 	if (fd < 0)
 		return false;
 	whole = read(fd, mark, sizeof(*mark)) == (ssize_t) sizeof(*mark);
 	close(fd);
 	return whole && mark->magic == MARK_MAGIC && mark->version == MARK_VERSION && mark->crc == mark_crc(mark);
+}
+
+const char *
+smart_clean_mark_misfit(const struct smart_clean_mark *mark, const struct smart_clean_mark *now, uint64 incarnation,
+						uint64 token)
+{
+	if (mark->system != now->system)
+		return "its owner file is another database cluster's";
+	if (mark->timeline != now->timeline)
+		return "it was closed on another timeline";
+	if (mark->checkpoint != now->checkpoint)
+		return "the server has been started without it since it was closed";
+	if (mark->incarnation != incarnation)
+		return "it is not the region that was closed with this data directory";
+	if (token == 0)
+		return "it was not closed when this data directory was";
+	if (mark->token != token)
+		return "it was closed at another time than this data directory";
+	return NULL;
 }
 
 void

@@ -36,8 +36,15 @@ extern bool smart_start_is_ordinary(const char **reason);
  */
 extern bool smart_clean_mark_position(struct smart_clean_mark *mark, const char **reason);
 
-/* Reads the owner file; false if there is none that is whole. */
-extern bool smart_clean_mark_read(struct smart_clean_mark *mark);
+/* Reads the owner file; false if there is none (*reason is NULL then), or if it is not whole or cannot be read (*reason says so). */
+extern bool smart_clean_mark_read(struct smart_clean_mark *mark, const char **reason);
+
+/*
+ * Why a region with this incarnation and this token is not the one that the mark was written with, or the server's
+ * position (smart_clean_mark_position) not the mark's; NULL: they fit.
+ */
+extern const char *smart_clean_mark_misfit(const struct smart_clean_mark *mark, const struct smart_clean_mark *now,
+										   uint64 incarnation, uint64 token);
 
 /* Writes it durably (logs a failure, which makes the next start unclean). */
 extern void smart_clean_mark_write(const struct smart_clean_mark *mark);

@@ -99,6 +99,7 @@ sum_lengths(struct smart_codec *codec)
 			key_fixed = key_fixed && column->image.width > 0;
 			codec->residue_width += column->image.residue_width;
 			codec->ordered = codec->ordered && !column->image.unordered;
+			codec->alterable = codec->alterable || smart_image_alterable(&column->image);
 		}
 		else if (column->attlen < 0)
 			codec->payload_width = -1;
@@ -143,6 +144,22 @@ lay_out_tuple(struct smart_codec *codec)
 		offset += column->attlen;
 	}
 	codec->tuple_size = codec->flat ? (int32) MAXALIGN(offset) : 0;
+}
+
+bool
+smart_codec_current(const struct smart_codec *codec)
+{
+	struct smart_codec *copy;
+	bool current = true;
+
+	if (!codec->alterable)
+		return true;
+	copy = palloc(codec->size);
+	memcpy(copy, codec, codec->size);
+	for (int i = 0; i < copy->nkeys && current; i++)
+		current = smart_image_current(&copy->columns[i].image);
+	pfree(copy);
+	return current;
 }
 
 struct smart_codec *

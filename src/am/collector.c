@@ -1,17 +1,22 @@
 /*
  * collector.c
- *	  What a build takes from the table: rows become entries for the sorter.
+ *	  From the table to the tree: rows become entries for the sorter, and these,
+ *	  in order, a tree.
  */
 #include "postgres.h"
 
+#include "commands/progress.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
 #include "am/collector.h"
 #include "am/environment.h"
+#include "am/report.h"
 
-#define ROWS_PER_PAGE 300 /* at least as many as fit on a page of a heap */
+#define ROWS_PER_PAGE 300  /* at least as many as fit on a page of a heap */
+#define REPORT_EVERY  4096 /* entries between two looks at the world outside */
 
 void
 smart_collector_begin(struct smart_collector *self, Relation heap, Relation index, const IndexInfo *info, int processes)
@@ -45,10 +50,86 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive
 	if (!alive && self->duplicates != NULL)
 		smart_duplicates_add_dead(self->duplicates, tid);
 	self->entries++;
+	if (self->look_around != NULL && (int64) self->entries % REPORT_EVERY == 0)
+		self->look_around(self);
 }
 
 void
 smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress)
 {
-	self->rows = table_index_build_scan(self->heap, self->index, info, true, progress, add_row, self, scan);
+	self->rows = table_index_build_range_scan(self->heap, self->index, info, true, self->all_versions, progress, 0,
+											  InvalidBlockNumber, add_row, self, scan);
+}
+
+/* ---- into a tree ---- */
+
+/* Is it the entry before it?  Two members of a HOT chain may have been read while a transaction was at them. */
+static bool
+is_same(const struct smart_collector *self, const uint8 *entry, int length, int length_before)
+{
+	int key_length = smart_codec_key_length(self->codec, entry, length);
+
+	return length_before >= key_length && memcmp(self->entry, entry, (size_t) key_length) == 0;
+}
+
+static void
+report_loaded(const struct smart_collector *self, int64 done)
+{
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	if (self->look_around != NULL)
+		self->look_around(self);
+	CHECK_FOR_INTERRUPTS();
+}
+
+static void
+load_entries(struct smart_collector *self, struct smart_load *load)
+{
+	const uint8 *entry;
+	int length;
+	int length_before = 0;
+	int64 done = 0;
+
+	while ((entry = smart_sorter_next(self->sorter, &length)) != NULL)
+	{
+		if (self->all_versions)
+		{
+			if (is_same(self, entry, length, length_before))
+				continue;
+			memcpy(self->entry, entry, (size_t) length);
+			length_before = length;
+		}
+		if (self->duplicates != NULL)
+			smart_duplicates_check(self->duplicates, entry, length);
+		smart_check_status(smart_load_add(load, entry, (size_t) length), self->index);
+		if (++done % REPORT_EVERY == 0)
+			report_loaded(self, done);
+	}
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	self->entries = (double) done;
+}
+
+void
+smart_collector_load(struct smart_collector *self, struct smart_tree *tree)
+{
+	struct smart_load *volatile loading = NULL;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
+	PG_TRY();
+	{
+		struct smart_load *opened;
+
+		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(self->index), &opened),
+						   self->index);
+		loading = opened;
+		load_entries(self, opened);
+		loading = NULL; /* finish frees it whatever comes out */
+		smart_check_status(smart_load_finish(opened), self->index);
+	}
+	PG_CATCH();
+	{
+		if (loading != NULL)
+			smart_load_abandon(loading);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }

@@ -1,6 +1,7 @@
 /*
  * collector.h
- *	  What a build takes from the table, or one process's part of it: the sorted entries.
+ *	  What a build or a rebuild takes from the table, or one process's part of it, and
+ *	  puts into a tree: the sorted entries.
  *
  * Include postgres.h first.
  */
@@ -27,6 +28,13 @@ struct smart_collector
 	struct smart_duplicates *duplicates; /* of a unique index, else NULL */
 	double rows;                         /* of the table that were read */
 	double entries;
+
+	/*
+	 * Set before the table is read.  all_versions: also the rows that a transaction has not yet committed, since
+	 * nobody is locked out.  look_around: called now and then with the collector, to serve more than interrupts; or NULL.
+	 */
+	bool all_versions;
+	void (*look_around)(const struct smart_collector *self);
 	uint8 entry[SMART_ENTRY_MAX];
 };
 
@@ -39,5 +47,8 @@ extern void smart_collector_begin(struct smart_collector *self, Relation heap, R
 
 /* Reads all rows that scan gives, or, if it is NULL, all of the table; sets info->ii_BrokenHotChain if there is one. */
 extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress);
+
+/* When the sorter has been told to perform: puts all entries into a tree that nobody else sees.  UNIQUE_VIOLATION. */
+extern void smart_collector_load(struct smart_collector *self, struct smart_tree *tree);
 
 #endif /* SMART_AM_COLLECTOR_H */

@@ -25,6 +25,7 @@
 #include "utils/rangetypes.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
+#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM >= 160000
@@ -248,6 +249,20 @@ smart_sort_key_version(Oid collation)
 	return word;
 }
 
+/*
+ * A server before version 17 may be told to remove rows which an old snapshot still sees (old_snapshot_threshold).  A
+ * tree has no LSN to tell whether such a snapshot has missed something: every one that is old
+ * enough gets the error (SNAPSHOT_TOO_OLD).  To be called when entries have been read.
+ */
+static inline void
+smart_check_snapshot_age(Relation index, Snapshot snapshot)
+{
+#if PG_VERSION_NUM < 170000
+	if (unlikely(old_snapshot_threshold >= 0) && IsMVCCSnapshot(snapshot) && !XLogRecPtrIsInvalid(snapshot->lsn))
+		TestForOldSnapshot_impl(snapshot, index);
+#endif
+}
+
 /* Builds a range, which is palloc'ed. */
 static inline RangeType *
 smart_make_range(TypeCacheEntry *type, RangeBound *lower, RangeBound *upper, bool empty)
@@ -350,6 +365,12 @@ smart_wait_event(const char *name)
 #else
 #define SMART_SPECULATE_OURSELVES 0
 #endif
+
+/* Before version 18 the planner asks some questions of btrees only (twin.c). */
+#define SMART_PLANNER_WANTS_BTREE (PG_VERSION_NUM < 180000)
+
+/* Before version 16 it knows a boolean column by the families of btree and hash only. */
+#define SMART_PLANNER_WANTS_BOOLEAN_FAMILY (PG_VERSION_NUM < 160000)
 
 /* The apply worker of version 17 finds rows by indexes of btree and hash only. */
 #define SMART_REPLICA_IDENTITY_FAILS (PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 180000)

@@ -14,6 +14,7 @@
 #include "utils/rel.h"
 
 #include "am/am.h"
+#include "am/row_conditions.h"
 
 /* Is anything fixed at the beginning of a pattern?  What is not known yet is taken to be. */
 static bool
@@ -53,16 +54,27 @@ narrows(const struct smart_codec *codec, const IndexClause *clause, Oid family)
 	return true;
 }
 
-/* Those of the path's conditions that the index narrows down to */
+/* A path's conditions as estimates can judge them */
 static List *
-narrowing_clauses(IndexPath *path)
+clauses_to_judge(PlannerInfo *root, const IndexPath *path)
 {
-	IndexOptInfo *info = path->indexinfo;
-	Relation index = index_open(info->indexoid, NoLock);
 	List *clauses = NIL;
 	ListCell *cell;
 
 	foreach (cell, path->indexclauses)
+		clauses = lappend(clauses, smart_row_clause_to_judge(root, path->indexinfo, lfirst_node(IndexClause, cell)));
+	return clauses;
+}
+
+/* Those of them that the index narrows down to */
+static List *
+narrowing_clauses(const IndexOptInfo *info, const List *all)
+{
+	Relation index = index_open(info->indexoid, NoLock);
+	List *clauses = NIL;
+	ListCell *cell;
+
+	foreach (cell, all)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, cell);
 
@@ -80,10 +92,12 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 			  Selectivity *selectivity, double *correlation, double *pages)
 {
 	List *clauses = path->indexclauses;
+	struct smart_skipping skipping;
 
+	path->indexclauses = clauses_to_judge(root, path);
 	if (!path->indexinfo->hypothetical)
-		path->indexclauses = narrowing_clauses(path);
-	smart_cost_estimate(root, path, loop_count, smart_cost_skip_fraction(root, path), startup_cost, total_cost,
-						selectivity, correlation, pages);
+		path->indexclauses = narrowing_clauses(path->indexinfo, path->indexclauses);
+	smart_cost_skip(root, path, &skipping);
+	smart_cost_estimate(root, path, loop_count, &skipping, startup_cost, total_cost, selectivity, correlation, pages);
 	path->indexclauses = clauses;
 }

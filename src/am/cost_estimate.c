@@ -29,6 +29,7 @@
 
 #include "am/am.h"
 #include "am/cost_remote.h"
+#include "am/row_conditions.h"
 #include "am/server.h"
 #include "base/assert.h"
 
@@ -109,6 +110,18 @@ find_demand(PlannerInfo *root, const IndexPath *path, struct demand *demand)
 	demand->single &= demand->points && column == index->nkeycolumns - 1;
 }
 
+/* How many conditions each entry is asked for.  What row comparisons imply are nothing but ends of ranges. */
+static int
+count_asked(const List *conditions)
+{
+	int count = 0;
+	ListCell *cell;
+
+	foreach (cell, conditions)
+		count += lfirst_node(RestrictInfo, cell)->outer_selec != SMART_ROW_REDUNDANT;
+	return count;
+}
+
 static double
 select_part(PlannerInfo *root, IndexOptInfo *index, List *conditions)
 {
@@ -167,35 +180,54 @@ price_of_pages(PlannerInfo *root, const IndexOptInfo *index, double pages, doubl
 	return all * random_cost / loop_count;
 }
 
+static double
+leaves_of(const IndexOptInfo *index, double entries)
+{
+	return ceil(entries * ((double) index->pages * BLCKSZ / LEAF_BYTES) / Max(index->tuples, 1));
+}
+
+/*
+ * How many round trips it takes to READ so many of the entries in each range.  A scan leaps over what is left of a
+ * group when a whole leaf is of that group, so shorter groups are READ like any range.
+ */
+static double
+estimate_round_trips(const IndexOptInfo *index, double entries, double ranges, const struct smart_skipping *skipping)
+{
+	double groups = skipping->groups;
+
+	if (groups == 0 || leaves_of(index, entries * ranges / skipping->fraction) <= groups)
+		return smart_round_trips_of_ranges(ranges, leaves_of(index, entries));
+	return smart_round_trips_of_groups(groups, leaves_of(index, skipping->found / groups));
+}
+
 /* The same on memory nodes: first comes the price of the first leaf, in *first. */
 static Cost
-price_of_leaves(double pages, double entries, const IndexOptInfo *index, double ranges, Cost *first)
+price_of_leaves(double pages, double ranges, double trips, Cost *first)
 {
-	double leaves = ceil(entries * ((double) index->pages * BLCKSZ / LEAF_BYTES) / Max(index->tuples, 1));
-
 	*first = smart_round_trip_price();
-	return smart_round_trips_of_ranges(ranges, leaves) * *first + (pages - 1) * ranges * seq_page_cost;
+	return trips * *first + (pages - 1) * ranges * seq_page_cost;
 }
 
 void
-smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, double fraction, Cost *startup_cost,
-					Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages)
+smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, const struct smart_skipping *skipping,
+					Cost *startup_cost, Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages)
 {
 	IndexOptInfo *index = path->indexinfo;
 	List *conditions = get_quals_from_indexclauses(path->indexclauses);
 	int height = index->tree_height > 0 ? index->tree_height : HEIGHT_NOT_KNOWN;
 	Cost descent = height * OPERATORS_PER_BLOCK * cpu_operator_cost;
-	Cost entry = cpu_index_tuple_cost + list_length(conditions) * cpu_operator_cost;
+	Cost entry = cpu_index_tuple_cost + count_asked(conditions) * cpu_operator_cost;
 	Cost first = 0;
 	Cost reading;
 	struct demand demand;
 	double entries;
 
 	find_demand(root, path, &demand);
-	entries = Max(estimate_entries(root, index, &demand) * fraction, 1);
+	entries = Max(estimate_entries(root, index, &demand) * skipping->fraction, 1);
 	*pages = index->tuples > 1 ? Max(ceil(entries * (double) index->pages / index->tuples), 1) : 1;
 	if (smart_server_is_remote())
-		reading = price_of_leaves(*pages, entries, index, demand.ranges, &first);
+		reading = price_of_leaves(*pages, demand.ranges, estimate_round_trips(index, entries, demand.ranges, skipping),
+								  &first);
 	else
 		reading = price_of_pages(root, index, *pages, demand.ranges, loop_count);
 	*startup_cost = index_other_operands_eval_cost(root, conditions) + descent;

@@ -102,3 +102,9 @@ smart_round_trips_of_ranges(double ranges, double leaves)
 	/* Many points are looked for together. */
 	return leaves > 1 ? ranges * trips_of_range(leaves) : ceil(ranges / SMART_READAHEAD_MAX);
 }
+
+double
+smart_round_trips_of_groups(double groups, double leaves)
+{
+	return groups * (1 + trips_of_range(leaves));
+}

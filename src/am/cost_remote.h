@@ -13,4 +13,7 @@ extern double smart_round_trip_price(void);
 /* How many of them it takes to READ the leaves of some ranges of entries, as many in each, at least one. */
 extern double smart_round_trips_of_ranges(double ranges, double leaves);
 
+/* The same for groups of entries that are found one behind the other: where each begins, and then the leaves in it. */
+extern double smart_round_trips_of_groups(double groups, double leaves);
+
 #endif /* SMART_AM_COST_REMOTE_H */

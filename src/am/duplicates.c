@@ -5,8 +5,12 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/snapmgr.h"
 
 #include "am/compat.h"
 #include "am/duplicates.h"
@@ -118,9 +122,32 @@ has_null(const struct smart_codec *codec, const uint8 *entry, int length)
 	return false;
 }
 
-/* Raises the error about an entry whose columns are there twice. */
+/*
+ * The key of a row as the table has it, for columns that entries do not give back.  False: the row
+ * has another one by now.
+ */
+static bool
+fetch_key(struct smart_duplicates *duplicates, ItemPointer tid, const uint8 *columns, int length, Datum *values,
+		  bool *isnull)
+{
+	EState *estate = CreateExecutorState();
+	TupleTableSlot *slot = table_slot_create(duplicates->heap, NULL);
+	IndexFetchTableData *fetch = table_index_fetch_begin(duplicates->heap);
+	ItemPointerData row = *tid;
+	uint8 found[SMART_COLUMNS_MAX];
+	bool again = false;
+
+	if (!table_index_fetch_tuple(fetch, &row, SnapshotSelf, slot, &again, NULL))
+		return false;
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	FormIndexDatum(BuildIndexInfo(duplicates->index), slot, estate, values, isnull);
+	return smart_codec_encode_columns(duplicates->codec, duplicates->codec->nkeys, values, isnull, found) == length &&
+		   memcmp(found, columns, (Size) length) == 0;
+}
+
+/* Raises the error about an entry whose columns are there twice; the error frees what is taken for it. */
 static _Noreturn void
-report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
+report(struct smart_duplicates *duplicates, const uint8 *entry, int length, int columns_length, ItemPointer tid)
 {
 	const struct smart_codec *codec = duplicates->codec;
 	Datum values[INDEX_MAX_KEYS];
@@ -129,7 +156,10 @@ report(struct smart_duplicates *duplicates, const uint8 *entry, int length)
 
 	for (int i = 0; i < codec->nkeys; i++)
 		known &= codec->columns[i].returnable;
-	smart_codec_decode(codec, entry, length, values, isnull, palloc(codec->space));
+	if (known)
+		smart_codec_decode(codec, entry, length, values, isnull, palloc(codec->space));
+	else
+		known = fetch_key(duplicates, tid, entry, columns_length, values, isnull);
 	smart_report_duplicate_built(duplicates->heap, duplicates->index, known ? values : NULL, isnull);
 }
 
@@ -146,7 +176,7 @@ smart_duplicates_check(struct smart_duplicates *duplicates, const uint8 *entry, 
 		return;
 	if (columns_length == duplicates->length && memcmp(entry, duplicates->columns, (Size) columns_length) == 0 &&
 		(duplicates->nulls_equal || !has_null(duplicates->codec, entry, length)))
-		report(duplicates, entry, length);
+		report(duplicates, entry, length, columns_length, &tid);
 	memcpy(duplicates->columns, entry, (Size) columns_length);
 	duplicates->length = columns_length;
 }

@@ -189,30 +189,38 @@ smart_codec_encode_columns(const struct smart_codec *codec, int count, const Dat
 }
 
 int
-smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count)
+smart_codec_find_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count, int *column)
 {
 	const uint8 *p = entry;
 	const uint8 *limit = entry + length;
 
 	smart_assert(count >= 0 && count <= codec->nkeys);
-	for (int i = 0; i < count; i++)
+	for (*column = 0; *column < count; (*column)++)
 	{
-		const struct smart_column *column = &codec->columns[i];
+		const struct smart_column *this = &codec->columns[*column];
+		bool isnull;
 
-		if (p != NULL && p < limit)
-		{
-			bool isnull = *p++ != SMART_NOT_NULL;
-
-			if (column->image.width > 0)
-				p += column->image.width;
-			else if (!isnull)
-				p = column->image.end(&column->image, p, limit, column->flip);
-		}
-		else
-			p = NULL;
+		if (p >= limit)
+			return -1;
+		isnull = *p++ != SMART_NOT_NULL;
+		if (this->image.width > 0)
+			p += this->image.width;
+		else if (!isnull)
+			p = this->image.end(&this->image, p, limit, this->flip);
 		if (p == NULL || p > limit)
-			ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
-					errmsg("an entry of index \"%s\" ends within column %d", get_rel_name(codec->index), i + 1));
+			return -1;
 	}
 	return p - entry;
+}
+
+int
+smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count)
+{
+	int column;
+	int end = smart_codec_find_columns_end(codec, entry, length, count, &column);
+
+	if (end < 0)
+		ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+				errmsg("an entry of index \"%s\" ends within column %d", get_rel_name(codec->index), column + 1));
+	return end;
 }

@@ -43,7 +43,8 @@
 #define SMART_STRATEGY_SUBNET    8  /* column << network */
 #define SMART_STRATEGY_SUBNET_EQ 9  /* column <<= network */
 #define SMART_STRATEGY_REGEX     10 /* column ~ regular expression */
-#define SMART_STRATEGIES         10
+#define SMART_STRATEGY_ROW       10 /* and one of btree's five but =: this column and those behind it, against a row */
+#define SMART_STRATEGIES         15
 
 #define SMART_IMAGE_WIDTH_MAX 256 /* bytes of a fixed-width image */
 
@@ -89,7 +90,8 @@ typedef uint8 *(*smart_image_encode_fn)(const struct smart_image *image, Datum v
 
 /*
  * Returns the end of the variable-width image that starts at bytes, or NULL if it does not end before limit.  In a
- * descending column flip is 0xFF and the bytes are complemented, else it is 0.
+ * descending column flip is 0xFF and the bytes are complemented, else it is 0.  Raises no error: it is also called
+ * from within the tree.
  */
 typedef const uint8 *(*smart_image_end_fn)(const struct smart_image *image, const uint8 *bytes, const uint8 *limit,
 										   uint8 flip);
@@ -117,6 +119,9 @@ typedef enum smart_place (*smart_image_place_fn)(const struct smart_image *image
 typedef uint8 *(*smart_image_pattern_fn)(const struct smart_image *image, int strategy, Datum pattern, uint8 *out,
 										 uint8 *limit, bool *exact, bool *recheck);
 
+/* Would the image be made again as it is?  Else its type was altered since then. */
+typedef bool (*smart_image_current_fn)(const struct smart_image *image);
+
 struct smart_image
 {
 	/* in */
@@ -136,14 +141,16 @@ struct smart_image
 	int residue_width; /* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
 	int decode_extra;  /* bytes by which a decoded value may be longer than its image (header aside) */
 	const struct smart_image
-		*part;           /* of elements or bounds, or NULL; it and what it names live as long as the backend */
-	const void *details; /* for the callbacks, or NULL; lives as long, too */
+		*part; /* of elements, bounds or the first column, or NULL; it and what it names live as long as the backend */
+	const struct smart_image *next; /* of the next column, if this is the image of a part that has such; or NULL */
+	const void *details;            /* for the callbacks, or NULL; lives as long, too */
 	smart_image_encode_fn encode;
 	smart_image_end_fn end;         /* NULL if width > 0 */
 	smart_image_decode_fn decode;   /* NULL if forgets */
 	smart_image_residue_fn residue; /* NULL if residue_width = 0 */
 	smart_image_place_fn place;     /* NULL if the family has no other types */
 	smart_image_pattern_fn pattern; /* NULL if there are no strategies beyond btree's */
+	smart_image_current_fn current; /* NULL if the type, parts aside, stays as it is */
 };
 
 /*
@@ -177,6 +184,7 @@ struct smart_codec
 	int entry_max;        /* at most SMART_ENTRY_MAX: what still can be returned as an IndexTuple */
 	bool ordered;         /* the images of all key columns sort like the values */
 	bool returnable;      /* all columns can be returned */
+	bool alterable;       /* types can be altered so that the codec is out of date: smart_codec_current() */
 	bool flat;            /* IndexTuples without NULLs have all columns at their tuple_offset */
 	int32 tuple_size;     /* bytes of such an IndexTuple */
 	Size space;           /* bytes that decode and form_tuple need; MAXALIGNed */
@@ -188,6 +196,12 @@ struct smart_codec
  * nondeterministic collation, INDETERMINATE_COLLATION; call it in ambuild before anything else.
  */
 extern struct smart_codec *smart_codec_make(Relation index, MemoryContext context);
+
+/*
+ * Would the codec be made again as it is, as far as types can be altered without touching the index?  Finding out may
+ * read the catalogs, and a codec in a relation cache be gone afterwards.
+ */
+extern bool smart_codec_current(const struct smart_codec *codec);
 
 /*
  * Encodes a row.  values and isnull have ncolumns elements; out has room for SMART_ENTRY_MAX bytes.  Returns the length
@@ -208,6 +222,10 @@ extern int smart_codec_encode_columns(const struct smart_codec *codec, int count
  * DATA_CORRUPTED if they do not end.
  */
 extern int smart_codec_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count);
+
+/* The same without an error: -1 if they do not end, and then *column says which one it is, from 0. */
+extern int
+smart_codec_find_columns_end(const struct smart_codec *codec, const uint8 *entry, int length, int count, int *column);
 
 /*
  * Gives back the columns of an entry.  values and isnull have ncolumns elements; what is not passed by value is built

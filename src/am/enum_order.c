@@ -81,15 +81,6 @@ keep_order(const struct values *values)
 	return kept;
 }
 
-/* The enum whose order the image depends on, or InvalidOid */
-static Oid
-enum_of(const struct smart_image *image)
-{
-	while (image != NULL && !smart_image_is_enum(image))
-		image = image->part;
-	return image == NULL ? InvalidOid : image->value_type;
-}
-
 /* Is the relation one of our indexes, and in the order of this enum? */
 static bool
 is_in_order_of(Relation index, Oid type)
@@ -101,7 +92,7 @@ is_in_order_of(Relation index, Oid type)
 		return false;
 	codec = smart_codec_make(index, CurrentMemoryContext);
 	for (int i = 0; i < codec->nkeys && !found; i++)
-		found = enum_of(&codec->columns[i].image) == type;
+		found = list_member_oid(smart_image_enums(&codec->columns[i].image), type);
 	pfree(codec);
 	return found;
 }
@@ -176,10 +167,10 @@ smart_enum_order_keep(Relation index)
 
 	for (int i = 0; i < codec->nkeys; i++)
 	{
-		Oid type = enum_of(&codec->columns[i].image);
+		ListCell *type;
 
-		if (OidIsValid(type))
-			LockDatabaseObject(TypeRelationId, type, 0, ShareLock);
+		foreach (type, smart_image_enums(&codec->columns[i].image))
+			LockDatabaseObject(TypeRelationId, lfirst_oid(type), 0, ShareLock);
 	}
 	pfree(codec);
 }

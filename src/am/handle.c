@@ -30,6 +30,7 @@ close_handle(struct smart_handle *handle)
 	if (handle->idle_scan != NULL)
 		smart_scan_close(handle->idle_scan);
 	smart_tree_close(handle->tree);
+	pfree(handle->codec);
 	hash_search(handles, &handle->id, HASH_REMOVE, NULL);
 }
 
@@ -72,12 +73,30 @@ make_handle_table(void)
 }
 
 /*
- * Opens the tree whose root slot lies at root.  Who changes entries of a tree has to open
- * it with stubs if anybody does, as all do here; but for who undoes inserts while
- * nobody else is in (gate.c), when the cache is still empty.
+ * smart_point_fn: an entry's columns without the TID.  Of columns that do not end, which
+ * no condition can name either, all is the point.
  */
-static struct smart_tree *
-open_tree(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, fabric_address root)
+static size_t
+point_of(void *argument, const uint8_t *bytes, size_t length)
+{
+	const struct smart_codec *codec = argument;
+	int column;
+	int end;
+
+	if (codec->fixed_key_length > 0)
+		return (size_t) (codec->fixed_key_length - SMART_TID_PLAIN);
+	end = smart_codec_find_columns_end(codec, bytes, (int) length, codec->nkeys, &column);
+	return end > 0 ? (size_t) end : length;
+}
+
+/*
+ * Opens the tree whose root slot lies at root.  Who changes entries of a tree has to open
+ * it with stubs, and with points, if anybody does, as all do here; but for who undoes
+ * inserts while nobody else is in (gate.c), when the cache is still empty.  codec: as
+ * long as the tree is open.
+ */
+static smart_status
+open_tree(struct smart_codec *codec, const struct smart_meta *meta, fabric_address root, struct smart_tree **tree)
 {
 	struct smart_client *client = smart_backend_client();
 	struct smart_tree_options options = {
@@ -85,23 +104,50 @@ open_tree(Relation index, const struct smart_codec *codec, const struct smart_me
 		.root = root,
 		.leaf_size = meta->leaf_size,
 		.fixed_length = meta->fixed_length,
+		.point = point_of,
+		.point_argument = codec,
 		.stubs = codec->payload_width >= 0,
 		.payload = (uint32) Max(codec->payload_width, 0),
 	};
-	struct smart_tree *tree;
 
-	smart_check_status(smart_tree_open(client->fabric, client->env, &client->services, &options, &tree), index);
-	return tree;
+	return smart_tree_open(client->fabric, client->env, &client->services, &options, tree);
+}
+
+/* The table's place is taken first: that may raise an error, while nothing is open yet. */
+static struct smart_handle *
+make_handle(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, fabric_address root,
+			uint32 changes)
+{
+	bool found;
+	struct smart_handle *handle = hash_search(handles, &meta->tree, HASH_ENTER, &found);
+	struct smart_codec *copy;
+	struct smart_tree *tree = NULL;
+	smart_status status = SMART_NO_MEMORY;
+
+	smart_assert(!found);
+	copy = MemoryContextAllocExtended(TopMemoryContext, codec->size, MCXT_ALLOC_NO_OOM);
+	if (copy != NULL)
+	{
+		memcpy(copy, codec, codec->size);
+		status = open_tree(copy, meta, root, &tree);
+	}
+	if (status != SMART_OK)
+	{
+		if (copy != NULL)
+			pfree(copy);
+		hash_search(handles, &meta->tree, HASH_REMOVE, NULL);
+		smart_report_status(status, index);
+	}
+	*handle = (struct smart_handle){.id = meta->tree, .tree = tree, .codec = copy, .changes = changes};
+	return handle;
 }
 
 struct smart_handle *
 smart_handle_pin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {
 	struct smart_handle *handle;
-	struct smart_tree *tree;
 	fabric_address root;
 	uint32 changes = smart_changes(); /* before the tree is looked for */
-	bool found;
 
 	if (handles == NULL)
 		make_handle_table();
@@ -115,15 +161,7 @@ smart_handle_pin(Relation index, const struct smart_codec *codec, const struct s
 			return NULL;
 		if (hash_get_num_entries(handles) >= handles_limit)
 			close_idle_handles();
-		tree = open_tree(index, codec, meta, root);
-		handle = hash_search(handles, &meta->tree, HASH_ENTER_NULL, &found);
-		if (handle == NULL)
-		{
-			smart_tree_close(tree);
-			smart_report_status(SMART_NO_MEMORY, index);
-		}
-		smart_assert(!found);
-		*handle = (struct smart_handle){.id = meta->tree, .tree = tree, .changes = changes};
+		handle = make_handle(index, codec, meta, root, changes);
 	}
 	handle->pins++;
 	return handle;

@@ -13,6 +13,7 @@ struct smart_handle
 {
 	uint64 id; /* of the tree; the hash key */
 	struct smart_tree *tree;
+	struct smart_codec *codec;    /* a copy, for the tree's points */
 	struct smart_scan *idle_scan; /* kept for the next user, or NULL */
 	uint32 pins;
 	uint32 changes; /* smart_changes() when the tree was known to be there */

@@ -138,7 +138,8 @@ find_class(Oid method, Oid type, Oid compare, FormData_pg_opclass *class)
 }
 
 const struct smart_image *
-smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oid compare)
+smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oid compare,
+					const struct smart_image *next)
 {
 	struct smart_image image;
 	FormData_pg_opclass class;
@@ -146,8 +147,8 @@ smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oi
 
 	check_stack_depth();
 	type = getBaseType(type);
-	if (!find_class(whole->method, type, compare, &class))
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+	if (!OidIsValid(compare) || !find_class(whole->method, type, compare, &class))
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
 				errmsg("values of type %s cannot be in index \"%s\"", format_type_be(whole->value_type),
 					   whole->index_name),
 				errdetail("No operator class of access method \"smart\" orders values of type %s as they are compared "
@@ -173,7 +174,44 @@ smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oi
 	}
 	smart_image_check(&image);
 	image.index_name = NULL;
+	image.next = next;
 	return smart_image_keep(&image, sizeof(image));
+}
+
+List *
+smart_image_enums(const struct smart_image *image)
+{
+	List *types = NIL;
+
+	for (; image != NULL; image = image->next)
+	{
+		if (smart_image_is_enum(image))
+			types = lappend_oid(types, image->value_type);
+		types = list_concat(types, smart_image_enums(image->part));
+	}
+	return types;
+}
+
+bool
+smart_image_alterable(const struct smart_image *image)
+{
+	for (; image != NULL; image = image->next)
+	{
+		if (image->current != NULL || smart_image_alterable(image->part))
+			return true;
+	}
+	return false;
+}
+
+bool
+smart_image_current(const struct smart_image *image)
+{
+	for (; image != NULL; image = image->next)
+	{
+		if ((image->current != NULL && !image->current(image)) || !smart_image_current(image->part))
+			return false;
+	}
+	return true;
 }
 
 uint8 *

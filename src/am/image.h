@@ -91,7 +91,7 @@ smart_make_varlena(char *space, const void *bytes, Size length)
 /* Writes what fits of bytes with 00 escaped, as an image of bytea has it (image_bytes.c): the new end, or NULL */
 extern uint8 *smart_put_escaped(uint8 *out, uint8 *limit, const uint8 *bytes, Size length);
 
-/* The end of escaped bytes that 00 00 ends, or NULL; an image's end function */
+/* The end of escaped bytes that 00 00 ends, or NULL; an image's end function that does not look at the image */
 extern const uint8 *
 smart_escaped_end(const struct smart_image *image, const uint8 *bytes, const uint8 *limit, uint8 flip);
 
@@ -129,16 +129,24 @@ extern void smart_image_by_function(struct smart_image *image, Oid function);
 
 /*
  * The image of a part of whole's values.  compare: the function that orders parts; one of the access method's operator
- * classes must have it as its support function 1.  FEATURE_NOT_SUPPORTED if none has.
+ * classes must have it as its support function 1.  next: of the part behind it, or NULL.  UNDEFINED_OBJECT if no class
+ * has that function.
  */
-extern const struct smart_image *
-smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation, Oid compare);
+extern const struct smart_image *smart_image_of_part(const struct smart_image *whole, Oid type, Oid collation,
+													 Oid compare, const struct smart_image *next);
 
 /* A copy of size bytes that lives as long as the backend; equal ones are the same copy */
 extern const void *smart_image_keep(const void *bytes, Size size);
 
 /* Is it the image of an enum?  Then it depends on the order of that type's values (enum_order.c). */
 extern bool smart_image_is_enum(const struct smart_image *image);
+
+/* The enums on whose order the image depends, itself or a part of it: a list of their types, palloc'ed */
+extern List *smart_image_enums(const struct smart_image *image);
+
+/* Can the type, or a part's type, be altered so that the image is out of date?  Is it not, now? */
+extern bool smart_image_alterable(const struct smart_image *image);
+extern bool smart_image_current(const struct smart_image *image);
 
 /* As the callback encode, but an image of fixed width need not fit either */
 extern uint8 *smart_put_image(const struct smart_image *image, Datum value, uint8 *out, uint8 *limit);

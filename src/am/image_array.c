@@ -245,7 +245,7 @@ smart_image_array(PG_FUNCTION_ARGS)
 		elog(ERROR, "type %u of a column of index \"%s\" is not an array", image->value_type, image->index_name);
 	get_typlenbyvalalign(element.type, &element.length, &element.byval, &element.align);
 	type = lookup_type_cache(element.type, TYPECACHE_CMP_PROC);
-	image->part = smart_image_of_part(image, element.type, image->collation, type->cmp_proc);
+	image->part = smart_image_of_part(image, element.type, image->collation, type->cmp_proc, NULL);
 	image->details = smart_image_keep(&element, sizeof(element));
 	image->unordered = image->part->unordered;
 	image->version = image->part->version;

@@ -188,8 +188,8 @@ decode_extra(const struct smart_image *part, const TypeCacheEntry *element)
 static void
 set_parts(struct smart_image *image, TypeCacheEntry *range)
 {
-	image->part =
-		smart_image_of_part(image, range->rngelemtype->type_id, range->rng_collation, range->rng_cmp_proc_finfo.fn_oid);
+	image->part = smart_image_of_part(image, range->rngelemtype->type_id, range->rng_collation,
+									  range->rng_cmp_proc_finfo.fn_oid, NULL);
 	image->details = range;
 	image->unordered = image->part->unordered;
 	image->version = image->part->version;

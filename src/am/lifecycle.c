@@ -39,7 +39,10 @@
 static shmem_request_hook_type previous_request_hook;
 static shmem_startup_hook_type previous_startup_hook;
 
-/* Is this the region that was closed together with this data directory?  If not, *reason tells why. */
+/*
+ * Is this the region that was closed together with this data directory?  If not, *reason tells why, or is NULL if
+ * nothing says that any region was closed with it.
+ */
 static bool
 region_was_closed(const char **reason)
 {
@@ -47,14 +50,11 @@ region_was_closed(const char **reason)
 	struct smart_clean_mark mark;
 	struct smart_clean_mark now;
 
-	if (!smart_clean_mark_position(&now, reason))
+	if (!smart_clean_mark_read(&mark, reason) || !smart_clean_mark_position(&now, reason) ||
+		smart_region_check(&smart_server.region, reason) != SMART_OK)
 		return false;
-	*reason = "it was not closed cleanly";
-	if (!smart_clean_mark_read(&mark) || smart_region_check(&smart_server.region, reason) != SMART_OK)
-		return false;
-	*reason = "it does not belong to this state of the data directory";
-	return mark.system == now.system && mark.timeline == now.timeline && mark.checkpoint == now.checkpoint &&
-		   mark.incarnation == header->incarnation && mark.token == header->clean_token && mark.token != 0;
+	*reason = smart_clean_mark_misfit(&mark, &now, header->incarnation, header->clean_token);
+	return *reason == NULL;
 }
 
 /* Is it as a server of this data directory left it when it was killed?  If not, *reason tells why. */
@@ -164,7 +164,7 @@ static enum acceptance
 accept_region(bool first_start)
 {
 	const char *reason = NULL;
-	const char *not_closed;
+	const char *not_closed = NULL;
 	bool closed = first_start && region_was_closed(&not_closed);
 	bool left = !closed && region_was_left(&reason);
 
@@ -176,7 +176,8 @@ accept_region(bool first_start)
 	}
 	if (closed && begin_run(&reason))
 		return REGION_CLOSED;
-	empty_region(reason);
+	/* A mark says more than what a server that was killed would have left. */
+	empty_region(not_closed != NULL ? not_closed : reason);
 	smart_server.run = smart_run_mark_write(smart_server.region.fd);
 	return REGION_EMPTY;
 }

@@ -1,6 +1,6 @@
 /*
  * options.c
- *	  Storage parameters of an index: leaf_size and fillfactor.
+ *	  Storage parameters of an index: leaf_size and fillfactor, and one of btree's.
  */
 #include "postgres.h"
 
@@ -31,6 +31,9 @@ smart_options_init(void)
 					  SMART_LEAF_SIZE_DEFAULT, SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX, AccessExclusiveLock);
 	add_int_reloption(option_kind, "fillfactor", "Percentage to which CREATE INDEX fills leaves",
 					  SMART_FILLFACTOR_DEFAULT, SMART_FILLFACTOR_MIN, 100, ShareUpdateExclusiveLock);
+	/* So that a definition of a btree needs no other change than its method. */
+	add_bool_reloption(option_kind, "deduplicate_items", "Accepted as btree's option, without an effect", true,
+					   ShareUpdateExclusiveLock);
 }
 
 bytea *
@@ -39,6 +42,9 @@ smart_am_options(Datum reloptions, bool validate)
 	static const relopt_parse_elt elements[] = {
 		{.optname = "leaf_size", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, leaf_size)},
 		{.optname = "fillfactor", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, fillfactor)},
+		{.optname = "deduplicate_items",
+		 .opttype = RELOPT_TYPE_BOOL,
+		 .offset = offsetof(struct smart_options, deduplicate_items)},
 	};
 	struct smart_options *options;
 

@@ -49,12 +49,12 @@ estimate_entries(Relation index, const struct smart_glance *glance, double rows)
 }
 
 /*
- * Tells the planner what it cannot see.  False: the index is not to be used now.  A
- * standby has no trees, and one that has none to miss today may miss one when the plan is
- * used.
+ * Tells the planner what it cannot see; *twin is the index's twin (twin.c), or NULL.  False: the
+ * index is not to be used now.  A standby has no trees, and one that has none to miss
+ * today may miss one when the plan is used.
  */
 static bool
-describe_index(IndexOptInfo *info, const RelOptInfo *table)
+describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **twin)
 {
 	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance;
@@ -62,11 +62,14 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table)
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
 	bool usable = partitioned || (!RecoveryInProgress() && smart_relation_glance(index, &glance));
 
+	*twin = NULL;
 	if (usable && !partitioned)
 	{
 		info->pages = (BlockNumber) Min(1 + glance.bytes / BLCKSZ, MaxBlockNumber);
 		info->tree_height = estimate_height(glance.bytes);
 		info->tuples = info->indpred == NIL ? table->tuples : estimate_entries(index, &glance, table->tuples);
+		smart_twin_name_booleans(info);
+		*twin = smart_twin_make(info, joins, glance.ordered);
 		if (!glance.ordered)
 		{
 			/* Without these no path of the index is taken as sorted; all conditions match as before. */
@@ -82,6 +85,8 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table)
 static void
 describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 {
+	bool joins = list_length(root->parse->rtable) > 1;
+	List *twins = NIL;
 	ListCell *cell;
 
 	if (next_hook != NULL)
@@ -89,10 +94,16 @@ describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 	foreach (cell, rel->indexlist)
 	{
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, cell);
+		IndexOptInfo *twin;
 
-		if (info->amcostestimate == smart_am_cost && !info->hypothetical && !describe_index(info, rel))
+		if (info->amcostestimate != smart_am_cost || info->hypothetical)
+			continue;
+		if (!describe_index(info, rel, joins, &twin))
 			rel->indexlist = foreach_delete_current(rel->indexlist, cell);
+		else if (twin != NULL)
+			twins = lappend(twins, twin);
 	}
+	rel->indexlist = list_concat(rel->indexlist, twins);
 }
 
 void

@@ -10,6 +10,7 @@
 #include "access/relscan.h"
 
 #include "am/am.h"
+#include "am/answered.h"
 #include "am/foresight.h"
 #include "am/hold.h"
 #include "am/ranges.h"
@@ -36,6 +37,8 @@ struct smart_position
 	struct smart_ranges *ranges;
 	struct smart_scan *tree_scan; /* NULL until it is needed */
 	struct smart_foresight foresight;
+	bool known; /* what the current range has, and it is not sought in the tree */
+	bool told;  /* and it has become a batch */
 
 	enum smart_whereabouts whereabouts;
 	bool backward;     /* the direction in which the batches come */
@@ -54,10 +57,11 @@ struct smart_position
 	uint32 mark_points[INDEX_MAX_KEYS];
 	uint8 mark_key[SMART_KEY_MAX + 1];
 
+	struct smart_answered answered; /* the batch, if it was known */
 	uint8 entry[SMART_ENTRY_MAX];
 };
 
-/* Sets up everything but entry[] and the mark's strings, in CurrentMemoryContext; relation and ranges live as long. */
+/* Sets up everything but the strings at the end, in CurrentMemoryContext; relation and ranges live as long. */
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
 

@@ -80,9 +80,12 @@ smart_position_begin_hold(struct smart_position *self)
 void
 smart_position_seek_range(struct smart_position *self, bool backward)
 {
-	smart_check_status(smart_foresight_seek(&self->foresight, tree_scan(self), self->ranges, backward),
-					   self->scan->indexRelation);
 	self->backward = backward;
+	self->told = false;
+	self->known = smart_foresight_look(&self->foresight, self->relation->tree, self->ranges, backward);
+	if (!self->known)
+		smart_check_status(smart_foresight_seek(&self->foresight, tree_scan(self), self->ranges, backward),
+						   self->scan->indexRelation);
 }
 
 bool
@@ -92,6 +95,7 @@ smart_position_seek_beyond(struct smart_position *self, uint8 *key, uint32 lengt
 	smart_status status;
 
 	self->backward = backward;
+	self->known = false;
 	smart_foresight_lose(&self->foresight);
 	if (backward)
 	{
@@ -110,6 +114,21 @@ smart_position_seek_beyond(struct smart_position *self, uint8 *key, uint32 lengt
 	return true;
 }
 
+/* The next batch of the current range, or SMART_DONE. */
+static smart_status
+read_range(struct smart_position *self)
+{
+	const struct smart_ranges *ranges = self->ranges;
+
+	if (!self->known)
+		return smart_scan_next(tree_scan(self), &self->batch);
+	if (self->told)
+		return SMART_DONE;
+	self->told = true;
+	smart_answered_fill(&self->answered, ranges->from, ranges->from_length, &self->foresight.now.answer, &self->batch);
+	return self->batch.count > 0 ? SMART_OK : SMART_DONE;
+}
+
 bool
 smart_position_read(struct smart_position *self, bool backward, bool *sought)
 {
@@ -118,7 +137,7 @@ smart_position_read(struct smart_position *self, bool backward, bool *sought)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		status = *sought ? smart_scan_next(tree_scan(self), &self->batch) : SMART_DONE;
+		status = *sought ? read_range(self) : SMART_DONE;
 		if (status == SMART_OK)
 		{
 			smart_assert(self->batch.count > 0);

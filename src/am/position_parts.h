@@ -20,7 +20,7 @@ extern uint32 smart_position_key(struct smart_position *position, int i, uint8 *
 extern void smart_position_begin_hold(struct smart_position *position);
 extern void smart_position_end_hold(struct smart_position *position);
 
-/* Seeks the current range. */
+/* Seeks the current range, unless what it has is known. */
 extern void smart_position_seek_range(struct smart_position *position, bool backward);
 
 /*

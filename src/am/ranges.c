@@ -43,10 +43,35 @@ close_range(struct smart_ranges *ranges)
 		ranges->to_length = smart_successor(ranges->to, prefix_length);
 }
 
-/* Makes the range of the current points.  False: it is empty, since no entry is long enough for it. */
+/* Narrows the range to the wide interval of a column with points, which begins at start in its bounds. */
+static void
+clip_range(struct smart_ranges *ranges, const struct smart_column_set *set, uint32 start)
+{
+	uint8 end[SMART_KEY_MAX + 1];
+	uint32 length;
+
+	memcpy(end, ranges->from, start);
+	length = append_span(ranges, end, start, set->low);
+	if (smart_compare_bytes(end, length, ranges->from, ranges->from_length) > 0)
+	{
+		memcpy(ranges->from, end, length);
+		ranges->from_length = length;
+	}
+	if (set->high.length == 0)
+		return;
+	length = append_span(ranges, end, start, set->high);
+	if (ranges->to_length == 0 || smart_compare_bytes(end, length, ranges->to, ranges->to_length) < 0)
+	{
+		memcpy(ranges->to, end, length);
+		ranges->to_length = length;
+	}
+}
+
+/* Makes the range of the current points.  False: it is empty. */
 static bool
 make_range(struct smart_ranges *ranges)
 {
+	uint32 start[INDEX_MAX_KEYS];
 	uint32 length = 0;
 
 	for (int i = 0; i < ranges->nprefix; i++)
@@ -56,7 +81,8 @@ make_range(struct smart_ranges *ranges)
 
 		smart_assert(ranges->current[i] < set->count);
 		if (length + point.length > SMART_COLUMNS_MAX)
-			return false;
+			return false; /* no entry is long enough */
+		start[i] = length;
 		length = append_span(ranges, ranges->from, length, point);
 	}
 	ranges->from_length = length;
@@ -66,6 +92,11 @@ make_range(struct smart_ranges *ranges)
 	{
 		memcpy(ranges->to, ranges->from, length);
 		ranges->to_length = smart_successor(ranges->to, length);
+	}
+	for (int i = 0; i < ranges->nprefix; i++)
+	{
+		if (ranges->columns[i].wide)
+			clip_range(ranges, &ranges->columns[i], start[i]);
 	}
 	return ranges->to_length == 0 ||
 		   smart_compare_bytes(ranges->from, ranges->from_length, ranges->to, ranges->to_length) < 0;
@@ -180,6 +211,7 @@ smart_ranges_find_point(const struct smart_ranges *ranges, const struct smart_co
 	return false;
 }
 
+/* bytes: of the column and those behind it. */
 static bool
 match_interval(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length)
 {
@@ -207,9 +239,13 @@ smart_ranges_match(const struct smart_ranges *ranges, const uint8 *entry, int le
 		if (!set->constrained)
 			continue;
 		start = smart_codec_columns_end(codec, entry, key_length, i);
-		end = smart_codec_columns_end(codec, entry, key_length, i + 1);
-		if (set->has_points ? !smart_ranges_find_point(ranges, set, entry + start, end - start, &before)
-							: !match_interval(ranges, set, entry + start, end - start))
+		if (set->has_points)
+		{
+			end = smart_codec_columns_end(codec, entry, key_length, i + 1);
+			if (!smart_ranges_find_point(ranges, set, entry + start, end - start, &before))
+				return false;
+		}
+		if ((set->wide || !set->has_points) && !match_interval(ranges, set, entry + start, key_length - start))
 			return false;
 	}
 	return true;

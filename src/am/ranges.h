@@ -3,7 +3,7 @@
  *	  The conditions of a scan as ranges of entries.
  *
  * Every condition on a column selects an interval of that column's encodings,
- * or single ones (points).  Leading columns with points, followed by at most
+ * or single ones (points); a row comparison, one that goes on into the columns behind.  Leading columns with points, followed by at most
  * one column with an interval, make a sequence of byte ranges: one for each
  * combination of points.  They are visited in the order of the index, so the
  * entries come in that order too, whatever arrays there are.  Conditions on
@@ -34,7 +34,11 @@ struct smart_column_set
 	uint32 first;
 	uint32 count;
 
-	/* The interval low <= column < high; an empty string is no limit. */
+	/*
+	 * The interval low <= column < high; an empty string is no limit.  No encoding begins another one, so it
+	 * does not matter if the columns behind are compared, too; if it is wide, they have to be.
+	 */
+	bool wide;
 	struct smart_span low;
 	struct smart_span high;
 };

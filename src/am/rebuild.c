@@ -55,7 +55,7 @@
 
 struct rebuild
 {
-	struct smart_filling filling;
+	struct smart_collector rows;
 	struct smart_tree *side;
 	struct smart_tree *base;
 	uint64 side_id;
@@ -67,7 +67,7 @@ static TimestampTz
 end_of_patience(const struct rebuild *rebuild)
 {
 	struct smart_rebuild known;
-	uint32 waits = smart_rebuild_find(MyDatabaseId, RelationGetRelid(rebuild->filling.index), &known) ? known.waits : 0;
+	uint32 waits = smart_rebuild_find(MyDatabaseId, RelationGetRelid(rebuild->rows.index), &known) ? known.waits : 0;
 
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (PATIENCE_S * 1000L) << Min(waits, DOUBLE_MAX));
 }
@@ -85,16 +85,16 @@ wait_for_writers(const struct rebuild *rebuild)
 	TimestampTz end = end_of_patience(rebuild);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rebuild->filling.heap));
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rebuild->rows.heap));
 	for (writers = GetLockConflicts(&tag, ShareLock, NULL); VirtualTransactionIdIsValid(*writers); writers++)
 	{
 		while (!VirtualXactLock(*writers, false))
 		{
-			smart_filling_look_around(&rebuild->filling);
+			smart_filling_look_around(&rebuild->rows);
 			if (GetCurrentTimestamp() >= end)
 				ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 								errmsg("a transaction has written to table \"%s\" and goes on",
-									   RelationGetRelationName(rebuild->filling.heap))));
+									   RelationGetRelationName(rebuild->rows.heap))));
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 		}
@@ -117,12 +117,12 @@ older_tree(Relation index)
 static void
 make_trees(struct rebuild *rebuild)
 {
-	Relation index = rebuild->filling.index;
+	Relation index = rebuild->rows.index;
 
-	rebuild->side_id = smart_am_tree_create(index, rebuild->filling.codec, &rebuild->side);
+	rebuild->side_id = smart_am_tree_create(index, rebuild->rows.codec, &rebuild->side);
 	PG_TRY();
 	{
-		rebuild->base_id = smart_am_tree_create(index, rebuild->filling.codec, &rebuild->base);
+		rebuild->base_id = smart_am_tree_create(index, rebuild->rows.codec, &rebuild->base);
 	}
 	PG_CATCH();
 	{
@@ -136,7 +136,7 @@ make_trees(struct rebuild *rebuild)
 static void
 begin(struct rebuild *rebuild)
 {
-	Relation index = rebuild->filling.index;
+	Relation index = rebuild->rows.index;
 	uint64 older = older_tree(index);
 
 	make_trees(rebuild);
@@ -153,7 +153,7 @@ begin(struct rebuild *rebuild)
 static void
 use_base(struct rebuild *rebuild)
 {
-	Relation index = rebuild->filling.index;
+	Relation index = rebuild->rows.index;
 
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
@@ -164,12 +164,12 @@ use_base(struct rebuild *rebuild)
 static void
 finish(struct rebuild *rebuild)
 {
-	Relation index = rebuild->filling.index;
+	Relation index = rebuild->rows.index;
 
 	if (smart_rebuild_is_spoiled(MyDatabaseId, RelationGetRelid(index), true))
-		smart_filling_report_spoiled(&rebuild->filling);
+		smart_filling_report_spoiled(&rebuild->rows);
 	HOLD_INTERRUPTS();
-	smart_meta_replace_tree(index, rebuild->filling.codec, rebuild->base_id);
+	smart_meta_replace_tree(index, rebuild->rows.codec, rebuild->base_id);
 	smart_rebuild_end(MyDatabaseId, RelationGetRelid(index));
 	smart_acceptance_announce(index);
 	RESUME_INTERRUPTS();
@@ -182,40 +182,40 @@ begin_progress(const struct rebuild *rebuild)
 {
 	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
 							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID};
-	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(rebuild->filling.index),
-						   rebuild->filling.index->rd_rel->relam};
+	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(rebuild->rows.index),
+						   rebuild->rows.index->rd_rel->relam};
 
-	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rebuild->filling.heap));
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rebuild->rows.heap));
 	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
 }
 
 static void
 run(struct rebuild *rebuild, const char *loss)
 {
-	struct smart_filling *filling = &rebuild->filling;
-	const char *name = RelationGetRelationName(filling->index);
+	struct smart_collector *rows = &rebuild->rows;
+	const char *name = RelationGetRelationName(rows->index);
 	TimestampTz start = GetCurrentTimestamp();
 
 	ereport(LOG, (errmsg("rebuilding smart index \"%s\"", name), errdetail("%s.", loss)));
 	begin_progress(rebuild);
-	filling->codec = smart_codec_make(filling->index, CurrentMemoryContext);
+	smart_filling_begin(rows, rows->heap, rows->index);
 	begin(rebuild);
 	wait_for_writers(rebuild);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_BUILD);
-	smart_filling_collect(filling);
-	smart_filling_load(filling, rebuild->base);
+	smart_filling_collect(rows);
+	smart_filling_load(rows, rebuild->base);
 	use_base(rebuild);
-	smart_filling_copy(filling, rebuild->side, rebuild->base);
+	smart_filling_copy(rows, rebuild->side, rebuild->base);
 	finish(rebuild);
 	pgstat_progress_end_command();
 	ereport(LOG, (errmsg("smart index \"%s\" has been rebuilt", name),
-				  errdetail("It was loaded with " INT64_FORMAT " entries; this took %ld ms.", filling->entries,
+				  errdetail("It was loaded with " INT64_FORMAT " entries; this took %ld ms.", (int64) rows->entries,
 							TimestampDifferenceMilliseconds(start, GetCurrentTimestamp()))));
 }
 
 /* Opens table and index with their locks; false: they have gone.  LOCK_NOT_AVAILABLE: somebody has the table. */
 static bool
-open_relations(struct smart_filling *filling, Oid index)
+open_relations(struct smart_collector *rows, Oid index)
 {
 	Oid heap = IndexGetRelation(index, true);
 
@@ -223,10 +223,10 @@ open_relations(struct smart_filling *filling, Oid index)
 		return false;
 	if (!ConditionalLockRelationOid(heap, ShareUpdateExclusiveLock))
 		ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index)));
-	filling->heap = try_table_open(heap, NoLock);
-	if (filling->heap == NULL || IndexGetRelation(index, true) != heap)
+	rows->heap = try_table_open(heap, NoLock);
+	if (rows->heap == NULL || IndexGetRelation(index, true) != heap)
 		return false;
-	filling->index = index_open(index, RowExclusiveLock);
+	rows->index = index_open(index, RowExclusiveLock);
 	return true;
 }
 
@@ -239,22 +239,22 @@ smart_rebuild_index(Oid index)
 	int security;
 	int guc_level;
 
-	if (!open_relations(&rebuild->filling, index))
+	if (!open_relations(&rebuild->rows, index))
 		return false;
-	loss = smart_relation_loss(rebuild->filling.index);
+	loss = smart_relation_loss(rebuild->rows.index);
 	if (loss != NULL)
 	{
 		/* The functions of an expression index run as the table's owner, who trusts them. */
 		GetUserIdAndSecContext(&user, &security);
-		SetUserIdAndSecContext(rebuild->filling.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
+		SetUserIdAndSecContext(rebuild->rows.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 		guc_level = NewGUCNestLevel();
 		smart_restrict_search_path();
 		run(rebuild, loss);
 		AtEOXact_GUC(false, guc_level);
 		SetUserIdAndSecContext(user, security);
 	}
-	index_close(rebuild->filling.index, NoLock);
-	table_close(rebuild->filling.heap, NoLock);
+	index_close(rebuild->rows.index, NoLock);
+	table_close(rebuild->rows.heap, NoLock);
 	return loss != NULL;
 }
 

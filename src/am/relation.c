@@ -78,6 +78,10 @@ get_cache(Relation index)
 {
 	struct relation_cache *cache = index->rd_amcache;
 
+	if (cache != NULL && !smart_codec_current(cached_codec(cache)))
+		smart_relation_forget(index);
+	/* Asking may have taken it away, too. */
+	cache = index->rd_amcache;
 	if (cache == NULL)
 		return load_cache(index);
 	if (cache->meta.tree == 0 || cache->changes != smart_changes())

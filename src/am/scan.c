@@ -177,6 +177,7 @@ search_tuple(IndexScanDesc scan, bool backward)
 
 	forget_batch(state);
 	found = smart_position_search(&state->position, backward);
+	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
 	if (!found || state->position.batches != state->killed_batch)
 		remove_dead(scan, state);
 	state->round_trips += session_round_trips() - before;
@@ -229,6 +230,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 			count = 0;
 		}
 	}
+	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
 	if (count > 0)
 		tbm_add_tuples(bitmap, tids, count, recheck);
 	state->round_trips += session_round_trips() - before;

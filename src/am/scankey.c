@@ -12,6 +12,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "am/row_bound.h"
 #include "am/selection.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -160,9 +161,6 @@ apply_key(struct smart_ranges *ranges, ScanKey key)
 	struct smart_choice choice;
 
 	smart_assert(column >= 0 && column < ranges->codec->nkeys);
-	/* Core makes such keys for btree only; with other methods row comparisons are filters. */
-	if (key->sk_flags & SK_ROW_HEADER)
-		elog(ERROR, "row comparisons are not index conditions of access method \"smart\"");
 	if (key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL))
 		choice = null_choice(ranges, column, (key->sk_flags & SK_SEARCHNULL) != 0);
 	else if (key->sk_flags & SK_ISNULL)
@@ -172,6 +170,8 @@ apply_key(struct smart_ranges *ranges, ScanKey key)
 		apply_array(ranges, key);
 		return;
 	}
+	else if (key->sk_strategy > SMART_STRATEGY_ROW)
+		choice = smart_row_choice(ranges, column, key->sk_strategy - SMART_STRATEGY_ROW, key->sk_argument);
 	else
 		choice = compare_choice(ranges, column, key->sk_strategy, key->sk_argument, key->sk_subtype);
 	smart_selection_restrict(ranges, column, &choice);

@@ -162,6 +162,7 @@ restrict_to_interval(struct smart_ranges *ranges, int column, const struct smart
 	struct smart_column_set *set = &ranges->columns[column];
 
 	set->constrained = true;
+	set->wide |= choice->wide;
 	if (smart_selection_compare(ranges, choice->low, set->low) > 0)
 		set->low = choice->low;
 	if (set->high.length == 0 || smart_selection_compare(ranges, choice->high, set->high) < 0)
@@ -182,6 +183,17 @@ smart_selection_restrict(struct smart_ranges *ranges, int column, const struct s
 		restrict_to_interval(ranges, column, choice);
 }
 
+/* Can an entry have this encoding of a column and lie in its interval, whatever follows? */
+static bool
+reaches_interval(const struct smart_ranges *ranges, const struct smart_column_set *set, struct smart_span point)
+{
+	bool begins_low = point.length <= set->low.length &&
+					  memcmp(smart_span_bytes(ranges, point), smart_span_bytes(ranges, set->low), point.length) == 0;
+
+	return (begins_low || smart_selection_compare(ranges, point, set->low) >= 0) &&
+		   (set->high.length == 0 || smart_selection_compare(ranges, point, set->high) < 0);
+}
+
 /* Brings the points of a column and its interval together. */
 void
 smart_selection_settle(struct smart_ranges *ranges, struct smart_column_set *set)
@@ -198,8 +210,7 @@ smart_selection_settle(struct smart_ranges *ranges, struct smart_column_set *set
 	{
 		struct smart_span point = ranges->points[set->first + i];
 
-		if (smart_selection_compare(ranges, point, set->low) >= 0 &&
-			(set->high.length == 0 || smart_selection_compare(ranges, point, set->high) < 0))
+		if (reaches_interval(ranges, set, point))
 			ranges->points[set->first + kept++] = point;
 	}
 	set->count = kept;

@@ -13,6 +13,7 @@ struct smart_choice
 {
 	bool nothing;
 	bool is_point;         /* the one encoding low */
+	bool wide;             /* the columns behind are in low or high, too */
 	struct smart_span low; /* low <= column < high */
 	struct smart_span high;
 };

@@ -37,7 +37,10 @@ other_point(const struct smart_ranges *ranges, const struct smart_column_set *se
 	return ANOTHER;
 }
 
-/* The end of an interval that lies ahead: its first string, or backward the first one behind it. */
+/*
+ * The end of an interval that lies ahead: its first string, or backward the first one behind it.  bytes: of the
+ * column and those behind it.
+ */
 static enum instead
 interval_end(const struct smart_ranges *ranges, const struct smart_column_set *set, const uint8 *bytes, int length,
 			 bool backward, struct smart_span *found)
@@ -83,7 +86,8 @@ smart_skip(const struct smart_ranges *ranges, const uint8 *entry, int entry_leng
 	{
 		const struct smart_column_set *set = &ranges->columns[i];
 		struct smart_span found = {0};
-		enum instead instead;
+		enum instead instead = AS_IT_IS;
+		bool is_point = set->has_points;
 		int start;
 		int width;
 
@@ -93,12 +97,15 @@ smart_skip(const struct smart_ranges *ranges, const uint8 *entry, int entry_leng
 		width = smart_codec_columns_end(codec, entry, key_length, i + 1) - start;
 		if (set->has_points)
 			instead = other_point(ranges, set, entry + start, width, backward, &found);
-		else
-			instead = interval_end(ranges, set, entry + start, width, backward, &found);
+		if (instead == AS_IT_IS && (set->wide || !set->has_points))
+		{
+			instead = interval_end(ranges, set, entry + start, key_length - start, backward, &found);
+			is_point = false;
+		}
 		if (instead == AS_IT_IS)
 			continue;
 		memcpy(key, entry, (Size) start);
-		*length = make_key(ranges, instead, found, set->has_points, backward, key, (uint32) start);
+		*length = make_key(ranges, instead, found, is_point, backward, key, (uint32) start);
 		return start;
 	}
 	return -1;

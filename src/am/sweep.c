@@ -84,6 +84,70 @@ look_for_creators(struct smart_survey *survey)
 	}
 }
 
+/* ---- indexes whose metapages cannot be read ---- */
+
+/* Was the tree made for the file of such an index? */
+static bool
+was_made_for(const struct smart_tree_owner *owner, const struct smart_unread *unread)
+{
+	return owner->database == MyDatabaseId && owner->tablespace == unread->tablespace &&
+		   owner->relation == unread->file && (owner->backend != SMART_NO_BACKEND) == unread->temporary;
+}
+
+static bool
+may_be_unread(const struct smart_survey *survey, const struct smart_tree_owner *owner)
+{
+	for (int i = 0; i < list_length(survey->unread); i++)
+	{
+		if (was_made_for(owner, list_nth(survey->unread, i)))
+			return true;
+	}
+	return false;
+}
+
+/* Is there one without a name that may be the index's? */
+static bool
+has_tree(const struct smart_survey *survey, const struct smart_unread *unread, HTAB *names)
+{
+	for (uint64 i = 0; i < survey->count; i++)
+	{
+		const struct smart_tree_info *info = &survey->tree[i].info;
+
+		if (was_made_for(&info->owner, unread) && hash_search(names, &info->id, HASH_FIND, NULL) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/* An index that comes and goes is another one in each attempt. */
+static bool
+stays_unread(const List *before, const struct smart_unread *unread)
+{
+	for (int i = 0; i < list_length(before); i++)
+	{
+		const struct smart_unread *other = list_nth(before, i);
+
+		if (other->index == unread->index && other->tablespace == unread->tablespace && other->file == unread->file)
+			return true;
+	}
+	return false;
+}
+
+static bool
+knows_trees_of_unread(const struct smart_survey *survey, const List *before, HTAB *names)
+{
+	for (int i = 0; i < list_length(survey->unread); i++)
+	{
+		const struct smart_unread *unread = list_nth(survey->unread, i);
+
+		if (!stays_unread(before, unread) || !has_tree(survey, unread, names))
+			return false;
+	}
+	return true;
+}
+
+/* ---- fates ---- */
+
 /* Of a tree whose transaction has ended; names: the trees that have one, or NULL. */
 static enum smart_tree_fate
 fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, HTAB *names)
@@ -101,10 +165,12 @@ fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, H
 		return SMART_TREE_ELSEWHERE;
 	if (names == NULL)
 		return SMART_TREE_UNDECIDED;
+	if (hash_search(names, &info->id, HASH_FIND, NULL) != NULL)
+		return temporary ? SMART_TREE_TEMPORARY : SMART_TREE_USED;
+	if (may_be_unread(survey, owner))
+		return SMART_TREE_UNDECIDED;
 	/* Asked last: a rebuild has its trees in hand before it names them and until nobody uses them. */
-	if (hash_search(names, &info->id, HASH_FIND, NULL) == NULL)
-		return smart_rebuild_holds_tree(info->id) ? SMART_TREE_UNFINISHED : SMART_TREE_LEAKED;
-	return temporary ? SMART_TREE_TEMPORARY : SMART_TREE_USED;
+	return smart_rebuild_holds_tree(info->id) ? SMART_TREE_UNFINISHED : SMART_TREE_LEAKED;
 }
 
 static void
@@ -138,37 +204,57 @@ make_name_set(void)
 	return hash_create("smart named trees", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* False: a metapage could not be read, and another attempt may see why. */
-static bool
-try_survey(struct smart_survey *survey, bool temporary_only)
+/* Everything that decides about trees; names: those that have one. */
+static void
+look_at_all(struct smart_survey *survey, bool temporary_only, HTAB *names)
 {
-	bool connected = OidIsValid(MyDatabaseId);
-	HTAB *names = make_name_set();
 	Snapshot snapshot;
-	bool readable;
 
 	list_trees(survey, temporary_only);
 	look_for_creators(survey);
 	snapshot = take_snapshot();
 	survey->databases = smart_names_databases(snapshot, false);
-	readable = !connected || smart_names_collect(snapshot, temporary_only, names, &survey->unreadable);
+	survey->unread = OidIsValid(MyDatabaseId) ? smart_names_collect(snapshot, temporary_only, names) : NIL;
 	UnregisterSnapshot(snapshot);
-	decide_fates(survey, connected && readable ? names : NULL);
-	hash_destroy(names);
-	if (readable)
-		survey->unreadable = InvalidOid;
-	return readable;
 }
 
 void
 smart_survey(struct smart_survey *survey, bool temporary_only)
 {
-	for (int attempt = 1; !try_survey(survey, temporary_only) && attempt < ATTEMPTS_MAX; attempt++)
+	List *before = NIL; /* what could not be read in the attempt before */
+	HTAB *names = make_name_set();
+
+	look_at_all(survey, temporary_only, names);
+	/* Another attempt may see why. */
+	for (int attempt = 1; survey->unread != NIL && attempt < ATTEMPTS_MAX; attempt++)
 	{
+		before = survey->unread;
+		hash_destroy(names);
 		pfree(survey->tree);
 		list_free(survey->databases);
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep((PAUSE_MS * 1000L) << (attempt - 1));
+		names = make_name_set();
+		look_at_all(survey, temporary_only, names);
+	}
+	survey->undecided = !knows_trees_of_unread(survey, before, names);
+	decide_fates(survey, OidIsValid(MyDatabaseId) && !survey->undecided ? names : NULL);
+	hash_destroy(names);
+}
+
+void
+smart_survey_report(const struct smart_survey *survey, int level)
+{
+	for (int i = 0; i < list_length(survey->unread); i++)
+	{
+		const struct smart_unread *unread = list_nth(survey->unread, i);
+
+		ereport(level,
+				(errcode(ERRCODE_INDEX_CORRUPTED), errmsg("the metapage of index %u cannot be read", unread->index),
+				 survey->undecided
+					 ? errdetail("Nobody knows which trees of database %u are in use, and none is freed.", MyDatabaseId)
+					 : errdetail("What was made for it is kept."),
+				 errhint("Rebuild or drop that index.")));
 	}
 }
 

@@ -22,6 +22,12 @@
  * takes the name from a tree while others may have it open makes his transaction
  * its creator first (smart_space_set_owner), and stays in it until they have closed it.
  *
+ * An index whose metapage stays unreadable names nobody knows which tree, and a session may
+ * still use that one.  What was made for the index's file is kept then; and if there is nothing
+ * like that, as the index has got its file by SET TABLESPACE, all that would be
+ * leaked is kept.  A file may have more trees than one, by a rebuild that puts
+ * another tree in the place of the first.
+ *
  * Include postgres.h first.
  */
 #ifndef SMART_AM_SWEEP_H
@@ -37,7 +43,7 @@ enum smart_tree_fate
 	SMART_TREE_UNFINISHED, /* the transaction that made it runs, or is prepared */
 	SMART_TREE_TEMPORARY,  /* of a temporary table whose session runs */
 	SMART_TREE_ELSEWHERE,  /* of another database, which has to look itself */
-	SMART_TREE_UNDECIDED,  /* the metapage of an index of this database cannot be read */
+	SMART_TREE_UNDECIDED,  /* it may be that of an index of this database whose metapage cannot be read */
 	SMART_TREE_LEAKED
 };
 
@@ -52,7 +58,8 @@ struct smart_survey
 	struct smart_surveyed_tree *tree;
 	uint64 count;
 	List *databases; /* OIDs of those that exist */
-	Oid unreadable;  /* if trees are undecided, the index at fault */
+	List *unread;    /* indexes whose metapages cannot be read (struct smart_unread) */
+	bool undecided;  /* because of them nobody knows of any tree of this database that has no name */
 };
 
 /*
@@ -62,6 +69,9 @@ struct smart_survey
  * database takes all trees of databases that exist for trees of elsewhere.
  */
 extern void smart_survey(struct smart_survey *survey, bool temporary_only);
+
+/* Tells, if there is something to tell, which indexes' metapages a survey could not read; level: LOG or WARNING. */
+extern void smart_survey_report(const struct smart_survey *survey, int level);
 
 struct smart_swept
 {

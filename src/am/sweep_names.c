@@ -204,19 +204,31 @@ is_ready(Oid index, Snapshot snapshot)
 	return ready;
 }
 
-static bool
-add_name(Form_pg_class index, Snapshot snapshot, HTAB *trees)
+/* Adds the name that an index has, or the index to *unread. */
+static void
+add_name(Form_pg_class index, Snapshot snapshot, HTAB *trees, List **unread)
 {
-	bool temporary = index->relpersistence == RELPERSISTENCE_TEMP;
-	Oid tablespace = OidIsValid(index->reltablespace) ? index->reltablespace : MyDatabaseTableSpace;
+	struct smart_unread place = {
+		.index = index->oid,
+		.tablespace = OidIsValid(index->reltablespace) ? index->reltablespace : MyDatabaseTableSpace,
+		.file = index->relfilenode,
+		.temporary = index->relpersistence == RELPERSISTENCE_TEMP,
+	};
 	uint64 tree;
 
-	if (!read_name(smart_make_file(tablespace, MyDatabaseId, index->relfilenode),
-				   temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree))
-		return !is_ready(index->oid, snapshot);
-	if (tree != 0)
-		(void) hash_search(trees, &tree, HASH_ENTER, NULL);
-	return true;
+	if (read_name(smart_make_file(place.tablespace, MyDatabaseId, place.file),
+				  place.temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree))
+	{
+		if (tree != 0)
+			(void) hash_search(trees, &tree, HASH_ENTER, NULL);
+	}
+	else if (is_ready(index->oid, snapshot))
+	{
+		struct smart_unread *copy = palloc(sizeof(place));
+
+		*copy = place;
+		*unread = lappend(*unread, copy);
+	}
 }
 
 /* Of a temporary table of another session nobody but that session can read the metapage. */
@@ -228,32 +240,30 @@ is_of_interest(Form_pg_class class, const List *methods, bool temporary_only)
 	return class->relpersistence == RELPERSISTENCE_TEMP ? isTempNamespace(class->relnamespace) : !temporary_only;
 }
 
-bool
-smart_names_collect(Snapshot snapshot, bool temporary_only, HTAB *trees, Oid *index)
+List *
+smart_names_collect(Snapshot snapshot, bool temporary_only, HTAB *trees)
 {
 	List *methods = our_methods(snapshot);
 	Relation catalog;
 	SysScanDesc scan;
 	HeapTuple row;
-	bool readable = true;
+	List *unread = NIL;
 
 	smart_assert(OidIsValid(MyDatabaseId));
 	if (methods == NIL)
-		return true;
+		return NIL;
 	scan = begin_scan(&catalog, RelationRelationId, snapshot);
-	while (readable && HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		Form_pg_class class = (Form_pg_class) GETSTRUCT(row);
 
 		CHECK_FOR_INTERRUPTS();
-		if (!is_of_interest(class, methods, temporary_only))
-			continue;
-		readable = add_name(class, snapshot, trees);
-		*index = class->oid;
+		if (is_of_interest(class, methods, temporary_only))
+			add_name(class, snapshot, trees, &unread);
 	}
 	end_scan(scan, catalog);
 	list_free(methods);
-	return readable;
+	return unread;
 }
 
 List *

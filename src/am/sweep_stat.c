@@ -119,7 +119,7 @@ smart_space(PG_FUNCTION_ARGS)
 	for (int i = 0; i < list_length(shares); i++)
 	{
 		const struct share *share = list_nth(shares, i);
-		bool here = share->database == MyDatabaseId && !OidIsValid(survey.unreadable);
+		bool here = share->database == MyDatabaseId && !survey.undecided;
 
 		put_share(result, share, here || !OidIsValid(share->database));
 	}
@@ -143,11 +143,7 @@ smart_sweep(PG_FUNCTION_ARGS)
 		elog(ERROR, "smart_sweep is declared with other columns than this library returns");
 	survey_primary(&survey);
 	smart_sweep_surveyed(&survey, &swept);
-	if (OidIsValid(survey.unreadable))
-		ereport(WARNING, (errcode(ERRCODE_INDEX_CORRUPTED),
-						  errmsg("nobody knows which trees of this database are in use, and none was freed"),
-						  errdetail("The metapage of index %u cannot be read.", survey.unreadable),
-						  errhint("Rebuild or drop that index.")));
+	smart_survey_report(&survey, WARNING);
 	values[0] = Int64GetDatum((int64) swept.trees);
 	values[1] = Int64GetDatum((int64) swept.bytes);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));

@@ -218,9 +218,7 @@ smart_sweeper_main(Datum argument)
 	smart_sweep_surveyed(&survey, &swept);
 	if (!OidIsValid(database))
 		wish_for_databases(&survey);
-	if (OidIsValid(survey.unreadable))
-		ereport(LOG, (errmsg("smart cannot tell which trees are in use in database %u", database),
-					  errdetail("The metapage of index %u cannot be read.", survey.unreadable)));
+	smart_survey_report(&survey, LOG);
 	if (swept.trees > 0)
 		ereport(DEBUG1,
 				(errmsg_internal("smart freed " UINT64_FORMAT " trees, " UINT64_FORMAT " bytes, that no index uses",

@@ -59,19 +59,22 @@ take_segment(void)
 	smart_undo_end();
 	for (;;)
 	{
-		XLogRecPtr durable = GetFlushRecPtr(NULL);
-		XLogRecPtr least;
+		XLogRecPtr least = smart_undo_least(region);
+		bool flushed = least != InvalidXLogRecPtr && least <= GetFlushRecPtr(NULL);
 		smart_status status;
 
-		/* Before a record is dropped. */
-		smart_wal_is_durable(durable);
-		segment = smart_undo_claim(region, client->number, durable);
+		/* Before a record is dropped. Not all that is flushed: that may end within a record of WAL, which a crash loses. */
+		if (flushed)
+			smart_wal_is_durable(least);
+		segment = smart_undo_claim(region, client->number, flushed ? least : InvalidXLogRecPtr);
 		if (segment != NULL)
 			return;
+		/* Somebody else was faster. */
+		if (flushed)
+			continue;
 		status = smart_undo_claim_new(&client->space, client->number, segments_limit(client->compute), &segment);
 		if (status == SMART_OK)
 			return;
-		least = smart_undo_least(region);
 		if (least == InvalidXLogRecPtr)
 			smart_report_status(status, NULL);
 		XLogFlush(least);

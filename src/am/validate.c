@@ -83,9 +83,15 @@ check_function(struct validation *validation, Form_pg_amproc member)
 static void
 check_operator(struct validation *validation, Form_pg_amop member)
 {
-	if (member->amopstrategy < 1 || member->amopstrategy > SMART_STRATEGIES)
+	int strategy = member->amopstrategy;
+	bool takes_rows = member->amoplefttype == ANYOID && member->amoprighttype == RECORDOID;
+
+	if (strategy < 1 || strategy > SMART_STRATEGIES || strategy == SMART_STRATEGY_ROW + BTEqualStrategyNumber)
 		fault(validation, "contains operator %s with invalid strategy number %d", format_operator(member->amopopr),
-			  member->amopstrategy);
+			  strategy);
+	else if ((strategy > SMART_STRATEGY_ROW) != takes_rows)
+		fault(validation, "contains operator %s with wrong types for strategy number %d",
+			  format_operator(member->amopopr), strategy);
 	if (member->amoppurpose != AMOP_SEARCH || OidIsValid(member->amopsortfamily))
 		fault(validation, "contains invalid ORDER BY specification for operator %s", format_operator(member->amopopr));
 	if (!check_amop_signature(member->amopopr, BOOLOID, member->amoplefttype, member->amoprighttype))

@@ -85,8 +85,8 @@ part_at(const struct smart_cache *cache, unsigned int client, uint32_t partition
 	};
 }
 
-static inline uint64_t
-hash_of(uint64_t tree, uint64_t key)
+uint64_t
+cache_hash(uint64_t tree, uint64_t key)
 {
 	uint64_t hash = tree * UINT64_C(0x9e3779b97f4a7c15) ^ key;
 
@@ -108,13 +108,13 @@ struct cache_part
 cache_part_of(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key)
 {
 	smart_assert(client < cache->clients);
-	return part_at(cache, client, (uint32_t) hash_of(tree, key) & (cache->partitions - 1));
+	return part_at(cache, client, (uint32_t) cache_hash(tree, key) & (cache->partitions - 1));
 }
 
 uint32_t *
 cache_head(const struct cache_part *part, uint64_t tree, uint64_t key)
 {
-	return &part->heads[hash_of(tree, key) >> (64 - part->cache->head_bits)];
+	return &part->heads[cache_hash(tree, key) >> (64 - part->cache->head_bits)];
 }
 
 void
@@ -123,7 +123,7 @@ smart_cache_init(struct smart_cache *cache, size_t bytes, unsigned int clients, 
 	*cache = lay_out(bytes, clients);
 	memset(line_of(cache, 0), 0, clients * sizeof(struct cache_line));
 	for (unsigned int i = 0; i < clients; i++)
-		line_of(cache, i)->random = hash_of(seed, i) | 1;
+		line_of(cache, i)->random = cache_hash(seed, i) | 1;
 	for (uint32_t i = 0; i < cache->gates; i++)
 		*cache_gate_at(cache, i) = (struct cache_gate){.word = CACHE_GENERATION};
 	for (uint32_t i = 0; i < cache->partitions; i++)
@@ -165,10 +165,10 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	if ((sequence & 1) != 0)
 		return READ_CHANGED;
 	*next = __atomic_load_n(&frame->next, __ATOMIC_RELAXED);
-	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key &&
-			__atomic_load_n(&frame->tree, __ATOMIC_RELAXED) == tree && cache_key_fits(key, kind);
+	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key && cache_key_fits(key, kind) &&
+			(cache_is_stub(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
 	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
-		words[i] = __atomic_load_n(&frame->words[i], __ATOMIC_RELAXED);
+		words[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
 	/*
 	 * Whoever changes a word has announced it before: having seen the word, the
 	 * loads below see the announcement.  Partners: the release fences in
@@ -281,7 +281,7 @@ smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree,
 		number = cache_make_frame(&part, cache_key_kind(key), tree, key);
 	frame = cache_frame_at(&part, number);
 	for (unsigned int i = 0; i < cache_words(key, cache_key_kind(key)); i++)
-		__atomic_store_n(&frame->words[i], words[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&cache_words_of(frame, key)[i], words[i], __ATOMIC_RELAXED);
 	cache_end_change(frame);
 	cache_count(&part.line->stores);
 	cache_unlock(&part);
@@ -302,15 +302,16 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 	if (number != 0)
 	{
 		struct cache_frame *frame = cache_frame_at(&part, number);
+		uint64_t *word = &cache_words_of(frame, key)[index];
 
-		if (frame->words[index] == from)
+		if (*word == from)
 		{
 			cache_begin_change(frame);
-			__atomic_store_n(&frame->words[index], to, __ATOMIC_RELAXED);
+			__atomic_store_n(word, to, __ATOMIC_RELAXED);
 			cache_end_change(frame);
 			cache_count(&part.line->updates);
 		}
-		else if (frame->words[index] != to)
+		else if (*word != to)
 		{
 			cache_vacate(&part, number);
 			cache_count(&part.line->drops);
@@ -382,9 +383,11 @@ smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
 		for (unsigned int kind = 1; kind < CACHE_KINDS; kind++)
 		{
 			uint64_t frames = look(&part.shared->frames[kind]);
+			uint64_t bytes = frames * cache_frame_bytes(kind);
+			bool node = kind <= SMART_NODE_KINDS;
 
-			*(kind <= SMART_NODE_KINDS ? &stat->frames[kind] : &stat->answers) += frames;
-			*(kind <= SMART_NODE_KINDS ? &stat->bytes[kind] : &stat->answer_bytes) += frames * cache_frame_bytes(kind);
+			*(node ? &stat->frames[kind] : kind < CACHE_STUB ? &stat->answers : &stat->stubs) += frames;
+			*(node ? &stat->bytes[kind] : kind < CACHE_STUB ? &stat->answer_bytes : &stat->stub_bytes) += bytes;
 		}
 	}
 }

@@ -47,13 +47,15 @@ struct smart_cache_stat
 	uint64_t answer_drops;    /* by writers */
 	uint64_t blocks;
 	uint64_t voids;   /* blocks that made all answers of their gate void */
-	uint64_t answers; /* that are kept now, stubs too */
+	uint64_t answers; /* that are kept now */
 	uint64_t answer_bytes;
 	uint64_t stub_hits; /* of stubs of leaves; the figures above are without them, but for refusals and voids */
 	uint64_t stub_misses;
 	uint64_t stub_stores;
 	uint64_t stub_drops;
 	uint64_t stub_blocks;
+	uint64_t stubs;
+	uint64_t stub_bytes;
 };
 
 /* Memory that a cache takes, in bytes; `bytes`, from MIN to MAX, are for copies. */
@@ -114,6 +116,21 @@ extern void smart_cache_keep_answer(struct smart_cache *cache, unsigned int clie
 extern struct smart_blocked smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree,
 											  const uint8_t *point, unsigned int length);
 extern uint64_t smart_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocked);
+
+/* ---- stubs of leaves ---- */
+
+/* The stub of the leaf that this slot leads to.  True: it was true within this call. */
+extern bool smart_cache_stub(struct smart_cache *cache, unsigned int client, smart_slot leaf, struct smart_stub *stub);
+
+/*
+ * Keeps a stub: ticket is of the unblock that followed the change which left the leaf so, not 0.
+ * hot: it was found, and is kept anew; else, where there is no room left, only some are kept.
+ */
+extern void smart_cache_keep_stub(struct smart_cache *cache, unsigned int client, smart_slot leaf,
+								  const struct smart_stub *stub, uint64_t ticket, bool hot);
+
+/* The leaf has no stub from here on, until smart_cache_unblock; as smart_cache_block. */
+extern struct smart_blocked smart_cache_block_stub(struct smart_cache *cache, unsigned int client, smart_slot leaf);
 
 extern void smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat);
 

@@ -12,7 +12,8 @@
  *	    down or it is worth nothing
  *	  - any other has to go if it is of the right kind; if it is of another one and
  *	    most of its span is cool, the whole span goes over to the kind that needs
- *	    room, after what is hot in it has moved to other spans.
+ *	    room, after what is hot in it has moved to other spans
+ *	  - where a node needs room, a span of stubs goes over cool or not.
  *
  * So room follows use, whatever sizes the nodes of the trees have, and nothing is
  * counted or queued at a hit but one mark.
@@ -87,7 +88,8 @@ link_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	struct cache_frame *frame = cache_frame_at(part, number);
 	uint32_t *head = cache_head(part, tree, key);
 
-	__atomic_store_n(&frame->tree, tree, __ATOMIC_RELAXED);
+	if (!cache_is_stub(key))
+		__atomic_store_n(&frame->body[0], tree, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->next, *head, __ATOMIC_RELAXED);
 	/* Release: who follows it sees the odd sequence at least. */
@@ -98,7 +100,7 @@ static void
 unlink_frame(const struct cache_part *part, uint32_t number)
 {
 	struct cache_frame *frame = cache_frame_at(part, number);
-	uint32_t *from = cache_head(part, frame->tree, frame->key);
+	uint32_t *from = cache_head(part, cache_tree_of(frame), frame->key);
 
 	while (*from != number)
 	{
@@ -149,7 +151,6 @@ format_span(const struct cache_part *part, uint32_t index, unsigned int kind)
 		struct cache_frame *frame = cache_frame_at(part, number);
 
 		__atomic_store_n(&frame->sequence, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&frame->tree, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&frame->key, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&frame->next, span->vacant, __ATOMIC_RELAXED);
 		span->vacant = number;
@@ -196,18 +197,18 @@ enum judgement
 };
 
 static bool
-has_children(const struct cache_part *part, const struct cache_frame *frame)
+has_children(const struct cache_part *part, struct cache_frame *frame)
 {
 	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
 
-	if (cache_is_answer(frame->key))
+	if (cache_is_answer(frame->key) || cache_is_stub(frame->key))
 		return false;
 	for (unsigned int i = first; i < cache_words(frame->key, cache_key_kind(frame->key)); i++)
 	{
-		smart_slot slot = frame->words[i];
+		smart_slot slot = cache_words_of(frame, frame->key)[i];
 
 		if (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS &&
-			cache_has(part->cache, frame->tree, slot))
+			cache_has(part->cache, frame->body[0], slot))
 			return true;
 	}
 	return false;
@@ -217,7 +218,7 @@ has_children(const struct cache_part *part, const struct cache_frame *frame)
 static enum judgement
 judge(const struct cache_part *part, uint32_t number)
 {
-	const struct cache_frame *frame = cache_frame_at(part, number);
+	struct cache_frame *frame = cache_frame_at(part, number);
 	uint8_t *heat = cache_heat_of(part, number);
 
 	if (frame->key == 0)
@@ -301,15 +302,22 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
 {
 	struct cache_frame *old = cache_frame_at(part, from);
 	struct cache_frame *new = cache_frame_at(part, to);
-	uint64_t tree = old->tree;
+	uint64_t tree = cache_tree_of(old);
 	uint64_t key = old->key;
 
 	for (unsigned int i = 0; i < cache_words(key, kind_of_span(part, cache_span_of(part, from))); i++)
-		__atomic_store_n(&new->words[i], old->words[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&cache_words_of(new, key)[i], cache_words_of(old, key)[i], __ATOMIC_RELAXED);
 	cache_vacate(part, from);
 	link_frame(part, to, tree, key);
 	__atomic_store_n(cache_heat_of(part, to), 1, __ATOMIC_RELAXED);
 	cache_end_change(new);
+}
+
+/* A node is worth more than the stubs of its leaves that would find room in its place: a span of stubs need not be cool. */
+static inline bool
+yields(unsigned int old, unsigned int kind)
+{
+	return old >= CACHE_STUB && kind <= SMART_NODE_KINDS;
 }
 
 /* Empties a span, and gives it to another kind. */
@@ -384,7 +392,7 @@ take_from(const struct cache_part *part, uint32_t number, unsigned int kind)
 		return judgement != FRAME_STAYS;
 	}
 	cool_neighbours(part, number, kind);
-	if (judgement == FRAME_STAYS || !is_cool(part, span))
+	if (judgement == FRAME_STAYS || (!yields(kind_of_span(part, span), kind) && !is_cool(part, span)))
 		return false;
 	give_span(part, span, kind);
 	return true;

@@ -10,8 +10,9 @@
  *	  cache       header | counters of each client | gates | partitions
  *	  partition   header | heads | spans | heat | frames
  *
- * Frames hold copies of nodes, and hot answers (cache_answers.c): the kinds of
- * the former are those of the nodes, of the latter their lengths.
+ * Frames hold copies of nodes, hot answers (cache_answers.c) and stubs of leaves
+ * (cache_stubs.c): the kinds of the first are those of the nodes, of the others their
+ * lengths.
  *
  * Everything is changed under the partition's lock, but for counters, heat and gates.
  * Readers take no lock:
@@ -33,7 +34,9 @@
 #include "compute/cache.h"
 
 #define CACHE_ANSWERS    5                                      /* lengths of answers */
-#define CACHE_KINDS      (SMART_NODE_KINDS + CACHE_ANSWERS + 1) /* arrays by kind; kind 0: none */
+#define CACHE_STUBS      2                                      /* lengths of stubs, behind those of answers */
+#define CACHE_STUB       (SMART_NODE_KINDS + CACHE_ANSWERS + 1) /* the shorter one */
+#define CACHE_KINDS      (CACHE_STUB + CACHE_STUBS)             /* arrays by kind; kind 0: none */
 #define CACHE_LINE       64
 #define CACHE_ALIGNMENT  128
 #define CACHE_MARK       32                /* bytes of frames that share a mark of heat */
@@ -45,10 +48,9 @@
 struct cache_frame
 {
 	uint32_t sequence;
-	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
-	uint64_t tree;
-	uint64_t key; /* of a node: address and kind; of an answer: hash of its point; 0: vacant */
-	uint64_t words[];
+	uint32_t next;   /* in its bucket, or among the vacant frames of its span; 0: none */
+	uint64_t key;    /* of a node: address and kind; of an answer: hash of its point; of a stub: the leaf; 0: vacant */
+	uint64_t body[]; /* the tree's id, but for a stub, and the words */
 };
 
 struct cache_span
@@ -66,11 +68,11 @@ struct cache_partition
 	uint32_t vacant[CACHE_KINDS]; /* vacant frames of a kind */
 	uint64_t frames[CACHE_KINDS];
 	uint64_t random;
-	uint64_t unused[6];
+	uint64_t unused[2];
 };
 
 /*
- * What keeps the answers of some points true (cache_answers.c).
+ * What keeps some answers and stubs true (cache_gates.c).
  *
  *	  word    generation, which each writer that begins raises, above the number of
  *	          writers that have begun and not ended
@@ -149,16 +151,23 @@ struct cache_part
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
-	static const uint8_t answer_words[CACHE_ANSWERS] = {3, 5, 6, 9, 16};
+	static const uint8_t other_words[CACHE_ANSWERS + CACHE_STUBS] = {3, 5, 6, 9, 16, 3, 4};
 
-	return kind > SMART_NODE_KINDS ? answer_words[kind - SMART_NODE_KINDS - 1]
+	return kind > SMART_NODE_KINDS ? other_words[kind - SMART_NODE_KINDS - 1]
 								   : SMART_NODE_HEAD_WORDS + smart_kind_slots(kind);
+}
+
+/* Words of a frame ahead of the copy's: the tree's id, but where the key is a leaf's, which has one tree. */
+static inline unsigned int
+cache_kind_ahead(unsigned int kind)
+{
+	return kind < CACHE_STUB ? 1 : 0;
 }
 
 static inline size_t
 cache_frame_bytes(unsigned int kind)
 {
-	return sizeof(struct cache_frame) + cache_kind_words(kind) * sizeof(uint64_t);
+	return sizeof(struct cache_frame) + (cache_kind_ahead(kind) + cache_kind_words(kind)) * sizeof(uint64_t);
 }
 
 static inline unsigned int
@@ -204,11 +213,32 @@ cache_is_answer(uint64_t key)
 	return (key & CACHE_ANSWER_KEY) != 0;
 }
 
-/* The kind of frame that a node's key, or a root word's, is kept in; an answer's is chosen by its length. */
+/* A leaf's: no node's. */
+static inline bool
+cache_is_stub(uint64_t key)
+{
+	return !cache_is_answer(key) && smart_slot_is_leaf(key);
+}
+
+/* The copy's words in a frame that holds key. */
+static inline uint64_t *
+cache_words_of(struct cache_frame *frame, uint64_t key)
+{
+	return cache_is_stub(key) ? frame->body : frame->body + 1;
+}
+
+/* The tree whose copy this is, as it is given to the functions below: 0 for stubs. */
+static inline uint64_t
+cache_tree_of(const struct cache_frame *frame)
+{
+	return cache_is_stub(frame->key) ? 0 : frame->body[0];
+}
+
+/* The kind of frame that a node's key, or a root word's, is kept in; others are chosen by their length. */
 static inline unsigned int
 cache_key_kind(uint64_t key)
 {
-	smart_assert(!cache_is_answer(key));
+	smart_assert(!cache_is_answer(key) && !cache_is_stub(key));
 	return key == CACHE_ROOT_KEY ? SMART_NODE_6 : smart_slot_size(key);
 }
 
@@ -216,7 +246,9 @@ cache_key_kind(uint64_t key)
 static inline bool
 cache_key_fits(uint64_t key, unsigned int kind)
 {
-	return cache_is_answer(key) ? kind > SMART_NODE_KINDS : kind == cache_key_kind(key);
+	if (cache_is_stub(key))
+		return kind >= CACHE_STUB;
+	return cache_is_answer(key) ? kind > SMART_NODE_KINDS && kind < CACHE_STUB : kind == cache_key_kind(key);
 }
 
 /* Words of a copy in a frame of this kind. */
@@ -239,7 +271,8 @@ cache_count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/* cache.c */
+/* cache.c; tree: 0 for stubs. */
+extern uint64_t cache_hash(uint64_t tree, uint64_t key);
 extern uint32_t *cache_head(const struct cache_part *part, uint64_t tree, uint64_t key);
 extern struct cache_part
 cache_part_of(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key);
@@ -251,6 +284,26 @@ extern void cache_heat(const struct cache_part *part, uint32_t number);
 /* false: somebody has the lock for longer than what is done under it takes; then the caller does without. */
 extern bool cache_try_lock(const struct cache_part *part);
 extern void cache_unlock(const struct cache_part *part);
+
+/* cache_gates.c */
+
+/* What clients ask for, and whether it was there: what decides who is let in where room is short. */
+struct cache_asked
+{
+	uint64_t *hits;
+	uint64_t *misses;
+	uint64_t *share;
+};
+
+extern void cache_note_question(const struct cache_asked *asked, bool answered);
+extern bool cache_is_admitted(const struct cache_part *part, uint64_t share);
+/* Blocks key, whose gate this is; *dropped counts a copy that was there. */
+extern struct smart_blocked
+cache_block(const struct cache_part *part, uint32_t gate, uint64_t tree, uint64_t key, uint64_t *dropped);
+/* May a copy be kept with this ticket?  Under the partition's lock; counts a refusal. */
+extern bool cache_ticket_good(const struct cache_part *part, uint32_t gate, uint64_t ticket);
+/* Is a copy with this generation, found a moment ago, true? */
+extern bool cache_stands(const struct smart_cache *cache, uint32_t gate, uint64_t generation);
 
 /* cache_frames.c; all under the partition's lock. */
 

@@ -31,6 +31,13 @@ open_embedded(struct smart_client *client)
 	return status;
 }
 
+/* Who has a leaf's lock, or reads for others, reads the leaf and publishes, and each may take its whole time limit. */
+static void
+set_waits(struct smart_client *client, uint32_t timeout_ms)
+{
+	client->member.caller.timeout_ms = 2 * timeout_ms;
+}
+
 static smart_status
 open_remote(struct smart_client *client)
 {
@@ -54,6 +61,7 @@ open_remote(struct smart_client *client)
 	if (compute->cache != NULL)
 		client->services.offload = &client->offload;
 	smart_remote_supply_init(&client->supply, client->env, client->fabric, remote->nodes, remote->timeout_ms);
+	set_waits(client, remote->timeout_ms);
 	smart_space_open_book(&client->space, compute->region, compute->epoch, compute->locks, &client->supply.supply);
 	return SMART_OK;
 }
@@ -70,11 +78,11 @@ smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t
 	memset(client, 0, sizeof(*client));
 	client->env = env;
 	client->compute = compute;
-	smart_services_init(&client->services);
 	/* The line first: its number is the client's name at the memory nodes. */
 	client->number = smart_epoch_claim(compute->epoch, owner);
 	if (client->number != SMART_CLIENT_NONE)
 	{
+		smart_services_init(&client->services);
 		status = compute->remote != NULL ? open_remote(client) : open_embedded(client);
 		if (status == SMART_OK)
 		{
@@ -112,11 +120,12 @@ smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms)
 	if (client->compute->remote == NULL)
 		return;
 	client->supply.supply.timeout_ms = timeout_ms;
+	set_waits(client, timeout_ms);
 	fabric_remote_set_timeout(client->fabric, timeout_ms);
 }
 
 void
 smart_client_set_rdwc(struct smart_client *client, bool takes_part)
 {
-	client->alone = !takes_part;
+	client->member.alone = !takes_part;
 }

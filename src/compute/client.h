@@ -12,7 +12,7 @@
 #include "compute/interlock.h"
 #include "compute/leaf_locks.h"
 #include "compute/locks.h"
-#include "compute/rdwc.h"
+#include "compute/rdwc_services.h"
 #include "compute/region.h"
 #include "compute/space.h"
 #include "compute/supply.h"
@@ -51,9 +51,9 @@ struct smart_client
 	struct smart_compute *compute;
 	struct smart_space space;
 	struct smart_remote_supply supply; /* unused in an embedded client, */
-	struct smart_offload offload;      /* as this */
+	struct smart_offload offload;      /* as this, */
+	struct smart_rdwc_member member;   /* and this, in the compute node's RDWC */
 	unsigned int number;               /* among the compute node's clients */
-	bool alone;                        /* takes no part in the compute node's RDWC */
 };
 
 /*

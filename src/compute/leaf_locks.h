@@ -14,15 +14,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/env.h"
 #include "base/status.h"
 #include "compute/locks.h"
+#include "tree/layout.h"
 
 /* Zeros: nobody holds one. */
 struct smart_leaf_locks
 {
 	uint64_t holder[SMART_LOCK_LEAVES]; /* client number + 1, or 0; CAS to take, stored to let go */
 };
+
+/* The lock of a leaf, as a number among SMART_LOCK_LEAVES; also where these are a server's light locks. */
+static inline unsigned int
+smart_leaf_lock_of(fabric_address leaf)
+{
+	smart_assert(leaf != 0 && leaf % SMART_UNIT == 0);
+	/* Leaves that lie side by side are written by one bulk of inserts: spread them. */
+	return (unsigned int) ((leaf / SMART_UNIT * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+}
+
+_Static_assert(SMART_LOCK_LEAVES == 1u << 10, "a leaf's lock is chosen by 10 bits of its hash");
 
 /*
  * Takes a lock (0 to SMART_LOCK_LEAVES - 1) for a client that holds none.

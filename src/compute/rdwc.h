@@ -93,6 +93,7 @@ extern void smart_rdwc_read_end(const struct smart_rdwc_caller *caller, const ui
 extern smart_status
 smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_leaf_locks *locks, unsigned int lock,
 						   fabric_address leaf, const struct smart_handed *entry, enum smart_combined *combined);
+extern bool smart_rdwc_is_awaited(const struct smart_rdwc_caller *caller, fabric_address leaf);
 extern unsigned int smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uint64_t tree,
 									struct smart_handed *entries, unsigned int most);
 extern void smart_rdwc_settle(const struct smart_rdwc_caller *caller, const struct smart_handed *entry,

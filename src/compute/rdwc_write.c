@@ -150,6 +150,13 @@ smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_
 
 /* ---- the holder of the leaf's lock ---- */
 
+/* Without the table's lock: it may be somebody with an entry for another leaf. */
+bool
+smart_rdwc_is_awaited(const struct smart_rdwc_caller *caller, fabric_address leaf)
+{
+	return __atomic_load_n(&rdwc_place_of(caller->rdwc, leaf)->handed, __ATOMIC_RELAXED) != 0;
+}
+
 unsigned int
 smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uint64_t tree,
 				struct smart_handed *entries, unsigned int most)
@@ -159,8 +166,7 @@ smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uin
 	unsigned int count = 0;
 	uint32_t *link = &place->handed;
 
-	/* A look without the lock: nobody waits, most of the time. */
-	if (__atomic_load_n(&place->handed, __ATOMIC_RELAXED) == 0)
+	if (!smart_rdwc_is_awaited(caller, leaf))
 		return 0;
 	rdwc_place_lock(place, caller->env);
 	while (place->leaf == leaf && *link != 0 && count < most)

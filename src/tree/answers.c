@@ -183,6 +183,15 @@ ask_leaf(struct smart_tree *tree, const struct smart_key *point, struct smart_an
 	return SMART_OK;
 }
 
+bool
+smart_tree_answer(struct smart_tree *tree, const uint8_t *point, size_t length, struct smart_answer *answer)
+{
+	answer->ticket = 0;
+	if (!tree->answers || length == 0 || length >= SMART_ANSWER_BYTES_MAX)
+		return false;
+	return tree->services->find_answer(tree->services, tree->options.id, point, (unsigned int) length, answer);
+}
+
 smart_status
 smart_tree_point(struct smart_tree *tree, const uint8_t *bytes, size_t length, smart_entry_fn visit, void *argument,
 				 bool *known)
@@ -197,8 +206,7 @@ smart_tree_point(struct smart_tree *tree, const uint8_t *bytes, size_t length, s
 	*known = false;
 	if (!tree->answers)
 		return SMART_OK;
-	if (length < SMART_ANSWER_BYTES_MAX &&
-		tree->services->find_answer(tree->services, tree->options.id, bytes, point.length, &answer))
+	if (smart_tree_answer(tree, bytes, length, &answer))
 	{
 		*known = true;
 		visit_answer(&answer, &point, visit, argument);

@@ -30,8 +30,12 @@ struct filter
 };
 
 smart_status
-smart_batch_buffer_init(struct smart_batch_buffer *buffer, struct smart_env *env)
+smart_batch_buffer_init(struct smart_batch_buffer *buffer, const struct smart_tree *tree)
 {
+	struct smart_env *env = tree->env;
+
+	buffer->twins = !tree->direct;
+	buffer->payload = tree->options.payload;
 	buffer->prefix = env->allocate(env, 2 * (SMART_KEY_MAX + 1));
 	/* Whoever reads an entry by words may read a word's length beyond the last one. */
 	buffer->bytes = env->allocate(env, SMART_LEAF_BYTES_MAX + sizeof(uint64_t));
@@ -147,10 +151,22 @@ first_offset(const struct smart_leaf *leaf, const struct bound *lower)
 	return leaf->start + low * leaf->stride;
 }
 
-/* Puts an item of the tail where it belongs among count ascending ones. */
-static void
-insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, struct smart_item item)
+/* Have two entries the same key? */
+static inline bool
+are_twins(const struct smart_batch_buffer *buffer, const uint8_t *block, struct smart_item a, struct smart_item b)
 {
+	return a.length == b.length && a.length > buffer->payload &&
+		   memcmp(block + a.offset, block + b.offset, (size_t) a.length - buffer->payload) == 0 && !SMART_FAULT(twins);
+}
+
+/*
+ * Puts an item of the tail where it belongs among count ascending ones.  False: it is not
+ * there, since its key is there already (I7), and came first.
+ */
+static bool
+insert_item(const struct smart_batch_buffer *buffer, uint32_t count, const uint8_t *block, struct smart_item item)
+{
+	struct smart_item *items = buffer->items;
 	uint32_t low = 0;
 	uint32_t high = count;
 
@@ -168,8 +184,13 @@ insert_item(struct smart_item *items, uint32_t count, const uint8_t *block, stru
 		else
 			high = middle;
 	}
+	/* The payload may have put it on either side. */
+	if (buffer->twins && ((low > 0 && are_twins(buffer, block, items[low - 1], item)) ||
+						  (low < count && are_twins(buffer, block, items[low], item))))
+		return false;
 	memmove(&items[low + 1], &items[low], (count - low) * sizeof(item));
 	items[low] = item;
+	return true;
 }
 
 /*
@@ -226,10 +247,9 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 			continue;
 		item = (struct smart_item){.offset = (uint16_t) (suffix - leaf->block), .length = (uint16_t) length};
 		if (in_run)
-			buffer->items[count] = item;
+			buffer->items[count++] = item;
 		else
-			insert_item(buffer->items, count, leaf->block, item);
-		count++;
+			count += insert_item(buffer, count, leaf->block, item);
 	}
 	*result = count;
 	return SMART_OK;

@@ -34,7 +34,6 @@ struct append
 
 smart_status
 smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struct smart_key *key, size_t length,
-						   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good,
 						   enum smart_combined *combined)
 {
 	struct smart_services *services = tree->services;
@@ -42,16 +41,19 @@ smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struc
 								 .bytes = key->bytes,
 								 .key_length = key->length,
 								 .length = (uint32_t) length};
-	smart_status status;
 
 	*combined = SMART_COMBINED_NOT;
 	if (services->lock_or_combine == NULL)
-		return smart_leaf_lock_and_read(tree, link, key, lock, leaf, locked, good);
-	*locked = *good = false;
-	status = services->lock_or_combine(services, smart_slot_address(link), &entry, combined);
-	if (status != SMART_OK || *combined == SMART_COMBINED_ADDED || *combined == SMART_COMBINED_THERE)
-		return status;
-	return smart_leaf_read_locked(tree, link, key, lock, leaf, locked, good);
+		return services->lock_leaf(services, smart_slot_address(link));
+	return services->lock_or_combine(services, smart_slot_address(link), &entry, combined);
+}
+
+bool
+smart_leaf_is_awaited(const struct smart_tree *tree, smart_slot link)
+{
+	struct smart_services *services = tree->services;
+
+	return services->is_awaited != NULL && services->is_awaited(services, smart_slot_address(link));
 }
 
 static void
@@ -143,7 +145,7 @@ smart_leaf_publish_together(struct smart_tree *tree, struct smart_leaf_lock *loc
 		desired |= SMART_META_SORTED;
 	blocked = smart_stub_block(tree, leaf->link);
 	status = smart_leaf_publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.leaf.used - leaf->used,
-									  desired, published);
+									  desired, NULL, published);
 	ticket = smart_stub_unblock(tree, &blocked);
 	if (*published)
 		smart_stub_keep(tree, leaf, key, desired, ticket);

@@ -32,6 +32,7 @@ enum smart_fault
 	SMART_FAULT_lateblock,
 	SMART_FAULT_freestub,
 	SMART_FAULT_blindstub,
+	SMART_FAULT_twins,
 	SMART_FAULT_missmark
 };
 
@@ -57,7 +58,8 @@ enum smart_fault
  *	  openfill       an answer is kept although a writer has come meanwhile
  *	  lateblock      a point is blocked after the change
  *	  freestub       a leaf is sealed, and its stub stays
- *	  blindstub      what a stub knows of the keys is not looked at
+ *	  blindstub      an append by a stub does not look whether the key was there
+ *	  twins          a key that is twice in a leaf is met twice
  *	  missmark       recovery does not see what the last slot of a node leads to
  */
 #ifdef SMART_FAULTS

@@ -325,30 +325,38 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 	return status != SMART_OK ? status : unlocked;
 }
 
-/* The place is a leaf: lock it, and see. */
+/*
+ * One round trip, if there is a stub of the leaf; its local lock is held.  Not if others
+ * wait with entries: to take them along wants the leaf's copy, and saves more.
+ */
 static smart_status
-insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
+append_by_stub(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
+{
+	enum smart_appended appended;
+	smart_status status;
+
+	if (!tree->stubs || insertion->strict || smart_leaf_is_awaited(tree, place->slot))
+		return SMART_OK;
+	status = smart_append_by_stub(tree, place, &insertion->key, insertion->length, &appended);
+	insertion->finished = appended != SMART_APPENDED_NOT;
+	insertion->added = appended == SMART_APPENDED_ADDED || (insertion->finished && insertion->unsure);
+	return status;
+}
+
+/* The leaf's local lock is held: READ it, and see. */
+static smart_status
+insert_under_lock(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
 {
 	const struct smart_key *key = &insertion->key;
-	enum smart_combined combined;
 	struct smart_leaf_lock lock;
 	struct smart_leaf leaf;
 	bool locked;
 	bool good;
 	bool help;
-	smart_status status;
+	smart_status status = smart_leaf_read_locked(tree, place->slot, key, &lock, &leaf, &locked, &good);
 
-	status =
-		smart_leaf_lock_or_combine(tree, place->slot, key, insertion->length, &lock, &leaf, &locked, &good, &combined);
-	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
 	if (status != SMART_OK)
 		return status;
-	if (combined == SMART_COMBINED_ADDED || combined == SMART_COMBINED_THERE)
-	{
-		insertion->finished = true;
-		insertion->added = combined == SMART_COMBINED_ADDED || insertion->unsure;
-		return SMART_OK;
-	}
 	if (!locked)
 	{
 		insertion->strict = true;
@@ -368,6 +376,29 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	return status;
 }
 
+/* The place is a leaf. */
+static smart_status
+insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
+{
+	enum smart_combined combined;
+	smart_status status = smart_leaf_lock_or_combine(tree, place->slot, &insertion->key, insertion->length, &combined);
+
+	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
+	if (status != SMART_OK)
+		return status;
+	if (combined == SMART_COMBINED_ADDED || combined == SMART_COMBINED_THERE)
+	{
+		insertion->finished = true;
+		insertion->added = combined == SMART_COMBINED_ADDED || insertion->unsure;
+		return SMART_OK;
+	}
+	status = append_by_stub(tree, insertion, place);
+	if (status == SMART_OK && !insertion->finished)
+		return insert_under_lock(tree, insertion, place);
+	tree->services->unlock_leaf(tree->services, smart_slot_address(place->slot));
+	return status;
+}
+
 static smart_status
 insert_once(struct smart_tree *tree, struct insertion *insertion)
 {
@@ -379,13 +410,6 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 		status = smart_find_fast(tree, &insertion->key, &place);
 		if (tree->direct && place.kind == SMART_PLACE_LEAF)
 			smart_remember_leaf(tree, &insertion->key, &place);
-		else if (tree->stubs && status == SMART_OK && place.kind == SMART_PLACE_LEAF)
-		{
-			status = smart_append_by_stub(tree, &place, &insertion->key, insertion->length, &insertion->added);
-			insertion->finished = insertion->added;
-			if (status != SMART_OK || insertion->finished)
-				return status;
-		}
 	}
 	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)
 		status = smart_find_strict(tree, &insertion->key, &place);

@@ -430,8 +430,17 @@ extern void
 smart_stub_begin(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_blocked *blocked);
 extern void smart_stub_keep(struct smart_tree *tree, const struct smart_leaf *before, const struct smart_key *key,
 							uint64_t meta, uint64_t ticket);
+
+/* What came of an append by a stub. */
+enum smart_appended
+{
+	SMART_APPENDED_NOT, /* nothing was done: there is no stub, or not for this key, or it was too old */
+	SMART_APPENDED_ADDED,
+	SMART_APPENDED_TWICE /* the key was there, and the leaf has it once more */
+};
+
 extern smart_status smart_append_by_stub(struct smart_tree *tree, const struct smart_place *place,
-										 const struct smart_key *key, size_t length, bool *appended);
+										 const struct smart_key *key, size_t length, enum smart_appended *appended);
 
 /* ---- what a handle remembers by pointers (recent.c) ---- */
 
@@ -556,10 +565,10 @@ smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct sm
 extern smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 				   const struct smart_key *key, size_t length, bool *published);
-/* Remote: WRITEs bytes at used, CASes meta and the lock, in one batch. */
+/* Remote: WRITEs bytes at used, CASes meta and the lock, in one batch; before: NULL, or where it READs what lies below used. */
 extern smart_status
 smart_leaf_publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-						 const uint8_t *bytes, unsigned int length, uint64_t desired, bool *published);
+						 const uint8_t *bytes, unsigned int length, uint64_t desired, uint8_t *before, bool *published);
 extern bool smart_leaf_stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix);
 extern unsigned int smart_leaf_put_entry(const struct smart_tree *tree, const struct smart_leaf *leaf, uint8_t *target,
 										 const struct smart_key *key, size_t length);
@@ -569,12 +578,13 @@ extern unsigned int smart_leaf_put_entry(const struct smart_tree *tree, const st
 /* READ of a leaf that others may be waiting for; remote providers only. */
 extern smart_status smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length);
 /*
- * smart_leaf_lock_and_read for an insert: *combined is ADDED or THERE if somebody else
- * did it (*locked is false then); or UNKNOWN, if he may have done it.
+ * Takes the local lock of a leaf for an insert: *combined is ADDED or THERE if somebody
+ * else did it (nothing is locked then); or UNKNOWN, if he may have done it.
  */
 extern smart_status smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
-											   size_t length, struct smart_leaf_lock *lock, struct smart_leaf *leaf,
-											   bool *locked, bool *good, enum smart_combined *combined);
+											   size_t length, enum smart_combined *combined);
+/* Is there anybody who would have an append by the lock's holder take his entry along?  It may have changed by now. */
+extern bool smart_leaf_is_awaited(const struct smart_tree *tree, smart_slot link);
 /* smart_leaf_publish on a remote provider, with the entries that others have handed in. */
 extern smart_status
 smart_leaf_publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,

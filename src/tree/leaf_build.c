@@ -106,9 +106,38 @@ smart_list_sort_tail(struct smart_list *list, uint32_t sorted)
 	}
 }
 
+/* Have two entries of one leaf the same key? */
+static inline bool
+are_twins(const struct smart_tree *tree, const struct smart_ref *a, const struct smart_ref *b)
+{
+	return a->tail_length == b->tail_length && a->tail_length > tree->options.payload &&
+		   memcmp(a->tail, b->tail, (size_t) a->tail_length - tree->options.payload) == 0;
+}
+
+/* I7: of entries [first..count), which ascend and come from one leaf, each key's first one stays. */
+static void
+drop_twins(const struct smart_tree *tree, struct smart_list *list, uint32_t first)
+{
+	uint32_t kept = first + 1;
+
+	if (SMART_FAULT(twins))
+		return;
+	for (uint32_t i = first + 1; i < list->count; i++)
+	{
+		struct smart_ref *last = &list->refs[kept - 1];
+		const struct smart_ref *ref = &list->refs[i];
+
+		if (!are_twins(tree, last, ref))
+			list->refs[kept++] = *ref;
+		else if (ref->tail < last->tail)
+			*last = *ref;
+	}
+	list->count = kept;
+}
+
 /*
  * Appends the leaf's entries whose byte at its depth lies in lo..hi, in
- * order.  The list's base becomes the leaf's depth; a list that collects from
+ * order, each key's once (I7).  The list's base becomes the leaf's depth; a list that collects from
  * several leaves collects from neighbours of one depth, in ascending order.
  */
 smart_status
@@ -117,6 +146,7 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 {
 	const uint8_t *prefix = smart_leaf_prefix(leaf);
 	unsigned int offset = leaf->start;
+	uint32_t first = list->count;
 	uint32_t sorted = 0;
 	const uint8_t *suffix;
 	unsigned int length;
@@ -145,6 +175,9 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 			sorted = list->count;
 	}
 	smart_list_sort_tail(list, sorted);
+	/* In the sorted run there are none; by pointers nobody makes any. */
+	if (!tree->direct && list->count > sorted && list->count > first)
+		drop_twins(tree, list, first);
 	return SMART_OK;
 }
 

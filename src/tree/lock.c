@@ -115,13 +115,16 @@ smart_leaf_put_entry(const struct smart_tree *tree, const struct smart_leaf *lea
 /*
  * One batch: WRITE the bytes at used, CAS meta, and CAS the lock back, which is
  * fenced behind the CAS on meta: a ghost of the publication must not come after
- * somebody else took the lock.
+ * somebody else took the lock.  before: NULL, or where a READ brings what lies below
+ * used; it goes in any order with the others, since those bytes do not change (I4), and
+ * the block is not used again within this epoch (I6).
  */
 smart_status
 smart_leaf_publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-						 const uint8_t *bytes, unsigned int length, uint64_t desired, bool *published)
+						 const uint8_t *bytes, unsigned int length, uint64_t desired, uint8_t *before, bool *published)
 {
 	struct fabric_request batch[3];
+	int count = 2;
 	smart_status status;
 
 	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
@@ -132,18 +135,25 @@ smart_leaf_publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, 
 									   .remote = smart_leaf_meta_address(leaf->address, leaf->units),
 									   .compare = leaf->meta,
 									   .operand = desired};
-	batch[2] = (struct fabric_request){.verb = FABRIC_CAS,
-									   .remote = lock->word_address,
-									   .compare = lock->word,
-									   .operand = 0,
-									   .fence = true};
+	smart_assert(before == NULL || lock->word == 0);
+	if (lock->word != 0)
+		batch[count++] = (struct fabric_request){.verb = FABRIC_CAS,
+												 .remote = lock->word_address,
+												 .compare = lock->word,
+												 .operand = 0,
+												 .fence = true};
+	if (before != NULL)
+		batch[count++] = (struct fabric_request){.verb = FABRIC_READ,
+												 .remote = leaf->address,
+												 .local = before,
+												 .length = leaf->used};
 	if (SMART_FAULT(metawrite))
 		batch[1] = (struct fabric_request){.verb = FABRIC_WRITE,
 										   .remote = batch[1].remote,
 										   .local = &desired,
 										   .length = sizeof(desired),
 										   .result = leaf->meta};
-	status = smart_execute(tree, batch, lock->word != 0 ? 3 : 2);
+	status = smart_execute(tree, batch, count);
 	lock->word = 0;
 	*published = status == SMART_OK && batch[1].result == leaf->meta;
 	return status;

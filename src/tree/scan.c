@@ -25,7 +25,8 @@ struct smart_scan
 	uint8_t *to;
 	uint32_t from_length;
 	uint32_t to_length;
-	uint32_t steps; /* batches since seek */
+	uint32_t steps;  /* batches since seek */
+	uint64_t ticket; /* of the point that the range is, until its first step; 0: none */
 	struct smart_batch_buffer buffer;
 	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
 	/* Direct: the node of the last leaf, if the cursor is still below it. */
@@ -52,7 +53,7 @@ smart_scan_open(struct smart_tree *tree, struct smart_scan **result)
 	scan->to = scan->from == NULL ? NULL : scan->from + SMART_KEY_MAX + 1;
 	status = scan->from == NULL ? SMART_NO_MEMORY : smart_cursor_init(&scan->cursor, env);
 	if (status == SMART_OK)
-		status = smart_batch_buffer_init(&scan->buffer, env);
+		status = smart_batch_buffer_init(&scan->buffer, tree);
 	if (status == SMART_OK && !tree->direct)
 		status = smart_readahead_open(tree, &scan->ahead);
 	if (status != SMART_OK)
@@ -116,6 +117,7 @@ seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uin
 	scan->from_length = (uint32_t) from_length;
 	scan->to_length = (uint32_t) to_length;
 	scan->steps = 0;
+	scan->ticket = 0;
 	scan->sorted_node = NULL;
 	scan->parent.words = NULL;
 	scan->cursor.backward = backward;
@@ -324,6 +326,17 @@ check_parent(struct smart_scan *scan, smart_status status)
 	return status;
 }
 
+/* The leaf that a point's range begins in: an answer if it holds all of it (A2).  The batch has been copied out. */
+static void
+keep_answer(struct smart_scan *scan, uint64_t ticket, const struct smart_leaf *leaf)
+{
+	struct smart_key point = {.bytes = scan->from, .length = scan->from_length};
+	struct smart_answer answer = {.ticket = ticket};
+
+	if (leaf->state == SMART_LIVE && leaf->depth < point.length && smart_leaf_covers(leaf, &point))
+		smart_keep_answer(scan->tree, &point, leaf, &answer);
+}
+
 /* One step, within an epoch. */
 static smart_status
 step(struct smart_scan *scan, struct smart_batch *batch)
@@ -337,9 +350,11 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 	struct smart_place place;
 	struct smart_leaf leaf;
 	unsigned int limit;
+	uint64_t ticket = scan->ticket;
 	smart_status status = find_leaf(scan, &key, &place, &leaf, &limit);
 
 	batch->count = 0;
+	scan->ticket = 0;
 	if (status != SMART_OK)
 		return status;
 	if (place.kind != SMART_PLACE_LEAF)
@@ -348,7 +363,16 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 	if (status != SMART_OK)
 		return status;
 	scan->steps++;
+	if (ticket != 0)
+		keep_answer(scan, ticket, &leaf);
 	return check_parent(scan, smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit));
+}
+
+void
+smart_scan_keep(struct smart_scan *scan, uint64_t ticket)
+{
+	smart_assert(ticket == 0 || scan->tree->answers);
+	scan->ticket = ticket;
 }
 
 void

@@ -14,6 +14,8 @@ struct smart_batch_buffer
 	uint8_t *bytes;  /* suffixes, or a copy of the leaf */
 	struct smart_item *items;
 	uint32_t items_capacity;
+	uint32_t payload; /* bytes behind each key */
+	bool twins;       /* a leaf may have a key twice (I7) */
 };
 
 /* Entries e with from <= e < to, and not behind the cursor. */
@@ -26,7 +28,7 @@ struct smart_scan_bounds
 	const struct smart_cursor *cursor;
 };
 
-extern smart_status smart_batch_buffer_init(struct smart_batch_buffer *buffer, struct smart_env *env);
+extern smart_status smart_batch_buffer_init(struct smart_batch_buffer *buffer, const struct smart_tree *tree);
 extern void smart_batch_buffer_done(struct smart_batch_buffer *buffer, struct smart_env *env);
 
 /*

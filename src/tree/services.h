@@ -40,13 +40,13 @@ struct smart_handed
 };
 
 struct smart_offload;
+struct smart_rdwc_member;
 
 /*
  * What a point has: the rests of the entries that begin with it (tree.h), in
  * ascending order.
  */
 #define SMART_ANSWER_BYTES_MAX 120 /* of a point and its tails together */
-#define SMART_POINT_STUB       128 /* added to a point's length: a leaf's stub (stubs.c), and no entries' point */
 
 struct smart_answer
 {
@@ -56,7 +56,17 @@ struct smart_answer
 	uint8_t tails[SMART_ANSWER_BYTES_MAX]; /* of each entry: one byte of length, and what follows the point */
 };
 
-/* A point that is blocked; for unblock_point. */
+/* What is known of a live leaf without its entries (stubs.c). */
+struct smart_stub
+{
+	uint64_t identity; /* hash of its place: the tree, where its range begins, and all that its keys share */
+	uint64_t meta;
+	uint16_t prefix_length;  /* bytes of the leaf's prefix, which identity covers, too */
+	uint8_t greatest_length; /* bytes of greatest that are known, 0..8 */
+	uint8_t greatest[8];     /* the first bytes of the greatest key, behind the prefix */
+};
+
+/* A point that is blocked, or a leaf's stub; for unblock_point. */
 struct smart_blocked
 {
 	uint64_t word;
@@ -135,6 +145,17 @@ struct smart_services
 	uint64_t (*unblock_point)(struct smart_services *services, const struct smart_blocked *blocked);
 
 	/*
+	 * Stubs of leaves (A4); all three are NULL where the four above are.  The same for
+	 * what is known of the leaf that a slot leads to: find tells what was true within the
+	 * call; keep wants a ticket of unblock_point; hot: it was found, and is kept anew after a
+	 * change.
+	 */
+	bool (*find_stub)(struct smart_services *services, smart_slot leaf, struct smart_stub *stub);
+	void (*keep_stub)(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket,
+					  bool hot);
+	struct smart_blocked (*block_stub)(struct smart_services *services, smart_slot leaf);
+
+	/*
 	 * Read delegation; both are NULL on a provider with direct access, and where
 	 * there is none.  begin waits while another client of this compute node READs
 	 * the leaf of so many bytes, and then one client READs for all that have
@@ -147,19 +168,24 @@ struct smart_services
 	void (*read_end)(struct smart_services *services, const uint8_t *copy, uint32_t length);
 
 	/*
-	 * Write combining; all three are NULL where the two above are.  lock_or_combine
+	 * Write combining; all four are NULL where the two above are.  lock_or_combine
 	 * is lock_leaf, and while it waits the entry may be taken by who has the lock:
 	 * *combined is ADDED or THERE, and nothing is locked; or the leaf is locked, and
 	 * it is NOT or UNKNOWN.  An error: not locked, and if it is SMART_TIMEOUT the entry
 	 * may have been added.  The holder takes entries of the tree for its leaf, at
-	 * most `most`, and settles each of them before it unlocks.
+	 * most `most`, and settles each of them before it unlocks.  is_awaited: perhaps
+	 * there are some.
 	 */
 	smart_status (*lock_or_combine)(struct smart_services *services, fabric_address leaf,
 									const struct smart_handed *entry, enum smart_combined *combined);
+	bool (*is_awaited)(struct smart_services *services, fabric_address leaf);
 	unsigned int (*take_handed)(struct smart_services *services, fabric_address leaf, uint64_t tree,
 								struct smart_handed *entries, unsigned int most);
 	void (*settle_handed)(struct smart_services *services, const struct smart_handed *entry,
 						  enum smart_combined combined);
+
+	/* What src/compute's functions for leaf locks and for these six know of the client; the tree does not look at it. */
+	struct smart_rdwc_member *member;
 
 	/* Descents by memory nodes (offload.h), where the cache does not know the way; NULL: none. */
 	struct smart_offload *offload;

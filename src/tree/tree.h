@@ -97,6 +97,14 @@ typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t leng
 extern smart_status smart_tree_point(struct smart_tree *tree, const uint8_t *point, size_t length, smart_entry_fn visit,
 									 void *argument, bool *known);
 
+/*
+ * What the compute node knows about a point, without a verb.  False: nothing, and
+ * answer->ticket, if it is not 0, lets a scan that begins after this call keep what it
+ * finds (smart_scan_keep).
+ */
+extern bool
+smart_tree_answer(struct smart_tree *tree, const uint8_t *point, size_t length, struct smart_answer *answer);
+
 /* ---- ranges ---- */
 
 struct smart_item
@@ -155,6 +163,13 @@ extern smart_status
 smart_scan_points(struct smart_scan *scan, const struct smart_point *points, unsigned int count, bool backward);
 extern smart_status smart_scan_seek_point(struct smart_scan *scan, const uint8_t *from, size_t from_length,
 										  const uint8_t *to, size_t to_length, bool backward);
+
+/*
+ * After seek, or seek_point: the range is that of the entries of the point `from`, and
+ * its answer is to be kept if one leaf tells it.  ticket: of smart_tree_answer, called
+ * for this point before seek or, for seek_point, before smart_scan_points.
+ */
+extern void smart_scan_keep(struct smart_scan *scan, uint64_t ticket);
 
 /*
  * The next batch, with at least one entry, or SMART_DONE.  An entry that is in

@@ -6,6 +6,7 @@
 
 #include "sim/client.h"
 #include "sim/history.h"
+#include "sim/watch.h"
 #include "sim/world.h"
 
 /* What a status that is not SMART_OK means for the history. */
@@ -50,6 +51,7 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	const uint8_t *bytes = world.keys.bytes[key];
 	unsigned int key_length = world.keys.key_length[key];
 	uint64_t unknown = rdwc_unknown(client);
+	uint64_t appends = client->appends;
 	uint64_t start = world.now + 1;
 	bool result = false;
 	bool unsure;
@@ -65,6 +67,7 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	else
 		status = smart_tree_remove(client->tree, bytes, key_length, &result);
 	unsure = rdwc_unknown(client) != unknown;
+	watch_counts[WATCH_TWIN] += kind == EVENT_INSERT && status == SMART_OK && !result && client->appends != appends;
 	/* Who cannot know whether another client added its entry may add it again, or say of any entry that it is its own. */
 	if (status == SMART_OK)
 		history_end(event, unsure && result ? RESULT_ANY : result ? RESULT_YES : RESULT_NO);
@@ -100,20 +103,71 @@ visit_entry(void *argument, const uint8_t *entry, size_t length)
 	return true;
 }
 
+static void
+visit_parts(struct visit *visit, const uint8_t *head, size_t head_length, const uint8_t *tail, size_t tail_length)
+{
+	uint8_t entry[KEY_BYTES_MAX];
+
+	smart_assert(head_length + tail_length <= sizeof(entry));
+	memcpy(entry, head, head_length);
+	memcpy(entry + head_length, tail, tail_length);
+	(void) visit_entry(visit, entry, head_length + tail_length);
+}
+
+/* By what is known, or else by a scan that keeps what it finds; either direction. */
+static smart_status
+visit_by_scan(struct client *client, struct visit *visit, bool backward)
+{
+	size_t length = world.keys.point_length;
+	uint8_t behind[KEY_BYTES_MAX];
+	struct smart_answer answer;
+	struct smart_scan *scan;
+	struct smart_batch batch;
+	smart_status status;
+
+	if (smart_tree_answer(client->tree, visit->point, length, &answer))
+	{
+		for (unsigned int i = 0; i < answer.length; i += 1 + answer.tails[i])
+			visit_parts(visit, visit->point, length, answer.tails + i + 1, answer.tails[i]);
+		return SMART_OK;
+	}
+	status = smart_scan_open(client->tree, &scan);
+	if (status != SMART_OK)
+		return status;
+	memcpy(behind, visit->point, length);
+	status = smart_scan_seek(scan, visit->point, length, behind, smart_successor(behind, length), backward);
+	if (status == SMART_OK)
+		smart_scan_keep(scan, answer.ticket);
+	while (status == SMART_OK && (status = smart_scan_next(scan, &batch)) == SMART_OK)
+	{
+		if (backward)
+			visit->last = -1;
+		for (uint32_t i = 0; i < batch.count; i++)
+			visit_parts(visit, batch.prefix, batch.prefix_length, batch.bytes + batch.items[i].offset,
+						batch.items[i].length);
+	}
+	smart_scan_close(scan);
+	return status == SMART_DONE ? SMART_OK : status;
+}
+
 void
 client_point(struct client *client, unsigned int key_number)
 {
 	struct visit visit = {.point = world.keys.bytes[key_number], .last = -1};
 	uint64_t start = ++world.now;
-	bool known;
+	bool by_scan = dice_one_in(&world.dice, 2);
+	bool known = true;
 	smart_status status;
 
-	world_trace("point of %u begins", key_number);
-	status = smart_tree_point(client->tree, visit.point, world.keys.point_length, visit_entry, &visit, &known);
+	world_trace("point of %u begins%s", key_number, by_scan ? ", by a scan" : "");
+	if (by_scan)
+		status = visit_by_scan(client, &visit, dice_one_in(&world.dice, 2));
+	else
+		status = smart_tree_point(client->tree, visit.point, world.keys.point_length, visit_entry, &visit, &known);
 	world_trace("point of %u ends: %s, %llx", key_number, status == SMART_OK && known ? "known" : "not known",
 				(unsigned long long) visit.keys);
 	++world.now;
-	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED)
+	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
 		world_violation("a point: %s", smart_status_text(status));
 	for (unsigned int key = 0; status == SMART_OK && known && key < KEYS; key++)
 	{

@@ -9,27 +9,10 @@
 
 #define TIMEOUT_MS 10000 /* longer than a history */
 
-#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
-
-static struct client *
-client_of(struct smart_services *services)
-{
-	return OWNER(struct client, services, services);
-}
-
 static struct smart_rdwc *
 table_of(const struct compute_node *compute)
 {
 	return (struct smart_rdwc *) (void *) compute->rdwc;
-}
-
-static struct smart_rdwc_caller
-caller_of(struct client *client)
-{
-	return (struct smart_rdwc_caller){.rdwc = table_of(client->compute),
-									  .env = &client->env,
-									  .client = (uint32_t) client->number,
-									  .timeout_ms = TIMEOUT_MS};
 }
 
 static unsigned int
@@ -38,66 +21,11 @@ lock_of(fabric_address leaf)
 	return (unsigned int) (leaf / SMART_UNIT) % world.plan.locks;
 }
 
-static smart_status
-lock_leaf(struct smart_services *services, fabric_address leaf)
-{
-	struct client *client = client_of(services);
-
-	return smart_leaf_lock_take(&client->compute->leaf_locks, lock_of(leaf), (uint32_t) client->number, &client->env,
-								TIMEOUT_MS);
-}
-
-static void
-unlock_leaf(struct smart_services *services, fabric_address leaf)
-{
-	struct client *client = client_of(services);
-
-	smart_leaf_lock_drop(&client->compute->leaf_locks, lock_of(leaf), (uint32_t) client->number);
-}
-
-static smart_status
-read_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
-		   enum smart_delegation *delegation)
-{
-	struct smart_rdwc_caller caller = caller_of(client_of(services));
-
-	return smart_rdwc_read_begin(&caller, leaf, buffer, length, delegation);
-}
-
-static void
-read_end(struct smart_services *services, const uint8_t *copy, uint32_t length)
-{
-	struct smart_rdwc_caller caller = caller_of(client_of(services));
-
-	smart_rdwc_read_end(&caller, copy, length);
-}
-
-static smart_status
-lock_or_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
-				enum smart_combined *combined)
-{
-	struct client *client = client_of(services);
-	struct smart_rdwc_caller caller = caller_of(client);
-
-	return smart_rdwc_lock_or_combine(&caller, &client->compute->leaf_locks, lock_of(leaf), leaf, entry, combined);
-}
-
-static unsigned int
-take_handed(struct smart_services *services, fabric_address leaf, uint64_t tree, struct smart_handed *entries,
-			unsigned int most)
-{
-	struct smart_rdwc_caller caller = caller_of(client_of(services));
-
-	return smart_rdwc_take(&caller, leaf, tree, entries, most);
-}
-
 static void
 settle_handed(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
 {
-	struct smart_rdwc_caller caller = caller_of(client_of(services));
-
 	world_trace("tells client %u that its entry was: %d", entry->from, combined);
-	smart_rdwc_settle(&caller, entry, combined);
+	smart_rdwc_settle(&services->member->caller, entry, combined);
 }
 
 void
@@ -112,12 +40,15 @@ rdwc_open(struct compute_node *compute)
 void
 rdwc_services(struct client *client)
 {
-	client->services.lock_leaf = lock_leaf;
-	client->services.unlock_leaf = unlock_leaf;
-	client->services.read_begin = read_begin;
-	client->services.read_end = read_end;
-	client->services.lock_or_combine = lock_or_combine;
-	client->services.take_handed = take_handed;
+	client->member = (struct smart_rdwc_member){
+		.caller = {.rdwc = table_of(client->compute),
+				   .env = &client->env,
+				   .client = (uint32_t) client->number,
+				   .timeout_ms = TIMEOUT_MS},
+		.locks = &client->compute->leaf_locks,
+		.lock_of = lock_of,
+	};
+	smart_rdwc_services_init(&client->services, &client->member);
 	client->services.settle_handed = settle_handed;
 }
 

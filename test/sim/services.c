@@ -313,6 +313,29 @@ unblock_point(struct smart_services *services, const struct smart_blocked *block
 	return smart_cache_unblock(all_answers(), blocked);
 }
 
+static bool
+find_stub(struct smart_services *services, smart_slot leaf, struct smart_stub *stub)
+{
+	bool found = !dice_one_in(&world.dice, world.plan.cache_miss_one_in) &&
+				 smart_cache_stub(all_answers(), (unsigned int) client_of(services)->number, leaf, stub);
+
+	watch_counts[WATCH_STUB] += found;
+	return found;
+}
+
+static void
+keep_stub(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket, bool hot)
+{
+	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		smart_cache_keep_stub(all_answers(), (unsigned int) client_of(services)->number, leaf, stub, ticket, hot);
+}
+
+static struct smart_blocked
+block_stub(struct smart_services *services, smart_slot leaf)
+{
+	return smart_cache_block_stub(all_answers(), (unsigned int) client_of(services)->number, leaf);
+}
+
 /* ---- the environment ---- */
 
 static void *
@@ -384,6 +407,9 @@ services_init(struct client *client)
 		client->services.keep_answer = keep_answer;
 		client->services.block_point = block_point;
 		client->services.unblock_point = unblock_point;
+		client->services.find_stub = find_stub;
+		client->services.keep_stub = keep_stub;
+		client->services.block_stub = block_stub;
 	}
 	client->env = (struct smart_env){
 		.allocate = env_allocate,

@@ -36,6 +36,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "entries given back",
 											  "answers",
 											  "answers refused",
+											  "stubs",
+											  "keys twice in a leaf",
 											  "recovered blocks"};
 
 static void
@@ -76,6 +78,7 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 		if (before != SMART_LIVE || appends == narrows)
 			illegal("meta changes as no rule says", address, from, to);
 		watch_counts[appends ? WATCH_APPEND : WATCH_NARROW]++;
+		client->appends += appends;
 		return;
 	}
 	if (smart_meta_with_state(from, after) != to ||

@@ -34,6 +34,8 @@ enum watch_kind
 	WATCH_GIVEN_BACK,
 	WATCH_ANSWER,         /* an operation that asked no memory node */
 	WATCH_ANSWER_REFUSED, /* not kept, since a writer had come */
+	WATCH_STUB,           /* that was found */
+	WATCH_TWIN,           /* an insert appended a key that was there */
 	WATCH_RECOVERED,      /* a block that the dead had left */
 	WATCH_COUNT
 };

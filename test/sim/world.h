@@ -10,7 +10,7 @@
 #include <setjmp.h>
 
 #include "compute/cache.h"
-#include "compute/rdwc.h"
+#include "compute/rdwc_services.h"
 #include "sim.h"
 #include "rdma/sim_coroutine.h"
 #include "sim/dice.h"
@@ -181,6 +181,7 @@ struct client
 	struct sim_control control;
 	struct smart_env env;
 	struct smart_services services;
+	struct smart_rdwc_member member;
 	struct smart_offload offload;
 	struct smart_tree *tree;
 	struct compute_node *compute;
@@ -190,6 +191,7 @@ struct client
 	uint64_t moment;    /* the last one that it was told */
 	uint64_t moment_at; /* and when that was first */
 	uint64_t stalled_until;
+	uint64_t appends; /* that came about */
 	struct local_lock *waits_for;
 };
 

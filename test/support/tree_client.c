@@ -162,6 +162,25 @@ hand_on_unblock(struct smart_services *services, const struct smart_blocked *blo
 	return real_of(services)->unblock_point(real_of(services), blocked);
 }
 
+static bool
+hand_on_find_stub(struct smart_services *services, smart_slot leaf, struct smart_stub *stub)
+{
+	return real_of(services)->find_stub(real_of(services), leaf, stub);
+}
+
+static void
+hand_on_keep_stub(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket,
+				  bool hot)
+{
+	real_of(services)->keep_stub(real_of(services), leaf, stub, ticket, hot);
+}
+
+static struct smart_blocked
+hand_on_block_stub(struct smart_services *services, smart_slot leaf)
+{
+	return real_of(services)->block_stub(real_of(services), leaf);
+}
+
 static struct fabric *
 open_verbs(struct tree_client *client, const struct smart_region *region)
 {
@@ -180,6 +199,9 @@ open_verbs(struct tree_client *client, const struct smart_region *region)
 		client->services.keep_answer = hand_on_keep_answer;
 		client->services.block_point = hand_on_block;
 		client->services.unblock_point = hand_on_unblock;
+		client->services.find_stub = hand_on_find_stub;
+		client->services.keep_stub = hand_on_keep_stub;
+		client->services.block_stub = hand_on_block_stub;
 	}
 	if (client->client->node->compute.rdwc != NULL)
 	{

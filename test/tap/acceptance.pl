@@ -298,6 +298,63 @@ sub storage_that_went_back
 	return;
 }
 
+# The log tells what does not fit; each time, the region is made anew.
+sub reasons
+{
+	my ($place) = @_;
+	my $node = original($place);
+	my ($mark, $region) = map { $node->data_dir . "/smart/pgsql_tmp_$_" } ('owner', 'region');
+	my $kept = $node->basedir . '/region';
+	my @rows = (
+		[ 'without the library', 'the server has been started without it since it was closed', sub {
+			$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+			$node->start;
+			$node->stop;
+			$node->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'");
+		} ],
+		[ 'the older region', 'it was closed at another time than this data directory', sub {
+			system_or_bail('cp', $region, $kept);
+			$node->start;
+			is_usable($node, 'once more');
+			$node->stop;
+			system_or_bail('cp', $kept, $region);
+		} ],
+		[ 'no whole mark', 'its owner file cannot be read', sub { truncate($mark, 20) or die "$mark: $!" } ],
+		[ 'no mark', 'there is no whole run file of the server that used it', sub { unlink($mark) or die "$mark: $!" } ],
+		[ 'in use', 'it was not closed when this data directory was', sub {
+			$node->start;
+			system_or_bail('cp', $region, $kept);
+			$node->stop;
+			system_or_bail('cp', $kept, $region);
+		} ],
+		[ 'another region', 'it is not the region that was closed with this data directory', sub {
+			my $other = original($place);
+
+			$other->stop;
+			system_or_bail('cp', $other->data_dir . '/smart/pgsql_tmp_region', $region);
+		} ],
+		[ 'another mark', q{its owner file is another database cluster's}, sub {
+			my $other = original($place);
+
+			$other->stop;
+			system_or_bail('cp', $other->data_dir . '/smart/pgsql_tmp_owner', $mark);
+		} ]);
+
+	foreach my $row (@rows)
+	{
+		my ($name, $reason, $trouble) = @$row;
+		my $offset;
+
+		$node->stop;
+		$trouble->();
+		$offset = -s $node->logfile;
+		$node->start;
+		ok($node->log_contains(qr/smart starts with an empty region: \Q$reason\E\n/, $offset), "$name: the log says so");
+		ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: rebuilt");
+	}
+	return $node->stop;
+}
+
 # A primary that was left behind is rewound, follows its successor, and succeeds it.
 sub rewound
 {
@@ -372,6 +429,7 @@ sub two_servers_on_a_node
 my @ROWS = (
 	[ 'a copy of a stopped server', \&copy_beside_the_original, 'embedded', 'memory node', '(elsewhere)' ],
 	[ 'storage that went back', \&storage_that_went_back, 'elsewhere', 'memory node', '(embedded)' ],
+	[ 'why a region is given up', \&reasons, 'embedded' ],
 	[ 'a copy of a running server', \&copy_of_a_running_server, 'embedded', '(memory node)' ],
 	[ 'restored backups', \&restored_backups, 'embedded', '(memory node)' ],
 	[ 'pg_rewind', \&rewound, 'embedded', '(memory node)' ],

@@ -25,7 +25,7 @@ CREATE FUNCTION runs_here() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS
 CREATE FUNCTION told(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
 	PERFORM pg_sleep(0.001);
-	IF NOT runs_here() THEN
+	IF NOT public.runs_here() THEN
 		RAISE NOTICE 'in another process: %', pg_backend_pid();
 	END IF;
 	RETURN n;
@@ -33,14 +33,14 @@ END $$;
 -- True; but if there are workers, the session leaves nearly all rows to them.
 CREATE FUNCTION shared(n int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-	IF current_setting('max_parallel_maintenance_workers') <> '0' AND runs_here() THEN
+	IF current_setting('max_parallel_maintenance_workers') <> '0' AND public.runs_here() THEN
 		PERFORM pg_sleep(0.0005);
 	END IF;
 	RETURN true;
 END $$;
 CREATE FUNCTION refused(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-	IF runs_here() THEN
+	IF public.runs_here() THEN
 		PERFORM pg_sleep(0.001);
 	ELSE
 		RAISE EXCEPTION 'no entry for row %', n;
@@ -63,9 +63,11 @@ sub workers
 	return;
 }
 
+# How many there are; what dropped indexes have left is freed before, if nobody did so yet.
 sub trees
 {
-	return $node->safe_psql('postgres', 'SELECT smart_sweep(); SELECT sum(trees) FROM smart_space');
+	$node->safe_psql('postgres', 'SELECT smart_sweep()');
+	return $node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_space');
 }
 
 # Two workers take part, and their notices come to the session; with none allowed nobody else does.

@@ -28,14 +28,14 @@ END \$\$;
 CREATE FUNCTION held(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS \$\$
 BEGIN
 	IF n = 17 THEN
-		PERFORM wait_for('hold.' || nextval('visits'));
+		PERFORM public.wait_for('hold.' || nextval('public.visits'));
 	END IF;
 	RETURN n;
 END \$\$;
 CREATE FUNCTION held_worker(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS \$\$
 BEGIN
 	IF pg_backend_pid() <> current_setting('test.leader', true)::int THEN
-		PERFORM wait_for('hold.worker');
+		PERFORM public.wait_for('hold.worker');
 	ELSIF n < 1000 THEN
 		PERFORM pg_sleep(0.001);
 	END IF;

@@ -88,6 +88,21 @@ $orphan->{run}->kill_kill;
 start_again($node);
 is_kept($node, $offset, 'after an orphan');
 
+# What is flushed of WAL may end within a record, which is lost with the rest of it. The first insert of a session looks
+# how far WAL is flushed; then nothing else may write or flush much of it.
+$node->safe_psql('postgres', 'CHECKPOINT');
+$node->safe_psql('postgres', "INSERT INTO numbers VALUES (7002, 'before')");
+my $before = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+$node->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, 'torn', repeat('x', 100000))});
+$node->poll_query_until('postgres', "SELECT pg_current_wal_flush_lsn() > '$before'") or die 'WAL is not flushed';
+my $walwriter = pid_of($node, 'walwriter');
+kill 'STOP', $walwriter;
+my $unlucky = session($node, "BEGIN; INSERT INTO numbers VALUES (7003, 'torn')");
+$offset = -s $node->logfile;
+$ends{'kill -9 of the postmaster'}->($node, $walwriter);
+$unlucky->{run}->kill_kill;
+is_kept($node, $offset, 'WAL that ends within a record');
+
 # A server that was started without the library in between has used positions in WAL again that undo records name.
 $node->kill9;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");

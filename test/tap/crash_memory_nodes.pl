@@ -13,7 +13,7 @@ use SmartTest;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-my $node = smart_node('main', @CRASH_SETTINGS, 'smart.sweep_interval = 0', "smart.fabric_timeout = '2s'", 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', @CRASH_SETTINGS, 'smart.sweep_interval = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 set_up($node);
 loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');
@@ -21,6 +21,7 @@ loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');
 # Without a memory node there is no recovery: queries are answered by the tables, inserts say why they fail.
 my $offset = -s $node->logfile;
 $node->stop('immediate');
+$node->append_conf('postgresql.conf', "smart.fabric_timeout = '2s'");
 $memory[0]->kill9;
 $node->start;
 is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'a memory node is away: the table answers');
@@ -37,6 +38,7 @@ $session->quit;
 # A book that has relied on WAL that is not there is given up, and the nodes free what it had.
 $offset = -s $node->logfile;
 $node->stop('immediate');
+$node->append_conf('postgresql.conf', "smart.fabric_timeout = '10s'");
 open(my $book, '+<', $node->data_dir . '/smart/pgsql_tmp_book') or die $!;
 binmode $book;
 seek($book, 448 + 16 + 7, 0);

@@ -35,7 +35,8 @@ sub run_all
 $node->safe_psql('postgres', "CREATE TABLE hot (id int, who int); CREATE INDEX hot_id ON hot USING smart (id, who);
 	INSERT INTO hot SELECT g, 0 FROM generate_series(1, 20) g; ALTER DATABASE postgres SET enable_seqscan = off");
 
-run_all('lookups', 'SELECT who FROM hot WHERE id = 7 AND who = 0;');
+# Of a part of the key's columns: what has all of them would be known without a READ.
+run_all('lookups', 'SELECT who FROM hot WHERE id = 7;');
 is(counters('delegated_reads > 0 AND read_batches BETWEEN 1 AND delegated_reads AND waits >= delegated_reads'), 't', 'READs are shared');
 is(counters('combined_entries + combined_batches + failures'), '0', 'nothing was written');
 note(counters('smart_stat_rdwc'));
@@ -50,7 +51,7 @@ index_is_sound($node, 'postgres', 'hot_id', 'after the inserts');
 
 $node->safe_psql('postgres', "ALTER DATABASE postgres SET smart.rdwc = 'off'; SELECT smart_stat_rdwc_reset()");
 run_all('inserts_alone', "INSERT INTO hot VALUES (8, 1);");
-run_all('lookups_alone', 'SELECT who FROM hot WHERE id = 6 AND who = 0;');
+run_all('lookups_alone', 'SELECT who FROM hot WHERE id = 6;');
 is(counters('delegated_reads + combined_entries + waits'), '0', 'nobody shares when it is off');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 8'), 1 + $CLIENTS * $EACH, 'none is lost then');
 index_is_sound($node, 'postgres', 'hot_id', 'at the end');

@@ -96,29 +96,76 @@ sub spares
 	$node->safe_psql('postgres', 'DROP DATABASE other');
 	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, 'a dropped database leaves its trees');
 
-	cannot_tell($node, $_) for ('truncate', 'unlink');
+	passes_over($node, $_) for ('unlink', 'garbage');
+	cannot_tell($node);
 	return;
 }
 
-# An index without a metapage could have named any tree.
-sub cannot_tell
+# Takes the metapage from index w_a while the server is stopped.
+sub spoil
+{
+	my ($node, $how) = @_;
+	my $path = $node->data_dir . '/' . sql($node, 'SELECT pg_relation_filepath(\'w_a\')');
+
+	$node->stop;
+	if ($how eq 'unlink')
+	{
+		unlink($path) or die "$path: $!";
+	}
+	else
+	{
+		open my $file, '+<', $path or die "$path: $!";
+		print $file ($how eq 'zeros' ? "\0" : 'x') x 8192;
+		close $file or die "$path: $!";
+	}
+	$node->start;
+	return;
+}
+
+# What a sweep frees while the metapage of w_a cannot be read, and how the warning ends.
+sub sweeps_with_warning
+{
+	my ($node, $trees, $detail, $name) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', 'SELECT trees FROM smart_sweep()', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+	is("$status $out", "0 $trees", "$name: so many are freed");
+	is(scalar(() = $err =~ /WARNING:  XX002: the metapage of index \d+ cannot be read\nDETAIL:  $detail/g), 1, "$name: one warning says so") or diag($err);
+	return;
+}
+
+# An index without a metapage keeps the tree that was made for it, and is no obstacle for others.
+sub passes_over
 {
 	my ($node, $how) = @_;
 
 	make_table($node);
 	sql($node, 'CREATE TABLE w AS SELECT a FROM t; CREATE INDEX w_a ON w USING smart (a)');
-	my $path = $node->data_dir . '/' . sql($node, 'SELECT pg_relation_filepath(\'w_a\')');
-	$node->stop;
-	$how eq 'unlink' ? unlink($path) : truncate($path, 0) or die "$path: $!";
-	$node->start;
+	spoil($node, $how);
 	sql($node, 'DROP INDEX t_a');
-	my ($status, $out, $err) = $node->psql('postgres', 'SELECT trees FROM smart_sweep()');
-	is("$status $out", '0 0', "$how: nothing is freed when a metapage cannot be read");
-	like($err, qr/WARNING:.*\n.*metapage of index \d+/, "$how: a warning says so");
-	is(sql($node, 'SELECT leaked_trees IS NULL FROM smart_space WHERE database = current_database()'), 't',
-		"$how: nobody knows what is leaked");
+	is(sql($node, 'SELECT leaked_trees FROM smart_space WHERE database = current_database()'), '1', "$how: one is known to be leaked");
+	sweeps_with_warning($node, 1, 'What was made for it is kept', $how);
 	sql($node, 'DROP TABLE w');
-	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, "$how: when the index is gone it goes on");
+	is(sql($node, 'SELECT trees FROM smart_sweep()'), 1, "$how: its tree is freed when the index is gone");
+	return;
+}
+
+# One that has moved to another file with its tree could have named any.
+sub cannot_tell
+{
+	my ($node) = @_;
+
+	make_table($node);
+	sql($node, 'CREATE TABLE w AS SELECT a FROM t; CREATE INDEX w_a ON w USING smart (a)');
+	$node->safe_psql('postgres', "SET allow_in_place_tablespaces = on; CREATE TABLESPACE elsewhere LOCATION ''");
+	sql($node, 'ALTER INDEX w_a SET TABLESPACE elsewhere');
+	spoil($node, 'zeros');
+	sql($node, 'DROP INDEX t_a');
+	sweeps_with_warning($node, 0, 'Nobody knows which trees', 'moved');
+	is(sql($node, 'SELECT leaked_trees IS NULL FROM smart_space WHERE database = current_database()'), 't',
+		'moved: nobody knows what is leaked');
+	sql($node, 'DROP TABLE w');
+	is(sql($node, 'SELECT trees FROM smart_sweep()'), 2, 'moved: when the index is gone it goes on');
+	$node->safe_psql('postgres', 'DROP TABLESPACE elsewhere');
 	return;
 }
 

@@ -105,30 +105,6 @@ check_lengths(void)
 	free(cache);
 }
 
-/* A leaf's stub and an entries' point with the same bytes are two; at most one of them is kept. */
-static void
-check_stub(void)
-{
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
-	uint8_t point[8];
-	struct smart_answer answer;
-	struct smart_blocked blocked;
-
-	make_point(point, 9, 8);
-	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer) && answer.ticket != 0);
-	make_tails(&answer, 9, 100);
-	smart_cache_keep_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer);
-	CHECK(smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer) && answer.length == 100);
-	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8, &answer));
-	blocked = smart_cache_block(cache, 0, TREE, point, 8 + SMART_POINT_STUB);
-	CHECK(smart_cache_unblock(cache, &blocked) != 0);
-	CHECK(!smart_cache_answer(cache, 0, TREE, point, 8 + SMART_POINT_STUB, &answer));
-	CHECK(stat_of(cache).stub_hits == 1 && stat_of(cache).stub_misses == 2 && stat_of(cache).answer_misses == 1);
-	CHECK(stat_of(cache).stub_stores == 1 && stat_of(cache).stub_blocks == 1 && stat_of(cache).stub_drops == 1);
-	CHECK(stat_of(cache).answer_hits == 0 && stat_of(cache).blocks == 0);
-	free(cache);
-}
-
 /* ---- blocks ---- */
 
 static uint64_t
@@ -451,6 +427,102 @@ check_many(struct bench *bench)
 	close_tree(bench);
 }
 
+/* ---- scans ---- */
+
+/* Is the point's answer known, and does it tell of so many entries?  If not, *ticket is to keep it with. */
+static bool
+is_known(struct bench *bench, unsigned int point, unsigned int entries, uint64_t *ticket)
+{
+	uint8_t entry[ENTRY];
+	struct smart_answer answer;
+	bool known;
+
+	make_entry(entry, point, 0);
+	known = smart_tree_answer(bench->client[1]->tree, entry, 8, &answer);
+	CHECK(!known || answer.length == entries * (1 + ENTRY - 8));
+	*ticket = known ? 0 : answer.ticket;
+	return known;
+}
+
+/* Positions a scan on a point's range; said: among those of smart_scan_points. */
+static void
+seek_point(struct smart_scan *scan, unsigned int point, bool said, uint64_t ticket)
+{
+	bool backward = (point & 1) != 0;
+	uint8_t from[ENTRY];
+	uint8_t to[ENTRY];
+	size_t to_length;
+
+	make_entry(from, point, 0);
+	memcpy(to, from, 8);
+	to_length = smart_successor(to, 8);
+	CHECK((said ? smart_scan_seek_point : smart_scan_seek)(scan, from, 8, to, to_length, backward) == SMART_OK);
+	smart_scan_keep(scan, ticket);
+}
+
+/* Goes to its end. */
+static unsigned int
+count_entries(struct smart_scan *scan)
+{
+	unsigned int count = 0;
+	struct smart_batch batch;
+
+	while (smart_scan_next(scan, &batch) == SMART_OK)
+		count += batch.count;
+	return count;
+}
+
+#define SAID 8 /* points at a time */
+
+/* What a scan keeps others know; not if the point was blocked since the ticket was given. */
+static void
+check_scan(struct bench *bench)
+{
+	struct smart_point points[SAID];
+	uint8_t entries[SAID][ENTRY];
+	uint64_t tickets[SAID];
+	struct smart_scan *scan;
+	uint64_t before;
+	uint64_t ticket;
+
+	open_tree(bench, false);
+	CHECK(smart_scan_open(bench->client[0]->tree, &scan) == SMART_OK);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		insert(bench, 0, i, 1);
+	for (unsigned int i = 0; i < 100; i++)
+	{
+		CHECK(!is_known(bench, i, 1, &ticket) && ticket != 0);
+		if (i == 50)
+			insert(bench, 1, i, 2);
+		seek_point(scan, i, false, ticket);
+		if (i == 60)
+			insert(bench, 1, i, 2);
+		CHECK(count_entries(scan) == (i == 50 || i == 60 ? 2 : 1));
+	}
+	before = trips(bench);
+	for (unsigned int i = 0; i < 100; i++)
+		CHECK(is_known(bench, i, 1, &ticket) == (i != 50 && i != 60));
+	CHECK(trips(bench) == before);
+
+	/* Several points at once; one of them changes when its leaf has been READ. */
+	for (unsigned int i = 0; i < SAID; i++)
+	{
+		CHECK(!is_known(bench, 100 + 2 * i, 1, &tickets[i]));
+		make_entry(entries[i], 100 + 2 * i, 0);
+		points[i] = (struct smart_point){.bytes = entries[i], .length = 8};
+	}
+	CHECK(smart_scan_points(scan, points, SAID, false) == SMART_OK);
+	insert(bench, 1, 106, 2);
+	for (unsigned int i = 0; i < SAID; i++)
+	{
+		seek_point(scan, 100 + 2 * i, true, tickets[i]);
+		CHECK(count_entries(scan) >= 1);
+		CHECK(is_known(bench, 100 + 2 * i, 1, &ticket) == (i != 3));
+	}
+	smart_scan_close(scan);
+	close_tree(bench);
+}
+
 /* Where other compute nodes write, nothing is known. */
 static void
 check_shared(struct bench *bench)
@@ -465,6 +537,7 @@ check_shared(struct bench *bench)
 	for (unsigned int i = 0; i < 10; i++)
 		CHECK(look_up(bench, 1, 3, 1) && visit(bench, 1, 3) == -1);
 	CHECK(trips(bench) == before + 10);
+	CHECK(!is_known(bench, 3, 1, &before) && before == 0);
 	close_tree(bench);
 }
 
@@ -475,7 +548,6 @@ main(void)
 	size_t bytes = (size_t) 1 << 20;
 
 	check_lengths();
-	check_stub();
 	check_block();
 	check_ticket();
 	check_overlap();
@@ -485,6 +557,7 @@ main(void)
 	smart_cache_init(bench.node->compute.cache, bytes, 8, 3);
 	check_tree(&bench);
 	check_many(&bench);
+	check_scan(&bench);
 	check_shared(&bench);
 	free(bench.node->compute.cache);
 	bench.node->compute.cache = NULL;

@@ -107,7 +107,8 @@ check_summary(const struct ycsb_results *results, bool alone)
 	/* All nodes fit into the cache: a lookup is a READ of a leaf, unless another compute node has changed the path. */
 	CHECK(lookups.round_trips >= (lookups.answer_ratio > 0 ? 0 : 1) && lookups.round_trips < (alone ? 1.02 : 1.5));
 	CHECK(lookups.reads >= lookups.round_trips && lookups.reads < (alone ? 1.02 : 1.5));
-	CHECK(!alone || (lookups.read_bytes <= 512 && lookups.atomics == 0));
+	/* What the last change has made becomes live with a lookup that asks a memory node. */
+	CHECK(!alone || (lookups.read_bytes <= 512 && lookups.atomics < 0.01));
 	CHECK(scans.reads > 1.5);
 	CHECK(lookups.p50_us > 0 && lookups.p50_us <= lookups.p99_us && lookups.throughput > 0);
 }

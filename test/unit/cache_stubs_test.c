@@ -1,0 +1,229 @@
+/*
+ * cache_stubs_test.c
+ *	  Stubs of leaves in the cache: what is kept, how little room it takes, what a
+ *	  block takes away, and what has to go for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache_parts.h"
+#include "support/check.h"
+
+#define TREE        77
+#define SMALL_BYTES ((size_t) 64 << 10)
+
+static struct smart_cache *
+open_cache(size_t bytes)
+{
+	size_t rounded = (smart_cache_size(bytes, 2) + 127) / 128 * 128;
+	struct smart_cache *cache = aligned_alloc(128, rounded);
+
+	CHECK(cache != NULL);
+	memset(cache, 0x5c, rounded);
+	smart_cache_init(cache, bytes, 2, 42);
+	return cache;
+}
+
+static struct smart_cache_stat
+stat_of(const struct smart_cache *cache)
+{
+	struct smart_cache_stat stat;
+
+	smart_cache_stat(cache, &stat);
+	return stat;
+}
+
+static smart_slot
+leaf(unsigned int number)
+{
+	return smart_slot_make_leaf(number & 0xff, 8, (uint64_t) (number + 1) * 8 * SMART_UNIT);
+}
+
+/* Of a leaf, by its number; some know their greatest key. */
+static struct smart_stub
+make_stub(unsigned int number)
+{
+	struct smart_stub stub = {.identity = number * UINT64_C(0x9e3779b97f4a7c15),
+							  .meta = ~(uint64_t) number,
+							  .prefix_length = (uint16_t) (SMART_KEY_MAX - number % 5),
+							  .greatest_length = (uint8_t) (number % 9)};
+
+	memset(stub.greatest, (int) (number & 0xff), stub.greatest_length);
+	return stub;
+}
+
+static uint64_t
+change(struct smart_cache *cache, unsigned int number)
+{
+	struct smart_blocked blocked = smart_cache_block_stub(cache, 0, leaf(number));
+
+	return smart_cache_unblock(cache, &blocked);
+}
+
+/* Whoever changed the leaf last keeps its stub. */
+static void
+keep(struct smart_cache *cache, unsigned int number)
+{
+	struct smart_stub stub = make_stub(number);
+	uint64_t ticket = change(cache, number);
+
+	CHECK(ticket != 0);
+	smart_cache_keep_stub(cache, 0, leaf(number), &stub, ticket, false);
+}
+
+static bool
+is_kept(struct smart_cache *cache, unsigned int number)
+{
+	struct smart_stub expected = make_stub(number);
+	struct smart_stub stub;
+
+	/* Whatever partial key and flag lead to it. */
+	if (!smart_cache_stub(cache, 1, smart_slot_with_pk(leaf(number), 7) | SMART_SLOT_FROZEN, &stub))
+		return false;
+	CHECK(stub.identity == expected.identity && stub.meta == expected.meta);
+	CHECK(stub.prefix_length == expected.prefix_length && stub.greatest_length == expected.greatest_length);
+	CHECK(memcmp(stub.greatest, expected.greatest, expected.greatest_length) == 0);
+	return true;
+}
+
+static void
+check_keep(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_stub stub = make_stub(3);
+
+	for (unsigned int i = 0; i < 100; i++)
+	{
+		CHECK(!is_kept(cache, i));
+		keep(cache, i);
+		CHECK(is_kept(cache, i));
+	}
+	/* Another length at the same place is another leaf. */
+	CHECK(!smart_cache_stub(cache, 0, smart_slot_make_leaf(0, 7, smart_slot_address(leaf(3))), &stub));
+	CHECK(stat_of(cache).stubs == 100 && stat_of(cache).stub_stores == 100 && stat_of(cache).stub_blocks == 100);
+	CHECK(stat_of(cache).stub_hits == 100 && stat_of(cache).stub_misses == 101 && stat_of(cache).answers == 0);
+	/* A stub takes 40 bytes, or 48 with the greatest key's. */
+	CHECK(stat_of(cache).stub_bytes == 12 * 40 + 88 * 48);
+	free(cache);
+}
+
+/* From block to unblock there is none, and none is kept with a ticket of before. */
+static void
+check_block(void)
+{
+	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_stub stub = make_stub(9);
+	struct smart_blocked first;
+	struct smart_blocked last;
+	uint64_t ticket;
+
+	keep(cache, 9);
+	ticket = change(cache, 9);
+	CHECK(!is_kept(cache, 9) && stat_of(cache).stub_drops == 1);
+	first = smart_cache_block_stub(cache, 0, leaf(9));
+	smart_cache_keep_stub(cache, 1, leaf(9), &stub, ticket, true);
+	CHECK(!is_kept(cache, 9) && stat_of(cache).answer_refusals == 1);
+	last = smart_cache_block_stub(cache, 1, leaf(9));
+	CHECK(smart_cache_unblock(cache, &first) == 0 && smart_cache_unblock(cache, &last) == 0);
+	smart_cache_keep_stub(cache, 1, leaf(9), &stub, ticket, true);
+	CHECK(!is_kept(cache, 9));
+	keep(cache, 9);
+	CHECK(is_kept(cache, 9));
+	free(cache);
+}
+
+/* Somebody has the lock all the time: a block does without, and takes all stubs of its gate away. */
+static void
+check_void(void)
+{
+	struct smart_cache *cache = open_cache(SMART_CACHE_BYTES_MIN);
+	struct cache_part part = cache_part_of(cache, 0, 0, leaf(0));
+	unsigned int there = 0;
+
+	for (unsigned int i = 0; i < 64; i++)
+		keep(cache, i);
+	CHECK(cache->partitions == 1 && cache_try_lock(&part));
+	change(cache, 9);
+	cache_unlock(&part);
+	CHECK(stat_of(cache).voids == 1 && !is_kept(cache, 9));
+	for (unsigned int i = 0; i < 64; i++)
+		there += is_kept(cache, i);
+	/* There are sixteen gates. */
+	CHECK(there >= 32 && there < 64);
+	free(cache);
+}
+
+/* Nodes that are used stay, whatever stubs pass through; stubs that are used come to have the rest. */
+static void
+check_room(void)
+{
+	struct smart_cache *cache = open_cache((size_t) 512 << 10);
+	unsigned int hot = (unsigned int) (stat_of(cache).size / 4 / 48);
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+	unsigned int nodes_lost = 0;
+	unsigned int kept = 0;
+	struct smart_cache_stat stat;
+
+	for (unsigned int i = 0; i < 200000; i++)
+	{
+		smart_slot node = smart_slot_make_node(0, 3, (uint64_t) (i % 200 + 1) * SMART_UNIT);
+
+		if (!smart_cache_find(cache, 0, TREE, node, words))
+		{
+			nodes_lost += i >= 200;
+			smart_cache_store(cache, 0, TREE, node, words);
+		}
+		if (!is_kept(cache, i % hot))
+			keep(cache, i % hot);
+		if (!is_kept(cache, 1000000 + i))
+			keep(cache, 1000000 + i);
+	}
+	for (unsigned int i = 0; i < hot; i++)
+		kept += is_kept(cache, i);
+	stat = stat_of(cache);
+	CHECK(nodes_lost < 200000 / 20 && kept > hot / 2);
+	CHECK(stat.stubs > hot && stat.stub_bytes + stat.bytes[3] <= stat.size);
+	CHECK(stat.stub_bytes + stat.bytes[3] > stat.size * 7 / 8);
+	free(cache);
+}
+
+/* A node finds room soon, although the cache is full of stubs that are all used; they have the rest. */
+static void
+check_nodes_first(void)
+{
+	struct smart_cache *cache = open_cache((size_t) 512 << 10);
+	unsigned int all = (unsigned int) (stat_of(cache).size / 48);
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+	unsigned int lost = 0;
+
+	for (unsigned int i = 0; i < all; i++)
+	{
+		keep(cache, i);
+		is_kept(cache, i);
+	}
+	for (unsigned int i = 0; i < 12 * 128; i++)
+	{
+		smart_slot node = smart_slot_make_node(0, 5, (uint64_t) (i % 128 + 1) * 16 * SMART_UNIT);
+
+		if (!smart_cache_find(cache, 0, TREE, node, words))
+		{
+			lost += i >= 128;
+			smart_cache_store(cache, 0, TREE, node, words);
+		}
+		is_kept(cache, i * 31 % all);
+	}
+	CHECK(lost < 3 * 128 && stat_of(cache).frames[5] > 128 * 7 / 8);
+	CHECK(stat_of(cache).stub_bytes + stat_of(cache).bytes[5] > stat_of(cache).size * 7 / 8);
+	free(cache);
+}
+
+int
+main(void)
+{
+	check_keep();
+	check_block();
+	check_void();
+	check_room();
+	check_nodes_first();
+	return check_finish();
+}
