@@ -41,6 +41,7 @@ struct fabric_remote
 	struct grace grace;   /* the links' environment */
 	struct fabric_remote_options options;
 	struct stream_secret no_secret;
+	unsigned int failed; /* the node that the last failure was about */
 	struct remote_path path[FABRIC_NODES_MAX];
 };
 
@@ -49,7 +50,6 @@ struct attempt
 {
 	struct fabric_request *requests;
 	int count;
-	uint64_t began_ns;
 	uint64_t deadline_ns;
 	uint64_t nodes[NODE_WORDS];  /* bit set of memory nodes */
 	uint64_t posted[NODE_WORDS]; /* of these, where the verbs are under way */
@@ -82,6 +82,12 @@ static uint64_t
 now_ns(struct fabric_remote *remote)
 {
 	return remote->options.env->now_ns(remote->options.env);
+}
+
+static uint64_t
+new_deadline(struct fabric_remote *remote)
+{
+	return now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
 }
 
 /* ---- generations ---- */
@@ -197,12 +203,17 @@ prepare_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_
 {
 	struct remote_path *path = &remote->path[node];
 	uint64_t now = now_ns(remote);
+	smart_status status = SMART_OK;
 
 	if (path->link != NULL && (path->generation != load_generation(remote, node) ||
 							   (now > path->used_ns + IDLE_LIMIT_NS && session_is_lost(path->link->session))))
 		close_path(remote, node);
 	path->used_ns = now;
-	return path->link != NULL ? SMART_OK : open_path(remote, node, deadline_ns);
+	if (path->link == NULL)
+		status = open_path(remote, node, deadline_ns);
+	if (status != SMART_OK)
+		remote->failed = node;
+	return status;
 }
 
 /* ---- batches ---- */
@@ -237,6 +248,7 @@ give_up(struct fabric_remote *remote, struct attempt *attempt, unsigned int node
 	struct remote_path *path = &remote->path[node];
 
 	memcpy(remote->fabric.problem, path->link->problem, sizeof(remote->fabric.problem));
+	remote->failed = node;
 	if (attempt->changes)
 		raise_generation(remote, node, path->generation);
 	close_path(remote, node);
@@ -282,18 +294,6 @@ finish(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
 	return status;
 }
 
-/* Is it worth another attempt to reach a node of the batch? */
-static bool
-wait_for_node(struct fabric_remote *remote, struct attempt *attempt, unsigned int node)
-{
-	struct fabric_nodes *nodes = remote->options.nodes;
-
-	if (nodes->await == NULL || !nodes->await(nodes, node, attempt->began_ns))
-		return false;
-	attempt->deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
-	return true;
-}
-
 /* All nodes of the batch.  What is under way somewhere is waited for even if another node has failed. */
 static smart_status
 try_all(struct fabric_remote *remote, struct attempt *attempt)
@@ -304,8 +304,6 @@ try_all(struct fabric_remote *remote, struct attempt *attempt)
 	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->nodes, node + 1))
 	{
 		status = prepare_path(remote, node, attempt->deadline_ns);
-		while (status == SMART_UNREACHABLE && wait_for_node(remote, attempt, node))
-			status = prepare_path(remote, node, attempt->deadline_ns);
 		if (status != SMART_OK)
 			return status;
 	}
@@ -339,11 +337,10 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	struct attempt attempt = {
 		.requests = requests,
 		.count = count,
-		.began_ns = now_ns(remote),
+		.deadline_ns = new_deadline(remote),
 	};
 	smart_status status;
 
-	attempt.deadline_ns = attempt.began_ns + (uint64_t) remote->options.timeout_ms * 1000000;
 	begin(remote, &attempt);
 	status = try_all(remote, &attempt);
 	if (status == SMART_UNREACHABLE && attempt.broken && !attempt.changes)
@@ -360,7 +357,7 @@ static smart_status
 remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_descent *descent, struct fabric_path *path)
 {
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
-	uint64_t deadline_ns = now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
+	uint64_t deadline_ns = new_deadline(remote);
 	uint8_t request[FABRIC_DESCENT_BYTES_MAX];
 	struct session *session;
 	const uint8_t *answer;
@@ -380,6 +377,7 @@ remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 		if (status != SMART_OK)
 		{
 			memcpy(fabric->problem, session_problem(session), sizeof(fabric->problem));
+			remote->failed = node;
 			close_path(remote, node);
 		}
 	}
@@ -432,6 +430,27 @@ fabric_remote_set_timeout(struct fabric *fabric, uint32_t timeout_ms)
 	((struct fabric_remote *) fabric)->options.timeout_ms = timeout_ms;
 }
 
+bool
+fabric_remote_await(struct fabric *fabric, smart_status status, uint64_t *since_ns)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct fabric_nodes *nodes = remote->options.nodes;
+
+	return (status == SMART_UNREACHABLE || status == SMART_TIMEOUT) && fabric->problem[0] != '\0' &&
+		   nodes->await != NULL && nodes->await(nodes, remote->failed, since_ns);
+}
+
+bool
+fabric_remote_is_up(struct fabric *fabric, unsigned int node)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct fabric_location location;
+
+	smart_assert(node < FABRIC_NODES_MAX);
+	remote->failed = node;
+	return remote->options.nodes->locate(remote->options.nodes, node, &location, fabric->problem) == SMART_OK;
+}
+
 smart_status
 fabric_remote_session(struct fabric *fabric, unsigned int node, struct session **session)
 {
@@ -441,7 +460,7 @@ fabric_remote_session(struct fabric *fabric, unsigned int node, struct session *
 	smart_assert(node < FABRIC_NODES_MAX);
 	grace_renew(&remote->grace);
 	fabric->problem[0] = '\0';
-	status = prepare_path(remote, node, now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000);
+	status = prepare_path(remote, node, new_deadline(remote));
 	if (status == SMART_OK)
 		*session = remote->path[node].link->session;
 	return status;
@@ -453,6 +472,7 @@ fabric_remote_drop(struct fabric *fabric, unsigned int node)
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
 
 	smart_assert(node < FABRIC_NODES_MAX);
+	remote->failed = node;
 	if (remote->path[node].link == NULL)
 		return;
 	/* The request may still come, as a verb may; chunks that are given back twice are somebody else's by then. */

@@ -40,10 +40,10 @@ struct fabric_nodes
 						   char problem[SESSION_PROBLEM_MAX]);
 
 	/*
-	 * A node could not be reached, by a batch that began at since_ns and has no verb under way: waits, and tells
-	 * whether it is worth another attempt, which has all of its time again.  NULL: it never is.
+	 * For fabric_remote_await(): a node did not answer; waits for it, and tells whether it may answer now.  *since_ns is
+	 * 0 at first and await()'s own then, so that it ends for a node that is up and does not answer.  NULL: it never may.
 	 */
-	bool (*await)(struct fabric_nodes *nodes, unsigned int node, uint64_t since_ns);
+	bool (*await)(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns);
 
 	/* By node number; in memory that all clients share, changed by atomics only, never falls. */
 	uint32_t *generation;
@@ -64,8 +64,18 @@ struct fabric_remote_options
 /* A fabric without links yet.  The options are copied; what they point to outlives the fabric.  SMART_NO_MEMORY. */
 extern smart_status fabric_remote_open(const struct fabric_remote_options *options, struct fabric **fabric);
 
+/*
+ * The last call came to status.  If that was a memory node's doing, waits for it as await() above does; true: begin anew
+ * what the call was a part of.  For who can do that without knowing what has taken effect (nothing more of it will, once
+ * the node answers again), and holds nothing that others wait for.
+ */
+extern bool fabric_remote_await(struct fabric *fabric, smart_status status, uint64_t *since_ns);
+
 /* Another limit from now on. */
 extern void fabric_remote_set_timeout(struct fabric *fabric, uint32_t timeout_ms);
+
+/* Does nodes->locate() find the node?  Else fabric->problem tells why not. */
+extern bool fabric_remote_is_up(struct fabric *fabric, unsigned int node);
 
 /*
  * The session of this client with a memory node, connected if it was not, for

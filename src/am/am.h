@@ -126,6 +126,13 @@ extern void smart_relation_make_tree(struct smart_relation *self, Relation index
 extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
+ * Inserts an entry into self's tree, or the next batch of a scan of it, as smart_tree_insert() and smart_scan_next() do.
+ * While a memory node is away they wait, if smart.on_unavailable says so, and go on when it is back.
+ */
+extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
+extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
+
+/*
  * What the planner wants to know of an index.  False: the index cannot be used
  * now (an error only if its metapage cannot be read).
  */

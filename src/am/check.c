@@ -141,7 +141,7 @@ check_entries(struct check *check)
 	smart_status status;
 
 	smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), check->index);
-	while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
+	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
 	{
 		CHECK_FOR_INTERRUPTS();
 		check_entries_of_batch(check, &batch);

@@ -78,6 +78,13 @@ without_address(const struct smart_contact *contact, const char *problem)
 	return strncmp(problem, prefix, (size_t) length) == 0 ? problem + length : problem;
 }
 
+static void
+rest(struct smart_contacts *contacts, const struct smart_contact *contact, bool rests)
+{
+	if (contact->node >= 0)
+		smart_book_rest_node(&contacts->client->space, (unsigned int) contact->node, rests);
+}
+
 void
 smart_contact_report(struct smart_contacts *contacts, struct smart_contact *contact, enum smart_peer_state state,
 					 const char *problem)
@@ -91,10 +98,13 @@ smart_contact_report(struct smart_contacts *contacts, struct smart_contact *cont
 	strlcpy(peer.port, contact->address.port, sizeof(peer.port));
 	if (problem != NULL)
 		strlcpy(peer.problem, without_address(contact, problem), sizeof(peer.problem));
+	/* Before it can be reached: a node whose chunks rest would be asked for new ones. */
+	if (state == SMART_PEER_UP)
+		rest(contacts, contact, false);
 	smart_peer_put(contacts->peers, place, &peer);
 	/* Other indexes go on with the memory of other nodes. */
-	if (contact->node >= 0 && state != SMART_PEER_CONNECTING)
-		smart_book_rest_node(&contacts->client->space, (unsigned int) contact->node, state != SMART_PEER_UP);
+	if (state != SMART_PEER_UP && state != SMART_PEER_CONNECTING)
+		rest(contacts, contact, true);
 	if (changed && state != SMART_PEER_CONNECTING)
 		log_state(contact, &peer);
 }

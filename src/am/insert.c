@@ -61,13 +61,12 @@ insert_while_rebuilt(struct smart_relation *self, Relation index, const uint8 *e
 	struct smart_hold_ticket hold;
 	smart_status status = SMART_OK;
 	bool current;
-	bool added;
 
 	smart_undo_note(self, index, entry, key_length, false);
 	hold = smart_hold_enter(self->meta.tree);
 	current = self->changes == smart_changes();
 	if (current)
-		status = smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added);
+		status = smart_relation_insert(self, entry, key_length, length);
 	smart_hold_leave(&hold);
 	if (is_tree_at_fault(status) && smart_rebuild_spoil(smart_relation_database(index), self->index, self->meta.tree))
 		smart_relation_mark_stale(index);
@@ -86,7 +85,6 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	uint8 entry[SMART_ENTRY_MAX];
 	int key_length;
 	int length;
-	bool added;
 
 	length = smart_codec_encode(self->codec, values, isnull, tid, entry, &key_length);
 	while (unlikely(self->lost))
@@ -118,7 +116,7 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 
 	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
 	smart_undo_note(self, index, entry, key_length, info->ii_Concurrent);
-	smart_check_status(smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added), index);
+	smart_check_status(smart_relation_insert(self, entry, key_length, length), index);
 	smart_predicate_check(index, entry, key_length);
 	return true;
 }

@@ -187,11 +187,15 @@ waits(void)
 	return smart_settings.on_unavailable == SMART_ON_UNAVAILABLE_WAIT && !(client != NULL && client->space.removing);
 }
 
-/* For as long as it is away; and no longer than for an answer if it is not, but cannot be reached by us. */
+/*
+ * For as long as it is away; and no longer than for an answer if it is not, but cannot be reached by us.  *since_ns
+ * is when that was first found.
+ */
 static bool
-await(struct fabric_nodes *nodes, unsigned int node, uint64_t since_ns)
+await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 {
 	uint64 limit_ns = (uint64) smart_settings.fabric_timeout_ms * 1000000;
+	uint64 now_ns = smart_environment.now_ns(&smart_environment);
 	smart_status status = SMART_OK;
 	struct smart_peer peer;
 
@@ -199,13 +203,26 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t since_ns)
 		return false;
 	if (is_up(node, &peer))
 	{
-		if (smart_environment.now_ns(&smart_environment) - since_ns > limit_ns)
+		if (*since_ns == 0)
+			*since_ns = now_ns;
+		if (now_ns - *since_ns > limit_ns)
 			return false;
 		status = doze(is_up, node, &peer);
 	}
 	while (status == SMART_OK && is_away(node, &peer))
+	{
+		*since_ns = 0;
 		status = doze(is_away, node, &peer);
+	}
 	return status == SMART_OK && is_up(node, &peer);
+}
+
+bool
+smart_locate_again(smart_status status, uint64 *since_ns)
+{
+	struct smart_client *client = smart_backend_client_if_any();
+
+	return client != NULL && smart_server_is_remote() && fabric_remote_await(client->fabric, status, since_ns);
 }
 
 struct fabric_nodes *

@@ -23,6 +23,21 @@ extern struct fabric_nodes *smart_locate_nodes(void);
  */
 extern void smart_locate_wait(void);
 
+/*
+ * An operation on a tree came to status, which is an error.  Waits, as smart.on_unavailable says, if a memory node did
+ * not answer; true: do the operation again, as a whole.  *since_ns is 0 before the first time.
+ *
+ * That is right for every operation that may be done twice: an insert does not add what is there already, and what a
+ * scan has not returned it has not passed by.
+ */
+extern bool smart_locate_again(smart_status status, uint64 *since_ns);
+
+static inline bool
+smart_again_if_away(smart_status status, uint64 *since_ns)
+{
+	return smart_unlikely(status != SMART_OK) && status != SMART_DONE && smart_locate_again(status, since_ns);
+}
+
 /* Has this host an RDMA device that could be used? */
 extern bool smart_locate_has_rdma(void);
 

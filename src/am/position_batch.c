@@ -7,6 +7,7 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
+#include "am/locate.h"
 #include "am/position_parts.h"
 #include "am/report.h"
 #include "am/skip.h"
@@ -80,12 +81,18 @@ smart_position_begin_hold(struct smart_position *self)
 void
 smart_position_seek_range(struct smart_position *self, bool backward)
 {
+	smart_status status;
+	uint64 since_ns = 0;
+
 	self->backward = backward;
 	self->told = false;
 	self->known = smart_foresight_look(&self->foresight, self->relation->tree, self->ranges, backward);
-	if (!self->known)
-		smart_check_status(smart_foresight_seek(&self->foresight, tree_scan(self), self->ranges, backward),
-						   self->scan->indexRelation);
+	if (self->known)
+		return;
+	do
+		status = smart_foresight_seek(&self->foresight, tree_scan(self), self->ranges, backward);
+	while (smart_again_if_away(status, &since_ns));
+	smart_check_status(status, self->scan->indexRelation);
 }
 
 bool
@@ -121,7 +128,7 @@ read_range(struct smart_position *self)
 	const struct smart_ranges *ranges = self->ranges;
 
 	if (!self->known)
-		return smart_scan_next(tree_scan(self), &self->batch);
+		return smart_relation_next(tree_scan(self), &self->batch);
 	if (self->told)
 		return SMART_DONE;
 	self->told = true;

@@ -16,6 +16,7 @@
 #include "am/am.h"
 #include "am/server.h"
 #include "am/handle.h"
+#include "am/locate.h"
 #include "am/meta.h"
 #include "am/rebuild_table.h"
 #include "am/report.h"
@@ -304,6 +305,31 @@ smart_relation_scan(struct smart_relation *self)
 			smart_check_status(smart_scan_open(self->tree, &self->scan), NULL);
 	}
 	return self->scan;
+}
+
+smart_status
+smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length)
+{
+	uint64 since_ns = 0;
+	smart_status status;
+	bool added;
+
+	do
+		status = smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added);
+	while (smart_again_if_away(status, &since_ns));
+	return status;
+}
+
+smart_status
+smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
+{
+	uint64 since_ns = 0;
+	smart_status status;
+
+	do
+		status = smart_scan_next(scan, batch);
+	while (smart_again_if_away(status, &since_ns));
+	return status;
 }
 
 /*

@@ -189,6 +189,8 @@ smart_tree_make(Relation index)
 {
 	struct smart_tree_owner owner;
 	fabric_address root;
+	uint64 since_ns = 0;
+	smart_status status;
 	uint64 id;
 
 	if (smart_server_is_remote())
@@ -198,7 +200,10 @@ smart_tree_make(Relation index)
 	smart_sweep_if_scarce();
 	smart_sweep_note(SMART_SWEEP_IF_ABORTED);
 	describe_owner(index, &owner);
-	smart_check_status(smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root), index);
+	do
+		status = smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root);
+	while (smart_again_if_away(status, &since_ns));
+	smart_check_status(status, index);
 	if (birth_of_file(index) != InvalidSubTransactionId)
 		remember_young_tree(id, birth_of_file(index));
 	return id;

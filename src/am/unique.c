@@ -149,7 +149,7 @@ judge(const struct smart_candidate *candidate, struct finding *finding, struct s
 	behind_length = smart_successor(behind, (size_t) columns_length);
 	status = smart_scan_seek(scan, candidate->entry, (size_t) columns_length, behind, behind_length, false);
 	smart_check_status(status, candidate->index);
-	while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
+	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
 	{
 		for (uint32 i = 0; i < batch.count; i++)
 		{
@@ -186,13 +186,10 @@ judge_held(const struct smart_candidate *candidate, struct finding *finding, str
 static void
 publish(const struct smart_candidate *candidate)
 {
-	bool added;
-	smart_status status;
-
 	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, candidate->others);
-	status = smart_tree_insert(candidate->relation->tree, candidate->entry, (size_t) candidate->key_length,
-							   (size_t) candidate->length, &added);
-	smart_check_status(status, candidate->index);
+	smart_check_status(smart_relation_insert(candidate->relation, candidate->entry, candidate->key_length,
+											 candidate->length),
+					   candidate->index);
 	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
 }
 

@@ -38,6 +38,12 @@ set_waits(struct smart_client *client, uint32_t timeout_ms)
 	client->member.caller.timeout_ms = 2 * timeout_ms;
 }
 
+static bool
+await_node(struct smart_services *services, smart_status status, uint64_t *since_ns)
+{
+	return fabric_remote_await(((struct smart_client *) services)->fabric, status, since_ns);
+}
+
 static smart_status
 open_remote(struct smart_client *client)
 {
@@ -57,12 +63,13 @@ open_remote(struct smart_client *client)
 
 	if (status != SMART_OK)
 		return status;
+	client->services.await = await_node;
 	smart_offload_init(&client->offload, SMART_OFFLOAD_AUTO);
 	if (compute->cache != NULL)
 		client->services.offload = &client->offload;
-	smart_remote_supply_init(&client->supply, client->env, client->fabric, remote->nodes, remote->timeout_ms);
+	smart_remote_supply_init(&client->supply, client->env, client->fabric, remote->timeout_ms);
 	set_waits(client, remote->timeout_ms);
-	smart_space_open_book(&client->space, compute->region, compute->epoch, compute->locks, &client->supply.supply);
+	smart_space_open_book(&client->space, compute->region, compute->epoch, compute->locks, &client->supply);
 	return SMART_OK;
 }
 
@@ -119,7 +126,7 @@ smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms)
 {
 	if (client->compute->remote == NULL)
 		return;
-	client->supply.supply.timeout_ms = timeout_ms;
+	client->supply.timeout_ms = timeout_ms;
 	set_waits(client, timeout_ms);
 	fabric_remote_set_timeout(client->fabric, timeout_ms);
 }

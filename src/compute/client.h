@@ -50,10 +50,10 @@ struct smart_client
 	struct smart_env *env;
 	struct smart_compute *compute;
 	struct smart_space space;
-	struct smart_remote_supply supply; /* unused in an embedded client, */
-	struct smart_offload offload;      /* as this, */
-	struct smart_rdwc_member member;   /* and this, in the compute node's RDWC */
-	unsigned int number;               /* among the compute node's clients */
+	struct smart_supply supply;      /* unused in an embedded client, */
+	struct smart_offload offload;    /* as this, */
+	struct smart_rdwc_member member; /* and this, in the compute node's RDWC */
+	unsigned int number;             /* among the compute node's clients */
 };
 
 /*

@@ -35,10 +35,7 @@ deadline(struct smart_supply *supply)
 static bool
 remote_reachable(struct smart_supply *supply, unsigned int node)
 {
-	struct smart_remote_supply *remote = (struct smart_remote_supply *) supply;
-	struct fabric_location location;
-
-	return remote->nodes->locate(remote->nodes, node, &location, supply->fabric->problem) == SMART_OK;
+	return fabric_remote_is_up(supply->fabric, node);
 }
 
 static smart_status
@@ -76,19 +73,14 @@ remote_make_tree(struct smart_supply *supply, unsigned int node, uint64_t id, co
 }
 
 void
-smart_remote_supply_init(struct smart_remote_supply *remote, struct smart_env *env, struct fabric *fabric,
-						 struct fabric_nodes *nodes, uint32_t timeout_ms)
+smart_remote_supply_init(struct smart_supply *supply, struct smart_env *env, struct fabric *fabric, uint32_t timeout_ms)
 {
-	*remote = (struct smart_remote_supply){
-		.supply =
-			{
-				.env = env,
-				.fabric = fabric,
-				.timeout_ms = timeout_ms,
-				.reachable = remote_reachable,
-				.take_chunk = remote_take_chunk,
-				.make_tree = remote_make_tree,
-			},
-		.nodes = nodes,
+	*supply = (struct smart_supply){
+		.env = env,
+		.fabric = fabric,
+		.timeout_ms = timeout_ms,
+		.reachable = remote_reachable,
+		.take_chunk = remote_take_chunk,
+		.make_tree = remote_make_tree,
 	};
 }

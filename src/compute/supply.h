@@ -38,15 +38,8 @@ struct smart_supply
 							  const struct smart_tree_owner *owner, fabric_address *root);
 };
 
-/* The supply of a server: requests on the sessions of a remote fabric. */
-struct smart_remote_supply
-{
-	struct smart_supply supply; /* first */
-	struct fabric_nodes *nodes;
-};
-
-/* fabric is one of fabric_remote_open().  All three outlive the supply. */
-extern void smart_remote_supply_init(struct smart_remote_supply *remote, struct smart_env *env, struct fabric *fabric,
-									 struct fabric_nodes *nodes, uint32_t timeout_ms);
+/* The supply of a server: requests on the sessions of fabric, one of fabric_remote_open().  Both outlive the supply. */
+extern void smart_remote_supply_init(struct smart_supply *supply, struct smart_env *env, struct fabric *fabric,
+									 uint32_t timeout_ms);
 
 #endif /* SMART_COMPUTE_SUPPLY_H */

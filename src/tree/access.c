@@ -109,10 +109,25 @@ smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int
 	return status;
 }
 
+/* For a bulk load, which holds nothing that others wait for: is what came to status worth another attempt? */
+bool
+smart_await(struct smart_tree *tree, smart_status status, uint64_t *since_ns)
+{
+	struct smart_services *services = tree->services;
+
+	return status != SMART_OK && services->await != NULL && services->await(services, status, since_ns);
+}
+
 smart_status
 smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block)
 {
-	return tree->services->allocate(tree->services, tree->options.id, class, block);
+	uint64_t since_ns = 0;
+	smart_status status;
+
+	do
+		status = tree->services->allocate(tree->services, tree->options.id, class, block);
+	while (tree->gather != NULL && smart_await(tree, status, &since_ns));
+	return status;
 }
 
 /* Retires the block that a slot links to; an empty range has none. */

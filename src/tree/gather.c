@@ -41,8 +41,15 @@ smart_gather_open(struct smart_env *env)
 smart_status
 smart_gather_flush(struct smart_tree *tree, struct smart_gather *gather)
 {
+	uint64_t since_ns = 0;
+
 	if (gather->status == SMART_OK && gather->count > 0)
-		gather->status = fabric_execute(tree->fabric, gather->requests, gather->count);
+	{
+		/* The same bytes once more do no harm. */
+		do
+			gather->status = fabric_execute(tree->fabric, gather->requests, gather->count);
+		while (smart_await(tree, gather->status, &since_ns));
+	}
 	gather->count = 0;
 	gather->used = 0;
 	return gather->status;

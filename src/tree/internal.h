@@ -257,6 +257,7 @@ extern smart_status smart_word_read(struct smart_tree *tree, fabric_address word
 extern smart_status smart_block_read(struct smart_tree *tree, fabric_address block, void *buffer, size_t length);
 extern smart_status smart_block_write(struct smart_tree *tree, fabric_address block, const void *bytes, size_t length);
 extern smart_status smart_blocks_write(struct smart_tree *tree, struct fabric_request *requests, int count);
+extern bool smart_await(struct smart_tree *tree, smart_status status, uint64_t *since_ns);
 extern smart_status smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block);
 extern void smart_retire_slot(struct smart_tree *tree, smart_slot slot);
 extern void smart_retire_loser(struct smart_tree *tree, smart_status status, smart_slot slot);

@@ -484,12 +484,25 @@ make_root(struct smart_load *load, smart_slot *root)
 	return status;
 }
 
+/* Publishes the whole tree.  Nobody else does: where the slot is root at another attempt, an earlier one came about. */
+static smart_status
+publish(struct smart_tree *tree, smart_slot root)
+{
+	uint64_t since_ns = 0;
+	uint64_t seen;
+	smart_status status;
+
+	do
+		status = smart_word_cas(tree, tree->options.root, smart_tree_empty_root(), root, &seen);
+	while (!tree->direct && smart_await(tree, status, &since_ns));
+	return status == SMART_OK && seen != smart_tree_empty_root() && seen != root ? SMART_CORRUPT : status;
+}
+
 smart_status
 smart_load_finish(struct smart_load *load)
 {
 	struct smart_tree *tree = load->tree;
 	smart_slot root;
-	uint64_t seen;
 	smart_status status;
 
 	begin_blocks(load);
@@ -498,12 +511,7 @@ smart_load_finish(struct smart_load *load)
 	if (status == SMART_OK && load->gather != NULL)
 		status = smart_gather_flush(tree, load->gather);
 	if (status == SMART_OK && root != smart_tree_empty_root())
-	{
-		/* Publishes the whole tree. */
-		status = smart_word_cas(tree, tree->options.root, smart_tree_empty_root(), root, &seen);
-		if (status == SMART_OK && seen != smart_tree_empty_root())
-			status = SMART_CORRUPT;
-	}
+		status = publish(tree, root);
 	smart_load_abandon(load);
 	return status;
 }

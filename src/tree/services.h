@@ -91,6 +91,12 @@ struct smart_services
 	void (*retire)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block);
 
 	/*
+	 * A batch or an allocation came to status.  If a memory node did not answer, waits until it may; true: do the same
+	 * again.  Outside of the epoch and without a lock only.  *since_ns is 0 before the first time.  NULL: false.
+	 */
+	bool (*await)(struct smart_services *services, smart_status status, uint64_t *since_ns);
+
+	/*
 	 * The reclamation epoch: between enter and leave no block that this client
 	 * can reach is used again.  Not nested, never held across a wait for
 	 * anything but a leaf lock or a verb.

@@ -136,8 +136,8 @@ open_on_memory(struct test_node *node, struct smart_env *env, uint64_t owner)
 	client->number = smart_epoch_claim(node->compute.epoch, owner);
 	must(client->number != SMART_CLIENT_NONE, "smart_epoch_claim");
 	client->fabric = test_memory_fabric(node->memory, env);
-	test_memory_supply(node->memory, env, client->fabric, &client->supply.supply);
-	smart_space_open_book(&client->space, &node->region, node->compute.epoch, &node->locks, &client->supply.supply);
+	test_memory_supply(node->memory, env, client->fabric, &client->supply);
+	smart_space_open_book(&client->space, &node->region, node->compute.epoch, &node->locks, &client->supply);
 	return client;
 }
 

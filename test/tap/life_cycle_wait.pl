@@ -60,6 +60,57 @@ is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*), sum(
 is($node->safe_psql('postgres', 'SELECT count(*) FROM numbers WHERE id IN (78, 9999)'), 0, 'and nothing else');
 index_is_sound($node, 'postgres', $_, 'after the wait') for ('numbers_id', 'numbers_v');
 
+# Nor does it matter what is under way when the node goes: sessions that read and write all the time see it go again and again.
+$node->safe_psql('postgres', 'CREATE TABLE busy (id int, v int); CREATE UNIQUE INDEX busy_id ON busy USING smart (id);
+	CREATE INDEX busy_v ON busy USING smart (v); CREATE TABLE going_on AS SELECT true;
+	CREATE PROCEDURE work(client int) LANGUAGE plpgsql AS $$
+	DECLARE
+		first int := client * 1000000;
+		rows int := 0;
+		seen int;
+	BEGIN
+		WHILE EXISTS (SELECT FROM going_on) LOOP
+			INSERT INTO busy SELECT first + rows + g, g FROM generate_series(0, 9) g;
+			COMMIT;
+			UPDATE busy SET v = v + 1000 WHERE id = first + rows;
+			COMMIT;
+			rows := rows + 10;
+			SELECT count(*) INTO seen FROM busy WHERE id BETWEEN first AND first + rows;
+			IF seen <> rows THEN
+				RAISE EXCEPTION \'% of % rows are found\', seen, rows;
+			END IF;
+		END LOOP;
+	END $$;
+	CREATE TABLE big AS SELECT g AS id FROM generate_series(1, 30000) g;
+	CREATE PROCEDURE build() LANGUAGE plpgsql AS $$
+	BEGIN
+		WHILE EXISTS (SELECT FROM going_on) LOOP
+			CREATE INDEX big_id ON big USING smart (id);
+			COMMIT;
+			REINDEX INDEX big_id;
+			DROP INDEX big_id;
+			COMMIT;
+		END LOOP;
+		CREATE INDEX big_id ON big USING smart (id);
+	END $$');
+my @calls = ('work(1)', 'work(2)', 'work(3)', 'build()');
+my @busy = map { $node->background_psql('postgres', on_error_stop => 0) } @calls;
+$_->query_safe('SET smart.on_unavailable = wait; SET enable_seqscan = off; SET enable_bitmapscan = off') for @busy;
+$busy[$_]->query_until(qr/begun/, "\\echo begun\nCALL $calls[$_];\n\\echo ended :SQLSTATE\n") for 0 .. $#busy;
+for my $cycle (1 .. 5)
+{
+	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM busy');
+	ok($node->poll_query_until('postgres', "SELECT count(*) > $rows + 300 FROM busy"), "at work, $cycle");
+	$memory->kill9;
+	node_becomes($node, $memory, 'down');
+	$memory->start;
+	node_becomes($node, $memory, 'up');
+}
+$node->safe_psql('postgres', 'DELETE FROM going_on');
+like($_->query_until(qr/ended \w+/, "\n"), qr/ended 00000/, 'nothing failed') for @busy;
+$_->quit for @busy;
+index_is_sound($node, 'postgres', $_, 'after all of that') for ('busy_id', 'busy_v', 'big_id');
+
 # Its memory is gone: there is nothing to wait for.
 $memory->kill9;
 node_becomes($node, $memory, 'down');

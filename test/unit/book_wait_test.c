@@ -167,7 +167,7 @@ test_wait_ends(void)
 	struct client_thread waiter[WAITERS] = {0};
 
 	open_all(&asker, waiter);
-	waiter[0].client->client->supply.supply.timeout_ms = 20;
+	waiter[0].client->client->supply.timeout_ms = 20;
 	start(&waiter[0]);
 	start(&waiter[1]);
 	finish(&waiter[0]);

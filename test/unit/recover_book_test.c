@@ -114,7 +114,7 @@ open_client(void)
 	struct smart_supply *supply;
 
 	client = test_client_open(node, test_random(&state));
-	supply = &client->client->supply.supply;
+	supply = &client->client->supply;
 	real_provider = client->client->fabric->provider;
 	mortal_provider = *real_provider;
 	mortal_provider.execute = execute;
