@@ -97,13 +97,14 @@ my @calls = ('work(1)', 'work(2)', 'work(3)', 'build()');
 my @busy = map { $node->background_psql('postgres', on_error_stop => 0) } @calls;
 $_->query_safe('SET smart.on_unavailable = wait; SET enable_seqscan = off; SET enable_bitmapscan = off') for @busy;
 $busy[$_]->query_until(qr/begun/, "\\echo begun\nCALL $calls[$_];\n\\echo ended :SQLSTATE\n") for 0 .. $#busy;
-for my $cycle (1 .. 5)
+for my $cycle (1 .. 6)
 {
 	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM busy');
 	ok($node->poll_query_until('postgres', "SELECT count(*) > $rows + 300 FROM busy"), "at work, $cycle");
-	$memory->kill9;
+	my $dies = $cycle % 2;
+	$dies ? $memory->kill9 : $memory->signal('STOP');
 	node_becomes($node, $memory, 'down');
-	$memory->start;
+	$dies ? $memory->start : $memory->signal('CONT');
 	node_becomes($node, $memory, 'up');
 }
 $node->safe_psql('postgres', 'DELETE FROM going_on');
