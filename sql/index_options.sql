@@ -36,6 +36,9 @@ SELECT a FROM index_options WHERE a = 78;
 SELECT pg_stat_force_next_flush();
 SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'index_options_plain';
 
+-- The server's own function tells the metapage only.
+SELECT pg_relation_size('index_options_plain') AS metapage, smart_relation_size('index_options_plain') > 100000 AS tree;
+
 -- All of them at a glance
 CREATE UNLOGGED TABLE index_options_unlogged (a int);
 CREATE INDEX index_options_u ON index_options_unlogged USING smart (a);

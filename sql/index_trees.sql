@@ -3,7 +3,7 @@ CREATE FUNCTION trees() RETURNS bigint LANGUAGE sql AS 'SELECT sum(trees) FROM s
 -- Waits until there are so many (a backend that was left needs a moment to exit).
 CREATE FUNCTION trees_become(expected bigint) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
-	FOR i IN 1..1000 LOOP
+	FOR i IN 1..30000 LOOP
 		IF trees() = expected THEN
 			RETURN true;
 		END IF;

@@ -54,6 +54,26 @@ SELECT x.a, y.a FROM stat_answers x JOIN stat_answers y USING (a) WHERE y.a = AN
 RESET enable_hashjoin;
 RESET enable_nestloop;
 
+-- Processes that share a scan take what is known in their turn.
+CREATE FUNCTION stat_answers_slow(int) RETURNS boolean LANGUAGE plpgsql PARALLEL SAFE COST 100000 AS 'BEGIN RETURN true; END';
+BEGIN;
+SET LOCAL enable_indexonlyscan = off;
+SET LOCAL enable_sort = off;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_index_scan_size = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers_per_gather = 2;
+PREPARE shared AS SELECT a, c FROM stat_answers WHERE a = ANY ('{7, 70, 8, 1000, 1001, 2000}') AND stat_answers_slow(c) ORDER BY a;
+EXPLAIN (COSTS OFF) EXECUTE shared;
+SELECT answer_hits FROM smart_stat_cache \gset
+EXECUTE shared;
+SELECT (answer_hits - :answer_hits >= 6) = :'remote' AS hits FROM smart_stat_cache;
+SET LOCAL parallel_leader_participation = off;
+EXECUTE shared;
+COMMIT;
+DROP FUNCTION stat_answers_slow;
+
 -- Every change of an entry is seen at once: insert, update, delete, rollback.
 INSERT INTO stat_answers VALUES (7, 'word 7', -1), (70, 'word 70', -2);
 EXECUTE one(7);

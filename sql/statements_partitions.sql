@@ -22,6 +22,11 @@ CREATE TABLE measured_3_rest PARTITION OF measured_3 DEFAULT;
 INSERT INTO measured SELECT d, p, d * p FROM generate_series(20, 29) d, generate_series(1, 50) p;
 SELECT i.inhrelid::regclass AS index, i.inhparent::regclass AS parent FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 WHERE c.relkind IN ('i', 'I') AND i.inhparent::regclass::text LIKE 'measured%' ORDER BY i.inhrelid::regclass::text;
+-- Trees are those of the partitions.
+SELECT smart_index_state('measured_all');
+SELECT smart_key_image('measured_all', 1);
+SELECT smart_key_image('measured', 1);
+SELECT smart_key_image(1, 1) IS NULL AS gone;
 EXPLAIN (COSTS OFF) SELECT * FROM measured ORDER BY day, place LIMIT 3;
 SELECT * FROM measured WHERE day IN (9, 10, 19, 20) AND place = 7 ORDER BY day;
 UPDATE measured SET day = 25 WHERE day = 5 AND place = 5;

@@ -24,6 +24,7 @@ WHERE amname = 'smart' AND amopstrategy BETWEEN 6 AND 10 ORDER BY 1, 2, amopopr:
 
 -- A class that is right except for one thing, each time another one
 CREATE FUNCTION fault_image(int4) RETURNS int4 LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION fault_bytes(money) RETURNS bytea LANGUAGE sql STABLE STRICT AS 'SELECT textsend($1::text)';
 CREATE OPERATOR CLASS fault_few FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 3 =,
 	FUNCTION 1 cash_cmp(money, money), FUNCTION 11 smart_image_int8(internal);
 CREATE OPERATOR CLASS fault_no_image FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
@@ -33,6 +34,8 @@ CREATE OPERATOR CLASS fault_signatures FOR TYPE money USING smart AS OPERATOR 1 
 CREATE OPERATOR CLASS fault_numbers FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
 	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money), FUNCTION 4 btequalimage(oid),
 	FUNCTION 11 smart_image_int8(internal);
+CREATE OPERATOR CLASS fault_stable FOR TYPE money USING smart AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =,
+	OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money), FUNCTION 12 fault_bytes(money);
 CREATE OPERATOR CLASS fault_nothing FOR TYPE money USING smart AS FUNCTION 11 smart_image_int8(internal);
 CREATE OPERATOR CLASS fault_cross FOR TYPE money USING smart FAMILY integer_ops AS OPERATOR 1 <, OPERATOR 2 <=,
 	OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cash_cmp(money, money),
@@ -64,6 +67,7 @@ DROP OPERATOR FAMILY fault_few USING smart;
 DROP OPERATOR FAMILY fault_no_image USING smart;
 DROP OPERATOR FAMILY fault_signatures USING smart;
 DROP OPERATOR FAMILY fault_numbers USING smart;
+DROP OPERATOR FAMILY fault_stable USING smart;
 DROP OPERATOR FAMILY fault_nothing USING smart;
-DROP FUNCTION fault_image;
+DROP FUNCTION fault_image, fault_bytes;
 SELECT bool_and(amvalidate(c.oid)) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'smart';

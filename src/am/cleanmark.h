@@ -36,7 +36,10 @@ extern bool smart_start_is_ordinary(const char **reason);
  */
 extern bool smart_clean_mark_position(struct smart_clean_mark *mark, const char **reason);
 
-/* Reads the owner file; false if there is none (*reason is NULL then), or if it is not whole or cannot be read (*reason says so). */
+/*
+ * Reads the owner file; false if there is none (*reason is NULL then), or if it
+ * is not whole or cannot be read (*reason says so).
+ */
 extern bool smart_clean_mark_read(struct smart_clean_mark *mark, const char **reason);
 
 /*

@@ -15,7 +15,10 @@
 
 struct smart_duplicates;
 
-/* nulls_equal: NULLS NOT DISTINCT. */
+/*
+ * What is to be known of the rows that the build of a unique index reads; lives as long as CurrentMemoryContext, which
+ * its dead rows go to.  nulls_equal: NULLS NOT DISTINCT.
+ */
 extern struct smart_duplicates *
 smart_duplicates_begin(Relation heap, Relation index, const struct smart_codec *codec, bool nulls_equal);
 

@@ -54,15 +54,29 @@ encode_columns(const struct smart_codec *codec, int count, const Datum *values, 
 	return out;
 }
 
+static int
+detail_row(ItemPointer tid)
+{
+	return errdetail("The row is at (%u,%u) of its table.", ItemPointerGetBlockNumberNoCheck(tid),
+					 ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
 static pg_noinline void
-too_long(const struct smart_codec *codec, const char *what, int most, ItemPointer tid)
+key_too_long(const struct smart_codec *codec, ItemPointer tid)
 {
 	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			errmsg("%s of index \"%s\" would be longer than %d bytes", what, get_rel_name(codec->index), most),
-			tid == NULL ? 0
-						: errdetail("The row is at (%u,%u) of its table.", ItemPointerGetBlockNumberNoCheck(tid),
-									ItemPointerGetOffsetNumberNoCheck(tid)),
+			errmsg("key of index \"%s\" would be longer than %d bytes", get_rel_name(codec->index), SMART_KEY_MAX),
+			tid == NULL ? 0 : detail_row(tid),
 			errhint("Index a shorter expression of the long columns, such as md5(column) or left(column, 100)."));
+}
+
+/* Included columns cannot be expressions. */
+static pg_noinline void
+entry_too_long(const struct smart_codec *codec, ItemPointer tid)
+{
+	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			errmsg("entry of index \"%s\" would be longer than %d bytes", get_rel_name(codec->index), codec->entry_max),
+			detail_row(tid), errhint("Leave long columns out of INCLUDE."));
 }
 
 /* Writes a varlena with its header, never out of line, packed as its column's storage allows: its end, or NULL */
@@ -160,14 +174,14 @@ smart_codec_encode(const struct smart_codec *codec, const Datum *values, const b
 	uint8 *end = encode_columns(codec, codec->nkeys, values, isnull, out, out + SMART_COLUMNS_MAX);
 
 	if (unlikely(end == NULL))
-		too_long(codec, "key", SMART_KEY_MAX, tid);
+		key_too_long(codec, tid);
 	end = smart_entry_put_tid(codec, end, tid);
 	*key_length = end - out;
 	if (codec->payload_width != 0)
 	{
 		end = encode_payload(codec, values, isnull, end, out + codec->entry_max);
 		if (unlikely(end == NULL))
-			too_long(codec, "entry", codec->entry_max, tid);
+			entry_too_long(codec, tid);
 	}
 	smart_assert(*key_length <= SMART_KEY_MAX && end - out <= SMART_ENTRY_MAX);
 	smart_assert(codec->fixed_length == 0 || end - out == codec->fixed_length);
@@ -184,7 +198,7 @@ smart_codec_encode_columns(const struct smart_codec *codec, int count, const Dat
 	smart_assert(count > 0 && count <= codec->nkeys);
 	end = encode_columns(codec, count, values, isnull, out, out + SMART_COLUMNS_MAX);
 	if (end == NULL)
-		too_long(codec, "key", SMART_KEY_MAX, NULL);
+		key_too_long(codec, NULL);
 	return end - out;
 }
 

@@ -56,8 +56,9 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its
  * concurrent build runs or has failed; 'lost': its tree is gone; 'rebuilding';
- * 'unavailable': this server has no memory node now, or has no unlogged
- * tables while it is a standby.  NULL if the index was dropped a moment ago.
+ * 'unavailable': this server runs without the library, or has no region, or no
+ * unlogged tables while it is a standby.  NULL if the index was dropped a moment
+ * ago.
  */
 PGDLLEXPORT Datum
 smart_index_state(PG_FUNCTION_ARGS)

@@ -3,10 +3,7 @@
  */
 #include "postgres.h"
 
-#include "access/amapi.h"
-#include "access/genam.h"
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -15,21 +12,10 @@
 #include "utils/lsyscache.h"
 
 #include "am/encode.h"
+#include "am/open.h"
 
 extern PGDLLEXPORT Datum smart_key_image(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(smart_key_image);
-
-static Relation
-open_smart_index(Oid oid)
-{
-	Relation index = relation_open(oid, AccessShareLock);
-
-	/* Operator classes of another access method have no images */
-	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_indam->amvalidate != smart_validate)
-		ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				errmsg("\"%s\" is not a smart index", RelationGetRelationName(index)));
-	return index;
-}
 
 /* May a value of this type be in a column of this class and type? */
 static bool
@@ -66,8 +52,8 @@ check_types(Relation index, int count, const Oid *types, const bool *isnull)
  * smart_key_image(index regclass, VARIADIC columns "any") returns bytea
  *
  * The encoding of the given values of the first key columns: comparing two of them as bytea is comparing the rows in
- * the order of the index.  Values must be of the columns' types.  Errors: WRONG_OBJECT_TYPE, TOO_MANY_ARGUMENTS,
- * DATATYPE_MISMATCH, PROGRAM_LIMIT_EXCEEDED (no such entry could be stored).
+ * the order of the index.  Values must be of the columns' types.  NULL if there is no such relation.  Errors: those of
+ * smart_index_try_open(), TOO_MANY_ARGUMENTS, DATATYPE_MISMATCH, PROGRAM_LIMIT_EXCEEDED (no such entry could be stored).
  */
 Datum
 smart_key_image(PG_FUNCTION_ARGS)
@@ -82,7 +68,9 @@ smart_key_image(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(0) || count <= 0)
 		PG_RETURN_NULL();
-	index = open_smart_index(PG_GETARG_OID(0));
+	index = smart_index_try_open(PG_GETARG_OID(0));
+	if (index == NULL)
+		PG_RETURN_NULL();
 	check_types(index, count, types, isnull);
 	codec = smart_codec_make(index, CurrentMemoryContext);
 	SET_VARSIZE(result, VARHDRSZ + smart_codec_encode_columns(codec, count, values, isnull, (uint8 *) VARDATA(result)));

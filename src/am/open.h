@@ -9,12 +9,13 @@
 
 /*
  * Opens an index of this access method with AccessShareLock.  Errors:
- * WRONG_OBJECT_TYPE (no index, or of another method), FEATURE_NOT_SUPPORTED
- * (a temporary table of another session), UNDEFINED_OBJECT.
+ * WRONG_OBJECT_TYPE (no index, of another method, or of a partitioned table),
+ * FEATURE_NOT_SUPPORTED (a temporary table of another session),
+ * OBJECT_NOT_IN_PREREQUISITE_STATE (it is not valid), UNDEFINED_OBJECT.
  */
 extern Relation smart_index_open(Oid index);
 
-/* The same; NULL if there is no such relation. */
+/* The same, valid or not; NULL if there is no such relation. */
 extern Relation smart_index_try_open(Oid index);
 
 #endif /* SMART_AM_OPEN_H */

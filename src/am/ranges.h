@@ -3,11 +3,12 @@
  *	  The conditions of a scan as ranges of entries.
  *
  * Every condition on a column selects an interval of that column's encodings,
- * or single ones (points); a row comparison, one that goes on into the columns behind.  Leading columns with points, followed by at most
- * one column with an interval, make a sequence of byte ranges: one for each
- * combination of points.  They are visited in the order of the index, so the
- * entries come in that order too, whatever arrays there are.  Conditions on
- * columns behind these are compared with each entry's bytes.
+ * or single ones (points); a row comparison, one that goes on into the columns
+ * behind.  Leading columns with points, followed by at most one column with an
+ * interval, make a sequence of byte ranges: one for each combination of points.
+ * They are visited in the order of the index, so the entries come in that order
+ * too, whatever arrays there are.  Conditions on columns behind these are
+ * compared with each entry's bytes.
  */
 #ifndef SMART_AM_RANGES_H
 #define SMART_AM_RANGES_H

@@ -31,6 +31,7 @@ extern struct smart_span smart_selection_keep(struct smart_ranges *ranges, uint3
 /* The first string behind all that begin with this one; it begins with a null byte, so there is one. */
 extern struct smart_span smart_selection_successor(struct smart_ranges *ranges, struct smart_span span);
 
+/* Less than, equal to or greater than zero, as memcmp(); a string is above one that it begins with. */
 extern int smart_selection_compare(const struct smart_ranges *ranges, struct smart_span a, struct smart_span b);
 
 /* Adds a point behind the others; sorts the points from first on, and drops doubles. */

@@ -39,6 +39,13 @@ smart_index_open(Oid oid)
 	return index;
 }
 
+static bool
+has_this_method(Relation index)
+{
+	return (index->rd_rel->relkind == RELKIND_INDEX || index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
+		   index->rd_indam->ambeginscan == smart_am_begin_scan;
+}
+
 Relation
 smart_index_try_open(Oid oid)
 {
@@ -46,9 +53,13 @@ smart_index_try_open(Oid oid)
 
 	if (index == NULL)
 		return NULL;
-	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_indam->ambeginscan != smart_am_begin_scan)
+	if (!has_this_method(index))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("\"%s\" is not an index of access method \"smart\"", RelationGetRelationName(index))));
+	if (index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" is an index of a partitioned table", RelationGetRelationName(index)),
+						errhint("Each partition has an index of its own: pg_partition_tree() shows their names.")));
 	if (RELATION_IS_OTHER_TEMP(index))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot look at indexes of other sessions' temporary tables")));

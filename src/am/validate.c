@@ -12,8 +12,10 @@
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
@@ -77,6 +79,10 @@ check_function(struct validation *validation, Form_pg_amproc member)
 	}
 	if (!good)
 		fault(validation, "contains function %s with wrong signature for support number %d",
+			  format_procedure(member->amproc), member->amprocnum);
+	/* Entries are found by what it returned for the rows that were inserted. */
+	if (member->amprocnum == SMART_BYTES_PROC && func_volatile(member->amproc) != PROVOLATILE_IMMUTABLE)
+		fault(validation, "contains function %s for support number %d, which is not immutable",
 			  format_procedure(member->amproc), member->amprocnum);
 }
 
