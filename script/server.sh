@@ -78,14 +78,14 @@ server_start()
 	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$SERVER_DIR/run'" \
 		"shared_preload_libraries = 'smart'" "$@" |
 		as_server_user tee -a "$data/postgresql.conf" >/dev/null
-	as_server_user pg_ctl -D "$data" -l "$SERVER_DIR/run/$SERVER_NAME.log" -w -t 60 start -o "-p $PGPORT" \
+	as_server_user pg_ctl -D "$data" -l "$SERVER_DIR/run/$SERVER_NAME.log" -w -t 300 start -o "-p $PGPORT" \
 		>"$SERVER_DIR/start.log" 2>&1 || { cat "$SERVER_DIR/start.log" "$SERVER_DIR/run/$SERVER_NAME.log" >&2; return 1; }
 }
 
 # server_stop: stop the cluster and fail if it does not stop cleanly.
 server_stop()
 {
-	as_server_user pg_ctl -D "$SERVER_DIR/run/$SERVER_NAME.data" -w -t 60 -m fast stop >"$SERVER_DIR/stop.log" 2>&1
+	as_server_user pg_ctl -D "$SERVER_DIR/run/$SERVER_NAME.data" -w -t 300 -m fast stop >"$SERVER_DIR/stop.log" 2>&1
 }
 
 # memnode_start NAME [OPTION]...: start a memory node on a free loopback port; its address goes to MEMNODE_ADDRESS.
@@ -99,7 +99,7 @@ memnode_start()
 		"$SERVER_BIN/smart-memnode" --listen=127.0.0.1:0 "$@" >"$log" 2>&1 </dev/null &
 	MEMNODES="$MEMNODES $!:$name"
 	while ! MEMNODE_ADDRESS=$(sed -n 's/^smart-memnode: ready on \([^,]*\),.*/\1/p' "$log" | grep .); do
-		[ $((tries += 1)) -le 100 ] || { cat "$log" >&2; return 1; }
+		[ $((tries += 1)) -le 3000 ] || { cat "$log" >&2; return 1; }
 		sleep 0.1
 	done
 }

@@ -13,11 +13,10 @@ use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 use SmartTest;
 
-our @EXPORT = qw(@CRASH_SETTINGS @INDEXES %ends pid_of session is_kept is_right set_up loses_wal);
+our @EXPORT = qw(@CRASH_SETTINGS @INDEXES %ends session is_kept is_right set_up loses_wal);
 
 our @INDEXES = ('numbers_id', 'numbers_word', 'keys_id');
 
@@ -26,20 +25,23 @@ our @CRASH_SETTINGS = (
 	'autovacuum = off', 'smart.auto_rebuild = off', 'restart_after_crash = on', 'max_prepared_transactions = 4',
 	'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0', 'wal_buffers = 16MB', 'shared_buffers = 32MB');
 
-sub pid_of
+# A process that was stopped goes on only to end: it has the signal already that the postmaster sends to all.
+sub end_stopped
 {
-	my ($node, $type) = @_;
+	my ($stopped) = @_;
 
-	return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'");
+	return if !$stopped;
+	kill 'QUIT', $stopped;
+	kill 'CONT', $stopped;
+	return;
 }
 
-# Three ways to die. A process that was stopped gets its signal when it goes on.
+# Three ways to die.
 our %ends = (
 	'immediate stop' => sub {
 		my ($node, $stopped) = @_;
 		kill 'QUIT', $node->{_pid};
-		sleep(0.3);
-		kill 'CONT', $stopped if $stopped;
+		end_stopped($stopped);
 		$node->stop('immediate', fail_ok => 1);
 		start_again($node);
 	},
@@ -52,9 +54,10 @@ our %ends = (
 	'kill -9 of a backend' => sub {
 		my ($node, $stopped) = @_;
 		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		my $offset = -s $node->logfile;
 		kill 'KILL', $session->query_safe('SELECT pg_backend_pid()');
-		sleep(0.3);
-		kill 'CONT', $stopped if $stopped;
+		end_stopped($stopped);
+		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 		$session->{run}->kill_kill;
 		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not come back';
 	});

@@ -1,4 +1,5 @@
-# Helper for the TAP tests: memory nodes, each a smart-memnode on a free loopback port with shared memory of its own.
+# Helper for the TAP tests: memory nodes, each a smart-memnode on a loopback port with shared memory of its own. The port is
+# below those that the kernel gives to connections: else one of them could have it while the node is away.
 #
 #   use SmartMemnode;
 #   my $memory = SmartMemnode->new('one', '--size=64M');
@@ -12,6 +13,7 @@ use warnings;
 
 use Exporter 'import';
 use POSIX qw(WNOHANG);
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
@@ -26,13 +28,14 @@ sub new
 	my ($class, $name, @options) = @_;
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	my $self = bless {
-		name => "tap.$$.$name", options => \@options, output => "$directory/out", log => "$directory/log", port => 0
+		name => "tap.$$.$name", options => \@options, output => "$directory/out", log => "$directory/log",
+		port => PostgreSQL::Test::Cluster::get_free_port()
 	}, $class;
 
 	return $self->start;
 }
 
-# Starts it on the port that it had, and waits until it is ready.
+# Starts it on its port, and waits until it is ready.
 sub start
 {
 	my ($self) = @_;
@@ -51,11 +54,7 @@ sub start
 	$self->{pid} = $running{$pid} = $pid;
 	foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		if (-e $self->{output} && PostgreSQL::Test::Utils::slurp_file($self->{output}) =~ /ready on 127\.0\.0\.1:(\d+)/)
-		{
-			$self->{port} = $1;
-			return $self;
-		}
+		return $self if -e $self->{output} && PostgreSQL::Test::Utils::slurp_file($self->{output}) =~ /ready on 127\.0\.0\.1:$self->{port}\b/;
 		last if waitpid($pid, WNOHANG) == $pid;
 		sleep(0.1);
 	}

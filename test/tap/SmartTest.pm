@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(smart_node start_again same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw(smart_node start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
 sub smart_node
@@ -41,6 +41,24 @@ sub start_again
 		sleep(0.1);
 	}
 	die 'the server does not start';
+}
+
+# pid_of(NODE, TYPE): the process of this backend type, which may be a moment later than the first connections.
+sub pid_of
+{
+	my ($node, $type) = @_;
+
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = '$type'") or die "there is no $type";
+	return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'");
+}
+
+# is_gone(NODE, PID): waits for a backend whose client has heard of the end: it is not the end for the backend.
+sub is_gone
+{
+	my ($node, $pid) = @_;
+
+	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die "backend $pid does not end";
+	return;
 }
 
 # same_answers(NODE, DATABASE, QUERY, NAME): the index gives what a sequential scan gives. The query must have an

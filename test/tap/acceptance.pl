@@ -349,7 +349,7 @@ sub reasons
 		$trouble->();
 		$offset = -s $node->logfile;
 		$node->start;
-		ok($node->log_contains(qr/smart starts with an empty region: \Q$reason\E\n/, $offset), "$name: the log says so");
+		ok($node->wait_for_log(qr/smart starts with an empty region: \Q$reason\E\n/, $offset), "$name: the log says so");
 		ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: rebuilt");
 	}
 	return $node->stop;

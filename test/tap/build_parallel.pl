@@ -21,10 +21,12 @@ INSERT INTO built SELECT i::bigint * 7919 % 20011, 'word ' || md5(i::text), md5(
 INSERT INTO built (id) VALUES (NULL), (NULL);
 CREATE FUNCTION runs_here() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS
 	$$ SELECT pg_backend_pid() = current_setting('test.leader', true)::int $$;
--- So slow that every process has its share.
+-- Every process stops at its first row as long as the file is there, so that none is without.
 CREATE FUNCTION told(n bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-	PERFORM pg_sleep(0.001);
+	WHILE (pg_stat_file('hold', true)).size IS NOT NULL LOOP
+		PERFORM pg_sleep(0.01);
+	END LOOP;
 	IF NOT public.runs_here() THEN
 		RAISE NOTICE 'in another process: %', pg_backend_pid();
 	END IF;
@@ -73,9 +75,16 @@ sub trees
 # Two workers take part, and their notices come to the session; with none allowed nobody else does.
 workers(2);
 my $FEW = 'USING smart (told(id)) WHERE id < 1000';
-my ($status, $out, $err) = $node->psql('postgres', "$LEADER CREATE INDEX built_told ON built $FEW");
+my $hold = $node->data_dir . '/hold';
+my ($status, $out, $err);
+append_to_file($hold, '');
+my $build = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $LEADER, '-c', "CREATE INDEX built_told ON built $FEW" ],
+	'<', \undef, '>', \$out, '2>', \$err);
+$node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND
+	(backend_type = 'parallel worker' OR query LIKE 'CREATE INDEX%')}) or die 'the workers do not start';
+unlink $hold or die "$hold: $!";
+ok($build->finish, 'an index is built') or diag($err);
 my %others = map { $_ => 1 } $err =~ /in another process: (\d+)/g;
-is($status, 0, 'an index is built');
 is(scalar(keys %others), 2, 'by two workers, too');
 ($status, $out, $err) = $node->psql('postgres', "$LEADER $SERIAL CREATE INDEX built_alone ON built $FEW");
 is("$status $err", '0 ', 'max_parallel_maintenance_workers = 0: by none');
@@ -165,11 +174,13 @@ for my $function ('pg_cancel_backend', 'pg_terminate_backend')
 
 	$node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_stat_activity WHERE backend_type = 'parallel worker'})
 		or die 'the workers do not start';
-	is($node->safe_psql('postgres', "SELECT $function(pid) FROM pg_stat_progress_create_index"), 't', $function);
+	my $pid = $node->safe_psql('postgres', 'SELECT pid FROM pg_stat_progress_create_index');
+	is($node->safe_psql('postgres', "SELECT $function($pid)"), 't', $function);
 	$run->finish;
 	like($output, qr/canceling statement|terminating connection/, 'the build ends');
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker'}),
 		'and so do its workers');
+	is_gone($node, $pid);
 }
 is(trees(), $before, 'no tree is left');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'and no file');

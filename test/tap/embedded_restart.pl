@@ -117,7 +117,7 @@ $node->kill9;
 start_again($node);
 is_kept($node, 'kill -9 of the postmaster');
 
-my $victim = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+my $victim = pid_of($node, 'background writer');
 kill 'KILL', $victim;
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'background writer' AND pid <> $victim")

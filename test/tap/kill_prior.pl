@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $node = smart_node('main', 'autovacuum = off', 'wal_writer_delay = 10s', 'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0');
-my $writer = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+my $writer = pid_of($node, 'walwriter');
 
 my $crashed = 0;
 
@@ -70,7 +70,7 @@ $node->safe_psql('postgres', 'DELETE FROM killed WHERE id <= 50');
 $node->safe_psql('postgres', 'CHECKPOINT');
 is(found(), 10, 'when the deletion is durable, the other rows are found');
 # They stay while another process has an older snapshot.
-foreach my $attempt (1 .. 100)
+foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 {
 	last if entries() == 50;
 	sleep(0.1);

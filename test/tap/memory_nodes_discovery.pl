@@ -67,7 +67,7 @@ is($node->safe_psql('postgres', "SELECT string_agg(state, ',') FROM smart_memory
 start_memcached();
 ok($node->wait_for_log(qr/memcached answers again/, $offset), 'so it does when it answers again');
 $memory->kill9;
-$memory->{port} = 0;
+$memory->{port} = PostgreSQL::Test::Cluster::get_free_port();
 $memory->start;
 node_becomes($node, $memory, 'up');
 is($node->safe_psql('postgres', "SELECT count(*) FROM smart_memory_nodes WHERE node IS NOT NULL"), '2', 'it is the same memory node elsewhere');

@@ -23,11 +23,10 @@ sub state_of
 # The node of this number has lost its memory, which the log tells with its address, and with it an index that REINDEX brings back.
 sub is_lost
 {
-	my ($number, $memory, $name) = @_;
+	my ($number, $memory, $offset, $name) = @_;
 
 	ok($node->poll_query_until('postgres', "SELECT state = 'lost' FROM smart_memory_nodes WHERE node = $number"), "lost: $name");
-	ok(PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /memory node $number at \Q${\($memory->address)}\E has lost its memory/,
-		"the log says so: $name");
+	ok($node->wait_for_log(qr/memory node $number at \Q${\($memory->address)}\E has lost its memory/, $offset), "the log says so: $name");
 	is($node->safe_psql('postgres', "SELECT address FROM smart_memory_nodes WHERE node = $number"), $memory->address, "where: $name");
 	is($node->safe_psql('postgres', "SELECT smart_index_state('numbers_id')"), 'lost', "the index: $name");
 	node_becomes($node, $memory, 'up');
@@ -60,8 +59,9 @@ $node->stop;
 $memory[1]->kill9;
 $memory[1]->forget;
 $memory[1]->start;
+my $offset = -s $node->logfile;
 $node->start;
-is_lost($number, $memory[1], 'while the server was stopped');
+is_lost($number, $memory[1], $offset, 'while the server was stopped');
 
 # After the server has started without it
 $number = number_of($memory[0]);
@@ -71,8 +71,9 @@ $memory[0]->kill9;
 $memory[0]->forget;
 $node->start;
 $node->poll_query_until('postgres', "SELECT state = 'down' FROM smart_memory_nodes WHERE node = $number");
+$offset = -s $node->logfile;
 $memory[0]->start;
-is_lost($number, $memory[0], 'after the server had started without it');
+is_lost($number, $memory[0], $offset, 'after the server had started without it');
 
 # An address where another node of this server is found now says nothing about the memory of the former one.
 my @numbers = map { number_of($_) } @memory;

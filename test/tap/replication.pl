@@ -75,10 +75,11 @@ $publisher->safe_psql('postgres', 'TRUNCATE sent; INSERT INTO sent SELECT i, rep
 caught_up('after TRUNCATE');
 
 # A row that is in the way stops the apply worker; without it, it goes on.
+my $log_end = -s $subscriber->logfile;
 $subscriber->safe_psql('postgres', q{INSERT INTO sent VALUES (8000, 'in the way', 0)});
 $publisher->safe_psql('postgres', q{INSERT INTO sent VALUES (8000, 'in the way', 1)});
 ok($subscriber->poll_query_until('postgres', q{SELECT apply_error_count > 0 FROM pg_stat_subscription_stats}), 'a duplicate stops the subscriber');
-like(slurp_file($subscriber->logfile), qr/unique (?:constraint|index) "sent_id"/, 'which says why');
+ok($subscriber->wait_for_log(qr/unique (?:constraint|index) "sent_id"/, $log_end), 'which says why');
 $subscriber->safe_psql('postgres', 'DELETE FROM sent WHERE id = 8000');
 caught_up('after a conflict');
 

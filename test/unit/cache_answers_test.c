@@ -3,6 +3,9 @@
  *	  Hot answers in the cache: what is kept, what a block takes away, and what
  *	  has to go for it; and what they are for, on a tree: lookups without a verb.
  */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +215,58 @@ check_void(void)
 	/* What was kept since is good. */
 	for (unsigned int i = 0; i < 64; i++)
 		CHECK(ask(cache, i, 8, 7));
+	free(cache);
+}
+
+/* The head of the bucket that a point's answer is in. */
+static const uint32_t *
+head_of(const struct cache_part *part, unsigned int number)
+{
+	uint8_t point[8];
+
+	make_point(point, number, 8);
+	return cache_head(part, TREE, (XXH3_64bits_withSeed(point, 8, TREE) & ~(uint64_t) 0x3f) | CACHE_ANSWER_KEY);
+}
+
+static unsigned int
+count_frames(const struct cache_part *part, const uint32_t *head)
+{
+	unsigned int count = 0;
+
+	for (uint32_t number = *head; number != 0; number = cache_frame_at(part, number)->next)
+		count++;
+	return count;
+}
+
+/* Whoever looks for an answer goes through so many frames of its bucket at most: a block misses none behind them. */
+static void
+check_long_bucket(void)
+{
+	struct smart_cache *cache = open_cache((size_t) 512 << 10);
+	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
+	const uint32_t *head = head_of(&part, 0);
+	unsigned int others[100];
+	unsigned int count = 0;
+	uint8_t point[8];
+
+	CHECK(cache->partitions == 1 && !ask(cache, 0, 8, 7) && ask(cache, 0, 8, 7));
+	for (unsigned int number = 1; count < sizeof(others) / sizeof(others[0]); number++)
+	{
+		if (head_of(&part, number) != head)
+			continue;
+		CHECK(!ask(cache, number, 8, 7));
+		others[count++] = number;
+	}
+	CHECK(count_frames(&part, head) == 1 + count);
+	make_point(point, 0, 8);
+	change(cache, point);
+	CHECK(count_frames(&part, head) == count);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		make_point(point, others[i], 8);
+		change(cache, point);
+	}
+	CHECK(*head == 0 && !ask(cache, 0, 8, 7));
 	free(cache);
 }
 
@@ -552,6 +607,7 @@ main(void)
 	check_ticket();
 	check_overlap();
 	check_void();
+	check_long_bucket();
 	check_room();
 	bench.node->compute.cache = aligned_alloc(128, (smart_cache_size(bytes, 8) + 127) / 128 * 128);
 	smart_cache_init(bench.node->compute.cache, bytes, 8, 3);

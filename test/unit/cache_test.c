@@ -195,6 +195,49 @@ check_update(void)
 	close_cache(&bench);
 }
 
+/* Of a node of 62 slots only those in use are kept; it goes over to longer frames as it fills up. */
+static void
+check_short(void)
+{
+	struct bench bench = open_cache(SMALL_BYTES);
+	smart_slot slot = node_slot(4, 9);
+	uint64_t expected[SMART_NODE_WORDS_MAX] = {0};
+	uint64_t words[SMART_NODE_WORDS_MAX];
+	uint64_t bytes;
+
+	make_words(words, TREE, slot);
+	memcpy(expected, words, (SMART_NODE_HEAD_WORDS + 2) * sizeof(uint64_t));
+	smart_cache_store(bench.cache, 0, TREE, slot, expected);
+	bytes = stat_of(&bench).bytes[4];
+	CHECK(bytes > 0 && bytes <= 6 * sizeof(uint64_t));
+	for (unsigned int i = SMART_NODE_HEAD_WORDS + 2; i < 64; i++)
+	{
+		expected[i] = words[i];
+		smart_cache_update(bench.cache, 0, TREE, slot, i, 0, expected[i]);
+		memset(words, CANARY, sizeof(words));
+		CHECK(smart_cache_find(bench.cache, 0, TREE, slot, words) && memcmp(words, expected, 64 * 8) == 0);
+		make_words(words, TREE, slot);
+		CHECK(stat_of(&bench).bytes[4] >= bytes && stat_of(&bench).frames[4] == 1);
+		bytes = stat_of(&bench).bytes[4];
+	}
+	CHECK(bytes >= 64 * sizeof(uint64_t) && stat_of(&bench).updates == 60);
+	close_cache(&bench);
+}
+
+/* A slot that a short copy does not have counts as unused: another change of it shows that the copy has missed one. */
+static void
+check_short_stale(void)
+{
+	struct bench bench = open_cache(SMALL_BYTES);
+	smart_slot slot = node_slot(4, 9);
+	uint64_t words[SMART_NODE_WORDS_MAX] = {1, 2, 640, 704};
+
+	smart_cache_store(bench.cache, 0, TREE, slot, words);
+	smart_cache_update(bench.cache, 0, TREE, slot, 40, 768, 832);
+	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words) && stat_of(&bench).drops == 1);
+	close_cache(&bench);
+}
+
 /* ---- room ---- */
 
 static void
@@ -366,6 +409,8 @@ main(void)
 	check_kinds((size_t) 16 << 20);
 	check_keys();
 	check_update();
+	check_short();
+	check_short_stale();
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 	{
 		check_full(SMALL_BYTES, kind);

@@ -140,6 +140,7 @@ check_entries(bool shared, const char *letters)
 	fabric_address address;
 	char message[256] = "";
 	char long_text[200];
+	char filler[120];
 
 	/* Enough of them for two leaves below the node at the fifth byte. */
 	for (unsigned int i = 0; i < KEYS; i++)
@@ -149,6 +150,11 @@ check_entries(bool shared, const char *letters)
 		snprintf(text, sizeof(text), "town/%c%02u", letters[i % strlen(letters)], i);
 		CHECK(insert(&bench, text));
 	}
+	/* One that leaves room for short entries only. */
+	memset(filler, 'a', sizeof(filler) - 1);
+	filler[sizeof(filler) - 1] = '\0';
+	memcpy(filler, "town/b", 6);
+	CHECK(insert(&bench, filler));
 	address = leaf_of(&bench, "town/b00", &leaf);
 	CHECK(leaf.depth == 5 && leaf.hi < 'y' && leaf.hi >= 'c' && (leaf.prefix_length > 0) == prefix);
 	CHECK(smart_leaf_room(&leaf) > 60 && smart_leaf_room(&leaf) < sizeof(long_text) - 20);
@@ -186,7 +192,7 @@ check_entries(bool shared, const char *letters)
 	CHECK(outcome_of(1) + outcome_of(2) == 2 * RDWC_SETTLED + SMART_COMBINED_ADDED + SMART_COMBINED_THERE);
 	CHECK(outcome_of(3) == RDWC_SETTLED + SMART_COMBINED_THERE && is_there(&bench, "town/bat"));
 	CHECK(smart_tree_verify(bench.client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK &&
-		  report.entries == (prefix ? KEYS + 4 : KEYS + 5));
+		  report.entries == (prefix ? KEYS + 5 : KEYS + 6));
 	close_bench(&bench);
 }
 

@@ -14,6 +14,7 @@
 #define KEY         10
 #define PAYLOAD     2
 #define MODEL       3000
+#define GROWN       20000
 
 struct bench
 {
@@ -109,6 +110,23 @@ check_cost(struct bench *bench)
 		check_insert(bench, (unsigned int) i % CLIENTS, i * 5, true, 1, 1);
 	for (uint64_t i = 1; i <= 4; i++)
 		CHECK(!insert(bench, 1, i * 5) && !insert(bench, 0, i * 7919 % 8 * 100) && is_there(bench, 1, i * 5));
+	close_tree(bench);
+}
+
+/*
+ * A tree that grows from nothing: what changes of structure add to the one round trip, or two
+ * in shared mode, of each insert.
+ */
+static void
+check_changes(struct bench *bench, bool shared, uint64_t most)
+{
+	struct fabric_counters before;
+
+	open_tree(bench, shared);
+	before = cost(bench);
+	for (uint64_t i = 1; i <= GROWN; i++)
+		CHECK(insert(bench, 0, (i * UINT64_C(0x9e3779b97f4a7c15)) >> 44));
+	CHECK(cost(bench).round_trips - before.round_trips <= most);
 	close_tree(bench);
 }
 
@@ -334,6 +352,9 @@ main(void)
 	{
 		bench.fixed = fixed != 0;
 		check_cost(&bench);
+		/* Entries of one length do not have the node READ with the leaf unless a stub asks for it. */
+		check_changes(&bench, false, GROWN + GROWN * (fixed != 0 ? 64 : 60) / 1000);
+		check_changes(&bench, true, 2 * GROWN + GROWN * (fixed != 0 ? 52 : 50) / 1000);
 		check_twin(&bench, 0);
 		check_twin(&bench, 1);
 		check_torn(&bench);
