@@ -95,13 +95,23 @@ cache_hash(uint64_t tree, uint64_t key)
 	return hash ^ hash >> 32;
 }
 
-/* What a copy is kept under: a slot without partial key and flags. */
+/*
+ * What a copy is kept under: a slot without flags, and in place of its partial key some bits of the
+ * tree's id (cache_parts.h, cache_has_trees).
+ */
 static inline uint64_t
-key_of(smart_slot slot)
+key_of(uint64_t tree, smart_slot slot)
 {
 	smart_assert(slot == 0 ||
 				 (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS));
-	return slot == 0 ? CACHE_ROOT_KEY : slot & (SMART_SLOT_ADDRESS_MASK | (UINT64_C(0x7f) << SMART_SLOT_SIZE_SHIFT));
+	return slot == 0 ? CACHE_ROOT_KEY : smart_slot_with_pk(slot & ~SMART_SLOT_FROZEN, (unsigned int) tree & 0xff);
+}
+
+/* The tree that goes with that key. */
+static inline uint64_t
+tree_for(uint64_t tree, smart_slot slot)
+{
+	return slot == 0 ? tree : 0;
 }
 
 struct cache_part
@@ -166,9 +176,11 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 		return READ_CHANGED;
 	*next = __atomic_load_n(&frame->next, __ATOMIC_RELAXED);
 	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key && cache_key_fits(key, kind) &&
-			(cache_is_stub(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
+			(!cache_has_trees(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
 	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
 		words[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
+	if (found && words != NULL && kind < CACHE_ANSWER && key != CACHE_ROOT_KEY)
+		memset(words + cache_kind_words(kind), 0, (cache_key_slots(key) - cache_kind_slots(kind)) * sizeof(uint64_t));
 	/*
 	 * Whoever changes a word has announced it before: having seen the word, the
 	 * loads below see the announcement.  Partners: the release fences in
@@ -211,9 +223,10 @@ cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uin
 bool
 cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
 {
-	struct cache_part part = cache_part_of(cache, 0, tree, key_of(slot));
+	uint64_t owner = tree_for(tree, slot);
+	struct cache_part part = cache_part_of(cache, 0, owner, key_of(tree, slot));
 
-	return cache_find_frame(&part, tree, key_of(slot), NULL) != 0;
+	return cache_find_frame(&part, owner, key_of(tree, slot), NULL) != 0;
 }
 
 /* The frame may be another's by now: a hint.  Stored only when it changes, so that the line stays shared. */
@@ -229,9 +242,10 @@ cache_heat(const struct cache_part *part, uint32_t number)
 bool
 smart_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
 {
-	uint64_t key = key_of(slot);
-	struct cache_part part = cache_part_of(cache, client, tree, key);
-	uint32_t number = cache_find_frame(&part, tree, key, words);
+	uint64_t key = key_of(tree, slot);
+	uint64_t owner = tree_for(tree, slot);
+	struct cache_part part = cache_part_of(cache, client, owner, key);
+	uint32_t number = cache_find_frame(&part, owner, key, words);
 
 	cache_count(number != 0 ? &part.line->hits : &part.line->misses);
 	if (number == 0)
@@ -264,58 +278,107 @@ cache_unlock(const struct cache_part *part)
 	__atomic_store_n(&part->shared->lock, 0, __ATOMIC_RELEASE);
 }
 
+static inline unsigned int
+kind_of_frame(const struct cache_part *part, uint32_t number)
+{
+	return cache_identity_kind(part->spans[cache_span_of(part, number)].identity);
+}
+
+/* The shortest kind of frame for a node's words up to the last slot in use, or for a root word. */
+static unsigned int
+kind_for(uint64_t key, const uint64_t *words)
+{
+	unsigned int used = key == CACHE_ROOT_KEY ? 0 : cache_key_slots(key);
+	unsigned int kind = 1;
+
+	while (used > 0 && words[SMART_NODE_HEAD_WORDS + used - 1] == 0)
+		used--;
+	while (cache_kind_slots(kind) < used)
+		kind++;
+	return kind;
+}
+
+/* Keeps these words under key, in the frame that has it (number; 0: none) if they find room there. */
+static void
+put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words)
+{
+	unsigned int kind = kind_for(key, words);
+	bool grows = number != 0 && kind_of_frame(part, number) < kind;
+	struct cache_frame *frame;
+
+	if (grows)
+		cache_vacate(part, number);
+	if (number != 0 && !grows)
+		cache_begin_change(cache_frame_at(part, number));
+	else
+		number = cache_make_frame(part, kind, tree, key);
+	if (grows)
+		cache_heat(part, number);
+	frame = cache_frame_at(part, number);
+	for (unsigned int i = 0; i < cache_words(key, kind_of_frame(part, number)); i++)
+		__atomic_store_n(&cache_words_of(frame, key)[i], words[i], __ATOMIC_RELAXED);
+	cache_end_change(frame);
+}
+
 void
 smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
-	uint64_t key = key_of(slot);
-	struct cache_part part = cache_part_of(cache, client, tree, key);
-	struct cache_frame *frame;
-	uint32_t number;
+	uint64_t key = key_of(tree, slot);
+	uint64_t owner = tree_for(tree, slot);
+	struct cache_part part = cache_part_of(cache, client, owner, key);
 
 	if (!cache_try_lock(&part))
 		return;
-	number = cache_find_frame(&part, tree, key, NULL);
-	if (number != 0)
-		cache_begin_change(cache_frame_at(&part, number));
-	else
-		number = cache_make_frame(&part, cache_key_kind(key), tree, key);
-	frame = cache_frame_at(&part, number);
-	for (unsigned int i = 0; i < cache_words(key, cache_key_kind(key)); i++)
-		__atomic_store_n(&cache_words_of(frame, key)[i], words[i], __ATOMIC_RELAXED);
-	cache_end_change(frame);
+	put_words(&part, cache_find_frame(&part, owner, key, NULL), owner, key, words);
 	cache_count(&part.line->stores);
 	cache_unlock(&part);
+}
+
+/* words[index] becomes `to`, for which the frame may be too short. */
+static void
+put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, unsigned int index, uint64_t to)
+{
+	struct cache_frame *frame = cache_frame_at(part, number);
+	uint64_t words[SMART_NODE_WORDS_MAX];
+
+	if (index < cache_words(key, kind_of_frame(part, number)))
+	{
+		cache_begin_change(frame);
+		__atomic_store_n(&cache_words_of(frame, key)[index], to, __ATOMIC_RELAXED);
+		cache_end_change(frame);
+	}
+	else if (cache_find_frame(part, tree, key, words) == number)
+	{
+		words[index] = to;
+		put_words(part, number, tree, key, words);
+	}
 }
 
 void
 smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, unsigned int index,
 				   uint64_t from, uint64_t to)
 {
-	uint64_t key = key_of(slot);
-	struct cache_part part = cache_part_of(cache, client, tree, key);
+	uint64_t key = key_of(tree, slot);
+	uint64_t owner = tree_for(tree, slot);
+	struct cache_part part = cache_part_of(cache, client, owner, key);
+	uint64_t word = 0;
 	uint32_t number;
 
-	smart_assert(index < cache_words(key, cache_key_kind(key)));
+	smart_assert(slot == 0 ? index == 0 : index < SMART_NODE_HEAD_WORDS + cache_key_slots(key));
 	if (!cache_has(cache, tree, slot) || !cache_try_lock(&part))
 		return;
-	number = cache_find_frame(&part, tree, key, NULL);
-	if (number != 0)
+	number = cache_find_frame(&part, owner, key, NULL);
+	if (number != 0 && index < cache_words(key, kind_of_frame(&part, number)))
+		word = cache_words_of(cache_frame_at(&part, number), key)[index];
+	if (number != 0 && word == from)
 	{
-		struct cache_frame *frame = cache_frame_at(&part, number);
-		uint64_t *word = &cache_words_of(frame, key)[index];
-
-		if (*word == from)
-		{
-			cache_begin_change(frame);
-			__atomic_store_n(word, to, __ATOMIC_RELAXED);
-			cache_end_change(frame);
-			cache_count(&part.line->updates);
-		}
-		else if (*word != to)
-		{
-			cache_vacate(&part, number);
-			cache_count(&part.line->drops);
-		}
+		put_word(&part, number, owner, key, index, to);
+		cache_count(&part.line->updates);
+	}
+	else if (number != 0 && word != to)
+	{
+		cache_vacate(&part, number);
+		cache_count(&part.line->drops);
 	}
 	cache_unlock(&part);
 }
@@ -323,13 +386,14 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 void
 smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
 {
-	uint64_t key = key_of(slot);
-	struct cache_part part = cache_part_of(cache, client, tree, key);
+	uint64_t key = key_of(tree, slot);
+	uint64_t owner = tree_for(tree, slot);
+	struct cache_part part = cache_part_of(cache, client, owner, key);
 	uint32_t number;
 
 	if (!cache_has(cache, tree, slot) || !cache_try_lock(&part))
 		return;
-	number = cache_find_frame(&part, tree, key, NULL);
+	number = cache_find_frame(&part, owner, key, NULL);
 	if (number != 0)
 	{
 		cache_vacate(&part, number);
@@ -380,14 +444,14 @@ smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
 	{
 		struct cache_part part = part_at(cache, 0, i);
 
-		for (unsigned int kind = 1; kind < CACHE_KINDS; kind++)
+		for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		{
-			uint64_t frames = look(&part.shared->frames[kind]);
-			uint64_t bytes = frames * cache_frame_bytes(kind);
-			bool node = kind <= SMART_NODE_KINDS;
-
-			*(node ? &stat->frames[kind] : kind < CACHE_STUB ? &stat->answers : &stat->stubs) += frames;
-			*(node ? &stat->bytes[kind] : kind < CACHE_STUB ? &stat->answer_bytes : &stat->stub_bytes) += bytes;
+			stat->frames[kind] += look(&part.shared->frames[kind]);
+			stat->bytes[kind] += look(&part.shared->bytes[kind]);
 		}
+		stat->answers += look(&part.shared->frames[CACHE_SORT]);
+		stat->answer_bytes += look(&part.shared->bytes[CACHE_SORT]);
+		stat->stubs += look(&part.shared->frames[CACHE_SORT + 1]);
+		stat->stub_bytes += look(&part.shared->bytes[CACHE_SORT + 1]);
 	}
 }

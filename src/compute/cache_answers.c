@@ -61,11 +61,11 @@ tails_length(const uint64_t *words)
 static unsigned int
 kind_for(unsigned int bytes)
 {
-	unsigned int kind = SMART_NODE_KINDS + 1;
+	unsigned int kind = CACHE_ANSWER;
 
 	while ((cache_kind_words(kind) - 1) * sizeof(uint64_t) < bytes)
 		kind++;
-	smart_assert(kind < CACHE_KINDS);
+	smart_assert(kind < CACHE_STUB);
 	return kind;
 }
 

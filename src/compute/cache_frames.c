@@ -12,7 +12,8 @@
  *	    down or it is worth nothing
  *	  - any other has to go if it is of the right kind; if it is of another one and
  *	    most of its span is cool, the whole span goes over to the kind that needs
- *	    room, after what is hot in it has moved to other spans
+ *	    room, after what is hot in it, or has children, has moved to other spans
+ *	  - a span whose frames find room in other spans of their kind goes over at once
  *	  - where a node needs room, a span of stubs goes over cool or not.
  *
  * So room follows use, whatever sizes the nodes of the trees have, and nothing is
@@ -56,10 +57,16 @@ draw_below(const struct cache_part *part, uint32_t limit)
 	return (uint32_t) (((*state >> 32) * limit) >> 32);
 }
 
+/* One frame that holds key more, or less. */
 static inline void
-add_frames(const struct cache_part *part, unsigned int kind, int64_t difference)
+count_frame(const struct cache_part *part, uint32_t number, uint64_t key, int64_t difference)
 {
-	__atomic_store_n(&part->shared->frames[kind], part->shared->frames[kind] + (uint64_t) difference, __ATOMIC_RELAXED);
+	uint64_t *frames = &part->shared->frames[cache_sort(key)];
+	uint64_t *bytes = &part->shared->bytes[cache_sort(key)];
+	uint64_t length = cache_frame_bytes(kind_of_span(part, cache_span_of(part, number)));
+
+	__atomic_store_n(frames, *frames + (uint64_t) difference, __ATOMIC_RELAXED);
+	__atomic_store_n(bytes, *bytes + (uint64_t) difference * length, __ATOMIC_RELAXED);
 }
 
 /* ---- changes that readers notice ---- */
@@ -88,12 +95,13 @@ link_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	struct cache_frame *frame = cache_frame_at(part, number);
 	uint32_t *head = cache_head(part, tree, key);
 
-	if (!cache_is_stub(key))
+	if (cache_has_trees(key))
 		__atomic_store_n(&frame->body[0], tree, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->next, *head, __ATOMIC_RELAXED);
 	/* Release: who follows it sees the odd sequence at least. */
 	__atomic_store_n(head, number, __ATOMIC_RELEASE);
+	count_frame(part, number, key, 1);
 }
 
 static void
@@ -118,6 +126,7 @@ cache_vacate(const struct cache_part *part, uint32_t number)
 	unsigned int kind = cache_identity_kind(span->identity);
 
 	smart_assert(frame->key != 0 && span->used > 0);
+	count_frame(part, number, frame->key, -1);
 	unlink_frame(part, number);
 	cache_begin_change(frame);
 	__atomic_store_n(&frame->key, 0, __ATOMIC_RELAXED);
@@ -126,7 +135,6 @@ cache_vacate(const struct cache_part *part, uint32_t number)
 	span->vacant = number;
 	span->used--;
 	part->shared->vacant[kind]++;
-	add_frames(part, kind, -1);
 }
 
 /* Cuts a span, in which no frame is used, into vacant frames of a kind. */
@@ -180,7 +188,6 @@ take_vacant(const struct cache_part *part, unsigned int kind, uint32_t but)
 		shared->vacant[kind]--;
 		span->vacant = cache_frame_at(part, number)->next;
 		span->used++;
-		add_frames(part, kind, 1);
 		cache_begin_change(cache_frame_at(part, number));
 		return number;
 	}
@@ -197,18 +204,21 @@ enum judgement
 };
 
 static bool
-has_children(const struct cache_part *part, struct cache_frame *frame)
+has_children(const struct cache_part *part, uint32_t number)
 {
+	struct cache_frame *frame = cache_frame_at(part, number);
+	unsigned int kind = kind_of_span(part, cache_span_of(part, number));
 	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
+	uint64_t tree = frame->key == CACHE_ROOT_KEY ? frame->body[0] : smart_slot_pk(frame->key);
 
 	if (cache_is_answer(frame->key) || cache_is_stub(frame->key))
 		return false;
-	for (unsigned int i = first; i < cache_words(frame->key, cache_key_kind(frame->key)); i++)
+	for (unsigned int i = first; i < cache_words(frame->key, kind); i++)
 	{
 		smart_slot slot = cache_words_of(frame, frame->key)[i];
 
 		if (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS &&
-			cache_has(part->cache, frame->body[0], slot))
+			cache_has(part->cache, tree, slot))
 			return true;
 	}
 	return false;
@@ -228,7 +238,7 @@ judge(const struct cache_part *part, uint32_t number)
 		__atomic_store_n(heat, 0, __ATOMIC_RELAXED);
 		return FRAME_STAYS;
 	}
-	return has_children(part, frame) ? FRAME_STAYS : FRAME_GOES;
+	return has_children(part, number) ? FRAME_STAYS : FRAME_GOES;
 }
 
 /* A frame of all. */
@@ -266,15 +276,26 @@ evict(const struct cache_part *part, uint32_t number)
 
 /* ---- spans that go over to another kind ---- */
 
+/* Are hardly any of its frames hot, and is there room elsewhere for those that lead to something? */
 static bool
 is_cool(const struct cache_part *part, uint32_t span)
 {
-	uint32_t frames = frames_of_span(part, kind_of_span(part, span));
+	unsigned int kind = kind_of_span(part, span);
+	uint32_t frames = frames_of_span(part, kind);
+	uint32_t elsewhere = part->shared->vacant[kind] - (frames - part->spans[span].used);
+	uint32_t parents = 0;
 	uint32_t hot = 0;
 
-	for (uint32_t i = 0; i < frames; i++)
-		hot += __atomic_load_n(cache_heat_of(part, frame_in_span(part, span, i)), __ATOMIC_RELAXED);
-	return hot * COOL_SHARE <= frames;
+	for (uint32_t i = 0; i < frames && hot * COOL_SHARE <= frames && parents <= elsewhere; i++)
+	{
+		uint32_t number = frame_in_span(part, span, i);
+
+		if (__atomic_load_n(cache_heat_of(part, number), __ATOMIC_RELAXED) != 0)
+			hot++;
+		else if (cache_frame_at(part, number)->key != 0 && has_children(part, number))
+			parents++;
+	}
+	return hot * COOL_SHARE <= frames && parents <= elsewhere;
 }
 
 /* Room elsewhere for a frame of a span that is given away; 0: nobody else wants to go. */
@@ -298,7 +319,7 @@ find_refuge(const struct cache_part *part, unsigned int kind, uint32_t span)
 }
 
 static void
-move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
+move_frame(const struct cache_part *part, uint32_t from, uint32_t to, bool hot)
 {
 	struct cache_frame *old = cache_frame_at(part, from);
 	struct cache_frame *new = cache_frame_at(part, to);
@@ -309,7 +330,7 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
 		__atomic_store_n(&cache_words_of(new, key)[i], cache_words_of(old, key)[i], __ATOMIC_RELAXED);
 	cache_vacate(part, from);
 	link_frame(part, to, tree, key);
-	__atomic_store_n(cache_heat_of(part, to), 1, __ATOMIC_RELAXED);
+	__atomic_store_n(cache_heat_of(part, to), hot ? 1 : 0, __ATOMIC_RELAXED);
 	cache_end_change(new);
 }
 
@@ -317,7 +338,17 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to)
 static inline bool
 yields(unsigned int old, unsigned int kind)
 {
-	return old >= CACHE_STUB && kind <= SMART_NODE_KINDS;
+	return old >= CACHE_STUB && kind < CACHE_ANSWER;
+}
+
+/* Is there room in other spans of the same kind for all that a span holds? */
+static inline bool
+is_spare(const struct cache_part *part, uint32_t span)
+{
+	unsigned int kind = kind_of_span(part, span);
+	uint32_t used = part->spans[span].used;
+
+	return part->shared->vacant[kind] - (frames_of_span(part, kind) - used) >= used;
 }
 
 /* Empties a span, and gives it to another kind. */
@@ -326,18 +357,21 @@ give_span(const struct cache_part *part, uint32_t span, unsigned int kind)
 {
 	unsigned int old = kind_of_span(part, span);
 	uint32_t frames = frames_of_span(part, old);
+	bool spare = is_spare(part, span);
 
 	for (uint32_t i = 0; i < frames; i++)
 	{
 		uint32_t number = frame_in_span(part, span, i);
 		uint32_t refuge = 0;
+		bool stays;
 
 		if (cache_frame_at(part, number)->key == 0)
 			continue;
-		if (judge(part, number) == FRAME_STAYS)
+		stays = judge(part, number) == FRAME_STAYS;
+		if (stays || spare)
 			refuge = find_refuge(part, old, span);
 		if (refuge != 0)
-			move_frame(part, number, refuge);
+			move_frame(part, number, refuge, stays);
 		else
 			evict(part, number);
 	}
@@ -353,7 +387,7 @@ force_room(const struct cache_part *part, unsigned int kind)
 {
 	uint32_t number = draw_of_kind(part, kind, SPAN_NONE);
 
-	for (int i = 0; number != 0 && i < FORCED_MAX && has_children(part, cache_frame_at(part, number)); i++)
+	for (int i = 0; number != 0 && i < FORCED_MAX && has_children(part, number); i++)
 		number = draw_of_kind(part, kind, SPAN_NONE);
 	if (number != 0)
 		evict(part, number);
@@ -383,7 +417,8 @@ static bool
 take_from(const struct cache_part *part, uint32_t number, unsigned int kind)
 {
 	uint32_t span = cache_span_of(part, number);
-	enum judgement judgement = judge(part, number);
+	bool spare = kind_of_span(part, span) != kind && is_spare(part, span);
+	enum judgement judgement = spare ? FRAME_VACANT : judge(part, number);
 
 	if (kind_of_span(part, span) == kind)
 	{
@@ -391,8 +426,9 @@ take_from(const struct cache_part *part, uint32_t number, unsigned int kind)
 			evict(part, number);
 		return judgement != FRAME_STAYS;
 	}
-	cool_neighbours(part, number, kind);
-	if (judgement == FRAME_STAYS || (!yields(kind_of_span(part, span), kind) && !is_cool(part, span)))
+	if (!spare)
+		cool_neighbours(part, number, kind);
+	if (judgement == FRAME_STAYS || (!spare && !yields(kind_of_span(part, span), kind) && !is_cool(part, span)))
 		return false;
 	give_span(part, span, kind);
 	return true;

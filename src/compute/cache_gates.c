@@ -82,6 +82,26 @@ void_copies(struct cache_gate *gate, uint64_t generation)
 		;
 }
 
+/* Takes out what is kept under a key, under the lock; all of its bucket is looked at, which readers leave at some point. */
+static void
+take_out(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *dropped)
+{
+	uint32_t number = *cache_head(part, tree, key);
+
+	while (number != 0)
+	{
+		const struct cache_frame *frame = cache_frame_at(part, number);
+		uint32_t next = frame->next;
+
+		if (frame->key == key && cache_tree_of(frame) == tree)
+		{
+			cache_vacate(part, number);
+			cache_count(dropped);
+		}
+		number = next;
+	}
+}
+
 struct smart_blocked
 cache_block(const struct cache_part *part, uint32_t index, uint64_t tree, uint64_t key, uint64_t *dropped)
 {
@@ -91,13 +111,7 @@ cache_block(const struct cache_part *part, uint32_t index, uint64_t tree, uint64
 	smart_assert((word & CACHE_WRITERS) != 0);
 	if (cache_try_lock(part))
 	{
-		uint32_t number = cache_find_frame(part, tree, key, NULL);
-
-		if (number != 0)
-		{
-			cache_vacate(part, number);
-			cache_count(dropped);
-		}
+		take_out(part, tree, key, dropped);
 		cache_unlock(part);
 	}
 	else

@@ -11,8 +11,8 @@
  *	  partition   header | heads | spans | heat | frames
  *
  * Frames hold copies of nodes, hot answers (cache_answers.c) and stubs of leaves
- * (cache_stubs.c): the kinds of the first are those of the nodes, of the others their
- * lengths.
+ * (cache_stubs.c); their kinds are their lengths.  Of a node only the slots up to the last
+ * one in use are kept, since many nodes have few: what grows goes over to a longer frame.
  *
  * Everything is changed under the partition's lock, but for counters, heat and gates.
  * Readers take no lock:
@@ -33,10 +33,14 @@
 #include "base/assert.h"
 #include "compute/cache.h"
 
-#define CACHE_ANSWERS    5                                      /* lengths of answers */
-#define CACHE_STUBS      2                                      /* lengths of stubs, behind those of answers */
-#define CACHE_STUB       (SMART_NODE_KINDS + CACHE_ANSWERS + 1) /* the shorter one */
-#define CACHE_KINDS      (CACHE_STUB + CACHE_STUBS)             /* arrays by kind; kind 0: none */
+#define CACHE_NODES      11                                /* lengths of nodes, from kind 1 on */
+#define CACHE_ANSWERS    5                                 /* of answers, behind them */
+#define CACHE_STUBS      2                                 /* of stubs, behind those */
+#define CACHE_ANSWER     (CACHE_NODES + 1)                 /* the shortest one */
+#define CACHE_STUB       (CACHE_NODES + CACHE_ANSWERS + 1) /* the shorter one */
+#define CACHE_KINDS      (CACHE_STUB + CACHE_STUBS)        /* arrays by kind; kind 0: none */
+#define CACHE_SORT       (SMART_NODE_KINDS + 1) /* what figures tell apart: nodes by their own kind, answers */
+#define CACHE_SORTS      (CACHE_SORT + 2)       /* and stubs */
 #define CACHE_LINE       64
 #define CACHE_ALIGNMENT  128
 #define CACHE_MARK       32                /* bytes of frames that share a mark of heat */
@@ -48,9 +52,9 @@
 struct cache_frame
 {
 	uint32_t sequence;
-	uint32_t next;   /* in its bucket, or among the vacant frames of its span; 0: none */
-	uint64_t key;    /* of a node: address and kind; of an answer: hash of its point; of a stub: the leaf; 0: vacant */
-	uint64_t body[]; /* the tree's id, but for a stub, and the words */
+	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
+	uint64_t key; /* node: address, kind, bits of the tree's id; answer: hash of its point; stub: the leaf; 0: vacant */
+	uint64_t body[]; /* the tree's id, where the key does not stand for it, and the words */
 };
 
 struct cache_span
@@ -66,9 +70,10 @@ struct cache_partition
 	uint32_t spans_used;          /* the others were never used */
 	uint32_t roomy[CACHE_KINDS];  /* where the last vacant frame of a kind was found */
 	uint32_t vacant[CACHE_KINDS]; /* vacant frames of a kind */
-	uint64_t frames[CACHE_KINDS];
+	uint64_t frames[CACHE_SORTS]; /* that hold a copy, and their bytes */
+	uint64_t bytes[CACHE_SORTS];
 	uint64_t random;
-	uint64_t unused[2];
+	uint64_t unused;
 };
 
 /*
@@ -147,27 +152,30 @@ struct cache_part
 	struct cache_line *line; /* the client's */
 };
 
-/* Words of a copy; an answer's have a word in front that tells what follows. */
+/* Slots of a node that a frame of this kind has room for: those of its own kinds are among them. */
+static inline unsigned int
+cache_kind_slots(unsigned int kind)
+{
+	static const uint16_t slots[CACHE_NODES] = {2, 3, 4, 6, 9, 12, 14, 30, 62, 126, 256};
+
+	return slots[kind - 1];
+}
+
+/* Words of a frame's copy; an answer's have the tree's id in front, and one that tells what follows. */
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
 	static const uint8_t other_words[CACHE_ANSWERS + CACHE_STUBS] = {3, 5, 6, 9, 16, 3, 4};
 
-	return kind > SMART_NODE_KINDS ? other_words[kind - SMART_NODE_KINDS - 1]
-								   : SMART_NODE_HEAD_WORDS + smart_kind_slots(kind);
-}
-
-/* Words of a frame ahead of the copy's: the tree's id, but where the key is a leaf's, which has one tree. */
-static inline unsigned int
-cache_kind_ahead(unsigned int kind)
-{
-	return kind < CACHE_STUB ? 1 : 0;
+	return kind >= CACHE_ANSWER ? other_words[kind - CACHE_ANSWER] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
 }
 
 static inline size_t
 cache_frame_bytes(unsigned int kind)
 {
-	return sizeof(struct cache_frame) + (cache_kind_ahead(kind) + cache_kind_words(kind)) * sizeof(uint64_t);
+	bool answer = kind >= CACHE_ANSWER && kind < CACHE_STUB;
+
+	return sizeof(struct cache_frame) + ((answer ? 1 : 0) + cache_kind_words(kind)) * sizeof(uint64_t);
 }
 
 static inline unsigned int
@@ -220,35 +228,48 @@ cache_is_stub(uint64_t key)
 	return !cache_is_answer(key) && smart_slot_is_leaf(key);
 }
 
+/*
+ * Does a key stand for copies of several trees, so that the frame has to tell whose it is?  A node or a
+ * leaf has one tree at a time.  A copy of what lay at its address before, in another tree, is
+ * as stale as any; some bits of the tree's id in a node's key see to it that there are few.
+ */
+static inline bool
+cache_has_trees(uint64_t key)
+{
+	return cache_is_answer(key) || key == CACHE_ROOT_KEY;
+}
+
 /* The copy's words in a frame that holds key. */
 static inline uint64_t *
 cache_words_of(struct cache_frame *frame, uint64_t key)
 {
-	return cache_is_stub(key) ? frame->body : frame->body + 1;
+	return cache_has_trees(key) ? frame->body + 1 : frame->body;
 }
 
-/* The tree whose copy this is, as it is given to the functions below: 0 for stubs. */
+/* The tree whose copy this is, as it is given to the functions below: 0 where the key stands for it. */
 static inline uint64_t
 cache_tree_of(const struct cache_frame *frame)
 {
-	return cache_is_stub(frame->key) ? 0 : frame->body[0];
+	return cache_has_trees(frame->key) ? frame->body[0] : 0;
 }
 
-/* The kind of frame that a node's key, or a root word's, is kept in; others are chosen by their length. */
+/* Slots of the node whose key it is. */
 static inline unsigned int
-cache_key_kind(uint64_t key)
+cache_key_slots(uint64_t key)
 {
-	smart_assert(!cache_is_answer(key) && !cache_is_stub(key));
-	return key == CACHE_ROOT_KEY ? SMART_NODE_6 : smart_slot_size(key);
+	smart_assert(!cache_has_trees(key) && !cache_is_stub(key));
+	return smart_kind_slots(smart_slot_size(key));
 }
 
 /* May a frame of this kind hold key? */
 static inline bool
 cache_key_fits(uint64_t key, unsigned int kind)
 {
+	if (cache_is_answer(key))
+		return kind >= CACHE_ANSWER && kind < CACHE_STUB;
 	if (cache_is_stub(key))
 		return kind >= CACHE_STUB;
-	return cache_is_answer(key) ? kind > SMART_NODE_KINDS && kind < CACHE_STUB : kind == cache_key_kind(key);
+	return kind < CACHE_ANSWER && (key == CACHE_ROOT_KEY || cache_kind_slots(kind) <= cache_key_slots(key));
 }
 
 /* Words of a copy in a frame of this kind. */
@@ -256,6 +277,17 @@ static inline unsigned int
 cache_words(uint64_t key, unsigned int kind)
 {
 	return key == CACHE_ROOT_KEY ? 1 : cache_kind_words(kind);
+}
+
+/* What a copy counts as. */
+static inline unsigned int
+cache_sort(uint64_t key)
+{
+	if (cache_is_answer(key))
+		return CACHE_SORT;
+	if (cache_is_stub(key))
+		return CACHE_SORT + 1;
+	return key == CACHE_ROOT_KEY ? SMART_NODE_6 : smart_slot_size(key);
 }
 
 static inline struct cache_gate *
@@ -271,7 +303,7 @@ cache_count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/* cache.c; tree: 0 for stubs. */
+/* cache.c; tree: 0 where a key stands for its tree. */
 extern uint64_t cache_hash(uint64_t tree, uint64_t key);
 extern uint32_t *cache_head(const struct cache_part *part, uint64_t tree, uint64_t key);
 extern struct cache_part
@@ -315,7 +347,7 @@ extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
 _Static_assert(sizeof(struct cache_line) == 3 * CACHE_LINE, "a client's counters are cache lines");
-_Static_assert(sizeof(struct cache_partition) == 4 * CACHE_LINE, "a partition's header is whole lines");
+_Static_assert(sizeof(struct cache_partition) == 5 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
 				   sizeof(struct cache_frame) + 3 * sizeof(uint64_t) >= CACHE_MARK,
 			   "frames are numbered by eight bytes, and longer than what shares a mark");

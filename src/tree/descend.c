@@ -218,7 +218,8 @@ descend_near(struct smart_tree *tree, const struct smart_key *key, struct smart_
 	near = tree->waypoint;
 	if (status != SMART_OK || near.link == 0)
 		return status;
-	status = smart_node_read_again(tree, near.link, near.arrived, node, key, &ours);
+	if (!smart_beside_take(tree, near.link, near.arrived, node, key, &ours))
+		status = smart_node_read_again(tree, near.link, near.arrived, node, key, &ours);
 	if (status == SMART_OK && !ours)
 		smart_forget_node(tree, near.link);
 	if (status != SMART_OK || !ours)

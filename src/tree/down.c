@@ -61,6 +61,40 @@ make_part(struct smart_tree *tree, const struct smart_key *key, unsigned int dep
 	return SMART_OK;
 }
 
+/* How many entries of the list lie below the cut. */
+static uint32_t
+count_below(const struct smart_list *list, unsigned int position, unsigned int cut)
+{
+	uint32_t count = 0;
+
+	while (count < list->count && smart_ref_byte(&list->refs[count], position) < cut)
+		count++;
+	return count;
+}
+
+/*
+ * Puts the key into the list if the leaves of a node at depth stay within the leaf size with it.  *added: it is there.
+ * Not where keys ascend: there it begins a leaf with room.
+ */
+static smart_status
+take_in(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth, bool *added)
+{
+	struct smart_list *list = &tree->list;
+	uint32_t middle;
+	smart_status status = smart_list_add(tree, list, key, length);
+
+	if (status != SMART_OK)
+		return status;
+	middle = count_below(list, depth - list->base,
+						 smart_choose_cut(list, depth - list->base, smart_key_byte(key, depth), false));
+	smart_assert(middle > 0 && middle < list->count);
+	*added = smart_leaf_bytes_for(tree, list, 0, middle, depth - list->base) <= tree->options.leaf_size &&
+			 smart_leaf_bytes_for(tree, list, middle, list->count, depth - list->base) <= tree->options.leaf_size;
+	if (!*added)
+		smart_list_take_out(list, key, length);
+	return SMART_OK;
+}
+
 /* The node at depth that holds all entries, and its leaves. */
 static smart_status
 make_branch(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, bool ascending,
@@ -70,7 +104,7 @@ make_branch(struct smart_tree *tree, const struct smart_key *key, unsigned int d
 	unsigned int position = depth - list->base;
 	unsigned int cut = smart_choose_cut(list, position, smart_key_byte(key, depth), ascending);
 	unsigned int count = 0;
-	uint32_t middle = 0;
+	uint32_t middle;
 	smart_slot slots[3];
 	smart_status status = SMART_OK;
 
@@ -87,8 +121,7 @@ make_branch(struct smart_tree *tree, const struct smart_key *key, unsigned int d
 	}
 	else
 	{
-		while (middle < list->count && smart_ref_byte(&list->refs[middle], position) < cut)
-			middle++;
+		middle = count_below(list, position, cut);
 		status = make_part(tree, key, depth, 0, cut - 1, 0, middle, built, slots, &count);
 		if (status == SMART_OK)
 			status = make_part(tree, key, depth, cut, 255, middle, list->count, built, slots, &count);
@@ -150,12 +183,11 @@ smart_status
 smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, const struct smart_place *place,
 		   struct smart_leaf *leaf, struct smart_leaf_lock *lock, bool ascending, bool *added)
 {
-	/* Of entries of one length no part is longer than all were.  Where keys ascend, the key begins a leaf with room. */
-	bool take = tree->options.fixed_length != 0 && !ascending;
 	struct smart_list *list = &tree->list;
 	struct built built = {.count = 0};
 	unsigned int depth;
 	smart_slot link;
+	bool took = false;
 	bool won;
 	smart_status status;
 
@@ -167,8 +199,8 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	smart_assert(list->count > 0);
 	*added = false;
 	depth = branch_position(list, key);
-	if (take)
-		status = smart_list_add(tree, list, key, length);
+	if (!ascending)
+		status = take_in(tree, key, length, depth, &took);
 	if (status != SMART_OK)
 		return status;
 	status = make_branch(tree, key, depth, ascending, &built, &link);
@@ -189,7 +221,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 		retire_built(tree, &built);
 		return SMART_OK;
 	}
-	*added = take;
+	*added = took;
 	for (unsigned int i = 0; i < built.count && status == SMART_OK; i++)
 		status = smart_slot_activate(tree, built.links[i]);
 	smart_retire_slot(tree, place->slot);

@@ -16,6 +16,7 @@
 struct replacement
 {
 	const struct smart_node *node;
+	smart_slot room; /* leads to a block for the node that comes in its place; 0: in use, or none */
 	unsigned int count;
 	smart_slot slots[256]; /* ascending, unfrozen values */
 	unsigned int dead_count;
@@ -23,6 +24,33 @@ struct replacement
 	unsigned int born_count;
 	smart_slot born[128]; /* merged leaves: retired when we lose */
 };
+
+/* Slots in use of a node that was read. */
+static unsigned int
+used_slots(const struct smart_node *node)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+		count += smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + i]);
+	return count;
+}
+
+/*
+ * Before E1, since a frozen node that nobody has room to replace is in everybody's way, also of those who only read.
+ * Slots that others use until E1 is done may make the block too small.
+ */
+static smart_status
+take_room(struct smart_tree *tree, struct replacement *work)
+{
+	unsigned int kind = smart_kind_for(tree, used_slots(work->node) + 1);
+	fabric_address address;
+	smart_status status = smart_allocate(tree, SMART_CLASS_NODE(kind), &address);
+
+	if (status == SMART_OK)
+		work->room = smart_slot_make_node(0, kind, address);
+	return status;
+}
 
 /* CASes of slots, in any order; their results are set. */
 static smart_status
@@ -217,8 +245,8 @@ gather(struct smart_tree *tree, const struct smart_key *key, const struct replac
 
 /*
  * Seals the group's leaves and makes the one that takes their place.  *done
- * false: one of them changed; those that were sealed stay so, and are mended
- * by whoever meets them.
+ * false: one of them changed, or there is no room; those that were sealed stay so,
+ * and are mended by whoever meets them.
  */
 static smart_status
 merge_group(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, unsigned int i,
@@ -237,8 +265,9 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 	{
 		status = smart_leaf_build(tree, key, work->node->depth, lo, group->hi, &tree->extra, 0, tree->extra.count, 0,
 								  merged);
+		*done = !smart_no_room(status);
 		if (status != SMART_OK)
-			return status;
+			return *done ? status : SMART_OK;
 		work->born[work->born_count++] = *merged;
 	}
 	for (unsigned int leaf = 0; leaf < group->leaf_count; leaf++)
@@ -301,9 +330,30 @@ only_child(struct smart_tree *tree, const struct replacement *work, smart_slot *
 	return status;
 }
 
+/* In the block that was taken for it, or where another kind fits better. */
+static smart_status
+make_node(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, smart_slot *result)
+{
+	const struct smart_node *node = work->node;
+	unsigned int pk = smart_slot_pk(node->link);
+	unsigned int spare = work->count < 256 ? 1 : 0;
+	unsigned int kind = smart_kind_for(tree, work->count + spare);
+	smart_slot room = work->room;
+
+	if (kind != smart_slot_size(room))
+	{
+		smart_status status = smart_node_build(tree, key, node->depth, pk, work->slots, work->count, spare, result);
+
+		if (!smart_no_room(status) || kind > smart_slot_size(room))
+			return status;
+	}
+	work->room = 0;
+	return smart_node_build_in(tree, key, node->depth, smart_slot_with_pk(room, pk), work->slots, work->count, result);
+}
+
 /* E3.  *made: the result is a new node, to be activated. */
 static smart_status
-make_result(struct smart_tree *tree, const struct smart_key *key, const struct replacement *work, smart_slot *result,
+make_result(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, smart_slot *result,
 			bool *made)
 {
 	const struct smart_node *node = work->node;
@@ -327,7 +377,7 @@ make_result(struct smart_tree *tree, const struct smart_key *key, const struct r
 		return SMART_OK;
 	}
 	*made = true;
-	return smart_node_build(tree, key, node->depth, pk, work->slots, work->count, work->count < 256 ? 1 : 0, result);
+	return make_node(tree, key, work, result);
 }
 
 /* After E4 was won: the new blocks are trusted, the old ones retired. */
@@ -362,6 +412,45 @@ settle_lost(struct smart_tree *tree, const struct replacement *work, smart_slot 
 		smart_retire_slot(tree, work->born[i]);
 }
 
+/* E1 to E4. */
+static smart_status
+replace(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, bool merge)
+{
+	const struct smart_node *node = work->node;
+	uint64_t values[256];
+	smart_slot result = 0;
+	uint64_t seen = 0;
+	bool made = false;
+	smart_status status = freeze(tree, node, values);
+
+	if (status != SMART_OK)
+		return status;
+	sort_slots(work, values);
+	join_empties(work);
+	if (work->count == 0 || smart_slot_pk(work->slots[0]) != 0)
+		return SMART_CORRUPT;
+	if (merge)
+		status = merge_ranges(tree, key, work);
+	if (status == SMART_OK)
+		status = make_result(tree, key, work, &result, &made);
+	if (status != SMART_OK)
+	{
+		settle_lost(tree, work, result, false);
+		return status;
+	}
+	/* E4 */
+	status = smart_link_cas(tree, node->link_address, node->link, result, &seen);
+	if (status == SMART_OK && seen == node->link)
+	{
+		smart_slot_changed(tree, node->parent, node->parent_index, node->link, result);
+		return settle_won(tree, work, result, made);
+	}
+	/* A lost completion: the result may be linked, and must not be used again. */
+	if (status == SMART_OK)
+		settle_lost(tree, work, result, made);
+	return status;
+}
+
 /*
  * REPLACE-NODE.  node was read by a strict descent of this operation.  key leads
  * through it.  Losing the last CAS is no
@@ -371,11 +460,7 @@ settle_lost(struct smart_tree *tree, const struct replacement *work, smart_slot 
 smart_status
 smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge)
 {
-	struct replacement work = {.node = node};
-	uint64_t values[256];
-	smart_slot result = 0;
-	uint64_t seen = 0;
-	bool made = false;
+	struct replacement work;
 	smart_status status = SMART_OK;
 
 	if (!tree->direct && node->link_address == 0)
@@ -383,34 +468,13 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 		status = smart_find_parent(tree, key, &node);
 		if (status != SMART_OK || node == NULL)
 			return status;
-		work.node = node;
 	}
-	status = freeze(tree, node, values);
+	work = (struct replacement){.node = node};
+	status = take_room(tree, &work);
 	if (status != SMART_OK)
 		return status;
-	sort_slots(&work, values);
-	join_empties(&work);
-	if (work.count == 0 || smart_slot_pk(work.slots[0]) != 0)
-		return SMART_CORRUPT;
-	if (merge)
-		status = merge_ranges(tree, key, &work);
-	if (status == SMART_OK)
-		status = make_result(tree, key, &work, &result, &made);
-	if (status != SMART_OK)
-	{
-		settle_lost(tree, &work, result, false);
-		return status;
-	}
-	/* E4 */
-	status = smart_link_cas(tree, node->link_address, node->link, result, &seen);
-	if (status == SMART_OK && seen == node->link)
-	{
-		smart_slot_changed(tree, node->parent, node->parent_index, node->link, result);
-		return settle_won(tree, &work, result, made);
-	}
-	/* A lost completion: the result may be linked, and must not be used again. */
-	if (status == SMART_OK)
-		settle_lost(tree, &work, result, made);
+	status = replace(tree, key, &work, merge);
+	smart_retire_slot(tree, work.room);
 	return status;
 }
 
@@ -451,17 +515,6 @@ wants_tidying(const struct smart_tree *tree, const struct smart_place *place)
 	return pk == 0 && next == 256 && smart_slot_is_empty(place->slot);
 }
 
-/* Slots in use of a node that was read. */
-static unsigned int
-used_slots(const struct smart_node *node)
-{
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; i < node->slots; i++)
-		count += smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + i]);
-	return count;
-}
-
 /*
  * Merges and drops what a removal at key left small, from its node upwards, a
  * few levels at most: the next removal goes on.  Ends where a replacement
@@ -488,5 +541,6 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 		used = used_slots(place.node);
 		status = smart_replace_node(tree, key, place.node, true);
 	}
-	return status;
+	/* Nothing has to be tidied. */
+	return smart_no_room(status) ? SMART_OK : status;
 }

@@ -166,8 +166,6 @@ is_roots(const struct smart_leaf *leaf)
 static smart_status
 measure(struct smart_tree *tree, struct smart_list *list, const struct insertion *insertion, size_t *bytes)
 {
-	const uint8_t *end = insertion->key.bytes + insertion->length;
-	uint32_t at = 0;
 	smart_status status;
 
 	*bytes = 0;
@@ -177,10 +175,7 @@ measure(struct smart_tree *tree, struct smart_list *list, const struct insertion
 	if (status != SMART_OK)
 		return status;
 	*bytes = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
-	while (list->refs[at].tail != end)
-		at++;
-	list->count--;
-	memmove(&list->refs[at], &list->refs[at + 1], (list->count - at) * sizeof(list->refs[0]));
+	smart_list_take_out(list, &insertion->key, insertion->length);
 	return SMART_OK;
 }
 
@@ -283,12 +278,12 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 		return SMART_OK; /* the upper half was installed by somebody else */
 	if (remedy.bytes > tree->options.leaf_size)
 		return smart_down(tree, key, insertion->length, &place, leaf, lock, remedy.ascending, &insertion->added);
-	/* Growing: by half, or at once to a full leaf where keys ascend. */
-	grown = remedy.ascending ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
+	/* Growing: by half, or at once to a full leaf where keys ascend, or each growth costs round trips. */
+	grown = remedy.ascending || !tree->direct ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;
 	rewrite.reserve = remedy.bytes == 0 || grown < remedy.bytes ? 0 : grown - remedy.bytes;
-	rewrite.added = remedy.bytes == 0 ? 0 : insertion->length;
+	rewrite.guest = remedy.bytes == 0 ? 0 : insertion->length;
 	status = smart_replace_leaf(tree, key, &place, leaf, &rewrite, &flag);
-	insertion->added = flag && rewrite.added > 0;
+	insertion->added = flag && rewrite.took;
 	return status;
 }
 
@@ -327,18 +322,21 @@ insert_locked(struct smart_tree *tree, struct insertion *insertion, struct smart
 
 /*
  * One round trip, if there is a stub of the leaf; its local lock is held.  Not if others
- * wait with entries: to take them along wants the leaf's copy, and saves more.
+ * wait with entries: to take them along wants the leaf's copy, and saves more.  *full: the stub
+ * says that the leaf has to be changed first.
  */
 static smart_status
-append_by_stub(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
+append_by_stub(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place, bool *full)
 {
 	enum smart_appended appended;
 	smart_status status;
 
+	*full = false;
 	if (!tree->stubs || insertion->strict || smart_leaf_is_awaited(tree, place->slot))
 		return SMART_OK;
 	status = smart_append_by_stub(tree, place, &insertion->key, insertion->length, &appended);
-	insertion->finished = appended != SMART_APPENDED_NOT;
+	*full = appended == SMART_APPENDED_FULL;
+	insertion->finished = appended == SMART_APPENDED_ADDED || appended == SMART_APPENDED_TWICE;
 	insertion->added = appended == SMART_APPENDED_ADDED || (insertion->finished && insertion->unsure);
 	return status;
 }
@@ -381,6 +379,7 @@ static smart_status
 insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
 {
 	enum smart_combined combined;
+	bool full;
 	smart_status status = smart_leaf_lock_or_combine(tree, place->slot, &insertion->key, insertion->length, &combined);
 
 	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
@@ -392,9 +391,14 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 		insertion->added = combined == SMART_COMBINED_ADDED || insertion->unsure;
 		return SMART_OK;
 	}
-	status = append_by_stub(tree, insertion, place);
+	status = append_by_stub(tree, insertion, place, &full);
 	if (status == SMART_OK && !insertion->finished)
-		return insert_under_lock(tree, insertion, place);
+	{
+		smart_beside_plan(tree, place, full);
+		status = insert_under_lock(tree, insertion, place);
+		smart_beside_forget(tree);
+		return status;
+	}
 	tree->services->unlock_leaf(tree->services, smart_slot_address(place->slot));
 	return status;
 }

@@ -211,6 +211,7 @@ struct smart_tree
 	struct smart_node nodes[2];     /* a descent's, in turn: the place's node, and its child */
 	struct smart_list list;         /* entries of the leaf that is rewritten */
 	struct smart_list extra;        /* entries of merged leaves */
+	struct smart_beside *beside;    /* remote: the node above the leaf that an insert READs */
 	uint8_t *leaf_buffer;           /* remote: the leaf that an operation looks at */
 	uint8_t *kept_buffer;           /* remote: the leaf whose content was kept (B5) */
 	uint8_t *merge_buffer;          /* remote: leaves that are merged */
@@ -261,6 +262,13 @@ extern bool smart_await(struct smart_tree *tree, smart_status status, uint64_t *
 extern smart_status smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block);
 extern void smart_retire_slot(struct smart_tree *tree, smart_slot slot);
 extern void smart_retire_loser(struct smart_tree *tree, smart_status status, smart_slot slot);
+
+/* What smart_allocate comes to where there is no room, which need not be the end of an operation. */
+static inline bool
+smart_no_room(smart_status status)
+{
+	return status == SMART_NO_SPACE || status == SMART_DISK_FULL;
+}
 
 /* Counts an attempt of a loop that others can make fail; SMART_INTERRUPTED, SMART_TIMEOUT. */
 extern smart_status smart_again(struct smart_tree *tree, unsigned int *attempts);
@@ -324,6 +332,8 @@ extern unsigned int smart_kind_for(const struct smart_tree *tree, unsigned int s
 extern smart_status
 smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int pk,
 				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link);
+extern smart_status smart_node_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
+										smart_slot room, const smart_slot *slots, unsigned int count, smart_slot *link);
 extern uint64_t smart_node_live(uint64_t header);
 extern smart_status smart_node_activate(struct smart_tree *tree, fabric_address node);
 extern bool
@@ -333,6 +343,8 @@ smart_node_is_ours(const struct smart_tree *tree, const struct smart_node *node,
 
 extern bool smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *block, uint64_t meta,
 							 struct smart_leaf *leaf);
+extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy,
+								 const struct smart_key *key, struct smart_leaf *leaf);
 extern smart_status smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 									uint8_t *buffer, struct smart_leaf *leaf, bool *good);
 /* The same by a READ that nobody waits for, for who has the leaf's lock. */
@@ -355,6 +367,9 @@ extern smart_status smart_list_collect(struct smart_tree *tree, struct smart_lis
 									   unsigned int lo, unsigned int hi);
 extern smart_status
 smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length);
+extern void smart_list_take_out(struct smart_list *list, const struct smart_key *key, size_t length);
+extern smart_status smart_list_try_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key,
+									   size_t length, bool *added);
 extern smart_status smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t count);
 extern void smart_list_sort_tail(struct smart_list *list, uint32_t sorted);
 extern unsigned int smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip);
@@ -383,6 +398,18 @@ smart_find_from_root(struct smart_tree *tree, const struct smart_key *key, struc
 extern smart_status
 smart_find_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node);
 extern smart_status smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+
+/* ---- the node above a leaf, READ with it (beside.c) ---- */
+
+#define SMART_BESIDE_REQUESTS 2
+
+/* Released with env->release; NULL: no memory. */
+extern struct smart_beside *smart_beside_open(struct smart_env *env);
+extern void smart_beside_plan(struct smart_tree *tree, const struct smart_place *place, bool wanted);
+extern int smart_beside_prepare(struct smart_tree *tree, struct fabric_request *batch);
+extern bool smart_beside_take(struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node,
+							  const struct smart_key *key, bool *ours);
+extern void smart_beside_forget(struct smart_tree *tree);
 
 /* ---- the cache of nodes (cached.c) ---- */
 
@@ -435,7 +462,8 @@ extern void smart_stub_keep(struct smart_tree *tree, const struct smart_leaf *be
 /* What came of an append by a stub. */
 enum smart_appended
 {
-	SMART_APPENDED_NOT, /* nothing was done: there is no stub, or not for this key, or it was too old */
+	SMART_APPENDED_NOT,  /* nothing was done: there is no stub, or it was too old */
+	SMART_APPENDED_FULL, /* the same: by its stub the leaf has no room, or is not for this key */
 	SMART_APPENDED_ADDED,
 	SMART_APPENDED_TWICE /* the key was there, and the leaf has it once more */
 };
@@ -516,7 +544,8 @@ struct smart_rewrite
 {
 	struct smart_drop *drop;      /* NULL: keep all */
 	size_t reserve;               /* bytes of room wanted */
-	size_t added;                 /* bytes of an entry that the copy holds too, the key's; 0: none */
+	size_t guest;                 /* bytes of an entry for the copy to take in if it finds room, the key's; 0: none */
+	bool took;                    /* set by the rewrite: it did */
 	struct smart_leaf_lock *lock; /* NULL: the leaf is sealed; else it is live, and sealed by smart_end_leaf */
 };
 
@@ -524,7 +553,7 @@ extern smart_status smart_end_leaf(struct smart_tree *tree, const struct smart_p
 								   struct smart_leaf_lock *lock, smart_slot desired, bool *won);
 extern smart_status
 smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-				   struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won);
+				   struct smart_leaf *leaf, struct smart_rewrite *rewrite, bool *won);
 extern unsigned int
 smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending);
 extern void smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int byte,

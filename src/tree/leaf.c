@@ -59,6 +59,18 @@ smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *l
 	return leaf_checksum(tree, key, leaf->depth, leaf->block, leaf->used) == smart_meta_crc(leaf->meta);
 }
 
+/* Takes a copy of the leaf that link leads to apart, as a READ has brought it.  Result: is it whole, and right for key? */
+bool
+smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy, const struct smart_key *key,
+					 struct smart_leaf *leaf)
+{
+	uint64_t meta;
+
+	memcpy(&meta, copy + smart_slot_size(link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, sizeof(meta));
+	return smart_leaf_parse(tree, link, copy, meta, leaf) &&
+		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+}
+
 typedef smart_status (*read_fn)(struct smart_tree *tree, fabric_address block, void *buffer, size_t length);
 
 static inline smart_status
@@ -83,14 +95,11 @@ leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 	}
 	for (int i = 0; i < TORN_READS_MAX && !*good; i++)
 	{
-		uint64_t meta;
 		smart_status status = read(tree, smart_slot_address(link), buffer, length);
 
 		if (status != SMART_OK)
 			return status;
-		memcpy(&meta, buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
-		*good = smart_leaf_parse(tree, link, buffer, meta, leaf) &&
-				(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+		*good = smart_leaf_from_copy(tree, link, buffer, key, leaf);
 	}
 	return SMART_OK;
 }

@@ -197,6 +197,36 @@ smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct sm
 	return SMART_OK;
 }
 
+/* Takes it out again. */
+void
+smart_list_take_out(struct smart_list *list, const struct smart_key *key, size_t length)
+{
+	uint32_t at = 0;
+
+	while (list->refs[at].tail != key->bytes + length)
+		at++;
+	list->count--;
+	memmove(&list->refs[at], &list->refs[at + 1], (list->count - at) * sizeof(list->refs[0]));
+}
+
+/*
+ * The same as smart_list_add, if a leaf of the list's entries stays within the leaf size with it or there is no other
+ * entry; else the list is as it was.
+ */
+smart_status
+smart_list_try_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length,
+				   bool *added)
+{
+	smart_status status = smart_list_add(tree, list, key, length);
+
+	if (status != SMART_OK)
+		return status;
+	*added = list->count == 1 || smart_leaf_bytes_for(tree, list, 0, list->count, 0) <= tree->options.leaf_size;
+	if (!*added)
+		smart_list_take_out(list, key, length);
+	return SMART_OK;
+}
+
 /* The prefix that a leaf of entries [from..to) stores behind skip bytes: a lone entry's would only have to be cut again. */
 static unsigned int
 leaf_prefix_for(const struct smart_list *list, uint32_t from, uint32_t to, unsigned int skip)

@@ -15,8 +15,7 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 			   struct smart_leaf *leaf, bool *locked, bool *good)
 {
 	unsigned int length = smart_slot_size(link) * SMART_UNIT;
-	struct fabric_request batch[2];
-	uint64_t meta;
+	struct fabric_request batch[2 + SMART_BESIDE_REQUESTS];
 	smart_status status;
 
 	lock->word_address = smart_leaf_lock_address(lock->leaf, smart_slot_size(link));
@@ -35,16 +34,36 @@ take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key 
 									   .remote = lock->leaf,
 									   .local = tree->leaf_buffer,
 									   .length = length};
-	status = smart_execute(tree, batch, 2);
+	status = smart_execute(tree, batch, 2 + smart_beside_prepare(tree, &batch[2]));
 	*locked = status == SMART_OK && batch[0].result == 0;
 	if (SMART_FAULT(inplace) && status == SMART_OK && !*locked)
 		return smart_fault_take_over(tree, link, key, lock, batch[0].result, leaf, locked, good);
-	if (!*locked)
-		return status;
-	memcpy(&meta, tree->leaf_buffer + length - SMART_LEAF_REAR_BYTES, sizeof(meta));
-	*good = smart_leaf_parse(tree, link, tree->leaf_buffer, meta, leaf) &&
-			(SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
-	return SMART_OK;
+	if (*locked)
+		*good = smart_leaf_from_copy(tree, link, tree->leaf_buffer, key, leaf);
+	return status;
+}
+
+/* The leaf whose local lock is held; with the node above it, if that is planned and the leaf does not come torn. */
+static smart_status
+read_under_lock(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf *leaf,
+				bool *good)
+{
+	struct fabric_request batch[1 + SMART_BESIDE_REQUESTS];
+	int count = smart_beside_prepare(tree, &batch[1]);
+	smart_status status;
+
+	if (count > 0)
+	{
+		batch[0] = (struct fabric_request){.verb = FABRIC_READ,
+										   .remote = smart_slot_address(link),
+										   .local = tree->leaf_buffer,
+										   .length = smart_slot_size(link) * SMART_UNIT};
+		status = smart_execute(tree, batch, 1 + count);
+		*good = status == SMART_OK && smart_leaf_from_copy(tree, link, tree->leaf_buffer, key, leaf);
+		if (status != SMART_OK || *good)
+			return status;
+	}
+	return smart_leaf_read_alone(tree, link, key, tree->leaf_buffer, leaf, good);
 }
 
 smart_status
@@ -59,7 +78,7 @@ smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct sm
 		status = take_rear_lock(tree, link, key, lock, leaf, locked, good);
 	else
 	{
-		status = smart_leaf_read_alone(tree, link, key, tree->leaf_buffer, leaf, good);
+		status = read_under_lock(tree, link, key, leaf, good);
 		*locked = status == SMART_OK;
 	}
 	if (!*locked)

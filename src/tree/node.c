@@ -231,16 +231,27 @@ smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 				 const smart_slot *slots, unsigned int count, unsigned int spare, smart_slot *link)
 {
 	unsigned int kind = smart_kind_for(tree, count + spare);
+	fabric_address address;
+	smart_status status = smart_allocate(tree, SMART_CLASS_NODE(kind), &address);
+
+	if (status != SMART_OK)
+		return status;
+	return smart_node_build_in(tree, key, depth, smart_slot_make_node(pk, kind, address), slots, count, link);
+}
+
+/* The same in a block of one's own, to which room leads as *link will; it is retired if that fails. */
+smart_status
+smart_node_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, smart_slot room,
+					const smart_slot *slots, unsigned int count, smart_slot *link)
+{
+	unsigned int kind = smart_slot_size(room);
+	fabric_address address = smart_slot_address(room);
 	uint64_t *words = (uint64_t *) tree->build_buffer;
 	unsigned int bytes = smart_kind_bytes(kind);
-	fabric_address address;
 	uint64_t partial = 0;
 	smart_status status;
 
-	smart_assert(count >= 1 && smart_slot_pk(slots[0]) == 0);
-	status = smart_allocate(tree, SMART_CLASS_NODE(kind), &address);
-	if (status != SMART_OK)
-		return status;
+	smart_assert(count >= 1 && count <= tree->kind_slots[kind] && smart_slot_pk(slots[0]) == 0);
 	for (unsigned int i = depth < SMART_NODE_PARTIAL_MAX ? 0 : depth - SMART_NODE_PARTIAL_MAX; i < depth; i++)
 		partial = (partial << 8) | smart_key_byte(key, i);
 	memset(words, 0, bytes);
@@ -251,7 +262,7 @@ smart_node_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 		smart_assert(!smart_slot_frozen(slots[i]));
 		words[SMART_NODE_HEAD_WORDS + (kind == SMART_NODE_256 ? smart_slot_pk(slots[i]) : i)] = slots[i];
 	}
-	*link = smart_slot_make_node(pk, kind, address);
+	*link = room;
 	status = smart_block_write(tree, address, words, bytes);
 	if (status != SMART_OK)
 		smart_retire_slot(tree, *link);

@@ -30,9 +30,6 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 				  int front_count, const smart_slot *slots, unsigned int count);
 /* The copy of what link leads to, once; NULL: it is not there. */
 extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link);
-/* A leaf from its copy; false: torn, or not what the key leads to. */
-extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy,
-								 const struct smart_key *key, struct smart_leaf *leaf);
 extern void smart_window_done(struct smart_window *window, struct smart_env *env);
 
 /* A window of one block, which was brought otherwise. */

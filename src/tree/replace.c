@@ -8,12 +8,6 @@
  */
 #include "tree/internal.h"
 
-static inline bool
-no_room(smart_status status)
-{
-	return status == SMART_NO_SPACE || status == SMART_DISK_FULL;
-}
-
 /*
  * SEAL: live -> sealed, from the exact value read.  Only for a leaf that is not
  * pending in a strict view newer than that value.  *sealed false: it changed.
@@ -115,7 +109,8 @@ build_copy_longer(struct smart_tree *tree, const struct smart_key *key, const st
 	/* First as long as the old one: the replacements before this one have given such blocks back. */
 	status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count,
 							  old > needed ? old - needed : 0, copy);
-	for (size_t more = SMART_UNIT; no_room(status) && needed + more <= tree->options.leaf_size; more += SMART_UNIT)
+	for (size_t more = SMART_UNIT; smart_no_room(status) && needed + more <= tree->options.leaf_size;
+		 more += SMART_UNIT)
 		status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, more, copy);
 	return status;
 }
@@ -138,7 +133,7 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 		return SMART_OK;
 	}
 	status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, copy);
-	if (no_room(status) && rewrite->drop != NULL)
+	if (smart_no_room(status) && rewrite->drop != NULL)
 		status = build_copy_longer(tree, key, leaf, copy);
 	return status;
 }
@@ -146,12 +141,12 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 /*
  * REPLACE-LEAF.  place is strict and its slot leads to leaf; rewrite->lock as in
  * smart_end_leaf.  The copy holds the entries up to hi but those that drop names, or is an empty
- * range.  *won: our CAS took the slot over (and with it, drops and the added entry
- * took effect).
+ * range.  *won: our CAS took the slot over (and with it, drops and the guest took
+ * effect).
  */
 smart_status
 smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
-				   struct smart_leaf *leaf, const struct smart_rewrite *rewrite, bool *won)
+				   struct smart_leaf *leaf, struct smart_rewrite *rewrite, bool *won)
 {
 	struct smart_list *list = &tree->list;
 	struct smart_blocked blocked = {.gate = SMART_GATE_NONE};
@@ -166,8 +161,9 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 		return status;
 	if (rewrite->drop != NULL)
 		drop_entries(list, leaf, rewrite->drop);
-	if (rewrite->added > 0)
-		status = smart_list_add(tree, list, key, rewrite->added);
+	rewrite->took = false;
+	if (rewrite->guest > 0)
+		status = smart_list_try_add(tree, list, key, rewrite->guest, &rewrite->took);
 	if (status != SMART_OK)
 		return status;
 	status = build_copy(tree, key, leaf, rewrite, &copy);

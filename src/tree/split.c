@@ -78,12 +78,13 @@ smart_key_at(struct smart_tree *tree, const struct smart_key *key, unsigned int 
 /*
  * Room for the halves of a leaf, in bytes.  Entries of one length fill the
  * leaves of a tree in step: were the halves to grow through several sizes, each
- * size's slabs would be left with holes when the leaves go on to the next.
+ * size's slabs would be left with holes when the leaves go on to the next.  On memory
+ * nodes each size costs round trips.
  */
 static size_t
 room_for_half(const struct smart_tree *tree)
 {
-	return tree->options.fixed_length != 0 ? tree->options.leaf_size : 0;
+	return tree->options.fixed_length != 0 || !tree->direct ? tree->options.leaf_size : 0;
 }
 
 /* The greatest byte at its depth among a leaf's entries, those above hi included; -1: malformed. */
@@ -117,7 +118,7 @@ struct guest
 
 /*
  * The upper half [mid..end] of a leaf: its entries there are in tree->list.  It takes the
- * guest in if it belongs there and finds room for sure.
+ * guest in if it belongs there and finds room.
  */
 static smart_status
 build_upper(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf, unsigned int mid,
@@ -128,14 +129,13 @@ build_upper(struct smart_tree *tree, const struct smart_key *key, const struct s
 	size_t reserve = room_for_half(tree);
 	smart_status status = SMART_OK;
 
-	if (guest->length > 0 && byte >= mid && byte <= end && (tree->options.fixed_length != 0 || list->count == 0))
+	if (guest->length > 0 && byte >= mid && byte <= end)
 	{
 		/* The first one behind a full leaf, where keys ascend. */
 		if (list->count == 0)
 			reserve = tree->options.leaf_size;
 		list->base = leaf->depth;
-		status = smart_list_add(tree, list, key, guest->length);
-		guest->added = true;
+		status = smart_list_try_add(tree, list, key, guest->length, &guest->added);
 	}
 	if (status != SMART_OK)
 		return status;
@@ -216,11 +216,10 @@ drop_upper(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	bool won;
 	smart_status status;
 
-	/* Entries of one length: a half has room for one more. */
-	if (tree->options.fixed_length != 0 && smart_leaf_covers(leaf, key))
-		rewrite.added = length;
+	if (smart_leaf_covers(leaf, key))
+		rewrite.guest = length;
 	status = smart_replace_leaf(tree, key, place, leaf, &rewrite, &won);
-	*added |= won && rewrite.added > 0;
+	*added |= won && rewrite.took;
 	return status;
 }
 
@@ -310,7 +309,7 @@ smart_split(struct smart_tree *tree, const struct smart_key *key, size_t length,
 	if (status == SMART_OK && won && junk)
 	{
 		status = drop_upper(tree, key, length, place, leaf, lock, added);
-		if (*added && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+		if (*added && smart_no_room(status))
 			status = SMART_OK;
 	}
 	return status;

@@ -136,15 +136,19 @@ is_above(const struct smart_stub *stub, const uint8_t *rest, unsigned int length
 		   memcmp(rest, stub->greatest, length < stub->greatest_length ? length : stub->greatest_length) > 0;
 }
 
-/* The stub of the leaf that place leads to, if it is the key's leaf and has room for its entry of length bytes. */
+/*
+ * The stub of the leaf that place leads to, if it is the key's leaf and has room for its entry of length bytes.
+ * *full: there is a stub, but it says otherwise.
+ */
 static bool
 find(struct smart_tree *tree, const struct smart_place *place, const struct smart_key *key, size_t length,
-	 struct view *view)
+	 struct view *view, bool *full)
 {
 	struct smart_stub *stub = &view->stub;
 	struct smart_leaf *leaf = &view->leaf;
 
-	if (!tree->services->find_stub(tree->services, place->slot, stub))
+	*full = tree->services->find_stub(tree->services, place->slot, stub);
+	if (!*full)
 		return false;
 	*leaf = (struct smart_leaf){.address = smart_slot_address(place->slot),
 								.link = place->slot,
@@ -238,7 +242,9 @@ smart_append_by_stub(struct smart_tree *tree, const struct smart_place *place, c
 					 size_t length, enum smart_appended *appended)
 {
 	struct view view;
+	bool full;
+	bool found = find(tree, place, key, length, &view, &full);
 
-	*appended = SMART_APPENDED_NOT;
-	return find(tree, place, key, length, &view) ? append(tree, &view, key, length, appended) : SMART_OK;
+	*appended = full && !found ? SMART_APPENDED_FULL : SMART_APPENDED_NOT;
+	return found ? append(tree, &view, key, length, appended) : SMART_OK;
 }

@@ -53,8 +53,9 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 		tree->leaf_buffer = take(tree, SMART_LEAF_BYTES_MAX, &failed);
 		tree->kept_buffer = take(tree, SMART_LEAF_BYTES_MAX, &failed);
 		tree->merge_buffer = take(tree, SMART_REPLACE_BUFFER_BYTES, &failed);
+		tree->beside = smart_beside_open(env);
 		tree->post = smart_post_open(env);
-		failed |= tree->post == NULL;
+		failed |= tree->beside == NULL || tree->post == NULL;
 	}
 	if (failed)
 	{
@@ -68,8 +69,8 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 void
 smart_tree_close(struct smart_tree *tree)
 {
-	void *memory[] = {tree->build_buffer, tree->key_buffer, tree->leaf_buffer, tree->kept_buffer,
-					  tree->merge_buffer, tree->post,       tree->list.refs,   tree->extra.refs};
+	void *memory[] = {tree->build_buffer, tree->key_buffer, tree->leaf_buffer, tree->kept_buffer, tree->merge_buffer,
+					  tree->beside,       tree->post,       tree->list.refs,   tree->extra.refs};
 
 	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
 	{

@@ -66,17 +66,6 @@ smart_window_take(struct smart_window *window, smart_slot link)
 	return NULL;
 }
 
-bool
-smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy, const struct smart_key *key,
-					 struct smart_leaf *leaf)
-{
-	uint64_t meta;
-
-	memcpy(&meta, copy + smart_slot_size(link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, sizeof(meta));
-	return smart_leaf_parse(tree, link, copy, meta, leaf) &&
-		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
-}
-
 void
 smart_window_done(struct smart_window *window, struct smart_env *env)
 {
