@@ -2,8 +2,8 @@
  * readahead.c
  *	  Remote providers: the leaves that a cursor comes to, read ahead.
  *
- * The leaves that follow are READ in the same batch, in a window of 1, 2, 4 ..
- * 64: those of the same node, and of the nodes that the cache shows behind it.
+ * The leaves that follow are READ in the same batch, in a window of 4, 8, 16 ..
+ * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and of the nodes that the cache shows behind it.
  * The walk keeps copies of nodes, so that it descends again only when the cursor
  * has left them.
  *
@@ -19,6 +19,9 @@
 #include "tree/readahead.h"
 
 #include "tree/route.h"
+
+#define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
+#define UNBOUNDED_FIRST 3
 
 /* ---- the walk ---- */
 
@@ -82,7 +85,7 @@ smart_readahead_points(struct smart_readahead *walk, const struct smart_key *key
 void
 smart_readahead_continue(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length)
 {
-	walk->next = to_length > 0 ? 4 : 1;
+	walk->next = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
 	walk->to = to;
 	walk->to_length = to_length;
 	walk->strict = false;
@@ -186,6 +189,15 @@ look_further(struct smart_readahead *walk, struct outlook *outlook)
 	return status;
 }
 
+/* Where nobody knows how far the walk will go, it grows less fast: fewer leaves are READ in vain when it is given up. */
+static uint32_t
+next_window(const struct smart_readahead *walk)
+{
+	uint32_t next = walk->to_length > 0 ? 2 * walk->next : (5 * walk->next + 1) / 3;
+
+	return next > SMART_READAHEAD_MAX ? SMART_READAHEAD_MAX : next;
+}
+
 /* The leaf of place and those behind it. */
 static smart_status
 look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place,
@@ -194,7 +206,7 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	smart_status status;
 
 	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->next};
-	walk->next = walk->next * 2 > SMART_READAHEAD_MAX ? SMART_READAHEAD_MAX : walk->next * 2;
+	walk->next = next_window(walk);
 	if (place->node == NULL)
 	{
 		outlook->slots[outlook->count++] = place->slot;

@@ -295,16 +295,16 @@ scan(struct bench *bench, uint64_t from, uint64_t count, bool bounded, bool back
 	return trips(bench) - before;
 }
 
-/* Batches that read so many leaves, in a window of first, twice that, .. BATCH. */
+/* Batches that read so many leaves, of a range without an end, in windows of 3, 5, 8, .. BATCH. */
 static uint64_t
-windows(uint64_t leaves, uint64_t first)
+windows(uint64_t leaves)
 {
 	uint64_t batches = 0;
 
-	for (uint64_t window = first; leaves > 0; batches++)
+	for (uint64_t window = 3; leaves > 0; batches++)
 	{
 		leaves -= leaves < window ? leaves : window;
-		window = 2 * window < BATCH ? 2 * window : BATCH;
+		window = (5 * window + 1) / 3 < BATCH ? (5 * window + 1) / 3 : BATCH;
 	}
 	return batches;
 }
@@ -313,7 +313,7 @@ windows(uint64_t leaves, uint64_t first)
 static uint64_t
 whole(uint64_t leaves)
 {
-	return windows(leaves, 1) + 2;
+	return windows(leaves) + 2;
 }
 
 /* All the numbers that are multiples of gap, at once, in the order of the scan; returns the round trips. */
