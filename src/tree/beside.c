@@ -104,7 +104,7 @@ smart_beside_take(struct smart_tree *tree, smart_slot link, unsigned int arrived
 void
 smart_beside_forget(struct smart_tree *tree)
 {
-	if (tree->direct)
+	if (tree->direct || SMART_FAULT(keptview))
 		return;
 	tree->beside->link = 0;
 	tree->beside->read = false;

@@ -33,7 +33,8 @@ enum smart_fault
 	SMART_FAULT_freestub,
 	SMART_FAULT_blindstub,
 	SMART_FAULT_twins,
-	SMART_FAULT_missmark
+	SMART_FAULT_missmark,
+	SMART_FAULT_keptview
 };
 
 /*
@@ -61,6 +62,7 @@ enum smart_fault
  *	  blindstub      an append by a stub does not look whether the key was there
  *	  twins          a key that is twice in a leaf is met twice
  *	  missmark       recovery does not see what the last slot of a node leads to
+ *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

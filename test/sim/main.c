@@ -206,7 +206,8 @@ choose_fault(const char *name)
 										"slotonly",  "trustempty", "anyempty",      "zero",       "bornlive",
 										"onepool",   "stalecas",   "nofreezeempty", "standsrule", "torn",
 										"recent",    "latejoin",   "overwrite",     "descent",    "openfill",
-										"lateblock", "freestub",   "blindstub",     "twins",      "missmark"};
+										"lateblock", "freestub",   "blindstub",     "twins",      "missmark",
+										"keptview"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
