@@ -6,36 +6,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "compute/cache_parts.h"
-#include "support/check.h"
+#include "support/cache.h"
 #include "support/tree_client.h"
 
 #define TREE        77
 #define SMALL_BYTES ((size_t) 64 << 10)
-
-static struct smart_cache *
-open_cache(size_t bytes)
-{
-	size_t rounded = (smart_cache_size(bytes, 2) + 127) / 128 * 128;
-	struct smart_cache *cache = aligned_alloc(128, rounded);
-
-	CHECK(cache != NULL);
-	memset(cache, 0x5c, rounded);
-	smart_cache_init(cache, bytes, 2, 42);
-	return cache;
-}
-
-static struct smart_cache_stat
-stat_of(const struct smart_cache *cache)
-{
-	struct smart_cache_stat stat;
-
-	smart_cache_stat(cache, &stat);
-	return stat;
-}
 
 /* A point of so many bytes that begin with a number. */
 static void
@@ -82,7 +57,7 @@ ask(struct smart_cache *cache, unsigned int number, unsigned int length, unsigne
 static void
 check_lengths(void)
 {
-	struct smart_cache *cache = open_cache((size_t) 1 << 20);
+	struct smart_cache *cache = test_cache_open((size_t) 1 << 20);
 	uint8_t point[SMART_ANSWER_BYTES_MAX];
 	struct smart_answer answer;
 
@@ -121,7 +96,7 @@ change(struct smart_cache *cache, const uint8_t *point)
 static void
 check_block(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = test_cache_open(SMALL_BYTES);
 	uint8_t point[8];
 	struct smart_answer answer;
 	struct smart_blocked blocked;
@@ -138,7 +113,7 @@ check_block(void)
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer) && answer.ticket == 0);
 	CHECK(smart_cache_unblock(cache, &again) == 0 && change(cache, point) != 0);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
-	CHECK(stat_of(cache).blocks == 3 && stat_of(cache).answer_drops == 1);
+	CHECK(test_cache_stat(cache).blocks == 3 && test_cache_stat(cache).answer_drops == 1);
 	free(cache);
 }
 
@@ -146,7 +121,7 @@ check_block(void)
 static void
 check_ticket(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = test_cache_open(SMALL_BYTES);
 	uint8_t point[8];
 	struct smart_answer early;
 	struct smart_answer answer;
@@ -157,7 +132,7 @@ check_ticket(void)
 	make_tails(&early, 9, 7);
 	smart_cache_keep_answer(cache, 1, TREE, point, 8, &early);
 	CHECK(!smart_cache_answer(cache, 1, TREE, point, 8, &answer));
-	CHECK(stat_of(cache).answer_refusals == 1 && stat_of(cache).answers == 0);
+	CHECK(test_cache_stat(cache).answer_refusals == 1 && test_cache_stat(cache).answers == 0);
 	/* Who made the change knows what there is, until the next one. */
 	early.ticket = change(cache, point);
 	CHECK(early.ticket != 0);
@@ -174,7 +149,7 @@ check_ticket(void)
 static void
 check_overlap(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = test_cache_open(SMALL_BYTES);
 	uint8_t point[8];
 	struct smart_blocked first;
 	struct smart_blocked last;
@@ -191,7 +166,7 @@ check_overlap(void)
 static void
 check_void(void)
 {
-	struct smart_cache *cache = open_cache(SMART_CACHE_BYTES_MIN);
+	struct smart_cache *cache = test_cache_open(SMART_CACHE_BYTES_MIN);
 	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
 	uint8_t point[8];
 	unsigned int there = 0;
@@ -202,7 +177,7 @@ check_void(void)
 	CHECK(cache->partitions == 1 && cache_try_lock(&part));
 	change(cache, point);
 	cache_unlock(&part);
-	CHECK(stat_of(cache).voids == 1);
+	CHECK(test_cache_stat(cache).voids == 1);
 	for (unsigned int i = 0; i < 64; i++)
 	{
 		bool found = ask(cache, i, 8, 7);
@@ -242,7 +217,7 @@ count_frames(const struct cache_part *part, const uint32_t *head)
 static void
 check_long_bucket(void)
 {
-	struct smart_cache *cache = open_cache((size_t) 512 << 10);
+	struct smart_cache *cache = test_cache_open((size_t) 512 << 10);
 	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
 	const uint32_t *head = head_of(&part, 0);
 	unsigned int others[100];
@@ -284,8 +259,8 @@ store_node(struct smart_cache *cache, unsigned int kind, uint64_t number)
 static void
 check_room(void)
 {
-	struct smart_cache *cache = open_cache((size_t) 512 << 10);
-	unsigned int hot = (unsigned int) (stat_of(cache).size / 4 / 48);
+	struct smart_cache *cache = test_cache_open((size_t) 512 << 10);
+	unsigned int hot = (unsigned int) (test_cache_stat(cache).size / 4 / 48);
 	uint64_t words[SMART_NODE_WORDS_MAX];
 	unsigned int nodes_lost = 0;
 	unsigned int answers = 0;
@@ -305,7 +280,7 @@ check_room(void)
 	}
 	for (unsigned int i = 0; i < hot; i++)
 		answers += ask(cache, i, 8, 7);
-	stat = stat_of(cache);
+	stat = test_cache_stat(cache);
 	CHECK(nodes_lost < 200000 / 20 && answers > hot / 2);
 	CHECK(stat.answers > hot && stat.answer_bytes + stat.bytes[3] <= stat.size);
 	CHECK(stat.answer_bytes + stat.bytes[3] > stat.size * 7 / 8);

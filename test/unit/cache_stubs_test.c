@@ -3,35 +3,10 @@
  *	  Stubs of leaves in the cache: what is kept, how little room it takes, what a
  *	  block takes away, and what has to go for it.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "compute/cache_parts.h"
-#include "support/check.h"
+#include "support/cache.h"
 
 #define TREE        77
 #define SMALL_BYTES ((size_t) 64 << 10)
-
-static struct smart_cache *
-open_cache(size_t bytes)
-{
-	size_t rounded = (smart_cache_size(bytes, 2) + 127) / 128 * 128;
-	struct smart_cache *cache = aligned_alloc(128, rounded);
-
-	CHECK(cache != NULL);
-	memset(cache, 0x5c, rounded);
-	smart_cache_init(cache, bytes, 2, 42);
-	return cache;
-}
-
-static struct smart_cache_stat
-stat_of(const struct smart_cache *cache)
-{
-	struct smart_cache_stat stat;
-
-	smart_cache_stat(cache, &stat);
-	return stat;
-}
 
 static smart_slot
 leaf(unsigned int number)
@@ -89,7 +64,7 @@ is_kept(struct smart_cache *cache, unsigned int number)
 static void
 check_keep(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = test_cache_open(SMALL_BYTES);
 	struct smart_stub stub = make_stub(3);
 
 	for (unsigned int i = 0; i < 100; i++)
@@ -100,10 +75,12 @@ check_keep(void)
 	}
 	/* Another length at the same place is another leaf. */
 	CHECK(!smart_cache_stub(cache, 0, smart_slot_make_leaf(0, 7, smart_slot_address(leaf(3))), &stub));
-	CHECK(stat_of(cache).stubs == 100 && stat_of(cache).stub_stores == 100 && stat_of(cache).stub_blocks == 100);
-	CHECK(stat_of(cache).stub_hits == 100 && stat_of(cache).stub_misses == 101 && stat_of(cache).answers == 0);
+	CHECK(test_cache_stat(cache).stubs == 100 && test_cache_stat(cache).stub_stores == 100 &&
+		  test_cache_stat(cache).stub_blocks == 100);
+	CHECK(test_cache_stat(cache).stub_hits == 100 && test_cache_stat(cache).stub_misses == 101 &&
+		  test_cache_stat(cache).answers == 0);
 	/* A stub takes 40 bytes, or 48 with the greatest key's. */
-	CHECK(stat_of(cache).stub_bytes == 12 * 40 + 88 * 48);
+	CHECK(test_cache_stat(cache).stub_bytes == 12 * 40 + 88 * 48);
 	free(cache);
 }
 
@@ -111,7 +88,7 @@ check_keep(void)
 static void
 check_block(void)
 {
-	struct smart_cache *cache = open_cache(SMALL_BYTES);
+	struct smart_cache *cache = test_cache_open(SMALL_BYTES);
 	struct smart_stub stub = make_stub(9);
 	struct smart_blocked first;
 	struct smart_blocked last;
@@ -119,10 +96,10 @@ check_block(void)
 
 	keep(cache, 9);
 	ticket = change(cache, 9);
-	CHECK(!is_kept(cache, 9) && stat_of(cache).stub_drops == 1);
+	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).stub_drops == 1);
 	first = smart_cache_block_stub(cache, 0, leaf(9));
 	smart_cache_keep_stub(cache, 1, leaf(9), &stub, ticket, true);
-	CHECK(!is_kept(cache, 9) && stat_of(cache).answer_refusals == 1);
+	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).answer_refusals == 1);
 	last = smart_cache_block_stub(cache, 1, leaf(9));
 	CHECK(smart_cache_unblock(cache, &first) == 0 && smart_cache_unblock(cache, &last) == 0);
 	smart_cache_keep_stub(cache, 1, leaf(9), &stub, ticket, true);
@@ -136,7 +113,7 @@ check_block(void)
 static void
 check_void(void)
 {
-	struct smart_cache *cache = open_cache(SMART_CACHE_BYTES_MIN);
+	struct smart_cache *cache = test_cache_open(SMART_CACHE_BYTES_MIN);
 	struct cache_part part = cache_part_of(cache, 0, 0, leaf(0));
 	unsigned int there = 0;
 
@@ -145,7 +122,7 @@ check_void(void)
 	CHECK(cache->partitions == 1 && cache_try_lock(&part));
 	change(cache, 9);
 	cache_unlock(&part);
-	CHECK(stat_of(cache).voids == 1 && !is_kept(cache, 9));
+	CHECK(test_cache_stat(cache).voids == 1 && !is_kept(cache, 9));
 	for (unsigned int i = 0; i < 64; i++)
 		there += is_kept(cache, i);
 	/* There are sixteen gates. */
@@ -157,8 +134,8 @@ check_void(void)
 static void
 check_room(void)
 {
-	struct smart_cache *cache = open_cache((size_t) 512 << 10);
-	unsigned int hot = (unsigned int) (stat_of(cache).size / 4 / 48);
+	struct smart_cache *cache = test_cache_open((size_t) 512 << 10);
+	unsigned int hot = (unsigned int) (test_cache_stat(cache).size / 4 / 48);
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 	unsigned int nodes_lost = 0;
 	unsigned int kept = 0;
@@ -180,7 +157,7 @@ check_room(void)
 	}
 	for (unsigned int i = 0; i < hot; i++)
 		kept += is_kept(cache, i);
-	stat = stat_of(cache);
+	stat = test_cache_stat(cache);
 	CHECK(nodes_lost < 200000 / 20 && kept > hot / 2);
 	CHECK(stat.stubs > hot && stat.stub_bytes + stat.bytes[3] <= stat.size);
 	CHECK(stat.stub_bytes + stat.bytes[3] > stat.size * 7 / 8);
@@ -191,8 +168,8 @@ check_room(void)
 static void
 check_nodes_first(void)
 {
-	struct smart_cache *cache = open_cache((size_t) 512 << 10);
-	unsigned int all = (unsigned int) (stat_of(cache).size / 48);
+	struct smart_cache *cache = test_cache_open((size_t) 512 << 10);
+	unsigned int all = (unsigned int) (test_cache_stat(cache).size / 48);
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 	unsigned int lost = 0;
 
@@ -212,8 +189,8 @@ check_nodes_first(void)
 		}
 		is_kept(cache, i * 31 % all);
 	}
-	CHECK(lost < 3 * 128 && stat_of(cache).frames[5] > 128 * 7 / 8);
-	CHECK(stat_of(cache).stub_bytes + stat_of(cache).bytes[5] > stat_of(cache).size * 7 / 8);
+	CHECK(lost < 3 * 128 && test_cache_stat(cache).frames[5] > 128 * 7 / 8);
+	CHECK(test_cache_stat(cache).stub_bytes + test_cache_stat(cache).bytes[5] > test_cache_stat(cache).size * 7 / 8);
 	free(cache);
 }
 
