@@ -44,7 +44,7 @@ static const char help[] =
 	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
-	"  --check                  verify the whole tree at the end\n"
+	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
 	"  --round-trip=NS          sim: of a small request on an idle network [2000]\n"

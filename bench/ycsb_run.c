@@ -215,7 +215,11 @@ check(struct run *run)
 		fprintf(stderr, "ycsb: the tree has %llu entries instead of %llu\n", (unsigned long long) report.entries,
 				(unsigned long long) entries);
 	else
+	{
+		printf("the tree: %llu entries, %.2f bytes each in its leaves and nodes\n", (unsigned long long) entries,
+			   (double) report.bytes_blocks / (double) (entries > 0 ? entries : 1));
 		return true;
+	}
 	return false;
 }
 

@@ -445,10 +445,13 @@ fabric_remote_is_up(struct fabric *fabric, unsigned int node)
 {
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
 	struct fabric_location location;
+	bool up;
 
 	smart_assert(node < FABRIC_NODES_MAX);
-	remote->failed = node;
-	return remote->options.nodes->locate(remote->options.nodes, node, &location, fabric->problem) == SMART_OK;
+	up = remote->options.nodes->locate(remote->options.nodes, node, &location, fabric->problem) == SMART_OK;
+	if (!up)
+		remote->failed = node;
+	return up;
 }
 
 smart_status

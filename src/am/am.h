@@ -126,11 +126,14 @@ extern void smart_relation_make_tree(struct smart_relation *self, Relation index
 extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
- * Inserts an entry into self's tree, or the next batch of a scan of it, as smart_tree_insert() and smart_scan_next() do.
+ * As smart_tree_insert(), smart_scan_next(), smart_tree_lookup() and smart_tree_verify() with self's tree.
  * While a memory node is away they wait, if smart.on_unavailable says so, and go on when it is back.
  */
 extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
 extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
+extern smart_status smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found);
+extern smart_status smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report,
+										  char *message, Size message_size);
 
 /*
  * What the planner wants to know of an index.  False: the index cannot be used
@@ -275,14 +278,14 @@ smart_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, const
 extern void smart_cost_skip(PlannerInfo *root, const IndexPath *path, struct smart_skipping *skipping);
 
 /*
- * twin.c: a description of an index as the btree that some questions of the planner want (palloc'ed), or NULL if there
+ * as_btree.c: a description of an index as the btree that some questions of the planner want (palloc'ed), or NULL if there
  * is none of these that the index could answer.  joins: there may be some in the query; ordered: the index
  * keeps the order of its columns.
  */
-extern IndexOptInfo *smart_twin_make(const IndexOptInfo *info, bool joins, bool ordered);
+extern IndexOptInfo *smart_as_btree(const IndexOptInfo *info, bool joins, bool ordered);
 
-/* twin.c: tells the planner of version 15 which columns are boolean, so that "WHERE flag" can be a condition. */
-extern void smart_twin_name_booleans(IndexOptInfo *info);
+/* as_btree.c: tells the planner of version 15 which columns are boolean, so that "WHERE flag" can be a condition. */
+extern void smart_name_booleans(IndexOptInfo *info);
 
 /* planner.c */
 extern bool smart_am_can_return(Relation index, int column);

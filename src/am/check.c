@@ -57,7 +57,7 @@ static void
 check_tree(struct check *check, struct smart_verify_report *report)
 {
 	char message[256];
-	smart_status status = smart_tree_verify(check->self->tree, NULL, NULL, report, message, sizeof(message));
+	smart_status status = smart_relation_verify(check->self, report, message, sizeof(message));
 
 	if (status == SMART_CORRUPT)
 		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
@@ -103,7 +103,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 
 		if (line_pointer_used(check, &tid))
 			return;
-		smart_check_status(smart_tree_lookup(check->self->tree, key, (size_t) key_length, &found), check->index);
+		smart_check_status(smart_relation_lookup(check->self, key, key_length, &found), check->index);
 		if (!found)
 			return;
 	}

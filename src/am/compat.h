@@ -366,7 +366,7 @@ smart_wait_event(const char *name)
 #define SMART_SPECULATE_OURSELVES 0
 #endif
 
-/* Before version 18 the planner asks some questions of btrees only (twin.c). */
+/* Before version 18 the planner asks some questions of btrees only (as_btree.c). */
 #define SMART_PLANNER_WANTS_BTREE (PG_VERSION_NUM < 180000)
 
 /* Before version 16 it knows a boolean column by the families of btree and hash only. */

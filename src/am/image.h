@@ -76,6 +76,13 @@ smart_put_bytes(uint8 *out, uint8 *limit, const void *bytes, Size length)
 	return length <= room ? out + length : NULL;
 }
 
+/* The same of one byte */
+static inline uint8 *
+smart_put_byte(uint8 *out, uint8 *limit, uint8 byte)
+{
+	return smart_put_bytes(out, limit, &byte, 1);
+}
+
 /* Makes a varlena of length bytes at space, with a short header if it can have one */
 static inline Datum
 smart_make_varlena(char *space, const void *bytes, Size length)

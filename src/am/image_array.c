@@ -49,12 +49,6 @@ struct element
 };
 
 static uint8 *
-put_mark(uint8 *out, uint8 *limit, uint8 mark)
-{
-	return smart_put_bytes(out, limit, &mark, 1);
-}
-
-static uint8 *
 put_int32(uint8 *out, uint8 *limit, int32 number)
 {
 	uint8 bytes[4];
@@ -74,7 +68,7 @@ put_bound(uint8 *out, uint8 *limit, int bound)
 {
 	uint8 mark = bound < 1 ? BOUND_BELOW : bound == 1 ? BOUND_ONE : BOUND_ABOVE;
 
-	out = put_mark(out, limit, mark);
+	out = smart_put_byte(out, limit, mark);
 	return out == NULL || mark == BOUND_ONE ? out : put_int32(out, limit, bound);
 }
 
@@ -83,7 +77,7 @@ put_shape(uint8 *out, uint8 *limit, const ArrayType *array)
 {
 	int ndim = ARR_NDIM(array);
 
-	out = put_mark(out, limit, (uint8) ndim);
+	out = smart_put_byte(out, limit, (uint8) ndim);
 	for (int i = 0; i < ndim && ndim > 1 && out != NULL; i++)
 		out = put_int32(out, limit, ARR_DIMS(array)[i]);
 	for (int i = 0; i < ndim && out != NULL; i++)
@@ -104,11 +98,11 @@ put_elements(const struct smart_image *image, ArrayType *array, uint8 *out, uint
 		bool isnull;
 		Datum value = array_iter_next(&iterator, &isnull, i, element->length, element->byval, element->align);
 
-		out = put_mark(out, limit, isnull ? MARK_NULL : MARK_VALUE);
+		out = smart_put_byte(out, limit, isnull ? MARK_NULL : MARK_VALUE);
 		if (out != NULL && !isnull)
 			out = smart_put_image(image->part, value, out, limit);
 	}
-	return out == NULL ? NULL : put_mark(out, limit, MARK_END);
+	return out == NULL ? NULL : smart_put_byte(out, limit, MARK_END);
 }
 
 static uint8 *

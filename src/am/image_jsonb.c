@@ -52,12 +52,6 @@ image_of_numbers(const struct smart_image *image)
 }
 
 static uint8 *
-put_mark(uint8 *out, uint8 *limit, uint8 mark)
-{
-	return smart_put_bytes(out, limit, &mark, 1);
-}
-
-static uint8 *
 put_container(uint8 *out, uint8 *limit, uint8 mark, uint32 count)
 {
 	uint8 bytes[6] = {mark, COUNT_LONG};
@@ -76,7 +70,7 @@ put_string(const struct smart_image *image, const JsonbValue *value, uint8 *out,
 {
 	text *string = cstring_to_text_with_len(value->val.string.val, value->val.string.len);
 
-	out = put_mark(out, limit, MARK_STRING);
+	out = smart_put_byte(out, limit, MARK_STRING);
 	if (out != NULL)
 		out = smart_put_image(image_of_strings(image), PointerGetDatum(string), out, limit);
 	pfree(string);
@@ -89,16 +83,16 @@ put_scalar(const struct smart_image *image, const JsonbValue *value, uint8 *out,
 	switch (value->type)
 	{
 		case jbvNull:
-			return put_mark(out, limit, MARK_NULL);
+			return smart_put_byte(out, limit, MARK_NULL);
 		case jbvString:
 			return put_string(image, value, out, limit);
 		case jbvNumeric:
-			out = put_mark(out, limit, MARK_NUMBER);
+			out = smart_put_byte(out, limit, MARK_NUMBER);
 			if (out != NULL)
 				out = smart_put_image(image_of_numbers(image), NumericGetDatum(value->val.numeric), out, limit);
 			return out;
 		case jbvBool:
-			return put_mark(out, limit, value->val.boolean ? MARK_TRUE : MARK_FALSE);
+			return smart_put_byte(out, limit, value->val.boolean ? MARK_TRUE : MARK_FALSE);
 		default:
 			elog(ERROR, "unexpected kind %d of a value within jsonb", (int) value->type);
 	}
@@ -115,7 +109,7 @@ put_step(const struct smart_image *image, JsonbIteratorToken step, const JsonbVa
 			if (value->val.array.rawScalar)
 				return out;
 			if (whole && value->val.array.nElems == 0)
-				return put_mark(out, limit, MARK_NOTHING);
+				return smart_put_byte(out, limit, MARK_NOTHING);
 			return put_container(out, limit, MARK_ARRAY, (uint32) value->val.array.nElems);
 		case WJB_BEGIN_OBJECT:
 			return put_container(out, limit, MARK_OBJECT, (uint32) value->val.object.nPairs);

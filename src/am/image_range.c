@@ -34,21 +34,15 @@ SMART_IMAGE_FUNCTION(smart_image_range);
 SMART_IMAGE_FUNCTION(smart_image_multirange);
 
 static uint8 *
-put_mark(uint8 *out, uint8 *limit, uint8 mark)
-{
-	return smart_put_bytes(out, limit, &mark, 1);
-}
-
-static uint8 *
 put_bound(const struct smart_image *image, const RangeBound *bound, uint8 *out, uint8 *limit)
 {
 	if (bound->infinite)
-		return put_mark(out, limit, bound->lower ? MARK_NO_LOWER : MARK_NO_UPPER);
-	out = put_mark(out, limit, bound->lower ? MARK_LOWER : MARK_UPPER);
+		return smart_put_byte(out, limit, bound->lower ? MARK_NO_LOWER : MARK_NO_UPPER);
+	out = smart_put_byte(out, limit, bound->lower ? MARK_LOWER : MARK_UPPER);
 	if (out != NULL)
 		out = smart_put_image(image->part, bound->val, out, limit);
 	/* A lower bound that leaves its value out is above one that does not; an upper one is below */
-	return out == NULL ? NULL : put_mark(out, limit, bound->inclusive != bound->lower);
+	return out == NULL ? NULL : smart_put_byte(out, limit, bound->inclusive != bound->lower);
 }
 
 static uint8 *
@@ -62,7 +56,7 @@ range_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 *li
 	range_deserialize(unconstify(TypeCacheEntry *, (const TypeCacheEntry *) image->details), range, &lower, &upper,
 					  &empty);
 	if (empty)
-		out = put_mark(out, limit, MARK_EMPTY);
+		out = smart_put_byte(out, limit, MARK_EMPTY);
 	else
 	{
 		out = put_bound(image, &lower, out, limit);
@@ -91,7 +85,7 @@ multirange_encode(const struct smart_image *image, Datum value, uint8 *out, uint
 			out = put_bound(image, &upper, out, limit);
 	}
 	if (out != NULL)
-		out = put_mark(out, limit, MARK_EMPTY);
+		out = smart_put_byte(out, limit, MARK_EMPTY);
 	if (PointerGetDatum(multirange) != value)
 		pfree(multirange);
 	return out;

@@ -116,12 +116,6 @@ take_apart(const struct row *row, HeapTupleHeader tuple, TupleDesc descriptor, D
 	return used;
 }
 
-static uint8 *
-put_mark(uint8 *out, uint8 *limit, uint8 mark)
-{
-	return smart_put_bytes(out, limit, &mark, 1);
-}
-
 /* Writes the image of a part so that its end can be found without the type */
 static uint8 *
 put_wrapped(const struct smart_image *part, Datum value, uint8 *out, uint8 *limit)
@@ -148,8 +142,8 @@ static uint8 *
 put_column(const struct smart_image *part, Datum value, bool isnull, uint8 *out, uint8 *limit)
 {
 	if (isnull)
-		return put_mark(out, limit, MARK_NULL);
-	out = put_mark(out, limit, is_wrapped(part) ? MARK_WRAPPED : (uint8) part->width);
+		return smart_put_byte(out, limit, MARK_NULL);
+	out = smart_put_byte(out, limit, is_wrapped(part) ? MARK_WRAPPED : (uint8) part->width);
 	if (out == NULL)
 		return NULL;
 	return is_wrapped(part) ? put_wrapped(part, value, out, limit) : smart_put_image(part, value, out, limit);
@@ -165,7 +159,7 @@ put_columns(const struct smart_image *image, int count, const Datum *values, con
 	for (int i = 0; i < count && out != NULL; i++, part = part->next)
 		out = put_column(part, values[i], nulls[i], out, limit);
 	if (out != NULL)
-		out = put_mark(out, limit, MARK_REST);
+		out = smart_put_byte(out, limit, MARK_REST);
 	smart_put_be32(hash, hash_of(image->details, count));
 	return out == NULL ? NULL : smart_put_bytes(out, limit, hash, sizeof(hash));
 }

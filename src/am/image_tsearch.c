@@ -34,12 +34,6 @@ SMART_IMAGE_FUNCTION(smart_image_tsvector);
 SMART_IMAGE_FUNCTION(smart_image_tsquery);
 
 static uint8 *
-put_byte(uint8 *out, uint8 *limit, uint8 byte)
-{
-	return smart_put_bytes(out, limit, &byte, 1);
-}
-
-static uint8 *
 put_16(uint8 *out, uint8 *limit, uint16 word)
 {
 	uint8 bytes[2];
@@ -62,7 +56,7 @@ static uint8 *
 put_word(uint8 *out, uint8 *limit, const char *bytes, Size length)
 {
 	out = smart_put_bytes(out, limit, bytes, length);
-	return out == NULL ? NULL : put_byte(out, limit, 0);
+	return out == NULL ? NULL : smart_put_byte(out, limit, 0);
 }
 
 static const uint8 *
@@ -108,7 +102,7 @@ tsvector_encode(const struct smart_image *image, Datum value, uint8 *out, uint8 
 		out = put_32(out, limit, (uint32) vector->size);
 	for (int i = 0; i < vector->size && out != NULL; i++)
 	{
-		out = put_byte(out, limit, lexemes[i].haspos ? MARK_POSITIONS : MARK_NO_POSITIONS);
+		out = smart_put_byte(out, limit, lexemes[i].haspos ? MARK_POSITIONS : MARK_NO_POSITIONS);
 		if (out != NULL)
 			out = put_word(out, limit, STRPTR(vector) + lexemes[i].pos, lexemes[i].len);
 		if (out != NULL && lexemes[i].haspos)
@@ -156,7 +150,7 @@ tsvector_end(const struct smart_image *image, const uint8 *bytes, const uint8 *l
 static uint8 *
 put_operand(TSQuery query, const QueryOperand *operand, uint8 *out, uint8 *limit)
 {
-	out = put_byte(out, limit, (uint8) ~operand->type);
+	out = smart_put_byte(out, limit, (uint8) ~operand->type);
 	if (out != NULL)
 		out = put_32(out, limit, ~((uint32) operand->valcrc ^ INT32_SIGN));
 	return out == NULL ? NULL : put_word(out, limit, GETOPERAND(query) + operand->distance, operand->length);
@@ -171,9 +165,9 @@ put_node(TSQuery query, const QueryItem *item, uint8 *out, uint8 *limit)
 	check_stack_depth();
 	if (item->type == QI_VAL)
 		return put_operand(query, &item->qoperand, out, limit);
-	out = put_byte(out, limit, (uint8) ~node->type);
+	out = smart_put_byte(out, limit, (uint8) ~node->type);
 	if (out != NULL)
-		out = put_byte(out, limit, (uint8) ~node->oper);
+		out = smart_put_byte(out, limit, (uint8) ~node->oper);
 	if (out != NULL)
 		out = put_node(query, item + 1, out, limit);
 	if (out != NULL && node->oper != OP_NOT)

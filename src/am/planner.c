@@ -49,12 +49,12 @@ estimate_entries(Relation index, const struct smart_glance *glance, double rows)
 }
 
 /*
- * Tells the planner what it cannot see; *twin is the index's twin (twin.c), or NULL.  False: the
+ * Tells the planner what it cannot see; *btree is the index as a btree (as_btree.c), or NULL.  False: the
  * index is not to be used now.  A standby has no trees, and one that has none to miss
  * today may miss one when the plan is used.
  */
 static bool
-describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **twin)
+describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **btree)
 {
 	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance;
@@ -62,14 +62,14 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
 	bool usable = partitioned || (!RecoveryInProgress() && smart_relation_glance(index, &glance));
 
-	*twin = NULL;
+	*btree = NULL;
 	if (usable && !partitioned)
 	{
 		info->pages = (BlockNumber) Min(1 + glance.bytes / BLCKSZ, MaxBlockNumber);
 		info->tree_height = estimate_height(glance.bytes);
 		info->tuples = info->indpred == NIL ? table->tuples : estimate_entries(index, &glance, table->tuples);
-		smart_twin_name_booleans(info);
-		*twin = smart_twin_make(info, joins, glance.ordered);
+		smart_name_booleans(info);
+		*btree = smart_as_btree(info, joins, glance.ordered);
 		if (!glance.ordered)
 		{
 			/* Without these no path of the index is taken as sorted; all conditions match as before. */
@@ -86,7 +86,7 @@ static void
 describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 {
 	bool joins = list_length(root->parse->rtable) > 1;
-	List *twins = NIL;
+	List *btrees = NIL;
 	ListCell *cell;
 
 	if (next_hook != NULL)
@@ -94,16 +94,16 @@ describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 	foreach (cell, rel->indexlist)
 	{
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, cell);
-		IndexOptInfo *twin;
+		IndexOptInfo *btree;
 
 		if (info->amcostestimate != smart_am_cost || info->hypothetical)
 			continue;
-		if (!describe_index(info, rel, joins, &twin))
+		if (!describe_index(info, rel, joins, &btree))
 			rel->indexlist = foreach_delete_current(rel->indexlist, cell);
-		else if (twin != NULL)
-			twins = lappend(twins, twin);
+		else if (btree != NULL)
+			btrees = lappend(btrees, btree);
 	}
-	rel->indexlist = list_concat(rel->indexlist, twins);
+	rel->indexlist = list_concat(rel->indexlist, btrees);
 }
 
 void

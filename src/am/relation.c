@@ -332,6 +332,30 @@ smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
 	return status;
 }
 
+smart_status
+smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found)
+{
+	uint64 since_ns = 0;
+	smart_status status;
+
+	do
+		status = smart_tree_lookup(self->tree, key, (size_t) key_length, found);
+	while (smart_again_if_away(status, &since_ns));
+	return status;
+}
+
+smart_status
+smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report, char *message, Size message_size)
+{
+	uint64 since_ns = 0;
+	smart_status status;
+
+	do
+		status = smart_tree_verify(self->tree, NULL, NULL, report, message, message_size);
+	while (smart_again_if_away(status, &since_ns));
+	return status;
+}
+
 /*
  * For the planner, which must not fail over an index that it may not even
  * choose: no error if the tree is not there.

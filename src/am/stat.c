@@ -136,7 +136,7 @@ smart_index_stats(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE || descriptor->natts != STATS_COLUMNS)
 		elog(ERROR, "smart_index_stats is declared with other columns than this library returns");
 	if (self->tree != NULL)
-		status = smart_tree_verify(self->tree, NULL, NULL, &report, message, sizeof(message));
+		status = smart_relation_verify(self, &report, message, sizeof(message));
 	if (status == SMART_CORRUPT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED), errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),

@@ -49,12 +49,7 @@ frame_in_span(const struct cache_part *part, uint32_t span, uint32_t i)
 static uint32_t
 draw_below(const struct cache_part *part, uint32_t limit)
 {
-	uint64_t *state = &part->shared->random;
-
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return (uint32_t) (((*state >> 32) * limit) >> 32);
+	return (uint32_t) (((cache_random(&part->shared->random) >> 32) * limit) >> 32);
 }
 
 /* One frame that holds key more, or less. */

@@ -43,14 +43,9 @@ cache_note_question(const struct cache_asked *asked, bool answered)
 bool
 cache_is_admitted(const struct cache_part *part, uint64_t share)
 {
-	uint64_t *state = &part->line->random;
-
 	if (__atomic_load_n(&part->shared->spans_used, __ATOMIC_RELAXED) < part->cache->spans)
 		return true;
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % CACHE_SHARE < (share > SHARE_MIN ? share : SHARE_MIN);
+	return cache_random(&part->line->random) % CACHE_SHARE < (share > SHARE_MIN ? share : SHARE_MIN);
 }
 
 bool

@@ -303,6 +303,16 @@ cache_count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
+/* The next number of a generator (xorshift64: Marsaglia 2003, 13, 7, 17) whose state is not 0. */
+static inline uint64_t
+cache_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
 /* cache.c; tree: 0 where a key stands for its tree. */
 extern uint64_t cache_hash(uint64_t tree, uint64_t key);
 extern uint32_t *cache_head(const struct cache_part *part, uint64_t tree, uint64_t key);

@@ -3,8 +3,8 @@
  *	  Remote providers: the leaves that a cursor comes to, read ahead.
  *
  * The leaves that follow are READ in the same batch, in a window of 4, 8, 16 ..
- * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and of the nodes that the cache shows behind it.
- * The walk keeps copies of nodes, so that it descends again only when the cursor
+ * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and
+ * of the nodes that the cache shows behind it.  The walk keeps copies of nodes, so that it descends again only when the cursor
  * has left them.
  *
  * Why copies of a while ago may be used: the walk has to return what is in the

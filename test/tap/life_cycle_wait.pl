@@ -46,12 +46,13 @@ $memory->kill9;
 node_becomes($node, $memory, 'down');
 my @waiting = map { [ waiting($_) ] } (
 	'INSERT INTO numbers SELECT g, 5 FROM generate_series(5001, 5100) g', 'UPDATE numbers SET id = id + 10000, v = 6 WHERE id = 77',
-	'SELECT sum(id) FROM numbers WHERE id BETWEEN 100 AND 200', 'DELETE FROM numbers WHERE id = 78');
+	'SELECT sum(id) FROM numbers WHERE id BETWEEN 100 AND 200', 'DELETE FROM numbers WHERE id = 78',
+	q{SELECT smart_index_check('numbers_v', true)}, q{SELECT entries FROM smart_index_stats('numbers_v')});
 my ($cancelled, $pid) = waiting('INSERT INTO numbers VALUES (9999, 9)');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 ok($node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"), 'a cancel request ends the wait');
 $cancelled->quit;
-is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend'"), 5, 'the others wait');
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend'"), 7, 'the others wait');
 $memory->start;
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend'"), 'they go on');
 $_->[0]->quit for @waiting;

@@ -1,12 +1,12 @@
 /*
- * twin.c
+ * as_btree.c
  *	  What the planner asks of btrees only, before version 18.
  *
  * Two questions are put to indexes that are btrees by name: has a join at most one
  * match there (an index that is unique by the operators of a family of btree), and
  * where do the values of a column end now (beyond what ANALYZE has seen).  A smart index has both answers.  So the
- * planner gets a second description of it, its twin, which bears the name and
- * the families of a btree.  Nothing is ever scanned by a twin: it tells that it can
+ * planner gets a second description of it, which bears the name and
+ * the families of a btree.  Nothing is ever scanned by that one: it tells that it can
  * neither return rows nor a bitmap, so core throws away the paths that it makes of it.
  */
 #include "postgres.h"
@@ -27,28 +27,28 @@ cost_nothing(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startu
 }
 
 IndexOptInfo *
-smart_twin_make(const IndexOptInfo *info, bool joins, bool ordered)
+smart_as_btree(const IndexOptInfo *info, bool joins, bool ordered)
 {
 	bool proves = joins && info->unique && info->immediate && info->indpred == NIL;
 	bool has_ends = ordered && info->indpred == NIL && info->canreturn[0];
-	IndexOptInfo *twin;
+	IndexOptInfo *btree;
 
 	if (!SMART_PLANNER_WANTS_BTREE || info->sortopfamily == NULL || (!proves && !has_ends))
 		return NULL;
-	twin = makeNode(IndexOptInfo);
-	*twin = *info;
-	twin->relam = BTREE_AM_OID;
-	twin->opfamily = info->sortopfamily;
+	btree = makeNode(IndexOptInfo);
+	*btree = *info;
+	btree->relam = BTREE_AM_OID;
+	btree->opfamily = info->sortopfamily;
 	/* The planner reads no values from what might be there. */
-	twin->hypothetical = !has_ends;
-	twin->amcostestimate = cost_nothing;
-	twin->amhasgettuple = twin->amhasgetbitmap = twin->amcanparallel = false;
-	twin->amoptionalkey = false;
-	return twin;
+	btree->hypothetical = !has_ends;
+	btree->amcostestimate = cost_nothing;
+	btree->amhasgettuple = btree->amhasgetbitmap = btree->amcanparallel = false;
+	btree->amoptionalkey = false;
+	return btree;
 }
 
 void
-smart_twin_name_booleans(IndexOptInfo *info)
+smart_name_booleans(IndexOptInfo *info)
 {
 	if (!SMART_PLANNER_WANTS_BOOLEAN_FAMILY || info->sortopfamily == NULL)
 		return;
