@@ -16,9 +16,14 @@ EXTENSION = smart
 DATA = $(wildcard sql/smart--*.sql)
 PGFILEDESC = "smart - ordered index in a SMART adaptive radix tree"
 
-# src/tree/fault.c and the simulators' providers serve test programs only; a memory node's side of RDMA the daemon.
-MODULE_SRCS = $(filter-out src/tree/fault.c rdma/sim%.c rdma/verbs_target.c,\
-	$(wildcard smart_am.c src/am/*.c src/compute/*.c src/tree/*.c rdma/*.c src/base/*.c))
+# $(call sources,folders): the C files in folders and in their rooms, which are one level of folders below them.
+sources = $(sort $(foreach folder,$(1),$(wildcard $(folder)/*.c $(folder)/*/*.c)))
+
+# Everything below the access method: what programs without PostgreSQL are made of as well.
+LIBRARY_SRCS := $(call sources,src/base rdma src/tree src/compute)
+
+# The simulated fabric serves programs only; a memory node's side of RDMA the daemon.
+MODULE_SRCS := $(filter-out rdma/sim/%.c rdma/verbs/target.c,smart_am.c $(call sources,src/am) $(LIBRARY_SRCS))
 
 # One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
 # ASSERT=1 keeps the assertions, as every test build does; CC=clang changes the compiler; WERROR=1 lets warnings fail.
@@ -40,7 +45,7 @@ ISOLATION_OPTS = --inputdir=test/isolation --load-extension=smart
 # Callbacks have fixed signatures (access method, fabric, environment), hence unused parameters are normal here.
 SMART_WARNINGS = -Wall -Wextra -Wno-unused-parameter $(if $(STRICT),-Werror)
 SMART_LANGUAGE = -std=gnu11 -fvisibility=hidden
-SMART_INCLUDES = -I. -Isrc -Irdma
+SMART_INCLUDES = -I. -Isrc
 
 # PostgreSQL's headers are system headers, so that -Wextra judges our own code only. PGDLLEXPORT is empty on
 # version 15, where modules exported everything; with hidden visibility it has to mean what it means later.
@@ -106,7 +111,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim tidy format help
+.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim tidy format figures help
 
 deps:
 	@script/deps
@@ -141,6 +146,9 @@ tidy:
 format:
 	@script/tidy --fix
 
+figures:
+	@script/figures
+
 help:
 	@echo 'make deps                    install the Debian packages (root, or sudo without a password)'
 	@echo 'make [PG_CONFIG=…]           build smart.so;  make install  puts it into that PostgreSQL'
@@ -156,3 +164,4 @@ help:
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
 	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'
+	@echo 'make figures                 lines, functions, assertions and circles, by folder'

@@ -1,7 +1,6 @@
 /*
  * smart_am.c
- *	  The handler of access method "smart", and what happens when the library is
- *	  loaded.
+ *	  The handler of access method "smart", and what happens when the library is loaded.
  */
 #include "postgres.h"
 
@@ -11,10 +10,19 @@
 #include "fmgr.h"
 #include "utils/guc.h"
 
-#include "am/am.h"
-#include "am/enum_order.h"
-#include "am/explain.h"
-#include "am/server.h"
+#include "am/build/build.h"
+#include "am/codec/encode.h"
+#include "am/codec/enum_order.h"
+#include "am/compat.h"
+#include "am/index/options.h"
+#include "am/index/replica.h"
+#include "am/maintenance/maintenance.h"
+#include "am/plan/planner.h"
+#include "am/scan/scan.h"
+#include "am/scan/shared_scan.h"
+#include "am/start/lifecycle.h"
+#include "am/write/insert.h"
+#include "am/write/vacuum.h"
 
 PG_MODULE_MAGIC;
 
@@ -26,20 +34,21 @@ void
 _PG_init(void)
 {
 	smart_server_init();
+	smart_maintenance_init();
 	smart_options_init();
 	smart_planner_init();
 	smart_conflict_init();
 	smart_replica_init();
-	smart_row_paths_init();
 	smart_explain_init();
 	smart_enum_order_init();
 	MarkGUCPrefixReserved("smart");
 }
 
-/* What the method can do. */
-static void
-describe(IndexAmRoutine *routine)
+PGDLLEXPORT Datum
+smart_handler(PG_FUNCTION_ARGS)
 {
+	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
+
 	routine->amstrategies = SMART_STRATEGIES;
 	routine->amsupport = SMART_PROCS;
 	routine->amcanorder = true;
@@ -56,14 +65,6 @@ describe(IndexAmRoutine *routine)
 	routine->amusemaintenanceworkmem = false;
 	routine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
 	smart_compat_describe(routine);
-}
-
-PGDLLEXPORT Datum
-smart_handler(PG_FUNCTION_ARGS)
-{
-	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
-
-	describe(routine);
 	routine->ambuild = smart_am_build;
 	routine->ambuildempty = smart_am_build_empty;
 	routine->ambuildphasename = smart_am_build_phase_name;

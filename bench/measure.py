@@ -62,7 +62,7 @@ class Bench:
         return self.options.only is None or self.options.only in name
 
     def alternate(self):
-        """Each round measures both kinds; who begins changes, so that neither always finds the warmer machine."""
+        """Each round measures both kinds; which of them begins changes, so that neither always finds the warmer machine."""
         for turn in range(self.options.rounds):
             for kind in KINDS if turn % 2 == 0 else KINDS[::-1]:
                 yield turn, kind

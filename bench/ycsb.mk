@@ -2,9 +2,9 @@
 #
 #   make ycsb YCSB_OPTS="--workload=all --clients=8"    builds and runs build/bench/ycsb (--help tells its options)
 #
-# Uses SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, FABRIC_LIBS, STRICT, ASSERT and V of the Makefile.
+# Uses sources, LIBRARY_SRCS, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, FABRIC_LIBS, STRICT, ASSERT and V of the Makefile.
 
-YCSB_SRCS = $(filter-out src/tree/fault.c,$(wildcard bench/*.c src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c))
+YCSB_SRCS = $(call sources,bench/ycsb) $(LIBRARY_SRCS)
 YCSB_LIBS = -lisal $(FABRIC_LIBS) -lpthread -lm
 
 YCSB_OBJDIR := build/bench/$(notdir $(CC))-$(if $(ASSERT),assert,release)$(STRICT)

@@ -82,33 +82,15 @@ run(void *argument)
 	return NULL;
 }
 
-/* The thread takes no signals: they are the loop's. */
-static int
-start_thread(struct memnode_announcer *announcer)
-{
-	pthread_condattr_t clock;
-	sigset_t all;
-	sigset_t before;
-	int error;
-
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_mutex_init(&announcer->mutex, NULL);
-	pthread_cond_init(&announcer->changed, &clock);
-	pthread_condattr_destroy(&clock);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&announcer->thread, NULL, run, announcer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 bool
 memnode_announcer_start(const struct memnode_options *options, const struct discovery_node *node,
 						struct memnode_announcer **announcer, char problem[MEMNODE_PROBLEM_MAX])
 {
 	struct memnode_announcer *made = calloc(1, sizeof(*made));
 	char why[SESSION_PROBLEM_MAX];
+	pthread_condattr_t clock;
+	sigset_t all;
+	sigset_t before;
 	int error;
 
 	if (made == NULL)
@@ -120,7 +102,16 @@ memnode_announcer_start(const struct memnode_options *options, const struct disc
 		free(made);
 		return memnode_refuse(problem, "memcached: %s", why);
 	}
-	error = start_thread(made);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_mutex_init(&made->mutex, NULL);
+	pthread_cond_init(&made->changed, &clock);
+	pthread_condattr_destroy(&clock);
+	/* The thread takes no signals: they are the loop's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&made->thread, NULL, run, made);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error != 0)
 	{
 		discovery_close(made->discovery);

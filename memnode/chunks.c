@@ -14,7 +14,7 @@ static void
 set_word(struct memnode_chunks *chunks, uint32_t chunk, uint32_t word)
 {
 	smart_assert(chunk >= chunks->region->first_chunk && chunk < chunks->region->chunk_count);
-	/* Release: for who adopts the region after this process. */
+	/* Release: for the process that adopts the region after this one. */
 	__atomic_store_n(&chunks->region->chunks[chunk], word, __ATOMIC_RELEASE);
 }
 
@@ -42,6 +42,7 @@ memnode_chunks_open(struct memnode_chunks *chunks, struct memnode_region *region
 		else
 			(*counter_of(chunks, memnode_chunk_owner(word), memnode_chunk_use(word)))++;
 	}
+	smart_assert(chunks->zero + chunks->free <= memnode_chunks_capacity(chunks));
 }
 
 uint32_t
@@ -62,6 +63,7 @@ find_word(const struct memnode_chunks *chunks, uint32_t word, uint32_t *start)
 {
 	uint32_t chunk = *start;
 
+	smart_assert(chunk >= chunks->region->first_chunk && chunk < chunks->region->chunk_count);
 	while (chunks->region->chunks[chunk] != word)
 		chunk++;
 	smart_assert(chunk < chunks->region->chunk_count);
@@ -74,6 +76,7 @@ memnode_chunks_take(struct memnode_chunks *chunks, uint32_t owner, enum memnode_
 {
 	uint32_t chunk;
 
+	smart_assert(owner < MEMNODE_OWNERS);
 	if (chunks->zero == 0 && chunks->free == 0)
 		return 0;
 	*cleared = chunks->zero == 0;
@@ -90,6 +93,7 @@ memnode_chunks_take(struct memnode_chunks *chunks, uint32_t owner, enum memnode_
 	}
 	set_word(chunks, chunk, memnode_chunk_word(use, owner));
 	(*counter_of(chunks, owner, use))++;
+	smart_assert(*counter_of(chunks, owner, use) <= memnode_chunks_allocated(chunks));
 	return chunk;
 }
 
@@ -99,11 +103,13 @@ memnode_chunks_give(struct memnode_chunks *chunks, uint32_t owner, enum memnode_
 	if (chunk < chunks->region->first_chunk || chunk >= chunks->region->chunk_count ||
 		chunks->region->chunks[chunk] != memnode_chunk_word(use, owner))
 		return false;
+	smart_assert(*counter_of(chunks, owner, use) > 0 && memnode_chunks_allocated(chunks) > 0);
 	set_word(chunks, chunk, MEMNODE_CHUNK_FREE);
 	(*counter_of(chunks, owner, use))--;
 	chunks->free++;
 	if (chunk < chunks->free_start)
 		chunks->free_start = chunk;
+	smart_assert(chunks->zero + chunks->free <= memnode_chunks_capacity(chunks));
 	return true;
 }
 
@@ -125,6 +131,7 @@ memnode_chunks_list(const struct memnode_chunks *chunks, uint32_t owner, uint32_
 	uint32_t word = memnode_chunk_word(MEMNODE_CHUNK_BLOCKS, owner);
 	uint32_t count = 0;
 
+	smart_assert(owner < MEMNODE_OWNERS && limit > 0);
 	if (from < chunks->region->first_chunk)
 		from = chunks->region->first_chunk;
 	for (uint32_t chunk = from; chunk < chunks->region->chunk_count && count < limit; chunk++)
@@ -148,7 +155,7 @@ memnode_chunks_cover(const struct memnode_chunks *chunks, uint32_t owner, uint64
 	uint32_t roots = memnode_chunk_word(MEMNODE_CHUNK_ROOTS, owner);
 	uint64_t last;
 
-	smart_assert(length > 0);
+	smart_assert(length > 0 && owner < MEMNODE_OWNERS);
 	if (!memnode_chunks_inside(chunks, offset, length))
 		return false;
 	last = (offset + length - 1) / WIRE_CHUNK_BYTES;

@@ -13,7 +13,6 @@
 #include "client.h"
 #include "lease.h"
 #include "log.h"
-#include "serve.h"
 
 #define BUFFER_BYTES ((size_t) 16 << 10) /* of one that is in use */
 #define BUFFER_KEPT  ((size_t) 64 << 10) /* longer ones do not stay when they are empty */
@@ -52,6 +51,7 @@ buffer_reserve(struct memnode_buffer *buffer, size_t length)
 		return false;
 	buffer->bytes = bytes;
 	buffer->capacity = capacity;
+	smart_assert(buffer->start == 0 && buffer->end + length <= buffer->capacity);
 	return true;
 }
 
@@ -82,9 +82,13 @@ memnode_client_open(struct memnode *node, const char *name, bool refused)
 	snprintf(client->name, sizeof(client->name), "%s", name);
 	client->next = node->clients;
 	if (node->clients != NULL)
+	{
+		smart_assert(node->clients->previous == NULL);
 		node->clients->previous = client;
+	}
 	node->clients = client;
 	node->client_count++;
+	smart_assert(node->clients == client && client->previous == NULL);
 	return client;
 }
 
@@ -100,6 +104,7 @@ void
 memnode_client_leave(struct memnode_client *client)
 {
 	memnode_client_disconnect(client);
+	smart_assert(!client->ended && client->pair == NULL);
 	client->leaving = true;
 }
 
@@ -114,6 +119,7 @@ memnode_client_end(struct memnode_client *client, const char *reason)
 	memnode_client_disconnect(client);
 	buffer_free(&client->in);
 	buffer_free(&client->out);
+	smart_assert(node->client_count > 0 && (client->previous == NULL) == (node->clients == client));
 	if (client->previous != NULL)
 		client->previous->next = client->next;
 	else
@@ -122,6 +128,7 @@ memnode_client_end(struct memnode_client *client, const char *reason)
 		client->next->previous = client->previous;
 	node->client_count--;
 	node->client_ended = true;
+	smart_assert((node->client_count == 0) == (node->clients == NULL));
 	memnode_log(SMART_LOG_DEBUG, "%s: disconnected, %s", client->name, reason);
 }
 
@@ -129,6 +136,7 @@ void
 memnode_client_free(struct memnode_client *client)
 {
 	memnode_client_end(client, "it is not needed any more");
+	smart_assert(client->ended && client->pair == NULL && client->in.bytes == NULL && client->out.bytes == NULL);
 	free(client);
 }
 
@@ -180,36 +188,38 @@ memnode_client_wants(const struct memnode_client *client)
 	return !client->ended && !client->leaving && client->out.end - client->out.start < MEMNODE_OUTPUT_BOUND;
 }
 
-bool
-memnode_client_serve(struct memnode_client *client)
+const uint8_t *
+memnode_client_frame(struct memnode_client *client, struct wire_header *header)
 {
-	struct wire_header header;
+	const struct memnode_buffer *in = &client->in;
 	const uint8_t *bytes;
 	size_t frame;
 
 	if (!memnode_client_wants(client))
-		return false;
+		return NULL;
 	frame = frame_bytes(client);
 	if (frame == 0)
-		return false;
-	bytes = client->in.bytes + client->in.start;
-	if (!wire_get_header(bytes, false, &header))
+		return NULL;
+	bytes = in->bytes + in->start;
+	if (!wire_get_header(bytes, false, header))
 	{
 		memnode_log(SMART_LOG_WARNING, "%s: what it sends is not this node's protocol", client->name);
 		memnode_client_end(client, "what it sends is not this node's protocol");
-		return false;
+		return NULL;
 	}
-	if (!client->greeted && header.length > MEMNODE_HELLO_MAX)
+	if (!client->greeted && header->length > MEMNODE_HELLO_MAX)
 	{
 		memnode_client_end(client, "it does not begin with a HELLO");
-		return false;
+		return NULL;
 	}
-	if (client->in.end - client->in.start < frame)
-		return false;
-	memnode_serve(client, &header, bytes + WIRE_HEADER_BYTES);
-	if (!client->ended)
-		buffer_consume(&client->in, frame);
-	return true;
+	return in->end - in->start < frame ? NULL : bytes + WIRE_HEADER_BYTES;
+}
+
+void
+memnode_client_served(struct memnode_client *client, const struct wire_header *header)
+{
+	smart_assert(!client->ended);
+	buffer_consume(&client->in, WIRE_HEADER_BYTES + (size_t) header->length);
 }
 
 /* ---- output ---- */
@@ -228,8 +238,9 @@ memnode_client_sent(struct memnode_client *client, size_t length)
 }
 
 uint8_t *
-memnode_client_answer_room(struct memnode_client *client, uint32_t length)
+memnode_client_reply_room(struct memnode_client *client, uint32_t length)
 {
+	smart_assert(!client->ended && length <= WIRE_PAYLOAD_MAX);
 	if (!buffer_reserve(&client->out, WIRE_HEADER_BYTES + (size_t) length))
 	{
 		memnode_client_end(client, "no memory is left");
@@ -239,11 +250,11 @@ memnode_client_answer_room(struct memnode_client *client, uint32_t length)
 }
 
 void
-memnode_client_answer(struct memnode_client *client, const struct wire_header *request, enum wire_status status,
-					  uint32_t length)
+memnode_client_reply(struct memnode_client *client, const struct wire_header *request, enum wire_status status,
+					 uint32_t length)
 {
 	struct wire_header header = {.length = length,
-								 .type = request->type | WIRE_ANSWER,
+								 .type = request->type | WIRE_REPLY,
 								 .status = (uint16_t) status,
 								 .number = request->number};
 

@@ -8,7 +8,8 @@
 
 #include "node.h"
 
-#define MEMNODE_NAME_MAX 80
+#define MEMNODE_NAME_MAX  80
+#define MEMNODE_HELLO_MAX 256 /* bytes of payload that are read before HELLO */
 
 /* Above this many bytes to send a client is not served, and nothing is read from it. */
 #define MEMNODE_OUTPUT_BOUND ((size_t) 256 << 10)
@@ -62,8 +63,14 @@ extern void memnode_client_free(struct memnode_client *client);
 extern uint8_t *memnode_client_room(struct memnode_client *client, size_t *length);
 extern void memnode_client_received(struct memnode_client *client, size_t length);
 
-/* Serves a frame if a whole one has come and the client may be served; false otherwise. */
-extern bool memnode_client_serve(struct memnode_client *client);
+/*
+ * The payload of the next frame, and its header; it stays until memnode_client_served.  NULL: no whole
+ * frame has come, the client may not be served now, or it has ended, since what it sends is not the protocol.
+ */
+extern const uint8_t *memnode_client_frame(struct memnode_client *client, struct wire_header *header);
+
+/* The frame that began with this header has been served.  The client has not ended. */
+extern void memnode_client_served(struct memnode_client *client, const struct wire_header *header);
 
 /* May more be read from the client? */
 extern bool memnode_client_wants(const struct memnode_client *client);
@@ -76,8 +83,8 @@ extern void memnode_client_sent(struct memnode_client *client, size_t length);
  * For serving: room for an answer's frame with a payload of up to length bytes, NULL: no
  * memory, the client has ended; and the answer to request, whose payload has been put behind the header there.
  */
-extern uint8_t *memnode_client_answer_room(struct memnode_client *client, uint32_t length);
-extern void memnode_client_answer(struct memnode_client *client, const struct wire_header *request,
-								  enum wire_status status, uint32_t length);
+extern uint8_t *memnode_client_reply_room(struct memnode_client *client, uint32_t length);
+extern void memnode_client_reply(struct memnode_client *client, const struct wire_header *request,
+								 enum wire_status status, uint32_t length);
 
 #endif /* MEMNODE_CLIENT_H */

@@ -2,8 +2,8 @@
  * lease.c
  *	  Leases and generations (wire.h tells the rules).
  *
- * Owner, book and the incarnation that has the lease outlive this process, so
- * that its clients can go on as soon as they have connected again, and that nobody
+ * Owner, extent map and the incarnation that has the lease outlive this process, so
+ * that its clients can go on as soon as they have connected again, and that no process
  * takes what the owner has here for older or newer than it is; generations
  * do not: what the connections of the process before had sent is lost with them.
  *
@@ -27,7 +27,7 @@ record_of(const struct memnode *node, uint32_t owner)
 static void
 set_state(struct memnode_owner_record *record, enum memnode_owner_state state)
 {
-	/* Release: for who adopts the region after this process. */
+	/* Release: for the process that adopts the region after this one. */
 	__atomic_store_n(&record->state, (uint32_t) state, __ATOMIC_RELEASE);
 }
 
@@ -74,6 +74,7 @@ add_owner(struct memnode *node, uint64_t id)
 		if (owner == MEMNODE_OWNERS)
 			return MEMNODE_OWNER_UNKNOWN;
 	}
+	smart_assert(find_owner(node, id) == MEMNODE_OWNER_UNKNOWN && is_idle(node, owner));
 	set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
 	memset(record_of(node, owner), 0, sizeof(struct memnode_owner_record));
 	record_of(node, owner)->id = id;
@@ -93,6 +94,7 @@ empty_owner(struct memnode *node, uint32_t owner)
 	set_state(record_of(node, owner), MEMNODE_OWNER_EMPTYING);
 	memnode_trees_drop_all(&node->trees, owner);
 	memnode_chunks_give_all(&node->chunks, owner);
+	smart_assert(node->chunks.own[owner] == 0 && node->trees.own[owner] == 0);
 }
 
 void
@@ -104,6 +106,7 @@ memnode_lease_recover(struct memnode *node)
 			continue;
 		empty_owner(node, owner);
 		set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
+		smart_assert(find_owner(node, record_of(node, owner)->id) != owner);
 	}
 }
 
@@ -128,9 +131,12 @@ is_sibling(const struct memnode_client *client, const struct memnode_client *oth
 		   other->hello.incarnation == client->hello.incarnation;
 }
 
-/* Ends the connections for verbs of the client's incarnation that are below a generation. */
-static void
-end_lower(struct memnode_client *client, uint32_t generation)
+/*
+ * Ends the other connections for verbs of the client's incarnation whose generation is lower than this
+ * (UINT64_MAX: any), or of these only its own.  Returns how many there were.
+ */
+static unsigned int
+end_siblings(const struct memnode_client *client, uint64_t lower_than, bool own, const char *reason)
 {
 	struct memnode_client *next;
 	unsigned int ended = 0;
@@ -138,28 +144,27 @@ end_lower(struct memnode_client *client, uint32_t generation)
 	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
 	{
 		next = other->next;
-		if (!is_sibling(client, other) || other->hello.generation >= generation)
+		if (!is_sibling(client, other) || other->hello.generation >= lower_than ||
+			(own && other->hello.client != client->hello.client))
 			continue;
-		memnode_client_end(other, "its generation is over");
+		memnode_client_end(other, reason);
 		ended++;
 	}
+	smart_assert(!client->ended);
+	return ended;
+}
+
+static void
+begin_generation(const struct memnode_client *client, uint32_t generation)
+{
+	unsigned int ended;
+
+	smart_assert(memnode_lease_held(client));
+	client->node->generation[client->owner] = generation;
+	ended = end_siblings(client, generation, false, "its generation is over");
 	if (ended > 0)
 		memnode_log(SMART_LOG_INFO, "owner %llu: generation %u begins, %u connections of older ones are closed",
 					(unsigned long long) client->hello.owner, generation, ended);
-}
-
-/* A client connects anew when its last connection failed, which the node may not have noticed. */
-static void
-end_predecessor(struct memnode_client *client)
-{
-	struct memnode_client *next;
-
-	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
-	{
-		next = other->next;
-		if (is_sibling(client, other) && other->hello.client == client->hello.client)
-			memnode_client_end(other, "the client has connected again");
-	}
 }
 
 enum wire_status
@@ -182,12 +187,10 @@ memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hell
 			return WIRE_STALE;
 		}
 		if (hello->generation > node->generation[client->owner])
-		{
-			node->generation[client->owner] = hello->generation;
-			end_lower(client, hello->generation);
-		}
+			begin_generation(client, hello->generation);
 	}
-	end_predecessor(client);
+	/* A client connects anew when its last connection failed, which the node may not have noticed. */
+	end_siblings(client, UINT64_MAX, true, "the client has connected again");
 	return WIRE_OK;
 }
 
@@ -206,22 +209,6 @@ find_holder(const struct memnode_client *client)
 	return NULL;
 }
 
-/* Ends all connections for verbs of the client's incarnation; its own stays without queue pair. */
-static void
-end_siblings(struct memnode_client *client)
-{
-	struct memnode_client *next;
-
-	memnode_client_disconnect(client);
-
-	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
-	{
-		next = other->next;
-		if (is_sibling(client, other))
-			memnode_client_end(other, "book or transport of its owner have changed");
-	}
-}
-
 /* The new incarnation's connections may have come before its lease: the highest of their generations counts. */
 static void
 begin_generations(struct memnode_client *client)
@@ -233,28 +220,7 @@ begin_generations(struct memnode_client *client)
 		if (is_sibling(client, other) && other->hello.generation > generation)
 			generation = other->hello.generation;
 	}
-	client->node->generation[client->owner] = generation;
-	end_lower(client, generation);
-}
-
-/* What is here of the owner, the book does not know. */
-static void
-begin_anew(struct memnode_client *client, struct memnode_owner_record *record)
-{
-	struct memnode *node = client->node;
-
-	if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)
-		memnode_log(SMART_LOG_WARNING, "owner %llu begins anew: its %u chunks and %u trees are freed",
-					(unsigned long long) record->id, node->chunks.own[client->owner], node->trees.own[client->owner]);
-	empty_owner(node, client->owner);
-}
-
-/* Had an incarnation the lease that the client, which has the same book, does not know of? */
-static bool
-is_foreign(const struct memnode_client *client, const struct memnode_owner_record *record,
-		   const struct wire_lease *lease)
-{
-	return record->incarnation != client->hello.incarnation && record->incarnation != lease->heir_of;
+	begin_generation(client, generation);
 }
 
 enum wire_status
@@ -285,22 +251,36 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
 	record = record_of(node, client->owner);
 	known = record->state == MEMNODE_OWNER_KNOWN;
-	foreign = known && record->book == lease->book && is_foreign(client, record, lease);
+	/* Had an incarnation the lease that the client, which has the same extent map, does not know of? */
+	foreign = known && record->extents == lease->extents && record->incarnation != client->hello.incarnation &&
+			  record->incarnation != lease->heir_of;
 	mine = memnode_lease_held(client);
 	if (foreign && lease->heir_of != 0)
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, this is not the past that its book knows",
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, this is not the past that its extent map knows",
 					client->name, (unsigned long long) client->hello.owner);
 		return WIRE_FOREIGN;
 	}
-	if (mine && (record->book != lease->book || record->transport != lease->transport))
-		end_siblings(client);
-	if (known && (foreign || record->book != lease->book))
-		begin_anew(client, record);
-	record->book = lease->book;
+	if (mine && (record->extents != lease->extents || record->transport != lease->transport))
+	{
+		/* The client's own connection stays, without its queue pair. */
+		memnode_client_disconnect(client);
+		end_siblings(client, UINT64_MAX, false, "extent map or transport of its owner have changed");
+	}
+	if (known && (foreign || record->extents != lease->extents))
+	{
+		/* Its extent map does not know what is here of the owner. */
+		if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)
+			memnode_log(SMART_LOG_WARNING, "owner %llu begins anew: its %u chunks and %u trees are freed",
+						(unsigned long long) record->id, node->chunks.own[client->owner],
+						node->trees.own[client->owner]);
+		empty_owner(node, client->owner);
+	}
+	record->extents = lease->extents;
 	record->incarnation = client->hello.incarnation;
 	record->transport = lease->transport;
 	set_state(record, MEMNODE_OWNER_KNOWN);
+	smart_assert(memnode_lease_held(client) && find_holder(client) == NULL);
 	if (!mine)
 	{
 		begin_generations(client);

@@ -1,6 +1,6 @@
 /*
  * lease.h
- *	  Owners: who may use this node now (leases), which of its connections
+ *	  Owners: which of them may use this node now (leases), by which connections
  *	  (generations), and what was known about them before.
  */
 #ifndef MEMNODE_LEASE_H

@@ -63,23 +63,11 @@ bind_address(struct memnode_listeners *listeners, const struct addrinfo *address
 	return error;
 }
 
-/* Port 0 becomes the one that the first socket got, so that all have the same. */
-static bool
-learn_port(struct memnode_listeners *listeners, char *problem)
-{
-	struct sockaddr_storage address;
-	socklen_t length = sizeof(address);
-
-	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &address, &length) != 0)
-		return memnode_refuse(problem, "listen: %s", strerror(errno));
-	/* Both families have the port at the same place. */
-	snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &address)->sin_port));
-	return true;
-}
-
 static bool
 bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char *problem)
 {
+	struct sockaddr_storage bound;
+	socklen_t length = sizeof(bound);
 	int error;
 
 	for (; found != NULL && listeners->count < MEMNODE_LISTENERS_MAX; found = found->ai_next)
@@ -92,8 +80,13 @@ bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char
 			continue;
 		if (error != 0)
 			return false;
-		if (listeners->count == 1 && !learn_port(listeners, problem))
-			return false;
+		if (listeners->count > 1)
+			continue;
+		/* Port 0 becomes the one that the first socket got, so that all have the same. */
+		if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0)
+			return memnode_refuse(problem, "listen: %s", strerror(errno));
+		/* Both families have the port at the same place. */
+		snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &bound)->sin_port));
 	}
 	return listeners->count > 0;
 }

@@ -20,11 +20,11 @@ struct memnode_listeners
 	bool loopback;               /* none but loopback addresses */
 };
 
-/* Binds to all addresses of the host; nobody can connect yet.  False: problem[] says why. */
+/* Binds to all addresses of the host; no client can connect yet.  False: problem[] says why. */
 extern bool memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode_options *options,
 								   char problem[MEMNODE_PROBLEM_MAX]);
 
-/* Now they can. */
+/* Clients can connect from now on. */
 extern bool memnode_listeners_start(const struct memnode_listeners *listeners, char problem[MEMNODE_PROBLEM_MAX]);
 
 extern void memnode_listeners_close(struct memnode_listeners *listeners);

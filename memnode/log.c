@@ -1,6 +1,6 @@
 /*
  * log.c
- *	  The daemon's log.
+ *	  What the daemon tells its operator.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,7 +42,18 @@ memnode_log(enum smart_log_level level, const char *format, ...)
 	if (length > (int) sizeof(line) - 2)
 		length = (int) sizeof(line) - 2;
 	line[length] = '\n';
-	/* A log that nobody takes any more must not stop the node. */
+	/* A log whose reader has gone must not stop the node. */
 	if (write(STDERR_FILENO, line, (size_t) length + 1) < 0)
 		return;
+}
+
+bool
+memnode_refuse(char *problem, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem, MEMNODE_PROBLEM_MAX, format, arguments);
+	va_end(arguments);
+	return false;
 }

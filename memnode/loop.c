@@ -1,9 +1,13 @@
 /*
  * loop.c
- *	  Waiting for sockets, signals and time limits.
+ *	  The daemon's one thread: its clients' sockets, signals and time limits.
  *
- * Connections are freed at the end of a round only, since its events may still name
- * them, and since serving one may end others.
+ * A round waits for events and gives each connection that has one its turn: serve what has come, send the answers,
+ * read more, until the socket has no more or others have waited long enough.  Nothing is read from a client that does
+ * not take its answers.
+ *
+ * Connections are freed at the end of a round only, since its events may still name them, and since serving one may
+ * end others.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,38 +17,92 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "connection.h"
+#include "base/assert.h"
 #include "log.h"
 #include "loop.h"
+#include "serve.h"
 
-#define EVENTS          64
-#define ACCEPTS_A_TURN  64
-#define TICK_MS         250
-#define ACCEPT_AGAIN_NS UINT64_C(1000000000)
-#define REFUSED_AT_ONCE 64u /* connections above the limit that get an answer */
+#define EVENTS            64
+#define ACCEPTS_A_TURN    64
+#define READS_A_TURN      16
+#define TICK_MS           250
+#define MS                UINT64_C(1000000)
+#define HELLO_WITHIN_NS   (5000 * MS)
+#define LEAVE_WITHIN_NS   (1000 * MS)
+#define ACCEPT_AGAIN_NS   (1000 * MS)
+#define DISCARDED_AT_ONCE 4096
+#define REFUSED_AT_ONCE   64u /* connections above the limit that get an answer */
+
+/* A client's socket. */
+struct connection
+{
+	struct memnode_client *client;
+	struct stream *stream;
+	struct memnode_loop *loop;
+	struct connection *next;
+	uint32_t interest;    /* epoll events */
+	bool shaken;          /* the TLS handshake is over */
+	bool busy;            /* its turn ended before its work */
+	uint64_t deadline_ns; /* it is to be ended then; 0: never */
+};
 
 struct memnode_loop
 {
 	const struct memnode_loop_options *options;
 	int epoll;
 	int signals;
-	struct memnode_connection *connections;
+	struct connection *connections;
 	bool limited;             /* some connection may have a deadline */
 	bool busy;                /* some connection goes on without an event */
 	uint64_t accept_again_ns; /* there were no descriptors left: do not accept until then; 0: accept */
 	bool stop;
 };
 
-/* ---- coming and going ---- */
+/* Waits for input from now on; what comes back with the event. */
+static bool
+watch(const struct memnode_loop *loop, int descriptor, void *what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
 
+	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+/* ---- a connection ---- */
+
+static void
+free_connection(struct connection *connection)
+{
+	if (connection->client != NULL)
+		memnode_client_free(connection->client);
+	if (connection->stream != NULL)
+		stream_close(connection->stream);
+	free(connection);
+}
+
+/* Adds a connection over an accepted socket, which is the connection's from now on, also when that fails. */
 static void
 add_connection(struct memnode_loop *loop, int descriptor, const char *name)
 {
 	const struct memnode_loop_options *options = loop->options;
 	bool refused = options->node->client_count >= options->max_connections;
-	struct memnode_connection *connection =
-		memnode_connection_open(options->node, loop->epoll, descriptor, options->secret, name, refused);
+	struct connection *connection = calloc(1, sizeof(*connection));
 
+	if (connection == NULL)
+		close(descriptor);
+	else
+	{
+		connection->loop = loop;
+		connection->interest = EPOLLIN;
+		connection->deadline_ns = memnode_now_ns() + HELLO_WITHIN_NS;
+		connection->stream = stream_open(descriptor, true, options->secret);
+		if (connection->stream != NULL)
+			connection->client = memnode_client_open(options->node, name, refused);
+		if (connection->client == NULL || !watch(loop, descriptor, connection))
+		{
+			free_connection(connection);
+			connection = NULL;
+		}
+	}
 	if (connection == NULL)
 	{
 		memnode_log(SMART_LOG_WARNING, "%s: refused: no memory for the connection", name);
@@ -53,16 +111,156 @@ add_connection(struct memnode_loop *loop, int descriptor, const char *name)
 	if (refused)
 		memnode_log(SMART_LOG_WARNING, "%s: refused: there are %u connections (max-connections)", name,
 					options->max_connections);
+	smart_assert(connection->client != NULL && connection->stream != NULL && connection->deadline_ns != 0);
 	connection->next = loop->connections;
 	loop->connections = connection;
 	loop->limited = true;
 }
 
+static uint32_t
+event_of(enum stream_wait wait)
+{
+	return wait == STREAM_WANT_WRITE ? EPOLLOUT : EPOLLIN;
+}
+
+static void
+set_interest(struct connection *connection, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = connection};
+
+	smart_assert(!connection->client->ended);
+	if (connection->interest == events)
+		return;
+	connection->interest = events;
+	if (epoll_ctl(connection->loop->epoll, EPOLL_CTL_MOD, stream_descriptor(connection->stream), &event) != 0)
+		memnode_client_end(connection->client, "it cannot be waited for");
+}
+
+/* True: the handshake is over. */
+static bool
+shake_hands(struct connection *connection)
+{
+	enum stream_wait wait = stream_handshake(connection->stream);
+
+	if (wait == STREAM_CLOSED)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: refused: %s", connection->client->name, stream_problem(connection->stream));
+		memnode_client_end(connection->client, "no handshake");
+	}
+	else if (wait != STREAM_DONE)
+		set_interest(connection, event_of(wait));
+	connection->shaken = wait == STREAM_DONE;
+	return connection->shaken;
+}
+
+/* Sends what there is to send; *events: what to wait for before sending the rest. */
+static void
+flush(struct connection *connection, uint32_t *events)
+{
+	const uint8_t *bytes;
+	size_t length;
+	size_t moved;
+	enum stream_wait wait = STREAM_DONE;
+
+	*events = 0;
+	while (wait == STREAM_DONE && (bytes = memnode_client_output(connection->client, &length)) != NULL)
+	{
+		wait = stream_write(connection->stream, bytes, length, &moved);
+		if (wait == STREAM_DONE)
+			memnode_client_sent(connection->client, moved);
+		else if (wait == STREAM_CLOSED)
+			memnode_client_end(connection->client, stream_problem(connection->stream));
+		else
+			*events = event_of(wait);
+	}
+}
+
+/* Reads once.  True: something has come; else *events says what to wait for. */
+static bool
+receive(struct connection *connection, uint32_t *events)
+{
+	struct memnode_client *client = connection->client;
+	size_t length;
+	size_t moved;
+	uint8_t *bytes = memnode_client_room(client, &length);
+	enum stream_wait wait;
+
+	if (bytes == NULL)
+		return false;
+	wait = stream_read(connection->stream, bytes, length, &moved);
+	if (wait == STREAM_DONE)
+		memnode_client_received(client, moved);
+	else if (wait == STREAM_CLOSED)
+		memnode_client_end(client, stream_problem(connection->stream));
+	else
+		*events |= event_of(wait);
+	return wait == STREAM_DONE;
+}
+
+/* The last answer is on its way: closing now could overtake it, so the other side may close first. */
+static void
+take_leave(struct connection *connection, uint32_t events)
+{
+	uint8_t discarded[DISCARDED_AT_ONCE];
+	size_t moved;
+
+	smart_assert(connection->client->leaving && connection->client->pair == NULL);
+	if (connection->deadline_ns == 0)
+		connection->deadline_ns = memnode_now_ns() + LEAVE_WITHIN_NS;
+	if (stream_read(connection->stream, discarded, sizeof(discarded), &moved) == STREAM_CLOSED)
+		memnode_client_end(connection->client, "it had its last reply");
+	else
+		set_interest(connection, EPOLLIN | events);
+}
+
+/* Does what can be done now, within limits; sets busy if that is not all.  Afterwards the client may have ended. */
+static void
+serve_connection(struct connection *connection)
+{
+	struct memnode_client *client = connection->client;
+	uint32_t events = 0;
+
+	connection->busy = false;
+	if (client->ended || (!connection->shaken && !shake_hands(connection)))
+		return;
+	for (unsigned int reads = 0; reads < READS_A_TURN; reads++)
+	{
+		while (memnode_serve(client))
+			continue;
+		if (!client->ended)
+			flush(connection, &events);
+		if (client->ended)
+			return;
+		if (client->leaving)
+		{
+			take_leave(connection, events);
+			return;
+		}
+		if (client->greeted)
+			connection->deadline_ns = 0;
+		/* There may be room now for the answers to what has come already. */
+		if (memnode_serve(client))
+			continue;
+		if (client->ended)
+			return;
+		if (!memnode_client_wants(client) || !receive(connection, &events))
+		{
+			if (!client->ended)
+				set_interest(connection, events);
+			return;
+		}
+	}
+	connection->busy = true;
+}
+
+/* ---- rounds ---- */
+
 /* A turn of a connection; what it leaves to do is noted. */
 static void
-turn(struct memnode_loop *loop, struct memnode_connection *connection)
+turn(struct memnode_loop *loop, struct connection *connection)
 {
-	memnode_connection_turn(connection);
+	smart_assert(connection->loop == loop);
+	serve_connection(connection);
 	loop->busy = loop->busy || connection->busy;
 	loop->limited = loop->limited || connection->deadline_ns != 0;
 }
@@ -122,49 +320,6 @@ accept_all(struct memnode_loop *loop)
 	}
 }
 
-/* Frees the connections that have ended. */
-static void
-remove_ended(struct memnode_loop *loop)
-{
-	struct memnode_connection **link = &loop->connections;
-
-	loop->options->node->client_ended = false;
-	while (*link != NULL)
-	{
-		struct memnode_connection *connection = *link;
-
-		if (!connection->client->ended)
-		{
-			link = &connection->next;
-			continue;
-		}
-		*link = connection->next;
-		memnode_connection_free(connection);
-	}
-}
-
-/* ---- rounds ---- */
-
-/* Ends the connections whose time is up. */
-static void
-sweep(struct memnode_loop *loop)
-{
-	uint64_t now = memnode_now_ns();
-
-	loop->limited = false;
-	for (struct memnode_connection *connection = loop->connections; connection != NULL; connection = connection->next)
-	{
-		if (connection->deadline_ns == 0 || connection->client->ended)
-			continue;
-		if (now >= connection->deadline_ns)
-			memnode_client_end(connection->client, "it took too long to say HELLO, or to leave");
-		else
-			loop->limited = true;
-	}
-	if (loop->accept_again_ns != 0 && now >= loop->accept_again_ns)
-		watch_listeners(loop, true);
-}
-
 static void
 take_signals(struct memnode_loop *loop)
 {
@@ -179,14 +334,45 @@ take_signals(struct memnode_loop *loop)
 	}
 }
 
+/* Ends the connections whose time is up. */
 static void
-serve_busy(struct memnode_loop *loop)
+end_late(struct memnode_loop *loop)
 {
-	loop->busy = false;
-	for (struct memnode_connection *connection = loop->connections; connection != NULL; connection = connection->next)
+	uint64_t now = memnode_now_ns();
+
+	loop->limited = false;
+	for (struct connection *connection = loop->connections; connection != NULL; connection = connection->next)
 	{
-		if (connection->busy)
-			turn(loop, connection);
+		if (connection->deadline_ns == 0 || connection->client->ended)
+			continue;
+		if (now >= connection->deadline_ns)
+			memnode_client_end(connection->client, "it took too long to say HELLO, or to leave");
+		else
+			loop->limited = true;
+	}
+	if (loop->accept_again_ns != 0 && now >= loop->accept_again_ns)
+		watch_listeners(loop, true);
+}
+
+/* Frees the connections that have ended. */
+static void
+remove_ended(struct memnode_loop *loop)
+{
+	struct connection **link = &loop->connections;
+
+	loop->options->node->client_ended = false;
+	while (*link != NULL)
+	{
+		struct connection *connection = *link;
+
+		if (!connection->client->ended)
+		{
+			link = &connection->next;
+			continue;
+		}
+		smart_assert(connection->client->pair == NULL);
+		*link = connection->next;
+		free_connection(connection);
 	}
 }
 
@@ -196,10 +382,16 @@ round_of_events(struct memnode_loop *loop)
 	struct epoll_event events[EVENTS];
 	int timeout_ms = loop->busy ? 0 : loop->limited || loop->accept_again_ns != 0 ? TICK_MS : -1;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
+	bool was_busy = loop->busy;
 
 	loop->options->node->round_ns = memnode_now_ns();
-	if (loop->busy)
-		serve_busy(loop);
+	loop->busy = false;
+	for (struct connection *connection = was_busy ? loop->connections : NULL; connection != NULL;
+		 connection = connection->next)
+	{
+		if (connection->busy)
+			turn(loop, connection);
+	}
 	for (int i = 0; i < count; i++)
 	{
 		if (events[i].data.ptr == loop)
@@ -210,7 +402,7 @@ round_of_events(struct memnode_loop *loop)
 			turn(loop, events[i].data.ptr);
 	}
 	if (loop->limited || loop->accept_again_ns != 0)
-		sweep(loop);
+		end_late(loop);
 	if (loop->options->node->client_ended)
 		remove_ended(loop);
 }
@@ -223,14 +415,6 @@ memnode_loop_run(struct memnode_loop *loop)
 }
 
 /* ---- life ---- */
-
-static bool
-watch(const struct memnode_loop *loop, int descriptor, void *what)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
-
-	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
 
 static bool
 watch_sources(struct memnode_loop *loop)
@@ -281,6 +465,7 @@ memnode_loop_close(struct memnode_loop *loop)
 	while (loop->options->node->clients != NULL)
 		memnode_client_end(loop->options->node->clients, "the node stops");
 	remove_ended(loop);
+	smart_assert(loop->connections == NULL);
 	if (loop->epoll >= 0)
 		close(loop->epoll);
 	if (loop->signals >= 0)

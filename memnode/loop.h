@@ -7,6 +7,7 @@
 
 #include "listen.h"
 #include "node.h"
+#include "rdma/tcp/stream.h"
 
 struct memnode_loop;
 

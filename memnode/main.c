@@ -8,10 +8,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "adopt.h"
+#include "base/assert.h"
 #include "announce.h"
 #include "log.h"
 #include "loop.h"
+#include "memory.h"
 #include "snapshot.h"
 
 #define DESCRIPTORS_BESIDE 128 /* those that are no connections */
@@ -98,17 +99,13 @@ same_announcement(const struct memnode_options *a, const struct memnode_options 
 		   strcmp(a->advertise_host, b->advertise_host) == 0 && strcmp(a->advertise_port, b->advertise_port) == 0;
 }
 
-/* Says which new settings wait for the next start, and keeps the old ones. */
+/* Says whether new settings wait for the next start, and keeps the old ones. */
 static void
 keep_fixed(const struct memnode_options *old, struct memnode_options *new)
 {
-	if (strcmp(old->host, new->host) != 0 || strcmp(old->port, new->port) != 0 || old->size != new->size ||
-		old->memory != new->memory || strcmp(old->path, new->path) != 0 || strcmp(old->name, new->name) != 0 ||
-		old->tcp != new->tcp || old->verbs != new->verbs || strcmp(old->device, new->device) != 0 ||
-		old->gid_index != new->gid_index)
-		memnode_log(SMART_LOG_WARNING,
-					"listen, size, memory, name, transport, device and gid-index change with the next "
-					"start only");
+	struct memnode_options wanted;
+
+	memcpy(&wanted, new, sizeof(wanted));
 	strcpy(new->host, old->host);
 	strcpy(new->port, old->port);
 	new->size = old->size;
@@ -119,6 +116,9 @@ keep_fixed(const struct memnode_options *old, struct memnode_options *new)
 	new->verbs = old->verbs;
 	strcpy(new->device, old->device);
 	new->gid_index = old->gid_index;
+	if (memcmp(&wanted, new, sizeof(wanted)) != 0)
+		memnode_log(SMART_LOG_WARNING,
+					"listen, size, memory, name, transport, device and gid-index change with the next start only");
 }
 
 static void
@@ -193,13 +193,20 @@ start_serving(struct daemon *daemon, char *problem)
 	return daemon->loop != NULL && start_announcing(daemon, problem);
 }
 
-/* Makes the region one that any later process may go on with.  False: it is not, as the log says. */
+/* Leaves the region as one that any later process may go on with.  False: it is not, as the log says. */
 static bool
-leave_region(struct daemon *daemon)
+stop_serving(struct daemon *daemon)
 {
 	char problem[MEMNODE_PROBLEM_MAX];
 	bool good = true;
 
+	stop_announcing(daemon);
+	if (daemon->loop != NULL)
+		memnode_loop_close(daemon->loop);
+	if (node.target != NULL)
+		verbs_target_close(node.target);
+	/* No client is left that could change the region. */
+	smart_assert(node.clients == NULL && node.client_count == 0);
 	if (daemon->options.snapshot[0] != '\0')
 	{
 		good = memnode_snapshot_write(&node.region, daemon->options.snapshot, problem);
@@ -208,26 +215,17 @@ leave_region(struct daemon *daemon)
 		else
 			memnode_log(SMART_LOG_WARNING, "no snapshot: %s", problem);
 	}
-	if (!memnode_memory_sync(&daemon->memory))
+	if (memnode_memory_sync(&daemon->memory))
+	{
+		/* Clean only after all of it is in storage. */
+		memnode_region_release(&node.region);
+		good = memnode_memory_sync(&daemon->memory) && good;
+	}
+	else
 	{
 		memnode_log(SMART_LOG_WARNING, "cannot write the region to %s: %s", daemon->memory.label, strerror(errno));
-		return false;
+		good = false;
 	}
-	memnode_region_release(&node.region);
-	return memnode_memory_sync(&daemon->memory) && good;
-}
-
-static bool
-stop_serving(struct daemon *daemon)
-{
-	bool good;
-
-	stop_announcing(daemon);
-	if (daemon->loop != NULL)
-		memnode_loop_close(daemon->loop);
-	if (node.target != NULL)
-		verbs_target_close(node.target);
-	good = leave_region(daemon);
 	memnode_close(&node);
 	return good;
 }

@@ -3,7 +3,7 @@
 #   make memnode           build/memnode/smart-memnode
 #   make install-memnode   the daemon and a systemd unit, below $(DESTDIR)
 #
-# Uses SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
+# Uses sources, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
 
 # Beside the server's programs and documentation, so that a private copy of the server gets all of it; on a host
 # without PostgreSQL below memnode_prefix.
@@ -12,8 +12,9 @@ memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_pref
 memnode_unitdir ?= $(or $(addsuffix /smart,$(shell $(PG_CONFIG) --docdir 2>/dev/null)),\
 	$(memnode_prefix)/lib/systemd/system)
 
-MEMNODE_SRCS = $(wildcard memnode/*.c) src/base/assert.c src/base/status.c src/tree/walk.c rdma/local.c rdma/wire.c rdma/descent.c \
-	rdma/stream.c rdma/tls.c rdma/secret.c rdma/discovery.c rdma/verbs_target.c rdma/verbs_common.c
+MEMNODE_SRCS = $(call sources,memnode) src/base/assert.c src/base/status.c src/tree/find/walk.c src/tree/step/cover.c \
+	rdma/local.c rdma/wire.c rdma/descent.c rdma/discovery.c rdma/tcp/stream.c rdma/tcp/secret.c \
+	rdma/verbs/target.c rdma/verbs/common.c
 MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread
 MEMNODE_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" smart.control)
 
@@ -49,6 +50,10 @@ install-memnode: $(MEMNODE)
 uninstall-memnode:
 	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
 
+# For test/fuzz/run: what a program is made of that has a main of its own, and its libraries.
+list-memnode:
+	@echo $(filter-out memnode/main.c,$(MEMNODE_SRCS)) $(MEMNODE_LIBS)
+
 FORCE:
 
-.PHONY: memnode install-memnode uninstall-memnode FORCE
+.PHONY: list-memnode memnode install-memnode uninstall-memnode FORCE

@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "memory.h"
 
 #define ALLOCATE_AT_ONCE ((uint64_t) 64 << 20)
@@ -208,29 +209,12 @@ allocate(const struct memnode_memory *memory, const struct memnode_options *opti
 	return true;
 }
 
-/* ---- mapping ---- */
-
-static bool
-map(struct memnode_memory *memory, const struct memnode_options *options, char *problem)
-{
-	int populate = options->memory == MEMNODE_MEMORY_HUGETLB ? MAP_POPULATE : 0;
-
-	memory->base = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | populate, memory->descriptor, 0);
-	if (memory->base == MAP_FAILED)
-	{
-		if (errno == ENOMEM && options->memory == MEMNODE_MEMORY_HUGETLB)
-			return allocation_failed(memory, options, errno, problem);
-		return memnode_refuse(problem, "memory: cannot map %lluM of %.2048s: %s", in_mb(memory->size), memory->label,
-							  strerror(errno));
-	}
-	/* Advice for shared memory, which the system may refuse without harm. */
-	(void) madvise(memory->base, memory->size, MADV_HUGEPAGE);
-	return true;
-}
+/* ---- all of it ---- */
 
 static bool
 open_locked(struct memnode_memory *memory, const struct memnode_options *options, char *problem)
 {
+	bool huge = options->memory == MEMNODE_MEMORY_HUGETLB;
 	struct stat file;
 
 	if (fstat(memory->descriptor, &file) != 0)
@@ -240,8 +224,19 @@ open_locked(struct memnode_memory *memory, const struct memnode_options *options
 	if (S_ISREG(file.st_mode) && (uint64_t) file.st_size != memory->size &&
 		!accept_other_length(memory, (uint64_t) file.st_size, problem))
 		return false;
-	if (!allocate(memory, options, problem) || !map(memory, options, problem))
+	if (!allocate(memory, options, problem))
 		return false;
+	memory->base =
+		mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | (huge ? MAP_POPULATE : 0), memory->descriptor, 0);
+	if (memory->base == MAP_FAILED)
+	{
+		if (errno == ENOMEM && huge)
+			return allocation_failed(memory, options, errno, problem);
+		return memnode_refuse(problem, "memory: cannot map %lluM of %.2048s: %s", in_mb(memory->size), memory->label,
+							  strerror(errno));
+	}
+	/* Advice for shared memory, which the system may refuse without harm. */
+	(void) madvise(memory->base, memory->size, MADV_HUGEPAGE);
 	if (accept_header(memory, (const struct memnode_header *) memory->base, problem))
 		return true;
 	munmap(memory->base, memory->size);
@@ -257,8 +252,12 @@ memnode_memory_open(struct memnode_memory *memory, const struct memnode_options 
 	if (!open_descriptor(memory, options, port, problem))
 		return false;
 	if (open_locked(memory, options, problem))
+	{
+		smart_assert(memory->kind == MEMNODE_REGION_SAME || memory->kind == MEMNODE_REGION_NONE);
+		smart_assert(!memory->zeroed || memory->kind == MEMNODE_REGION_NONE);
 		return true;
-	/* What was got of new memory helps nobody. */
+	}
+	/* A part of new memory is of no use to a later process. */
 	if (memory->zeroed && ftruncate(memory->descriptor, 0) == 0 && memory->lasting &&
 		options->memory != MEMNODE_MEMORY_PATH)
 		unlink(memory->label);

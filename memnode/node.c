@@ -1,15 +1,21 @@
 /*
  * node.c
- *	  Opening and closing a memory node on its region.
+ *	  Opening and closing a memory node, and which region it starts with.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "client.h"
 #include "lease.h"
+#include "log.h"
+#include "memory.h"
 #include "node.h"
 #include "rdma/local.h"
+#include "snapshot.h"
 
 uint64_t
 memnode_now_ns(void)
@@ -61,6 +67,7 @@ memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t
 		return status;
 	}
 	memnode_lease_recover(node);
+	smart_assert(node->clients == NULL && node->fabric->direct);
 	return SMART_OK;
 }
 
@@ -69,6 +76,105 @@ memnode_close(struct memnode *node)
 {
 	while (node->clients != NULL)
 		memnode_client_end(node->clients, "the node stops");
+	smart_assert(node->client_count == 0);
 	node->fabric->provider->close(node->fabric);
 	memnode_trees_close(&node->trees);
+}
+
+/*
+ * Adopting.  The region in memory is as new as can be: it was in use until the last process ended, however that ended,
+ * unless the machine has stopped since.
+ */
+
+static const char *
+phrase_of(smart_status status)
+{
+	return status == SMART_CORRUPT ? "its trees contradict each other" : "this process has no memory left";
+}
+
+/* Goes on with the region in memory, if that can be done; *fault says why not. */
+static bool
+continue_region(struct memnode *node, const struct memnode_region *region, const uint64_t boot[2], uint32_t transports,
+				const char **fault)
+{
+	smart_status status;
+
+	*fault = memnode_region_fault(region, boot);
+	if (*fault != NULL)
+		return false;
+	status = memnode_open(node, region, transports);
+	if (status != SMART_OK)
+		*fault = phrase_of(status);
+	return status == SMART_OK;
+}
+
+static bool
+load_snapshot(struct memnode *node, struct memnode_region *region, const char *path, const uint64_t boot[2],
+			  uint32_t transports, bool *loaded, char *problem)
+{
+	char why[MEMNODE_PROBLEM_MAX];
+	const char *fault;
+	enum memnode_snapshot result = memnode_snapshot_load(region, path, why);
+
+	*loaded = result == MEMNODE_SNAPSHOT_LOADED;
+	if (result == MEMNODE_SNAPSHOT_REFUSED)
+		return memnode_refuse(problem, "snapshot: cannot load %.2048s: %.2048s; remove it to start empty", path, why);
+	if (!*loaded)
+		return true;
+	if (!continue_region(node, region, boot, transports, &fault))
+		return memnode_refuse(problem, "snapshot: cannot load %.2048s: %s; remove it to start empty", path, fault);
+	memnode_region_publish(&node->region);
+	memnode_log(SMART_LOG_INFO, "loaded the snapshot %s", path);
+	return true;
+}
+
+static bool
+start_empty(struct memnode *node, struct memnode_region *region, const uint64_t boot[2], bool zeroed,
+			uint32_t transports, char *problem)
+{
+	uint64_t incarnation = 0;
+	smart_status status;
+
+	while (incarnation == 0)
+	{
+		if (getrandom(&incarnation, sizeof(incarnation), 0) != (ssize_t) sizeof(incarnation))
+			return memnode_refuse(problem, "no random numbers: %s", strerror(errno));
+	}
+	memnode_region_format(region, incarnation, boot, zeroed);
+	status = memnode_open(node, region, transports);
+	if (status != SMART_OK)
+		return memnode_refuse(problem, "%s", phrase_of(status));
+	memnode_region_publish(&node->region);
+	memnode_log(SMART_LOG_INFO, "started with an empty region");
+	return true;
+}
+
+bool
+memnode_adopt(struct memnode *node, const struct memnode_memory *memory, const char *snapshot, uint32_t transports,
+			  char problem[MEMNODE_PROBLEM_MAX])
+{
+	struct memnode_region region;
+	const char *fault = NULL;
+	uint64_t boot[2];
+	bool open;
+
+	if (!memnode_region_boot(boot))
+		return memnode_refuse(problem, "cannot read /proc/sys/kernel/random/boot_id: %s", strerror(errno));
+	memnode_region_view(&region, memory->base, memory->size);
+	open = memory->kind == MEMNODE_REGION_SAME && continue_region(node, &region, boot, transports, &fault);
+	if (open)
+		memnode_log(SMART_LOG_INFO, "goes on with the region in %s: %u chunks, %u trees", memory->label,
+					memnode_chunks_allocated(&node->chunks), node->trees.count);
+	else if (fault != NULL)
+		memnode_log(SMART_LOG_WARNING, "cannot go on with the region in %s: %s", memory->label, fault);
+	if (!open && snapshot[0] != '\0' && !load_snapshot(node, &region, snapshot, boot, transports, &open, problem))
+		return false;
+	if (!open && !start_empty(node, &region, boot, memory->zeroed, transports, problem))
+		return false;
+	smart_assert(node->region.header->magic == MEMNODE_MAGIC && memnode_region_fault(&node->region, boot) == NULL);
+	memnode_region_claim(&node->region, boot);
+	if (snapshot[0] == '\0' || memnode_snapshot_remove(snapshot, problem))
+		return true;
+	memnode_close(node);
+	return false;
 }

@@ -7,10 +7,12 @@
 #define MEMNODE_NODE_H
 
 #include "base/env.h"
-#include "rdma/verbs_target.h"
+#include "log.h"
+#include "rdma/verbs/target.h"
 #include "trees.h"
 
 struct memnode_client;
+struct memnode_memory;
 
 struct memnode
 {
@@ -24,7 +26,7 @@ struct memnode
 
 	struct memnode_client *clients; /* the open ones */
 	uint32_t client_count;
-	bool client_ended;                   /* some client has; for who holds their sockets */
+	bool client_ended;                   /* some client has, and its socket can be closed */
 	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
 
 	uint64_t started_ns;
@@ -42,6 +44,13 @@ struct memnode
  * SMART_CORRUPT: its trees contradict each other.  SMART_NO_MEMORY.
  */
 extern smart_status memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t transports);
+
+/*
+ * Opens a node on memory.  With a snapshot's path (or ""), that file does not exist afterwards:
+ * it was loaded, or the region that was there is newer.  False: problem[] says why.
+ */
+extern bool memnode_adopt(struct memnode *node, const struct memnode_memory *memory, const char *snapshot,
+						  uint32_t transports, char problem[MEMNODE_PROBLEM_MAX]);
 
 /* Closes what is left of clients, then the rest; the region stays as it is. */
 extern void memnode_close(struct memnode *node);

@@ -15,9 +15,6 @@
 
 #define LINE_MAX_BYTES     2048
 #define DEFAULT_SIZE       ((uint64_t) 4 << 30)
-#define CONNECTIONS_MAX    100000u
-#define TTL_MIN_S          3u
-#define TTL_MAX_S          86400u
 #define DEFAULT_HOST       "127.0.0.1"
 #define DEFAULT_CLUSTER    "smart"
 #define DEFAULT_TTL_S      30u
@@ -141,35 +138,6 @@ set_transport(struct memnode_options *options, const char *value, char *problem)
 }
 
 static bool
-set_device(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_text(options->device, sizeof(options->device), value, problem);
-}
-
-static bool
-set_gid_index(struct memnode_options *options, const char *value, char *problem)
-{
-	uint32_t index;
-
-	if (!set_number(&index, value, 0, 65535, problem))
-		return false;
-	options->gid_index = (int) index;
-	return true;
-}
-
-static bool
-set_secret_file(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_text(options->secret_file, sizeof(options->secret_file), value, problem);
-}
-
-static bool
-set_memcached(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_text(options->memcached, sizeof(options->memcached), value, problem);
-}
-
-static bool
 set_cluster(struct memnode_options *options, const char *value, char *problem)
 {
 	if (!is_plain_name(value) || strchr(value, '.') != NULL)
@@ -183,24 +151,6 @@ set_advertise(struct memnode_options *options, const char *value, char *problem)
 	if (!discovery_parse_address(value, "", options->advertise_host, options->advertise_port))
 		return memnode_refuse(problem, "\"%.60s\" is not HOST, HOST:PORT or [IPV6]:PORT", value);
 	return true;
-}
-
-static bool
-set_ttl(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_number(&options->ttl_s, value, TTL_MIN_S, TTL_MAX_S, problem);
-}
-
-static bool
-set_snapshot(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_text(options->snapshot, sizeof(options->snapshot) - 8, value, problem);
-}
-
-static bool
-set_max_connections(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_number(&options->max_connections, value, 1, CONNECTIONS_MAX, problem);
 }
 
 static bool
@@ -219,37 +169,43 @@ set_log_level(struct memnode_options *options, const char *value, char *problem)
 	return memnode_refuse(problem, "\"%.60s\" is not debug, info or warning", value);
 }
 
-static bool
-set_config(struct memnode_options *options, const char *value, char *problem)
-{
-	return set_text(options->config, sizeof(options->config), value, problem);
-}
+#define TEXT(name) \
+	.field = offsetof(struct memnode_options, name), .room = sizeof(((struct memnode_options *) NULL)->name)
+#define NUMBER(name, least, most) .field = offsetof(struct memnode_options, name), .from = (least), .to = (most)
 
+/* A setting has a function of its own, or is a text or a number of 32 bits that is taken as it comes. */
 static const struct
 {
 	const char *name;
 	const char *value;
-	setter set;
 	const char *help;
+	setter set;
+	size_t field;  /* of the text or number */
+	size_t room;   /* bytes of the text, its zero byte included */
+	uint32_t from; /* of the number */
+	uint32_t to;
 } settings[] = {
-	{"listen", "HOST:PORT", set_listen,
-	 "where clients connect; :PORT for all addresses, port 0 for any free one (127.0.0.1:7471)"},
-	{"size", "SIZE", set_size, "memory to hand out, such as 512M or 4G (4G)"},
-	{"memory", "KIND", set_memory, "shm, hugetlb, or the path of a file or a DAX device (shm)"},
-	{"name", "NAME", set_name, "name of the shared memory (the port)"},
-	{"transport", "LIST", set_transport, "tcp, verbs or tcp,verbs (tcp, and verbs if there is a device)"},
-	{"device", "DEVICE", set_device, "RDMA device (the first that can be used)"},
-	{"gid-index", "N", set_gid_index, "index in the port's GID table (found by itself)"},
-	{"secret-file", "FILE", set_secret_file,
-	 "key for TLS, a line of 32 to 128 hexadecimal digits; needed for other than loopback addresses"},
-	{"memcached", "LIST", set_memcached, "HOST[:PORT],… of the memcached servers to announce this node in"},
-	{"cluster", "NAME", set_cluster, "under which name to announce it (smart)"},
-	{"advertise", "HOST:PORT", set_advertise, "address to announce (that of --listen)"},
-	{"ttl", "SECONDS", set_ttl, "how long an announcement lives; it is made anew three times as often (30)"},
-	{"snapshot", "FILE", set_snapshot, "write the memory there at a clean stop, and load it at the next start"},
-	{"max-connections", "N", set_max_connections, "refuse more connections (4096)"},
-	{"log-level", "LEVEL", set_log_level, "debug, info or warning (info)"},
-	{"config", "FILE", set_config, "read settings from a file of lines NAME = VALUE; SIGHUP reads it again"},
+	{"listen", "HOST:PORT", "where clients connect; :PORT for all addresses, port 0 for any free one (127.0.0.1:7471)",
+	 .set = set_listen},
+	{"size", "SIZE", "memory to hand out, such as 512M or 4G (4G)", .set = set_size},
+	{"memory", "KIND", "shm, hugetlb, or the path of a file or a DAX device (shm)", .set = set_memory},
+	{"name", "NAME", "name of the shared memory (the port)", .set = set_name},
+	{"transport", "LIST", "tcp, verbs or tcp,verbs (tcp, and verbs if there is a device)", .set = set_transport},
+	{"device", "DEVICE", "RDMA device (the first that can be used)", TEXT(device)},
+	{"gid-index", "N", "index in the port's GID table (found by itself)", NUMBER(gid_index, 0, 65535)},
+	{"secret-file", "FILE",
+	 "key for TLS, a line of 32 to 128 hexadecimal digits; needed for other than loopback addresses",
+	 TEXT(secret_file)},
+	{"memcached", "LIST", "HOST[:PORT],… of the memcached servers to announce this node in", TEXT(memcached)},
+	{"cluster", "NAME", "under which name to announce it (smart)", .set = set_cluster},
+	{"advertise", "HOST:PORT", "address to announce (that of --listen)", .set = set_advertise},
+	{"ttl", "SECONDS", "how long an announcement lives; it is made anew three times as often (30)",
+	 NUMBER(ttl_s, 3, 86400)},
+	{"snapshot", "FILE", "write the memory there at a clean stop, and load it at the next start",
+	 TEXT(snapshot) - 8 /* for ".new" */},
+	{"max-connections", "N", "refuse more connections (4096)", NUMBER(max_connections, 1, 100000)},
+	{"log-level", "LEVEL", "debug, info or warning (info)", .set = set_log_level},
+	{"config", "FILE", "read settings from a file of lines NAME = VALUE; SIGHUP reads it again", TEXT(config)},
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -258,6 +214,7 @@ static bool
 set_one(struct memnode_options *options, const char *name, size_t name_length, const char *value, char *problem)
 {
 	char why[MEMNODE_PROBLEM_MAX];
+	bool good;
 
 	for (size_t i = 0; i < SETTINGS; i++)
 	{
@@ -266,7 +223,14 @@ set_one(struct memnode_options *options, const char *name, size_t name_length, c
 		if (value == NULL)
 			return memnode_refuse(problem, "--%s needs a value: --%s=%s", settings[i].name, settings[i].name,
 								  settings[i].value);
-		if (!settings[i].set(options, value, why))
+		if (settings[i].set != NULL)
+			good = settings[i].set(options, value, why);
+		else if (settings[i].room > 0)
+			good = set_text((char *) options + settings[i].field, settings[i].room, value, why);
+		else
+			good = set_number((uint32_t *) (void *) ((char *) options + settings[i].field), value, settings[i].from,
+							  settings[i].to, why);
+		if (!good)
 			return memnode_refuse(problem, "%s: %.*s", settings[i].name, MEMNODE_PROBLEM_MAX - 64, why);
 		return true;
 	}
@@ -309,23 +273,6 @@ trim(char *text)
 }
 
 static bool
-set_line(struct memnode_options *options, char *line, char *problem)
-{
-	char *equals = strchr(line, '=');
-	char *name;
-
-	if (*trim(line) == '\0' || *trim(line) == '#')
-		return true;
-	if (equals == NULL)
-		return memnode_refuse(problem, "not NAME = VALUE");
-	*equals = '\0';
-	name = trim(line);
-	if (strcmp(name, "config") == 0)
-		return memnode_refuse(problem, "a file cannot name another one");
-	return set_one(options, name, strlen(name), trim(equals + 1), problem);
-}
-
-static bool
 read_file(struct memnode_options *options, char *problem)
 {
 	FILE *file = fopen(options->config, "re");
@@ -338,8 +285,24 @@ read_file(struct memnode_options *options, char *problem)
 		return memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));
 	while (good && fgets(line, sizeof(line), file) != NULL)
 	{
+		char *equals = strchr(line, '=');
+		char *name;
+
 		number++;
-		good = set_line(options, line, why);
+		name = trim(line);
+		if (*name == '\0' || *name == '#')
+			continue;
+		if (equals == NULL)
+		{
+			good = memnode_refuse(why, "not NAME = VALUE");
+			continue;
+		}
+		*equals = '\0';
+		name = trim(line);
+		if (strcmp(name, "config") == 0)
+			good = memnode_refuse(why, "a file cannot name another one");
+		else
+			good = set_one(options, name, strlen(name), trim(equals + 1), why);
 	}
 	if (good && ferror(file))
 		good = memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));

@@ -5,7 +5,7 @@
 #ifndef MEMNODE_OPTIONS_H
 #define MEMNODE_OPTIONS_H
 
-#include "problem.h"
+#include "log.h"
 #include "rdma/discovery.h"
 
 enum memnode_memory_kind

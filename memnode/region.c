@@ -72,6 +72,7 @@ memnode_region_format(struct memnode_region *region, uint64_t incarnation, const
 	struct memnode_header *header = region->header;
 	uint32_t free_word = zeroed ? MEMNODE_CHUNK_ZERO : MEMNODE_CHUNK_FREE;
 
+	smart_assert(incarnation != 0 && region->first_chunk > 0 && region->first_chunk < region->chunk_count);
 	__atomic_store_n(&header->magic, 0, __ATOMIC_SEQ_CST);
 	memset((uint8_t *) header + sizeof(header->magic), 0, HEADER_BYTES - sizeof(header->magic));
 	memset(region->owners, 0, MEMNODE_OWNERS * sizeof(*region->owners));
@@ -91,7 +92,8 @@ memnode_region_format(struct memnode_region *region, uint64_t incarnation, const
 void
 memnode_region_publish(struct memnode_region *region)
 {
-	/* Release: who finds the number, if only in another process, finds what was stored before. */
+	smart_assert(region->header->magic == 0 && region->header->crc == header_crc(region->header));
+	/* Release: a process that finds the number, this one or a later one, finds what was stored before. */
 	__atomic_store_n(&region->header->magic, MEMNODE_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -164,6 +166,7 @@ memnode_region_claim(struct memnode_region *region, const uint64_t boot[2])
 {
 	struct memnode_header *header = region->header;
 
+	smart_assert(header->magic == MEMNODE_MAGIC);
 	/* Until clean falls it is clean whatever boot says; a mixture of two boots is none. */
 	header->boot[0] = boot[0];
 	header->boot[1] = boot[1];
@@ -173,5 +176,6 @@ memnode_region_claim(struct memnode_region *region, const uint64_t boot[2])
 void
 memnode_region_release(struct memnode_region *region)
 {
+	smart_assert(region->header->magic == MEMNODE_MAGIC);
 	__atomic_store_n(&region->header->clean, MEMNODE_CLEAN, __ATOMIC_RELEASE);
 }

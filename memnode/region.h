@@ -13,8 +13,8 @@
  * A chunk's number is its offset in the region divided by its size, so the
  * private part takes the lowest numbers.
  *
- * The private part outlives the process.  Whoever changes it keeps it such that
- * the next process can go on from every moment: what a record says is stored
+ * The private part outlives the process.  A process that changes it keeps it such that
+ * the next one can go on from every moment: what a record says is stored
  * before the one word that makes it valid (release), and that word is
  * taken back before the rest changes.  Only a machine that stops, whose memory may reach its
  * storage in any order, makes a region worthless; boot identification and clean
@@ -49,7 +49,7 @@ struct memnode_header
 	uint32_t crc;
 	uint64_t unused0[3];
 
-	/* The machine's boot in which the region was last used, and MEMNODE_CLEAN while nobody does. */
+	/* The machine's boot in which the region was last used, and MEMNODE_CLEAN while no process uses it. */
 	uint64_t boot[2];
 	uint64_t clean;
 	uint64_t unused1[5];
@@ -65,7 +65,7 @@ enum memnode_owner_state
 struct memnode_owner_record
 {
 	uint64_t id;
-	uint64_t book;
+	uint64_t extents;
 	uint64_t incarnation; /* that has the lease */
 	uint32_t transport;   /* of its verbs */
 	uint32_t state;       /* enum memnode_owner_state */
@@ -139,7 +139,7 @@ extern bool memnode_region_boot(uint64_t boot[2]);
 extern void
 memnode_region_format(struct memnode_region *region, uint64_t incarnation, const uint64_t boot[2], bool zeroed);
 
-/* Stores the magic number: from now on the region is one.  Whoever formats or loads it calls this last. */
+/* Stores the magic number: from now on the region is one.  The last step of formatting and of loading. */
 extern void memnode_region_publish(struct memnode_region *region);
 
 /* What a header says about the bytes that it begins. */
@@ -160,7 +160,7 @@ extern enum memnode_region_kind memnode_region_kind(const struct memnode_header 
  */
 extern const char *memnode_region_fault(const struct memnode_region *region, const uint64_t boot[2]);
 
-/* The region is in use in this boot from now on; and: it is complete, and nobody uses it. */
+/* The region is in use in this boot from now on; and: it is complete, and not in use. */
 extern void memnode_region_claim(struct memnode_region *region, const uint64_t boot[2]);
 extern void memnode_region_release(struct memnode_region *region);
 

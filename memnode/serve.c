@@ -1,6 +1,6 @@
 /*
  * serve.c
- *	  Serving requests: who may ask, and what each of them does.
+ *	  Serving requests: which clients may ask, and what each request does.
  */
 #include <string.h>
 
@@ -17,21 +17,10 @@
 /* The longest payload of an answer other than those to VERBS and DESCEND. */
 #define ANSWER_MAX (16 + WIRE_LIST_MAX * (16 + WIRE_OWNER_BYTES))
 
-/* A request in hand: its payload, and where its answer's goes. */
-struct request
-{
-	struct memnode_client *client;
-	struct memnode *node;
-	const struct wire_header *header;
-	const uint8_t *payload;
-	uint8_t *answer;
-	uint32_t length; /* of the answer */
-};
-
 /* ---- connections ---- */
 
 static enum wire_status
-serve_hello(struct request *request)
+serve_hello(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	struct memnode_client *client = request->client;
@@ -58,7 +47,7 @@ serve_hello(struct request *request)
 }
 
 static enum wire_status
-serve_lease(struct request *request)
+serve_lease(struct memnode_request *request)
 {
 	struct wire_lease lease;
 
@@ -68,7 +57,7 @@ serve_lease(struct request *request)
 }
 
 static enum wire_status
-serve_connect(struct request *request)
+serve_connect(struct memnode_request *request)
 {
 	struct memnode_client *client = request->client;
 	struct wire_queue_pair theirs;
@@ -89,26 +78,6 @@ serve_connect(struct request *request)
 	return WIRE_OK;
 }
 
-static enum wire_status
-serve_verbs(struct request *request)
-{
-	struct memnode_client *client = request->client;
-
-	if (!client->hello.verbs)
-		return WIRE_BAD;
-	if (request->node->region.owners[client->owner].transport != WIRE_TCP)
-		return WIRE_UNSUPPORTED;
-	return memnode_serve_verbs(client, request->header, request->payload, &request->length);
-}
-
-static enum wire_status
-serve_descend(struct request *request)
-{
-	if (!request->client->hello.verbs)
-		return WIRE_BAD;
-	return memnode_serve_descent(request->client, request->header, request->payload, request->answer, &request->length);
-}
-
 /* ---- chunks ---- */
 
 /* Says once that the node is full, and again after it was not. */
@@ -124,7 +93,7 @@ note_room(struct memnode *node)
 }
 
 static enum wire_status
-serve_chunks_take(struct request *request)
+serve_chunks_take(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	uint32_t *numbers = node->numbers;
@@ -144,6 +113,7 @@ serve_chunks_take(struct request *request)
 		clearings += cleared;
 	}
 	note_room(node);
+	smart_assert(node->chunks.own[request->client->owner] >= count);
 	if (count == 0)
 		return WIRE_FULL;
 	memnode_log(SMART_LOG_DEBUG, "%s: %u chunks for owner %llu", request->client->name, count,
@@ -154,7 +124,7 @@ serve_chunks_take(struct request *request)
 
 /* A chunk that is not the owner's any more has been given before, by a request whose answer was lost. */
 static enum wire_status
-serve_chunks_give(struct request *request)
+serve_chunks_give(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	uint32_t count;
@@ -168,7 +138,7 @@ serve_chunks_give(struct request *request)
 }
 
 static enum wire_status
-serve_chunks_list(struct request *request)
+serve_chunks_list(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	uint32_t from;
@@ -184,7 +154,7 @@ serve_chunks_list(struct request *request)
 /* ---- trees ---- */
 
 static enum wire_status
-serve_tree_make(struct request *request)
+serve_tree_make(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	const struct memnode_tree_record *record;
@@ -201,6 +171,7 @@ serve_tree_make(struct request *request)
 		return WIRE_FULL;
 	}
 	note_room(node);
+	smart_assert(record->used == 1 && record->id == tree.id && record->owner == request->client->owner);
 	tree.root = record->root;
 	memcpy(tree.description, record->description, sizeof(tree.description));
 	request->length = wire_put_tree(request->answer, &tree);
@@ -208,18 +179,19 @@ serve_tree_make(struct request *request)
 }
 
 static enum wire_status
-serve_tree_drop(struct request *request)
+serve_tree_drop(struct memnode_request *request)
 {
 	uint64_t id;
 
 	if (!wire_get_u64(request->payload, request->header->length, &id))
 		return WIRE_BAD;
 	memnode_trees_drop(&request->node->trees, request->client->owner, id);
+	smart_assert(memnode_trees_find(&request->node->trees, request->client->owner, id) == NULL);
 	return WIRE_OK;
 }
 
 static enum wire_status
-serve_trees_list(struct request *request)
+serve_trees_list(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	uint64_t cursor;
@@ -235,7 +207,7 @@ serve_trees_list(struct request *request)
 /* ---- state ---- */
 
 static enum wire_status
-serve_status(struct request *request)
+serve_status(struct memnode_request *request)
 {
 	struct memnode *node = request->node;
 	uint32_t owner = request->client->owner;
@@ -259,7 +231,7 @@ serve_status(struct request *request)
 
 static const struct
 {
-	enum wire_status (*serve)(struct request *request);
+	enum wire_status (*serve)(struct memnode_request *request);
 	bool needs_lease;
 	uint32_t answer_max;
 } kinds[WIRE_TYPES] = {
@@ -272,39 +244,40 @@ static const struct
 	[WIRE_TREE_DROP] = {serve_tree_drop, true, 0},
 	[WIRE_TREES_LIST] = {serve_trees_list, true, ANSWER_MAX},
 	[WIRE_STATUS] = {serve_status, false, 64},
-	[WIRE_VERBS] = {serve_verbs, true, 0},
+	[WIRE_VERBS] = {memnode_serve_verbs, true, 0},
 	[WIRE_CONNECT] = {serve_connect, true, 64},
-	[WIRE_DESCEND] = {serve_descend, true, FABRIC_PATH_BYTES_MAX},
+	[WIRE_DESCEND] = {memnode_serve_descent, true, FABRIC_PATH_BYTES_MAX},
 };
 
-static bool
-closes(const struct memnode_client *client, enum wire_status status)
+bool
+memnode_serve(struct memnode_client *client)
 {
-	return status == WIRE_BAD || !client->greeted;
-}
-
-void
-memnode_serve(struct memnode_client *client, const struct wire_header *header, const uint8_t *payload)
-{
-	struct request request = {.client = client, .node = client->node, .header = header, .payload = payload};
+	struct wire_header header;
+	struct memnode_request request = {.client = client, .node = client->node, .header = &header};
 	enum wire_status status;
 
-	smart_assert(header->type != 0 && header->type < WIRE_TYPES && !client->ended && !client->leaving);
-	request.answer = memnode_client_answer_room(client, kinds[header->type].answer_max);
+	request.payload = memnode_client_frame(client, &header);
+	if (request.payload == NULL)
+		return false;
+	smart_assert(header.type != 0 && header.type < WIRE_TYPES && !client->ended && !client->leaving);
+	request.answer = memnode_client_reply_room(client, kinds[header.type].answer_max);
 	if (request.answer == NULL)
-		return;
-	if (header->type != WIRE_HELLO && !client->greeted)
+		return true;
+	if (header.type != WIRE_HELLO && !client->greeted)
 		status = WIRE_BAD;
-	else if (kinds[header->type].needs_lease && !memnode_lease_held(client))
+	else if (kinds[header.type].needs_lease && !memnode_lease_held(client))
 		status = WIRE_FENCED;
 	else
-		status = kinds[header->type].serve(&request);
+		status = kinds[header.type].serve(&request);
 	if (client->ended)
-		return;
+		return true;
 	if (status == WIRE_BAD)
-		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header->type,
-					header->length);
-	memnode_client_answer(client, header, status, status == WIRE_OK ? request.length : 0);
-	if (closes(client, status))
+		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header.type,
+					header.length);
+	smart_assert(client->greeted || status != WIRE_OK);
+	memnode_client_reply(client, &header, status, status == WIRE_OK ? request.length : 0);
+	if (status == WIRE_BAD || !client->greeted)
 		memnode_client_leave(client);
+	memnode_client_served(client, &header);
+	return true;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/crc32c.h"
 #include "snapshot.h"
 
@@ -105,6 +106,7 @@ write_all(int descriptor, const struct memnode_region *region)
 	struct snapshot_header header = {.magic = SNAPSHOT_MAGIC, .version = SNAPSHOT_VERSION, .size = region->size};
 	uint32_t crc;
 
+	smart_assert(region->header->magic == MEMNODE_MAGIC);
 	header.bytes = private_bytes(region) + sizeof(crc);
 	for (uint32_t chunk = region->first_chunk; chunk < region->chunk_count; chunk++)
 		header.bytes += is_kept(region, chunk) ? WIRE_CHUNK_BYTES : 0;
@@ -210,6 +212,7 @@ memnode_snapshot_load(struct memnode_region *region, const char *path, char prob
 			region->chunks[chunk] = MEMNODE_CHUNK_FREE;
 	}
 	region->header->clean = MEMNODE_CLEAN;
+	smart_assert(region->header->magic == 0);
 	return MEMNODE_SNAPSHOT_LOADED;
 }
 

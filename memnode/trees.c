@@ -40,6 +40,7 @@ add_root_chunk(struct memnode_trees *trees, uint32_t owner, uint32_t chunk)
 {
 	struct memnode_root_chunk *roots = calloc(1, sizeof(*roots));
 
+	smart_assert(trees->region->chunks[chunk] == memnode_chunk_word(MEMNODE_CHUNK_ROOTS, owner));
 	if (roots == NULL)
 		return NULL;
 	roots->chunk = chunk;
@@ -73,7 +74,21 @@ take_root(struct memnode_root_chunk *roots)
 	return (uint64_t) roots->chunk * WIRE_CHUNK_BYTES + (uint64_t) (word * 64 + bit) * MEMNODE_ROOT_BYTES;
 }
 
-/* A chunk of roots without roots goes back. */
+/* Gives a chunk of roots back that has none; *link leads to it. */
+static void
+give_root_chunk(struct memnode_trees *trees, uint32_t owner, struct memnode_root_chunk **link)
+{
+	struct memnode_root_chunk *roots = *link;
+	bool given;
+
+	smart_assert(roots->used == 0);
+	*link = roots->next;
+	given = memnode_chunks_give(trees->chunks, owner, MEMNODE_CHUNK_ROOTS, roots->chunk);
+	smart_assert(given);
+	(void) given;
+	free(roots);
+}
+
 static void
 give_root(struct memnode_trees *trees, uint32_t owner, uint64_t root)
 {
@@ -81,14 +96,13 @@ give_root(struct memnode_trees *trees, uint32_t owner, uint64_t root)
 	uint64_t number = root % WIRE_CHUNK_BYTES / MEMNODE_ROOT_BYTES;
 	struct memnode_root_chunk **link = &trees->roots[owner];
 
+	smart_assert(roots->used > 0 && (roots->taken[number / 64] >> (number % 64) & 1) != 0);
 	roots->taken[number / 64] &= ~(UINT64_C(1) << (number % 64));
 	if (--roots->used > 0)
 		return;
 	while (*link != roots)
 		link = &(*link)->next;
-	*link = roots->next;
-	memnode_chunks_give(trees->chunks, owner, MEMNODE_CHUNK_ROOTS, roots->chunk);
-	free(roots);
+	give_root_chunk(trees, owner, link);
 }
 
 static smart_status
@@ -138,40 +152,6 @@ adopt_tree(struct memnode_trees *trees, uint32_t number)
 	return true;
 }
 
-static bool
-adopt_root_chunks(struct memnode_trees *trees)
-{
-	for (uint32_t chunk = trees->region->first_chunk; chunk < trees->region->chunk_count; chunk++)
-	{
-		uint32_t word = trees->region->chunks[chunk];
-
-		if (memnode_chunk_use(word) == MEMNODE_CHUNK_ROOTS &&
-			add_root_chunk(trees, memnode_chunk_owner(word), chunk) == NULL)
-			return false;
-	}
-	return true;
-}
-
-static void
-free_unused_root_chunks(struct memnode_trees *trees, uint32_t owner)
-{
-	struct memnode_root_chunk **link = &trees->roots[owner];
-
-	while (*link != NULL)
-	{
-		struct memnode_root_chunk *roots = *link;
-
-		if (roots->used > 0)
-			link = &roots->next;
-		else
-		{
-			*link = roots->next;
-			memnode_chunks_give(trees->chunks, owner, MEMNODE_CHUNK_ROOTS, roots->chunk);
-			free(roots);
-		}
-	}
-}
-
 smart_status
 memnode_trees_open(struct memnode_trees *trees, struct memnode_region *region, struct memnode_chunks *chunks)
 {
@@ -182,8 +162,16 @@ memnode_trees_open(struct memnode_trees *trees, struct memnode_region *region, s
 	trees->chunks = chunks;
 	trees->bucket = calloc(region->tree_count, sizeof(*trees->bucket));
 	trees->next = calloc(region->tree_count, sizeof(*trees->next));
-	if (trees->bucket == NULL || trees->next == NULL || !adopt_root_chunks(trees))
+	if (trees->bucket == NULL || trees->next == NULL)
 		status = SMART_NO_MEMORY;
+	for (uint32_t chunk = region->first_chunk; chunk < region->chunk_count && status == SMART_OK; chunk++)
+	{
+		uint32_t word = region->chunks[chunk];
+
+		if (memnode_chunk_use(word) == MEMNODE_CHUNK_ROOTS &&
+			add_root_chunk(trees, memnode_chunk_owner(word), chunk) == NULL)
+			status = SMART_NO_MEMORY;
+	}
 	/* Downwards, so that the list of free records begins with the lowest. */
 	for (uint32_t number = region->tree_count; number-- > 0 && status == SMART_OK;)
 	{
@@ -201,7 +189,18 @@ memnode_trees_open(struct memnode_trees *trees, struct memnode_region *region, s
 		return status;
 	}
 	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
-		free_unused_root_chunks(trees, owner);
+	{
+		struct memnode_root_chunk **link = &trees->roots[owner];
+
+		while (*link != NULL)
+		{
+			if ((*link)->used > 0)
+				link = &(*link)->next;
+			else
+				give_root_chunk(trees, owner, link);
+		}
+		smart_assert((trees->own[owner] == 0) == (trees->roots[owner] == NULL));
+	}
 	return SMART_OK;
 }
 
@@ -262,19 +261,22 @@ memnode_trees_make(struct memnode_trees *trees, uint32_t owner, uint64_t id,
 	status = find_free_root(trees, owner, &record->root);
 	if (status != SMART_OK)
 		return status;
+	smart_assert(trees->region->chunks[record->root / WIRE_CHUNK_BYTES] ==
+				 memnode_chunk_word(MEMNODE_CHUNK_ROOTS, owner));
 	root = (uint64_t *) (trees->region->base + record->root);
 	memset(root, 0, MEMNODE_ROOT_BYTES);
 	*root = smart_slot_make_empty(0, 255);
 	record->id = id;
 	record->owner = owner;
 	memcpy(record->description, description, WIRE_OWNER_BYTES);
-	/* Release: for who adopts the region after this process. */
+	/* Release: for the process that adopts the region after this one. */
 	__atomic_store_n(&record->used, 1, __ATOMIC_RELEASE);
 	trees->free_record = trees->next[number - 1];
 	trees->next[number - 1] = trees->bucket[bucket];
 	trees->bucket[bucket] = number;
 	trees->own[owner]++;
 	trees->count++;
+	smart_assert(memnode_trees_find(trees, owner, id) == record && trees->count <= trees->region->tree_count);
 	*tree = record;
 	return SMART_OK;
 }
@@ -286,6 +288,7 @@ forget(struct memnode_trees *trees, uint32_t number)
 	struct memnode_tree_record *record = &trees->region->trees[number - 1];
 	uint32_t *link = &trees->bucket[bucket_of(trees, record->owner, record->id)];
 
+	smart_assert(record->used == 1 && trees->count > 0 && trees->own[record->owner] > 0);
 	__atomic_store_n(&record->used, 0, __ATOMIC_RELEASE);
 	while (*link != number)
 		link = &trees->next[*link - 1];
@@ -305,6 +308,7 @@ memnode_trees_drop(struct memnode_trees *trees, uint32_t owner, uint64_t id)
 		return false;
 	forget(trees, (uint32_t) (record - trees->region->trees) + 1);
 	give_root(trees, owner, record->root);
+	smart_assert(memnode_trees_find(trees, owner, id) == NULL);
 	return true;
 }
 
@@ -320,6 +324,7 @@ memnode_trees_drop_all(struct memnode_trees *trees, uint32_t owner)
 	}
 	smart_assert(trees->own[owner] == 0);
 	forget_root_chunks(trees, owner);
+	smart_assert(trees->roots[owner] == NULL);
 }
 
 uint32_t

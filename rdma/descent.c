@@ -102,6 +102,7 @@ fabric_path_add(uint8_t *answer, uint32_t *bytes, uint64_t link, uint32_t length
 void
 fabric_path_end(uint8_t *answer, enum fabric_path_end end, bool exact)
 {
+	smart_assert(end > 0 && end < FABRIC_PATH_ENDS && answer[0] == 0 && answer[1] == 0);
 	answer[0] = (uint8_t) end;
 	answer[1] = exact;
 }

@@ -6,7 +6,7 @@
  * The answer is no more than READs of which the memory node chose the next one by
  * itself: from the root's word, or a node, the blocks that it came through, in
  * their order, and the leaf at the end.  It concludes nothing from them; that is
- * the client's business.  What the words mean is the tree's (src/tree/walk.h).
+ * the client's business.  What the words mean is the tree's (src/tree/find/walk.h).
  *
  * An answer is exact if whatever was acknowledged to any client before the descent
  * was asked for is seen by it, as a READ would.  It is where verbs are executed by

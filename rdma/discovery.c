@@ -4,7 +4,7 @@
  *
  * All places are read in one go, with their versions.  A place is taken by add, kept
  * by a compare-and-swap of the version that was read, and given back by one that lets it
- * expire; so whatever others do meanwhile, nobody else's announcement is overwritten.
+ * expire; so whatever others do meanwhile, no announcement but one's own is overwritten.
  *
  * The servers of a list are chosen by consistent hashing of their names: the order
  * of the list does not matter, and one that is down takes only its own places with it.
@@ -70,12 +70,6 @@ copy_part(char *to, size_t size, const char *from, size_t length)
 	return true;
 }
 
-static bool
-is_port(const char *text)
-{
-	return text[0] != '\0' && strlen(text) <= 5 && text[strspn(text, "0123456789")] == '\0' && atoi(text) <= 65535;
-}
-
 bool
 discovery_parse_address(const char *text, const char *default_port, char host[SESSION_HOST_MAX],
 						char port[SESSION_PORT_MAX])
@@ -101,37 +95,34 @@ discovery_parse_address(const char *text, const char *default_port, char host[SE
 		return false;
 	if (*rest == '\0')
 		rest = default_port;
-	else if (*rest++ != ':' || !is_port(rest))
+	else if (*rest++ != ':' || rest[0] == '\0' || strlen(rest) > 5 || rest[strspn(rest, "0123456789")] != '\0' ||
+			 atoi(rest) > 65535)
 		return false;
 	return copy_part(port, SESSION_PORT_MAX, rest, strlen(rest)) || rest == default_port;
 }
 
 /* ---- opening ---- */
 
-/* Adds "host[:port]", or the path of a socket. */
-static bool
-add_server(memcached_st *memcached, const char *text)
-{
-	char host[SESSION_HOST_MAX];
-	char port[SESSION_PORT_MAX];
-
-	if (text[0] == '/')
-		return memcached_server_add_unix_socket(memcached, text) == MEMCACHED_SUCCESS;
-	return discovery_parse_address(text, MEMCACHED_PORT, host, port) &&
-		   memcached_server_add(memcached, host, (in_port_t) atoi(port)) == MEMCACHED_SUCCESS;
-}
-
+/* "host[:port]", or the path of a socket, separated by commas or blanks. */
 static bool
 add_servers(memcached_st *memcached, const char *servers, char problem[SESSION_PROBLEM_MAX])
 {
 	unsigned int count = 0;
 	char server[SESSION_HOST_MAX + SESSION_PORT_MAX];
+	char host[SESSION_HOST_MAX];
+	char port[SESSION_PORT_MAX];
 
 	while (*(servers += strspn(servers, " \t,")) != '\0')
 	{
 		size_t length = strcspn(servers, " \t,");
+		bool added = copy_part(server, sizeof(server), servers, length);
 
-		if (!copy_part(server, sizeof(server), servers, length) || !add_server(memcached, server))
+		if (added && server[0] == '/')
+			added = memcached_server_add_unix_socket(memcached, server) == MEMCACHED_SUCCESS;
+		else if (added)
+			added = discovery_parse_address(server, MEMCACHED_PORT, host, port) &&
+					memcached_server_add(memcached, host, (in_port_t) atoi(port)) == MEMCACHED_SUCCESS;
+		if (!added)
 		{
 			snprintf(problem, SESSION_PROBLEM_MAX, "\"%.*s\" is not HOST or HOST:PORT of a memcached server",
 					 length < 60 ? (int) length : 60, servers);
@@ -181,7 +172,10 @@ name_places(struct discovery *discovery, const char *cluster)
 	if (length == 0 || length > DISCOVERY_CLUSTER_MAX)
 		return false;
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
 		discovery->key_length[i] = (size_t) snprintf(discovery->key[i], KEY_MAX, "smart.%s.%u", cluster, i);
+		smart_assert(discovery->key_length[i] < KEY_MAX);
+	}
 	return true;
 }
 
@@ -296,17 +290,6 @@ read_places(struct discovery *discovery, char problem[SESSION_PROBLEM_MAX])
 	return SMART_UNREACHABLE;
 }
 
-static bool
-is_listed(const struct discovery_node *nodes, unsigned int count, uint64_t incarnation)
-{
-	for (unsigned int i = 0; i < count; i++)
-	{
-		if (nodes[i].incarnation == incarnation)
-			return true;
-	}
-	return false;
-}
-
 smart_status
 discovery_find(struct discovery *discovery, struct discovery_node *nodes, unsigned int *count,
 			   char problem[SESSION_PROBLEM_MAX])
@@ -319,8 +302,11 @@ discovery_find(struct discovery *discovery, struct discovery_node *nodes, unsign
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
 	{
 		const struct discovery_node *node = &discovery->place[i].node;
+		unsigned int known = 0;
 
-		if (node->incarnation != 0 && !is_listed(nodes, found, node->incarnation))
+		while (known < found && nodes[known].incarnation != node->incarnation)
+			known++;
+		if (node->incarnation != 0 && known == found)
 			nodes[found++] = *node;
 	}
 	*count = found;
@@ -333,6 +319,7 @@ discovery_find(struct discovery *discovery, struct discovery_node *nodes, unsign
 static bool
 keep_place(struct discovery *discovery, unsigned int number, const char *value, time_t expiration)
 {
+	smart_assert(number < FABRIC_NODES_MAX && discovery->place[number].taken);
 	return memcached_cas(discovery->memcached, discovery->key[number], discovery->key_length[number], value,
 						 strlen(value), expiration, 0, discovery->place[number].version) == MEMCACHED_SUCCESS;
 }

@@ -5,14 +5,14 @@
  *
  * A cluster has FABRIC_NODES_MAX places, "smart.CLUSTER.N".  A memory node takes
  * the first free one (add fails where one is), keeps it by writing it again
- * before its time to live is over, and takes another if somebody else has it then.
- * A place holds "INCARNATION HOST:PORT".  Nobody reads, changes and writes a list, so
- * no announcement is lost to another one's.
+ * before its time to live is over, and takes another one if a different node has it then.
+ * A place holds "INCARNATION HOST:PORT".  There is no list that nodes read, change and
+ * write, so no announcement is lost to another one's.
  */
 #ifndef SMART_RDMA_DISCOVERY_H
 #define SMART_RDMA_DISCOVERY_H
 
-#include "rdma/session.h"
+#include "rdma/wire.h"
 
 #define DISCOVERY_CLUSTER_MAX 64 /* letters, digits, '-' and '_' */
 

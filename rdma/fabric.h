@@ -129,9 +129,30 @@ struct fabric
 	const struct fabric_provider *provider;
 	bool direct; /* every node's memory can be loaded and stored */
 	struct fabric_counters counters;
-	char problem[FABRIC_PROBLEM_MAX]; /* why the last call failed, for who reports it; empty: the status says it all */
+	char problem[FABRIC_PROBLEM_MAX]; /* why the last call failed, for a report; empty: the status says it all */
 	struct fabric_window window[FABRIC_NODES_MAX];
 };
+
+static inline bool
+fabric_is_atomic(const struct fabric_request *request)
+{
+	return request->verb == FABRIC_CAS || request->verb == FABRIC_FAA;
+}
+
+/* Bytes of the memory node's that a request reads or changes. */
+static inline uint32_t
+fabric_bytes(const struct fabric_request *request)
+{
+	return fabric_is_atomic(request) ? (uint32_t) sizeof(uint64_t) : request->length;
+}
+
+/* For providers: a request has been executed. */
+static inline void
+fabric_count(struct fabric *fabric, const struct fabric_request *request)
+{
+	fabric->counters.requests[request->verb]++;
+	fabric->counters.bytes[request->verb] += fabric_bytes(request);
+}
 
 static inline smart_status
 fabric_execute(struct fabric *fabric, struct fabric_request *requests, int count)

@@ -1,20 +1,21 @@
 /*
  * link.h
  *	  How the verbs of one client reach one memory node: a session and, over it
- *	  or beside it, a data path (tcp.c, verbs.c).
+ *	  or beside it, a data path (tcp/tcp.c, verbs/verbs.c).
  *
  * A link carries one batch at a time.  After a failure it has to be closed:
- * whether the verbs of the batch took effect, and when, nobody knows; the
+ * whether the verbs of the batch took effect, and when, is not known; the
  * caller raises the memory node's generation (wire.h).  SMART_CORRUPT is no such
  * failure: nothing of the batch is under way any more.
  */
 #ifndef SMART_RDMA_LINK_H
 #define SMART_RDMA_LINK_H
 
-#include "rdma/fabric.h"
-#include "rdma/session.h"
+#include "base/env.h"
+#include "rdma/wire.h"
 
 struct fabric_link;
+struct session;
 
 struct fabric_link_kind
 {

@@ -60,8 +60,8 @@ local_write(uint8_t *to, const uint8_t *from, size_t length)
 static smart_status
 local_execute_one(struct fabric *fabric, struct fabric_request *request)
 {
-	bool atomic = request->verb == FABRIC_CAS || request->verb == FABRIC_FAA;
-	size_t length = atomic ? sizeof(uint64_t) : request->length;
+	bool atomic = fabric_is_atomic(request);
+	size_t length = fabric_bytes(request);
 	void *memory = fabric_direct(fabric, request->remote, length);
 
 	if (memory == NULL || (atomic && (request->remote & 7) != 0))
@@ -88,17 +88,17 @@ local_execute_one(struct fabric *fabric, struct fabric_request *request)
 			smart_assert(!"a verb");
 			return SMART_CORRUPT;
 	}
-	fabric->counters.requests[request->verb]++;
-	fabric->counters.bytes[request->verb] += length;
+	fabric_count(fabric, request);
 	return SMART_OK;
 }
 
-/* A doorbell per memory node of the batch. */
-static void
-local_count(struct fabric *fabric, const struct fabric_request *requests, int count)
+static smart_status
+local_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 {
 	uint64_t seen[FABRIC_NODES_MAX / 64] = {0};
 
+	smart_assert(fabric->direct && count > 0);
+	/* A doorbell per memory node of the batch. */
 	for (int i = 0; i < count; i++)
 	{
 		unsigned int node = fabric_node(requests[i].remote);
@@ -108,13 +108,6 @@ local_count(struct fabric *fabric, const struct fabric_request *requests, int co
 		seen[node / 64] |= bit;
 	}
 	fabric->counters.round_trips++;
-}
-
-static smart_status
-local_execute(struct fabric *fabric, struct fabric_request *requests, int count)
-{
-	smart_assert(fabric->direct && count > 0);
-	local_count(fabric, requests, count);
 	for (int i = 0; i < count; i++)
 	{
 		smart_status status = local_execute_one(fabric, &requests[i]);
@@ -135,6 +128,7 @@ local_extend(struct fabric *fabric, fabric_address address, size_t length)
 
 	if (node >= local->count)
 		return NULL;
+	smart_assert(window->base == NULL || window->base == local->region[node].base);
 	window->base = local->region[node].base;
 	window->size = local->region[node].size(local->region[node].argument);
 	smart_assert(window->base != NULL && window->size <= FABRIC_OFFSET_MASK + 1);

@@ -2,7 +2,7 @@
  * wire.c
  *	  Writing and checking the messages of the protocol.
  *
- * A message comes from somebody who may send anything: every get looks at the
+ * The other side of a connection may send anything: every get looks at the
  * length first, and unused bytes must be zero, so that they can get a meaning.
  */
 #include <string.h>
@@ -88,9 +88,9 @@ wire_get_header(const uint8_t *bytes, bool answer, struct wire_header *header)
 	header->number = get(&bytes, 8);
 	if (header->length > WIRE_PAYLOAD_MAX || unused != 0 || header->status >= WIRE_STATUS_COUNT)
 		return false;
-	if (((header->type & WIRE_ANSWER) != 0) != answer)
+	if (((header->type & WIRE_REPLY) != 0) != answer)
 		return false;
-	header->type &= (uint8_t) ~WIRE_ANSWER;
+	header->type &= (uint8_t) ~WIRE_REPLY;
 	return header->type != 0 && header->type < WIRE_TYPES && (answer || header->status == 0);
 }
 
@@ -172,7 +172,7 @@ wire_get_welcome(const uint8_t *bytes, uint32_t length, struct wire_welcome *wel
 uint32_t
 wire_put_lease(uint8_t *bytes, const struct wire_lease *lease)
 {
-	bytes = put(bytes, lease->book, 8);
+	bytes = put(bytes, lease->extents, 8);
 	bytes = put(bytes, lease->heir_of, 8);
 	bytes = put(bytes, lease->transport, 4);
 	put(bytes, 0, 4);
@@ -184,10 +184,11 @@ wire_get_lease(const uint8_t *bytes, uint32_t length, struct wire_lease *lease)
 {
 	if (length != LEASE_BYTES)
 		return false;
-	lease->book = get(&bytes, 8);
+	lease->extents = get(&bytes, 8);
 	lease->heir_of = get(&bytes, 8);
 	lease->transport = (uint32_t) get(&bytes, 4);
-	return get(&bytes, 4) == 0 && lease->book != 0 && (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
+	return get(&bytes, 4) == 0 && lease->extents != 0 &&
+		   (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
 }
 
 #define NODE_STATUS_BYTES 64
@@ -346,12 +347,6 @@ wire_get_trees(const uint8_t *bytes, uint32_t length, uint64_t *cursor, struct w
 
 #define VERBS_HEAD_BYTES 8
 
-static bool
-is_atomic(enum fabric_verb verb)
-{
-	return verb == FABRIC_CAS || verb == FABRIC_FAA;
-}
-
 uint32_t
 wire_verb_request_bytes(const struct fabric_request *request)
 {
@@ -359,17 +354,17 @@ wire_verb_request_bytes(const struct fabric_request *request)
 }
 
 uint32_t
-wire_verb_answer_bytes(const struct fabric_request *request)
+wire_verb_reply_bytes(const struct fabric_request *request)
 {
 	if (request->verb == FABRIC_READ)
 		return request->length;
-	return is_atomic(request->verb) ? sizeof(uint64_t) : 0;
+	return fabric_is_atomic(request) ? sizeof(uint64_t) : 0;
 }
 
 static uint8_t *
 put_verb(uint8_t *bytes, const struct fabric_request *request)
 {
-	bool atomic = is_atomic(request->verb);
+	bool atomic = fabric_is_atomic(request);
 
 	bytes = put(bytes, request->verb, 1);
 	bytes = put(bytes, request->fence, 1);
@@ -418,12 +413,12 @@ get_verb(const uint8_t *bytes, struct fabric_request *request)
 	request->operand = get(&bytes, 8);
 	if (request->remote > FABRIC_OFFSET_MASK || request->length == 0 || request->length > WIRE_PAYLOAD_MAX)
 		return false;
-	return !is_atomic(request->verb) || request->length == sizeof(uint64_t);
+	return !fabric_is_atomic(request) || request->length == sizeof(uint64_t);
 }
 
 bool
 wire_get_verbs(const uint8_t *bytes, uint32_t length, struct fabric_request *requests, uint32_t *count,
-			   uint32_t *answer_bytes)
+			   uint32_t *result_bytes)
 {
 	const uint8_t *head = bytes;
 	uint64_t verbs;
@@ -443,7 +438,7 @@ wire_get_verbs(const uint8_t *bytes, uint32_t length, struct fabric_request *req
 
 		if (!get_verb(head + i * WIRE_VERB_BYTES, request))
 			return false;
-		answer += wire_verb_answer_bytes(request);
+		answer += wire_verb_reply_bytes(request);
 		if (request->verb != FABRIC_WRITE)
 			continue;
 		if (request->length > length - data)
@@ -454,7 +449,7 @@ wire_get_verbs(const uint8_t *bytes, uint32_t length, struct fabric_request *req
 	if (data != length || answer > WIRE_PAYLOAD_MAX)
 		return false;
 	*count = (uint32_t) verbs;
-	*answer_bytes = (uint32_t) answer;
+	*result_bytes = (uint32_t) answer;
 	return true;
 }
 

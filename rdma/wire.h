@@ -7,14 +7,14 @@
  * requests before it reads the first answer.  Numbers are little-endian.
  *
  *	  frame     length 4 · type 1 · 0 1 · status 2 · number 8 · payload (length bytes)
- *	  answer    type + WIRE_ANSWER, the request's number, a status, and a payload
+ *	  answer    type + WIRE_REPLY, the request's number, a status, and a payload
  *	            that is empty unless the status is WIRE_OK
  *
  * The first request of a connection is HELLO, and only that one.  A connection
  * belongs to an owner (a database cluster) and to one incarnation of it (a start
  * of its server).
  *
- *	  HELLO        who asks                         what this memory node is
+ *	  HELLO        the client                       what this memory node is
  *	  LEASE        takes the owner's lease          -
  *	  CHUNKS_TAKE  how many                         their numbers
  *	  CHUNKS_GIVE  their numbers                    -
@@ -30,12 +30,12 @@
  * Lease.  An owner has one incarnation at a time.  LEASE of another one is
  * refused (WIRE_HELD) while a connection of the present one is open; else it
  * closes what is left of older ones and destroys their queue pairs before it is
- * answered.  LEASE names the owner's book (whose chunks these are): with another
- * book than before, all chunks and trees of the owner are freed first.  And it
- * names whose lease it continues: the incarnation that, as the book knows, had the
- * lease here last.  If another one had it, book and memory have not gone the same way,
+ * answered.  LEASE names the owner's extent map (whose chunks these are): with another
+ * extent map than before, all chunks and trees of the owner are freed first.  And it
+ * names whose lease it continues: the incarnation that, as the extent map knows, had the
+ * lease here last.  If another one had it, extent map and memory have not gone the same way,
  * because one of them is a copy, or came back from one; then the lease is refused
- * (WIRE_FOREIGN), and who names none has all of the owner's chunks and trees freed first.  Before
+ * (WIRE_FOREIGN), and a LEASE that names none has all of the owner's chunks and trees freed first.  Before
  * its lease an incarnation may send HELLO, LEASE and STATUS only (else
  * WIRE_FENCED).
  *
@@ -43,7 +43,7 @@
  * higher one than any of this owner before, the memory node closes the owner's
  * connections for verbs of lower ones, destroys their queue pairs, forgets what they
  * sent, and answers then; a lower one is refused (WIRE_STALE).  So a client that does not
- * know whether its verbs took effect raises the generation, and nobody of its
+ * know whether its verbs took effect raises the generation, and no client of its
  * compute node can see a memory node on which these verbs may still come.
  */
 #ifndef SMART_RDMA_WIRE_H
@@ -58,7 +58,12 @@
 #define WIRE_MAGIC   UINT32_C(0x54524d53) /* "SMRT" */
 #define WIRE_VERSION 3
 
-#define WIRE_ANSWER       0x80
+/* Where a memory node is, as text, and why something with it failed. */
+#define SESSION_HOST_MAX    256
+#define SESSION_PORT_MAX    8
+#define SESSION_PROBLEM_MAX FABRIC_PROBLEM_MAX
+
+#define WIRE_REPLY        0x80
 #define WIRE_HEADER_BYTES 16
 #define WIRE_PAYLOAD_MAX  (1u << 20) /* of a request and of an answer */
 #define WIRE_BATCH_MAX    1024       /* verbs in a VERBS request */
@@ -95,7 +100,7 @@ enum wire_status
 	WIRE_FULL,        /* no chunk left, or no room in the directory */
 	WIRE_OUTSIDE, /* an address that is not in the region (READ) or in a chunk of this owner (others), or not aligned */
 	WIRE_BUSY,    /* as many connections as this node allows */
-	WIRE_FOREIGN, /* an incarnation that the book does not know of had the lease */
+	WIRE_FOREIGN, /* an incarnation that the extent map does not know of had the lease */
 	WIRE_STATUS_COUNT
 };
 
@@ -134,10 +139,10 @@ struct wire_welcome
 	uint32_t transports;
 };
 
-/* 24 bytes: book 8 · heir_of 8 · transport 4 · 0 4 */
+/* 24 bytes: extent map 8 · heir_of 8 · transport 4 · 0 4 */
 struct wire_lease
 {
-	uint64_t book;
+	uint64_t extents;
 	uint64_t heir_of;   /* the incarnation whose lease this one continues, or 0 */
 	uint32_t transport; /* the one transport of this owner's verbs: a tree lives in one atomics domain */
 };
@@ -223,7 +228,7 @@ wire_get_trees(const uint8_t *bytes, uint32_t length, uint64_t *cursor, struct w
 
 /* Bytes that a verb adds to the request and to the answer. */
 extern uint32_t wire_verb_request_bytes(const struct fabric_request *request);
-extern uint32_t wire_verb_answer_bytes(const struct fabric_request *request);
+extern uint32_t wire_verb_reply_bytes(const struct fabric_request *request);
 
 /*
  * Writes a VERBS payload of those of requests[0..count) that picked[] names, in order; remote addresses
@@ -233,12 +238,12 @@ extern uint32_t wire_put_verbs(uint8_t *bytes, struct fabric_request *const *pic
 
 /*
  * Parses a VERBS payload into requests[0..*count), *count <= WIRE_BATCH_MAX; remote is the offset,
- * local of a WRITE points into bytes, local of a READ is NULL.  *answer_bytes: what
+ * local of a WRITE points into bytes, local of a READ is NULL.  *result_bytes: what
  * the answer takes, at most WIRE_PAYLOAD_MAX.  False: not a VERBS payload.  Whether
  * an offset may be reached is the caller's business; offset + length does not overflow.
  */
 extern bool wire_get_verbs(const uint8_t *bytes, uint32_t length, struct fabric_request *requests, uint32_t *count,
-						   uint32_t *answer_bytes);
+						   uint32_t *result_bytes);
 
 /* An English phrase for a status; never NULL. */
 extern const char *wire_status_text(enum wire_status status);

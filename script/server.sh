@@ -9,7 +9,7 @@ SERVER_BIN=
 SERVER_NAME=server # of the cluster that the functions are about; each has a port of its own in PGPORT
 MEMNODES= # PID:NAME of those that run
 
-# server_user: whom the server runs as.
+# server_user: the user that the server runs as.
 server_user()
 {
 	if [ "$(id -u)" != 0 ]; then

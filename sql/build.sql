@@ -108,7 +108,7 @@ ALTER TABLE build_rows ALTER COLUMN word TYPE varchar(200);
 SELECT indexrelid::regclass AS index, smart_index_check(indexrelid, true) AS sound
 	FROM pg_index WHERE indrelid = 'build_rows'::regclass ORDER BY indexrelid::regclass::text COLLATE "C";
 
--- The rows that a transaction deleted are indexed while somebody may see them; they do not count for uniqueness.
+-- The rows that a transaction deleted are indexed while a snapshot may see them; they do not count for uniqueness.
 CREATE TABLE build_dead (id int);
 BEGIN;
 INSERT INTO build_dead SELECT i % 5 FROM generate_series(1, 50) i;

@@ -1,4 +1,4 @@
--- What the planner thinks of smart beside btree: about the same for the same work, and round trips have their price.
+-- The costs that the planner expects of smart are about those of btree for the same work, and round trips have a price.
 CREATE TABLE cost_rows (id int, mixed int, few int, word text COLLATE "C", flag boolean) WITH (autovacuum_enabled = off);
 INSERT INTO cost_rows SELECT i, i * 7919 % 30011, i % 100, md5(i::text), i % 50 = 0 FROM generate_series(1, 30000) i;
 CREATE TABLE cost_shapes (name text, query text);

@@ -48,7 +48,7 @@ SELECT tablename, indexname, state, bytes BETWEEN 8192 AND 100 * 8192 AS small F
 WHERE tablename LIKE 'index\_options%' ORDER BY 2;
 DROP TABLE index_options_unlogged, index_options_temp;
 
--- Who may read a whole index
+-- Permissions to read a whole index
 CREATE ROLE regress_smart_user;
 SET ROLE regress_smart_user;
 SELECT count(*) > 0 AS visible FROM smart_indexes;

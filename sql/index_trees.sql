@@ -14,7 +14,7 @@ END
 $$;
 CREATE TABLE index_trees (a int);
 INSERT INTO index_trees SELECT generate_series(1, 1000);
-SELECT FROM smart_sweep();
+SELECT FROM smart_collect_orphans();
 SELECT trees() AS before \gset
 
 SELECT bool_and(allocated_bytes <= capacity_bytes) AS ascending FROM smart_memory_nodes();

@@ -24,7 +24,7 @@ INSERT INTO insert_rows SELECT 7, 'the same' FROM generate_series(1, 3000);
 INSERT INTO insert_rows SELECT i, repeat('long', i % 500) || i FROM generate_series(1, 1000) i;
 INSERT INTO insert_rows VALUES (NULL, NULL), (NULL, ''), (0, NULL), (2147483647, ''), (-2147483648, 'x');
 SELECT smart_index_check('insert_id', true), smart_index_check('insert_word', true), smart_index_check('insert_both', true);
--- The entry of the row that was rolled back is there until somebody meets it.
+-- The entry of the row that was rolled back is there until a scan or an insert meets it.
 SELECT (SELECT count(*) FROM insert_rows) AS rows,
 	(smart_index_stats(indexrelid)).entries - (SELECT count(*) FROM insert_rows) BETWEEN 0 AND 1 AS entries
 	FROM pg_index WHERE indrelid = 'insert_rows'::regclass;

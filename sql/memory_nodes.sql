@@ -30,7 +30,7 @@ SELECT stats_reset AS before FROM smart_stat_fabric \gset
 SELECT smart_stat_fabric_reset();
 SELECT stats_reset > :'before' AS reset, timeouts, failures FROM smart_stat_fabric;
 
--- Searches may be left to memory nodes: the answers are the same.
+-- Searches may be left to memory nodes: the results are the same.
 SET enable_seqscan = off;
 SET smart.offload = on;
 SELECT count(*) FROM generate_series(0, 10001, 37) i WHERE EXISTS (SELECT FROM memory_nodes WHERE a = i);
@@ -38,7 +38,7 @@ SET smart.offload = off;
 SELECT count(*) FROM generate_series(0, 10001, 37) i WHERE EXISTS (SELECT FROM memory_nodes WHERE a = i);
 RESET smart.offload;
 RESET enable_seqscan;
--- Who may see what
+-- Permissions to see each column
 CREATE ROLE regress_smart_user;
 SET ROLE regress_smart_user;
 SELECT count(*) > 0 AS rows, count(address) AS addresses, count(problem) AS problems FROM smart_memory_nodes;

@@ -1,4 +1,4 @@
--- What one who writes "USING smart" where "USING btree" was may miss: each question is put to both.
+-- What may be missed where "USING smart" takes the place of "USING btree": each question is put to both.
 CREATE TABLE parity (id int, n int, flag boolean, word text COLLATE "C", at timestamptz) WITH (autovacuum_enabled = off);
 INSERT INTO parity SELECT i, i % 1000, i % 100 = 0, 'word ' || i, '2026-01-01Z'::timestamptz + i * interval '1 min'
 	FROM generate_series(1, 10000) i;

@@ -1,4 +1,4 @@
--- What the server is told about access method, index and column: nbtree beside smart. The table in README.md says the
+-- What the server is told about access method, index and column, for nbtree and for smart. The table in README.md says the
 -- same; statements are in statements_*.sql.
 CREATE TABLE properties (a int, b text COLLATE "C", c text COLLATE "C.utf8", d timestamptz, e int);
 CREATE INDEX properties_nbtree ON properties (a, b DESC, c, d NULLS FIRST) INCLUDE (e);
@@ -35,6 +35,6 @@ DROP TABLE properties_parts;
 DROP VIEW properties_columns;
 DROP TABLE properties;
 
--- Not for system catalogs, not even for who may change them
+-- Not for system catalogs, not even with permission to change them
 SET allow_system_table_mods = on;
 CREATE INDEX properties_catalog ON pg_class USING smart (relname);

@@ -84,7 +84,7 @@ SELECT count(*) FROM row_twice WHERE (c, b + 1) >= ('6', 10);
 SELECT count(*) FROM row_twice WHERE c = '6' AND b + 1 >= 10;
 DROP TABLE row_twice;
 
--- A cursor that turns round
+-- A cursor that changes its direction
 BEGIN;
 DECLARE pages SCROLL CURSOR FOR SELECT a, b FROM row_bounds WHERE (a, b) > (5, 9998) ORDER BY a, b;
 FETCH 4 FROM pages;
@@ -123,7 +123,7 @@ SELECT count(*) FROM row_bounds WHERE a >* ROW(5, 1);
 -- A family without them goes by the first column, and by all when it has got them.
 CREATE OPERATOR CLASS row_ops FOR TYPE int USING smart AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-	FUNCTION 1 btint4cmp(int, int), FUNCTION 11 smart_image_int4(internal);
+	FUNCTION 1 btint4cmp(int, int), FUNCTION 11 smart_normalize_int4(internal);
 CREATE TABLE row_own AS SELECT a, b FROM row_bounds;
 CREATE INDEX row_own_ab ON row_own USING smart (a row_ops, b);
 ANALYZE row_own;

@@ -1,4 +1,4 @@
--- Entries of dead rows go when somebody meets them: rows of a transaction that was rolled back are dead for everybody.
+-- Entries of dead rows go when a scan meets them: rows of a transaction that was rolled back are dead for all snapshots.
 -- The tables are not logged, since else an entry stays until the WAL of its row is durable.  On memory nodes a leaf with
 -- one or two dead rows is not worth the way, so there are five of each, and a few may stay.
 CREATE FUNCTION pg_temp.entries(index regclass, expected bigint) RETURNS text LANGUAGE sql AS $$
@@ -19,7 +19,7 @@ EXPLAIN (COSTS OFF) SELECT count(b) FROM scan_dead WHERE a > 600;
 SELECT count(b) FROM scan_dead WHERE a > 600;
 SELECT pg_temp.entries('scan_dead_a', 1500);
 
--- Others that it met stay, also where a scan turns round in the middle of them.
+-- Others that it met stay, also where a scan changes its direction in the middle of them.
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT a, b FROM scan_dead WHERE a BETWEEN 395 AND 440 ORDER BY a;
 FETCH 8 FROM c;

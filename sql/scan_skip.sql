@@ -42,7 +42,7 @@ SELECT pg_temp.compare_all(pg_temp.queries(''), ARRAY['index', 'only', 'bitmap']
 SELECT pg_temp.compare_all(pg_temp.queries(' ORDER BY a, b, c'), ARRAY['index', 'only']);
 SELECT pg_temp.compare_all(pg_temp.queries(' ORDER BY a DESC, b DESC, c DESC'), ARRAY['index', 'only']);
 
--- A cursor that turns round.
+-- A cursor that changes its direction.
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET enable_sort = off;

@@ -67,26 +67,26 @@ GRANT SELECT ON smart_index_state TO PUBLIC;
 
 -- Memory of indexes that are gone
 
-CREATE FUNCTION smart_space(OUT database text, OUT trees bigint, OUT bytes bigint, OUT temporary_trees bigint,
+CREATE FUNCTION smart_stat_space(OUT database text, OUT trees bigint, OUT bytes bigint, OUT temporary_trees bigint,
 	OUT unfinished_trees bigint, OUT leaked_trees bigint, OUT leaked_bytes bigint) RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_space() IS 'what the view smart_space shows';
+COMMENT ON FUNCTION smart_stat_space() IS 'what the view smart_stat_space shows';
 
-CREATE VIEW smart_space AS SELECT * FROM smart_space();
-COMMENT ON VIEW smart_space IS
-'trees of smart indexes by database, and what dropped or rebuilt indexes have left: it is freed by itself, or by smart_sweep()';
-COMMENT ON COLUMN smart_space.database IS 'null: databases that were dropped';
-COMMENT ON COLUMN smart_space.temporary_trees IS 'of temporary tables of sessions that run';
-COMMENT ON COLUMN smart_space.unfinished_trees IS 'made by transactions that have not ended, prepared ones included';
-COMMENT ON COLUMN smart_space.leaked_trees IS 'that no index names; null: of another database, or the metapage of an index cannot be read';
-COMMENT ON COLUMN smart_space.leaked_bytes IS 'of those';
-GRANT SELECT ON smart_space TO PUBLIC;
+CREATE VIEW smart_stat_space AS SELECT * FROM smart_stat_space();
+COMMENT ON VIEW smart_stat_space IS
+'trees of smart indexes by database, and what dropped or rebuilt indexes have left: it is freed by itself, or by smart_collect_orphans()';
+COMMENT ON COLUMN smart_stat_space.database IS 'null: databases that were dropped';
+COMMENT ON COLUMN smart_stat_space.temporary_trees IS 'of temporary tables of sessions that run';
+COMMENT ON COLUMN smart_stat_space.unfinished_trees IS 'made by transactions that have not ended, prepared ones included';
+COMMENT ON COLUMN smart_stat_space.leaked_trees IS 'that no index names; null: of another database, or the metapage of an index cannot be read';
+COMMENT ON COLUMN smart_stat_space.leaked_bytes IS 'of those';
+GRANT SELECT ON smart_stat_space TO PUBLIC;
 
-CREATE FUNCTION smart_sweep(OUT trees bigint, OUT bytes bigint)
+CREATE FUNCTION smart_collect_orphans(OUT trees bigint, OUT bytes bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_sweep() IS
+COMMENT ON FUNCTION smart_collect_orphans() IS
 'frees what indexes of this database, of dropped databases and of temporary tables of this session have left, and tells how much that was';
-REVOKE ALL ON FUNCTION smart_sweep() FROM PUBLIC;
+REVOKE ALL ON FUNCTION smart_collect_orphans() FROM PUBLIC;
 
 -- Memory nodes and the fabric
 
@@ -158,7 +158,7 @@ COMMENT ON COLUMN smart_stat_rdwc.read_batches IS 'reads of a leaf for several s
 COMMENT ON COLUMN smart_stat_rdwc.combined_entries IS 'entries that another session added, or found to be there';
 COMMENT ON COLUMN smart_stat_rdwc.combined_batches IS 'writes of entries of several sessions';
 COMMENT ON COLUMN smart_stat_rdwc.waits IS 'for another session that was reading or writing a leaf';
-COMMENT ON COLUMN smart_stat_rdwc.withdrawals IS 'entries that nobody else had taken when their session''s turn came';
+COMMENT ON COLUMN smart_stat_rdwc.withdrawals IS 'entries that no other session had taken when their own session''s turn came';
 COMMENT ON COLUMN smart_stat_rdwc.refusals IS
 'waits for nothing: there was no room for a copy of the leaf, or for the entry, or the leaf had changed';
 COMMENT ON COLUMN smart_stat_rdwc.failures IS 'reads and writes of another session that failed while this one waited';
@@ -176,15 +176,15 @@ COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited fo
 CREATE FUNCTION smart_stat_cache(OUT size_bytes bigint, OUT used_bytes bigint, OUT hits bigint, OUT misses bigint,
 	OUT stores bigint, OUT updates bigint, OUT drops bigint, OUT evictions bigint, OUT moves bigint, OUT skips bigint,
 	OUT node6_bytes bigint, OUT node14_bytes bigint, OUT node30_bytes bigint, OUT node62_bytes bigint,
-	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT answer_hits bigint, OUT answer_misses bigint,
-	OUT answer_stores bigint, OUT answer_drops bigint, OUT answer_bytes bigint, OUT stub_hits bigint,
-	OUT stub_misses bigint, OUT stub_stores bigint, OUT stub_drops bigint, OUT stub_bytes bigint)
+	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT result_hits bigint, OUT result_misses bigint,
+	OUT result_stores bigint, OUT result_drops bigint, OUT result_bytes bigint, OUT hint_hits bigint,
+	OUT hint_misses bigint, OUT hint_stores bigint, OUT hint_drops bigint, OUT hint_bytes bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_cache() IS 'what the view smart_stat_cache shows';
 
 CREATE VIEW smart_stat_cache AS SELECT * FROM smart_stat_cache();
 COMMENT ON VIEW smart_stat_cache IS
-'copies of inner nodes of trees on memory nodes, entries of keys that are asked for often, and stubs of leaves, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
+'copies of inner nodes of trees on memory nodes, cached results (entries of keys that are asked for often) and leaf hints, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
 COMMENT ON COLUMN smart_stat_cache.size_bytes IS 'that there are for copies';
 COMMENT ON COLUMN smart_stat_cache.used_bytes IS 'that hold copies now';
 COMMENT ON COLUMN smart_stat_cache.hits IS 'nodes, and roots, that were looked for and found';
@@ -196,103 +196,103 @@ COMMENT ON COLUMN smart_stat_cache.moves IS 'pieces of the cache that went over 
 COMMENT ON COLUMN smart_stat_cache.skips IS 'stores, updates and drops that were left undone, because others were at work there';
 COMMENT ON COLUMN smart_stat_cache.node6_bytes IS 'of used_bytes: by nodes with up to 6 children, and by roots';
 COMMENT ON COLUMN smart_stat_cache.node256_bytes IS 'of used_bytes: by nodes with up to 256 children';
-COMMENT ON COLUMN smart_stat_cache.answer_hits IS 'lookups of a key that cost no round trip, since its entries were known';
-COMMENT ON COLUMN smart_stat_cache.answer_misses IS 'lookups of a key whose entries were not known';
-COMMENT ON COLUMN smart_stat_cache.answer_stores IS 'keys whose entries were kept';
-COMMENT ON COLUMN smart_stat_cache.answer_drops IS 'keys whose entries were kept, and forgotten when one came or went';
-COMMENT ON COLUMN smart_stat_cache.answer_bytes IS 'that hold entries of keys now, besides used_bytes';
-COMMENT ON COLUMN smart_stat_cache.stub_hits IS 'stubs of leaves, which save an insert the round trip that reads its leaf, that were looked for and found; twice for such an insert';
-COMMENT ON COLUMN smart_stat_cache.stub_misses IS 'stubs that were not there: the insert read its leaf';
-COMMENT ON COLUMN smart_stat_cache.stub_drops IS 'stubs that a change of their leaf took away';
-COMMENT ON COLUMN smart_stat_cache.stub_bytes IS 'that hold stubs now, besides used_bytes';
+COMMENT ON COLUMN smart_stat_cache.result_hits IS 'lookups of a key that cost no round trip, since its entries were known';
+COMMENT ON COLUMN smart_stat_cache.result_misses IS 'lookups of a key whose entries were not known';
+COMMENT ON COLUMN smart_stat_cache.result_stores IS 'keys whose entries were kept';
+COMMENT ON COLUMN smart_stat_cache.result_drops IS 'keys whose entries were kept, and forgotten when one came or went';
+COMMENT ON COLUMN smart_stat_cache.result_bytes IS 'that hold cached results now, besides used_bytes';
+COMMENT ON COLUMN smart_stat_cache.hint_hits IS 'leaf hints that were looked for and found; each saves an insert the round trip that reads its leaf, and counts twice then';
+COMMENT ON COLUMN smart_stat_cache.hint_misses IS 'leaf hints that were not there: the insert read its leaf';
+COMMENT ON COLUMN smart_stat_cache.hint_drops IS 'leaf hints that a change of their leaf took away';
+COMMENT ON COLUMN smart_stat_cache.hint_bytes IS 'that hold leaf hints now, besides used_bytes';
 GRANT SELECT ON smart_stat_cache TO PUBLIC;
 
 -- These read a whole index.
 REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) TO pg_stat_scan_tables;
 
-CREATE FUNCTION smart_key_image(index regclass, VARIADIC columns "any") RETURNS bytea
+CREATE FUNCTION smart_normalized_key(index regclass, VARIADIC columns "any") RETURNS bytea
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION smart_key_image(regclass, "any") IS
+COMMENT ON FUNCTION smart_normalized_key(regclass, "any") IS
 'the bytes under which a smart index orders the given values of its first columns';
 
--- Images: support function 11 of the operator classes
+-- Normalized keys: support function 11 of the operator classes
 
-CREATE FUNCTION smart_image_bool(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_bool(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_oid(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_oid(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_int2(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_int2(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_int4(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_int4(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_int8(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_int8(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_float4(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_float4(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_float8(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_float8(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_date(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_date(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_time(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_time(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_timestamp(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_timestamp(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_timestamptz(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_timestamptz(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_text(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_text(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_text_pattern(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_text_pattern(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_name(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_name(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_bpchar(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_bpchar(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_bpchar_pattern(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_bpchar_pattern(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_bytea(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_bytea(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_uuid(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_uuid(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_char(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_char(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_money(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_money(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_word(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_word(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_tid(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_tid(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_numeric(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_numeric(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_interval(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_interval(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_timetz(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_timetz(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_inet(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_inet(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_macaddr(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_macaddr(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_macaddr8(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_macaddr8(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_bits(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_bits(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_enum(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_enum(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_array(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_array(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_range(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_range(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_multirange(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_multirange(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_oidvector(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_oidvector(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_record(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_record(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_jsonb(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_jsonb(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_tsvector(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_tsvector(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION smart_image_tsquery(internal) RETURNS internal
+CREATE FUNCTION smart_normalize_tsquery(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 -- Operator classes. Each family has the members of btree's family of the same name, under the same numbers, and beyond
@@ -307,7 +307,7 @@ CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING smart FAMILY bool_
 	OPERATOR 4 >= (boolean, boolean),
 	OPERATOR 5 > (boolean, boolean),
 	FUNCTION 1 btboolcmp(boolean, boolean),
-	FUNCTION 11 smart_image_bool(internal);
+	FUNCTION 11 smart_normalize_bool(internal);
 
 CREATE OPERATOR FAMILY oid_ops USING smart;
 CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING smart FAMILY oid_ops AS
@@ -318,7 +318,7 @@ CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING smart FAMILY oid_ops AS
 	OPERATOR 5 > (oid, oid),
 	FUNCTION 1 btoidcmp(oid, oid),
 	FUNCTION 2 btoidsortsupport(internal),
-	FUNCTION 11 smart_image_oid(internal);
+	FUNCTION 11 smart_normalize_oid(internal);
 
 CREATE OPERATOR FAMILY integer_ops USING smart;
 CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING smart FAMILY integer_ops AS
@@ -332,7 +332,7 @@ CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING smart FAMILY integer_
 	FUNCTION 3 (int2, int8) in_range(int2, int2, int8, boolean, boolean),
 	FUNCTION 3 (int2, int4) in_range(int2, int2, int4, boolean, boolean),
 	FUNCTION 3 (int2, int2) in_range(int2, int2, int2, boolean, boolean),
-	FUNCTION 11 smart_image_int2(internal);
+	FUNCTION 11 smart_normalize_int2(internal);
 
 CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING smart FAMILY integer_ops AS
 	OPERATOR 1 < (int4, int4),
@@ -345,7 +345,7 @@ CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING smart FAMILY integer_
 	FUNCTION 3 (int4, int8) in_range(int4, int4, int8, boolean, boolean),
 	FUNCTION 3 (int4, int4) in_range(int4, int4, int4, boolean, boolean),
 	FUNCTION 3 (int4, int2) in_range(int4, int4, int2, boolean, boolean),
-	FUNCTION 11 smart_image_int4(internal);
+	FUNCTION 11 smart_normalize_int4(internal);
 
 CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING smart FAMILY integer_ops AS
 	OPERATOR 1 < (int8, int8),
@@ -356,7 +356,7 @@ CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING smart FAMILY integer_
 	FUNCTION 1 btint8cmp(int8, int8),
 	FUNCTION 2 btint8sortsupport(internal),
 	FUNCTION 3 (int8, int8) in_range(int8, int8, int8, boolean, boolean),
-	FUNCTION 11 smart_image_int8(internal);
+	FUNCTION 11 smart_normalize_int8(internal);
 
 ALTER OPERATOR FAMILY integer_ops USING smart ADD
 	OPERATOR 1 < (int2, int4),
@@ -406,7 +406,7 @@ CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING smart FAMILY floa
 	FUNCTION 1 btfloat4cmp(float4, float4),
 	FUNCTION 2 btfloat4sortsupport(internal),
 	FUNCTION 3 (float4, float8) in_range(float4, float4, float8, boolean, boolean),
-	FUNCTION 11 smart_image_float4(internal);
+	FUNCTION 11 smart_normalize_float4(internal);
 
 CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING smart FAMILY float_ops AS
 	OPERATOR 1 < (float8, float8),
@@ -417,7 +417,7 @@ CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING smart FAMILY floa
 	FUNCTION 1 btfloat8cmp(float8, float8),
 	FUNCTION 2 btfloat8sortsupport(internal),
 	FUNCTION 3 (float8, float8) in_range(float8, float8, float8, boolean, boolean),
-	FUNCTION 11 smart_image_float8(internal);
+	FUNCTION 11 smart_normalize_float8(internal);
 
 ALTER OPERATOR FAMILY float_ops USING smart ADD
 	OPERATOR 1 < (float4, float8),
@@ -443,7 +443,7 @@ CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING smart FAMILY datetime
 	FUNCTION 1 date_cmp(date, date),
 	FUNCTION 2 date_sortsupport(internal),
 	FUNCTION 3 (date, interval) in_range(date, date, interval, boolean, boolean),
-	FUNCTION 11 smart_image_date(internal);
+	FUNCTION 11 smart_normalize_date(internal);
 
 CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING smart FAMILY datetime_ops AS
 	OPERATOR 1 < (timestamp, timestamp),
@@ -454,7 +454,7 @@ CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING smart FAMIL
 	FUNCTION 1 timestamp_cmp(timestamp, timestamp),
 	FUNCTION 2 timestamp_sortsupport(internal),
 	FUNCTION 3 (timestamp, interval) in_range(timestamp, timestamp, interval, boolean, boolean),
-	FUNCTION 11 smart_image_timestamp(internal);
+	FUNCTION 11 smart_normalize_timestamp(internal);
 
 CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING smart FAMILY datetime_ops AS
 	OPERATOR 1 < (timestamptz, timestamptz),
@@ -465,7 +465,7 @@ CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING smart F
 	FUNCTION 1 timestamptz_cmp(timestamptz, timestamptz),
 	FUNCTION 2 timestamp_sortsupport(internal),
 	FUNCTION 3 (timestamptz, interval) in_range(timestamptz, timestamptz, interval, boolean, boolean),
-	FUNCTION 11 smart_image_timestamptz(internal);
+	FUNCTION 11 smart_normalize_timestamptz(internal);
 
 ALTER OPERATOR FAMILY datetime_ops USING smart ADD
 	OPERATOR 1 < (date, timestamp),
@@ -514,7 +514,7 @@ CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING smart FAMILY time_ops
 	OPERATOR 5 > (time, time),
 	FUNCTION 1 time_cmp(time, time),
 	FUNCTION 3 (time, interval) in_range(time, time, interval, boolean, boolean),
-	FUNCTION 11 smart_image_time(internal);
+	FUNCTION 11 smart_normalize_time(internal);
 
 CREATE OPERATOR FAMILY text_ops USING smart;
 CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING smart FAMILY text_ops AS
@@ -528,7 +528,7 @@ CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING smart FAMILY text_ops
 	OPERATOR 10 ~ (text, text),
 	FUNCTION 1 bttextcmp(text, text),
 	FUNCTION 2 bttextsortsupport(internal),
-	FUNCTION 11 smart_image_text(internal);
+	FUNCTION 11 smart_normalize_text(internal);
 
 CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING smart FAMILY text_ops AS
 	OPERATOR 1 < (name, name),
@@ -540,7 +540,7 @@ CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING smart FAMILY text_ops
 	OPERATOR 10 ~ (name, text),
 	FUNCTION 1 btnamecmp(name, name),
 	FUNCTION 2 btnamesortsupport(internal),
-	FUNCTION 11 smart_image_name(internal);
+	FUNCTION 11 smart_normalize_name(internal);
 
 ALTER OPERATOR FAMILY text_ops USING smart ADD
 	OPERATOR 1 < (name, text),
@@ -570,7 +570,7 @@ CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING smart FAMILY bpch
 	OPERATOR 10 ~ (bpchar, text),
 	FUNCTION 1 bpcharcmp(bpchar, bpchar),
 	FUNCTION 2 bpchar_sortsupport(internal),
-	FUNCTION 11 smart_image_bpchar(internal);
+	FUNCTION 11 smart_normalize_bpchar(internal);
 
 CREATE OPERATOR FAMILY bytea_ops USING smart;
 CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING smart FAMILY bytea_ops AS
@@ -582,7 +582,7 @@ CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING smart FAMILY bytea_
 	OPERATOR 6 ~~ (bytea, bytea),
 	FUNCTION 1 byteacmp(bytea, bytea),
 	FUNCTION 2 bytea_sortsupport(internal),
-	FUNCTION 11 smart_image_bytea(internal);
+	FUNCTION 11 smart_normalize_bytea(internal);
 
 CREATE OPERATOR FAMILY uuid_ops USING smart;
 CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING smart FAMILY uuid_ops AS
@@ -593,7 +593,7 @@ CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING smart FAMILY uuid_ops
 	OPERATOR 5 > (uuid, uuid),
 	FUNCTION 1 uuid_cmp(uuid, uuid),
 	FUNCTION 2 uuid_sortsupport(internal),
-	FUNCTION 11 smart_image_uuid(internal);
+	FUNCTION 11 smart_normalize_uuid(internal);
 
 CREATE OPERATOR FAMILY char_ops USING smart;
 CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING smart FAMILY char_ops AS
@@ -603,7 +603,7 @@ CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING smart FAMILY char_o
 	OPERATOR 4 >= ("char", "char"),
 	OPERATOR 5 > ("char", "char"),
 	FUNCTION 1 btcharcmp("char", "char"),
-	FUNCTION 11 smart_image_char(internal);
+	FUNCTION 11 smart_normalize_char(internal);
 
 CREATE OPERATOR FAMILY money_ops USING smart;
 CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING smart FAMILY money_ops AS
@@ -613,7 +613,7 @@ CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING smart FAMILY money_
 	OPERATOR 4 >= (money, money),
 	OPERATOR 5 > (money, money),
 	FUNCTION 1 cash_cmp(money, money),
-	FUNCTION 11 smart_image_money(internal);
+	FUNCTION 11 smart_normalize_money(internal);
 
 CREATE OPERATOR FAMILY pg_lsn_ops USING smart;
 CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING smart FAMILY pg_lsn_ops AS
@@ -623,7 +623,7 @@ CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING smart FAMILY pg_l
 	OPERATOR 4 >= (pg_lsn, pg_lsn),
 	OPERATOR 5 > (pg_lsn, pg_lsn),
 	FUNCTION 1 pg_lsn_cmp(pg_lsn, pg_lsn),
-	FUNCTION 11 smart_image_word(internal);
+	FUNCTION 11 smart_normalize_word(internal);
 
 CREATE OPERATOR FAMILY xid8_ops USING smart;
 CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING smart FAMILY xid8_ops AS
@@ -633,7 +633,7 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING smart FAMILY xid8_ops
 	OPERATOR 4 >= (xid8, xid8),
 	OPERATOR 5 > (xid8, xid8),
 	FUNCTION 1 xid8cmp(xid8, xid8),
-	FUNCTION 11 smart_image_word(internal);
+	FUNCTION 11 smart_normalize_word(internal);
 
 CREATE OPERATOR FAMILY tid_ops USING smart;
 CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING smart FAMILY tid_ops AS
@@ -643,7 +643,7 @@ CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING smart FAMILY tid_ops AS
 	OPERATOR 4 >= (tid, tid),
 	OPERATOR 5 > (tid, tid),
 	FUNCTION 1 bttidcmp(tid, tid),
-	FUNCTION 11 smart_image_tid(internal);
+	FUNCTION 11 smart_normalize_tid(internal);
 
 CREATE OPERATOR FAMILY oidvector_ops USING smart;
 CREATE OPERATOR CLASS oidvector_ops DEFAULT FOR TYPE oidvector USING smart FAMILY oidvector_ops AS
@@ -653,7 +653,7 @@ CREATE OPERATOR CLASS oidvector_ops DEFAULT FOR TYPE oidvector USING smart FAMIL
 	OPERATOR 4 >= (oidvector, oidvector),
 	OPERATOR 5 > (oidvector, oidvector),
 	FUNCTION 1 btoidvectorcmp(oidvector, oidvector),
-	FUNCTION 11 smart_image_oidvector(internal);
+	FUNCTION 11 smart_normalize_oidvector(internal);
 
 CREATE OPERATOR FAMILY numeric_ops USING smart;
 CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING smart FAMILY numeric_ops AS
@@ -665,7 +665,7 @@ CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING smart FAMILY nu
 	FUNCTION 1 numeric_cmp(numeric, numeric),
 	FUNCTION 2 numeric_sortsupport(internal),
 	FUNCTION 3 (numeric, numeric) in_range(numeric, numeric, numeric, boolean, boolean),
-	FUNCTION 11 smart_image_numeric(internal);
+	FUNCTION 11 smart_normalize_numeric(internal);
 
 CREATE OPERATOR FAMILY interval_ops USING smart;
 CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING smart FAMILY interval_ops AS
@@ -676,7 +676,7 @@ CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING smart FAMILY 
 	OPERATOR 5 > (interval, interval),
 	FUNCTION 1 interval_cmp(interval, interval),
 	FUNCTION 3 (interval, interval) in_range(interval, interval, interval, boolean, boolean),
-	FUNCTION 11 smart_image_interval(internal);
+	FUNCTION 11 smart_normalize_interval(internal);
 
 CREATE OPERATOR FAMILY timetz_ops USING smart;
 CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING smart FAMILY timetz_ops AS
@@ -687,7 +687,7 @@ CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING smart FAMILY time
 	OPERATOR 5 > (timetz, timetz),
 	FUNCTION 1 timetz_cmp(timetz, timetz),
 	FUNCTION 3 (timetz, interval) in_range(timetz, timetz, interval, boolean, boolean),
-	FUNCTION 11 smart_image_timetz(internal);
+	FUNCTION 11 smart_normalize_timetz(internal);
 
 CREATE OPERATOR FAMILY network_ops USING smart;
 CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING smart FAMILY network_ops AS
@@ -700,7 +700,7 @@ CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING smart FAMILY network_
 	OPERATOR 9 <<= (inet, inet),
 	FUNCTION 1 network_cmp(inet, inet),
 	FUNCTION 2 network_sortsupport(internal),
-	FUNCTION 11 smart_image_inet(internal);
+	FUNCTION 11 smart_normalize_inet(internal);
 
 -- The same class under the name that btree has for cidr columns
 CREATE OPERATOR CLASS cidr_ops FOR TYPE inet USING smart FAMILY network_ops AS STORAGE inet;
@@ -714,7 +714,7 @@ CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING smart FAMILY ma
 	OPERATOR 5 > (macaddr, macaddr),
 	FUNCTION 1 macaddr_cmp(macaddr, macaddr),
 	FUNCTION 2 macaddr_sortsupport(internal),
-	FUNCTION 11 smart_image_macaddr(internal);
+	FUNCTION 11 smart_normalize_macaddr(internal);
 
 CREATE OPERATOR FAMILY macaddr8_ops USING smart;
 CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING smart FAMILY macaddr8_ops AS
@@ -724,7 +724,7 @@ CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING smart FAMILY 
 	OPERATOR 4 >= (macaddr8, macaddr8),
 	OPERATOR 5 > (macaddr8, macaddr8),
 	FUNCTION 1 macaddr8_cmp(macaddr8, macaddr8),
-	FUNCTION 11 smart_image_macaddr8(internal);
+	FUNCTION 11 smart_normalize_macaddr8(internal);
 
 CREATE OPERATOR FAMILY bit_ops USING smart;
 CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING smart FAMILY bit_ops AS
@@ -734,7 +734,7 @@ CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING smart FAMILY bit_ops AS
 	OPERATOR 4 >= (bit, bit),
 	OPERATOR 5 > (bit, bit),
 	FUNCTION 1 bitcmp(bit, bit),
-	FUNCTION 11 smart_image_bits(internal);
+	FUNCTION 11 smart_normalize_bits(internal);
 
 CREATE OPERATOR FAMILY varbit_ops USING smart;
 CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING smart FAMILY varbit_ops AS
@@ -744,7 +744,7 @@ CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING smart FAMILY varb
 	OPERATOR 4 >= (varbit, varbit),
 	OPERATOR 5 > (varbit, varbit),
 	FUNCTION 1 varbitcmp(varbit, varbit),
-	FUNCTION 11 smart_image_bits(internal);
+	FUNCTION 11 smart_normalize_bits(internal);
 
 CREATE OPERATOR FAMILY enum_ops USING smart;
 CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING smart FAMILY enum_ops AS
@@ -754,7 +754,7 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING smart FAMILY enum_
 	OPERATOR 4 >= (anyenum, anyenum),
 	OPERATOR 5 > (anyenum, anyenum),
 	FUNCTION 1 enum_cmp(anyenum, anyenum),
-	FUNCTION 11 smart_image_enum(internal);
+	FUNCTION 11 smart_normalize_enum(internal);
 
 CREATE OPERATOR FAMILY array_ops USING smart;
 CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING smart FAMILY array_ops AS
@@ -764,7 +764,7 @@ CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING smart FAMILY arr
 	OPERATOR 4 >= (anyarray, anyarray),
 	OPERATOR 5 > (anyarray, anyarray),
 	FUNCTION 1 btarraycmp(anyarray, anyarray),
-	FUNCTION 11 smart_image_array(internal);
+	FUNCTION 11 smart_normalize_array(internal);
 
 CREATE OPERATOR FAMILY range_ops USING smart;
 CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING smart FAMILY range_ops AS
@@ -774,7 +774,7 @@ CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING smart FAMILY ran
 	OPERATOR 4 >= (anyrange, anyrange),
 	OPERATOR 5 > (anyrange, anyrange),
 	FUNCTION 1 range_cmp(anyrange, anyrange),
-	FUNCTION 11 smart_image_range(internal);
+	FUNCTION 11 smart_normalize_range(internal);
 
 CREATE OPERATOR FAMILY multirange_ops USING smart;
 CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING smart FAMILY multirange_ops AS
@@ -784,7 +784,7 @@ CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING smart 
 	OPERATOR 4 >= (anymultirange, anymultirange),
 	OPERATOR 5 > (anymultirange, anymultirange),
 	FUNCTION 1 multirange_cmp(anymultirange, anymultirange),
-	FUNCTION 11 smart_image_multirange(internal);
+	FUNCTION 11 smart_normalize_multirange(internal);
 
 CREATE OPERATOR FAMILY record_ops USING smart;
 CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING smart FAMILY record_ops AS
@@ -794,7 +794,7 @@ CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING smart FAMILY reco
 	OPERATOR 4 >= (record, record),
 	OPERATOR 5 > (record, record),
 	FUNCTION 1 btrecordcmp(record, record),
-	FUNCTION 11 smart_image_record(internal);
+	FUNCTION 11 smart_normalize_record(internal);
 
 CREATE OPERATOR FAMILY jsonb_ops USING smart;
 CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING smart FAMILY jsonb_ops AS
@@ -804,7 +804,7 @@ CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING smart FAMILY jsonb_
 	OPERATOR 4 >= (jsonb, jsonb),
 	OPERATOR 5 > (jsonb, jsonb),
 	FUNCTION 1 jsonb_cmp(jsonb, jsonb),
-	FUNCTION 11 smart_image_jsonb(internal);
+	FUNCTION 11 smart_normalize_jsonb(internal);
 
 CREATE OPERATOR FAMILY tsvector_ops USING smart;
 CREATE OPERATOR CLASS tsvector_ops DEFAULT FOR TYPE tsvector USING smart FAMILY tsvector_ops AS
@@ -814,7 +814,7 @@ CREATE OPERATOR CLASS tsvector_ops DEFAULT FOR TYPE tsvector USING smart FAMILY 
 	OPERATOR 4 >= (tsvector, tsvector),
 	OPERATOR 5 > (tsvector, tsvector),
 	FUNCTION 1 tsvector_cmp(tsvector, tsvector),
-	FUNCTION 11 smart_image_tsvector(internal);
+	FUNCTION 11 smart_normalize_tsvector(internal);
 
 CREATE OPERATOR FAMILY tsquery_ops USING smart;
 CREATE OPERATOR CLASS tsquery_ops DEFAULT FOR TYPE tsquery USING smart FAMILY tsquery_ops AS
@@ -824,7 +824,7 @@ CREATE OPERATOR CLASS tsquery_ops DEFAULT FOR TYPE tsquery USING smart FAMILY ts
 	OPERATOR 4 >= (tsquery, tsquery),
 	OPERATOR 5 > (tsquery, tsquery),
 	FUNCTION 1 tsquery_cmp(tsquery, tsquery),
-	FUNCTION 11 smart_image_tsquery(internal);
+	FUNCTION 11 smart_normalize_tsquery(internal);
 
 -- Strings in the order of their bytes, whatever the collation is
 CREATE OPERATOR FAMILY text_pattern_ops USING smart;
@@ -839,7 +839,7 @@ CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING smart FAMILY text_pat
 	OPERATOR 10 ~ (text, text),
 	FUNCTION 1 bttext_pattern_cmp(text, text),
 	FUNCTION 2 bttext_pattern_sortsupport(internal),
-	FUNCTION 11 smart_image_text_pattern(internal);
+	FUNCTION 11 smart_normalize_text_pattern(internal);
 
 -- The same class under the name that varchar columns know
 CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text USING smart FAMILY text_pattern_ops AS STORAGE text;
@@ -855,7 +855,7 @@ CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING smart FAMILY bpch
 	OPERATOR 10 ~ (bpchar, text),
 	FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar),
 	FUNCTION 2 btbpchar_pattern_sortsupport(internal),
-	FUNCTION 11 smart_image_bpchar_pattern(internal);
+	FUNCTION 11 smart_normalize_bpchar_pattern(internal);
 
 -- Row comparisons. For (a, b) > (1, 2) the planner gives a scan a >* ROW(1, 2), with an operator of the family of a;
 -- written in a query, these operators are an error.

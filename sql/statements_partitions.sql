@@ -24,9 +24,9 @@ SELECT i.inhrelid::regclass AS index, i.inhparent::regclass AS parent FROM pg_in
 WHERE c.relkind IN ('i', 'I') AND i.inhparent::regclass::text LIKE 'measured%' ORDER BY i.inhrelid::regclass::text;
 -- Trees are those of the partitions.
 SELECT smart_index_state('measured_all');
-SELECT smart_key_image('measured_all', 1);
-SELECT smart_key_image('measured', 1);
-SELECT smart_key_image(1, 1) IS NULL AS gone;
+SELECT smart_normalized_key('measured_all', 1);
+SELECT smart_normalized_key('measured', 1);
+SELECT smart_normalized_key(1, 1) IS NULL AS gone;
 EXPLAIN (COSTS OFF) SELECT * FROM measured ORDER BY day, place LIMIT 3;
 SELECT * FROM measured WHERE day IN (9, 10, 19, 20) AND place = 7 ORDER BY day;
 UPDATE measured SET day = 25 WHERE day = 5 AND place = 5;

@@ -11,7 +11,7 @@ SET search_path = types_all, public;
 \set ECHO all
 
 -- The test can fail: an order that is not the index's, a query that has another answer, a plan that does not look so
-SELECT images > 0 AS images, prefixes, conditions, orders, lookups
+SELECT keys > 0 AS keys, prefixes, conditions, orders, lookups
 FROM check_type('oidvector', $$SELECT unnest('{"",0,1,"0 0","1 0","1 2","2 1"}'::oidvector[])$$, compare => 'btarraycmp');
 SELECT differs('SELECT current_setting(''enable_seqscan'')', 'index', ''), differs('SELECT 1', 'index', 'Index'),
 	differs('SELECT 1', 'index', 'Result');

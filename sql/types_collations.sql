@@ -1,4 +1,4 @@
--- Strings under collations that do not sort by bytes: images, conditions and orders as in types_all.sql.
+-- Strings under collations that do not sort by bytes: keys, conditions and orders as in types_all.sql.
 SET client_min_messages = warning;
 SET jit = off;
 CREATE SCHEMA types_collations;
@@ -55,7 +55,7 @@ SELECT x FROM words WHERE x > 'ffe' ORDER BY x;
 SELECT y FROM words WHERE y > 'ffe' ORDER BY y;
 
 -- Whatever builtin collations the server has sort by bytes
-SELECT coalesce(sum(images + prefixes + conditions + orders + lookups), 0) AS wrong FROM pg_collation,
+SELECT coalesce(sum(keys + prefixes + conditions + orders + lookups), 0) AS wrong FROM pg_collation,
 	check_type(format('text COLLATE %I', collname), 'SELECT strings()', compare => 'bttextcmp')
 WHERE collprovider = 'b' AND collencoding IN (-1, pg_char_to_encoding('UTF8'));
 

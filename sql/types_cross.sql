@@ -97,7 +97,7 @@ SELECT v.name, a.name, c.* FROM integer_type v, integer_type a,
 		a.name, format('SELECT integers(%s, %s)', a.lowest, a.highest)) c
 ORDER BY v.highest, a.highest, direction;
 
--- Floating point: neighbours of float4 in float8, beyond its range and below its least
+-- Floating point: neighbours of float4 in float8, above its range and below its least
 CREATE TABLE float_type (name text, source text);
 INSERT INTO float_type VALUES ('real', $$SELECT unnest('{-Infinity,-3.4028235e38,-1.5,-1e-45,-0,0,1e-45,0.1,0.3,1,
 	1.0000001,16777216,3.4028235e38,Infinity,NaN}'::real[])$$),
@@ -152,7 +152,7 @@ INSERT INTO string_type VALUES
 SELECT v.name, a.name, c.* FROM string_type v, string_type a, check_conditions(v.name, v.source, a.name, a.source) c
 ORDER BY v.name, a.name, direction;
 
--- Arguments that no entry could hold
+-- Arguments that no entry could have
 SELECT * FROM check_conditions('text COLLATE "C"', $$SELECT unnest(ARRAY['a', repeat('y', 3999), repeat('y', 4000), 'z'])$$,
 	'text COLLATE "C"', $$SELECT unnest(ARRAY[repeat('y', 4087), repeat('y', 4088), repeat('y', 100000),
 	repeat('y', 3999) || 'z' || repeat('y', 1000)])$$);

@@ -1,4 +1,4 @@
--- jsonb, tsvector and tsquery: images and answers as in types_all.sql.
+-- jsonb, tsvector and tsquery: keys and results as in types_all.sql.
 SET client_min_messages = warning;
 SET jit = off;
 CREATE SCHEMA types_documents;

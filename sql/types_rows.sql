@@ -1,4 +1,4 @@
--- Composite types: images and answers as in types_all.sql, and what becomes of an index when its type is altered.
+-- Composite types: keys and results as in types_all.sql, and what becomes of an index when its type is altered.
 SET client_min_messages = warning;
 SET jit = off;
 CREATE SCHEMA types_rows;
@@ -31,7 +31,7 @@ INSERT INTO type VALUES
 		LIMIT 9$$);
 SELECT name, c.* FROM type, check_type(name, source, compare => CASE WHEN name LIKE '%[]' THEN 'btarraycmp' ELSE 'btrecordcmp' END) c;
 
--- Answers, uniqueness, index-only scans
+-- Results, uniqueness, index-only scans
 CREATE TABLE things (id int, p pair, n nested);
 INSERT INTO things SELECT i, ROW(i / 10, (i % 10)::text)::pair, ROW('low', ROW(i, i::text), i / 4.0, i::text, '{}', NULL)::nested FROM generate_series(1, 500) i;
 INSERT INTO things VALUES (501, ROW(NULL, NULL)), (502, ROW(7, NULL)), (503, ROW(NULL, 'x')), (504, NULL);
@@ -108,7 +108,7 @@ END
 $$;
 DROP INDEX things_n;
 
--- New attributes: what is there has the images that it had. Index, scan and prepared statement are those of before
+-- New attributes: what is there has the keys that it had. Index, scan and prepared statement are those of before
 SET plan_cache_mode = force_generic_plan;
 PREPARE pairs(pair) AS SELECT id, p FROM things WHERE p >= $1 ORDER BY p;
 EXECUTE pairs('(49,9)');

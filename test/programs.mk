@@ -1,5 +1,6 @@
 # Programs that run the tree without PostgreSQL: unit tests, simulator, threaded stress, micro benchmarks.
 # Each flavour has its own build directory and a library of everything below src/am; a program links what it uses.
+# LIBRARY_SRCS and sources are of the Makefile.
 #
 #   test/unit/*_test.c    one program each
 #   test/stress/*.c       one program each
@@ -7,8 +8,8 @@
 #   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
 #   test/support/*.c      linked to all of them
 
-CORE_SRCS = $(wildcard src/base/*.c src/tree/*.c src/compute/*.c rdma/*.c) \
-	$(filter-out memnode/main.c,$(wildcard memnode/*.c)) $(filter-out bench/ycsb.c,$(wildcard bench/*.c))
+CORE_SRCS = $(LIBRARY_SRCS) $(filter-out memnode/main.c,$(call sources,memnode)) \
+	$(filter-out bench/ycsb/main.c,$(call sources,bench))
 SUPPORT_SRCS = $(wildcard test/support/*.c)
 UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)
@@ -78,4 +79,3 @@ endef
 $(foreach flavour,$(FLAVOURS),$(eval $(call flavour_rules,$(flavour))))
 
 SIM = $(plain_SIM)
-.SECONDARY:

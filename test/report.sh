@@ -65,7 +65,7 @@ counted()
 	rm -f "$log"
 }
 
-BEGUN=() # PID:DIRECTORY of what begin started and nobody told of yet
+BEGUN=() # PID:DIRECTORY of what begin started and has not been reported yet
 AT_ONCE=${AT_ONCE:-2}
 
 # begin NAME COMMAND...: the same beside others, at most AT_ONCE of them; its line comes when a later begin, or gather,

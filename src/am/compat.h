@@ -85,112 +85,51 @@ smart_count_search(IndexScanDesc scan)
 #endif
 }
 
-/* The number of the file that stores a relation; its tablespace does not matter to us. */
-static inline Oid
-smart_relation_file(Relation relation)
-{
-#if PG_VERSION_NUM >= 160000
-	return relation->rd_locator.relNumber;
-#else
-	return relation->rd_node.relNode;
-#endif
-}
-
-static inline Oid
-smart_relation_tablespace(Relation relation)
-{
-#if PG_VERSION_NUM >= 160000
-	return relation->rd_locator.spcOid;
-#else
-	return relation->rd_node.spcNode;
-#endif
-}
-
-/* The file of a relation, by its numbers. */
+/*
+ * The file of a relation by its numbers; those of its tablespace, database and file; and the subtransaction in which the
+ * relation got the file that it has now, if that was in this transaction.
+ */
 #if PG_VERSION_NUM >= 160000
 typedef RelFileLocator smart_file;
+#define smart_make_file(tablespace, database, number) \
+	((smart_file){.spcOid = (tablespace), .dbOid = (database), .relNumber = (number)})
+#define smart_relation_tablespace(relation)     ((relation)->rd_locator.spcOid)
+#define smart_relation_database(relation)       ((relation)->rd_locator.dbOid)
+#define smart_relation_file(relation)           ((relation)->rd_locator.relNumber)
+#define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilelocatorSubid)
 #else
 typedef RelFileNode smart_file;
+#define smart_make_file(tablespace, database, number) \
+	((smart_file){.spcNode = (tablespace), .dbNode = (database), .relNode = (number)})
+#define smart_relation_tablespace(relation)     ((relation)->rd_node.spcNode)
+#define smart_relation_database(relation)       ((relation)->rd_node.dbNode)
+#define smart_relation_file(relation)           ((relation)->rd_node.relNode)
+#define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilenodeSubid)
 #endif
 
-static inline smart_file
-smart_make_file(Oid tablespace, Oid database, Oid number)
-{
-#if PG_VERSION_NUM >= 160000
-	return (smart_file){.spcOid = tablespace, .dbOid = database, .relNumber = number};
-#else
-	return (smart_file){.spcNode = tablespace, .dbNode = database, .relNode = number};
-#endif
-}
-
-/* What stands for the number of a backend where a table is not temporary. */
+/*
+ * What stands for the number of a backend where a table is not temporary; this backend's number among those that run,
+ * never negative; and whether a backend of a number runs.
+ */
 #if PG_VERSION_NUM >= 170000
-#define SMART_NO_BACKEND INVALID_PROC_NUMBER
+#define SMART_NO_BACKEND            INVALID_PROC_NUMBER
+#define smart_my_backend()          MyProcNumber
+#define smart_backend_runs(backend) (ProcNumberGetProc(backend) != NULL)
 #else
-#define SMART_NO_BACKEND InvalidBackendId
+#define SMART_NO_BACKEND            InvalidBackendId
+#define smart_my_backend()          MyBackendId
+#define smart_backend_runs(backend) (BackendIdGetProc(backend) != NULL)
 #endif
 
-/* Does a backend of this number run? */
-static inline bool
-smart_backend_runs(int backend)
-{
-#if PG_VERSION_NUM >= 170000
-	return ProcNumberGetProc(backend) != NULL;
-#else
-	return BackendIdGetProc(backend) != NULL;
-#endif
-}
-
-/* Has DROP DATABASE begun to remove it, so that nobody can connect any more?  Known since 15.4. */
-static inline bool
-smart_database_is_invalid(Form_pg_database database)
-{
-	return database->datconnlimit == -2;
-}
-
-/* In which subtransaction a relation got the file that it has now, if it was in this transaction. */
-static inline SubTransactionId
-smart_relation_new_file_subid(Relation relation)
-{
-#if PG_VERSION_NUM >= 160000
-	return relation->rd_newRelfilelocatorSubid;
-#else
-	return relation->rd_newRelfilenodeSubid;
-#endif
-}
-
-/* The database that a relation's file belongs to. */
-static inline Oid
-smart_relation_database(Relation relation)
-{
-#if PG_VERSION_NUM >= 160000
-	return relation->rd_locator.dbOid;
-#else
-	return relation->rd_node.dbNode;
-#endif
-}
-
-/* This backend's number among those that run; never negative. */
-static inline int
-smart_my_backend(void)
-{
-#if PG_VERSION_NUM >= 170000
-	return MyProcNumber;
-#else
-	return MyBackendId;
-#endif
-}
+/* Has DROP DATABASE begun to remove it, so that it takes no connections any more?  Known since 15.4. */
+#define smart_database_is_invalid(database) ((database)->datconnlimit == -2)
 
 /* Does a collation order strings by their bytes? */
-static inline bool
-smart_orders_by_bytes(Oid collation)
-{
 #if PG_VERSION_NUM >= 180000
-	return pg_newlocale_from_collation(collation)->collate_is_c;
+#define smart_orders_by_bytes(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
 #else
-	return lc_collate_is_c(collation);
+#define smart_orders_by_bytes(collation) lc_collate_is_c(collation)
 #endif
-}
 
 /*
  * Are there sort keys for a collation that does not order strings by their bytes: bytes that compare as its strings
@@ -264,46 +203,32 @@ smart_check_snapshot_age(Relation index, Snapshot snapshot)
 }
 
 /* Builds a range, which is palloc'ed. */
-static inline RangeType *
-smart_make_range(TypeCacheEntry *type, RangeBound *lower, RangeBound *upper, bool empty)
-{
 #if PG_VERSION_NUM >= 160000
-	return range_serialize(type, lower, upper, empty, NULL);
+#define smart_make_range(type, lower, upper, empty) range_serialize(type, lower, upper, empty, NULL)
 #else
-	return range_serialize(type, lower, upper, empty);
+#define smart_make_range(type, lower, upper, empty) range_serialize(type, lower, upper, empty)
 #endif
-}
 
 /* Inside a security-restricted operation: names are looked up in safe places only. */
-static inline void
-smart_restrict_search_path(void)
-{
 #if PG_VERSION_NUM >= 170000
-	RestrictSearchPath();
+#define smart_restrict_search_path() RestrictSearchPath()
+#else
+#define smart_restrict_search_path() ((void) 0)
 #endif
-}
 
 /* The cost-based delay of VACUUM. */
-static inline void
-smart_vacuum_delay_point(void)
-{
 #if PG_VERSION_NUM >= 180000
-	vacuum_delay_point(false);
+#define smart_vacuum_delay_point() vacuum_delay_point(false)
 #else
-	vacuum_delay_point();
+#define smart_vacuum_delay_point() vacuum_delay_point()
 #endif
-}
 
 /* How many elements an array in a condition has, as far as the planner knows. */
-static inline double
-smart_array_length(PlannerInfo *root, Node *array)
-{
 #if PG_VERSION_NUM >= 170000
-	return estimate_array_length(root, array);
+#define smart_array_length(root, array) estimate_array_length(root, array)
 #else
-	return estimate_array_length(array);
+#define smart_array_length(root, array) ((double) estimate_array_length(array))
 #endif
-}
 
 /* Reads so many bytes of a temporary file, where they have to be. */
 static inline void
@@ -313,7 +238,7 @@ smart_read_exactly(BufFile *file, void *bytes, Size size)
 	BufFileReadExact(file, bytes, size);
 #else
 	if (BufFileRead(file, bytes, size) != size)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read a temporary file of an index build: %m")));
+		ereport(ERROR, errcode_for_file_access(), errmsg("could not read a temporary file of an index build: %m"));
 #endif
 }
 
@@ -334,39 +259,25 @@ smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
 #endif
 }
 
-/* A set for so many events; free it. */
-static inline WaitEventSet *
-smart_make_wait_set(int events)
-{
+/*
+ * A set for so many events, to be freed; and the wait event of a name, or the one of all extensions where there are no
+ * others.
+ */
 #if PG_VERSION_NUM >= 170000
-	return CreateWaitEventSet(NULL, events);
+#define smart_make_wait_set(events) CreateWaitEventSet(NULL, events)
+#define smart_wait_event(name)      WaitEventExtensionNew(name)
 #else
-	return CreateWaitEventSet(CurrentMemoryContext, events);
+#define smart_make_wait_set(events) CreateWaitEventSet(CurrentMemoryContext, events)
+#define smart_wait_event(name)      PG_WAIT_EXTENSION
 #endif
-}
-
-/* The wait event of this name, or the one of all extensions where there are no others. */
-static inline uint32
-smart_wait_event(const char *name)
-{
-#if PG_VERSION_NUM >= 170000
-	return WaitEventExtensionNew(name);
-#else
-	return PG_WAIT_EXTENSION;
-#endif
-}
 
 /*
  * Before version 18 the executor opens the indexes of INSERT ... ON CONFLICT
  * only if all unique ones are btrees.
  */
-#if PG_VERSION_NUM < 180000
-#define SMART_SPECULATE_OURSELVES 1
-#else
-#define SMART_SPECULATE_OURSELVES 0
-#endif
+#define SMART_SPECULATE_OURSELVES (PG_VERSION_NUM < 180000)
 
-/* Before version 18 the planner asks some questions of btrees only (as_btree.c). */
+/* Before version 18 the planner asks some questions of btrees only (planner.c). */
 #define SMART_PLANNER_WANTS_BTREE (PG_VERSION_NUM < 180000)
 
 /* Before version 16 it knows a boolean column by the families of btree and hash only. */
@@ -385,15 +296,11 @@ smart_wait_event(const char *name)
 #endif
 
 /* Where an access method's own part of a parallel scan's shared memory lies. */
-static inline Size
-smart_parallel_scan_offset(ParallelIndexScanDesc parallel)
-{
 #if PG_VERSION_NUM >= 180000
-	return parallel->ps_offset_am;
+#define smart_parallel_scan_offset(parallel) ((parallel)->ps_offset_am)
 #else
-	return parallel->ps_offset;
+#define smart_parallel_scan_offset(parallel) ((parallel)->ps_offset)
 #endif
-}
 
 /* From version 18 on extensions may add options to EXPLAIN, and lines to its nodes. */
 #define SMART_EXTENDS_EXPLAIN (PG_VERSION_NUM >= 180000)

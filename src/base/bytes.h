@@ -1,6 +1,6 @@
 /*
  * bytes.h
- *	  Loads from byte strings that need not be aligned, and shared words.
+ *	  Byte strings that need not be aligned: words in their order, and comparisons; and shared words.
  */
 #ifndef SMART_BASE_BYTES_H
 #define SMART_BASE_BYTES_H
@@ -9,7 +9,28 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Eight bytes as the number whose order is their memcmp order. */
+/*
+ * Big-endian words at any address: the order of the numbers is the memcmp order of their bytes.  A put returns the end
+ * of what it wrote.
+ */
+static inline uint16_t
+smart_load_be16(const uint8_t *bytes)
+{
+	uint16_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return __builtin_bswap16(word);
+}
+
+static inline uint32_t
+smart_load_be32(const uint8_t *bytes)
+{
+	uint32_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return __builtin_bswap32(word);
+}
+
 static inline uint64_t
 smart_load_be64(const uint8_t *bytes)
 {
@@ -17,6 +38,111 @@ smart_load_be64(const uint8_t *bytes)
 
 	memcpy(&word, bytes, sizeof(word));
 	return __builtin_bswap64(word);
+}
+
+static inline uint8_t *
+smart_put_be16(uint8_t *out, uint16_t word)
+{
+	word = __builtin_bswap16(word);
+	memcpy(out, &word, sizeof(word));
+	return out + sizeof(word);
+}
+
+static inline uint8_t *
+smart_put_be32(uint8_t *out, uint32_t word)
+{
+	word = __builtin_bswap32(word);
+	memcpy(out, &word, sizeof(word));
+	return out + sizeof(word);
+}
+
+static inline uint8_t *
+smart_put_be64(uint8_t *out, uint64_t word)
+{
+	word = __builtin_bswap64(word);
+	memcpy(out, &word, sizeof(word));
+	return out + sizeof(word);
+}
+
+/* Numbers with a sign: the flipped sign bit moves the negative ones below the others. */
+static inline uint8_t *
+smart_put_int16(uint8_t *out, int16_t number)
+{
+	return smart_put_be16(out, (uint16_t) number ^ UINT16_C(0x8000));
+}
+
+static inline int16_t
+smart_load_int16(const uint8_t *bytes)
+{
+	return (int16_t) (smart_load_be16(bytes) ^ UINT16_C(0x8000));
+}
+
+static inline uint8_t *
+smart_put_int32(uint8_t *out, int32_t number)
+{
+	return smart_put_be32(out, (uint32_t) number ^ UINT32_C(0x80000000));
+}
+
+static inline int32_t
+smart_load_int32(const uint8_t *bytes)
+{
+	return (int32_t) (smart_load_be32(bytes) ^ UINT32_C(0x80000000));
+}
+
+static inline uint8_t *
+smart_put_int64(uint8_t *out, int64_t number)
+{
+	return smart_put_be64(out, (uint64_t) number ^ UINT64_C(0x8000000000000000));
+}
+
+static inline int64_t
+smart_load_int64(const uint8_t *bytes)
+{
+	return (int64_t) (smart_load_be64(bytes) ^ UINT64_C(0x8000000000000000));
+}
+
+/*
+ * IEEE numbers, which order like sign and magnitude: those without a sign get the bit, the others are complemented.  A
+ * negative zero sorts below the other one, and a NaN beyond the infinity of its sign.
+ */
+static inline uint8_t *
+smart_put_float32(uint8_t *out, float number)
+{
+	uint32_t word;
+
+	memcpy(&word, &number, sizeof(word));
+	return smart_put_be32(out, word & UINT32_C(0x80000000) ? ~word : word | UINT32_C(0x80000000));
+}
+
+static inline float
+smart_load_float32(const uint8_t *bytes)
+{
+	uint32_t word = smart_load_be32(bytes);
+	float number;
+
+	word = word & UINT32_C(0x80000000) ? word & ~UINT32_C(0x80000000) : ~word;
+	memcpy(&number, &word, sizeof(number));
+	return number;
+}
+
+static inline uint8_t *
+smart_put_float64(uint8_t *out, double number)
+{
+	uint64_t word;
+
+	memcpy(&word, &number, sizeof(word));
+	return smart_put_be64(out, word & UINT64_C(0x8000000000000000) ? ~word : word | UINT64_C(0x8000000000000000));
+}
+
+static inline double
+smart_load_float64(const uint8_t *bytes)
+{
+	uint64_t word = smart_load_be64(bytes);
+	double number;
+
+	word = word & UINT64_C(0x8000000000000000) ? word & ~UINT64_C(0x8000000000000000) : ~word;
+	memcpy(&number, &word, sizeof(number));
+	return number;
 }
 
 /*
@@ -28,16 +154,6 @@ static inline uint64_t
 smart_load_acquire(const uint64_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-/* Four bytes likewise. */
-static inline uint32_t
-smart_load_be32(const uint8_t *bytes)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return __builtin_bswap32(word);
 }
 
 /* The first eight bytes of a string as a number in memcmp's order, as if zeros followed it. */

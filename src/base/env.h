@@ -33,7 +33,7 @@ struct smart_env
 	/* One line for the operator, without a newline. */
 	void (*log)(struct smart_env *env, enum smart_log_level level, const char *line);
 
-	/* Has somebody asked this client to stop what it does? */
+	/* Has this client been asked to stop what it does (query cancel, shutdown)? */
 	bool (*interrupted)(struct smart_env *env);
 
 	/*

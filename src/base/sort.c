@@ -1,14 +1,24 @@
 /*
  * sort.c
- *	  Sorting of entries in memory: items of a few words.  sort_strings.c has
- *	  the other kind.
+ *	  Sorting of entries in memory: items of a few words, and records of any length.
+ *
+ * An item of a record is two words, of which the first is its head: buckets are made and filled alike.  The heads spare
+ * the way to the records: eight rounds look at nothing else.  Then the heads of a group are filled with its next eight
+ * bytes.
  */
 #include "base/sort.h"
 
 #include "base/assert.h"
 
-#define SMALL       80        /* a group up to which insertion sort wins */
-#define CHECK_EVERY (1 << 16) /* a group from which on an interrupt is looked for */
+#define SMALL         80        /* a group up to which insertion sort wins */
+#define SMALL_STRINGS 24        /* … of records */
+#define CHECK_EVERY   (1 << 16) /* a group from which on an interrupt is looked for */
+#define AHEAD         8         /* records to prefetch */
+#define STRING_WORDS  2         /* of an item that leads to a record */
+
+_Static_assert(sizeof(struct smart_sort_item) == STRING_WORDS * sizeof(uint64_t), "buckets take it for words");
+
+/* ---- items of words ---- */
 
 struct buckets
 {
@@ -79,6 +89,7 @@ count_digits(const uint64_t *items, size_t count, unsigned int words, unsigned i
 		start += buckets->end[d];
 		buckets->end[d] = start;
 	}
+	smart_assert(start == count && buckets->end[largest] > buckets->next[largest]);
 	return largest;
 }
 
@@ -118,6 +129,7 @@ permute(uint64_t *items, unsigned int words, unsigned int byte, struct buckets *
 			{
 				uint64_t *item = items + i * words;
 
+				smart_assert(buckets->next[digit(item, byte)] < buckets->end[digit(item, byte)]);
 				swap(item, items + buckets->next[digit(item, byte)]++ * words, words);
 			}
 			if (buckets->next[d] < end)
@@ -211,6 +223,7 @@ sort(uint64_t *items, size_t count, unsigned int words, unsigned int byte, struc
 			if (status != SMART_OK)
 				return status;
 		}
+		smart_assert(size > 0 && size <= count);
 		items += start * words;
 		count = size;
 		byte++;
@@ -243,4 +256,141 @@ smart_sort_words(uint64_t *items, size_t count, unsigned int words, struct smart
 	smart_assert(words >= 1 && words <= SMART_SORT_WORDS_MAX);
 	smart_assert(env != NULL);
 	return sort(items, count, words, first_difference(items, count, words), env);
+}
+
+/* ---- records ---- */
+
+/* Compares what follows the heads, which are equal and hold the bytes before offset. */
+static int
+compare_rest(const uint8_t *a, const uint8_t *b, size_t offset)
+{
+	size_t a_length = smart_sort_length(a);
+	size_t b_length = smart_sort_length(b);
+
+	if (offset >= a_length || offset >= b_length)
+		return (a_length > b_length) - (a_length < b_length);
+	return smart_compare_bytes(smart_sort_bytes(a) + offset, a_length - offset, smart_sort_bytes(b) + offset,
+							   b_length - offset);
+}
+
+static void
+insertion_sort_strings(struct smart_sort_item *items, size_t count, size_t depth)
+{
+	size_t offset = depth / 8 * 8 + 8;
+
+	for (size_t i = 1; i < count; i++)
+	{
+		struct smart_sort_item item = items[i];
+		size_t to = i;
+
+		while (to > 0 &&
+			   (item.head < items[to - 1].head ||
+				(item.head == items[to - 1].head && compare_rest(item.record, items[to - 1].record, offset) < 0)))
+		{
+			items[to] = items[to - 1];
+			to--;
+		}
+		items[to] = item;
+	}
+}
+
+/*
+ * Fills the heads with the bytes from *depth on, and with later ones as long as
+ * they do not differ.  Sets *depth to the first byte that differs; false if all
+ * entries ended before that.
+ */
+static bool
+refill(struct smart_sort_item *items, size_t count, size_t *depth)
+{
+	smart_assert(*depth % 8 == 0 && count > 0);
+	for (size_t offset = *depth;; offset += 8)
+	{
+		uint64_t differ = 0;
+		bool more = false;
+
+		for (size_t i = 0; i < count; i++)
+		{
+			if (i + AHEAD < count)
+				__builtin_prefetch(items[i + AHEAD].record + offset);
+			items[i].head = smart_sort_head(items[i].record, offset);
+			differ |= items[i].head ^ items[0].head;
+			more |= smart_sort_length(items[i].record) > offset + 8;
+		}
+		*depth = offset + (differ != 0 ? (size_t) __builtin_clzll(differ) / 8 : 8);
+		if (differ != 0 || !more)
+			return differ != 0;
+	}
+}
+
+/* Steps behind a byte that is the same in all items; false if the entries have ended. */
+static bool
+advance(struct smart_sort_item *items, size_t count, size_t *depth)
+{
+	(*depth)++;
+	return *depth % 8 != 0 || refill(items, count, depth);
+}
+
+/*
+ * Sorts items that agree in the bytes before depth and whose heads hold the
+ * eight around it.  Recurses into all buckets but the largest, hence at most
+ * log2(count) deep.
+ */
+static smart_status
+sort_strings(struct smart_sort_item *items, size_t count, size_t depth, struct smart_env *env)
+{
+	while (count > SMALL_STRINGS)
+	{
+		struct buckets buckets;
+		uint64_t *words = (uint64_t *) (void *) items;
+		unsigned int largest = count_digits_any(words, count, STRING_WORDS, depth % 8, &buckets);
+		size_t start = buckets.next[largest];
+
+		if (count >= CHECK_EVERY && env->interrupted(env))
+			return SMART_INTERRUPTED;
+		if (buckets.end[largest] - start < count)
+			permute_any(words, STRING_WORDS, depth % 8, &buckets);
+		for (unsigned int d = 0; d < 256; d++)
+		{
+			size_t from = d == 0 ? 0 : buckets.end[d - 1];
+			size_t size = buckets.end[d] - from;
+			size_t below = depth;
+			smart_status status;
+
+			if (d == largest || size < 2 || !advance(items + from, size, &below))
+				continue;
+			status = sort_strings(items + from, size, below, env);
+			if (status != SMART_OK)
+				return status;
+		}
+		smart_assert(start < buckets.end[largest] && buckets.end[largest] <= count);
+		items += start;
+		count = buckets.end[largest] - start;
+		if (!advance(items, count, &depth))
+			return SMART_OK;
+	}
+	insertion_sort_strings(items, count, depth);
+	return SMART_OK;
+}
+
+smart_status
+smart_sort_strings(struct smart_sort_item *items, size_t count, struct smart_env *env)
+{
+	uint64_t differ = 0;
+	size_t depth = 0;
+
+	smart_assert(env != NULL);
+	smart_assert(count == 0 || items != NULL);
+	for (size_t i = 1; i < count; i++)
+		differ |= items[i].head ^ items[0].head;
+	if (count < 2)
+		return SMART_OK;
+	if (differ != 0)
+		depth = (size_t) __builtin_clzll(differ) / 8;
+	else
+	{
+		depth = 8;
+		if (!refill(items, count, &depth))
+			return SMART_OK;
+	}
+	return sort_strings(items, count, depth, env);
 }

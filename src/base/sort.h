@@ -5,7 +5,7 @@
  * Both sorts work in place: most significant byte first (American flag sort:
  * McIlroy, Bostic and McIlroy 1993), insertion sort for small groups.  The
  * stack they take is bounded: 4 KiB per halving of the group.  Neither is
- * stable; entries are distinct, so that nobody can tell.
+ * stable; entries are distinct, so that it makes no difference.
  */
 #ifndef SMART_BASE_SORT_H
 #define SMART_BASE_SORT_H

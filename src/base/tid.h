@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #define SMART_TID_PLAIN    6 /* bytes of a plain one */
 #define SMART_TID_SHORTEST 4 /* bytes of a compact one */
@@ -53,11 +54,7 @@ smart_tid_length_by_last(uint8_t byte)
 static inline uint8_t *
 smart_tid_put_plain(uint8_t *out, uint32_t block, uint16_t offset)
 {
-	for (int i = 0; i < 4; i++)
-		out[i] = (uint8_t) (block >> (24 - 8 * i));
-	out[4] = (uint8_t) (offset >> 8);
-	out[5] = (uint8_t) offset;
-	return out + SMART_TID_PLAIN;
+	return smart_put_be16(smart_put_be32(out, block), offset);
 }
 
 static inline uint8_t *
@@ -75,7 +72,8 @@ smart_tid_put_compact(uint8_t *out, uint32_t block, uint16_t offset)
 	length = SMART_TID_SHORTEST + (unsigned int) code;
 	smart_assert(number >> (8 * length - 4) == 0);
 	number = code << (8 * length - 2) | number << 2 | code;
-	for (unsigned int i = 0; i < length; i++)
+	smart_put_be32(out, (uint32_t) (number >> (8 * (length - SMART_TID_SHORTEST))));
+	for (unsigned int i = SMART_TID_SHORTEST; smart_unlikely(i < length); i++)
 		out[i] = (uint8_t) (number >> (8 * (length - 1 - i)));
 	smart_assert(smart_tid_length_by_first(out[0]) == length && smart_tid_length_by_last(out[length - 1]) == length);
 	return out + length;
@@ -100,6 +98,7 @@ smart_tid_from_compact(uint64_t tail, uint32_t *block, uint16_t *offset)
 	uint64_t number = (tail & ((UINT64_C(1) << (8 * length - 2)) - 1)) >> 2;
 
 	smart_assert(smart_tid_length_by_first((uint8_t) (tail >> (8 * length - 8))) == length);
+	smart_assert(number >> offset_bits <= UINT32_MAX);
 	*block = (uint32_t) (number >> offset_bits);
 	*offset = (uint16_t) (number & ((1u << offset_bits) - 1));
 }
@@ -110,15 +109,15 @@ smart_tid_get_plain(const uint8_t *end, uint32_t *block, uint16_t *offset)
 {
 	const uint8_t *bytes = end - SMART_TID_PLAIN;
 
-	*block = (uint32_t) bytes[0] << 24 | (uint32_t) bytes[1] << 16 | (uint32_t) bytes[2] << 8 | bytes[3];
-	*offset = (uint16_t) (bytes[4] << 8 | bytes[5]);
+	*block = smart_load_be32(bytes);
+	*offset = smart_load_be16(bytes + sizeof(*block));
 }
 
 static inline void
 smart_tid_get_compact(const uint8_t *end, uint32_t *block, uint16_t *offset)
 {
 	unsigned int length = smart_tid_length_by_last(end[-1]);
-	uint64_t tail = (uint64_t) end[-4] << 24 | (uint64_t) end[-3] << 16 | (uint64_t) end[-2] << 8 | end[-1];
+	uint64_t tail = smart_load_be32(end - SMART_TID_SHORTEST);
 
 	for (unsigned int i = SMART_TID_SHORTEST + 1; smart_unlikely(i <= length); i++)
 		tail |= (uint64_t) end[-(int) i] << (8 * (i - 1));

@@ -1,6 +1,6 @@
 /*
  * client.c
- *	  Opening and closing a client of a compute node.
+ *	  A client of a compute node: opening, closing, and what the tree asks of it.
  */
 #include <stddef.h>
 #include <string.h>
@@ -9,9 +9,193 @@
 #include "base/assert.h"
 #include "compute/client.h"
 #include "rdma/local.h"
-#include "rdma/remote.h"
+#include "rdma/remote/remote.h"
 
-_Static_assert(offsetof(struct smart_client, services) == 0, "services.c finds the client by its services");
+_Static_assert(offsetof(struct smart_client, services) == 0, "client_of() finds the client by its services");
+
+/* ---- what the tree asks of its compute node ---- */
+
+static inline struct smart_client *
+client_of(struct smart_services *services)
+{
+	return (struct smart_client *) services;
+}
+
+static smart_status
+service_allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
+{
+	return smart_space_allocate(&client_of(services)->space, tree, class, block);
+}
+
+static void
+service_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
+{
+	smart_space_retire(&client_of(services)->space, tree, class, block);
+}
+
+static void
+service_enter(struct smart_services *services)
+{
+	smart_epoch_enter(client_of(services)->compute->epoch, client_of(services)->number);
+}
+
+static void
+service_leave(struct smart_services *services)
+{
+	smart_epoch_leave(client_of(services)->compute->epoch, client_of(services)->number);
+}
+
+/*
+ * E of epoch.c.  What was reachable at E is stamped with E or more when it is retired;
+ * and while a client is inside that has found E after it entered, E rises by one at most.
+ */
+static uint64_t
+service_moment(struct smart_services *services)
+{
+	return smart_epoch_now(client_of(services)->compute->epoch);
+}
+
+/* Where the tree is at hand, the holder appends to one leaf and unlocks: the wait is short and needs no interrupt. */
+static smart_status
+service_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct smart_lock_table *locks = client_of(services)->compute->locks;
+
+	locks->acquire(locks, SMART_LOCK_LEAF(smart_leaf_lock_of(leaf)));
+	return SMART_OK;
+}
+
+static void
+service_unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct smart_lock_table *locks = client_of(services)->compute->locks;
+
+	locks->release(locks, SMART_LOCK_LEAF(smart_leaf_lock_of(leaf)));
+}
+
+/* ---- the cache ---- */
+
+static bool
+service_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	return smart_cache_find(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
+}
+
+static void
+service_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	smart_cache_store(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
+}
+
+static void
+service_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+					 uint64_t to)
+{
+	smart_cache_update(client_of(services)->compute->cache, client_of(services)->number, tree, slot, index, from, to);
+}
+
+static void
+service_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	smart_cache_drop(client_of(services)->compute->cache, client_of(services)->number, tree, slot);
+}
+
+static bool
+service_find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					struct smart_result *cached)
+{
+	return smart_cache_result(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
+							  cached);
+}
+
+static void
+service_keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+					const struct smart_result *cached)
+{
+	smart_cache_keep_result(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
+							cached);
+}
+
+static struct smart_blocked
+service_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	return smart_cache_block(client_of(services)->compute->cache, client_of(services)->number, tree, point, length);
+}
+
+static uint64_t
+service_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
+{
+	return smart_cache_unblock(client_of(services)->compute->cache, blocked);
+}
+
+static bool
+service_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
+{
+	return smart_cache_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf, hint);
+}
+
+static void
+service_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
+				  bool hot)
+{
+	smart_cache_keep_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf, hint, ticket,
+							   hot);
+}
+
+static struct smart_blocked
+service_block_hint(struct smart_services *services, smart_slot leaf)
+{
+	return smart_cache_block_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf);
+}
+
+static bool
+service_await(struct smart_services *services, smart_status status, uint64_t *since_ns)
+{
+	return fabric_remote_await(client_of(services)->fabric, status, since_ns);
+}
+
+void
+smart_services_init(struct smart_services *services)
+{
+	struct smart_client *client = client_of(services);
+
+	smart_assert(client->compute != NULL && client->env != NULL && client->number != SMART_CLIENT_NONE);
+	smart_assert(client->compute->rdwc == NULL || client->compute->leaf_locks != NULL);
+	*services = (struct smart_services){
+		.allocate = service_allocate,
+		.retire = service_retire,
+		.enter = service_enter,
+		.leave = service_leave,
+		.moment = service_moment,
+		.lock_leaf = service_lock_leaf,
+		.unlock_leaf = service_unlock_leaf,
+	};
+	/* Leaves on memory nodes of other hosts have locks that can be waited for as long as such a node may take. */
+	if (client->compute->leaf_locks != NULL)
+	{
+		client->member = (struct smart_rdwc_member){
+			.caller = {.rdwc = client->compute->rdwc, .env = client->env, .client = client->number},
+			.locks = client->compute->leaf_locks,
+			.lock_of = smart_leaf_lock_of,
+		};
+		smart_rdwc_services_init(services, &client->member);
+	}
+	if (client->compute->cache == NULL)
+		return;
+	services->cache_find = service_cache_find;
+	services->cache_store = service_cache_store;
+	services->cache_update = service_cache_update;
+	services->cache_drop = service_cache_drop;
+	services->find_result = service_find_result;
+	services->keep_result = service_keep_result;
+	services->block_point = service_block_point;
+	services->unblock_point = service_unblock_point;
+	services->find_hint = service_find_hint;
+	services->keep_hint = service_keep_hint;
+	services->block_hint = service_block_hint;
+}
+
+/* ---- opening and closing ---- */
 
 static uint64_t
 region_size(void *region)
@@ -27,21 +211,15 @@ open_embedded(struct smart_client *client)
 	smart_status status = fabric_local_open(client->env, &mapped, 1, &client->fabric);
 
 	if (status == SMART_OK)
-		smart_space_open(&client->space, compute->region, 0, compute->epoch, compute->locks);
+		smart_space_open(&client->space, compute->region, compute->epoch, compute->locks, NULL);
 	return status;
 }
 
-/* Who has a leaf's lock, or reads for others, reads the leaf and publishes, and each may take its whole time limit. */
+/* A client that has a leaf's lock, or READs for others, READs and then publishes; each may take its whole limit. */
 static void
 set_waits(struct smart_client *client, uint32_t timeout_ms)
 {
 	client->member.caller.timeout_ms = 2 * timeout_ms;
-}
-
-static bool
-await_node(struct smart_services *services, smart_status status, uint64_t *since_ns)
-{
-	return fabric_remote_await(((struct smart_client *) services)->fabric, status, since_ns);
 }
 
 static smart_status
@@ -63,13 +241,13 @@ open_remote(struct smart_client *client)
 
 	if (status != SMART_OK)
 		return status;
-	client->services.await = await_node;
+	client->services.await = service_await;
 	smart_offload_init(&client->offload, SMART_OFFLOAD_AUTO);
 	if (compute->cache != NULL)
 		client->services.offload = &client->offload;
 	smart_remote_supply_init(&client->supply, client->env, client->fabric, remote->timeout_ms);
 	set_waits(client, remote->timeout_ms);
-	smart_space_open_book(&client->space, compute->region, compute->epoch, compute->locks, &client->supply);
+	smart_space_open(&client->space, compute->region, compute->epoch, compute->locks, &client->supply);
 	return SMART_OK;
 }
 
@@ -79,7 +257,7 @@ smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t
 	struct smart_client *client = env->allocate(env, sizeof(*client));
 	smart_status status = SMART_NO_SPACE;
 
-	smart_assert(owner != 0 && (compute->remote != NULL) == compute->region->book);
+	smart_assert(owner != 0 && (compute->remote != NULL) == compute->region->extents);
 	if (client == NULL)
 		return SMART_NO_MEMORY;
 	memset(client, 0, sizeof(*client));
@@ -89,6 +267,7 @@ smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t
 	client->number = smart_epoch_claim(compute->epoch, owner);
 	if (client->number != SMART_CLIENT_NONE)
 	{
+		smart_assert(smart_epoch_owner(compute->epoch, client->number) == owner);
 		smart_services_init(&client->services);
 		status = compute->remote != NULL ? open_remote(client) : open_embedded(client);
 		if (status == SMART_OK)
@@ -108,7 +287,8 @@ smart_client_close(struct smart_client *client)
 	struct smart_env *env = client->env;
 
 	smart_assert(client->number < client->compute->epoch->clients);
-	(void) smart_interlock_leave_all(client->compute->interlock, client->number);
+	smart_assert(smart_epoch_owner(client->compute->epoch, client->number) != 0);
+	(void) smart_pins_leave_all(client->compute->pins, client->number);
 	/* The line last: it may be another client's at once, of the same number. */
 	client->fabric->provider->close(client->fabric);
 	smart_epoch_unclaim(client->compute->epoch, client->number);

@@ -1,29 +1,29 @@
 /*
  * client.h
- *	  A compute node and its clients: on the one memory node that they have mapped
- *	  (embedded), or on memory nodes of other hosts, by way of a book.
+ *	  A compute node and its clients: on the one memory node that they have mapped (embedded), or on memory nodes of
+ *	  other hosts, by way of an extent map.
  */
 #ifndef SMART_COMPUTE_CLIENT_H
 #define SMART_COMPUTE_CLIENT_H
 
 #include "base/env.h"
-#include "compute/cache.h"
-#include "compute/epoch.h"
-#include "compute/interlock.h"
-#include "compute/leaf_locks.h"
-#include "compute/locks.h"
-#include "compute/rdwc_services.h"
-#include "compute/region.h"
-#include "compute/space.h"
-#include "compute/supply.h"
+#include "compute/allocate/region.h"
+#include "compute/allocate/space.h"
+#include "compute/allocate/supply.h"
+#include "compute/cache/cache.h"
+#include "compute/coordinate/epoch.h"
+#include "compute/coordinate/leaf_locks.h"
+#include "compute/coordinate/locks.h"
+#include "compute/coordinate/pins.h"
+#include "compute/coordinate/rdwc.h"
 #include "rdma/fabric.h"
-#include "tree/offload.h"
+#include "tree/find/offload.h"
 #include "tree/services.h"
 
 /* How memory nodes are reached; as fabric_remote_options. */
 struct smart_remote
 {
-	struct fabric_nodes *nodes;         /* numbered as in the book */
+	struct fabric_nodes *nodes;         /* numbered as in the extent map */
 	const struct stream_secret *secret; /* NULL: none */
 	uint64_t owner;
 	uint64_t incarnation;
@@ -35,9 +35,9 @@ struct smart_compute
 {
 	struct smart_region *region;
 	struct smart_epoch_shared *epoch;
-	struct smart_interlock_shared *interlock;
+	struct smart_pins_shared *pins;
 	struct smart_lock_table *locks;
-	struct smart_remote *remote;         /* NULL: embedded; else region is a book */
+	struct smart_remote *remote;         /* NULL: embedded; else region is an extent map */
 	struct smart_leaf_locks *leaf_locks; /* NULL: leaves are locked by locks, as in an embedded one */
 	struct smart_cache *cache;           /* NULL: none, as in an embedded one, where the tree itself is at hand */
 	struct smart_rdwc *rdwc;             /* NULL: none, as in an embedded one; needs leaf_locks */
@@ -64,7 +64,7 @@ struct smart_client
 extern smart_status
 smart_client_open(struct smart_compute *compute, struct smart_env *env, uint64_t owner, struct smart_client **client);
 
-/* Lets go of what the client holds, and frees it. */
+/* Gives up what the client holds (pins, its line, its sessions), and frees it. */
 extern void smart_client_close(struct smart_client *client);
 
 /* Another limit of batches and of waits for memory from now on; nothing happens in an embedded client. */
@@ -76,7 +76,7 @@ extern void smart_client_set_rdwc(struct smart_client *client, bool takes_part);
 /* Which descents are left to memory nodes from now on; auto at first.  Nothing happens without a cache. */
 extern void smart_client_set_offload(struct smart_client *client, enum smart_offload_mode mode);
 
-/* The services of a client (services.c). */
+/* Sets the services of a client whose compute, env and number are set; smart_client_open() does it. */
 extern void smart_services_init(struct smart_services *services);
 
 #endif /* SMART_COMPUTE_CLIENT_H */

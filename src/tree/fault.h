@@ -30,9 +30,9 @@ enum smart_fault
 	SMART_FAULT_descent,
 	SMART_FAULT_openfill,
 	SMART_FAULT_lateblock,
-	SMART_FAULT_freestub,
-	SMART_FAULT_blindstub,
-	SMART_FAULT_twins,
+	SMART_FAULT_freehint,
+	SMART_FAULT_blindhint,
+	SMART_FAULT_duplicates,
 	SMART_FAULT_missmark,
 	SMART_FAULT_keptview
 };
@@ -42,7 +42,7 @@ enum smart_fault
  *	  metawrite      an append publishes meta by WRITE
  *	  inplace        a lock that is held is taken over
  *	  nohi           an empty range's end is not looked at
- *	  slotonly       an answer from a changed leaf is confirmed by its cached slot alone
+ *	  slotonly       the content of a changed leaf is confirmed by its cached slot alone
  *	  trustempty     "not there" is concluded from a cache
  *	  anyempty       INSTALL takes any unused slot
  *	  zero           a slot goes back to 0
@@ -56,11 +56,11 @@ enum smart_fault
  *	  latejoin       a reader joins a READ that is in the air (by src/compute)
  *	  overwrite      of the entries that are appended together the last one stays
  *	  descent        an empty range that a memory node came to is believed, whatever shows it
- *	  openfill       an answer is kept although a writer has come meanwhile
- *	  lateblock      a point is blocked after the change
- *	  freestub       a leaf is sealed, and its stub stays
- *	  blindstub      an append by a stub does not look whether the key was there
- *	  twins          a key that is twice in a leaf is met twice
+ *	  openfill       a cached result is kept although a writer has come meanwhile
+ *	  lateblock      an equality prefix is blocked after the change
+ *	  freehint       a leaf is sealed, and its hint stays
+ *	  blindhint      an append by a leaf hint does not look whether the key was there
+ *	  duplicates     a key that is twice in a leaf is met twice
  *	  missmark       recovery does not see what the last slot of a node leads to
  *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
  */

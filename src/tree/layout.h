@@ -146,6 +146,13 @@ smart_slot_make_empty(unsigned int pk, unsigned int hi)
 	return ((uint64_t) pk << SMART_SLOT_PK_SHIFT) | SMART_SLOT_LEAF | ((uint64_t) hi << SMART_SLOT_EMPTY_HI_SHIFT);
 }
 
+/* The root slot of a tree without entries. */
+static inline smart_slot
+smart_tree_empty_root(void)
+{
+	return smart_slot_make_empty(0, 255);
+}
+
 /* The same block under another partial key. */
 static inline smart_slot
 smart_slot_with_pk(smart_slot slot, unsigned int pk)
@@ -157,7 +164,7 @@ smart_slot_with_pk(smart_slot slot, unsigned int pk)
 
 enum smart_block_state
 {
-	SMART_NEW = 1, /* written, perhaps not linked: trusted by nobody who came through a cache */
+	SMART_NEW = 1, /* written, perhaps not linked: not trusted by a client that came through a cache */
 	SMART_LIVE = 2,
 	SMART_SEALED = 3, /* leaf: content final, about to be replaced */
 	SMART_DEAD = 3    /* node: unlinked */
@@ -358,18 +365,6 @@ smart_lock_make(uint32_t lease, uint32_t backend, uint32_t acquisition)
 {
 	smart_assert(backend >= 1 && backend < (1u << 18));
 	return (uint64_t) (lease & 0xffffff) | ((uint64_t) backend << 24) | ((uint64_t) (acquisition & 0x3fffff) << 42);
-}
-
-static inline uint32_t
-smart_lock_lease(uint64_t lock)
-{
-	return (uint32_t) lock & 0xffffff;
-}
-
-static inline uint32_t
-smart_lock_backend(uint64_t lock)
-{
-	return (uint32_t) (lock >> 24) & 0x3ffff;
 }
 
 /* ---- block classes: what a slab holds, for life (I6) ---- */

@@ -1,7 +1,7 @@
 /*
  * services.h
- *	  What the tree asks of its compute node: memory, epochs, leaf locks, a cache,
- *	  answers.
+ *	  What the tree asks of its compute node: memory, epochs, leaf locks, a cache of
+ *	  nodes, cached results and leaf hints.
  *
  * src/compute implements this for a server; the simulator has a plain set of
  * its own.
@@ -15,7 +15,7 @@
 /* How a client comes by a leaf that others may be reading, too. */
 enum smart_delegation
 {
-	SMART_READ_ALONE,    /* READ it; nobody waits for the copy */
+	SMART_READ_ALONE,    /* READ it; no other client waits for the copy */
 	SMART_READ_LEADS,    /* READ it now and call read_end, whatever came of it */
 	SMART_READ_DELIVERED /* the copy is in the buffer */
 };
@@ -24,40 +24,37 @@ enum smart_delegation
 enum smart_combined
 {
 	SMART_COMBINED_NOT,    /* nothing */
-	SMART_COMBINED_ADDED,  /* who took it added it */
+	SMART_COMBINED_ADDED,  /* the client that took it added it */
 	SMART_COMBINED_THERE,  /* the key was there */
-	SMART_COMBINED_UNKNOWN /* who took it failed: it may have been added, or not */
+	SMART_COMBINED_UNKNOWN /* the client that took it failed: it may have been added, or not */
 };
 
-/* An entry for a leaf that somebody else holds. */
+/* An entry for a leaf that another client holds. */
 struct smart_handed
 {
 	uint64_t tree;
-	const uint8_t *bytes; /* of the taker: good until it settles the entry */
+	const uint8_t *bytes; /* of the taker: good until the taker calls tell_handed */
 	uint32_t key_length;
 	uint32_t length;
-	uint32_t from; /* who handed it in; the compute node's */
+	uint32_t from; /* the client that handed it in; the compute node's */
 };
 
 struct smart_offload;
 struct smart_rdwc_member;
 
-/*
- * What a point has: the rests of the entries that begin with it (tree.h), in
- * ascending order.
- */
-#define SMART_ANSWER_BYTES_MAX 120 /* of a point and its tails together */
+#define SMART_RESULT_BYTES_MAX 120 /* of an equality prefix and its tails together */
 
-struct smart_answer
+/* A cached result: the rests of the entries that begin with an equality prefix (tree.h), in ascending order. */
+struct smart_result
 {
-	uint64_t ticket;                       /* after a miss: what keep_answer wants back; 0: nothing is to be kept */
+	uint64_t ticket;                       /* after a miss: what keep_result wants back; 0: nothing is to be kept */
 	bool hot;                              /* it was found, and is kept anew after a change: it stays longer */
 	unsigned int length;                   /* bytes of the tails */
-	uint8_t tails[SMART_ANSWER_BYTES_MAX]; /* of each entry: one byte of length, and what follows the point */
+	uint8_t tails[SMART_RESULT_BYTES_MAX]; /* of each entry: one byte of length, and what follows the prefix */
 };
 
-/* What is known of a live leaf without its entries (stubs.c). */
-struct smart_stub
+/* What is known of a live leaf without its entries (hints.c). */
+struct smart_leaf_hint
 {
 	uint64_t identity; /* hash of its place: the tree, where its range begins, and all that its keys share */
 	uint64_t meta;
@@ -66,11 +63,11 @@ struct smart_stub
 	uint8_t greatest[8];     /* the first bytes of the greatest key, behind the prefix */
 };
 
-/* A point that is blocked, or a leaf's stub; for unblock_point. */
+/* An equality prefix that is blocked, or a leaf's hint; for unblock_point. */
 struct smart_blocked
 {
 	uint64_t word;
-	uint32_t gate;
+	uint32_t version;
 };
 
 struct smart_services
@@ -91,7 +88,7 @@ struct smart_services
 	void (*retire)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block);
 
 	/*
-	 * A batch or an allocation came to status.  If a memory node did not answer, waits until it may; true: do the same
+	 * A batch or an allocation came to status.  If a memory node did not reply, waits until it may; true: do the same
 	 * again.  Outside of the epoch and without a lock only.  *since_ns is 0 before the first time.  NULL: false.
 	 */
 	bool (*await)(struct smart_services *services, smart_status status, uint64_t *since_ns);
@@ -134,32 +131,32 @@ struct smart_services
 	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
 
 	/*
-	 * Hot answers (A1-A3 in src/README); all four are NULL where there are none.
-	 * find_answer: true: answer->length and tails were true within this call;
-	 * false: what is READ after this call may be kept with answer->ticket, unless
-	 * that is 0.  From block_point until unblock_point, which takes what block_point
-	 * returned, there is no answer for the point, nor is one kept.  unblock_point
-	 * returns a ticket for what the caller knows to be there now, or 0: somebody else
-	 * blocked the point in between.  None of them fails.
+	 * Cached results (A1-A3 in src/README); all four are NULL where there are none.
+	 * point is an equality prefix.  find_result: true: cached->length and tails were
+	 * true within this call; false: what is READ after this call may be kept with
+	 * cached->ticket, unless that is 0.  From block_point until unblock_point, which
+	 * takes what block_point returned, the prefix has no cached result, nor is one
+	 * kept.  unblock_point returns a ticket for what the caller knows to be there now,
+	 * or 0: another client blocked the prefix in between.  None of them fails.
 	 */
-	bool (*find_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-						struct smart_answer *answer);
-	void (*keep_answer)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-						const struct smart_answer *answer);
+	bool (*find_result)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+						struct smart_result *cached);
+	void (*keep_result)(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+						const struct smart_result *cached);
 	struct smart_blocked (*block_point)(struct smart_services *services, uint64_t tree, const uint8_t *point,
 										unsigned int length);
 	uint64_t (*unblock_point)(struct smart_services *services, const struct smart_blocked *blocked);
 
 	/*
-	 * Stubs of leaves (A4); all three are NULL where the four above are.  The same for
+	 * Leaf hints (A4); all three are NULL where the four above are.  The same for
 	 * what is known of the leaf that a slot leads to: find tells what was true within the
 	 * call; keep wants a ticket of unblock_point; hot: it was found, and is kept anew after a
 	 * change.
 	 */
-	bool (*find_stub)(struct smart_services *services, smart_slot leaf, struct smart_stub *stub);
-	void (*keep_stub)(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket,
-					  bool hot);
-	struct smart_blocked (*block_stub)(struct smart_services *services, smart_slot leaf);
+	bool (*find_hint)(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint);
+	void (*keep_hint)(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint,
+					  uint64_t ticket, bool hot);
+	struct smart_blocked (*block_hint)(struct smart_services *services, smart_slot leaf);
 
 	/*
 	 * Read delegation; both are NULL on a provider with direct access, and where
@@ -175,11 +172,11 @@ struct smart_services
 
 	/*
 	 * Write combining; all four are NULL where the two above are.  lock_or_combine
-	 * is lock_leaf, and while it waits the entry may be taken by who has the lock:
+	 * is lock_leaf, and while it waits the entry may be taken by the holder of the lock:
 	 * *combined is ADDED or THERE, and nothing is locked; or the leaf is locked, and
 	 * it is NOT or UNKNOWN.  An error: not locked, and if it is SMART_TIMEOUT the entry
 	 * may have been added.  The holder takes entries of the tree for its leaf, at
-	 * most `most`, and settles each of them before it unlocks.  is_awaited: perhaps
+	 * most `most`, and tells the owner of each what became of it before it unlocks.  is_awaited: perhaps
 	 * there are some.
 	 */
 	smart_status (*lock_or_combine)(struct smart_services *services, fabric_address leaf,
@@ -187,8 +184,8 @@ struct smart_services
 	bool (*is_awaited)(struct smart_services *services, fabric_address leaf);
 	unsigned int (*take_handed)(struct smart_services *services, fabric_address leaf, uint64_t tree,
 								struct smart_handed *entries, unsigned int most);
-	void (*settle_handed)(struct smart_services *services, const struct smart_handed *entry,
-						  enum smart_combined combined);
+	void (*tell_handed)(struct smart_services *services, const struct smart_handed *entry,
+						enum smart_combined combined);
 
 	/* What src/compute's functions for leaf locks and for these six know of the client; the tree does not look at it. */
 	struct smart_rdwc_member *member;

@@ -27,28 +27,49 @@
 #define SMART_LEAF_SIZE_MAX     4096
 
 /*
- * The point of an entry: the bytes in front that it shares with the entries that
- * are asked for together, such as the columns without the row's address.  bytes
- * begin with an entry's whole key; the result is the point's length, from 1 to the
- * key's, the same for every entry that begins with the same point.  No point is a
- * prefix of another.
+ * The equality prefix of an entry ("point"): the bytes in front that it shares with
+ * the entries that are asked for together, such as the key columns without the row's
+ * address.  bytes begin with an entry's whole key; the result is the length of the
+ * prefix, from 1 to the key's, the same for every entry that begins with the same
+ * prefix.  No equality prefix begins with another one.
  */
 typedef size_t (*smart_point_fn)(void *argument, const uint8_t *bytes, size_t length);
 
+/*
+ * What a handle is told about its tree.  All clients of a tree give the same options, but for lease and backend.
+ *
+ * A PostgreSQL server opens its trees in exclusive mode: it is the only compute node
+ * that writes them.  Shared mode, with lease and backend, and tiny_nodes are the
+ * library's own, and no server sets them:
+ *
+ * - In shared mode several compute nodes write one tree, as in SMART.  A writer takes
+ *   the leaf's rear lock besides the local one, and there are no cached results and no
+ *   leaf hints, since a compute node does not hear of the changes of others.  The
+ *   benchmark (bench/ycsb), the simulator and the tests run it.
+ * - With tiny_nodes a tree of a few hundred entries passes through all kinds of nodes.
+ *   Only the simulator and the tests set it.
+ */
 struct smart_tree_options
 {
+	/* Every tree. */
 	uint64_t id;           /* never used twice */
 	fabric_address root;   /* where the root slot lies */
 	uint32_t leaf_size;    /* bytes up to which a leaf grows, a multiple of 64 */
 	uint32_t fixed_length; /* bytes of every entry, or 0: entries carry their length */
-	bool shared;           /* other compute nodes write too: use the rear locks */
-	uint32_t lease;        /* shared: names this compute node and incarnation, 24 bits */
-	uint32_t backend;      /* shared: this client, from 1, 18 bits */
-	smart_point_fn point;  /* for answers, in exclusive mode; NULL: there are none.  The same for all clients. */
+
+	/* Exclusive mode on a remote provider: what the compute node's cache can know. */
+	smart_point_fn point; /* for cached results; NULL: there are none.  The same for all clients. */
 	void *point_argument;
-	bool stubs;         /* in exclusive mode: appends in one round trip, where it can be had */
-	uint32_t payload;   /* with stubs: bytes behind the key, the same for every entry */
-	uint8_t tiny_nodes; /* tests: node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
+	bool hints;       /* leaf hints: appends in one round trip, where it can be had */
+	uint32_t payload; /* with leaf hints: bytes behind the key, the same for every entry */
+
+	/* Shared mode. */
+	bool shared;      /* other compute nodes write too: use the rear locks */
+	uint32_t lease;   /* names this compute node and incarnation, 24 bits */
+	uint32_t backend; /* this client, from 1, 18 bits */
+
+	/* Tests. */
+	uint8_t tiny_nodes; /* node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
 };
 
 struct smart_tree;
@@ -61,9 +82,6 @@ struct smart_tree;
 extern smart_status smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_services *services,
 									const struct smart_tree_options *options, struct smart_tree **tree);
 extern void smart_tree_close(struct smart_tree *tree);
-
-/* The root slot of a tree without entries. */
-extern smart_slot smart_tree_empty_root(void);
 
 /* ---- single entries ---- */
 
@@ -82,14 +100,14 @@ extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *ke
 /* *found: is the key there?  Lock-free, but for a READ that is shared with others (src/README, Progress). */
 extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
 
-/* ---- points ---- */
+/* ---- equality prefixes (points) ---- */
 
 /*
- * Visits the entries that begin with this point (options.point), in ascending
+ * Visits the entries that begin with this equality prefix (options.point), in ascending
  * order, if the compute node knows them, or one leaf that the cache leads to holds
  * them all: one round trip then, or none.  *known false: it is not so, or the tree
- * has no answers (or is shared, or the provider direct, where a scan costs no more);
- * nobody was visited, and a scan tells.  visit() may return false to see no more.
+ * has no cached results (or is shared, or the provider direct, where a scan costs no more);
+ * no entry was visited, and a scan tells.  visit() may return false to see no more.
  * SMART_TOO_LONG.
  */
 typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
@@ -98,12 +116,12 @@ extern smart_status smart_tree_point(struct smart_tree *tree, const uint8_t *poi
 									 void *argument, bool *known);
 
 /*
- * What the compute node knows about a point, without a verb.  False: nothing, and
- * answer->ticket, if it is not 0, lets a scan that begins after this call keep what it
+ * What the compute node knows about an equality prefix, without a verb.  False: nothing, and
+ * cached->ticket, if it is not 0, lets a scan that begins after this call keep what it
  * finds (smart_scan_keep).
  */
 extern bool
-smart_tree_answer(struct smart_tree *tree, const uint8_t *point, size_t length, struct smart_answer *answer);
+smart_tree_result(struct smart_tree *tree, const uint8_t *point, size_t length, struct smart_result *cached);
 
 /* ---- ranges ---- */
 
@@ -116,7 +134,11 @@ struct smart_item
 /*
  * Entries of one leaf in ascending order: entry i is prefix ‖ suffix of item i.
  * Everything lies in memory of the scan and is good until its next call.
+ * SMART_BATCH_SLACK bytes behind the prefix and behind each suffix may be read,
+ * too, whatever they hold: short strings are copied and compared by words.
  */
+#define SMART_BATCH_SLACK 16
+
 struct smart_batch
 {
 	uint32_t count;
@@ -165,9 +187,9 @@ extern smart_status smart_scan_seek_point(struct smart_scan *scan, const uint8_t
 										  const uint8_t *to, size_t to_length, bool backward);
 
 /*
- * After seek, or seek_point: the range is that of the entries of the point `from`, and
- * its answer is to be kept if one leaf tells it.  ticket: of smart_tree_answer, called
- * for this point before seek or, for seek_point, before smart_scan_points.
+ * After seek, or seek_point: the range is that of the entries of the equality prefix `from`,
+ * and a cached result is to be kept if one leaf tells it.  ticket: of smart_tree_result, called
+ * for this prefix before seek or, for seek_point, before smart_scan_points.
  */
 extern void smart_scan_keep(struct smart_scan *scan, uint64_t ticket);
 
@@ -180,12 +202,12 @@ extern smart_status smart_scan_next(struct smart_scan *scan, struct smart_batch 
 
 /*
  * Forgets what a remote provider has read ahead, so that the batches to come are
- * READ after this call: for who has to tell others how old the entries are that
+ * READ after this call: for a caller that has to tell others how old the entries are that
  * it looks at.
  */
 extern void smart_scan_forget(struct smart_scan *scan);
 
-/* Replaces the last byte so that the result sorts behind every string that begins with key; returns its length (0: no such string). */
+/* Makes of key the least string behind all that begin with it; returns its length, 0: there is none. */
 extern size_t smart_successor(uint8_t *key, size_t length);
 
 /*
@@ -214,7 +236,7 @@ extern smart_status smart_tree_weed(struct smart_tree *tree, const uint8_t *key,
 struct smart_load;
 
 /*
- * Builds the content of an empty tree that nobody else sees yet from entries
+ * Builds the content of an empty tree that no other client sees yet from entries
  * in strictly ascending order, bottom-up, filling leaves to fill percent
  * (10..100) of leaf_size.  finish links the root and frees the load, also when
  * it fails; abandon frees the load.  What was built and not linked stays with

@@ -9,10 +9,10 @@
  * reached at once; steps also send raw bytes, close and open connections, and put nodes into a
  * connection's own chunks, for descents to walk through.
  *
- * Another owner has a chunk and a tree of its own, and keeps a connection.  What must hold:
+ * Another owner has a chunk and a tree of its own, and keeps a connection.  What must be true:
  * - verbs and descents touch no chunk but those of the connection's owner: while they are
  *   served, all others are poisoned (AddressSanitizer), and the private part must not change;
- * - a descent changes nothing at all, and its answer can be taken apart;
+ * - a descent changes nothing at all, and its reply can be taken apart;
  * - after each input the private part is sound, and says what the node believes;
  * - the other owner has what it had.
  */
@@ -26,6 +26,7 @@
 #include "memnode/log.h"
 #include "rdma/descent.h"
 #include "support/memnode_peer.h"
+#include "support/must.h"
 #include "tree/layout.h"
 
 #define SIZE      MEMNODE_SIZE_MIN
@@ -63,16 +64,7 @@ next(struct input *input, unsigned int width)
 	return number;
 }
 
-/* ---- what must hold ---- */
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "serve_fuzz: %s\n", what);
-	abort();
-}
+/* ---- what must be true ---- */
 
 /* An input that knows the bystander's numbers may do as it likes with what is the bystander's. */
 static bool
@@ -169,19 +161,19 @@ serve_one(struct memnode_client *client)
 	bool served;
 
 	if (!reach_next(client, &type))
-		return memnode_client_serve(client);
+		return memnode_serve(client);
 	if (type == WIRE_DESCEND)
 		sum = sum_of_chunks(client);
 	memcpy(private_before, region.base, bytes);
 	poison_others(client, true);
-	served = memnode_client_serve(client);
+	served = memnode_serve(client);
 	poison_others(client, false);
 	must(memcmp(private_before, region.base, bytes) == 0, "a verb changed the private part");
 	must(type != WIRE_DESCEND || client->ended || sum == sum_of_chunks(client), "a descent changed something");
 	return served;
 }
 
-/* What the client would read: answers have to be frames of this protocol. */
+/* What the client would read: replies have to be frames of this protocol. */
 static void
 take_answers(struct memnode_client *client)
 {
@@ -192,8 +184,8 @@ take_answers(struct memnode_client *client)
 
 	while (!client->ended && (bytes = memnode_client_output(client, &length), length > 0))
 	{
-		must(length >= WIRE_HEADER_BYTES && wire_get_header(bytes, true, &header), "an answer is none");
-		must(length >= WIRE_HEADER_BYTES + (size_t) header.length, "an answer is cut off");
+		must(length >= WIRE_HEADER_BYTES && wire_get_header(bytes, true, &header), "a reply is none");
+		must(length >= WIRE_HEADER_BYTES + (size_t) header.length, "a reply is cut off");
 		must(header.status == WIRE_OK || header.length == 0, "a refusal has a payload");
 		must(header.type != WIRE_DESCEND || header.status != WIRE_OK ||
 				 fabric_path_get(bytes + WIRE_HEADER_BYTES, header.length, &path),
@@ -345,7 +337,7 @@ static uint32_t
 make_payload(struct input *input, enum wire_type type, uint8_t *payload)
 {
 	uint8_t bits = (uint8_t) next(input, 1);
-	struct wire_lease lease = {.book = 1 + (bits & 1),
+	struct wire_lease lease = {.extents = 1 + (bits & 1),
 							   .heir_of = bits >> 4 & 3,
 							   .transport = (bits & 14) == 14 ? WIRE_RDMA : WIRE_TCP};
 	struct wire_tree tree = {.id = 1 + next(input, 1) % 8};
@@ -381,7 +373,7 @@ make_payload(struct input *input, enum wire_type type, uint8_t *payload)
 
 /* Another length of the payload, or another byte somewhere. */
 static void
-spoil(struct input *input, uint8_t *frame, struct wire_header *header)
+damage(struct input *input, uint8_t *frame, struct wire_header *header)
 {
 	uint8_t how = (uint8_t) next(input, 1);
 
@@ -408,7 +400,7 @@ step(struct input *input)
 		header.length = kind == PLANT ? make_plant(input, frame + WIRE_HEADER_BYTES)
 									  : make_payload(input, (enum wire_type) kind, frame + WIRE_HEADER_BYTES);
 		if (code >= 192)
-			spoil(input, frame, &header);
+			damage(input, frame, &header);
 		else
 			wire_put_header(frame, &header);
 		send_bytes(clients[number], frame, WIRE_HEADER_BYTES + header.length);

@@ -1,4 +1,4 @@
--- check_type(type, values): does an index of the type have the order, and give the answers, that the table gives?
+-- check_type(type, values): does an index of the type have the order, and give the results, that the table gives?
 --
 -- The functions come into the first schema of the search path.
 
@@ -43,11 +43,11 @@ BEGIN
 END
 $$;
 
--- Pairs of values whose images do not compare as the type's btree comparison does, and pairs where one begins the other;
+-- Pairs of values whose keys do not compare as the type's btree comparison does, and pairs where one begins the other;
 -- conditions, orders and lookups that went wrong
 CREATE FUNCTION check_type(valuetype text, source text, class text DEFAULT '', compare text DEFAULT NULL,
 	operators text[] DEFAULT '{<,<=,=,>=,>}',
-	OUT samples bigint, OUT images bigint, OUT prefixes bigint, OUT conditions int, OUT orders int, OUT lookups int)
+	OUT samples bigint, OUT keys bigint, OUT prefixes bigint, OUT conditions int, OUT orders int, OUT lookups int)
 LANGUAGE plpgsql AS
 $$
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
 	EXECUTE format('INSERT INTO sample (x) SELECT NULL UNION ALL %s', source);
 	EXECUTE 'CREATE TEMP TABLE argument AS SELECT id, x AS y FROM sample WHERE id % 3 = 1 OR x IS NULL';
 	ANALYZE sample, argument;
-	SELECT count(*), 0, 0, 0, 0, 0 INTO samples, images, prefixes, conditions, orders, lookups FROM sample;
+	SELECT count(*), 0, 0, 0, 0, 0 INTO samples, keys, prefixes, conditions, orders, lookups FROM sample;
 	IF compare IS NULL THEN
 		SELECT p.amproc::regproc INTO compare
 		FROM pg_attribute a, pg_type t, pg_opclass c JOIN pg_am m ON m.oid = opcmethod AND amname = 'btree'
@@ -81,17 +81,17 @@ BEGIN
 		EXECUTE format('CREATE INDEX sample_smart ON sample USING smart (x %s %s)', class, direction);
 		EXECUTE format(
 			$query$
-			WITH image AS MATERIALIZED (SELECT x, smart_key_image('sample_smart', x) AS image FROM sample)
-			SELECT count(*) FILTER (WHERE sign(byteacmp(a.image, b.image)) IS DISTINCT FROM CASE
+			WITH keyed AS MATERIALIZED (SELECT x, smart_normalized_key('sample_smart', x) AS key FROM sample)
+			SELECT count(*) FILTER (WHERE sign(byteacmp(a.key, b.key)) IS DISTINCT FROM CASE
 					WHEN a.x IS NULL AND b.x IS NULL THEN 0
 					WHEN a.x IS NULL THEN %1$s
 					WHEN b.x IS NULL THEN -1 * %1$s
 					ELSE %2$s * sign(%3$s(a.x, b.x)) END) AS wrong,
-				count(*) FILTER (WHERE a.image <> b.image AND substring(b.image FOR length(a.image)) = a.image) AS prefixes
-			FROM image a, image b
+				count(*) FILTER (WHERE a.key <> b.key AND substring(b.key FOR length(a.key)) = a.key) AS prefixes
+			FROM keyed a, keyed b
 			$query$, nulls, turn, compare)
 			INTO found;
-		images := images + found.wrong;
+		keys := keys + found.wrong;
 		prefixes := prefixes + found.prefixes;
 		FOREACH operator IN ARRAY operators
 		LOOP

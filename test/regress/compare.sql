@@ -1,7 +1,7 @@
--- compare(query, way): does an index give the answers that the table gives?
+-- compare(query, way): does an index give the results that the table gives?
 --
 -- Runs a query by index ('index', 'only': index-only, 'bitmap') and by sequential scan. Tells how many rows both
--- returned, or what is wrong. Answers must come in the same order if the query asks for one.
+-- returned, or what is wrong. Results must come in the same order if the query asks for one.
 
 CREATE FUNCTION pg_temp.plan_with(seq bool, ind bool, ionly bool, bitmap bool) RETURNS void LANGUAGE sql AS $$
 	SELECT set_config('enable_seqscan', seq::text, true), set_config('enable_indexscan', ind::text, true),
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
--- compare_all(queries): how many of them gave the same answers, and the first that did not.
+-- compare_all(queries): how many of them gave the same results, and the first that did not.
 CREATE FUNCTION pg_temp.compare_all(queries text[], ways text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	query text;

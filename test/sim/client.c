@@ -29,9 +29,9 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.shared = world.plan.shared,
 		.lease = compute->lease,
 		.backend = (uint32_t) number + 1,
-		.point = world.plan.answers ? keys_point : NULL,
+		.point = world.plan.results ? keys_point : NULL,
 		.point_argument = &world.keys,
-		.stubs = world.plan.stubs,
+		.hints = world.plan.hints,
 		.payload = world.plan.payload,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 	};
@@ -107,7 +107,7 @@ operate(struct client *client, enum operation_kind kind)
 	switch (kind)
 	{
 		case OPERATION_LOOKUP:
-			if (world.plan.answers && dice_one_in(&world.dice, 3))
+			if (world.plan.results && dice_one_in(&world.dice, 3))
 				client_point(client, hot_key());
 			else
 				client_single(client, EVENT_LOOKUP, hot_key());

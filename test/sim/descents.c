@@ -4,7 +4,7 @@
  *	  scheduling point before every word that it loads.
  */
 #include "sim/world.h"
-#include "tree/walk.h"
+#include "tree/find/walk.h"
 
 static const uint64_t *
 find_words(void *argument, fabric_address address, uint32_t length)
@@ -32,10 +32,10 @@ descents_walk(void *client, const struct fabric_descent *descent, struct fabric_
 		.argument = client,
 		.exact = world.plan.descents != DESCENTS_HINTS,
 	};
-	uint8_t answer[FABRIC_PATH_BYTES_MAX];
-	uint32_t length = smart_walk(&memory, descent, answer);
+	uint8_t reply[FABRIC_PATH_BYTES_MAX];
+	uint32_t length = smart_walk(&memory, descent, reply);
 
-	if (!fabric_path_get(answer, length, path))
-		world_violation("a memory node's answer is none");
+	if (!fabric_path_get(reply, length, path))
+		world_violation("a memory node's reply is none");
 	return SMART_OK;
 }

@@ -67,7 +67,8 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	else
 		status = smart_tree_remove(client->tree, bytes, key_length, &result);
 	unsure = rdwc_unknown(client) != unknown;
-	watch_counts[WATCH_TWIN] += kind == EVENT_INSERT && status == SMART_OK && !result && client->appends != appends;
+	watch_counts[WATCH_DUPLICATE] +=
+		kind == EVENT_INSERT && status == SMART_OK && !result && client->appends != appends;
 	/* Who cannot know whether another client added its entry may add it again, or say of any entry that it is its own. */
 	if (status == SMART_OK)
 		history_end(event, unsure && result ? RESULT_ANY : result ? RESULT_YES : RESULT_NO);
@@ -120,15 +121,15 @@ visit_by_scan(struct client *client, struct visit *visit, bool backward)
 {
 	size_t length = world.keys.point_length;
 	uint8_t behind[KEY_BYTES_MAX];
-	struct smart_answer answer;
+	struct smart_result result;
 	struct smart_scan *scan;
 	struct smart_batch batch;
 	smart_status status;
 
-	if (smart_tree_answer(client->tree, visit->point, length, &answer))
+	if (smart_tree_result(client->tree, visit->point, length, &result))
 	{
-		for (unsigned int i = 0; i < answer.length; i += 1 + answer.tails[i])
-			visit_parts(visit, visit->point, length, answer.tails + i + 1, answer.tails[i]);
+		for (unsigned int i = 0; i < result.length; i += 1 + result.tails[i])
+			visit_parts(visit, visit->point, length, result.tails + i + 1, result.tails[i]);
 		return SMART_OK;
 	}
 	status = smart_scan_open(client->tree, &scan);
@@ -137,7 +138,7 @@ visit_by_scan(struct client *client, struct visit *visit, bool backward)
 	memcpy(behind, visit->point, length);
 	status = smart_scan_seek(scan, visit->point, length, behind, smart_successor(behind, length), backward);
 	if (status == SMART_OK)
-		smart_scan_keep(scan, answer.ticket);
+		smart_scan_keep(scan, result.ticket);
 	while (status == SMART_OK && (status = smart_scan_next(scan, &batch)) == SMART_OK)
 	{
 		if (backward)
@@ -191,7 +192,7 @@ client_maintain(struct client *client, unsigned int key_number)
 	smart_status status;
 
 	world_trace("maintenance at %u begins", key_number);
-	client->services.enter(&client->services);
+	smart_enter(tree);
 	if (dice_one_in(&world.dice, 3))
 		status = smart_tidy(tree, &key);
 	else

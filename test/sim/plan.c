@@ -137,7 +137,7 @@ plan_bias(struct plan *plan, struct dice *dice)
 		plan_crowd(plan, dice);
 	if (world.settings.bias == BIAS_REPEAT)
 	{
-		/* Leaves that come and go while somebody remembers them. */
+		/* Leaves that come and go while clients remember them. */
 		plan->leaf_size = 128;
 		plan->hot = HOT_MAX;
 		plan->operations = dice_between(dice, 8, 24);
@@ -180,12 +180,12 @@ plan_rdwc(struct plan *plan)
 
 /* So, too. */
 static void
-plan_answers(struct plan *plan)
+plan_results(struct plan *plan)
 {
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 11};
 
-	plan->answers = !plan->direct && !plan->shared && !dice_one_in(&dice, 4);
-	plan->stubs = !plan->direct && !plan->shared && !dice_one_in(&dice, 3);
+	plan->results = !plan->direct && !plan->shared && !dice_one_in(&dice, 4);
+	plan->hints = !plan->direct && !plan->shared && !dice_one_in(&dice, 3);
 	plan->point_digits = dice_between(&dice, 2, 3);
 }
 
@@ -225,7 +225,7 @@ plan_make(struct plan *plan)
 	}
 	plan_bias(plan, dice);
 	plan_rdwc(plan);
-	plan_answers(plan);
+	plan_results(plan);
 	plan_descents(plan);
 	plan_recovery(plan);
 }

@@ -225,10 +225,10 @@ client_scan(struct client *client, const struct range *range, bool backward, uns
 #define MEETINGS_MAX 8
 
 /*
- * Every dead key is removed once, and perhaps again as often as it is met: who
- * puts it in meanwhile may find it removed twice.
+ * Every dead key is removed once, and perhaps again as often as it is met: a client
+ * that puts it in meanwhile may find it removed twice.
  */
-struct sweep
+struct erasure
 {
 	const struct client *client;
 	uint64_t dead;    /* keys, one bit each */
@@ -240,7 +240,7 @@ struct sweep
 static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {
-	struct sweep *sweep = argument;
+	struct erasure *erasure = argument;
 	int key = keys_find(&world.keys, entry, length);
 
 	if (key < 0)
@@ -248,30 +248,30 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 		world_violation("bulk delete met something that was never inserted");
 		return false;
 	}
-	if ((sweep->dead >> key & 1) == 0)
+	if ((erasure->dead >> key & 1) == 0)
 		return false;
-	if (sweep->met[key] < MEETINGS_MAX)
-		sweep->meetings[key][sweep->met[key]++] =
-			history_begin(sweep->client->number, EVENT_REMOVE, (unsigned int) key);
+	if (erasure->met[key] < MEETINGS_MAX)
+		erasure->meetings[key][erasure->met[key]++] =
+			history_begin(erasure->client->number, EVENT_REMOVE, (unsigned int) key);
 	return true;
 }
 
 static void
-note_sweep(const struct sweep *sweep, bool complete)
+note_erasure(const struct erasure *erasure, bool complete)
 {
 	for (unsigned int key = 0; key < KEYS; key++)
 	{
-		if (sweep->events[key] >= 0)
-			history_end(sweep->events[key], complete ? RESULT_ANY : RESULT_MAYBE);
-		for (unsigned int i = 0; i < sweep->met[key]; i++)
-			history_end(sweep->meetings[key][i], RESULT_MAYBE);
+		if (erasure->events[key] >= 0)
+			history_end(erasure->events[key], complete ? RESULT_ANY : RESULT_MAYBE);
+		for (unsigned int i = 0; i < erasure->met[key]; i++)
+			history_end(erasure->meetings[key][i], RESULT_MAYBE);
 	}
 }
 
 void
 client_erase(struct client *client)
 {
-	struct sweep sweep = {.client = client, .dead = dice_roll(&world.dice)};
+	struct erasure erasure = {.client = client, .dead = dice_roll(&world.dice)};
 	/* Some take one leaf only: nothing has to go then, but what was met may be gone. */
 	bool whole = !dice_one_in(&world.dice, 3);
 	unsigned int first = dice_below(&world.dice, KEYS);
@@ -280,21 +280,21 @@ client_erase(struct client *client)
 	smart_status status;
 
 	if (dice_one_in(&world.dice, 2))
-		sweep.dead &= dice_roll(&world.dice);
+		erasure.dead &= dice_roll(&world.dice);
 	/* Should the client die, any of them may have been removed by then. */
 	for (unsigned int key = 0; key < KEYS; key++)
-		sweep.events[key] = whole && (sweep.dead >> key & 1) != 0 && history_touched(key)
-								? history_begin(client->number, EVENT_REMOVE, key)
-								: -1;
-	world_trace("bulk delete of %llx begins", (unsigned long long) sweep.dead);
+		erasure.events[key] = whole && (erasure.dead >> key & 1) != 0 && history_touched(key)
+								  ? history_begin(client->number, EVENT_REMOVE, key)
+								  : -1;
+	world_trace("bulk delete of %llx begins", (unsigned long long) erasure.dead);
 	if (whole)
-		status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &sweep, &visited, &removed);
+		status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &erasure, &visited, &removed);
 	else
-		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &sweep,
+		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &erasure,
 								 &removed);
 	world_trace("bulk delete ends: %s", smart_status_text(status));
 	++world.now;
-	note_sweep(&sweep, status == SMART_OK);
+	note_erasure(&erasure, status == SMART_OK);
 	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
 		world_violation("bulk delete: %s", smart_status_text(status));
 	client_after(client, "bulk delete");

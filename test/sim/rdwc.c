@@ -6,6 +6,7 @@
  */
 #include "sim/watch.h"
 #include "sim/world.h"
+#include "support/rdwc.h"
 
 #define TIMEOUT_MS 10000 /* longer than a history */
 
@@ -22,10 +23,10 @@ lock_of(fabric_address leaf)
 }
 
 static void
-settle_handed(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
+tell_handed(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
 {
 	world_trace("tells client %u that its entry was: %d", entry->from, combined);
-	smart_rdwc_settle(&services->member->caller, entry, combined);
+	smart_rdwc_tell(&services->member->caller, entry, combined);
 }
 
 void
@@ -49,7 +50,7 @@ rdwc_services(struct client *client)
 		.lock_of = lock_of,
 	};
 	smart_rdwc_services_init(&client->services, &client->member);
-	client->services.settle_handed = settle_handed;
+	client->services.tell_handed = tell_handed;
 }
 
 unsigned int
@@ -62,11 +63,11 @@ rdwc_locks_held(const struct client *client)
 	return held;
 }
 
-/* Entries of the client of which nobody knows whether they were added. */
+/* Entries of the client of which no client knows whether they were added. */
 uint64_t
 rdwc_unknown(const struct client *client)
 {
-	return world.plan.rdwc ? smart_rdwc_unknown(table_of(client->compute), (uint32_t) client->number) : 0;
+	return world.plan.rdwc ? test_rdwc_unknown(table_of(client->compute), (uint32_t) client->number) : 0;
 }
 
 /* What a generation of clients did, for --counters. */

@@ -2,12 +2,12 @@
  * recovery.c
  *	  The server has died with all its clients: what no slot leads to is free then.
  *
- * The walk is the server's own (src/tree/mark.c); what is in use and what is free is
+ * The walk is the server's own (src/tree/read/mark.c); what is in use and what is free is
  * kept by the store.
  */
 #include "sim/watch.h"
 #include "sim/world.h"
-#include "tree/mark.h"
+#include "tree/read/mark.h"
 
 static smart_status
 meet_block(void *argument, smart_slot link)

@@ -1,10 +1,10 @@
 /*
  * schedule.c
- *	  Who runs: coroutines that change places at steps which the dice choose.
+ *	  Which client runs: coroutines that change places at steps which the dice choose.
  *
  * A client runs on until the next event: a switch, a stall, a death, the step
- * limit.  A stalled client is passed over until its time has come or nobody
- * else can run; a dead one is never resumed.
+ * limit.  A stalled client is passed over until its time has come or no
+ * other can run; a dead one is never resumed.
  */
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ stall(struct client *client)
 	world_trace("client %d stalls until %llu", client->number, (unsigned long long) client->stalled_until);
 }
 
-/* Whose turn it is, or NULL: nobody can run. */
+/* The client that runs next; NULL: none can. */
 static struct client *
 choose(void)
 {
@@ -97,7 +97,7 @@ bring_death(void)
 	world.plan.death = DEATH_NONE;
 }
 
-/* Gives the processor to whom the dice name; back to the main program if nobody is left. */
+/* Gives the processor to the client that the dice name; back to the main program if none is left. */
 static void
 hand_over(struct coroutine *from)
 {
@@ -130,13 +130,14 @@ schedule_give_up(void)
 	if (running == SOLO)
 		longjmp(world.alone, 1);
 	coroutine_switch(&world.clients[running].coroutine, &world.main);
-	abort(); /* nobody comes back here */
+	abort(); /* no client comes back here */
 }
 
 /* An assertion that fails in a history fails that history, which can be replayed. */
 void
 smart_assert_failed(const char *condition, const char *file, int line)
 {
+	world.asserted = !world_failed();
 	world_violation("assertion failed at %s:%d: %s", file, line, condition);
 	schedule_give_up();
 }

@@ -104,9 +104,9 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 /* ---- the cache ---- */
 
 static struct smart_cache *
-all_answers(void)
+all_results(void)
 {
-	return (struct smart_cache *) (void *) world.answers;
+	return (struct smart_cache *) (void *) world.results;
 }
 
 static struct smart_cache *
@@ -141,13 +141,13 @@ cache_open(struct cache *cache)
 
 /* Shared memory starts anew. */
 void
-answers_open(void)
+results_open(void)
 {
-	if (!world.plan.answers && !world.plan.stubs)
+	if (!world.plan.results && !world.plan.hints)
 		return;
-	smart_cache_init(all_answers(), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
+	smart_cache_init(all_results(), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
 	if (dice_one_in(&world.dice, 2))
-		fill_cache(all_answers());
+		fill_cache(all_results());
 }
 
 static smart_slot
@@ -166,7 +166,7 @@ cache_entry(struct cache *cache, smart_slot slot)
 static size_t
 cached_bytes(smart_slot slot)
 {
-	return smart_kind_bytes(smart_slot_size(slot));
+	return (SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(slot))) * sizeof(uint64_t);
 }
 
 static bool
@@ -269,71 +269,72 @@ cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 		entry->slot = 0;
 }
 
-/* ---- answers ---- */
+/* ---- cached results ---- */
 
 static bool
-find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-			struct smart_answer *answer)
+find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+			struct smart_result *result)
 {
 	bool found;
 
-	answer->ticket = 0;
-	answer->hot = false;
+	result->ticket = 0;
+	result->hot = false;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
-	found = smart_cache_answer(all_answers(), (unsigned int) client_of(services)->number, tree, point, length, answer);
-	watch_counts[WATCH_ANSWER] += found;
+	found = smart_cache_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
+	watch_counts[WATCH_RESULT] += found;
 	return found;
 }
 
 static void
-keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-			const struct smart_answer *answer)
+keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+			const struct smart_result *result)
 {
 	struct smart_cache_stat before;
 	struct smart_cache_stat after;
 
 	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
-	smart_cache_stat(all_answers(), &before);
-	smart_cache_keep_answer(all_answers(), (unsigned int) client_of(services)->number, tree, point, length, answer);
-	smart_cache_stat(all_answers(), &after);
-	watch_counts[WATCH_ANSWER_REFUSED] += after.answer_refusals - before.answer_refusals;
+	smart_cache_stat(all_results(), &before);
+	smart_cache_keep_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
+	smart_cache_stat(all_results(), &after);
+	watch_counts[WATCH_RESULT_REFUSED] += after.result_refusals - before.result_refusals;
 }
 
 static struct smart_blocked
 block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
-	return smart_cache_block(all_answers(), (unsigned int) client_of(services)->number, tree, point, length);
+	return smart_cache_block(all_results(), (unsigned int) client_of(services)->number, tree, point, length);
 }
 
 static uint64_t
 unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	return smart_cache_unblock(all_answers(), blocked);
+	return smart_cache_unblock(all_results(), blocked);
 }
 
 static bool
-find_stub(struct smart_services *services, smart_slot leaf, struct smart_stub *stub)
+find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
 {
 	bool found = !dice_one_in(&world.dice, world.plan.cache_miss_one_in) &&
-				 smart_cache_stub(all_answers(), (unsigned int) client_of(services)->number, leaf, stub);
+				 smart_cache_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint);
 
-	watch_counts[WATCH_STUB] += found;
+	watch_counts[WATCH_HINT] += found;
 	return found;
 }
 
 static void
-keep_stub(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket, bool hot)
+keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
+		  bool hot)
 {
 	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
-		smart_cache_keep_stub(all_answers(), (unsigned int) client_of(services)->number, leaf, stub, ticket, hot);
+		smart_cache_keep_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint, ticket, hot);
 }
 
 static struct smart_blocked
-block_stub(struct smart_services *services, smart_slot leaf)
+block_hint(struct smart_services *services, smart_slot leaf)
 {
-	return smart_cache_block_stub(all_answers(), (unsigned int) client_of(services)->number, leaf);
+	return smart_cache_block_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf);
 }
 
 /* ---- the environment ---- */
@@ -401,15 +402,15 @@ services_init(struct client *client)
 	}
 	if (world.plan.rdwc)
 		rdwc_services(client);
-	if (world.plan.answers || world.plan.stubs)
+	if (world.plan.results || world.plan.hints)
 	{
-		client->services.find_answer = find_answer;
-		client->services.keep_answer = keep_answer;
+		client->services.find_result = find_result;
+		client->services.keep_result = keep_result;
 		client->services.block_point = block_point;
 		client->services.unblock_point = unblock_point;
-		client->services.find_stub = find_stub;
-		client->services.keep_stub = keep_stub;
-		client->services.block_stub = block_stub;
+		client->services.find_hint = find_hint;
+		client->services.keep_hint = keep_hint;
+		client->services.block_hint = block_hint;
 	}
 	client->env = (struct smart_env){
 		.allocate = env_allocate,

@@ -108,7 +108,7 @@ lock_clearable(smart_class class, fabric_address address)
 		return true;
 	for (int i = 0; i <= COMPUTE_MAX; i++)
 	{
-		if (world.compute[i].lease == smart_lock_lease(word))
+		if (world.compute[i].lease == ((uint32_t) word & 0xffffff))
 			return world.compute[i].dead;
 	}
 	return true; /* of an incarnation before this one */
@@ -271,11 +271,11 @@ void
 store_end_marks(void)
 {
 	visit_blocks(retire_unmarked);
-	/* Nobody is left who could have seen them. */
+	/* No client is left that could have seen them. */
 	world.now++;
 }
 
-/* At the end no rear lock may be held by somebody who is alive, unless a completion got lost. */
+/* At the end no rear lock may be held by a client that is alive, unless a completion got lost. */
 void
 store_check_locks(void)
 {

@@ -34,9 +34,9 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "delegated READs",
 											  "combined entries",
 											  "entries given back",
-											  "answers",
-											  "answers refused",
-											  "stubs",
+											  "cached results",
+											  "cached results refused",
+											  "leaf hints",
 											  "keys twice in a leaf",
 											  "recovered blocks"};
 

@@ -32,10 +32,10 @@ enum watch_kind
 	WATCH_DELEGATED,
 	WATCH_COMBINED,
 	WATCH_GIVEN_BACK,
-	WATCH_ANSWER,         /* an operation that asked no memory node */
-	WATCH_ANSWER_REFUSED, /* not kept, since a writer had come */
-	WATCH_STUB,           /* that was found */
-	WATCH_TWIN,           /* an insert appended a key that was there */
+	WATCH_RESULT,         /* an operation that asked no memory node */
+	WATCH_RESULT_REFUSED, /* not kept, since a writer had come */
+	WATCH_HINT,           /* that was found */
+	WATCH_DUPLICATE,      /* an insert appended a key that was there */
 	WATCH_RECOVERED,      /* a block that the dead had left */
 	WATCH_COUNT
 };

@@ -9,13 +9,17 @@
 
 #include <setjmp.h>
 
-#include "compute/cache.h"
-#include "compute/rdwc_services.h"
-#include "sim.h"
-#include "rdma/sim_coroutine.h"
+#include "compute/cache/cache.h"
+#include "compute/coordinate/rdwc.h"
+#include "rdma/sim/coroutine.h"
 #include "sim/dice.h"
-#include "tree/internal.h"
-#include "tree/offload.h"
+#include "support/sim_fabric.h"
+#include "tree/block/access.h"
+#include "tree/block/node.h"
+#include "tree/find/find.h"
+#include "tree/find/offload.h"
+#include "tree/structure/change.h"
+#include "tree/structure/strict.h"
 
 #define CLIENTS_MAX   8 /* of one generation */
 #define KEYS          64
@@ -86,8 +90,8 @@ struct plan
 	bool cache_shared;         /* by the clients of a compute node */
 	bool cache_real;           /* the server's, instead of the plain one */
 	bool prime;                /* clients fill their caches first */
-	bool answers;              /* there are some; exclusive and remote */
-	bool stubs;                /* of leaves, too */
+	bool results;              /* there are some; exclusive and remote */
+	bool hints;                /* of leaves, too */
 	unsigned int point_digits; /* that a point has, of three */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
@@ -199,7 +203,7 @@ struct block
 {
 	smart_class class; /* 0: never used */
 	uint8_t state;     /* enum block_state of store.c */
-	int8_t sealer;     /* leaf: who sealed it; node: who froze a slot first; -1: nobody */
+	int8_t sealer;     /* the client that sealed the leaf, or first froze a slot of the node; -1: none */
 	bool linked;       /* in this life */
 	bool marked;       /* by the recovery that goes on */
 	uint16_t start;    /* unit of the block's first byte */
@@ -233,7 +237,7 @@ struct world
 	struct client clients[CLIENTS_MAX + 1];
 	struct compute_node compute[COMPUTE_MAX + 1];
 	uint32_t leases;
-	uint8_t answers[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache, of all clients */
+	uint8_t results[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache, of all clients */
 
 	/* store.c */
 	struct sim_memory memory;
@@ -248,6 +252,7 @@ struct world
 
 	/* the first violation; message is empty as long as there is none */
 	char message[400];
+	bool asserted; /* and it is an assertion that failed */
 };
 
 extern struct world world;
@@ -299,7 +304,7 @@ extern void store_end_marks(void);
 extern fabric_address store_root(void);
 extern void services_init(struct client *client);
 extern void cache_open(struct cache *cache);
-extern void answers_open(void);
+extern void results_open(void);
 
 /* rdwc.c: the server's own table of read delegation and write combining */
 extern void rdwc_open(struct compute_node *compute);

@@ -6,13 +6,13 @@
  * The words of a copy tell its tree, its slot and a version, all of them the same
  * one; an update replaces the last word by one that is as easy to know.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/cache.h"
+#include "compute/cache/cache.h"
 #include "support/check.h"
 #include "support/env_thread.h"
+#include "support/threads.h"
 
 #define THREADS    4
 #define OPERATIONS 400000
@@ -61,7 +61,6 @@ is_whole(const uint64_t *words, uint64_t tree, smart_slot slot)
 
 struct worker
 {
-	pthread_t thread;
 	unsigned int number;
 	unsigned long found;
 	unsigned long torn;
@@ -127,13 +126,10 @@ main(void)
 	cache = aligned_alloc(128, (smart_cache_size(BYTES, THREADS) + 127) / 128 * 128);
 	smart_cache_init(cache, BYTES, THREADS, 1);
 	for (unsigned int i = 0; i < THREADS; i++)
-	{
 		workers[i].number = i;
-		CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
-	}
+	test_run_threads(THREADS, work, workers, sizeof(workers[0]));
 	for (unsigned int i = 0; i < THREADS; i++)
 	{
-		CHECK(pthread_join(workers[i].thread, NULL) == 0);
 		found += workers[i].found;
 		torn += workers[i].torn;
 	}

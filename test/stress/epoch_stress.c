@@ -3,12 +3,12 @@
  *	  Threads come and go as clients while the epoch rises: what a client saw
  *	  published inside an epoch is not used again before it leaves (I6).
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#include "compute/epoch.h"
+#include "compute/coordinate/epoch.h"
 #include "support/check.h"
+#include "support/threads.h"
 
 #define THREADS 4
 #define LINES   3 /* fewer than threads: lines pass from one to the next */
@@ -26,7 +26,7 @@ claim(uint64_t owner)
 	return client;
 }
 
-/* An epoch that somebody is in cannot rise by the grace. */
+/* An epoch that a client is in cannot rise by the grace. */
 static void *
 work(void *argument)
 {
@@ -54,16 +54,12 @@ work(void *argument)
 int
 main(void)
 {
-	pthread_t thread[THREADS];
 	uint64_t first;
 
 	shared = aligned_alloc(64, (smart_epoch_size(LINES) + 63) / 64 * 64);
 	smart_epoch_init(shared, LINES, 0);
 	first = smart_epoch_now(shared);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&thread[i], NULL, work, (void *) (i + 1)) == 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_join(thread[i], NULL) == 0);
+	test_run_threads(THREADS, work, (void *) 1, 1);
 	for (unsigned int i = 0; i < LINES; i++)
 		CHECK(smart_epoch_owner(shared, i) == 0);
 	CHECK(smart_epoch_now(shared) > first);

@@ -5,15 +5,17 @@
  *
  * A leaf is a row of numbers, one for each thread; a thread's entries say that its
  * number goes up by one.  So an entry that is lost, or comes twice, or out of order, is seen
- * by who writes it; and a copy that is too old by the thread that has just written.
+ * by its writer; and a copy that is too old by the thread that has just written.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/rdwc.h"
+#include "compute/coordinate/rdwc.h"
 #include "support/check.h"
 #include "support/env_thread.h"
+#include "support/rdwc.h"
+#include "support/threads.h"
 
 #define THREADS    4
 #define LEAVES     3
@@ -34,7 +36,6 @@ struct entry
 struct worker
 {
 	struct env_thread env; /* first */
-	pthread_t thread;
 	uint32_t number;
 	uint64_t written[LEAVES];       /* the last number of its own in each leaf */
 	uint64_t seen[LEAVES][THREADS]; /* the greatest that it has read */
@@ -117,7 +118,7 @@ apply_for_others(struct worker *worker, unsigned int leaf)
 			outcome = SMART_COMBINED_UNKNOWN;
 		if (outcome == SMART_COMBINED_ADDED || (outcome == SMART_COMBINED_UNKNOWN && one_in(worker, 2)))
 			apply(worker, &entry);
-		smart_rdwc_settle(&caller, &taken[i], outcome);
+		smart_rdwc_tell(&caller, &taken[i], outcome);
 	}
 }
 
@@ -128,10 +129,10 @@ write_once(struct worker *worker, unsigned int leaf)
 	struct entry entry = {.thread = worker->number, .leaf = leaf, .number = worker->written[leaf] + 1};
 	struct smart_handed handed = {.tree = TREE, .bytes = (const uint8_t *) &entry, .length = sizeof(entry)};
 	enum smart_combined combined;
-	uint64_t unknown = smart_rdwc_unknown(rdwc, worker->number);
+	uint64_t unknown = test_rdwc_unknown(rdwc, worker->number);
 	smart_status status =
 		smart_rdwc_lock_or_combine(&caller, &locks, leaf % LOCKS, address_of(leaf), &handed, &combined);
-	bool unsure = smart_rdwc_unknown(rdwc, worker->number) != unknown;
+	bool unsure = test_rdwc_unknown(rdwc, worker->number) != unknown;
 
 	worker->unknown += unsure;
 	worker->interrupted += status == SMART_INTERRUPTED;
@@ -227,11 +228,10 @@ main(void)
 		env_thread_init(&workers[i].env, i + 1);
 		workers[i].env.env.interrupted = now_and_then;
 		workers[i].number = i;
-		CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
 	}
+	test_run_threads(THREADS, work, workers, sizeof(workers[0]));
 	for (uint32_t i = 0; i < THREADS; i++)
 	{
-		CHECK(pthread_join(workers[i].thread, NULL) == 0);
 		CHECK(workers[i].wrong == 0);
 		for (unsigned int leaf = 0; leaf < LEAVES; leaf++)
 			CHECK(memory[leaf][i] == workers[i].written[leaf]);

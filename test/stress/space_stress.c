@@ -2,10 +2,10 @@
  * space_stress.c
  *	  Threads allocate, read and retire blocks of shared trees at once, while
  *	  trees come and go; the space is whole afterwards.  Once with a region, once with
- *	  a book, whose memory nodes are told their duties meanwhile, and of which one
+ *	  an extent map, whose memory nodes are told their pending frees meanwhile, and of which one
  *	  is lost at last, still under way.
  *
- * Each place of a table holds a block that somebody published there.  Whoever
+ * Each place of a table has a block that a thread published there.  The one that
  * finds it inside an epoch reads its own address in it, however often it is
  * replaced meanwhile.
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/book.h"
+#include "compute/allocate/extents.h"
 #include "support/check.h"
 #include "support/node.h"
 
@@ -139,7 +139,7 @@ give_back(struct test_client *client)
 }
 
 static void
-stress(bool book)
+stress(bool extents)
 {
 	pthread_t thread[THREADS];
 	struct smart_space_usage usage;
@@ -147,13 +147,13 @@ stress(bool book)
 	char message[200] = "";
 	fabric_address root;
 
-	node = book ? test_book_open(THREADS + 1, 3, 40) : test_node_open(THREADS + 1, UINT64_C(256) << 20);
+	node = extents ? test_book_open(THREADS + 1, 3, 40) : test_node_open(THREADS + 1, UINT64_C(256) << 20);
 	client = test_client_open(node, 1);
 	for (unsigned int i = 0; i < TREES; i++)
 		trees[i] = test_tree_create(client, &root);
 	start_all(thread, work);
-	/* Duties while chunks come and go: the last of them when all is done. */
-	for (unsigned int i = 0; book && i < 20000; i++)
+	/* Pending frees while chunks come and go: the last of them when all is done. */
+	for (unsigned int i = 0; extents && i < 20000; i++)
 		(void) test_work_off_duties(client);
 	join_all(thread);
 	CHECK(smart_space_verify(&client->client->space, message, sizeof(message)) == SMART_OK);
@@ -161,7 +161,7 @@ stress(bool book)
 	smart_space_usage(&client->client->space, &usage);
 	CHECK(usage.size <= UINT64_C(64) << 20);
 	give_back(client);
-	if (book)
+	if (extents)
 	{
 		CHECK(test_work_off_duties(client) == 0 && node->memory->outside == 0);
 		CHECK(node->memory->node[0].tree_count + node->memory->node[1].tree_count + node->memory->node[2].tree_count ==
@@ -233,11 +233,12 @@ stress_lost(void)
 	{
 		unsigned int lost = 1 + i % (TEST_MEMORY_NODES - 1);
 
-		smart_book_lose_node(&client->client->space, lost);
-		while (smart_book_node_info(&client->client->space, lost, &info))
+		smart_extents_lose_node(&client->client->space, lost);
+		while (smart_extents_node_info(&client->client->space, lost, &info))
 			sched_yield();
 		replace_memory(lost);
-		CHECK(smart_book_add_node(&client->client->space, node->memory->node[lost].incarnation, &number) == SMART_OK);
+		CHECK(smart_extents_add_node(&client->client->space, node->memory->node[lost].incarnation, &number) ==
+			  SMART_OK);
 		CHECK(number == lost);
 		(void) test_work_off_duties(client);
 	}

@@ -6,13 +6,13 @@
  * Exclusive trees use the local locks of the compute node; shared ones the rear
  * locks alone, as if every thread were a compute node of its own.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "support/check.h"
+#include "support/threads.h"
 #include "support/tree_client.h"
 
 #define THREADS    4
@@ -30,7 +30,7 @@ extern const char *__tsan_default_suppressions(void);
 const char *
 __tsan_default_suppressions(void)
 {
-	return "race:smart_ancestor_stands\n";
+	return "race:ancestor_stands\n";
 }
 
 struct arena
@@ -254,7 +254,6 @@ run(bool shared, unsigned int leaf_size, unsigned int tiny_nodes)
 {
 	static struct arena arena;
 	struct worker workers[THREADS];
-	pthread_t threads[THREADS];
 	struct test_client *owner;
 	struct tree_client *client;
 	struct smart_verify_report report;
@@ -272,13 +271,8 @@ run(bool shared, unsigned int leaf_size, unsigned int tiny_nodes)
 												.tiny_nodes = (uint8_t) tiny_nodes};
 	arena.options.id = test_tree_create(owner, &arena.options.root);
 	for (unsigned int i = 0; i < THREADS; i++)
-	{
 		workers[i] = (struct worker){.arena = &arena, .number = i, .random_state = leaf_size + i};
-		if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
-			abort();
-	}
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	test_run_threads(THREADS, work, workers, sizeof(workers[0]));
 	client = tree_client_open(arena.node, &arena.options, false, 5);
 	if (!CHECK(smart_tree_verify(client->tree, expect_entry, seen, &report, message, sizeof(message)) == SMART_OK))
 		printf("%s\n", message);

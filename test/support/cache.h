@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/cache_parts.h"
+#include "compute/cache/parts.h"
 #include "support/check.h"
 
 /* Of so many bytes; free() ends it. */

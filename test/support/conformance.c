@@ -2,13 +2,13 @@
  * conformance.c
  *	  The checks that every provider must pass.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
 #include "support/conformance.h"
 #include "support/env_thread.h"
+#include "support/threads.h"
 
 #define THREADS   3
 #define ADDITIONS 20000
@@ -289,7 +289,7 @@ work(void *argument)
 			swap = swaps(at(conformance, 0, 4096 + 64), expected, expected + 1);
 		}
 		expected++;
-		/* The count first, then the flag: who read a flag finds a count that is no older. */
+		/* The count first, then the flag: a reader of the flag finds a count that is no older. */
 		read[0] = moves(FABRIC_READ, at(conformance, 0, 8192 + 64), &pair[1], 8);
 		read[1] = moves(FABRIC_READ, at(conformance, 0, 8192), &pair[0], 8);
 		run(fabric, read, 2);
@@ -306,15 +306,11 @@ work(void *argument)
 static void
 check_threads(struct conformance *conformance)
 {
-	pthread_t thread[THREADS];
 	uint64_t words[1024] = {0};
 	struct fabric_request request = moves(FABRIC_WRITE, at(conformance, 0, 4096), words, sizeof(words));
 
 	run(conformance->fabric, &request, 1);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&thread[i], NULL, work, conformance) == 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_join(thread[i], NULL) == 0);
+	test_run_threads(THREADS, work, conformance, 0);
 	request = moves(FABRIC_READ, at(conformance, 0, 4096), words, sizeof(words));
 	run(conformance->fabric, &request, 1);
 	CHECK(words[0] == THREADS * additions_of(conformance) && words[8] == words[0] && words[512] == words[0]);

@@ -8,18 +8,10 @@
 #include <sys/mman.h>
 
 #include "support/memnode_peer.h"
+#include "support/must.h"
 
 static uint8_t scratch[WIRE_PAYLOAD_MAX];
-static uint8_t answered[WIRE_PAYLOAD_MAX];
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "memnode_peer: %s\n", what);
-	abort();
-}
+static uint8_t reply_bytes[WIRE_PAYLOAD_MAX];
 
 void
 memnode_peer_region(struct memnode_region *region, uint64_t size)
@@ -74,22 +66,22 @@ memnode_peer_send(struct memnode_client *client, enum wire_type type, const uint
 }
 
 int
-memnode_peer_receive(struct memnode_client *client, uint8_t *answer, uint32_t *length)
+memnode_peer_receive(struct memnode_client *client, uint8_t *reply, uint32_t *length)
 {
 	struct wire_header header;
 	const uint8_t *bytes;
 	size_t waiting;
 
-	while (!client->ended && memnode_client_serve(client))
+	while (!client->ended && memnode_serve(client))
 		continue;
 	if (client->ended)
 		return -1;
 	bytes = memnode_client_output(client, &waiting);
 	if (waiting == 0)
 		return -1;
-	must(waiting >= WIRE_HEADER_BYTES && wire_get_header(bytes, true, &header), "no answer");
-	must(waiting >= WIRE_HEADER_BYTES + header.length && header.number == 1, "half an answer");
-	memcpy(answer, bytes + WIRE_HEADER_BYTES, header.length);
+	must(waiting >= WIRE_HEADER_BYTES && wire_get_header(bytes, true, &header), "no reply");
+	must(waiting >= WIRE_HEADER_BYTES + header.length && header.number == 1, "half a reply");
+	memcpy(reply, bytes + WIRE_HEADER_BYTES, header.length);
 	*length = header.length;
 	memnode_client_sent(client, WIRE_HEADER_BYTES + header.length);
 	return header.status;
@@ -97,10 +89,10 @@ memnode_peer_receive(struct memnode_client *client, uint8_t *answer, uint32_t *l
 
 int
 memnode_peer_call(struct memnode_client *client, enum wire_type type, const uint8_t *payload, uint32_t length,
-				  uint8_t *answer, uint32_t *answer_length)
+				  uint8_t *reply, uint32_t *result_length)
 {
 	memnode_peer_send(client, type, payload, length);
-	return memnode_peer_receive(client, answer, answer_length);
+	return memnode_peer_receive(client, reply, result_length);
 }
 
 int
@@ -115,38 +107,39 @@ memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incar
 							   .verbs = verbs};
 	struct wire_welcome welcome;
 	uint32_t length;
-	int status = memnode_peer_call(client, WIRE_HELLO, scratch, wire_put_hello(scratch, &hello), answered, &length);
+	int status = memnode_peer_call(client, WIRE_HELLO, scratch, wire_put_hello(scratch, &hello), reply_bytes, &length);
 
-	must(status != WIRE_OK || wire_get_welcome(answered, length, &welcome), "welcome");
+	must(status != WIRE_OK || wire_get_welcome(reply_bytes, length, &welcome), "welcome");
 	return status;
 }
 
 int
-memnode_peer_lease(struct memnode_client *client, uint64_t book, uint32_t transport)
+memnode_peer_lease(struct memnode_client *client, uint64_t extents, uint32_t transport)
 {
 	const struct memnode_owner_record *owners = client->node->region.owners;
 
-	return memnode_peer_lease_of(client, book,
+	return memnode_peer_lease_of(client, extents,
 								 client->owner == MEMNODE_OWNER_UNKNOWN ? 0 : owners[client->owner].incarnation,
 								 transport);
 }
 
 int
-memnode_peer_lease_of(struct memnode_client *client, uint64_t book, uint64_t heir_of, uint32_t transport)
+memnode_peer_lease_of(struct memnode_client *client, uint64_t extents, uint64_t heir_of, uint32_t transport)
 {
-	struct wire_lease lease = {.book = book, .heir_of = heir_of, .transport = transport};
+	struct wire_lease lease = {.extents = extents, .heir_of = heir_of, .transport = transport};
 	uint32_t length;
 
-	return memnode_peer_call(client, WIRE_LEASE, scratch, wire_put_lease(scratch, &lease), answered, &length);
+	return memnode_peer_call(client, WIRE_LEASE, scratch, wire_put_lease(scratch, &lease), reply_bytes, &length);
 }
 
 int
 memnode_peer_take(struct memnode_client *client, uint32_t wanted, uint32_t *chunks, uint32_t *count)
 {
 	uint32_t length;
-	int status = memnode_peer_call(client, WIRE_CHUNKS_TAKE, scratch, wire_put_u32(scratch, wanted), answered, &length);
+	int status =
+		memnode_peer_call(client, WIRE_CHUNKS_TAKE, scratch, wire_put_u32(scratch, wanted), reply_bytes, &length);
 
-	must(status != WIRE_OK || wire_get_chunks(answered, length, chunks, count), "chunks");
+	must(status != WIRE_OK || wire_get_chunks(reply_bytes, length, chunks, count), "chunks");
 	return status;
 }
 
@@ -155,9 +148,10 @@ memnode_peer_make_tree(struct memnode_client *client, uint64_t id, uint64_t *roo
 {
 	struct wire_tree tree = {.id = id, .description = "a tree"};
 	uint32_t length;
-	int status = memnode_peer_call(client, WIRE_TREE_MAKE, scratch, wire_put_tree(scratch, &tree), answered, &length);
+	int status =
+		memnode_peer_call(client, WIRE_TREE_MAKE, scratch, wire_put_tree(scratch, &tree), reply_bytes, &length);
 
-	must(status != WIRE_OK || wire_get_tree(answered, length, &tree), "tree");
+	must(status != WIRE_OK || wire_get_tree(reply_bytes, length, &tree), "tree");
 	if (status == WIRE_OK)
 		*root = tree.root;
 	return status;
@@ -167,9 +161,9 @@ int
 memnode_peer_status(struct memnode_client *client, struct wire_node_status *status)
 {
 	uint32_t length;
-	int result = memnode_peer_call(client, WIRE_STATUS, scratch, 0, answered, &length);
+	int result = memnode_peer_call(client, WIRE_STATUS, scratch, 0, reply_bytes, &length);
 
-	must(result != WIRE_OK || wire_get_node_status(answered, length, status), "status");
+	must(result != WIRE_OK || wire_get_node_status(reply_bytes, length, status), "status");
 	return result;
 }
 
@@ -178,14 +172,14 @@ memnode_peer_verb(struct memnode_client *client, struct fabric_request *request)
 {
 	uint32_t length;
 	int status =
-		memnode_peer_call(client, WIRE_VERBS, scratch, wire_put_verbs(scratch, &request, 1), answered, &length);
+		memnode_peer_call(client, WIRE_VERBS, scratch, wire_put_verbs(scratch, &request, 1), reply_bytes, &length);
 
 	if (status != WIRE_OK)
 		return status;
-	must(length == wire_verb_answer_bytes(request), "answer to a verb");
+	must(length == wire_verb_reply_bytes(request), "reply to a verb");
 	if (request->verb == FABRIC_READ)
-		memcpy(request->local, answered, length);
+		memcpy(request->local, reply_bytes, length);
 	else if (length == sizeof(uint64_t))
-		must(wire_get_u64(answered, length, &request->result), "result");
+		must(wire_get_u64(reply_bytes, length, &request->result), "result");
 	return status;
 }

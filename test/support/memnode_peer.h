@@ -9,6 +9,7 @@
 
 #include "memnode/client.h"
 #include "memnode/lease.h"
+#include "memnode/serve.h"
 
 /* An empty region of size bytes, of incarnation 1, in memory that forked processes share. */
 extern void memnode_peer_region(struct memnode_region *region, uint64_t size);
@@ -21,20 +22,20 @@ extern struct memnode *memnode_peer_node(const struct memnode_region *region);
 extern void
 memnode_peer_send(struct memnode_client *client, enum wire_type type, const uint8_t *payload, uint32_t length);
 
-/* Serves what has come, and takes the next answer.  -1: there is none. */
-extern int memnode_peer_receive(struct memnode_client *client, uint8_t *answer, uint32_t *length);
+/* Serves what has come, and takes the next reply.  -1: there is none. */
+extern int memnode_peer_receive(struct memnode_client *client, uint8_t *reply, uint32_t *length);
 
-/* Both.  Returns the answer's status, or -1. */
+/* Both.  Returns the reply's status, or -1. */
 extern int memnode_peer_call(struct memnode_client *client, enum wire_type type, const uint8_t *payload,
-							 uint32_t length, uint8_t *answer, uint32_t *answer_length);
+							 uint32_t length, uint8_t *reply, uint32_t *result_length);
 
-/* Requests.  answers that do not fit the request abort. */
+/* Requests.  Replies that do not fit the request abort. */
 extern int memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incarnation, bool verbs,
 							  uint32_t generation, uint32_t number);
-extern int memnode_peer_lease_of(struct memnode_client *client, uint64_t book, uint64_t heir_of, uint32_t transport);
+extern int memnode_peer_lease_of(struct memnode_client *client, uint64_t extents, uint64_t heir_of, uint32_t transport);
 
-/* The same, with the lease that is there, whoever has it, continued. */
-extern int memnode_peer_lease(struct memnode_client *client, uint64_t book, uint32_t transport);
+/* The same, with the lease that is there, of whatever owner, continued. */
+extern int memnode_peer_lease(struct memnode_client *client, uint64_t extents, uint32_t transport);
 extern int memnode_peer_take(struct memnode_client *client, uint32_t wanted, uint32_t *chunks, uint32_t *count);
 extern int memnode_peer_make_tree(struct memnode_client *client, uint64_t id, uint64_t *root);
 extern int memnode_peer_status(struct memnode_client *client, struct wire_node_status *status);

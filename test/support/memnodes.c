@@ -13,21 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/check.h"
+#include "support/conformance.h"
 #include "support/memnodes.h"
+#include "support/must.h"
 
 #define OWNER      UINT64_C(0x0123456789abcdef)
-#define BOOK       UINT64_C(0xb00c)
+#define EXTENT_MAP UINT64_C(0xb00c)
 #define LIMIT_MS   20000
 #define SECRET_HEX "00112233445566778899aabbccddeeff"
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	perror(what);
-	abort();
-}
 
 static void
 must_be_ok(smart_status status, const char *problem)
@@ -146,11 +140,11 @@ test_session_options(struct test_memnodes *nodes, struct smart_env *env, bool ve
 	};
 }
 
-/* A session that holds the lease, and a chunk if there is none yet. */
+/* A session that has the lease, and a chunk if there is none yet. */
 static void
 take_lease(struct test_memnodes *nodes, struct test_memnode *node)
 {
-	const struct wire_lease lease = {.book = BOOK, .transport = nodes->transport};
+	const struct wire_lease lease = {.extents = EXTENT_MAP, .transport = nodes->transport};
 	struct smart_env *env = &nodes->thread.env;
 	struct session_options options = test_session_options(nodes, env, false);
 	uint64_t deadline_ns = env->now_ns(env) + (uint64_t) LIMIT_MS * 1000000;
@@ -298,4 +292,58 @@ test_remote_close(struct test_remote *remote)
 {
 	remote->fabric->provider->close(remote->fabric);
 	must(remote->thread.allocations == 0, "a client leaked memory");
+}
+
+/* ---- conformance ---- */
+
+struct remote_conformance
+{
+	struct conformance conformance; /* first */
+	struct test_memnodes *nodes;
+	uint32_t timeout_ms;
+	unsigned int opened;
+	struct test_remote client[TEST_CONFORMANCE_CLIENTS];
+};
+
+/* The check that opens a fabric closes it; the clients' environments are looked at in the end. */
+static struct fabric *
+open_another(struct conformance *conformance)
+{
+	struct remote_conformance *remote = (struct remote_conformance *) conformance;
+	unsigned int number = __atomic_fetch_add(&remote->opened, 1, __ATOMIC_RELAXED);
+
+	must(number < TEST_CONFORMANCE_CLIENTS, "clients of the conformance checks");
+	test_remote_open(remote->nodes, &remote->client[number], number + 1, remote->timeout_ms);
+	return remote->client[number].fabric;
+}
+
+void
+test_memnodes_conformance(struct test_memnodes *nodes, unsigned int additions, uint32_t timeout_ms)
+{
+	struct remote_conformance remote = {
+		.conformance =
+			{
+				.nodes = nodes->count,
+				.offset = nodes->offset,
+				.bytes = WIRE_CHUNK_BYTES,
+				/* The chunk is the first one of a new region. */
+				.outside = nodes->offset + session_welcome(nodes->node[0].control)->capacity,
+				.open = open_another,
+				.additions = additions,
+			},
+		.nodes = nodes,
+		.timeout_ms = timeout_ms,
+	};
+	struct fabric *fabric = open_another(&remote.conformance);
+
+	remote.conformance.fabric = fabric;
+	conformance_check(&remote.conformance);
+	CHECK(fabric->counters.connections == nodes->count);
+	CHECK(fabric->counters.timeouts == 0 && fabric->counters.failures == 0);
+	fabric->provider->close(fabric);
+	CHECK(remote.opened > 1);
+	for (unsigned int i = 0; i < remote.opened; i++)
+		CHECK(remote.client[i].thread.allocations == 0);
+	for (unsigned int i = 0; i < nodes->count; i++)
+		CHECK(nodes->generation[i] == 0);
 }

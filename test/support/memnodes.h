@@ -17,7 +17,7 @@
 
 #include <sys/types.h>
 
-#include "rdma/remote.h"
+#include "rdma/remote/remote.h"
 #include "support/env_thread.h"
 
 #define TEST_MEMNODES_MAX 4
@@ -28,7 +28,7 @@ struct test_memnode
 	char port[SESSION_PORT_MAX];
 	char via[SESSION_PORT_MAX]; /* where clients find it: port, unless a test says otherwise */
 	uint64_t incarnation;       /* of its memory */
-	struct session *control;    /* holds the lease */
+	struct session *control;    /* has the lease */
 };
 
 struct test_memnodes
@@ -71,5 +71,14 @@ struct test_remote
 extern void
 test_remote_open(struct test_memnodes *nodes, struct test_remote *remote, uint32_t client, uint32_t timeout_ms);
 extern void test_remote_close(struct test_remote *remote);
+
+/*
+ * Checks all of conformance.h by clients of these nodes, with so many additions by each
+ * thread; what is refused as outside of the region must not cost a connection.  The
+ * clients have the numbers from 1 to TEST_CONFORMANCE_CLIENTS.
+ */
+#define TEST_CONFORMANCE_CLIENTS 8
+
+extern void test_memnodes_conformance(struct test_memnodes *nodes, unsigned int additions, uint32_t timeout_ms);
 
 #endif /* TEST_MEMNODES_H */

@@ -8,9 +8,10 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
-#include "compute/space.h"
+#include "compute/allocate/space.h"
 #include "rdma/local.h"
 #include "support/memory.h"
+#include "support/must.h"
 #include "tree/layout.h"
 
 #define CHUNK_BYTES (UINT64_C(2) << 20)
@@ -23,15 +24,6 @@ struct memory_fabric
 	struct smart_env *env;
 	struct fabric *local; /* does the work */
 };
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	perror(what);
-	abort();
-}
 
 struct test_memory *
 test_memory_open(unsigned int count, uint32_t chunks)
@@ -303,11 +295,11 @@ bool
 test_memory_drop_tree(struct test_memory *memory, unsigned int number, uint64_t id)
 {
 	struct test_memory_node *node = &memory->node[number];
-	bool answered;
+	bool reached;
 
 	pthread_mutex_lock(&memory->mutex);
-	answered = !node->down;
-	for (unsigned int i = 0; i < TEST_MEMORY_ROOTS && answered; i++)
+	reached = !node->down;
+	for (unsigned int i = 0; i < TEST_MEMORY_ROOTS && reached; i++)
 		if (node->tree[i] == id)
 		{
 			node->tree[i] = 0;
@@ -315,5 +307,5 @@ test_memory_drop_tree(struct test_memory *memory, unsigned int number, uint64_t 
 			memset(node->base + i * ROOT_BYTES, 0xa5, ROOT_BYTES);
 		}
 	pthread_mutex_unlock(&memory->mutex);
-	return answered;
+	return reached;
 }

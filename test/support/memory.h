@@ -1,17 +1,17 @@
 /*
  * memory.h
  *	  Memory nodes in this process: regions, what they have handed out, and a
- *	  provider and a supply over them, for tests of books.
+ *	  provider and a supply over them, for tests of extent maps.
  *
- * They are as strict as a real one: a verb outside of what they handed out fails and is
- * counted; what was handed out holds zeros, and garbage afterwards.
+ * They are as strict as a real one: a verb outside of what they handed out fails and is counted; what was handed out
+ * holds zeros, and garbage afterwards.
  */
 #ifndef TEST_MEMORY_H
 #define TEST_MEMORY_H
 
 #include <pthread.h>
 
-#include "compute/supply.h"
+#include "compute/allocate/supply.h"
 #include "support/env_thread.h"
 
 #define TEST_MEMORY_NODES 8
@@ -26,8 +26,8 @@ struct test_memory_node
 	uint32_t taken_count;
 	uint64_t tree[TEST_MEMORY_ROOTS]; /* ids by root, 0: free */
 	uint32_t tree_count;
-	bool down;              /* known not to answer */
-	bool silent;            /* does what it is told, but no answer comes: SMART_TIMEOUT */
+	bool down;              /* known not to reply */
+	bool silent;            /* does what it is told, but no reply comes: SMART_TIMEOUT */
 	unsigned long requests; /* for chunks and trees, answered or not */
 };
 
@@ -50,7 +50,7 @@ extern struct fabric *test_memory_fabric(struct test_memory *memory, struct smar
 extern void test_memory_supply(struct test_memory *memory, struct smart_env *env, struct fabric *fabric,
 							   struct smart_supply *supply);
 
-/* What a node is told by who works off duties.  False: it does not answer, or knows no such chunk or tree. */
+/* What the client that works off pending frees tells a node.  False: the node does not reply, or knows no such chunk or tree. */
 extern bool test_memory_give_chunk(struct test_memory *memory, unsigned int node, uint32_t chunk);
 extern bool test_memory_drop_tree(struct test_memory *memory, unsigned int node, uint64_t id);
 

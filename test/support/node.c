@@ -1,6 +1,6 @@
 /*
  * node.c
- *	  A compute node on a region, or with a book, in memory, for tests.
+ *	  A compute node on a region, or with an extent map, in memory, for tests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,17 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "compute/book.h"
+#include "compute/allocate/extents.h"
 #include "support/node.h"
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	perror(what);
-	abort();
-}
+#include "support/must.h"
 
 static void *
 must_allocate(size_t bytes)
@@ -65,8 +57,8 @@ open_shared(unsigned int clients)
 	node->compute.locks = &node->locks;
 	node->compute.epoch = must_allocate(smart_epoch_size(clients));
 	smart_epoch_init(node->compute.epoch, clients, 0);
-	node->compute.interlock = must_allocate(smart_interlock_size(clients));
-	smart_interlock_init(node->compute.interlock, clients);
+	node->compute.pins = must_allocate(smart_pins_size(clients));
+	smart_pins_init(node->compute.pins, clients);
 	return node;
 }
 
@@ -96,14 +88,14 @@ test_book_open(unsigned int clients, unsigned int nodes, uint32_t chunks)
 	struct test_client *client;
 	unsigned int number;
 
-	must(smart_book_map(&node->region, memory_file("book")) == SMART_OK, "smart_book_map");
+	must(smart_extent_map(&node->region, memory_file("extent map")) == SMART_OK, "smart_extent_map");
 	must(smart_region_format(&node->region, UINT64_C(0x5eed5eed5eed5eed)) == SMART_OK, "smart_region_format");
 	node->memory = test_memory_open(nodes, chunks);
 	client = test_client_open(node, 1);
 	for (unsigned int i = 0; i < nodes; i++)
-		must(smart_book_add_node(&client->client->space, node->memory->node[i].incarnation, &number) == SMART_OK &&
+		must(smart_extents_add_node(&client->client->space, node->memory->node[i].incarnation, &number) == SMART_OK &&
 				 number == i,
-			 "smart_book_add_node");
+			 "smart_extents_add_node");
 	test_client_close(client);
 	return node;
 }
@@ -118,7 +110,7 @@ test_node_close(struct test_node *node)
 	if (node->memory != NULL)
 		test_memory_close(node->memory);
 	free(node->compute.epoch);
-	free(node->compute.interlock);
+	free(node->compute.pins);
 	free(node);
 }
 
@@ -137,7 +129,7 @@ open_on_memory(struct test_node *node, struct smart_env *env, uint64_t owner)
 	must(client->number != SMART_CLIENT_NONE, "smart_epoch_claim");
 	client->fabric = test_memory_fabric(node->memory, env);
 	test_memory_supply(node->memory, env, client->fabric, &client->supply);
-	smart_space_open_book(&client->space, &node->region, node->compute.epoch, &node->locks, &client->supply);
+	smart_space_open(&client->space, &node->region, node->compute.epoch, &node->locks, &client->supply);
 	return client;
 }
 
@@ -187,20 +179,21 @@ test_work_off_duties(struct test_client *client)
 {
 	struct smart_space *space = &client->client->space;
 	struct test_memory *memory = client->node->memory;
-	struct smart_duty duty;
+	struct smart_pending_free pending;
 	unsigned int left = 0;
 
 	for (unsigned int i = 0; i < memory->count; i++)
 	{
 		bool told = true;
 
-		while (told && smart_book_next_duty(space, i, &duty))
+		while (told && smart_pending_next(space, i, &pending))
 		{
-			must(duty.node == i && duty.incarnation == memory->node[i].incarnation, "a duty of another node");
-			told = duty.kind == SMART_DUTY_GIVE_CHUNK ? test_memory_give_chunk(memory, i, duty.chunk)
-													  : test_memory_drop_tree(memory, i, duty.tree);
+			must(pending.node == i && pending.incarnation == memory->node[i].incarnation,
+				 "a pending free of another node");
+			told = pending.kind == SMART_PENDING_GIVE_CHUNK ? test_memory_give_chunk(memory, i, pending.chunk)
+															: test_memory_drop_tree(memory, i, pending.tree);
 			if (told)
-				smart_book_duty_done(space, &duty);
+				smart_pending_done(space, &pending);
 		}
 		left += !told;
 	}

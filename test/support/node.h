@@ -1,6 +1,6 @@
 /*
  * node.h
- *	  A whole compute node on a region in memory, or with a book in memory and
+ *	  A whole compute node on a region in memory, or with an extent map in memory and
  *	  memory nodes in this process, for tests: real services of src/compute,
  *	  mutexes for locks.
  *
@@ -20,6 +20,7 @@
 #include "compute/client.h"
 #include "support/env_thread.h"
 #include "support/memory.h"
+#include "support/verify.h"
 
 struct test_client;
 
@@ -43,13 +44,13 @@ struct test_client
 extern struct test_node *test_node_open(unsigned int clients, uint64_t max_size);
 extern void test_node_close(struct test_node *node);
 
-/* The same with a book and so many memory nodes of so many chunks each, numbered as in memory. */
+/* The same with an extent map and so many memory nodes of so many chunks each, numbered as in memory. */
 extern struct test_node *test_book_open(unsigned int clients, unsigned int nodes, uint32_t chunks);
 
 /* Where a block or a root slot is. */
 extern void *test_node_at(const struct test_node *node, fabric_address address);
 
-/* Tells the memory nodes what they have yet to be told; returns how many duties are left because a node is down. */
+/* Tells the memory nodes what they have yet to be told; returns how many pending frees are left because a node is down. */
 extern unsigned int test_work_off_duties(struct test_client *client);
 
 extern struct test_client *test_client_open(struct test_node *node, uint64_t seed);

@@ -10,9 +10,9 @@
 #ifndef TEST_OFFLOAD_BENCH_H
 #define TEST_OFFLOAD_BENCH_H
 
-#include "compute/cache.h"
+#include "compute/cache/cache.h"
 #include "support/memnodes.h"
-#include "tree/offload.h"
+#include "tree/find/offload.h"
 #include "tree/tree.h"
 
 #define OFFLOAD_DIGITS     5
@@ -50,7 +50,7 @@ extern bool offload_look_up(struct offload_bench *bench, const uint8_t *entry);
 /* The round trips of a lookup, by a client whose cache is empty if cold; *descents: those made for it. */
 extern uint64_t offload_cost(struct offload_bench *bench, unsigned int number, bool cold, uint64_t *descents);
 
-/* Entries from all over the tree, each from an empty cache, and what is beside them. */
+/* Entries from all over the tree, each from an empty cache, and keys next to them that are not there. */
 extern void offload_check_all(struct offload_bench *bench, enum smart_offload_mode mode);
 
 /* What was changed a moment ago is seen. */

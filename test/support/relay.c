@@ -12,21 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/must.h"
 #include "support/relay.h"
 
 #define FROM_CLIENT 0
 #define FROM_NODE   1
 #define LIMIT_S     30 /* a wait that is longer is a hang */
 #define TICK_MS     1
-
-static void
-must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	perror(what);
-	abort();
-}
 
 static struct sockaddr_in
 loopback(const char *port)
@@ -52,7 +44,7 @@ accept_client(struct relay *relay)
 	relay->connections++;
 }
 
-/* Takes what there is, without a bound: a network under way holds all that was sent. */
+/* Takes what there is, without a bound: a network under way keeps all that was sent. */
 static void
 take(struct relay_way *way)
 {
@@ -90,7 +82,7 @@ pass(struct relay_way *way)
 		else if (errno == EAGAIN)
 			break;
 		else
-			sent = way->count; /* nobody is there to take it */
+			sent = way->count; /* no peer is there to take it */
 	}
 	memmove(way->bytes, way->bytes + sent, way->count - sent);
 	way->count -= sent;
@@ -106,7 +98,7 @@ run(void *argument)
 	while (!__atomic_load_n(&relay->stop, __ATOMIC_ACQUIRE))
 	{
 		struct pollfd waiting = {.fd = relay->listener, .events = POLLIN};
-		bool hold = __atomic_load_n(&relay->hold, __ATOMIC_ACQUIRE);
+		bool held_back = __atomic_load_n(&relay->held_back, __ATOMIC_ACQUIRE);
 		uint64_t held = 0;
 
 		if (poll(&waiting, 1, TICK_MS) > 0)
@@ -116,12 +108,12 @@ run(void *argument)
 			for (int j = 0; j < 2; j++)
 				take(&relay->way[i][j]);
 			pass(&relay->way[i][FROM_NODE]);
-			if (!hold)
+			if (!held_back)
 				pass(&relay->way[i][FROM_CLIENT]);
 			held += relay->way[i][FROM_CLIENT].count;
 		}
 		__atomic_store_n(&relay->held, held, __ATOMIC_RELEASE);
-		__atomic_add_fetch(&relay->turns, 1, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&relay->rounds, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -147,16 +139,16 @@ relay_open(const char *target_port)
 static void
 await_turn(struct relay *relay)
 {
-	uint64_t turns = __atomic_load_n(&relay->turns, __ATOMIC_ACQUIRE);
+	uint64_t rounds = __atomic_load_n(&relay->rounds, __ATOMIC_ACQUIRE);
 
-	while (__atomic_load_n(&relay->turns, __ATOMIC_ACQUIRE) < turns + 2)
+	while (__atomic_load_n(&relay->rounds, __ATOMIC_ACQUIRE) < rounds + 2)
 		usleep(TICK_MS * 1000);
 }
 
 void
-relay_hold(struct relay *relay, bool hold)
+relay_hold_back(struct relay *relay, bool held_back)
 {
-	__atomic_store_n(&relay->hold, hold, __ATOMIC_RELEASE);
+	__atomic_store_n(&relay->held_back, held_back, __ATOMIC_RELEASE);
 	await_turn(relay);
 }
 

@@ -5,8 +5,8 @@
  *
  *		struct relay *relay = relay_open(port of the memory node);
  *		... clients connect to relay->port ...
- *		relay_hold(relay, true);    what clients send stays on its way
- *		relay_hold(relay, false);   and arrives now, even if who sent it has gone
+ *		relay_hold_back(relay, true);    what clients send stays on its way
+ *		relay_hold_back(relay, false);   and arrives now, even if its sender has gone
  *		relay_close(relay);
  */
 #ifndef TEST_RELAY_H
@@ -34,10 +34,10 @@ struct relay
 	char port[8];
 	const char *target;
 	int listener;
-	bool hold;
+	bool held_back;
 	bool stop;
-	uint64_t held;  /* bytes of clients that are on their way */
-	uint64_t turns; /* of the thread */
+	uint64_t held;   /* bytes of clients that are on their way */
+	uint64_t rounds; /* of the thread */
 	pthread_t thread;
 	struct relay_way way[RELAY_CONNECTIONS][2]; /* from the client, from the node; by number of connection */
 	unsigned int connections;
@@ -46,7 +46,7 @@ struct relay
 extern struct relay *relay_open(const char *target_port);
 
 /* Takes effect before it returns. */
-extern void relay_hold(struct relay *relay, bool hold);
+extern void relay_hold_back(struct relay *relay, bool held_back);
 
 /* Waits until this many bytes of clients are on their way. */
 extern void relay_await(struct relay *relay, uint64_t bytes);

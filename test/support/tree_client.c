@@ -122,7 +122,7 @@ hand_on_take(struct smart_services *services, fabric_address leaf, uint64_t tree
 static void
 hand_on_settle(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
 {
-	real_of(services)->settle_handed(real_of(services), entry, combined);
+	real_of(services)->tell_handed(real_of(services), entry, combined);
 }
 
 static void
@@ -138,16 +138,16 @@ next_random(void *argument)
 
 static bool
 hand_on_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-					struct smart_answer *answer)
+					struct smart_result *cached)
 {
-	return real_of(services)->find_answer(real_of(services), tree, point, length, answer);
+	return real_of(services)->find_result(real_of(services), tree, point, length, cached);
 }
 
 static void
 hand_on_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-					const struct smart_answer *answer)
+					const struct smart_result *cached)
 {
-	real_of(services)->keep_answer(real_of(services), tree, point, length, answer);
+	real_of(services)->keep_result(real_of(services), tree, point, length, cached);
 }
 
 static struct smart_blocked
@@ -163,22 +163,22 @@ hand_on_unblock(struct smart_services *services, const struct smart_blocked *blo
 }
 
 static bool
-hand_on_find_stub(struct smart_services *services, smart_slot leaf, struct smart_stub *stub)
+hand_on_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
 {
-	return real_of(services)->find_stub(real_of(services), leaf, stub);
+	return real_of(services)->find_hint(real_of(services), leaf, hint);
 }
 
 static void
-hand_on_keep_stub(struct smart_services *services, smart_slot leaf, const struct smart_stub *stub, uint64_t ticket,
+hand_on_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
 				  bool hot)
 {
-	real_of(services)->keep_stub(real_of(services), leaf, stub, ticket, hot);
+	real_of(services)->keep_hint(real_of(services), leaf, hint, ticket, hot);
 }
 
 static struct smart_blocked
-hand_on_block_stub(struct smart_services *services, smart_slot leaf)
+hand_on_block_hint(struct smart_services *services, smart_slot leaf)
 {
-	return real_of(services)->block_stub(real_of(services), leaf);
+	return real_of(services)->block_hint(real_of(services), leaf);
 }
 
 static struct fabric *
@@ -195,13 +195,13 @@ open_verbs(struct tree_client *client, const struct smart_region *region)
 		client->services.cache_store = hand_on_store;
 		client->services.cache_update = hand_on_update;
 		client->services.cache_drop = hand_on_drop;
-		client->services.find_answer = hand_on_find_answer;
-		client->services.keep_answer = hand_on_keep_answer;
+		client->services.find_result = hand_on_find_answer;
+		client->services.keep_result = hand_on_keep_answer;
 		client->services.block_point = hand_on_block;
 		client->services.unblock_point = hand_on_unblock;
-		client->services.find_stub = hand_on_find_stub;
-		client->services.keep_stub = hand_on_keep_stub;
-		client->services.block_stub = hand_on_block_stub;
+		client->services.find_hint = hand_on_find_hint;
+		client->services.keep_hint = hand_on_keep_hint;
+		client->services.block_hint = hand_on_block_hint;
 	}
 	if (client->client->node->compute.rdwc != NULL)
 	{
@@ -209,7 +209,7 @@ open_verbs(struct tree_client *client, const struct smart_region *region)
 		client->services.read_end = hand_on_end;
 		client->services.lock_or_combine = hand_on_combine;
 		client->services.take_handed = hand_on_take;
-		client->services.settle_handed = hand_on_settle;
+		client->services.tell_handed = hand_on_settle;
 	}
 	return sim_fabric_init(&client->sim, &client->memory, &client->control, false);
 }

@@ -6,8 +6,8 @@
 #ifndef TEST_TREE_CLIENT_H
 #define TEST_TREE_CLIENT_H
 
-#include "rdma/sim.h"
 #include "support/node.h"
+#include "support/sim_fabric.h"
 #include "tree/tree.h"
 
 struct tree_client

@@ -20,7 +20,7 @@ our @EXPORT = qw(@CRASH_SETTINGS @INDEXES %ends session is_kept is_right set_up 
 
 our @INDEXES = ('numbers_id', 'numbers_word', 'keys_id');
 
-# Nothing but the test makes WAL durable; nobody rebuilds an index.
+# Nothing but the test makes WAL durable; no worker rebuilds an index.
 our @CRASH_SETTINGS = (
 	'autovacuum = off', 'smart.auto_rebuild = off', 'restart_after_crash = on', 'max_prepared_transactions = 4',
 	'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0', 'wal_buffers = 16MB', 'shared_buffers = 32MB');
@@ -114,7 +114,7 @@ SQL
 	return;
 }
 
-# WAL is lost from some point on: what came before it stays, what came behind it is as if it had never been.
+# WAL is lost from some position on: what came before it stays, what came behind it is as if it had never been.
 sub loses_wal
 {
 	my ($node, $how) = @_;

@@ -1,5 +1,5 @@
 # Autovacuum keeps smart indexes as it keeps others: it removes entries of dead rows, and while it waits for a scan it gives way
-# to whoever wants the table.
+# to a session that wants the table.
 use strict;
 use warnings;
 

@@ -65,14 +65,14 @@ sub workers
 	return;
 }
 
-# How many there are; what dropped indexes have left is freed before, if nobody did so yet.
+# How many there are; what dropped indexes have left is freed before, if that was not done yet.
 sub trees
 {
-	$node->safe_psql('postgres', 'SELECT smart_sweep()');
-	return $node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_space');
+	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
+	return $node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_stat_space');
 }
 
-# Two workers take part, and their notices come to the session; with none allowed nobody else does.
+# Two workers take part, and their notices come to the session; with none allowed only the session does.
 workers(2);
 my $FEW = 'USING smart (told(id)) WHERE id < 1000';
 my $hold = $node->data_dir . '/hold';
@@ -144,7 +144,7 @@ $node->safe_psql('postgres', 'BEGIN; CREATE TABLE made WITH (parallel_workers = 
 	CREATE INDEX made_i ON made USING smart (i); COMMIT');
 index_is_sound($node, 'postgres', 'made_i', 'of a table of the same transaction');
 
-# Duplicates: two live rows; one live row and dead ones that somebody may still see are none.
+# Duplicates: two live rows; one live row and dead ones that a snapshot may still see are none.
 ($status, $out, $err) = $node->psql('postgres', 'CREATE UNIQUE INDEX doubled ON built USING smart (kind)');
 like($err, qr/could not create unique index "doubled"\nDETAIL:  Key \(kind\)=\(0\) is duplicated/, 'duplicates');
 $node->safe_psql('postgres', 'CREATE TABLE updated (id int, n int) WITH (autovacuum_enabled = off, parallel_workers = 2);
@@ -165,7 +165,7 @@ workers(2);
 ($status, $out, $err) = $node->psql('postgres', "$LEADER CREATE INDEX refused ON built USING smart (refused(id))");
 like($err, qr/ERROR:  no entry for row \d+\n.*CONTEXT:.*parallel worker/s, 'an error in a worker');
 
-# Cancelled and terminated while workers read: nobody and nothing is left.
+# Cancelled and terminated while workers read: no process and no memory is left.
 for my $function ('pg_cancel_backend', 'pg_terminate_backend')
 {
 	my $output;

@@ -129,7 +129,7 @@ $writer->query_safe('COMMIT');
 shows("phase = 'index validation: scanning table' AND blocks_total = $BLOCKS", 'concurrently: the table is scanned again');
 $writer->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM watched');
 release(4);
-# Those of who looks at it may be counted, too.
+# The locks of the session that looks at it may be counted, too.
 shows("phase = 'waiting for old snapshots' AND lockers_total >= 1", 'concurrently: waits before it is valid');
 $writer->query_safe('COMMIT');
 ends_well($run, \$output, 'concurrently');

@@ -11,7 +11,7 @@ use Time::HiRes qw(sleep);
 use SmartCrash;
 use SmartTest;
 
-# VACUUM removes entries of rows whose removal nobody has made durable.
+# VACUUM removes entries of rows whose removal is not durable.
 sub removes_after_wal
 {
 	my ($node, $how) = @_;
@@ -46,7 +46,7 @@ sub writes_much
 	return;
 }
 
-# Trees that were made by a transaction that was not to end belong to nobody; those that it was to replace stay.
+# Trees that were made by a transaction that was not to end belong to no index; those that it was to replace stay.
 sub builds
 {
 	my ($node, $how) = @_;
@@ -56,7 +56,7 @@ sub builds
 	$ends{$how}->($node, undef);
 	$session->{run}->kill_kill;
 	is_kept($node, $offset, "build and $how");
-	$node->safe_psql('postgres', 'SELECT smart_sweep()');
+	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
 	is($node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_memory_nodes'), '3', "build and $how: what was built is gone");
 	return;
 }

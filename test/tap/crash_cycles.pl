@@ -1,5 +1,5 @@
 # A server that works is killed at a random moment, again and again: a backend, the postmaster, a memory node, all at once. Each
-# time every smart index has to be usable again without anybody's doing, and to hold exactly the rows of its table.
+# time every smart index has to be usable again by itself, and to hold exactly the rows of its table.
 #
 #   CYCLES=10   of each kind
 #   SEED=n      decides when what is killed and what the clients do; printed, so that a failure can be tried again
@@ -18,7 +18,7 @@ use SmartTest;
 my $CYCLES = $ENV{CYCLES} || 10;
 my $SEED = $ENV{SEED} || time() % 1_000_000;
 
-# Rows are few, so that all that happens concerns the same leaves; and a commit that nobody waits for is likely to be lost.
+# Rows are few, so that all that happens concerns the same leaves; and a commit that no session waits for is likely to be lost.
 my @SETTINGS = (
 	'autovacuum = off', 'restart_after_crash = on', 'wal_writer_delay = 10s', 'log_statement = none', 'shared_buffers = 8MB',
 	'max_connections = 20', 'smart.embedded_max_size = 256MB', 'smart.cache_size = 8MB');
@@ -124,7 +124,7 @@ sub memory_node_is_killed
 	return;
 }
 
-# ---- what has to hold ----
+# ---- what has to be true ----
 
 # The rows that a query gives by the index on these columns and by a sequential scan: whether the order agrees, and what either has alone.
 sub compare
@@ -241,8 +241,8 @@ foreach my $cycle (1 .. $CYCLES)
 is("$lost $phantom", '0 0', 'no row is lost, none is there that should not be');
 foreach my $node (values %node)
 {
-	$node->safe_psql('postgres', 'SELECT smart_sweep()');
-	is($node->safe_psql('postgres', 'SELECT leaked_trees, leaked_bytes FROM smart_space WHERE database = current_database()'), '0|0',
+	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
+	is($node->safe_psql('postgres', 'SELECT leaked_trees, leaked_bytes FROM smart_stat_space WHERE database = current_database()'), '0|0',
 		'no tree is left over');
 	$node->stop;
 	log_is_sound($node);

@@ -13,18 +13,18 @@ use SmartTest;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-my $node = smart_node('main', @CRASH_SETTINGS, 'smart.sweep_interval = 0', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', @CRASH_SETTINGS, 'smart.orphan_interval = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 set_up($node);
 loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');
 
-# Without a memory node there is no recovery: queries are answered by the tables, inserts say why they fail.
+# Without a memory node there is no recovery: queries read the tables, inserts say why they fail.
 my $offset = -s $node->logfile;
 $node->stop('immediate');
 $node->append_conf('postgresql.conf', "smart.fabric_timeout = '2s'");
 $memory[0]->kill9;
 $node->start;
-is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'a memory node is away: the table answers');
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'a memory node is away: the result comes from the table');
 my ($status, undef, $err) = $node->psql('postgres', 'INSERT INTO keys VALUES (0)', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 isnt($status, 0, 'a memory node is away: an insert fails');
 like($err, qr/ERROR:  08006:.*recovered.*HINT/s, 'a memory node is away: and says why');
@@ -35,19 +35,19 @@ is_kept($node, $offset, 'it comes back');
 like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'a plan that was made meanwhile is made anew');
 $session->quit;
 
-# A book that has relied on WAL that is not there is given up, and the nodes free what it had.
+# An extent map that has relied on WAL that is not there is given up, and the nodes free what it had.
 $offset = -s $node->logfile;
 $node->stop('immediate');
 $node->append_conf('postgresql.conf', "smart.fabric_timeout = '10s'");
-open(my $book, '+<', $node->data_dir . '/smart/pgsql_tmp_book') or die $!;
-binmode $book;
-seek($book, 448 + 16 + 7, 0);
-print $book chr(1);
-close($book);
+open(my $extent_map, '+<', $node->data_dir . '/smart/pgsql_tmp_book') or die $!;
+binmode $extent_map;
+seek($extent_map, 448 + 16 + 7, 0);
+print $extent_map chr(1);
+close($extent_map);
 $node->start;
-ok($node->wait_for_log(qr/empty region: the data directory is older than it/, $offset), 'a book that is ahead of WAL is not taken');
+ok($node->wait_for_log(qr/empty region: the data directory is older than it/, $offset), 'an extent map that is ahead of WAL is not taken');
 node_becomes($node, $_, 'up') for @memory;
-is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'the table answers');
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'the result comes from the table');
 $node->safe_psql('postgres', 'REINDEX DATABASE postgres');
 is_right($node, 'rebuilt');
 is($node->safe_psql('postgres', 'SELECT sum(trees) FROM smart_memory_nodes'), '3', 'nothing is left of the older trees');

@@ -108,7 +108,7 @@ SKIP:
 	$start->('24m');
 	{
 		no warnings 'redefine';
-		# The disk would be another one after a restart: only check that the server still answers.
+		# The disk would be another one after a restart: only check that the server still runs queries.
 		local *PostgreSQL::Test::Cluster::restart = sub { $node->safe_psql('postgres', 'SELECT 1') };
 		meets_the_limit($node, '53100', 'a full disk');
 	}

@@ -21,10 +21,10 @@ sub is_lost
 	my ($status, undef, $err);
 
 	unlike($plan, qr/Index/, "$name: the index is not used");
-	is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), "$name: the table answers");
+	is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), "$name: the result comes from the table");
 	is($node->safe_psql('postgres', "SELECT state FROM smart_indexes WHERE indexname = 'numbers_id'"), 'lost', "$name: lost");
 	($status, undef, $err) = $node->psql('postgres', "SELECT smart_index_check('numbers_id')", extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-	like($err, qr/ERROR:  55000:.*REINDEX/s, "$name: who insists gets an error with a hint");
+	like($err, qr/ERROR:  55000:.*REINDEX/s, "$name: a query that insists gets an error with a hint");
 	$node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-1)');
 	$node->safe_psql('postgres', 'REINDEX TABLE numbers');
 	same_answers($node, 'postgres', $QUERY, "$name: rebuilt");
@@ -88,7 +88,7 @@ my $smart = $node->data_dir . '/smart';
 ok(!-s "$smart/pgsql_tmp_region", 'a server without smart indexes has no region');
 $node->safe_psql('postgres', 'CREATE TABLE numbers (id int);
 	INSERT INTO numbers SELECT g FROM generate_series(1, 20000) g; CREATE INDEX numbers_id ON numbers USING smart (id)');
-is(sprintf('%o %o', (stat $smart)[2] & 07777, (stat "$smart/pgsql_tmp_region")[2] & 07777), '700 600', 'nobody else reads it');
+is(sprintf('%o %o', (stat $smart)[2] & 07777, (stat "$smart/pgsql_tmp_region")[2] & 07777), '700 600', 'no other user reads it');
 
 for my $mode ('fast', 'smart')
 {
@@ -99,7 +99,7 @@ for my $mode ('fast', 'smart')
 	is_kept($node, "$mode stop");
 }
 
-# A start that fails before anybody used the region leaves it good.
+# A start that fails before any session used the region leaves it good.
 $node->stop;
 $node->append_conf('postgresql.conf', 'hba_file = \'/nonexistent\'');
 ok(!$node->start(fail_ok => 1), 'a start that fails');
@@ -222,7 +222,7 @@ $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $node->adjust_conf('postgresql.conf', 'smart.embedded_path', undef);
 $node->adjust_conf('postgresql.conf', 'smart.auto_rebuild', undef);
 $node->restart;
-is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'without the library: the table answers');
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'without the library: the result comes from the table');
 for my $statement ('INSERT INTO numbers VALUES (-1)', 'CREATE INDEX ON numbers USING smart (id)')
 {
 	(undef, undef, $err) = $node->psql('postgres', $statement, extra_params => [ '-v', 'VERBOSITY=verbose' ]);

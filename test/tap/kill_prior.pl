@@ -1,4 +1,4 @@
-# Entries of dead rows are removed by those who meet them, but not before the WAL of the rows' death is durable: after a
+# Entries of dead rows are removed by the scans that meet them, but not before the WAL of the rows' death is durable: after a
 # crash the rows could be alive again, and their entries missed.
 use strict;
 use warnings;

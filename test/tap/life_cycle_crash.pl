@@ -1,5 +1,5 @@
-# A server that ends in the middle of a statement that makes, replaces or drops trees: when it is back, so are the indexes, and a
-# sweep leaves no tree that no index uses.
+# A server that ends in the middle of a statement that makes, replaces or drops trees: when it is back, so are the indexes, and
+# the collection of orphans leaves no tree that no index uses.
 use strict;
 use warnings;
 
@@ -17,7 +17,7 @@ my @STATEMENTS = (
 	'ALTER INDEX rows_a SET TABLESPACE away; ALTER INDEX rows_b SET TABLESPACE away', 'BEGIN; TRUNCATE rows; INSERT INTO rows SELECT g, md5(g::text) FROM generate_series(1, 20000) g; COMMIT',
 	'BEGIN; DROP INDEX rows_a; CREATE INDEX rows_a ON rows USING smart (a); ROLLBACK; BEGIN; SAVEPOINT s; DROP TABLE rows; ROLLBACK TO s; COMMIT',
 	'ALTER TABLE rows SET UNLOGGED; ALTER TABLE rows SET LOGGED', 'VACUUM (INDEX_CLEANUP on) rows');
-my @SETTINGS = ('autovacuum = off', 'restart_after_crash = on', 'smart.sweep_interval = 0', 'wal_writer_delay = 10s',
+my @SETTINGS = ('autovacuum = off', 'restart_after_crash = on', 'smart.orphan_interval = 0', 'wal_writer_delay = 10s',
 	'smart.embedded_max_size = 256MB', 'max_prepared_transactions = 2');
 
 my $memory = SmartMemnode->new('one', '--size=64M');
@@ -65,10 +65,10 @@ sub is_clean
 
 	ok($node->poll_query_until('postgres', "SELECT bool_and(smart_index_state(indexrelid) IN ('ready', 'empty')) $indexes"), "usable: $name");
 	is($node->safe_psql('postgres', "SELECT count(smart_index_check(indexrelid, true)::text) >= 2 $indexes"), 't', "sound: $name");
-	# What a rebuild has replaced leaves when nobody uses it any more.
+	# What a rebuild has replaced leaves when no session uses it any more.
 	ok($node->poll_query_until('postgres', q{SELECT leaked_trees = 0 AND unfinished_trees = 0 AND
-		trees <= (SELECT count(*) FROM smart_indexes) FROM smart_sweep() s(t, b), smart_space WHERE database = current_database()}), "no tree is left over: $name");
-	$node->safe_psql('postgres', "DROP INDEX IF EXISTS made, made_later; SELECT smart_sweep()");
+		trees <= (SELECT count(*) FROM smart_indexes) FROM smart_collect_orphans() s(t, b), smart_stat_space WHERE database = current_database()}), "no tree is left over: $name");
+	$node->safe_psql('postgres', "DROP INDEX IF EXISTS made, made_later; SELECT smart_collect_orphans()");
 	return;
 }
 
@@ -94,8 +94,8 @@ foreach my $i (0 .. $#STATEMENTS)
 foreach my $node (@node)
 {
 	$node->safe_psql('postgres', 'DROP TABLE rows');
-	$node->safe_psql('postgres', 'SELECT smart_sweep()');
-	is($node->safe_psql('postgres', 'SELECT trees, bytes FROM smart_space WHERE database = current_database()'), '0|0', 'nothing is left in the end');
+	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
+	is($node->safe_psql('postgres', 'SELECT trees, bytes FROM smart_stat_space WHERE database = current_database()'), '0|0', 'nothing is left in the end');
 	$node->stop;
 }
 done_testing();

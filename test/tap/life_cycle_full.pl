@@ -1,4 +1,4 @@
-# Memory that has room for an index once: who drops it can make it again at once, and need not wait until somebody has swept.
+# Memory that has room for an index once: a session that drops it can make it again at once, before any collection of orphans.
 use strict;
 use warnings;
 
@@ -14,7 +14,7 @@ my %place = (embedded => 'smart.embedded_max_size = 32MB', 'memory node' => 'sma
 
 foreach my $name (sort keys %place)
 {
-	my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', 'smart.sweep_interval = 1h', $place{$name});
+	my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', 'smart.orphan_interval = 1h', $place{$name});
 	my $again = 'DROP INDEX rows_b; CREATE INDEX rows_b ON rows USING smart (b)';
 
 	$node->safe_psql('postgres', 'CREATE TABLE rows AS SELECT g AS a, md5(g::text) || md5((g + 1)::text) AS b FROM generate_series(1, 250000) g;
@@ -27,7 +27,7 @@ foreach my $name (sort keys %place)
 		ok($status == 0, "$name: dropped and made again at once, $time") or diag($err);
 	}
 	index_is_sound($node, 'postgres', 'rows_b', $name);
-	# Who rolls back has both until then.
+	# A transaction that rolls back has both until then.
 	my ($status, undef, $err) = $node->psql('postgres', "BEGIN; $again; ROLLBACK", on_error_stop => 1, extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
 	like($err, qr/ERROR:  53200/, "$name: what could still be rolled back is not freed");
 	index_is_sound($node, 'postgres', 'rows_b', "$name, rolled back");

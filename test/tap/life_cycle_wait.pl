@@ -32,7 +32,7 @@ $node->safe_psql('postgres', 'CREATE TABLE numbers (id int, v int); INSERT INTO 
 $memory->kill9;
 node_becomes($node, $memory, 'down');
 
-like(($node->psql('postgres', 'INSERT INTO numbers VALUES (0, 1)', @VERBOSE))[2], qr/ERROR:  08006:/, 'nobody waits who does not want to');
+like(($node->psql('postgres', 'INSERT INTO numbers VALUES (0, 1)', @VERBOSE))[2], qr/ERROR:  08006:/, 'a session that does not want to wait does not');
 like(($node->psql('postgres', "SET smart.on_unavailable = wait; SET statement_timeout = '300ms'; INSERT INTO numbers VALUES (0, 1)", @VERBOSE))[2],
 	qr/ERROR:  57014:.*statement timeout/s, 'statement_timeout ends the wait');
 my ($status, undef, $err) = $node->psql('postgres', 'SET smart.on_unavailable = wait; SET enable_indexscan = off; SET enable_bitmapscan = off;

@@ -30,7 +30,7 @@ sub is_lost
 
 	like($node->safe_psql('postgres', "SELECT state, reason FROM smart_index_state WHERE index = '$index'::regclass"), qr/^lost\|.*$reason/,
 		"$name: $index is lost");
-	is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), "$name: the table answers");
+	is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), "$name: the result comes from the table");
 	return;
 }
 
@@ -42,8 +42,8 @@ sub nodes_of
 }
 
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-# Without sweeps, so that a new index needs new memory.
-my $node = smart_node('main', 'autovacuum = off', 'smart.sweep_interval = 0', 'smart.auto_rebuild = off',
+# Without collections of orphans, so that a new index needs new memory.
+my $node = smart_node('main', 'autovacuum = off', 'smart.orphan_interval = 0', 'smart.auto_rebuild = off',
 	'smart.memory_nodes = ' . addresses(@memory));
 
 # Built, asked, counted.
@@ -59,12 +59,12 @@ is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT smart_round_tr
 	SELECT id FROM numbers WHERE id = 7; SELECT smart_round_trips() - :before BETWEEN 1 AND 20"), "7\nt", 'a lookup takes some round trips');
 is($node->safe_psql('postgres', 'SELECT reads > 0 AND writes > 0 AND compare_and_swaps > 0 AND connections > 0 AND timeouts = 0
 	FROM smart_stat_fabric'), 't', 'the fabric is counted');
-is($node->safe_psql('postgres', "CREATE ROLE nobody; SET ROLE nobody;
+is($node->safe_psql('postgres', "CREATE ROLE stranger; SET ROLE stranger;
 	SELECT count(*), count(address), count(problem) FROM smart_memory_nodes; SELECT count(address) FROM smart_index_nodes('numbers_id');
-	RESET ROLE; GRANT pg_monitor TO nobody; SET ROLE nobody; SELECT count(address) FROM smart_memory_nodes"), "2|0|0\n0\n2",
+	RESET ROLE; GRANT pg_monitor TO stranger; SET ROLE stranger; SELECT count(address) FROM smart_memory_nodes"), "2|0|0\n0\n2",
 	'addresses are for pg_monitor');
 
-# Small ones have their blocks side by side and their roots by turns, so that some of them are on one node alone.
+# Small ones have their blocks side by side and their roots round robin, so that some of them are on one node alone.
 $node->safe_psql('postgres', "CREATE TABLE small_$_ (id int); INSERT INTO small_$_ SELECT generate_series(1, 100);
 	CREATE INDEX small_${_}_id ON small_$_ USING smart (id)") for (1 .. 4);
 my ($spared) = grep { nodes_of($node, "small_${_}_id") =~ /^[01]$/ } (1 .. 4);
@@ -78,7 +78,7 @@ same_answers($node, 'postgres', $QUERY, 'the server was restarted');
 index_is_sound($node, 'postgres', $_, 'the server was restarted') for ('numbers_id', 'numbers_word');
 $node->safe_psql('postgres', 'INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(60001, 61000) g');
 
-# A memory node is gone: an error for those who need it.
+# A memory node is gone: an error for statements that need it.
 $memory[$gone]->kill9;
 node_becomes($node, $memory[$gone], 'down');
 fails($node, 'SELECT id FROM numbers WHERE id = 77', '08006', "DETAIL:.*\Q$address\E.*HINT:.*smart_memory_nodes", 'a query');
@@ -128,7 +128,7 @@ $node->safe_psql('postgres', 'REINDEX INDEX numbers_word');
 my $number = $node->safe_psql('postgres', "SELECT node FROM smart_memory_nodes WHERE address = '" . $memory[2]->address . "'");
 like(nodes_of($node, 'numbers_word'), qr/\b$number\b/, 'a new memory node is used');
 
-# An unclean stop, and nothing shows whose the book is: the indexes begin anew, and the memory nodes free what they had
+# An unclean stop, and nothing shows whose the extent map is: the indexes begin anew, and the memory nodes free what they had
 # of the older ones.
 $node->stop('immediate');
 unlink $node->data_dir . '/smart/pgsql_tmp_run' or die $!;
@@ -141,11 +141,11 @@ same_answers($node, 'postgres', $QUERY, 'rebuilt after an unclean stop');
 
 # Indexes are elsewhere: not lost in silence, in either direction.
 my $smart = $node->data_dir . '/smart';
-ok(-e "$smart/pgsql_tmp_book" && !-e "$smart/pgsql_tmp_region", 'the book is there, no region');
+ok(-e "$smart/pgsql_tmp_book" && !-e "$smart/pgsql_tmp_region", 'the extent map is there, no region');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET smart.memory_nodes');
 $node->adjust_conf('postgresql.conf', 'smart.memory_nodes', "''");
 $node->restart;
-ok(!-e "$smart/pgsql_tmp_book", 'the book is gone when there are no memory nodes');
+ok(!-e "$smart/pgsql_tmp_book", 'the extent map is gone when there are no memory nodes');
 is_lost($node, 'numbers_id', 'made anew', 'from memory nodes to a region');
 $node->safe_psql('postgres', 'REINDEX TABLE numbers');
 same_answers($node, 'postgres', $QUERY, 'in a region');

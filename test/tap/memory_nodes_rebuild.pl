@@ -1,5 +1,5 @@
 # Memory nodes go, come back with nothing, or are away while VACUUM runs: the indexes that had a part there are rebuilt,
-# the others notice nothing, and no statement gets a wrong answer.
+# the others notice nothing, and no statement gets a wrong result.
 use strict;
 use warnings;
 
@@ -137,7 +137,7 @@ is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM 
 $session->quit;
 $node->stop('immediate');
 $node->start;
-is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'an unclean stop: the right answer');
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), 'an unclean stop: the right result');
 becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));
 same_answers($node, 'postgres', $QUERY, 'rebuilt after it');
 index_is_sound($node, 'postgres', $_, 'rebuilt after it') for ('numbers_id', 'numbers_word', map { "small_${_}_id" } (1 .. 4));

@@ -57,7 +57,7 @@ index_is_sound($node, 'postgres', 'numbers_id', 'it goes on');
 $node->safe_psql('postgres', 'INSERT INTO numbers SELECT generate_series(2001, 3000)');
 index_is_sound($node, 'postgres', 'numbers_id', 'inserts go on');
 
-# What ends while it stands still needs no answer: a transaction that has made a tree, a backend with temporary ones.
+# What ends while it stands still needs no reply: a transaction that has made a tree, a backend with temporary ones.
 $session = $node->background_psql('postgres');
 $session->query_safe('CREATE TEMPORARY TABLE gone (id int); INSERT INTO gone SELECT generate_series(1, 100);
 	CREATE INDEX ON gone USING smart (id)');
@@ -74,7 +74,7 @@ $memory->signal('STOP');
 $node->stop;
 $node->append_conf('postgresql.conf', "smart.fabric_timeout = '1s'");
 $node->start;
-like(error_of($node, $QUERY), qr/ERROR:  08006:/, 'a server that starts meanwhile has no answer, but an error');
+like(error_of($node, $QUERY), qr/ERROR:  08006:/, 'a server that starts meanwhile has no result, but an error');
 $node->stop;
 $memory->signal('CONT');
 $node->adjust_conf('postgresql.conf', 'smart.fabric_timeout', '60s');

@@ -1,5 +1,5 @@
 # A server that may remove rows which an old snapshot still sees (old_snapshot_threshold, until version 16) says so to
-# whoever reads an index with such a snapshot: rows are not silently missed.
+# a session that reads an index with such a snapshot: rows are not silently missed.
 use strict;
 use warnings;
 

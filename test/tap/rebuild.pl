@@ -1,4 +1,4 @@
-# An index that has lost its content is not used, nobody gets a wrong answer, and it comes back by itself: the embedded
+# An index that has lost its content is not used, no query gets a wrong result, and it comes back by itself: the embedded
 # region after an unclean stop.
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ sub auto_rebuild
 	return;
 }
 
-# Databases that somebody is connected to are not copied or dropped.
+# Databases that a session is connected to are not copied or dropped.
 sub worker_ends
 {
 	return ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'smart rebuild'"), 'the worker ends');
@@ -73,7 +73,7 @@ SQL
 same_answers($node, 'postgres', $QUERY, 'before');
 is(state_of($node, 'numbers_id'), 'ready', 'before: ready');
 
-# ---- lost, and nobody rebuilds it ----
+# ---- lost, and not rebuilt ----
 
 crash();
 is(state_of($node, 'numbers_id'), 'lost', 'a crash: lost');
@@ -82,7 +82,7 @@ is(state_of($node, 'forgetful_id'), 'empty', 'an unlogged table is empty, and so
 is(state_of($node, 'later_id'), 'empty', 'an index without entries has nothing to lose');
 unlike(plan_of($QUERY), qr/Index/, 'the planner does not see it');
 is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*), min(id), max(id) FROM numbers WHERE id BETWEEN 100 AND 200"),
-	'101|100|200', 'queries are answered by the table');
+	'101|100|200', 'queries read the table');
 $node->safe_psql('postgres', 'INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(20001, 20100) g; UPDATE numbers SET id = id + 100000 WHERE id <= 10');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM numbers WHERE id > 20000'), '110', 'a table takes inserts and updates');
 like($node->safe_psql('postgres', "SELECT reason FROM smart_index_state WHERE index = 'numbers_id'::regclass"), qr/inserted or removed/, 'which the metapage says');
@@ -139,7 +139,7 @@ becomes($node, 'numbers_id', 'ready');
 ok($node->wait_for_log(qr/smart index "numbers_id" has been rebuilt/, $offset), 'the log says so');
 is($node->safe_psql('postgres', "SELECT since > '$begun', failures, last_error IS NULL FROM smart_index_state WHERE index = 'numbers_id'::regclass"), 't|0|t', 'and the view');
 like($session->query_safe('EXPLAIN (COSTS OFF) EXECUTE q'), qr/Index/, 'a prepared statement uses it again');
-is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'with the right answer');
+is($session->query_safe('EXECUTE q'), join("\n", 100 .. 200), 'with the right result');
 $session->query_safe('EXECUTE i(-8)');
 same_answers($node, 'postgres', 'SELECT id FROM numbers WHERE id < 0 OR id > 20000 ORDER BY id', 'all rows are found');
 is($reader->query_safe('SELECT count(*) FROM numbers WHERE id BETWEEN 1 AND 100000'), '20001', 'an older snapshot finds its rows');
@@ -167,7 +167,7 @@ $writer = begin_rebuild();
 $session = $node->background_psql('postgres');
 $session->query_until(qr/waiting/, "\\echo waiting\nALTER TABLE numbers ADD COLUMN more int;\n");
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_progress_create_index"), 'it gives way to a lock that somebody waits for');
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_progress_create_index"), 'it gives way to a lock that another session waits for');
 $writer->query_safe('INSERT INTO numbers VALUES (0, NULL)');
 $writer->query_safe('COMMIT');
 becomes($node, 'numbers_id', 'ready');
@@ -210,7 +210,7 @@ $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 ok($node->poll_query_until('postgres', "SELECT failures, last_error, state <> 'ready' FROM smart_index_state WHERE index = 'numbers_id'::regclass",
 	'1|canceling statement due to user request|t'), 'a rebuild that was cancelled');
 $node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-9)');
-is($node->safe_psql('postgres', "CREATE ROLE nobody; SET ROLE nobody; SELECT last_error IS NULL FROM smart_index_state WHERE index = 'numbers_id'::regclass"),
+is($node->safe_psql('postgres', "CREATE ROLE stranger; SET ROLE stranger; SELECT last_error IS NULL FROM smart_index_state WHERE index = 'numbers_id'::regclass"),
 	't', 'its error is not for everybody');
 $writer->query_safe('COMMIT');
 $writer->quit;
@@ -227,6 +227,19 @@ $writer->query_safe('COMMIT');
 $writer->quit;
 becomes($node, 'numbers_id', 'ready');
 index_is_sound($node, 'postgres', 'numbers_id', 'after the worker was terminated');
+
+# The launcher, too, may be terminated: the next one goes on.
+my $launcher = "FROM pg_stat_activity WHERE backend_type = 'smart launcher'";
+worker_ends();
+is($node->safe_psql('postgres', "SELECT string_agg(backend_type, ' ') FROM pg_stat_activity WHERE backend_type ~ '^smart ' AND backend_type <> 'smart orphan collector'"),
+	'smart launcher', 'one process looks after everything');
+auto_rebuild('off');
+crash();
+$pid = $node->safe_psql('postgres', "SELECT pid $launcher");
+is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid), pg_terminate_backend($pid, 10000)"), 't|t', 'it can be terminated');
+auto_rebuild('on');
+becomes($node, $_, 'ready') for ('numbers_id', 'keys_id');
+is($node->safe_psql('postgres', "SELECT count(*), bool_and(pid <> $pid) $launcher"), '1|t', 'and is there again');
 
 # Rows that a unique index would not have taken.
 auto_rebuild('off');
@@ -271,7 +284,7 @@ worker_ends();
 $node->safe_psql('postgres', 'DROP DATABASE copied');
 index_is_sound($node, 'postgres', $_, 'the original') for ('numbers_id', 'keys_id');
 
-# Without the library there are no answers from an index, but there are answers.
+# Without the library queries get their results, but not from an index.
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $node->adjust_conf('postgresql.conf', 'smart.auto_rebuild', undef);
 $node->restart;

@@ -39,13 +39,13 @@ for my $table ('copied', 'late')
 {
 	unlike($standby->safe_psql('postgres', $by_index . "EXPLAIN (COSTS OFF) SELECT count(*) FROM $table WHERE id > 5"), qr/Index/,
 		"$table: its index is not used");
-	is($standby->safe_psql('postgres', $by_index . "SELECT count(*) > 4 FROM $table WHERE id > 5"), 't', "$table: the heap answers");
+	is($standby->safe_psql('postgres', $by_index . "SELECT count(*) > 4 FROM $table WHERE id > 5"), 't', "$table: the result comes from the heap");
 }
 my (undef, undef, $err) = $standby->psql('postgres', "SELECT smart_index_check('copied_id')");
-like($err, qr/ERROR:.*DETAIL:  Smart indexes are not replicated.*HINT:.*promotion/s, 'who insists is told why');
+like($err, qr/ERROR:.*DETAIL:  Smart indexes are not replicated.*HINT:.*promotion/s, 'a query that insists is told why');
 is($standby->safe_psql('postgres', q{SELECT string_agg(indexname || ' ' || state, ', ' ORDER BY indexname) FROM smart_indexes}),
 	'copied_id lost, forgetful_id unavailable, late_id lost', 'the states of the indexes');
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'smart%'}), '0', 'nobody rebuilds anything');
+is($standby->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'smart%'}), '0', 'no worker rebuilds anything');
 my $session = $standby->background_psql('postgres');
 $session->query_safe("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; PREPARE q AS $QUERY");
 is($session->query_safe('EXECUTE q'), join("\n", 991 .. 1000), 'a prepared statement on the standby');

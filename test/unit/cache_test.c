@@ -1,6 +1,6 @@
 /*
  * cache_test.c
- *	  The ART cache by itself: what it keeps, who has to go, and in which order.
+ *	  The ART cache by itself: what it keeps, what has to go, and in which order.
  *
  * Copies are made up: each word tells its key and its place, so that a wrong one
  * shows.  Random choices come from a fixed seed.
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/cache.h"
+#include "compute/cache/cache.h"
 #include "support/check.h"
 
 #define TREE        77
@@ -362,7 +362,7 @@ check_shifts(size_t bytes)
 	for (unsigned int round = 0; round < 2 * SMART_NODE_KINDS; round++)
 	{
 		unsigned int kind = 1 + round * 5 % SMART_NODE_KINDS;
-		/* A third of the room: in a small cache a span holds but one frame of the longest kind. */
+		/* A third of the room: in a small cache a span has room for but one frame of the longest kind. */
 		uint64_t count = bytes / (smart_kind_bytes(kind) + 64) / 3;
 		struct smart_cache_stat stat;
 		uint64_t there = 0;

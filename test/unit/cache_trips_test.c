@@ -115,12 +115,12 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 	}
 	insert(bench, 0, ENTRIES / 2);
 	cost = insert(bench, ENTRIES / 2, ENTRIES);
-	/* What inserts left for their clients' next operations, and these gave up, is done by whoever comes there. */
+	/* What inserts left for their clients' next operations, and these gave up, is done by the next client that comes there. */
 	look_up(bench, ENTRIES);
 	smart_cache_stat(bench->node->compute.cache, &stat);
 	if (stat.evictions == 0)
 	{
-		/* All that changed the tree told the cache: nobody was misled, nor had to READ a node. */
+		/* All that changed the tree told the cache: no client was misled, nor had to READ a node. */
 		CHECK(look_up(bench, ENTRIES) == ENTRIES);
 		CHECK(cost < (uint64_t) ENTRIES / 2 * 24 / 10);
 	}

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/rdwc_parts.h"
+#include "compute/coordinate/rdwc_parts.h"
 #include "support/check.h"
 #include "support/tree_client.h"
-#include "tree/internal.h"
+#include "tree/block/access.h"
+#include "tree/block/leaf.h"
+#include "tree/find/find.h"
+#include "tree/structure/strict.h"
 
 #define ENTRY   16
 #define KEYS    150
@@ -111,11 +114,10 @@ static fabric_address
 leaf_of(const struct bench *bench, const char *text, struct smart_leaf *leaf)
 {
 	struct smart_key key = {.bytes = (const uint8_t *) text, .length = (uint32_t) strlen(text)};
-	struct smart_services *services = &bench->client->services;
 	struct smart_place place;
 	bool good = false;
 
-	services->enter(services);
+	smart_enter(bench->client->tree);
 	CHECK(smart_find_strict(bench->client->tree, &key, &place) == SMART_OK && place.kind == SMART_PLACE_LEAF);
 	CHECK(smart_leaf_read(bench->client->tree, place.slot, &key, bench->client->tree->leaf_buffer, leaf, &good) ==
 			  SMART_OK &&

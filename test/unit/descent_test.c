@@ -49,17 +49,17 @@ check_request(void)
 	}
 }
 
-/* An answer of so many blocks of 8, 16, .. bytes. */
+/* A reply of so many blocks of 8, 16, .. bytes. */
 static uint32_t
-make_answer(uint8_t *answer, unsigned int blocks)
+make_result(uint8_t *reply, unsigned int blocks)
 {
-	uint32_t bytes = fabric_path_begin(answer);
+	uint32_t bytes = fabric_path_begin(reply);
 
 	for (unsigned int i = 0; i < blocks; i++)
 	{
-		uint8_t *room = fabric_path_add(answer, &bytes, 100 + i, 8 * (i + 1));
+		uint8_t *room = fabric_path_add(reply, &bytes, 100 + i, 8 * (i + 1));
 
-		CHECK(room != NULL && room + 8 * (i + 1) == answer + bytes);
+		CHECK(room != NULL && room + 8 * (i + 1) == reply + bytes);
 		memset(room, (int) i, 8 * (i + 1));
 	}
 	return bytes;
@@ -68,22 +68,22 @@ make_answer(uint8_t *answer, unsigned int blocks)
 static void
 check_answer(void)
 {
-	static uint8_t answer[FABRIC_PATH_BYTES_MAX];
+	static uint8_t reply[FABRIC_PATH_BYTES_MAX];
 
 	for (unsigned int blocks = 0; blocks <= FABRIC_PATH_BLOCKS_MAX; blocks++)
 	{
-		uint32_t bytes = make_answer(answer, blocks);
+		uint32_t bytes = make_result(reply, blocks);
 
-		fabric_path_end(answer, FABRIC_PATH_STOPPED, blocks % 2 == 0);
-		CHECK(fabric_path_get(answer, bytes, &path) && path.count == blocks && path.end == FABRIC_PATH_STOPPED);
+		fabric_path_end(reply, FABRIC_PATH_STOPPED, blocks % 2 == 0);
+		CHECK(fabric_path_get(reply, bytes, &path) && path.count == blocks && path.end == FABRIC_PATH_STOPPED);
 		CHECK(path.exact == (blocks % 2 == 0));
 		for (unsigned int i = 0; i < path.count; i++)
 		{
 			CHECK(path.block[i].link == 100 + i && path.block[i].length == 8 * (i + 1));
 			CHECK((uintptr_t) path.block[i].bytes % 8 == 0 && path.block[i].bytes[8 * i + 7] == i);
 		}
-		CHECK(!fabric_path_get(answer, bytes - 1, &path) && path.count == 0);
-		CHECK(!fabric_path_get(answer, bytes + 8, &path));
+		CHECK(!fabric_path_get(reply, bytes - 1, &path) && path.count == 0);
+		CHECK(!fabric_path_get(reply, bytes + 8, &path));
 	}
 }
 
@@ -91,30 +91,30 @@ check_answer(void)
 static void
 check_room(void)
 {
-	static uint8_t answer[FABRIC_PATH_BYTES_MAX];
-	uint32_t bytes = make_answer(answer, FABRIC_PATH_BLOCKS_MAX);
+	static uint8_t reply[FABRIC_PATH_BYTES_MAX];
+	uint32_t bytes = make_result(reply, FABRIC_PATH_BLOCKS_MAX);
 	uint32_t before = bytes;
 	uint32_t rest = FABRIC_PATH_BYTES_MAX - FABRIC_PATH_HEAD_BYTES - FABRIC_BLOCK_HEAD_BYTES;
 
-	CHECK(fabric_path_add(answer, &bytes, 1, 8) == NULL && bytes == before);
-	bytes = fabric_path_begin(answer);
-	CHECK(fabric_path_add(answer, &bytes, 1, rest + 8) == NULL && bytes == FABRIC_PATH_HEAD_BYTES);
-	CHECK(fabric_path_add(answer, &bytes, 1, rest) != NULL && bytes == FABRIC_PATH_BYTES_MAX);
-	CHECK(fabric_path_add(answer, &bytes, 1, 8) == NULL);
-	fabric_path_end(answer, FABRIC_PATH_LEAF, true);
-	CHECK(fabric_path_get(answer, bytes, &path) && path.count == 1 && path.block[0].length == rest);
+	CHECK(fabric_path_add(reply, &bytes, 1, 8) == NULL && bytes == before);
+	bytes = fabric_path_begin(reply);
+	CHECK(fabric_path_add(reply, &bytes, 1, rest + 8) == NULL && bytes == FABRIC_PATH_HEAD_BYTES);
+	CHECK(fabric_path_add(reply, &bytes, 1, rest) != NULL && bytes == FABRIC_PATH_BYTES_MAX);
+	CHECK(fabric_path_add(reply, &bytes, 1, 8) == NULL);
+	fabric_path_end(reply, FABRIC_PATH_LEAF, true);
+	CHECK(fabric_path_get(reply, bytes, &path) && path.count == 1 && path.block[0].length == rest);
 }
 
-/* One byte of an answer of two blocks changed. */
+/* One byte of a reply of two blocks changed. */
 static bool
 answer_with(unsigned int at, uint8_t value)
 {
-	static uint8_t answer[FABRIC_PATH_BYTES_MAX];
-	uint32_t bytes = make_answer(answer, 2);
+	static uint8_t reply[FABRIC_PATH_BYTES_MAX];
+	uint32_t bytes = make_result(reply, 2);
 
-	fabric_path_end(answer, FABRIC_PATH_LEAF, true);
-	answer[at] = value;
-	return fabric_path_get(answer, bytes, &path);
+	fabric_path_end(reply, FABRIC_PATH_LEAF, true);
+	reply[at] = value;
+	return fabric_path_get(reply, bytes, &path);
 }
 
 static void
@@ -130,7 +130,7 @@ check_bad_answers(void)
 	CHECK(!answer_with(23, 0xff));
 }
 
-/* Whatever arrives: an answer, never a read behind it (the sanitizers look). */
+/* Whatever arrives: a reply, never a read behind it (the sanitizers look). */
 static void
 check_noise(void)
 {

@@ -26,7 +26,7 @@ static pid_t server;
 static char problem[SESSION_PROBLEM_MAX];
 
 static bool
-answers(void)
+results(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -48,9 +48,9 @@ start_server(void)
 		execlp("memcached", "memcached", "-u", "nobody", "-m", "8", "-a", "777", "-s", path, (char *) NULL);
 		_exit(127);
 	}
-	for (unsigned int attempt = 0; attempt < 500 && !answers(); attempt++)
+	for (unsigned int attempt = 0; attempt < 500 && !results(); attempt++)
 		usleep(10000);
-	CHECK(answers());
+	CHECK(results());
 }
 
 static void
@@ -198,7 +198,7 @@ test_full_cluster(void)
 	discovery_close(discovery);
 }
 
-/* An announcement that is not repeated ends; somebody else has the place then. */
+/* An announcement that is not repeated ends; another node has the place then. */
 static void
 test_time_to_live(void)
 {

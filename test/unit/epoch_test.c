@@ -1,21 +1,22 @@
 /*
  * epoch_test.c
- *	  Epochs and the vacuum interlock: the rules one by one, then with threads.
+ *	  Epochs and the vacuum pin: the rules one by one, then with threads.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#include "compute/interlock.h"
+#include "compute/coordinate/pins.h"
 #include "support/check.h"
 #include "support/env_thread.h"
+#include "support/threads.h"
 
 #define CLIENTS 8
 #define TREE    UINT64_C(77)
 #define OTHER   UINT64_C(78)
 
 static struct smart_epoch_shared *epoch;
-static struct smart_interlock_shared *interlock;
+static struct smart_pins_shared *pins;
 
 /* ---- epochs ---- */
 
@@ -46,7 +47,7 @@ test_advance(void)
 
 	CHECK(smart_epoch_try_advance(epoch) && smart_epoch_now(epoch) == start + 1);
 	smart_epoch_enter(epoch, 0);
-	/* Whoever is inside lets it rise once, and no further. */
+	/* A client inside lets it rise once, and no further. */
 	CHECK(smart_epoch_try_advance(epoch) && smart_epoch_now(epoch) == start + 2);
 	CHECK(!smart_epoch_try_advance(epoch) && smart_epoch_now(epoch) == start + 2);
 	smart_epoch_enter(epoch, 1);
@@ -135,7 +136,7 @@ swap_cells(void *argument)
 		}
 	}
 	CHECK(bad == 0);
-	/* Nobody stays inside for good, so everything becomes free at last. */
+	/* No client stays inside for good, so everything becomes free at last. */
 	while (retired != NULL)
 	{
 		(void) smart_epoch_try_advance(epoch);
@@ -148,7 +149,6 @@ swap_cells(void *argument)
 static void
 test_epoch_threads(void)
 {
-	pthread_t thread[THREADS];
 	uint64_t start;
 
 	smart_epoch_init(epoch, CLIENTS, 0);
@@ -158,80 +158,77 @@ test_epoch_threads(void)
 		published[i] = malloc(sizeof(struct cell));
 		published[i]->value = UINT64_C(0x600d600d600d600d);
 	}
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&thread[i], NULL, swap_cells, (void *) (uintptr_t) (i + 1)) == 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_join(thread[i], NULL) == 0);
+	test_run_threads(THREADS, swap_cells, (void *) 1, 1);
 	for (unsigned int i = 0; i < CELLS; i++)
 		free(published[i]);
 	CHECK(smart_epoch_now(epoch) > start + 100);
 }
 
-/* ---- the vacuum interlock ---- */
+/* ---- the vacuum pin ---- */
 
 static void
-test_holds(void)
+test_pins(void)
 {
 	unsigned int older;
 	unsigned int younger;
 	uint64_t number;
 
-	smart_interlock_init(interlock, CLIENTS);
-	older = smart_interlock_enter(interlock, 2, TREE);
-	number = smart_interlock_advance(interlock);
-	younger = smart_interlock_enter(interlock, 5, TREE);
-	CHECK(smart_interlock_holder(interlock, TREE, number, 0) == 2);
-	CHECK(smart_interlock_holder(interlock, TREE, number, 3) == SMART_CLIENT_NONE);
-	CHECK(smart_interlock_holder(interlock, OTHER, number, 0) == SMART_CLIENT_NONE);
-	CHECK(!smart_interlock_leave(interlock, 2, older));
-	CHECK(smart_interlock_holder(interlock, TREE, number, 0) == SMART_CLIENT_NONE);
+	smart_pins_init(pins, CLIENTS);
+	older = smart_pins_enter(pins, 2, TREE);
+	number = smart_pins_advance(pins);
+	younger = smart_pins_enter(pins, 5, TREE);
+	CHECK(smart_pins_holder(pins, TREE, number, 0) == 2);
+	CHECK(smart_pins_holder(pins, TREE, number, 3) == SMART_CLIENT_NONE);
+	CHECK(smart_pins_holder(pins, OTHER, number, 0) == SMART_CLIENT_NONE);
+	CHECK(!smart_pins_leave(pins, 2, older));
+	CHECK(smart_pins_holder(pins, TREE, number, 0) == SMART_CLIENT_NONE);
 
-	/* The younger one is old for the next bulk delete; who leaves is told that somebody waits. */
-	number = smart_interlock_advance(interlock);
-	CHECK(smart_interlock_holder(interlock, TREE, number, 0) == 5);
-	smart_interlock_begin_wait(interlock);
-	CHECK(smart_interlock_leave(interlock, 5, younger));
-	smart_interlock_end_wait(interlock);
-	CHECK(smart_interlock_holder(interlock, TREE, number, 0) == SMART_CLIENT_NONE);
+	/* The younger one is old for the next bulk delete; a client that leaves is told that a bulk delete waits. */
+	number = smart_pins_advance(pins);
+	CHECK(smart_pins_holder(pins, TREE, number, 0) == 5);
+	smart_pins_begin_wait(pins);
+	CHECK(smart_pins_leave(pins, 5, younger));
+	smart_pins_end_wait(pins);
+	CHECK(smart_pins_holder(pins, TREE, number, 0) == SMART_CLIENT_NONE);
 }
 
 static void
-test_many_holds(void)
+test_many_pins(void)
 {
-	unsigned int hold[3 * SMART_HOLDS_PER_CLIENT];
-	unsigned int count = sizeof(hold) / sizeof(hold[0]);
+	unsigned int pin[3 * SMART_PINS_PER_CLIENT];
+	unsigned int count = sizeof(pin) / sizeof(pin[0]);
 	uint64_t number;
 
-	smart_interlock_init(interlock, CLIENTS);
+	smart_pins_init(pins, CLIENTS);
 	for (unsigned int i = 0; i < count; i++)
-		hold[i] = smart_interlock_enter(interlock, 0, TREE + i);
-	number = smart_interlock_advance(interlock);
+		pin[i] = smart_pins_enter(pins, 0, TREE + i);
+	number = smart_pins_advance(pins);
 	for (unsigned int i = 0; i < count; i++)
-		CHECK(smart_interlock_holder(interlock, TREE + i, number, 0) == 0);
+		CHECK(smart_pins_holder(pins, TREE + i, number, 0) == 0);
 	/* Let go of those beyond the places first: then each tree is by itself again. */
-	for (unsigned int i = SMART_HOLDS_PER_CLIENT; i < count; i++)
+	for (unsigned int i = SMART_PINS_PER_CLIENT; i < count; i++)
 	{
-		CHECK(hold[i] == SMART_HOLD_OVERFLOW);
-		(void) smart_interlock_leave(interlock, 0, hold[i]);
-		CHECK((smart_interlock_holder(interlock, TREE + i, number, 0) == SMART_CLIENT_NONE) == (i == count - 1));
+		CHECK(pin[i] == SMART_PIN_OVERFLOW);
+		(void) smart_pins_leave(pins, 0, pin[i]);
+		CHECK((smart_pins_holder(pins, TREE + i, number, 0) == SMART_CLIENT_NONE) == (i == count - 1));
 	}
-	for (unsigned int i = 0; i < SMART_HOLDS_PER_CLIENT; i++)
+	for (unsigned int i = 0; i < SMART_PINS_PER_CLIENT; i++)
 	{
-		CHECK(smart_interlock_holder(interlock, TREE + i, number, 0) == 0);
-		(void) smart_interlock_leave(interlock, 0, hold[i]);
-		CHECK(smart_interlock_holder(interlock, TREE + i, number, 0) == SMART_CLIENT_NONE);
+		CHECK(smart_pins_holder(pins, TREE + i, number, 0) == 0);
+		(void) smart_pins_leave(pins, 0, pin[i]);
+		CHECK(smart_pins_holder(pins, TREE + i, number, 0) == SMART_CLIENT_NONE);
 	}
 	for (unsigned int i = 0; i < count; i++)
-		(void) smart_interlock_enter(interlock, 3, TREE + i);
-	(void) smart_interlock_leave_all(interlock, 3);
-	number = smart_interlock_advance(interlock);
+		(void) smart_pins_enter(pins, 3, TREE + i);
+	(void) smart_pins_leave_all(pins, 3);
+	number = smart_pins_advance(pins);
 	for (unsigned int i = 0; i < count; i++)
-		CHECK(smart_interlock_holder(interlock, TREE + i, number, 0) == SMART_CLIENT_NONE);
+		CHECK(smart_pins_holder(pins, TREE + i, number, 0) == SMART_CLIENT_NONE);
 }
 
 /*
- * A reader finds an item under its hold and looks it up in the heap; the remover takes items
- * out, waits for older holds, and only then out of the heap.
+ * A reader finds an item under its pin and looks it up in the heap; the remover takes items
+ * out, waits for older pins, and only then out of the heap.
  */
 #define ITEMS 2000
 
@@ -247,8 +244,8 @@ remove_items(void *argument)
 		uint64_t number;
 
 		__atomic_store_n(&in_index[i], 0, __ATOMIC_SEQ_CST);
-		number = smart_interlock_advance(interlock);
-		while (smart_interlock_holder(interlock, TREE, number, 0) != SMART_CLIENT_NONE)
+		number = smart_pins_advance(pins);
+		while (smart_pins_holder(pins, TREE, number, 0) != SMART_CLIENT_NONE)
 			sched_yield();
 		__atomic_store_n(&in_heap[i], 0, __ATOMIC_SEQ_CST);
 	}
@@ -266,7 +263,7 @@ read_items(void *argument)
 	while (__atomic_load_n(&removing, __ATOMIC_RELAXED))
 	{
 		unsigned int item = (unsigned int) (test_random(&random) % ITEMS);
-		unsigned int hold = smart_interlock_enter(interlock, client, TREE);
+		unsigned int pin = smart_pins_enter(pins, client, TREE);
 
 		if (__atomic_load_n(&in_index[item], __ATOMIC_RELAXED) != 0)
 		{
@@ -274,18 +271,18 @@ read_items(void *argument)
 				sched_yield();
 			bad += __atomic_load_n(&in_heap[item], __ATOMIC_RELAXED) == 0;
 		}
-		(void) smart_interlock_leave(interlock, client, hold);
+		(void) smart_pins_leave(pins, client, pin);
 	}
 	CHECK(bad == 0);
 	return NULL;
 }
 
 static void
-test_interlock_threads(void)
+test_pins_threads(void)
 {
 	pthread_t thread[THREADS];
 
-	smart_interlock_init(interlock, CLIENTS);
+	smart_pins_init(pins, CLIENTS);
 	for (unsigned int i = 0; i < ITEMS; i++)
 		in_index[i] = in_heap[i] = 1;
 	CHECK(pthread_create(&thread[0], NULL, remove_items, NULL) == 0);
@@ -299,14 +296,14 @@ int
 main(void)
 {
 	epoch = aligned_alloc(128, (smart_epoch_size(CLIENTS) + 127) / 128 * 128);
-	interlock = aligned_alloc(128, (smart_interlock_size(CLIENTS) + 127) / 128 * 128);
+	pins = aligned_alloc(128, (smart_pins_size(CLIENTS) + 127) / 128 * 128);
 	test_claim();
 	test_advance();
 	test_epoch_threads();
-	test_holds();
-	test_many_holds();
-	test_interlock_threads();
+	test_pins();
+	test_many_pins();
+	test_pins_threads();
 	free(epoch);
-	free(interlock);
+	free(pins);
 	return check_finish();
 }

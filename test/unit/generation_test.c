@@ -1,6 +1,6 @@
 /*
  * generation_test.c
- *	  Verbs that were given up do not take effect after somebody else of the same
+ *	  Verbs that were given up do not take effect after another session of the same
  *	  compute node could have seen the place (remote.h, wire.h).
  *
  * A network that holds back what a client has sent (relay.h) makes such verbs
@@ -79,7 +79,7 @@ late_write_wins(bool raised)
 	test_remote_open(nodes, &other, 2, PATIENT_MS);
 	put(&other, 0, SMART_OK);
 	relay = open_through_relay(&late, 1);
-	relay_hold(relay, true);
+	relay_hold_back(relay, true);
 	fabric_remote_set_timeout(late.fabric, SHORT_MS);
 	put(&late, 1, SMART_TIMEOUT);
 	relay_await(relay, sizeof(uint64_t));
@@ -88,7 +88,7 @@ late_write_wins(bool raised)
 		nodes->generation[0] = before;
 
 	put(&other, 2, SMART_OK);
-	relay_hold(relay, false);
+	relay_hold_back(relay, false);
 	relay_drain(relay);
 	while (!seen && looks++ < (raised ? LOOKS : LOOKS_MAX))
 		seen = look(&other) == 1;
@@ -152,7 +152,7 @@ test_bystander(enum fabric_verb verb)
 	uint32_t raised = nodes->generation[0] + 1;
 
 	relay = open_through_relay(&bystander, 1);
-	relay_hold(relay, true);
+	relay_hold_back(relay, true);
 	call_start(&call, bystander.fabric, &request, 1);
 	relay_await(relay, 1);
 	nodes->generation[0] = raised;

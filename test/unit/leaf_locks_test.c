@@ -3,11 +3,11 @@
  *	  Locks of remote leaves: one holder at a time, and a wait that ends at an
  *	  interrupt or at its limit.
  */
-#include <pthread.h>
 
-#include "compute/leaf_locks.h"
+#include "compute/coordinate/leaf_locks.h"
 #include "support/check.h"
 #include "support/env_thread.h"
+#include "support/threads.h"
 
 #define THREADS 4
 #define ROUNDS  20000
@@ -36,12 +36,7 @@ count(void *argument)
 static void
 check_exclusion(void)
 {
-	pthread_t thread[THREADS];
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		CHECK(pthread_create(&thread[i], NULL, count, (void *) i) == 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CHECK(pthread_join(thread[i], NULL) == 0);
+	test_run_threads(THREADS, count, NULL, 1);
 	CHECK(counted == (uint64_t) THREADS * ROUNDS);
 }
 

@@ -35,7 +35,7 @@ open_other(struct conformance *conformance)
 	return fabric;
 }
 
-/* The memory exists from the start; who grows it says so by the size only. */
+/* The memory exists from the start; the client that grows it says so by the size only. */
 static void
 test_growth(void)
 {

@@ -18,8 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "memnode/adopt.h"
 #include "memnode/log.h"
+#include "memnode/memory.h"
+#include "memnode/node.h"
 #include "memnode/snapshot.h"
 #include "support/check.h"
 #include "support/memnode_peer.h"
@@ -66,8 +67,8 @@ adoptable(const struct memnode_region *copy)
 	if (memnode_region_fault(copy, boot) != NULL || memnode_open(&node, copy, WIRE_TCP) != SMART_OK)
 		return false;
 	good = node.trees.count <= 2 && node.chunks.own[0] <= 2 && node.chunks.roots[0] == (node.trees.count > 0 ? 1 : 0);
-	/* A book is a whole one: chunks of the first are never shown as the second's. */
-	if (owner->state == MEMNODE_OWNER_KNOWN && owner->book == 6)
+	/* An extent map is a whole one: chunks of the first are never shown as the second's. */
+	if (owner->state == MEMNODE_OWNER_KNOWN && owner->extents == 6)
 		good = good && node.chunks.own[0] == 0 && memnode_trees_find(&node.trees, 0, 2) == NULL;
 	good = good && owner->state != MEMNODE_OWNER_EMPTYING;
 	memnode_close(&node);

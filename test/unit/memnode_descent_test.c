@@ -1,6 +1,6 @@
 /*
  * memnode_descent_test.c
- *	  Descents that a memory node makes, request by request: what the answer brings,
+ *	  Descents that a memory node makes, request by request: what the reply brings,
  *	  where the walk ends, and what a client may not reach.
  */
 #include <stdlib.h>
@@ -77,12 +77,12 @@ make_tree(void)
 static int
 call(const uint8_t *request, uint32_t length)
 {
-	static uint8_t answer[WIRE_PAYLOAD_MAX];
-	uint32_t answered;
-	int status = memnode_peer_call(client, WIRE_DESCEND, request, length, answer, &answered);
+	static uint8_t reply[WIRE_PAYLOAD_MAX];
+	uint32_t reply_length;
+	int status = memnode_peer_call(client, WIRE_DESCEND, request, length, reply, &reply_length);
 
 	if (status == WIRE_OK)
-		CHECK(fabric_path_get(answer, answered, &path));
+		CHECK(fabric_path_get(reply, reply_length, &path));
 	return status;
 }
 
@@ -188,7 +188,7 @@ test_stops(void)
 	CHECK(ends(FABRIC_PATH_STOPPED, 3));
 }
 
-/* Nodes one below the other: the answer is bounded, and shows how to go on. */
+/* Nodes one below the other: the reply is bounded, and shows how to go on. */
 static void
 test_bounds(void)
 {
@@ -224,7 +224,7 @@ test_bounds(void)
 		  (FABRIC_PATH_BYTES_MAX - FABRIC_PATH_HEAD_BYTES - 24) / (258 * 8 + FABRIC_BLOCK_HEAD_BYTES) + 1);
 }
 
-/* ---- who asks for what ---- */
+/* ---- permissions ---- */
 
 static void
 test_begins(void)
@@ -277,7 +277,7 @@ test_malformed(void)
 	CHECK(memnode_peer_hello(client, OWNER, OWNER, false, 0, 0) == WIRE_OK && call(good, length) == WIRE_BAD);
 }
 
-/* Where verbs go by RDMA, what comes are hints, and who waited too long goes away. */
+/* Where verbs go by RDMA, what comes are hints, and a request that waited too long is refused. */
 static void
 test_rdma(void)
 {

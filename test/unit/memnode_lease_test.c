@@ -1,13 +1,13 @@
 /*
  * memnode_lease_test.c
- *	  Leases and generations of a memory node: who is let in, who is closed, and
+ *	  Leases and generations of a memory node: which clients are let in, which are closed, and
  *	  that what a closed connection has sent never takes effect.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/check.h"
 #include "memnode/log.h"
+#include "support/check.h"
 #include "support/memnode_peer.h"
 
 #define SIZE ((uint64_t) 32 << 20)
@@ -181,7 +181,7 @@ test_new_book(void)
 	disconnect_all((struct memnode_client *[]){one, backend, other}, 3);
 }
 
-/* Book and memory that have not gone the same way: one of them is a copy, or came back from one. */
+/* Extent map and memory that have not gone the same way: one of them is a copy, or came back from one. */
 static void
 test_foreign(void)
 {
@@ -193,7 +193,7 @@ test_foreign(void)
 
 	CHECK(memnode_peer_lease_of(one, 7, 0, WIRE_TCP) == WIRE_OK);
 	CHECK(memnode_peer_make_tree(one, 1, &root) == WIRE_OK);
-	/* Once more, by who has it. */
+	/* Once more, by the client that has it. */
 	CHECK(memnode_peer_lease_of(one, 7, 0, WIRE_TCP) == WIRE_OK);
 	memnode_client_end(one, "test");
 	two = connect(OWN, 41, false, 0, 0);
@@ -231,7 +231,7 @@ test_generations(void)
 	send_add(other, word, 100);
 	next = connect(OWN, 8, true, 2, 3);
 	CHECK(ghost->ended && other->ended && !control->ended);
-	CHECK(memnode_client_serve(ghost) == false && word_at(word) == 2);
+	CHECK(memnode_serve(ghost) == false && word_at(word) == 2);
 	CHECK(add(next, word, 1) == WIRE_OK && word_at(word) == 3);
 	CHECK(memnode_peer_hello(stale, OWN, 8, true, 1, 4) == WIRE_STALE && stale->leaving);
 	CHECK(!next->ended);

@@ -3,7 +3,7 @@
  *	  The tree against a sorted array: random operations by one client, keys of
  *	  every shape, memory that runs out.
  *
- * The array holds candidates in order, each with a mark: is it in the tree?
+ * The array has candidates in order, each with a mark: is it in the tree?
  * After an operation that failed, nothing may have changed.
  */
 #include <stdio.h>

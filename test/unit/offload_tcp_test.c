@@ -134,7 +134,7 @@ test_failures(struct offload_bench *bench)
 	CHECK(smart_tree_lookup(bench->tree, entry, OFFLOAD_ENTRY, &found) == SMART_TIMEOUT);
 	test_memnode_thaw(bench->nodes, 0);
 	fabric_remote_set_timeout(fabric, OFFLOAD_TIMEOUT_MS);
-	/* Nothing can have changed, so nobody else has to connect again. */
+	/* Nothing can have changed, so no other client has to connect again. */
 	CHECK(bench->nodes->generation[0] == generation);
 	CHECK(offload_look_up(bench, entry));
 }

@@ -1,25 +1,25 @@
 /*
  * offload_test.c
- *	  What a client makes of a memory node's answers to descents: hints, refusals,
- *	  and answers that are wrong in every way a memory node could make them.
+ *	  What a client makes of a memory node's replies to descents: hints, refusals,
+ *	  and replies that are wrong in every way a memory node could make them.
  *
  * One client, on a provider without direct access whose memory node is this program;
- * it walks as the daemon does, and then spoils the answer.
+ * it walks as the daemon does, and then damages the reply.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
 #include "support/tree_client.h"
-#include "tree/offload.h"
-#include "tree/walk.h"
+#include "tree/find/offload.h"
+#include "tree/find/walk.h"
 
 #define ENTRY       14
 #define ENTRIES     20000
 #define CACHE_BYTES (SMART_CACHE_BYTES_MIN * 16)
 #define REGION      (UINT64_C(256) << 20)
 
-enum spoiling
+enum damage
 {
 	AS_IT_IS,
 	AS_HINTS,
@@ -34,7 +34,7 @@ enum spoiling
 	CUT_NODES,    /* shorter than they should be */
 	SWAPPED,      /* links and blocks do not go together */
 	EMPTIED,      /* all slots of nodes of another prefix say that nothing is there */
-	SPOILINGS
+	DAMAGES
 };
 
 struct bench
@@ -44,7 +44,7 @@ struct bench
 	struct smart_tree_options options;
 	struct tree_client *client;
 	struct smart_offload offload;
-	enum spoiling spoiling;
+	enum damage damage;
 };
 
 static struct bench bench;
@@ -67,7 +67,7 @@ load_word(void *argument, const uint64_t *word)
 	return *word;
 }
 
-/* Words of a block in the answer, which the client believes to be the memory node's. */
+/* Words of a block in the reply, which the client believes to be the memory node's. */
 static uint64_t *
 block_words(struct fabric_path *path, uint32_t block)
 {
@@ -75,9 +75,9 @@ block_words(struct fabric_path *path, uint32_t block)
 }
 
 static void
-spoil_node(uint64_t *words, uint32_t length)
+damage_node(uint64_t *words, uint32_t length)
 {
-	switch (bench.spoiling)
+	switch (bench.damage)
 	{
 		case DEAD_NODES:
 			words[0] = smart_node_with_state(words[0], SMART_DEAD);
@@ -100,7 +100,7 @@ spoil_node(uint64_t *words, uint32_t length)
 }
 
 static void
-spoil(struct fabric_path *path)
+damage_path(struct fabric_path *path)
 {
 	for (uint32_t i = 0; i < path->count; i++)
 	{
@@ -108,19 +108,19 @@ spoil(struct fabric_path *path)
 
 		if (smart_slot_is_node(block->link))
 		{
-			spoil_node(block_words(path, i), block->length);
-			if (bench.spoiling == CUT_NODES)
+			damage_node(block_words(path, i), block->length);
+			if (bench.damage == CUT_NODES)
 				block->length -= 8;
 		}
-		else if (smart_slot_is_leaf(block->link) && bench.spoiling == TORN_LEAF)
+		else if (smart_slot_is_leaf(block->link) && bench.damage == TORN_LEAF)
 			block_words(path, i)[1] ^= 1;
-		if (bench.spoiling == SWAPPED && i + 1 < path->count)
+		if (bench.damage == SWAPPED && i + 1 < path->count)
 			block->link = path->block[i + 1].link;
 	}
-	path->exact = bench.spoiling != AS_HINTS;
-	if (bench.spoiling == WITHOUT_BLOCKS)
+	path->exact = bench.damage != AS_HINTS;
+	if (bench.damage == WITHOUT_BLOCKS)
 		path->count = 0;
-	if (bench.spoiling == WITHOUT_LEAF && path->end == FABRIC_PATH_LEAF)
+	if (bench.damage == WITHOUT_LEAF && path->end == FABRIC_PATH_LEAF)
 		path->count--;
 }
 
@@ -130,11 +130,11 @@ descend(void *argument, const struct fabric_descent *descent, struct fabric_path
 	struct smart_walk_memory memory = {.find = find_words, .load = load_word, .exact = true};
 	uint8_t answer[FABRIC_PATH_BYTES_MAX];
 
-	if (bench.spoiling == REFUSED)
+	if (bench.damage == REFUSED)
 		return SMART_UNREACHABLE;
 	CHECK(fabric_path_get(answer, smart_walk(&memory, descent, answer), path));
-	spoil(path);
-	if (bench.spoiling == BUSY)
+	damage_path(path);
+	if (bench.damage == BUSY)
 	{
 		path->end = FABRIC_PATH_BUSY;
 		path->count = 0;
@@ -178,9 +178,9 @@ look_up(uint64_t number)
 }
 
 static void
-forget(enum spoiling spoiling)
+forget(enum damage damage)
 {
-	bench.spoiling = spoiling;
+	bench.damage = damage;
 	smart_cache_init(bench.node->compute.cache, CACHE_BYTES, 8, 3);
 	smart_offload_init(&bench.offload, SMART_OFFLOAD_ON);
 }
@@ -193,11 +193,11 @@ counters(void)
 
 /* The round trips of a cold lookup. */
 static uint64_t
-cold(enum spoiling spoiling, uint64_t number, bool there)
+cold(enum damage damage, uint64_t number, bool there)
 {
 	uint64_t before = counters()->round_trips;
 
-	forget(spoiling);
+	forget(damage);
 	CHECK(look_up(number) == there);
 	return counters()->round_trips - before;
 }
@@ -223,9 +223,9 @@ test_hints(void)
 	CHECK(empty > 100);
 }
 
-/* The cache shows nothing where the answer shows a leaf, or nodes that are none of the key's: only a proof counts. */
+/* The cache shows nothing where the reply shows a leaf, or nodes that are none of the key's: only a proof counts. */
 static void
-test_stale_copies(enum spoiling spoiling)
+test_stale_copies(enum damage damage)
 {
 	struct smart_cache *cache = bench.node->compute.cache;
 	uint64_t words[SMART_NODE_WORDS_MAX];
@@ -247,12 +247,12 @@ test_stale_copies(enum spoiling spoiling)
 			smart_cache_store(cache, 0, bench.options.id, block->link, words);
 		}
 		smart_cache_drop(cache, 0, bench.options.id, 0);
-		bench.spoiling = spoiling;
+		bench.damage = damage;
 		CHECK(look_up(number));
 	}
 }
 
-/* Whoever is refused goes on by himself, and asks no more for a while. */
+/* A client that is refused goes on by itself, and asks no more for a while. */
 static void
 test_refusals(void)
 {
@@ -266,10 +266,10 @@ test_refusals(void)
 	CHECK(look_up(1));
 	trips = counters()->round_trips - trips;
 	CHECK(trips >= 4);
-	for (enum spoiling spoiling = BUSY; spoiling <= REFUSED; spoiling++)
+	for (enum damage damage = BUSY; damage <= REFUSED; damage++)
 	{
 		descents = counters()->descents;
-		CHECK(cold(spoiling, 1, true) == trips + 1 && counters()->descents == descents + 1);
+		CHECK(cold(damage, 1, true) == trips + 1 && counters()->descents == descents + 1);
 		CHECK(bench.offload.node[0].not_before_ns != 0);
 		bench.offload.node[0].not_before_ns = UINT64_MAX;
 		smart_cache_init(bench.node->compute.cache, CACHE_BYTES, 8, 3);
@@ -278,24 +278,24 @@ test_refusals(void)
 	CHECK(counters()->descents_busy == before + 1);
 }
 
-/* No answer makes a lookup wrong, whatever it says. */
+/* No reply makes a lookup wrong, whatever it says. */
 static void
 test_wrong_answers(void)
 {
-	for (enum spoiling spoiling = WITHOUT_BLOCKS; spoiling < SPOILINGS; spoiling++)
+	for (enum damage damage = WITHOUT_BLOCKS; damage < DAMAGES; damage++)
 	{
 		for (uint64_t i = 0; i < 500; i++)
 		{
-			uint64_t trips = cold(spoiling, i, is_there(i));
+			uint64_t trips = cold(damage, i, is_there(i));
 
-			/* A live leaf answers however it was reached; nothing else is concluded from what is not as it should be. */
+			/* A live leaf decides however it was reached; nothing else is concluded from what is not as it should be. */
 			if (is_there(i))
-				CHECK(trips > 1 || spoiling == FROZEN_SLOTS);
+				CHECK(trips > 1 || damage == FROZEN_SLOTS);
 			else
-				CHECK(trips > 1 || spoiling == WITHOUT_LEAF || spoiling == TORN_LEAF);
-			cold(spoiling, ENTRIES + i, false);
+				CHECK(trips > 1 || damage == WITHOUT_LEAF || damage == TORN_LEAF);
+			cold(damage, ENTRIES + i, false);
 			/* What the cache has learnt does no harm either. */
-			bench.spoiling = AS_IT_IS;
+			bench.damage = AS_IT_IS;
 			CHECK(look_up(i) == is_there(i) && !look_up(ENTRIES + i));
 		}
 	}
@@ -305,7 +305,7 @@ test_wrong_answers(void)
 static void
 test_changes(void)
 {
-	for (enum spoiling spoiling = AS_IT_IS; spoiling < SPOILINGS; spoiling++)
+	for (enum damage damage = AS_IT_IS; damage < DAMAGES; damage++)
 	{
 		for (uint64_t i = 0; i < 50; i++)
 		{
@@ -313,14 +313,14 @@ test_changes(void)
 			bool done;
 
 			make_entry(entry, i);
-			forget(spoiling);
+			forget(damage);
 			CHECK(smart_tree_insert(bench.client->tree, entry, ENTRY, ENTRY, &done) == SMART_OK &&
 				  done == !is_there(i));
-			CHECK(cold(spoiling, i, true) >= 1);
-			forget(spoiling);
+			CHECK(cold(damage, i, true) >= 1);
+			forget(damage);
 			CHECK(smart_tree_remove(bench.client->tree, entry, ENTRY, &done) == SMART_OK && done);
-			CHECK(cold(spoiling, i, false) >= 1);
-			forget(spoiling);
+			CHECK(cold(damage, i, false) >= 1);
+			forget(damage);
 			if (is_there(i))
 				CHECK(smart_tree_insert(bench.client->tree, entry, ENTRY, ENTRY, &done) == SMART_OK && done);
 		}

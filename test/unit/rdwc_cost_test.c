@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "bench/ycsb_cluster.h"
+#include "bench/ycsb/cluster.h"
 #include "support/check.h"
 
 #define CLIENTS 16
@@ -100,7 +100,7 @@ insert_one(struct bench *bench)
 }
 
 /*
- * READs of the leaf by all lookups together.  An exclusive tree's cache would answer without
+ * READs of the leaf by all lookups together.  An exclusive tree's cache would reply without
  * a READ; so it has none, and every lookup READs the root's word, too.
  */
 static uint64_t

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/rdwc_parts.h"
 #include "support/check.h"
 #include "support/env_thread.h"
+#include "support/rdwc.h"
 
 #define CLIENTS 4
 #define LEAF    (UINT64_C(64) * SMART_UNIT)
@@ -101,7 +101,7 @@ wait_main(void *argument)
 	waiter->status = smart_rdwc_read_begin(&mine, LEAF, waiter->buffer, waiter->length, &waiter->delegation);
 	if (waiter->status != SMART_OK || waiter->delegation != SMART_READ_LEADS)
 		return NULL;
-	/* As long as anybody has yet to come, so that all of them wait for one READ. */
+	/* As long as a client has yet to come, so that all of them wait for one READ. */
 	memset(waiter->buffer, (int) ('a' + waiter->client), waiter->length);
 	smart_rdwc_read_end(&mine, waiter->succeeds ? waiter->buffer : NULL, waiter->length);
 	return NULL;
@@ -157,7 +157,7 @@ read_for_others(uint32_t length, bool succeeds, enum smart_delegation expected)
 	CHECK(after.refusals - before.refusals == (succeeds && expected != SMART_READ_DELIVERED));
 }
 
-/* Who is interrupted goes, whether its READ is in the air or not; then its line is free for the next one. */
+/* A client that is interrupted goes, whether its READ is in the air or not; then its line is free for the next one. */
 static void
 check_read_interrupt(void)
 {
@@ -176,7 +176,7 @@ check_read_interrupt(void)
 	CHECK(waiter.status == SMART_INTERRUPTED && rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE);
 	smart_rdwc_read_end(&mine, copy, BYTES);
 
-	/* Taken by the leader, who finds it gone. */
+	/* The leader takes it, and finds it gone. */
 	__atomic_store_n(&environments[1].stop, false, __ATOMIC_RELAXED);
 	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
 	rdwc_push(table, &rdwc_line(table, 0)->waits, 1, RDWC_TAKEN);
@@ -209,7 +209,7 @@ check_read_limits(void)
 	smart_rdwc_read_end(&other, NULL, BYTES);
 }
 
-/* A copy that somebody has yet to take is not overwritten. */
+/* A copy that a client has yet to take is not overwritten. */
 static void
 check_copy_kept(void)
 {
@@ -245,7 +245,7 @@ settle_one(enum smart_combined outcome)
 	CHECK(taken[0].length == 5 && memcmp(taken[0].bytes, "entry", 5) == 0);
 	/* An interrupt does not take back what was taken. */
 	__atomic_store_n(&environments[1].stop, true, __ATOMIC_RELAXED);
-	smart_rdwc_settle(&mine, &taken[0], outcome);
+	smart_rdwc_tell(&mine, &taken[0], outcome);
 	if (outcome == SMART_COMBINED_ADDED || outcome == SMART_COMBINED_THERE)
 	{
 		finish(&waiter);
@@ -265,7 +265,7 @@ settle_one(enum smart_combined outcome)
 	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE);
 }
 
-/* Nobody takes the entry: its owner gets the lock, or goes. */
+/* No client takes the entry: its owner gets the lock, or goes. */
 static void
 check_withdrawals(void)
 {
@@ -300,7 +300,7 @@ check_sleeping_holder(void)
 	CHECK(smart_rdwc_take(&mine, LEAF, 1, &taken, 1) == 1);
 	finish(&waiter);
 	CHECK(waiter.status == SMART_TIMEOUT && rdwc_state(rdwc_line(table, 1)) == RDWC_GONE);
-	smart_rdwc_settle(&mine, &taken, SMART_COMBINED_ADDED);
+	smart_rdwc_tell(&mine, &taken, SMART_COMBINED_ADDED);
 	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE);
 	smart_leaf_lock_drop(&locks, 0, 0);
 }
@@ -319,7 +319,7 @@ main(void)
 	settle_one(SMART_COMBINED_THERE);
 	settle_one(SMART_COMBINED_NOT);
 	settle_one(SMART_COMBINED_UNKNOWN);
-	CHECK(smart_rdwc_unknown(table, 1) == 1);
+	CHECK(test_rdwc_unknown(table, 1) == 1);
 	check_withdrawals();
 	check_sleeping_holder();
 	free(table);

@@ -15,9 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compute/kept.h"
-#include "compute/recover.h"
-#include "compute/trees.h"
+#include "compute/allocate/segment.h"
+#include "compute/allocate/slab.h"
+#include "compute/allocate/trees.h"
+#include "compute/recovery/recover.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 #include "support/node.h"
@@ -150,11 +151,11 @@ change(struct log *log, unsigned int child, unsigned int which, struct smart_tre
 	log->changes++;
 }
 
-/* A tree of one's own: inserted into or loaded, and dropped or left where nobody names it. */
+/* A tree of one's own: inserted into or loaded, and dropped or left where no index names it. */
 static void
 make_tree(struct smart_client *client)
 {
-	static const struct smart_tree_owner nobody = {.backend = -1};
+	static const struct smart_tree_owner no_owner = {.backend = -1};
 	unsigned int entries = (unsigned int) (test_random(&state) % 400);
 	bool loads = test_random(&state) % 2 == 0;
 	struct smart_load *load = NULL;
@@ -164,7 +165,7 @@ make_tree(struct smart_client *client)
 	uint64_t id;
 	bool added;
 
-	if (smart_space_create_tree(&client->space, &nobody, &id, &root) != SMART_OK)
+	if (smart_space_create_tree(&client->space, &no_owner, &id, &root) != SMART_OK)
 		return;
 	tree = open_tree(client, id);
 	if (loads && smart_load_begin(tree, 80, &load) != SMART_OK)
@@ -204,7 +205,7 @@ child_main(unsigned int child, uint64_t seed)
 		else if (dice < 13)
 			(void) smart_space_reclaim(&client->space, shared->tree[dice % TREES]);
 		else if (dice < 14)
-			(void) smart_space_keep(&client->space, (unsigned int) (test_random(&state) % 16));
+			(void) smart_space_segment(&client->space, (unsigned int) (test_random(&state) % 16));
 		else
 			change(&shared->log[child], child, dice % TREES, tree[dice % TREES]);
 	}
@@ -264,7 +265,7 @@ start_anew(void)
 	CHECK(smart_region_check(&region, &message) == SMART_OK);
 	memset(shared->lock, 0, sizeof(shared->lock));
 	smart_epoch_init(compute.epoch, LINES, 0);
-	smart_interlock_init(compute.interlock, LINES);
+	smart_pins_init(compute.pins, LINES);
 }
 
 static void
@@ -358,9 +359,9 @@ check_content(struct smart_client *client)
 	}
 }
 
-/* Drops the trees that nobody names. */
+/* Drops the trees that no index names. */
 static void
-sweep(struct smart_client *client)
+drop_unnamed(struct smart_client *client)
 {
 	struct smart_tree_info info;
 	uint64_t cursor = 0;
@@ -396,7 +397,7 @@ recover_and_check(void)
 		blocks += blocks_of(client, info.id);
 	CHECK(blocks == recovery.nodes + recovery.leaves && blocks == blocks_in_use());
 	check_content(client);
-	sweep(client);
+	drop_unnamed(client);
 	verify_space(client);
 	smart_client_close(client);
 	CHECK(thread.allocations == 0);
@@ -407,7 +408,7 @@ recover_and_check(void)
 static void
 set_up(void)
 {
-	static const struct smart_tree_owner nobody = {.backend = -1};
+	static const struct smart_tree_owner no_owner = {.backend = -1};
 	int fd = memfd_create("region", MFD_CLOEXEC);
 	struct env_thread thread;
 	struct smart_client *client;
@@ -417,13 +418,13 @@ set_up(void)
 	compute.region = &region;
 	compute.locks = &lock_table;
 	compute.epoch = share(smart_epoch_size(LINES));
-	compute.interlock = share(smart_interlock_size(LINES));
+	compute.pins = share(smart_pins_size(LINES));
 	CHECK(fd >= 0 && smart_region_map(&region, fd, 64 * MB) == SMART_OK);
 	CHECK(smart_region_format(&region, UINT64_C(0x5eed5eed5eed5eed)) == SMART_OK);
 	start_anew();
 	client = open_client(&thread, 1);
 	for (unsigned int i = 0; i < TREES; i++)
-		CHECK(smart_space_create_tree(&client->space, &nobody, &shared->tree[i], &root) == SMART_OK);
+		CHECK(smart_space_create_tree(&client->space, &no_owner, &shared->tree[i], &root) == SMART_OK);
 	smart_client_close(client);
 	for (unsigned int i = 0; i < CHILDREN; i++)
 		shared->log[i].busy_key = NO_KEY;

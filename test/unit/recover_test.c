@@ -1,6 +1,6 @@
 /*
  * recover_test.c
- *	  Recovery of a region, and of a book with three memory nodes: all that it makes
+ *	  Recovery of a region, and of an extent map with three memory nodes: all that it makes
  *	  anew is filled with garbage first, so that none of it can have been trusted.
  *
  * recover_kill_test.c has processes that are killed at any moment.
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/book_parts.h"
-#include "compute/kept.h"
-#include "compute/recover.h"
+#include "compute/allocate/extents_parts.h"
+#include "compute/allocate/segment.h"
+#include "compute/recovery/recover.h"
 #include "support/check.h"
 #include "support/node.h"
 #include "tree/fault.h"
@@ -22,7 +22,7 @@
 #define TREES 3
 #define KEYS  3000
 
-static const struct smart_tree_owner nobody = {.database = 7, .relation = 9, .backend = -1};
+static const struct smart_tree_owner no_owner = {.database = 7, .relation = 9, .backend = -1};
 
 /* A compute node with trees of known content. */
 struct bench
@@ -83,18 +83,18 @@ change(struct bench *bench, unsigned int which, unsigned int steps)
 }
 
 static struct bench *
-open_bench(bool book, uint64_t seed)
+open_bench(bool extents, uint64_t seed)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 	fabric_address root;
 
-	bench->node = book ? test_book_open(4, NODES, 16) : test_node_open(4, 64 * MB);
+	bench->node = extents ? test_book_open(4, NODES, 16) : test_node_open(4, 64 * MB);
 	bench->client = test_client_open(bench->node, seed);
 	bench->space = &bench->client->client->space;
 	bench->state = seed;
 	for (unsigned int i = 0; i < TREES; i++)
 	{
-		CHECK(smart_space_create_tree(bench->space, &nobody, &bench->id[i], &root) == SMART_OK);
+		CHECK(smart_space_create_tree(bench->space, &no_owner, &bench->id[i], &root) == SMART_OK);
 		change(bench, i, 4 * KEYS);
 	}
 	return bench;
@@ -114,7 +114,7 @@ crash(struct bench *bench)
 {
 	test_client_close(bench->client);
 	smart_epoch_init(bench->node->compute.epoch, 4, 0);
-	smart_interlock_init(bench->node->compute.interlock, 4);
+	smart_pins_init(bench->node->compute.pins, 4);
 	bench->client = test_client_open(bench->node, ++bench->state);
 	bench->space = &bench->client->client->space;
 }
@@ -131,7 +131,8 @@ recover(struct bench *bench, struct smart_recovery *recovery)
 static uint32_t
 remote_end(const struct bench *bench)
 {
-	return bench->node->region.book ? SMART_HOME_CHUNKS + smart_region_header(&bench->node->region)->remote_chunks : 0;
+	return bench->node->region.extents ? SMART_HOME_CHUNKS + smart_region_header(&bench->node->region)->remote_chunks
+									   : 0;
 }
 
 /* ---- garbage ---- */
@@ -144,7 +145,7 @@ fill(struct bench *bench, void *memory, size_t bytes)
 }
 
 static void
-spoil_chunk(struct bench *bench, uint32_t number)
+damage_chunk(struct bench *bench, uint32_t number)
 {
 	struct smart_region *region = &bench->node->region;
 	struct smart_chunk *chunk = smart_chunk_at(region, number);
@@ -155,7 +156,7 @@ spoil_chunk(struct bench *bench, uint32_t number)
 }
 
 static void
-spoil_records(struct bench *bench)
+damage_records(struct bench *bench)
 {
 	struct smart_region *region = &bench->node->region;
 	struct smart_region_header *header = smart_region_header(region);
@@ -174,10 +175,10 @@ spoil_records(struct bench *bench)
 }
 
 static void
-spoil_book(struct bench *bench)
+damage_extent_map(struct bench *bench)
 {
-	struct smart_region *book = &bench->node->region;
-	struct smart_region_header *header = smart_region_header(book);
+	struct smart_region *extents = &bench->node->region;
+	struct smart_region_header *header = smart_region_header(extents);
 
 	fill(bench, &header->blocks, sizeof(header->blocks));
 	fill(bench, &header->unused_chunk, 3 * sizeof(uint32_t)); /* unused_chunk, empty_chunks, map_reserve */
@@ -185,33 +186,33 @@ spoil_book(struct bench *bench)
 	header->growing_node = 1;
 	for (unsigned int i = 0; i < NODES; i++)
 	{
-		struct smart_book_node *entry = smart_book_node_at(book, i);
-		const uint32_t *pages = smart_page_memory(book, entry->map);
+		struct smart_extents_node *entry = smart_extents_node_at(extents, i);
+		const uint32_t *pages = smart_page_memory(extents, entry->map);
 
 		fill(bench, &entry->chunks, 16 + sizeof(uint64_t)); /* to pages_used */
 		for (unsigned int j = 0; entry->map != 0 && j < SMART_PLACES_A_PAGE; j++)
 			if (pages[j] != 0)
-				fill(bench, smart_page_memory(book, pages[j]), SMART_PAGE_BYTES);
+				fill(bench, smart_page_memory(extents, pages[j]), SMART_PAGE_BYTES);
 	}
 }
 
 static void
-spoil(struct bench *bench)
+damage(struct bench *bench)
 {
 	struct smart_region *region = &bench->node->region;
 	struct smart_region_header *header = smart_region_header(region);
 
 	for (uint32_t i = 0; i < header->home.chunks; i++)
-		spoil_chunk(bench, i);
+		damage_chunk(bench, i);
 	for (uint32_t i = SMART_HOME_CHUNKS; i < remote_end(bench); i++)
-		spoil_chunk(bench, i);
-	spoil_records(bench);
+		damage_chunk(bench, i);
+	damage_records(bench);
 	fill(bench, header->home.list, sizeof(header->home.list) + sizeof(uint32_t)); /* and used */
-	if (region->book)
-		spoil_book(bench);
+	if (region->extents)
+		damage_extent_map(bench);
 }
 
-/* ---- what has to hold ---- */
+/* ---- what has to be true ---- */
 
 static uint64_t
 blocks_in(const struct bench *bench, uint32_t chunk)
@@ -320,21 +321,20 @@ count_progress(void *argument, uint64_t done, uint64_t total)
 	*last = done;
 }
 
-/* All that is made anew is garbage; blocks that nobody links and retired ones are lost until then. */
+/* All that is made anew is garbage; blocks that no slot leads to and retired ones are lost until then. */
 static void
-test_anew(bool book, uint64_t seed)
+test_anew(bool extents, uint64_t seed)
 {
-	struct bench *bench = open_bench(book, seed);
+	struct bench *bench = open_bench(extents, seed);
 	struct smart_recovery recovery;
 	struct smart_tree_info info;
 	fabric_address block;
 	uint64_t last = 0;
 
-	smart_space_add_counter(bench->space, bench->id[1], 2, 42);
 	for (unsigned int i = 0; i < 500; i++)
 		CHECK(smart_space_allocate(bench->space, bench->id[i % TREES], (smart_class) (i % 8 + 1), &block) == SMART_OK);
 	crash(bench);
-	spoil(bench);
+	damage(bench);
 	memset(&recovery, 0, sizeof(recovery));
 	recovery.progress = count_progress;
 	recovery.argument = &last;
@@ -342,17 +342,16 @@ test_anew(bool book, uint64_t seed)
 		  SMART_OK);
 	CHECK(last == recovery.used_pages && recovery.used_pages > 0);
 	check_all(bench, &recovery, TREES);
-	CHECK(smart_space_counter(bench->space, bench->id[1], 2) == 42);
 	CHECK(smart_space_tree_info(bench->space, bench->id[2], &info) &&
-		  memcmp(&info.owner, &nobody, sizeof(nobody)) == 0);
+		  memcmp(&info.owner, &no_owner, sizeof(no_owner)) == 0);
 	close_bench(bench);
 }
 
 /* What was lost is counted, and there again. */
 static void
-test_gain(bool book)
+test_gain(bool extents)
 {
-	struct bench *bench = open_bench(book, 5);
+	struct bench *bench = open_bench(extents, 5);
 	struct smart_recovery recovery;
 	struct smart_space_usage before;
 	struct smart_space_usage after;
@@ -373,9 +372,9 @@ test_gain(bool book)
 
 /* Trees that were being made or dropped. */
 static void
-test_half_trees(bool book)
+test_half_trees(bool extents)
 {
-	struct bench *bench = open_bench(book, 6);
+	struct bench *bench = open_bench(extents, 6);
 	struct smart_region_header *header = smart_region_header(&bench->node->region);
 	struct smart_recovery recovery;
 	struct smart_tree_info info;
@@ -384,10 +383,10 @@ test_half_trees(bool book)
 	uint64_t unnamed;
 	uint32_t number;
 
-	CHECK(smart_space_create_tree(bench->space, &nobody, &dropped, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(bench->space, &no_owner, &dropped, &root) == SMART_OK);
 	/* One more than fill a page of records. */
-	CHECK(smart_space_create_tree(bench->space, &nobody, &unnamed, &root) == SMART_OK);
-	CHECK(smart_space_create_tree(bench->space, &nobody, &unnamed, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(bench->space, &no_owner, &unnamed, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(bench->space, &no_owner, &unnamed, &root) == SMART_OK);
 	CHECK(smart_space_allocate(bench->space, dropped, SMART_CLASS_LEAF(9), &root) == SMART_OK);
 	/* Dropping had taken the id away; making had not given it yet. */
 	smart_record_at(&bench->node->region, smart_record_find(bench->space, dropped))->id = 0;
@@ -395,7 +394,7 @@ test_half_trees(bool book)
 	header->free_record = smart_record_at(&bench->node->region, number)->next;
 	header->last_tree++;
 	crash(bench);
-	spoil(bench);
+	damage(bench);
 	CHECK(recover(bench, &recovery) == SMART_OK);
 	CHECK(!smart_space_find_tree(bench->space, dropped, &root));
 	CHECK(smart_space_find_tree(bench->space, unnamed, &root));
@@ -404,52 +403,52 @@ test_half_trees(bool book)
 	CHECK(smart_space_drop_tree(bench->space, unnamed));
 	whole(bench);
 	/* A new tree has a new id. */
-	CHECK(smart_space_create_tree(bench->space, &nobody, &dropped, &root) == SMART_OK && dropped != unnamed + 1);
+	CHECK(smart_space_create_tree(bench->space, &no_owner, &dropped, &root) == SMART_OK && dropped != unnamed + 1);
 	close_bench(bench);
 }
 
 static void
-test_kept(bool book)
+test_kept(bool extents)
 {
-	struct bench *bench = open_bench(book, 7);
+	struct bench *bench = open_bench(extents, 7);
 	struct smart_region *region = &bench->node->region;
 	struct smart_recovery recovery;
 	uint8_t *piece;
 	uint8_t *other;
 
-	CHECK(smart_kept_piece(region, 3) == NULL);
-	CHECK(smart_space_keep(bench->space, 3) == SMART_OK);
-	piece = smart_kept_piece(region, 3);
-	CHECK(piece != NULL && smart_kept_piece(region, 2) == NULL);
-	for (unsigned int i = 0; i < SMART_KEPT_BYTES; i++)
+	CHECK(smart_segment(region, 3) == NULL);
+	CHECK(smart_space_segment(bench->space, 3) == SMART_OK);
+	piece = smart_segment(region, 3);
+	CHECK(piece != NULL && smart_segment(region, 2) == NULL);
+	for (unsigned int i = 0; i < SMART_SEGMENT_BYTES; i++)
 		CHECK(piece[i] == 0);
-	memset(piece, 0xa5, SMART_KEPT_BYTES);
-	CHECK(smart_space_keep(bench->space, 3) == SMART_OK && smart_kept_piece(region, 3) == piece && piece[0] == 0xa5);
-	CHECK(smart_space_keep(bench->space, SMART_KEPT_MAX - 1) == SMART_OK);
+	memset(piece, 0xa5, SMART_SEGMENT_BYTES);
+	CHECK(smart_space_segment(bench->space, 3) == SMART_OK && smart_segment(region, 3) == piece && piece[0] == 0xa5);
+	CHECK(smart_space_segment(bench->space, SMART_SEGMENT_MAX - 1) == SMART_OK);
 	whole(bench);
 	crash(bench);
-	spoil(bench);
+	damage(bench);
 	CHECK(recover(bench, &recovery) == SMART_OK);
-	CHECK(smart_kept_piece(region, 3) == piece && smart_kept_piece(region, SMART_KEPT_MAX - 1) != NULL);
-	CHECK(smart_space_keep(bench->space, 4) == SMART_OK);
-	other = smart_kept_piece(region, 4);
-	for (unsigned int i = 0; i < SMART_KEPT_BYTES; i++)
+	CHECK(smart_segment(region, 3) == piece && smart_segment(region, SMART_SEGMENT_MAX - 1) != NULL);
+	CHECK(smart_space_segment(bench->space, 4) == SMART_OK);
+	other = smart_segment(region, 4);
+	for (unsigned int i = 0; i < SMART_SEGMENT_BYTES; i++)
 		CHECK(other[i] == 0);
 	check_all(bench, &recovery, TREES);
-	for (unsigned int i = 0; i < SMART_KEPT_BYTES; i++)
+	for (unsigned int i = 0; i < SMART_SEGMENT_BYTES; i++)
 		CHECK(piece[i] == 0xa5);
 	close_bench(bench);
 }
 
 /* Interrupted, out of memory, killed: the next call does it all. */
 static void
-test_again(bool book)
+test_again(bool extents)
 {
-	struct bench *bench = open_bench(book, 8);
+	struct bench *bench = open_bench(extents, 8);
 	struct smart_recovery recovery;
 
 	crash(bench);
-	spoil(bench);
+	damage(bench);
 	bench->client->thread.stop = true;
 	CHECK(recover(bench, &recovery) == SMART_INTERRUPTED);
 	bench->client->thread.stop = false;
@@ -464,9 +463,9 @@ test_again(bool book)
 
 /* Words that no operation of ours can have written. */
 static void
-test_corrupt(bool book)
+test_corrupt(bool extents)
 {
-	struct bench *bench = open_bench(book, 9);
+	struct bench *bench = open_bench(extents, 9);
 	struct smart_recovery recovery;
 	fabric_address first = 0;
 	fabric_address second = 0;
@@ -497,9 +496,9 @@ test_corrupt(bool book)
 
 /* A recovery that passes something over does not go unnoticed by check_all's count. */
 static void
-test_control(bool book)
+test_control(bool extents)
 {
-	struct bench *bench = open_bench(book, 10);
+	struct bench *bench = open_bench(extents, 10);
 	struct smart_recovery recovery;
 	uint64_t blocks = 0;
 
@@ -541,16 +540,16 @@ test_lock_words(void)
 int
 main(void)
 {
-	for (int book = 0; book <= 1; book++)
+	for (int extents = 0; extents <= 1; extents++)
 	{
 		for (uint64_t seed = 1; seed <= 3; seed++)
-			test_anew(book, seed);
-		test_gain(book);
-		test_half_trees(book);
-		test_kept(book);
-		test_again(book);
-		test_corrupt(book);
-		test_control(book);
+			test_anew(extents, seed);
+		test_gain(extents);
+		test_half_trees(extents);
+		test_kept(extents);
+		test_again(extents);
+		test_corrupt(extents);
+		test_control(extents);
 	}
 	test_lock_words();
 	return check_finish();

@@ -38,7 +38,7 @@ reads(unsigned int node, uint64_t *word)
 								   .length = sizeof(*word)};
 }
 
-/* What a node's word holds. */
+/* The value of a node's word. */
 static uint64_t
 value_of(struct test_remote *remote, unsigned int node)
 {
@@ -91,7 +91,7 @@ test_timeout(void)
 	test_remote_close(&mine);
 }
 
-/* READs that are given up change nothing, so nobody else has to connect again. */
+/* READs that are given up change nothing, so no other client has to connect again. */
 static void
 test_timeout_of_reads(void)
 {
@@ -132,7 +132,7 @@ test_interrupt(void)
 
 	test_remote_open(nodes, &mine, 1, PATIENT_MS);
 	value_of(&mine, 0);
-	/* A node that is well answers before the grace is over; nobody pays for the interrupt. */
+	/* A node that is well answers before the grace is over; no client pays for the interrupt. */
 	now_ns = mine.thread.env.now_ns;
 	standing_ns = now_ns(&mine.thread.env);
 	mine.thread.env.now_ns = standing_now_ns;
@@ -175,7 +175,7 @@ test_killed(void)
 	one = value_of(&mine, 1);
 	test_memnode_kill(nodes, 1);
 	CHECK(fabric_execute(mine.fabric, batch, 2) == SMART_UNREACHABLE && mine.fabric->counters.failures == 1);
-	/* Whether the end was noticed before the verbs were sent or after, the next call only finds nobody there. */
+	/* Whether the end was noticed before the verbs were sent or after, the next call only finds no peer there. */
 	CHECK(fabric_execute(mine.fabric, batch, 2) == SMART_UNREACHABLE && says(&mine, "could not connect"));
 	CHECK(value_of(&mine, 0) <= zero + 1);
 	zero = value_of(&mine, 0);
@@ -210,7 +210,7 @@ test_killed_meanwhile(void)
 	memcpy(nodes->node[1].via, relay->port, sizeof(relay->port));
 	test_remote_open(nodes, &mine, 1, PATIENT_MS);
 	value_of(&mine, 1);
-	relay_hold(relay, true);
+	relay_hold_back(relay, true);
 	call_start(&call, mine.fabric, &add, 1);
 	relay_await(relay, 1);
 	test_memnode_kill(nodes, 1);
@@ -260,7 +260,7 @@ try_session(const char *port, const struct stream_secret *secret, uint32_t timeo
 	return status;
 }
 
-/* Another kind of server: greets who connects, and hangs up. */
+/* Another kind of server: greets its clients, and hangs up. */
 struct stranger
 {
 	int listener;
@@ -276,7 +276,7 @@ greet(void *argument)
 	int connection = accept(stranger->listener, NULL, NULL);
 
 	CHECK(send(connection, stranger->greeting, stranger->length, MSG_NOSIGNAL) == (ssize_t) stranger->length);
-	/* Not before the client has said something: bytes that nobody read turn an end into a reset. */
+	/* Not before the client has said something: bytes that were not read turn an end into a reset. */
 	CHECK(recv(connection, bytes, sizeof(bytes), 0) > 0);
 	close(connection);
 	return NULL;
@@ -297,7 +297,7 @@ try_stranger(const void *greeting, size_t length, const char *phrase)
 	return status;
 }
 
-/* A memory node's answer to HELLO is believed if every part of it can be. */
+/* A memory node's reply to HELLO is believed if every part of it can be. */
 static void
 test_answers(void)
 {
@@ -310,33 +310,33 @@ test_answers(void)
 		{0, 39, "makes no sense"},      /* a payload too short for what it is */
 		{2, 0x20, "this protocol"},     /* longer than any */
 		{4, 1, "this protocol"},        /* a request */
-		{4, 0x82, "this protocol"},     /* the answer to another one */
-		{5, 1, "this protocol"},        /* bits that nobody sets */
+		{4, 0x82, "this protocol"},     /* the reply to another one */
+		{5, 1, "this protocol"},        /* bits that are never set */
 		{6, 1, "this protocol"},        /* a refusal with a payload */
 		{8, 2, "this protocol"},        /* a number that was not asked for */
 		{16 + 24, 1, "makes no sense"}, /* chunks of another size */
 	};
-	struct wire_header header = {.type = WIRE_ANSWER | WIRE_HELLO, .number = 1};
+	struct wire_header header = {.type = WIRE_REPLY | WIRE_HELLO, .number = 1};
 	struct wire_welcome welcome = {.node = 1, .capacity = WIRE_CHUNK_BYTES, .transports = WIRE_TCP};
-	uint8_t answer[128];
+	uint8_t reply[128];
 
-	header.length = wire_put_welcome(answer + WIRE_HEADER_BYTES, &welcome);
-	wire_put_header(answer, &header);
-	CHECK(try_stranger(answer, WIRE_HEADER_BYTES + header.length, "") == SMART_OK);
+	header.length = wire_put_welcome(reply + WIRE_HEADER_BYTES, &welcome);
+	wire_put_header(reply, &header);
+	CHECK(try_stranger(reply, WIRE_HEADER_BYTES + header.length, "") == SMART_OK);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 	{
-		uint8_t kept = answer[faults[i].byte];
+		uint8_t kept = reply[faults[i].byte];
 
-		answer[faults[i].byte] = faults[i].value;
-		CHECK(try_stranger(answer, WIRE_HEADER_BYTES + header.length, faults[i].phrase) == SMART_UNREACHABLE);
-		answer[faults[i].byte] = kept;
+		reply[faults[i].byte] = faults[i].value;
+		CHECK(try_stranger(reply, WIRE_HEADER_BYTES + header.length, faults[i].phrase) == SMART_UNREACHABLE);
+		reply[faults[i].byte] = kept;
 	}
 	/* Refusals without a payload: their own words, and what a session makes of them. */
 	for (uint16_t status = WIRE_BAD; status < WIRE_STATUS_COUNT; status++)
 	{
-		header = (struct wire_header){.type = WIRE_ANSWER | WIRE_HELLO, .status = status, .number = 1};
-		wire_put_header(answer, &header);
-		CHECK(try_stranger(answer, WIRE_HEADER_BYTES, wire_status_text(status)) ==
+		header = (struct wire_header){.type = WIRE_REPLY | WIRE_HELLO, .status = status, .number = 1};
+		wire_put_header(reply, &header);
+		CHECK(try_stranger(reply, WIRE_HEADER_BYTES, wire_status_text(status)) ==
 			  (status == WIRE_STALE || status == WIRE_FOREIGN ? SMART_STALE : SMART_UNREACHABLE));
 	}
 }
@@ -349,7 +349,7 @@ test_strangers(void)
 	char port[SESSION_PORT_MAX];
 	int listener = listen_somewhere(port);
 
-	CHECK(try_session(port, &nodes->secret, SHORT_MS, plain ? "no answer within" : "no TLS handshake within") ==
+	CHECK(try_session(port, &nodes->secret, SHORT_MS, plain ? "no reply within" : "no TLS handshake within") ==
 		  SMART_TIMEOUT);
 	close(listener);
 	CHECK(try_session(port, &nodes->secret, PATIENT_MS, "refused") == SMART_UNREACHABLE);

@@ -48,13 +48,20 @@ cache_index(smart_slot slot)
 	return -1;
 }
 
+/* What a caller's words have room for: the block may be longer. */
+static size_t
+cached_bytes(smart_slot slot)
+{
+	return sizeof(uint64_t) * (slot == 0 ? 1 : SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(slot)));
+}
+
 static bool
 cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
 	int index = cache_index(slot);
 
 	if (index >= 0)
-		memcpy(words, cache[index].words, slot == 0 ? sizeof(uint64_t) : smart_kind_bytes(smart_slot_size(slot)));
+		memcpy(words, cache[index].words, cached_bytes(slot));
 	return index >= 0;
 }
 
@@ -68,7 +75,7 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 	if (index < 0)
 		return;
 	cache[index].slot = slot;
-	memcpy(cache[index].words, words, slot == 0 ? sizeof(uint64_t) : smart_kind_bytes(smart_slot_size(slot)));
+	memcpy(cache[index].words, words, cached_bytes(slot));
 }
 
 static void

@@ -3,35 +3,22 @@
  *	  The two sorts of src/base/sort.h against qsort, on inputs that take each
  *	  of their paths; the interrupt; the stack they need.
  */
-#include "base/sort.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static unsigned int passed;
-static unsigned int failed;
+#include "base/sort.h"
+#include "support/check.h"
+#include "support/env_thread.h"
+
 static uint64_t seed = 88172645463325252u;
 static unsigned int interrupt_after; /* calls of interrupted() until it says so; 0: never */
 
 static void
 check(bool good, const char *what, size_t count)
 {
-	if (good)
-		passed++;
-	else
-	{
-		failed++;
-		printf("FAIL %s, %zu items\n", what, count);
-	}
-}
-
-static uint64_t
-next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	if (!CHECK(good))
+		printf("     %s, %zu items\n", what, count);
 }
 
 static bool
@@ -77,15 +64,15 @@ word_of(enum pattern pattern, size_t i, unsigned int word, unsigned int words)
 	switch (pattern)
 	{
 		case RANDOM:
-			return next_random();
+			return test_random(&seed);
 		case NARROW:
-			return word + 1 == words ? next_random() % 50000 : 42;
+			return word + 1 == words ? test_random(&seed) % 50000 : 42;
 		case ASCENDING:
 			return word + 1 == words ? i : 7;
 		case DESCENDING:
 			return word == 0 ? UINT64_MAX - i : 7;
 		case FEW:
-			return word == 0 ? (next_random() % 7) << 56 : next_random();
+			return word == 0 ? (test_random(&seed) % 7) << 56 : test_random(&seed);
 		default:
 			return 9;
 	}
@@ -145,17 +132,18 @@ make_record(enum shape shape, size_t i, uint8_t *out)
 	switch (shape)
 	{
 		case SHORT:
-			for (size_t n = next_random() % 12; length < n; length++)
-				bytes[length] = (uint8_t) ('a' + next_random() % 4);
+			for (size_t n = test_random(&seed) % 12; length < n; length++)
+				bytes[length] = (uint8_t) ('a' + test_random(&seed) % 4);
 			break;
 		case MAIL:
-			length =
-				(size_t) sprintf((char *) bytes, "user.%llu@%s.example", (unsigned long long) (next_random() % 100000),
-								 next_random() % 2 ? "mail" : "post");
+			length = (size_t) sprintf((char *) bytes, "user.%llu@%s.example",
+									  (unsigned long long) (test_random(&seed) % 100000),
+									  test_random(&seed) % 2 ? "mail" : "post");
 			break;
 		case DEEP:
 			memset(bytes, 'x', 600);
-			length = 600 + (size_t) sprintf((char *) bytes + 600, "%llu", (unsigned long long) (next_random() % 1000));
+			length =
+				600 + (size_t) sprintf((char *) bytes + 600, "%llu", (unsigned long long) (test_random(&seed) % 1000));
 			break;
 		case STAIRS:
 			length = i % 1500;
@@ -213,7 +201,7 @@ test_interrupt(void)
 
 	for (size_t i = 0; i < count; i++)
 	{
-		words[i] = next_random();
+		words[i] = test_random(&seed);
 		make_record(SHORT, i, space + i * 24);
 		items[i].record = space + i * 24;
 		items[i].head = smart_sort_head(items[i].record, 0);
@@ -245,6 +233,5 @@ main(void)
 	}
 	test_words(RANDOM, 300000, 2);
 	test_interrupt();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return check_finish();
 }

@@ -1,6 +1,6 @@
 /*
  * space_test.c
- *	  The memory of a region, and of a book with three memory nodes, against a plain
+ *	  The memory of a region, and of an extent map with three memory nodes, against a plain
  *	  model: no block handed out twice, none used again under a reader's eyes,
  *	  nothing lost.
  */
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/book.h"
-#include "compute/trees.h"
+#include "compute/allocate/extents.h"
+#include "compute/allocate/slab.h"
+#include "compute/allocate/trees.h"
 #include "support/check.h"
 #include "support/node.h"
 
@@ -19,9 +20,9 @@
 
 /* A compute node on a region of max_size, or with memory nodes that have as much together. */
 static struct test_node *
-open_node(bool book, uint64_t max_size)
+open_node(bool extents, uint64_t max_size)
 {
-	if (!book)
+	if (!extents)
 		return test_node_open(4, max_size);
 	return test_book_open(4, BOOK_NODES, (uint32_t) (max_size / BOOK_NODES / SMART_CHUNK_BYTES) + 1);
 }
@@ -165,9 +166,9 @@ model_reader(struct test_client *reader, bool *inside)
 }
 
 static void
-test_model(bool book, uint64_t seed)
+test_model(bool extents, uint64_t seed)
 {
-	struct test_node *node = open_node(book, MODEL_BYTES);
+	struct test_node *node = open_node(extents, MODEL_BYTES);
 	struct test_client *writer = test_client_open(node, seed);
 	struct test_client *reader = test_client_open(node, seed + 1);
 	struct smart_space *space = &writer->client->space;
@@ -196,7 +197,7 @@ test_model(bool book, uint64_t seed)
 			model_retire(node, space, trees);
 		if (test_random(&state) % 64 == 0)
 			model_reader(reader, &inside);
-		if (book && test_random(&state) % 512 == 0)
+		if (extents && test_random(&state) % 512 == 0)
 			CHECK(test_work_off_duties(writer) == 0);
 		if (step % 5000 == 0 && !CHECK(smart_space_verify(space, message, sizeof(message)) == SMART_OK))
 			CHECK(strcmp(message, "") == 0);
@@ -214,7 +215,7 @@ test_model(bool book, uint64_t seed)
 	}
 	smart_space_usage(space, &after);
 	/* Only the new chunks' own pages. */
-	if (book)
+	if (extents)
 		CHECK(after.used == 0 && node->memory->outside == 0);
 	else
 		CHECK(after.used - before.used == (smart_region_header(&node->region)->home.chunks - 1) *
@@ -247,9 +248,9 @@ test_geometry(void)
 }
 
 static void
-test_type_stable(bool book)
+test_type_stable(bool extents)
 {
-	struct test_node *node = open_node(book, 64 * MB);
+	struct test_node *node = open_node(extents, 64 * MB);
 	struct test_client *writer = test_client_open(node, 1);
 	struct test_client *reader = test_client_open(node, 2);
 	struct smart_space *space = &writer->client->space;
@@ -281,12 +282,11 @@ test_type_stable(bool book)
 }
 
 static void
-test_directory(bool book)
+test_directory(bool extents)
 {
-	struct test_node *node = open_node(book, 64 * MB);
+	struct test_node *node = open_node(extents, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
-	struct smart_tree_owner owner = {.database = 7, .relation = 9, .backend = 3};
 	struct smart_space_usage before;
 	struct smart_space_usage after;
 	struct smart_tree_info info;
@@ -303,7 +303,7 @@ test_directory(bool book)
 	for (unsigned int i = 0; i < 1000; i++)
 		id[i] = test_tree_create(client, &root[i]);
 	smart_space_usage(space, &after);
-	CHECK(after.trees == 1000 && after.used - before.used <= (book ? 0 : 1000 * 4096));
+	CHECK(after.trees == 1000 && after.used - before.used <= (extents ? 0 : 1000 * 4096));
 	for (unsigned int i = 0; i < 1000; i++)
 	{
 		CHECK(smart_space_find_tree(space, id[i], &found) && found == root[i] && found % 64 == 0);
@@ -314,14 +314,11 @@ test_directory(bool book)
 		count++;
 	CHECK(count == 1000);
 
-	/* A record that serves again is another tree with an id and counters of its own. */
-	smart_space_add_counter(space, id[500], 1, 42);
-	CHECK(smart_space_counter(space, id[500], 1) == 42);
-	CHECK(smart_space_set_owner(space, id[500], &owner) && smart_space_tree_info(space, id[500], &info));
-	CHECK(memcmp(&info.owner, &owner, sizeof(owner)) == 0 && info.counter[1] == 42);
+	/* A record that serves again is another tree with an id of its own. */
 	CHECK(smart_space_drop_tree(space, id[500]) && !smart_space_drop_tree(space, id[500]));
 	again = test_tree_create(client, &found);
-	CHECK((book || found == root[500]) && again != id[500] && smart_space_counter(space, again, 1) == 0);
+	CHECK((extents || found == root[500]) && again != id[500] && smart_space_tree_info(space, again, &info) &&
+		  info.id == again);
 	CHECK(!smart_space_find_tree(space, id[500], &found) && smart_space_tree_bytes(space, id[500]) == 0);
 	CHECK(smart_space_allocate(space, id[500], SMART_CLASS_LEAF(1), &found) == SMART_CORRUPT);
 	for (unsigned int i = 0; i < 1000; i++)
@@ -333,9 +330,9 @@ test_directory(bool book)
 
 /* Trees are visited once each while others come and go. */
 static void
-test_iteration(bool book)
+test_iteration(bool extents)
 {
-	struct test_node *node = open_node(book, 64 * MB);
+	struct test_node *node = open_node(extents, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_tree_info info;
@@ -372,9 +369,9 @@ test_iteration(bool book)
 }
 
 static void
-test_drop(bool book)
+test_drop(bool extents)
 {
-	struct test_node *node = open_node(book, 64 * MB);
+	struct test_node *node = open_node(extents, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_space_usage before;
@@ -432,10 +429,10 @@ fill(struct smart_space *space, uint64_t tree, fabric_address *block, smart_stat
 }
 
 static void
-test_no_room(bool book, bool disk)
+test_no_room(bool extents, bool disk)
 {
 	uint64_t room = 18 * MB;
-	struct test_node *node = open_node(book, disk ? 64 * MB : room);
+	struct test_node *node = open_node(extents, disk ? 64 * MB : room);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	smart_status expected = disk ? SMART_DISK_FULL : SMART_NO_SPACE;
@@ -465,7 +462,7 @@ test_no_room(bool book, bool disk)
 		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == SMART_OK);
 	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == expected);
 
-	/* The last pages are for those who remove. */
+	/* The last pages are for clients that remove. */
 	space->removing = true;
 	for (unsigned int i = 0; i < SMART_SPARE_PAGES; i++)
 		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(64), &root) == SMART_OK);
@@ -489,9 +486,9 @@ test_no_room(bool book, bool disk)
 /* ---- a region that is closed and mapped again ---- */
 
 static void
-test_again(bool book)
+test_again(bool extents)
 {
-	struct test_node *node = open_node(book, 64 * MB);
+	struct test_node *node = open_node(extents, 64 * MB);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_region_header *header;
@@ -514,8 +511,8 @@ test_again(bool book)
 	CHECK(epoch > 100);
 	test_client_close(client);
 	smart_region_unmap(&node->region);
-	CHECK((book ? smart_book_map(&node->region, node->region.fd)
-				: smart_region_map(&node->region, node->region.fd, 64 * MB)) == SMART_OK);
+	CHECK((extents ? smart_extent_map(&node->region, node->region.fd)
+				   : smart_region_map(&node->region, node->region.fd, 64 * MB)) == SMART_OK);
 	CHECK(smart_region_check(&node->region, &message) == SMART_OK);
 	smart_epoch_init(node->compute.epoch, 4, epoch + SMART_EPOCH_GRACE);
 	client = test_client_open(node, 1);
@@ -535,20 +532,20 @@ test_again(bool book)
 	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
 	header->version--;
 	/* The file ends before the last chunk, or the last head. */
-	header->size += book ? 0 : SMART_CHUNK_BYTES;
-	header->heads += book ? SMART_HEADS_A_STEP : 0;
+	header->size += extents ? 0 : SMART_CHUNK_BYTES;
+	header->heads += extents ? SMART_HEADS_A_STEP : 0;
 	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
-	header->size -= book ? 0 : SMART_CHUNK_BYTES;
-	header->heads -= book ? SMART_HEADS_A_STEP : 0;
+	header->size -= extents ? 0 : SMART_CHUNK_BYTES;
+	header->heads -= extents ? SMART_HEADS_A_STEP : 0;
 	CHECK(smart_region_check(&node->region, &message) == SMART_OK);
 	max_size = node->region.max_size;
 	node->region.max_size = 4 * MB;
 	CHECK(smart_region_check(&node->region, &message) == SMART_NO_SPACE);
 	node->region.max_size = max_size;
-	/* Nor a region for a book, or a book for a region. */
-	node->region.book = !book;
+	/* Nor a region for an extent map, or an extent map for a region. */
+	node->region.extents = !extents;
 	CHECK(smart_region_check(&node->region, &message) == SMART_CORRUPT);
-	node->region.book = book;
+	node->region.extents = extents;
 	test_node_close(node);
 }
 
@@ -556,16 +553,16 @@ int
 main(void)
 {
 	test_geometry();
-	for (int book = 0; book <= 1; book++)
+	for (int extents = 0; extents <= 1; extents++)
 	{
 		for (uint64_t seed = 1; seed <= 4; seed++)
-			test_model(book, seed);
-		test_type_stable(book);
-		test_directory(book);
-		test_iteration(book);
-		test_drop(book);
-		test_no_room(book, false);
-		test_again(book);
+			test_model(extents, seed);
+		test_type_stable(extents);
+		test_directory(extents);
+		test_iteration(extents);
+		test_drop(extents);
+		test_no_room(extents, false);
+		test_again(extents);
 	}
 	test_no_room(false, true);
 	return check_finish();

@@ -1,6 +1,6 @@
 /*
  * stream_test.c
- *	  Streams over real sockets, plain and with TLS: what goes through, who is refused,
+ *	  Streams over real sockets, plain and with TLS: what goes through, which peers are refused,
  *	  and what is said about it.  SIGPIPE keeps its default, which would end this program.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rdma/stream.h"
+#include "rdma/tcp/stream.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 
@@ -22,7 +22,7 @@
 #define LIMIT_MS   20000 /* a wait that is longer is a hang */
 #define CLIENT     0
 #define SERVER     1
-#define SHORT_TEXT "what nobody else may read"
+#define SHORT_TEXT "what no other may read"
 
 static const struct stream_secret none = {.length = 0};
 
@@ -331,7 +331,7 @@ test_closed(const struct stream_secret *secret)
 	stream_close(pair[CLIENT]);
 }
 
-/* Who writes to nobody is told, not killed. */
+/* A writer without a reader is told, not killed. */
 static void
 test_written_to_nobody(const struct stream_secret *secret)
 {
@@ -342,7 +342,7 @@ test_written_to_nobody(const struct stream_secret *secret)
 
 	open_ready_pair(true, secret, pair);
 	stream_close(pair[SERVER]);
-	/* The first write finds the connection half open, and only its answer makes a later one fail. */
+	/* The first write finds the connection half open, and only its reply makes a later one fail. */
 	for (int i = 0; i < LIMIT_MS && wait != STREAM_CLOSED; i++)
 	{
 		wait = stream_write(pair[CLIENT], bytes, sizeof(bytes), &moved);

@@ -1,13 +1,13 @@
 /*
  * supply_test.c
- *	  A compute node with a book on real memory nodes: chunks and trees come from
+ *	  A compute node with an extent map on real memory nodes: chunks and trees come from
  *	  daemons, a tree grows there, and what is not needed goes back.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/book.h"
-#include "compute/recover.h"
+#include "compute/allocate/extents.h"
+#include "compute/recovery/recover.h"
 #include "support/check.h"
 #include "support/memnodes.h"
 #include "support/node.h"
@@ -18,7 +18,7 @@
 #define TIMEOUT_MS 20000
 #define PAGE_LEAF  SMART_CLASS_LEAF(64) /* a slab of one page, one block */
 
-static const struct smart_tree_owner nobody = {.backend = -1};
+static const struct smart_tree_owner no_owner = {.backend = -1};
 
 static struct test_memnodes *daemons;
 static struct test_node *node;
@@ -44,7 +44,7 @@ open_all(void)
 	env_thread_init(&thread, 1);
 	CHECK(smart_client_open(&node->compute, &thread.env, 4711, &client) == SMART_OK);
 	for (unsigned int i = 0; i < NODES; i++)
-		CHECK(smart_book_add_node(&client->space, daemons->node[i].incarnation, &number) == SMART_OK && number == i);
+		CHECK(smart_extents_add_node(&client->space, daemons->node[i].incarnation, &number) == SMART_OK && number == i);
 }
 
 static void
@@ -65,24 +65,24 @@ deadline(void)
 	return thread.env.now_ns(&thread.env) + TIMEOUT_MS * UINT64_C(1000000);
 }
 
-/* What the server's worker does with duties. */
+/* What the server's worker does with pending frees. */
 static void
 work_off(unsigned int number)
 {
 	struct session *control = daemons->node[number].control;
-	struct smart_duty duty;
+	struct smart_pending_free pending;
 	smart_status status = SMART_OK;
 
-	while (status == SMART_OK && smart_book_next_duty(&client->space, number, &duty))
+	while (status == SMART_OK && smart_pending_next(&client->space, number, &pending))
 	{
-		status = duty.kind == SMART_DUTY_GIVE_CHUNK ? session_give_chunks(control, &duty.chunk, 1, deadline())
-													: session_drop_tree(control, duty.tree, deadline());
-		CHECK(status == SMART_OK && session_welcome(control)->node == duty.incarnation);
-		smart_book_duty_done(&client->space, &duty);
+		status = pending.kind == SMART_PENDING_GIVE_CHUNK ? session_give_chunks(control, &pending.chunk, 1, deadline())
+														  : session_drop_tree(control, pending.tree, deadline());
+		CHECK(status == SMART_OK && session_welcome(control)->node == pending.incarnation);
+		smart_pending_done(&client->space, &pending);
 	}
 }
 
-/* The chunks and trees that a daemon lists for us are those that the book has there; the test took one chunk itself. */
+/* The chunks and trees that a daemon lists for us are those that the extent map has there; the test took one chunk itself. */
 static void
 compare(unsigned int number, uint32_t trees_expected)
 {
@@ -93,19 +93,19 @@ compare(unsigned int number, uint32_t trees_expected)
 	uint64_t cursor = 0;
 	uint32_t count;
 
-	CHECK(smart_book_node_info(&client->space, number, &info));
+	CHECK(smart_extents_node_info(&client->space, number, &info));
 	CHECK(info.chunks > 0 && info.trees == trees_expected);
 	CHECK(session_list_chunks(control, 0, deadline(), chunks, &count) == SMART_OK && count == info.chunks + 1);
 	for (uint32_t i = 0; i < count; i++)
-		CHECK(smart_book_has_chunk(&client->space, number, chunks[i]) ==
+		CHECK(smart_extents_has_chunk(&client->space, number, chunks[i]) ==
 			  (chunks[i] != daemons->offset / SMART_CHUNK_BYTES));
 	CHECK(session_list_trees(control, &cursor, deadline(), trees, &count) == SMART_OK && count == trees_expected);
 	for (uint32_t i = 0; i < count; i++)
-		CHECK(smart_book_has_tree(&client->space, trees[i].id) &&
-			  memcmp(trees[i].description, &nobody, sizeof(nobody)) == 0);
+		CHECK(smart_extents_has_tree(&client->space, trees[i].id) &&
+			  memcmp(trees[i].description, &no_owner, sizeof(no_owner)) == 0);
 }
 
-/* The server dies, and another one finds the book: the blocks of its trees, and no others, are in use. */
+/* The server dies, and another one finds the extent map: the blocks of its trees, and no others, are in use. */
 static void
 recover(const struct smart_verify_report *report)
 {
@@ -140,7 +140,7 @@ test_tree(void)
 	uint64_t pages[FABRIC_NODES_MAX];
 	bool added;
 
-	CHECK(smart_space_create_tree(&client->space, &nobody, &options.id, &options.root) == SMART_OK);
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &options.id, &options.root) == SMART_OK);
 	CHECK(smart_tree_open(client->fabric, &thread.env, &client->services, &options, &tree) == SMART_OK);
 	for (unsigned int i = 0; i < ENTRIES; i++)
 	{
@@ -171,7 +171,7 @@ test_chunks(void)
 	fabric_address block;
 	uint64_t id;
 
-	CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) == SMART_OK);
 	for (unsigned int i = 0; i < 8 * SMART_CHUNK_PAGES; i++)
 		CHECK(smart_space_allocate(&client->space, id, PAGE_LEAF, &block) == SMART_OK);
 	smart_space_usage(&client->space, &usage);
@@ -197,7 +197,7 @@ test_failures(void)
 	unsigned int count = 0;
 	smart_status status;
 
-	CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) == SMART_OK);
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) == SMART_OK);
 	while (smart_space_allocate(&client->space, id, PAGE_LEAF, &block) == SMART_OK && count < 2 * SMART_CHUNK_PAGES)
 		count++;
 	CHECK(count == 2 * SMART_CHUNK_PAGES);
@@ -208,20 +208,20 @@ test_failures(void)
 		status = smart_space_allocate(&client->space, id, PAGE_LEAF, &block);
 	while (status == SMART_OK);
 	CHECK(status == SMART_TIMEOUT && client->fabric->problem[0] != '\0');
-	CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) != SMART_OK);
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) != SMART_OK);
 	for (unsigned int i = 0; i < NODES; i++)
 		test_memnode_thaw(daemons, i);
 	smart_client_set_timeout(client, TIMEOUT_MS);
-	CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) == SMART_OK);
-	/* The root that was given up is a duty. */
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) == SMART_OK);
+	/* The root that was given up is a pending free. */
 	work_off(0);
 	work_off(1);
 
 	test_memnode_kill(daemons, 0);
 	for (unsigned int i = 0; i < 4; i++)
-		CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) == SMART_OK && fabric_node(root) == 1);
+		CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) == SMART_OK && fabric_node(root) == 1);
 	test_memnode_kill(daemons, 1);
-	CHECK(smart_space_create_tree(&client->space, &nobody, &id, &root) == SMART_UNREACHABLE);
+	CHECK(smart_space_create_tree(&client->space, &no_owner, &id, &root) == SMART_UNREACHABLE);
 	CHECK(client->fabric->problem[0] != '\0');
 }
 

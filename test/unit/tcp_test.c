@@ -1,7 +1,7 @@
 /*
  * tcp_test.c
  *	  The remote provider over TCP, plain and with TLS: what every provider must do, on
- *	  two real memory nodes, and the requests of a compute node beside it.
+ *	  two real memory nodes, and the requests of a compute node at the same time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,57 +9,17 @@
 
 #include "support/call.h"
 #include "support/check.h"
-#include "support/conformance.h"
 #include "support/memnodes.h"
 
 #define NODES      2
 #define TIMEOUT_MS 20000
-#define CLIENTS    8
 
 #define FLOOD       64
 #define FLOOD_BYTES (511u << 10)
 
 static struct test_memnodes *nodes;
-static struct test_remote clients[CLIENTS];
-static unsigned int opened;
 
-/* Fabrics are closed by the check that opened them; their environments are looked at by main. */
-static struct fabric *
-open_other(struct conformance *conformance)
-{
-	unsigned int number = __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED);
-
-	test_remote_open(nodes, &clients[number], number + 1, TIMEOUT_MS);
-	return clients[number].fabric;
-}
-
-static void
-test_conformance(void)
-{
-	struct conformance conformance = {
-		.nodes = NODES,
-		.offset = nodes->offset,
-		.bytes = WIRE_CHUNK_BYTES,
-		.outside = nodes->offset + session_welcome(nodes->node[0].control)->capacity,
-		.open = open_other,
-		.additions = 2000,
-	};
-
-	opened = 0;
-	conformance.fabric = open_other(&conformance);
-	conformance_check(&conformance);
-	/* What was refused as outside has cost no connection. */
-	CHECK(conformance.fabric->counters.connections == NODES);
-	CHECK(conformance.fabric->counters.timeouts == 0 && conformance.fabric->counters.failures == 0);
-	conformance.fabric->provider->close(conformance.fabric);
-	CHECK(opened > 1);
-	for (unsigned int i = 0; i < opened; i++)
-		CHECK(clients[i].thread.allocations == 0);
-	for (unsigned int i = 0; i < NODES; i++)
-		CHECK(nodes->generation[i] == 0);
-}
-
-/* Far more than all buffers hold goes both ways in one batch: nobody waits for the other to read first. */
+/* Far more than all buffers hold goes both ways in one batch: neither side waits for the other to read first. */
 static void
 test_flood(void)
 {
@@ -99,7 +59,7 @@ test_flood(void)
 	test_remote_close(&mine);
 }
 
-/* An address outside is refused in words, and the verbs beside it on other nodes are done. */
+/* An address outside is refused in words, and the verbs of its batch on other nodes are done. */
 static void
 test_outside(void)
 {
@@ -124,7 +84,7 @@ test_outside(void)
 	test_remote_close(&mine);
 }
 
-/* A READ beside one's own chunks brings zeros: a cache may lead to a chunk that was given back and is another's now. */
+/* A READ outside one's own chunks brings zeros: a cache may lead to a chunk that was given back and is another's now. */
 static void
 test_foreign_read(void)
 {
@@ -205,7 +165,7 @@ test_trees(struct session *session, uint64_t deadline_ns)
 	CHECK(session_list_trees(session, &cursor, deadline_ns, listed, &count) == SMART_OK && count == 0);
 }
 
-/* The session of a client carries requests and verbs by turns. */
+/* The session of a client carries requests and verbs in turn. */
 static void
 test_requests(void)
 {
@@ -258,7 +218,7 @@ main(void)
 	for (int with_secret = 0; with_secret < 2; with_secret++)
 	{
 		nodes = test_memnodes_open(NODES, with_secret == 1);
-		test_conformance();
+		test_memnodes_conformance(nodes, 2000, TIMEOUT_MS);
 		test_flood();
 		test_outside();
 		test_foreign_read();

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/tid.h"
 #include "support/check.h"
+#include "support/env_thread.h"
 
 #define RANDOM_TIDS 600
 #define TIDS_MAX    1024
@@ -24,15 +25,6 @@ struct tid
 static struct tid tids[TIDS_MAX];
 static unsigned int count;
 static uint64_t seed = 88172645463325252u;
-
-static uint64_t
-next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 /* What the table at the head of tid.h says, without its arithmetic. */
 static unsigned int
@@ -102,11 +94,11 @@ test_limits(void)
 
 /* Blocks of any magnitude; one offset in four is of the fourth form. */
 static void
-test_random(void)
+test_any(void)
 {
 	for (unsigned int i = 0; i < RANDOM_TIDS; i++)
 	{
-		uint64_t word = next_random();
+		uint64_t word = test_random(&seed);
 		uint32_t block = (uint32_t) (word >> 32) >> (word & 31);
 
 		add(block, (uint16_t) ((word >> 8) & ((word >> 5 & 3) == 0 ? 65535 : 2047)));
@@ -173,7 +165,7 @@ main(void)
 {
 	test_known();
 	test_limits();
-	test_random();
+	test_any();
 	test_pairs();
 	return check_finish();
 }

@@ -15,7 +15,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include "rdma/stream.h"
+#include "rdma/tcp/stream.h"
 #include "support/check.h"
 
 #define LIMIT_MS 20000 /* a wait that is longer is a hang */
@@ -29,7 +29,7 @@ struct other
 	bool happy; /* its handshake succeeded */
 };
 
-/* A certificate that nobody but its maker vouches for. */
+/* A certificate that only its maker vouches for. */
 static void
 certify(SSL_CTX *context)
 {
@@ -122,7 +122,7 @@ test_no_key(void)
 	SSL_CTX_free(other.context);
 }
 
-/* The right key in TLS 1.2, where nothing hides a recorded connection from who learns the key later. */
+/* The right key in TLS 1.2, where nothing hides a recorded connection from an attacker that learns the key later. */
 static unsigned int
 offer_key(SSL *ssl, const char *hint, char *identity, unsigned int identity_size, unsigned char *key,
 		  unsigned int key_size)

@@ -1,6 +1,6 @@
 /*
  * undo_test.c
- *	  Undo records: who has a segment, which records are there, and that a writer may
+ *	  Undo records: which process has a segment, which records are there, and that a writer may
  *	  be killed at any moment.
  */
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compute/undo.h"
+#include "compute/recovery/undo.h"
 #include "support/check.h"
 #include "support/node.h"
 
@@ -24,7 +24,7 @@ struct seen
 {
 	uint64_t records;
 	uint64_t sum; /* of positions */
-	smart_status answer;
+	smart_status result;
 };
 
 /* A key whose bytes and length follow from the position. */
@@ -53,13 +53,13 @@ see(void *argument, const struct smart_undo_record *record)
 	CHECK(record->fixed_length == undo.fixed_length && memcmp(record->key, key, undo.key_length) == 0);
 	seen->records++;
 	seen->sum += record->position;
-	return seen->answer;
+	return seen->result;
 }
 
 static struct seen
 see_all(uint64_t beyond)
 {
-	struct seen seen = {.answer = SMART_OK};
+	struct seen seen = {.result = SMART_OK};
 
 	CHECK(smart_undo_each(&node->region, beyond, see, &seen) == SMART_OK);
 	return seen;
@@ -88,7 +88,7 @@ static void
 test_records(void)
 {
 	struct smart_undo_segment *segment;
-	struct seen seen = {.answer = SMART_INTERRUPTED};
+	struct seen seen = {.result = SMART_INTERRUPTED};
 	uint64_t count = 0;
 
 	CHECK(see_all(0).records == 0);
@@ -104,7 +104,7 @@ test_records(void)
 	CHECK(see_all(0).records == count);
 }
 
-/* A segment serves again when nobody has it and its records are durable. */
+/* A segment serves again when no process has it and its records are durable. */
 static void
 test_claims(void)
 {
@@ -142,7 +142,7 @@ test_damage(void)
 {
 	struct smart_undo_segment *segment = smart_undo_claim(&node->region, 1, UINT64_MAX);
 	struct smart_undo_record *record = (struct smart_undo_record *) segment->records;
-	struct seen seen = {.answer = SMART_OK};
+	struct seen seen = {.result = SMART_OK};
 
 	CHECK(put(segment, 10) && put(segment, 11));
 	record->key_length = SMART_KEY_MAX;
@@ -172,7 +172,7 @@ write_on(uint64_t *come)
 static void
 test_kills(void)
 {
-	uint64_t *come = smart_kept_piece(&node->region, SMART_KEPT_MAX - 1);
+	uint64_t *come = smart_segment(&node->region, SMART_SEGMENT_MAX - 1);
 
 	for (unsigned int round = 0; round < KILLS; round++)
 	{
@@ -203,7 +203,7 @@ main(void)
 {
 	node = test_node_open(8, UINT64_C(64) << 20);
 	client = test_client_open(node, 1);
-	CHECK(smart_space_keep(&client->client->space, SMART_KEPT_MAX - 1) == SMART_OK);
+	CHECK(smart_space_segment(&client->client->space, SMART_SEGMENT_MAX - 1) == SMART_OK);
 	test_records();
 	test_claims();
 	test_damage();

@@ -32,7 +32,7 @@ check_header(void)
 	CHECK(!wire_get_header(bytes, true, &found));
 	bytes[6] = WIRE_FULL;
 	CHECK(!wire_get_header(bytes, false, &found));
-	bytes[4] |= WIRE_ANSWER;
+	bytes[4] |= WIRE_REPLY;
 	CHECK(wire_get_header(bytes, true, &found) && found.type == WIRE_VERBS && found.status == WIRE_FULL);
 	CHECK(!wire_get_header(bytes, false, &found));
 	bytes[6] = WIRE_STATUS_COUNT;
@@ -44,9 +44,9 @@ check_header(void)
 	bytes[2] = 0x10; /* length 0x1003e8 > WIRE_PAYLOAD_MAX */
 	CHECK(!wire_get_header(bytes, true, &found));
 	bytes[2] = 0;
-	bytes[4] = WIRE_ANSWER;
+	bytes[4] = WIRE_REPLY;
 	CHECK(!wire_get_header(bytes, true, &found));
-	bytes[4] = WIRE_ANSWER | WIRE_TYPES;
+	bytes[4] = WIRE_REPLY | WIRE_TYPES;
 	CHECK(!wire_get_header(bytes, true, &found));
 }
 
@@ -109,7 +109,8 @@ check_lease_and_status(void)
 	uint32_t length = wire_put_lease(bytes, &lease);
 
 	CHECK(length == 24 && wire_get_lease(bytes, length, &found_lease));
-	CHECK(found_lease.book == lease.book && found_lease.heir_of == lease.heir_of && found_lease.transport == WIRE_RDMA);
+	CHECK(found_lease.extents == lease.extents && found_lease.heir_of == lease.heir_of &&
+		  found_lease.transport == WIRE_RDMA);
 	CHECK(!wire_get_lease(bytes, length + 1, &found_lease));
 	lease.transport = 3;
 	wire_put_lease(bytes, &lease);
@@ -233,22 +234,22 @@ check_verbs(void)
 	{
 		uint32_t length = make_batch(bytes, sent, data, counts[i]);
 		uint32_t expected = 8;
-		uint32_t expected_answer = 0;
+		uint32_t expected_bytes = 0;
 		uint32_t count = 0;
-		uint32_t answer = 0;
+		uint32_t reply_bytes = 0;
 
 		for (uint32_t j = 0; j < counts[i]; j++)
 		{
 			expected += wire_verb_request_bytes(&sent[j]);
-			expected_answer += wire_verb_answer_bytes(&sent[j]);
+			expected_bytes += wire_verb_reply_bytes(&sent[j]);
 		}
 		CHECK(length == expected);
-		CHECK(wire_get_verbs(bytes, length, found, &count, &answer));
-		CHECK(count == counts[i] && answer == expected_answer);
+		CHECK(wire_get_verbs(bytes, length, found, &count, &reply_bytes));
+		CHECK(count == counts[i] && reply_bytes == expected_bytes);
 		for (uint32_t j = 0; j < count; j++)
 			CHECK(same_verb(&sent[j], &found[j]));
-		CHECK(!wire_get_verbs(bytes, length - 1, found, &count, &answer));
-		CHECK(!wire_get_verbs(bytes, length + 1, found, &count, &answer));
+		CHECK(!wire_get_verbs(bytes, length - 1, found, &count, &reply_bytes));
+		CHECK(!wire_get_verbs(bytes, length + 1, found, &count, &reply_bytes));
 	}
 }
 
@@ -261,11 +262,11 @@ read_with(unsigned int at, uint8_t value)
 	struct fabric_request *picked = &request;
 	struct fabric_request found;
 	uint32_t count;
-	uint32_t answer;
+	uint32_t reply_bytes;
 
 	CHECK(wire_put_verbs(bytes, &picked, 1) == sizeof(bytes));
 	bytes[at] = value;
-	return wire_get_verbs(bytes, sizeof(bytes), &found, &count, &answer);
+	return wire_get_verbs(bytes, sizeof(bytes), &found, &count, &reply_bytes);
 }
 
 static void
@@ -281,7 +282,7 @@ check_bad_verbs(void)
 	CHECK(read_with(20, 0xff) && !read_with(21, 1)); /* beyond 40 bits */
 }
 
-/* Whatever arrives: an answer, never a read behind it (the sanitizers look). */
+/* Whatever arrives: a reply, never a read behind it (the sanitizers look). */
 static void
 check_noise(void)
 {
@@ -294,15 +295,15 @@ check_noise(void)
 		uint32_t length = (uint32_t) (random_number() % 200);
 		uint8_t *bytes = malloc(length + 1);
 		uint32_t count = 0;
-		uint32_t answer = 0;
+		uint32_t reply_bytes = 0;
 		uint64_t cursor;
 
 		for (uint32_t j = 0; j < length; j++)
 			bytes[j] = random_number() % 4 == 0 ? (uint8_t) random_number() : 0;
 		if (length > 0 && i % 2 == 0)
 			bytes[0] = 1 + (uint8_t) (i % 5);
-		if (wire_get_verbs(bytes, length, requests, &count, &answer))
-			CHECK(count > 0 && answer <= WIRE_PAYLOAD_MAX);
+		if (wire_get_verbs(bytes, length, requests, &count, &reply_bytes))
+			CHECK(count > 0 && reply_bytes <= WIRE_PAYLOAD_MAX);
 		(void) wire_get_chunks(bytes, length, chunks, &count);
 		(void) wire_get_trees(bytes, length, &cursor, trees, &count);
 		free(bytes);

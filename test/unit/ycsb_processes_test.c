@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/ycsb_run.h"
+#include "bench/ycsb/run.h"
 #include "support/check.h"
 #include "support/memnodes.h"
 
@@ -31,7 +31,7 @@ default_options(struct ycsb_options *options)
 		options->wanted[i] = true;
 }
 
-/* Nobody's operations got lost, and the tree was checked. */
+/* No process's operations got lost, and the tree was checked. */
 static void
 check_run(const struct ycsb_options *options, bool remote)
 {
@@ -51,7 +51,7 @@ check_run(const struct ycsb_options *options, bool remote)
 		}
 		CHECK(operations == (i == YCSB_LOAD ? KEYS : OPERATIONS));
 		CHECK(result->clients == options->clients * options->compute_nodes);
-		CHECK(remote ? round_trips + result->cache.answer_hits >= operations && result->cache.hits > 0
+		CHECK(remote ? round_trips + result->cache.result_hits >= operations && result->cache.hits > 0
 					 : round_trips == 0);
 	}
 	if (results != NULL)

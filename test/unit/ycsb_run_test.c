@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/ycsb_keys.h"
-#include "bench/ycsb_records.h"
-#include "bench/ycsb_report.h"
-#include "bench/ycsb_run.h"
+#include "bench/ycsb/keys.h"
+#include "bench/ycsb/report.h"
+#include "bench/ycsb/run.h"
+#include "bench/ycsb/workload.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 
@@ -60,7 +60,7 @@ static const unsigned int kinds[YCSB_WORKLOADS] = {
 	[YCSB_BESIDE] = 1u << YCSB_INSERT,
 };
 
-/* Every operation but a lookup that is answered from the cache asks a memory node, or several times. */
+/* Every operation but a lookup that the cache serves asks a memory node, or several times. */
 static void
 check_counts(const struct ycsb_results *results)
 {
@@ -82,7 +82,7 @@ check_counts(const struct ycsb_results *results)
 				timed += measure->latency[kind].count[bucket];
 			CHECK((measure->operations[kind] > 0) == ((kinds[i] >> kind & 1) != 0));
 			if (kind == YCSB_READ)
-				asked -= result->cache.answer_hits < asked ? result->cache.answer_hits : asked;
+				asked -= result->cache.result_hits < asked ? result->cache.result_hits : asked;
 			CHECK(timed == measure->operations[kind] && cost->round_trips >= asked);
 			CHECK(cost->requests[FABRIC_READ] + cost->requests[FABRIC_CAS] >= asked);
 			operations += measure->operations[kind];
@@ -180,7 +180,7 @@ check_curve(void)
 	release(results);
 }
 
-/* Keys beside a record: each is another one, a record's own is none of them, and they lie where it lies. */
+/* Keys next to a record: each is another one, a record's own is none of them, and they lie where it lies. */
 static void
 check_keys_beside(void)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma/sim_timed.h"
+#include "rdma/sim/timed.h"
 #include "support/check.h"
 
 #define ROUND_TRIP 2000
@@ -137,7 +137,7 @@ check_time(void)
 {
 	struct bench *bench = open_bench(1000000000, 1);
 
-	/* At one bit a nanosecond the link of the compute node carries both answers. */
+	/* At one bit a nanosecond the link of the compute node carries both replies. */
 	CHECK(time_of_read(bench, 8) == ROUND_TRIP + 2 * 64);
 	CHECK(time_of_read(bench, 1000) == ROUND_TRIP + 2 * 8000);
 	close_bench(bench);
@@ -192,7 +192,7 @@ hold_lock(void *argument)
 	sim_timed_release(client, &locking->lock);
 }
 
-/* Who comes first has the lock first, and nobody has it at the same time; started in any order. */
+/* The first to come has the lock first, and no two have it at the same time; started in any order. */
 static void
 check_lock(void)
 {

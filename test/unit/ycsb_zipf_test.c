@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/ycsb_keys.h"
-#include "bench/ycsb_zipf.h"
+#include "bench/ycsb/keys.h"
+#include "bench/ycsb/random.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 

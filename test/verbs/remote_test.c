@@ -7,51 +7,12 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "support/conformance.h"
 #include "support/memnodes.h"
 
 #define NODES      2
 #define TIMEOUT_MS 60000 /* nothing here takes that long */
-#define CLIENTS    8
 
 static struct test_memnodes *nodes;
-static struct test_remote clients[CLIENTS];
-static unsigned int opened;
-
-static struct fabric *
-open_other(struct conformance *conformance)
-{
-	unsigned int number = __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED);
-
-	test_remote_open(nodes, &clients[number], number + 1, TIMEOUT_MS);
-	return clients[number].fabric;
-}
-
-static void
-test_conformance(void)
-{
-	struct conformance conformance = {
-		.nodes = NODES,
-		.offset = nodes->offset,
-		.bytes = WIRE_CHUNK_BYTES,
-		/* The chunk is the first one of a new region. */
-		.outside = nodes->offset + session_welcome(nodes->node[0].control)->capacity,
-		.open = open_other,
-		.additions = 1000,
-	};
-
-	conformance.fabric = open_other(&conformance);
-	conformance_check(&conformance);
-	/* The limit is known here, so what was refused as outside has cost no connection. */
-	CHECK(conformance.fabric->counters.connections == NODES);
-	CHECK(conformance.fabric->counters.timeouts == 0 && conformance.fabric->counters.failures == 0);
-	conformance.fabric->provider->close(conformance.fabric);
-	CHECK(opened > 1);
-	for (unsigned int i = 0; i < opened; i++)
-		CHECK(clients[i].thread.allocations == 0);
-	for (unsigned int i = 0; i < NODES; i++)
-		CHECK(nodes->generation[i] == 0);
-}
 
 static struct fabric_request
 addition(unsigned int node)
@@ -119,17 +80,17 @@ test_generations(struct test_remote *mine)
 
 	env_thread_init(&thread, 1);
 	limit_ns = env->now_ns(env) + TIMEOUT_MS * UINT64_C(1000000);
-	options.hello.client = CLIENTS + 1;
+	options.hello.client = TEST_CONFORMANCE_CLIENTS + 1;
 	CHECK(session_open(&options, "127.0.0.1", nodes->node[0].port, &old, problem) == SMART_OK);
 	CHECK(verbs_link_open(old, env, 0, limit_ns, &link, problem) == SMART_OK);
 	CHECK(link->kind->post(link, &request, 1) == SMART_OK && link->kind->finish(link, limit_ns) == SMART_OK);
 	options.hello.generation = ++nodes->generation[0];
-	options.hello.client = CLIENTS + 2;
+	options.hello.client = TEST_CONFORMANCE_CLIENTS + 2;
 	CHECK(session_open(&options, "127.0.0.1", nodes->node[0].port, &new, problem) == SMART_OK);
 	CHECK(link->kind->post(link, &request, 1) == SMART_OK);
 	CHECK(link->kind->finish(link, limit_ns) == SMART_UNREACHABLE);
 	CHECK(strstr(link->problem, nodes->node[0].port) != NULL);
-	/* The second addition has not taken effect.  Who looks at the generation has a new connection. */
+	/* The second addition has not taken effect.  A client that looks at the generation has a new connection. */
 	CHECK(add(mine, 0, &found) == SMART_OK && found == request.result + 1);
 	CHECK(mine->fabric->counters.connections == connections + 1);
 	link->kind->close(link);
@@ -159,7 +120,7 @@ main(void)
 	struct test_remote mine;
 
 	nodes = test_memnodes_open_rdma(NODES, true);
-	test_conformance();
+	test_memnodes_conformance(nodes, 1000, TIMEOUT_MS);
 	test_remote_open(nodes, &mine, 1, TIMEOUT_MS);
 	test_passive(&mine);
 	test_refused(&mine);

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rdma/verbs.h"
-#include "rdma/verbs_link.h"
-#include "rdma/verbs_target.h"
+#include "rdma/verbs/link.h"
+#include "rdma/verbs/target.h"
+#include "rdma/verbs/verbs.h"
 #include "support/check.h"
 #include "support/conformance.h"
 #include "support/env_thread.h"
@@ -247,7 +247,7 @@ test_large(struct client *client)
 struct late
 {
 	struct wire_queue_pair mine;
-	struct wire_queue_pair answer;
+	struct wire_queue_pair reply;
 	struct verbs_target_pair *pair;
 };
 
@@ -258,7 +258,7 @@ connect_late(void *argument)
 	char problem[FABRIC_PROBLEM_MAX];
 
 	usleep(300000); /* longer than a round waits before it sends a nudge */
-	CHECK(verbs_target_connect(targets[0], &late->mine, &late->answer, &late->pair, problem) == SMART_OK);
+	CHECK(verbs_target_connect(targets[0], &late->mine, &late->reply, &late->pair, problem) == SMART_OK);
 	return NULL;
 }
 
@@ -292,7 +292,7 @@ test_late(struct client *client)
 	CHECK(link->kind->post(link, requests, VERBS_QUEUE_MAX) == SMART_OK);
 	CHECK(pthread_create(&thread, NULL, connect_late, &late) == 0);
 	CHECK(link->kind->finish(link, env->now_ns(env) + 60 * SECOND_NS) == SMART_OK);
-	CHECK(pthread_join(thread, NULL) == 0 && late.answer.number == theirs.number);
+	CHECK(pthread_join(thread, NULL) == 0 && late.reply.number == theirs.number);
 	CHECK(memcmp(word, regions[0] + FROM, sizeof(word)) == 0 && word[0] != 0 && client->woken > 0);
 	CHECK(((struct verbs_link *) link)->nudges > 0);
 	for (unsigned int i = 0; i < 20; i++)

@@ -1,0 +1,345 @@
+/*
+ * options.c
+ *	  The command line of ycsb.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache/cache.h"
+#include "tree/tree.h"
+#include "keys.h"
+#include "options.h"
+
+const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
+const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert"};
+
+static const char *const offload_names[] =
+	{[SMART_OFFLOAD_AUTO] = "auto", [SMART_OFFLOAD_ON] = "on", [SMART_OFFLOAD_OFF] = "off"};
+
+static const char help[] =
+	"ycsb: YCSB's load and workloads A to F, and inserts, on a SMART tree, without PostgreSQL.\n"
+	"\n"
+	"  --workload=LIST          load, a, b, c, d, e, f, insert, separated by commas, or all [load,c]\n"
+	"  --keys=N                 records that are loaded first, by inserts in random order [200k]\n"
+	"  --operations=N           of each workload [200k]\n"
+	"  --warmup=N               operations ahead of each workload that are not counted [half of --operations]\n"
+	"  --key-type=TYPE          integer (8 bytes, scrambled) or string (e-mail addresses) [integer]\n"
+	"  --distribution=NAME      zipf (exponent 0.99, scrambled) or uniform; D reads the latest by zipf [zipf]\n"
+	"  --scan-length=[MIN-]MAX  entries of a scan of E, uniform [1-100]\n"
+	"  --seed=N                 of every choice [1]\n"
+	"\n"
+	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this program's memory;\n"
+	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
+	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
+	"  --secret-file=FILE       the key of the memory nodes\n"
+	"  --clients=N              of each compute node; threads, or simulated ones [1]\n"
+	"  --compute-nodes=N        processes, or simulated ones [1]\n"
+	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
+	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
+	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
+	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
+	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
+	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
+	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
+	"\n"
+	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
+	"  --round-trip=NS          sim: of a small request on an idle network [2000]\n"
+	"  --nic-rate=N             sim: requests a second of a memory node's NIC [45M]\n"
+	"  --bandwidth=GBITS        sim: gigabits a second of a link, each way [100]\n"
+	"  --local-work=NS          sim: what an operation computes locally [500]\n"
+	"\n"
+	"  --csv=FILE --svg=FILE    a line for each run; throughput and latency as a picture\n"
+	"\n"
+	"Numbers may end in k, M or G (thousand, million, billion).\n"
+	"\n"
+	"A: 50 % reads, 50 % updates.  B: 95 % reads, 5 % updates.  C: reads.  D: 95 % reads of the latest, 5 % inserts.\n"
+	"E: 95 % scans, 5 % inserts.  F: 50 % reads, 50 % read-modify-writes.  A read is a lookup of a key.\n"
+	"\n"
+	"insert: new entries beside records, which are drawn like those that are read (--distribution).  An integer has the\n"
+	"record's first four bytes, and a number of its own, scrambled, in the other four; a string is the record's address\n"
+	"with +number in front of the @.  No entry is inserted twice, and no other workload asks for them.\n"
+	"\n"
+	"The tree is a set of byte strings, so there is no update in place.  An update is what an index has to do when a\n"
+	"row gets another address: the entry is removed, and inserted again with another payload.  In between, a lookup\n"
+	"by another client does not find it; such lookups are counted as absent.  A read-modify-write is a lookup and\n"
+	"an update.  Where nothing is updated, an absent record is an error.\n"
+	"\n"
+	"The columns round_trips, reads, writes, atomics, read_bytes and write_bytes are averages per operation.  A round\n"
+	"trip is one batch of requests that a client waits for.  A fenced request within\n"
+	"a batch leaves when the READs and atomics before it have come back: the simulated clock counts that, the column\n"
+	"round_trips does not.\n";
+
+static void refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+static void
+refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fprintf(stderr, "ycsb: ");
+	vfprintf(stderr, format, arguments);
+	fprintf(stderr, " (see ycsb --help)\n");
+	va_end(arguments);
+	exit(2);
+}
+
+/* A number from low to high at the beginning of text; *end: what follows. */
+static uint64_t
+parse_prefix(const char *name, const char *text, uint64_t low, uint64_t high, const char **end)
+{
+	uint64_t factor = 1;
+	unsigned long long number;
+	char *stop;
+
+	errno = 0;
+	number = strtoull(text, &stop, 10);
+	if (stop == text || text[0] == '-' || errno != 0)
+		refuse("--%s=%s is not a number", name, text);
+	if (*stop == 'k')
+		factor = 1000;
+	else if (*stop == 'M')
+		factor = 1000000;
+	else if (*stop == 'G')
+		factor = 1000000000;
+	*end = stop + (factor > 1);
+	if (number > high / factor || number * factor < low)
+		refuse("--%s=%s is out of range (%llu to %llu)", name, text, (unsigned long long) low,
+			   (unsigned long long) high);
+	return number * factor;
+}
+
+static uint64_t
+parse_number(const char *name, const char *text, uint64_t low, uint64_t high)
+{
+	const char *end;
+	uint64_t number = parse_prefix(name, text, low, high, &end);
+
+	if (*end != '\0')
+		refuse("--%s=%s is not a number", name, text);
+	return number;
+}
+
+static unsigned int
+parse_name(const char *name, const char *text, size_t length, const char *const *names, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0)
+			return i;
+	}
+	refuse("--%s=%s: there is no %.*s", name, text, (int) length, text);
+}
+
+static void
+parse_workloads(struct ycsb_options *options, const char *name, const char *text)
+{
+	const char *word = text;
+
+	for (int i = 0; i < YCSB_WORKLOADS; i++)
+		options->wanted[i] = strcmp(text, "all") == 0;
+	while (strcmp(text, "all") != 0)
+	{
+		size_t length = strcspn(word, ",");
+
+		options->wanted[parse_name(name, word, length, ycsb_workload_names, YCSB_WORKLOADS)] = true;
+		if (word[length] == '\0')
+			break;
+		word += length + 1;
+	}
+}
+
+static void
+parse_scan_length(struct ycsb_options *options, const char *name, const char *text)
+{
+	const char *end;
+
+	options->scan_min = 1;
+	options->scan_max = parse_prefix(name, text, 1, 1000000, &end);
+	if (*end == '-')
+	{
+		options->scan_min = options->scan_max;
+		options->scan_max = parse_number(name, end + 1, options->scan_min, 1000000);
+	}
+	else if (*end != '\0')
+		refuse("--%s=%s is not a length", name, text);
+}
+
+enum kind
+{
+	HELP,
+	FLAG,
+	TEXT,
+	NUMBER,   /* uint64_t */
+	NUMBER32, /* uint32_t */
+	SWITCH,   /* bool: which of two names */
+	NAME,     /* an enum: which of the names */
+	WORKLOADS,
+	SCAN_LENGTH,
+};
+
+static const char *const off_on[] = {"off", "on"};
+static const char *const modes[] = {"exclusive", "shared"};
+static const char *const key_types[] = {"integer", "string"};
+static const char *const distributions[] = {"uniform", "zipf"};
+
+#define FIELD(member)   .field = offsetof(struct ycsb_options, member)
+#define RANGE(from, to) .low = from, .high = to
+#define OPERATIONS_MAX  (YCSB_STRINGS_MAX / 16)
+
+static const struct choice
+{
+	const char *name;
+	enum kind kind;
+	size_t field;
+	uint64_t low; /* of a number */
+	uint64_t high;
+	const char *const *names;
+	unsigned int names_count;
+} choices[] = {
+	{"help", .kind = HELP},
+	{"provider", NAME, FIELD(provider), .names = ycsb_provider_names, .names_count = YCSB_PROVIDERS},
+	{"nodes", TEXT, FIELD(nodes)},
+	{"secret-file", TEXT, FIELD(secret_file)},
+	{"workload", .kind = WORKLOADS},
+	{"keys", NUMBER, FIELD(keys), RANGE(1, YCSB_STRINGS_MAX / 2)},
+	{"operations", NUMBER, FIELD(operations), RANGE(1, OPERATIONS_MAX)},
+	{"warmup", NUMBER, FIELD(warmup), RANGE(0, OPERATIONS_MAX)},
+	{"key-type", SWITCH, FIELD(string), .names = key_types},
+	{"distribution", SWITCH, FIELD(zipf), .names = distributions},
+	{"scan-length", .kind = SCAN_LENGTH},
+	{"cache", NUMBER, FIELD(cache_bytes), RANGE(0, SMART_CACHE_BYTES_MAX)},
+	{"clients", NUMBER32, FIELD(clients), RANGE(1, YCSB_CLIENTS_MAX)},
+	{"compute-nodes", NUMBER32, FIELD(compute_nodes), RANGE(1, YCSB_NODES_MAX)},
+	{"memory-nodes", NUMBER32, FIELD(memory_nodes), RANGE(1, YCSB_NODES_MAX)},
+	{"mode", SWITCH, FIELD(shared), .names = modes},
+	{"rdwc", SWITCH, FIELD(rdwc), .names = off_on},
+	{"offload", NAME, FIELD(offload), .names = offload_names, .names_count = 3},
+	{"leaf-size", NUMBER32, FIELD(leaf_size), RANGE(SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)},
+	{"seed", NUMBER, FIELD(seed), RANGE(0, UINT64_MAX)},
+	{"csv", TEXT, FIELD(csv)},
+	{"svg", TEXT, FIELD(svg)},
+	{"timed", FLAG, FIELD(timed)},
+	{"check", FLAG, FIELD(check)},
+	{"round-trip", NUMBER, FIELD(round_trip_ns), RANGE(1, 1000000000)},
+	{"nic-rate", NUMBER, FIELD(nic_rate), RANGE(1, 1000000000)},
+	{"bandwidth", NUMBER, FIELD(gbits), RANGE(1, 10000)},
+	{"local-work", NUMBER, FIELD(local_ns), RANGE(0, 1000000000)},
+};
+
+#define CHOICES (sizeof(choices) / sizeof(choices[0]))
+
+static void
+take_option(struct ycsb_options *options, const struct choice *choice, const char *text)
+{
+	void *field = (char *) options + choice->field;
+
+	switch (choice->kind)
+	{
+		case FLAG:
+			*(bool *) field = true;
+			break;
+		case TEXT:
+			*(const char **) field = text;
+			break;
+		case NUMBER:
+			*(uint64_t *) field = parse_number(choice->name, text, choice->low, choice->high);
+			break;
+		case NUMBER32:
+			*(uint32_t *) field = (uint32_t) parse_number(choice->name, text, choice->low, choice->high);
+			break;
+		case SWITCH:
+			*(bool *) field = parse_name(choice->name, text, strlen(text), choice->names, 2) == 1;
+			break;
+		case NAME:
+			*(unsigned int *) field = parse_name(choice->name, text, strlen(text), choice->names, choice->names_count);
+			break;
+		case WORKLOADS:
+			parse_workloads(options, choice->name, text);
+			break;
+		case SCAN_LENGTH:
+			parse_scan_length(options, choice->name, text);
+			break;
+		case HELP:
+			fputs(help, stdout);
+			exit(0);
+	}
+}
+
+/* What does not go together. */
+static void
+check_options(const struct ycsb_options *options)
+{
+	bool remote = options->provider == YCSB_TCP || options->provider == YCSB_VERBS;
+
+	if (remote != (options->nodes != NULL))
+		refuse(remote ? "this provider needs --nodes" : "--nodes is for tcp and verbs");
+	if (options->provider != YCSB_SIM && (options->memory_nodes > 1 || options->timed))
+		refuse("--memory-nodes and --timed are for the simulated cluster");
+	if (!options->shared && options->compute_nodes > 1)
+		refuse("an exclusive tree is one compute node's");
+	if (options->cache_bytes > 0 && options->cache_bytes < SMART_CACHE_BYTES_MIN)
+		refuse("a cache has at least %zu bytes", SMART_CACHE_BYTES_MIN);
+	if ((uint64_t) options->clients * options->compute_nodes > YCSB_CLIENTS_MAX)
+		refuse("more than %d clients", YCSB_CLIENTS_MAX);
+}
+
+void
+ycsb_options_default(struct ycsb_options *options)
+{
+	*options = (struct ycsb_options){
+		.provider = YCSB_SIM,
+		.wanted = {[YCSB_LOAD] = true, [YCSB_C] = true},
+		.keys = 200000,
+		.operations = 200000,
+		.warmup = UINT64_MAX,
+		.zipf = true,
+		.cache_bytes = 64000000,
+		.clients = 1,
+		.compute_nodes = 1,
+		.memory_nodes = 1,
+		.shared = true,
+		.scan_min = 1,
+		.scan_max = 100,
+		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+		.seed = 1,
+		.round_trip_ns = 2000,
+		.nic_rate = 45000000,
+		.gbits = 100,
+		.local_ns = 500,
+	};
+}
+
+void
+ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
+{
+	struct option known[CHOICES + 1] = {{0}};
+	int index = 0;
+	int result;
+
+	for (size_t i = 0; i < CHOICES; i++)
+	{
+		known[i].name = choices[i].name;
+		known[i].has_arg = choices[i].kind == HELP || choices[i].kind == FLAG ? no_argument : required_argument;
+	}
+	ycsb_options_default(options);
+	while ((result = getopt_long(argc, argv, "", known, &index)) != -1)
+	{
+		if (result != 0)
+			exit(2);
+		take_option(options, &choices[index], optarg);
+	}
+	if (optind < argc)
+		refuse("what is %s?", argv[optind]);
+	options->leaf_size = options->leaf_size / SMART_UNIT * SMART_UNIT;
+	if (options->warmup == UINT64_MAX)
+		options->warmup = options->operations / 2;
+	check_options(options);
+	for (const char *rest = options->nodes; rest != NULL && (rest = strchr(rest, ',')) != NULL; rest++)
+		options->memory_nodes++;
+}

@@ -1,0 +1,81 @@
+/*
+ * options.h
+ *	  What the command line of ycsb asks for.
+ */
+#ifndef YCSB_OPTIONS_H
+#define YCSB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tree/find/offload.h"
+
+enum ycsb_provider
+{
+	YCSB_SIM,
+	YCSB_LOCAL,
+	YCSB_TCP,
+	YCSB_VERBS,
+	YCSB_PROVIDERS
+};
+
+enum ycsb_workload
+{
+	YCSB_LOAD,
+	YCSB_A,
+	YCSB_B,
+	YCSB_C,
+	YCSB_D,
+	YCSB_E,
+	YCSB_F,
+	YCSB_BESIDE,
+	YCSB_WORKLOADS
+};
+
+#define YCSB_CLIENTS_MAX 4096 /* in all */
+#define YCSB_NODES_MAX   64
+
+struct ycsb_options
+{
+	enum ycsb_provider provider;
+	const char *nodes;       /* tcp and verbs: "host:port,…"; NULL: none */
+	const char *secret_file; /* of the memory nodes' key; NULL: none */
+	bool wanted[YCSB_WORKLOADS];
+	uint64_t keys;       /* records that are loaded */
+	uint64_t operations; /* of each workload but the load */
+	uint64_t warmup;     /* operations ahead of them that are not counted */
+	bool string;
+	bool zipf;
+	uint64_t cache_bytes; /* of each compute node, 0: none */
+	unsigned int clients; /* of each compute node */
+	unsigned int compute_nodes;
+	unsigned int memory_nodes;
+	bool shared;
+	bool rdwc;                       /* the clients of a compute node share READs and appends */
+	enum smart_offload_mode offload; /* tcp and verbs: the side that walks where the cache does not know the way */
+	uint64_t scan_min;               /* entries of a scan of workload E */
+	uint64_t scan_max;
+	uint32_t leaf_size;
+	uint64_t seed;
+	const char *csv; /* NULL: none */
+	const char *svg;
+	bool timed; /* a curve, over numbers of clients */
+	bool check; /* the tree, at the end */
+
+	/* The simulated cluster. */
+	uint64_t round_trip_ns;
+	uint64_t nic_rate; /* requests a second */
+	uint64_t gbits;    /* a second */
+	uint64_t local_ns; /* local work of an operation */
+};
+
+extern const char *const ycsb_provider_names[YCSB_PROVIDERS];
+extern const char *const ycsb_workload_names[YCSB_WORKLOADS];
+
+/* What holds unless the command line says otherwise. */
+extern void ycsb_options_default(struct ycsb_options *options);
+
+/* Reads the command line; tells what is wrong with it and ends the program, also after --help. */
+extern void ycsb_options_parse(struct ycsb_options *options, int argc, char **argv);
+
+#endif /* YCSB_OPTIONS_H */

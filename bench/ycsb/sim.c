@@ -1,0 +1,480 @@
+/*
+ * sim.c
+ *	  A simulated cluster: memory nodes in this process, compute nodes whose
+ *	  clients are coroutines, and one virtual clock (rdma/sim/timed.h).
+ *
+ * Every compute node has the ART cache and the local leaf locks of src/compute's
+ * kind; blocks come from one store (store.h).  All that happens follows
+ * from the options.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "compute/coordinate/epoch.h"
+#include "compute/coordinate/rdwc.h"
+#include "rdma/sim/timed.h"
+#include "cluster.h"
+#include "random.h"
+#include "store.h"
+
+#define TREE           1
+#define BLOCKS_A_KEY   128 /* bytes, at most, with what waits for its next use */
+#define BYTES_MORE     (UINT64_C(1) << 30)
+#define PAUSE_NS       200
+#define PAUSE_ATTEMPTS 100
+#define WAIT_MS        10000 /* virtual */
+
+struct compute_node
+{
+	struct smart_cache *cache; /* NULL: none */
+	struct sim_timed_lock lock[SMART_LOCK_LEAVES];
+	struct smart_rdwc *rdwc;            /* NULL: none */
+	struct smart_leaf_locks leaf_locks; /* with RDWC: instead of the others */
+};
+
+struct sim_client
+{
+	struct ycsb_client client; /* first */
+	struct ycsb_env env;       /* in virtual time */
+	struct smart_services services;
+	struct smart_rdwc_member member; /* with RDWC */
+	struct sim_timed_client timed;
+	struct sim_cluster *sim;
+	struct compute_node *compute;
+	unsigned int number; /* among those of the compute node */
+	ycsb_body body;
+	void *argument;
+	bool ended;
+};
+
+#define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
+
+static inline struct sim_client *
+sim_client_of(struct smart_services *services)
+{
+	return OWNER(struct sim_client, services, services);
+}
+
+struct sim_cluster
+{
+	struct ycsb_cluster cluster; /* first */
+	const struct ycsb_options *options;
+	struct sim_timed timed;
+	struct ycsb_store store;
+	struct smart_epoch_shared *epoch; /* of all clients, in the order of their numbers */
+	struct compute_node *compute[SIM_TIMED_NODES_MAX];
+};
+
+/* ---- services ---- */
+
+static smart_status
+sim_allocate(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block)
+{
+	struct sim_cluster *sim = sim_client_of(services)->sim;
+
+	/* As a server does when retired blocks wait. */
+	if (ycsb_store_retired(&sim->store, class))
+		smart_epoch_try_advance(sim->epoch);
+	return ycsb_store_allocate(&sim->store, class, smart_epoch_now(sim->epoch), block);
+}
+
+static void
+sim_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
+{
+	struct sim_cluster *sim = sim_client_of(services)->sim;
+
+	ycsb_store_retire(&sim->store, class, smart_epoch_now(sim->epoch), block);
+}
+
+static void
+sim_enter(struct smart_services *services)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_epoch_enter(client->sim->epoch, client->client.number);
+}
+
+static void
+sim_leave(struct smart_services *services)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_epoch_leave(client->sim->epoch, client->client.number);
+}
+
+static uint64_t
+sim_moment(struct smart_services *services)
+{
+	return smart_epoch_now(sim_client_of(services)->sim->epoch);
+}
+
+static struct sim_timed_lock *
+leaf_lock(struct sim_client *client, fabric_address leaf)
+{
+	return &client->compute->lock[smart_leaf_lock_of(leaf)];
+}
+
+static smart_status
+sim_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	sim_timed_acquire(&client->timed, leaf_lock(client, leaf));
+	return SMART_OK;
+}
+
+static void
+sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	sim_timed_release(&client->timed, leaf_lock(client, leaf));
+}
+
+static bool
+sim_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	return smart_cache_find(client->compute->cache, client->number, tree, slot, words);
+}
+
+static void
+sim_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_cache_store(client->compute->cache, client->number, tree, slot, words);
+}
+
+static void
+sim_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+				 uint64_t to)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_cache_update(client->compute->cache, client->number, tree, slot, index, from, to);
+}
+
+static void
+sim_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_cache_drop(client->compute->cache, client->number, tree, slot);
+}
+
+static bool
+sim_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				struct smart_result *answer)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	return smart_cache_result(client->compute->cache, client->number, tree, point, length, answer);
+}
+
+static void
+sim_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				const struct smart_result *answer)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_cache_keep_result(client->compute->cache, client->number, tree, point, length, answer);
+}
+
+static struct smart_blocked
+sim_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	return smart_cache_block(client->compute->cache, client->number, tree, point, length);
+}
+
+static uint64_t
+sim_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
+{
+	return smart_cache_unblock(sim_client_of(services)->compute->cache, blocked);
+}
+
+/* Read delegation and write combining instead of plain locks and READs.  A client that waits looks again after a while. */
+static void
+init_rdwc(struct sim_client *client)
+{
+	client->member = (struct smart_rdwc_member){
+		.caller = {.rdwc = client->compute->rdwc,
+				   .env = &client->env.env,
+				   .client = client->number,
+				   .timeout_ms = WAIT_MS},
+		.locks = &client->compute->leaf_locks,
+		.lock_of = smart_leaf_lock_of,
+	};
+	smart_rdwc_services_init(&client->services, &client->member);
+}
+
+static bool
+sim_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	return smart_cache_leaf_hint(client->compute->cache, client->number, leaf, hint);
+}
+
+static void
+sim_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
+			  bool hot)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	smart_cache_keep_leaf_hint(client->compute->cache, client->number, leaf, hint, ticket, hot);
+}
+
+static struct smart_blocked
+sim_block_hint(struct smart_services *services, smart_slot leaf)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	return smart_cache_block_leaf_hint(client->compute->cache, client->number, leaf);
+}
+
+static void
+init_services(struct sim_client *client)
+{
+	client->services = (struct smart_services){
+		.allocate = sim_allocate,
+		.retire = sim_retire,
+		.enter = sim_enter,
+		.leave = sim_leave,
+		.moment = sim_moment,
+		.lock_leaf = sim_lock_leaf,
+		.unlock_leaf = sim_unlock_leaf,
+	};
+	if (client->compute->rdwc != NULL)
+		init_rdwc(client);
+	if (client->compute->cache == NULL)
+		return;
+	client->services.cache_find = sim_cache_find;
+	client->services.cache_store = sim_cache_store;
+	client->services.cache_update = sim_cache_update;
+	client->services.cache_drop = sim_cache_drop;
+	client->services.find_result = sim_find_answer;
+	client->services.keep_result = sim_keep_answer;
+	client->services.block_point = sim_block_point;
+	client->services.unblock_point = sim_unblock_point;
+	client->services.find_hint = sim_find_hint;
+	client->services.keep_hint = sim_keep_hint;
+	client->services.block_hint = sim_block_hint;
+}
+
+/* ---- the environment ---- */
+
+static struct sim_client *
+env_client(struct smart_env *env)
+{
+	return OWNER(struct sim_client, env.env, env);
+}
+
+static uint64_t
+env_now_ns(struct smart_env *env)
+{
+	return sim_timed_now_ns(&env_client(env)->sim->timed);
+}
+
+/* Longer with every attempt, and never the same for two. */
+static void
+env_pause(struct smart_env *env, unsigned int attempt)
+{
+	uint64_t longest = PAUSE_NS * (uint64_t) ((attempt < PAUSE_ATTEMPTS ? attempt : PAUSE_ATTEMPTS) + 1);
+
+	sim_timed_pass(&env_client(env)->timed, 1 + ycsb_random_below(&env_client(env)->env.random, longest));
+}
+
+/* ---- running clients ---- */
+
+static void
+client_main(void *argument)
+{
+	struct sim_client *client = argument;
+
+	client->body(&client->client, client->argument);
+	client->ended = true;
+}
+
+static void
+sim_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+
+	for (unsigned int i = 0; i < clients; i++)
+	{
+		struct sim_client *client = (struct sim_client *) cluster->client[i];
+
+		smart_assert(client->client.tree != NULL && client->timed.cluster == &sim->timed);
+		client->body = body;
+		client->argument = argument;
+		client->ended = false;
+		sim_timed_start(&client->timed, client_main, client);
+	}
+	sim_timed_run(&sim->timed);
+	for (unsigned int i = 0; i < clients; i++)
+		smart_assert(((struct sim_client *) cluster->client[i])->ended);
+}
+
+static void
+sim_work(struct ycsb_client *client)
+{
+	struct sim_client *mine = (struct sim_client *) client;
+
+	sim_timed_pass(&mine->timed, mine->sim->options->local_ns);
+}
+
+static void
+sim_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+	struct smart_cache_stat stat;
+
+	*use = (struct ycsb_cache_use){.hits = 0};
+	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i]->cache != NULL; i++)
+	{
+		smart_cache_stat(sim->compute[i]->cache, &stat);
+		ycsb_cache_use_add(use, &stat);
+	}
+}
+
+/* ---- opening and closing ---- */
+
+static void
+close_compute_node(struct compute_node *node)
+{
+	free(node->cache);
+	free(node->rdwc);
+	free(node);
+}
+
+static void
+sim_close(struct ycsb_cluster *cluster)
+{
+	struct sim_cluster *sim = (struct sim_cluster *) cluster;
+
+	for (unsigned int i = 0; i < cluster->clients; i++)
+	{
+		struct sim_client *client = (struct sim_client *) cluster->client[i];
+
+		if (client->client.tree != NULL)
+			smart_tree_close(client->client.tree);
+		sim_timed_client_close(&client->timed);
+		free(client);
+	}
+	free(cluster->client);
+	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
+		close_compute_node(sim->compute[i]);
+	ycsb_store_close(&sim->store);
+	free(sim->epoch);
+	free(sim);
+}
+
+/* NULL: not enough memory. */
+static struct compute_node *
+open_compute_node(const struct ycsb_options *options, unsigned int number)
+{
+	struct compute_node *node = calloc(1, sizeof(*node));
+
+	if (node == NULL)
+		return NULL;
+	if (ycsb_open_tables(options, options->clients, ycsb_mix(options->seed) + number, &node->cache, &node->rdwc))
+		return node;
+	close_compute_node(node);
+	return NULL;
+}
+
+static bool
+open_client(struct sim_cluster *sim, unsigned int number)
+{
+	const struct ycsb_options *options = sim->options;
+	struct sim_client *client = calloc(1, sizeof(*client));
+	struct smart_tree_options tree = ycsb_tree_options(options, number % options->compute_nodes + 1, number);
+
+	if (client == NULL)
+		return false;
+	smart_assert(sim->cluster.clients == number);
+	sim->cluster.client[sim->cluster.clients++] = &client->client;
+	if (smart_epoch_claim(sim->epoch, number + 1) != number)
+		return false;
+	client->sim = sim;
+	client->compute = sim->compute[number % options->compute_nodes];
+	client->number = number / options->compute_nodes;
+	ycsb_env_init(&client->env, ycsb_mix(options->seed) ^ ycsb_mix(number + 1));
+	client->env.env.now_ns = env_now_ns;
+	client->env.env.pause = env_pause;
+	client->env.env.wait_descriptor = NULL;
+	init_services(client);
+	sim_timed_client_init(&client->timed, &sim->timed, number % options->compute_nodes);
+	client->client = (struct ycsb_client){.cluster = &sim->cluster,
+										  .number = number,
+										  .env = &client->env.env,
+										  .fabric = &client->timed.fabric};
+	tree.id = TREE;
+	tree.root = ycsb_store_root();
+	return smart_tree_open(client->client.fabric, &client->env.env, &client->services, &tree, &client->client.tree) ==
+		   SMART_OK;
+}
+
+static bool
+open_all(struct sim_cluster *sim)
+{
+	const struct ycsb_options *options = sim->options;
+	unsigned int clients = options->clients * options->compute_nodes;
+	uint64_t bytes = ((options->keys + options->operations) * BLOCKS_A_KEY + BYTES_MORE) / SMART_UNIT * SMART_UNIT;
+	struct sim_timed_options timed = {
+		.memory_nodes = options->memory_nodes,
+		.compute_nodes = options->compute_nodes,
+		.bytes = bytes,
+		.round_trip_ns = options->round_trip_ns,
+		.nic_rate = options->nic_rate,
+		.gbits = options->gbits,
+	};
+
+	if (!ycsb_store_open(&sim->store, options->memory_nodes, bytes))
+		return false;
+	memcpy(timed.base, sim->store.base, sizeof(timed.base));
+	sim_timed_init(&sim->timed, &timed);
+	sim->cluster.client = calloc(clients, sizeof(*sim->cluster.client));
+	sim->epoch = ycsb_allocate_table(smart_epoch_size(clients));
+	if (sim->cluster.client == NULL || sim->epoch == NULL)
+		return false;
+	smart_epoch_init(sim->epoch, clients, 0);
+	for (unsigned int i = 0; i < options->compute_nodes; i++)
+	{
+		sim->compute[i] = open_compute_node(options, i);
+		if (sim->compute[i] == NULL)
+			return false;
+	}
+	for (unsigned int i = 0; i < clients; i++)
+	{
+		if (!open_client(sim, i))
+			return false;
+	}
+	return true;
+}
+
+struct ycsb_cluster *
+ycsb_sim_open(const struct ycsb_options *options)
+{
+	struct sim_cluster *sim = calloc(1, sizeof(*sim));
+
+	if (sim != NULL)
+	{
+		sim->options = options;
+		sim->cluster.run = sim_run;
+		sim->cluster.work = sim_work;
+		sim->cluster.cache_use = sim_cache_use;
+		sim->cluster.close = sim_close;
+		if (open_all(sim))
+			return &sim->cluster;
+		sim_close(&sim->cluster);
+	}
+	fprintf(stderr, "ycsb: there is not enough memory for this cluster\n");
+	return NULL;
+}

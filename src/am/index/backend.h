@@ -1,0 +1,26 @@
+/*
+ * backend.h
+ *	  A backend as a client of the compute node that the server is.
+ */
+#ifndef SMART_AM_BACKEND_H
+#define SMART_AM_BACKEND_H
+
+#include "compute/client.h"
+
+/*
+ * This backend as a client of the compute node: made at the first call, closed when the backend exits.  Raises an
+ * error where smart_server_require() does, or when memory or client lines have run out; never NULL.  Does not wait
+ * for the network.
+ */
+extern struct smart_client *smart_backend_client(void);
+
+/* The same before startup recovery (startup.h), for the launcher, which prepares what recovery needs. */
+extern struct smart_client *smart_backend_client_at_startup(void);
+
+/*
+ * Adds what this process has done on the fabric since the last call to the server's totals.  Done at the end of each
+ * transaction of a client, and when it exits.
+ */
+extern void smart_fabric_stat_flush(void);
+
+#endif /* SMART_AM_BACKEND_H */

@@ -1,0 +1,303 @@
+/*
+ * meta.c
+ *	  The metapage: block 0 of the main fork, and all that an init fork has.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "port/pg_crc32c.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/meta.h"
+#include "am/index/options.h"
+#include "base/assert.h"
+
+static uint32
+meta_crc(const struct smart_meta *meta)
+{
+	pg_crc32c crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, meta, offsetof(struct smart_meta, crc));
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+/* Adds a number to a fingerprint (FNV-1a, a byte at a time). */
+static uint64
+mix(uint64 fingerprint, uint32 number)
+{
+	for (int i = 0; i < 4; i++)
+		fingerprint = (fingerprint ^ ((number >> (8 * i)) & 0xff)) * UINT64CONST(0x100000001b3);
+	return fingerprint;
+}
+
+/*
+ * A number that changes with the way in which rows become entries.  It does not look at types: ALTER TABLE keeps an
+ * index over a change of type that leaves the normalized keys alone.
+ */
+static uint64
+codec_fingerprint(const struct smart_codec *codec)
+{
+	uint64 fingerprint = UINT64CONST(0xcbf29ce484222325);
+
+	fingerprint = mix(fingerprint, (uint32) codec->nkeys);
+	fingerprint = mix(fingerprint, (uint32) codec->ncolumns);
+	fingerprint = mix(fingerprint, (uint32) codec->fixed_length);
+	fingerprint = mix(fingerprint, codec->compact_tids);
+	for (int i = 0; i < codec->ncolumns; i++)
+	{
+		const struct smart_column *column = &codec->columns[i];
+
+		fingerprint = mix(fingerprint, (uint32) (int32) column->attlen);
+		if (i >= codec->nkeys)
+			continue;
+		fingerprint = mix(fingerprint, (uint32) column->normalizer.width);
+		fingerprint = mix(fingerprint, (uint32) column->normalizer.residue_width);
+		fingerprint = mix(fingerprint, column->normalizer.unordered);
+		fingerprint = mix(fingerprint, column->normalizer.version);
+		fingerprint = mix(fingerprint, column->null_byte);
+		fingerprint = mix(fingerprint, column->flip);
+	}
+	return fingerprint;
+}
+
+/* The region's incarnation: trees of any other are gone. */
+static uint64
+region_incarnation(void)
+{
+	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
+}
+
+void
+smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
+{
+	*meta = (struct smart_meta){
+		.magic = SMART_META_MAGIC,
+		.version = SMART_META_VERSION,
+		.tree = tree,
+		.region = tree == 0 ? 0 : region_incarnation(),
+		.encoding = codec_fingerprint(codec),
+		.state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY,
+		.leaf_size = (uint32) smart_options_leaf_size(index),
+		.fixed_length = (uint32) codec->fixed_length,
+		.database = smart_relation_database(index),
+	};
+	meta->crc = meta_crc(meta);
+	smart_assert(tree == 0 || meta->region != 0);
+}
+
+bool
+smart_meta_tree_is_here(Relation index, const struct smart_meta *meta)
+{
+	smart_assert(meta->tree != 0);
+	return meta->region == region_incarnation() && meta->database == smart_relation_database(index);
+}
+
+/* Puts a metapage's content on an initialized page. */
+static void
+put_meta(Page page, const struct smart_meta *meta)
+{
+	memcpy(PageGetContents(page), meta, sizeof(struct smart_meta));
+
+	/* What lies behind pd_lower is left out of WAL. */
+	((PageHeader) page)->pd_lower = PageGetContents(page) + sizeof(struct smart_meta) - (char *) page;
+}
+
+int
+smart_hint_reindex(Relation index)
+{
+	return errhint("Rebuild it with REINDEX INDEX %s.",
+				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+											  RelationGetRelationName(index)));
+}
+
+static void
+report_corrupt(Relation index, const char *detail)
+{
+	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+			errmsg("index \"%s\" has no valid metapage", RelationGetRelationName(index)),
+			errdetail_internal("%s", detail), smart_hint_reindex(index));
+}
+
+static bool
+has_meta(Page page)
+{
+	return !PageIsNew(page) && ((PageHeader) page)->pd_lower ==
+								   (LocationIndex) (PageGetContents(page) + sizeof(struct smart_meta) - (char *) page);
+}
+
+bool
+smart_meta_named_tree(Page page, uint64 *tree)
+{
+	struct smart_meta meta;
+
+	if (!has_meta(page))
+		return false;
+	memcpy(&meta, PageGetContents(page), sizeof(meta));
+	if (meta.magic != SMART_META_MAGIC || meta.version != SMART_META_VERSION || meta.crc != meta_crc(&meta))
+		return false;
+	*tree = meta.tree;
+	return true;
+}
+
+/* Copies the metapage's content from a page and checks it. */
+static void
+take_meta(Relation index, Page page, struct smart_meta *meta)
+{
+	if (!has_meta(page))
+		report_corrupt(index, "Block 0 is not a metapage.");
+	memcpy(meta, PageGetContents(page), sizeof(struct smart_meta));
+	if (meta->magic != SMART_META_MAGIC)
+		report_corrupt(index, "The magic number is wrong.");
+	if (meta->version != SMART_META_VERSION)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("index \"%s\" has format version %u, this version of smart reads version %u",
+					   RelationGetRelationName(index), meta->version, SMART_META_VERSION),
+				smart_hint_reindex(index));
+	if (meta->crc != meta_crc(meta))
+		report_corrupt(index, "The checksum is wrong.");
+	if (meta->tree == 0 ? meta->state != SMART_META_EMPTY
+						: meta->state != SMART_META_READY && meta->state != SMART_META_STALE)
+		report_corrupt(index, "Its state does not fit its tree.");
+}
+
+void
+smart_meta_read(Relation index, struct smart_meta *meta)
+{
+	Buffer buffer;
+	struct smart_meta found;
+	PGAlignedBlock copy;
+
+	if (RelationGetNumberOfBlocks(index) == 0)
+		report_corrupt(index, "The index has no blocks.");
+	buffer = ReadBuffer(index, SMART_META_BLOCK);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+
+	/* Nothing is held any more: VACUUM turns these errors into warnings. */
+	take_meta(index, copy.data, &found);
+	*meta = found;
+}
+
+bool
+smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec)
+{
+	return meta->encoding == codec_fingerprint(codec);
+}
+
+void
+smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree)
+{
+	struct smart_meta meta;
+	Buffer buffer;
+	Page page;
+
+	smart_assert(fork == MAIN_FORKNUM || (fork == INIT_FORKNUM && tree == 0));
+	smart_meta_fill(index, codec, tree, &meta);
+	buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, NULL);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (BufferGetBlockNumber(buffer) != SMART_META_BLOCK)
+		elog(ERROR, "index \"%s\" already has blocks", RelationGetRelationName(index));
+	page = BufferGetPage(buffer);
+
+	START_CRIT_SECTION();
+	PageInit(page, BLCKSZ, 0);
+	put_meta(page, &meta);
+	MarkBufferDirty(buffer);
+	/* An init fork is logged although its relation is not: recovery copies it to the main fork. */
+	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+
+	UnlockReleaseBuffer(buffer);
+	smart_meta_forget(index);
+}
+
+void
+smart_meta_forget(Relation index)
+{
+	if (index->rd_amcache != NULL)
+		pfree(index->rd_amcache);
+	index->rd_amcache = NULL;
+}
+
+/* Changes the metapage, which is locked; returns where WAL says so, 0 if it is not logged. */
+static XLogRecPtr
+change_meta(Relation index, Buffer buffer, const struct smart_meta *meta)
+{
+	GenericXLogState *xlog = GenericXLogStart(index);
+
+	smart_assert((meta->tree == 0) == (meta->state == SMART_META_EMPTY) && meta->crc == meta_crc(meta));
+	smart_assert(meta->database == smart_relation_database(index) || meta->state == SMART_META_STALE);
+	put_meta(GenericXLogRegisterBuffer(xlog, buffer, 0), meta);
+	return GenericXLogFinish(xlog);
+}
+
+bool
+smart_meta_name_tree(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	bool named;
+
+	smart_assert(tree != 0);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	take_meta(index, BufferGetPage(buffer), meta);
+	named = meta->tree == 0;
+	if (named)
+	{
+		smart_meta_fill(index, codec, tree, meta);
+		(void) change_meta(index, buffer, meta);
+	}
+	smart_assert(meta->tree != 0);
+	UnlockReleaseBuffer(buffer);
+	smart_meta_forget(index);
+	return named;
+}
+
+void
+smart_meta_mark_stale(Relation index, uint64 tree)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	struct smart_meta meta;
+
+	smart_assert(tree != 0);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	take_meta(index, BufferGetPage(buffer), &meta);
+	if (meta.tree == tree && meta.state == SMART_META_READY)
+	{
+		meta.state = SMART_META_STALE;
+		meta.crc = meta_crc(&meta);
+		(void) change_meta(index, buffer, &meta);
+	}
+	UnlockReleaseBuffer(buffer);
+	smart_meta_forget(index);
+}
+
+void
+smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	struct smart_meta meta;
+	XLogRecPtr end;
+
+	smart_assert(tree != 0);
+	smart_meta_fill(index, codec, tree, &meta);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	end = change_meta(index, buffer, &meta);
+	UnlockReleaseBuffer(buffer);
+	if (RelationNeedsWAL(index))
+		XLogFlush(end);
+	smart_meta_forget(index);
+}

@@ -1,0 +1,17 @@
+/*
+ * options.h
+ *	  Storage parameters of an index.
+ */
+#ifndef SMART_AM_OPTIONS_H
+#define SMART_AM_OPTIONS_H
+
+#include "utils/rel.h"
+
+extern void smart_options_init(void);
+extern int smart_options_leaf_size(Relation index);  /* bytes, a multiple of 64 */
+extern int smart_options_fillfactor(Relation index); /* percent */
+
+/* amoptions */
+extern bytea *smart_am_options(Datum reloptions, bool validate);
+
+#endif /* SMART_AM_OPTIONS_H */

@@ -1,0 +1,533 @@
+/*
+ * relation.c
+ *	  The open index: its metapage's copy, its codec and its tree.
+ *
+ * A user has a reference to the tree's handle for the life of a memory context, so that it ends after errors too.
+ */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/handle.h"
+#include "am/index/options.h"
+#include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/nodes/locate.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/report.h"
+#include "am/server/shared.h"
+#include "am/server/validity.h"
+
+/* ---- PostgreSQL's side of it ---- */
+
+bool
+smart_is_our_index(Relation index)
+{
+	return (index->rd_rel->relkind == RELKIND_INDEX || index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
+		   index->rd_indam->amoptions == smart_am_options;
+}
+
+Relation
+smart_index_try_open(Oid oid)
+{
+	Relation index = try_relation_open(oid, AccessShareLock);
+
+	if (index == NULL)
+		return NULL;
+	if (!smart_is_our_index(index))
+		ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				errmsg("\"%s\" is not an index of access method \"smart\"", RelationGetRelationName(index)));
+	if (index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				errmsg("\"%s\" is an index of a partitioned table", RelationGetRelationName(index)),
+				errhint("Each partition has an index of its own: pg_partition_tree() shows their names."));
+	if (RELATION_IS_OTHER_TEMP(index))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot look at indexes of other sessions' temporary tables"));
+	return index;
+}
+
+Relation
+smart_index_open(Oid oid)
+{
+	Relation index = smart_index_try_open(oid);
+
+	if (index == NULL)
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no index with OID %u", oid));
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("index \"%s\" is not valid", RelationGetRelationName(index)),
+				errdetail("Its concurrent build runs or has failed."), smart_hint_reindex(index));
+	return index;
+}
+
+/* ---- the copy in the relcache ---- */
+
+/* What the relcache keeps for us: one chunk in rd_indexcxt, the codec at the end. */
+struct relation_cache
+{
+	struct smart_meta meta;
+	bool fits;                           /* the entries were made as codec makes them */
+	bool whole;                          /* the tree was found to be the content of the index */
+	uint32 changes;                      /* before meta was read */
+	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
+};
+
+static struct smart_codec *
+cached_codec(struct relation_cache *cache)
+{
+	return (struct smart_codec *) cache->codec;
+}
+
+static void
+read_meta(Relation index, struct relation_cache *cache)
+{
+	cache->changes = smart_changes();
+	smart_meta_read(index, &cache->meta);
+	cache->fits = smart_meta_fits(&cache->meta, cached_codec(cache));
+	cache->whole = false;
+}
+
+/* What the relcache keeps of an index, up to date. */
+static struct relation_cache *
+get_cache(Relation index)
+{
+	struct relation_cache *cache = index->rd_amcache;
+
+	if (cache != NULL && !smart_codec_current(cached_codec(cache)))
+		smart_meta_forget(index);
+	/* Asking may have taken it away, too. */
+	cache = index->rd_amcache;
+	if (cache == NULL)
+	{
+		struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
+		Size size = offsetof(struct relation_cache, codec) + codec->size;
+		struct relation_cache *made = palloc(size);
+
+		/* It stays only if the metapage can be read, so it is made in the caller's memory first. */
+		memcpy(made->codec, codec, codec->size);
+		pfree(codec);
+		read_meta(index, made);
+		cache = MemoryContextAlloc(index->rd_indexcxt, size);
+		memcpy(cache, made, size);
+		pfree(made);
+		index->rd_amcache = cache;
+	}
+	else if (cache->meta.tree == 0 || cache->changes != smart_changes())
+		read_meta(index, cache); /* any insert may have named a tree since */
+	return cache;
+}
+
+const struct smart_codec *
+smart_relation_codec(Relation index)
+{
+	return cached_codec(get_cache(index));
+}
+
+/* ---- is the tree the content of the index? ---- */
+
+/*
+ * Why the tree that a metapage names is not the content of its index: a sentence, NULL if it is the content.  fits:
+ * are its entries made as the index's codec makes them?
+ */
+static const char *
+find_loss(Relation index, const struct smart_meta *meta, bool fits)
+{
+	struct smart_space *space;
+	fabric_address root;
+
+	if (meta->tree == 0)
+		return NULL;
+	if (RecoveryInProgress())
+		return "Smart indexes are not replicated to standby servers.";
+	if (meta->state == SMART_META_STALE)
+		return "Rows were inserted or removed while its content could not be reached.";
+	if (meta->database != smart_relation_database(index))
+		return "The index was copied from another database, and its content cannot be.";
+	if (!smart_meta_tree_is_here(index, meta))
+		return "The memory node was made anew after the index had been built, for example because the server had not "
+			   "been shut down cleanly, or its settings have the indexes elsewhere now.";
+	space = &smart_backend_client()->space;
+	if (smart_space_tree_lost(space, meta->tree))
+		return "A memory node that held a part of it has lost its memory.";
+	if (!smart_space_find_tree(space, meta->tree, &root))
+		return "The memory node does not have it.";
+	if (!fits)
+		return "Its entries were made for other operator classes, collations or row types.";
+	return NULL;
+}
+
+/* As find_loss(); a whole tree stays so until something changes. */
+static const char *
+cached_loss(Relation index, struct relation_cache *cache)
+{
+	const char *loss;
+
+	if (cache->whole && cache->changes == smart_changes())
+		return NULL;
+	loss = find_loss(index, &cache->meta, cache->fits);
+	cache->whole = loss == NULL && cache->meta.tree != 0 && cache->changes == smart_changes();
+	return loss;
+}
+
+static int
+hint_lost(Relation index)
+{
+	struct smart_rebuild rebuild;
+
+	if (RecoveryInProgress())
+		return errhint(
+			"Statements that are planned from now on do without the index; it is rebuilt after a promotion.");
+	if (smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), &rebuild) &&
+		rebuild.state == SMART_REBUILD_RUNNING)
+		return errhint("It is being rebuilt: try again later. pg_stat_progress_create_index shows how far that is.");
+	if (smart_validity_rebuilds(index))
+		return errhint("It is going to be rebuilt in the background: try again later, or rebuild it with REINDEX. "
+					   "The view smart_index_state shows what became of it.");
+	return smart_hint_reindex(index);
+}
+
+/* Raises the error that an index is lost, and registers it for a rebuild. */
+static __attribute__((noreturn)) void
+report_loss(Relation index, const char *loss)
+{
+	smart_validity_notice(index);
+	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("the content of index \"%s\" is lost", RelationGetRelationName(index)),
+			errdetail_internal("%s", loss), hint_lost(index));
+}
+
+const char *
+smart_relation_loss(Relation index)
+{
+	return cached_loss(index, get_cache(index));
+}
+
+void
+smart_relation_mark_stale(Relation index)
+{
+	uint64 tree = get_cache(index)->meta.tree;
+
+	if (tree != 0)
+		smart_meta_mark_stale(index, tree);
+}
+
+/* ---- opening ---- */
+
+static void
+release_relation(void *argument)
+{
+	struct smart_relation *self = argument;
+
+	if (self->handle == NULL)
+		return;
+	smart_assert(self->handle->references > 0);
+	if (self->scan != NULL && self->handle->idle_scan == NULL)
+		self->handle->idle_scan = self->scan;
+	else if (self->scan != NULL)
+		smart_scan_close(self->scan);
+	smart_handle_unpin(self->handle);
+	self->handle = NULL;
+}
+
+static void
+attach_tree(struct smart_relation *self, Relation index)
+{
+	smart_assert(self->handle == NULL && self->meta.tree != 0);
+	self->handle = smart_handle_pin(index, self->codec, &self->meta);
+	/* Lost a moment ago. */
+	if (self->handle == NULL)
+		report_loss(index, "The memory node does not have it any more.");
+	self->tree = self->handle->tree;
+}
+
+/* Without a handle; *loss is set as cached_loss() returns it. */
+static struct smart_relation *
+make_relation(Relation index, const char **loss)
+{
+	struct relation_cache *cache;
+	struct smart_relation *self;
+	Size codec_size;
+
+	smart_server_require();
+	cache = get_cache(index);
+	*loss = cached_loss(index, cache);
+	codec_size = cached_codec(cache)->size;
+	self = palloc(MAXALIGN(sizeof(struct smart_relation)) + codec_size);
+	memset(self, 0, sizeof(*self));
+	self->codec = (struct smart_codec *) ((char *) self + MAXALIGN(sizeof(struct smart_relation)));
+	memcpy(self->codec, cached_codec(cache), codec_size);
+	self->index = RelationGetRelid(index);
+	self->meta = cache->meta;
+	self->changes = cache->changes;
+	self->release = (MemoryContextCallback){.func = release_relation, .arg = self};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
+	return self;
+}
+
+struct smart_relation *
+smart_relation_open(Relation index)
+{
+	const char *loss;
+	struct smart_relation *self = make_relation(index, &loss);
+
+	if (loss != NULL)
+		report_loss(index, loss);
+	if (self->meta.tree != 0)
+		attach_tree(self, index);
+	return self;
+}
+
+struct smart_relation *
+smart_relation_open_to_insert(Relation index)
+{
+	Oid database = smart_relation_database(index);
+	const char *loss;
+	struct smart_relation *self = make_relation(index, &loss);
+	uint64 older = self->meta.tree;
+	uint64 tree;
+
+	/* A unique index must be asked before it takes anything. */
+	if (loss != NULL && index->rd_index->indisunique)
+		report_loss(index, loss);
+	if (loss == NULL && older != 0)
+		attach_tree(self, index);
+	if (loss == NULL)
+		return self;
+
+	/* What is inserted into a lost index goes into the tree that is being built, or nowhere. */
+	smart_assert(self->handle == NULL && older != 0);
+	self->lost = true;
+	tree = smart_rebuild_tree(database, self->index);
+	if (tree != 0)
+	{
+		smart_meta_fill(index, self->codec, tree, &self->meta);
+		self->handle = smart_handle_pin(index, self->codec, &self->meta);
+	}
+	if (self->handle != NULL)
+	{
+		self->tree = self->handle->tree;
+		return self;
+	}
+	/* A new tree can be lost, too. */
+	if (tree != 0)
+		(void) smart_rebuild_invalidate(database, self->index, tree);
+	self->meta.tree = 0;
+	smart_meta_mark_stale(index, older);
+	smart_validity_notice(index);
+	return self;
+}
+
+/* What the relcache keeps of the index; its error if it is lost. */
+static struct relation_cache *
+get_whole(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+	const char *loss = cached_loss(index, cache);
+
+	if (loss != NULL)
+		report_loss(index, loss);
+	return cache;
+}
+
+void
+smart_relation_check_whole(struct smart_relation *self, Relation index)
+{
+	struct relation_cache *cache;
+
+	if (likely(self->changes == smart_changes()))
+		return;
+	cache = get_whole(index);
+	if (cache->meta.tree != self->meta.tree)
+		report_loss(index, "The index has been rebuilt since the statement began.");
+	self->changes = cache->changes;
+}
+
+bool
+smart_relation_refresh(struct smart_relation *self, Relation index)
+{
+	struct relation_cache *cache;
+
+	if (self->tree != NULL)
+		return true;
+	cache = get_whole(index);
+	self->meta = cache->meta;
+	self->changes = cache->changes;
+	if (self->meta.tree != 0)
+		attach_tree(self, index);
+	return self->tree != NULL;
+}
+
+void
+smart_relation_make_tree(struct smart_relation *self, Relation index)
+{
+	volatile bool named = false;
+	uint64 tree;
+
+	smart_assert(self->tree == NULL);
+	smart_meta_read(index, &self->meta);
+	if (self->meta.tree == 0)
+	{
+		/* Before the metapage is locked: no process waits there for a memory node, nor could it be interrupted. */
+		smart_check_status(smart_tree_make(index, &tree), index);
+		PG_TRY();
+		{
+			named = smart_meta_name_tree(index, self->codec, tree, &self->meta);
+		}
+		PG_CATCH();
+		{
+			smart_am_tree_drop(tree);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		/* Another backend was faster. */
+		if (!named)
+			smart_am_tree_drop(tree);
+	}
+	attach_tree(self, index);
+	smart_assert(self->tree != NULL && self->meta.tree != 0);
+}
+
+/* ---- operations ---- */
+
+struct smart_scan *
+smart_relation_scan(struct smart_relation *self)
+{
+	smart_assert(self->tree != NULL);
+	if (self->scan == NULL)
+	{
+		self->scan = self->handle->idle_scan;
+		self->handle->idle_scan = NULL;
+		if (self->scan == NULL)
+			smart_raise_if_failed(smart_scan_open(self->tree, &self->scan), NULL);
+	}
+	return self->scan;
+}
+
+/* Does an operation, and again as a whole after a memory node was away, if smart.on_unavailable says so; its status. */
+#define AGAIN_IF_AWAY(operation)                          \
+	({                                                    \
+		uint64 since_ns_ = 0;                             \
+		smart_status status_;                             \
+                                                          \
+		do                                                \
+			status_ = (operation);                        \
+		while (smart_again_if_away(status_, &since_ns_)); \
+		status_;                                          \
+	})
+
+smart_status
+smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length)
+{
+	bool added;
+
+	smart_assert(self->tree != NULL && key_length > 0 && length >= key_length);
+	return AGAIN_IF_AWAY(smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added));
+}
+
+smart_status
+smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
+{
+	return AGAIN_IF_AWAY(smart_scan_next(scan, batch));
+}
+
+smart_status
+smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found)
+{
+	return AGAIN_IF_AWAY(smart_tree_lookup(self->tree, key, (size_t) key_length, found));
+}
+
+smart_status
+smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report, char *message, Size message_size)
+{
+	return AGAIN_IF_AWAY(smart_tree_verify(self->tree, NULL, NULL, report, message, message_size));
+}
+
+/* ---- what other files ask ---- */
+
+/* No error if the tree is not there: planning must not fail over an index that it may not even choose. */
+bool
+smart_relation_glance(Relation index, struct smart_glance *glance)
+{
+	struct relation_cache *cache;
+
+	if (!smart_server_available() || smart_server_recovers())
+		return false;
+	cache = get_cache(index);
+	glance->ordered = cached_codec(cache)->ordered;
+	glance->fixed_length = cache->meta.fixed_length;
+	glance->bytes = 0;
+	if (cached_loss(index, cache) != NULL)
+		return false;
+	if (cache->meta.tree == 0)
+		return true;
+	glance->bytes = smart_space_tree_bytes(&smart_backend_client()->space, cache->meta.tree);
+	return true;
+}
+
+uint64
+smart_relation_tree(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+
+	return cache->meta.tree == 0 || !smart_meta_tree_is_here(index, &cache->meta) ? 0 : cache->meta.tree;
+}
+
+uint64
+smart_relation_bytes(const struct smart_relation *self)
+{
+	return self->tree == NULL ? 0 : smart_space_tree_bytes(&smart_backend_client()->space, self->meta.tree);
+}
+
+BlockNumber
+smart_relation_pages(const struct smart_relation *self)
+{
+	uint64 pages = 1 + (smart_relation_bytes(self) + BLCKSZ - 1) / BLCKSZ;
+
+	return (BlockNumber) Min(pages, MaxBlockNumber);
+}
+
+void
+smart_report_status(smart_status status, Relation index)
+{
+	/* A cancel or a shutdown says so itself, whatever became of the index. */
+	if (smart_status_is_of_node(status))
+	{
+		struct relation_cache *cache = index == NULL ? NULL : index->rd_amcache;
+		const char *loss;
+
+		CHECK_FOR_INTERRUPTS();
+		loss = cache == NULL ? NULL : cached_loss(index, cache);
+		if (loss != NULL)
+			report_loss(index, loss);
+	}
+	smart_raise_status(status, index);
+}
+
+uint64
+smart_am_tree_create(Relation index, const struct smart_codec *codec, struct smart_tree **tree)
+{
+	struct smart_relation *owner = palloc0(sizeof(*owner)); /* of the handle only */
+	struct smart_meta meta;
+	uint64 id;
+
+	smart_check_status(smart_tree_make(index, &id), index);
+	smart_meta_fill(index, codec, id, &meta);
+	smart_assert(meta.tree == id && id != 0);
+	owner->handle = smart_handle_pin(index, codec, &meta);
+	if (owner->handle == NULL)
+		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", meta.tree);
+	owner->release = (MemoryContextCallback){.func = release_relation, .arg = owner};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &owner->release);
+	*tree = owner->handle->tree;
+	return meta.tree;
+}

@@ -1,0 +1,170 @@
+/*
+ * relation.h
+ *	  The open index of a backend.
+ *
+ * An index has three representations of itself.  The metapage, block 0 of the main fork, is WAL-logged and the only
+ * authority on which tree the index uses.  The relcache entry keeps a checked copy of it with the codec
+ * (rd_amcache).  A struct smart_relation belongs to one user (a scan, the inserts of one statement, a build): its own
+ * copy of both, and a reference to the backend's handle on the tree, which cannot go away under it.
+ */
+#ifndef SMART_AM_RELATION_H
+#define SMART_AM_RELATION_H
+
+#include "utils/rel.h"
+
+#include "am/codec/encode.h"
+#include "am/index/meta.h"
+#include "am/recovery/undo.h"
+#include "base/assert.h"
+#include "tree/tree.h"
+
+/* ---- of any index ---- */
+
+/* Is this an index, perhaps of a partitioned table, of this access method, whatever that is called? */
+extern bool smart_is_our_index(Relation index);
+
+/*
+ * Opens an index of this access method with AccessShareLock.  Errors: WRONG_OBJECT_TYPE (no index, of another method,
+ * or of a partitioned table), FEATURE_NOT_SUPPORTED (a temporary table of another session),
+ * OBJECT_NOT_IN_PREREQUISITE_STATE (it is not valid), UNDEFINED_OBJECT.
+ */
+extern Relation smart_index_open(Oid index);
+
+/* The same, valid or not; NULL if there is no such relation. */
+extern Relation smart_index_try_open(Oid index);
+
+/* ---- an open one ---- */
+
+struct smart_relation
+{
+	Oid index;
+	struct smart_meta meta;
+	struct smart_codec *codec; /* a copy of its own */
+	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries; or it is lost */
+	bool lost;                 /* opened for inserts only: tree is the one that is being built, NULL if none is */
+	uint32 changes;            /* smart_changes() when all this was read */
+
+	/* Private to relation.c. */
+	struct smart_handle *handle;
+	struct smart_scan *scan;
+	MemoryContextCallback release;
+};
+
+/*
+ * Opens an index for use.  The result lives in CurrentMemoryContext, and its reference to the tree's handle ends when
+ * that context is reset or deleted, also after an error; there is nothing to close.  Errors:
+ * OBJECT_NOT_IN_PREREQUISITE_STATE (library not preloaded; the index is lost), INDEX_CORRUPTED (metapage).
+ */
+extern struct smart_relation *smart_relation_open(Relation index);
+
+/*
+ * The same for inserts.  A lost index is opened, too, unless it is unique: what is inserted goes into the tree that
+ * is being built, or nowhere, which its metapage says then.
+ */
+extern struct smart_relation *smart_relation_open_to_insert(Relation index);
+
+/*
+ * Raises an error if the tree is not the content of the index any more.  Called before each read by an operation whose
+ * snapshot is not older than self.
+ */
+extern void smart_relation_check_whole(struct smart_relation *self, Relation index);
+
+/* Looks at the metapage again if the index had no tree when it was opened.  Returns whether it has one now. */
+extern bool smart_relation_refresh(struct smart_relation *self, Relation index);
+
+/*
+ * Makes the tree of an index that has none, unless another backend has done so in the meantime (the lock of the metapage
+ * decides), and sets self->tree.
+ */
+extern void smart_relation_make_tree(struct smart_relation *self, Relation index);
+
+/*
+ * The scan that belongs to an open index, for one range at a time: made at the first call, reused from then on,
+ * closed with self.  self->tree must be set.
+ */
+extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
+
+/*
+ * As smart_tree_insert(), smart_scan_next(), smart_tree_lookup() and smart_tree_verify() with self's tree.  While a
+ * memory node is away they wait, if smart.on_unavailable says so, and go on when it is back.
+ */
+extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
+extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
+extern smart_status smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found);
+extern smart_status smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report,
+										  char *message, Size message_size);
+
+/*
+ * What the planner wants to know of an index.  False: the index cannot be used now (an error only if its metapage
+ * cannot be read).
+ */
+struct smart_glance
+{
+	bool ordered;        /* scans return rows in the order of the columns */
+	uint32 fixed_length; /* bytes of every entry, or 0 */
+	uint64 bytes;        /* that the tree's memory takes */
+};
+
+extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
+
+/* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
+extern const struct smart_codec *smart_relation_codec(Relation index);
+
+/* The tree that the metapage names, if it is of this region (it may be lost); else 0. */
+extern uint64 smart_relation_tree(Relation index);
+
+/*
+ * Why the tree that the metapage names is not the content of the index: a sentence with its full stop, NULL if it
+ * is.  Raises an error if the metapage cannot be read.
+ */
+extern const char *smart_relation_loss(Relation index);
+
+/* Bytes of memory that the tree takes, 0 without one; and the pages of BLCKSZ that it would fill with the metapage. */
+extern uint64 smart_relation_bytes(const struct smart_relation *self);
+extern BlockNumber smart_relation_pages(const struct smart_relation *self);
+
+/*
+ * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).
+ * Where it says that a memory node did not answer, the index may have been lost with it: then that is the error, and
+ * the index is registered for a rebuild.  An interrupt that is pending is served.
+ */
+extern void smart_report_status(smart_status status, Relation index) __attribute__((noreturn));
+
+/* Nothing on SMART_OK. */
+static inline void
+smart_check_status(smart_status status, Relation index)
+{
+	if (smart_unlikely(status != SMART_OK))
+		smart_report_status(status, index);
+}
+
+/*
+ * To be called before an entry goes into self's tree: what has to be removed again if the server dies before its row
+ * is durable (undo.h).  others: the row may be of another transaction.
+ */
+static inline void
+smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool others)
+{
+	struct smart_undo undo = {.tree = self->meta.tree,
+							  .leaf_size = (uint16) self->meta.leaf_size,
+							  .fixed_length = (uint16) self->meta.fixed_length,
+							  .key_length = (uint16) key_length,
+							  .key = entry};
+
+	smart_undo_write(index, &undo, others);
+}
+
+/*
+ * The tree that the metapage names is not to be used any more, by any process; returns when the metapage says so, in
+ * WAL too.  Nothing if the index has none.
+ */
+extern void smart_relation_mark_stale(Relation index);
+
+/*
+ * Makes an empty tree for an index in the directory of the region, owned by its database, relfilenode and
+ * transaction, and opens it; *tree is good for the life of CurrentMemoryContext.  Until a metapage names it, the
+ * caller has to free it after an error.
+ */
+extern uint64 smart_am_tree_create(Relation index, const struct smart_codec *codec, struct smart_tree **tree);
+
+#endif /* SMART_AM_RELATION_H */

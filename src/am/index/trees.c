@@ -1,0 +1,229 @@
+/*
+ * trees.c
+ *	  Making and freeing the trees of indexes.
+ *
+ * Only a metapage says which tree is in use, so a tree may be freed at once in three cases only: its maker says that
+ * no metapage names it; the file with the metapage that names it goes away with the (sub)transaction that made both;
+ * it belongs to a temporary table of a backend that exits.  What is left otherwise is found by a collection of
+ * orphans (orphans.h), for which a transaction leaves a note (wishes.h).
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/handle.h"
+#include "am/index/trees.h"
+#include "am/nodes/locate.h"
+#include "am/server/shared.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+/* A tree whose index's file goes away if the subtransaction is rolled back. */
+struct young_tree
+{
+	uint64 id;
+	SubTransactionId subtransaction;
+	struct young_tree *next;
+};
+
+static struct young_tree *young_trees = NULL;
+
+void (*smart_make_room_hook)(bool temporary) = NULL;
+
+/* Forgets the young trees of a subtransaction (InvalidSubTransactionId: of all), and frees them if drop. */
+static void
+end_young_trees(SubTransactionId subtransaction, bool drop)
+{
+	struct young_tree **link = &young_trees;
+
+	while (*link != NULL)
+	{
+		struct young_tree *young = *link;
+
+		if (subtransaction != InvalidSubTransactionId && young->subtransaction != subtransaction)
+		{
+			link = &young->next;
+			continue;
+		}
+		if (drop)
+			smart_am_tree_drop(young->id);
+		*link = young->next;
+		pfree(young);
+	}
+	smart_assert(subtransaction != InvalidSubTransactionId || young_trees == NULL);
+}
+
+static void
+at_transaction_end(XactEvent event, void *argument)
+{
+	if (event == XACT_EVENT_ABORT)
+		end_young_trees(InvalidSubTransactionId, true);
+	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+		end_young_trees(InvalidSubTransactionId, false);
+}
+
+static void
+at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		end_young_trees(mine, true);
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+	{
+		for (struct young_tree *young = young_trees; young != NULL; young = young->next)
+		{
+			if (young->subtransaction == mine)
+				young->subtransaction = parent;
+		}
+	}
+}
+
+/*
+ * The tree goes with the subtransaction with whose rollback the index's file goes away: the current one, or one
+ * around it when the first insert into an empty index comes later.  If the file is older than this transaction, a
+ * metapage may name the tree whatever becomes of the transaction.
+ */
+static void
+remember_young_tree(Relation index, uint64 id)
+{
+	static bool registered = false;
+	SubTransactionId birth = smart_relation_new_file_subid(index);
+	struct young_tree *young;
+
+	smart_assert(id != 0 && IsTransactionState());
+	if (birth == InvalidSubTransactionId)
+		birth = index->rd_createSubid;
+	if (birth == InvalidSubTransactionId)
+		return;
+	if (!registered)
+	{
+		RegisterXactCallback(at_transaction_end, NULL);
+		RegisterSubXactCallback(at_subtransaction_end, NULL);
+		registered = true;
+	}
+	young = MemoryContextAlloc(TopMemoryContext, sizeof(struct young_tree));
+	*young = (struct young_tree){.id = id, .subtransaction = birth, .next = young_trees};
+	young_trees = young;
+}
+
+/* Frees the trees of this backend's temporary tables. */
+static void
+free_temporary_trees(int code, Datum argument)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	uint64 cursor = 0;
+
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.owner.backend == smart_my_backend() && info.owner.incarnation == smart_server_incarnation())
+			smart_space_drop_tree(space, info.id);
+	}
+}
+
+static void
+describe_owner(Relation index, struct smart_tree_owner *owner)
+{
+	static bool registered = false;
+
+	*owner = (struct smart_tree_owner){
+		.tablespace = smart_relation_tablespace(index),
+		.database = smart_relation_database(index),
+		.relation = smart_relation_file(index),
+		.backend = SMART_NO_BACKEND,
+		.creator = U64FromFullTransactionId(GetTopFullTransactionId()),
+	};
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		return;
+	owner->backend = smart_my_backend();
+	owner->incarnation = smart_server_incarnation();
+	if (!registered)
+	{
+		/* After smart_backend_client() has registered its own end: callbacks run in reverse order. */
+		(void) smart_backend_client();
+		before_shmem_exit(free_temporary_trees, 0);
+		registered = true;
+	}
+}
+
+void
+smart_am_tree_make_room(bool temporary)
+{
+	if (smart_make_room_hook != NULL)
+		smart_make_room_hook(temporary);
+}
+
+smart_status
+smart_tree_make(Relation index, uint64 *tree)
+{
+	struct smart_tree_owner owner;
+	fabric_address root;
+	uint64 since_ns = 0;
+	smart_status status;
+	uint64 id;
+
+	if (smart_server.remote)
+		smart_locate_wait(); /* right after the server's start there may be no memory node yet to make it on */
+	smart_am_tree_make_room(index->rd_rel->relpersistence == RELPERSISTENCE_TEMP);
+	smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
+	describe_owner(index, &owner);
+	smart_assert(owner.creator != 0 && OidIsValid(owner.database));
+	do
+		status = smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root);
+	while (smart_again_if_away(status, &since_ns));
+	if (status != SMART_OK)
+		return status;
+	remember_young_tree(index, id);
+	*tree = id;
+	return SMART_OK;
+}
+
+void
+smart_am_tree_drop(uint64 tree)
+{
+	smart_assert(tree != 0 && smart_server.shared->made);
+	smart_handle_drop(tree);
+	smart_space_drop_tree(&smart_backend_client()->space, tree);
+	smart_launcher_wake();
+}
+
+/*
+ * Was the tree certainly made for the file that its index, whose owner is given, has now?  Numbers of files are used
+ * again one day, and a tree may have moved on with another file (SET TABLESPACE); but not within a transaction, nor
+ * among the temporary tables of one backend.  A temporary table's file may have the number of another backend's, or
+ * of a permanent one.
+ */
+static bool
+made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owner *index)
+{
+	return owner->database == index->database && owner->tablespace == index->tablespace &&
+		   owner->relation == index->relation && owner->backend == index->backend &&
+		   owner->incarnation == index->incarnation &&
+		   (owner->backend != SMART_NO_BACKEND || owner->creator == index->creator);
+}
+
+void
+smart_am_tree_drop_older(Relation index, uint64 keep)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	struct smart_tree_owner owner;
+	uint64 cursor = 0;
+
+	smart_assert(IsTransactionState());
+	describe_owner(index, &owner);
+	/* An index that was there before: the tree of its old file has no name any more if this transaction commits. */
+	if (smart_relation_new_file_subid(index) != InvalidSubTransactionId)
+		smart_orphans_note(SMART_ORPHANS_IF_COMMITTED);
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.id != keep && made_for_file(&info.owner, &owner))
+			smart_am_tree_drop(info.id);
+	}
+}

@@ -1,0 +1,166 @@
+/*
+ * maintenance.c
+ *	  The server's launcher and its jobs.
+ *
+ * There are three: to start workers for lost indexes (rebuild_worker.c), to start the collection
+ * of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that
+ * makes good what was left (startup.c).  It also finds the memory nodes, keeps a session to each, and
+ * does what no client waits for.
+ *
+ * The launcher begins when the server is no standby any more: before, no session uses smart indexes, and the
+ * lease would take them from the primary.
+ *
+ * One process serves all three.  An attempt to connect to a memory node that does not reply takes a second
+ * (endpoint.c).  A round ends after such an attempt, so that the other jobs wait for one attempt at most; a
+ * rebuild, a collection or DROP DATABASE can be that much later.  While startup recovery runs the jobs wait
+ * for its end; but so does every user of a smart index.  The region comes last, so that what the others begin
+ * need not wait for recovery.  No job waits for a lock on a catalog, since memory nodes have to be looked
+ * after while pg_database is locked, too.
+ */
+#include "postgres.h"
+
+#include <signal.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+
+#include "am/index/backend.h"
+#include "am/maintenance/launcher.h"
+#include "am/maintenance/maintenance.h"
+#include "am/maintenance/orphans.h"
+#include "am/maintenance/rebuild.h"
+#include "am/nodes/endpoint.h"
+#include "am/server/shared.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+#define RESTART_S 5     /* after the end of the launcher */
+#define IDLE_MS   60000 /* when there is nothing to wait for but the latch */
+
+StaticAssertDecl(SMART_LAUNCHER_SOCKETS >= FABRIC_NODES_MAX, "the launcher listens to every memory node");
+
+/* ---- the region ---- */
+
+static struct smart_endpoints *endpoints = NULL; /* NULL: there are no memory nodes, or none has been looked for yet */
+
+/* After an error: the next turn begins as a new process would. */
+static void
+drop_sessions(void)
+{
+	for (int i = 0; endpoints != NULL && i < FABRIC_NODES_MAX; i++)
+	{
+		if (endpoints->endpoint[i].session != NULL)
+			session_close(endpoints->endpoint[i].session);
+	}
+	if (endpoints != NULL)
+		pfree(endpoints);
+	endpoints = NULL;
+}
+
+static void
+listen_to_nodes(WaitEventSet *set)
+{
+	for (int i = 0; endpoints != NULL && i < FABRIC_NODES_MAX; i++)
+	{
+		if (endpoints->endpoint[i].session != NULL)
+			AddWaitEventToSet(set, WL_SOCKET_READABLE, session_descriptor(endpoints->endpoint[i].session), NULL, NULL);
+	}
+}
+
+static long
+tend_region(void)
+{
+	static bool recovered = false;
+
+	if (!smart_server.remote)
+	{
+		/* Does startup recovery now if it is due, so that no backend has to wait for it later. */
+		if (!recovered && smart_server.shared->made)
+			(void) smart_backend_client();
+		recovered = true;
+		return IDLE_MS;
+	}
+	if (endpoints == NULL)
+	{
+		struct smart_endpoints *made = MemoryContextAllocZero(TopMemoryContext, sizeof(*made));
+
+		smart_assert(smart_server.peers != NULL);
+		smart_endpoints_init(made, smart_backend_client_at_startup(), smart_server.peers);
+		endpoints = made;
+		if (!smart_server_recovers())
+			(void) smart_backend_client();
+	}
+	smart_endpoints_tend(endpoints);
+	if (smart_server_recovers() && smart_endpoints_are_up(endpoints))
+	{
+		const struct smart_region_header *extents = smart_region_header(endpoints->client->compute->region);
+		uint64 incarnation = extents->incarnation;
+
+		/* All nodes are there, so that startup recovery can run. */
+		(void) smart_backend_client();
+		smart_assert(!smart_server_recovers());
+		/* The region had to be given up: the nodes are met anew, with an extent map that does not know them. */
+		if (extents->incarnation != incarnation)
+			smart_endpoints_forget(endpoints);
+	}
+	smart_fabric_stat_flush();
+	return smart_endpoints_rest_ms(endpoints);
+}
+
+/* ---- the process ---- */
+
+static struct smart_job jobs[] = {
+	{.tend = smart_rebuild_tend},
+	{.tend = smart_orphans_tend},
+	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
+};
+
+static void
+launcher_exit(int code, Datum argument)
+{
+	smart_launcher_set(false);
+	if (smart_server.remote)
+		smart_server.peers->launcher = 0;
+}
+
+void
+smart_launcher_main(Datum argument)
+{
+	/* Without a region there is nothing to do until the next start. */
+	if (!smart_server_available())
+		proc_exit(0);
+	pqsignal(SIGTERM, die); /* seen by smart_environment, so that a wait for a node ends, too */
+	pqsignal(SIGINT, SIG_IGN);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	on_shmem_exit(launcher_exit, 0);
+	smart_launcher_set(true);
+	smart_assert(!smart_server.remote || smart_server.peers != NULL);
+	if (smart_server.remote)
+		smart_server.peers->launcher = MyProcPid;
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	smart_launcher_run(jobs, lengthof(jobs));
+}
+
+void
+smart_maintenance_init(void)
+{
+	BackgroundWorker worker = {
+		.bgw_name = SMART_LAUNCHER_NAME,
+		.bgw_type = SMART_LAUNCHER_NAME,
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
+		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_restart_time = RESTART_S,
+		.bgw_library_name = "smart",
+		.bgw_function_name = "smart_launcher_main",
+	};
+
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	smart_orphans_init();
+	RegisterBackgroundWorker(&worker);
+}

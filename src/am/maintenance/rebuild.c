@@ -1,0 +1,312 @@
+/*
+ * rebuild.c
+ *	  A lost index is rebuilt from its table, while the table is read and written.
+ *
+ * There are two new trees.  At first all inserts are told to go into a small one, the side tree.  When
+ * the transactions that did not hear of it have ended, the table is read and the base is loaded, in
+ * order, as CREATE INDEX does it.  A row is in what the rebuild reads, or its inserter puts its entry into
+ * the side tree, or both.  Then inserts are told to go into the base, and when the last insert into the
+ * side tree has ended, its entries are copied; a tree is a set, so nothing is in it twice.  In the end the
+ * metapage names the base, in one step.
+ *
+ * Rows that a transaction may still see are read whether their transactions have ended or not; members of
+ * a HOT chain have the same key, so that the chain's entry is enough for all of them.  Hence the index is
+ * complete for older snapshots too.
+ *
+ * The lock on the table, the one of VACUUM, keeps out VACUUM, REINDEX and changes of the table, but no
+ * reader and no writer.  A session that wants such a lock is more important: the rebuild gives way, and
+ * begins again later.
+ *
+ * A unique index takes no inserts as long as it is lost, so that its table cannot get duplicates
+ * meanwhile; that it has none is checked all the same.
+ *
+ * Trees that are not needed any more in the end, or after an error, are freed by rebuild_worker.c.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/guc.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "am/build/collector.h"
+#include "am/build/sorter.h"
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/meta.h"
+#include "am/index/pin.h"
+#include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/maintenance/rebuild.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/validity.h"
+
+#define WAIT_MS    50 /* between two looks at whether writers still run */
+#define PATIENCE_S 30 /* until other indexes have their turn; twice as long each time */
+#define DOUBLE_MAX 7  /* times */
+
+struct rebuild
+{
+	struct smart_collector rows;
+	struct smart_tree *side;
+	struct smart_tree *base;
+	uint64 side_id;
+	uint64 base_id;
+};
+
+/* ---- what may end it ---- */
+
+static _Noreturn void
+report_invalidated(const struct smart_collector *rows)
+{
+	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("a row could not be inserted into index \"%s\" while it was rebuilt",
+				   RelationGetRelationName(rows->index)),
+			errdetail("The memory node has lost it, is full, or cannot be reached."));
+}
+
+/*
+ * Serves interrupts.  LOCK_NOT_AVAILABLE: another session waits for a lock of the table that conflicts with the
+ * rebuild's; OBJECT_NOT_IN_PREREQUISITE_STATE: another session has left out an entry.
+ */
+static void
+look_around(const struct smart_collector *rows)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(rows->index), false))
+		report_invalidated(rows);
+	if (LockHasWaitersRelation(rows->heap, ShareUpdateExclusiveLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				errmsg("the rebuild of index \"%s\" gives way to a lock that another session waits for",
+					   RelationGetRelationName(rows->index)));
+}
+
+/*
+ * Waits for all transactions that may insert without knowing where to.  Not in the queue of the lock manager: there a
+ * writer that now wants a stronger lock would be chosen as a deadlock's victim.
+ */
+static void
+wait_for_writers(const struct rebuild *rebuild)
+{
+	LOCKTAG tag;
+	VirtualTransactionId *writers;
+	struct smart_rebuild known;
+	uint32 waits = smart_rebuild_find(MyDatabaseId, RelationGetRelid(rebuild->rows.index), &known) ? known.waits : 0;
+	/* Other indexes may be had at once. */
+	TimestampTz end =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (PATIENCE_S * 1000L) << Min(waits, DOUBLE_MAX));
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rebuild->rows.heap));
+	for (writers = GetLockConflicts(&tag, ShareLock, NULL); VirtualTransactionIdIsValid(*writers); writers++)
+	{
+		while (!VirtualXactLock(*writers, false))
+		{
+			look_around(&rebuild->rows);
+			if (GetCurrentTimestamp() >= end)
+				ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+						errmsg("a transaction has written to table \"%s\" and goes on",
+							   RelationGetRelationName(rebuild->rows.heap)));
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+	}
+}
+
+/* ---- entries ---- */
+
+/* From the table, all rows that any session may see, in order into the base, which no other session sees.  UNIQUE_VIOLATION. */
+static void
+fill_base(struct rebuild *rebuild)
+{
+	struct smart_collector *rows = &rebuild->rows;
+	IndexInfo *info = BuildIndexInfo(rows->index);
+
+	/* Until the base is loaded, what is inserted goes to the side. */
+	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->side_id);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_BUILD);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SCAN);
+	/* Uniqueness is not core's affair here: it would wait for transactions. */
+	info->ii_Unique = false;
+	info->ii_ExclusionOps = NULL;
+	info->ii_ExclusionProcs = NULL;
+	info->ii_ExclusionStrats = NULL;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	smart_collector_read(rows, info, NULL, true);
+	PopActiveSnapshot();
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) rows->entries);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SORT);
+	smart_sorter_perform(rows->sorter);
+	smart_collector_load(rows, rebuild->base);
+	smart_sorter_end(rows->sorter);
+}
+
+/* From the side tree, which gets no new ones, into the base, which may have them already. */
+static void
+copy_side(struct rebuild *rebuild)
+{
+	struct smart_collector *rows = &rebuild->rows;
+	struct smart_scan *scan;
+
+	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->base_id);
+	smart_check_status(smart_scan_open(rebuild->side, &scan), rows->index);
+	PG_TRY();
+	{
+		struct smart_batch batch;
+		smart_status status;
+
+		smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), rows->index);
+		while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
+		{
+			look_around(rows);
+			memcpy(rows->entry, batch.prefix, batch.prefix_length);
+			for (uint32 i = 0; i < batch.count; i++)
+			{
+				const struct smart_item *item = &batch.items[i];
+				int length = (int) (batch.prefix_length + item->length);
+				int key_length;
+				bool added;
+
+				smart_assert((size_t) length <= sizeof(rows->entry));
+				memcpy(rows->entry + batch.prefix_length, batch.bytes + item->offset, item->length);
+				key_length = smart_codec_key_length(rows->codec, rows->entry, length);
+				smart_check_status(smart_tree_insert(rebuild->base, rows->entry, (size_t) key_length, (size_t) length,
+													 &added),
+								   rows->index);
+			}
+		}
+		if (status != SMART_DONE)
+			smart_report_status(status, rows->index);
+	}
+	PG_FINALLY();
+	{
+		smart_scan_close(scan);
+	}
+	PG_END_TRY();
+}
+
+/* ---- from one tree to the next ---- */
+
+/* Makes both trees, or none; inserts go into the side tree from now on. */
+static void
+begin(struct rebuild *rebuild)
+{
+	Relation index = rebuild->rows.index;
+	uint64 older = smart_relation_tree(index); /* to be freed one day if it is here */
+	struct smart_tree_info info;
+
+	if (older != 0 && !smart_space_tree_info(&smart_backend_client()->space, older, &info))
+		older = 0;
+	rebuild->side_id = smart_am_tree_create(index, rebuild->rows.codec, &rebuild->side);
+	PG_TRY();
+	{
+		rebuild->base_id = smart_am_tree_create(index, rebuild->rows.codec, &rebuild->base);
+	}
+	PG_CATCH();
+	{
+		smart_am_tree_drop(rebuild->side_id);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	smart_assert(rebuild->side_id != rebuild->base_id && rebuild->base_id != older && rebuild->side_id != older);
+	if (!smart_rebuild_begin(MyDatabaseId, RelationGetRelid(index), rebuild->side_id, rebuild->base_id, older))
+	{
+		smart_am_tree_drop(rebuild->side_id);
+		smart_am_tree_drop(rebuild->base_id);
+		ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("too many indexes are being rebuilt"));
+	}
+	smart_validity_announce(index);
+}
+
+/* ---- the whole ---- */
+
+static void
+run(struct rebuild *rebuild, const char *loss)
+{
+	struct smart_collector *rows = &rebuild->rows;
+	const char *name = RelationGetRelationName(rows->index);
+	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
+							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID};
+	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(rows->index),
+						   rows->index->rd_rel->relam};
+	TimestampTz start = GetCurrentTimestamp();
+
+	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", loss));
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rows->heap));
+	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
+	smart_collector_begin(rows, rows->heap, rows->index, BuildIndexInfo(rows->index), 1);
+	rows->all_versions = true;
+	rows->look_around = look_around;
+	begin(rebuild);
+	wait_for_writers(rebuild);
+	fill_base(rebuild);
+	/* Inserts go into the base from now on; those at the side end. */
+	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(rows->index));
+	smart_changes_announce();
+	smart_pin_wait(rows->index, rebuild->side_id, "the rebuild of", "inserts that began earlier");
+	copy_side(rebuild);
+
+	/* The index is what the base has, if all inserts went there; nothing may come between the metapage and the table. */
+	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(rows->index), true))
+		report_invalidated(rows);
+	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->base_id);
+	HOLD_INTERRUPTS();
+	smart_meta_replace_tree(rows->index, rows->codec, rebuild->base_id);
+	smart_rebuild_end(MyDatabaseId, RelationGetRelid(rows->index));
+	smart_validity_announce(rows->index);
+	RESUME_INTERRUPTS();
+	pgstat_progress_end_command();
+	ereport(LOG, errmsg("smart index \"%s\" has been rebuilt", name),
+			errdetail("It was loaded with " INT64_FORMAT " entries; this took %ld ms.", (int64) rows->entries,
+					  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+}
+
+bool
+smart_rebuild_index(Oid index)
+{
+	struct rebuild *rebuild = palloc0(sizeof(struct rebuild));
+	struct smart_collector *rows = &rebuild->rows;
+	Oid heap = IndexGetRelation(index, true);
+	const char *loss;
+	Oid user;
+	int security;
+	int guc_level;
+
+	/* Open table and index with their locks, unless they have gone. */
+	if (!OidIsValid(heap))
+		return false;
+	if (!ConditionalLockRelationOid(heap, ShareUpdateExclusiveLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
+	rows->heap = try_table_open(heap, NoLock);
+	if (rows->heap == NULL || IndexGetRelation(index, true) != heap)
+		return false;
+	rows->index = index_open(index, RowExclusiveLock);
+	smart_assert(CheckRelationLockedByMe(rows->heap, ShareUpdateExclusiveLock, true));
+	loss = smart_relation_loss(rows->index);
+	if (loss != NULL)
+	{
+		/* The functions of an expression index run as the table's owner, and are trusted by it. */
+		GetUserIdAndSecContext(&user, &security);
+		SetUserIdAndSecContext(rows->heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
+		guc_level = NewGUCNestLevel();
+		smart_restrict_search_path();
+		run(rebuild, loss);
+		AtEOXact_GUC(false, guc_level);
+		SetUserIdAndSecContext(user, security);
+	}
+	index_close(rows->index, NoLock);
+	table_close(rows->heap, NoLock);
+	return loss != NULL;
+}

@@ -1,0 +1,218 @@
+/*
+ * index_stat.c
+ *	  SQL functions about an index: smart_relation_size(), smart_index_stats(), its state,
+ *	  smart_index_state(), and with what is known about its loss and its rebuild,
+ *	  smart_index_condition(); and the bytes under which it orders values, smart_normalized_key().
+ *
+ * The errors of rebuilds are for the table's owner and for members of pg_read_all_stats.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "storage/bufmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/monitor/stat_row.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
+
+PG_FUNCTION_INFO_V1(smart_relation_size);
+PG_FUNCTION_INFO_V1(smart_index_stats);
+PG_FUNCTION_INFO_V1(smart_index_state);
+PG_FUNCTION_INFO_V1(smart_index_condition);
+PG_FUNCTION_INFO_V1(smart_normalized_key);
+
+/* Bytes of memory of the tree and of the relation itself; NULL if the index was dropped a moment ago. */
+PGDLLEXPORT Datum
+smart_relation_size(PG_FUNCTION_ARGS)
+{
+	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	uint64 bytes;
+
+	if (index == NULL)
+		PG_RETURN_NULL();
+	bytes = smart_relation_bytes(smart_relation_open(index));
+	bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
+	relation_close(index, AccessShareLock);
+	PG_RETURN_INT64((int64) bytes);
+}
+
+/* Walks the whole tree and counts. */
+PGDLLEXPORT Datum
+smart_index_stats(PG_FUNCTION_ARGS)
+{
+	Relation index = smart_index_open(PG_GETARG_OID(0));
+	struct smart_relation *self = smart_relation_open(index);
+	struct smart_verify_report report = {0};
+	char message[256];
+	struct smart_row row;
+	uint64 nodes = 0;
+	smart_status status = SMART_OK;
+
+	if (self->tree != NULL)
+		status = smart_relation_verify(self, &report, message, sizeof(message));
+	if (status == SMART_CORRUPT)
+		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)), errdetail_internal("%s", message));
+	smart_check_status(status, index);
+	relation_close(index, AccessShareLock);
+	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		nodes += report.nodes[kind];
+	smart_row_begin(&row, fcinfo);
+	smart_row_count(&row, report.entries);
+	smart_row_count(&row, report.leaves);
+	smart_row_count(&row, nodes);
+	smart_row_count(&row, report.bytes_used);
+	smart_row_count(&row, smart_relation_bytes(self));
+	/* The share of the blocks' bytes that hold something; an empty tree has no blocks. */
+	smart_row_value(&row, Float8GetDatum((double) report.bytes_used / (double) Max(report.bytes_blocks, 1)),
+					report.bytes_blocks != 0);
+	smart_row_value(&row, Int32GetDatum((int32) report.height), true);
+	smart_row_counts(&row, report.nodes + 1, SMART_NODE_KINDS);
+	return smart_row_return(&row);
+}
+
+/* ---- its state ---- */
+
+/*
+ * The state of an index, and in *loss the reason where it is "lost" or "rebuilding"; *rebuild is what the table of
+ * rebuilds has about the index, or has the state 0.
+ */
+static const char *
+find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
+{
+	struct smart_glance glance;
+
+	*loss = NULL;
+	memset(rebuild, 0, sizeof(*rebuild));
+	if (!index->rd_index->indisvalid)
+		return "invalid"; /* there may be no metapage yet */
+	if (!smart_server_available() || (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
+		return "unavailable";
+	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
+	*loss = smart_relation_loss(index);
+	if (*loss != NULL)
+		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
+	if (*loss != NULL)
+		return rebuild->state == SMART_REBUILD_RUNNING ? "rebuilding" : "lost";
+	return smart_relation_glance(index, &glance) && glance.bytes != 0 ? "ready" : "empty";
+}
+
+/*
+ * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
+ * 'lost': its tree is gone; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
+ * unlogged tables while it is a standby.  NULL if the index was dropped a moment ago.
+ */
+PGDLLEXPORT Datum
+smart_index_state(PG_FUNCTION_ARGS)
+{
+	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	struct smart_rebuild rebuild;
+	const char *loss;
+	const char *state;
+
+	if (index == NULL)
+		PG_RETURN_NULL();
+	state = find_state(index, &loss, &rebuild);
+	relation_close(index, AccessShareLock);
+	PG_RETURN_TEXT_P(cstring_to_text(state));
+}
+
+/* A row: state, reason, since, failures, last_error; NULL if the index was dropped a moment ago. */
+PGDLLEXPORT Datum
+smart_index_condition(PG_FUNCTION_ARGS)
+{
+	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	struct smart_rebuild rebuild;
+	struct smart_row row;
+	const char *loss;
+	bool private;
+	bool knows_since; /* the table tells when the index came into this state */
+
+	if (index == NULL)
+		PG_RETURN_NULL();
+	private = !has_privs_of_role(GetUserId(), index->rd_rel->relowner) &&
+			  !has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	smart_row_begin(&row, fcinfo);
+	smart_row_text(&row, find_state(index, &loss, &rebuild));
+	smart_row_text(&row, loss);
+	knows_since = loss == NULL ? rebuild.state == SMART_REBUILD_DONE
+							   : rebuild.state == SMART_REBUILD_WAITING || rebuild.state == SMART_REBUILD_RUNNING;
+	smart_row_value(&row, TimestampTzGetDatum(rebuild.since), knows_since);
+	smart_row_value(&row, Int32GetDatum((int32) rebuild.failures), true);
+	smart_row_text(&row, private || rebuild.error[0] == '\0' ? NULL : rebuild.error);
+	relation_close(index, AccessShareLock);
+	return smart_row_return(&row);
+}
+
+/* ---- normalized keys ---- */
+
+static void
+check_types(Relation index, int count, const Oid *types, const bool *isnull)
+{
+	if (count > IndexRelationGetNumberOfKeyAttributes(index))
+		ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+				errmsg("index \"%s\" has only %d key columns", RelationGetRelationName(index),
+					   IndexRelationGetNumberOfKeyAttributes(index)));
+	for (int i = 0; i < count; i++)
+	{
+		Oid column_type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+		Oid class_type = index->rd_opcintype[i];
+		bool fits = IsPolymorphicType(class_type) ? getBaseType(types[i]) == getBaseType(column_type)
+												  : IsBinaryCoercible(types[i], class_type);
+
+		/* An untyped NULL is a NULL of any type; any other literal comes as unknown and cannot be read as a value */
+		if (isnull[i] && types[i] == UNKNOWNOID)
+			continue;
+		if (!fits)
+			ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+					errmsg("column %d of index \"%s\" is of type %s but the value is of type %s", i + 1,
+						   RelationGetRelationName(index), format_type_be(column_type), format_type_be(types[i])),
+					errhint("Cast the value to the column's type."));
+	}
+}
+
+/*
+ * smart_normalized_key(index regclass, VARIADIC columns "any") returns bytea
+ *
+ * The encoding of the given values of the first key columns: comparing two of them as bytea is comparing the rows in
+ * the order of the index.  Values must be of the columns' types.  NULL if there is no such relation.  Errors: those of
+ * smart_index_try_open(), TOO_MANY_ARGUMENTS, DATATYPE_MISMATCH, PROGRAM_LIMIT_EXCEEDED (no such entry could be
+ * stored).
+ */
+PGDLLEXPORT Datum
+smart_normalized_key(PG_FUNCTION_ARGS)
+{
+	Relation index;
+	struct smart_codec *codec;
+	Datum *values;
+	Oid *types;
+	bool *isnull;
+	bytea *result = palloc(VARHDRSZ + SMART_COLUMNS_MAX);
+	int count = extract_variadic_args(fcinfo, 1, false, &values, &types, &isnull);
+
+	if (PG_ARGISNULL(0) || count <= 0)
+		PG_RETURN_NULL();
+	index = smart_index_try_open(PG_GETARG_OID(0));
+	if (index == NULL)
+		PG_RETURN_NULL();
+	check_types(index, count, types, isnull);
+	codec = smart_codec_make(index, CurrentMemoryContext);
+	SET_VARSIZE(result, VARHDRSZ + smart_codec_encode_columns(codec, count, values, isnull, (uint8 *) VARDATA(result)));
+	relation_close(index, AccessShareLock);
+	PG_RETURN_BYTEA_P(result);
+}

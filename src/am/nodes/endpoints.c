@@ -1,0 +1,322 @@
+/*
+ * endpoints.c
+ *	  All addresses that the launcher looks after, and which memory node is where.
+ *
+ * Addresses come from the settings' list and from memcached.  An address that once led to a memory node of the extent
+ * map is kept for as long as the launcher runs, even if neither names it any more: indexes may be there.
+ *
+ * A memory node is given up for lost when an empty region is found at its address, which the extent map keeps from
+ * one start of the server to the next, and its own region at no other address.  A node that does not answer, or is no
+ * longer named, may still have its memory.  A node is given up, too, when it is there, but another server with a copy
+ * of our extent map has used it (endpoint.c).
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "am/nodes/endpoint.h"
+#include "am/nodes/peers.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "base/assert.h"
+#include "compute/allocate/extents.h"
+#include "rdma/discovery.h"
+
+#define ROUND_MS 1000 /* between two rounds, at most */
+#define SLOW_MS  200  /* for one endpoint: the launcher has other jobs, too */
+
+#define DISCOVERY_TIMEOUT_MS 200
+#define DISCOVERY_PERIOD_MS  1000 /* between two questions */
+
+/* What memcached said last, and how it is asked. */
+static struct discovery_node announced[FABRIC_NODES_MAX];
+static unsigned int announced_count = 0;
+static struct discovery *discovery = NULL;
+static char *discovery_servers = NULL;
+static char *discovery_cluster = NULL;
+static bool silent = false; /* the last question failed: it is in the log */
+
+void
+smart_endpoints_init(struct smart_endpoints *endpoints, struct smart_client *client, struct smart_peers *peers)
+{
+	struct smart_node_info info;
+	struct smart_peer peer;
+
+	memset(endpoints, 0, sizeof(*endpoints));
+	endpoints->client = client;
+	endpoints->peers = peers;
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		/* An earlier launcher of this start of the server may have left more than we know. */
+		if (smart_peer_get(peers, node, &peer) || !smart_extents_node_info(&client->space, node, &info) ||
+			info.state == SMART_NODE_NONE)
+			continue;
+		peer.state = info.state == SMART_NODE_ACTIVE ? SMART_PEER_CONNECTING : SMART_PEER_LOST;
+		peer.incarnation = info.incarnation;
+		smart_peer_put(peers, node, &peer);
+	}
+}
+
+void
+smart_endpoints_forget(struct smart_endpoints *endpoints)
+{
+	smart_assert(endpoints->peers->launcher == MyProcPid && !smart_server_recovers());
+	smart_peers_set_tried(endpoints->peers, false);
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		endpoints->endpoint[i].node = -1;
+		if (endpoints->endpoint[i].used)
+			smart_endpoint_remove(endpoints, &endpoints->endpoint[i]);
+	}
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		smart_peer_raise_generation(endpoints->peers, node);
+		smart_peer_remove(endpoints->peers, node);
+	}
+	smart_endpoints_init(endpoints, endpoints->client, endpoints->peers);
+}
+
+/* ---- which addresses there are ---- */
+
+static void
+add_address(struct smart_address *addresses, unsigned int *count, const char *host, const char *port)
+{
+	for (unsigned int i = 0; i < *count; i++)
+	{
+		if (strcmp(addresses[i].host, host) == 0 && strcmp(addresses[i].port, port) == 0)
+			return;
+	}
+	if (*count == FABRIC_NODES_MAX)
+		return;
+	strlcpy(addresses[*count].host, host, sizeof(addresses->host));
+	strlcpy(addresses[*count].port, port, sizeof(addresses->port));
+	(*count)++;
+}
+
+/* Logs that memcached fails: once when that begins, once when it is over. */
+static void
+log_silence(bool now, const char *problem)
+{
+	if (now && !silent)
+		ereport(LOG, errmsg("could not ask memcached for memory nodes: %s", problem),
+				errdetail("Those that it named before are used."));
+	if (!now && silent)
+		ereport(LOG, errmsg("memcached answers again"));
+	silent = now;
+}
+
+/* The connection to memcached for the settings as they are now, or NULL. */
+static struct discovery *
+current_discovery(void)
+{
+	char problem[SESSION_PROBLEM_MAX] = "smart.memcached is empty";
+	smart_status status = SMART_CORRUPT;
+
+	if (discovery_cluster != NULL && (strcmp(discovery_cluster, smart_settings.cluster) != 0 ||
+									  strcmp(discovery_servers, smart_settings.memcached) != 0))
+	{
+		if (discovery != NULL)
+			discovery_close(discovery);
+		free(discovery_servers);
+		free(discovery_cluster);
+		discovery = NULL;
+		discovery_servers = discovery_cluster = NULL;
+		announced_count = 0;
+		silent = false;
+	}
+	if (discovery != NULL || smart_settings.cluster[0] == '\0')
+		return discovery;
+	if (discovery_cluster == NULL)
+	{
+		discovery_cluster = strdup(smart_settings.cluster);
+		discovery_servers = strdup(smart_settings.memcached);
+		if (discovery_cluster == NULL || discovery_servers == NULL)
+			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	}
+	if (smart_settings.memcached[0] != '\0')
+		status = discovery_open(discovery_servers, discovery_cluster, DISCOVERY_TIMEOUT_MS, &discovery, problem);
+	if (status != SMART_OK)
+		log_silence(true, status == SMART_NO_MEMORY ? "out of memory" : problem);
+	return discovery;
+}
+
+static void
+ask_memcached(void)
+{
+	static TimestampTz last = 0;
+	struct discovery *asked = current_discovery();
+	struct discovery_node nodes[FABRIC_NODES_MAX];
+	char problem[SESSION_PROBLEM_MAX] = "";
+	unsigned int count;
+	smart_status status;
+
+	/* The launcher may come here more often: every reply of a memory node wakes it. */
+	if (asked == NULL || !TimestampDifferenceExceeds(last, GetCurrentTimestamp(), DISCOVERY_PERIOD_MS))
+		return;
+	last = GetCurrentTimestamp();
+	status = discovery_find(asked, nodes, &count, problem);
+	log_silence(status != SMART_OK, problem[0] != '\0' ? problem : smart_status_text(status));
+	if (status != SMART_OK)
+		return;
+	smart_assert(count <= FABRIC_NODES_MAX);
+	memcpy(announced, nodes, count * sizeof(nodes[0]));
+	announced_count = count;
+}
+
+/* Finds all addresses, each once; returns how many.  When memcached does not answer, those that it named last stay. */
+static unsigned int
+find_addresses(struct smart_address addresses[FABRIC_NODES_MAX])
+{
+	const char *list = smart_settings.memory_nodes;
+	char host[SESSION_HOST_MAX];
+	char port[SESSION_PORT_MAX];
+	unsigned int count = 0;
+
+	while (smart_settings_next_address(&list, host, port))
+		add_address(addresses, &count, host, port);
+	ask_memcached();
+	for (unsigned int i = 0; i < announced_count; i++)
+		add_address(addresses, &count, announced[i].host, announced[i].port);
+	return count;
+}
+
+/* Lists an address: finds its endpoint, or takes the first free place; without one the address has to wait. */
+static void
+list_address(struct smart_endpoints *endpoints, const struct smart_address *address)
+{
+	struct smart_endpoint *unused = NULL;
+
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+
+		if (endpoint->used && strcmp(endpoint->address.host, address->host) == 0 &&
+			strcmp(endpoint->address.port, address->port) == 0)
+		{
+			endpoint->listed = true;
+			return;
+		}
+		if (!endpoint->used && unused == NULL)
+			unused = endpoint;
+	}
+	if (unused == NULL)
+		return;
+	*unused = (struct smart_endpoint){.address = *address, .used = true, .listed = true, .node = -1};
+	smart_endpoint_report(endpoints, unused, SMART_PEER_CONNECTING, NULL);
+}
+
+/* Makes the endpoints follow the addresses as they are now. */
+static void
+follow_addresses(struct smart_endpoints *endpoints)
+{
+	struct smart_address *addresses = palloc(FABRIC_NODES_MAX * sizeof(struct smart_address));
+	unsigned int count = find_addresses(addresses);
+
+	smart_assert(count <= FABRIC_NODES_MAX);
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+		endpoints->endpoint[i].listed = false;
+	for (unsigned int i = 0; i < count; i++)
+		list_address(endpoints, &addresses[i]);
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+
+		if (endpoint->used && !endpoint->listed && endpoint->node < 0)
+			smart_endpoint_remove(endpoints, endpoint);
+	}
+	pfree(addresses);
+}
+
+/* ---- which nodes are missing ---- */
+
+/* Settles what becomes of a node of the extent map to which no address leads. */
+static void
+look_for_node(struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_node_info info;
+	struct smart_peer peer;
+	bool found = !smart_peer_get(endpoints->peers, node, &peer);
+
+	smart_assert(node < FABRIC_NODES_MAX && endpoints->peers->launcher == MyProcPid);
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+		found |= endpoints->endpoint[i].used && endpoints->endpoint[i].node == (int) node;
+	if (found)
+		return;
+	if (endpoints->displaced[node])
+	{
+		endpoints->displaced[node] = false;
+		smart_endpoint_give_up(endpoints, node, "it came back with an empty region",
+							   "An empty region was found there.");
+	}
+	else if (peer.state == SMART_PEER_CONNECTING)
+	{
+		peer.state = SMART_PEER_DOWN;
+		strlcpy(peer.problem, "it was found at none of the addresses", sizeof(peer.problem));
+		smart_peer_put(endpoints->peers, node, &peer);
+		smart_extents_rest_node(&endpoints->client->space, node, true);
+		ereport(LOG, errmsg("memory node %u is down: %s", node, peer.problem),
+				errhint("Check smart.memory_nodes, smart.memcached and smart.cluster."));
+	}
+	else if (peer.state == SMART_PEER_LOST &&
+			 (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state == SMART_NODE_NONE))
+		smart_peer_remove(endpoints->peers, node);
+}
+
+bool
+smart_endpoints_are_up(struct smart_endpoints *endpoints)
+{
+	struct smart_node_info info;
+	struct smart_peer peer;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		if (smart_extents_node_info(&endpoints->client->space, node, &info) && info.state == SMART_NODE_ACTIVE &&
+			(!smart_peer_get(endpoints->peers, node, &peer) || peer.state != SMART_PEER_UP))
+			return false;
+	}
+	return true;
+}
+
+/* ---- a round ---- */
+
+void
+smart_endpoints_tend(struct smart_endpoints *endpoints)
+{
+	uint64 end = smart_endpoints_now_ns(endpoints) + SLOW_MS * UINT64CONST(1000000);
+	bool in_time = true;
+	bool all_tried = true;
+
+	follow_addresses(endpoints);
+	for (int i = 0; i < FABRIC_NODES_MAX && in_time && !ProcDiePending; i++)
+	{
+		struct smart_endpoint *endpoint = &endpoints->endpoint[endpoints->next++ % FABRIC_NODES_MAX];
+
+		if (endpoint->used)
+			smart_endpoint_tend(endpoints, endpoint);
+		in_time = smart_endpoints_now_ns(endpoints) < end;
+	}
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+		all_tried &= !endpoints->endpoint[i].used || endpoints->endpoint[i].tried;
+	if (!all_tried)
+		return;
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+		look_for_node(endpoints, node);
+	smart_peers_set_tried(endpoints->peers, true);
+}
+
+long
+smart_endpoints_rest_ms(const struct smart_endpoints *endpoints)
+{
+	uint64 now = smart_endpoints_now_ns(endpoints);
+	uint64 rest = ROUND_MS;
+
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		const struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+
+		if (endpoint->used && !endpoint->asked)
+			rest = Min(rest, endpoint->next_ns > now ? (endpoint->next_ns - now + 999999) / 1000000 : 0);
+	}
+	return (long) rest;
+}

@@ -1,0 +1,178 @@
+/*
+ * region_file.c
+ *	  The file of the region: opened for this server alone, and mapped.
+ *
+ * The postmaster maps it once, so that all backends have it at the same address.  There are two kinds, each with a
+ * name of its own: the region that contains the indexes, and the extent map of indexes that are on memory nodes.  A
+ * server uses one of them; the content of a file of the other kind can never be valid again (lifecycle.c), so the
+ * file is removed.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "am/recovery/marks.h"
+#include "am/recovery/region_file.h"
+#include "am/server/environment.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "base/assert.h"
+#include "compute/allocate/extents.h"
+
+#ifdef EXEC_BACKEND
+#error "smart maps its region in the postmaster and needs backends that are forked"
+#endif
+
+/* Base backups and pg_rewind leave out what begins with pgsql_tmp. */
+#define REGION_FILE  "pgsql_tmp_region"
+#define EXTENTS_FILE "pgsql_tmp_book"
+
+/* Remembers why there is no region, for the error of its users, and logs it. */
+static void __attribute__((format(printf, 1, 2))) region_missing(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(smart_server.problem, sizeof(smart_server.problem), format, arguments);
+	va_end(arguments);
+	ereport(LOG, errmsg("smart indexes cannot be used: %s", smart_server.problem));
+}
+
+/* Where the region would be a copy on every write, a full disk meets us as SIGBUS and not as an error. */
+static void
+warn_of_copy_on_write(const char *path)
+{
+	static const struct
+	{
+		uint32 type;
+		const char *name;
+	} kinds[] = {{0x9123683e, "btrfs"}, {0x2fc12fc1, "zfs"}, {0xca451a4e, "bcachefs"}};
+	struct statfs file_system;
+
+	if (statfs(path, &file_system) != 0)
+		return;
+	for (int i = 0; i < (int) lengthof(kinds); i++)
+		if ((uint32) file_system.f_type == kinds[i].type)
+			ereport(WARNING, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("smart keeps its region \"%s\" on %s, a copy-on-write file system", path, kinds[i].name),
+					errdetail(
+						"When it is full, writes to memory that was allocated before can fail and stop the server."),
+					errhint("Set smart.embedded_path to a directory on another file system."));
+}
+
+/* The lock is the postmaster's: a logger that outlives it does not keep it. */
+static bool
+lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* Opens the file so that no other server uses it; -1: region_missing() was called. */
+static int
+open_file(const char *directory, const char *name)
+{
+	char path[MAXPGPATH];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = BasicOpenFilePerm(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	if (fd < 0)
+		region_missing("could not open file \"%s\": %s", path, strerror(errno));
+	else if (!lock_file(fd))
+	{
+		region_missing("file \"%s\" is in use by another server", path);
+		close(fd);
+		fd = -1;
+	}
+	else
+		warn_of_copy_on_write(path);
+	return fd;
+}
+
+/* Removes the file of the other kind, unless it is another server's. */
+static void
+remove_file(const char *directory, const char *name)
+{
+	char path[MAXPGPATH];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = BasicOpenFile(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (lock_file(fd) && unlink(path) == 0)
+		ereport(LOG, errmsg("smart removed file \"%s\"", path),
+				errdetail("The settings have the indexes elsewhere now."));
+	close(fd);
+}
+
+bool
+smart_region_file_map(void)
+{
+	const char *directory = smart_settings.embedded_path[0] != '\0' ? smart_settings.embedded_path : SMART_DIRECTORY;
+	uint64 max_size = (uint64) smart_settings.embedded_max_size_mb << 20;
+	struct stat file;
+	bool mapped;
+	int fd;
+
+	smart_assert(smart_server.region.base == NULL);
+	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
+		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
+	{
+		region_missing("could not create directory \"%s\": %s", directory, strerror(errno));
+		return false;
+	}
+	remove_file(directory, smart_server.remote ? REGION_FILE : EXTENTS_FILE);
+	fd = open_file(directory, smart_server.remote ? EXTENTS_FILE : REGION_FILE);
+	if (fd < 0)
+		return false;
+	if (smart_server.remote)
+	{
+		mapped = smart_extent_map(&smart_server.region, fd) == SMART_OK;
+		if (!mapped)
+			region_missing("could not map the address space of the extent map: %s", strerror(errno));
+	}
+	else
+	{
+		/* A region that is longer than the setting allows now keeps what it has. */
+		if (fstat(fd, &file) == 0 && (uint64) file.st_size > max_size)
+			max_size = (uint64) file.st_size;
+		mapped = smart_region_map(&smart_server.region, fd, max_size) == SMART_OK;
+		if (!mapped)
+			region_missing("could not map " UINT64_FORMAT " MB of address space: %s", max_size >> 20, strerror(errno));
+	}
+	if (!mapped)
+		close(fd);
+	return mapped;
+}
+
+smart_status
+smart_region_make_empty(void)
+{
+	struct smart_region_header *header = smart_region_header(&smart_server.region);
+	uint64 incarnation = smart_random_token();
+	smart_status status;
+
+	smart_assert(smart_server.region.base != NULL);
+	status = smart_region_format(&smart_server.region, incarnation);
+	if (status != SMART_OK)
+		return status;
+	smart_assert(header->incarnation == incarnation);
+	header->run = smart_server.run;
+	header->started = smart_run_started();
+	return SMART_OK;
+}
+
+void
+smart_region_report_empty(const char *reason)
+{
+	ereport(LOG, errmsg("smart starts with an empty region: %s", reason),
+			errdetail("The indexes that were in it have to be rebuilt."));
+}

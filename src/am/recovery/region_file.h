@@ -1,0 +1,22 @@
+/*
+ * region_file.h
+ *	  The file of the region: opened for this server alone, and mapped.
+ */
+#ifndef SMART_AM_REGION_FILE_H
+#define SMART_AM_REGION_FILE_H
+
+#include "base/status.h"
+
+/* Maps smart_server.region in the postmaster, once; false: smart_server.problem tells why there is none, as the log does. */
+extern bool smart_region_file_map(void);
+
+/*
+ * Empties the region, or makes the one of a server that has none yet: a region of another incarnation.  No other
+ * client may be at work; errors of smart_region_format.
+ */
+extern smart_status smart_region_make_empty(void);
+
+/* Says in the log that a region with content is given up. */
+extern void smart_region_report_empty(const char *reason);
+
+#endif /* SMART_AM_REGION_FILE_H */

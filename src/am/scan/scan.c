@@ -1,0 +1,385 @@
+/*
+ * scan.c
+ *	  Index scans: the callbacks, and what is returned for an entry.
+ *
+ * A TID may begin in what the entries of a batch share: where there are many duplicates it always does.  So a
+ * key is read from its end, as the number that its last eight bytes make, those that are the entry's own below
+ * those that are shared; and what is the same for the whole batch is found out once.  Where an entry's own
+ * bytes are fewer than eight, some behind them are read, too, and shifted out: the buffers of a batch end
+ * that much later.
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "nodes/tidbitmap.h"
+#include "utils/memutils.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/scan/kill.h"
+#include "am/scan/position.h"
+#include "am/scan/ranges.h"
+#include "am/scan/scan.h"
+#include "am/scan/scankey.h"
+#include "am/scan/tuples.h"
+#include "am/server/shared.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define BITMAP_TIDS 256 /* added to a bitmap at a time */
+#define WORD        sizeof(uint64)
+
+StaticAssertDecl(SMART_BATCH_SLACK >= WORD, "room behind a batch");
+
+/* Where the TIDs of a batch's entries are. */
+struct tids
+{
+	const struct smart_codec *codec;
+	uint32 payload; /* bytes behind an entry's TID, or UINT32_MAX if they differ */
+	uint32 batch;   /* which one the rest tells of; 0: none */
+	bool aligned;   /* the entries are of one length, and so are their TIDs */
+
+	/* aligned: the key of item i ends with the number at bytes + its offset, shifted right by shift, or'ed with shared. */
+	const uint8 *bytes;
+	unsigned int shift;
+	uint64 shared; /* not aligned: the last eight bytes that the entries share */
+};
+
+struct scan_state
+{
+	MemoryContext context; /* all that belongs to the scan lives in it */
+
+	/* Entries of the batch that are as good as returned. */
+	uint32 alike;  /* so many, from the first on: all but their TIDs has been returned */
+	uint32 formed; /* so many, from tuples.low on: each has its tuple */
+
+	struct smart_position position;
+	struct tids tids;
+	struct smart_tuples tuples;
+	uint64 round_trips; /* while it searched */
+
+	struct smart_kills kills; /* of one batch */
+	uint32 killed_batch;      /* which one */
+};
+
+/* ---- TIDs ---- */
+
+/* Finds out what is the same for all TIDs of the batch that the position has come into. */
+static void
+enter_batch(struct tids *tids, const struct smart_position *position)
+{
+	const struct smart_batch *batch = &position->batch;
+	uint32 length = batch->items[0].length;
+	uint32 own = length - tids->payload;
+
+	smart_assert(batch->count > 0);
+	tids->batch = position->batches;
+	tids->bytes = batch->bytes;
+	tids->shift = 0;
+	tids->shared = 0;
+	/* A part of the key is each entry's own, unless the tree is damaged. */
+	tids->aligned = !tids->codec->compact_tids && likely(length > tids->payload);
+	if (tids->aligned && own >= WORD)
+	{
+		tids->bytes += own - WORD;
+		return;
+	}
+	if (likely(batch->prefix_length >= WORD))
+		tids->shared = smart_load_be64(batch->prefix + batch->prefix_length - WORD);
+	else if (batch->prefix_length > 0)
+		tids->shared = smart_rank(batch->prefix, batch->prefix_length) >> (8 * (WORD - batch->prefix_length));
+	if (!tids->aligned)
+		return;
+	tids->shared <<= 8 * own;
+	tids->shift = 8 * (WORD - own);
+}
+
+/* The TID of the entry at a position where entries are of different lengths. */
+static pg_noinline void
+get_any_tid(const struct tids *tids, struct smart_position *position, ItemPointer tid)
+{
+	const struct smart_batch *batch = &position->batch;
+	const struct smart_item *item = &batch->items[position->index];
+	const struct smart_codec *codec = tids->codec;
+	int length;
+
+	if (likely(codec->compact_tids && item->length > tids->payload))
+	{
+		uint32 own = item->length - tids->payload;
+		const uint8 *suffix = batch->bytes + item->offset;
+		uint64 tail = own >= WORD ? smart_load_be64(suffix + own - WORD)
+								  : smart_load_be64(suffix) >> (8 * (WORD - own)) | tids->shared << (8 * own);
+		BlockNumber block;
+		OffsetNumber offset;
+
+		smart_tid_from_compact(tail, &block, &offset);
+		ItemPointerSet(tid, block, offset);
+		return;
+	}
+
+	/* A payload of any length lies behind the key. */
+	length = smart_position_entry(position, position->index);
+	smart_entry_tid(codec, position->entry + smart_codec_key_length(codec, position->entry, length), tid);
+}
+
+/* The TID of the entry at a position, in the batch that was entered. */
+static inline void
+get_tid(const struct tids *tids, struct smart_position *position, ItemPointer tid)
+{
+	const struct smart_item *item = &position->batch.items[position->index];
+	BlockNumber block;
+	OffsetNumber offset;
+
+	smart_assert(position->whereabouts == SMART_IN_BATCH && tids->batch == position->batches &&
+				 (uint32) position->index < position->batch.count);
+	if (unlikely(!tids->aligned))
+	{
+		get_any_tid(tids, position, tid);
+		return;
+	}
+	smart_tid_from_plain(smart_load_be64(tids->bytes + item->offset) >> tids->shift | tids->shared, &block, &offset);
+	ItemPointerSet(tid, block, offset);
+}
+
+/* The TID of the entry at the scan's position. */
+static inline void
+current_tid(struct scan_state *state, ItemPointer tid)
+{
+	if (state->tids.batch != state->position.batches)
+		enter_batch(&state->tids, &state->position);
+	get_tid(&state->tids, &state->position, tid);
+}
+
+/* ---- what is returned ---- */
+
+/* The tuple of the entry at the scan's position, with its TID. */
+static inline void
+return_formed(IndexScanDesc scan, const struct scan_state *state)
+{
+	smart_assert(state->tuples.batch == state->position.batches && state->position.index >= state->tuples.low &&
+				 state->position.index <= state->tuples.high);
+	scan->xs_itup = state->tuples.tuple[state->position.index - state->tuples.base];
+	scan->xs_heaptid = scan->xs_itup->t_tid;
+}
+
+/* Returns the entry at the scan's position, and finds out which others of its batch are as good as returned. */
+static inline void
+return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
+{
+	struct smart_position *position = &state->position;
+	struct smart_tuples *tuples = &state->tuples;
+
+	scan->xs_recheck = position->ranges->recheck;
+	if (scan->xs_want_itup)
+	{
+		smart_tuples_form(tuples, position, backward);
+		if (!tuples->same)
+		{
+			return_formed(scan, state);
+			state->formed = (uint32) (tuples->high - tuples->low + 1);
+			return;
+		}
+		scan->xs_itup = tuples->tuple[tuples->low - tuples->base];
+	}
+	current_tid(state, &scan->xs_heaptid);
+	state->alike = position->ranges->filtered ? 0 : position->batch.count;
+}
+
+/* Of this session, so far; of use where EXPLAIN can show them. */
+static inline uint64
+session_round_trips(void)
+{
+	const struct smart_client *client = SMART_EXTENDS_EXPLAIN ? smart_server.client : NULL;
+
+	return client == NULL ? 0 : client->fabric->counters.round_trips;
+}
+
+uint64
+smart_scan_round_trips(IndexScanDesc scan)
+{
+	return ((const struct scan_state *) scan->opaque)->round_trips;
+}
+
+/* ---- dead rows ---- */
+
+/* The executor found that the row of the entry that was returned last is dead for all transactions. */
+static pg_noinline void
+note_dead(IndexScanDesc scan, struct scan_state *state)
+{
+	struct smart_position *position = &state->position;
+	int length;
+
+	if (position->whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
+		return;
+	smart_assert(state->kills.count == 0 || state->killed_batch == position->batches);
+	smart_assert(position->index >= 0 && (uint32) position->index < position->batch.count);
+	state->killed_batch = position->batches;
+	length = smart_position_entry(position, position->index);
+	smart_kills_note(&state->kills, position->entry,
+					 smart_codec_key_length(position->relation->codec, position->entry, length));
+}
+
+/* The scan goes elsewhere: removes entries of dead rows. */
+static inline void
+leave_batch(IndexScanDesc scan, struct scan_state *state)
+{
+	state->alike = 0;
+	state->formed = 0;
+	if (unlikely(state->kills.count > 0))
+		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
+}
+
+/* ---- callbacks ---- */
+
+IndexScanDesc
+smart_am_begin_scan(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart scan", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	struct scan_state *state = palloc(sizeof(struct scan_state));
+	struct smart_relation *relation = smart_relation_open(index);
+
+	state->context = context;
+	state->round_trips = 0;
+	state->alike = 0;
+	state->formed = 0;
+	state->tids.codec = relation->codec;
+	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
+	state->tids.batch = 0;
+	smart_tuples_init(&state->tuples, relation->codec);
+	smart_kills_init(&state->kills);
+	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
+	MemoryContextSwitchTo(old);
+	scan->opaque = state;
+	scan->xs_itupdesc = RelationGetDescr(index);
+	return scan;
+}
+
+void
+smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	struct scan_state *state = scan->opaque;
+	struct smart_position *position = &state->position;
+
+	if (keys != NULL && scan->numberOfKeys > 0)
+		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+	leave_batch(scan, state);
+	smart_position_reset(position);
+	smart_relation_refresh(position->relation, scan->indexRelation);
+	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);
+}
+
+/* Searches the next entry and returns it. */
+static pg_noinline bool
+search_tuple(IndexScanDesc scan, bool backward)
+{
+	struct scan_state *state = scan->opaque;
+	uint64 before = session_round_trips();
+	bool found;
+
+	state->alike = 0;
+	state->formed = 0;
+	found = smart_position_search(&state->position, backward);
+	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
+	/* The batch of the noted entries has been left. */
+	if (unlikely(state->kills.count > 0) && (!found || state->position.batches != state->killed_batch))
+		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
+	state->round_trips += session_round_trips() - before;
+	if (!found)
+		return false;
+	return_entry(scan, state, backward);
+	return true;
+}
+
+bool
+smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
+{
+	struct scan_state *state = scan->opaque;
+	uint32 next = (uint32) (state->position.index + (int) direction);
+
+	if (unlikely(scan->kill_prior_tuple))
+		note_dead(scan, state);
+	if (likely(next < state->alike))
+	{
+		state->position.index = (int) next;
+		get_tid(&state->tids, &state->position, &scan->xs_heaptid);
+		return true;
+	}
+	if (likely(next - (uint32) state->tuples.low < state->formed))
+	{
+		state->position.index = (int) next;
+		return_formed(scan, state);
+		return true;
+	}
+	return search_tuple(scan, ScanDirectionIsBackward(direction));
+}
+
+/* Moves forward by an entry; most steps stay in the batch, where index and next are inside together. */
+static inline bool
+next_entry(struct smart_position *position)
+{
+	int next = position->index + 1;
+
+	if (likely((uint32) next < position->batch.count && !position->ranges->filtered &&
+			   position->whereabouts == SMART_IN_BATCH))
+	{
+		position->index = next;
+		return true;
+	}
+	return smart_position_search(position, false);
+}
+
+int64
+smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
+{
+	struct scan_state *state = scan->opaque;
+	bool recheck = state->position.ranges->recheck;
+	uint64 before = session_round_trips();
+	ItemPointerData tids[BITMAP_TIDS];
+	int count = 0;
+	int64 total = 0;
+
+	while (next_entry(&state->position))
+	{
+		current_tid(state, &tids[count++]);
+		if (count == BITMAP_TIDS)
+		{
+			tbm_add_tuples(bitmap, tids, count, recheck);
+			total += count;
+			count = 0;
+		}
+	}
+	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
+	if (count > 0)
+		tbm_add_tuples(bitmap, tids, count, recheck);
+	state->round_trips += session_round_trips() - before;
+	return total + count;
+}
+
+void
+smart_am_end_scan(IndexScanDesc scan)
+{
+	struct scan_state *state = scan->opaque;
+
+	leave_batch(scan, state);
+	/* Ends the pin; the reference to the tree's handle goes with the context. */
+	smart_position_reset(&state->position);
+	MemoryContextDelete(state->context);
+}
+
+void
+smart_am_mark(IndexScanDesc scan)
+{
+	smart_position_set_mark(&((struct scan_state *) scan->opaque)->position);
+}
+
+void
+smart_am_restore(IndexScanDesc scan)
+{
+	struct scan_state *state = scan->opaque;
+
+	leave_batch(scan, state);
+	smart_position_restore(&state->position);
+}

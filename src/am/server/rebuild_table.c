@@ -1,0 +1,476 @@
+/*
+ * rebuild_table.c
+ *	  The table of indexes to rebuild, in shared memory under a lock of its own.
+ *
+ * It is small and seldom used: an index that has its tree is not in it, or only as one that has been rebuilt.  The
+ * counter of changes, which every statement reads, is outside the lock.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "am/server/rebuild_table.h"
+#include "am/server/wishes.h"
+
+#define TRANCHE     "smart_rebuild"
+#define PLACES      256
+#define LEAVING_MAX 256
+
+struct rebuild_table
+{
+	uint32 changes; /* by atomics */
+	uint32 nleaving;
+	uint32 nrunning;
+	struct smart_rebuild place[PLACES]; /* state 0: free */
+	struct smart_leaving_tree leaving[LEAVING_MAX];
+};
+
+static struct rebuild_table *table;
+static LWLock *lock;
+
+void
+smart_rebuild_table_request(void)
+{
+	RequestAddinShmemSpace(sizeof(struct rebuild_table));
+	RequestNamedLWLockTranche(TRANCHE, 1);
+}
+
+void
+smart_rebuild_table_make(void)
+{
+	bool found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	table = ShmemInitStruct("smart rebuilds", sizeof(struct rebuild_table), &found);
+	memset(table, 0, sizeof(*table));
+	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* ---- changes ---- */
+
+uint32
+smart_changes(void)
+{
+	/* Acquire: a reader of the number sees what it stands for.  Partner: smart_changes_announce. */
+	return table == NULL ? 0 : __atomic_load_n(&table->changes, __ATOMIC_ACQUIRE);
+}
+
+void
+smart_changes_announce(void)
+{
+	/*
+	 * A full barrier, also before the locks and pins that the caller looks at next: a session that takes one of those
+	 * later sees the number.
+	 */
+	if (table != NULL)
+		__atomic_fetch_add(&table->changes, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- indexes; the lock is held ---- */
+
+/* However a running rebuild ends, two trees have to leave. */
+static inline void
+check_table(void)
+{
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
+	smart_assert(table->nrunning <= PLACES && table->nleaving + 2 * table->nrunning <= LEAVING_MAX);
+}
+
+static inline void
+check_place(const struct smart_rebuild *place)
+{
+	check_table();
+	smart_assert(place->state <= SMART_REBUILD_DONE);
+	if (place->state == SMART_REBUILD_RUNNING)
+	{
+		smart_assert(OidIsValid(place->index) && table->nrunning > 0);
+		smart_assert(place->side != 0 && place->base != 0 && place->side != place->base);
+		smart_assert(place->tree == place->side || place->tree == place->base);
+		smart_assert(!place->spoiled || !place->sealed);
+	}
+	else
+		smart_assert(place->tree == 0 && place->side == 0 && place->base == 0 && !place->spoiled && !place->sealed);
+}
+
+static struct smart_rebuild *
+find(Oid database, Oid index)
+{
+	smart_assert(LWLockHeldByMe(lock));
+	for (int i = 0; i < PLACES; i++)
+	{
+		struct smart_rebuild *place = &table->place[i];
+
+		if (place->state != 0 && place->database == database && place->index == index)
+			return place;
+	}
+	return NULL;
+}
+
+/* The place of an index that is being rebuilt. */
+static struct smart_rebuild *
+find_running(Oid database, Oid index)
+{
+	struct smart_rebuild *place = find(database, index);
+
+	smart_assert(place != NULL && place->state == SMART_REBUILD_RUNNING);
+	check_place(place);
+	return place;
+}
+
+/* The place of an index, a free one, or the oldest of those that are done.  NULL: the table is full. */
+static struct smart_rebuild *
+take_place(Oid database, Oid index)
+{
+	struct smart_rebuild *best = find(database, index);
+
+	check_table();
+	if (best != NULL)
+		return best;
+	for (int i = 0; i < PLACES; i++)
+	{
+		struct smart_rebuild *place = &table->place[i];
+
+		if (place->state == 0)
+		{
+			best = place;
+			break;
+		}
+		if (place->state == SMART_REBUILD_DONE && (best == NULL || place->since < best->since))
+			best = place;
+	}
+	if (best != NULL)
+		*best = (struct smart_rebuild){.database = database, .index = index};
+	return best;
+}
+
+static void
+enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
+{
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && OidIsValid(place->database));
+	table->nrunning += (state == SMART_REBUILD_RUNNING) - (place->state == SMART_REBUILD_RUNNING);
+	if (place->state != state)
+		place->since = GetCurrentTimestamp();
+	place->state = state;
+	if (state != SMART_REBUILD_RUNNING)
+		place->tree = place->side = place->base = place->older = 0;
+	place->spoiled = place->sealed = false;
+	if (state != SMART_REBUILD_RUNNING)
+		check_place(place);
+}
+
+/* A tree of the index at this place leaves.  There is room: smart_rebuild_begin() has seen to it. */
+static void
+let_leave(const struct smart_rebuild *place, uint64 tree)
+{
+	smart_assert(tree != 0 && table->nleaving < LEAVING_MAX);
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
+	table->leaving[table->nleaving++] =
+		(struct smart_leaving_tree){.database = place->database, .index = place->index, .tree = tree};
+}
+
+/* ---- indexes ---- */
+
+bool
+smart_rebuild_find(Oid database, Oid index, struct smart_rebuild *found)
+{
+	const struct smart_rebuild *place;
+
+	if (table == NULL)
+		return false;
+	LWLockAcquire(lock, LW_SHARED);
+	place = find(database, index);
+	if (place != NULL)
+		*found = *place;
+	LWLockRelease(lock);
+	return place != NULL;
+}
+
+uint64
+smart_rebuild_tree(Oid database, Oid index)
+{
+	struct smart_rebuild rebuild;
+
+	return smart_rebuild_find(database, index, &rebuild) && rebuild.state == SMART_REBUILD_RUNNING ? rebuild.tree : 0;
+}
+
+void
+smart_rebuild_want(Oid database, Oid index)
+{
+	struct smart_rebuild known;
+	struct smart_rebuild *place;
+
+	if (table == NULL || (smart_rebuild_find(database, index, &known) && known.state != SMART_REBUILD_DONE))
+		return;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = take_place(database, index);
+	if (place != NULL && place->state != SMART_REBUILD_WAITING && place->state != SMART_REBUILD_RUNNING)
+	{
+		enter_state(place, SMART_REBUILD_WAITING);
+		place->due = place->since;
+		place->failures = place->waits = 0;
+		place->error[0] = '\0';
+		smart_launcher_wake();
+	}
+	LWLockRelease(lock);
+}
+
+bool
+smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older)
+{
+	struct smart_rebuild *place = NULL;
+
+	smart_assert(side != 0 && base != 0);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	/* Two trees will have to leave. */
+	if (table->nleaving + 2 * table->nrunning + 2 <= LEAVING_MAX)
+		place = take_place(database, index);
+	if (place != NULL)
+	{
+		enter_state(place, SMART_REBUILD_RUNNING);
+		place->tree = place->side = side;
+		place->base = base;
+		place->older = older;
+		check_place(place);
+	}
+	LWLockRelease(lock);
+	return place != NULL;
+}
+
+void
+smart_rebuild_use_base(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find_running(database, index);
+	smart_assert(place->tree == place->side && !place->sealed);
+	place->tree = place->base;
+	LWLockRelease(lock);
+}
+
+bool
+smart_rebuild_invalidate(Oid database, Oid index, uint64 tree)
+{
+	struct smart_rebuild *place;
+	bool done;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	done = place != NULL && place->state == SMART_REBUILD_RUNNING && !place->sealed &&
+		   (place->side == tree || place->base == tree);
+	if (done)
+		place->spoiled = true;
+	LWLockRelease(lock);
+	return done;
+}
+
+bool
+smart_rebuild_is_invalid(Oid database, Oid index, bool seal)
+{
+	struct smart_rebuild *place;
+	bool spoiled;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find_running(database, index);
+	smart_assert(!place->sealed);
+	spoiled = place->spoiled;
+	place->sealed = seal && !spoiled;
+	check_place(place);
+	LWLockRelease(lock);
+	return spoiled;
+}
+
+void
+smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = take_place(database, index);
+	if (place != NULL)
+	{
+		if (place->state == SMART_REBUILD_RUNNING)
+		{
+			check_place(place);
+			let_leave(place, place->side);
+			let_leave(place, place->base);
+		}
+		enter_state(place, SMART_REBUILD_WAITING);
+		place->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay_ms);
+		if (error == NULL)
+			place->waits++;
+		else
+		{
+			place->failures++;
+			strlcpy(place->error, error, sizeof(place->error));
+		}
+	}
+	LWLockRelease(lock);
+	smart_changes_announce();
+}
+
+void
+smart_rebuild_end(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find_running(database, index);
+	smart_assert(place->sealed && place->tree == place->base);
+	let_leave(place, place->side);
+	if (place->older != 0)
+		let_leave(place, place->older);
+	enter_state(place, SMART_REBUILD_DONE);
+	LWLockRelease(lock);
+}
+
+void
+smart_rebuild_forget(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	check_table();
+	if (place != NULL && place->state == SMART_REBUILD_WAITING)
+		memset(place, 0, sizeof(*place));
+	LWLockRelease(lock);
+}
+
+void
+smart_rebuild_forget_others(Oid database, const List *indexes)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < PLACES; i++)
+	{
+		struct smart_rebuild *place = &table->place[i];
+
+		if (place->state == SMART_REBUILD_WAITING && place->database == database && OidIsValid(place->index) &&
+			!list_member_oid(indexes, place->index))
+			memset(place, 0, sizeof(*place));
+	}
+	LWLockRelease(lock);
+}
+
+void
+smart_rebuild_forget_database(Oid database)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < PLACES; i++)
+	{
+		if (table->place[i].database == database && table->place[i].state != SMART_REBUILD_RUNNING)
+			memset(&table->place[i], 0, sizeof(table->place[i]));
+	}
+	for (uint32 i = 0; i < table->nleaving;)
+	{
+		/* Its trees are left to the collection of orphans, since no session can be connected to the database. */
+		if (table->leaving[i].database == database)
+			table->leaving[i] = table->leaving[--table->nleaving];
+		else
+			i++;
+	}
+	LWLockRelease(lock);
+}
+
+static int
+add_once(Oid *oids, int count, int max, Oid oid)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (oids[i] == oid)
+			return count;
+	}
+	if (count < max)
+		oids[count++] = oid;
+	return count;
+}
+
+bool
+smart_rebuild_is_idle(void)
+{
+	bool idle;
+
+	LWLockAcquire(lock, LW_SHARED);
+	idle = table->nleaving == 0;
+	for (int i = 0; i < PLACES && idle; i++)
+		idle = table->place[i].state != SMART_REBUILD_WAITING && table->place[i].state != SMART_REBUILD_RUNNING;
+	LWLockRelease(lock);
+	return idle;
+}
+
+int
+smart_rebuild_due(Oid *databases, int max)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int count = 0;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < PLACES; i++)
+	{
+		const struct smart_rebuild *place = &table->place[i];
+
+		if (place->state == SMART_REBUILD_WAITING && place->due <= now)
+			count = add_once(databases, count, max, place->database);
+	}
+	for (uint32 i = 0; i < table->nleaving; i++)
+		count = add_once(databases, count, max, table->leaving[i].database);
+	LWLockRelease(lock);
+	return count;
+}
+
+/* ---- trees that leave ---- */
+
+int
+smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
+{
+	int count = 0;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (uint32 i = 0; i < table->nleaving && count < max; i++)
+	{
+		if (table->leaving[i].database == database)
+			trees[count++] = table->leaving[i];
+	}
+	LWLockRelease(lock);
+	return count;
+}
+
+void
+smart_leaving_done(uint64 tree)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
+	for (uint32 i = 0; i < table->nleaving; i++)
+	{
+		if (table->leaving[i].tree == tree)
+		{
+			table->leaving[i] = table->leaving[--table->nleaving];
+			break;
+		}
+	}
+	LWLockRelease(lock);
+}
+
+bool
+smart_rebuild_holds_tree(uint64 tree)
+{
+	bool found = false;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (uint32 i = 0; i < table->nleaving; i++)
+		found |= table->leaving[i].tree == tree;
+	for (int i = 0; i < PLACES; i++)
+	{
+		const struct smart_rebuild *place = &table->place[i];
+
+		found |= place->state == SMART_REBUILD_RUNNING &&
+				 (place->side == tree || place->base == tree || place->older == tree);
+	}
+	LWLockRelease(lock);
+	return found;
+}

@@ -1,0 +1,133 @@
+/*
+ * rebuild_table.h
+ *	  What the processes of a server tell each other about indexes that have lost their trees: which are to be
+ *	  rebuilt, which are being rebuilt, and which trees wait until they have no users any more.
+ *
+ * All of it is in shared memory and begins empty with the server: what an index is, its metapage and the region say.
+ */
+#ifndef SMART_AM_REBUILD_TABLE_H
+#define SMART_AM_REBUILD_TABLE_H
+
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+
+#include "base/assert.h"
+
+#define SMART_REBUILD_ERROR_MAX 256
+
+enum smart_rebuild_state
+{
+	SMART_REBUILD_WAITING = 1, /* lost, and to be rebuilt when its time has come */
+	SMART_REBUILD_RUNNING,     /* inserts go into its new tree */
+	SMART_REBUILD_DONE         /* kept to be asked for, as long as there is room */
+};
+
+struct smart_rebuild
+{
+	Oid database;
+	Oid index; /* InvalidOid: WAITING for a search of the database for lost indexes */
+	enum smart_rebuild_state state;
+	uint32 failures;                     /* attempts that failed since it was lost */
+	uint32 waits;                        /* attempts that gave way since then */
+	uint64 tree;                         /* RUNNING: what is inserted goes here, first side and then base */
+	uint64 side;                         /* RUNNING: leaves in the end */
+	uint64 base;                         /* RUNNING: what the index will be; leaves if it comes to nothing */
+	uint64 older;                        /* RUNNING: what the metapage named, or 0; leaves if all goes well */
+	bool spoiled;                        /* RUNNING: invalidated, has to fail */
+	bool sealed;                         /* RUNNING: it will succeed */
+	TimestampTz since;                   /* when it came into this state */
+	TimestampTz due;                     /* WAITING: not before */
+	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
+};
+
+/* A tree that its index does not name any more, or never did. */
+struct smart_leaving_tree
+{
+	Oid database;
+	Oid index; /* a session that has it open may still use the tree */
+	uint64 tree;
+};
+
+/* Asks the server for memory and a lock (shmem_request_hook), and makes the table (shmem_startup_hook). */
+extern void smart_rebuild_table_request(void);
+extern void smart_rebuild_table_make(void);
+
+/* ---- changes ---- */
+
+/*
+ * How often the tree of any index was lost, given up or replaced.  A session that has seen the same number since it
+ * checked an index need not check again.  0 without shared memory.
+ */
+extern uint32 smart_changes(void);
+
+/* Counts one more; called after all that others have to see is stored. */
+extern void smart_changes_announce(void);
+
+/* ---- indexes ---- */
+
+/* Copies what the table has about an index; false: nothing. */
+extern bool smart_rebuild_find(Oid database, Oid index, struct smart_rebuild *found);
+
+/* The tree that takes in what is inserted into a lost index, 0: there is none. */
+extern uint64 smart_rebuild_tree(Oid database, Oid index);
+
+/* Registers a lost index for a rebuild, unless it is registered already or the table is full. */
+extern void smart_rebuild_want(Oid database, Oid index);
+
+/*
+ * A rebuild begins: from now on inserts go into the tree side; base will be the index's tree; older is the tree that the
+ * metapage names, 0 if that does not exist.  False: the table is full.
+ */
+extern bool smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older);
+
+/* From now on inserts go into the tree base. */
+extern void smart_rebuild_use_base(Oid database, Oid index);
+
+/*
+ * The rebuild has failed, and is tried again after so many milliseconds.  error NULL: it only gave way to others.  Its
+ * trees leave, and all backends check again before they insert.
+ */
+extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
+
+/*
+ * Invalidates a rebuild: an entry could be inserted neither into the side tree nor into the base, so the rebuild has to
+ * fail.  False: it is not running with this tree, or is sealed.
+ */
+extern bool smart_rebuild_invalidate(Oid database, Oid index, uint64 tree);
+
+/* Was the rebuild invalidated?  seal: if not, it cannot be invalidated any more. */
+extern bool smart_rebuild_is_invalid(Oid database, Oid index, bool seal);
+
+/* The rebuild is done: the metapage names the base, and the other trees leave. */
+extern void smart_rebuild_end(Oid database, Oid index);
+
+/* The index needs no rebuild (any more); with InvalidOid: the search of the database for lost indexes is done. */
+extern void smart_rebuild_forget(Oid database, Oid index);
+
+/* The same for all indexes of the database but these; a search of the database stays due. */
+extern void smart_rebuild_forget_others(Oid database, const List *indexes);
+
+/* Forgets what waits in a database that was dropped. */
+extern void smart_rebuild_forget_database(Oid database);
+
+/*
+ * Databases with something that is due, each once: at most max of them; returns how many.  The trees that leave a
+ * database are due, too.
+ */
+extern int smart_rebuild_due(Oid *databases, int max);
+
+/* Nothing waits, runs or leaves; smart_rebuild_want(), which changes that, wakes the launcher. */
+extern bool smart_rebuild_is_idle(void);
+
+/* ---- trees that leave ---- */
+
+/* At most max of those of a database; returns how many. */
+extern int smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max);
+
+/* The tree was freed. */
+extern void smart_leaving_done(uint64 tree);
+
+/* May a session use this tree although no metapage names it?  Then only the rebuild worker may free it. */
+extern bool smart_rebuild_holds_tree(uint64 tree);
+
+#endif /* SMART_AM_REBUILD_TABLE_H */

@@ -1,0 +1,207 @@
+/*
+ * settings.c
+ *	  The server's settings, smart.*, and which values they may have.
+ *
+ * Whether the indexes live on memory nodes or in a region of the server's own is decided when the server starts;
+ * which memory nodes there are may change with a reload.
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "compute/allocate/region.h"
+#include "rdma/discovery.h"
+
+#define MAX_SIZE_MB        65536
+#define CACHE_DEFAULT_MB   64
+#define CACHE_MAX_MB       65536
+#define TIMEOUT_DEFAULT_MS 10000
+#define TIMEOUT_MIN_MS     100
+#define TIMEOUT_MAX_MS     600000
+
+#define ROUND_TRIP_COST_MEASURED -1.0
+#define ROUND_TRIP_COST_MAX      1e6
+
+struct smart_settings smart_settings;
+
+static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_AUTO, false},
+													  {"tcp", WIRE_TCP, false},
+													  {"verbs", WIRE_RDMA, false},
+													  {NULL, 0, false}};
+
+static const struct config_enum_entry offload_modes[] = {{"auto", SMART_OFFLOAD_AUTO, false},
+														 {"on", SMART_OFFLOAD_ON, false},
+														 {"off", SMART_OFFLOAD_OFF, false},
+														 {NULL, 0, false}};
+
+static const struct config_enum_entry unavailable_modes[] = {{"error", SMART_ON_UNAVAILABLE_ERROR, false},
+															 {"wait", SMART_ON_UNAVAILABLE_WAIT, false},
+															 {NULL, 0, false}};
+
+/* ---- lists of addresses ---- */
+
+bool
+smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char port[SESSION_PORT_MAX])
+{
+	const char *from = *list + strspn(*list, " \t\n,");
+	size_t length = strcspn(from, ",");
+	char element[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
+
+	if (*from == '\0')
+	{
+		*list = from;
+		return false;
+	}
+	*list = from + length;
+	while (length > 0 && isspace((unsigned char) from[length - 1]))
+		length--;
+	snprintf(element, sizeof(element), "%.*s", (int) length, from);
+	if (length < sizeof(element) && discovery_parse_address(element, DISCOVERY_PORT, host, port))
+		return true;
+	*list = NULL;
+	return false;
+}
+
+static bool
+check_addresses(char **value, void **extra, GucSource source)
+{
+	const char *list = *value;
+	char host[SESSION_HOST_MAX];
+	char port[SESSION_PORT_MAX];
+	unsigned int count = 0;
+
+	while (smart_settings_next_address(&list, host, port))
+		count++;
+	if (list == NULL)
+	{
+		GUC_check_errdetail("Element %u of the list is not an address.", count + 1);
+		GUC_check_errhint("Write host:port, separated by commas; an IPv6 address in brackets: [::1]:7471.");
+		return false;
+	}
+	if (count > FABRIC_NODES_MAX)
+		GUC_check_errdetail("There can be %u addresses at most.", (unsigned int) FABRIC_NODES_MAX);
+	return count <= FABRIC_NODES_MAX;
+}
+
+static bool
+check_cluster(char **value, void **extra, GucSource source)
+{
+	size_t length = strlen(*value);
+	size_t good = strspn(*value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+
+	if (good == length && length < DISCOVERY_CLUSTER_MAX)
+		return true;
+	GUC_check_errdetail("The name of a cluster is made of at most %d letters, digits, \"-\" and \"_\".",
+						DISCOVERY_CLUSTER_MAX - 1);
+	return false;
+}
+
+/* A client takes these over when it begins (backend.c), and is told here of each change. */
+static void
+assign_rdwc(bool value, void *extra)
+{
+	if (smart_server.client != NULL)
+		smart_client_set_rdwc(smart_server.client, value);
+}
+
+static void
+assign_fabric_timeout(int value, void *extra)
+{
+	if (smart_server.client != NULL)
+		smart_client_set_timeout(smart_server.client, (uint32) value);
+}
+
+static void
+assign_offload(int value, void *extra)
+{
+	if (smart_server.client != NULL)
+		smart_client_set_offload(smart_server.client, (enum smart_offload_mode) value);
+}
+
+/* ---- definitions ---- */
+
+/* Where indexes are, and how they are reached. */
+static void
+define_places(void)
+{
+	DefineCustomStringVariable("smart.embedded_path", "Directory of the region that holds smart indexes.",
+							   "Empty: \"" SMART_DIRECTORY "\" below the data directory.",
+							   &smart_settings.embedded_path, "", PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.embedded_max_size", "Greatest size of the region that holds smart indexes.",
+							"Address space of this size is reserved; the file grows as it is needed. Without effect "
+							"when there are memory nodes.",
+							&smart_settings.embedded_max_size_mb, MAX_SIZE_MB, 16, (int) (SMART_REGION_SIZE_MAX >> 20),
+							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+
+	/* Whom one could connect to is for superusers and pg_read_all_settings, as in primary_conninfo. */
+	DefineCustomStringVariable("smart.memory_nodes", "Addresses of the memory nodes that hold smart indexes.",
+							   "host:port, separated by commas. If this and smart.cluster are empty when the server "
+							   "starts, smart indexes are in a region of the server's own.",
+							   &smart_settings.memory_nodes, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
+							   check_addresses, NULL, NULL);
+	DefineCustomStringVariable("smart.cluster", "Name under which memory nodes announce themselves in memcached.",
+							   "Empty: only those of smart.memory_nodes are used.", &smart_settings.cluster, "",
+							   PGC_SIGHUP, 0, check_cluster, NULL, NULL);
+	DefineCustomStringVariable("smart.memcached", "Addresses of the memcached servers to look for memory nodes.",
+							   "host:port, separated by commas. Used if smart.cluster is set.",
+							   &smart_settings.memcached, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
+							   check_addresses, NULL, NULL);
+	DefineCustomStringVariable("smart.secret_file", "File with the key that memory nodes and this server share.",
+							   "A line of hexadecimal digits, closed to other users. Empty: no key, and no encryption.",
+							   &smart_settings.secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("smart.transport", "How memory nodes are reached.",
+							 "auto: by RDMA verbs if both sides have a device, else by TCP.", &smart_settings.transport,
+							 SMART_TRANSPORT_AUTO, transports, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("smart.rdma_device", "RDMA device of this server.",
+							   "Empty: the first one with a port that is up.", &smart_settings.rdma_device, "",
+							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.rdma_gid_index", "Index of the RDMA device's address to use.",
+							"-1: it is found by itself.", &smart_settings.rdma_gid_index, -1, -1, 255, PGC_POSTMASTER,
+							0, NULL, NULL, NULL);
+	/* For superusers: giving up early closes the connections of all sessions to that memory node. */
+	DefineCustomIntVariable("smart.fabric_timeout", "Longest wait for a memory node's reply.",
+							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,
+							TIMEOUT_DEFAULT_MS, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, PGC_SUSET, GUC_UNIT_MS, NULL,
+							assign_fabric_timeout, NULL);
+	DefineCustomIntVariable("smart.cache_size", "Memory for copies of the indexes' inner nodes.",
+							"All sessions share it. 0: every search reads them from the memory nodes. Without effect "
+							"when there are none.",
+							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
+							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomEnumVariable("smart.offload", "Leaves searches to a memory node where their way is not in the cache.",
+							 "auto: where that is measured to be faster. Without effect if smart.cache_size is 0.",
+							 &smart_settings.offload, SMART_OFFLOAD_AUTO, offload_modes, PGC_USERSET, 0, NULL,
+							 assign_offload, NULL);
+}
+
+void
+smart_settings_init(void)
+{
+	define_places();
+
+	DefineCustomBoolVariable(
+		"smart.rdwc", "Shares reads and writes of hot leaves among sessions.",
+		"Sessions that want the same leaf of a memory node at the same time read it once, and their "
+		"entries are written together.",
+		&smart_settings.rdwc, true, PGC_USERSET, 0, NULL, assign_rdwc, NULL);
+	DefineCustomEnumVariable("smart.on_unavailable",
+							 "What a statement does that needs a memory node which does not answer.",
+							 "error: it fails at once. wait: it goes on when the memory node is back, or is ended by "
+							 "statement_timeout or a cancel request.",
+							 &smart_settings.on_unavailable, SMART_ON_UNAVAILABLE_ERROR, unavailable_modes, PGC_USERSET,
+							 0, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"smart.round_trip_cost", "The planner's estimate of the cost of a round trip to a memory node.",
+		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
+		&smart_settings.round_trip_cost, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MAX,
+		PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.auto_rebuild", "Rebuild smart indexes that have lost their content.",
+							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
+							 &smart_settings.auto_rebuild, true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.rebuild_workers", "How many databases have their smart indexes rebuilt at a time.",
+							"Each by a background worker, one index after the other.", &smart_settings.rebuild_workers,
+							2, 1, SMART_REBUILD_WORKERS_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/*
+ * settings.h
+ *	  The server's settings, smart.*.
+ */
+#ifndef SMART_AM_SETTINGS_H
+#define SMART_AM_SETTINGS_H
+
+#include "rdma/link.h"
+#include "tree/find/offload.h"
+
+/* As they are now; strings are never NULL once the settings are defined. */
+struct smart_settings
+{
+	char *embedded_path;
+	int embedded_max_size_mb;
+	char *memory_nodes; /* addresses: smart_settings_next_address() */
+	char *memcached;
+	char *cluster;
+	char *secret_file;
+	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
+	char *rdma_device;
+	int rdma_gid_index;
+	bool rdwc;
+	int fabric_timeout_ms;
+	int cache_size_mb;      /* 0: no cache */
+	int offload;            /* enum smart_offload_mode */
+	int on_unavailable;     /* enum smart_on_unavailable */
+	double round_trip_cost; /* in the planner's unit; below 0: measured */
+	bool auto_rebuild;
+	int rebuild_workers;
+};
+
+#define SMART_DIRECTORY "smart" /* below the data directory */
+
+#define SMART_TRANSPORT_AUTO 0
+
+#define SMART_REBUILD_WORKERS_MAX 16
+
+/* What a statement does that needs a memory node which does not answer. */
+enum smart_on_unavailable
+{
+	SMART_ON_UNAVAILABLE_ERROR,
+	SMART_ON_UNAVAILABLE_WAIT
+};
+
+extern struct smart_settings smart_settings;
+
+/* Defines them.  Once, from _PG_init, while the library is being preloaded. */
+extern void smart_settings_init(void);
+
+/*
+ * The next address of a list "host:port, ...": *list is moved behind it.  False at the end of the list; at an element
+ * that is no address *list is NULL.
+ */
+extern bool smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char port[SESSION_PORT_MAX]);
+
+#endif /* SMART_AM_SETTINGS_H */

@@ -1,0 +1,135 @@
+/*
+ * shared.h
+ *	  What the processes of a server share, and where each of them finds it.
+ *
+ * What lies in shared memory beside the structures of src/compute, the table of peers (peers.h) and the table of
+ * rebuilds (rebuild_table.h) is declared here, so that this file needs none of those that use it.  lifecycle.c makes
+ * it.
+ */
+#ifndef SMART_AM_SHARED_H
+#define SMART_AM_SHARED_H
+
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/s_lock.h"
+
+#include "compute/client.h"
+#include "compute/coordinate/rdwc.h"
+#include "rdma/fabric.h"
+
+#define SMART_LAUNCHER_NAME "smart launcher"
+
+/* May the region be used?  Not before startup recovery has made it good (startup.c). */
+enum smart_startup_state
+{
+	SMART_STARTUP_OPEN,
+	SMART_STARTUP_CLOSED, /* startup recovery is pending */
+	SMART_STARTUP_BUSY    /* a process is at it */
+};
+
+/* The members of struct fabric_counters, which all are 8 bytes, one after another. */
+#define SMART_FABRIC_TOTALS (sizeof(struct fabric_counters) / sizeof(uint64))
+
+/* What all processes did on the fabric (backend.c adds, server_stat.c shows); cumulative since the last reset. */
+struct smart_fabric_totals
+{
+	pg_atomic_uint64 total[SMART_FABRIC_TOTALS];
+	pg_atomic_uint64 reset_at; /* a TimestampTz */
+};
+
+/* The counters of RDWC as they were at the last reset (server_stat.c). */
+struct smart_rdwc_base
+{
+	pg_atomic_uint64 counter[SMART_RDWC_COUNTERS]; /* in the order of struct smart_rdwc_counters */
+	pg_atomic_uint64 reset_at;                     /* a TimestampTz */
+};
+
+#define SMART_ORPHANS_WISHES   32 /* databases; if there are more, all are looked at */
+#define SMART_ORPHANS_PREPARED 64 /* transactions; the others are left to the round of all databases */
+
+struct smart_orphans_prepared
+{
+	TransactionId xid;
+	Oid database;
+};
+
+/* In which databases orphans are to be collected (wishes.c). */
+struct smart_orphans_wishes
+{
+	slock_t lock; /* of all that follows */
+	bool all;
+	uint64 ever; /* wishes since the server's start */
+	int count;
+	Oid database[SMART_ORPHANS_WISHES];
+	int nprepared;
+	struct smart_orphans_prepared prepared[SMART_ORPHANS_PREPARED];
+};
+
+/* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
+struct smart_shared
+{
+	uint64 server_incarnation;         /* never changes */
+	bool made;                         /* there is a region; any client, the directory's lock held */
+	bool used;                         /* a backend of this start is or was a client; likewise */
+	pg_atomic_uint32 startup;          /* enum smart_startup_state; startup.c, by CAS to busy */
+	ConditionVariable startup_changed; /* startup was stored */
+	ConditionVariable pins_wait;       /* a pin that a bulk delete waits for has ended */
+	Latch *launcher_latch;             /* the launcher's: set when there is something to do; NULL: none runs */
+	struct smart_rdwc_base rdwc;
+	struct smart_fabric_totals fabric;
+	struct smart_orphans_wishes orphans;
+};
+
+struct smart_peers;
+
+/* Set in the postmaster, inherited by all backends; client is each process's own. */
+struct smart_server
+{
+	bool remote; /* indexes are on memory nodes, and the region is only their extent map */
+	uint64 run;  /* token of the run file (marks.h) */
+	struct smart_region region;
+	struct smart_compute compute;
+	struct smart_shared *shared; /* NULL: the library was not preloaded */
+	struct smart_peers *peers;   /* NULL unless remote */
+	LWLockPadded *space_locks;
+	LWLockPadded *leaf_locks;
+	char problem[MAXPGPATH + 128]; /* why the region cannot be used, or empty */
+	struct smart_client *client;   /* this process, after startup recovery (backend.c); NULL before */
+};
+
+extern struct smart_server smart_server;
+
+/* Raises an error with a hint unless the library was preloaded and the region is mapped. */
+extern void smart_server_require(void);
+
+/* The same question without an error. */
+static inline bool
+smart_server_available(void)
+{
+	return smart_server.shared != NULL && smart_server.problem[0] == '\0';
+}
+
+/* Has all been made good that an earlier server left in the region?  There must be shared memory. */
+static inline bool
+smart_startup_is_done(void)
+{
+	bool open = pg_atomic_read_u32(&smart_server.shared->startup) == SMART_STARTUP_OPEN;
+
+	/* Pairs with set_state() of startup.c: a process that sees the region open sees it good. */
+	pg_read_barrier();
+	return open;
+}
+
+/* Are indexes on memory nodes that have yet to be recovered after a crash, which may take as long as one of them is away? */
+static inline bool
+smart_server_recovers(void)
+{
+	return smart_server.remote && !smart_startup_is_done();
+}
+
+/* Random, new at each start of shared memory: tells a temporary tree's backend from a later one of the same number. */
+extern uint64 smart_server_incarnation(void);
+
+#endif /* SMART_AM_SHARED_H */

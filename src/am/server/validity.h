@@ -1,0 +1,34 @@
+/*
+ * validity.h
+ *	  Announcing that the tree of an index was found to be lost, or that another one took its place.
+ */
+#ifndef SMART_AM_VALIDITY_H
+#define SMART_AM_VALIDITY_H
+
+#include "utils/relcache.h"
+
+#include "compute/allocate/space.h"
+
+/* Is this index, if it is lost, rebuilt in the background? */
+extern bool smart_validity_rebuilds(Relation index);
+
+/* This process has met a lost index: registers it for a rebuild, if there is to be one. */
+extern void smart_validity_notice(Relation index);
+
+/*
+ * The tree of an index has been given up or replaced: all backends look again before their next use of it, and plan
+ * anew what they have planned for its table.
+ */
+extern void smart_validity_announce(Relation index);
+
+/* All plans of a database are made anew, and all its indexes are checked again before their next use. */
+extern void smart_validity_announce_database(Oid database);
+
+/*
+ * All trees of this space can be used from now on, or, lost_only, some were lost with a memory node.  As the
+ * directory does not name the indexes, this concerns all of the databases that the trees belong to; where trees were
+ * lost, the databases are searched for what is to be rebuilt.
+ */
+extern void smart_validity_announce_trees(struct smart_space *space, bool lost_only);
+
+#endif /* SMART_AM_VALIDITY_H */

@@ -1,0 +1,287 @@
+/*
+ * text.c
+ *	  Normalized keys of text (and varchar), name and bpchar.
+ *
+ * The normalized key is the string's bytes and a 00, which no string contains.  Under C, POSIX and the server's builtin
+ * collations that is also the order, and the operators of the pattern classes compare bytes whatever the collation is.
+ *
+ * Under a collation of ICU the string's sort key and a 00 are in front of that, as a string that the collation puts
+ * level with another one compares by its bytes; but not if it is nondeterministic and takes them for equal: then there
+ * is nothing but the sort key.
+ *
+ * Under a collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/varlena.h"
+
+#include "am/codec/normalizer.h"
+
+/* Sort keys that are longer take two calls */
+#define KEY_ROOM 512
+
+/* bpchar(n) above this is not returned by index-only scans: its padding might make an IndexTuple too large */
+#define BPCHAR_RETURNABLE_MAX 2000
+
+/* What normalized keys under a collation are made of */
+struct makeup
+{
+	bool has_key;   /* the sort key and 00 */
+	bool has_bytes; /* the string and 00 */
+};
+
+static const struct makeup bytes_only = {.has_bytes = true};
+static const struct makeup key_only = {.has_key = true};
+static const struct makeup key_and_bytes = {.has_key = true, .has_bytes = true};
+
+static const struct makeup *
+makeup_of(const struct smart_normalizer *normalizer)
+{
+	return (const struct makeup *) normalizer->details;
+}
+
+/* Writes a string's sort key and 00 */
+static uint8 *
+put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *string, Size length)
+{
+	char some[KEY_ROOM];
+	char *key = some;
+	Size size = smart_sort_key(normalizer->collation, string, length, key, KEY_ROOM);
+
+	if (size >= KEY_ROOM)
+	{
+		key = palloc(size + 1);
+		(void) smart_sort_key(normalizer->collation, string, length, key, size + 1);
+	}
+	out = smart_put_string(out, limit, key, size);
+	if (key != some)
+		pfree(key);
+	return out;
+}
+
+/* Writes a string's normalized key */
+static uint8 *
+put_normalized(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *string, Size length)
+{
+	if (makeup_of(normalizer)->has_key)
+		out = put_key(normalizer, out, limit, string, length);
+	return makeup_of(normalizer)->has_bytes ? smart_put_string(out, limit, string, length) : out;
+}
+
+static const uint8 *
+string_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const uint8 *limit, uint8 flip)
+{
+	const uint8 *end = smart_string_end(bytes, limit, flip);
+
+	return makeup_of(normalizer) == &key_and_bytes ? smart_string_end(end, limit, flip) : end;
+}
+
+/* The string in a normalized key that has its bytes, and its length */
+static const uint8 *
+get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, int *string_length)
+{
+	const uint8 *string = bytes;
+
+	smart_assert(makeup_of(normalizer)->has_bytes);
+	if (makeup_of(normalizer)->has_key)
+		string = (const uint8 *) memchr(bytes, 0, length) + 1;
+	*string_length = bytes + length - 1 - string;
+	return string;
+}
+
+static uint8 *
+text_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+
+	out = put_normalized(normalizer, out, limit, VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+	smart_free_copy(text, value);
+	return out;
+}
+
+static Datum
+text_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
+			char *space)
+{
+	const uint8 *string = get_string(normalizer, bytes, length, &length);
+
+	return smart_make_varlena(space, string, length);
+}
+
+static enum smart_argument_place
+text_place(const struct smart_normalizer *normalizer, Datum argument, Oid argtype, Datum *value, Datum *high)
+{
+	if (argtype != NAMEOID)
+		elog(ERROR, "type %u cannot be compared with text", argtype);
+	*value = CStringGetTextDatum(NameStr(*DatumGetName(argument)));
+	return SMART_ARGUMENT_AT;
+}
+
+/*
+ * Text, name and bpchar (rtrim): the prefix of a pattern as the beginning of a normalized key.  Sort keys tell nothing
+ * about the beginnings of strings.
+ */
+static uint8 *
+string_pattern(const struct smart_normalizer *normalizer, int strategy, Datum pattern, uint8 *out, uint8 *limit,
+			   bool *exact, bool *recheck)
+{
+	struct smart_prefix prefix;
+	uint8 *end;
+
+	smart_pattern_prefix(strategy, PG_DETOAST_DATUM_PACKED(pattern), normalizer->collation, &prefix);
+	*exact = prefix.whole;
+	*recheck = !prefix.whole && !prefix.open;
+
+	/* A bpchar's blanks are matched by the pattern, but they are not in the normalized key */
+	if (normalizer->type == BPCHAROID)
+	{
+		int trimmed = bpchartruelen((char *) prefix.bytes, prefix.length);
+
+		*recheck = *recheck || prefix.whole || trimmed < prefix.length;
+		prefix.length = trimmed;
+	}
+
+	if (prefix.whole && makeup_of(normalizer)->has_bytes)
+		end = put_normalized(normalizer, out, limit, (char *) prefix.bytes, prefix.length);
+	else if (makeup_of(normalizer)->has_key)
+	{
+		end = out;
+		*exact = false;
+		*recheck = true;
+	}
+	else
+		end = smart_put_bytes(out, limit, prefix.bytes, prefix.length);
+	if (end == NULL)
+		*exact = false;
+	pfree(prefix.bytes);
+	return end == NULL ? limit : end;
+}
+
+static uint8 *
+name_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit)
+{
+	const char *name = NameStr(*DatumGetName(value));
+
+	return put_normalized(normalizer, out, limit, name, strnlen(name, NAMEDATALEN - 1));
+}
+
+static Datum
+name_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
+			char *space)
+{
+	const uint8 *string = get_string(normalizer, bytes, length, &length);
+
+	memset(space, 0, NAMEDATALEN);
+	memcpy(space, string, Min(length, NAMEDATALEN - 1));
+	return PointerGetDatum(space);
+}
+
+/* A text too long for a name lies right behind the name that it begins with, where bytes are compared */
+static enum smart_argument_place
+name_place(const struct smart_normalizer *normalizer, Datum argument, Oid argtype, Datum *value, Datum *high)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(argument);
+	Size length = VARSIZE_ANY_EXHDR(text);
+	Name name = palloc0(NAMEDATALEN);
+
+	if (argtype != TEXTOID)
+		elog(ERROR, "type %u cannot be compared with a name", argtype);
+	memcpy(NameStr(*name), VARDATA_ANY(text), Min(length, NAMEDATALEN - 1));
+	*value = NameGetDatum(name);
+	if (length < NAMEDATALEN)
+		return SMART_ARGUMENT_AT;
+	return makeup_of(normalizer)->has_key ? SMART_ARGUMENT_UNKNOWN : SMART_ARGUMENT_ABOVE;
+}
+
+static uint8 *
+bpchar_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+	int length = bpchartruelen(VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+
+	out = put_normalized(normalizer, out, limit, VARDATA_ANY(text), length);
+	smart_free_copy(text, value);
+	return out;
+}
+
+/* bpchar(n) always has n characters, so the blanks can be put back */
+static Datum
+bpchar_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
+			  char *space)
+{
+	int used;
+	const uint8 *string = get_string(normalizer, bytes, length, &used);
+	int blanks = normalizer->typmod - VARHDRSZ - pg_mbstrlen_with_len((const char *) string, used);
+	char *data;
+
+	blanks = Max(blanks, 0);
+	data = smart_begin_varlena(space, used + blanks);
+	memcpy(data, string, used);
+	memset(data + used, ' ', blanks);
+	return PointerGetDatum(space);
+}
+
+/* What keys are made of under the column's collation; the errors are those that the comparisons would raise later */
+static void
+finish_string(struct smart_normalizer *normalizer, bool pattern_class)
+{
+	if (!OidIsValid(normalizer->collation))
+		ereport(ERROR, errcode(ERRCODE_INDETERMINATE_COLLATION),
+				errmsg("could not determine the collation of a column of index \"%s\"", normalizer->index_name),
+				errhint("Name it with the COLLATE clause."));
+	if (pattern_class && !get_collation_isdeterministic(normalizer->collation))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("a pattern operator class of index \"%s\" cannot have a nondeterministic collation",
+					   normalizer->index_name),
+				errdetail("The operators of the class compare bytes, which does not tell that different strings are "
+						  "equal."),
+				errhint("Use the default operator class, or a deterministic collation."));
+
+	normalizer->details = &bytes_only;
+	if (!pattern_class && !smart_orders_by_bytes(normalizer->collation))
+	{
+		normalizer->unordered = !smart_has_sort_keys(normalizer->collation);
+		normalizer->no_patterns = !normalizer->unordered;
+	}
+	if (normalizer->no_patterns)
+	{
+		normalizer->version = smart_sort_key_version(normalizer->collation);
+		normalizer->forgets = !get_collation_isdeterministic(normalizer->collation);
+		normalizer->details = normalizer->forgets ? &key_only : &key_and_bytes;
+	}
+
+	/* The blanks of bpchar(n) are put back, if n is known. */
+	if (normalizer->encode == bpchar_encode &&
+		(normalizer->typmod < VARHDRSZ || normalizer->typmod - VARHDRSZ > BPCHAR_RETURNABLE_MAX))
+		normalizer->forgets = true;
+	else if (normalizer->encode == bpchar_encode && !normalizer->forgets)
+		normalizer->decode_extra = normalizer->typmod - VARHDRSZ;
+	if (normalizer->forgets)
+		normalizer->decode = NULL;
+}
+
+static void
+finish_collated(struct smart_normalizer *normalizer)
+{
+	finish_string(normalizer, false);
+}
+
+static void
+finish_pattern(struct smart_normalizer *normalizer)
+{
+	finish_string(normalizer, true);
+}
+
+#define STRING(type) .encode = type##_encode, .end = string_end, .decode = type##_decode, .pattern = string_pattern
+
+SMART_NORMALIZER(text, finish_collated, STRING(text), .place = text_place);
+SMART_NORMALIZER(text_pattern, finish_pattern, STRING(text), .place = text_place);
+SMART_NORMALIZER(name, finish_collated, STRING(name), .place = name_place);
+SMART_NORMALIZER(bpchar, finish_collated, STRING(bpchar));
+SMART_NORMALIZER(bpchar_pattern, finish_pattern, STRING(bpchar));

@@ -1,0 +1,361 @@
+/*
+ * insert.c
+ *	  aminsert: a row becomes an entry, the entry goes into the tree.
+ *
+ * What a statement needs for every row is kept in ii_AmCache, so that a row costs its encoding and one
+ * insert of the tree.  It is made anew when the tree of any index was lost or replaced; the memory of the
+ * old one goes with the statement.
+ *
+ * Two backends that insert the same key into a unique index must not both find nothing and then both
+ * publish.  So check and publication happen under a lock on the key: a page lock of the index whose "page"
+ * is the hash of the key's columns.  Nothing else takes page locks on a smart index; the lock can be
+ * cancelled, shows up in pg_locks and is given back by the transaction machinery on errors.  It covers check
+ * and publication only: before this backend waits for another transaction it releases the lock, and starts
+ * again afterwards.
+ *
+ * The backend looks at the rows that it found under a vacuum pin: otherwise VACUUM could give the TID that was
+ * just read to a row with another key, and the backend would report a duplicate that is none.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "nodes/execnodes.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/pin.h"
+#include "am/index/relation.h"
+#include "am/scan/kill.h"
+#include "am/scan/predicate.h"
+#include "am/server/rebuild_table.h"
+#include "am/write/insert.h"
+#include "base/assert.h"
+
+/* A row that is to be inserted. */
+struct candidate
+{
+	struct smart_relation *relation;
+	Relation heap;
+	Relation index;
+	const Datum *values;
+	const bool *isnull;
+	ItemPointer tid;
+	const uint8 *entry;
+	int key_length;
+	int columns_length; /* where the index is unique */
+	int length;
+	IndexUniqueCheck check;
+	bool nulls_equal; /* NULLS NOT DISTINCT */
+	bool others;      /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
+};
+
+/* Adds the entry to the tree. */
+static void
+publish(const struct candidate *candidate)
+{
+	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
+	smart_assert(candidate->check != UNIQUE_CHECK_EXISTING);
+	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, candidate->others);
+	smart_check_status(smart_relation_insert(candidate->relation, candidate->entry, candidate->key_length,
+											 candidate->length),
+					   candidate->index);
+	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+}
+
+/* ---- unique indexes ---- */
+
+enum verdict
+{
+	NO_CONFLICT,
+	MAYBE_CONFLICT, /* another row has the key, or may have it soon */
+	WAIT_FOR,       /* it depends on another transaction */
+	CANDIDATE_GONE, /* the candidate itself is dead: nothing matters any more */
+	CONFLICT
+};
+
+/* What was found out about a candidate. */
+struct finding
+{
+	bool own_entry;    /* the candidate's own TID is in the index */
+	bool row_dead;     /* the row looked at last, and for all transactions */
+	TransactionId xid; /* to wait for */
+	uint32 token;      /* of its speculative insertion, or 0 */
+};
+
+/* What the row at another entry's TID means for the candidate. */
+static enum verdict
+judge_row(const struct candidate *candidate, ItemPointer tid, struct finding *finding)
+{
+	SnapshotData dirty;
+	ItemPointerData root = *tid;
+	ItemPointerData own = *candidate->tid;
+
+	finding->row_dead = false;
+
+	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
+	if (ItemPointerEquals(tid, candidate->tid))
+	{
+		finding->own_entry = true;
+		return NO_CONFLICT;
+	}
+
+	/* One entry stands for a whole HOT chain. */
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, &finding->row_dead))
+		return NO_CONFLICT;
+	finding->row_dead = false;
+	if (candidate->check == UNIQUE_CHECK_PARTIAL)
+		return MAYBE_CONFLICT;
+	finding->xid = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	finding->token = dirty.speculativeToken;
+	if (TransactionIdIsValid(finding->xid))
+		return WAIT_FOR;
+
+	/*
+	 * Both are there for good, unless the candidate has been deleted in the
+	 * meantime: CREATE INDEX CONCURRENTLY inserts rows of others, by the root
+	 * of their chain.
+	 */
+	if (!table_index_fetch_tuple_check(candidate->heap, &own, SnapshotSelf, NULL))
+		return CANDIDATE_GONE;
+	return CONFLICT;
+}
+
+/* The TID of entry i of a batch, which has the candidate's columns.  Some of it may lie in the prefix. */
+static void
+batch_tid(const struct candidate *candidate, const struct smart_batch *batch, uint32 i, ItemPointer tid)
+{
+	const struct smart_codec *codec = candidate->relation->codec;
+	const struct smart_item *item = &batch->items[i];
+	uint32 at = (uint32) candidate->columns_length;
+	uint8 bytes[SMART_TID_LONGEST];
+	uint32 width = SMART_TID_PLAIN;
+
+	for (uint32 b = 0; b < width; b++, at++)
+	{
+		smart_assert(at < batch->prefix_length + item->length);
+		bytes[b] =
+			at < batch->prefix_length ? batch->prefix[at] : batch->bytes[item->offset + at - batch->prefix_length];
+		if (b == 0 && codec->compact_tids)
+			width = smart_tid_length_by_first(bytes[0]);
+	}
+	smart_entry_tid(codec, bytes + width, tid);
+}
+
+/* Looks at all entries with the candidate's columns, and notes the dead ones.  The caller has a vacuum pin. */
+static enum verdict
+judge(const struct candidate *candidate, struct finding *finding, struct smart_kills *dead)
+{
+	struct smart_scan *scan = smart_relation_scan(candidate->relation);
+	size_t columns_length = (size_t) candidate->columns_length;
+	uint8 behind[SMART_COLUMNS_MAX];
+	size_t behind_length;
+	struct smart_batch batch;
+	smart_status status;
+
+	memset(finding, 0, sizeof(*finding));
+	memcpy(behind, candidate->entry, columns_length);
+	behind_length = smart_successor(behind, columns_length);
+	status = smart_scan_seek(scan, candidate->entry, columns_length, behind, behind_length, false);
+	smart_check_status(status, candidate->index);
+	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
+	{
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			ItemPointerData tid;
+			enum verdict verdict;
+
+			batch_tid(candidate, &batch, i, &tid);
+			verdict = judge_row(candidate, &tid, finding);
+			if (finding->row_dead && smart_kills_possible(candidate->heap))
+			{
+				uint8 key[SMART_KEY_MAX];
+				uint8 *end;
+
+				memcpy(key, candidate->entry, columns_length);
+				end = smart_entry_put_tid(candidate->relation->codec, key + columns_length, &tid);
+				smart_kills_note(dead, key, (int) (end - key));
+			}
+			if (verdict != NO_CONFLICT)
+				return verdict;
+		}
+	}
+	if (status != SMART_DONE)
+		smart_report_status(status, candidate->index);
+	return NO_CONFLICT;
+}
+
+/*
+ * Checks that no live row has the candidate's columns and adds its entry, as
+ * the kind of check says; waits for transactions that have not decided yet.
+ * Returns false if the check is UNIQUE_CHECK_PARTIAL and there may be a
+ * conflict, which the caller has to look at later.  UNIQUE_VIOLATION.
+ */
+static bool
+insert_unique(const struct candidate *candidate)
+{
+	BlockNumber lock = hash_bytes(candidate->entry, candidate->columns_length);
+	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
+	struct smart_kills dead;
+	struct finding finding;
+	enum verdict verdict;
+	char *key;
+
+	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
+	smart_assert(candidate->columns_length > 0 && candidate->columns_length < candidate->key_length);
+	smart_kills_init(&dead);
+	for (;;)
+	{
+		struct smart_pin_ticket pin;
+
+		LockPage(candidate->index, lock, ExclusiveLock);
+		pin = smart_pin_enter(candidate->relation->meta.tree);
+		/* After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins. */
+		smart_relation_check_whole(candidate->relation, candidate->index);
+		verdict = judge(candidate, &finding, &dead);
+		smart_pin_leave(&pin);
+		smart_assert((verdict == WAIT_FOR) == TransactionIdIsValid(finding.xid));
+		if (!existing && verdict != WAIT_FOR && verdict != CONFLICT)
+			publish(candidate);
+		UnlockPage(candidate->index, lock, ExclusiveLock);
+		smart_kills_apply(&dead, candidate->relation, candidate->heap);
+		if (verdict != WAIT_FOR)
+			break;
+		if (finding.token != 0)
+			SpeculativeInsertionWait(finding.xid, finding.token);
+		else
+			XactLockTableWait(finding.xid, candidate->index, candidate->tid, XLTW_InsertIndex);
+	}
+	smart_kills_release(&dead);
+	if (verdict == CONFLICT)
+	{
+		/* The failure of a serializable transaction comes first: it explains this one. */
+		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+		key = BuildIndexValueDescription(candidate->index, (Datum *) candidate->values, (bool *) candidate->isnull);
+		ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+				errmsg("duplicate key value violates unique constraint \"%s\"",
+					   RelationGetRelationName(candidate->index)),
+				key ? errdetail("Key %s already exists.", key) : 0,
+				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
+	}
+	if (existing && verdict == NO_CONFLICT && !finding.own_entry)
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
+				errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
+				errhint("This may be because of a non-immutable index expression."),
+				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
+	smart_assert(verdict != MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
+	return verdict != MAYBE_CONFLICT;
+}
+
+/* ---- any index ---- */
+
+/*
+ * The open index of this statement, with a tree to insert into; none if the
+ * index is lost and not being rebuilt.
+ */
+static struct smart_relation *
+open_index(Relation index, IndexInfo *info)
+{
+	struct smart_relation *self = info->ii_AmCache;
+
+	if (unlikely(self == NULL) || unlikely(self->changes != smart_changes()))
+	{
+		MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
+
+		self = smart_relation_open_to_insert(index);
+		MemoryContextSwitchTo(old);
+		info->ii_AmCache = self;
+	}
+	if (unlikely(self->tree == NULL) && !self->lost)
+		smart_relation_make_tree(self, index);
+	smart_assert(self->index == RelationGetRelid(index));
+	smart_assert(self->tree != NULL || self->lost);
+	return self;
+}
+
+/*
+ * Inserts an entry of a lost index that is being rebuilt, under a pin, for which the rebuild waits after it has announced
+ * that entries go elsewhere.  False: it has announced that.  If the entry cannot be inserted, the rebuild is invalidated,
+ * but the statement does not fail.
+ */
+static bool
+insert_while_rebuilt(const struct candidate *candidate)
+{
+	struct smart_relation *self = candidate->relation;
+	Relation index = candidate->index;
+	struct smart_pin_ticket pin;
+	smart_status status = SMART_OK;
+	bool current;
+	bool at_fault;
+
+	smart_assert(self->lost && self->tree != NULL);
+	smart_undo_note(self, index, candidate->entry, candidate->key_length, false);
+	pin = smart_pin_enter(self->meta.tree);
+	current = self->changes == smart_changes();
+	if (current)
+		status = smart_relation_insert(self, candidate->entry, candidate->key_length, candidate->length);
+	smart_pin_leave(&pin);
+	smart_assert(pin.serial == 0 && (current || status == SMART_OK));
+
+	/* Did the tree not take the entry although nothing is wrong with the entry or the statement? */
+	at_fault =
+		status != SMART_OK && status != SMART_INTERRUPTED && status != SMART_TOO_LONG && status != SMART_NO_MEMORY;
+	if (at_fault && smart_rebuild_invalidate(smart_relation_database(index), self->index, self->meta.tree))
+		smart_relation_mark_stale(index);
+	else if (self->changes != smart_changes())
+		return false;
+	else
+		smart_check_status(status, index);
+	return current;
+}
+
+bool
+smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap, IndexUniqueCheck check,
+				bool unchanged, IndexInfo *info)
+{
+	struct smart_relation *self = open_index(index, info);
+	uint8 entry[SMART_ENTRY_MAX];
+	struct candidate candidate = {.relation = self,
+								  .heap = heap,
+								  .index = index,
+								  .values = values,
+								  .isnull = isnull,
+								  .tid = tid,
+								  .entry = entry,
+								  .check = check,
+								  .nulls_equal = info->ii_NullsNotDistinct,
+								  .others = info->ii_Concurrent};
+	bool unique;
+
+	candidate.length = smart_codec_encode(self->codec, values, isnull, tid, entry, &candidate.key_length);
+	smart_assert(candidate.key_length > 0 && candidate.key_length <= SMART_KEY_MAX);
+	smart_assert(candidate.length >= candidate.key_length && candidate.length <= SMART_ENTRY_MAX);
+	while (unlikely(self->lost))
+	{
+		if (self->tree == NULL || insert_while_rebuilt(&candidate))
+		{
+			smart_predicate_check(index, entry, candidate.key_length);
+			return true;
+		}
+		candidate.relation = self = open_index(index, info);
+	}
+	/* NULLs are distinct unless the index says otherwise. */
+	unique = check != UNIQUE_CHECK_NO;
+	for (int i = 0; unique && !candidate.nulls_equal && i < self->codec->nkeys; i++)
+		unique = !isnull[i];
+	if (unique)
+	{
+		candidate.columns_length = smart_entry_columns_length(self->codec, entry, candidate.key_length);
+		return insert_unique(&candidate);
+	}
+
+	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
+	if (check != UNIQUE_CHECK_EXISTING)
+		publish(&candidate);
+	return true;
+}

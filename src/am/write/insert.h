@@ -1,0 +1,20 @@
+/*
+ * insert.h
+ *	  Inserts: aminsert, and INSERT ... ON CONFLICT.
+ */
+#ifndef SMART_AM_INSERT_H
+#define SMART_AM_INSERT_H
+
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "nodes/execnodes.h"
+
+/* Callback of IndexAmRoutine; UNIQUE_VIOLATION. */
+extern bool smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+							IndexUniqueCheck check, bool unchanged, struct IndexInfo *info);
+
+/* Called once, when the library is loaded: sets the hook of conflict.c. */
+extern void smart_conflict_init(void);
+
+#endif /* SMART_AM_INSERT_H */

@@ -1,0 +1,62 @@
+/*
+ * extents_map.h
+ *	  The memory nodes that an extent map knows, and the map from a memory node and a place there to the chunk.
+ */
+#ifndef SMART_COMPUTE_EXTENT_MAP_H
+#define SMART_COMPUTE_EXTENT_MAP_H
+
+#include "compute/allocate/extents.h"
+
+/* Places of a memory node's region: its numbers of chunks. */
+#define SMART_PLACES        (1u << (FABRIC_NODE_SHIFT - 21))
+#define SMART_PLACES_A_PAGE (SMART_PAGE_BYTES / (unsigned int) sizeof(uint32_t))
+
+/*
+ * A memory node; the array of them fills the pages from nodes_page on.  All members are changed under the page
+ * allocator's lock, except dropping, which is under the directory's; map and state are loaded without a lock, too.
+ */
+struct smart_extents_node
+{
+	uint64_t incarnation;
+	uint32_t state;    /* enum smart_node_state */
+	uint32_t map;      /* page of the map: by place / SMART_PLACES_A_PAGE, pages of chunk numbers by place; or 0 */
+	uint32_t chunks;   /* remote, leaving and lost ones */
+	uint32_t trees;    /* records whose node this is */
+	uint32_t leaving;  /* list of chunks to be given back: chunk number + 1, or 0 */
+	uint32_t dropping; /* list of records of trees to be dropped, or 0 */
+	uint64_t pages_used;
+	uint32_t resting; /* no pages are taken of its chunks: they are in no list */
+	uint32_t unused0;
+	uint64_t address; /* smart_extents_set_address */
+	uint64_t leased;  /* smart_extents_set_lease */
+};
+
+#define SMART_NODES_ORDER 2u
+
+_Static_assert(sizeof(struct smart_extents_node) == 64, "a line for each memory node");
+_Static_assert(FABRIC_NODES_MAX * sizeof(struct smart_extents_node) == SMART_PAGE_BYTES << SMART_NODES_ORDER,
+			   "memory nodes fill a run of pages");
+_Static_assert(SMART_CHUNK_BYTES == 1u << 21, "a place counts chunks");
+_Static_assert(SMART_PLACES / SMART_PLACES_A_PAGE <= SMART_PLACES_A_PAGE, "one page leads to all places");
+
+/* The memory node of this number; NULL as long as there never was any, and in a region that is no extent map. */
+extern struct smart_extents_node *smart_extents_node_at(const struct smart_region *extents, unsigned int node);
+
+/* Is it a number of a memory node that chunks and trees may be put on? */
+extern bool smart_extents_node_is_active(const struct smart_region *extents, unsigned int node);
+
+/* Frees the number of a lost memory node that nothing refers to.  Under the page allocator's lock. */
+extern void smart_extents_release_node(struct smart_region *extents, unsigned int node);
+
+/* The chunk at a place, or 0; lock-free. */
+extern uint32_t smart_extents_chunk_at(const struct smart_region *extents, unsigned int node, uint32_t place);
+/* Was ever a chunk in the part of SMART_PLACES_A_PAGE places that has this one? */
+extern bool smart_extents_maps_near(const struct smart_region *extents, unsigned int node, uint32_t place);
+
+/* As smart_storage.page_of: the page that an address lies in, 0 if it is in no chunk of the extent map.  Lock-free. */
+extern uint32_t smart_extents_page_of(const struct smart_space *space, fabric_address address);
+
+/* chunk 0: none.  Under the page allocator's lock; the node's map is there, and a page for its next part. */
+extern void smart_extent_map_add(struct smart_region *extents, unsigned int node, uint32_t place, uint32_t chunk);
+
+#endif /* SMART_COMPUTE_EXTENT_MAP_H */

@@ -1,0 +1,149 @@
+/*
+ * space.h
+ *	  The memory of a region: pages, slabs of blocks, and the directory of trees.
+ *
+ *	  page       4 KiB; each chunk of 2 MiB keeps a map of its pages
+ *	  slab       1..16 neighbouring pages of one tree and one class, for as long as the slab lives (I6: type-stable
+ *	             memory)
+ *	  block      a leaf or a node, of the slab's class
+ *	  record     a tree's entry in the directory: its owner, its root slot, its slabs
+ *
+ * All of it lies in the region, so a region that is closed cleanly is whole again when it is mapped the next time, and
+ * nothing is lost with a client.  Functions take the locks that they need (locks.h); callers hold none of these but a
+ * leaf's.
+ */
+#ifndef SMART_COMPUTE_SPACE_H
+#define SMART_COMPUTE_SPACE_H
+
+#include "base/status.h"
+#include "compute/allocate/region.h"
+#include "compute/coordinate/epoch.h"
+#include "compute/coordinate/locks.h"
+#include "tree/layout.h"
+
+#define SMART_OWN_NODE     0  /* the memory node in addresses of blocks that lie in the region itself */
+#define SMART_SPACE_RECENT 32 /* trees that a client finds without the directory */
+
+/* The owner of a tree.  The space does not look at it. */
+struct smart_tree_owner
+{
+	uint32_t tablespace;
+	uint32_t database;
+	uint32_t relation;    /* relfilenode */
+	int32_t backend;      /* temporary trees: the backend's number; else -1 */
+	uint64_t creator;     /* full transaction id */
+	uint64_t incarnation; /* temporary trees: of the server's start */
+	uint32_t flags;
+	uint32_t unused;
+};
+
+struct smart_tree_info
+{
+	uint64_t id;
+	struct smart_tree_owner owner;
+	fabric_address root;
+	uint64_t slabs;
+	uint64_t pages; /* in slabs */
+	uint64_t bytes; /* slabs and record */
+	bool lost;      /* part of it was on a memory node whose memory is gone */
+};
+
+struct smart_storage;
+struct smart_supply;
+
+/* A client's handle. */
+struct smart_space
+{
+	struct smart_region *region;
+	struct smart_epoch_shared *epoch;
+	struct smart_lock_table *locks;
+	const struct smart_storage *storage; /* where blocks lie (trees.h) */
+	struct smart_supply *supply;         /* NULL: embedded; else region is an extent map (extents.h) */
+	bool removing;        /* this client may take the last pages (SMART_SPARE_PAGES): it will give back more */
+	unsigned int retired; /* since the client last tried to advance the epoch */
+	struct
+	{
+		uint64_t id;
+		uint32_t record;
+	} recent[SMART_SPACE_RECENT];
+};
+
+/*
+ * Opens a client's handle.  supply: NULL if the blocks lie in the region itself; else region is an extent map, whose
+ * blocks lie where supply->fabric reaches them.
+ */
+extern void smart_space_open(struct smart_space *space, struct smart_region *region, struct smart_epoch_shared *epoch,
+							 struct smart_lock_table *locks, struct smart_supply *supply);
+
+/* ---- blocks ---- */
+
+/*
+ * As smart_services.allocate.  SMART_CORRUPT if there is no such tree, SMART_UNREACHABLE if it is lost.  With an
+ * extent map it may wait for a memory node, within supply->timeout_ms (SMART_TIMEOUT).
+ */
+extern smart_status
+smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block);
+
+/* As smart_services.retire. */
+extern void smart_space_retire(struct smart_space *space, uint64_t tree, smart_class class, fabric_address block);
+
+/*
+ * Returns slabs without a live block to the page allocator as far as the epoch allows,
+ * trying to advance it.  Worth calling after bulk delete.  Returns the pages given back.
+ */
+extern uint64_t smart_space_reclaim(struct smart_space *space, uint64_t tree);
+
+/* ---- the directory ---- */
+
+/*
+ * A new tree with an empty root slot.  Its id is not 0 and was never used before, in this or an earlier incarnation.
+ * SMART_NO_SPACE, SMART_DISK_FULL; with an extent map also SMART_UNREACHABLE, SMART_TIMEOUT, SMART_INTERRUPTED,
+ * SMART_NO_MEMORY.
+ */
+extern smart_status smart_space_create_tree(struct smart_space *space, const struct smart_tree_owner *owner,
+											uint64_t *id, fabric_address *root);
+
+/* False if there is no such tree, or it is lost.  Cheap: no lock where this client asked before. */
+extern bool smart_space_find_tree(struct smart_space *space, uint64_t id, fabric_address *root);
+
+/* Is it a tree of which a part was on a memory node whose memory is gone?  It can only be dropped. */
+extern bool smart_space_tree_lost(struct smart_space *space, uint64_t id);
+
+/*
+ * Frees a tree at once, whatever blocks it has: no client may use it any more.
+ * False if there is no such tree.  Never waits for a memory node.
+ */
+extern bool smart_space_drop_tree(struct smart_space *space, uint64_t id);
+
+/*
+ * Everything about one tree, false if there is no such tree; and all trees, one
+ * per call in no order, for a *cursor that begins as 0 (false: no more).  Trees
+ * may come and go between the calls.
+ */
+extern bool smart_space_tree_info(struct smart_space *space, uint64_t id, struct smart_tree_info *info);
+extern bool smart_space_next_tree(struct smart_space *space, uint64_t *cursor, struct smart_tree_info *info);
+
+/* Bytes that a tree holds (slabs and record), 0 if there is none.  No lock: for the planner. */
+extern uint64_t smart_space_tree_bytes(struct smart_space *space, uint64_t id);
+
+/*
+ * How many pages of the tree's slabs are on each memory node; the root slot's node is that of the info's root.  False
+ * if there is no such tree.  Passes all slabs of the tree under its partition's lock.
+ */
+extern bool smart_space_tree_nodes(struct smart_space *space, uint64_t id, uint64_t pages[FABRIC_NODES_MAX]);
+
+/* ---- the whole ---- */
+
+struct smart_space_usage
+{
+	uint64_t size;     /* bytes of the region now; of an extent map: of the chunks that it has on all memory nodes */
+	uint64_t max_size; /* that size may reach, if the memory nodes have as much */
+	uint64_t used;     /* bytes handed out and the space's own (of an extent map: in slabs) */
+	uint64_t own;      /* bytes of the extent map's own file that are allocated; 0 if it is none */
+	uint64_t trees;
+	uint64_t incarnation;
+};
+
+extern void smart_space_usage(const struct smart_space *space, struct smart_space_usage *usage);
+
+#endif /* SMART_COMPUTE_SPACE_H */

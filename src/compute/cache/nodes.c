@@ -1,0 +1,135 @@
+/*
+ * nodes.c
+ *	  Copies of nodes and root words come, change and go; frames.c tells how room is made.
+ */
+#include "compute/cache/parts.h"
+
+/* Keeps these words under key, in the frame that has it (number; 0: none) if they find room there. */
+static void
+put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words)
+{
+	unsigned int used = key == CACHE_ROOT_KEY ? 0 : cache_key_slots(key);
+	unsigned int kind = 1;
+	struct cache_frame *frame;
+	bool grows;
+
+	smart_assert(!cache_is_result(key) && !cache_is_hint(key) && cache_is_locked(part));
+	smart_assert(number == 0 || cache_frame_at(part, number)->key == key);
+	/* The shortest kind of frame for a node's words up to the last slot in use, or for a root word. */
+	while (used > 0 && words[SMART_NODE_HEAD_WORDS + used - 1] == 0)
+		used--;
+	while (cache_kind_slots(kind) < used)
+		kind++;
+	grows = number != 0 && cache_kind_of_frame(part, number) < kind;
+	if (grows)
+		cache_vacate(part, number);
+	if (number != 0 && !grows)
+		cache_begin_change(cache_frame_at(part, number));
+	else
+		number = cache_make_frame(part, kind, tree, key);
+	if (grows)
+		cache_heat(part, number);
+	frame = cache_frame_at(part, number);
+	for (unsigned int i = 0; i < cache_words(key, cache_kind_of_frame(part, number)); i++)
+		__atomic_store_n(&cache_words_of(frame, key)[i], words[i], __ATOMIC_RELAXED);
+	cache_end_change(frame);
+	smart_assert(frame->key == key && cache_kind_of_frame(part, number) >= kind);
+}
+
+void
+smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	uint64_t key = cache_node_key(tree, slot);
+	uint64_t owner = cache_node_tree(tree, slot);
+	struct cache_part part = cache_part_of(cache, client, owner, key);
+
+	if (!cache_try_lock(&part))
+		return;
+	put_words(&part, cache_find_frame(&part, owner, key, NULL), owner, key, words);
+	cache_count(&part.line->stores);
+	cache_unlock(&part);
+}
+
+/* words[index] becomes `to`, for which the frame may be too short. */
+static void
+put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, unsigned int index, uint64_t to)
+{
+	struct cache_frame *frame = cache_frame_at(part, number);
+	uint64_t words[SMART_NODE_WORDS_MAX];
+
+	smart_assert(cache_is_locked(part) && frame->key == key && cache_tree_of(frame) == tree);
+	if (index < cache_words(key, cache_kind_of_frame(part, number)))
+	{
+		cache_begin_change(frame);
+		__atomic_store_n(&cache_words_of(frame, key)[index], to, __ATOMIC_RELAXED);
+		cache_end_change(frame);
+	}
+	else if (cache_find_frame(part, tree, key, words) == number)
+	{
+		words[index] = to;
+		put_words(part, number, tree, key, words);
+	}
+}
+
+/*
+ * Locks the partition if there is a copy, and returns its frame's number.  0: there is no copy, or the lock was not to
+ * be had, and the partition is not locked.  Whether there is a copy is known without the lock.
+ */
+static uint32_t
+lock_copy(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, struct cache_part *part)
+{
+	uint64_t owner = cache_node_tree(tree, slot);
+	uint64_t key = cache_node_key(tree, slot);
+	uint32_t number;
+
+	smart_assert(client < cache->clients && tree != 0);
+	*part = cache_part_of(cache, client, owner, key);
+	if (!cache_has(cache, tree, slot) || !cache_try_lock(part))
+		return 0;
+	number = cache_find_frame(part, owner, key, NULL);
+	if (number == 0)
+		cache_unlock(part);
+	else
+		smart_assert(cache_is_locked(part) && cache_frame_at(part, number)->key == key);
+	return number;
+}
+
+void
+smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, unsigned int index,
+				   uint64_t from, uint64_t to)
+{
+	uint64_t key = cache_node_key(tree, slot);
+	struct cache_part part;
+	uint64_t word = 0;
+	uint32_t number = lock_copy(cache, client, tree, slot, &part);
+
+	smart_assert(slot == 0 ? index == 0 : index < SMART_NODE_HEAD_WORDS + cache_key_slots(key));
+	if (number == 0)
+		return;
+	if (index < cache_words(key, cache_kind_of_frame(&part, number)))
+		word = cache_words_of(cache_frame_at(&part, number), key)[index];
+	if (word == from)
+	{
+		put_word(&part, number, cache_node_tree(tree, slot), key, index, to);
+		cache_count(&part.line->updates);
+	}
+	else if (word != to)
+	{
+		cache_vacate(&part, number);
+		cache_count(&part.line->drops);
+	}
+	cache_unlock(&part);
+}
+
+void
+smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
+{
+	struct cache_part part;
+	uint32_t number = lock_copy(cache, client, tree, slot, &part);
+
+	if (number == 0)
+		return;
+	cache_vacate(&part, number);
+	cache_count(&part.line->drops);
+	cache_unlock(&part);
+}

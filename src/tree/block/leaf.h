@@ -1,0 +1,94 @@
+/*
+ * leaf.h
+ *	  Leaves: reading, checking, searching.
+ */
+#ifndef SMART_TREE_LEAF_H
+#define SMART_TREE_LEAF_H
+
+#include "tree/step/place.h"
+#include "tree/tree.h"
+
+/* A leaf.  Everything but the entries' bytes is loaded once and checked to lie within the block. */
+struct smart_leaf
+{
+	fabric_address address;
+	smart_slot link;
+	unsigned int units;
+	const uint8_t *block; /* in place on a direct provider, else a copy */
+	uint64_t header;
+	uint64_t meta;
+	unsigned int depth;
+	unsigned int lo;
+	unsigned int hi;
+	unsigned int prefix_length;
+	unsigned int start; /* offset of the first entry */
+	unsigned int sorted_end;
+	unsigned int used;
+	unsigned int stride; /* bytes of every suffix, 0: each has its length in front */
+	enum smart_block_state state;
+};
+
+static inline const uint8_t *
+smart_leaf_prefix(const struct smart_leaf *leaf)
+{
+	return leaf->block + SMART_LEAF_HEADER_BYTES;
+}
+
+static inline unsigned int
+smart_leaf_room(const struct smart_leaf *leaf)
+{
+	return leaf->units * SMART_UNIT - SMART_LEAF_REAR_BYTES - leaf->used;
+}
+
+/*
+ * Takes a block apart.  meta was loaded, with acquire, before anything else of
+ * the block.  Result: is it a leaf whose parts lie within the block?
+ */
+extern bool smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *block, uint64_t meta,
+							 struct smart_leaf *leaf);
+/* READ of a leaf that others may be waiting for; remote providers only. */
+extern smart_status smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length);
+/* Takes a copy of the leaf that link leads to apart, as a READ has brought it.  Result: is it whole, and right for key? */
+extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy,
+								 const struct smart_key *key, struct smart_leaf *leaf);
+/*
+ * Reads the leaf that link leads to.  *good: its parts make sense, and on a
+ * remote provider its checksum is right for key.  In place on a direct
+ * provider: meta is loaded with acquire, so that all bytes below used, which
+ * never change (I4), are visible.
+ */
+extern smart_status smart_leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+									uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+/* The same by a READ that is not shared, for the holder of the leaf's lock. */
+extern smart_status smart_leaf_read_alone(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+										  uint8_t *buffer, struct smart_leaf *leaf, bool *good);
+/* Is this the content that was written for key's prefix in this tree? */
+extern bool
+smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key);
+/* Does the leaf answer for key's byte?  Its prefix before depth has been proved otherwise. */
+extern bool smart_leaf_covers(const struct smart_leaf *leaf, const struct smart_key *key);
+/* Does the key share the bytes that the leaf's entries have in common? */
+extern bool smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struct smart_key *key);
+/*
+ * Do all entries ascend, and does the key, which shares the leaf's prefix, lie
+ * above the last one?  Told for suffixes of one length only.
+ */
+extern bool smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key);
+/* Is a complete key among the leaf's entries, in range or not? */
+extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key);
+/*
+ * The entry at offset: its suffix and that suffix's length.  Returns the offset
+ * of the next one; 0: the leaf is malformed.
+ */
+extern unsigned int
+smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length);
+/*
+ * Order of an entry (whose prefix is known to match) and a key: an entry that
+ * begins with all of a complete key equals it; against a bound, padding counts.
+ */
+extern int smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
+							  const struct smart_key *key);
+/* ACTIVATE: new -> live, for a leaf that this operation linked or saw linked in a strict descent. */
+extern smart_status smart_leaf_activate(struct smart_tree *tree, const struct smart_leaf *leaf);
+
+#endif /* SMART_TREE_LEAF_H */

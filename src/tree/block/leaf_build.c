@@ -1,0 +1,319 @@
+/*
+ * leaf_build.c
+ *	  Making leaves from lists of entries.
+ *
+ * A list names entries where they lie, in two parts each (the prefix of the
+ * leaf they came from, and their suffix), so that leaves with different
+ * prefixes can be written into one another without copying twice.
+ */
+#include "tree/block/access.h"
+#include "tree/block/leaf_build.h"
+
+unsigned int
+smart_ref_common(const struct smart_ref *a, const struct smart_ref *b)
+{
+	unsigned int shorter = smart_ref_length(a) < smart_ref_length(b) ? smart_ref_length(a) : smart_ref_length(b);
+	unsigned int i = 0;
+
+	if (a->head == b->head && a->head_length == b->head_length)
+		return a->head_length + (unsigned int) smart_common_prefix(a->tail, a->tail_length, b->tail, b->tail_length);
+	while (i < shorter && smart_ref_byte(a, i) == smart_ref_byte(b, i))
+		i++;
+	return i;
+}
+
+smart_status
+smart_list_reserve(struct smart_tree *tree, struct smart_list *list, uint32_t count)
+{
+	uint32_t capacity = list->capacity ? list->capacity : 64;
+	struct smart_ref *refs;
+
+	if (count <= list->capacity)
+		return SMART_OK;
+	while (capacity < count)
+		capacity *= 2;
+	refs = tree->env->allocate(tree->env, capacity * sizeof(*refs));
+	if (refs == NULL)
+		return SMART_NO_MEMORY;
+	if (list->count > 0)
+		memcpy(refs, list->refs, list->count * sizeof(*refs));
+	smart_release(tree->env, list->refs);
+	list->refs = refs;
+	list->capacity = capacity;
+	return SMART_OK;
+}
+
+/* Entries of one leaf differ in their tails only, mostly in the first bytes. */
+static inline bool
+sorts_before(const struct smart_ref *a, const struct smart_ref *b)
+{
+	unsigned int common;
+
+	if (a->head == b->head && a->rank != b->rank)
+		return a->rank < b->rank;
+	if (a->head == b->head && a->head_length == b->head_length)
+		return smart_compare_bytes(a->tail, a->tail_length, b->tail, b->tail_length) < 0;
+	common = smart_ref_common(a, b);
+	if (common == smart_ref_length(a) || common == smart_ref_length(b))
+		return smart_ref_length(a) < smart_ref_length(b);
+	return smart_ref_byte(a, common) < smart_ref_byte(b, common);
+}
+
+/* Sorts entries [sorted..count) into the ascending ones before them: a tail is short. */
+static void
+sort_tail(struct smart_list *list, uint32_t sorted)
+{
+	for (uint32_t i = sorted; i < list->count; i++)
+	{
+		struct smart_ref ref = list->refs[i];
+		uint32_t low = 0;
+		uint32_t high = i;
+
+		if (i == 0 || sorts_before(&list->refs[i - 1], &ref))
+			continue;
+		while (low < high)
+		{
+			uint32_t middle = (low + high) / 2;
+
+			if (sorts_before(&list->refs[middle], &ref))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		memmove(&list->refs[low + 1], &list->refs[low], (i - low) * sizeof(ref));
+		list->refs[low] = ref;
+	}
+}
+
+/* I7: of entries [first..count), which ascend and come from one leaf, each key's first one stays. */
+static void
+drop_duplicates(const struct smart_tree *tree, struct smart_list *list, uint32_t first)
+{
+	uint32_t kept = first + 1;
+
+	if (SMART_FAULT(duplicates))
+		return;
+	for (uint32_t i = first + 1; i < list->count; i++)
+	{
+		struct smart_ref *last = &list->refs[kept - 1];
+		const struct smart_ref *ref = &list->refs[i];
+		size_t length = ref->tail_length;
+
+		if (length != last->tail_length || length <= tree->options.payload ||
+			memcmp(last->tail, ref->tail, length - tree->options.payload) != 0)
+			list->refs[kept++] = *ref;
+		else if (ref->tail < last->tail)
+			*last = *ref;
+	}
+	list->count = kept;
+}
+
+smart_status
+smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, unsigned int lo,
+				   unsigned int hi)
+{
+	const uint8_t *prefix = smart_leaf_prefix(leaf);
+	unsigned int offset = leaf->start;
+	uint32_t first = list->count;
+	uint32_t sorted = 0;
+	const uint8_t *suffix;
+	unsigned int length;
+
+	smart_assert(list->count == 0 || list->base == leaf->depth);
+	list->base = leaf->depth;
+	while (offset < leaf->used)
+	{
+		bool in_run = offset < leaf->sorted_end;
+		smart_status status;
+
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset == 0)
+			return SMART_CORRUPT;
+		if (leaf->prefix_length > 0 ? prefix[0] < lo || prefix[0] > hi : suffix[0] < lo || suffix[0] > hi)
+			continue;
+		status = smart_list_reserve(tree, list, list->count + 1);
+		if (status != SMART_OK)
+			return status;
+		list->refs[list->count++] = (struct smart_ref){.head = prefix,
+													   .head_length = (uint16_t) leaf->prefix_length,
+													   .tail = suffix,
+													   .tail_length = (uint16_t) length,
+													   .rank = smart_rank(suffix, length)};
+		if (in_run)
+			sorted = list->count;
+	}
+	sort_tail(list, sorted);
+	/* In the sorted run there are none; by pointers none is made. */
+	if (!tree->direct && list->count > sorted && list->count > first)
+		drop_duplicates(tree, list, first);
+	return SMART_OK;
+}
+
+smart_status
+smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length)
+{
+	smart_status status = smart_list_reserve(tree, list, list->count + 1);
+
+	smart_assert(length > list->base);
+	if (status != SMART_OK)
+		return status;
+	list->refs[list->count++] = (struct smart_ref){.head = key->bytes + list->base,
+												   .tail = key->bytes + length,
+												   .head_length = (uint16_t) (length - list->base)};
+	smart_assert(list->count <= list->capacity);
+	sort_tail(list, list->count - 1);
+	return SMART_OK;
+}
+
+void
+smart_list_take_out(struct smart_list *list, const struct smart_key *key, size_t length)
+{
+	uint32_t at = 0;
+
+	smart_assert(list->count > 0);
+	while (list->refs[at].tail != key->bytes + length)
+		at++;
+	list->count--;
+	memmove(&list->refs[at], &list->refs[at + 1], (list->count - at) * sizeof(list->refs[0]));
+}
+
+smart_status
+smart_list_try_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key, size_t length,
+				   bool *added)
+{
+	smart_status status = smart_list_add(tree, list, key, length);
+
+	if (status != SMART_OK)
+		return status;
+	*added = list->count == 1 || smart_leaf_bytes_for(tree, list, 0, list->count, 0) <= tree->options.leaf_size;
+	if (!*added)
+		smart_list_take_out(list, key, length);
+	return SMART_OK;
+}
+
+/* The prefix that a leaf of entries [from..to) stores behind skip bytes: a lone entry's would only have to be cut again. */
+static unsigned int
+leaf_prefix_for(const struct smart_list *list, uint32_t from, uint32_t to, unsigned int skip)
+{
+	unsigned int common;
+
+	if (to - from < 2)
+		return 0;
+	/* They ascend: what the first and the last share, all share. */
+	common = smart_ref_common(&list->refs[from], &list->refs[to - 1]);
+	return common > skip ? common - skip : 0;
+}
+
+size_t
+smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
+					 unsigned int skip)
+{
+	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
+	size_t bytes = SMART_LEAF_HEADER_BYTES + prefix + SMART_LEAF_REAR_BYTES;
+
+	for (uint32_t i = from; i < to; i++)
+		bytes += smart_stored_bytes(tree, smart_ref_length(&list->refs[i]) - skip - prefix);
+	return bytes;
+}
+
+unsigned int
+smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip)
+{
+	unsigned int head = skip < ref->head_length ? ref->head_length - skip : 0;
+	unsigned int tail_skip = skip > ref->head_length ? skip - ref->head_length : 0;
+
+	memcpy(target, ref->head + ref->head_length - head, head);
+	memcpy(target + head, ref->tail + tail_skip, ref->tail_length - tail_skip);
+	return head + ref->tail_length - tail_skip;
+}
+
+/* Fills a block with entries [from..to); returns the bytes used. */
+static unsigned int
+put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_list *list, uint32_t from, uint32_t to,
+			unsigned int skip, unsigned int prefix)
+{
+	unsigned int used = SMART_LEAF_HEADER_BYTES;
+
+	for (unsigned int i = 0; i < prefix; i++)
+		block[used++] = (uint8_t) smart_ref_byte(&list->refs[from], skip + i);
+	for (uint32_t i = from; i < to; i++)
+	{
+		if (tree->options.fixed_length == 0)
+			used += smart_put_length(block + used, smart_ref_length(&list->refs[i]) - skip - prefix);
+		used += smart_ref_put(block + used, &list->refs[i], skip + prefix);
+	}
+	return used;
+}
+
+smart_status
+smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
+				 unsigned int hi, const struct smart_list *list, uint32_t from, uint32_t to, size_t reserve,
+				 smart_slot *link)
+{
+	unsigned int skip = depth - list->base;
+	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
+	size_t needed = smart_leaf_bytes_for(tree, list, from, to, skip);
+	size_t wanted = needed + reserve;
+	uint8_t *block = tree->build_buffer;
+	unsigned int units;
+	unsigned int used;
+	unsigned int rear; /* offset of meta */
+	uint64_t hash;
+	uint64_t header;
+	uint64_t meta;
+	fabric_address address;
+	smart_status status;
+
+	smart_assert(from < to && to <= list->count && depth >= list->base && lo <= hi && hi <= 255);
+	if (needed > SMART_LEAF_BYTES_MAX)
+		return SMART_TOO_LONG;
+	if (wanted > tree->options.leaf_size)
+		wanted = needed > tree->options.leaf_size ? needed : tree->options.leaf_size;
+	units = (unsigned int) SMART_UNITS_FOR(wanted);
+	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
+	if (status != SMART_OK)
+		return status;
+	hash = smart_prefix_hash(tree, key, depth);
+	used = put_entries(tree, block, list, from, to, skip, prefix);
+	rear = units * SMART_UNIT - SMART_LEAF_REAR_BYTES;
+	smart_assert(used + SMART_LEAF_REAR_BYTES == needed && used <= rear);
+	header = smart_leaf_header_make(depth, lo, prefix, used, (uint32_t) (hash >> 45));
+	memcpy(block, &header, sizeof(header));
+	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
+		   SMART_META_SORTED;
+	tree->built_meta = meta;
+	*link = smart_slot_make_leaf(lo, units, address);
+	/*
+	 * The lock word is not written: it belongs to the client that locked this block in an earlier life until it
+	 * unlocks.  A leaf that is almost full goes as one piece, meta included.
+	 */
+	if (rear - used < SMART_UNIT)
+	{
+		memset(block + used, 0, rear - used);
+		memcpy(block + rear, &meta, sizeof(meta));
+		status = smart_block_write(tree, address, block, rear + sizeof(meta));
+	}
+	else
+	{
+		status = smart_block_write(tree, address, block, used);
+		if (status == SMART_OK)
+			status = smart_block_write(tree, address + rear, &meta, sizeof(meta));
+	}
+	if (status != SMART_OK)
+		smart_retire_slot(tree, *link);
+	else
+		smart_post_birth(tree, address + rear, meta);
+	return status;
+}
+
+smart_status
+smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,
+					 unsigned int lo, unsigned int hi, size_t reserve, smart_slot *link)
+{
+	struct smart_ref ref = {.head = key->bytes + depth,
+							.tail = key->bytes + depth,
+							.head_length = (uint16_t) (length - depth)};
+	struct smart_list list = {.base = depth, .count = 1, .capacity = 1, .refs = &ref};
+
+	return smart_leaf_build(tree, key, depth, lo, hi, &list, 0, 1, reserve, link);
+}

@@ -1,0 +1,286 @@
+/*
+ * search.c
+ *	  Finding the leaf of a key fast: by pointers on a direct provider, through
+ *	  the cache of nodes elsewhere.
+ *
+ * By pointers a descent is as strict as any (B3, B4): it starts at the root's
+ * word, loads every node within this operation, and gives up
+ * (SMART_PLACE_UNKNOWN) at a node that is not live, a slot that is frozen, or a
+ * view that is torn.  So its "empty" may be believed.
+ *
+ * Where keys come in order, the next one goes where the last one went: a handle
+ * remembers the node of the last leaf by pointers, and the slot in it.  Nothing
+ * of this is believed unseen: an operation reads header, identity and slot anew,
+ * within its own epoch.
+ *
+ * Through a cache it shows where a leaf probably is, and nothing else may be
+ * concluded (B1): a live leaf with the right checksum and range answers for
+ * itself, however it was reached (I1).
+ */
+#include "tree/block/access.h"
+#include "tree/find/find.h"
+
+/* ---- by pointers ---- */
+
+/* From place on, which was read within this epoch, as long as it leads to a node. */
+static smart_status
+walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	enum smart_place_kind found = place->kind;
+
+	smart_assert(tree->direct && tree->entered);
+	while (found == SMART_PLACE_NODE)
+	{
+		unsigned int kind = smart_slot_size(place->slot);
+		const uint64_t *words = fabric_direct(tree->fabric, smart_slot_address(place->slot), smart_kind_bytes(kind));
+		uint64_t header;
+
+		if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
+			return SMART_CORRUPT;
+		header = smart_load_acquire(words);
+		if (smart_unlikely(smart_node_state(header) != SMART_LIVE || smart_node_depth(header) < place->consumed))
+		{
+			place->kind = SMART_PLACE_UNKNOWN;
+			return SMART_OK;
+		}
+		found =
+			smart_place_step(place, header, words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], key, false);
+		/* Each step consumes the byte that the node branches on, so that a descent ends. */
+		smart_assert(found > SMART_PLACE_NODE || place->consumed == smart_node_depth(header) + 1);
+		place->index = 0; /* any but the root's */
+		place->shared = words;
+	}
+	if (smart_likely(found == SMART_PLACE_LEAF))
+	{
+		/* All lines of the leaf at once: the slot knows its length before the leaf is touched. */
+		fabric_address leaf = smart_slot_address(place->slot);
+		const uint8_t *block = tree->fabric->window[fabric_node(leaf)].base + fabric_offset(leaf);
+		unsigned int bytes = smart_slot_size(place->slot) * SMART_UNIT;
+
+		for (unsigned int line = 0; line < bytes; line += 64)
+			__builtin_prefetch(block + line, 0, 3);
+	}
+	else if (found == SMART_PLACE_FROZEN)
+		place->kind = SMART_PLACE_UNKNOWN;
+	return SMART_OK;
+}
+
+/* Is the node still what it was then?  If so it stays so within this epoch. */
+static bool
+ancestor_stands(const struct smart_ancestor *ancestor)
+{
+	return smart_load_acquire(&ancestor->words[0]) == ancestor->header &&
+		   smart_load_acquire(&ancestor->words[1]) == ancestor->identity;
+}
+
+smart_status
+smart_find_from(struct smart_tree *tree, const struct smart_key *key, struct smart_ancestor *ancestor,
+				struct smart_place *place, bool *found)
+{
+	const uint64_t *words = ancestor->words;
+	unsigned int kind = smart_node_kind(ancestor->header);
+
+	smart_assert(tree->direct && smart_node_state(ancestor->header) == SMART_LIVE);
+	*found = ancestor_stands(ancestor);
+	if (!*found)
+	{
+		ancestor->words = NULL;
+		return SMART_OK;
+	}
+	place->index = 0;
+	place->shared = words;
+	place->consumed = smart_node_depth(ancestor->header);
+	smart_place_step(place, ancestor->header, words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], key, false);
+	return walk_direct(tree, key, place);
+}
+
+/* ---- what a handle remembers by pointers ---- */
+
+/*
+ * The remembered leaf, if its slot is still the same and it is live and covers
+ * the key's byte: then it answers, whichever slot a search would have come to
+ * (I1).
+ */
+static bool
+find_recent_leaf(const struct smart_recent *recent, const struct smart_key *key, struct smart_place *place)
+{
+	unsigned int depth = smart_node_depth(recent->node.header);
+	unsigned int byte = smart_key_byte(key, depth);
+	uint64_t meta;
+
+	/* The partial key is the lowest byte of a leaf's range. */
+	if (recent->slot == 0 || byte < smart_slot_pk(recent->slot))
+		return false;
+	if (!SMART_FAULT(recent) &&
+		(!ancestor_stands(&recent->node) || smart_load_acquire(recent->slot_word) != recent->slot))
+		return false;
+	smart_assert(smart_slot_is_leaf(recent->slot) && !smart_slot_frozen(recent->slot) && recent->node.words != NULL);
+	meta = smart_load_acquire(recent->meta);
+	if (smart_meta_state(meta) != SMART_LIVE || byte > smart_meta_hi(meta))
+		return false;
+	place->kind = SMART_PLACE_LEAF;
+	place->slot = recent->slot;
+	place->index = 0; /* any but the root's */
+	place->shared = recent->node.words;
+	place->depth = depth;
+	place->consumed = depth + 1;
+	return true;
+}
+
+/* The node was live within this epoch and has the key's first bytes for its prefix. */
+static bool
+remember_node(struct smart_recent *recent, const struct smart_key *key, const uint64_t *words)
+{
+	struct smart_ancestor node;
+	unsigned int depth;
+
+	smart_remember_ancestor(&node, words);
+	depth = smart_node_depth(node.header);
+	if (node.words == NULL || depth > SMART_RECENT_DEPTH_MAX || depth >= key->length)
+		return false;
+	smart_assert(smart_node_state(node.header) == SMART_LIVE && depth <= sizeof(recent->prefix));
+	recent->node = node;
+	recent->slot = 0;
+	memcpy(recent->prefix, key->bytes, depth);
+	return true;
+}
+
+void
+smart_remember_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node)
+{
+	const uint64_t *words;
+
+	if (!tree->direct)
+		return;
+	words = fabric_direct(tree->fabric, node->address, smart_kind_bytes(node->kind));
+	if (words != NULL)
+		remember_node(&tree->recent, key, words);
+}
+
+void
+smart_remember_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place)
+{
+	struct smart_recent *recent = &tree->recent;
+	unsigned int length = smart_slot_size(place->slot) * SMART_UNIT;
+	const uint8_t *block;
+	const uint64_t *slots;
+	unsigned int count;
+	unsigned int i = 0;
+
+	smart_assert(tree->direct && place->kind == SMART_PLACE_LEAF);
+	if (place->index < 0 || (place->slot == recent->slot && place->shared == recent->node.words))
+		return;
+	if (place->slot != recent->last)
+	{
+		recent->last = place->slot;
+		return;
+	}
+	block = fabric_direct(tree->fabric, smart_slot_address(place->slot), length);
+	if (block == NULL || !remember_node(recent, key, place->shared))
+		return;
+	slots = place->shared + SMART_NODE_HEAD_WORDS;
+	count = tree->kind_slots[smart_node_kind(recent->node.header)];
+	while (i < count && smart_load_acquire(&slots[i]) != place->slot)
+		i++;
+	if (i == count)
+		return;
+	/* A leaf that is taken without a descent was in a live node's slot that is not frozen. */
+	smart_assert(recent->node.words == place->shared && smart_slot_is_leaf(place->slot));
+	recent->slot = place->slot;
+	recent->slot_word = &slots[i];
+	recent->meta = (const uint64_t *) (const void *) (block + length - SMART_LEAF_REAR_BYTES);
+}
+
+static smart_status
+find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
+	struct smart_recent *recent = &tree->recent;
+	unsigned int depth = smart_node_depth(recent->node.header);
+
+	/* Does the key lie below the remembered node? */
+	if (recent->node.words != NULL && key->length > depth && memcmp(recent->prefix, key->bytes, depth) == 0)
+	{
+		bool found = find_recent_leaf(recent, key, place);
+		smart_status status = SMART_OK;
+
+		if (!found)
+			status = smart_find_from(tree, key, &recent->node, place, &found);
+		if (status != SMART_OK || found)
+			return status;
+	}
+	if (root == NULL)
+		return SMART_CORRUPT;
+	place->slot = smart_load_acquire(root);
+	place->kind = smart_place_kind_of(place->slot, 0, false);
+	place->index = -1;
+	place->depth = 0;
+	place->consumed = 0;
+	return walk_direct(tree, key, place);
+}
+
+/* ---- by way of the cache ---- */
+
+smart_status
+smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	struct smart_services *services = tree->services;
+	smart_slot root;
+	smart_status status;
+
+	smart_assert(!tree->direct && tree->entered);
+	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
+	smart_offload_begin(tree);
+	if (!services->cache_find(services, tree->options.id, 0, &root))
+	{
+		status = smart_offload_root(tree, key, &root);
+		if (status != SMART_OK)
+			return status;
+		smart_keep_node(tree, 0, &root);
+	}
+	place->slot = root;
+	place->kind = smart_place_kind_of(root, 0, true);
+	while (place->kind == SMART_PLACE_NODE)
+	{
+		struct smart_node *node = smart_next_node(tree, place);
+		smart_slot link = place->slot;
+		bool usable;
+
+		place->kind = SMART_PLACE_UNKNOWN;
+		if (!smart_node_recall(tree, link, place->consumed, node, &usable))
+		{
+			/* Reverse check: an address may have been used again since its slot was cached. */
+			status = smart_offload_node(tree, link, place->consumed, node, key, &usable);
+			if (status != SMART_OK)
+				return status;
+			if (usable)
+				smart_keep_node(tree, link, node->words);
+		}
+		if (!usable)
+		{
+			smart_forget_node(tree, link);
+			return SMART_OK;
+		}
+		/* Copies of different moments may lead in a circle: the way goes downwards only. */
+		smart_assert(node->link == link && node->depth >= node->arrived);
+		smart_node_set_parent(node, place);
+		smart_node_step(node, key, place, true);
+		smart_assert(place->kind > SMART_PLACE_NODE || (place->node == node && place->consumed > node->arrived));
+	}
+	if (place->kind != SMART_PLACE_LEAF && !(SMART_FAULT(trustempty) && place->kind == SMART_PLACE_EMPTY))
+		place->kind = SMART_PLACE_UNKNOWN;
+	return SMART_OK;
+}
+
+smart_status
+smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	if (tree->direct)
+		return find_direct(tree, key, place);
+	if (tree->services->cache_find == NULL)
+	{
+		place->kind = SMART_PLACE_UNKNOWN;
+		return SMART_OK;
+	}
+	return smart_find_cached(tree, key, place);
+}

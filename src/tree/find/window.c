@@ -1,0 +1,213 @@
+/*
+ * window.c
+ *	  Blocks that are READ in one batch before their turn comes (remote
+ *	  providers): those that a walk comes to, and the leaves of many keys.
+ *
+ * Many keys (= ANY) go down level by level: one batch READs all the nodes of a
+ * level that the cache does not have, and the last one all the leaves.
+ *
+ * What is found are hints, as everything that a cache leads to: a leaf answers
+ * for itself later (B1), and a key without one is looked for as any other.
+ */
+#include "tree/block/access.h"
+#include "tree/find/window.h"
+
+/* ---- windows ---- */
+
+/* The copy at position i is to be of what link leads to; NULL: no memory. */
+static uint8_t *
+make_copy(struct smart_tree *tree, struct smart_window *window, unsigned int i, smart_slot link)
+{
+	if (window->blocks[i].copy == NULL)
+		window->blocks[i].copy = tree->env->allocate(tree->env, SMART_LEAF_BYTES_MAX);
+	window->blocks[i].link = link;
+	return window->blocks[i].copy;
+}
+
+smart_status
+smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count)
+{
+	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
+	smart_status status;
+
+	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
+	if (front_count > 0)
+		memcpy(batch, front, (size_t) front_count * sizeof(*front));
+	window->count = 0;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		if (make_copy(tree, window, i, slots[i]) == NULL)
+			return SMART_NO_MEMORY;
+		batch[front_count + (int) i] = smart_read_request(smart_slot_address(slots[i]), window->blocks[i].copy,
+														  smart_class_bytes(smart_slot_class(slots[i])));
+	}
+	/* A leaf by itself: others may be after it, too. */
+	if (front_count == 0 && count == 1)
+		status = smart_leaf_read_together(tree, smart_slot_address(slots[0]), batch[0].local, batch[0].length);
+	else
+		status = fabric_execute(tree->fabric, batch, front_count + (int) count);
+	if (status == SMART_OK)
+		window->count = count;
+	return status;
+}
+
+smart_status
+smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slot link, const uint8_t *bytes)
+{
+	window->count = 0;
+	if (make_copy(tree, window, 0, link) == NULL)
+		return SMART_NO_MEMORY;
+	memcpy(window->blocks[0].copy, bytes, smart_class_bytes(smart_slot_class(link)));
+	window->count = 1;
+	return SMART_OK;
+}
+
+uint8_t *
+smart_window_take(struct smart_window *window, smart_slot link)
+{
+	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
+	for (uint32_t i = 0; i < window->count; i++)
+	{
+		if (window->blocks[i].link == link)
+		{
+			window->blocks[i].link = 0;
+			return window->blocks[i].copy;
+		}
+	}
+	return NULL;
+}
+
+void
+smart_window_done(struct smart_window *window, struct smart_env *env)
+{
+	for (int i = 0; i < SMART_READAHEAD_MAX; i++)
+		smart_release(env, window->blocks[i].copy);
+}
+
+/* ---- the leaves of many keys ---- */
+
+_Static_assert(SMART_POINTS_MAX <= SMART_READAHEAD_MAX, "a window holds the leaves of all points");
+
+struct points
+{
+	struct smart_tree *tree;
+	const struct smart_key *keys;
+	unsigned int count;
+	unsigned int arriving;                       /* nodes that are being READ, each for one key or more */
+	struct smart_place places[SMART_POINTS_MAX]; /* of the keys; UNKNOWN: this one comes to no leaf */
+	unsigned int waits_for[SMART_POINTS_MAX];    /* the node that the key's descent goes through next */
+	struct smart_node nodes[SMART_POINTS_MAX];
+	struct smart_node cached;
+	struct fabric_request batch[2 * SMART_POINTS_MAX];
+};
+
+/* Takes the key's descent as far as the cache leads; it then waits for the READ of the next node, if there is one. */
+static void
+go_down(struct points *points, unsigned int point)
+{
+	struct smart_place *place = &points->places[point];
+	struct smart_node *node = &points->cached;
+	unsigned int i = 0;
+	bool usable;
+
+	while (place->kind == SMART_PLACE_NODE)
+	{
+		if (!smart_node_recall(points->tree, place->slot, place->consumed, node, &usable))
+			break;
+		if (usable)
+			smart_node_step(node, &points->keys[point], place, true);
+		else
+			place->kind = SMART_PLACE_UNKNOWN;
+	}
+	if (place->kind != SMART_PLACE_NODE)
+		return;
+	while (i < points->arriving && points->nodes[i].link != place->slot)
+		i++;
+	points->waits_for[point] = i;
+	if (i < points->arriving)
+		return;
+	if (smart_node_prepare_again(points->tree, place->slot, place->consumed, &points->nodes[i],
+								 &points->batch[2 * (size_t) i]))
+		points->arriving++;
+	else
+		place->kind = SMART_PLACE_UNKNOWN;
+}
+
+/* All descents, from the root to their ends: a batch for each level that the cache does not have. */
+static smart_status
+descend_all(struct points *points)
+{
+	struct smart_tree *tree = points->tree;
+	struct smart_services *services = tree->services;
+	smart_status status = SMART_OK;
+	smart_slot root;
+
+	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &root))
+	{
+		status = smart_word_read(tree, tree->options.root, &root);
+		if (status != SMART_OK)
+			return status;
+		smart_keep_node(tree, 0, &root);
+	}
+	for (unsigned int point = 0; point < points->count; point++)
+		points->places[point] = (struct smart_place){.kind = smart_place_kind_of(root, 0, true), .slot = root};
+	for (;;)
+	{
+		points->arriving = 0;
+		for (unsigned int point = 0; point < points->count; point++)
+			go_down(points, point);
+		smart_assert(points->arriving <= points->count);
+		if (points->arriving > 0)
+			status = fabric_execute(tree->fabric, points->batch, 2 * (int) points->arriving);
+		if (status != SMART_OK || points->arriving == 0)
+			return status;
+		for (unsigned int point = 0; point < points->count; point++)
+		{
+			struct smart_place *place = &points->places[point];
+			struct smart_node *node = &points->nodes[points->waits_for[point]];
+
+			if (place->kind != SMART_PLACE_NODE)
+				continue;
+			place->kind = SMART_PLACE_UNKNOWN;
+			if (!smart_node_finish_again(tree, node, &points->keys[point]))
+				continue;
+			smart_keep_node(tree, place->slot, node->words);
+			smart_node_step(node, &points->keys[point], place, true);
+		}
+	}
+}
+
+smart_status
+smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
+				  struct smart_window *window)
+{
+	struct points *points = tree->env->allocate(tree->env, sizeof(*points));
+	smart_slot slots[SMART_POINTS_MAX];
+	unsigned int leaves = 0;
+	smart_status status;
+
+	smart_assert(!tree->direct && tree->entered && count <= SMART_POINTS_MAX);
+	window->count = 0;
+	if (points == NULL)
+		return SMART_NO_MEMORY;
+	points->tree = tree;
+	points->keys = keys;
+	points->count = count;
+	status = descend_all(points);
+	/* Each leaf once, whatever number of keys lie in it. */
+	for (unsigned int point = 0; point < count && status == SMART_OK; point++)
+	{
+		smart_slot slot = points->places[point].slot;
+		unsigned int i = 0;
+
+		if (points->places[point].kind != SMART_PLACE_LEAF)
+			continue;
+		while (i < leaves && slots[i] != slot)
+			i++;
+		slots[i] = slot;
+		leaves = i == leaves ? leaves + 1 : leaves;
+	}
+	tree->env->release(tree->env, points);
+	return status == SMART_OK && leaves > 0 ? smart_window_read(tree, window, NULL, 0, slots, leaves) : status;
+}

@@ -1,0 +1,45 @@
+/*
+ * window.h
+ *	  Blocks that are READ in one batch: leaves ahead of a walk, and those of many keys.
+ */
+#ifndef SMART_TREE_WINDOW_H
+#define SMART_TREE_WINDOW_H
+
+#include "tree/block/handle.h"
+#include "tree/block/leaf.h"
+
+#define SMART_READAHEAD_MAX    64
+#define SMART_WINDOW_FRONT_MAX 8
+
+/* Blocks that were read in one batch. */
+struct smart_window
+{
+	uint32_t count;
+	struct
+	{
+		smart_slot link; /* 0: used up */
+		uint8_t *copy;   /* NULL: never used */
+	} blocks[SMART_READAHEAD_MAX];
+};
+
+/*
+ * READs what the slots lead to, at most SMART_READAHEAD_MAX blocks, in one batch, with at most SMART_WINDOW_FRONT_MAX
+ * requests in front.
+ */
+extern smart_status
+smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count);
+/* The copy of what link leads to, once; NULL: it is not there. */
+extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link);
+extern void smart_window_done(struct smart_window *window, struct smart_env *env);
+
+/* A window of one block, which was brought otherwise. */
+extern smart_status
+smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slot link, const uint8_t *bytes);
+/* The same of a leaf that the search was brought by a memory node (offload.c), if it was. */
+extern smart_status smart_offload_window(struct smart_tree *tree, smart_slot link, struct smart_window *window);
+/* READs the leaves to which count keys lead, as the cache shows them, each once; level by level, with a batch for each. */
+extern smart_status smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
+									  struct smart_window *window);
+
+#endif /* SMART_TREE_WINDOW_H */

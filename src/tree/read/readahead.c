@@ -1,0 +1,493 @@
+/*
+ * readahead.c
+ *	  Remote providers: the leaves that a cursor comes to, read ahead.
+ *
+ * The leaves that follow are READ in the same batch, in a window of 4, 8, 16 ..
+ * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and
+ * of the nodes that the cache shows behind it.  The walk keeps copies of nodes, so that
+ * it descends again only when the cursor has left them.
+ *
+ * Why copies of a while ago may be used: the walk has to return what is in the
+ * tree from its start to its end.  A leaf that was live when it was READ, with
+ * the right checksum and range, was the truth at that moment (I1), however it
+ * was found.  And a slot that is not frozen in a live node was part of the tree
+ * when it was READ (I2): if that was after the walk began, an empty range that
+ * it stands for held no entry that the walk owes.  So a node with an empty range
+ * ahead is READ again with the leaves, at no cost in round trips.  All
+ * other evidence is strict.
+ */
+#include "tree/block/cursor.h"
+#include "tree/find/find.h"
+#include "tree/read/readahead.h"
+#include "tree/structure/strict.h"
+
+#define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
+#define UNBOUNDED_FIRST 3
+
+#define ROUTE_NODES    8 /* remembered */
+#define ROUTE_RENEWED  4 /* of them READ again in one batch */
+#define ROUTE_REQUESTS (2 * ROUTE_RENEWED)
+
+_Static_assert(ROUTE_RENEWED < ROUTE_NODES, "a node that waits to be READ again is not forgotten");
+
+/* A node that the walk has come through. */
+struct kept
+{
+	bool known;
+	bool fresh; /* READ within this walk */
+	bool renew; /* to be READ again in the next batch */
+	uint64_t used;
+	struct smart_node node;
+};
+
+/*
+ * The nodes that the walk has come through, so that it need not descend to them again.
+ * What they say of leaves is a hint.  What they say of empty ranges is evidence if they
+ * were READ within the walk.
+ */
+struct route
+{
+	unsigned int renewals; /* nodes to be READ again */
+	uint64_t uses;         /* so far; orders the nodes by their last one */
+	struct kept kept[ROUTE_NODES];
+};
+
+struct smart_readahead
+{
+	struct smart_tree *tree;
+	uint32_t next; /* leaves that the next batch reads */
+	bool strict;   /* the next leaf is looked for strictly */
+	uint32_t to_length;
+	const uint8_t *to; /* the end, in the walk's direction */
+	struct smart_window window;
+	struct smart_window points;  /* leaves of points that were said to come */
+	uint32_t served;             /* which of them served last: the next one is near */
+	struct smart_cursor outlook; /* as far as the last window reaches */
+	struct route route;
+};
+
+smart_status
+smart_readahead_open(struct smart_tree *tree, struct smart_readahead **result)
+{
+	struct smart_readahead *walk = tree->env->allocate(tree->env, sizeof(*walk));
+
+	if (walk == NULL)
+		return SMART_NO_MEMORY;
+	memset(walk, 0, sizeof(*walk));
+	walk->tree = tree;
+	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK)
+	{
+		tree->env->release(tree->env, walk);
+		return SMART_NO_MEMORY;
+	}
+	*result = walk;
+	return SMART_OK;
+}
+
+void
+smart_readahead_close(struct smart_readahead *walk)
+{
+	struct smart_env *env = walk->tree->env;
+
+	smart_window_done(&walk->window, env);
+	smart_window_done(&walk->points, env);
+	smart_cursor_done(&walk->outlook, env);
+	env->release(env, walk);
+}
+
+smart_status
+smart_readahead_points(struct smart_readahead *walk, const struct smart_key *keys, unsigned int count)
+{
+	smart_assert(walk->tree->entered);
+	walk->served = 0;
+	return smart_points_read(walk->tree, keys, count, &walk->points);
+}
+
+void
+smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length, bool keep_points)
+{
+	smart_assert(!walk->tree->direct && walk->points.count <= SMART_READAHEAD_MAX);
+	if (!keep_points)
+		walk->points.count = 0;
+	walk->next = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
+	walk->to = to;
+	walk->to_length = to_length;
+	walk->strict = false;
+	walk->window.count = 0;
+	walk->route.renewals = 0;
+	for (int i = 0; i < ROUTE_NODES; i++)
+		walk->route.kept[i].known = walk->route.kept[i].renew = false;
+}
+
+void
+smart_readahead_forget(struct smart_readahead *walk)
+{
+	walk->window.count = 0;
+	walk->points.count = 0;
+}
+
+void
+smart_readahead_changed(struct smart_readahead *walk)
+{
+	walk->strict = true;
+}
+
+/* ---- nodes that the walk has come through ---- */
+
+/* Remembers a node; fresh: it was READ within this walk.  Returns the copy, good until the next node is remembered. */
+static struct kept *
+route_keep(struct route *route, const struct smart_node *node, bool fresh)
+{
+	struct kept *kept = NULL;
+	struct kept *victim = NULL;
+
+	for (int i = 0; i < ROUTE_NODES && kept == NULL; i++)
+	{
+		struct kept *other = &route->kept[i];
+
+		if (other->known && other->node.address == node->address &&
+			memcmp(other->node.words, node->words, sizeof(node->head)) == 0)
+			kept = other;
+	}
+	/* A copy from the cache may be older than one of this walk. */
+	if (kept != NULL && (&kept->node == node || (kept->fresh && !fresh)))
+		return kept;
+	/* Makes room: what can be had from the cache again goes first, then what was not used for long. */
+	for (int i = 0; i < ROUTE_NODES && kept == NULL; i++)
+	{
+		struct kept *other = &route->kept[i];
+
+		if (!other->known)
+			kept = other;
+		else if (!other->renew && (victim == NULL || other->fresh < victim->fresh ||
+								   (other->fresh == victim->fresh && other->used < victim->used)))
+			victim = other;
+	}
+	if (kept == NULL)
+		kept = victim;
+	smart_assert(kept != NULL);
+	memcpy(&kept->node, node,
+		   offsetof(struct smart_node, words) + (SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t));
+	kept->known = true;
+	kept->fresh = fresh;
+	kept->used = ++route->uses;
+	return kept;
+}
+
+/* There is an empty range in this node: the next batch READs it again, unless it is fresh, or there are too many. */
+static void
+route_want(struct route *route, const struct smart_node *node)
+{
+	struct kept *kept = route_keep(route, node, false);
+
+	if (kept->fresh || kept->renew || route->renewals == ROUTE_RENEWED)
+		return;
+	kept->renew = true;
+	route->renewals++;
+	smart_assert(kept->known && route->renewals <= ROUTE_RENEWED);
+}
+
+/* The READs of the nodes that are wanted, as B1 says; how many. */
+static int
+route_prepare(const struct smart_tree *tree, struct route *route, struct fabric_request *batch)
+{
+	int count = 0;
+
+	for (int i = 0; i < ROUTE_NODES; i++)
+	{
+		struct smart_node *node = &route->kept[i].node;
+
+		if (route->kept[i].renew && smart_node_prepare_again(tree, node->link, node->arrived, node, &batch[count]))
+			count += 2;
+	}
+	smart_assert(count == 2 * (int) route->renewals);
+	return count;
+}
+
+/*
+ * done: the batch was executed.  A live node is fresh now, whichever it is: route_find asks whose it is.  One that
+ * is not live any more is forgotten.
+ */
+static void
+route_finish(struct route *route, bool done)
+{
+	route->renewals = 0;
+	for (int i = 0; i < ROUTE_NODES; i++)
+	{
+		struct kept *kept = &route->kept[i];
+		struct smart_node *node = &kept->node;
+
+		if (!kept->renew)
+			continue;
+		node->depth = smart_node_depth(node->words[0]);
+		kept->fresh = kept->known = done && memcmp(node->head, node->words, sizeof(node->head)) == 0 &&
+									smart_node_state(node->words[0]) == SMART_LIVE &&
+									smart_header_fits(node->words[0], node->kind, node->arrived);
+		kept->renew = false;
+	}
+}
+
+/* Where the nodes lead: a leaf (a hint), or an empty range (evidence); false: the cursor has left them, or none can tell. */
+static bool
+route_find(const struct smart_tree *tree, struct route *route, const struct smart_key *key, struct smart_place *place)
+{
+	for (int i = 0; i < ROUTE_NODES; i++)
+	{
+		struct kept *kept = &route->kept[i];
+		struct smart_node *node = &kept->node;
+
+		if (!kept->known || !smart_node_is_ours(tree, node, key))
+			continue;
+		*place = (struct smart_place){.slot = node->link, .consumed = node->depth};
+		smart_node_step(node, key, place, true);
+		if (place->kind != SMART_PLACE_LEAF &&
+			(place->kind != SMART_PLACE_EMPTY || (!kept->fresh && !SMART_FAULT(trustempty)) ||
+			 smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index])))
+			continue;
+		/* I2: an empty range is evidence only in a node that was READ within the walk. */
+		smart_assert(place->kind == SMART_PLACE_LEAF || kept->fresh || SMART_FAULT(trustempty));
+		kept->used = ++route->uses;
+		return true;
+	}
+	return false;
+}
+
+/* ---- looking ahead ---- */
+
+/* Leaves that the walk will come to, as far as copies of nodes tell: hints, which prove themselves later. */
+struct outlook
+{
+	struct smart_cursor *at; /* behind what has been looked at */
+	smart_slot slots[SMART_READAHEAD_MAX];
+	unsigned int count;
+	unsigned int most;
+	bool done; /* the end of the walk has been seen, or there are enough */
+};
+
+/* Do all keys below the node with bytes lo..hi lie beyond the walk's end? */
+static bool
+beyond(const struct smart_readahead *walk, const struct smart_cursor *cursor, unsigned int depth, unsigned int lo,
+	   unsigned int hi)
+{
+	struct smart_key key = smart_cursor_key(cursor);
+
+	/* An end that the node's prefix does not reach lies behind all of the node. */
+	if (walk->to_length <= depth)
+		return false;
+	for (unsigned int i = 0; i < depth; i++)
+	{
+		if (smart_key_byte(&key, i) != walk->to[i])
+			return false;
+	}
+	if (cursor->backward)
+		return hi < walk->to[depth];
+	return lo > walk->to[depth] || (lo == walk->to[depth] && walk->to_length == depth + 1);
+}
+
+/* Takes slot and the leaves that follow it in its node, up to the next child node. */
+static smart_status
+look_through(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
+{
+	bool backward = outlook->at->backward;
+	unsigned int edge; /* the last byte that has been looked at */
+
+	for (;;)
+	{
+		unsigned int pk = smart_slot_pk(slot);
+		int index;
+
+		smart_assert(outlook->count + smart_slot_is_leaf(slot) <= outlook->most &&
+					 outlook->most <= SMART_READAHEAD_MAX);
+		if (smart_slot_is_leaf(slot))
+			outlook->slots[outlook->count++] = slot;
+		else
+			route_want(&walk->route, node);
+		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
+		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
+		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+		if (!smart_slot_is_range(slot) || outlook->done)
+			break;
+		outlook->done = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1) ||
+						(smart_slot_is_leaf(slot) && outlook->count == outlook->most);
+		if (outlook->done)
+			break;
+	}
+	return smart_cursor_pass(outlook->at, node->depth, edge);
+}
+
+/* The leaf of place and those behind it: first in place's node, then in those that follow, as the cache shows them. */
+static smart_status
+look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place,
+		   struct outlook *outlook)
+{
+	smart_status status;
+
+	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->next};
+	/* A walk that may end anywhere grows less fast: fewer leaves are READ in vain when it is given up. */
+	walk->next = walk->to_length > 0 ? 2 * walk->next : (5 * walk->next + 1) / 3;
+	if (walk->next > SMART_READAHEAD_MAX)
+		walk->next = SMART_READAHEAD_MAX;
+	if (place->node == NULL)
+	{
+		outlook->slots[outlook->count++] = place->slot;
+		return SMART_OK;
+	}
+	memcpy(outlook->at->bytes, cursor->bytes, cursor->length);
+	outlook->at->length = cursor->length;
+	outlook->at->pad = cursor->pad;
+	outlook->at->backward = cursor->backward;
+	outlook->at->end = false;
+	status = look_through(walk, outlook, place->node, place->slot);
+	smart_assert(outlook->count >= 1 && outlook->slots[0] == place->slot);
+	/* What a search READs on the way, the walk needs next. */
+	for (int i = 0; i < SMART_READAHEAD_MAX && status == SMART_OK; i++)
+	{
+		struct smart_key key = smart_cursor_key(outlook->at);
+		struct smart_place next = {.slot = 0};
+
+		if (outlook->done || outlook->count == outlook->most ||
+			smart_cursor_past(outlook->at, walk->to, walk->to_length))
+			break;
+		status = smart_find_fast(walk->tree, &key, &next);
+		if (status != SMART_OK || next.node == NULL || !smart_slot_is_range(next.slot))
+			break;
+		status = look_through(walk, outlook, next.node, next.slot);
+	}
+	return status;
+}
+
+/* ---- the walk's steps ---- */
+
+/*
+ * Where the kept nodes lead, or the cache: a leaf, or an empty range that its node
+ * proves.  UNKNOWN: none of them can tell.
+ */
+static smart_status
+find_place(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+{
+	struct fabric_request batch[ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	smart_status status;
+	bool fresh;
+
+	if (route_find(walk->tree, &walk->route, key, place))
+		return SMART_OK;
+	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN};
+	status = smart_find_fast(walk->tree, key, place);
+	if (status != SMART_OK || place->node == NULL || !smart_slot_is_range(place->slot))
+		return status;
+	/* What a memory node brought on the way was READ within this walk. */
+	fresh = smart_offload_shows(walk->tree, key, place->node);
+	place->node = &route_keep(&walk->route, place->node, fresh)->node;
+	if (place->kind == SMART_PLACE_LEAF)
+		return smart_offload_window(walk->tree, place->slot, &walk->window);
+	if (place->kind != SMART_PLACE_UNKNOWN)
+		return SMART_OK;
+	route_want(&walk->route, place->node);
+	if (walk->route.renewals > 0)
+		status = fabric_execute(walk->tree->fabric, batch, route_prepare(walk->tree, &walk->route, batch));
+	route_finish(&walk->route, status == SMART_OK);
+	if (status == SMART_OK && !route_find(walk->tree, &walk->route, key, place))
+		place->kind = SMART_PLACE_UNKNOWN;
+	return status;
+}
+
+/*
+ * The leaf of a place that is not strict: from the window, or with a new one, which is READ in one batch with nodes that
+ * have empty ranges on the way.
+ */
+static smart_status
+read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+		  const struct smart_place *place, struct smart_leaf *leaf, bool *answers)
+{
+	uint8_t *copy = smart_window_take(&walk->window, place->slot);
+
+	smart_assert(place->kind == SMART_PLACE_LEAF && !smart_slot_frozen(place->slot));
+	if (copy == NULL)
+	{
+		struct fabric_request batch[ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+		struct outlook outlook;
+		smart_status status = look_ahead(walk, cursor, place, &outlook);
+
+		if (status == SMART_OK)
+			status = smart_window_read(walk->tree, &walk->window, batch, route_prepare(walk->tree, &walk->route, batch),
+									   outlook.slots, outlook.count);
+		route_finish(&walk->route, status == SMART_OK);
+		if (status != SMART_OK)
+			return status;
+		copy = smart_window_take(&walk->window, place->slot);
+		smart_assert(copy != NULL);
+	}
+	*answers = smart_leaf_from_copy(walk->tree, place->slot, copy, key, leaf) && leaf->state == SMART_LIVE &&
+			   leaf->depth == place->depth && smart_leaf_covers(leaf, key);
+	return SMART_OK;
+}
+
+/* Is the key's leaf among those of the points?  Several keys may have the same one. */
+static bool
+serve_from_points(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place,
+				  struct smart_leaf *leaf)
+{
+	smart_assert(walk->points.count <= SMART_READAHEAD_MAX);
+	for (uint32_t tried = 0; tried < walk->points.count; tried++)
+	{
+		uint32_t i = (walk->served + tried) % walk->points.count;
+		smart_slot link = walk->points.blocks[i].link;
+
+		if (!smart_leaf_from_copy(walk->tree, link, walk->points.blocks[i].copy, key, leaf) ||
+			leaf->state != SMART_LIVE || !smart_leaf_covers(leaf, key))
+			continue;
+		walk->served = i;
+		*place = (struct smart_place){.kind = SMART_PLACE_LEAF,
+									  .slot = link,
+									  .depth = leaf->depth,
+									  .consumed = leaf->depth + 1};
+		return true;
+	}
+	return false;
+}
+
+smart_status
+smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cursor, struct smart_place *place,
+					 struct smart_leaf *leaf, unsigned int *limit)
+{
+	struct smart_tree *tree = walk->tree;
+	struct smart_key key = smart_cursor_key(cursor);
+	smart_status status = SMART_OK;
+	bool answers;
+
+	smart_assert(!tree->direct && tree->entered);
+	if (serve_from_points(walk, &key, place, leaf))
+	{
+		*limit = leaf->hi;
+		return SMART_OK;
+	}
+	place->kind = SMART_PLACE_UNKNOWN;
+	if (!walk->strict)
+		status = find_place(walk, &key, place);
+	if (status != SMART_OK)
+		return status;
+	if (place->kind == SMART_PLACE_LEAF)
+	{
+		status = read_leaf(walk, cursor, &key, place, leaf, &answers);
+		if (status != SMART_OK)
+			return status;
+		*limit = leaf->hi;
+		if (answers)
+			return SMART_OK;
+		for (int i = 0; i < ROUTE_NODES; i++)
+			walk->route.kept[i].known &= &walk->route.kept[i].node != place->node;
+	}
+	else if (place->kind == SMART_PLACE_EMPTY)
+	{
+		smart_assert(place->node != NULL || SMART_FAULT(trustempty));
+		return SMART_OK;
+	}
+	status = smart_confirm(tree, &key, place, leaf, limit);
+	if (status == SMART_OK)
+	{
+		if (place->node != NULL)
+			route_keep(&walk->route, place->node, true);
+		walk->strict = false;
+	}
+	return status;
+}

@@ -1,0 +1,99 @@
+/*
+ * cover.c
+ *	  Search of the wide node kinds, with AVX2 where the CPU has it.
+ */
+#include "tree/step/cover.h"
+
+static smart_slot
+cover_plain(const uint64_t *slots, unsigned int count, uint64_t limit)
+{
+	uint64_t best = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+	{
+		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+		uint64_t candidate = slot <= limit ? slot : 0;
+
+		best = candidate > best ? candidate : best;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return best;
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define COVER_PLAIN_ONLY
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COVER_PLAIN_ONLY
+#endif
+#endif
+
+#if defined(__x86_64__) && !defined(COVER_PLAIN_ONLY)
+#include <immintrin.h>
+
+/*
+ * Four slots at a time.  The hardware loads each aligned 8-byte element of a
+ * vector whole, which is all that a slot needs.  There is no unsigned 64-bit
+ * compare: both sides have their sign bit flipped.
+ */
+__attribute__((target("avx2"))) static smart_slot
+cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
+{
+	const __m256i flip = _mm256_set1_epi64x((long long) (UINT64_C(1) << 63));
+	const __m256i bound = _mm256_xor_si256(_mm256_set1_epi64x((long long) limit), flip);
+	__m256i best = flip; /* 0, flipped */
+	uint64_t lanes[4];
+	uint64_t result = 0;
+	unsigned int i = 0;
+
+	for (; i + 4 <= count; i += 4)
+	{
+		__m256i slot = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *) &slots[i]), flip);
+		__m256i above = _mm256_cmpgt_epi64(slot, bound);
+		__m256i candidate = _mm256_blendv_epi8(slot, flip, above);
+
+		best = _mm256_blendv_epi8(best, candidate, _mm256_cmpgt_epi64(candidate, best));
+	}
+	_mm256_storeu_si256((__m256i *) lanes, _mm256_xor_si256(best, flip));
+	for (int lane = 0; lane < 4; lane++)
+		result = lanes[lane] > result ? lanes[lane] : result;
+	for (; i < count; i++)
+	{
+		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+
+		if (slot <= limit && slot > result)
+			result = slot;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return result;
+}
+
+static smart_slot cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit);
+
+static smart_slot (*cover_wide)(const uint64_t *, unsigned int, uint64_t) = cover_choose;
+
+/* The first call finds out what the CPU has; every thread finds the same. */
+static smart_slot
+cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit)
+{
+	smart_slot (*chosen)(const uint64_t *, unsigned int, uint64_t);
+
+	chosen = __builtin_cpu_supports("avx2") ? cover_avx2 : cover_plain;
+	__atomic_store_n(&cover_wide, chosen, __ATOMIC_RELAXED);
+	return chosen(slots, count, limit);
+}
+
+smart_slot
+smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
+{
+	return __atomic_load_n(&cover_wide, __ATOMIC_RELAXED)(slots, count, limit);
+}
+
+#else
+
+smart_slot
+smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
+{
+	return cover_plain(slots, count, limit);
+}
+#endif

@@ -1,0 +1,321 @@
+/*
+ * append.c
+ *	  C5: an entry is written at the end of a leaf, whose lock is held, and published
+ *	  by one CAS of meta.
+ *
+ * By pointers the entry is copied into the leaf, and the CAS follows.  On a remote
+ * provider WRITE, CAS and unlocking are one batch, in two ways:
+ *
+ * Together (write combining): the holder of the leaf's lock appends, with its own entry,
+ * those that other clients of the compute node handed in while they waited for the lock.
+ * All go by one WRITE at used.  An entry is looked for in the leaf, and among those in
+ * front of it.  That its key was there may be told only if the CAS came about: it proves
+ * that the leaf, as it was read, was the authority for the key after the entry had been
+ * handed in.  What an entry must be like is what its owner would have had to find
+ * (C3, C5): the key shares the bytes before the leaf's depth with the holder's, so that
+ * the checksum speaks for it, too; it lies within lo..hi, shares the leaf's prefix, and
+ * finds room.
+ *
+ * By a leaf hint (A4): what the hint says stands for the READ of the leaf, so that the
+ * insert takes one round trip.  If the key does not lie above all entries, the READ of
+ * what lies below used goes along in the same batch; those bytes are the same before and
+ * after it.  So it is known only afterwards whether the key was there; then the leaf has
+ * it twice (I7), and the insert has added nothing.
+ */
+#include "tree/block/access.h"
+#include "tree/block/lock.h"
+#include "tree/cached/hints.h"
+#include "tree/write/append.h"
+
+/* Entries that are taken along, at most. */
+#define TAKEN_MAX 64
+
+/* READs of a leaf whose CAS has come about, before what they bring is called wrong. */
+#define READS_MAX 3
+
+smart_status
+smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struct smart_key *key, size_t length,
+						   enum smart_combined *combined)
+{
+	struct smart_services *services = tree->services;
+	struct smart_handed entry = {.tree = tree->options.id,
+								 .bytes = key->bytes,
+								 .key_length = key->length,
+								 .length = (uint32_t) length};
+	smart_status status;
+
+	smart_assert(tree->entered && tree->locked == 0);
+	*combined = SMART_COMBINED_NOT;
+	if (services->lock_or_combine == NULL)
+		return smart_lock_local(tree, link);
+	status = services->lock_or_combine(services, smart_slot_address(link), &entry, combined);
+	if (status == SMART_OK && *combined != SMART_COMBINED_ADDED && *combined != SMART_COMBINED_THERE)
+		tree->locked = smart_slot_address(link);
+	return status;
+}
+
+/* The key's entry of length bytes as it stands in the leaf; its bytes there. */
+static unsigned int
+put_entry(const struct smart_tree *tree, const struct smart_leaf *leaf, uint8_t *target, const struct smart_key *key,
+		  size_t length)
+{
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
+	unsigned int suffix = (unsigned int) length - consumed;
+	unsigned int head = tree->options.fixed_length == 0 ? smart_put_length(target, suffix) : 0;
+
+	smart_assert(length > consumed && head + suffix <= smart_leaf_room(leaf));
+	memcpy(target + head, key->bytes + consumed, suffix);
+	return head + suffix;
+}
+
+/* Do all entries still ascend with this one behind them?  Told for suffixes of one length only, where it costs little. */
+static bool
+stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
+{
+	if (leaf->stride == 0 || leaf->sorted_end != leaf->used)
+		return false;
+	return leaf->used == leaf->start ||
+		   smart_compare_equal_length(leaf->block + leaf->used - leaf->stride, suffix, leaf->stride) < 0;
+}
+
+/*
+ * One batch: WRITE the bytes at used, CAS meta, and CAS the lock back, which is
+ * fenced behind the CAS on meta: a late copy of the publication must not come after
+ * another client took the lock.  before: NULL, or where a READ brings what lies below
+ * used; it goes in any order with the others, since those bytes do not change (I4), and
+ * the block is not used again within this epoch (I6).
+ */
+static smart_status
+publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+			  const uint8_t *bytes, unsigned int length, uint64_t desired, uint8_t *before, bool *published)
+{
+	struct fabric_request batch[3];
+	int count = 2;
+	smart_status status;
+
+	/* I4: the lock's holder alone writes at used; I3: hi only falls, and not here. */
+	smart_assert(tree->locked == leaf->address && lock->leaf == leaf->address && leaf->state == SMART_LIVE);
+	smart_assert(length <= smart_leaf_room(leaf) && smart_meta_used(desired) == leaf->used + length &&
+				 smart_meta_hi(desired) == leaf->hi && smart_meta_state(desired) == SMART_LIVE);
+	smart_assert(before == NULL || lock->word == 0);
+	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
+									   .remote = leaf->address + leaf->used,
+									   .local = (void *) (uintptr_t) bytes,
+									   .length = length};
+	batch[1] = smart_cas_request(smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, false);
+	if (lock->word != 0)
+		batch[count++] = smart_cas_request(lock->word_address, lock->word, 0, true);
+	if (before != NULL)
+		batch[count++] = smart_read_request(leaf->address, before, leaf->used);
+	if (SMART_FAULT(metawrite))
+		batch[1] = (struct fabric_request){.verb = FABRIC_WRITE,
+										   .remote = batch[1].remote,
+										   .local = &desired,
+										   .length = sizeof(desired),
+										   .result = leaf->meta};
+	status = smart_execute(tree, batch, count);
+	lock->word = 0;
+	*published = status == SMART_OK && batch[1].result == leaf->meta;
+	return status;
+}
+
+/* ---- together ---- */
+
+/* An append on its way. */
+struct append
+{
+	struct smart_tree *tree;
+	const struct smart_key *key;   /* the holder's */
+	const struct smart_leaf *read; /* the leaf as it was READ */
+	struct smart_leaf leaf;        /* with what has been put behind its entries, in the copy of its block */
+	uint32_t crc;
+	bool sorted;
+	unsigned int count;
+	struct smart_handed taken[TAKEN_MAX];
+	enum smart_combined planned[TAKEN_MAX]; /* what each owner is told if the CAS comes about */
+};
+
+static void
+begin(struct append *append)
+{
+	append->leaf = *append->read;
+	append->crc = smart_meta_crc(append->read->meta);
+	append->sorted = true;
+}
+
+/* Puts an entry behind the others, in the copy of the leaf. */
+static void
+put(struct append *append, const struct smart_key *key, size_t length)
+{
+	struct smart_leaf *leaf = &append->leaf;
+	uint8_t *target = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
+	unsigned int stored = put_entry(append->tree, leaf, target, key, length);
+
+	append->sorted = append->sorted && stays_sorted(leaf, target);
+	append->crc = smart_crc32c(append->crc, target, stored);
+	leaf->used += stored;
+	if (append->sorted)
+		leaf->sorted_end = leaf->used;
+}
+
+/* Puts an entry of another client there, if it belongs there. */
+static enum smart_combined
+put_taken(struct append *append, const struct smart_handed *entry)
+{
+	const struct smart_leaf *leaf = &append->leaf;
+	struct smart_key key = {.bytes = entry->bytes, .length = entry->key_length};
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
+
+	smart_assert(entry->tree == append->tree->options.id && entry->key_length <= entry->length);
+	if (entry->key_length <= consumed || memcmp(entry->bytes, append->key->bytes, leaf->depth) != 0 ||
+		!smart_leaf_covers(leaf, &key) || !smart_leaf_prefix_matches(leaf, &key))
+		return SMART_COMBINED_NOT;
+	if (smart_leaf_contains(leaf, &key))
+		return SMART_COMBINED_THERE;
+	if (smart_stored_bytes(append->tree, entry->length - consumed) > smart_leaf_room(leaf))
+		return SMART_COMBINED_NOT;
+	if (SMART_FAULT(overwrite))
+		begin(append);
+	put(append, &key, entry->length);
+	return SMART_COMBINED_ADDED;
+}
+
+static smart_status
+publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				 const struct smart_key *key, size_t length, bool *published)
+{
+	struct smart_services *services = tree->services;
+	struct append append;
+	struct smart_blocked blocked;
+	uint64_t desired;
+	uint64_t ticket;
+	smart_status status;
+
+	smart_assert(leaf->block == tree->leaf_buffer);
+	append.tree = tree;
+	append.key = key;
+	append.read = leaf;
+	append.count = 0;
+	begin(&append);
+	put(&append, key, length);
+	if (services->take_handed != NULL)
+		append.count = services->take_handed(services, leaf->address, tree->options.id, append.taken, TAKEN_MAX);
+	for (unsigned int i = 0; i < append.count; i++)
+		append.planned[i] = put_taken(&append, &append.taken[i]);
+	desired = smart_meta_make(append.leaf.used, SMART_LIVE, leaf->hi, append.crc);
+	if (append.sorted)
+		desired |= SMART_META_SORTED;
+	blocked = smart_leaf_hint_block(tree, leaf->link);
+	status = publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.leaf.used - leaf->used, desired, NULL,
+						   published);
+	ticket = smart_leaf_hint_unblock(tree, &blocked);
+	if (*published)
+		smart_leaf_hint_keep(tree, leaf->link, leaf->block, key, desired, ticket);
+	/* The owners are told what became of their entries.  A batch that failed may have taken effect. */
+	for (unsigned int i = 0; i < append.count; i++)
+	{
+		enum smart_combined outcome = *published ? append.planned[i] : SMART_COMBINED_NOT;
+
+		if (status != SMART_OK && append.planned[i] == SMART_COMBINED_ADDED)
+			outcome = SMART_COMBINED_UNKNOWN;
+		services->tell_handed(services, &append.taken[i], outcome);
+	}
+	smart_unlock_local(tree);
+	return status;
+}
+
+smart_status
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				   const struct smart_key *key, size_t length, bool *published)
+{
+	uint8_t *bytes = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
+	unsigned int stored;
+	uint64_t desired;
+	uint64_t seen;
+	smart_status status;
+
+	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && smart_leaf_covers(leaf, key));
+	if (!tree->direct)
+		return publish_together(tree, lock, leaf, key, length, published);
+	stored = put_entry(tree, leaf, bytes, key, length);
+	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
+							  smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
+	if (stays_sorted(leaf, bytes))
+		desired |= SMART_META_SORTED;
+	/* Release: the entry's bytes become visible with meta, to smart_leaf_read's acquire. */
+	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
+	*published = status == SMART_OK && seen == leaf->meta;
+	smart_leaf_unlock(tree, lock);
+	return status;
+}
+
+/* ---- by a leaf hint ---- */
+
+/*
+ * Was the key there before the append?  The READ of what lay below used is in the leaf's
+ * buffer; it goes once more if it does not fit the meta that the CAS has met.
+ */
+static smart_status
+look_back(struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key, bool *there)
+{
+	struct smart_leaf before;
+	smart_status status = SMART_OK;
+
+	*there = false;
+	if (SMART_FAULT(blindhint))
+		return SMART_OK;
+	for (int i = 0; i < READS_MAX && status == SMART_OK; i++)
+	{
+		if (smart_leaf_parse(tree, leaf->link, tree->leaf_buffer, leaf->meta, &before) &&
+			smart_leaf_checksum_ok(tree, &before, key))
+		{
+			*there = smart_leaf_contains(&before, key);
+			return SMART_OK;
+		}
+		status = smart_block_read(tree, leaf->address, tree->leaf_buffer, leaf->used);
+	}
+	return status == SMART_OK ? SMART_CORRUPT : status;
+}
+
+smart_status
+smart_append_by_leaf_hint(struct smart_tree *tree, const struct smart_place *place, const struct smart_key *key,
+						  size_t length, enum smart_appended *appended)
+{
+	struct smart_leaf_lock lock = {.leaf = smart_slot_address(place->slot)};
+	struct smart_leaf_hint_view view;
+	const struct smart_leaf *leaf = &view.leaf;
+	struct smart_blocked blocked;
+	unsigned int stored;
+	uint64_t desired;
+	uint64_t ticket;
+	bool published;
+	bool there = false;
+	bool full;
+	smart_status status;
+
+	*appended = SMART_APPENDED_NOT;
+	if (!smart_leaf_hint_find(tree, place, key, length, &view, &full))
+	{
+		if (full)
+			*appended = SMART_APPENDED_FULL;
+		return SMART_OK;
+	}
+	stored = put_entry(tree, leaf, tree->build_buffer, key, length);
+	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
+							  smart_crc32c(smart_meta_crc(leaf->meta), tree->build_buffer, stored));
+	/* What ascends goes on ascending. */
+	if (view.above)
+		desired |= leaf->meta & SMART_META_SORTED;
+	blocked = smart_leaf_hint_block(tree, leaf->link);
+	status = publish_bytes(tree, &lock, leaf, tree->build_buffer, stored, desired,
+						   view.above ? NULL : tree->leaf_buffer, &published);
+	ticket = smart_leaf_hint_unblock(tree, &blocked);
+	if (status == SMART_OK && published && !view.above)
+		status = look_back(tree, leaf, key, &there);
+	if (status != SMART_OK || !published)
+		return status;
+	*appended = there ? SMART_APPENDED_TWICE : SMART_APPENDED_ADDED;
+	if (!there)
+		smart_leaf_hint_append(tree, &view, key, desired, ticket);
+	return SMART_OK;
+}

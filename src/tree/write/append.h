@@ -1,0 +1,43 @@
+/*
+ * append.h
+ *	  C5: entries appended to a leaf whose lock is held.
+ */
+#ifndef SMART_TREE_APPEND_H
+#define SMART_TREE_APPEND_H
+
+#include "tree/block/lock.h"
+
+/*
+ * Takes the local lock of a leaf for an insert: *combined is ADDED or THERE if another client
+ * did it (nothing is locked then); or UNKNOWN, if it may have done it.
+ */
+extern smart_status smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
+											   size_t length, enum smart_combined *combined);
+/*
+ * Publishes the key's entry of length bytes, on a remote provider with those that others have handed in, and unlocks.
+ * The leaf is locked, live, covers the key and has room.  *published false: another client narrowed or sealed the leaf
+ * first, and nothing happened.
+ */
+extern smart_status
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				   const struct smart_key *key, size_t length, bool *published);
+
+/* What came of an append by a leaf hint. */
+enum smart_appended
+{
+	SMART_APPENDED_NOT,  /* nothing was done: there is no hint, or it was too old */
+	SMART_APPENDED_FULL, /* the same: by its hint the leaf has no room, or is not for this key */
+	SMART_APPENDED_ADDED,
+	SMART_APPENDED_TWICE /* the key was there, and the leaf has it once more */
+};
+
+/*
+ * Appends the key's entry of length bytes to the leaf that place leads to, if there is
+ * a hint that says that this can be done.  The leaf's local lock is held, so that it
+ * stays what the hint says, but for merges.
+ */
+extern smart_status
+smart_append_by_leaf_hint(struct smart_tree *tree, const struct smart_place *place, const struct smart_key *key,
+						  size_t length, enum smart_appended *appended);
+
+#endif /* SMART_TREE_APPEND_H */

@@ -1,0 +1,418 @@
+/*
+ * remove.c
+ *	  Remove, bulk delete, and weeding of one leaf: a leaf is sealed and replaced by
+ *	  a copy without the entry, or entries.
+ *
+ * The commit is the CAS of the leaf's slot, by this client itself: if another client
+ * replaced the sealed leaf, the entries are still there.
+ *
+ * Progress: as insert.
+ */
+#include "tree/block/access.h"
+#include "tree/block/cursor.h"
+#include "tree/block/lock.h"
+#include "tree/cached/results.h"
+#include "tree/find/find.h"
+#include "tree/read/readahead.h"
+#include "tree/structure/change.h"
+#include "tree/structure/strict.h"
+
+/* Attempts on a rear lock that another compute node holds, before the leaf is rewritten. */
+#define LOCK_PATIENCE 3
+
+/* Entries of one leaf, at most. */
+#define BLOCKED_MAX SMART_LEAF_SIZE_MAX
+
+/* The blocked equality prefixes of entries that a rewrite leaves out. */
+struct blocked
+{
+	uint32_t count;
+	struct smart_blocked points[BLOCKED_MAX];
+};
+
+/* A removal from the leaf that covers key. */
+struct removal
+{
+	struct smart_key key;
+	smart_slot hint; /* remote: leads to the leaf where it was seen a while ago; 0: not known */
+	struct smart_drop drop;
+	struct blocked *blocked; /* bulk delete, with cached results; else NULL */
+	bool only_if_there;      /* one key: finished if it is absent */
+	bool finished;
+	unsigned int refused;
+};
+
+static void
+unblock_all(struct smart_tree *tree, struct blocked *blocked)
+{
+	while (blocked != NULL && blocked->count > 0)
+		smart_unblock(tree, &blocked->points[--blocked->count]);
+}
+
+/*
+ * The leaf is locked and live.  Strict; install if pending; seal and replace.  Lost
+ * with the same leaf still there (a frozen node's copy, say): once more.
+ */
+static smart_status
+remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+{
+	struct smart_rewrite rewrite = {.drop = &removal->drop};
+	unsigned int attempts = 0;
+	struct smart_place place;
+	smart_status status;
+
+	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && smart_leaf_covers(leaf, &removal->key));
+	for (;;)
+	{
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = smart_find_strict(tree, &removal->key, &place);
+		if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != leaf->address)
+			return status;
+		if (leaf->state == SMART_LIVE && smart_pending(&place, leaf))
+			return smart_install(tree, &removal->key, &place, leaf);
+		smart_assert(!smart_pending(&place, leaf));
+		rewrite.lock = leaf->state == SMART_LIVE ? lock : NULL;
+		leaf->link = place.slot;
+		unblock_all(tree, removal->blocked);
+		status = smart_replace_leaf(tree, &removal->key, &place, leaf, &rewrite, &removal->finished);
+		/* I3: sealed, so that nothing comes into the leaf any more, whichever client wins the slot. */
+		smart_assert(status != SMART_OK || leaf->state == SMART_SEALED);
+		if (status != SMART_OK || removal->finished)
+			return status;
+	}
+}
+
+/* One attempt.  A leaf that proves its place (I1) may have been found in any way; remove_locked() is strict. */
+static smart_status
+remove_once(struct smart_tree *tree, struct removal *removal)
+{
+	const struct smart_key *key = &removal->key;
+	bool hinted = removal->hint != 0;
+	struct smart_leaf_lock lock;
+	struct smart_place place;
+	struct smart_leaf leaf;
+	smart_slot link = removal->hint;
+	bool locked;
+	bool good;
+	smart_status unlocked;
+	smart_status status = SMART_OK;
+
+	smart_assert(tree->entered && tree->locked == 0 && !removal->finished);
+	/* Where it was seen a while ago, once; then strictly. */
+	removal->hint = 0;
+	if (!hinted)
+	{
+		status = smart_find_strict(tree, key, &place);
+		removal->finished = status == SMART_OK && place.kind != SMART_PLACE_LEAF;
+		if (status != SMART_OK || removal->finished)
+			return status;
+		link = place.slot;
+	}
+	status = smart_lock_local(tree, link);
+	if (status == SMART_OK)
+		status = smart_leaf_read_locked(tree, link, key, &lock, &leaf, &locked, &good);
+	if (status != SMART_OK)
+		return status;
+	if (!locked)
+	{
+		if (hinted || ++removal->refused < LOCK_PATIENCE)
+			return SMART_OK;
+		removal->refused = 0;
+		return smart_forward(tree, key, smart_slot_address(link));
+	}
+	if (!good || leaf.state != SMART_LIVE || !smart_leaf_covers(&leaf, key))
+	{
+		status = smart_leaf_unlock(tree, &lock);
+		return status == SMART_OK && !hinted ? smart_forward(tree, key, smart_slot_address(link)) : status;
+	}
+	if (removal->only_if_there && !smart_leaf_contains(&leaf, key))
+		removal->finished = true;
+	else
+		status = remove_locked(tree, removal, &lock, &leaf);
+	unlocked = smart_leaf_unlock(tree, &lock);
+	smart_assert(tree->locked == 0);
+	return status != SMART_OK ? status : unlocked;
+}
+
+/* Fault zero: joins an empty range with the empty one below it in place; its slot goes back to 0. */
+static void
+join_in_place(struct smart_tree *tree, const struct smart_key *key)
+{
+	struct smart_place place;
+	smart_slot below;
+	uint64_t seen;
+	int index;
+
+	if (smart_find_strict(tree, key, &place) != SMART_OK || place.kind != SMART_PLACE_EMPTY || place.node == NULL ||
+		smart_slot_pk(place.slot) == 0)
+		return;
+	index = smart_node_cover_index(place.node, smart_slot_pk(place.slot) - 1);
+	below = index < 0 ? 0 : place.node->words[SMART_NODE_HEAD_WORDS + index];
+	if (!smart_slot_is_empty(below) || smart_slot_frozen(below))
+		return;
+	if (smart_word_cas(tree, place.slot_address, place.slot, 0, &seen) == SMART_OK && seen == place.slot)
+		smart_word_cas(tree, smart_node_slot_address(place.node->address, (unsigned int) index), below,
+					   smart_slot_make_empty(smart_slot_pk(below), smart_slot_empty_hi(place.slot)), &seen);
+}
+
+/* Runs a removal to its end; afterwards drop.count is what it removed. */
+static smart_status
+remove_entries(struct smart_tree *tree, struct removal *removal)
+{
+	unsigned int attempts = 0;
+	smart_status status;
+
+	smart_assert(tree->entered && tree->locked == 0 && !removal->finished);
+	do
+	{
+		removal->drop.count = 0;
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = remove_once(tree, removal);
+	} while (status == SMART_OK && !removal->finished);
+	/* What was removed is removed, whether or not there was room to tidy up behind it. */
+	if (SMART_FAULT(zero) && status == SMART_OK)
+		join_in_place(tree, &removal->key);
+	else if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
+		status = SMART_CORRUPT;
+	unblock_all(tree, removal->blocked);
+	smart_assert(tree->locked == 0 && (status != SMART_OK || removal->finished));
+	return status;
+}
+
+/* smart_drop callback: the one entry whose key is argument. */
+static bool
+is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	return smart_leaf_prefix_matches(leaf, argument) && smart_leaf_compare(leaf, suffix, length, argument) == 0;
+}
+
+smart_status
+smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *removed)
+{
+	struct removal removal = {.key = {.bytes = key_bytes, .length = (uint32_t) key_length}, .only_if_there = true};
+	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	removal.drop = (struct smart_drop){.dead = is_key, .argument = &removal.key};
+	/* A1: no cached result for this equality prefix while it may change. */
+	if (tree->results && !SMART_FAULT(lateblock))
+		blocked = smart_block(tree, key_bytes, key_length);
+	smart_enter(tree);
+	status = smart_leave(tree, remove_entries(tree, &removal));
+	if (tree->results && SMART_FAULT(lateblock))
+		blocked = smart_block(tree, key_bytes, key_length);
+	smart_unblock(tree, &blocked);
+	if (status == SMART_OK)
+		*removed = removal.drop.count > 0;
+	return status;
+}
+
+/* ---- bulk delete ---- */
+
+/* A bulk delete, or the weeding of one leaf. */
+struct bulk
+{
+	struct smart_tree *tree;
+	smart_dead_fn dead;
+	void *argument;
+	struct smart_cursor cursor;
+	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
+	struct blocked *blocked;       /* NULL: there are no cached results */
+	uint8_t *entry;                /* the whole bytes of the entry that is asked about */
+	unsigned int depth;            /* up to which entry holds the cursor's bytes */
+	uint64_t visited;
+	uint64_t removed;
+};
+
+/* smart_drop callback: asks the caller about the whole entry. */
+static bool
+is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	struct bulk *bulk = argument;
+	size_t head = leaf->depth + leaf->prefix_length;
+
+	/* Between two looks at one place its leaf may have gone deeper. */
+	if (bulk->depth != leaf->depth)
+	{
+		struct smart_key key = smart_cursor_key(&bulk->cursor);
+
+		for (unsigned int i = 0; i < leaf->depth; i++)
+			bulk->entry[i] = (uint8_t) smart_key_byte(&key, i);
+		bulk->depth = leaf->depth;
+	}
+	memcpy(bulk->entry + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
+	memcpy(bulk->entry + head, suffix, length);
+	return bulk->dead(bulk->argument, bulk->entry, head + length);
+}
+
+/* The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not. */
+static bool
+leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+{
+	struct bulk *bulk = argument;
+	bool dead = is_dead(argument, leaf, suffix, length);
+
+	if (!dead || bulk->blocked == NULL)
+		return dead;
+	smart_assert(bulk->blocked->count < BLOCKED_MAX);
+	bulk->blocked->points[bulk->blocked->count++] =
+		smart_block(bulk->tree, bulk->entry, leaf->depth + leaf->prefix_length + length);
+	return true;
+}
+
+/* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
+static smart_status
+bulk_step(struct bulk *bulk)
+{
+	struct smart_tree *tree = bulk->tree;
+	struct smart_list *list = &tree->list;
+	struct smart_cursor *cursor = &bulk->cursor;
+	struct smart_key key = smart_cursor_key(cursor);
+	struct smart_place place;
+	struct smart_leaf leaf;
+	struct removal removal;
+	const struct smart_drop *drop = &removal.drop;
+	unsigned int limit;
+	uint64_t dead = 0;
+	smart_status status = bulk->ahead == NULL ? smart_confirm(tree, &key, &place, &leaf, &limit)
+											  : smart_readahead_find(bulk->ahead, cursor, &place, &leaf, &limit);
+
+	smart_assert(tree->entered && tree->locked == 0 && (bulk->blocked == NULL || bulk->blocked->count == 0));
+	if (status != SMART_OK)
+		return status;
+	if (place.kind != SMART_PLACE_LEAF)
+		return smart_cursor_skip(cursor, &place);
+	/* Entries of bytes that the cursor has passed already were counted with another leaf. */
+	bulk->depth = UINT_MAX;
+	list->count = 0;
+	status = smart_list_collect(tree, list, &leaf, smart_key_byte(&key, leaf.depth), limit);
+	for (uint32_t i = 0; status == SMART_OK && i < list->count; i++)
+		dead += is_dead(bulk, &leaf, list->refs[i].tail, list->refs[i].tail_length);
+	if (status != SMART_OK)
+		return status;
+	if (dead == 0)
+	{
+		bulk->visited += list->count;
+		return smart_cursor_pass(cursor, leaf.depth, limit);
+	}
+	removal = (struct removal){.key = key,
+							   .hint = tree->direct ? 0 : place.slot,
+							   .drop = {.dead = leave_out, .argument = bulk},
+							   .blocked = bulk->blocked};
+	status = remove_entries(tree, &removal);
+	bulk->removed += drop->count;
+	bulk->visited += drop->count;
+	/*
+	 * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning.  Else
+	 * the same place is visited again, until nothing dead is left in it.
+	 */
+	if (status == SMART_OK && drop->count > 0 && cursor->length <= drop->depth + 1 &&
+		smart_key_byte(&key, drop->depth) == drop->lo)
+	{
+		bulk->visited += drop->kept;
+		return smart_cursor_pass(cursor, drop->depth, drop->hi);
+	}
+	if (bulk->ahead != NULL)
+		smart_readahead_changed(bulk->ahead);
+	return status;
+}
+
+static void
+bulk_end(struct bulk *bulk)
+{
+	struct smart_env *env = bulk->tree->env;
+
+	if (bulk->ahead != NULL)
+		smart_readahead_close(bulk->ahead);
+	smart_release(env, bulk->entry);
+	smart_release(env, bulk->blocked);
+	smart_cursor_done(&bulk->cursor, env);
+}
+
+/* Makes what a bulk delete from the first entry on needs; bulk_end() is due if it succeeds. */
+static smart_status
+bulk_begin(struct bulk *bulk)
+{
+	struct smart_tree *tree = bulk->tree;
+	smart_status status = smart_cursor_init(&bulk->cursor, tree->env);
+
+	if (status != SMART_OK)
+		return status;
+	bulk->entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
+	if (tree->results)
+		bulk->blocked = tree->env->allocate(tree->env, sizeof(*bulk->blocked));
+	if (bulk->entry == NULL || (tree->results && bulk->blocked == NULL))
+	{
+		bulk_end(bulk);
+		return SMART_NO_MEMORY;
+	}
+	if (bulk->blocked != NULL)
+		bulk->blocked->count = 0;
+	return SMART_OK;
+}
+
+/* One step as an operation of its own. */
+static smart_status
+bulk_once(struct bulk *bulk)
+{
+	smart_status status;
+
+	smart_enter(bulk->tree);
+	status = smart_leave(bulk->tree, bulk_step(bulk));
+	/* A1: no equality prefix stays blocked longer than its operation. */
+	smart_assert(bulk->blocked == NULL || bulk->blocked->count == 0);
+	return status;
+}
+
+smart_status
+smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
+					   uint64_t *visited, uint64_t *removed)
+{
+	struct bulk bulk = {.tree = tree, .dead = dead, .argument = argument};
+	smart_status status = bulk_begin(&bulk);
+
+	if (status != SMART_OK)
+		return status;
+	if (!tree->direct)
+		status = smart_readahead_open(tree, &bulk.ahead);
+	if (status == SMART_OK && bulk.ahead != NULL)
+		smart_readahead_start(bulk.ahead, NULL, 0, false);
+	while (status == SMART_OK && !bulk.cursor.end)
+	{
+		status = bulk_once(&bulk);
+		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
+			status = SMART_INTERRUPTED;
+	}
+	bulk_end(&bulk);
+	if (status == SMART_OK)
+	{
+		*visited = bulk.visited;
+		*removed = bulk.removed;
+	}
+	return status;
+}
+
+smart_status
+smart_tree_weed(struct smart_tree *tree, const uint8_t *key, size_t key_length, smart_dead_fn dead, void *argument,
+				uint64_t *removed)
+{
+	struct bulk bulk = {.tree = tree, .dead = dead, .argument = argument};
+	smart_status status;
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	status = bulk_begin(&bulk);
+	if (status != SMART_OK)
+		return status;
+	memcpy(bulk.cursor.bytes, key, key_length);
+	bulk.cursor.length = (uint32_t) key_length;
+	status = bulk_once(&bulk);
+	bulk_end(&bulk);
+	if (status == SMART_OK)
+		*removed = bulk.removed;
+	return status;
+}
