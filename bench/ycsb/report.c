@@ -95,12 +95,13 @@ print_cache(const struct ycsb_cache_use *cache)
 
 	if (cache->node_bytes == 0)
 		return;
-	printf("  cache: %llu bytes of nodes, %llu of answers, %llu of stubs", (unsigned long long) cache->node_bytes,
-		   (unsigned long long) cache->result_bytes, (unsigned long long) cache->hint_bytes);
+	printf("  cache: %llu bytes of nodes, %llu of cached results, %llu of leaf hints",
+		   (unsigned long long) cache->node_bytes, (unsigned long long) cache->result_bytes,
+		   (unsigned long long) cache->hint_bytes);
 	if (answers > 0)
 		printf("; answered %.4f", (double) cache->result_hits / (double) answers);
 	if (hints > 0)
-		printf("; stubs found %.4f", (double) cache->hint_hits / (double) hints);
+		printf("; leaf hints found %.4f", (double) cache->hint_hits / (double) hints);
 	putchar('\n');
 }
 

@@ -72,7 +72,7 @@ struct smart_slab
 _Static_assert(sizeof(struct smart_slab) == 48, "descriptors of a chunk fill six pages");
 _Static_assert(SMART_CHUNK_HEAD_OFFSET + sizeof(struct smart_chunk) <= SMART_PAGE_BYTES,
 			   "a chunk's head fits its page");
-_Static_assert(SMART_HEAD_BYTES == SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES, "what a book has of a remote chunk");
+_Static_assert(SMART_HEAD_BYTES == SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES, "what an extent map has of a remote chunk");
 _Static_assert(SMART_PAGE_BYTES + SMART_CHUNK_PAGES * sizeof(struct smart_slab) ==
 				   SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES,
 			   "descriptors end where pages begin");

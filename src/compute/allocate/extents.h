@@ -18,9 +18,9 @@
  * outlives a clean restart.  One client of the compute node, the one that reconciles, works pending frees off:
  *
  *	  for each memory node that replies:
- *	      while (smart_pending_next(space, node, &duty))
- *	          a tree:  ask the node; SMART_OK: smart_pending_done(space, &duty), else leave it
- *	          a chunk: smart_pending_done(space, &duty), and ask the node once
+ *	      while (smart_pending_next(space, node, &pending))
+ *	          a tree:  ask the node; SMART_OK: smart_pending_done(space, &pending), else leave it
+ *	          a chunk: smart_pending_done(space, &pending), and ask the node once
  *
  * A chunk is given back by one request only: a request without a reply may still arrive, and if a second one were
  * sent, the first could free what is in use again.  Reconciling after the next lease finds what the node did not hear

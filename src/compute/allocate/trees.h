@@ -94,7 +94,7 @@ _Static_assert(sizeof(struct smart_record) * SMART_RECORDS_A_PAGE <= SMART_PAGE_
 _Static_assert(offsetof(struct smart_record, root) == 64, "the root slot has a cache line of its own");
 _Static_assert(offsetof(struct smart_record, pages) == 128, "so have the counts");
 _Static_assert(offsetof(struct smart_record, queue_head) == 192, "and the lists begin behind them");
-_Static_assert(offsetof(struct smart_record, dropped) == 744, "what a book adds");
+_Static_assert(offsetof(struct smart_record, dropped) == 744, "what an extent map adds");
 _Static_assert(SMART_PAGE_BYTES >> SMART_RECORD_SHIFT == 1u << SMART_RECORD_PAGE_SHIFT, "16 units to a page");
 
 static inline struct smart_record *

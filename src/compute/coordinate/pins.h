@@ -6,8 +6,8 @@
  * it read a TID pins the tree from before it reads the leaf until the last TID of the batch has been checked.  Bulk
  * delete removes its entries, advances the number, and returns only when no pin on its tree is older than that number:
  *
- *	  number = smart_pins_advance(interlock);
- *	  while ((client = smart_pins_holder(interlock, tree, number, 0)) != SMART_CLIENT_NONE)
+ *	  number = smart_pins_advance(pins);
+ *	  while ((client = smart_pins_holder(pins, tree, number, 0)) != SMART_CLIENT_NONE)
  *		  sleep until a client unpins, at most some milliseconds
  *
  * The numbers of all trees come from one counter: a number is a point in time.
