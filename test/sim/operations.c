@@ -199,7 +199,7 @@ client_maintain(struct client *client, unsigned int key_number)
 	{
 		status = smart_find_strict(tree, &key, &place);
 		if (status == SMART_OK && place.node != NULL)
-			status = smart_replace_node(tree, &key, place.node, dice_one_in(&world.dice, 2));
+			status = smart_replace_node(tree, &key, place.node, dice_one_in(&world.dice, 2), NULL);
 	}
 	status = smart_leave(tree, status);
 	world_trace("maintenance ends: %s", smart_status_text(status));

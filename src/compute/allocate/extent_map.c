@@ -1,5 +1,5 @@
 /*
- * extents_map.c
+ * extent_map.c
  *	  The map from a memory node and a place there to the remote chunk.
  *
  * It has three levels of home pages: memory nodes; for each node the numbers of pages; in those, chunk numbers by

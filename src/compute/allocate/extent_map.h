@@ -1,5 +1,5 @@
 /*
- * extents_map.h
+ * extent_map.h
  *	  The memory nodes that an extent map knows, and the map from a memory node and a place there to the chunk.
  */
 #ifndef SMART_COMPUTE_EXTENT_MAP_H

@@ -279,19 +279,19 @@ struct wish
 
 /* The memory node has replied: the record is a tree now, or comes out of its bucket without having been one. */
 static smart_status
-conclude(struct smart_space *space, uint32_t number, fabric_address root, smart_status cached)
+conclude(struct smart_space *space, uint32_t number, fabric_address root, smart_status reply)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	struct smart_record *record = smart_record_at(space->region, number);
 	uint64_t id = record->id;
 
-	if (cached == SMART_OK && (fabric_node(root) != record->node || root == 0 || root % SMART_UNIT != 0))
-		cached = SMART_CORRUPT;
+	if (reply == SMART_OK && (fabric_node(root) != record->node || root == 0 || root % SMART_UNIT != 0))
+		reply = SMART_CORRUPT;
 	space->locks->acquire(space->locks, SMART_LOCK_DIRECTORY);
 	smart_assert(id != 0 && record->state == SMART_RECORD_MAKING && record->slabs == 0);
-	if (cached == SMART_OK && !smart_extents_node_is_active(space->region, record->node))
-		cached = SMART_UNREACHABLE;
-	if (cached == SMART_OK)
+	if (reply == SMART_OK && !smart_extents_node_is_active(space->region, record->node))
+		reply = SMART_UNREACHABLE;
+	if (reply == SMART_OK)
 	{
 		__atomic_store_n(&record->root_address, root, __ATOMIC_RELAXED);
 		smart_record_set_state(record, SMART_RECORD_PLAIN);
@@ -302,13 +302,13 @@ conclude(struct smart_space *space, uint32_t number, fabric_address root, smart_
 		(void) smart_record_unlink(space, id);
 		__atomic_store_n(&record->id, 0, __ATOMIC_RELEASE);
 		/* Only a node that was full has certainly made nothing. */
-		if (cached == SMART_NO_SPACE)
+		if (reply == SMART_NO_SPACE)
 			smart_extents_forget_tree(space, number);
 		else
 			smart_extents_tree_dropped(space, number, id);
 	}
 	space->locks->release(space->locks, SMART_LOCK_DIRECTORY);
-	return cached;
+	return reply;
 }
 
 static smart_status

@@ -2,7 +2,7 @@
  * extents_parts.h
  *	  What the parts of an extent map offer to each other and to the space; other code uses extents.h.
  *
- *	  extents_map      memory nodes, and where remote chunks are, by memory node and place
+ *	  extent_map      memory nodes, and where remote chunks are, by memory node and place
  *	  chunks        a remote chunk's life: in use, leaving or lost, unused
  *	  pending_frees   what memory nodes have yet to be told
  *	  extents_ask      what memory nodes are asked for: chunks and roots of trees

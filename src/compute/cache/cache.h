@@ -91,8 +91,8 @@ extern void smart_cache_drop(struct smart_cache *cache, unsigned int client, uin
 /* ---- cached results ---- */
 
 /*
- * The cached result for an equality prefix of length bytes, from 1.  True: answer->length and tails are set, and were
- * true within this call.  False: answer->ticket is set; what the caller READs after this call may be kept with it.
+ * The cached result for an equality prefix of length bytes, from 1.  True: cached->length and tails are set, and were
+ * true within this call.  False: cached->ticket is set; what the caller READs after this call may be kept with it.
  */
 extern bool smart_cache_result(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
 							   unsigned int length, struct smart_result *cached);

@@ -9,7 +9,7 @@
  *	  cache       header | counters of each client | versions | partitions
  *	  partition   header | heads | spans | heat | frames
  *
- * Frames hold copies of nodes, cached results and leaf hints (cache_results.c); their kinds are their lengths.  Of a
+ * Frames hold copies of nodes, cached results and leaf hints (results.c); their kinds are their lengths.  Of a
  * node only the slots up to the last one in use are kept, since many nodes have few: a node that grows goes over to a
  * longer frame.
  *
@@ -79,7 +79,7 @@ struct cache_partition
 };
 
 /*
- * What keeps some cached results and leaf hints true (cache_results.c).
+ * What keeps some cached results and leaf hints true (results.c).
  *
  *	  word    generation, which each writer that begins raises, above the number of
  *	          writers that have begun and not ended

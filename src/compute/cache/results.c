@@ -1,5 +1,5 @@
 /*
- * cache_results.c
+ * results.c
  *	  Cached results and leaf hints, and the versions that keep them true.
  *
  * The tree checks what a node's copy leads to, so a copy may be stale.  The tree does not check a cached result (which

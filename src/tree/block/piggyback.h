@@ -13,7 +13,8 @@
 extern struct smart_piggyback *smart_piggyback_open(struct smart_env *env);
 /*
  * The next READ of the leaf under its lock shall bring the node that place, which was found
- * by way of the cache, has it in.  wanted: it is known to be needed; else it might be.
+ * by way of the cache, has it in.  wanted: it is known to be needed; else it might be.  (Whatever place says, smart_piggyback_take hands out
+ * only what it is asked for: link and position are compared there.)
  */
 extern void smart_piggyback_plan(struct smart_tree *tree, const struct smart_place *place, bool wanted);
 /* The requests for it, behind those of the leaf in batch; how many. */

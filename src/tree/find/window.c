@@ -165,10 +165,11 @@ descend_all(struct points *points)
 		for (unsigned int point = 0; point < points->count; point++)
 		{
 			struct smart_place *place = &points->places[point];
-			struct smart_node *node = &points->nodes[points->waits_for[point]];
+			struct smart_node *node;
 
 			if (place->kind != SMART_PLACE_NODE)
 				continue;
+			node = &points->nodes[points->waits_for[point]];
 			place->kind = SMART_PLACE_UNKNOWN;
 			if (!smart_node_finish_again(tree, node, &points->keys[point]))
 				continue;

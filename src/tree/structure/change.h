@@ -68,10 +68,11 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
  * REPLACE-NODE.  node was read by a strict descent of this operation; key leads through it.  merge: small neighbouring
  * leaves become one.  Losing the last CAS is no error: another client replaced the node, or its parent is frozen, and the
  * caller's next strict descent meets that one.  Nor is it one if the parent cannot be told because the path is changing,
- * or if a frozen node that lies on the way to the parent is replaced instead.
+ * or if a frozen node that lies on the way to the parent is replaced instead.  *tried (not if NULL): this node itself
+ * was replaced, here or by another client.
  */
-extern smart_status
-smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge);
+extern smart_status smart_replace_node(struct smart_tree *tree, const struct smart_key *key,
+									   const struct smart_node *node, bool merge, bool *tried);
 
 /* ---- a leaf's halves (split.c) ---- */
 

@@ -416,7 +416,8 @@ replace(struct smart_tree *tree, const struct smart_key *key, struct replacement
 }
 
 smart_status
-smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge)
+smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node, bool merge,
+				   bool *tried)
 {
 	fabric_address wanted = node->address;
 	struct replacement work;
@@ -425,10 +426,14 @@ smart_replace_node(struct smart_tree *tree, const struct smart_key *key, const s
 	smart_status status = SMART_OK;
 
 	smart_assert(tree->entered && smart_slot_is_node(node->link) && smart_slot_address(node->link) == node->address);
+	if (tried != NULL)
+		*tried = false;
 	if (!tree->direct && node->link_address == 0)
 		status = smart_find_parent(tree, key, &node);
 	if (status != SMART_OK || node == NULL)
 		return status;
+	if (tried != NULL)
+		*tried = node->address == wanted;
 	smart_assert(node->link_address != 0 && smart_node_state(node->words[0]) == SMART_LIVE);
 	work = (struct replacement){.node = node};
 	/*

@@ -153,7 +153,7 @@ install(struct smart_tree *tree, const struct smart_key *key, const struct smart
 	smart_assert(smart_pending(place, leaf) && mid <= end && end <= 255);
 	*won = false;
 	if (index < 0)
-		return smart_replace_node(tree, key, place->node, false);
+		return smart_replace_node(tree, key, place->node, false, NULL);
 	/* I3: slots fill in index order. */
 	smart_assert(SMART_FAULT(anyempty) || place->node->kind == SMART_NODE_256 ||
 				 (index > 0 && smart_slot_used(place->node->words[SMART_NODE_HEAD_WORDS + index - 1])));

@@ -49,7 +49,7 @@ smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct s
 	while (status == SMART_OK && (place->kind == SMART_PLACE_FROZEN || place->kind == SMART_PLACE_UNKNOWN))
 	{
 		if (place->kind == SMART_PLACE_FROZEN)
-			status = smart_replace_node(tree, key, place->child, false);
+			status = smart_replace_node(tree, key, place->child, false, NULL);
 		if (status == SMART_OK)
 			status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
@@ -198,6 +198,9 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 	for (int round = 0; round < 4 && status == SMART_OK; round++)
 	{
 		struct smart_place place;
+		unsigned int found_depth;
+		unsigned int found_used;
+		bool tried;
 
 		status = smart_find_strict(tree, key, &place);
 		if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL ||
@@ -205,10 +208,15 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 			return status;
 		if (place.node->depth == depth && smart_node_used(place.node) >= used)
 			return status;
-		depth = place.node->depth;
-		used = smart_node_used(place.node);
-		smart_assert(place.node->depth == place.depth && used <= place.node->slots);
-		status = smart_replace_node(tree, key, place.node, true);
+		found_depth = place.node->depth;
+		found_used = smart_node_used(place.node);
+		smart_assert(found_depth == place.depth && found_used <= place.node->slots);
+		status = smart_replace_node(tree, key, place.node, true, &tried);
+		if (status == SMART_OK && tried)
+		{
+			depth = found_depth;
+			used = found_used;
+		}
 	}
 	/* Nothing has to be tidied. */
 	return smart_no_room(status) ? SMART_OK : status;
