@@ -196,7 +196,7 @@ spill(struct smart_sorter *sorter)
 	struct smart_runs *runs = runs_of(sorter);
 
 	smart_sorter_prepare(sorter);
-	smart_assert(sorter->count > 0 && sorter->position == 0);
+	smart_assert(sorter->position == 0);
 	smart_runs_start(runs);
 	for (Size i = 0; i < sorter->count; i++)
 	{

@@ -12,8 +12,9 @@
  *
  * One process serves all three.  An attempt to connect to a memory node that does not reply takes a second
  * (endpoint.c).  A round ends after such an attempt, so that the other jobs wait for one attempt at most; a
- * rebuild, a collection or DROP DATABASE can be that much later.  While startup recovery runs the jobs wait
- * for its end; but so does every user of a smart index.  The region comes last, so that what the others begin
+ * rebuild, a collection or DROP DATABASE can be that much later, and later still where the resolver is asked
+ * for a host's name and does not reply.  While startup recovery runs the jobs wait for its end; but so does
+ * every user of a smart index.  The region comes last, so that what the others begin
  * need not wait for recovery.  No job waits for a lock on a catalog, since memory nodes have to be looked
  * after while pg_database is locked, too.
  */
@@ -86,10 +87,12 @@ tend_region(void)
 	}
 	if (endpoints == NULL)
 	{
+		/* The client comes first: it may raise an error, again and again. */
+		struct smart_client *client = smart_backend_client_at_startup();
 		struct smart_endpoints *made = MemoryContextAllocZero(TopMemoryContext, sizeof(*made));
 
 		smart_assert(smart_server.peers != NULL);
-		smart_endpoints_init(made, smart_backend_client_at_startup(), smart_server.peers);
+		smart_endpoints_init(made, client, smart_server.peers);
 		endpoints = made;
 		if (!smart_server_recovers())
 			(void) smart_backend_client();

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/procsignal.h"
 #include "utils/timestamp.h"
 
 #include "am/nodes/endpoint.h"
@@ -283,18 +284,24 @@ smart_endpoints_are_up(struct smart_endpoints *endpoints)
 void
 smart_endpoints_tend(struct smart_endpoints *endpoints)
 {
-	uint64 end = smart_endpoints_now_ns(endpoints) + SLOW_MS * UINT64CONST(1000000);
+	uint64 end;
 	bool in_time = true;
 	bool all_tried = true;
 
 	follow_addresses(endpoints);
+	/* Behind the question to memcached, which may take as long by itself: an endpoint that is late has to be noticed. */
+	end = smart_endpoints_now_ns(endpoints) + SLOW_MS * UINT64CONST(1000000);
 	for (int i = 0; i < FABRIC_NODES_MAX && in_time && !ProcDiePending; i++)
 	{
 		struct smart_endpoint *endpoint = &endpoints->endpoint[endpoints->next++ % FABRIC_NODES_MAX];
 
-		if (endpoint->used)
-			smart_endpoint_tend(endpoints, endpoint);
+		if (!endpoint->used)
+			continue;
+		smart_endpoint_tend(endpoints, endpoint);
 		in_time = smart_endpoints_now_ns(endpoints) < end;
+		/* DROP DATABASE and DROP TABLESPACE wait for every process that is connected to the server. */
+		if (ProcSignalBarrierPending)
+			ProcessProcSignalBarrier();
 	}
 	for (int i = 0; i < FABRIC_NODES_MAX; i++)
 		all_tried &= !endpoints->endpoint[i].used || endpoints->endpoint[i].tried;

@@ -32,7 +32,9 @@ fabric_problem(void)
 static int
 fabric_detail(void)
 {
-	return fabric_problem()[0] == '\0' ? 0 : errdetail_internal("%s", fabric_problem());
+	const char *problem = fabric_problem();
+
+	return problem[0] == '\0' ? 0 : errdetail_internal("%c%s.", pg_toupper((unsigned char) problem[0]), problem + 1);
 }
 
 /* A wait that came to nothing; a cancel or a shutdown says so itself. */
