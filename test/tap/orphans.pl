@@ -211,7 +211,7 @@ SQL
 }
 
 # Without a request.
-sub sweeps_itself
+sub collects_by_itself
 {
 	my ($node) = @_;
 	my $clean = "SELECT trees = 0 FROM smart_stat_space WHERE database = 'postgres'";
@@ -374,7 +374,7 @@ foreach my $name (sort keys %place)
 		collects($node);
 		spares($node);
 		outlives_sessions($node);
-		sweeps_itself($node);
+		collects_by_itself($node);
 		stands_alongside($node);
 		survives($node);
 		lets_rebuild($node);
