@@ -133,71 +133,6 @@ sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
 	sim_timed_release(&client->timed, leaf_lock(client, leaf));
 }
 
-static bool
-sim_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	return smart_cache_find(client->compute->cache, client->number, tree, slot, words);
-}
-
-static void
-sim_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	smart_cache_store(client->compute->cache, client->number, tree, slot, words);
-}
-
-static void
-sim_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
-				 uint64_t to)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	smart_cache_update(client->compute->cache, client->number, tree, slot, index, from, to);
-}
-
-static void
-sim_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	smart_cache_drop(client->compute->cache, client->number, tree, slot);
-}
-
-static bool
-sim_find_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-				struct smart_result *answer)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	return smart_cache_result(client->compute->cache, client->number, tree, point, length, answer);
-}
-
-static void
-sim_keep_answer(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-				const struct smart_result *answer)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	smart_cache_keep_result(client->compute->cache, client->number, tree, point, length, answer);
-}
-
-static struct smart_blocked
-sim_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	return smart_cache_block(client->compute->cache, client->number, tree, point, length);
-}
-
-static uint64_t
-sim_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
-{
-	return smart_cache_unblock(sim_client_of(services)->compute->cache, blocked);
-}
-
 /* Read delegation and write combining instead of plain locks and READs.  A client that waits looks again after a while. */
 static void
 init_rdwc(struct sim_client *client)
@@ -211,31 +146,6 @@ init_rdwc(struct sim_client *client)
 		.lock_of = smart_leaf_lock_of,
 	};
 	smart_rdwc_services_init(&client->services, &client->member);
-}
-
-static bool
-sim_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	return smart_cache_leaf_hint(client->compute->cache, client->number, leaf, hint);
-}
-
-static void
-sim_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
-			  bool hot)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	smart_cache_keep_leaf_hint(client->compute->cache, client->number, leaf, hint, ticket, hot);
-}
-
-static struct smart_blocked
-sim_block_hint(struct smart_services *services, smart_slot leaf)
-{
-	struct sim_client *client = sim_client_of(services);
-
-	return smart_cache_block_leaf_hint(client->compute->cache, client->number, leaf);
 }
 
 static void
@@ -252,19 +162,8 @@ init_services(struct sim_client *client)
 	};
 	if (client->compute->rdwc != NULL)
 		init_rdwc(client);
-	if (client->compute->cache == NULL)
-		return;
-	client->services.cache_find = sim_cache_find;
-	client->services.cache_store = sim_cache_store;
-	client->services.cache_update = sim_cache_update;
-	client->services.cache_drop = sim_cache_drop;
-	client->services.find_result = sim_find_answer;
-	client->services.keep_result = sim_keep_answer;
-	client->services.block_point = sim_block_point;
-	client->services.unblock_point = sim_unblock_point;
-	client->services.find_hint = sim_find_hint;
-	client->services.keep_hint = sim_keep_hint;
-	client->services.block_hint = sim_block_hint;
+	if (client->compute->cache != NULL)
+		smart_cache_services_init(&client->services, client->compute->cache, client->number);
 }
 
 /* ---- the environment ---- */

@@ -73,81 +73,6 @@ service_unlock_leaf(struct smart_services *services, fabric_address leaf)
 	locks->release(locks, SMART_LOCK_LEAF(smart_leaf_lock_of(leaf)));
 }
 
-/* ---- the cache ---- */
-
-static bool
-service_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
-{
-	return smart_cache_find(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
-}
-
-static void
-service_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
-{
-	smart_cache_store(client_of(services)->compute->cache, client_of(services)->number, tree, slot, words);
-}
-
-static void
-service_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
-					 uint64_t to)
-{
-	smart_cache_update(client_of(services)->compute->cache, client_of(services)->number, tree, slot, index, from, to);
-}
-
-static void
-service_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
-{
-	smart_cache_drop(client_of(services)->compute->cache, client_of(services)->number, tree, slot);
-}
-
-static bool
-service_find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-					struct smart_result *cached)
-{
-	return smart_cache_result(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
-							  cached);
-}
-
-static void
-service_keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
-					const struct smart_result *cached)
-{
-	smart_cache_keep_result(client_of(services)->compute->cache, client_of(services)->number, tree, point, length,
-							cached);
-}
-
-static struct smart_blocked
-service_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
-{
-	return smart_cache_block(client_of(services)->compute->cache, client_of(services)->number, tree, point, length);
-}
-
-static uint64_t
-service_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
-{
-	return smart_cache_unblock(client_of(services)->compute->cache, blocked);
-}
-
-static bool
-service_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
-{
-	return smart_cache_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf, hint);
-}
-
-static void
-service_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
-				  bool hot)
-{
-	smart_cache_keep_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf, hint, ticket,
-							   hot);
-}
-
-static struct smart_blocked
-service_block_hint(struct smart_services *services, smart_slot leaf)
-{
-	return smart_cache_block_leaf_hint(client_of(services)->compute->cache, client_of(services)->number, leaf);
-}
-
 static bool
 service_await(struct smart_services *services, smart_status status, uint64_t *since_ns)
 {
@@ -180,19 +105,8 @@ smart_services_init(struct smart_services *services)
 		};
 		smart_rdwc_services_init(services, &client->member);
 	}
-	if (client->compute->cache == NULL)
-		return;
-	services->cache_find = service_cache_find;
-	services->cache_store = service_cache_store;
-	services->cache_update = service_cache_update;
-	services->cache_drop = service_cache_drop;
-	services->find_result = service_find_result;
-	services->keep_result = service_keep_result;
-	services->block_point = service_block_point;
-	services->unblock_point = service_unblock_point;
-	services->find_hint = service_find_hint;
-	services->keep_hint = service_keep_hint;
-	services->block_hint = service_block_hint;
+	if (client->compute->cache != NULL)
+		smart_cache_services_init(services, client->compute->cache, client->number);
 }
 
 /* ---- opening and closing ---- */

@@ -39,6 +39,7 @@ struct smart_handed
 	uint32_t from; /* the client that handed it in; the compute node's */
 };
 
+struct smart_cache;
 struct smart_offload;
 struct smart_rdwc_member;
 
@@ -157,6 +158,10 @@ struct smart_services
 	void (*keep_hint)(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint,
 					  uint64_t ticket, bool hot);
 	struct smart_blocked (*block_hint)(struct smart_services *services, smart_slot leaf);
+
+	/* What src/compute's functions for these eleven know of the client; the tree does not look at it. */
+	struct smart_cache *cache;
+	unsigned int cache_client; /* its number among the cache's clients */
 
 	/*
 	 * Read delegation; both are NULL on a provider with direct access, and where

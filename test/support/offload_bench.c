@@ -54,31 +54,6 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
 }
 
-static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
-{
-	return smart_cache_find(bench_of(services)->cache, CLIENT, tree, slot, words);
-}
-
-static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
-{
-	smart_cache_store(bench_of(services)->cache, CLIENT, tree, slot, words);
-}
-
-static void
-cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
-			 uint64_t to)
-{
-	smart_cache_update(bench_of(services)->cache, CLIENT, tree, slot, index, from, to);
-}
-
-static void
-cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
-{
-	smart_cache_drop(bench_of(services)->cache, CLIENT, tree, slot);
-}
-
 /* ---- entries: the digits of a number, most significant first ---- */
 
 void
@@ -187,16 +162,13 @@ offload_bench_open(struct offload_bench *bench, struct test_memnodes *nodes, uns
 		.leave = nothing,
 		.lock_leaf = lock_leaf,
 		.unlock_leaf = unlock_leaf,
-		.cache_find = cache_find,
-		.cache_store = cache_store,
-		.cache_update = cache_update,
-		.cache_drop = cache_drop,
 		.offload = &bench->offload,
 	};
 	bench->cache = aligned_alloc(128, bytes);
 	if (bench->cache == NULL)
 		abort();
 	offload_forget_cache(bench);
+	smart_cache_services_init(&bench->services, bench->cache, CLIENT);
 	smart_offload_init(&bench->offload, SMART_OFFLOAD_OFF);
 	test_remote_open(nodes, &bench->remote, 1, OFFLOAD_TIMEOUT_MS);
 	make_root(bench);

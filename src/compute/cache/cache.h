@@ -133,4 +133,7 @@ smart_cache_block_leaf_hint(struct smart_cache *cache, unsigned int client, smar
 
 extern void smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat);
 
+/* Sets the services that lead to the cache, which outlives them, for this client of it. */
+extern void smart_cache_services_init(struct smart_services *services, struct smart_cache *cache, unsigned int client);
+
 #endif /* SMART_COMPUTE_CACHE_H */
