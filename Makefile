@@ -22,8 +22,9 @@ sources = $(sort $(foreach folder,$(1),$(wildcard $(folder)/*.c $(folder)/*/*.c)
 # Everything below the access method: what programs without PostgreSQL are made of as well.
 LIBRARY_SRCS := $(call sources,src/base rdma src/tree src/compute)
 
-# The simulated fabric serves programs only; a memory node's side of RDMA the daemon.
-MODULE_SRCS := $(filter-out rdma/sim/%.c rdma/verbs/target.c,smart_am.c $(call sources,src/am) $(LIBRARY_SRCS))
+# The simulated fabric and a thread's environment serve programs only; a memory node's side of RDMA the daemon.
+MODULE_SRCS := $(filter-out rdma/sim/%.c src/base/thread_env.c rdma/verbs/target.c,\
+	smart_am.c $(call sources,src/am) $(LIBRARY_SRCS))
 
 # One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
 # ASSERT=1 keeps the assertions, as every test build does; CC=clang changes the compiler; WERROR=1 lets warnings fail.

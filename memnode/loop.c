@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "log.h"
 #include "loop.h"
 #include "serve.h"
@@ -93,7 +94,7 @@ add_connection(struct memnode_loop *loop, int descriptor, const char *name)
 	{
 		connection->loop = loop;
 		connection->interest = EPOLLIN;
-		connection->deadline_ns = memnode_now_ns() + HELLO_WITHIN_NS;
+		connection->deadline_ns = smart_clock_ns() + HELLO_WITHIN_NS;
 		connection->stream = stream_open(descriptor, true, options->secret);
 		if (connection->stream != NULL)
 			connection->client = memnode_client_open(options->node, name, refused);
@@ -206,7 +207,7 @@ take_leave(struct connection *connection, uint32_t events)
 
 	smart_assert(connection->client->leaving && connection->client->pair == NULL);
 	if (connection->deadline_ns == 0)
-		connection->deadline_ns = memnode_now_ns() + LEAVE_WITHIN_NS;
+		connection->deadline_ns = smart_clock_ns() + LEAVE_WITHIN_NS;
 	if (stream_read(connection->stream, discarded, sizeof(discarded), &moved) == STREAM_CLOSED)
 		memnode_client_end(connection->client, "it had its last reply");
 	else
@@ -276,7 +277,7 @@ watch_listeners(struct memnode_loop *loop, bool on)
 
 		epoll_ctl(loop->epoll, EPOLL_CTL_MOD, listeners->descriptor[i], &event);
 	}
-	loop->accept_again_ns = on ? 0 : memnode_now_ns() + ACCEPT_AGAIN_NS;
+	loop->accept_again_ns = on ? 0 : smart_clock_ns() + ACCEPT_AGAIN_NS;
 }
 
 /* Takes a waiting connection in.  False: there is none, or none can be had now. */
@@ -338,7 +339,7 @@ take_signals(struct memnode_loop *loop)
 static void
 end_late(struct memnode_loop *loop)
 {
-	uint64_t now = memnode_now_ns();
+	uint64_t now = smart_clock_ns();
 
 	loop->limited = false;
 	for (struct connection *connection = loop->connections; connection != NULL; connection = connection->next)
@@ -384,7 +385,7 @@ round_of_events(struct memnode_loop *loop)
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 	bool was_busy = loop->busy;
 
-	loop->options->node->round_ns = memnode_now_ns();
+	loop->options->node->round_ns = smart_clock_ns();
 	loop->busy = false;
 	for (struct connection *connection = was_busy ? loop->connections : NULL; connection != NULL;
 		 connection = connection->next)

@@ -12,7 +12,8 @@ memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_pref
 memnode_unitdir ?= $(or $(addsuffix /smart,$(shell $(PG_CONFIG) --docdir 2>/dev/null)),\
 	$(memnode_prefix)/lib/systemd/system)
 
-MEMNODE_SRCS = $(call sources,memnode) src/base/assert.c src/base/status.c src/tree/find/walk.c src/tree/step/cover.c \
+MEMNODE_SRCS = $(call sources,memnode) src/base/assert.c src/base/status.c src/base/thread_env.c \
+	src/tree/find/walk.c src/tree/step/cover.c \
 	rdma/local.c rdma/wire.c rdma/descent.c rdma/discovery.c rdma/tcp/stream.c rdma/tcp/secret.c \
 	rdma/verbs/target.c rdma/verbs/common.c
 MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
+#include "base/thread_env.h"
 #include "client.h"
 #include "lease.h"
 #include "log.h"
@@ -16,27 +17,6 @@
 #include "node.h"
 #include "rdma/local.h"
 #include "snapshot.h"
-
-uint64_t
-memnode_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * UINT64_C(1000000000) + (uint64_t) now.tv_nsec;
-}
-
-static void *
-env_allocate(struct smart_env *env, size_t bytes)
-{
-	return malloc(bytes);
-}
-
-static void
-env_release(struct smart_env *env, void *memory)
-{
-	free(memory);
-}
 
 static uint64_t
 region_size(void *argument)
@@ -53,9 +33,8 @@ memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t
 	memset(node, 0, sizeof(*node));
 	node->region = *region;
 	node->transports = transports;
-	node->started_ns = memnode_now_ns();
-	node->env.allocate = env_allocate;
-	node->env.release = env_release;
+	node->started_ns = smart_clock_ns();
+	node->env = smart_thread_env;
 	memnode_chunks_open(&node->chunks, &node->region);
 	status = memnode_trees_open(&node->trees, &node->region, &node->chunks);
 	if (status != SMART_OK)

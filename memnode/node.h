@@ -55,7 +55,4 @@ extern bool memnode_adopt(struct memnode *node, const struct memnode_memory *mem
 /* Closes what is left of clients, then the rest; the region stays as it is. */
 extern void memnode_close(struct memnode *node);
 
-/* Nanoseconds of a clock that only rises. */
-extern uint64_t memnode_now_ns(void);
-
 #endif /* MEMNODE_NODE_H */

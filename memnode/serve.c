@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "lease.h"
 #include "log.h"
 #include "rdma/descent.h"
@@ -218,7 +219,7 @@ serve_status(struct memnode_request *request)
 									  .connections = node->client_count,
 									  .own_chunks = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->chunks.own[owner],
 									  .own_trees = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->trees.own[owner],
-									  .uptime_ms = (memnode_now_ns() - node->started_ns) / 1000000,
+									  .uptime_ms = (smart_clock_ns() - node->started_ns) / 1000000,
 									  .requests = node->verbs_served};
 
 	if (request->header->length != 0)

@@ -19,6 +19,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "log.h"
 #include "serve.h"
 #include "tree/find/walk.h"
@@ -150,7 +151,7 @@ memnode_serve_descent(struct memnode_request *request)
 
 	if (!request->client->hello.verbs || !fabric_descent_get(request->payload, request->header->length, &descent))
 		return WIRE_BAD;
-	if (by_rdma && node->round_ns != 0 && memnode_now_ns() - node->round_ns > WAIT_MAX_NS)
+	if (by_rdma && node->round_ns != 0 && smart_clock_ns() - node->round_ns > WAIT_MAX_NS)
 	{
 		request->length = fabric_path_begin(request->answer);
 		fabric_path_end(request->answer, FABRIC_PATH_BUSY, false);

@@ -19,6 +19,7 @@
 #include <libmemcached/memcached.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "rdma/discovery.h"
 
 #define MEMCACHED_PORT  "11211"
@@ -27,7 +28,6 @@
 #define TRIES           3
 #define LONG_AGO        ((time_t) 60 * 60 * 24 * 30 + 1) /* memcached takes more than 30 days for a date */
 #define RETRY_AFTER_S   1
-#define NANO            UINT64_C(1000000000)
 #define VALUE_FORMAT    "%016" PRIx64 " "
 #define INCARNATION_LEN 17 /* bytes of VALUE_FORMAT */
 
@@ -48,15 +48,6 @@ struct discovery
 	size_t key_length[FABRIC_NODES_MAX];
 	struct place place[FABRIC_NODES_MAX];
 };
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * NANO + (uint64_t) now.tv_nsec;
-}
 
 /* ---- addresses ---- */
 
@@ -328,11 +319,11 @@ keep_place(struct discovery *discovery, unsigned int number, const char *value, 
 static smart_status
 take_place(struct discovery *discovery, const char *value, uint32_t ttl_s, char problem[SESSION_PROBLEM_MAX])
 {
-	uint64_t deadline_ns = now_ns() + discovery->timeout_ns;
+	uint64_t deadline_ns = smart_clock_ns() + discovery->timeout_ns;
 	smart_status status = SMART_NO_SPACE;
 
 	snprintf(problem, SESSION_PROBLEM_MAX, "all %d places of the cluster are taken", FABRIC_NODES_MAX);
-	for (unsigned int i = 0; i < FABRIC_NODES_MAX && now_ns() < deadline_ns; i++)
+	for (unsigned int i = 0; i < FABRIC_NODES_MAX && smart_clock_ns() < deadline_ns; i++)
 	{
 		memcached_return_t result;
 

@@ -2,13 +2,10 @@
  * env_thread.c
  *	  An environment for a thread of a test program.
  */
-#include <poll.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/assert.h"
+#include "base/thread_env.h"
 #include "support/env_thread.h"
 
 uint64_t
@@ -45,25 +42,9 @@ thread_release(struct smart_env *env, void *memory)
 }
 
 static uint64_t
-thread_now_ns(struct smart_env *env)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
-}
-
-static uint64_t
 thread_random(struct smart_env *env)
 {
 	return test_random(&((struct env_thread *) env)->random_state);
-}
-
-static void
-thread_log(struct smart_env *env, enum smart_log_level level, const char *line)
-{
-	if (level > SMART_LOG_DEBUG)
-		fprintf(stderr, "%s\n", line);
 }
 
 static bool
@@ -72,31 +53,12 @@ thread_interrupted(struct smart_env *env)
 	return __atomic_load_n(&((struct env_thread *) env)->stop, __ATOMIC_RELAXED);
 }
 
-static void
-thread_pause(struct smart_env *env, unsigned int attempt)
-{
-	struct timespec moment = {0, attempt < 1000 ? 1000 + 100 * (long) attempt : 100000};
-
-	if (attempt < 100)
-		sched_yield();
-	else
-		nanosleep(&moment, NULL);
-}
-
-static bool
-thread_wait_descriptor(struct smart_env *env, int descriptor, bool to_write, uint32_t timeout_ms)
-{
-	struct pollfd wanted = {.fd = descriptor, .events = (short) (POLLIN | (to_write ? POLLOUT : 0))};
-
-	return poll(&wanted, 1, timeout_ms < INT32_MAX ? (int) timeout_ms : INT32_MAX) > 0;
-}
-
 void
 env_thread_init(struct env_thread *thread, uint64_t seed)
 {
-	*thread = (struct env_thread){
-		.env = {thread_allocate, thread_release, thread_now_ns, thread_random, thread_log, thread_interrupted,
-				thread_pause, thread_wait_descriptor},
-		.random_state = seed,
-	};
+	*thread = (struct env_thread){.env = smart_thread_env, .random_state = seed};
+	thread->env.allocate = thread_allocate;
+	thread->env.release = thread_release;
+	thread->env.random = thread_random;
+	thread->env.interrupted = thread_interrupted;
 }

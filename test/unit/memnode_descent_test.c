@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "rdma/descent.h"
 #include "support/check.h"
 #include "support/memnode_peer.h"
@@ -284,10 +285,10 @@ test_rdma(void)
 	make_tree();
 	region.owners[client->owner].transport = WIRE_RDMA;
 	CHECK(ends(FABRIC_PATH_LEAF, 3) && !path.exact);
-	node->round_ns = memnode_now_ns() - 1000000000;
+	node->round_ns = smart_clock_ns() - 1000000000;
 	CHECK(ends(FABRIC_PATH_BUSY, 0));
 	region.owners[client->owner].transport = WIRE_TCP;
-	node->round_ns = memnode_now_ns() - 1000000000;
+	node->round_ns = smart_clock_ns() - 1000000000;
 	CHECK(ends(FABRIC_PATH_LEAF, 4) && path.exact);
 	node->round_ns = 0;
 }

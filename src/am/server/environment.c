@@ -7,7 +7,6 @@
 #include "postgres.h"
 
 #include <poll.h>
-#include <time.h>
 
 #include "common/pg_prng.h"
 #include "miscadmin.h"
@@ -16,6 +15,7 @@
 
 #include "am/compat.h"
 #include "am/server/environment.h"
+#include "base/clock.h"
 
 /* A signal that comes between two looks at interrupted() and the sleep is noticed after that long. */
 #define SLEEP_MAX_MS 100
@@ -39,10 +39,7 @@ environment_release(struct smart_env *env, void *memory)
 static uint64_t
 environment_now_ns(struct smart_env *env)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000 + now.tv_nsec;
+	return smart_clock_ns();
 }
 
 static uint64_t
