@@ -93,8 +93,6 @@ struct fabric_path;
 
 struct fabric_provider
 {
-	const char *name;
-
 	/*
 	 * Executes requests[0..count).  SMART_OK: all completed, results are set.
 	 * Otherwise (SMART_UNREACHABLE, SMART_TIMEOUT, SMART_INTERRUPTED,
@@ -106,7 +104,7 @@ struct fabric_provider
 	/*
 	 * A direct pointer to [address, address + length), or NULL if this
 	 * provider has none there.  Called when fabric_direct() finds the address
-	 * outside of the window it knows; refreshes that window.
+	 * outside of the window it knows; refreshes that window.  NULL: the provider has none anywhere.
 	 */
 	void *(*extend)(struct fabric *fabric, fabric_address address, size_t length);
 
@@ -173,7 +171,7 @@ fabric_direct(struct fabric *fabric, fabric_address address, size_t length)
 
 	if (smart_likely(fabric_offset(address) + length <= window->size))
 		return window->base + fabric_offset(address);
-	return fabric->provider->extend(fabric, address, length);
+	return fabric->provider->extend != NULL ? fabric->provider->extend(fabric, address, length) : NULL;
 }
 
 #endif /* SMART_RDMA_FABRIC_H */

@@ -15,13 +15,11 @@
 #include "rdma/wire.h"
 
 struct fabric_link;
+struct grace;
 struct session;
 
 struct fabric_link_kind
 {
-	const char *name; /* "tcp", "verbs" */
-	enum wire_transport transport;
-
 	/*
 	 * Starts those of requests[0..count) that go to this link's memory node, in their
 	 * order, with one doorbell; requests and what they point to stay until finish.
@@ -41,6 +39,7 @@ struct fabric_link
 	const struct fabric_link_kind *kind;
 	struct session *session; /* the link's until it is closed */
 	struct smart_env *env;
+	struct grace *grace;               /* of its interrupts (wait.h); NULL: none */
 	unsigned int node;                 /* memory node number in addresses */
 	bool broken;                       /* SMART_CORRUPT came, and the link carries nothing any more */
 	char problem[SESSION_PROBLEM_MAX]; /* why the last call failed */

@@ -146,7 +146,6 @@ local_close(struct fabric *fabric)
 }
 
 static const struct fabric_provider local_provider = {
-	.name = "local",
 	.execute = local_execute,
 	.extend = local_extend,
 	.close = local_close,

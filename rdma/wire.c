@@ -15,8 +15,7 @@
 static uint8_t *
 put(uint8_t *bytes, uint64_t number, unsigned int width)
 {
-	for (unsigned int i = 0; i < width; i++)
-		bytes[i] = (uint8_t) (number >> (8 * i));
+	memcpy(bytes, &number, width);
 	return bytes + width;
 }
 
@@ -25,42 +24,50 @@ get(const uint8_t **bytes, unsigned int width)
 {
 	uint64_t number = 0;
 
-	for (unsigned int i = 0; i < width; i++)
-		number |= (uint64_t) (*bytes)[i] << (8 * i);
+	memcpy(&number, *bytes, width);
 	*bytes += width;
 	return number;
+}
+
+/* Payloads that lie in a message as they lie in memory. */
+static uint32_t
+put_whole(uint8_t *bytes, const void *message, size_t size)
+{
+	memcpy(bytes, message, size);
+	return (uint32_t) size;
+}
+
+static bool
+get_whole(const uint8_t *bytes, uint32_t length, void *message, size_t size)
+{
+	if (length != size)
+		return false;
+	memcpy(message, bytes, size);
+	return true;
 }
 
 uint32_t
 wire_put_u32(uint8_t *bytes, uint32_t number)
 {
-	put(bytes, number, 4);
-	return 4;
+	return put_whole(bytes, &number, sizeof(number));
 }
 
 bool
 wire_get_u32(const uint8_t *bytes, uint32_t length, uint32_t *number)
 {
-	if (length != 4)
-		return false;
-	*number = (uint32_t) get(&bytes, 4);
-	return true;
+	return get_whole(bytes, length, number, sizeof(*number));
 }
 
 uint32_t
 wire_put_u64(uint8_t *bytes, uint64_t number)
 {
-	put(bytes, number, 8);
-	return 8;
+	return put_whole(bytes, &number, sizeof(number));
 }
 
 bool
 wire_get_u64(const uint8_t *bytes, uint32_t length, uint64_t *number)
 {
-	if (length != 8)
-		return false;
-	*number = get(&bytes, 8);
-	return true;
+	return get_whole(bytes, length, number, sizeof(*number));
 }
 
 /* ---- frames ---- */
@@ -96,44 +103,27 @@ wire_get_header(const uint8_t *bytes, bool answer, struct wire_header *header)
 
 /* ---- connections ---- */
 
-#define HELLO_BYTES 40
+#define HELLO_HEAD_BYTES 8
 
 uint32_t
 wire_put_hello(uint8_t *bytes, const struct wire_hello *hello)
 {
 	bytes = put(bytes, WIRE_MAGIC, 4);
 	bytes = put(bytes, WIRE_VERSION, 4);
-	bytes = put(bytes, hello->owner, 8);
-	bytes = put(bytes, hello->incarnation, 8);
-	bytes = put(bytes, hello->generation, 4);
-	bytes = put(bytes, hello->client, 4);
-	bytes = put(bytes, hello->pid, 4);
-	bytes = put(bytes, hello->verbs, 1);
-	put(bytes, 0, 3);
-	return HELLO_BYTES;
+	return HELLO_HEAD_BYTES + put_whole(bytes, hello, sizeof(*hello));
 }
 
 /* Magic and version come first in every version of the protocol. */
 bool
 wire_get_hello(const uint8_t *bytes, uint32_t length, struct wire_hello *hello, bool *version_known)
 {
-	uint8_t verbs;
-
-	if (length < 8 || get(&bytes, 4) != WIRE_MAGIC)
+	if (length < HELLO_HEAD_BYTES || get(&bytes, 4) != WIRE_MAGIC)
 		return false;
 	*version_known = get(&bytes, 4) == WIRE_VERSION;
 	if (!*version_known)
 		return true;
-	if (length != HELLO_BYTES)
-		return false;
-	hello->owner = get(&bytes, 8);
-	hello->incarnation = get(&bytes, 8);
-	hello->generation = (uint32_t) get(&bytes, 4);
-	hello->client = (uint32_t) get(&bytes, 4);
-	hello->pid = (uint32_t) get(&bytes, 4);
-	verbs = (uint8_t) get(&bytes, 1);
-	hello->verbs = verbs == 1;
-	return verbs <= 1 && get(&bytes, 3) == 0;
+	return get_whole(bytes, length - HELLO_HEAD_BYTES, hello, sizeof(*hello)) && hello->verbs <= 1 &&
+		   hello->unused[0] == 0 && hello->unused[1] == 0 && hello->unused[2] == 0;
 }
 
 #define WELCOME_BYTES 40
@@ -167,96 +157,43 @@ wire_get_welcome(const uint8_t *bytes, uint32_t length, struct wire_welcome *wel
 	return fits && get(&bytes, 4) == 0 && welcome->node != 0 && welcome->allocated <= welcome->capacity;
 }
 
-#define LEASE_BYTES 24
-
 uint32_t
 wire_put_lease(uint8_t *bytes, const struct wire_lease *lease)
 {
-	bytes = put(bytes, lease->extents, 8);
-	bytes = put(bytes, lease->heir_of, 8);
-	bytes = put(bytes, lease->transport, 4);
-	put(bytes, 0, 4);
-	return LEASE_BYTES;
+	return put_whole(bytes, lease, sizeof(*lease));
 }
 
 bool
 wire_get_lease(const uint8_t *bytes, uint32_t length, struct wire_lease *lease)
 {
-	if (length != LEASE_BYTES)
-		return false;
-	lease->extents = get(&bytes, 8);
-	lease->heir_of = get(&bytes, 8);
-	lease->transport = (uint32_t) get(&bytes, 4);
-	return get(&bytes, 4) == 0 && lease->extents != 0 &&
+	return get_whole(bytes, length, lease, sizeof(*lease)) && lease->unused == 0 && lease->extents != 0 &&
 		   (lease->transport == WIRE_TCP || lease->transport == WIRE_RDMA);
 }
-
-#define NODE_STATUS_BYTES 64
 
 uint32_t
 wire_put_node_status(uint8_t *bytes, const struct wire_node_status *status)
 {
-	bytes = put(bytes, status->capacity, 8);
-	bytes = put(bytes, status->allocated, 8);
-	bytes = put(bytes, status->trees, 8);
-	bytes = put(bytes, status->connections, 8);
-	bytes = put(bytes, status->own_chunks, 8);
-	bytes = put(bytes, status->own_trees, 8);
-	bytes = put(bytes, status->uptime_ms, 8);
-	put(bytes, status->requests, 8);
-	return NODE_STATUS_BYTES;
+	return put_whole(bytes, status, sizeof(*status));
 }
 
 bool
 wire_get_node_status(const uint8_t *bytes, uint32_t length, struct wire_node_status *status)
 {
-	if (length != NODE_STATUS_BYTES)
-		return false;
-	status->capacity = get(&bytes, 8);
-	status->allocated = get(&bytes, 8);
-	status->trees = get(&bytes, 8);
-	status->connections = get(&bytes, 8);
-	status->own_chunks = get(&bytes, 8);
-	status->own_trees = get(&bytes, 8);
-	status->uptime_ms = get(&bytes, 8);
-	status->requests = get(&bytes, 8);
-	return status->allocated <= status->capacity;
+	return get_whole(bytes, length, status, sizeof(*status)) && status->allocated <= status->capacity;
 }
-
-#define QUEUE_PAIR_BYTES 48
 
 uint32_t
 wire_put_queue_pair(uint8_t *bytes, const struct wire_queue_pair *pair)
 {
-	memcpy(bytes, pair->gid, sizeof(pair->gid));
-	bytes = put(bytes + sizeof(pair->gid), pair->base, 8);
-	bytes = put(bytes, pair->limit, 8);
-	bytes = put(bytes, pair->number, 4);
-	bytes = put(bytes, pair->psn, 4);
-	bytes = put(bytes, pair->rkey, 4);
-	bytes = put(bytes, pair->lid, 2);
-	bytes = put(bytes, pair->mtu, 1);
-	put(bytes, pair->reads, 1);
-	return QUEUE_PAIR_BYTES;
+	return put_whole(bytes, pair, sizeof(*pair));
 }
 
+/* A queue pair's number and a first packet's have 24 bits; an MTU of 1..5 is one of 256 to 4096 bytes. */
 bool
 wire_get_queue_pair(const uint8_t *bytes, uint32_t length, struct wire_queue_pair *pair)
 {
-	if (length != QUEUE_PAIR_BYTES)
-		return false;
-	memcpy(pair->gid, bytes, sizeof(pair->gid));
-	bytes += sizeof(pair->gid);
-	pair->base = get(&bytes, 8);
-	pair->limit = get(&bytes, 8);
-	pair->number = (uint32_t) get(&bytes, 4);
-	pair->psn = (uint32_t) get(&bytes, 4);
-	pair->rkey = (uint32_t) get(&bytes, 4);
-	pair->lid = (uint16_t) get(&bytes, 2);
-	pair->mtu = (uint8_t) get(&bytes, 1);
-	pair->reads = (uint8_t) get(&bytes, 1);
-	/* A queue pair's number and a first packet's have 24 bits; 1..5 are 256 to 4096 bytes. */
-	return pair->number >> 24 == 0 && pair->psn >> 24 == 0 && pair->mtu >= 1 && pair->mtu <= 5 && pair->reads >= 1;
+	return get_whole(bytes, length, pair, sizeof(*pair)) && pair->number >> 24 == 0 && pair->psn >> 24 == 0 &&
+		   pair->mtu >= 1 && pair->mtu <= 5 && pair->reads >= 1;
 }
 
 /* ---- lists ---- */
@@ -287,26 +224,16 @@ wire_get_chunks(const uint8_t *bytes, uint32_t length, uint32_t *chunks, uint32_
 	return true;
 }
 
-#define TREE_BYTES (16 + WIRE_OWNER_BYTES)
-
 uint32_t
 wire_put_tree(uint8_t *bytes, const struct wire_tree *tree)
 {
-	bytes = put(bytes, tree->id, 8);
-	bytes = put(bytes, tree->root, 8);
-	memcpy(bytes, tree->description, WIRE_OWNER_BYTES);
-	return TREE_BYTES;
+	return put_whole(bytes, tree, sizeof(*tree));
 }
 
 bool
 wire_get_tree(const uint8_t *bytes, uint32_t length, struct wire_tree *tree)
 {
-	if (length != TREE_BYTES)
-		return false;
-	tree->id = get(&bytes, 8);
-	tree->root = get(&bytes, 8);
-	memcpy(tree->description, bytes, WIRE_OWNER_BYTES);
-	return tree->id != 0;
+	return get_whole(bytes, length, tree, sizeof(*tree)) && tree->id != 0;
 }
 
 #define TREES_HEAD_BYTES 16
@@ -318,9 +245,7 @@ wire_put_trees(uint8_t *bytes, uint64_t cursor, const struct wire_tree *trees, u
 	bytes = put(bytes, cursor, 8);
 	bytes = put(bytes, count, 4);
 	bytes = put(bytes, 0, 4);
-	for (uint32_t i = 0; i < count; i++)
-		bytes += wire_put_tree(bytes, &trees[i]);
-	return TREES_HEAD_BYTES + TREE_BYTES * count;
+	return TREES_HEAD_BYTES + put_whole(bytes, trees, count * sizeof(*trees));
 }
 
 bool
@@ -333,10 +258,10 @@ wire_get_trees(const uint8_t *bytes, uint32_t length, uint64_t *cursor, struct w
 		return false;
 	next = get(&bytes, 8);
 	listed = get(&bytes, 4);
-	if (get(&bytes, 4) != 0 || listed > WIRE_LIST_MAX || length != TREES_HEAD_BYTES + TREE_BYTES * listed)
+	if (get(&bytes, 4) != 0 || listed > WIRE_LIST_MAX || length != TREES_HEAD_BYTES + listed * sizeof(*trees))
 		return false;
-	for (uint64_t i = 0; i < listed; i++, bytes += TREE_BYTES)
-		if (!wire_get_tree(bytes, TREE_BYTES, &trees[i]))
+	for (uint64_t i = 0; i < listed; i++, bytes += sizeof(*trees))
+		if (!wire_get_tree(bytes, sizeof(*trees), &trees[i]))
 			return false;
 	*cursor = next;
 	*count = (uint32_t) listed;

@@ -119,7 +119,11 @@ struct wire_header
 	uint64_t number;
 };
 
-/* 40 bytes: magic 4 · version 4 · owner 8 · incarnation 8 · generation 4 · client 4 · pid 4 · purpose 1 · 0 3 */
+/*
+ * The payloads lie in messages as these structs lie in memory, but for HELLO and its answer, which have more.
+ */
+
+/* 40 bytes: magic 4 · version 4 · and these */
 struct wire_hello
 {
 	uint64_t owner;       /* the cluster's system identifier */
@@ -127,7 +131,8 @@ struct wire_hello
 	uint32_t generation;
 	uint32_t client; /* among the compute node's clients; a new connection for verbs closes the client's older one */
 	uint32_t pid;    /* for the operator */
-	bool verbs;      /* purpose 1: VERBS, CONNECT or DESCEND will follow; 0: control only */
+	uint8_t verbs;   /* 1: VERBS, CONNECT or DESCEND will follow; 0: control only */
+	uint8_t unused[3];
 };
 
 /* 40 bytes: node 8 · capacity 8 · allocated 8 · chunk_bytes 4 · transports 4 · version 4 · 0 4 */
@@ -139,15 +144,14 @@ struct wire_welcome
 	uint32_t transports;
 };
 
-/* 24 bytes: extent map 8 · heir_of 8 · transport 4 · 0 4 */
 struct wire_lease
 {
 	uint64_t extents;
 	uint64_t heir_of;   /* the incarnation whose lease this one continues, or 0 */
 	uint32_t transport; /* the one transport of this owner's verbs: a tree lives in one atomics domain */
+	uint32_t unused;
 };
 
-/* 64 bytes: id 8 · root 8 · description 48 */
 struct wire_tree
 {
 	uint64_t id;
@@ -155,7 +159,6 @@ struct wire_tree
 	uint8_t description[WIRE_OWNER_BYTES];
 };
 
-/* 64 bytes, all 8: as named */
 struct wire_node_status
 {
 	uint64_t capacity;
@@ -168,8 +171,7 @@ struct wire_node_status
 	uint64_t requests; /* VERBS requests served since start */
 };
 
-/* A queue pair, as CONNECT carries it both ways; 48 bytes:
- * gid 16 · base 8 · limit 8 · qpn 4 · psn 4 · rkey 4 · lid 2 · mtu 1 · reads 1 */
+/* A queue pair, as CONNECT carries it both ways. */
 struct wire_queue_pair
 {
 	uint8_t gid[16];
@@ -182,6 +184,15 @@ struct wire_queue_pair
 	uint8_t mtu;   /* enum ibv_mtu */
 	uint8_t reads; /* READs and atomics that it serves at a time, at least 1 */
 };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers lie in messages as in memory");
+_Static_assert(sizeof(struct wire_hello) == 32 && offsetof(struct wire_hello, verbs) == 28, "a message's layout");
+_Static_assert(sizeof(struct wire_lease) == 24 && offsetof(struct wire_lease, transport) == 16, "a message's layout");
+_Static_assert(sizeof(struct wire_tree) == 64 && offsetof(struct wire_tree, description) == 16, "a message's layout");
+_Static_assert(sizeof(struct wire_node_status) == 64, "a message's layout");
+_Static_assert(sizeof(struct wire_queue_pair) == 48 && offsetof(struct wire_queue_pair, number) == 32 &&
+				   offsetof(struct wire_queue_pair, lid) == 44,
+			   "a message's layout");
 
 /* ---- frames ---- */
 

@@ -37,7 +37,7 @@ struct remote_path
 struct fabric_remote
 {
 	struct fabric fabric; /* first */
-	struct grace grace;   /* the links' environment */
+	struct grace grace;   /* of the interrupts of the present call */
 	struct fabric_remote_options options;
 	struct stream_secret no_secret;
 	unsigned int failed; /* the node that the last failure was about */
@@ -129,7 +129,8 @@ open_session(struct fabric_remote *remote, unsigned int node, const struct fabri
 {
 	struct fabric_remote_options *mine = &remote->options;
 	struct session_options options = {
-		.env = &remote->grace.env,
+		.env = mine->env,
+		.grace = &remote->grace,
 		.secret = mine->secret != NULL ? mine->secret : &remote->no_secret,
 		.hello = {.owner = mine->owner, .incarnation = mine->incarnation, .client = mine->client, .pid = mine->pid},
 	};
@@ -174,7 +175,7 @@ open_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
 		status = SMART_UNREACHABLE;
 	}
 	else
-		status = (location.transport == WIRE_RDMA ? verbs_link_open : tcp_link_open)(session, &remote->grace.env, node,
+		status = (location.transport == WIRE_RDMA ? verbs_link_open : tcp_link_open)(session, remote->options.env, node,
 																					 deadline_ns, &path->link, problem);
 	if (status != SMART_OK)
 	{
@@ -182,6 +183,7 @@ open_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
 		return status;
 	}
 	smart_assert(path->link != NULL && path->link->session == session && path->link->node == node);
+	path->link->grace = &remote->grace;
 	remote->fabric.counters.connections++;
 	return SMART_OK;
 }
@@ -292,7 +294,7 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	};
 	smart_status status;
 
-	grace_renew(&remote->grace);
+	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	for (int i = 0; i < count; i++)
 	{
@@ -328,7 +330,7 @@ remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 	uint32_t length;
 	smart_status status;
 
-	grace_renew(&remote->grace);
+	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	status = prepare_path(remote, node, deadline_ns);
 	if (status == SMART_OK)
@@ -349,12 +351,6 @@ remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 	return status;
 }
 
-static void *
-remote_extend(struct fabric *fabric, fabric_address address, size_t length)
-{
-	return NULL;
-}
-
 static void
 remote_close(struct fabric *fabric)
 {
@@ -366,9 +362,7 @@ remote_close(struct fabric *fabric)
 }
 
 static const struct fabric_provider remote_provider = {
-	.name = "remote",
 	.execute = remote_execute,
-	.extend = remote_extend,
 	.descend = remote_descend,
 	.close = remote_close,
 };
@@ -383,7 +377,6 @@ fabric_remote_open(const struct fabric_remote_options *options, struct fabric **
 	memset(remote, 0, sizeof(*remote));
 	remote->fabric.provider = &remote_provider;
 	remote->options = *options;
-	grace_init(&remote->grace, options->env);
 	*fabric = &remote->fabric;
 	return SMART_OK;
 }
@@ -425,7 +418,7 @@ fabric_remote_session(struct fabric *fabric, unsigned int node, struct session *
 	smart_status status;
 
 	smart_assert(node < FABRIC_NODES_MAX);
-	grace_renew(&remote->grace);
+	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	status = prepare_path(remote, node, new_deadline(remote));
 	if (status == SMART_OK)

@@ -276,21 +276,13 @@ timed_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 	return SMART_OK;
 }
 
-static void *
-timed_extend(struct fabric *fabric, fabric_address address, size_t length)
-{
-	return NULL;
-}
-
 static void
 timed_close(struct fabric *fabric)
 {
 }
 
 static const struct fabric_provider timed_provider = {
-	.name = "sim",
 	.execute = timed_execute,
-	.extend = timed_extend,
 	.close = timed_close,
 };
 

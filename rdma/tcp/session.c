@@ -28,6 +28,7 @@
 struct session
 {
 	struct smart_env *env;
+	struct grace *grace;   /* NULL: none */
 	struct stream *stream; /* NULL: none yet */
 	struct wire_welcome welcome;
 	uint64_t round_trip_ns;
@@ -163,8 +164,8 @@ go_on(struct session *session, uint64_t deadline_ns)
 	status = push(session);
 	if (status != SMART_OK)
 		return status;
-	status = wait_slice(session->env, stream_descriptor(session->stream), session->out_start < session->out_end,
-						deadline_ns);
+	status = wait_slice(session->env, session->grace, stream_descriptor(session->stream),
+						session->out_start < session->out_end, deadline_ns);
 	if (status != SMART_OK)
 		return fail(session, status, status == SMART_TIMEOUT ? "no reply within the time limit" : "interrupted");
 	return SMART_OK;
@@ -259,8 +260,8 @@ connection_state(int descriptor)
 
 /* One address.  SMART_TIMEOUT: no answer by deadline_ns. */
 static smart_status
-try_address(struct smart_env *env, const struct addrinfo *address, uint64_t deadline_ns, int *descriptor, char *reason,
-			size_t size)
+try_address(const struct session_options *options, const struct addrinfo *address, uint64_t deadline_ns,
+			int *descriptor, char *reason, size_t size)
 {
 	int mine = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address->ai_protocol);
 	smart_status status = SMART_OK;
@@ -274,7 +275,7 @@ try_address(struct smart_env *env, const struct addrinfo *address, uint64_t dead
 	error = connect(mine, address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
 	while (error == EINPROGRESS && status == SMART_OK)
 	{
-		status = wait_slice(env, mine, true, deadline_ns);
+		status = wait_slice(options->env, options->grace, mine, true, deadline_ns);
 		error = connection_state(mine);
 	}
 	if (error == 0 && status != SMART_INTERRUPTED)
@@ -295,8 +296,8 @@ try_address(struct smart_env *env, const struct addrinfo *address, uint64_t dead
  * *descriptor: a connected, non-blocking socket.  Otherwise reason[] is an English phrase.
  */
 static smart_status
-connect_to(struct smart_env *env, const char *host, const char *port, uint64_t deadline_ns, int *descriptor,
-		   char *reason, size_t size)
+connect_to(const struct session_options *options, const char *host, const char *port, uint64_t deadline_ns,
+		   int *descriptor, char *reason, size_t size)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 	struct addrinfo *found;
@@ -319,10 +320,10 @@ connect_to(struct smart_env *env, const char *host, const char *port, uint64_t d
 		left++;
 	for (const struct addrinfo *address = found; address != NULL; address = address->ai_next, left--)
 	{
-		uint64_t now = env->now_ns(env);
+		uint64_t now = options->env->now_ns(options->env);
 		uint64_t share = now < deadline_ns ? (deadline_ns - now) / left : 0;
 
-		status = try_address(env, address, now + share, descriptor, reason, size);
+		status = try_address(options, address, now + share, descriptor, reason, size);
 		if (status == SMART_OK || status == SMART_INTERRUPTED)
 			break;
 	}
@@ -357,7 +358,7 @@ open_connection(struct session *session, const struct session_options *options, 
 	char reason[128];
 	int descriptor;
 	enum stream_wait wait;
-	smart_status status = connect_to(options->env, host, port, deadline_ns, &descriptor, reason, sizeof(reason));
+	smart_status status = connect_to(options, host, port, deadline_ns, &descriptor, reason, sizeof(reason));
 
 	if (status != SMART_OK)
 		return fail(session, status, reason);
@@ -369,7 +370,7 @@ open_connection(struct session *session, const struct session_options *options, 
 	{
 		if (wait == STREAM_CLOSED)
 			return fail(session, SMART_UNREACHABLE, stream_problem(session->stream));
-		status = wait_slice(session->env, descriptor, wait == STREAM_WANT_WRITE, deadline_ns);
+		status = wait_slice(session->env, session->grace, descriptor, wait == STREAM_WANT_WRITE, deadline_ns);
 		if (status != SMART_OK)
 			return fail(session, status,
 						status == SMART_TIMEOUT ? "no TLS handshake within the time limit" : "interrupted");
@@ -392,6 +393,7 @@ session_open(const struct session_options *options, const char *host, const char
 	/* The buffers are not touched before they are used. */
 	memset(made, 0, offsetof(struct session, in));
 	made->env = options->env;
+	made->grace = options->grace;
 	snprintf(made->place, sizeof(made->place), strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 	status = open_connection(made, options, host, port);
 	if (status == SMART_OK)

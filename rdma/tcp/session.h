@@ -13,9 +13,12 @@
 #include "rdma/tcp/stream.h"
 #include "rdma/wire.h"
 
+struct grace;
+
 struct session_options
 {
 	struct smart_env *env;
+	struct grace *grace; /* of its interrupts (wait.h); NULL: none */
 	const struct stream_secret *secret;
 	struct wire_hello hello;
 	uint32_t timeout_ms; /* of making the connection, HELLO's answer included */

@@ -208,8 +208,6 @@ tcp_close(struct fabric_link *link)
 }
 
 static const struct fabric_link_kind tcp_kind = {
-	.name = "tcp",
-	.transport = WIRE_TCP,
 	.post = tcp_post,
 	.finish = tcp_finish,
 	.close = tcp_close,

@@ -32,6 +32,7 @@
 
 #include "rdma/tcp/session.h"
 #include "rdma/verbs/link.h"
+#include "rdma/wait.h"
 
 #define SPIN_NS  50000              /* a round trip is some microseconds: look this long before sleeping */
 #define SLICE_MS 50                 /* how often a sleeper looks whether the session still stands */
@@ -251,7 +252,7 @@ round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 
 		if (now_ns < begin_ns + SPIN_NS && now_ns < deadline_ns)
 			continue;
-		if (env->interrupted(env))
+		if (wait_interrupted(env, verbs->link.grace))
 			return SMART_INTERRUPTED;
 		if (now_ns >= deadline_ns)
 			return SMART_TIMEOUT;

@@ -51,8 +51,6 @@ verbs_close(struct fabric_link *link)
 }
 
 static const struct fabric_link_kind verbs_kind = {
-	.name = "verbs",
-	.transport = WIRE_RDMA,
 	.post = verbs_post,
 	.finish = verbs_finish,
 	.close = verbs_close,

@@ -114,12 +114,6 @@ memory_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	return status == SMART_OK ? fabric_execute(mine->local, requests, count) : status;
 }
 
-static void *
-memory_extend(struct fabric *fabric, fabric_address address, size_t length)
-{
-	return NULL;
-}
-
 static void
 memory_fabric_close(struct fabric *fabric)
 {
@@ -130,9 +124,7 @@ memory_fabric_close(struct fabric *fabric)
 }
 
 static const struct fabric_provider memory_provider = {
-	.name = "memory",
 	.execute = memory_execute,
-	.extend = memory_extend,
 	.close = memory_fabric_close,
 };
 

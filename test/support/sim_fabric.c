@@ -240,7 +240,6 @@ sim_close(struct fabric *fabric)
 }
 
 static const struct fabric_provider sim_provider = {
-	.name = "sim",
 	.execute = sim_execute,
 	.extend = sim_extend,
 	.descend = sim_descend,

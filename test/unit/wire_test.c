@@ -53,7 +53,7 @@ check_header(void)
 static void
 check_hello(void)
 {
-	struct wire_hello hello = {random_number(), random_number(), 17, 4711, 12345, true};
+	struct wire_hello hello = {random_number(), random_number(), 17, 4711, 12345, 1, {0}};
 	struct wire_hello found;
 	bool known;
 	uint8_t bytes[64] = {0};
@@ -101,7 +101,7 @@ check_welcome(void)
 static void
 check_lease_and_status(void)
 {
-	struct wire_lease lease = {random_number() | 1, random_number(), WIRE_RDMA};
+	struct wire_lease lease = {random_number() | 1, random_number(), WIRE_RDMA, 0};
 	struct wire_lease found_lease;
 	struct wire_node_status status = {8, 7, 3, 4, 5, 6, 2, 1};
 	struct wire_node_status found;

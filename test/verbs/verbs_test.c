@@ -126,12 +126,6 @@ client_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	return SMART_OK;
 }
 
-static void *
-client_extend(struct fabric *fabric, fabric_address address, size_t length)
-{
-	return NULL;
-}
-
 static void
 client_close(struct fabric *fabric)
 {
@@ -144,9 +138,7 @@ client_close(struct fabric *fabric)
 }
 
 static const struct fabric_provider client_provider = {
-	.name = "verbs test",
 	.execute = client_execute,
-	.extend = client_extend,
 	.close = client_close,
 };
 
