@@ -87,12 +87,12 @@ ycsb_measure_operation(struct ycsb_measure *measure, enum ycsb_operation operati
 void
 ycsb_cache_use_add(struct ycsb_cache_use *sum, const struct smart_cache_stat *stat)
 {
-	sum->hits += stat->hits;
-	sum->misses += stat->misses;
-	sum->result_hits += stat->result_hits;
-	sum->result_misses += stat->result_misses;
-	sum->hint_hits += stat->hint_hits;
-	sum->hint_misses += stat->hint_misses;
+	sum->hits += stat->counters.hits;
+	sum->misses += stat->counters.misses;
+	sum->result_hits += stat->counters.result_hits;
+	sum->result_misses += stat->counters.result_misses;
+	sum->hint_hits += stat->counters.hint_hits;
+	sum->hint_misses += stat->counters.hint_misses;
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		sum->node_bytes += stat->bytes[kind];
 	sum->result_bytes += stat->result_bytes;

@@ -71,18 +71,6 @@ next_node(const uint64_t *nodes, unsigned int from)
 	return FABRIC_NODES_MAX;
 }
 
-static uint64_t
-now_ns(struct fabric_remote *remote)
-{
-	return remote->options.env->now_ns(remote->options.env);
-}
-
-static uint64_t
-new_deadline(struct fabric_remote *remote)
-{
-	return now_ns(remote) + (uint64_t) remote->options.timeout_ms * 1000000;
-}
-
 /* ---- generations ---- */
 
 /* Pairs with the CAS in raise_generation: a client that comes after one that gave up sees what that one raised. */
@@ -193,7 +181,7 @@ static smart_status
 prepare_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
 {
 	struct remote_path *path = &remote->path[node];
-	uint64_t now = now_ns(remote);
+	uint64_t now = remote->options.env->now_ns(remote->options.env);
 	smart_status status = SMART_OK;
 
 	if (path->link != NULL && (path->generation != load_generation(remote, node) ||
@@ -290,7 +278,7 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	struct attempt attempt = {
 		.requests = requests,
 		.count = count,
-		.deadline_ns = new_deadline(remote),
+		.deadline_ns = smart_deadline_ns(remote->options.env, remote->options.timeout_ms),
 	};
 	smart_status status;
 
@@ -323,7 +311,7 @@ static smart_status
 remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_descent *descent, struct fabric_path *path)
 {
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
-	uint64_t deadline_ns = new_deadline(remote);
+	uint64_t deadline_ns = smart_deadline_ns(remote->options.env, remote->options.timeout_ms);
 	uint8_t request[FABRIC_DESCENT_BYTES_MAX];
 	struct session *session;
 	const uint8_t *answer;
@@ -420,7 +408,7 @@ fabric_remote_session(struct fabric *fabric, unsigned int node, struct session *
 	smart_assert(node < FABRIC_NODES_MAX);
 	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
-	status = prepare_path(remote, node, new_deadline(remote));
+	status = prepare_path(remote, node, smart_deadline_ns(remote->options.env, remote->options.timeout_ms));
 	if (status == SMART_OK)
 		*session = remote->path[node].link->session;
 	return status;

@@ -354,7 +354,7 @@ greet(struct session *session, const struct session_options *options, uint64_t d
 static smart_status
 open_connection(struct session *session, const struct session_options *options, const char *host, const char *port)
 {
-	uint64_t deadline_ns = options->env->now_ns(options->env) + (uint64_t) options->timeout_ms * 1000000;
+	uint64_t deadline_ns = smart_deadline_ns(options->env, options->timeout_ms);
 	char reason[128];
 	int descriptor;
 	enum stream_wait wait;

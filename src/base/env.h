@@ -51,4 +51,11 @@ struct smart_env
 	bool (*wait_descriptor)(struct smart_env *env, int descriptor, bool to_write, uint32_t timeout_ms);
 };
 
+/* When a wait of so long that begins now is over, by the environment's clock. */
+static inline uint64_t
+smart_deadline_ns(struct smart_env *env, uint32_t timeout_ms)
+{
+	return env->now_ns(env) + (uint64_t) timeout_ms * 1000000;
+}
+
 #endif /* SMART_BASE_ENV_H */

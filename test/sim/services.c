@@ -298,7 +298,7 @@ keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 	smart_cache_stat(all_results(), &before);
 	smart_cache_keep_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
 	smart_cache_stat(all_results(), &after);
-	watch_counts[WATCH_RESULT_REFUSED] += after.result_refusals - before.result_refusals;
+	watch_counts[WATCH_RESULT_REFUSED] += after.counters.result_refusals - before.counters.result_refusals;
 }
 
 static struct smart_blocked

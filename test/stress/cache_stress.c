@@ -137,8 +137,8 @@ main(void)
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		bytes += stat.bytes[kind];
 	CHECK(torn == 0 && found > OPERATIONS / 10);
-	CHECK(bytes <= stat.size && stat.stores > 0 && stat.updates > 0 && stat.drops > 0);
-	CHECK(stat.evictions > 0 && stat.moves > 0);
+	CHECK(bytes <= stat.size && stat.counters.stores > 0 && stat.counters.updates > 0 && stat.counters.drops > 0);
+	CHECK(stat.counters.evictions > 0 && stat.counters.moves > 0);
 	free(cache);
 	return check_finish();
 }

@@ -189,9 +189,11 @@ main(void)
 		wrong += workers[i].wrong;
 	}
 	smart_cache_stat(cache, &stat);
-	CHECK(wrong == 0 && results > OPERATIONS / 10 && results == stat.result_hits);
-	CHECK(hints > OPERATIONS / 100 && hints == stat.hint_hits && stat.hint_stores > 0 && stat.hint_drops > 0);
-	CHECK(stat.result_stores > 0 && stat.result_drops > 0 && stat.blocks > 0 && stat.evictions > 0);
+	CHECK(wrong == 0 && results > OPERATIONS / 10 && results == stat.counters.result_hits);
+	CHECK(hints > OPERATIONS / 100 && hints == stat.counters.hint_hits && stat.counters.hint_stores > 0 &&
+		  stat.counters.hint_drops > 0);
+	CHECK(stat.counters.result_stores > 0 && stat.counters.result_drops > 0 && stat.counters.blocks > 0 &&
+		  stat.counters.evictions > 0);
 	free(cache);
 	return check_finish();
 }

@@ -75,9 +75,9 @@ check_keep(void)
 	}
 	/* Another length at the same place is another leaf. */
 	CHECK(!smart_cache_leaf_hint(cache, 0, smart_slot_make_leaf(0, 7, smart_slot_address(leaf(3))), &hint));
-	CHECK(test_cache_stat(cache).hints == 100 && test_cache_stat(cache).hint_stores == 100 &&
-		  test_cache_stat(cache).hint_blocks == 100);
-	CHECK(test_cache_stat(cache).hint_hits == 100 && test_cache_stat(cache).hint_misses == 101 &&
+	CHECK(test_cache_stat(cache).hints == 100 && test_cache_stat(cache).counters.hint_stores == 100 &&
+		  test_cache_stat(cache).counters.hint_blocks == 100);
+	CHECK(test_cache_stat(cache).counters.hint_hits == 100 && test_cache_stat(cache).counters.hint_misses == 101 &&
 		  test_cache_stat(cache).results == 0);
 	/* A leaf hint takes 40 bytes, or 48 with the greatest key's. */
 	CHECK(test_cache_stat(cache).hint_bytes == 12 * 40 + 88 * 48);
@@ -96,10 +96,10 @@ check_block(void)
 
 	keep(cache, 9);
 	ticket = change(cache, 9);
-	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).hint_drops == 1);
+	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).counters.hint_drops == 1);
 	first = smart_cache_block_leaf_hint(cache, 0, leaf(9));
 	smart_cache_keep_leaf_hint(cache, 1, leaf(9), &hint, ticket, true);
-	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).result_refusals == 1);
+	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).counters.result_refusals == 1);
 	last = smart_cache_block_leaf_hint(cache, 1, leaf(9));
 	CHECK(smart_cache_unblock(cache, &first) == 0 && smart_cache_unblock(cache, &last) == 0);
 	smart_cache_keep_leaf_hint(cache, 1, leaf(9), &hint, ticket, true);
@@ -122,7 +122,7 @@ check_void(void)
 	CHECK(cache->partitions == 1 && cache_try_lock(&part));
 	change(cache, 9);
 	cache_unlock(&part);
-	CHECK(test_cache_stat(cache).voids == 1 && !is_kept(cache, 9));
+	CHECK(test_cache_stat(cache).counters.voids == 1 && !is_kept(cache, 9));
 	for (unsigned int i = 0; i < 64; i++)
 		there += is_kept(cache, i);
 	/* There are sixteen versions. */

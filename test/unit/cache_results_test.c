@@ -113,7 +113,7 @@ check_block(void)
 	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &cached) && cached.ticket == 0);
 	CHECK(smart_cache_unblock(cache, &again) == 0 && change(cache, point) != 0);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
-	CHECK(test_cache_stat(cache).blocks == 3 && test_cache_stat(cache).result_drops == 1);
+	CHECK(test_cache_stat(cache).counters.blocks == 3 && test_cache_stat(cache).counters.result_drops == 1);
 	free(cache);
 }
 
@@ -132,7 +132,7 @@ check_ticket(void)
 	make_tails(&early, 9, 7);
 	smart_cache_keep_result(cache, 1, TREE, point, 8, &early);
 	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &cached));
-	CHECK(test_cache_stat(cache).result_refusals == 1 && test_cache_stat(cache).results == 0);
+	CHECK(test_cache_stat(cache).counters.result_refusals == 1 && test_cache_stat(cache).results == 0);
 	/* The client that made the change knows what there is, until the next one. */
 	early.ticket = change(cache, point);
 	CHECK(early.ticket != 0);
@@ -177,7 +177,7 @@ check_void(void)
 	CHECK(cache->partitions == 1 && cache_try_lock(&part));
 	change(cache, point);
 	cache_unlock(&part);
-	CHECK(test_cache_stat(cache).voids == 1);
+	CHECK(test_cache_stat(cache).counters.voids == 1);
 	for (unsigned int i = 0; i < 64; i++)
 	{
 		bool found = ask(cache, i, 8, 7);

@@ -137,8 +137,9 @@ check_kinds(size_t bytes)
 	CHECK(!find(&bench, TREE, node_slot(3, 3)) && find(&bench, TREE, node_slot(4, 4)));
 	smart_cache_drop(bench.cache, 0, TREE, node_slot(3, 3));
 	stat = stat_of(&bench);
-	CHECK(stat.drops == 1 && stat.frames[3] == 0 && stat.frames[4] == 1 && stat.stores == 6 && stat.evictions == 0);
-	CHECK(stat.hits == 13 && stat.misses == 19 && stat.skips == 0);
+	CHECK(stat.counters.drops == 1 && stat.frames[3] == 0 && stat.frames[4] == 1 && stat.counters.stores == 6 &&
+		  stat.counters.evictions == 0);
+	CHECK(stat.counters.hits == 13 && stat.counters.misses == 19 && stat.counters.skips == 0);
 	close_cache(&bench);
 }
 
@@ -191,7 +192,7 @@ check_update(void)
 	smart_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
 	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words));
 	smart_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
-	CHECK(stat_of(&bench).updates == 1 && stat_of(&bench).drops == 1);
+	CHECK(stat_of(&bench).counters.updates == 1 && stat_of(&bench).counters.drops == 1);
 	close_cache(&bench);
 }
 
@@ -220,7 +221,7 @@ check_short(void)
 		CHECK(stat_of(&bench).bytes[4] >= bytes && stat_of(&bench).frames[4] == 1);
 		bytes = stat_of(&bench).bytes[4];
 	}
-	CHECK(bytes >= 64 * sizeof(uint64_t) && stat_of(&bench).updates == 60);
+	CHECK(bytes >= 64 * sizeof(uint64_t) && stat_of(&bench).counters.updates == 60);
 	close_cache(&bench);
 }
 
@@ -234,7 +235,7 @@ check_short_stale(void)
 
 	smart_cache_store(bench.cache, 0, TREE, slot, words);
 	smart_cache_update(bench.cache, 0, TREE, slot, 40, 768, 832);
-	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words) && stat_of(&bench).drops == 1);
+	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words) && stat_of(&bench).counters.drops == 1);
 	close_cache(&bench);
 }
 
@@ -256,14 +257,14 @@ check_full(size_t bytes, unsigned int kind)
 	for (uint64_t i = 1; i <= count; i++)
 		there += find(&bench, TREE, node_slot(kind, i));
 	stat = stat_of(&bench);
-	CHECK(there == stat.frames[kind] && stat.evictions == count - there && stat.stores == count);
+	CHECK(there == stat.frames[kind] && stat.counters.evictions == count - there && stat.counters.stores == count);
 	/* Nothing is lost between the frames but the ends of spans, which are wide for the longest kind in a small cache. */
 	CHECK(bytes_in_use(&stat) <= stat.size && bytes_in_use(&stat) >= stat.size / 2);
 	CHECK(kind > 4 || bytes_in_use(&stat) >= stat.size * 7 / 8);
 	for (uint64_t i = 1; i <= count; i++)
 		smart_cache_drop(bench.cache, 0, TREE, node_slot(kind, i));
 	stat = stat_of(&bench);
-	CHECK(stat.frames[kind] == 0 && bytes_in_use(&stat) == 0 && stat.drops == there);
+	CHECK(stat.frames[kind] == 0 && bytes_in_use(&stat) == 0 && stat.counters.drops == there);
 	close_cache(&bench);
 }
 
@@ -289,7 +290,7 @@ check_second_chance(void)
 		}
 		store(&bench, node_slot(1, 1000000 + i));
 	}
-	CHECK(stat_of(&bench).evictions > 4 * capacity);
+	CHECK(stat_of(&bench).counters.evictions > 4 * capacity);
 	/* By chance alone it would be more than one in five. */
 	CHECK(lost < 6 * capacity / 16);
 	close_cache(&bench);
@@ -340,7 +341,7 @@ check_paths(void)
 		lost++;
 		store_family(&bench, family);
 	}
-	CHECK(stat_of(&bench).evictions > 40000 && lost < 5000);
+	CHECK(stat_of(&bench).counters.evictions > 40000 && lost < 5000);
 	for (uint64_t family = 1; family <= FAMILIES; family++)
 		children += find(&bench, TREE, node_slot(1, 1000 * family));
 	CHECK(children > FAMILIES * 9 / 10 && parents_there(&bench) >= children);
@@ -380,7 +381,7 @@ check_shifts(size_t bytes)
 		stat = stat_of(&bench);
 		CHECK(bytes_in_use(&stat) <= stat.size);
 	}
-	CHECK(stat_of(&bench).moves > 0);
+	CHECK(stat_of(&bench).counters.moves > 0);
 	close_cache(&bench);
 }
 
@@ -397,7 +398,7 @@ check_large(void)
 	for (uint64_t i = 1; i <= 100000; i++)
 		there += find(&bench, TREE, node_slot(1 + i % 3, i));
 	stat = stat_of(&bench);
-	CHECK(there == 100000 && stat.evictions == 0);
+	CHECK(there == 100000 && stat.counters.evictions == 0);
 	CHECK(stat.frames[1] + stat.frames[2] + stat.frames[3] == 100000);
 	close_cache(&bench);
 }

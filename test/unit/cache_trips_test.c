@@ -118,7 +118,7 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 	/* What inserts left for their clients' next operations, and these gave up, is done by the next client that comes there. */
 	look_up(bench, ENTRIES);
 	smart_cache_stat(bench->node->compute.cache, &stat);
-	if (stat.evictions == 0)
+	if (stat.counters.evictions == 0)
 	{
 		/* All that changed the tree told the cache: no client was misled, nor had to READ a node. */
 		CHECK(look_up(bench, ENTRIES) == ENTRIES);
@@ -133,8 +133,8 @@ run(struct bench *bench, size_t cache_bytes, bool shared)
 		tree_client_close(bench->client[i]);
 	CHECK(smart_space_drop_tree(&owner->client->space, options.id));
 	test_client_close(owner);
-	CHECK((stat.evictions > 0) == (cache_bytes < ENTRIES));
-	CHECK(stat.updates > 100 && stat.skips == 0);
+	CHECK((stat.counters.evictions > 0) == (cache_bytes < ENTRIES));
+	CHECK(stat.counters.updates > 100 && stat.counters.skips == 0);
 	free(bench->node->compute.cache);
 	bench->node->compute.cache = NULL;
 }

@@ -25,11 +25,12 @@ PG_FUNCTION_INFO_V1(smart_stat_rdwc_reset);
 static Datum
 return_cache_row(FunctionCallInfo fcinfo, const struct smart_cache_stat *stat, uint64 used_bytes)
 {
-	const uint64 nodes[] = {stat->size,    used_bytes,  stat->hits,      stat->misses, stat->stores,
-							stat->updates, stat->drops, stat->evictions, stat->moves,  stat->skips};
-	const uint64 results[] = {stat->result_hits, stat->result_misses, stat->result_stores, stat->result_drops,
+	const struct smart_cache_counters *did = &stat->counters;
+	const uint64 nodes[] = {stat->size,   used_bytes, did->hits,      did->misses, did->stores,
+							did->updates, did->drops, did->evictions, did->moves,  did->skips};
+	const uint64 results[] = {did->result_hits, did->result_misses, did->result_stores, did->result_drops,
 							  stat->result_bytes};
-	const uint64 hints[] = {stat->hint_hits, stat->hint_misses, stat->hint_stores, stat->hint_drops, stat->hint_bytes};
+	const uint64 hints[] = {did->hint_hits, did->hint_misses, did->hint_stores, did->hint_drops, stat->hint_bytes};
 	struct smart_row row;
 
 	smart_row_begin(&row, fcinfo);

@@ -94,7 +94,7 @@ static smart_status
 wait_until_tried(unsigned int node, struct smart_peer *peer)
 {
 	struct smart_env *env = &smart_environment;
-	uint64 end = env->now_ns(env) + (uint64) smart_settings.fabric_timeout_ms * 1000000;
+	uint64 end = smart_deadline_ns(env, (uint32) smart_settings.fabric_timeout_ms);
 	smart_status status = SMART_OK;
 
 	while (status == SMART_OK && is_untried(node, peer) && env->now_ns(env) < end)

@@ -21,12 +21,6 @@
 #define REQUEST_MS 1000
 #define FREES_ONCE 256 /* then it is the other nodes' turn */
 
-static uint64
-deadline(struct smart_client *client)
-{
-	return client->env->now_ns(client->env) + (uint64) REQUEST_MS * 1000000;
-}
-
 /* Frees those of the node's chunks that the extent map does not have. */
 static smart_status
 reconcile_chunks(struct smart_client *client, struct session *session, unsigned int node, uint32_t *given,
@@ -41,7 +35,7 @@ reconcile_chunks(struct smart_client *client, struct session *session, unsigned 
 	{
 		uint32_t unknown = 0;
 
-		status = session_list_chunks(session, from, deadline(client), chunks, &count);
+		status = session_list_chunks(session, from, smart_deadline_ns(client->env, REQUEST_MS), chunks, &count);
 		if (status != SMART_OK || count == 0)
 			break;
 		from = chunks[count - 1] + 1;
@@ -52,7 +46,7 @@ reconcile_chunks(struct smart_client *client, struct session *session, unsigned 
 		}
 		if (unknown == 0)
 			continue;
-		status = session_give_chunks(session, chunks, unknown, deadline(client));
+		status = session_give_chunks(session, chunks, unknown, smart_deadline_ns(client->env, REQUEST_MS));
 		*given += unknown;
 		*unanswered |= status != SMART_OK;
 	} while (status == SMART_OK && count == WIRE_LIST_MAX);
@@ -69,12 +63,12 @@ reconcile_trees(struct smart_client *client, struct session *session, uint32_t *
 
 	do
 	{
-		status = session_list_trees(session, &cursor, deadline(client), trees, &count);
+		status = session_list_trees(session, &cursor, smart_deadline_ns(client->env, REQUEST_MS), trees, &count);
 		for (uint32_t i = 0; status == SMART_OK && i < count; i++)
 		{
 			if (smart_extents_has_tree(&client->space, trees[i].id))
 				continue;
-			status = session_drop_tree(session, trees[i].id, deadline(client));
+			status = session_drop_tree(session, trees[i].id, smart_deadline_ns(client->env, REQUEST_MS));
 			(*dropped)++;
 		}
 	} while (status == SMART_OK && cursor != 0);
@@ -115,12 +109,12 @@ smart_reconcile_pending(struct smart_client *client, struct session *session, un
 		{
 			smart_pending_done(&client->space, &pending);
 			smart_assert(!smart_extents_has_chunk(&client->space, node, pending.chunk));
-			status = session_give_chunks(session, &pending.chunk, 1, deadline(client));
+			status = session_give_chunks(session, &pending.chunk, 1, smart_deadline_ns(client->env, REQUEST_MS));
 			*unanswered |= status != SMART_OK;
 		}
 		else
 		{
-			status = session_drop_tree(session, pending.tree, deadline(client));
+			status = session_drop_tree(session, pending.tree, smart_deadline_ns(client->env, REQUEST_MS));
 			if (status == SMART_OK)
 				smart_pending_done(&client->space, &pending);
 		}

@@ -46,24 +46,44 @@ smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk
 	return longest;
 }
 
-/* Takes a chunk out of the list that it is in. */
+/* Puts a chunk at the front of a list. */
+static void
+push(struct smart_region *region, uint32_t *head, uint32_t number)
+{
+	struct smart_chunk *chunk = smart_chunk_at(region, number);
+
+	smart_assert(*head != number + 1);
+	chunk->previous = 0;
+	chunk->next = *head;
+	if (*head != 0)
+		smart_chunk_at(region, *head - 1)->previous = number + 1;
+	*head = number + 1;
+}
+
+/* Takes a chunk out of the list that begins at head. */
+static void
+pull(struct smart_region *region, uint32_t *head, uint32_t number)
+{
+	struct smart_chunk *chunk = smart_chunk_at(region, number);
+
+	smart_assert((chunk->previous == 0) == (*head == number + 1));
+	if (chunk->previous != 0)
+		smart_chunk_at(region, chunk->previous - 1)->next = chunk->next;
+	else
+		*head = chunk->next;
+	if (chunk->next != 0)
+		smart_chunk_at(region, chunk->next - 1)->previous = chunk->previous;
+	chunk->next = chunk->previous = 0;
+}
+
+/* Takes a chunk out of the list of its order. */
 static void
 unlist(struct smart_region *region, uint32_t number)
 {
 	struct smart_chunk *chunk = smart_chunk_at(region, number);
 
 	smart_assert(chunk->list >= 1 && chunk->list <= SMART_PAGE_ORDERS);
-	if (chunk->previous != 0)
-		smart_chunk_at(region, chunk->previous - 1)->next = chunk->next;
-	else
-	{
-		uint32_t *head = &smart_lists_of(region, number)->list[chunk->list - 1];
-
-		smart_assert(*head == number + 1);
-		*head = chunk->next;
-	}
-	if (chunk->next != 0)
-		smart_chunk_at(region, chunk->next - 1)->previous = chunk->previous;
+	pull(region, &smart_lists_of(region, number)->list[chunk->list - 1], number);
 	chunk->list = 0;
 }
 
@@ -72,7 +92,6 @@ smart_chunk_relist(struct smart_region *region, uint32_t number)
 {
 	struct smart_chunk *chunk = smart_chunk_at(region, number);
 	unsigned int list = smart_chunk_list_for(region, chunk);
-	uint32_t *head;
 
 	if (list == chunk->list)
 		return;
@@ -82,13 +101,8 @@ smart_chunk_relist(struct smart_region *region, uint32_t number)
 		return;
 	/* Only a chunk that pages may be taken of is in a list. */
 	smart_assert(chunk->state == SMART_CHUNK_HOME || chunk->state == SMART_CHUNK_REMOTE);
-	head = &smart_lists_of(region, number)->list[list - 1];
 	chunk->list = list;
-	chunk->previous = 0;
-	chunk->next = *head;
-	if (*head != 0)
-		smart_chunk_at(region, *head - 1)->previous = number + 1;
-	*head = number + 1;
+	push(region, &smart_lists_of(region, number)->list[list - 1], number);
 }
 
 void
@@ -287,11 +301,7 @@ smart_chunk_list_leaving(struct smart_region *extents, uint32_t number)
 	struct smart_extents_node *entry = smart_extents_node_at(extents, chunk->node);
 
 	smart_assert(chunk->state == SMART_CHUNK_LEAVING && chunk->list == 0 && chunk->free_pages == SMART_CHUNK_PAGES);
-	chunk->previous = 0;
-	chunk->next = entry->leaving;
-	if (entry->leaving != 0)
-		smart_chunk_at(extents, entry->leaving - 1)->previous = number + 1;
-	entry->leaving = number + 1;
+	push(extents, &entry->leaving, number);
 }
 
 static void
@@ -301,15 +311,7 @@ unlist_leaving(struct smart_region *extents, uint32_t number)
 	struct smart_extents_node *entry = smart_extents_node_at(extents, chunk->node);
 
 	smart_assert(chunk->state == SMART_CHUNK_LEAVING && entry->leaving != 0);
-	smart_assert((chunk->previous == 0) == (entry->leaving == number + 1));
-	if (chunk->previous != 0)
-		smart_chunk_at(extents, chunk->previous - 1)->next = chunk->next;
-	else
-		entry->leaving = chunk->next;
-	if (chunk->next != 0)
-		smart_chunk_at(extents, chunk->next - 1)->previous = chunk->previous;
-	chunk->next = 0;
-	chunk->previous = 0;
+	pull(extents, &entry->leaving, number);
 }
 
 void

@@ -17,9 +17,8 @@
 #include "compute/allocate/region.h"
 #include "tree/layout.h"
 
-#define SMART_CHUNK_HEAD_OFFSET  1024u
-#define SMART_CHUNK_FIRST_PAGE   7u
-#define SMART_CHUNK_USABLE_PAGES (SMART_CHUNK_PAGES - SMART_CHUNK_FIRST_PAGE)
+#define SMART_CHUNK_HEAD_OFFSET 1024u
+#define SMART_CHUNK_FIRST_PAGE  7u
 
 /* Wholly free chunks that an extent map keeps, so that frees and allocations by turns ask no memory node each time. */
 #define SMART_EMPTY_CHUNKS 4u
@@ -72,7 +71,8 @@ struct smart_slab
 _Static_assert(sizeof(struct smart_slab) == 48, "descriptors of a chunk fill six pages");
 _Static_assert(SMART_CHUNK_HEAD_OFFSET + sizeof(struct smart_chunk) <= SMART_PAGE_BYTES,
 			   "a chunk's head fits its page");
-_Static_assert(SMART_HEAD_BYTES == SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES, "what an extent map has of a remote chunk");
+_Static_assert(SMART_HEAD_BYTES == SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES,
+			   "what an extent map has of a remote chunk");
 _Static_assert(SMART_PAGE_BYTES + SMART_CHUNK_PAGES * sizeof(struct smart_slab) ==
 				   SMART_CHUNK_FIRST_PAGE * SMART_PAGE_BYTES,
 			   "descriptors end where pages begin");

@@ -36,14 +36,6 @@ smart_extents_explain(struct smart_space *space, const char *problem)
 	snprintf(fabric->problem, sizeof(fabric->problem), "%s", problem);
 }
 
-static uint64_t
-deadline_from_now(const struct smart_space *space)
-{
-	struct smart_env *env = space->supply->env;
-
-	return env->now_ns(env) + (uint64_t) space->supply->timeout_ms * 1000000;
-}
-
 /* ---- round robin ---- */
 
 /* The active memory nodes in round robin: *turn is the first one to ask, and becomes the next one. */
@@ -239,7 +231,7 @@ grow(struct smart_space *space, unsigned int order, uint64_t *deadline_ns)
 	bool mine;
 
 	if (*deadline_ns == 0)
-		*deadline_ns = deadline_from_now(space);
+		*deadline_ns = smart_deadline_ns(space->supply->env, space->supply->timeout_ms);
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	growths = header->growths;
 	needless = smart_pages_available(space, order);
@@ -346,8 +338,8 @@ static smart_status
 create_tree(struct smart_space *space, const struct smart_tree_owner *owner, uint64_t *id, fabric_address *root)
 {
 	struct wish wish = {.owner = owner};
-	smart_status status =
-		ask(space, &smart_region_header(space->region)->tree_turn, deadline_from_now(space), ask_for_tree, &wish);
+	uint64_t deadline_ns = smart_deadline_ns(space->supply->env, space->supply->timeout_ms);
+	smart_status status = ask(space, &smart_region_header(space->region)->tree_turn, deadline_ns, ask_for_tree, &wish);
 
 	if (status != SMART_OK)
 		return status;

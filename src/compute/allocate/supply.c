@@ -25,12 +25,6 @@ settle(struct smart_supply *supply, unsigned int node, struct session *session, 
 	return status;
 }
 
-static uint64_t
-deadline(struct smart_supply *supply)
-{
-	return supply->env->now_ns(supply->env) + (uint64_t) supply->timeout_ms * 1000000;
-}
-
 static bool
 remote_reachable(struct smart_supply *supply, unsigned int node)
 {
@@ -46,7 +40,8 @@ remote_take_chunk(struct smart_supply *supply, unsigned int node, uint32_t *chun
 
 	if (status != SMART_OK)
 		return status;
-	status = settle(supply, node, session, session_take_chunks(session, 1, deadline(supply), chunk, &count));
+	status = settle(supply, node, session,
+					session_take_chunks(session, 1, smart_deadline_ns(supply->env, supply->timeout_ms), chunk, &count));
 	smart_assert(status != SMART_OK || count == 1);
 	return status;
 }
@@ -62,7 +57,8 @@ remote_make_tree(struct smart_supply *supply, unsigned int node, uint64_t id, co
 	if (status != SMART_OK)
 		return status;
 	memcpy(tree.description, owner, sizeof(*owner));
-	status = settle(supply, node, session, session_make_tree(session, &tree, deadline(supply)));
+	status = settle(supply, node, session,
+					session_make_tree(session, &tree, smart_deadline_ns(supply->env, supply->timeout_ms)));
 	if (status != SMART_OK)
 		return status;
 	if (tree.root > FABRIC_OFFSET_MASK)

@@ -203,7 +203,7 @@ smart_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, 
 	struct cache_part part = cache_part_of(cache, client, owner, key);
 	uint32_t number = cache_find_frame(&part, owner, key, words);
 
-	cache_count(number != 0 ? &part.line->hits : &part.line->misses);
+	cache_count(number != 0 ? &part.line->counters.hits : &part.line->counters.misses);
 	if (number == 0)
 		return false;
 	cache_heat(&part, number);
@@ -224,7 +224,7 @@ cache_try_lock(const struct cache_part *part)
 			__atomic_compare_exchange_n(&part->shared->lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 	}
-	cache_count(&part->line->skips);
+	cache_count(&part->line->counters.skips);
 	return false;
 }
 
@@ -251,7 +251,7 @@ smart_cache_stat(const struct smart_cache *cache, struct smart_cache_stat *stat)
 	memset(stat, 0, sizeof(*stat));
 	stat->size = (uint64_t) cache->partitions * cache->spans << cache->span_shift;
 	for (uint32_t i = 0; i < cache->clients; i++)
-		add_up(&stat->hits, &line_of(cache, i)->hits, SMART_CACHE_COUNTERS);
+		add_up(&stat->counters.hits, &line_of(cache, i)->counters.hits, SMART_CACHE_COUNTERS);
 	for (uint32_t i = 0; i < cache->partitions; i++)
 	{
 		const struct cache_partition *shared = part_at(cache, 0, i).shared;

@@ -23,8 +23,8 @@
 
 struct smart_cache;
 
-/* Sums over all clients since the start, and then what there is now. */
-struct smart_cache_stat
+/* What clients have done since the start. */
+struct smart_cache_counters
 {
 	uint64_t hits;
 	uint64_t misses;
@@ -46,7 +46,14 @@ struct smart_cache_stat
 	uint64_t hint_stores;
 	uint64_t hint_drops;
 	uint64_t hint_blocks;
+};
 
+#define SMART_CACHE_COUNTERS (sizeof(struct smart_cache_counters) / sizeof(uint64_t))
+
+/* Sums over all clients, and what there is now. */
+struct smart_cache_stat
+{
+	struct smart_cache_counters counters;
 	uint64_t size;                         /* bytes that there are for copies */
 	uint64_t frames[SMART_NODE_KINDS + 1]; /* by kind; root words count as the smallest kind */
 	uint64_t bytes[SMART_NODE_KINDS + 1];
@@ -55,8 +62,6 @@ struct smart_cache_stat
 	uint64_t hints;
 	uint64_t hint_bytes;
 };
-
-#define SMART_CACHE_COUNTERS (offsetof(struct smart_cache_stat, size) / sizeof(uint64_t))
 
 /* Memory that a cache takes, in bytes; `bytes`, from MIN to MAX, are for copies. */
 extern size_t smart_cache_size(size_t bytes, unsigned int clients);

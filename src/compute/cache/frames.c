@@ -257,7 +257,7 @@ static void
 evict(const struct cache_part *part, uint32_t number)
 {
 	cache_vacate(part, number);
-	cache_count(&part->line->evictions);
+	cache_count(&part->line->counters.evictions);
 }
 
 /* ---- spans that go over to another kind ---- */
@@ -359,7 +359,7 @@ give_span(const struct cache_part *part, uint32_t span, unsigned int kind)
 			evict(part, number);
 	}
 	format_span(part, span, kind);
-	cache_count(&part->line->moves);
+	cache_count(&part->line->counters.moves);
 }
 
 /* ---- room ---- */

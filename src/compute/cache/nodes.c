@@ -46,7 +46,7 @@ smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree,
 	if (!cache_try_lock(&part))
 		return;
 	put_words(&part, cache_find_frame(&part, owner, key, NULL), owner, key, words);
-	cache_count(&part.line->stores);
+	cache_count(&part.line->counters.stores);
 	cache_unlock(&part);
 }
 
@@ -111,12 +111,12 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 	if (word == from)
 	{
 		put_word(&part, number, cache_node_tree(tree, slot), key, index, to);
-		cache_count(&part.line->updates);
+		cache_count(&part.line->counters.updates);
 	}
 	else if (word != to)
 	{
 		cache_vacate(&part, number);
-		cache_count(&part.line->drops);
+		cache_count(&part.line->counters.drops);
 	}
 	cache_unlock(&part);
 }
@@ -130,6 +130,6 @@ smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, 
 	if (number == 0)
 		return;
 	cache_vacate(&part, number);
-	cache_count(&part.line->drops);
+	cache_count(&part.line->counters.drops);
 	cache_unlock(&part);
 }

@@ -96,29 +96,10 @@ struct cache_version
 
 #define CACHE_SHARE ((uint64_t) 1 << 16)
 
-/* One client's counters, in the order of smart_cache_stat, and its dice: written by that client only. */
+/* One client's counters and its dice: written by that client only. */
 struct cache_line
 {
-	uint64_t hits;
-	uint64_t misses;
-	uint64_t stores;
-	uint64_t updates;
-	uint64_t drops;
-	uint64_t evictions;
-	uint64_t moves;
-	uint64_t skips;
-	uint64_t result_hits;
-	uint64_t result_misses;
-	uint64_t result_stores;
-	uint64_t result_refusals;
-	uint64_t result_drops;
-	uint64_t blocks;
-	uint64_t voids;
-	uint64_t hint_hits;
-	uint64_t hint_misses;
-	uint64_t hint_stores;
-	uint64_t hint_drops;
-	uint64_t hint_blocks;
+	struct smart_cache_counters counters;
 	uint64_t result_share; /* of questions that were answered of late, in parts of CACHE_SHARE */
 	uint64_t hint_share;
 	uint64_t random;
@@ -394,12 +375,6 @@ extern void cache_vacate(const struct cache_part *part, uint32_t number);
 extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
-_Static_assert(offsetof(struct cache_line, result_share) == SMART_CACHE_COUNTERS * sizeof(uint64_t) &&
-				   offsetof(struct cache_line, hint_blocks) == offsetof(struct smart_cache_stat, hint_blocks) &&
-				   offsetof(struct cache_line, voids) == offsetof(struct smart_cache_stat, voids) &&
-				   offsetof(struct cache_line, result_drops) == offsetof(struct smart_cache_stat, result_drops) &&
-				   offsetof(struct cache_line, skips) == offsetof(struct smart_cache_stat, skips),
-			   "a client's counters are added up as an array");
 _Static_assert(sizeof(struct cache_line) == 3 * CACHE_LINE, "a client's counters are cache lines");
 _Static_assert(sizeof(struct cache_partition) == 5 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&

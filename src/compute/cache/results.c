@@ -157,7 +157,7 @@ keep(const struct place *place, unsigned int kind, const uint64_t *words, unsign
 		cache_count(stores);
 	}
 	else
-		cache_count(&part->line->result_refusals);
+		cache_count(&part->line->counters.result_refusals);
 	cache_unlock(part);
 }
 
@@ -201,7 +201,7 @@ block(const struct place *place, uint64_t *dropped)
 			   !__atomic_compare_exchange_n(&place->version->floor, &floor, word & ~CACHE_WRITERS, false,
 											__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			;
-		cache_count(&part->line->voids);
+		cache_count(&part->line->counters.voids);
 	}
 	return (struct smart_blocked){.word = word, .version = place->version_number};
 }
@@ -230,7 +230,7 @@ smart_cache_result(struct smart_cache *cache, unsigned int client, uint64_t tree
 	bool found =
 		number != 0 && stands(&place, words[0]) && (words[0] & 0xff) == length && memcmp(words + 1, point, length) == 0;
 
-	note_question(&line->result_hits, &line->result_misses, &line->result_share, found);
+	note_question(&line->counters.result_hits, &line->counters.result_misses, &line->result_share, found);
 	cached->hot = found;
 	if (found)
 	{
@@ -273,7 +273,7 @@ smart_cache_keep_result(struct smart_cache *cache, unsigned int client, uint64_t
 	words[0] = (cached->ticket & ~CACHE_WRITERS) | (uint64_t) cached->length << TAILS_SHIFT | length;
 	memcpy(words + 1, point, length);
 	memcpy((uint8_t *) (words + 1) + length, cached->tails, cached->length);
-	keep(&place, kind, words, count, cached->ticket, cached->hot, line->result_share, &line->result_stores);
+	keep(&place, kind, words, count, cached->ticket, cached->hot, line->result_share, &line->counters.result_stores);
 }
 
 struct smart_blocked
@@ -282,8 +282,8 @@ smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree,
 {
 	struct place place = place_of_point(cache, client, tree, point, length);
 
-	cache_count(&place.part.line->blocks);
-	return block(&place, &place.part.line->result_drops);
+	cache_count(&place.part.line->counters.blocks);
+	return block(&place, &place.part.line->counters.result_drops);
 }
 
 /* ---- leaf hints ---- */
@@ -297,7 +297,7 @@ smart_cache_leaf_hint(struct smart_cache *cache, unsigned int client, smart_slot
 	uint32_t number = cache_find_frame(&place.part, 0, place.key, words);
 	bool found = number != 0 && stands(&place, words[0]);
 
-	note_question(&line->hint_hits, &line->hint_misses, &line->hint_share, found);
+	note_question(&line->counters.hint_hits, &line->counters.hint_misses, &line->hint_share, found);
 	if (!found)
 		return false;
 	cache_heat(&place.part, number);
@@ -323,7 +323,7 @@ smart_cache_keep_leaf_hint(struct smart_cache *cache, unsigned int client, smart
 
 	smart_assert(hint->greatest_length <= sizeof(hint->greatest) && hint->prefix_length <= SMART_KEY_MAX);
 	memcpy(&words[3], hint->greatest, sizeof(hint->greatest));
-	keep(&place, kind, words, cache_kind_words(kind), ticket, hot, line->hint_share, &line->hint_stores);
+	keep(&place, kind, words, cache_kind_words(kind), ticket, hot, line->hint_share, &line->counters.hint_stores);
 }
 
 struct smart_blocked
@@ -331,6 +331,6 @@ smart_cache_block_leaf_hint(struct smart_cache *cache, unsigned int client, smar
 {
 	struct place place = place_of_leaf(cache, client, leaf);
 
-	cache_count(&place.part.line->hint_blocks);
-	return block(&place, &place.part.line->hint_drops);
+	cache_count(&place.part.line->counters.hint_blocks);
+	return block(&place, &place.part.line->counters.hint_drops);
 }

@@ -28,7 +28,7 @@ smart_leaf_lock_take(struct smart_leaf_locks *locks, unsigned int lock, uint32_t
 
 	if (smart_likely(smart_leaf_lock_try(locks, lock, client)))
 		return SMART_OK;
-	deadline = env->now_ns(env) + (uint64_t) timeout_ms * 1000000;
+	deadline = smart_deadline_ns(env, timeout_ms);
 	for (unsigned int attempt = 0; !smart_leaf_lock_try(locks, lock, client); attempt++)
 	{
 		if (env->interrupted(env))

@@ -227,7 +227,7 @@ wait_for_read(const struct smart_rdwc_caller *caller, struct rdwc_place *place, 
 {
 	struct smart_env *env = caller->env;
 	struct rdwc_line *line = rdwc_line(caller->rdwc, caller->client);
-	uint64_t deadline = env->now_ns(env) + (uint64_t) caller->timeout_ms * 1000000;
+	uint64_t deadline = smart_deadline_ns(env, caller->timeout_ms);
 
 	rdwc_count(&line->counters.waits);
 	for (unsigned int attempt = 0; !hear_of_read(caller->rdwc, line, buffer, length, delegation); attempt++)

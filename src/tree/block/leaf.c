@@ -190,9 +190,8 @@ smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigne
 	return order != 0 ? order : -1;
 }
 
-/* Offset of the first entry of the sorted run that is not below key; fixed-length suffixes only. */
-static unsigned int
-lower_bound(const struct smart_leaf *leaf, const struct smart_key *key)
+unsigned int
+smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_t rest_length)
 {
 	unsigned int low = 0;
 	unsigned int count = (leaf->sorted_end - leaf->start) / leaf->stride;
@@ -203,7 +202,7 @@ lower_bound(const struct smart_leaf *leaf, const struct smart_key *key)
 		unsigned int half = count / 2;
 		const uint8_t *middle = leaf->block + leaf->start + (low + half) * leaf->stride;
 
-		if (smart_leaf_compare(leaf, middle, leaf->stride, key) < 0)
+		if (smart_compare_bytes(middle, leaf->stride, rest, rest_length) < 0)
 		{
 			low += half + 1;
 			count -= half + 1;
@@ -267,14 +266,15 @@ smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key
 bool
 smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key)
 {
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
 	unsigned int offset = leaf->start;
 
 	smart_assert(key->pad == 0);
-	if (!smart_leaf_prefix_matches(leaf, key) || key->length <= leaf->depth + leaf->prefix_length)
+	if (!smart_leaf_prefix_matches(leaf, key) || key->length <= consumed)
 		return false;
 	if (leaf->stride != 0)
 	{
-		offset = lower_bound(leaf, key);
+		offset = smart_leaf_lower_bound(leaf, key->bytes + consumed, key->length - consumed);
 		if (offset < leaf->sorted_end && smart_leaf_compare(leaf, leaf->block + offset, leaf->stride, key) == 0)
 			return true;
 		offset = leaf->sorted_end;

@@ -74,6 +74,11 @@ extern bool smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struc
  * above the last one?  Told for suffixes of one length only.
  */
 extern bool smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key);
+/*
+ * The offset of the first entry of the sorted run whose suffix is not below rest, a string that goes on behind the
+ * leaf's prefix; for suffixes of one length only.
+ */
+extern unsigned int smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_t rest_length);
 /* Is a complete key among the leaf's entries, in range or not? */
 extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key);
 /*

@@ -119,32 +119,6 @@ passes_upper(const struct filter *filter, const uint8_t *suffix, unsigned int le
 	return true;
 }
 
-/* The first entry of the sorted run that passes the lower bound, where that can be told without walking. */
-static unsigned int
-first_offset(const struct smart_leaf *leaf, const struct bound *lower)
-{
-	unsigned int low = 0;
-	unsigned int count;
-
-	if (leaf->stride == 0 || lower->cut != CUT_SOME)
-		return leaf->start;
-	count = (leaf->sorted_end - leaf->start) / leaf->stride;
-	while (count > 0)
-	{
-		unsigned int half = count / 2;
-		const uint8_t *middle = leaf->block + leaf->start + (low + half) * leaf->stride;
-
-		if (smart_compare_bytes(middle, leaf->stride, lower->rest, lower->rest_length) < 0)
-		{
-			low += half + 1;
-			count -= half + 1;
-		}
-		else
-			count = half;
-	}
-	return leaf->start + low * leaf->stride;
-}
-
 /* Have two entries the same key? */
 static inline bool
 are_duplicates(const struct smart_batch_buffer *buffer, const uint8_t *block, struct smart_item a, struct smart_item b)
@@ -195,9 +169,12 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 {
 	const struct bound *lower = &filter->lower;
 	struct smart_item *items = buffer->items;
-	unsigned int offset = first_offset(leaf, lower);
-	unsigned int first = offset;
 	unsigned int stride = leaf->stride;
+	/* The first entry that passes the lower bound, where that can be told without walking. */
+	unsigned int first = stride != 0 && lower->cut == CUT_SOME
+							 ? smart_leaf_lower_bound(leaf, lower->rest, lower->rest_length)
+							 : leaf->start;
+	unsigned int offset = first;
 	uint32_t count = 0;
 
 	/* A sorted run of fixed suffixes passes as a whole if its last entry passes the upper bounds. */

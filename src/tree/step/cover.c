@@ -4,22 +4,6 @@
  */
 #include "tree/step/cover.h"
 
-static smart_slot
-cover_plain(const uint64_t *slots, unsigned int count, uint64_t limit)
-{
-	uint64_t best = 0;
-
-	for (unsigned int i = 0; i < count; i++)
-	{
-		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
-		uint64_t candidate = slot <= limit ? slot : 0;
-
-		best = candidate > best ? candidate : best;
-	}
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return best;
-}
-
 #if defined(__SANITIZE_THREAD__)
 #define COVER_PLAIN_ONLY
 #elif defined(__has_feature)
@@ -78,7 +62,7 @@ cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
 	smart_slot (*chosen)(const uint64_t *, unsigned int, uint64_t);
 
-	chosen = __builtin_cpu_supports("avx2") ? cover_avx2 : cover_plain;
+	chosen = __builtin_cpu_supports("avx2") ? cover_avx2 : smart_cover_each;
 	__atomic_store_n(&cover_wide, chosen, __ATOMIC_RELAXED);
 	return chosen(slots, count, limit);
 }
@@ -94,6 +78,6 @@ smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
 smart_slot
 smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
-	return cover_plain(slots, count, limit);
+	return smart_cover_each(slots, count, limit);
 }
 #endif

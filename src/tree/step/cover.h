@@ -26,17 +26,12 @@
 #define SMART_COVER_ORDER __ATOMIC_RELAXED
 #endif
 
-extern smart_slot smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit);
-
-/* Result 0: none, a torn view. */
+/* The greatest slot that is not above limit; 0: none. */
 static inline smart_slot
-smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
+smart_cover_each(const uint64_t *slots, unsigned int count, uint64_t limit)
 {
-	uint64_t limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
 	uint64_t best = 0;
 
-	if (count > 14)
-		return smart_cover_wide(slots, count, limit);
 	for (unsigned int i = 0; i < count; i++)
 	{
 		uint64_t slot = __atomic_load_n(&slots[i], SMART_COVER_ORDER);
@@ -46,6 +41,18 @@ smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
 	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return best;
+}
+
+/* The same of the wide kinds. */
+extern smart_slot smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit);
+
+/* Result 0: none, a torn view. */
+static inline smart_slot
+smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
+{
+	uint64_t limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
+
+	return count > 14 ? smart_cover_wide(slots, count, limit) : smart_cover_each(slots, count, limit);
 }
 
 static inline smart_slot
