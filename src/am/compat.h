@@ -5,8 +5,6 @@
 #ifndef SMART_AM_COMPAT_H
 #define SMART_AM_COMPAT_H
 
-#include "postgres.h"
-
 #include "access/amapi.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"

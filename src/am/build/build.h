@@ -1,8 +1,6 @@
 /*
  * build.h
  *	  Building an index: callbacks of IndexAmRoutine.
- *
- * Include postgres.h first.
  */
 #ifndef SMART_AM_BUILD_H
 #define SMART_AM_BUILD_H

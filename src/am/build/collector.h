@@ -2,8 +2,6 @@
  * collector.h
  *	  What a build or a rebuild takes from the table, or one process's part of it, and
  *	  puts into a tree: the sorted entries.
- *
- * Include postgres.h first.
  */
 #ifndef SMART_AM_COLLECTOR_H
 #define SMART_AM_COLLECTOR_H

@@ -5,8 +5,6 @@
 #ifndef SMART_AM_DUPLICATES_H
 #define SMART_AM_DUPLICATES_H
 
-#include "postgres.h"
-
 #include "storage/buffile.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"

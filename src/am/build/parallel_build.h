@@ -1,8 +1,6 @@
 /*
  * parallel_build.h
  *	  A build that several processes share: all read the table and sort, one loads the tree.
- *
- * Include postgres.h first.
  */
 #ifndef SMART_AM_PARALLEL_BUILD_H
 #define SMART_AM_PARALLEL_BUILD_H

@@ -13,8 +13,6 @@
 #ifndef SMART_AM_SORTER_H
 #define SMART_AM_SORTER_H
 
-#include "postgres.h"
-
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 

@@ -7,8 +7,6 @@
 #ifndef SMART_AM_SORTER_RUNS_H
 #define SMART_AM_SORTER_RUNS_H
 
-#include "postgres.h"
-
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 

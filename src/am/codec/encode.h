@@ -25,8 +25,6 @@
 #ifndef SMART_ENCODE_H
 #define SMART_ENCODE_H
 
-#include "postgres.h"
-
 #include "access/itup.h"
 #include "access/stratnum.h"
 #include "storage/itemptr.h"

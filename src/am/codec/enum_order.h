@@ -5,8 +5,6 @@
 #ifndef SMART_AM_ENUM_ORDER_H
 #define SMART_AM_ENUM_ORDER_H
 
-#include "postgres.h"
-
 #include "utils/rel.h"
 
 /* Watches ALTER TYPE ... ADD VALUE.  Once, while the library is being preloaded. */

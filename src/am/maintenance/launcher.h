@@ -5,8 +5,6 @@
 #ifndef SMART_AM_LAUNCHER_H
 #define SMART_AM_LAUNCHER_H
 
-#include "postgres.h"
-
 #include "datatype/timestamp.h"
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"

@@ -6,8 +6,6 @@
 #ifndef SMART_AM_MAINTENANCE_H
 #define SMART_AM_MAINTENANCE_H
 
-#include "postgres.h"
-
 /* Asks for the launcher, and sets what maintenance needs of others.  Once, from _PG_init; nothing later than preloading. */
 extern void smart_maintenance_init(void);
 

@@ -27,7 +27,7 @@
 #ifndef SMART_AM_ORPHANS_H
 #define SMART_AM_ORPHANS_H
 
-#include "postgres.h"
+#include "nodes/pg_list.h"
 
 #include "compute/allocate/space.h"
 

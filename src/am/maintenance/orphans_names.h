@@ -6,8 +6,6 @@
 #ifndef SMART_AM_ORPHANS_NAMES_H
 #define SMART_AM_ORPHANS_NAMES_H
 
-#include "postgres.h"
-
 #include "nodes/pg_list.h"
 #include "utils/hsearch.h"
 #include "utils/snapshot.h"

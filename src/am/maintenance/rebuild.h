@@ -5,8 +5,6 @@
 #ifndef SMART_AM_REBUILD_H
 #define SMART_AM_REBUILD_H
 
-#include "postgres.h"
-
 /*
  * Rebuilds an index if it is lost, within the current transaction, which has done nothing else.  Returns
  * whether it was; false, too, if the index has gone.  LOCK_NOT_AVAILABLE: another session has locked its

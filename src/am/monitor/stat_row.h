@@ -5,8 +5,6 @@
 #ifndef SMART_AM_STAT_ROW_H
 #define SMART_AM_STAT_ROW_H
 
-#include "postgres.h"
-
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"

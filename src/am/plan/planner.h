@@ -5,8 +5,6 @@
 #ifndef SMART_AM_PLANNER_H
 #define SMART_AM_PLANNER_H
 
-#include "postgres.h"
-
 #include "access/amapi.h"
 #include "nodes/pathnodes.h"
 #include "utils/rel.h"

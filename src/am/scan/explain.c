@@ -3,6 +3,8 @@
  *	  EXPLAIN (ANALYZE, ROUND_TRIPS): how often a scan of a smart index waited for
  *	  memory nodes.  From version 18 on, where extensions may add to EXPLAIN.
  */
+#include "postgres.h"
+
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/scan/scan.h"

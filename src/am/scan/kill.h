@@ -5,8 +5,6 @@
 #ifndef SMART_AM_KILL_H
 #define SMART_AM_KILL_H
 
-#include "postgres.h"
-
 #include "utils/relcache.h"
 
 struct smart_relation;

@@ -5,8 +5,6 @@
 #ifndef SMART_AM_POSITION_H
 #define SMART_AM_POSITION_H
 
-#include "postgres.h"
-
 #include "access/relscan.h"
 
 #include "am/index/pin.h"

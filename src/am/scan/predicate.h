@@ -5,8 +5,6 @@
 #ifndef SMART_AM_PREDICATE_H
 #define SMART_AM_PREDICATE_H
 
-#include "postgres.h"
-
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 

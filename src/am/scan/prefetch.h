@@ -6,8 +6,6 @@
 #ifndef SMART_AM_PREFETCH_H
 #define SMART_AM_PREFETCH_H
 
-#include "postgres.h"
-
 #include "am/scan/ranges.h"
 #include "tree/tree.h"
 

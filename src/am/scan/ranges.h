@@ -11,8 +11,6 @@
 #ifndef SMART_AM_RANGES_H
 #define SMART_AM_RANGES_H
 
-#include "postgres.h"
-
 #include "access/skey.h"
 
 #include "am/codec/encode.h"

@@ -5,8 +5,6 @@
 #ifndef SMART_AM_ROW_CONDITIONS_H
 #define SMART_AM_ROW_CONDITIONS_H
 
-#include "postgres.h"
-
 #include "nodes/pathnodes.h"
 
 /*

@@ -5,8 +5,6 @@
 #ifndef SMART_AM_SCAN_H
 #define SMART_AM_SCAN_H
 
-#include "postgres.h"
-
 #include "access/genam.h"
 
 extern IndexScanDesc smart_am_begin_scan(Relation index, int nkeys, int norderbys);

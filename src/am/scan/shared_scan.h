@@ -5,8 +5,6 @@
 #ifndef SMART_AM_SHARED_SCAN_H
 #define SMART_AM_SHARED_SCAN_H
 
-#include "postgres.h"
-
 #include "access/relscan.h"
 
 #include "am/compat.h"

@@ -5,11 +5,9 @@
 #ifndef SMART_AM_TUPLES_H
 #define SMART_AM_TUPLES_H
 
-#include "postgres.h"
-
 #include "access/itup.h"
 
-#include "tree/layout.h"
+#include "tree/tree.h"
 
 struct smart_codec;
 struct smart_position;

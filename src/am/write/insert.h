@@ -5,8 +5,6 @@
 #ifndef SMART_AM_INSERT_H
 #define SMART_AM_INSERT_H
 
-#include "postgres.h"
-
 #include "access/genam.h"
 #include "nodes/execnodes.h"
 

@@ -5,8 +5,6 @@
 #ifndef SMART_AM_VACUUM_H
 #define SMART_AM_VACUUM_H
 
-#include "postgres.h"
-
 #include "access/genam.h"
 
 extern IndexBulkDeleteResult *smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
