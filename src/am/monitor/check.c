@@ -68,6 +68,7 @@ line_pointer_used(struct check *check, ItemPointer tid)
 			return false;
 	}
 	check->buffer = ReleaseAndReadBuffer(check->buffer, check->heap, block);
+	smart_assert(BufferIsValid(check->buffer) && check->heap_has_pages);
 	LockBuffer(check->buffer, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(check->buffer);
 	used = !PageIsNew(page) && offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
@@ -81,6 +82,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 {
 	ItemPointerData tid;
 
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
 	smart_entry_tid(check->self->codec, key + key_length, &tid);
 	for (int look = 0; look < LOOKS_AGAIN; look++)
 	{
@@ -120,6 +122,7 @@ check_entries(struct check *check)
 			smart_assert(length <= SMART_ENTRY_MAX);
 			memcpy(check->entry + batch.prefix_length, batch.bytes + item->offset, item->length);
 			key_length = smart_codec_key_length(check->self->codec, check->entry, length);
+			smart_assert(key_length > 0 && key_length <= length);
 			bloom_add_element(check->filter, check->entry, (size_t) key_length);
 			if (check->heap_has_pages)
 				check_line_pointer(check, check->entry, key_length);
@@ -138,6 +141,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	int key_length;
 
 	(void) smart_codec_encode(check->self->codec, values, isnull, tid, check->entry, &key_length);
+	smart_assert((check->filter == NULL) == (check->self->tree == NULL));
 	if (check->filter != NULL && !bloom_lacks_element(check->filter, check->entry, (size_t) key_length))
 		return;
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
@@ -197,6 +201,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 	}
 
 	/* Read what the snapshot sees, and do not check what building would check. */
+	smart_assert(snapshot != NULL);
 	info = BuildIndexInfo(index);
 	info->ii_Concurrent = true;
 	info->ii_Unique = false;

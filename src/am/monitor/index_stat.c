@@ -70,6 +70,7 @@ smart_index_stats(PG_FUNCTION_ARGS)
 				errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)), errdetail_internal("%s", message));
 	smart_check_status(status, index);
 	relation_close(index, AccessShareLock);
+	smart_assert(report.bytes_used <= report.bytes_blocks);
 	for (int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		nodes += report.nodes[kind];
 	smart_row_begin(&row, fcinfo);
@@ -104,6 +105,7 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 	if (!smart_server_available() || (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
 		return "unavailable";
 	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
+	smart_assert(rebuild->state <= SMART_REBUILD_DONE);
 	*loss = smart_relation_loss(index);
 	if (*loss != NULL)
 		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */

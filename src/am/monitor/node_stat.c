@@ -58,6 +58,9 @@ put_node(struct smart_row *row, const struct node *node)
 {
 	bool visible = may_see_addresses();
 
+	smart_assert(node->node < FABRIC_NODES_MAX && node->address != NULL && node->state != NULL &&
+				 node->problem != NULL);
+	smart_assert(row->columns == 0);
 	smart_row_value(row, Int32GetDatum(node->node), node->node >= 0);
 	smart_row_text(row, visible && node->address[0] != '\0' ? node->address : NULL);
 	smart_row_text(row, node->transport);
@@ -81,6 +84,7 @@ put_embedded(struct smart_row *row)
 							 .problem = smart_server.problem};
 	struct smart_space_usage usage;
 
+	smart_assert(!smart_server.remote);
 	if (smart_server_available())
 	{
 		smart_space_usage(&smart_backend_client()->space, &usage);

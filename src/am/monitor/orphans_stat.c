@@ -75,6 +75,7 @@ smart_stat_space(PG_FUNCTION_ARGS)
 		bool exists = list_member_oid(survey.databases, database);
 		struct share *share = share_of(&shares, exists ? database : InvalidOid);
 
+		smart_assert(tree->fate <= SMART_TREE_LEAKED);
 		share->trees++;
 		share->bytes += tree->info.bytes;
 		share->fate[tree->fate]++;
@@ -87,6 +88,7 @@ smart_stat_space(PG_FUNCTION_ARGS)
 		bool gone = !OidIsValid(share->database);
 		bool decided = gone || (share->database == MyDatabaseId && !survey.undecided);
 
+		smart_assert(share->fate[SMART_TREE_LEAKED] <= share->trees && share->leaked_bytes <= share->bytes);
 		smart_row_text(&row, gone ? NULL : get_database_name(share->database));
 		smart_row_count(&row, share->trees);
 		smart_row_count(&row, share->bytes);
@@ -114,6 +116,7 @@ smart_collect_orphans(PG_FUNCTION_ARGS)
 	survey_primary(&survey);
 	freed = smart_orphans_free(&survey, &bytes);
 	smart_survey_report(&survey, WARNING);
+	smart_assert(freed <= survey.count && (freed > 0 || bytes == 0));
 	smart_row_begin(&row, fcinfo);
 	smart_row_count(&row, freed);
 	smart_row_count(&row, bytes);

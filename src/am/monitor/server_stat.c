@@ -70,6 +70,7 @@ smart_stat_fabric(PG_FUNCTION_ARGS)
 	smart_fabric_stat_flush();
 	for (int i = 0; i < (int) SMART_FABRIC_TOTALS; i++)
 		total[i] = pg_atomic_read_u64(&smart_server.shared->fabric.total[i]);
+	StaticAssertStmt(sizeof(counters) == sizeof(total), "the totals are those of the counters");
 	memcpy(&counters, total, sizeof(counters));
 	smart_row_begin(&row, fcinfo);
 	smart_row_count(&row, counters.requests[FABRIC_READ]);
@@ -120,6 +121,7 @@ sum_up(uint64 counter[SMART_RDWC_COUNTERS])
 
 	if (smart_server.compute.rdwc != NULL)
 		smart_rdwc_sum(smart_server.compute.rdwc, &sum);
+	StaticAssertStmt(sizeof(sum) == SMART_RDWC_COUNTERS * sizeof(*counter), "the counters lie as an array");
 	memcpy(counter, &sum, sizeof(sum));
 }
 

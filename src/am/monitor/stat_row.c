@@ -26,6 +26,7 @@ smart_row_return(struct smart_row *row)
 	if (get_call_result_type(row->fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		descriptor = NULL;
 	check_columns(row, descriptor);
+	smart_assert(row->columns > 0 && row->columns <= SMART_ROW_COLUMNS_MAX);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), row->values, row->isnull));
 }
 
@@ -41,6 +42,7 @@ smart_rows_add(struct smart_row *row)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) row->fcinfo->resultinfo;
 
+	smart_assert(row->columns > 0 && result->setResult != NULL);
 	check_columns(row, result->setDesc);
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->isnull);
 	row->columns = 0;

@@ -114,6 +114,7 @@ narrows(const struct smart_codec *codec, const IndexClause *clause, Oid family)
 	if (!IsA(pattern, Const) || pattern->constisnull)
 		return true;
 	smart_codec_bound(codec, clause->indexcol, strategy, pattern->constvalue, InvalidOid, bytes, sizeof(bytes), &bound);
+	smart_assert(bound.kind != SMART_BOUND_PREFIX || bound.length <= (int) sizeof(bytes));
 	return bound.kind != SMART_BOUND_PREFIX || bound.length > 1 || !bound.recheck;
 }
 
@@ -137,6 +138,7 @@ narrowing_clauses(PlannerInfo *root, const IndexPath *path)
 	}
 	if (index != NULL)
 		index_close(index, NoLock);
+	smart_assert(list_length(clauses) <= list_length(path->indexclauses));
 	return clauses;
 }
 
@@ -194,13 +196,18 @@ find_demand(PlannerInfo *root, const IndexPath *path, struct demand *demand)
 		}
 	}
 	demand->single &= demand->points && column == index->nkeycolumns - 1;
+	smart_assert(column < index->nkeycolumns && demand->ranges >= 1);
+	smart_assert(!demand->single || demand->ranges == 1);
 }
 
 static double
 select_part(PlannerInfo *root, IndexOptInfo *index, List *conditions)
 {
-	return clauselist_selectivity(root, add_predicate_to_index_quals(index, conditions), (int) index->rel->relid,
-								  JOIN_INNER, NULL);
+	double part = clauselist_selectivity(root, add_predicate_to_index_quals(index, conditions), (int) index->rel->relid,
+										 JOIN_INNER, NULL);
+
+	smart_assert(part >= 0 && part <= 1);
+	return part;
 }
 
 /* How well the index's order agrees with the table's: what ANALYZE has found for the first column. */
@@ -237,6 +244,7 @@ entries_up_to(PlannerInfo *root, const IndexPath *path, int last)
 	List *conditions = NIL;
 	ListCell *cell;
 
+	smart_assert(last < index->nkeycolumns);
 	foreach (cell, path->indexclauses)
 	{
 		const IndexClause *clause = lfirst_node(IndexClause, cell);
@@ -256,12 +264,14 @@ count_groups(PlannerInfo *root, const IndexOptInfo *index, int first, int behind
 	List *columns = NIL;
 	double groups;
 
+	smart_assert(first < behind && behind < index->nkeycolumns && entries >= 1);
 	for (int i = first; i < behind; i++)
 		columns = lappend(columns, list_nth_node(TargetEntry, index->indextlist, i)->expr);
 	/* Of the rows that are left when all conditions are met few groups would be left; the scan passes by the others, too. */
 	table->rows = clamp_row_est(Min(entries, table->tuples));
 	groups = estimate_num_groups(root, columns, entries, NULL, NULL);
 	table->rows = rows;
+	smart_assert(groups >= 0);
 	return groups;
 }
 
@@ -333,6 +343,7 @@ part_of_values(PlannerInfo *root, const IndexPath *path, int column, double part
 		free_attstatsslot(&common);
 	}
 	ReleaseVariableStats(statistics);
+	smart_assert(part >= 0 && part <= 1);
 	return part;
 }
 
@@ -371,6 +382,8 @@ find_skipping(PlannerInfo *root, const IndexPath *path, struct skipping *skippin
 	if (conditions[first])
 		skipping->groups = Max(skipping->groups * part_of_values(root, path, first, Min(entries / selected, 1)), 1);
 	skipping->fraction = Min((skipping->found + ENTRIES_PER_LEAP * skipping->groups) / entries, 1);
+	smart_assert(skipping->groups >= 0 && skipping->found >= 0);
+	smart_assert(skipping->fraction >= 0 && skipping->fraction <= 1);
 }
 
 /* ---- what they cost ---- */
@@ -411,6 +424,7 @@ round_trip_price(void)
 				least_ns = (double) peer.round_trip_ns;
 		}
 		measured_ns = count > 0 ? sum_ns / count : least_ns;
+		smart_assert(measured_ns >= 0);
 		looked = now;
 	}
 	return (measured_ns > 0 ? measured_ns : NS_NOT_KNOWN) / NS_PER_UNIT;
@@ -425,6 +439,7 @@ round_trips_of_ranges(double ranges, double leaves)
 {
 	double trips = 1;
 
+	smart_assert(ranges >= 1 && leaves >= 0);
 	/* Where one leaf holds a whole range, many are looked for together. */
 	if (leaves <= 1)
 		return ceil(ranges / SMART_READAHEAD_MAX);
@@ -518,6 +533,7 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 	*startup_cost += first;
 	*selectivity = select_part(root, index, conditions);
 	*correlation = estimate_correlation(root, index);
-	smart_assert(*startup_cost <= *total_cost);
+	smart_assert(*startup_cost >= 0 && *startup_cost <= *total_cost);
+	smart_assert(entries >= 1 && *pages >= 1);
 	path->indexclauses = clauses;
 }

@@ -104,6 +104,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 		info->pages = (BlockNumber) Min(1 + glance.bytes / BLCKSZ, MaxBlockNumber);
 		/* Blocks on the way from the root to an entry */
 		info->tree_height = 1 + (int) ceil(log(leaves) / log(CHILDREN_PER_NODE));
+		smart_assert(info->pages >= 1 && info->tree_height >= 1);
 		info->tuples = table->tuples;
 		if (info->indpred != NIL)
 		{
@@ -183,6 +184,7 @@ add_index_paths(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 	List *for_scan = smart_row_conditions(root, index, rel->baserestrictinfo);
 	List *for_join = smart_row_conditions(root, index, rel->joininfo);
 
+	smart_assert(list_member_ptr(rel->indexlist, index));
 	index->indrestrictinfo = list_concat_copy(conditions, for_scan);
 	if (for_scan != NIL)
 		create_index_paths(root, rel);
@@ -236,6 +238,7 @@ add_row_paths(PlannerInfo *root, RelOptInfo *rel, Index number, RangeTblEntry *e
 void
 smart_planner_init(void)
 {
+	smart_assert(get_relation_info_hook != describe_indexes && set_rel_pathlist_hook != add_row_paths);
 	next_info_hook = get_relation_info_hook;
 	get_relation_info_hook = describe_indexes;
 	next_paths_hook = set_rel_pathlist_hook;

@@ -53,6 +53,7 @@ array_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out,
 	int count = ArrayGetNItems(ndim, ARR_DIMS(array));
 	array_iter iterator;
 
+	smart_assert(out <= limit && normalizer->part != NULL);
 	array_iter_setup(&iterator, (AnyArrayType *) array);
 	for (int i = 0; i < count && out != NULL; i++)
 	{
@@ -102,6 +103,7 @@ array_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const u
 		if (p != NULL && mark != BOUND_ONE)
 			p = smart_skip(p, limit, 4);
 	}
+	smart_assert(p == NULL || (p > bytes && p <= limit));
 	return p;
 }
 
@@ -147,6 +149,7 @@ array_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int 
 
 	array = construct_md_array(values, nulls, ndim, dims, bounds, element->type, element->length, element->byval,
 							   element->align);
+	smart_assert(VARSIZE(array) <= (Size) (length + normalizer->decode_extra));
 	memcpy(space, array, VARSIZE(array));
 	pfree(array);
 	pfree(content);
@@ -170,6 +173,7 @@ finish_array(struct smart_normalizer *normalizer)
 	type = lookup_type_cache(element.type, TYPECACHE_CMP_PROC);
 	smart_normalizer_add_part(normalizer, element.type, normalizer->collation, type->cmp_proc);
 	normalizer->details = smart_normalizer_keep(&element, sizeof(element));
+	smart_assert(normalizer->part != NULL && normalizer->part->next == NULL);
 
 	/* It can be returned if its elements are not much longer in an array than they are in the normalized key. */
 	normalizer->forgets = normalizer->forgets || normalizer->part->width == 0 || element.length <= 0 ||
@@ -208,6 +212,7 @@ oidvector_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, 
 	oidvector *vector = (oidvector *) space;
 	int count = length / 4 - 1;
 
+	smart_assert(length % 4 == 0 && smart_load_be32(bytes) == (uint32) count);
 	SET_VARSIZE(vector, offsetof(oidvector, values) + count * sizeof(Oid));
 	vector->ndim = 1;
 	vector->dataoffset = 0;

@@ -29,6 +29,7 @@ bytea_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int 
 {
 	const uint8 *end = bytes + length - 2;
 
+	smart_assert(length >= 2 && end[0] == 0 && end[1] == 0);
 	(void) smart_get_escaped(bytes, end, smart_begin_varlena(space, smart_get_escaped(bytes, end, NULL)));
 	return PointerGetDatum(space);
 }
@@ -43,6 +44,7 @@ bytea_pattern(const struct smart_normalizer *normalizer, int strategy, Datum pat
 	out = smart_put_escaped(out, limit, prefix.bytes, prefix.length);
 	if (prefix.whole)
 		out = smart_put_bytes(out, limit, SMART_ESCAPED_END, 2);
+	smart_assert(out == NULL || out <= limit);
 	*exact = prefix.whole && out != NULL;
 	*recheck = !prefix.whole && !prefix.open;
 	pfree(prefix.bytes);
@@ -83,6 +85,7 @@ bits_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int l
 	int32 count = plain == 0 ? 0 : (plain - 1) * BITS_PER_BYTE + end[2];
 	char *data = smart_begin_varlena(space, sizeof(count) + plain);
 
+	smart_assert(length >= 3 && end[0] == 0 && end[1] == 0 && end[2] <= BITS_PER_BYTE);
 	memcpy(data, &count, sizeof(count));
 	(void) smart_get_escaped(bytes, end, data + sizeof(count));
 	return PointerGetDatum(space);
@@ -92,6 +95,7 @@ bits_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int l
 static uint8 *
 plain_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit)
 {
+	smart_assert(normalizer->width > 0 && normalizer->width <= limit - out);
 	memcpy(out, DatumGetPointer(value), normalizer->width);
 	return out + normalizer->width;
 }
@@ -100,6 +104,7 @@ static Datum
 plain_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
 			 char *space)
 {
+	smart_assert(length == normalizer->width);
 	memcpy(space, bytes, normalizer->width);
 	return PointerGetDatum(space);
 }

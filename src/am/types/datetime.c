@@ -117,6 +117,7 @@ local_range(TimestampTz instant, int64 *low, int64 *high)
 		slack_s = 2 * clock.change_s + 1;
 	*low += (clock.offset_s - slack_s) * USECS_PER_SEC;
 	*high += (clock.offset_s + slack_s) * USECS_PER_SEC;
+	smart_assert(slack_s >= 0 && *low <= *high);
 	return slack_s == 0 ? SMART_ARGUMENT_AT : SMART_ARGUMENT_UNSURE;
 }
 
@@ -142,6 +143,7 @@ date_place(const struct smart_normalizer *normalizer, Datum argument, Oid argtyp
 	date = date_at_or_after(low);
 	*value = DateADTGetDatum(date);
 	*high = DateADTGetDatum(date_at_or_after(last));
+	smart_assert(date <= DatumGetDateADT(*high));
 	if (place == SMART_ARGUMENT_AT && !TIMESTAMP_NOT_FINITE(low) && low != date * USECS_PER_DAY)
 		place = SMART_ARGUMENT_BELOW;
 	return place;
@@ -198,6 +200,7 @@ timestamptz_place(const struct smart_normalizer *normalizer, Datum argument, Oid
 static uint8 *
 put_be40(uint8 *out, uint64 word)
 {
+	smart_assert(word >> 40 == 0);
 	*out = (uint8) (word >> 32);
 	return smart_put_be32(out + 1, (uint32) word);
 }
@@ -223,6 +226,7 @@ interval_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *o
 	}
 	days += (int64) interval->month * DAYS_PER_MONTH + interval->day;
 	smart_assert(days > -DAYS_BIAS && days < DAYS_BIAS);
+	smart_assert(normalizer->width == 2 * BE40_BYTES && normalizer->width <= limit - out);
 	return put_be40(put_be40(out, (uint64) (days + DAYS_BIAS)), (uint64) rest);
 }
 
@@ -231,6 +235,7 @@ interval_residue(const struct smart_normalizer *normalizer, Datum value, uint8 *
 {
 	const Interval *interval = DatumGetIntervalP(value);
 
+	smart_assert(normalizer->residue_width == sizeof(interval->month) + sizeof(interval->day));
 	smart_put_be32(smart_put_be32(residue, (uint32) interval->month), (uint32) interval->day);
 }
 
@@ -242,6 +247,7 @@ interval_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, i
 	uint64 rest = get_be40(bytes + BE40_BYTES);
 	Interval interval;
 
+	smart_assert(length == normalizer->width && rest < USECS_PER_DAY);
 	interval.month = (int32) smart_load_be32(residue);
 	interval.day = (int32) smart_load_be32(residue + 4);
 	days -= (int64) interval.month * DAYS_PER_MONTH + interval.day;
@@ -257,6 +263,7 @@ timetz_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out
 	const TimeTzADT *time = DatumGetTimeTzADTP(value);
 	int64 instant = time->time + time->zone * USECS_PER_SEC;
 
+	smart_assert(normalizer->width == sizeof(instant) + sizeof(time->zone) && normalizer->width <= limit - out);
 	return smart_put_int32(smart_put_int64(out, instant), time->zone);
 }
 
@@ -266,6 +273,7 @@ timetz_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int
 {
 	TimeTzADT time;
 
+	smart_assert(length == normalizer->width);
 	time.zone = smart_load_int32(bytes + 8);
 	time.time = smart_load_int64(bytes) - time.zone * USECS_PER_SEC;
 	memcpy(space, &time, TIMETZ_SIZE);

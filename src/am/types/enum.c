@@ -21,6 +21,7 @@ enum_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, 
 	HeapTuple row = SearchSysCache1(ENUMOID, value);
 	float4 order;
 
+	smart_assert(normalizer->width == sizeof(order) && normalizer->width <= limit - out);
 	if (!HeapTupleIsValid(row))
 		ereport(ERROR, errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 				errmsg("invalid internal value for enum: %u", DatumGetObjectId(value)));
@@ -32,6 +33,7 @@ enum_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, 
 static void
 enum_residue(const struct smart_normalizer *normalizer, Datum value, uint8 *residue)
 {
+	smart_assert(normalizer->residue_width == sizeof(Oid));
 	smart_put_be32(residue, DatumGetObjectId(value));
 }
 
@@ -39,6 +41,7 @@ static Datum
 enum_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
 			char *space)
 {
+	smart_assert(length == normalizer->width && residue != NULL);
 	return ObjectIdGetDatum(smart_load_be32(residue));
 }
 

@@ -28,6 +28,7 @@ loses_sign(float8 number)
 	{                                                                                                             \
 		name number = to(value);                                                                                  \
                                                                                                                   \
+		smart_assert(normalizer->width == sizeof(number) && normalizer->width <= limit - out);                    \
 		if (number == 0)                                                                                          \
 			number = 0; /* drops the sign */                                                                      \
 		else if (unlikely(isnan(number)))                                                                         \
@@ -37,10 +38,12 @@ loses_sign(float8 number)
 	static Datum name##_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length,         \
 							   const uint8 *residue, char *space)                                                 \
 	{                                                                                                             \
+		smart_assert(length == normalizer->width && residue != NULL);                                             \
 		return from(*residue ? with_sign(load(bytes), -1) : load(bytes));                                         \
 	}                                                                                                             \
 	static void name##_residue(const struct smart_normalizer *normalizer, Datum value, uint8 *residue)            \
 	{                                                                                                             \
+		smart_assert(normalizer->residue_width == sizeof(*residue));                                              \
 		*residue = loses_sign(to(value));                                                                         \
 	}
 

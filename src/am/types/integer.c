@@ -16,11 +16,13 @@
 #define CALLBACKS(scope, name, put, load, to, from)                                                              \
 	scope uint8 *name##_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit) \
 	{                                                                                                            \
+		smart_assert(normalizer->width == sizeof(to(value)) && normalizer->width <= limit - out);                \
 		return put(out, to(value));                                                                              \
 	}                                                                                                            \
 	scope Datum name##_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length,         \
 							  const uint8 *residue, char *space)                                                 \
 	{                                                                                                            \
+		smart_assert(length == normalizer->width && (size_t) length == sizeof(load(bytes)));                     \
 		return from(load(bytes));                                                                                \
 	}
 
@@ -50,6 +52,7 @@ tid_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, u
 {
 	ItemPointer tid = (ItemPointer) DatumGetPointer(value);
 
+	smart_assert(normalizer->width == SMART_TID_PLAIN && normalizer->width <= limit - out);
 	out = smart_put_be32(out, ItemPointerGetBlockNumberNoCheck(tid));
 	return smart_put_be16(out, ItemPointerGetOffsetNumberNoCheck(tid));
 }
@@ -59,6 +62,7 @@ tid_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int le
 {
 	ItemPointerData tid;
 
+	smart_assert(length == normalizer->width);
 	ItemPointerSet(&tid, smart_load_be32(bytes), smart_load_be16(bytes + 4));
 	memcpy(space, &tid, sizeof(tid));
 	return PointerGetDatum(space);

@@ -98,6 +98,7 @@ jsonb_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out,
 			out = put_container(out, limit, MARK_ARRAY, (uint32) part.val.array.nElems);
 	}
 	/* Where the room was not enough, the iterator is still within containers. */
+	smart_assert(out == NULL || (out <= limit && iterator == NULL));
 	while (iterator != NULL)
 	{
 		JsonbIterator *outer = iterator->parent;
@@ -134,6 +135,7 @@ jsonb_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const u
 			long_count = count;
 		left += mark == MARK_OBJECT ? 2 * (uint64) long_count : long_count;
 	}
+	smart_assert(p == NULL || (p > bytes && p <= limit));
 	return p;
 }
 
@@ -142,6 +144,7 @@ finish_jsonb(struct smart_normalizer *normalizer)
 {
 	smart_normalizer_add_part(normalizer, NUMERICOID, InvalidOid, F_NUMERIC_CMP);
 	smart_normalizer_add_part(normalizer, TEXTOID, DEFAULT_COLLATION_OID, F_BTTEXTCMP);
+	smart_assert(NUMBERS(normalizer)->value_type == NUMERICOID && NUMBERS(normalizer)->next == NULL);
 }
 
 SMART_NORMALIZER(jsonb, finish_jsonb, .forgets = true, .encode = jsonb_encode, .end = jsonb_end);

@@ -63,6 +63,7 @@ inet_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int l
 	int whole = bits / BITS_PER_BYTE;
 	inet_struct given = {.family = bytes[0], .bits = bits};
 
+	smart_assert(whole <= size && length == 2 + size + size - whole);
 	memcpy(given.ipaddr, bytes + 1, whole);
 	memcpy(given.ipaddr + whole, bytes + 2 + size, size - whole);
 	return smart_make_varlena(space, &given, offsetof(inet_struct, ipaddr) + size);

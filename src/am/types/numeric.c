@@ -150,6 +150,7 @@ numeric_residue(const struct smart_normalizer *normalizer, Datum value, uint8 *r
 	struct number number;
 
 	take_apart(numeric, &number);
+	smart_assert(normalizer->residue_width == sizeof(uint16) && number.scale <= LONG_SCALE);
 	smart_put_be16(residue, (uint16) number.scale);
 	smart_free_copy(numeric, value);
 }
@@ -178,6 +179,7 @@ numeric_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const
 		flip ^= 0xFF;
 	}
 	start = digits_start(first);
+	smart_assert(first >= FIRST_ZERO);
 	if (start == 0)
 		return bytes + 1;
 	for (const uint8 *p = bytes + start; p < limit; p += 2)
@@ -197,6 +199,7 @@ build_head(char *out, const struct number *number)
 	int16 weight = number->weight;
 	uint16 header;
 
+	smart_assert(number->scale <= LONG_SCALE && number->weight == weight);
 	if (number->special != 0)
 		header = number->special;
 	else if (is_short)
@@ -243,6 +246,7 @@ numeric_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, in
 		memcpy(out, &digit, sizeof(digit));
 		out += sizeof(digit);
 	}
+	smart_assert((int) VARHDRSZ_SHORT + (out - data) <= length + normalizer->decode_extra);
 	return smart_make_varlena(space, data, out - data);
 }
 

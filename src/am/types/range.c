@@ -34,6 +34,7 @@
 static uint8 *
 put_bound(const struct smart_normalizer *normalizer, const RangeBound *bound, uint8 *out, uint8 *limit)
 {
+	smart_assert(out == NULL || out <= limit);
 	if (bound->infinite)
 		return smart_put_byte(out, limit, bound->lower ? MARK_NO_LOWER : MARK_NO_UPPER);
 	out = smart_put_byte(out, limit, bound->lower ? MARK_LOWER : MARK_UPPER);
@@ -97,7 +98,9 @@ range_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const u
 	if (bytes < limit && (*bytes ^ flip) == MARK_EMPTY)
 		return bytes + 1;
 	bytes = bound_end(normalizer, bytes, limit, flip, MARK_NO_LOWER);
-	return bound_end(normalizer, bytes, limit, flip, MARK_NO_UPPER);
+	bytes = bound_end(normalizer, bytes, limit, flip, MARK_NO_UPPER);
+	smart_assert(bytes == NULL || bytes <= limit);
+	return bytes;
 }
 
 static const uint8 *
@@ -125,6 +128,7 @@ get_bound(const struct smart_normalizer *normalizer, const uint8 *p, const uint8
 	if (bound->infinite)
 		return p;
 	end = smart_normalizer_end(part, p, limit, 0);
+	smart_assert(end != NULL && end < limit);
 	space = palloc(Max(end - p + part->decode_extra + VARHDRSZ, type->rngelemtype->typlen));
 	bound->val = part->decode(part, p, end - p, NULL, space);
 	bound->inclusive = *end == (lower ? LOWER_INCLUSIVE : UPPER_INCLUSIVE);
@@ -149,6 +153,7 @@ range_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int 
 		(void) get_bound(normalizer, middle, bytes + length, false, &upper);
 	}
 	range = smart_make_range(type, &lower, &upper, empty);
+	smart_assert(VARSIZE(range) <= (Size) (length + normalizer->decode_extra));
 	memcpy(space, range, VARSIZE(range));
 	pfree(range);
 	if (by_reference && !empty && !lower.infinite)
@@ -165,6 +170,7 @@ add_bounds(struct smart_normalizer *normalizer, TypeCacheEntry *range)
 	smart_normalizer_add_part(normalizer, range->rngelemtype->type_id, range->rng_collation,
 							  range->rng_cmp_proc_finfo.fn_oid);
 	normalizer->details = range;
+	smart_assert(normalizer->part != NULL && normalizer->part->next == NULL);
 }
 
 static void

@@ -100,6 +100,7 @@ take_apart(const struct row *row, HeapTupleHeader tuple, TupleDesc descriptor, D
 		if (!nulls[i])
 			used = present;
 	}
+	smart_assert(used <= present && present <= descriptor->natts);
 	if (descriptor->tdtypeid != row->type && present != row->count)
 		report_other_columns(row, descriptor->tdtypeid);
 	if (used > row->count)
@@ -117,6 +118,7 @@ put_wrapped(const struct smart_normalizer *part, Datum value, uint8 *out, uint8 
 	uint8 *plain = palloc(room + 1);
 	uint8 *end = smart_put_normalized(part, value, plain, plain + room);
 
+	smart_assert(end == NULL || (Size) (end - plain) <= room);
 	out = smart_put_escaped(out, limit, plain, end == NULL ? room : (Size) (end - plain));
 	out = end == NULL ? NULL : smart_put_bytes(out, limit, SMART_ESCAPED_END, 2);
 	pfree(plain);
@@ -129,6 +131,7 @@ put_columns(const struct smart_normalizer *normalizer, int count, const Datum *v
 {
 	const struct smart_normalizer *part = normalizer->part;
 
+	smart_assert(out <= limit && count <= ((const struct row *) normalizer->details)->count);
 	for (int i = 0; i < count && out != NULL; i++, part = part->next)
 	{
 		bool wrapped = is_wrapped(part);
@@ -249,6 +252,7 @@ record_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int
 	memset(nulls, true, descriptor->natts * sizeof(bool));
 	get_columns(normalizer, bytes, bytes + length, descriptor, values, nulls, content);
 	tuple = heap_form_tuple(descriptor, values, nulls);
+	smart_assert(tuple->t_len <= (uint32) (length + normalizer->decode_extra));
 	memcpy(space, tuple->t_data, tuple->t_len);
 	heap_freetuple(tuple);
 	pfree(content);
@@ -291,6 +295,7 @@ finish_record(struct smart_normalizer *normalizer)
 	struct row *row = palloc0(size);
 	uint32 hash = 0;
 
+	smart_assert(normalizer->part == NULL);
 	row->type = descriptor->tdtypeid;
 	for (int i = 0; i < descriptor->natts; i++)
 	{
@@ -329,6 +334,7 @@ finish_record(struct smart_normalizer *normalizer)
 			MAXIMUM_ALIGNOF + VARHDRSZ + part->decode_extra + Max(attribute->attlen - part->width, 0);
 	}
 	ReleaseTupleDesc(descriptor);
+	smart_assert((normalizer->part == NULL) == (((const struct row *) normalizer->details)->count == 0));
 	normalizer->decode = normalizer->forgets ? NULL : record_decode;
 }
 

@@ -59,6 +59,7 @@ put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, con
 		key = palloc(size + 1);
 		(void) smart_sort_key(normalizer->collation, string, length, key, size + 1);
 	}
+	smart_assert(key == some ? size < KEY_ROOM : size >= KEY_ROOM);
 	out = smart_put_string(out, limit, key, size);
 	if (key != some)
 		pfree(key);
@@ -69,6 +70,7 @@ put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, con
 static uint8 *
 put_normalized(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *string, Size length)
 {
+	smart_assert(out <= limit && (makeup_of(normalizer)->has_key || makeup_of(normalizer)->has_bytes));
 	if (makeup_of(normalizer)->has_key)
 		out = put_key(normalizer, out, limit, string, length);
 	return makeup_of(normalizer)->has_bytes ? smart_put_string(out, limit, string, length) : out;
@@ -160,6 +162,7 @@ string_pattern(const struct smart_normalizer *normalizer, int strategy, Datum pa
 	if (end == NULL)
 		*exact = false;
 	pfree(prefix.bytes);
+	smart_assert(end == NULL || (end >= out && end <= limit));
 	return end == NULL ? limit : end;
 }
 
@@ -221,6 +224,7 @@ bpchar_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int
 	char *data;
 
 	blanks = Max(blanks, 0);
+	smart_assert(blanks <= normalizer->decode_extra);
 	data = smart_begin_varlena(space, used + blanks);
 	memcpy(data, string, used);
 	memset(data + used, ' ', blanks);
@@ -264,6 +268,7 @@ finish_string(struct smart_normalizer *normalizer, bool pattern_class)
 		normalizer->decode_extra = normalizer->typmod - VARHDRSZ;
 	if (normalizer->forgets)
 		normalizer->decode = NULL;
+	smart_assert(normalizer->forgets || makeup_of(normalizer)->has_bytes);
 }
 
 static void

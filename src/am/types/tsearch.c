@@ -76,6 +76,7 @@ tsvector_end(const struct smart_normalizer *normalizer, const uint8 *bytes, cons
 			p = smart_skip(p, limit,
 						   sizeof(uint16) * (uint16) (smart_load_be16(positions) ^ (flip == 0 ? PG_UINT16_MAX : 0)));
 	}
+	smart_assert(p == NULL || (p > bytes && p <= limit));
 	return p;
 }
 
@@ -89,6 +90,7 @@ put_node(TSQuery query, const QueryItem *item, uint8 *out, uint8 *limit)
 	const QueryOperand *operand = &item->qoperand;
 
 	check_stack_depth();
+	smart_assert(out <= limit);
 	out = smart_put_byte(out, limit, (uint8) ~item->type);
 	if (item->type == QI_VAL)
 	{

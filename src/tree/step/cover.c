@@ -48,6 +48,7 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 		if (slot <= limit && slot > result)
 			result = slot;
 	}
+	smart_assert(result <= limit);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return result;
 }
@@ -63,6 +64,7 @@ cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit)
 	smart_slot (*chosen)(const uint64_t *, unsigned int, uint64_t);
 
 	chosen = __builtin_cpu_supports("avx2") ? cover_avx2 : smart_cover_each;
+	smart_assert(chosen != cover_choose && count > 14);
 	__atomic_store_n(&cover_wide, chosen, __ATOMIC_RELAXED);
 	return chosen(slots, count, limit);
 }

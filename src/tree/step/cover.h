@@ -39,6 +39,7 @@ smart_cover_each(const uint64_t *slots, unsigned int count, uint64_t limit)
 
 		best = candidate > best ? candidate : best;
 	}
+	smart_assert(best <= limit);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return best;
 }
@@ -52,12 +53,14 @@ smart_cover_scan(const uint64_t *slots, unsigned int count, unsigned int byte)
 {
 	uint64_t limit = ((uint64_t) byte << SMART_SLOT_PK_SHIFT) | ((UINT64_C(1) << SMART_SLOT_PK_SHIFT) - 1);
 
+	smart_assert(byte <= 255 && count < 256);
 	return count > 14 ? smart_cover_wide(slots, count, limit) : smart_cover_each(slots, count, limit);
 }
 
 static inline smart_slot
 smart_cover(const uint64_t *slots, unsigned int kind, unsigned int count, unsigned int byte)
 {
+	smart_assert(kind >= SMART_NODE_6 && kind <= SMART_NODE_256 && count <= smart_kind_slots(kind));
 	if (kind != SMART_NODE_256)
 		return smart_cover_scan(slots, count, byte);
 	/* Direct-mapped: from byte's own slot back to a used one. */

@@ -63,6 +63,7 @@ smart_header_fits(uint64_t header, unsigned int kind, unsigned int consumed)
 {
 	unsigned int depth = smart_node_depth(header);
 
+	smart_assert(consumed <= SMART_KEY_MAX);
 	return smart_node_kind(header) == kind && depth >= consumed && depth - consumed <= SMART_NODE_PARTIAL_MAX;
 }
 
@@ -74,6 +75,7 @@ smart_header_fits(uint64_t header, unsigned int kind, unsigned int consumed)
 static inline enum smart_place_kind
 smart_place_kind_of(smart_slot slot, unsigned int byte, bool hint)
 {
+	smart_assert(byte <= 255);
 	if (smart_unlikely(!hint && smart_slot_frozen(slot)))
 		return smart_slot_used(slot) ? SMART_PLACE_FROZEN : SMART_PLACE_UNKNOWN;
 	if (!smart_slot_is_range(slot))
@@ -98,6 +100,7 @@ smart_place_step(struct smart_place *place, uint64_t header, const uint64_t *slo
 	unsigned int byte;
 	smart_slot slot;
 
+	smart_assert(place->consumed <= depth);
 	for (unsigned int i = place->consumed; i < depth; i++)
 	{
 		byte = smart_node_partial_byte(header, i);
@@ -118,6 +121,7 @@ smart_place_step(struct smart_place *place, uint64_t header, const uint64_t *slo
 	place->slot = hint ? slot & ~SMART_SLOT_FROZEN : slot;
 	place->depth = depth;
 	place->consumed = depth + 1;
+	smart_assert(smart_slot_pk(slot) <= byte && place->kind <= SMART_PLACE_NODE);
 	return result;
 }
 
