@@ -190,29 +190,6 @@ smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigne
 	return order != 0 ? order : -1;
 }
 
-unsigned int
-smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_t rest_length)
-{
-	unsigned int low = 0;
-	unsigned int count = (leaf->sorted_end - leaf->start) / leaf->stride;
-
-	smart_assert(leaf->stride != 0);
-	while (count > 0)
-	{
-		unsigned int half = count / 2;
-		const uint8_t *middle = leaf->block + leaf->start + (low + half) * leaf->stride;
-
-		if (smart_compare_bytes(middle, leaf->stride, rest, rest_length) < 0)
-		{
-			low += half + 1;
-			count -= half + 1;
-		}
-		else
-			count = half;
-	}
-	return leaf->start + low * leaf->stride;
-}
-
 /* Is rest among the entries of one length from offset on?  Their last bytes, where TIDs differ, are compared first. */
 static bool
 strided_contains(const struct smart_leaf *leaf, const uint8_t *rest, unsigned int rest_length, unsigned int offset)

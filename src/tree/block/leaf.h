@@ -5,6 +5,7 @@
 #ifndef SMART_TREE_LEAF_H
 #define SMART_TREE_LEAF_H
 
+#include "base/bytes.h"
 #include "tree/step/place.h"
 #include "tree/tree.h"
 
@@ -41,6 +42,37 @@ smart_leaf_room(const struct smart_leaf *leaf)
 }
 
 /*
+ * The offset of the first entry of the sorted run whose suffix is not below rest, a string that goes on behind the
+ * leaf's prefix; for suffixes of one length only.
+ */
+static inline unsigned int
+smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_t rest_length)
+{
+	const uint8_t *run = leaf->block + leaf->start;
+	unsigned int stride = leaf->stride;
+	size_t shorter = rest_length < stride ? rest_length : stride;
+	/* Where rest goes on, an entry that it begins with is below it, too. */
+	int below = shorter < rest_length ? 1 : 0;
+	unsigned int low = 0;
+	unsigned int count = (leaf->sorted_end - leaf->start) / stride;
+
+	smart_assert(leaf->start <= leaf->sorted_end);
+	while (count > 0)
+	{
+		unsigned int half = count / 2;
+
+		if (smart_compare_equal_length(run + (low + half) * stride, rest, shorter) < below)
+		{
+			low += half + 1;
+			count -= half + 1;
+		}
+		else
+			count = half;
+	}
+	return leaf->start + low * stride;
+}
+
+/*
  * Takes a block apart.  meta was loaded, with acquire, before anything else of
  * the block.  Result: is it a leaf whose parts lie within the block?
  */
@@ -74,11 +106,6 @@ extern bool smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struc
  * above the last one?  Told for suffixes of one length only.
  */
 extern bool smart_leaf_ends_below(const struct smart_leaf *leaf, const struct smart_key *key);
-/*
- * The offset of the first entry of the sorted run whose suffix is not below rest, a string that goes on behind the
- * leaf's prefix; for suffixes of one length only.
- */
-extern unsigned int smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_t rest_length);
 /* Is a complete key among the leaf's entries, in range or not? */
 extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smart_key *key);
 /*

@@ -119,6 +119,15 @@ passes_upper(const struct filter *filter, const uint8_t *suffix, unsigned int le
 	return true;
 }
 
+/* The first entry that passes the lower bound, where that can be told without walking. */
+static unsigned int
+first_offset(const struct smart_leaf *leaf, const struct bound *lower)
+{
+	if (leaf->stride == 0 || lower->cut != CUT_SOME)
+		return leaf->start;
+	return smart_leaf_lower_bound(leaf, lower->rest, lower->rest_length);
+}
+
 /* Have two entries the same key? */
 static inline bool
 are_duplicates(const struct smart_batch_buffer *buffer, const uint8_t *block, struct smart_item a, struct smart_item b)
@@ -169,12 +178,9 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 {
 	const struct bound *lower = &filter->lower;
 	struct smart_item *items = buffer->items;
+	unsigned int offset = first_offset(leaf, lower);
+	unsigned int first = offset;
 	unsigned int stride = leaf->stride;
-	/* The first entry that passes the lower bound, where that can be told without walking. */
-	unsigned int first = stride != 0 && lower->cut == CUT_SOME
-							 ? smart_leaf_lower_bound(leaf, lower->rest, lower->rest_length)
-							 : leaf->start;
-	unsigned int offset = first;
 	uint32_t count = 0;
 
 	/* A sorted run of fixed suffixes passes as a whole if its last entry passes the upper bounds. */
