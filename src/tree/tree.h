@@ -103,19 +103,6 @@ extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *ke
 /* ---- equality prefixes (points) ---- */
 
 /*
- * Visits the entries that begin with this equality prefix (options.point), in ascending
- * order, if the compute node knows them, or one leaf that the cache leads to holds
- * them all: one round trip then, or none.  *known false: it is not so, or the tree
- * has no cached results (or is shared, or the provider direct, where a scan costs no more);
- * no entry was visited, and a scan tells.  visit() may return false to see no more.
- * SMART_TOO_LONG.
- */
-typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
-
-extern smart_status smart_tree_point(struct smart_tree *tree, const uint8_t *point, size_t length, smart_entry_fn visit,
-									 void *argument, bool *known);
-
-/*
  * What the compute node knows about an equality prefix, without a verb.  False: nothing, and
  * cached->ticket, if it is not 0, lets a scan that begins after this call keep what it
  * finds (smart_scan_keep).
@@ -261,6 +248,8 @@ struct smart_verify_report
 	uint64_t sealed;                      /* leaves that wait for their replacement */
 	uint64_t frozen;                      /* nodes that wait for their replacement */
 };
+
+typedef bool (*smart_entry_fn)(void *argument, const uint8_t *entry, size_t length);
 
 /*
  * Walks a tree and checks every invariant that can be seen in one: words,

@@ -90,34 +90,26 @@ struct visit
 	uint64_t keys;
 };
 
-static bool
-visit_entry(void *argument, const uint8_t *entry, size_t length)
+static void
+visit_entry(struct visit *visit, const uint8_t *head, size_t head_length, const uint8_t *tail, size_t tail_length)
 {
-	struct visit *visit = argument;
-	int key = keys_find(&world.keys, entry, length);
+	uint8_t entry[KEY_BYTES_MAX];
+	int key;
 
+	smart_assert(head_length + tail_length <= sizeof(entry));
+	memcpy(entry, head, head_length);
+	memcpy(entry + head_length, tail, tail_length);
+	key = keys_find(&world.keys, entry, head_length + tail_length);
 	if (key <= visit->last || memcmp(entry, visit->point, world.keys.point_length) != 0)
 		world_violation("a point's entries: key %d after key %d", key, visit->last);
 	else
 		visit->keys |= UINT64_C(1) << key;
 	visit->last = key;
-	return true;
-}
-
-static void
-visit_parts(struct visit *visit, const uint8_t *head, size_t head_length, const uint8_t *tail, size_t tail_length)
-{
-	uint8_t entry[KEY_BYTES_MAX];
-
-	smart_assert(head_length + tail_length <= sizeof(entry));
-	memcpy(entry, head, head_length);
-	memcpy(entry + head_length, tail, tail_length);
-	(void) visit_entry(visit, entry, head_length + tail_length);
 }
 
 /* By what is known, or else by a scan that keeps what it finds; either direction. */
 static smart_status
-visit_by_scan(struct client *client, struct visit *visit, bool backward)
+visit_all(struct client *client, struct visit *visit, bool backward)
 {
 	size_t length = world.keys.point_length;
 	uint8_t behind[KEY_BYTES_MAX];
@@ -129,7 +121,7 @@ visit_by_scan(struct client *client, struct visit *visit, bool backward)
 	if (smart_tree_result(client->tree, visit->point, length, &result))
 	{
 		for (unsigned int i = 0; i < result.length; i += 1 + result.tails[i])
-			visit_parts(visit, visit->point, length, result.tails + i + 1, result.tails[i]);
+			visit_entry(visit, visit->point, length, result.tails + i + 1, result.tails[i]);
 		return SMART_OK;
 	}
 	status = smart_scan_open(client->tree, &scan);
@@ -144,7 +136,7 @@ visit_by_scan(struct client *client, struct visit *visit, bool backward)
 		if (backward)
 			visit->last = -1;
 		for (uint32_t i = 0; i < batch.count; i++)
-			visit_parts(visit, batch.prefix, batch.prefix_length, batch.bytes + batch.items[i].offset,
+			visit_entry(visit, batch.prefix, batch.prefix_length, batch.bytes + batch.items[i].offset,
 						batch.items[i].length);
 	}
 	smart_scan_close(scan);
@@ -156,21 +148,16 @@ client_point(struct client *client, unsigned int key_number)
 {
 	struct visit visit = {.point = world.keys.bytes[key_number], .last = -1};
 	uint64_t start = ++world.now;
-	bool by_scan = dice_one_in(&world.dice, 2);
-	bool known = true;
 	smart_status status;
 
-	world_trace("point of %u begins%s", key_number, by_scan ? ", by a scan" : "");
-	if (by_scan)
-		status = visit_by_scan(client, &visit, dice_one_in(&world.dice, 2));
-	else
-		status = smart_tree_point(client->tree, visit.point, world.keys.point_length, visit_entry, &visit, &known);
-	world_trace("point of %u ends: %s, %llx", key_number, status == SMART_OK && known ? "known" : "not known",
+	world_trace("point of %u begins", key_number);
+	status = visit_all(client, &visit, dice_one_in(&world.dice, 2));
+	world_trace("point of %u ends: %s, %llx", key_number, status == SMART_OK ? "known" : "not known",
 				(unsigned long long) visit.keys);
 	++world.now;
 	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED && status != SMART_NO_SPACE)
 		world_violation("a point: %s", smart_status_text(status));
-	for (unsigned int key = 0; status == SMART_OK && known && key < KEYS; key++)
+	for (unsigned int key = 0; status == SMART_OK && key < KEYS; key++)
 	{
 		if (memcmp(world.keys.bytes[key], visit.point, world.keys.point_length) == 0 &&
 			(history_touched(key) || (visit.keys >> key & 1) != 0))

@@ -40,8 +40,9 @@ smart_unblock(struct smart_tree *tree, const struct smart_blocked *blocked)
 
 /* ---- what a leaf says ---- */
 
-smart_status
-smart_result_collect(struct smart_tree *tree, const struct smart_key *point, const struct smart_leaf *leaf)
+/* Puts into tree->list, in order, those entries of a live leaf that covers the point which begin with the point. */
+static smart_status
+collect(struct smart_tree *tree, const struct smart_key *point, const struct smart_leaf *leaf)
 {
 	struct smart_list *list = &tree->list;
 	unsigned int byte = smart_key_byte(point, leaf->depth);
@@ -66,15 +67,14 @@ smart_result_collect(struct smart_tree *tree, const struct smart_key *point, con
 	return status;
 }
 
-void
-smart_keep_collected(struct smart_tree *tree, const struct smart_key *point, struct smart_result *cached)
+/* Keeps what is in tree->list as the point's cached result, unless it is too long. */
+static void
+keep_collected(struct smart_tree *tree, const struct smart_key *point, struct smart_result *cached)
 {
 	const struct smart_list *list = &tree->list;
 	unsigned int skip = point->length - list->base;
 
-	smart_assert(point->length > list->base);
-	if (cached->ticket == 0)
-		return;
+	smart_assert(point->length > list->base && cached->ticket != 0);
 	cached->length = 0;
 	for (uint32_t i = 0; i < list->count; i++)
 	{
@@ -94,11 +94,20 @@ smart_keep_result(struct smart_tree *tree, const struct smart_key *point, const 
 				  struct smart_result *cached)
 {
 	smart_assert(leaf->state == SMART_LIVE && smart_leaf_covers(leaf, point));
-	if (cached->ticket != 0 && leaf->depth < point->length && smart_result_collect(tree, point, leaf) == SMART_OK)
-		smart_keep_collected(tree, point, cached);
+	if (cached->ticket != 0 && leaf->depth < point->length && collect(tree, point, leaf) == SMART_OK)
+		keep_collected(tree, point, cached);
 }
 
 /* ---- what a cached result says ---- */
+
+bool
+smart_tree_result(struct smart_tree *tree, const uint8_t *point, size_t length, struct smart_result *cached)
+{
+	cached->ticket = 0;
+	if (!tree->results || length == 0 || length >= SMART_RESULT_BYTES_MAX)
+		return false;
+	return tree->services->find_result(tree->services, tree->options.id, point, (unsigned int) length, cached);
+}
 
 bool
 smart_result_contains(const struct smart_result *cached, const struct smart_key *key, unsigned int point_length)

@@ -13,13 +13,8 @@
 
 /* Length of the point of bytes that begin with a key; 0: it is too long for a cached result. */
 extern unsigned int smart_point_of(const struct smart_tree *tree, const uint8_t *bytes, size_t length);
-/* Puts into tree->list, in order, those entries of a live leaf that covers the point which begin with the point. */
-extern smart_status
-smart_result_collect(struct smart_tree *tree, const struct smart_key *point, const struct smart_leaf *leaf);
-/* Keeps what is in tree->list as the point's cached result, unless it is too long, or there is no ticket. */
-extern void smart_keep_collected(struct smart_tree *tree, const struct smart_key *point, struct smart_result *cached);
 /*
- * Both: what a leaf says about a point, if it is all.  A2: the leaf is live and covers the point's byte, and was READ
+ * Keeps what a leaf says about a point, if it is all, and fits.  A2: the leaf is live and covers the point's byte, and was READ
  * after the ticket was given.  Nothing is kept if the point reaches no further than the leaf, since other leaves may
  * hold entries of it, too.
  */
