@@ -36,6 +36,7 @@ struct entry
 struct worker
 {
 	struct env_thread env; /* first */
+	struct test_rdwc_client client;
 	uint32_t number;
 	uint64_t written[LEAVES];       /* the last number of its own in each leaf */
 	uint64_t seen[LEAVES][THREADS]; /* the greatest that it has read */
@@ -57,19 +58,16 @@ address_of(unsigned int leaf)
 	return (fabric_address) (1 + leaf) * 1024;
 }
 
+static unsigned int
+lock_of(fabric_address leaf)
+{
+	return (unsigned int) (leaf / 1024 - 1) % LOCKS;
+}
+
 static bool
 now_and_then(struct smart_env *env)
 {
 	return test_random(&((struct env_thread *) env)->random_state) % 256 == 0;
-}
-
-static struct smart_rdwc_caller
-caller_of(struct worker *worker)
-{
-	return (struct smart_rdwc_caller){.rdwc = rdwc,
-									  .env = &worker->env.env,
-									  .client = worker->number,
-									  .timeout_ms = TIMEOUT_MS};
 }
 
 static bool
@@ -101,9 +99,8 @@ apply(struct worker *worker, const struct entry *entry)
 static void
 apply_for_others(struct worker *worker, unsigned int leaf)
 {
-	struct smart_rdwc_caller caller = caller_of(worker);
 	struct smart_handed taken[TAKEN_MAX];
-	unsigned int count = smart_rdwc_take(&caller, address_of(leaf), TREE, taken, TAKEN_MAX);
+	unsigned int count = test_take_handed(&worker->client, address_of(leaf), TREE, taken, TAKEN_MAX);
 
 	for (unsigned int i = 0; i < count; i++)
 	{
@@ -118,20 +115,18 @@ apply_for_others(struct worker *worker, unsigned int leaf)
 			outcome = SMART_COMBINED_UNKNOWN;
 		if (outcome == SMART_COMBINED_ADDED || (outcome == SMART_COMBINED_UNKNOWN && one_in(worker, 2)))
 			apply(worker, &entry);
-		smart_rdwc_tell(&caller, &taken[i], outcome);
+		test_tell_handed(&worker->client, &taken[i], outcome);
 	}
 }
 
 static void
 write_once(struct worker *worker, unsigned int leaf)
 {
-	struct smart_rdwc_caller caller = caller_of(worker);
 	struct entry entry = {.thread = worker->number, .leaf = leaf, .number = worker->written[leaf] + 1};
 	struct smart_handed handed = {.tree = TREE, .bytes = (const uint8_t *) &entry, .length = sizeof(entry)};
 	enum smart_combined combined;
 	uint64_t unknown = test_rdwc_unknown(rdwc, worker->number);
-	smart_status status =
-		smart_rdwc_lock_or_combine(&caller, &locks, leaf % LOCKS, address_of(leaf), &handed, &combined);
+	smart_status status = test_lock_or_combine(&worker->client, address_of(leaf), &handed, &combined);
 	bool unsure = test_rdwc_unknown(rdwc, worker->number) != unknown;
 
 	worker->unknown += unsure;
@@ -155,7 +150,7 @@ write_once(struct worker *worker, unsigned int leaf)
 		apply(worker, &entry);
 	take_time(worker);
 	apply_for_others(worker, leaf);
-	smart_leaf_lock_drop(&locks, leaf % LOCKS, worker->number);
+	worker->client.services.unlock_leaf(&worker->client.services, address_of(leaf));
 }
 
 /* ---- reading ---- */
@@ -163,10 +158,10 @@ write_once(struct worker *worker, unsigned int leaf)
 static void
 read_once(struct worker *worker, unsigned int leaf)
 {
-	struct smart_rdwc_caller caller = caller_of(worker);
 	enum smart_delegation delegation;
 	uint64_t copy[THREADS];
-	smart_status status = smart_rdwc_read_begin(&caller, address_of(leaf), (uint8_t *) copy, sizeof(copy), &delegation);
+	smart_status status =
+		test_read_begin(&worker->client, address_of(leaf), (uint8_t *) copy, sizeof(copy), &delegation);
 
 	worker->interrupted += status == SMART_INTERRUPTED;
 	worker->wrong += status != SMART_OK && status != SMART_INTERRUPTED;
@@ -180,7 +175,7 @@ read_once(struct worker *worker, unsigned int leaf)
 		take_time(worker);
 	}
 	if (delegation == SMART_READ_LEADS)
-		smart_rdwc_read_end(&caller, one_in(worker, 16) ? NULL : (const uint8_t *) copy, sizeof(copy));
+		test_read_end(&worker->client, one_in(worker, 16) ? NULL : (const uint8_t *) copy, sizeof(copy));
 	worker->wrong += copy[worker->number] != worker->written[leaf];
 	for (unsigned int i = 0; i < THREADS; i++)
 	{
@@ -228,6 +223,11 @@ main(void)
 		env_thread_init(&workers[i].env, i + 1);
 		workers[i].env.env.interrupted = now_and_then;
 		workers[i].number = i;
+		test_rdwc_open(&workers[i].client,
+					   &(struct smart_rdwc_member){
+						   .caller = {.rdwc = rdwc, .env = &workers[i].env.env, .client = i, .timeout_ms = TIMEOUT_MS},
+						   .locks = &locks,
+						   .lock_of = lock_of});
 	}
 	test_run_threads(THREADS, work, workers, sizeof(workers[0]));
 	for (uint32_t i = 0; i < THREADS; i++)

@@ -33,13 +33,26 @@ open_table(unsigned int places)
 		env_thread_init(&environments[i], i + 1);
 }
 
-static struct smart_rdwc_caller
-caller(uint32_t client, uint32_t timeout_ms)
+/* All leaves have one lock. */
+static unsigned int
+lock_of(fabric_address leaf)
 {
-	return (struct smart_rdwc_caller){.rdwc = table,
-									  .env = &environments[client].env,
-									  .client = client,
-									  .timeout_ms = timeout_ms};
+	return 0;
+}
+
+/* As this client of the table from now on. */
+static struct test_rdwc_client *
+open_client(uint32_t number, uint32_t timeout_ms)
+{
+	static struct test_rdwc_client clients[CLIENTS];
+	const struct smart_rdwc_member member = {
+		.caller = {.rdwc = table, .env = &environments[number].env, .client = number, .timeout_ms = timeout_ms},
+		.locks = &locks,
+		.lock_of = lock_of,
+	};
+
+	test_rdwc_open(&clients[number], &member);
+	return &clients[number];
 }
 
 static struct smart_rdwc_counters
@@ -86,7 +99,7 @@ static void *
 wait_main(void *argument)
 {
 	struct waiter *waiter = argument;
-	struct smart_rdwc_caller mine = caller(waiter->client, waiter->timeout_ms);
+	struct test_rdwc_client *mine = open_client(waiter->client, waiter->timeout_ms);
 
 	if (waiter->entry != NULL)
 	{
@@ -95,15 +108,15 @@ wait_main(void *argument)
 									 .key_length = (uint32_t) strlen(waiter->entry),
 									 .length = (uint32_t) strlen(waiter->entry)};
 
-		waiter->status = smart_rdwc_lock_or_combine(&mine, &locks, 0, LEAF, &entry, &waiter->combined);
+		waiter->status = test_lock_or_combine(mine, LEAF, &entry, &waiter->combined);
 		return NULL;
 	}
-	waiter->status = smart_rdwc_read_begin(&mine, LEAF, waiter->buffer, waiter->length, &waiter->delegation);
+	waiter->status = test_read_begin(mine, LEAF, waiter->buffer, waiter->length, &waiter->delegation);
 	if (waiter->status != SMART_OK || waiter->delegation != SMART_READ_LEADS)
 		return NULL;
 	/* As long as a client has yet to come, so that all of them wait for one READ. */
 	memset(waiter->buffer, (int) ('a' + waiter->client), waiter->length);
-	smart_rdwc_read_end(&mine, waiter->succeeds ? waiter->buffer : NULL, waiter->length);
+	test_read_end(mine, waiter->succeeds ? waiter->buffer : NULL, waiter->length);
 	return NULL;
 }
 
@@ -130,7 +143,7 @@ static void
 read_for_others(uint32_t length, bool succeeds, enum smart_delegation expected)
 {
 	struct waiter waiters[2] = {{.length = length, .succeeds = succeeds}, {.length = length, .succeeds = succeeds}};
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
 	struct smart_rdwc_counters before = counters();
 	struct smart_rdwc_counters after;
 	enum smart_delegation delegation;
@@ -138,11 +151,11 @@ read_for_others(uint32_t length, bool succeeds, enum smart_delegation expected)
 	unsigned int leader;
 
 	memset(copy, 'x', sizeof(copy));
-	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, length, &delegation) == SMART_OK && delegation == SMART_READ_LEADS);
+	CHECK(test_read_begin(mine, LEAF, copy, length, &delegation) == SMART_OK && delegation == SMART_READ_LEADS);
 	start(&waiters[0], 1, NULL);
 	start(&waiters[1], 2, NULL);
 	await_waits(before.waits + 2);
-	smart_rdwc_read_end(&mine, copy, length);
+	test_read_end(mine, copy, length);
 	finish(&waiters[0]);
 	finish(&waiters[1]);
 	leader = waiters[0].delegation == SMART_READ_LEADS ? 0 : 1;
@@ -162,31 +175,31 @@ static void
 check_read_interrupt(void)
 {
 	struct waiter waiter = {.succeeds = true};
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
-	struct smart_rdwc_caller other = caller(3, LONG_MS);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
+	struct test_rdwc_client *other = open_client(3, LONG_MS);
 	struct smart_rdwc_counters before = counters();
 	enum smart_delegation delegation;
 	uint8_t copy[BYTES] = {0};
 
-	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
+	CHECK(test_read_begin(mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
 	start(&waiter, 1, NULL);
 	await_waits(before.waits + 1);
 	__atomic_store_n(&environments[1].stop, true, __ATOMIC_RELAXED);
 	finish(&waiter);
 	CHECK(waiter.status == SMART_INTERRUPTED && rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE);
-	smart_rdwc_read_end(&mine, copy, BYTES);
+	test_read_end(mine, copy, BYTES);
 
 	/* The leader takes it, and finds it gone. */
 	__atomic_store_n(&environments[1].stop, false, __ATOMIC_RELAXED);
-	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
+	CHECK(test_read_begin(mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
 	rdwc_push(table, &rdwc_line(table, 0)->waits, 1, RDWC_TAKEN);
 	CHECK(rdwc_give_up(rdwc_line(table, 1)));
-	smart_rdwc_read_end(&mine, copy, BYTES);
+	test_read_end(mine, copy, BYTES);
 	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE && rdwc_line(table, 0)->copy[0].takers == 0);
 
 	/* Until then it READs by itself. */
 	__atomic_store_n(&rdwc_line(table, 3)->state, RDWC_GONE, __ATOMIC_RELAXED);
-	CHECK(smart_rdwc_read_begin(&other, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_ALONE);
+	CHECK(test_read_begin(other, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_ALONE);
 	__atomic_store_n(&rdwc_line(table, 3)->state, RDWC_IDLE, __ATOMIC_RELAXED);
 }
 
@@ -194,34 +207,32 @@ check_read_interrupt(void)
 static void
 check_read_limits(void)
 {
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
-	struct smart_rdwc_caller other = caller(1, 1);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
+	struct test_rdwc_client *other = open_client(1, 1);
 	enum smart_delegation delegation;
 	uint8_t copy[BYTES] = {0};
 
-	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_LEADS);
-	CHECK(smart_rdwc_read_begin(&other, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_ALONE);
-	CHECK(smart_rdwc_read_begin(&other, 2 * LEAF, copy, BYTES, &delegation) == SMART_OK &&
-		  delegation == SMART_READ_ALONE);
-	smart_rdwc_read_end(&mine, copy, BYTES);
-	CHECK(smart_rdwc_read_begin(&other, 2 * LEAF, copy, BYTES, &delegation) == SMART_OK &&
-		  delegation == SMART_READ_LEADS);
-	smart_rdwc_read_end(&other, NULL, BYTES);
+	CHECK(test_read_begin(mine, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_LEADS);
+	CHECK(test_read_begin(other, LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_ALONE);
+	CHECK(test_read_begin(other, 2 * LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_ALONE);
+	test_read_end(mine, copy, BYTES);
+	CHECK(test_read_begin(other, 2 * LEAF, copy, BYTES, &delegation) == SMART_OK && delegation == SMART_READ_LEADS);
+	test_read_end(other, NULL, BYTES);
 }
 
 /* A copy that a client has yet to take is not overwritten. */
 static void
 check_copy_kept(void)
 {
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
 	struct rdwc_line *line = rdwc_line(table, 1);
 	enum smart_delegation delegation;
 	uint8_t copy[BYTES] = {1};
 
 	rdwc_line(table, 0)->copy[0].takers = rdwc_line(table, 0)->copy[1].takers = 1;
-	CHECK(smart_rdwc_read_begin(&mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
+	CHECK(test_read_begin(mine, LEAF, copy, BYTES, &delegation) == SMART_OK);
 	rdwc_push(table, &rdwc_line(table, 0)->waits, 1, RDWC_TAKEN);
-	smart_rdwc_read_end(&mine, copy, BYTES);
+	test_read_end(mine, copy, BYTES);
 	CHECK(rdwc_state(line) == RDWC_UNCOPIED && rdwc_line(table, 0)->copy[0].takers == 1);
 	rdwc_line(table, 0)->copy[0].takers = rdwc_line(table, 0)->copy[1].takers = 0;
 	__atomic_store_n(&line->state, RDWC_IDLE, __ATOMIC_RELAXED);
@@ -234,18 +245,18 @@ static void
 settle_one(enum smart_combined outcome)
 {
 	struct waiter waiter = {.timeout_ms = LONG_MS};
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
 	struct smart_handed taken[2];
 
 	CHECK(smart_leaf_lock_try(&locks, 0, 0));
 	start(&waiter, 1, "entry");
 	await_state(1, RDWC_HANDED);
-	CHECK(smart_rdwc_take(&mine, 2 * LEAF, 1, taken, 2) == 0 && smart_rdwc_take(&mine, LEAF, 2, taken, 2) == 0);
-	CHECK(smart_rdwc_take(&mine, LEAF, 1, taken, 0) == 0 && smart_rdwc_take(&mine, LEAF, 1, taken, 2) == 1);
+	CHECK(test_take_handed(mine, 2 * LEAF, 1, taken, 2) == 0 && test_take_handed(mine, LEAF, 2, taken, 2) == 0);
+	CHECK(test_take_handed(mine, LEAF, 1, taken, 0) == 0 && test_take_handed(mine, LEAF, 1, taken, 2) == 1);
 	CHECK(taken[0].length == 5 && memcmp(taken[0].bytes, "entry", 5) == 0);
 	/* An interrupt does not take back what was taken. */
 	__atomic_store_n(&environments[1].stop, true, __ATOMIC_RELAXED);
-	smart_rdwc_tell(&mine, &taken[0], outcome);
+	test_tell_handed(mine, &taken[0], outcome);
 	if (outcome == SMART_COMBINED_ADDED || outcome == SMART_COMBINED_THERE)
 	{
 		finish(&waiter);
@@ -291,16 +302,16 @@ static void
 check_sleeping_holder(void)
 {
 	struct waiter waiter = {.timeout_ms = 200};
-	struct smart_rdwc_caller mine = caller(0, LONG_MS);
+	struct test_rdwc_client *mine = open_client(0, LONG_MS);
 	struct smart_handed taken;
 
 	CHECK(smart_leaf_lock_try(&locks, 0, 0));
 	start(&waiter, 1, "entry");
 	await_state(1, RDWC_HANDED);
-	CHECK(smart_rdwc_take(&mine, LEAF, 1, &taken, 1) == 1);
+	CHECK(test_take_handed(mine, LEAF, 1, &taken, 1) == 1);
 	finish(&waiter);
 	CHECK(waiter.status == SMART_TIMEOUT && rdwc_state(rdwc_line(table, 1)) == RDWC_GONE);
-	smart_rdwc_tell(&mine, &taken, SMART_COMBINED_ADDED);
+	test_tell_handed(mine, &taken, SMART_COMBINED_ADDED);
 	CHECK(rdwc_state(rdwc_line(table, 1)) == RDWC_IDLE);
 	smart_leaf_lock_drop(&locks, 0, 0);
 }

@@ -213,7 +213,7 @@ hear_of_read(struct smart_rdwc *rdwc, struct rdwc_line *line, uint8_t *buffer, u
 			*delegation = SMART_READ_DELIVERED;
 			counter = &line->counters.delegated_reads;
 		}
-		/* Release: the copy has been read.  Partner: smart_rdwc_read_end. */
+		/* Release: the copy has been read.  Partner: read_end. */
 		__atomic_fetch_sub(&copy->takers, 1, __ATOMIC_RELEASE);
 	}
 	rdwc_count(counter);
@@ -265,14 +265,17 @@ wait_for_read(const struct smart_rdwc_caller *caller, struct rdwc_place *place, 
 	return SMART_OK;
 }
 
-smart_status
-smart_rdwc_read_begin(const struct smart_rdwc_caller *caller, fabric_address leaf, uint8_t *buffer, uint32_t length,
-					  enum smart_delegation *delegation)
+static smart_status
+read_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
+		   enum smart_delegation *delegation)
 {
+	const struct smart_rdwc_caller *caller = &services->member->caller;
 	struct smart_rdwc *rdwc = caller->rdwc;
 	struct rdwc_place *place = rdwc_place_of(rdwc, leaf);
 
 	*delegation = SMART_READ_ALONE;
+	if (services->member->alone)
+		return SMART_OK;
 	/* Another client may have yet to see that this one gave up waiting for it. */
 	if (rdwc_state(rdwc_line(rdwc, caller->client)) != RDWC_IDLE || !rdwc_place_claim(place, leaf, caller->env))
 		return SMART_OK;
@@ -291,9 +294,10 @@ smart_rdwc_read_begin(const struct smart_rdwc_caller *caller, fabric_address lea
 	return wait_for_read(caller, place, buffer, length, delegation);
 }
 
-void
-smart_rdwc_read_end(const struct smart_rdwc_caller *caller, const uint8_t *copy, uint32_t length)
+static void
+read_end(struct smart_services *services, const uint8_t *copy, uint32_t length)
 {
+	const struct smart_rdwc_caller *caller = &services->member->caller;
 	struct smart_rdwc *rdwc = caller->rdwc;
 	struct rdwc_line *line = rdwc_line(rdwc, caller->client);
 	struct rdwc_place *place = &rdwc_places(rdwc)[line->place];
@@ -413,10 +417,30 @@ look(const struct smart_rdwc_caller *caller, struct smart_leaf_locks *locks, uns
 	return true;
 }
 
-smart_status
-smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_leaf_locks *locks, unsigned int lock,
-						   fabric_address leaf, const struct smart_handed *entry, enum smart_combined *combined)
+static smart_status
+lock_leaf(struct smart_services *services, fabric_address leaf)
 {
+	const struct smart_rdwc_member *member = services->member;
+
+	return smart_leaf_lock_take(member->locks, member->lock_of(leaf), member->caller.client, member->caller.env,
+								member->caller.timeout_ms);
+}
+
+static void
+unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	const struct smart_rdwc_member *member = services->member;
+
+	smart_leaf_lock_drop(member->locks, member->lock_of(leaf), member->caller.client);
+}
+
+static smart_status
+lock_or_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
+				enum smart_combined *combined)
+{
+	const struct smart_rdwc_caller *caller = &services->member->caller;
+	struct smart_leaf_locks *locks = services->member->locks;
+	unsigned int lock = services->member->lock_of(leaf);
 	struct smart_env *env = caller->env;
 	struct rdwc_place *place = rdwc_place_of(caller->rdwc, leaf);
 	uint64_t limit_ns = (uint64_t) caller->timeout_ms * 1000000;
@@ -426,6 +450,8 @@ smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_
 	bool handed;
 
 	*combined = SMART_COMBINED_NOT;
+	if (services->member->alone)
+		return lock_leaf(services, leaf);
 	if (smart_leaf_lock_try(locks, lock, caller->client))
 		return SMART_OK;
 	/* Put the entry into the list of its leaf, if it finds room there; else the client does without. */
@@ -470,10 +496,18 @@ has_entries(const struct rdwc_place *place)
 	return __atomic_load_n(&place->handed, __ATOMIC_RELAXED) != 0;
 }
 
-unsigned int
-smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uint64_t tree,
-				struct smart_handed *entries, unsigned int most)
+static bool
+is_awaited(struct smart_services *services, fabric_address leaf)
 {
+	return has_entries(rdwc_place_of(services->member->caller.rdwc, leaf));
+}
+
+/* A client that takes no part takes, too, what others have handed in: it costs little. */
+static unsigned int
+take_handed(struct smart_services *services, fabric_address leaf, uint64_t tree, struct smart_handed *entries,
+			unsigned int most)
+{
+	const struct smart_rdwc_caller *caller = &services->member->caller;
 	struct smart_rdwc *rdwc = caller->rdwc;
 	struct rdwc_place *place = rdwc_place_of(rdwc, leaf);
 	unsigned int count = 0;
@@ -506,78 +540,13 @@ smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uin
 	return count;
 }
 
-void
-smart_rdwc_tell(const struct smart_rdwc_caller *caller, const struct smart_handed *entry, enum smart_combined combined)
-{
-	(void) tell(rdwc_line(caller->rdwc, entry->from), RDWC_SETTLED + (uint32_t) combined);
-}
-
-/* ---- as services of the tree ---- */
-
-static smart_status
-lock_leaf(struct smart_services *services, fabric_address leaf)
-{
-	const struct smart_rdwc_member *member = services->member;
-
-	return smart_leaf_lock_take(member->locks, member->lock_of(leaf), member->caller.client, member->caller.env,
-								member->caller.timeout_ms);
-}
-
-static void
-unlock_leaf(struct smart_services *services, fabric_address leaf)
-{
-	const struct smart_rdwc_member *member = services->member;
-
-	smart_leaf_lock_drop(member->locks, member->lock_of(leaf), member->caller.client);
-}
-
-static smart_status
-read_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
-		   enum smart_delegation *delegation)
-{
-	*delegation = SMART_READ_ALONE;
-	if (services->member->alone)
-		return SMART_OK;
-	return smart_rdwc_read_begin(&services->member->caller, leaf, buffer, length, delegation);
-}
-
-static void
-read_end(struct smart_services *services, const uint8_t *copy, uint32_t length)
-{
-	smart_rdwc_read_end(&services->member->caller, copy, length);
-}
-
-static smart_status
-lock_or_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
-				enum smart_combined *combined)
-{
-	const struct smart_rdwc_member *member = services->member;
-
-	*combined = SMART_COMBINED_NOT;
-	if (member->alone)
-		return lock_leaf(services, leaf);
-	return smart_rdwc_lock_or_combine(&member->caller, member->locks, member->lock_of(leaf), leaf, entry, combined);
-}
-
-static bool
-is_awaited(struct smart_services *services, fabric_address leaf)
-{
-	return has_entries(rdwc_place_of(services->member->caller.rdwc, leaf));
-}
-
-/* A client that takes no part takes, too, what others have handed in: it costs little. */
-static unsigned int
-take_handed(struct smart_services *services, fabric_address leaf, uint64_t tree, struct smart_handed *entries,
-			unsigned int most)
-{
-	return smart_rdwc_take(&services->member->caller, leaf, tree, entries, most);
-}
-
 static void
 tell_handed(struct smart_services *services, const struct smart_handed *entry, enum smart_combined combined)
 {
-	smart_rdwc_tell(&services->member->caller, entry, combined);
+	(void) tell(rdwc_line(services->member->caller.rdwc, entry->from), RDWC_SETTLED + (uint32_t) combined);
 }
+
+/* ---- all of it ---- */
 
 void
 smart_rdwc_services_init(struct smart_services *services, struct smart_rdwc_member *member)

@@ -76,19 +76,6 @@ struct smart_rdwc_caller
 	uint32_t timeout_ms;
 };
 
-/* As the services of these names (tree/services.h). */
-extern smart_status smart_rdwc_read_begin(const struct smart_rdwc_caller *caller, fabric_address leaf, uint8_t *buffer,
-										  uint32_t length, enum smart_delegation *delegation);
-extern void smart_rdwc_read_end(const struct smart_rdwc_caller *caller, const uint8_t *copy, uint32_t length);
-
-extern smart_status
-smart_rdwc_lock_or_combine(const struct smart_rdwc_caller *caller, struct smart_leaf_locks *locks, unsigned int lock,
-						   fabric_address leaf, const struct smart_handed *entry, enum smart_combined *combined);
-extern unsigned int smart_rdwc_take(const struct smart_rdwc_caller *caller, fabric_address leaf, uint64_t tree,
-									struct smart_handed *entries, unsigned int most);
-extern void
-smart_rdwc_tell(const struct smart_rdwc_caller *caller, const struct smart_handed *entry, enum smart_combined combined);
-
 /* A client among those of its compute node, be it a server's or a simulated one. */
 struct smart_rdwc_member
 {
