@@ -7,6 +7,7 @@
 
 #include "sim/watch.h"
 #include "sim/world.h"
+#include "support/cache.h"
 
 #define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
 
@@ -122,7 +123,7 @@ fill_cache(struct smart_cache *cache)
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 
 	for (unsigned int i = 1; i < 64; i++)
-		smart_cache_store(cache, SOLO, 0, smart_slot_make_node(0, 1 + i % SMART_NODE_KINDS, i * SMART_UNIT), words);
+		test_cache_store(cache, SOLO, 0, smart_slot_make_node(0, 1 + i % SMART_NODE_KINDS, i * SMART_UNIT), words);
 }
 
 void
@@ -170,7 +171,7 @@ cached_bytes(smart_slot slot)
 }
 
 static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
@@ -178,7 +179,7 @@ cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
 	if (world.plan.cache_real)
-		return smart_cache_find(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
+		return test_cache_find(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
 	if (slot == 0)
 	{
 		words[0] = cache->root;
@@ -192,7 +193,7 @@ cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint
 }
 
 static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
@@ -200,7 +201,7 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 	if (world.plan.cache_real)
 	{
 		if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
-			smart_cache_store(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
+			test_cache_store(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
 		return;
 	}
 	if (slot == 0)
@@ -218,8 +219,8 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 }
 
 static void
-cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
-			 uint64_t to)
+world_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+				   uint64_t to)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
@@ -228,7 +229,7 @@ cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, un
 		return;
 	if (world.plan.cache_real)
 	{
-		smart_cache_update(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, index, from, to);
+		test_cache_update(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, index, from, to);
 		return;
 	}
 	if (slot == 0)
@@ -247,7 +248,7 @@ cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, un
 }
 
 static void
-cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
+world_cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
@@ -256,7 +257,7 @@ cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 		return;
 	if (world.plan.cache_real)
 	{
-		smart_cache_drop(real_of(cache), (unsigned int) client_of(services)->number, tree, slot);
+		test_cache_drop(real_of(cache), (unsigned int) client_of(services)->number, tree, slot);
 		return;
 	}
 	if (slot == 0)
@@ -281,7 +282,7 @@ find_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 	result->hot = false;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
-	found = smart_cache_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
+	found = test_cache_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
 	watch_counts[WATCH_RESULT] += found;
 	return found;
 }
@@ -296,7 +297,7 @@ keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
 	smart_cache_stat(all_results(), &before);
-	smart_cache_keep_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
+	test_cache_keep_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
 	smart_cache_stat(all_results(), &after);
 	watch_counts[WATCH_RESULT_REFUSED] += after.counters.result_refusals - before.counters.result_refusals;
 }
@@ -304,20 +305,20 @@ keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 static struct smart_blocked
 block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
-	return smart_cache_block(all_results(), (unsigned int) client_of(services)->number, tree, point, length);
+	return test_cache_block(all_results(), (unsigned int) client_of(services)->number, tree, point, length);
 }
 
 static uint64_t
 unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	return smart_cache_unblock(all_results(), blocked);
+	return test_cache_unblock(all_results(), blocked);
 }
 
 static bool
 find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
 {
 	bool found = !dice_one_in(&world.dice, world.plan.cache_miss_one_in) &&
-				 smart_cache_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint);
+				 test_cache_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint);
 
 	watch_counts[WATCH_HINT] += found;
 	return found;
@@ -328,13 +329,13 @@ keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_l
 		  bool hot)
 {
 	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
-		smart_cache_keep_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint, ticket, hot);
+		test_cache_keep_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint, ticket, hot);
 }
 
 static struct smart_blocked
 block_hint(struct smart_services *services, smart_slot leaf)
 {
-	return smart_cache_block_leaf_hint(all_results(), (unsigned int) client_of(services)->number, leaf);
+	return test_cache_block_hint(all_results(), (unsigned int) client_of(services)->number, leaf);
 }
 
 /* ---- the environment ---- */
@@ -395,10 +396,10 @@ services_init(struct client *client)
 	};
 	if (!world.plan.direct)
 	{
-		client->services.cache_find = cache_find;
-		client->services.cache_store = cache_store;
-		client->services.cache_update = cache_update;
-		client->services.cache_drop = cache_drop;
+		client->services.cache_find = world_cache_find;
+		client->services.cache_store = world_cache_store;
+		client->services.cache_update = world_cache_update;
+		client->services.cache_drop = world_cache_drop;
 	}
 	if (world.plan.rdwc)
 		rdwc_services(client);

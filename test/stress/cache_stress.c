@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/cache/cache.h"
+#include "support/cache.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 #include "support/threads.h"
@@ -83,18 +83,18 @@ work_once(struct worker *worker, uint64_t *state, unsigned int kinds_from)
 		case 0:
 		case 1:
 			make_words(words, tree, slot, version);
-			smart_cache_store(cache, worker->number, tree, slot, words);
+			test_cache_store(cache, worker->number, tree, slot, words);
 			break;
 		case 2:
-			if (smart_cache_find(cache, worker->number, tree, slot, words))
-				smart_cache_update(cache, worker->number, tree, slot, last, words[last],
-								   word_of(tree, slot, version, last));
+			if (test_cache_find(cache, worker->number, tree, slot, words))
+				test_cache_update(cache, worker->number, tree, slot, last, words[last],
+								  word_of(tree, slot, version, last));
 			break;
 		case 3:
-			smart_cache_drop(cache, worker->number, tree, slot);
+			test_cache_drop(cache, worker->number, tree, slot);
 			break;
 		default:
-			if (!smart_cache_find(cache, worker->number, tree, slot, words))
+			if (!test_cache_find(cache, worker->number, tree, slot, words))
 				break;
 			worker->found++;
 			worker->torn += !is_whole(words, tree, slot);

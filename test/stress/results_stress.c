@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/cache/cache.h"
+#include "support/cache.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 #include "support/threads.h"
@@ -54,7 +54,7 @@ ask(struct worker *worker, unsigned int number)
 	struct smart_result cached;
 	uint64_t version;
 
-	if (smart_cache_result(cache, worker->number, TREE, point, length, &cached))
+	if (test_cache_result(cache, worker->number, TREE, point, length, &cached))
 	{
 		uint64_t after = __atomic_load_n(&truth[number], __ATOMIC_ACQUIRE);
 
@@ -69,7 +69,7 @@ ask(struct worker *worker, unsigned int number)
 	cached.length = 9;
 	cached.tails[0] = 8;
 	memcpy(cached.tails + 1, &version, sizeof(version));
-	smart_cache_keep_result(cache, worker->number, TREE, point, length, &cached);
+	test_cache_keep_result(cache, worker->number, TREE, point, length, &cached);
 }
 
 static void
@@ -77,16 +77,16 @@ change(const struct worker *worker, unsigned int number)
 {
 	uint8_t point[64];
 	unsigned int length = make_point(number, point);
-	struct smart_blocked blocked = smart_cache_block(cache, worker->number, TREE, point, length);
+	struct smart_blocked blocked = test_cache_block(cache, worker->number, TREE, point, length);
 
 	struct smart_result cached = {.length = 9, .tails = {8}};
 	uint64_t version = __atomic_add_fetch(&truth[number], 1, __ATOMIC_SEQ_CST);
 
-	cached.ticket = smart_cache_unblock(cache, &blocked);
+	cached.ticket = test_cache_unblock(cache, &blocked);
 	/* The writer that changed it knows it, if no other came. */
 	memcpy(cached.tails + 1, &version, sizeof(version));
 	if (cached.ticket != 0)
-		smart_cache_keep_result(cache, worker->number, TREE, point, length, &cached);
+		test_cache_keep_result(cache, worker->number, TREE, point, length, &cached);
 }
 
 /* Leaf hints of two lengths; all words of one tell the same version. */
@@ -97,8 +97,8 @@ ask_hint(struct worker *worker, unsigned int number)
 	struct smart_leaf_hint hint;
 	uint64_t after;
 
-	if (!smart_cache_leaf_hint(cache, worker->number, smart_slot_make_leaf(0, 1, (1 + (uint64_t) number) * SMART_UNIT),
-							   &hint))
+	if (!test_cache_hint(cache, worker->number, smart_slot_make_leaf(0, 1, (1 + (uint64_t) number) * SMART_UNIT),
+						 &hint))
 		return;
 	after = __atomic_load_n(&leaf_truth[number], __ATOMIC_ACQUIRE);
 	worker->hints++;
@@ -111,16 +111,16 @@ static void
 change_leaf(const struct worker *worker, unsigned int number)
 {
 	smart_slot leaf = smart_slot_make_leaf(0, 1, (1 + (uint64_t) number) * SMART_UNIT);
-	struct smart_blocked blocked = smart_cache_block_leaf_hint(cache, worker->number, leaf);
+	struct smart_blocked blocked = test_cache_block_hint(cache, worker->number, leaf);
 	uint64_t version = __atomic_add_fetch(&leaf_truth[number], 1, __ATOMIC_SEQ_CST);
-	uint64_t ticket = smart_cache_unblock(cache, &blocked);
+	uint64_t ticket = test_cache_unblock(cache, &blocked);
 	struct smart_leaf_hint hint = {.identity = ~version,
 								   .meta = version,
 								   .greatest_length = (uint8_t) (version % 2 * 8)};
 
 	memcpy(hint.greatest, &version, sizeof(hint.greatest));
 	if (ticket != 0)
-		smart_cache_keep_leaf_hint(cache, worker->number, leaf, &hint, ticket, version % 3 == 0);
+		test_cache_keep_hint(cache, worker->number, leaf, &hint, ticket, version % 3 == 0);
 }
 
 static void
@@ -128,9 +128,9 @@ store_node(const struct worker *worker, uint64_t node)
 {
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 
-	smart_cache_store(cache, worker->number, TREE,
-					  smart_slot_make_node(0, 1 + (unsigned int) node % SMART_NODE_KINDS, (1 + node) * SMART_UNIT),
-					  words);
+	test_cache_store(cache, worker->number, TREE,
+					 smart_slot_make_node(0, 1 + (unsigned int) node % SMART_NODE_KINDS, (1 + node) * SMART_UNIT),
+					 words);
 }
 
 static void *

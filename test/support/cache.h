@@ -33,4 +33,99 @@ test_cache_stat(const struct smart_cache *cache)
 	return stat;
 }
 
+/* ---- the services of a client ---- */
+
+static inline bool
+test_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_find(&services, tree, slot, words);
+}
+
+static inline void
+test_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_store(&services, tree, slot, words);
+}
+
+static inline void
+test_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, unsigned int index,
+				  uint64_t from, uint64_t to)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_update(&services, tree, slot, index, from, to);
+}
+
+static inline void
+test_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_drop(&services, tree, slot);
+}
+
+static inline bool
+test_cache_result(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+				  unsigned int length, struct smart_result *cached)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_find_result(&services, tree, point, length, cached);
+}
+
+static inline void
+test_cache_keep_result(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+					   unsigned int length, const struct smart_result *cached)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_keep_result(&services, tree, point, length, cached);
+}
+
+static inline struct smart_blocked
+test_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
+				 unsigned int length)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_block_point(&services, tree, point, length);
+}
+
+static inline bool
+test_cache_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf, struct smart_leaf_hint *hint)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_find_hint(&services, leaf, hint);
+}
+
+static inline void
+test_cache_keep_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf,
+					 const struct smart_leaf_hint *hint, uint64_t ticket, bool hot)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_keep_hint(&services, leaf, hint, ticket, hot);
+}
+
+static inline struct smart_blocked
+test_cache_block_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_block_hint(&services, leaf);
+}
+
+static inline uint64_t
+test_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocked)
+{
+	struct smart_services services = {.cache = cache};
+
+	return cache_unblock_point(&services, blocked);
+}
+
 #endif /* TEST_CACHE_H */

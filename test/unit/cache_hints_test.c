@@ -30,9 +30,9 @@ make_hint(unsigned int number)
 static uint64_t
 change(struct smart_cache *cache, unsigned int number)
 {
-	struct smart_blocked blocked = smart_cache_block_leaf_hint(cache, 0, leaf(number));
+	struct smart_blocked blocked = test_cache_block_hint(cache, 0, leaf(number));
 
-	return smart_cache_unblock(cache, &blocked);
+	return test_cache_unblock(cache, &blocked);
 }
 
 /* The client that changed the leaf last keeps its leaf hint. */
@@ -43,7 +43,7 @@ keep(struct smart_cache *cache, unsigned int number)
 	uint64_t ticket = change(cache, number);
 
 	CHECK(ticket != 0);
-	smart_cache_keep_leaf_hint(cache, 0, leaf(number), &hint, ticket, false);
+	test_cache_keep_hint(cache, 0, leaf(number), &hint, ticket, false);
 }
 
 static bool
@@ -53,7 +53,7 @@ is_kept(struct smart_cache *cache, unsigned int number)
 	struct smart_leaf_hint hint;
 
 	/* Whatever partial key and flag lead to it. */
-	if (!smart_cache_leaf_hint(cache, 1, smart_slot_with_pk(leaf(number), 7) | SMART_SLOT_FROZEN, &hint))
+	if (!test_cache_hint(cache, 1, smart_slot_with_pk(leaf(number), 7) | SMART_SLOT_FROZEN, &hint))
 		return false;
 	CHECK(hint.identity == expected.identity && hint.meta == expected.meta);
 	CHECK(hint.prefix_length == expected.prefix_length && hint.greatest_length == expected.greatest_length);
@@ -74,7 +74,7 @@ check_keep(void)
 		CHECK(is_kept(cache, i));
 	}
 	/* Another length at the same place is another leaf. */
-	CHECK(!smart_cache_leaf_hint(cache, 0, smart_slot_make_leaf(0, 7, smart_slot_address(leaf(3))), &hint));
+	CHECK(!test_cache_hint(cache, 0, smart_slot_make_leaf(0, 7, smart_slot_address(leaf(3))), &hint));
 	CHECK(test_cache_stat(cache).hints == 100 && test_cache_stat(cache).counters.hint_stores == 100 &&
 		  test_cache_stat(cache).counters.hint_blocks == 100);
 	CHECK(test_cache_stat(cache).counters.hint_hits == 100 && test_cache_stat(cache).counters.hint_misses == 101 &&
@@ -97,12 +97,12 @@ check_block(void)
 	keep(cache, 9);
 	ticket = change(cache, 9);
 	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).counters.hint_drops == 1);
-	first = smart_cache_block_leaf_hint(cache, 0, leaf(9));
-	smart_cache_keep_leaf_hint(cache, 1, leaf(9), &hint, ticket, true);
+	first = test_cache_block_hint(cache, 0, leaf(9));
+	test_cache_keep_hint(cache, 1, leaf(9), &hint, ticket, true);
 	CHECK(!is_kept(cache, 9) && test_cache_stat(cache).counters.result_refusals == 1);
-	last = smart_cache_block_leaf_hint(cache, 1, leaf(9));
-	CHECK(smart_cache_unblock(cache, &first) == 0 && smart_cache_unblock(cache, &last) == 0);
-	smart_cache_keep_leaf_hint(cache, 1, leaf(9), &hint, ticket, true);
+	last = test_cache_block_hint(cache, 1, leaf(9));
+	CHECK(test_cache_unblock(cache, &first) == 0 && test_cache_unblock(cache, &last) == 0);
+	test_cache_keep_hint(cache, 1, leaf(9), &hint, ticket, true);
 	CHECK(!is_kept(cache, 9));
 	keep(cache, 9);
 	CHECK(is_kept(cache, 9));
@@ -145,10 +145,10 @@ check_room(void)
 	{
 		smart_slot node = smart_slot_make_node(0, 3, (uint64_t) (i % 200 + 1) * SMART_UNIT);
 
-		if (!smart_cache_find(cache, 0, TREE, node, words))
+		if (!test_cache_find(cache, 0, TREE, node, words))
 		{
 			nodes_lost += i >= 200;
-			smart_cache_store(cache, 0, TREE, node, words);
+			test_cache_store(cache, 0, TREE, node, words);
 		}
 		if (!is_kept(cache, i % hot))
 			keep(cache, i % hot);
@@ -182,10 +182,10 @@ check_nodes_first(void)
 	{
 		smart_slot node = smart_slot_make_node(0, 5, (uint64_t) (i % 128 + 1) * 16 * SMART_UNIT);
 
-		if (!smart_cache_find(cache, 0, TREE, node, words))
+		if (!test_cache_find(cache, 0, TREE, node, words))
 		{
 			lost += i >= 128;
-			smart_cache_store(cache, 0, TREE, node, words);
+			test_cache_store(cache, 0, TREE, node, words);
 		}
 		is_kept(cache, i * 31 % all);
 	}

@@ -41,14 +41,14 @@ ask(struct smart_cache *cache, unsigned int number, unsigned int length, unsigne
 
 	make_point(point, number, length);
 	make_tails(&expected, number, tails);
-	if (smart_cache_result(cache, 1, TREE, point, length, &cached))
+	if (test_cache_result(cache, 1, TREE, point, length, &cached))
 	{
 		CHECK(cached.length == tails && memcmp(cached.tails, expected.tails, tails) == 0);
 		return true;
 	}
 	expected.ticket = cached.ticket;
 	if (cached.ticket != 0)
-		smart_cache_keep_result(cache, 0, TREE, point, length, &expected);
+		test_cache_keep_result(cache, 0, TREE, point, length, &expected);
 	return false;
 }
 
@@ -73,13 +73,13 @@ check_lengths(void)
 	/* Another tree's, and a longer prefix, are others. */
 	make_point(point, 500, 20);
 	CHECK(!ask(cache, 500, 20, 10) && ask(cache, 500, 20, 10));
-	CHECK(!smart_cache_result(cache, 0, TREE + 1, point, 20, &cached));
-	CHECK(!smart_cache_result(cache, 0, TREE, point, 19, &cached));
+	CHECK(!test_cache_result(cache, 0, TREE + 1, point, 20, &cached));
+	CHECK(!test_cache_result(cache, 0, TREE, point, 19, &cached));
 	/* One that is too long is not kept. */
 	cached.length = SMART_RESULT_BYTES_MAX - 18;
 	CHECK(cached.ticket != 0);
-	smart_cache_keep_result(cache, 0, TREE, point, 19, &cached);
-	CHECK(!smart_cache_result(cache, 0, TREE, point, 19, &cached));
+	test_cache_keep_result(cache, 0, TREE, point, 19, &cached);
+	CHECK(!test_cache_result(cache, 0, TREE, point, 19, &cached));
 	free(cache);
 }
 
@@ -88,9 +88,9 @@ check_lengths(void)
 static uint64_t
 change(struct smart_cache *cache, const uint8_t *point)
 {
-	struct smart_blocked blocked = smart_cache_block(cache, 0, TREE, point, 8);
+	struct smart_blocked blocked = test_cache_block(cache, 0, TREE, point, 8);
 
-	return smart_cache_unblock(cache, &blocked);
+	return test_cache_unblock(cache, &blocked);
 }
 
 static void
@@ -104,14 +104,14 @@ check_block(void)
 
 	make_point(point, 9, 8);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
-	CHECK(!smart_cache_result(cache, 0, TREE, (const uint8_t *) "other---", 8, &cached) && cached.ticket != 0);
-	blocked = smart_cache_block(cache, 0, TREE, point, 8);
+	CHECK(!test_cache_result(cache, 0, TREE, (const uint8_t *) "other---", 8, &cached) && cached.ticket != 0);
+	blocked = test_cache_block(cache, 0, TREE, point, 8);
 	/* Neither found nor to be kept, until all clients that block it have ended. */
-	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &cached) && cached.ticket == 0);
-	again = smart_cache_block(cache, 1, TREE, point, 8);
-	CHECK(smart_cache_unblock(cache, &blocked) == 0);
-	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &cached) && cached.ticket == 0);
-	CHECK(smart_cache_unblock(cache, &again) == 0 && change(cache, point) != 0);
+	CHECK(!test_cache_result(cache, 1, TREE, point, 8, &cached) && cached.ticket == 0);
+	again = test_cache_block(cache, 1, TREE, point, 8);
+	CHECK(test_cache_unblock(cache, &blocked) == 0);
+	CHECK(!test_cache_result(cache, 1, TREE, point, 8, &cached) && cached.ticket == 0);
+	CHECK(test_cache_unblock(cache, &again) == 0 && change(cache, point) != 0);
 	CHECK(!ask(cache, 9, 8, 7) && ask(cache, 9, 8, 7));
 	CHECK(test_cache_stat(cache).counters.blocks == 3 && test_cache_stat(cache).counters.result_drops == 1);
 	free(cache);
@@ -127,21 +127,21 @@ check_ticket(void)
 	struct smart_result cached;
 
 	make_point(point, 9, 8);
-	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &early) && early.ticket != 0);
+	CHECK(!test_cache_result(cache, 1, TREE, point, 8, &early) && early.ticket != 0);
 	change(cache, point);
 	make_tails(&early, 9, 7);
-	smart_cache_keep_result(cache, 1, TREE, point, 8, &early);
-	CHECK(!smart_cache_result(cache, 1, TREE, point, 8, &cached));
+	test_cache_keep_result(cache, 1, TREE, point, 8, &early);
+	CHECK(!test_cache_result(cache, 1, TREE, point, 8, &cached));
 	CHECK(test_cache_stat(cache).counters.result_refusals == 1 && test_cache_stat(cache).results == 0);
 	/* The client that made the change knows what there is, until the next one. */
 	early.ticket = change(cache, point);
 	CHECK(early.ticket != 0);
-	smart_cache_keep_result(cache, 1, TREE, point, 8, &early);
-	CHECK(smart_cache_result(cache, 0, TREE, point, 8, &cached) && cached.length == 7);
+	test_cache_keep_result(cache, 1, TREE, point, 8, &early);
+	CHECK(test_cache_result(cache, 0, TREE, point, 8, &cached) && cached.length == 7);
 	early.ticket = change(cache, point);
 	CHECK(change(cache, point) != 0);
-	smart_cache_keep_result(cache, 1, TREE, point, 8, &early);
-	CHECK(!smart_cache_result(cache, 0, TREE, point, 8, &cached));
+	test_cache_keep_result(cache, 1, TREE, point, 8, &early);
+	CHECK(!test_cache_result(cache, 0, TREE, point, 8, &cached));
 	free(cache);
 }
 
@@ -155,10 +155,10 @@ check_overlap(void)
 	struct smart_blocked last;
 
 	make_point(point, 9, 8);
-	first = smart_cache_block(cache, 0, TREE, point, 8);
-	last = smart_cache_block(cache, 1, TREE, point, 8);
-	CHECK(smart_cache_unblock(cache, &first) == 0);
-	CHECK(smart_cache_unblock(cache, &last) == 0);
+	first = test_cache_block(cache, 0, TREE, point, 8);
+	last = test_cache_block(cache, 1, TREE, point, 8);
+	CHECK(test_cache_unblock(cache, &first) == 0);
+	CHECK(test_cache_unblock(cache, &last) == 0);
 	free(cache);
 }
 
@@ -167,7 +167,7 @@ static void
 check_void(void)
 {
 	struct smart_cache *cache = test_cache_open(SMART_CACHE_BYTES_MIN);
-	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
+	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_RESULT_KEY);
 	uint8_t point[8];
 	unsigned int there = 0;
 
@@ -200,7 +200,7 @@ head_of(const struct cache_part *part, unsigned int number)
 	uint8_t point[8];
 
 	make_point(point, number, 8);
-	return cache_head(part, TREE, (XXH3_64bits_withSeed(point, 8, TREE) & ~(uint64_t) 0x3f) | CACHE_ANSWER_KEY);
+	return cache_head(part, TREE, (XXH3_64bits_withSeed(point, 8, TREE) & ~(uint64_t) 0x3f) | CACHE_RESULT_KEY);
 }
 
 static unsigned int
@@ -218,7 +218,7 @@ static void
 check_long_bucket(void)
 {
 	struct smart_cache *cache = test_cache_open((size_t) 512 << 10);
-	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_ANSWER_KEY);
+	struct cache_part part = cache_part_of(cache, 0, TREE, CACHE_RESULT_KEY);
 	const uint32_t *head = head_of(&part, 0);
 	unsigned int others[100];
 	unsigned int count = 0;
@@ -252,7 +252,7 @@ store_node(struct smart_cache *cache, unsigned int kind, uint64_t number)
 {
 	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
 
-	smart_cache_store(cache, 0, TREE, smart_slot_make_node(0, kind, number * SMART_UNIT), words);
+	test_cache_store(cache, 0, TREE, smart_slot_make_node(0, kind, number * SMART_UNIT), words);
 }
 
 /* Nodes that are used stay, whatever cached results pass through; those that are used come to have the rest. */
@@ -270,7 +270,7 @@ check_room(void)
 	{
 		uint64_t node = 1 + i % 200;
 
-		if (!smart_cache_find(cache, 0, TREE, smart_slot_make_node(0, 3, node * SMART_UNIT), words))
+		if (!test_cache_find(cache, 0, TREE, smart_slot_make_node(0, 3, node * SMART_UNIT), words))
 		{
 			nodes_lost += i >= 200;
 			store_node(cache, 3, node);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compute/cache/cache.h"
+#include "support/cache.h"
 #include "support/check.h"
 
 #define TREE        77
@@ -70,7 +71,7 @@ store(struct bench *bench, smart_slot slot)
 	uint64_t words[SMART_NODE_WORDS_MAX];
 
 	make_words(words, TREE, slot);
-	smart_cache_store(bench->cache, 0, TREE, slot, words);
+	test_cache_store(bench->cache, 0, TREE, slot, words);
 }
 
 /* Is it there?  If so, with the right words and nothing behind them. */
@@ -83,7 +84,7 @@ find(struct bench *bench, uint64_t tree, smart_slot slot)
 	bool found;
 
 	memset(words, CANARY, sizeof(words));
-	found = smart_cache_find(bench->cache, 1, tree, slot, words);
+	found = test_cache_find(bench->cache, 1, tree, slot, words);
 	if (!found)
 		return false;
 	make_words(expected, tree, slot);
@@ -133,9 +134,9 @@ check_kinds(size_t bytes)
 	}
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		CHECK(find(&bench, TREE, node_slot(kind, kind)));
-	smart_cache_drop(bench.cache, 0, TREE, node_slot(3, 3));
+	test_cache_drop(bench.cache, 0, TREE, node_slot(3, 3));
 	CHECK(!find(&bench, TREE, node_slot(3, 3)) && find(&bench, TREE, node_slot(4, 4)));
-	smart_cache_drop(bench.cache, 0, TREE, node_slot(3, 3));
+	test_cache_drop(bench.cache, 0, TREE, node_slot(3, 3));
 	stat = stat_of(&bench);
 	CHECK(stat.counters.drops == 1 && stat.frames[3] == 0 && stat.frames[4] == 1 && stat.counters.stores == 6 &&
 		  stat.counters.evictions == 0);
@@ -153,21 +154,21 @@ check_keys(void)
 	uint64_t root = node_slot(6, 5);
 
 	store(&bench, slot);
-	CHECK(smart_cache_find(bench.cache, 0, TREE, smart_slot_with_pk(slot, 200), words));
-	CHECK(smart_cache_find(bench.cache, 0, TREE, slot | SMART_SLOT_FROZEN, words));
-	CHECK(!smart_cache_find(bench.cache, 0, TREE, 0, words));
+	CHECK(test_cache_find(bench.cache, 0, TREE, smart_slot_with_pk(slot, 200), words));
+	CHECK(test_cache_find(bench.cache, 0, TREE, slot | SMART_SLOT_FROZEN, words));
+	CHECK(!test_cache_find(bench.cache, 0, TREE, 0, words));
 	for (uint64_t tree = 1; tree <= 20; tree++)
 	{
 		root = node_slot(6, tree);
-		smart_cache_store(bench.cache, 0, tree, 0, &root);
+		test_cache_store(bench.cache, 0, tree, 0, &root);
 	}
 	for (uint64_t tree = 1; tree <= 20; tree++)
-		CHECK(smart_cache_find(bench.cache, 0, tree, 0, words) && words[0] == node_slot(6, tree));
+		CHECK(test_cache_find(bench.cache, 0, tree, 0, words) && words[0] == node_slot(6, tree));
 	root = node_slot(5, 1);
-	smart_cache_store(bench.cache, 0, 3, 0, &root);
-	CHECK(smart_cache_find(bench.cache, 0, 3, 0, words) && words[0] == root);
-	smart_cache_drop(bench.cache, 0, 3, 0);
-	CHECK(!smart_cache_find(bench.cache, 0, 3, 0, words) && smart_cache_find(bench.cache, 0, 4, 0, words));
+	test_cache_store(bench.cache, 0, 3, 0, &root);
+	CHECK(test_cache_find(bench.cache, 0, 3, 0, words) && words[0] == root);
+	test_cache_drop(bench.cache, 0, 3, 0);
+	CHECK(!test_cache_find(bench.cache, 0, 3, 0, words) && test_cache_find(bench.cache, 0, 4, 0, words));
 	close_cache(&bench);
 }
 
@@ -181,17 +182,17 @@ check_update(void)
 
 	make_words(expected, TREE, slot);
 	store(&bench, slot);
-	smart_cache_update(bench.cache, 0, TREE, slot, 5, expected[5], 640);
-	CHECK(smart_cache_find(bench.cache, 0, TREE, slot, words) && words[5] == 640);
+	test_cache_update(bench.cache, 0, TREE, slot, 5, expected[5], 640);
+	CHECK(test_cache_find(bench.cache, 0, TREE, slot, words) && words[5] == 640);
 	words[5] = expected[5];
 	CHECK(memcmp(words, expected, 64 * sizeof(uint64_t)) == 0);
 	/* What is there already is no news. */
-	smart_cache_update(bench.cache, 0, TREE, slot, 5, expected[5], 640);
-	CHECK(smart_cache_find(bench.cache, 0, TREE, slot, words) && words[5] == 640);
+	test_cache_update(bench.cache, 0, TREE, slot, 5, expected[5], 640);
+	CHECK(test_cache_find(bench.cache, 0, TREE, slot, words) && words[5] == 640);
 	/* A copy that missed a change goes. */
-	smart_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
-	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words));
-	smart_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
+	test_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
+	CHECK(!test_cache_find(bench.cache, 0, TREE, slot, words));
+	test_cache_update(bench.cache, 0, TREE, slot, 5, 704, 768);
 	CHECK(stat_of(&bench).counters.updates == 1 && stat_of(&bench).counters.drops == 1);
 	close_cache(&bench);
 }
@@ -208,15 +209,15 @@ check_short(void)
 
 	make_words(words, TREE, slot);
 	memcpy(expected, words, (SMART_NODE_HEAD_WORDS + 2) * sizeof(uint64_t));
-	smart_cache_store(bench.cache, 0, TREE, slot, expected);
+	test_cache_store(bench.cache, 0, TREE, slot, expected);
 	bytes = stat_of(&bench).bytes[4];
 	CHECK(bytes > 0 && bytes <= 6 * sizeof(uint64_t));
 	for (unsigned int i = SMART_NODE_HEAD_WORDS + 2; i < 64; i++)
 	{
 		expected[i] = words[i];
-		smart_cache_update(bench.cache, 0, TREE, slot, i, 0, expected[i]);
+		test_cache_update(bench.cache, 0, TREE, slot, i, 0, expected[i]);
 		memset(words, CANARY, sizeof(words));
-		CHECK(smart_cache_find(bench.cache, 0, TREE, slot, words) && memcmp(words, expected, 64 * 8) == 0);
+		CHECK(test_cache_find(bench.cache, 0, TREE, slot, words) && memcmp(words, expected, 64 * 8) == 0);
 		make_words(words, TREE, slot);
 		CHECK(stat_of(&bench).bytes[4] >= bytes && stat_of(&bench).frames[4] == 1);
 		bytes = stat_of(&bench).bytes[4];
@@ -233,9 +234,9 @@ check_short_stale(void)
 	smart_slot slot = node_slot(4, 9);
 	uint64_t words[SMART_NODE_WORDS_MAX] = {1, 2, 640, 704};
 
-	smart_cache_store(bench.cache, 0, TREE, slot, words);
-	smart_cache_update(bench.cache, 0, TREE, slot, 40, 768, 832);
-	CHECK(!smart_cache_find(bench.cache, 0, TREE, slot, words) && stat_of(&bench).counters.drops == 1);
+	test_cache_store(bench.cache, 0, TREE, slot, words);
+	test_cache_update(bench.cache, 0, TREE, slot, 40, 768, 832);
+	CHECK(!test_cache_find(bench.cache, 0, TREE, slot, words) && stat_of(&bench).counters.drops == 1);
 	close_cache(&bench);
 }
 
@@ -262,7 +263,7 @@ check_full(size_t bytes, unsigned int kind)
 	CHECK(bytes_in_use(&stat) <= stat.size && bytes_in_use(&stat) >= stat.size / 2);
 	CHECK(kind > 4 || bytes_in_use(&stat) >= stat.size * 7 / 8);
 	for (uint64_t i = 1; i <= count; i++)
-		smart_cache_drop(bench.cache, 0, TREE, node_slot(kind, i));
+		test_cache_drop(bench.cache, 0, TREE, node_slot(kind, i));
 	stat = stat_of(&bench);
 	CHECK(stat.frames[kind] == 0 && bytes_in_use(&stat) == 0 && stat.counters.drops == there);
 	close_cache(&bench);
@@ -306,7 +307,7 @@ store_family(struct bench *bench, uint64_t family)
 
 	for (uint64_t child = 0; child < 4; child++)
 		words[SMART_NODE_HEAD_WORDS + child] = node_slot(1, 1000 * family + child);
-	smart_cache_store(bench->cache, 0, TREE, node_slot(1, family), words);
+	test_cache_store(bench->cache, 0, TREE, node_slot(1, family), words);
 	store(bench, node_slot(1, 1000 * family));
 }
 
@@ -317,7 +318,7 @@ parents_there(struct bench *bench)
 	unsigned int parents = 0;
 
 	for (uint64_t family = 1; family <= FAMILIES; family++)
-		parents += smart_cache_find(bench->cache, 0, TREE, node_slot(1, family), words);
+		parents += test_cache_find(bench->cache, 0, TREE, node_slot(1, family), words);
 	return parents;
 }
 
@@ -347,7 +348,7 @@ check_paths(void)
 	CHECK(children > FAMILIES * 9 / 10 && parents_there(&bench) >= children);
 	/* Without their children they go like anything else. */
 	for (uint64_t family = 1; family <= FAMILIES; family++)
-		smart_cache_drop(bench.cache, 0, TREE, node_slot(1, 1000 * family));
+		test_cache_drop(bench.cache, 0, TREE, node_slot(1, 1000 * family));
 	for (uint64_t i = 0; i < 50000; i++)
 		store(&bench, node_slot(1, 2000000 + i));
 	CHECK(parents_there(&bench) < FAMILIES / 10);

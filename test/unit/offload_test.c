@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/cache.h"
 #include "support/check.h"
 #include "support/tree_client.h"
 #include "tree/find/offload.h"
@@ -244,9 +245,9 @@ test_stale_copies(enum damage damage)
 			memcpy(words, block->bytes, block->length);
 			for (uint32_t slot = SMART_NODE_HEAD_WORDS; slot < block->length / sizeof(uint64_t); slot++)
 				words[slot] = slot == SMART_NODE_HEAD_WORDS ? smart_slot_make_empty(0, 255) : 0;
-			smart_cache_store(cache, 0, bench.options.id, block->link, words);
+			test_cache_store(cache, 0, bench.options.id, block->link, words);
 		}
-		smart_cache_drop(cache, 0, bench.options.id, 0);
+		test_cache_drop(cache, 0, bench.options.id, 0);
 		bench.damage = damage;
 		CHECK(look_up(number));
 	}

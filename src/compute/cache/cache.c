@@ -8,16 +8,16 @@
 
 #include "compute/cache/parts.h"
 
-#define PARTITION_BYTES  ((size_t) 4 << 20) /* of frames, at least, in each of several partitions */
-#define PARTITIONS_MAX   16
-#define SPAN_SHIFT       15
-#define SPAN_SHIFT_SMALL 12 /* in a small cache, so that every kind finds room */
-#define SMALL_BYTES      ((size_t) 1 << 20)
-#define BYTES_PER_HEAD   128 /* of frames: about one head for each of the smallest ones */
-#define BYTES_PER_GATE   1024
-#define BUCKET_MAX       64 /* frames that a reader looks at: it may have been led into another bucket */
-#define READS_MAX        4  /* of a bucket that changes under the reader */
-#define LOCK_ATTEMPTS    256
+#define PARTITION_BYTES   ((size_t) 4 << 20) /* of frames, at least, in each of several partitions */
+#define PARTITIONS_MAX    16
+#define SPAN_SHIFT        15
+#define SPAN_SHIFT_SMALL  12 /* in a small cache, so that every kind finds room */
+#define SMALL_BYTES       ((size_t) 1 << 20)
+#define BYTES_PER_HEAD    128 /* of frames: about one head for each of the smallest ones */
+#define BYTES_PER_VERSION 1024
+#define BUCKET_MAX        64 /* frames that a reader looks at: it may have been led into another bucket */
+#define READS_MAX         4  /* of a bucket that changes under the reader */
+#define LOCK_ATTEMPTS     256
 
 /* ---- where things lie ---- */
 
@@ -42,7 +42,7 @@ lay_out(size_t bytes, unsigned int clients)
 	while (((size_t) 1 << cache.head_bits) * BYTES_PER_HEAD < span_bytes)
 		cache.head_bits++;
 	cache.versions = 1;
-	while (bytes / (2 * cache.versions) >= BYTES_PER_GATE)
+	while (bytes / (2 * cache.versions) >= BYTES_PER_VERSION)
 		cache.versions *= 2;
 	cache.versions_at = align(sizeof(struct smart_cache)) + align(clients * sizeof(struct cache_line));
 	cache.partitions_at = cache.versions_at + align(cache.versions * sizeof(struct cache_version));
@@ -145,7 +145,7 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 			(!cache_has_trees(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
 	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
 		words[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
-	if (found && words != NULL && kind < CACHE_ANSWER && key != CACHE_ROOT_KEY)
+	if (found && words != NULL && kind < CACHE_RESULT && key != CACHE_ROOT_KEY)
 		memset(words + cache_kind_words(kind), 0, (cache_key_slots(key) - cache_kind_slots(kind)) * sizeof(uint64_t));
 	/*
 	 * A client that changes a word has announced it before: having seen the word, the
@@ -196,11 +196,11 @@ cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
 }
 
 bool
-smart_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
 {
 	uint64_t key = cache_node_key(tree, slot);
 	uint64_t owner = cache_node_tree(tree, slot);
-	struct cache_part part = cache_part_of(cache, client, owner, key);
+	struct cache_part part = cache_part_of(services->cache, services->cache_client, owner, key);
 	uint32_t number = cache_find_frame(&part, owner, key, words);
 
 	cache_count(number != 0 ? &part.line->counters.hits : &part.line->counters.misses);

@@ -391,7 +391,7 @@ take_from(const struct cache_part *part, uint32_t number, unsigned int kind)
 							 __ATOMIC_RELAXED);
 	}
 	/* A node is worth more than the leaf hints that leave room for it: their span need not be cool. */
-	yields = old >= CACHE_STUB && kind < CACHE_ANSWER;
+	yields = old >= CACHE_HINT && kind < CACHE_RESULT;
 	if (judgement == FRAME_STAYS || (!spare && !yields && !is_cool(part, span)))
 		return false;
 	give_span(part, span, kind);

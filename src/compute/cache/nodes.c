@@ -37,11 +37,11 @@ put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_
 }
 
 void
-smart_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
 	uint64_t key = cache_node_key(tree, slot);
 	uint64_t owner = cache_node_tree(tree, slot);
-	struct cache_part part = cache_part_of(cache, client, owner, key);
+	struct cache_part part = cache_part_of(services->cache, services->cache_client, owner, key);
 
 	if (!cache_try_lock(&part))
 		return;
@@ -76,15 +76,15 @@ put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t
  * be had, and the partition is not locked.  Whether there is a copy is known without the lock.
  */
 static uint32_t
-lock_copy(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, struct cache_part *part)
+lock_copy(const struct smart_services *services, uint64_t tree, smart_slot slot, struct cache_part *part)
 {
 	uint64_t owner = cache_node_tree(tree, slot);
 	uint64_t key = cache_node_key(tree, slot);
 	uint32_t number;
 
-	smart_assert(client < cache->clients && tree != 0);
-	*part = cache_part_of(cache, client, owner, key);
-	if (!cache_has(cache, tree, slot) || !cache_try_lock(part))
+	smart_assert(tree != 0);
+	*part = cache_part_of(services->cache, services->cache_client, owner, key);
+	if (!cache_has(services->cache, tree, slot) || !cache_try_lock(part))
 		return 0;
 	number = cache_find_frame(part, owner, key, NULL);
 	if (number == 0)
@@ -95,13 +95,13 @@ lock_copy(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_s
 }
 
 void
-smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, unsigned int index,
-				   uint64_t from, uint64_t to)
+cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+			 uint64_t to)
 {
 	uint64_t key = cache_node_key(tree, slot);
 	struct cache_part part;
 	uint64_t word = 0;
-	uint32_t number = lock_copy(cache, client, tree, slot, &part);
+	uint32_t number = lock_copy(services, tree, slot, &part);
 
 	smart_assert(slot == 0 ? index == 0 : index < SMART_NODE_HEAD_WORDS + cache_key_slots(key));
 	if (number == 0)
@@ -122,10 +122,10 @@ smart_cache_update(struct smart_cache *cache, unsigned int client, uint64_t tree
 }
 
 void
-smart_cache_drop(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
+cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 {
 	struct cache_part part;
-	uint32_t number = lock_copy(cache, client, tree, slot, &part);
+	uint32_t number = lock_copy(services, tree, slot, &part);
 
 	if (number == 0)
 		return;

@@ -23,10 +23,10 @@
  * Both are written with release ahead of what they announce (frames.c); the readers' partner is read_frame() in
  * cache.c.
  *
- *	  cache          where things lie, reading without a lock, figures
- *	  cache_frames   where a copy finds room
- *	  cache_nodes    copies of nodes and root words come, change and go
- *	  cache_results  cached results, leaf hints, and the versions that keep them true
+ *	  cache    where things lie, reading without a lock, figures
+ *	  frames   where a copy finds room
+ *	  nodes    copies of nodes and root words come, change and go
+ *	  results  cached results, leaf hints, and the versions that keep them true
  */
 #ifndef SMART_COMPUTE_CACHE_PARTS_H
 #define SMART_COMPUTE_CACHE_PARTS_H
@@ -35,18 +35,18 @@
 #include "compute/cache/cache.h"
 
 #define CACHE_NODES      11                                /* lengths of nodes, from kind 1 on */
-#define CACHE_ANSWERS    5                                 /* of cached results, behind them */
-#define CACHE_STUBS      2                                 /* of leaf hints, behind those */
-#define CACHE_ANSWER     (CACHE_NODES + 1)                 /* the shortest one */
-#define CACHE_STUB       (CACHE_NODES + CACHE_ANSWERS + 1) /* the shorter one */
-#define CACHE_KINDS      (CACHE_STUB + CACHE_STUBS)        /* arrays by kind; kind 0: none */
+#define CACHE_RESULTS    5                                 /* of cached results, behind them */
+#define CACHE_HINTS      2                                 /* of leaf hints, behind those */
+#define CACHE_RESULT     (CACHE_NODES + 1)                 /* the shortest one */
+#define CACHE_HINT       (CACHE_NODES + CACHE_RESULTS + 1) /* the shorter one */
+#define CACHE_KINDS      (CACHE_HINT + CACHE_HINTS)        /* arrays by kind; kind 0: none */
 #define CACHE_SORT       (SMART_NODE_KINDS + 1) /* what figures tell apart: nodes by their own kind, cached results */
 #define CACHE_SORTS      (CACHE_SORT + 2)       /* and leaf hints */
 #define CACHE_LINE       64
 #define CACHE_ALIGNMENT  128
 #define CACHE_MARK       32                /* bytes of frames that share a mark of heat */
 #define CACHE_ROOT_KEY   SMART_SLOT_FROZEN /* the key of a root word: no node's */
-#define CACHE_ANSWER_KEY UINT64_C(2)       /* a bit of a cached result's key, and no node's */
+#define CACHE_RESULT_KEY UINT64_C(2)       /* a bit of a cached result's key, and no node's */
 #define CACHE_NUMBER     8                 /* frames are numbered by their offset in these units, from 1 */
 
 /* A copy.  A span's frames follow one another without a gap. */
@@ -148,15 +148,15 @@ cache_kind_slots(unsigned int kind)
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
-	static const uint8_t other_words[CACHE_ANSWERS + CACHE_STUBS] = {3, 5, 6, 9, 16, 3, 4};
+	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS] = {3, 5, 6, 9, 16, 3, 4};
 
-	return kind >= CACHE_ANSWER ? other_words[kind - CACHE_ANSWER] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
+	return kind >= CACHE_RESULT ? other_words[kind - CACHE_RESULT] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
 }
 
 static inline size_t
 cache_frame_bytes(unsigned int kind)
 {
-	bool cached = kind >= CACHE_ANSWER && kind < CACHE_STUB;
+	bool cached = kind >= CACHE_RESULT && kind < CACHE_HINT;
 
 	return sizeof(struct cache_frame) + ((cached ? 1 : 0) + cache_kind_words(kind)) * sizeof(uint64_t);
 }
@@ -201,7 +201,7 @@ cache_heat_of(const struct cache_part *part, uint32_t number)
 static inline bool
 cache_is_result(uint64_t key)
 {
-	return (key & CACHE_ANSWER_KEY) != 0;
+	return (key & CACHE_RESULT_KEY) != 0;
 }
 
 /* A leaf's: no node's. */
@@ -249,10 +249,10 @@ static inline bool
 cache_key_fits(uint64_t key, unsigned int kind)
 {
 	if (cache_is_result(key))
-		return kind >= CACHE_ANSWER && kind < CACHE_STUB;
+		return kind >= CACHE_RESULT && kind < CACHE_HINT;
 	if (cache_is_hint(key))
-		return kind >= CACHE_STUB;
-	return kind < CACHE_ANSWER && (key == CACHE_ROOT_KEY || cache_kind_slots(kind) <= cache_key_slots(key));
+		return kind >= CACHE_HINT;
+	return kind < CACHE_RESULT && (key == CACHE_ROOT_KEY || cache_kind_slots(kind) <= cache_key_slots(key));
 }
 
 /* Words of a copy in a frame of this kind. */
@@ -354,6 +354,32 @@ cache_is_locked(const struct cache_part *part)
 {
 	return __atomic_load_n(&part->shared->lock, __ATOMIC_RELAXED) == 1;
 }
+
+/* ---- the services of these names (tree/services.h) ---- */
+
+/* cache.c and nodes.c.  A copy takes an older one's place; others may be evicted for it. */
+extern bool cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
+extern void cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
+extern void cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
+						 uint64_t from, uint64_t to);
+extern void cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot);
+
+/*
+ * results.c.  A result is not kept if it is too long, or if its equality prefix was blocked since the ticket was given;
+ * and where there is no room left and cached results are hardly ever asked for again, only some of them are, as of hints
+ * that are not hot.  Unblock returns 0 also if another equality prefix of the same version was blocked in between.
+ */
+extern bool cache_find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+							  struct smart_result *cached);
+extern void cache_keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+							  const struct smart_result *cached);
+extern struct smart_blocked
+cache_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length);
+extern uint64_t cache_unblock_point(struct smart_services *services, const struct smart_blocked *blocked);
+extern bool cache_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint);
+extern void cache_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint,
+							uint64_t ticket, bool hot);
+extern struct smart_blocked cache_block_hint(struct smart_services *services, smart_slot leaf);
 
 /* ---- cache.c ---- */
 

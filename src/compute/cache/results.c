@@ -44,10 +44,10 @@
 #define SHARE_MIN    (CACHE_SHARE / 16) /* new copies come in all the same, and may show that they are worth it */
 
 #define WORDS_MAX        16 /* of the longest kind of cached result */
-#define ANSWER_KEY_BITS  6  /* of a key that are not of the hash */
+#define RESULT_KEY_BITS  6  /* of a key that are not of the hash */
 #define GENERATION_SHIFT 20
 #define TAILS_SHIFT      8
-#define STUB_WORDS       4 /* of the longer kind */
+#define HINT_WORDS       4 /* of the longer kind */
 #define GREATEST_SHIFT   12
 #define LENGTHS_MASK     (UINT64_C(0xffff))
 
@@ -69,12 +69,13 @@ struct place
 };
 
 static struct place
-place_at(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key, uint64_t version_hash)
+place_at(const struct smart_services *services, uint64_t tree, uint64_t key, uint64_t version_hash)
 {
+	const struct smart_cache *cache = services->cache;
 	uint32_t version = (uint32_t) version_hash & (cache->versions - 1);
 
 	return (struct place){
-		.part = cache_part_of(cache, client, tree, key),
+		.part = cache_part_of(cache, services->cache_client, tree, key),
 		.version = cache_version_at(cache, version),
 		.version_number = version,
 		.tree = tree,
@@ -83,22 +84,21 @@ place_at(const struct smart_cache *cache, unsigned int client, uint64_t tree, ui
 }
 
 static struct place
-place_of_point(const struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
-			   unsigned int length)
+place_of_point(const struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
-	uint64_t hash = XXH3_64bits_withSeed(point, length, tree) >> ANSWER_KEY_BITS;
+	uint64_t hash = XXH3_64bits_withSeed(point, length, tree) >> RESULT_KEY_BITS;
 
-	return place_at(cache, client, tree, hash << ANSWER_KEY_BITS | CACHE_ANSWER_KEY, hash);
+	return place_at(services, tree, hash << RESULT_KEY_BITS | CACHE_RESULT_KEY, hash);
 }
 
 static struct place
-place_of_leaf(const struct smart_cache *cache, unsigned int client, smart_slot leaf)
+place_of_leaf(const struct smart_services *services, smart_slot leaf)
 {
 	uint64_t key = smart_slot_with_pk(leaf, 0) & ~SMART_SLOT_FROZEN;
 
 	smart_assert(smart_slot_is_leaf(leaf));
 	/* Other bits than those that choose partition and bucket. */
-	return place_at(cache, client, 0, key, cache_hash(0, key) >> 12);
+	return place_at(services, 0, key, cache_hash(0, key) >> 12);
 }
 
 /* ---- finding and keeping ---- */
@@ -207,10 +207,10 @@ block(const struct place *place, uint64_t *dropped)
 }
 
 uint64_t
-smart_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocked)
+cache_unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	/* Release: a client that finds no writer READs what this one wrote.  Partner: smart_cache_result. */
-	uint64_t word = __atomic_fetch_sub(&cache_version_at(cache, blocked->version)->word, 1, __ATOMIC_RELEASE);
+	/* Release: a client that finds no writer READs what this one wrote.  Partner: cache_find_result. */
+	uint64_t word = __atomic_fetch_sub(&cache_version_at(services->cache, blocked->version)->word, 1, __ATOMIC_RELEASE);
 
 	smart_assert((word & CACHE_WRITERS) != 0 && (word & ~CACHE_WRITERS) >= (blocked->word & ~CACHE_WRITERS));
 	/* Alone from the block on: no writer was there, and none came.  One that had begun before may have changed more. */
@@ -220,10 +220,10 @@ smart_cache_unblock(struct smart_cache *cache, const struct smart_blocked *block
 /* ---- cached results ---- */
 
 bool
-smart_cache_result(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
-				   unsigned int length, struct smart_result *cached)
+cache_find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				  struct smart_result *cached)
 {
-	struct place place = place_of_point(cache, client, tree, point, length);
+	struct place place = place_of_point(services, tree, point, length);
 	struct cache_line *line = place.part.line;
 	uint64_t words[WORDS_MAX];
 	uint32_t number = cache_find_frame(&place.part, tree, place.key, words);
@@ -253,15 +253,15 @@ smart_cache_result(struct smart_cache *cache, unsigned int client, uint64_t tree
 }
 
 void
-smart_cache_keep_result(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
-						unsigned int length, const struct smart_result *cached)
+cache_keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				  const struct smart_result *cached)
 {
-	struct place place = place_of_point(cache, client, tree, point, length);
+	struct place place = place_of_point(services, tree, point, length);
 	struct cache_line *line = place.part.line;
 	unsigned int bytes = length + cached->length;
 	unsigned int count = 1 + (bytes + (unsigned int) sizeof(uint64_t) - 1) / (unsigned int) sizeof(uint64_t);
 	uint64_t words[WORDS_MAX] = {0};
-	unsigned int kind = CACHE_ANSWER;
+	unsigned int kind = CACHE_RESULT;
 
 	smart_assert(length > 0 && cached->ticket != 0);
 	if (bytes > SMART_RESULT_BYTES_MAX)
@@ -269,7 +269,7 @@ smart_cache_keep_result(struct smart_cache *cache, unsigned int client, uint64_t
 	/* The shortest kind of frame that has room. */
 	while (cache_kind_words(kind) < count)
 		kind++;
-	smart_assert(kind < CACHE_STUB);
+	smart_assert(kind < CACHE_HINT);
 	words[0] = (cached->ticket & ~CACHE_WRITERS) | (uint64_t) cached->length << TAILS_SHIFT | length;
 	memcpy(words + 1, point, length);
 	memcpy((uint8_t *) (words + 1) + length, cached->tails, cached->length);
@@ -277,10 +277,9 @@ smart_cache_keep_result(struct smart_cache *cache, unsigned int client, uint64_t
 }
 
 struct smart_blocked
-smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree, const uint8_t *point,
-				  unsigned int length)
+cache_block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
-	struct place place = place_of_point(cache, client, tree, point, length);
+	struct place place = place_of_point(services, tree, point, length);
 
 	cache_count(&place.part.line->counters.blocks);
 	return block(&place, &place.part.line->counters.result_drops);
@@ -289,11 +288,11 @@ smart_cache_block(struct smart_cache *cache, unsigned int client, uint64_t tree,
 /* ---- leaf hints ---- */
 
 bool
-smart_cache_leaf_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf, struct smart_leaf_hint *hint)
+cache_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
 {
-	struct place place = place_of_leaf(cache, client, leaf);
+	struct place place = place_of_leaf(services, leaf);
 	struct cache_line *line = place.part.line;
-	uint64_t words[STUB_WORDS] = {0};
+	uint64_t words[HINT_WORDS] = {0};
 	uint32_t number = cache_find_frame(&place.part, 0, place.key, words);
 	bool found = number != 0 && stands(&place, words[0]);
 
@@ -311,13 +310,13 @@ smart_cache_leaf_hint(struct smart_cache *cache, unsigned int client, smart_slot
 }
 
 void
-smart_cache_keep_leaf_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf,
-						   const struct smart_leaf_hint *hint, uint64_t ticket, bool hot)
+cache_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint, uint64_t ticket,
+				bool hot)
 {
-	struct place place = place_of_leaf(cache, client, leaf);
+	struct place place = place_of_leaf(services, leaf);
 	struct cache_line *line = place.part.line;
-	unsigned int kind = hint->greatest_length > 0 ? CACHE_STUB + 1 : CACHE_STUB;
-	uint64_t words[STUB_WORDS] = {(ticket & ~CACHE_WRITERS) | (uint64_t) hint->greatest_length << GREATEST_SHIFT |
+	unsigned int kind = hint->greatest_length > 0 ? CACHE_HINT + 1 : CACHE_HINT;
+	uint64_t words[HINT_WORDS] = {(ticket & ~CACHE_WRITERS) | (uint64_t) hint->greatest_length << GREATEST_SHIFT |
 									  hint->prefix_length,
 								  hint->identity, hint->meta};
 
@@ -327,9 +326,9 @@ smart_cache_keep_leaf_hint(struct smart_cache *cache, unsigned int client, smart
 }
 
 struct smart_blocked
-smart_cache_block_leaf_hint(struct smart_cache *cache, unsigned int client, smart_slot leaf)
+cache_block_hint(struct smart_services *services, smart_slot leaf)
 {
-	struct place place = place_of_leaf(cache, client, leaf);
+	struct place place = place_of_leaf(services, leaf);
 
 	cache_count(&place.part.line->counters.hint_blocks);
 	return block(&place, &place.part.line->counters.hint_drops);
