@@ -260,7 +260,6 @@ check_run(struct walk *walk, const struct smart_leaf *leaf)
 static smart_status
 hand_out(struct walk *walk, const struct smart_leaf *leaf, const struct smart_list *list)
 {
-	memcpy(walk->bytes, walk->path.bytes, leaf->depth);
 	for (uint32_t i = 0; i < list->count; i++)
 	{
 		const struct smart_ref *ref = &list->refs[i];
