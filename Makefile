@@ -112,7 +112,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim tidy format figures help
+.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim model tidy format figures help
 
 deps:
 	@script/deps
@@ -141,6 +141,9 @@ bench: deps
 sim: $(SIM)
 	@$(SIM) --seed $(SEED) --runs $(RUNS) $(SIM_OPTS)
 
+model: $(MODEL)
+	@$(MODEL) --seed $(SEED) --runs $(RUNS) $(MODEL_OPTS)
+
 tidy:
 	@script/tidy
 
@@ -162,6 +165,7 @@ help:
 	@echo 'make test-assert             the same on a server built with assertions, from its source package'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
+	@echo 'make model SEED=n RUNS=m     histories of a model of the journal; MODEL_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
 	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'

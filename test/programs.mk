@@ -6,6 +6,7 @@
 #   test/stress/*.c       one program each
 #   test/verbs/*_test.c   one program each; they need an RDMA device (test/rdma)
 #   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
+#   test/model/*.c        together the model of the journal, build/programs/<flavour>/test/model/journal
 #   test/support/*.c      linked to all of them
 
 CORE_SRCS = $(LIBRARY_SRCS) $(filter-out memnode/main.c,$(call sources,memnode)) \
@@ -15,6 +16,7 @@ UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)
 VERBS_SRCS = $(wildcard test/verbs/*_test.c)
 SIM_SRCS = $(wildcard test/sim/*.c)
+MODEL_SRCS = $(wildcard test/model/*.c)
 
 PROGRAMS := build/programs$(STRICT)
 
@@ -49,6 +51,7 @@ $(1)_UNIT = $(UNIT_SRCS:%.c=$(PROGRAMS)/$(1)/%)
 $(1)_STRESS = $(STRESS_SRCS:%.c=$(PROGRAMS)/$(1)/%)
 $(1)_VERBS = $(VERBS_SRCS:%.c=$(PROGRAMS)/$(1)/%)
 $(1)_SIM = $(if $(SIM_SRCS),$(PROGRAMS)/$(1)/test/sim/sim)
+$(1)_MODEL = $(if $(MODEL_SRCS),$(PROGRAMS)/$(1)/test/model/journal)
 
 $$($(1)_UNIT) $$($(1)_STRESS) $$($(1)_VERBS): %: %.o $(PROGRAMS)/$(1)/libsmart.a
 	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
@@ -56,13 +59,17 @@ $$($(1)_UNIT) $$($(1)_STRESS) $$($(1)_VERBS): %: %.o $(PROGRAMS)/$(1)/libsmart.a
 $$($(1)_SIM): $(call objects,$(1),$(SIM_SRCS)) $(PROGRAMS)/$(1)/libsmart.a
 	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
 
-.PHONY: unit-$(1) stress-$(1) verbs-$(1) sim-$(1) core-$(1)
-.PHONY: list-unit-$(1) list-stress-$(1) list-verbs-$(1) list-sim-$(1)
+$$($(1)_MODEL): $(call objects,$(1),$(MODEL_SRCS)) $(PROGRAMS)/$(1)/libsmart.a
+	$$(if $$(V),,@echo '  $$($(1)_CC) $$@';)$$($(1)_CC) $$($(1)_CFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+.PHONY: unit-$(1) stress-$(1) verbs-$(1) sim-$(1) model-$(1) core-$(1)
+.PHONY: list-unit-$(1) list-stress-$(1) list-verbs-$(1) list-sim-$(1) list-model-$(1)
 core-$(1): $(PROGRAMS)/$(1)/libsmart.a
 unit-$(1): $$($(1)_UNIT)
 stress-$(1): $$($(1)_STRESS)
 verbs-$(1): $$($(1)_VERBS)
 sim-$(1): $$($(1)_SIM)
+model-$(1): $$($(1)_MODEL)
 list-unit-$(1):
 	@echo $$($(1)_UNIT)
 list-stress-$(1):
@@ -71,11 +78,14 @@ list-verbs-$(1):
 	@echo $$($(1)_VERBS)
 list-sim-$(1):
 	@echo $$($(1)_SIM)
+list-model-$(1):
+	@echo $$($(1)_MODEL)
 
 -include $(patsubst %.c,$(PROGRAMS)/$(1)/%.d,$(CORE_SRCS) $(SUPPORT_SRCS) $(UNIT_SRCS) $(STRESS_SRCS) \
-	$(VERBS_SRCS) $(SIM_SRCS))
+	$(VERBS_SRCS) $(SIM_SRCS) $(MODEL_SRCS))
 endef
 
 $(foreach flavour,$(FLAVOURS),$(eval $(call flavour_rules,$(flavour))))
 
 SIM = $(plain_SIM)
+MODEL = $(plain_MODEL)

@@ -1,0 +1,59 @@
+/*
+ * check.c
+ *	  What has to hold on the primary after every step.
+ *
+ * Its pages are at each moment what a crash, a standby or a backup may make of WAL up to here; so what holds for the
+ * journal now holds for whatever tree is loaded from it.
+ */
+#include "model/world.h"
+
+/* A line pointer that is in use leads the entry's readers to its row or nowhere. */
+static void
+check_present(const struct line *line, unsigned int entry, const char *where)
+{
+	if (line->state == LINE_UNUSED)
+		violation("J2-remove: TID %u was freed, its entry is still in the %s", TID_OF(entry), where);
+	else if (line->state == LINE_NORMAL && line->key != KEY_OF(entry))
+		violation("J7: phantom: the %s leads from key %u to a row with another one (TID %u)", where, KEY_OF(entry),
+				  TID_OF(entry));
+}
+
+void
+check_world(void)
+{
+	struct server *server = world.primary;
+	const struct tree *tree = server->reads == NONE ? NULL : tree_at(server, server->reads);
+	bool stale = server->pages.meta.stale;
+	entries between = 0;
+	entries journal;
+
+	if (!journal_content(&server->pages, &journal))
+	{
+		violation("J3: the journal cannot be read");
+		return;
+	}
+	if (tree != NULL && tree->lost)
+		tree = NULL;
+	for (int i = 0; i < ACTORS; i++)
+		between |= world.actors[i].between;
+	for (unsigned int entry = 0; entry < ENTRIES; entry++)
+	{
+		const struct line *line = &server->pages.lines[TID_OF(entry)];
+		bool in_journal = (journal & BIT(entry)) != 0;
+		bool in_tree = tree != NULL && (tree->content & BIT(entry)) != 0;
+
+		if (in_journal && !stale)
+			check_present(line, entry, "journal");
+		if (in_tree)
+			check_present(line, entry, "tree");
+		if (in_journal && !stale && tree != NULL && !in_tree && (between & BIT(entry)) == 0)
+			violation("J2: the journal has an entry that the tree lacks (key %u, TID %u)", KEY_OF(entry),
+					  TID_OF(entry));
+		if (line->key != KEY_OF(entry) || !row_is_committed(server, line) || row_is_dead(server, line))
+			continue;
+		if (!in_journal && !stale)
+			violation("J7: a committed row's entry is missing in the journal (TID %u)", TID_OF(entry));
+		if (!in_tree && tree != NULL)
+			violation("J7: a committed row's entry is missing in the tree (TID %u)", TID_OF(entry));
+	}
+}

@@ -1,0 +1,141 @@
+/*
+ * compaction.c
+ *	  A new run: J3-run, J5-cut, J5-switch, J5-base.
+ */
+#include "model/world.h"
+
+/* J3-run: an id that was never used in this file. */
+static unsigned int
+claim(struct actor *self)
+{
+	struct record record = {.kind = RECORD_CLAIM};
+	const struct meta *meta = &self->server->pages.meta;
+	unsigned int run;
+
+	step_lock(self, LOCK_PAGE + 0, "J3-run: claims an id");
+	run = meta->claimed + 1u;
+	if (FAULT(runid))
+	{
+		for (run = 1; run == meta->run || run == meta->previous;)
+			run++;
+	}
+	record.run = (uint8_t) run;
+	(void) wal_insert(&record);
+	unlock(self, LOCK_PAGE + 0);
+	return run;
+}
+
+/* The tree that answers, a byte string at a time; false: it is not the index's tree any more. */
+static bool
+scan_tree(struct actor *self, int tree, entries *content)
+{
+	*content = 0;
+	for (unsigned int entry = 0; entry < ENTRIES; entry++)
+	{
+		if (TID_OF(entry) >= world.plan.tids || KEY_OF(entry) >= world.plan.keys)
+			continue;
+		step(self, "J5-cut: scans the tree");
+		*content |= tree_at(self->server, tree)->content & BIT(entry);
+	}
+	return !tree_at(self->server, tree)->lost;
+}
+
+/* J5-cut, of a run that is written from the tree. */
+static bool
+cut_and_scan(struct actor *self, struct place *cut, entries *content, unsigned int *marks)
+{
+	struct server *server = self->server;
+	int tree;
+
+	step(self, "J5-cut: opens the index");
+	self->changes = server->changes;
+	self->open = false;
+	tree = self->tree = server->reads;
+	if (tree == NONE || (FAULT(scanfirst) && !scan_tree(self, tree, content)))
+		return false;
+	if (!FAULT(cutlock))
+		step_lock(self, LOCK_REMOVERS, "J5-cut: takes the removers' lock");
+	step(self, "J5-cut: looks at the word 'removal under way'");
+	if (tree_at(server, tree)->under_way && !FAULT(underway) && !FAULT(cutlock))
+		return false;
+	*marks = step_read_meta(self, "J5-cut: counts the marks").marks;
+	append_lock_tail(self);
+	step(self, "J5-cut: takes the place of the cut");
+	*cut = self->tail;
+	cut->offset = server->pages.blocks[cut->page.block].count;
+	unlock(self, LOCK_PAGE + cut->page.block);
+	unlock(self, LOCK_REMOVERS);
+	return FAULT(scanfirst) || scan_tree(self, tree, content);
+}
+
+/* The run's pages, the last one first. */
+static struct link
+write_pages(struct actor *self, const struct meta *meta, unsigned int run, entries content)
+{
+	struct record record = {.kind = RECORD_RUN_PAGE, .run = (uint8_t) run};
+
+	while (content != 0)
+	{
+		record.content = 0;
+		for (int i = 0; i < ENTRIES_PER_PAGE && content != 0; i++)
+		{
+			record.content |= content & (entries) -content;
+			content &= (entries) (content - 1);
+		}
+		record.block = (uint8_t) append_take_page(self, meta, run);
+		step(self, "J3-run: writes a page of the run");
+		(void) wal_insert(&record);
+		record.next = (struct link){.block = record.block, .use = self->server->pages.blocks[record.block].use};
+		unlock(self, LOCK_PAGE + record.block);
+	}
+	return record.next;
+}
+
+/* J5-switch. */
+static void
+switch_runs(struct actor *self, const struct record *record, unsigned int marks)
+{
+	struct server *server = self->server;
+	bool good = true;
+
+	step_lock(self, LOCK_PAGE + 0, "J5-switch: switches to the run, under the metapage's lock");
+	/* The counter would not do instead: it is raised after the tree was given up. */
+	if (record->from_tree && !FAULT(switchcheck))
+		good = FAULT(switchcounter) ? self->changes == server->changes : self->tree == server->reads;
+	if (record->from_tree && !FAULT(switchmarks))
+		good = good && marks == server->pages.meta.marks;
+	if (good)
+		(void) wal_insert(record);
+	unlock(self, LOCK_PAGE + 0);
+}
+
+void
+compaction_run(struct actor *self)
+{
+	struct record record = {.kind = RECORD_SWITCH};
+	unsigned int marks = 0;
+	struct place end;
+	struct meta meta;
+	entries content = 0;
+
+	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
+	meta = step_read_meta(self, "reads the metapage");
+	record.from_tree = meta.stale || world.plan.runs_from_tree;
+	record.run = (uint8_t) claim(self);
+	if (record.from_tree)
+	{
+		if (!cut_and_scan(self, &record.cut, &content, &marks))
+			actor_abort(self);
+	}
+	else
+	{
+		/* Up to any place: what the journal says before and after it does not depend on it. */
+		if (!walk(self, &meta, NULL, &content, &record.cut))
+			violation("J3-free: a compaction was left behind");
+		if (one_in(2) && !walk(self, &meta, &record.cut, &content, &end))
+			violation("J3-free: a compaction was left behind");
+	}
+	record.next = write_pages(self, &meta, record.run, content);
+	switch_runs(self, &record, marks);
+	unlock(self, LOCK_COMPACTION);
+}

@@ -1,0 +1,356 @@
+/*
+ * journal.c
+ *	  A model of the journal: what a tree in memory holds is also kept in the index's pages, by WAL.
+ *
+ * usage: journal                          the whole test; the last line is "N passed, N failed"
+ *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
+ *
+ *   --fault NAME             without a rule of faults.h, more than once for several
+ *   --theme NAME             what is frequent: any, loss, stale, dead, standby, walk (a history's own choice)
+ *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
+ *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
+ *   --as-drafted             standbys keep their trees beyond any run; nothing dies between tree and chain, no WAL is
+ *                            lost, no journal becomes stale
+ *   --enough K               ends with the K-th wrong history (3)
+ *   --shortest               ends with the last history, and tells of wrong ones that are shorter than those before
+ *   --trace                  shows every step
+ *
+ * The same seed and options make the same history.  One table of three TIDs with rows of two keys; two writers, VACUUM,
+ * a worker that removes the entries of dead rows which scans have met, two loaders, a compaction, two readers; a
+ * standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
+ * An entry is a key with a TID.  One step is one group of stores or loads of shared memory, one page under its lock,
+ * one WAL record with the changes of its pages, one flush, or one change of a tree.  Processes make them in any order,
+ * stop for long, and fail before any step at which they serve interrupts.
+ *
+ * Words.  An *operation* adds an entry or removes one.  A *run* is a set of entries, on pages that are linked.  The
+ * *chain* is the log pages, linked in the order of their *serials*, with the operations in the order in which they came;
+ * the last page is the *tail*.  A *place* is a page of the chain with its serial, and an offset.  Operations behind the
+ * *cut*, a place, count over the run.  The *journal* is both; what it says is the run with those operations applied.
+ * The *counter* is smart_changes().  A tree's *record* is that of the directory: like the tree it survives the
+ * processes, and not the machine.
+ *
+ * The rules; each has faults in faults.h, and the text tells what goes wrong without it.
+ *
+ * J2-add     The adder reads the counter and then looks which tree takes adds.  It writes an undo record (U1), adds the
+ *            entry to the tree, and appends the operation.  Under the lock of the tail's page it compares the counter.
+ *            If it has changed the adder unlocks, opens the index anew, and does the same with the tree that takes adds
+ *            now, undo record included.  Where no tree takes adds it only appends.
+ * J2-undo    After a crash, undo records with a position behind the end of WAL are carried out before any use.
+ * J2-giveup  A tree that lacks an entry, or cannot be reached, is marked in its record first, so that no crash brings it
+ *            back; then it is the index's tree no more; then the counter is raised.
+ * J2-remove  A remover takes the removers' lock, and looks only then which tree the index has: it could have been
+ *            replaced meanwhile.  It finds the victims in the tree; lost memory is an error and no answer.  It appends
+ *            the removals, flushes WAL, and removes the entries from the tree, without an interrupt in between.  VACUUM
+ *            frees the TIDs of dead rows when it has done so for all of the tree.
+ * J2-word    From before its first record to after the tree's change, "removal under way" stands in the tree's record. A
+ *            tree that is found with it by a start or by the next holder of the removers' lock is given up.  With
+ *            J5-base nothing goes wrong without this rule; see --as-drafted.
+ * J2-kill    A worker that removes single entries has heap prune the row first.  Under the removers' lock it then looks
+ *            whether the entry is in the tree, and only afterwards whether the line pointer is dead.  So VACUUM, which
+ *            would have taken the entry away, has yet to free the TID; and heap's record with its conflict horizon
+ *            stands in WAL before the removal, so that no snapshot of a standby misses the row.
+ * J2-stale   Removals that cannot be journaled are replaced by a mark, in WAL: the journal is stale.  Each such batch
+ *            makes a mark of its own, also if the journal is stale already (J5-switch).  VACUUM that finds no tree and
+ *            may not wait makes one under the metapage's lock, unless the index has a tree by then.
+ * J3-tail    A page is appended to under its lock if it is a log page with the serial that was expected and has no
+ *            successor.  A candidate for a new page is locked before the tail, and the tail before the metapage.
+ * J3-walk    A walker goes on only to a page of the run's id, or of the next serial.  Otherwise it was left behind.
+ * J3-run     Ids of runs only grow, and serials do.
+ * J3-free    Free are new pages; pages of runs up to the current one, but for this and the previous one; log pages with
+ *            serials below the first one of the previous run's chain.  Pages of a newer run are not, except to a
+ *            compaction whose own run it is not.  So whoever reads a run is not left behind before the second switch.
+ * J4-load    A loader holds the removers' lock.  It publishes the tree that takes adds, and then raises the counter, and
+ *            reads the chain to its tail afterwards.  So an operation behind what it has read was appended by an adder
+ *            who had put the entry into this tree.  No removal is carried out in a tree that takes adds, since it could
+ *            hit an entry that was added for a new row and is not in the chain yet.  So either the loader merges
+ *            run and chain elsewhere and adds what is left, or it loads before it publishes and applies the rest
+ *            afterwards, in which there are no removals because of the removers' lock.
+ * J4-open    The loader flushes WAL, since what it has read has no undo records here.  Under the metapage's lock it then
+ *            looks whether the journal is stale, and whether an adder has given the tree up, and opens it for reads.
+ *            The flush can be left out if a tree is kept only because the metapage names it: the record that does so
+ *            is behind all that was read.
+ * J4-rebuild A stale journal's index is rebuilt from the table, under VACUUM's lock of the table and the removers' lock,
+ *            which keeps out loaders: the tree takes adds, the counter is raised, the table is read.  Writers need not be
+ *            waited for: a row whose adder has not seen the tree is in the table before the counter is raised.
+ * J4-kept    A tree is used again after a crash of the processes if it is whole, not given up, and the server's own.
+ * J5-cut     A run is written from the journal, up to any place: run and chain merged.  What the journal says does not
+ *            change with it.  Where it is written from a tree, which a stale journal needs, the cut is taken under the
+ *            removers' lock and the lock of the tail's page, and the tree is scanned after it.
+ * J5-switch  One record under the metapage's lock makes the run valid and moves the chain's first page.  A run from a
+ *            tree is given up there if the index has another tree by then, or none, or if a mark was made since the cut.
+ *            The counter does not tell that, since it is raised after the tree was given up.
+ * J5-base    A run from a tree may have entries that no operation tells of: of an add whose process died before it
+ *            appended, or whose append was lost with the end of WAL.  It may lack some, too, if the journal was stale.
+ *            So it is a new base.  A tree that apply feeds and that was loaded from another base is loaded anew.
+ * J6-read    A query in recovery takes its snapshot, then finds the tail, and reads a tree that has all up to there.
+ * J6-apply   One process at a time applies to a tree, under a lock of its own.  For each piece of the chain it makes the
+ *            changes and stores the place afterwards.  Under the lock it looks whether the tree was adopted.
+ * J6-adopt   A standby's tree becomes a primary's as in J4-load, and never in one apply: the first one comes before the
+ *            tree takes adds, since it carries out removals; the second one after, since there may be adds without it.
+ *
+ * What is checked after every step, on the primary (check.c):
+ * - The tree has what the journal says, but for entries of which a process has done one of two steps.
+ * - A committed row that a snapshot may see has its entry in both.
+ * - No entry of either leads to a TID that is free, or that serves a row with another key.  Since WAL makes the pages,
+ *   what is true of the journal now is true of each tree that is ever loaded from this WAL.
+ * Further: a query sees exactly the rows of its snapshot, on either server (reader.c); no walker takes a page that is
+ * used for something else, and none is left behind early (walk.c).
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/world.h"
+
+struct world world;
+uint64_t faults_active;
+
+static const struct
+{
+	const char *name;
+	const char *rule;
+	const char *text;
+	uint64_t histories;
+	const char *options;
+} faults[FAULTS_COUNT] = {
+#define FAULT_ENTRY(name, rule, text, histories, options) {#name, rule, text, histories, options},
+	FAULTS(FAULT_ENTRY)
+#undef FAULT_ENTRY
+};
+
+struct run
+{
+	uint64_t seed;
+	uint64_t runs; /* 0: the whole test */
+	uint64_t enough;
+	bool shortest;
+
+	uint64_t histories;
+	uint64_t violations;
+	uint64_t found; /* the seed of the last one */
+	uint64_t steps;
+};
+
+static const struct run run_start = {.seed = 1, .enough = 3};
+static const struct settings settings_start = {.theme = THEMES};
+
+void
+violation(const char *format, ...)
+{
+	va_list arguments;
+
+	if (world.violation[0] != '\0')
+		return;
+	va_start(arguments, format);
+	vsnprintf(world.violation, sizeof(world.violation), format, arguments);
+	va_end(arguments);
+	trace("VIOLATION", world.violation);
+}
+
+/* ---- options ---- */
+
+/* The number of a word in a list that ends with NULL; false: it is not there. */
+static bool
+choose(const char *const *words, const char *word, int *number)
+{
+	for (*number = 0; words[*number] != NULL; ++*number)
+	{
+		if (strcmp(words[*number], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+choose_fault(const char *name)
+{
+	for (int i = 0; i < FAULTS_COUNT; i++)
+	{
+		if (strcmp(faults[i].name, name) == 0)
+		{
+			faults_active |= UINT64_C(1) << i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+take_flag(struct run *run, const char *flag)
+{
+	if (strcmp(flag, "--trace") == 0)
+		world.settings.trace = true;
+	else if (strcmp(flag, "--as-drafted") == 0)
+		world.settings.drafted = true;
+	else if (strcmp(flag, "--shortest") == 0)
+		run->shortest = true;
+	else
+		return false;
+	return true;
+}
+
+static bool
+take_option(struct run *run, const char *option, const char *value)
+{
+	static const char *const themes[] = {"any", "loss", "stale", "dead", "standby", "walk", NULL};
+	static const char *const sources[] = {"either", "tree", "journal", NULL};
+	static const char *const keepers[] = {"either", "record", "name", NULL};
+	int number = 0;
+
+	if (strcmp(option, "--seed") == 0)
+		run->seed = strtoull(value, NULL, 10);
+	else if (strcmp(option, "--runs") == 0)
+		run->runs = strtoull(value, NULL, 10);
+	else if (strcmp(option, "--enough") == 0)
+		run->enough = strtoull(value, NULL, 10);
+	else if (strcmp(option, "--fault") == 0)
+		return choose_fault(value);
+	else if (strcmp(option, "--theme") == 0 && choose(themes, value, &number))
+		world.settings.theme = (enum theme) number;
+	else if (strcmp(option, "--runs-from") == 0 && choose(sources, value, &number))
+		world.settings.source = (enum source) number;
+	else if (strcmp(option, "--kept-by") == 0 && choose(keepers, value, &number))
+		world.settings.keeper = (enum keeper) number;
+	else
+		return false;
+	return true;
+}
+
+/* The first word that is no option, or whose value is wrong; NULL: all are good. */
+static const char *
+take_options(struct run *run, char **words, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (take_flag(run, words[i]))
+			continue;
+		if (i + 1 == count || !take_option(run, words[i], words[i + 1]))
+			return words[i];
+		i++;
+	}
+	return NULL;
+}
+
+/* The same from one line. */
+static void
+take_line(struct run *run, const char *line)
+{
+	char copy[100];
+	char *words[16];
+	int count = 0;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok(copy, " "); word != NULL && count < 16; word = strtok(NULL, " "))
+		words[count++] = word;
+	if (take_options(run, words, count) != NULL)
+		abort();
+}
+
+/* ---- histories ---- */
+
+static void
+run_all(struct run *run, bool tells)
+{
+	unsigned int shortest = UINT32_MAX;
+
+	for (uint64_t i = 0; i < run->runs && run->violations < run->enough; i++)
+	{
+		history_run(run->seed + i);
+		run->histories++;
+		run->steps += world.now;
+		if (world.violation[0] == '\0' || (run->shortest && world.work >= shortest))
+			continue;
+		shortest = world.work;
+		run->found = world.seed;
+		run->violations += run->shortest ? 0 : 1;
+		if (tells)
+			printf("seed %" PRIu64 ": after %u steps: %s\n", world.seed, world.work, world.violation);
+	}
+	if (run->shortest && shortest != UINT32_MAX)
+		run->violations = 1;
+	if (tells)
+		printf("journal: %" PRIu64 " histories, %" PRIu64 " violations, seeds %" PRIu64 "..%" PRIu64 ", %" PRIu64
+			   " steps\n",
+			   run->histories, run->violations, run->seed, run->seed + run->histories - 1, run->steps);
+}
+
+/* ---- the whole test ---- */
+
+/* With all rules, no history is wrong. */
+static bool
+test_clean(const char *options)
+{
+	struct run run = run_start;
+
+	world.settings = settings_start;
+	take_line(&run, options);
+	run_all(&run, false);
+	if (run.violations == 0)
+		printf("ok    %" PRIu64 " histories, %s\n", run.histories, options);
+	else
+		printf("FAIL  %s: seed %" PRIu64 "\n", options, run.found);
+	return run.violations == 0;
+}
+
+/* Without one rule a violation is found, and the history that shows it is right with the rule. */
+static bool
+test_fault(int fault)
+{
+	struct run run = run_start;
+	const char *mistake = "it is not found";
+	char message[sizeof(world.violation)] = "";
+
+	world.settings = settings_start;
+	take_line(&run, faults[fault].options);
+	run.runs = faults[fault].histories;
+	run.enough = 1;
+	faults_active = UINT64_C(1) << fault;
+	run_all(&run, false);
+	faults_active = 0;
+	if (run.violations != 0)
+	{
+		memcpy(message, world.violation, sizeof(message));
+		history_run(run.found);
+		mistake = world.violation[0] == '\0' ? NULL : "but its history is wrong with the rule, too";
+	}
+	printf("%s  without %s (%s: %s), history %" PRIu64 ": %s\n", mistake == NULL ? "ok  " : "FAIL", faults[fault].rule,
+		   faults[fault].name, faults[fault].text, run.histories, mistake == NULL ? message : mistake);
+	return mistake == NULL;
+}
+
+static int
+test_all(void)
+{
+	static const char *const clean[] = {"--runs 200000", "--runs 20000 --as-drafted --runs-from tree"};
+	int passed = 0;
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++)
+		test_clean(clean[i]) ? passed++ : failed++;
+	for (int i = 0; i < FAULTS_COUNT; i++)
+		test_fault(i) ? passed++ : failed++;
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct run run = run_start;
+	const char *wrong;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	world.settings = settings_start;
+	wrong = take_options(&run, argv + 1, argc - 1);
+	if (wrong != NULL || (argc > 1 && run.runs == 0))
+	{
+		fprintf(stderr, "journal: '%s' is not an option, or its value is wrong\n", wrong != NULL ? wrong : "--runs");
+		return 2;
+	}
+	if (run.runs == 0)
+		return test_all();
+	run_all(&run, true);
+	return run.violations != 0;
+}

@@ -1,0 +1,218 @@
+/*
+ * loader.c
+ *	  A primary's index gets a tree: loaded from the journal, adopted from the time as a standby, or rebuilt from the
+ *	  table.  J4-load, J4-open, J4-rebuild, J6-adopt.
+ */
+#include "model/world.h"
+
+/* From now on adds go into this tree. */
+static void
+take_adds(struct actor *self, int tree)
+{
+	struct server *server = self->server;
+
+	for (int i = 0; i < 2; i++)
+	{
+		if ((i == 0) != FAULT(counterfirst))
+		{
+			step(self, "J4-load: the tree takes adds");
+			server->adds = tree;
+		}
+		else
+		{
+			step(self, "J4-load: raises the counter");
+			server->changes++;
+		}
+	}
+}
+
+/* J4-open.  False: the tree has been given up instead. */
+static bool
+open_for_reads(struct actor *self, int number, bool adopted, bool rebuilt)
+{
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, number);
+	struct record record = {.kind = RECORD_NAME, .tree = tree_name(server, number)};
+	bool stale;
+
+	if (!(adopted ? FAULT(adoptflush) : FAULT(openflush)))
+	{
+		step(self, "J4-open: flushes WAL");
+		wal_flush();
+	}
+	step_lock(self, LOCK_PAGE + 0, "J4-open: opens the tree for reads, under the metapage's lock");
+	stale = server->pages.meta.stale && !rebuilt && !FAULT(openstale);
+	if (stale || tree->lost || (tree->given_up && !FAULT(openspoiled)))
+	{
+		unlock(self, LOCK_PAGE + 0);
+		tree_give_up(self, number);
+		return false;
+	}
+	tree->whole = true;
+	tree->fed = false;
+	if (world.plan.kept_by_name)
+		(void) wal_insert(&record);
+	server->reads = number;
+	server->fed = NONE;
+	unlock(self, LOCK_PAGE + 0);
+	return true;
+}
+
+/* Reads run and chain into a tree that nobody sees yet; false: the journal is stale. */
+static bool
+load_unseen(struct actor *self, struct tree *tree)
+{
+	for (;;)
+	{
+		struct meta meta = step_read_meta(self, "J4-load: reads the metapage");
+		struct place place;
+		entries content;
+
+		if (meta.stale)
+			return false;
+		if (!walk(self, &meta, NULL, &content, &place))
+			continue;
+		tree->content = content;
+		tree->base = meta.base;
+		tree->place = place;
+		return true;
+	}
+}
+
+/* The same into one that takes adds already: what the journal holds is added, nothing is removed. */
+static bool
+load_seen(struct actor *self, int number)
+{
+	struct tree *tree = tree_at(self->server, number);
+	struct meta meta;
+	struct place place;
+	entries content = 0;
+
+	if (!FAULT(publate))
+		take_adds(self, number);
+	do
+	{
+		meta = step_read_meta(self, "J4-load: reads the metapage");
+		if (meta.stale)
+			return false;
+		/* With the fault the run alone is merged, and the chain is applied to what others see. */
+	} while (!walk(self, &meta, FAULT(removes) ? &meta.first : NULL, &content, &place));
+	if (FAULT(publate))
+		take_adds(self, number);
+	step(self, "J4-load: loads");
+	tree->content |= content;
+	tree->place = place;
+	return !FAULT(removes) || apply(self, tree, NULL);
+}
+
+/* J4-load; false: the journal is stale. */
+static bool
+load(struct actor *self, int number)
+{
+	struct tree *tree = tree_at(self->server, number);
+
+	if (one_in(2))
+		return load_seen(self, number);
+	do
+	{
+		if (!load_unseen(self, tree))
+			return false;
+		if (FAULT(publate))
+		{
+			take_adds(self, number);
+			return true;
+		}
+		take_adds(self, number);
+	} while (!apply(self, tree, NULL));
+	return true;
+}
+
+/* J6-adopt; false: the tree is not one that can be adopted. */
+static bool
+adopt(struct actor *self, int number)
+{
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, number);
+	struct meta meta = step_read_meta(self, "J6-adopt: reads the metapage");
+
+	if (meta.stale || (meta.base != tree->base && !FAULT(base) && !world.settings.drafted))
+		return false;
+	if (!FAULT(nolast) && !FAULT(adoptopen) && !apply(self, tree, NULL))
+		return false;
+	take_adds(self, number);
+	return FAULT(nolast) || FAULT(adoptonce) || apply(self, tree, NULL);
+}
+
+/* J4-rebuild, under the removers' lock and the table's. */
+static void
+rebuild(struct actor *self)
+{
+	struct server *server = self->server;
+	int number = tree_make(self);
+	struct tree *tree = tree_at(server, number);
+
+	take_adds(self, number);
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		step(self, "J4-rebuild: reads a row");
+		if (server->pages.lines[tid].state == LINE_NORMAL)
+			tree->content |= BIT(ENTRY(server->pages.lines[tid].key, tid));
+	}
+	(void) open_for_reads(self, number, false, true);
+}
+
+/* From the journal: a standby's tree, or a new one. */
+static void
+adopt_or_load(struct actor *self)
+{
+	struct server *server = self->server;
+	bool adopted = false;
+	int number = server->fed;
+
+	if (number != NONE)
+	{
+		adopted = adopt(self, number);
+		if (!adopted)
+			tree_give_up(self, number);
+	}
+	if (!adopted)
+	{
+		number = tree_make(self);
+		if (!load(self, number))
+		{
+			tree_give_up(self, number);
+			return;
+		}
+	}
+	(void) open_for_reads(self, number, adopted, false);
+}
+
+void
+loader_run(struct actor *self)
+{
+	struct server *server = self->server;
+	bool stale;
+
+	if (server->reads != NONE && tree_at(server, server->reads)->lost)
+		tree_give_up(self, server->reads);
+	if (server->reads != NONE)
+		return;
+	stale = step_read_meta(self, "looks whether the journal is stale").stale;
+	if (stale)
+		step_lock(self, LOCK_TABLE, "J4-rebuild: takes the table's lock");
+	if (!(stale ? FAULT(rebuildlock) : FAULT(loadlock)))
+		step_lock(self, LOCK_REMOVERS, "J4-load: takes the removers' lock");
+	if (!stale)
+		step_lock(self, LOCK_APPLY, "J4-load: takes the lock of applying");
+	step(self, "J4-load: has the index a tree by now?");
+	if (server->reads == NONE && server->pages.meta.stale == stale)
+	{
+		if (stale)
+			rebuild(self);
+		else
+			adopt_or_load(self);
+	}
+	unlock(self, LOCK_APPLY);
+	unlock(self, LOCK_REMOVERS);
+	unlock(self, LOCK_TABLE);
+}

@@ -1,0 +1,180 @@
+/*
+ * reader.c
+ *	  Queries, on either server, and the worker that follows on a standby: J6-read, J6-apply.
+ */
+#include "model/world.h"
+
+/* The chain's end as it is now; false: the journal is stale. */
+static bool
+find_target(struct actor *self, struct meta *meta, struct place *target)
+{
+	for (;;)
+	{
+		struct page page;
+
+		*meta = step_read_meta(self, "J6-read: reads the metapage");
+		if (meta->stale)
+			return false;
+		page = step_read(self, meta->tail.page.block, "J6-read: reads the tail's page");
+		*target = meta->tail;
+		target->offset = page.count;
+		if (page.kind == PAGE_LOG && page.id == target->serial)
+			return true;
+	}
+}
+
+/* Under the lock of applying: a new tree for a standby; false: the journal is stale. */
+static bool
+load_fed(struct actor *self)
+{
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, tree_make(self));
+
+	for (;;)
+	{
+		struct meta meta = step_read_meta(self, "J6-apply: loads a tree: reads the metapage");
+		struct place place;
+		entries content;
+
+		if (meta.stale)
+			return false;
+		if (!walk(self, &meta, NULL, &content, &place))
+			continue;
+		step(self, "J6-apply: the loaded tree is the standby's");
+		*tree = (struct tree){.made = true, .content = content, .fed = true, .base = meta.base, .place = place};
+		server->fed = (int) (tree - server->region.trees);
+		return true;
+	}
+}
+
+/* J6-apply, under the lock of applying: a tree that has all of the chain up to target, or NONE. */
+static int
+bring_up_to(struct actor *self, const struct meta *meta, const struct place *target)
+{
+	struct server *server = self->server;
+
+	for (;;)
+	{
+		struct tree *tree;
+
+		/* The tree was adopted, and is a primary's. */
+		step(self, "J6-apply: looks for the tree");
+		if (server->fed == NONE && !server->recovery)
+			return server->reads;
+		if (server->fed == NONE && !load_fed(self))
+			return NONE;
+		tree = tree_at(server, server->fed);
+		if (tree->base < meta->base && !FAULT(base) && !world.settings.drafted)
+			server->fed = NONE;
+		else if (apply(self, tree, target))
+			return server->fed;
+		else
+			server->fed = NONE;
+	}
+}
+
+/* The tree that a query in recovery reads, or NONE.  target NULL: the tail. */
+static int
+follow(struct actor *self, const struct meta *meta, const struct place *target)
+{
+	struct server *server = self->server;
+	int fed = server->fed;
+	int tree;
+
+	/* Members of a parallel query's lock group would not wait for each other's heavyweight locks. */
+	if (!(FAULT(applylock) && one_in(2)))
+		step_lock(self, LOCK_APPLY, "J6-apply: takes the lock of applying");
+	if (FAULT(adopted) && fed != NONE)
+		tree = apply(self, tree_at(server, fed), target) ? fed : NONE;
+	else
+		tree = bring_up_to(self, meta, target);
+	unlock(self, LOCK_APPLY);
+	return tree;
+}
+
+/* What the tree leads to, as the snapshot sees it. */
+static unsigned int
+scan(struct actor *self, int tree, unsigned int key)
+{
+	struct server *server = self->server;
+	unsigned int met = 0;
+	unsigned int seen = 0;
+
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		step(self, "looks for an entry");
+		if ((tree_at(server, tree)->content & BIT(ENTRY(key, tid))) != 0)
+			met |= 1u << tid;
+		if (tree_at(server, tree)->lost)
+			actor_abort(self);
+	}
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		const struct line *line = &server->pages.lines[tid];
+
+		if ((met >> tid & 1) == 0)
+			continue;
+		step(self, "fetches a row");
+		if (!row_is_visible(line, self->snapshot))
+			continue;
+		seen |= 1u << tid;
+		if (line->key != key)
+			violation("J7: a query was led to a row with another key (TID %u)", tid);
+	}
+	return seen;
+}
+
+void
+reader_run(struct actor *self)
+{
+	struct server *server = self->server;
+	unsigned int key = below(world.plan.keys);
+	unsigned int truth = 0;
+	unsigned int seen;
+	struct place target;
+	struct meta meta;
+	bool whole = true;
+	int tree;
+
+	if (FAULT(earlytail) && server->recovery)
+		whole = find_target(self, &meta, &target);
+	step(self, "J6-read: takes a snapshot");
+	self->snapshot = server->pages.committed & ~server->running;
+	self->looks = true;
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		if (row_is_visible(&server->pages.lines[tid], self->snapshot) && server->pages.lines[tid].key == key)
+			truth |= 1u << tid;
+	}
+	step(self, "J6-read: asks whether the server is in recovery");
+	if (server->recovery)
+	{
+		if (!FAULT(earlytail))
+			whole = find_target(self, &meta, &target);
+		if (FAULT(unapplied) && server->fed != NONE && one_in(2))
+			tree = server->fed;
+		else
+			tree = whole ? follow(self, &meta, &target) : NONE;
+	}
+	else
+	{
+		step(self, "opens the index");
+		tree = server->reads;
+	}
+	if (tree != NONE)
+	{
+		seen = scan(self, tree, key);
+		if (seen != truth)
+			violation("J7: a query saw rows %#x instead of %#x", seen, truth);
+	}
+	self->looks = false;
+}
+
+void
+applier_run(struct actor *self)
+{
+	struct meta meta = step_read_meta(self, "J6-read: reads the metapage");
+
+	if (!meta.stale)
+		(void) follow(self, &meta, NULL);
+}

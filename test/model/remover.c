@@ -1,0 +1,230 @@
+/*
+ * remover.c
+ *	  VACUUM, and the worker that removes the entries of dead rows which scans have met: J2-remove, J2-kill, J2-stale.
+ */
+#include "model/world.h"
+
+static void
+take_away(struct actor *self, struct tree *tree, entries victims)
+{
+	for (unsigned int entry = 0; entry < ENTRIES; entry++)
+	{
+		if ((victims & BIT(entry)) == 0)
+			continue;
+		step(self, "J2-remove: removes an entry from the tree");
+		tree->content &= (entries) ~BIT(entry);
+	}
+}
+
+/* J2-stale: the removals cannot be journaled. */
+static void
+mark_stale(struct actor *self)
+{
+	struct record record = {.kind = RECORD_STALE};
+
+	step_lock(self, LOCK_PAGE + 0, "J2-stale: marks the journal stale");
+	if (!self->server->pages.meta.stale || !FAULT(onemark))
+		(void) wal_insert(&record);
+	unlock(self, LOCK_PAGE + 0);
+}
+
+static void
+journal_removals(struct actor *self, entries victims)
+{
+	if (one_in(world.plan.full_one_in))
+		mark_stale(self);
+	else
+	{
+		for (unsigned int entry = 0; entry < ENTRIES; entry++)
+		{
+			if ((victims & BIT(entry)) != 0)
+				(void) append(self, (struct op){.entry = (uint8_t) entry, .removes = true}, false);
+		}
+	}
+	if (FAULT(noflush))
+		return;
+	step(self, "J2-remove: flushes WAL");
+	wal_flush();
+}
+
+/* J2-remove, under the removers' lock.  False: the tree could not be reached; the caller's statement fails. */
+static bool
+carry_out(struct actor *self, int number, entries victims)
+{
+	struct tree *tree = tree_at(self->server, number);
+
+	self->between = victims;
+	step(self, "J2-word: 'removal under way'");
+	tree->under_way = true;
+	self->held = true;
+	if (!FAULT(removefirst))
+		journal_removals(self, victims);
+	if (one_in(world.plan.unable_one_in))
+	{
+		/* Or the next one that looks at the word does it. */
+		if (one_in(2))
+			tree_give_up(self, number);
+		return false;
+	}
+	take_away(self, tree, victims);
+	step(self, "J2-word: no removal is under way");
+	tree->under_way = false;
+	if (FAULT(removefirst))
+		journal_removals(self, victims);
+	self->held = false;
+	self->between = 0;
+	return true;
+}
+
+/* The removers' lock, and the tree that can be used then, or NONE. */
+static int
+begin_removal(struct actor *self, bool locks)
+{
+	struct server *server = self->server;
+	int before = NONE;
+	int tree;
+
+	step(self, "opens the index");
+	before = server->reads;
+	if (locks)
+		step_lock(self, LOCK_REMOVERS, "J2-remove: takes the removers' lock");
+	step(self, "J2-remove: looks for the tree");
+	tree = FAULT(openbefore) ? before : server->reads;
+	if (tree != NONE && locks &&
+		(tree_at(server, tree)->lost || (tree_at(server, tree)->under_way && !FAULT(underway))))
+	{
+		tree_give_up(self, tree);
+		tree = NONE;
+	}
+	return tree;
+}
+
+/* One key's entries of dead rows.  False: VACUUM must not free their TIDs.  *marked: it may, in any case. */
+static bool
+vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked)
+{
+	struct server *server = self->server;
+
+	for (;;)
+	{
+		int tree = begin_removal(self, true);
+		entries victims = 0;
+
+		if (tree == NONE)
+		{
+			unlock(self, LOCK_REMOVERS);
+			if (one_in(world.plan.impatient_one_in))
+			{
+				struct record record = {.kind = RECORD_STALE};
+
+				step_lock(self, LOCK_PAGE + 0, "J2-stale: marks the journal stale instead of waiting for a tree");
+				*marked = server->reads == NONE;
+				if (*marked)
+					(void) wal_insert(&record);
+				unlock(self, LOCK_PAGE + 0);
+			}
+			else if (one_in(4))
+				return false;
+			if (*marked)
+				return true;
+			step_wait(self);
+			continue;
+		}
+		step(self, "J2-remove: finds the victims in the tree");
+		for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+		{
+			if ((dead >> tid & 1) != 0)
+				victims |= tree_at(server, tree)->content & BIT(ENTRY(key, tid));
+		}
+		/* What lost memory answers is an error, and tells of no victims. */
+		if (tree_at(server, tree)->lost || (victims != 0 && !carry_out(self, tree, victims)))
+			return false;
+		unlock(self, LOCK_REMOVERS);
+		return true;
+	}
+}
+
+void
+vacuum_run(struct actor *self)
+{
+	struct server *server = self->server;
+	struct record record = {.kind = RECORD_PRUNE};
+	unsigned int dead = 0;
+	bool marked = false;
+
+	step_lock(self, LOCK_TABLE, "VACUUM takes its lock of the table");
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		step(self, "prunes");
+		record.tid = (uint8_t) tid;
+		if (row_is_dead(server, &server->pages.lines[tid]))
+			(void) wal_insert(&record);
+		if (server->pages.lines[tid].state == LINE_DEAD)
+			dead |= 1u << tid;
+	}
+	for (unsigned int key = 0; key < world.plan.keys && dead != 0 && !marked && !FAULT(freefirst); key++)
+	{
+		if (!vacuum_key(self, key, dead, &marked))
+			actor_abort(self);
+	}
+	record.kind = RECORD_FREE;
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		if ((dead >> tid & 1) == 0)
+			continue;
+		step(self, "frees a TID");
+		record.tid = (uint8_t) tid;
+		(void) wal_insert(&record);
+	}
+	unlock(self, LOCK_TABLE);
+}
+
+/* The entry of a dead row, as a scan meets it; false: there is none. */
+static bool
+meet_dead_row(struct actor *self, unsigned int *entry)
+{
+	struct server *server = self->server;
+	unsigned int tid = below(world.plan.tids);
+	const struct line *line = &server->pages.lines[tid];
+
+	step(self, "notes the entry of a dead row");
+	if (server->reads == NONE || line->state == LINE_UNUSED)
+		return false;
+	*entry = ENTRY(line->state == LINE_NORMAL ? line->key : below(world.plan.keys), tid);
+	return (tree_at(server, server->reads)->content & BIT(*entry)) != 0 &&
+		   (line->state == LINE_DEAD || row_is_dead(server, line));
+}
+
+void
+worker_run(struct actor *self)
+{
+	struct server *server = self->server;
+	struct record record = {.kind = RECORD_PRUNE};
+	const struct line *line;
+	unsigned int entry;
+	bool dead;
+	int tree;
+
+	if (!meet_dead_row(self, &entry))
+		return;
+	line = &server->pages.lines[TID_OF(entry)];
+	step(self, "J2-kill: prunes the row's page");
+	record.tid = (uint8_t) TID_OF(entry);
+	if (row_is_dead(server, line) && !FAULT(prune))
+		(void) wal_insert(&record);
+	tree = begin_removal(self, !FAULT(killlock));
+	if (tree != NONE)
+	{
+		step(self, "J2-kill: looks whether the entry is in the tree");
+		if ((tree_at(server, tree)->content & BIT(entry)) == 0 && !FAULT(killlook))
+			tree = NONE;
+	}
+	if (tree != NONE)
+	{
+		step(self, "J2-kill: looks at the line pointer");
+		dead = line->state == LINE_DEAD || (FAULT(prune) && row_is_dead(server, line) && line->key == KEY_OF(entry));
+		if (dead && !carry_out(self, tree, BIT(entry)))
+			actor_abort(self);
+	}
+	unlock(self, LOCK_REMOVERS);
+}

@@ -1,0 +1,381 @@
+/*
+ * schedule.c
+ *	  One history: what it is like, and which process makes the next step.
+ *
+ * A process runs on to its next step, another is chosen, and so on; fates come in between.  A process may be stalled for
+ * many steps, or end with an error before a step.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/world.h"
+
+/* ---- steps ---- */
+
+static void
+hand_over(struct actor *self)
+{
+	coroutine_switch(&self->coroutine, &world.main);
+}
+
+void
+trace(const char *who, const char *what)
+{
+	if (world.settings.trace)
+		printf("%4u  %-11s  %s\n", world.now, who, what);
+}
+
+/* Half of those who come to one kind of step in a history are late with it. */
+static void
+be_late(struct actor *self, const char *what)
+{
+	size_t length = strlen(what);
+	unsigned int kind =
+		(unsigned int) (7 * length + 5 * (unsigned char) what[length / 2] + (unsigned char) what[length - 3]);
+
+	if (kind % LATE_KINDS == world.plan.late && one_in(2))
+		self->stalled_until = world.now + (8u << below(5));
+}
+
+void
+step(struct actor *self, const char *what)
+{
+	be_late(self, what);
+	hand_over(self);
+	self->waiting = false;
+	trace(self->name, what);
+}
+
+void
+step_wait(struct actor *self)
+{
+	hand_over(self);
+	self->waiting = true;
+}
+
+/* Until no other process has the lock. */
+static void
+wait_for(struct actor *self, unsigned int lock, const char *what)
+{
+	smart_assert(lock < LOCKS);
+	be_late(self, what);
+	hand_over(self);
+	while (self->server->holder[lock] != NULL && self->server->holder[lock] != self)
+		step_wait(self);
+	self->waiting = false;
+	trace(self->name, what);
+}
+
+void
+step_lock(struct actor *self, unsigned int lock, const char *what)
+{
+	wait_for(self, lock, what);
+	self->server->holder[lock] = self;
+}
+
+void
+unlock(struct actor *self, unsigned int lock)
+{
+	smart_assert(lock < LOCKS);
+	if (self->server->holder[lock] == self)
+		self->server->holder[lock] = NULL;
+}
+
+struct page
+step_read(struct actor *self, unsigned int block, const char *what)
+{
+	wait_for(self, LOCK_PAGE + block, what);
+	return self->server->pages.blocks[block];
+}
+
+struct meta
+step_read_meta(struct actor *self, const char *what)
+{
+	wait_for(self, LOCK_PAGE + 0, what);
+	return self->server->pages.meta;
+}
+
+/* ---- processes ---- */
+
+static const struct
+{
+	const char *name;
+	void (*run)(struct actor *self);
+} roles[ACTORS] = {
+	[WRITER_1] = {"writer 1", writer_run},
+	[WRITER_2] = {"writer 2", writer_run},
+	[VACUUM] = {"VACUUM", vacuum_run},
+	[WORKER] = {"worker", worker_run},
+	[LOADER] = {"loader", loader_run},
+	[SESSION] = {"session", loader_run},
+	[COMPACTION] = {"compaction", compaction_run},
+	[READER_1] = {"reader 1", reader_run},
+	[READER_2] = {"reader 2", reader_run},
+	[APPLIER] = {"applier", applier_run},
+};
+
+/* Where every process begins, and begins again. */
+static void
+actor_main(void)
+{
+	struct actor *self = world.running;
+
+	for (;;)
+	{
+		self->run(self);
+		smart_assert(!self->looks && self->xid == 0 && self->between == 0);
+		self->busy = false;
+		self->held = false;
+		hand_over(self);
+	}
+}
+
+/* All that ends with an error, or a death. */
+static void
+release(struct actor *actor)
+{
+	struct server *server = actor->server;
+
+	for (int i = 0; i < LOCKS && server != NULL; i++)
+	{
+		if (server->holder[i] == actor)
+			server->holder[i] = NULL;
+	}
+	if (actor->xid != 0)
+		server->running &= ~(UINT64_C(1) << actor->xid);
+	actor->xid = 0;
+	actor->between = 0;
+	actor->looks = false;
+	actor->busy = false;
+	actor->held = false;
+	actor->open = false;
+	actor->tail.page.block = 0;
+}
+
+void
+actor_stop(struct actor *actor)
+{
+	if (actor->busy)
+		trace(actor->name, "is stopped");
+	release(actor);
+	coroutine_prepare(&actor->coroutine, actor_main);
+}
+
+void
+actor_abort(struct actor *self)
+{
+	trace(self->name, "fails");
+	release(self);
+	for (;;)
+		hand_over(self);
+}
+
+void
+actor_exhausted(struct actor *self)
+{
+	world.exhausted = true;
+	for (;;)
+		hand_over(self);
+}
+
+/* An operation begins, on a server of the role; false: there is none. */
+static bool
+begin_operation(struct actor *actor, enum role role)
+{
+	struct server *server = world.primary;
+
+	if (role == APPLIER || ((role == READER_1 || role == READER_2) && world.standby != NULL && one_in(2)))
+		server = world.standby;
+	if (server == NULL)
+		return false;
+	if (server != actor->server)
+	{
+		actor->open = false;
+		actor->tail.page.block = 0;
+	}
+	actor->server = server;
+	actor->busy = true;
+	return true;
+}
+
+static void
+run_actor(enum role role)
+{
+	struct actor *actor = &world.actors[role];
+
+	if (actor->stalled_until > world.now || (!actor->busy && !begin_operation(actor, role)))
+		return;
+	do
+	{
+		world.now++;
+		if (actor->busy && !actor->held && one_in(world.plan.error_one_in))
+		{
+			actor_stop(actor);
+			return;
+		}
+		world.running = actor;
+		coroutine_switch(&world.main, &actor->coroutine);
+		if (!actor->busy)
+			coroutine_prepare(&actor->coroutine, actor_main);
+		if (!actor->waiting)
+		{
+			world.work++;
+			check_world();
+		}
+		if (one_in(world.plan.stall_one_in))
+			actor->stalled_until = world.now + (10u << below(5));
+	} while (actor->busy && !actor->waiting && !one_in(world.plan.burst) && actor->stalled_until <= world.now &&
+			 world.violation[0] == '\0' && !world.exhausted);
+}
+
+/* ---- a history ---- */
+
+static unsigned int
+sometimes(unsigned int one_in_n, unsigned int value)
+{
+	return one_in(one_in_n) ? value : 0;
+}
+
+/* What a history is about makes some things frequent. */
+static void
+make_theme(struct plan *plan, enum theme theme)
+{
+	static const unsigned int alone[ACTORS] = {[WRITER_1] = 16, [WRITER_2] = 16, [LOADER] = 16, [SESSION] = 8};
+
+	if (theme == THEME_ANY)
+		return;
+	memset(plan->fate, 0, sizeof(plan->fate));
+	memcpy(plan->pace, alone, sizeof(plan->pace));
+	plan->fate[FATE_FLUSH] = 2;
+	plan->pace[VACUUM] = 24;
+	switch (theme)
+	{
+		case THEME_STALE:
+			plan->full_one_in = 2;
+			plan->impatient_one_in = 2;
+			plan->pace[LOADER] = plan->pace[SESSION] = 24;
+			plan->fate[FATE_REPLAY] = plan->pace[READER_1] = sometimes(2, 8);
+			plan->fate[FATE_PROMOTE] = sometimes(2, 1);
+			/* fall through */
+		case THEME_LOSS:
+			plan->fate[FATE_LOSE_TREE] = 2;
+			plan->fate[FATE_CRASH] = sometimes(2, 2);
+			plan->refuse_one_in = 6;
+			plan->pace[COMPACTION] = sometimes(2, 24);
+			if (theme == THEME_LOSS)
+				plan->pace[VACUUM] = plan->pace[WORKER] = sometimes(2, 16);
+			break;
+		case THEME_DEAD:
+			plan->pace[WORKER] = 32;
+			plan->refuse_one_in = sometimes(2, 6);
+			break;
+		default:
+			smart_assert(theme == THEME_STANDBY || theme == THEME_WALK);
+			plan->fate[FATE_REPLAY] = 8;
+			plan->fate[FATE_FLUSH] = one_in(2) ? 1 : 8;
+			plan->asynchronous_one_in = one_in(2) ? 1 : 3;
+			plan->fate[FATE_PROMOTE] = theme == THEME_STANDBY ? 1 : 0;
+			plan->fate[FATE_CRASH] = sometimes(3, 1);
+			/* Trees are fed often, or hardly ever. */
+			plan->pace[READER_1] = plan->pace[READER_2] = plan->pace[APPLIER] = 1 + sometimes(2, below(12));
+			plan->pace[COMPACTION] = theme == THEME_WALK ? 48 : sometimes(2, 12);
+			break;
+	}
+}
+
+static void
+make_plan(struct plan *plan)
+{
+	const struct settings *settings = &world.settings;
+
+	*plan = (struct plan){.steps = 100 + below(400),
+						  .tids = 1 + below(TIDS),
+						  .keys = 1 + below(KEYS),
+						  .burst = 1u << below(5)};
+	for (int i = 0; i < ACTORS; i++)
+		plan->pace[i] = 8 * (i <= WRITER_2 ? 1 + below(4) : below(5));
+	plan->pace[LOADER] += 8;
+	plan->fate[FATE_FLUSH] = below(8);
+	plan->fate[FATE_REPLAY] = one_in(3) ? 0 : 4 + below(16);
+	for (int i = FATE_LOSE_TREE; i < FATES; i++)
+		plan->fate[i] = sometimes(3, 1 + below(3));
+	plan->stall_one_in = sometimes(2, 30);
+	plan->late = below(2 * LATE_KINDS);
+	plan->error_one_in = sometimes(3, 60);
+	plan->refuse_one_in = sometimes(4, 4);
+	plan->unable_one_in = sometimes(4, 3);
+	plan->full_one_in = sometimes(6, 3);
+	plan->impatient_one_in = sometimes(4, 3);
+	plan->asynchronous_one_in = 1 + below(3);
+	plan->runs_from_tree = settings->source == FROM_EITHER ? one_in(2) : settings->source == FROM_TREE;
+	plan->kept_by_name = settings->keeper == BY_EITHER ? one_in(2) : settings->keeper == BY_NAME;
+	make_theme(plan, settings->theme == THEMES ? (enum theme) below(THEMES) : settings->theme);
+	if (settings->drafted)
+		plan->full_one_in = plan->impatient_one_in = 0;
+}
+
+static void
+begin_history(uint64_t seed)
+{
+	world.seed = seed;
+	world.dice.state = seed * UINT64_C(0xd1342543de82ef95) + 1;
+	world.now = 0;
+	world.work = 0;
+	world.exhausted = false;
+	world.violation[0] = '\0';
+	world.inserted = 0;
+	world.flushed = 0;
+	world.regions = 0;
+	for (int i = 0; i < ACTORS; i++)
+	{
+		struct coroutine coroutine = world.actors[i].coroutine;
+
+		world.actors[i] = (struct actor){.name = roles[i].name, .run = roles[i].run, .coroutine = coroutine};
+		coroutine_prepare(&world.actors[i].coroutine, actor_main);
+	}
+	for (int i = 0; i < 2; i++)
+		memset(world.servers[i].holder, 0, sizeof(world.servers[i].holder));
+	make_plan(&world.plan);
+	fate_begin();
+}
+
+/* One process for some steps, or one fate. */
+static void
+go_on(unsigned int total)
+{
+	unsigned int dice = below(total);
+
+	world.now++;
+	for (int i = 0; i < ACTORS; dice -= world.plan.pace[i++])
+	{
+		if (dice < world.plan.pace[i])
+		{
+			run_actor((enum role) i);
+			return;
+		}
+	}
+	for (int i = 0; i < FATES; dice -= world.plan.fate[i++])
+	{
+		if (dice < world.plan.fate[i])
+		{
+			fate_happen((enum fate) i);
+			check_world();
+			return;
+		}
+	}
+}
+
+void
+history_run(uint64_t seed)
+{
+	unsigned int total = 0;
+
+	begin_history(seed);
+	for (int i = 0; i < ACTORS; i++)
+		total += world.plan.pace[i];
+	for (int i = 0; i < FATES; i++)
+		total += world.plan.fate[i];
+	while (world.now < world.plan.steps && world.violation[0] == '\0' && !world.exhausted)
+		go_on(total);
+}

@@ -1,0 +1,89 @@
+/*
+ * trees.c
+ *	  Trees of a server: making them, which one takes adds, giving them up; undo records.
+ */
+#include "model/world.h"
+
+struct tree *
+tree_at(struct server *server, int tree)
+{
+	smart_assert(tree >= 0 && tree < server->region.tree_count);
+	return &server->region.trees[tree];
+}
+
+int
+tree_make(struct actor *self)
+{
+	struct region *region = &self->server->region;
+
+	if (region->tree_count == TREES)
+		actor_exhausted(self);
+	region->trees[region->tree_count] = (struct tree){.made = true};
+	return region->tree_count++;
+}
+
+int
+tree_name(const struct server *server, int tree)
+{
+	return server->region.number * TREES + tree;
+}
+
+void
+tree_give_up(struct actor *self, int tree)
+{
+	struct server *server = self->server;
+
+	step(self, "J2-giveup: marks the tree in its record");
+	if (!FAULT(giveup))
+		tree_at(server, tree)->given_up = true;
+	step(self, "J2-giveup: it is no tree of the index any more");
+	if (server->adds == tree)
+		server->adds = NONE;
+	if (server->reads == tree)
+		server->reads = NONE;
+	if (server->fed == tree)
+		server->fed = NONE;
+	step(self, "J2-giveup: raises the counter");
+	server->changes++;
+}
+
+void
+tree_open_to_add(struct actor *self)
+{
+	struct server *server = self->server;
+
+	if (FAULT(openlate))
+	{
+		step(self, "looks which tree takes adds");
+		self->tree = server->adds;
+	}
+	step(self, "J2-add: reads the counter");
+	self->changes = server->changes;
+	if (!FAULT(openlate))
+	{
+		step(self, "J2-add: looks which tree takes adds");
+		self->tree = server->adds;
+	}
+	self->open = true;
+}
+
+void
+undo_note(struct actor *self, unsigned int entry)
+{
+	struct region *region = &self->server->region;
+	int kept = 0;
+
+	step(self, "U1: writes an undo record");
+	if (region->undo_count == UNDO_MAX)
+	{
+		wal_flush();
+		for (int i = 0; i < region->undo_count; i++)
+		{
+			if (region->undo[i].position > region->durable)
+				region->undo[kept++] = region->undo[i];
+		}
+		region->undo_count = kept;
+	}
+	smart_assert(self->tree >= 0 && region->undo_count < UNDO_MAX);
+	region->undo[region->undo_count++] = (struct undo){.tree = self->tree, .entry = entry, .position = self->position};
+}

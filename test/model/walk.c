@@ -1,0 +1,123 @@
+/*
+ * walk.c
+ *	  J3-walk: reading run and chain, one page at a time, while others write; J6-apply.
+ */
+#include "model/world.h"
+
+bool
+place_is_behind(const struct place *place, const struct place *other)
+{
+	return place->serial > other->serial || (place->serial == other->serial && place->offset >= other->offset);
+}
+
+/* A page that the walker takes for its own has to be the one that it means. */
+static void
+check_use(const struct page *page, const struct link *link)
+{
+	if (page->use != link->use)
+		violation("J3-walk: block %d was walked, which is used for something else by now", link->block);
+}
+
+/*
+ * A walker was left behind.  Never within two switches: neither from the current run nor from the one before, nor from a
+ * chain that belongs to one of them.
+ */
+static bool
+left_behind(struct actor *self, unsigned int run, unsigned int serial)
+{
+	const struct meta *meta = &self->server->pages.meta;
+
+	if (run != 0 ? run == meta->run || run == meta->previous : serial >= meta->previous_first)
+		violation("J3-free: a page of a run or chain that may be read is gone");
+	trace(self->name, "was left behind");
+	return false;
+}
+
+/* One operation after the other, in a set of entries. */
+static void
+take_op(entries *content, const struct op *op)
+{
+	if (op->removes)
+		*content &= (entries) ~BIT(op->entry);
+	else
+		*content |= BIT(op->entry);
+}
+
+bool
+walk(struct actor *self, const struct meta *meta, const struct place *end, entries *content, struct place *place)
+{
+	struct link link = meta->run_first;
+
+	*content = 0;
+	while (link.block != 0)
+	{
+		struct page page = step_read(self, link.block, "reads a page of the run");
+
+		if ((page.kind != PAGE_RUN || page.id != meta->run) && !FAULT(runpage))
+			return left_behind(self, meta->run, 0);
+		check_use(&page, &link);
+		*content |= page.content;
+		link = page.next;
+	}
+	*place = meta->first;
+	while (end == NULL || !place_is_behind(place, end))
+	{
+		struct page page = step_read(self, place->page.block, "reads a page of the chain");
+
+		if ((page.kind != PAGE_LOG || page.id != place->serial) && !FAULT(serial))
+			return left_behind(self, 0, place->serial);
+		check_use(&page, &place->page);
+		while (place->offset < page.count && (end == NULL || !place_is_behind(place, end)))
+			take_op(content, &page.ops[place->offset++]);
+		if (page.next.block == 0)
+			break;
+		if (end == NULL || !place_is_behind(place, end))
+			*place = (struct place){.page = page.next, .serial = (uint8_t) (place->serial + 1)};
+	}
+	return true;
+}
+
+/* J6-apply: some of the page's operations, the last one of each entry, and then the place. */
+static void
+apply_piece(struct actor *self, struct tree *tree, const struct page *page)
+{
+	struct place place = tree->place;
+	unsigned int offset = place.offset;
+
+	place.offset = (uint8_t) (offset + 1 + below(page->count - offset));
+	if (FAULT(placefirst))
+		tree->place = place;
+	for (; offset < place.offset; offset++)
+	{
+		bool last = true;
+
+		for (unsigned int i = offset + 1; i < place.offset; i++)
+			last = last && page->ops[i].entry != page->ops[offset].entry;
+		if (!last)
+			continue;
+		step(self, page->ops[offset].removes ? "J6-apply: removes an entry" : "J6-apply: adds an entry");
+		take_op(&tree->content, &page->ops[offset]);
+	}
+	step(self, "J6-apply: stores the place");
+	tree->place = place;
+}
+
+bool
+apply(struct actor *self, struct tree *tree, const struct place *end)
+{
+	while (end == NULL || !place_is_behind(&tree->place, end))
+	{
+		struct page page = step_read(self, tree->place.page.block, "J6-apply: reads a page of the chain");
+
+		if ((page.kind != PAGE_LOG || page.id != tree->place.serial) && !FAULT(serial))
+			return left_behind(self, 0, tree->place.serial);
+		check_use(&page, &tree->place.page);
+		if (tree->place.offset < page.count)
+			apply_piece(self, tree, &page);
+		else if (page.next.block != 0)
+			tree->place = (struct place){.page = page.next, .serial = (uint8_t) (tree->place.serial + 1)};
+		else
+			break;
+	}
+	return true;
+}

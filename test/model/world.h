@@ -1,0 +1,476 @@
+/*
+ * world.h
+ *	  What a history of the model consists of: WAL, servers with pages and trees, processes that change them.
+ */
+#ifndef MODEL_WORLD_H
+#define MODEL_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/assert.h"
+#include "model/faults.h"
+#include "rdma/sim/coroutine.h"
+#include "sim/dice.h"
+
+#define TIDS             3
+#define KEYS             2
+#define ENTRIES          (TIDS * KEYS)
+#define BLOCKS           14 /* of the index's file; block 0 is the metapage */
+#define OPS_PER_PAGE     2
+#define ENTRIES_PER_PAGE 2
+#define TREES            12 /* that one region sees in a history */
+#define UNDO_MAX         24
+#define XIDS             60
+#define RECORDS_MAX      200
+#define LATE_KINDS       32
+#define NONE             (-1)
+
+typedef uint16_t entries; /* a set of them: bit key * TIDS + tid */
+
+#define ENTRY(key, tid) ((unsigned int) ((key) *TIDS + (tid)))
+#define BIT(entry)      ((entries) (1u << (entry)))
+#define KEY_OF(entry)   ((entry) / TIDS)
+#define TID_OF(entry)   ((entry) % TIDS)
+
+/* ---- what is in pages ---- */
+
+enum line_state
+{
+	LINE_UNUSED,
+	LINE_NORMAL,
+	LINE_DEAD
+};
+
+/* A line pointer of the table, with its row. */
+struct line
+{
+	uint8_t state; /* enum line_state */
+	uint8_t key;
+	uint8_t xmin;
+	uint8_t xmax; /* 0: none */
+};
+
+struct op
+{
+	uint8_t entry;
+	bool removes;
+};
+
+/* Where a page is, and for the checks alone which use of the block is meant: uses are numbered. */
+struct link
+{
+	uint8_t block; /* 0: none */
+	uint16_t use;
+};
+
+/* A place in the chain. */
+struct place
+{
+	struct link page;
+	uint8_t serial;
+	uint8_t offset; /* operations before it */
+};
+
+enum page_kind
+{
+	PAGE_NEW,
+	PAGE_LOG,
+	PAGE_RUN
+};
+
+struct page
+{
+	uint8_t kind; /* enum page_kind */
+	uint8_t id;   /* a log page's serial, a run page's run */
+	uint8_t count;
+	struct op ops[OPS_PER_PAGE];
+	entries content;
+	struct link next;
+	uint16_t use;
+};
+
+struct meta
+{
+	uint8_t run;
+	uint8_t previous; /* run */
+	uint8_t claimed;  /* the highest id that a compaction has taken */
+	uint8_t base;     /* the last run that was written from a tree */
+	struct link run_first;
+	struct place first;     /* the cut */
+	uint8_t previous_first; /* the first serial of the chain that belongs to the previous run */
+	struct place tail;
+	uint8_t marks; /* how often the journal was marked stale */
+	bool stale;
+	int tree; /* region and number of the tree that it names, as tree_name() says */
+};
+
+/* What redo of WAL makes: all of a server that a standby has, too. */
+struct pages
+{
+	struct line lines[TIDS];
+	uint64_t committed; /* a bit for each transaction */
+	struct meta meta;
+	struct page blocks[BLOCKS];
+};
+
+/* ---- WAL ---- */
+
+enum record_kind
+{
+	RECORD_INSERT,
+	RECORD_DELETE,
+	RECORD_PRUNE,
+	RECORD_FREE,
+	RECORD_COMMIT,
+	RECORD_APPEND,
+	RECORD_LINK,
+	RECORD_CLAIM,
+	RECORD_RUN_PAGE,
+	RECORD_SWITCH,
+	RECORD_NAME,
+	RECORD_STALE
+};
+
+struct record
+{
+	uint8_t kind; /* enum record_kind */
+	uint8_t tid, key, xid;
+	struct op op;
+	uint8_t block, tail;
+	uint8_t run;
+	bool from_tree;
+	uint16_t use;
+	entries content;
+	struct link next;
+	struct place cut;
+	int tree;
+};
+
+/* ---- a server ---- */
+
+/* A tree, and what its directory record says.  It survives the processes, not the machine. */
+struct tree
+{
+	entries content;
+	bool made;
+	bool lost;      /* its memory is gone */
+	bool whole;     /* was opened for reads */
+	bool given_up;  /* must not be used any more */
+	bool under_way; /* a removal is under way */
+	bool fed;       /* a standby's: apply alone has changed it since it was loaded */
+	uint8_t base;   /* of the run that it was loaded from */
+	struct place place;
+};
+
+struct undo
+{
+	int tree;
+	unsigned int entry;
+	unsigned int position;
+};
+
+struct region
+{
+	int number;
+	struct tree trees[TREES];
+	int tree_count;
+	struct undo undo[UNDO_MAX];
+	int undo_count;
+	unsigned int durable; /* WAL is, up to here */
+};
+
+enum lock
+{
+	LOCK_REMOVERS,
+	LOCK_APPLY,
+	LOCK_COMPACTION,
+	LOCK_TABLE, /* VACUUM's */
+	LOCK_PAGE,  /* + the block's number */
+	LOCKS = LOCK_PAGE + BLOCKS
+};
+
+struct server
+{
+	struct pages pages;
+	struct region region;
+	bool recovery;         /* a standby */
+	unsigned int replayed; /* a standby: records */
+
+	/* Shared memory, which dies with the processes. */
+	unsigned int changes; /* of which tree is to be used */
+	int adds;             /* the tree that takes adds, or NONE */
+	int reads;            /* the one that answers */
+	int fed;              /* a standby's, also after its promotion until it is adopted */
+	uint64_t running;     /* transactions */
+	struct actor *holder[LOCKS];
+};
+
+/* ---- processes ---- */
+
+struct actor
+{
+	const char *name;
+	void (*run)(struct actor *self); /* one operation */
+	struct coroutine coroutine;
+	struct server *server;
+	bool busy;         /* within an operation */
+	bool held;         /* serves no interrupt, raises no error */
+	bool waiting;      /* its last step was none */
+	unsigned int pace; /* its weight for the scheduler */
+	unsigned int stalled_until;
+
+	/* What others and the checks have to know about it. */
+	bool looks; /* has a snapshot */
+	uint64_t snapshot;
+	unsigned int xid; /* 0: none */
+	entries between;  /* entries of which it has done one of two steps */
+
+	/* What it remembers from one operation to the next. */
+	unsigned int position; /* the end of its transaction's last record */
+	unsigned int changes;  /* of the index as it has it open */
+	int tree;
+	bool open;
+	struct meta meta;
+	struct place tail; /* page.block 0: not known */
+};
+
+enum role
+{
+	WRITER_1,
+	WRITER_2,
+	VACUUM,
+	WORKER,
+	LOADER,
+	SESSION, /* that needs a tree, and loads it itself */
+	COMPACTION,
+	READER_1,
+	READER_2,
+	APPLIER,
+	ACTORS
+};
+
+enum fate
+{
+	FATE_FLUSH,
+	FATE_REPLAY,
+	FATE_LOSE_TREE,
+	FATE_RESTART_STANDBY,
+	FATE_CRASH,
+	FATE_POWER_LOSS,
+	FATE_PROMOTE,
+	FATES
+};
+
+/* What a history is about. */
+enum theme
+{
+	THEME_ANY,
+	THEME_LOSS,    /* trees are lost and loaded */
+	THEME_STALE,   /* removals cannot be journaled */
+	THEME_DEAD,    /* dead rows */
+	THEME_STANDBY, /* promotions */
+	THEME_WALK,    /* runs are switched while pages are read */
+	THEMES
+};
+
+enum source
+{
+	FROM_EITHER,
+	FROM_TREE,
+	FROM_JOURNAL
+};
+
+enum keeper
+{
+	BY_EITHER,
+	BY_RECORD,
+	BY_NAME
+};
+
+/* What one history is like; all of it follows from its seed and the settings. */
+struct plan
+{
+	unsigned int steps;
+	unsigned int tids; /* that are used, of TIDS */
+	unsigned int keys; /* of KEYS */
+	unsigned int pace[ACTORS];
+	unsigned int fate[FATES];
+	unsigned int burst;            /* steps of one process, about */
+	unsigned int stall_one_in;     /* steps */
+	unsigned int late;             /* the kind of steps that come late, or LATE_KINDS and more: none */
+	unsigned int error_one_in;     /* steps */
+	unsigned int refuse_one_in;    /* adds to a tree */
+	unsigned int unable_one_in;    /* removals from a tree */
+	unsigned int full_one_in;      /* removals that cannot be journaled */
+	unsigned int impatient_one_in; /* VACUUMs that find no tree */
+	unsigned int asynchronous_one_in;
+	bool runs_from_tree; /* also while the journal is whole */
+	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
+};
+
+struct settings
+{
+	enum source source;
+	enum keeper keeper;
+	enum theme theme; /* THEMES: any of them */
+	bool drafted;     /* standbys keep trees beyond any run; no add dies in the middle, no journal becomes stale */
+	bool trace;
+};
+
+struct world
+{
+	uint64_t seed;
+	struct dice dice;
+	struct settings settings;
+	struct plan plan;
+	unsigned int now;  /* steps */
+	unsigned int work; /* steps that were not waiting */
+	bool exhausted;    /* room, ids or WAL are used up: the history ends, and was right */
+	char violation[160];
+
+	struct pages start; /* where WAL begins */
+	struct record wal[RECORDS_MAX + 1];
+	unsigned int inserted;
+	unsigned int flushed;
+	unsigned int xids;
+	uint16_t uses;
+	int regions;
+
+	struct server servers[2];
+	struct server *primary;
+	struct server *standby; /* NULL: none */
+	struct actor actors[ACTORS];
+	struct actor *running;
+	struct coroutine main;
+};
+
+extern struct world world;
+
+/* journal.c: the first violation of a history is kept. */
+extern void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static inline bool
+one_in(unsigned int n)
+{
+	return dice_one_in(&world.dice, n);
+}
+
+static inline unsigned int
+below(unsigned int n)
+{
+	return dice_below(&world.dice, n);
+}
+
+/* ---- schedule.c ---- */
+
+/* Each ends with the caller's next step being due; what a step does goes on until the caller's next call of one. */
+extern void step(struct actor *self, const char *what);
+
+/* Nothing could be done: the caller looks again when its turn comes. */
+extern void step_wait(struct actor *self);
+
+/* Waits for a lock and takes it: one step. */
+extern void step_lock(struct actor *self, unsigned int lock, const char *what);
+extern void unlock(struct actor *self, unsigned int lock);
+
+/* Waits until no other process has the page locked, and reads it: one step. */
+extern struct page step_read(struct actor *self, unsigned int block, const char *what);
+extern struct meta step_read_meta(struct actor *self, const char *what);
+
+/* Another process's operation ends in the middle: its locks are free, its transaction has failed. */
+extern void actor_stop(struct actor *actor);
+
+/* The caller's operation ends with an error. */
+extern void actor_abort(struct actor *self) __attribute__((noreturn));
+
+/* Room or numbers are used up: does not return. */
+extern void actor_exhausted(struct actor *self) __attribute__((noreturn));
+
+/* A line of the trace. */
+extern void trace(const char *who, const char *what);
+
+/* One history, from begin to end. */
+extern void history_run(uint64_t seed);
+
+/* ---- wal.c ---- */
+
+/* Puts a record into the primary's WAL and changes its pages; returns where it ends. */
+extern unsigned int wal_insert(const struct record *record);
+extern void wal_redo(struct pages *pages, const struct record *record);
+extern void wal_flush(void);
+
+/* Pages as the first records make them. */
+extern void wal_replay_all(struct pages *pages, unsigned int end);
+
+/* ---- pages.c ---- */
+
+/* May the page be used again, as far as this copy of the metapage tells?  own: the run that the caller writes, or 0. */
+extern bool page_is_free(const struct meta *meta, const struct page *page, unsigned int own);
+
+/* What run and chain say; false: they cannot be read. */
+extern bool journal_content(const struct pages *pages, entries *content);
+
+extern bool row_is_visible(const struct line *line, uint64_t snapshot);
+extern bool row_is_committed(const struct server *server, const struct line *line);
+
+/* Does no snapshot of this server see the row, and will none? */
+extern bool row_is_dead(const struct server *server, const struct line *line);
+
+/* ---- trees.c ---- */
+
+extern struct tree *tree_at(struct server *server, int tree);
+extern int tree_make(struct actor *self);
+extern int tree_name(const struct server *server, int tree);
+
+/* J2-giveup. */
+extern void tree_give_up(struct actor *self, int tree);
+
+/* J2-add: self->changes, and then self->tree, which takes adds. */
+extern void tree_open_to_add(struct actor *self);
+
+/* U1. */
+extern void undo_note(struct actor *self, unsigned int entry);
+
+/* ---- append.c ---- */
+
+/* Locks the page at the chain's end: self->tail. */
+extern void append_lock_tail(struct actor *self);
+
+/*
+ * One operation to the chain.  adds: the counter is compared with self->changes under the lock of the tail's page;
+ * false then: nothing was written.
+ */
+extern bool append(struct actor *self, struct op op, bool adds);
+
+/* Finds and locks a page that is free. */
+extern unsigned int append_take_page(struct actor *self, const struct meta *meta, unsigned int own);
+
+/* ---- walk.c ---- */
+
+/*
+ * Reads run and chain as this copy of the metapage says, to *end, or to the tail if that is NULL.  False: left behind.
+ */
+extern bool
+walk(struct actor *self, const struct meta *meta, const struct place *end, entries *content, struct place *place);
+
+/* Applies the chain to a tree from the tree's place on, as far as walk() reads.  False: left behind. */
+extern bool apply(struct actor *self, struct tree *tree, const struct place *end);
+
+extern bool place_is_behind(const struct place *place, const struct place *other);
+
+/* ---- one file each ---- */
+
+extern void writer_run(struct actor *self);
+extern void vacuum_run(struct actor *self);
+extern void worker_run(struct actor *self);
+extern void loader_run(struct actor *self);
+extern void compaction_run(struct actor *self);
+extern void reader_run(struct actor *self);
+extern void applier_run(struct actor *self);
+
+extern void fate_happen(enum fate fate);
+extern void fate_begin(void);
+extern void check_world(void);
+
+#endif /* MODEL_WORLD_H */
