@@ -56,11 +56,7 @@ static void
 link_page(struct actor *self, struct op op, unsigned int candidate)
 {
 	unsigned int tail = self->tail.page.block;
-	struct record record = {.kind = RECORD_LINK,
-							.op = op,
-							.block = (uint8_t) candidate,
-							.tail = (uint8_t) tail,
-							.xid = (uint8_t) self->xid};
+	struct record record = {.kind = RECORD_LINK, .op = op, .block = (uint8_t) candidate, .tail = (uint8_t) tail};
 
 	step_lock(self, LOCK_PAGE + 0,
 			  op.removes ? "J3-tail: links a page with a removal" : "J3-tail: links a page with an add");

@@ -18,6 +18,21 @@ check_present(const struct line *line, unsigned int entry, const char *where)
 				  TID_OF(entry));
 }
 
+/* Two rows that are there for good. */
+static void
+check_unique(const struct server *server)
+{
+	for (unsigned int i = 0; i < TIDS; i++)
+	{
+		for (unsigned int j = i + 1; j < TIDS && row_is_visible(&server->pages.lines[i], server->pages.committed); j++)
+		{
+			if (row_is_visible(&server->pages.lines[j], server->pages.committed) &&
+				server->pages.lines[i].key == server->pages.lines[j].key)
+				violation("J2-unique: TIDs %u and %u serve rows of one key", i, j);
+		}
+	}
+}
+
 void
 check_world(void)
 {
@@ -34,6 +49,8 @@ check_world(void)
 	}
 	if (tree != NULL && tree->lost)
 		tree = NULL;
+	if (world.plan.unique)
+		check_unique(server);
 	for (int i = 0; i < ACTORS; i++)
 		between |= world.actors[i].between;
 	for (unsigned int entry = 0; entry < ENTRIES; entry++)

@@ -48,7 +48,7 @@ make_standby(struct server *server)
 		struct tree *tree = &server->region.trees[server->region.tree_count];
 
 		end.offset = server->pages.blocks[end.page.block].count;
-		*tree = (struct tree){.made = true, .fed = true, .base = server->pages.meta.base, .place = end};
+		*tree = (struct tree){.fed = true, .base = server->pages.meta.base, .place = end};
 		(void) journal_content(&server->pages, &tree->content);
 		server->fed = server->region.tree_count++;
 	}
@@ -74,7 +74,7 @@ fate_begin(void)
 		struct page *page = &start->blocks[1];
 		unsigned int key = below(world.plan.keys);
 
-		if (one_in(2))
+		if (one_in(2) || (world.plan.unique && tid != key))
 			continue;
 		start->lines[tid] =
 			(struct line){.state = LINE_NORMAL, .key = (uint8_t) key, .xmin = 1, .xmax = one_in(3) ? 2 : 0};
@@ -87,8 +87,7 @@ fate_begin(void)
 	primary->recovery = false;
 	primary->changes = 0;
 	primary->region.tree_count = 1;
-	primary->region.trees[tree] =
-		(struct tree){.made = true, .content = start->blocks[1].content, .whole = true, .base = 1};
+	primary->region.trees[tree] = (struct tree){.content = start->blocks[1].content, .whole = true, .base = 1};
 	/* Or it has just lost its tree. */
 	primary->region.trees[tree].given_up = one_in(4);
 	if (!primary->region.trees[tree].given_up)
@@ -108,7 +107,8 @@ is_kept(const struct server *server, int number)
 {
 	const struct tree *tree = &server->region.trees[number];
 
-	if (tree->lost || tree->given_up || tree->fed || !tree->whole || (tree->under_way && !FAULT(underway)))
+	if (tree->lost || tree->given_up || tree->fed || (!tree->whole && !FAULT(keptpart)) ||
+		(tree->under_way && !FAULT(underway)))
 		return false;
 	return !world.plan.kept_by_name || server->pages.meta.tree == tree_name(server, number);
 }

@@ -2,7 +2,7 @@
  * faults.h
  *	  Rules of the model that a run can switch off, to prove that it finds what each of them prevents.
  *
- * X(name, rule, what is done instead, histories within which it is found, options that it needs)
+ *  	X(name, rule, what is done instead, histories within which it is found, options that it needs)
  */
 #ifndef MODEL_FAULTS_H
 #define MODEL_FAULTS_H
@@ -10,55 +10,62 @@
 #include <stdint.h>
 
 #define FAULTS(X)                                                                                                      \
-	X(chainfirst, "J2-add", "the chain before the tree", 30000, "--theme any")                                         \
-	X(recheck, "J2-add", "the counter is not compared under the tail's lock", 30000, "--theme loss")                   \
-	X(openlate, "J2-add", "the counter is read after the tree that goes with it", 30000, "--theme loss")               \
-	X(reundo, "J2-add", "no undo record for a second tree", 120000, "--theme stale")                                   \
-	X(undo, "J2-undo", "undo records are not looked at after a crash", 30000, "--theme loss")                          \
-	X(giveup, "J2-giveup", "a tree that is given up is not marked in its record", 30000, "--theme loss")               \
-	X(removefirst, "J2-remove", "the tree before the chain", 30000, "--theme stale")                                   \
-	X(noflush, "J2-remove", "no flush between chain and tree", 30000, "--theme stale")                                 \
-	X(openbefore, "J2-remove", "a remover looks for the tree before it has the removers' lock", 100000,                \
+	X(chainfirst, "J2-add", "the chain before the tree", 10000, "--theme any")                                         \
+	X(recheck, "J2-add", "the counter is not compared under the tail's lock", 10000, "--theme loss")                   \
+	X(openlate, "J2-add", "the counter is read after the tree that goes with it", 10000, "--theme loss")               \
+	X(reundo, "J2-add", "no undo record for a second tree", 100000, "--theme stale")                                   \
+	X(uniqueagain, "J2-unique", "an entry goes into a second tree unchecked", 200000, "--theme loss --unique")         \
+	X(uniqueload, "J2-unique", "a tree that is not opened for reads is asked", 10000, "--theme loss --unique")         \
+	X(undo, "J2-undo", "undo records are not looked at after a crash", 10000, "--theme loss")                          \
+	X(giveup, "J2-giveup", "a tree that is given up is not marked in its record", 10000, "--theme loss")               \
+	X(removefirst, "J2-remove", "the tree before the chain", 10000, "--theme stale")                                   \
+	X(noflush, "J2-remove", "no flush between chain and tree", 10000, "--theme stale")                                 \
+	X(openbefore, "J2-remove", "a remover looks for the tree before it has the removers' lock", 50000,                 \
 	  "--theme stale")                                                                                                 \
-	X(freefirst, "J2-remove", "VACUUM frees TIDs and does not go through the tree", 30000, "--theme any")              \
-	X(killlook, "J2-kill", "a worker does not look whether the entry is in the tree", 30000, "--theme dead")           \
-	X(killlock, "J2-kill", "a worker does not take the removers' lock", 30000, "--theme dead")                         \
-	X(prune, "J2-kill", "a worker does not wait for heap's prune record", 30000, "--theme any")                        \
-	X(onemark, "J2-stale", "a journal that is stale is not marked again", 30000, "--theme stale")                      \
-	X(oldtail, "J3-tail", "a tail that was remembered is not looked at", 30000, "--theme walk")                        \
-	X(serial, "J3-walk", "a walker does not compare serials", 60000, "--theme walk")                                   \
-	X(runpage, "J3-walk", "a walker does not compare runs' ids", 60000, "--theme walk")                                \
-	X(runid, "J3-run", "ids of runs are used again", 30000, "--theme walk")                                            \
-	X(early, "J3-free", "pages are used again after one switch", 100000, "--theme walk")                               \
-	X(newer, "J3-free", "pages of an unknown newer run are taken for free", 30000, "--theme walk")                     \
-	X(publate, "J4-load", "the tail is read before the tree takes adds", 30000, "--theme loss")                        \
-	X(counterfirst, "J4-load", "the counter is raised before the tree takes adds", 30000, "--theme loss")              \
-	X(removes, "J4-load", "removals are carried out in a tree that takes adds", 150000, "--theme loss")                \
-	X(loadlock, "J4-load", "a loader does not take the removers' lock", 30000, "--theme loss")                         \
-	X(rebuildlock, "J4-rebuild", "a rebuild does not take the removers' lock", 600000, "--theme stale")                \
-	X(openflush, "J4-open", "no flush before the tree is opened for reads", 30000, "--theme stale --kept-by record")   \
-	X(openstale, "J4-open", "a loaded tree is opened although the journal is stale", 30000, "--theme stale")           \
-	X(openspoiled, "J4-open", "a loaded tree is opened although an add has given it up", 30000, "--theme stale")       \
-	X(cutlock, "J5-cut", "the removers' lock is not taken at the cut", 30000, "--theme walk --runs-from tree")         \
-	X(scanfirst, "J5-cut", "the tree is scanned before the cut", 30000, "--theme walk --runs-from tree")               \
-	X(switchcheck, "J5-switch", "nobody looks at the switch whether the tree is the index's", 30000,                   \
-	  "--theme loss --runs-from tree")                                                                                 \
-	X(switchcounter, "J5-switch", "the counter alone is compared at the switch", 600000,                               \
+	X(lostanswer, "J2-remove", "no victims, says lost memory", 10000, "--theme loss")                                  \
+	X(freefirst, "J2-remove", "VACUUM frees TIDs and does not go through the tree", 10000, "--theme any")              \
+	X(killlook, "J2-kill", "a worker does not look whether the entry is in the tree", 10000, "--theme dead")           \
+	X(killlock, "J2-kill", "a worker does not take the removers' lock", 10000, "--theme dead")                         \
+	X(prune, "J2-kill", "a worker does not wait for heap's prune record", 10000, "--theme any")                        \
+	X(onemark, "J2-stale", "a journal that is stale is not marked again", 10000, "--theme stale")                      \
+	X(markblind, "J2-stale", "a mark although the index has a tree by then", 10000, "--theme stale")                   \
+	X(oldtail, "J3-tail", "a tail that was remembered is not looked at", 10000, "--theme walk")                        \
+	X(serial, "J3-walk", "a walker does not compare serials", 10000, "--theme walk")                                   \
+	X(runpage, "J3-walk", "a walker does not compare runs' ids", 10000, "--theme walk")                                \
+	X(runid, "J3-run", "ids of runs are used again", 10000, "--theme walk")                                            \
+	X(early, "J3-free", "pages are used again after one switch", 50000, "--theme walk")                                \
+	X(newer, "J3-free", "pages of an unknown newer run are taken for free", 10000, "--theme walk")                     \
+	X(publate, "J4-load", "the tail is read before the tree takes adds", 10000, "--theme loss")                        \
+	X(counterfirst, "J4-load", "the counter is raised before the tree takes adds", 10000, "--theme loss")              \
+	X(removes, "J4-load", "removals are carried out in a tree that takes adds", 100000, "--theme loss")                \
+	X(loadlock, "J4-load", "a loader does not take the removers' lock", 10000, "--theme loss")                         \
+	X(rebuildlock, "J4-rebuild", "a rebuild does not take the removers' lock", 300000, "--theme stale")                \
+	X(rebuildlate, "J4-rebuild", "the table is read before the tree takes adds", 10000, "--theme stale")               \
+	X(openflush, "J4-open", "no flush before the tree is opened for reads", 10000, "--theme stale --kept-by record")   \
+	X(openstale, "J4-open", "a loaded tree is opened although the journal is stale", 10000, "--theme stale")           \
+	X(openspoiled, "J4-open", "a loaded tree is opened although an add has given it up", 10000, "--theme stale")       \
+	X(keptpart, "J4-kept", "a tree is kept that was never opened for reads", 10000, "--theme loss --kept-by record")   \
+	X(cutlock, "J5-cut", "the removers' lock is not taken at the cut", 10000, "--theme walk --runs-from tree")         \
+	X(scanfirst, "J5-cut", "the tree is scanned before the cut", 10000, "--theme walk --runs-from tree")               \
+	X(switchcheck, "J5-switch", "nobody looks at the switch whether the tree is the index's", 10000,                   \
+	  "--theme runs --runs-from tree")                                                                                 \
+	X(switchcounter, "J5-switch", "the counter alone is compared at the switch", 200000,                               \
+	  "--theme runs --runs-from tree")                                                                                 \
+	X(switchmarks, "J5-switch", "marks of a stale journal are not counted at the switch", 10000,                       \
 	  "--theme stale --runs-from tree")                                                                                \
-	X(switchmarks, "J5-switch", "marks of a stale journal are not counted at the switch", 30000,                       \
-	  "--theme stale --runs-from tree")                                                                                \
-	X(base, "J5-base", "a standby keeps its tree beyond a run that was written from a tree", 80000, "--theme standby") \
-	X(underway, "J2-word", "the word 'removal under way' is not looked at", 150000,                                    \
+	X(base, "J5-base", "a standby keeps its tree beyond a run that was written from a tree", 20000, "--theme standby") \
+	X(underway, "J2-word", "the word 'removal under way' is not looked at", 50000,                                     \
 	  "--theme standby --runs-from tree --as-drafted")                                                                 \
-	X(earlytail, "J6-read", "the tail is read before the snapshot is taken", 30000, "--theme any")                     \
-	X(unapplied, "J6-read", "a parallel worker trusts that its leader has applied", 30000, "--theme standby")          \
-	X(applylock, "J6-apply", "two processes apply to a tree at a time", 30000, "--theme standby")                      \
-	X(placefirst, "J6-apply", "the place is stored before the changes", 60000, "--theme standby")                      \
-	X(adopted, "J6-apply", "a session in recovery applies to a tree that was adopted", 100000, "--theme standby")      \
-	X(nolast, "J6-adopt", "no last apply", 30000, "--theme standby")                                                   \
-	X(adoptonce, "J6-adopt", "one apply, before the tree takes adds", 30000, "--theme standby")                        \
-	X(adoptopen, "J6-adopt", "one apply, while the tree takes adds", 600000, "--theme standby")                        \
-	X(adoptflush, "J6-adopt", "no flush", 200000, "--theme standby --kept-by record")
+	X(earlytail, "J6-read", "the tail is read before the snapshot is taken", 20000, "--theme any")                     \
+	X(readstale, "J6-read", "a query in recovery does not ask whether the journal is stale", 100000, "--theme any")    \
+	X(unapplied, "J6-read", "a parallel worker trusts that its leader has applied", 10000, "--theme standby")          \
+	X(applylock, "J6-apply", "two processes apply to a tree at a time", 10000, "--theme standby")                      \
+	X(placefirst, "J6-apply", "the place is stored before the changes", 20000, "--theme standby")                      \
+	X(adopted, "J6-apply", "a session in recovery applies to a tree that was adopted", 10000, "--theme standby")       \
+	X(nolast, "J6-adopt", "no last apply", 10000, "--theme standby")                                                   \
+	X(adoptonce, "J6-adopt", "one apply, before the tree takes adds", 10000, "--theme standby")                        \
+	X(adoptopen, "J6-adopt", "one apply, while the tree takes adds", 100000, "--theme standby")                        \
+	X(adoptflush, "J6-adopt", "no flush", 150000, "--theme standby --kept-by record")
 
 enum fault
 {

@@ -6,7 +6,8 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, dead, standby, walk (a history's own choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk (a history's own choice)
+ *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
  *   --as-drafted             standbys keep their trees beyond any run; nothing dies between tree and chain, no WAL is
@@ -35,6 +36,9 @@
  *            entry to the tree, and appends the operation.  Under the lock of the tail's page it compares the counter.
  *            If it has changed the adder unlocks, opens the index anew, and does the same with the tree that takes adds
  *            now, undo record included.  Where no tree takes adds it only appends.
+ * J2-unique  A unique index is asked under a lock of the key, in a tree that is opened for reads, and gets the entry
+ *            under the same lock.  An adder who has to take another tree asks that one, too: a row of the same key may
+ *            have come into it, whose adder did not find this entry there.
  * J2-undo    After a crash, undo records with a position behind the end of WAL are carried out before any use.
  * J2-giveup  A tree that lacks an entry, or cannot be reached, is marked in its record first, so that no crash brings it
  *            back; then it is the index's tree no more; then the counter is raised.
@@ -80,17 +84,20 @@
  *            tree is given up there if the index has another tree by then, or none, or if a mark was made since the cut.
  *            The counter does not tell that, since it is raised after the tree was given up.
  * J5-base    A run from a tree may have entries that no operation tells of: of an add whose process died before it
- *            appended, or whose append was lost with the end of WAL.  It may lack some, too, if the journal was stale.
- *            So it is a new base.  A tree that apply feeds and that was loaded from another base is loaded anew.
- * J6-read    A query in recovery takes its snapshot, then finds the tail, and reads a tree that has all up to there.
- * J6-apply   One process at a time applies to a tree, under a lock of its own.  For each piece of the chain it makes the
- *            changes and stores the place afterwards.  Under the lock it looks whether the tree was adopted.
+ *            appended, or whose append was lost with the end of WAL.  And removals are missing in the chain of a journal
+ *            that was stale.  So it is a new base.  A tree that apply feeds and that was loaded from an older base is
+ *            loaded anew.
+ * J6-read    A query in recovery takes its snapshot, then finds the tail, and reads a tree that has all up to there;
+ *            unless the journal is stale.  A parallel worker does so, too: its leader may not have begun to scan.
+ * J6-apply   One process at a time applies to a tree, under a lock that members of a parallel query's lock group do not
+ *            share.  For each piece of the chain it makes the changes and stores the place afterwards.  Under the lock
+ *            it looks whether the tree was adopted.
  * J6-adopt   A standby's tree becomes a primary's as in J4-load, and never in one apply: the first one comes before the
  *            tree takes adds, since it carries out removals; the second one after, since there may be adds without it.
  *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
- * - A committed row that a snapshot may see has its entry in both.
+ * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
  * - No entry of either leads to a TID that is free, or that serves a row with another key.  Since WAL makes the pages,
  *   what is true of the journal now is true of each tree that is ever loaded from this WAL.
  * Further: a query sees exactly the rows of its snapshot, on either server (reader.c); no walker takes a page that is
@@ -184,6 +191,8 @@ take_flag(struct run *run, const char *flag)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--as-drafted") == 0)
 		world.settings.drafted = true;
+	else if (strcmp(flag, "--unique") == 0)
+		world.settings.unique = true;
 	else if (strcmp(flag, "--shortest") == 0)
 		run->shortest = true;
 	else
@@ -194,7 +203,7 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any", "loss", "stale", "dead", "standby", "walk", NULL};
+	static const char *const themes[] = {"any", "loss", "stale", "runs", "dead", "standby", "walk", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;

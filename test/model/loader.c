@@ -151,13 +151,16 @@ rebuild(struct actor *self)
 	int number = tree_make(self);
 	struct tree *tree = tree_at(server, number);
 
-	take_adds(self, number);
+	if (!FAULT(rebuildlate))
+		take_adds(self, number);
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		step(self, "J4-rebuild: reads a row");
 		if (server->pages.lines[tid].state == LINE_NORMAL)
 			tree->content |= BIT(ENTRY(server->pages.lines[tid].key, tid));
 	}
+	if (FAULT(rebuildlate))
+		take_adds(self, number);
 	(void) open_for_reads(self, number, false, true);
 }
 

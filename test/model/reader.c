@@ -13,7 +13,7 @@ find_target(struct actor *self, struct meta *meta, struct place *target)
 		struct page page;
 
 		*meta = step_read_meta(self, "J6-read: reads the metapage");
-		if (meta->stale)
+		if (meta->stale && !FAULT(readstale))
 			return false;
 		page = step_read(self, meta->tail.page.block, "J6-read: reads the tail's page");
 		*target = meta->tail;
@@ -36,12 +36,12 @@ load_fed(struct actor *self)
 		struct place place;
 		entries content;
 
-		if (meta.stale)
+		if (meta.stale && !FAULT(readstale))
 			return false;
 		if (!walk(self, &meta, NULL, &content, &place))
 			continue;
 		step(self, "J6-apply: the loaded tree is the standby's");
-		*tree = (struct tree){.made = true, .content = content, .fed = true, .base = meta.base, .place = place};
+		*tree = (struct tree){.content = content, .fed = true, .base = meta.base, .place = place};
 		server->fed = (int) (tree - server->region.trees);
 		return true;
 	}

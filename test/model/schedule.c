@@ -196,6 +196,7 @@ begin_operation(struct actor *actor, enum role role)
 	}
 	actor->server = server;
 	actor->busy = true;
+	actor->waiting = true;
 	return true;
 }
 
@@ -266,6 +267,11 @@ make_theme(struct plan *plan, enum theme theme)
 			if (theme == THEME_LOSS)
 				plan->pace[VACUUM] = plan->pace[WORKER] = sometimes(2, 16);
 			break;
+		case THEME_RUNS:
+			plan->refuse_one_in = 3;
+			plan->pace[COMPACTION] = 32;
+			plan->pace[VACUUM] = 16;
+			break;
 		case THEME_DEAD:
 			plan->pace[WORKER] = 32;
 			plan->refuse_one_in = sometimes(2, 6);
@@ -289,7 +295,7 @@ make_plan(struct plan *plan)
 {
 	const struct settings *settings = &world.settings;
 
-	*plan = (struct plan){.steps = 100 + below(400),
+	*plan = (struct plan){.steps = 50 + below(300),
 						  .tids = 1 + below(TIDS),
 						  .keys = 1 + below(KEYS),
 						  .burst = 1u << below(5)};
@@ -308,6 +314,7 @@ make_plan(struct plan *plan)
 	plan->full_one_in = sometimes(6, 3);
 	plan->impatient_one_in = sometimes(4, 3);
 	plan->asynchronous_one_in = 1 + below(3);
+	plan->unique = (settings->unique || one_in(4)) && !settings->drafted;
 	plan->runs_from_tree = settings->source == FROM_EITHER ? one_in(2) : settings->source == FROM_TREE;
 	plan->kept_by_name = settings->keeper == BY_EITHER ? one_in(2) : settings->keeper == BY_NAME;
 	make_theme(plan, settings->theme == THEMES ? (enum theme) below(THEMES) : settings->theme);
@@ -376,6 +383,7 @@ history_run(uint64_t seed)
 		total += world.plan.pace[i];
 	for (int i = 0; i < FATES; i++)
 		total += world.plan.fate[i];
-	while (world.now < world.plan.steps && world.violation[0] == '\0' && !world.exhausted)
+	while (world.work < world.plan.steps && world.now < 8 * world.plan.steps && world.violation[0] == '\0' &&
+		   !world.exhausted)
 		go_on(total);
 }

@@ -18,7 +18,7 @@ tree_make(struct actor *self)
 
 	if (region->tree_count == TREES)
 		actor_exhausted(self);
-	region->trees[region->tree_count] = (struct tree){.made = true};
+	region->trees[region->tree_count] = (struct tree){0};
 	return region->tree_count++;
 }
 

@@ -153,7 +153,6 @@ struct record
 struct tree
 {
 	entries content;
-	bool made;
 	bool lost;      /* its memory is gone */
 	bool whole;     /* was opened for reads */
 	bool given_up;  /* must not be used any more */
@@ -185,8 +184,9 @@ enum lock
 	LOCK_REMOVERS,
 	LOCK_APPLY,
 	LOCK_COMPACTION,
-	LOCK_TABLE, /* VACUUM's */
-	LOCK_PAGE,  /* + the block's number */
+	LOCK_TABLE,                  /* VACUUM's */
+	LOCK_KEY,                    /* + the key */
+	LOCK_PAGE = LOCK_KEY + KEYS, /* + the block's number */
 	LOCKS = LOCK_PAGE + BLOCKS
 };
 
@@ -268,6 +268,7 @@ enum theme
 	THEME_ANY,
 	THEME_LOSS,    /* trees are lost and loaded */
 	THEME_STALE,   /* removals cannot be journaled */
+	THEME_RUNS,    /* trees are given up while runs are written */
 	THEME_DEAD,    /* dead rows */
 	THEME_STANDBY, /* promotions */
 	THEME_WALK,    /* runs are switched while pages are read */
@@ -294,6 +295,7 @@ struct plan
 	unsigned int steps;
 	unsigned int tids; /* that are used, of TIDS */
 	unsigned int keys; /* of KEYS */
+	bool unique;       /* is the index */
 	unsigned int pace[ACTORS];
 	unsigned int fate[FATES];
 	unsigned int burst;            /* steps of one process, about */
@@ -314,6 +316,7 @@ struct settings
 	enum source source;
 	enum keeper keeper;
 	enum theme theme; /* THEMES: any of them */
+	bool unique;      /* every index is */
 	bool drafted;     /* standbys keep trees beyond any run; no add dies in the middle, no journal becomes stale */
 	bool trace;
 };

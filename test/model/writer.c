@@ -4,26 +4,86 @@
  */
 #include "model/world.h"
 
-/* The tree that takes adds gets the entry, if there is one. */
-static void
+/* Adds the entry to the tree that the adder has open; false: it has opened another one. */
+static bool
 put_into_tree(struct actor *self, unsigned int entry, bool again)
 {
-	while (self->tree != NONE)
-	{
-		struct tree *tree = tree_at(self->server, self->tree);
+	struct tree *tree = tree_at(self->server, self->tree);
 
-		if (!(again && FAULT(reundo)))
-			undo_note(self, entry);
-		step(self, "J2-add: adds to the tree");
-		if (!tree->lost && !one_in(world.plan.refuse_one_in))
+	if (!(again && FAULT(reundo)))
+		undo_note(self, entry);
+	step(self, "J2-add: adds to the tree");
+	if (!tree->lost && !one_in(world.plan.refuse_one_in))
+	{
+		tree->content |= BIT(entry);
+		return true;
+	}
+	/* The tree lacks an entry from here on. */
+	tree_give_up(self, self->tree);
+	tree_open_to_add(self);
+	return false;
+}
+
+/* Does the tree lead to another row with the key that is there, or may be one day? */
+static bool
+is_duplicate(const struct actor *self, unsigned int entry)
+{
+	struct server *server = self->server;
+	uint64_t mine = UINT64_C(1) << self->xid;
+	uint64_t over = server->pages.committed & ~server->running;
+
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		const struct line *line = &server->pages.lines[tid];
+
+		if (tid == TID_OF(entry) || line->state != LINE_NORMAL || line->key != KEY_OF(entry) ||
+			(tree_at(server, self->tree)->content & BIT(ENTRY(KEY_OF(entry), tid))) == 0)
+			continue;
+		/* Seen by a snapshot that takes unfinished inserts for committed, and unfinished deletions for aborted. */
+		if (row_is_visible(&(struct line){.state = LINE_NORMAL, .xmin = line->xmin}, over | server->running) &&
+			(line->xmax == 0 || ((over | mine) >> line->xmax & 1) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* J2-unique. */
+static void
+put_unique(struct actor *self, unsigned int entry, bool again)
+{
+	struct server *server = self->server;
+	bool trusts = again && FAULT(uniqueagain);
+	bool done = false;
+
+	for (;;)
+	{
+		step_lock(self, LOCK_KEY + KEY_OF(entry), "J2-unique: locks the key");
+		if (self->tree != NONE && (self->tree == server->reads || FAULT(uniqueload) || trusts))
 		{
-			tree->content |= BIT(entry);
-			return;
+			step(self, "J2-unique: looks for the key's rows");
+			done = (trusts || !is_duplicate(self, entry)) && put_into_tree(self, entry, again);
 		}
-		/* The tree lacks an entry from here on. */
-		tree_give_up(self, self->tree);
+		unlock(self, LOCK_KEY + KEY_OF(entry));
+		if (done)
+			return;
+		/* Another row has the key, or may have; or the index has no tree. */
+		if (one_in(4))
+			actor_abort(self);
+		step_wait(self);
 		tree_open_to_add(self);
-		again = true;
+	}
+}
+
+/* What the tree that takes adds is to get. */
+static void
+put(struct actor *self, unsigned int entry, bool again)
+{
+	if (world.plan.unique)
+		put_unique(self, entry, again);
+	else
+	{
+		while (self->tree != NONE && !put_into_tree(self, entry, again))
+			again = true;
 	}
 }
 
@@ -37,27 +97,23 @@ add(struct actor *self, unsigned int entry)
 	if (!self->open || one_in(2))
 		tree_open_to_add(self);
 	self->held = self->held || world.settings.drafted;
+	if (!FAULT(chainfirst))
+		put(self, entry, false);
+	while (!append(self, op, true))
+	{
+		tree_open_to_add(self);
+		again = true;
+		if (!FAULT(chainfirst))
+			put(self, entry, again);
+	}
 	if (FAULT(chainfirst))
-	{
-		while (!append(self, op, true))
-			tree_open_to_add(self);
-		put_into_tree(self, entry, false);
-	}
-	else
-	{
-		put_into_tree(self, entry, false);
-		while (!append(self, op, true))
-		{
-			tree_open_to_add(self);
-			again = true;
-			put_into_tree(self, entry, again);
-		}
-	}
+		put(self, entry, again);
 	self->held = false;
 	self->between = 0;
 }
 
-static void
+/* False: no TID is free. */
+static bool
 insert_row(struct actor *self)
 {
 	struct record record = {.kind = RECORD_INSERT, .key = (uint8_t) below(world.plan.keys), .xid = (uint8_t) self->xid};
@@ -72,24 +128,35 @@ insert_row(struct actor *self)
 		self->between = BIT(ENTRY(record.key, record.tid));
 		self->position = wal_insert(&record);
 		add(self, ENTRY(record.key, record.tid));
-		return;
+		return true;
 	}
+	return false;
 }
 
-static void
+/* False: there is no row. */
+static bool
 delete_row(struct actor *self)
 {
 	struct server *server = self->server;
-	uint64_t others = server->running & ~(UINT64_C(1) << self->xid);
 	uint64_t mine = UINT64_C(1) << self->xid;
-	struct record record = {.kind = RECORD_DELETE, .tid = (uint8_t) below(world.plan.tids), .xid = (uint8_t) self->xid};
-	const struct line *line = &server->pages.lines[record.tid];
+	struct record record = {.kind = RECORD_DELETE, .xid = (uint8_t) self->xid};
+	unsigned int first = below(world.plan.tids);
+	uint64_t others;
 
 	step(self, "deletes a row");
-	if (!row_is_visible(line, (server->pages.committed & ~others) | mine))
-		return;
-	if (line->xmax == 0 || ((server->pages.committed | others) >> line->xmax & 1) == 0)
+	others = server->running & ~mine;
+	for (unsigned int i = 0; i < world.plan.tids; i++)
+	{
+		const struct line *line = &server->pages.lines[(first + i) % world.plan.tids];
+
+		record.tid = (uint8_t) ((first + i) % world.plan.tids);
+		if (!row_is_visible(line, (server->pages.committed & ~others) | mine) ||
+			(line->xmax != 0 && ((server->pages.committed | others) >> line->xmax & 1) != 0))
+			continue;
 		self->position = wal_insert(&record);
+		return true;
+	}
+	return false;
 }
 
 void
@@ -98,24 +165,22 @@ writer_run(struct actor *self)
 	struct server *server = self->server;
 	struct record commit = {.kind = RECORD_COMMIT};
 	unsigned int rows = 1 + below(2);
+	bool changes = false;
+	bool idle = true;
 
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+		idle = idle && server->pages.lines[tid].state != LINE_UNUSED &&
+			   !row_is_visible(&server->pages.lines[tid], server->pages.committed);
+	if (idle)
+		return;
 	if (world.xids == XIDS)
 		actor_exhausted(self);
-	step(self, "begins a transaction");
 	self->xid = ++world.xids;
 	server->running |= UINT64_C(1) << self->xid;
 	for (; rows > 0; rows--)
-	{
-		if (one_in(3))
-			delete_row(self);
-		else
-			insert_row(self);
-	}
-	if (one_in(5))
-	{
-		step(self, "aborts");
+		changes = (one_in(3) ? delete_row(self) : insert_row(self) || delete_row(self)) || changes;
+	if (!changes || one_in(5))
 		actor_abort(self);
-	}
 	step(self, "writes its commit record");
 	commit.xid = (uint8_t) self->xid;
 	(void) wal_insert(&commit);
