@@ -15,14 +15,16 @@ use SmartWork;
 my @LOGGED = ('rows_a', 'rows_b', 'rows_c_a', 'rows_some');
 my @BACKUP_SETTINGS = ('wal_level = replica', 'max_wal_senders = 4', 'wal_log_hints = on', 'wal_keep_size = 256MB');
 
-# All logged indexes were loaded, each once, none was rebuilt, and they are right.
+# All logged indexes were loaded, none was rebuilt, and they are right.  One that was loaded while the server was a standby, and
+# is not up to date when that ends, is loaded once more.
 sub is_loaded
 {
 	my ($node, $name) = @_;
 
 	all_is_well($node, $name);
 	my $log = slurp_file($node->logfile);
-	my @loaded = sort($log =~ /smart index "(rows\w+)" has been loaded/g);
+	my %loaded = map { $_ => 1 } $log =~ /smart index "(rows\w+)" has been loaded/g;
+	my @loaded = sort keys %loaded;
 
 	is("@loaded", "@LOGGED", "$name: loaded");
 	unlike($log, qr/rebuilding smart index "rows/, "$name: not rebuilt");
