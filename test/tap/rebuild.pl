@@ -173,6 +173,7 @@ $writer->query_safe('COMMIT');
 becomes($node, 'numbers_id', 'ready');
 is($node->safe_psql('postgres', "SELECT failures FROM smart_index_state WHERE index = 'numbers_id'::regclass"), '0', 'which is no failure');
 $_->quit for ($session, $writer);
+becomes($node, 'numbers_half', 'ready');
 index_is_sound($node, 'postgres', $_, 'it gave way') for ('numbers_id', 'numbers_half');
 
 # One that has written already and wants more is not a deadlock's victim.
@@ -181,6 +182,7 @@ $writer->query_safe('ALTER TABLE numbers DROP COLUMN more');
 $writer->query_safe('COMMIT');
 $writer->quit;
 becomes($node, 'numbers_id', 'ready');
+becomes($node, 'numbers_half', 'ready');
 index_is_sound($node, 'postgres', $_, 'it gave way again') for ('numbers_id', 'numbers_half');
 
 # Rows that are in the middle of something when they are read.
