@@ -123,11 +123,17 @@ ask_metapage(Relation index, struct smart_tail *tail)
 	smart_assert(tail->journal != 0);
 }
 
-/* Locks the page that is known as the tail; InvalidBuffer, and nothing is locked: it is not a page of the chain. */
+/*
+ * Locks the page that is known as the tail; InvalidBuffer, and nothing is locked: it is not a page of the chain.  held: a
+ * free page that this process has locked, or InvalidBuffer; where the tail is damaged it may be that page.
+ */
 static Buffer
-lock_page(Relation index, const struct smart_tail *tail)
+lock_page(Relation index, const struct smart_tail *tail, Buffer held)
 {
 	Buffer buffer = tail->buffer;
+
+	if (BufferIsValid(held) && BufferGetBlockNumber(held) == tail->block)
+		return InvalidBuffer;
 
 	/* Where it was found it mostly still is: then there is such a block, and its buffer need not be looked up. */
 	if (!BufferIsValid(buffer) || !ReadRecentBuffer(smart_relation_locator(index), MAIN_FORKNUM, tail->block, buffer))
@@ -201,7 +207,7 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 		link.fresh = smart_page_take(index, &link.meta);
 	}
 	if (tail->serial != 0 && !lost)
-		link.old = lock_page(index, tail);
+		link.old = lock_page(index, tail, link.fresh);
 	link.meta_buffer = smart_meta_lock(index, &link.meta);
 	lost = lost && link.meta.tail_serial == tail->serial;
 	linked = lost || link.meta.tail_serial == 0 || (BufferIsValid(link.old) && link.meta.tail_serial == tail->serial);
@@ -249,7 +255,7 @@ find_tail(Relation index, struct smart_tail *tail, Buffer *spare)
 			ask_metapage(index, tail);
 			asked = true;
 		}
-		buffer = tail->serial > passed ? lock_page(index, tail) : InvalidBuffer;
+		buffer = tail->serial > passed ? lock_page(index, tail, spare != NULL ? *spare : InvalidBuffer) : InvalidBuffer;
 		if (!BufferIsValid(buffer))
 		{
 			if (asked)
