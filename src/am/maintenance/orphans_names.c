@@ -16,7 +16,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xlog.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
@@ -101,9 +100,9 @@ look_at_page(SMgrRelation file, smart_file number, char *copy)
 	return look;
 }
 
-/* The tree and the journal that the metapage in a file names (0: none); false: it could not be read. */
+/* The tree that the metapage in a file names (0: none); false: it could not be read. */
 static bool
-read_name(smart_file number, int backend, uint64 *tree, uint64 *journal)
+read_name(smart_file number, int backend, uint64 *tree)
 {
 	SMgrRelation file = smgropen(number, backend);
 	PGAlignedBlock copy;
@@ -113,7 +112,7 @@ read_name(smart_file number, int backend, uint64 *tree, uint64 *journal)
 		enum look look = look_at_page(file, number, copy.data);
 
 		if (look != LOOK_AGAIN)
-			return look == LOOK_READ && smart_meta_named_tree(copy.data, tree, journal);
+			return look == LOOK_READ && smart_meta_named_tree(copy.data, tree);
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(1000);
 	}
@@ -191,15 +190,12 @@ add_name(Form_pg_class index, Snapshot snapshot, HTAB *trees, List **unread)
 		.temporary = index->relpersistence == RELPERSISTENCE_TEMP,
 	};
 	uint64 tree;
-	uint64 journal;
 
 	if (read_name(smart_make_file(place.tablespace, MyDatabaseId, place.file),
-				  place.temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree, &journal))
+				  place.temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree))
 	{
 		if (tree != 0)
 			(void) hash_search(trees, &tree, HASH_ENTER, NULL);
-		if (journal != 0)
-			(void) hash_search(trees, &journal, HASH_ENTER, NULL);
 	}
 	else
 	{
@@ -234,9 +230,6 @@ smart_names_collect(Snapshot snapshot, bool temporary_only, HTAB *trees)
 
 		CHECK_FOR_INTERRUPTS();
 		if (class->relkind != RELKIND_INDEX || !list_member_oid(methods, class->relam))
-			continue;
-		/* In recovery an unlogged one has its init fork only. */
-		if (class->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
 			continue;
 		/* Only the session that has a temporary table can read its metapages. */
 		if (class->relpersistence == RELPERSISTENCE_TEMP ? isTempNamespace(class->relnamespace) : !temporary_only)

@@ -26,7 +26,6 @@
 
 #include "am/compat.h"
 #include "am/index/relation.h"
-#include "am/journal/adopt.h"
 #include "am/plan/planner.h"
 #include "am/scan/row_conditions.h"
 #include "am/server/validity.h"
@@ -86,11 +85,7 @@ as_btree(const IndexOptInfo *info, bool joins, bool ordered)
 
 /*
  * Tells the planner what it cannot see.  *btree: the index as a btree, or NULL.  False: the index is not to be used
- * now.
- *
- * In recovery an index does not answer alone: between its answer and the executor's look at the visibility map, replay may
- * give the TID to another row and set the page all-visible, and nothing here keeps replay waiting.  A plan that was made
- * then may be used after a promotion, too, and not the other way round.
+ * now.  A standby has no trees, and an index that has none to miss today may miss one when the plan is used.
  */
 static bool
 describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **btree)
@@ -99,12 +94,9 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 	struct smart_glance glance;
 	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
-	bool usable = partitioned || smart_relation_glance(index, &glance) ||
-				  (smart_adopt(index) && smart_relation_glance(index, &glance));
+	bool usable = partitioned || (!RecoveryInProgress() && smart_relation_glance(index, &glance));
 
 	*btree = NULL;
-	if (usable && RecoveryInProgress())
-		memset(info->canreturn, 0, sizeof(bool) * (Size) info->ncolumns);
 	if (usable && !partitioned)
 	{
 		double leaves = Max((double) glance.bytes / LEAF_BYTES, 1.0);
@@ -136,7 +128,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 			info->sortopfamily = NULL;
 		}
 	}
-	if (!usable && (!RecoveryInProgress() || smart_relation_is_loadable(index)))
+	if (!usable)
 		smart_validity_notice(index);
 	index_close(index, NoLock);
 	return usable;

@@ -10,8 +10,6 @@
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 
-#include "am/sort/sorter.h"
-
 struct smart_runs;
 
 /*
