@@ -165,7 +165,7 @@ help:
 	@echo 'make test-assert             the same on a server built with assertions, from its source package'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
-	@echo 'make model SEED=n RUNS=m     histories of the model of a journal to come; MODEL_OPTS="--trace …"'
+	@echo 'make model SEED=n RUNS=m     histories of a model of the journal; MODEL_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
 	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'

@@ -16,6 +16,7 @@
 #include "am/compat.h"
 #include "am/index/options.h"
 #include "am/index/replica.h"
+#include "am/journal/staging.h"
 #include "am/maintenance/maintenance.h"
 #include "am/plan/planner.h"
 #include "am/scan/scan.h"
@@ -38,6 +39,7 @@ _PG_init(void)
 	smart_options_init();
 	smart_planner_init();
 	smart_conflict_init();
+	smart_staging_init();
 	smart_replica_init();
 	smart_explain_init();
 	smart_enum_order_init();

@@ -41,6 +41,13 @@ def timed(statement, before=(), runs=1):
     return [float(m.group(1)) for m in (re.match(r"Time: ([0-9.]+) ms", line) for line in lines) if m][-runs:]
 
 
+def wal_of(statement):
+    """Bytes of WAL that a statement writes, on a server that does nothing else."""
+    position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
+    lines = psql(position, statement, position)
+    return int(lines[-1]) - int(lines[0])
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
@@ -87,9 +94,12 @@ class Bench:
 
     # ---- one index -----------------------------------------------------------------------------------------------
 
-    def size(self, kind, index):
-        source = {"nbtree": "SELECT pg_relation_size('%s')", "smart": "SELECT bytes_allocated FROM smart_index_stats('%s')"}
-        return int(psql(source[kind] % index)[-1]) / self.rows
+    def size(self, name, kind, index):
+        """Bytes per entry where the index is searched (in memory, for smart), and in its file."""
+        on_disk = "SELECT pg_relation_size('%s')"
+        source = {"nbtree": on_disk, "smart": "SELECT bytes_allocated FROM smart_index_stats('%s')"}
+        self.record("bytes per entry " + name, "B", kind, int(psql(source[kind] % index)[-1]) / self.rows)
+        self.record("bytes on disk per entry " + name, "B", kind, int(psql(on_disk % index)[-1]) / self.rows)
 
     def expect_plan(self, statement, before, scan, index):
         """Ends the run unless the statement is executed as intended, index-only scans without a look at the heap."""
@@ -115,7 +125,7 @@ class Bench:
             index = "%s_%s" % (table, kind)
             ms = timed("CREATE INDEX %s ON %s USING %s (k)" % (index, table, METHOD[kind]))[0]
             self.record("CREATE INDEX, " + name, "ms", kind, ms)
-            self.record("bytes per entry built, " + name, "B", kind, self.size(kind, index))
+            self.size("built, " + name, kind, index)
             if name != "500 distinct":
                 self.query("point lookup, index only, " + name, kind,
                            "SELECT count(*) FROM %s_probe AS p JOIN %s AS t USING (k)" % (table, table),
@@ -139,12 +149,74 @@ class Bench:
                  "CREATE INDEX %s ON target USING %s (k)" % (index, METHOD[kind]))
             ms = timed("INSERT INTO target SELECT k, v FROM %s" % source)[0]
             self.record("INSERT, " + title, "ns/row", kind, ms * 1e6 / self.rows)
-            self.record("bytes per entry after inserts, " + title, "B", kind, self.size(kind, index))
+            self.size("after inserts, " + title, kind, index)
             if turn == 0:
                 psql("CHECKPOINT", "VACUUM (FREEZE, ANALYZE) target")
                 self.query("full scan after inserts, per entry, " + title, kind, "SELECT count(k) FROM target",
                            "Index Only Scan", index)
             psql("DROP TABLE target", "CHECKPOINT")
+
+    # ---- WAL -----------------------------------------------------------------------------------------------------
+
+    def logged(self, name, title):
+        """WAL of the index alone, that is, less what the same statement writes without an index: all rows into an empty
+        table, and some into one with many entries just after a checkpoint, when pages are logged as a whole."""
+        empty = "INSERT INTO target SELECT k, v FROM %s" % NAMES[name]
+        many = max(self.rows // 2, 10000)
+        some = many // 10
+        table_alone = {}
+        for kind in (None,) + KINDS:
+            def target(kind=kind):
+                psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0])
+                if kind is not None:
+                    psql("CREATE INDEX target_k ON target USING %s (k)" % METHOD[kind])
+
+            def measure(what, rows, statement, kind=kind):
+                wal = wal_of(statement) / rows
+                if kind is None:
+                    table_alone[what] = wal
+                else:
+                    self.record("WAL bytes per row, %s, %s" % (what, title), "B", kind, wal - table_alone[what])
+                psql("DROP TABLE target", "CHECKPOINT")
+
+            target()
+            measure("empty table", self.rows, empty)
+            target()
+            psql("%s WHERE v <= %d" % (empty, many), "CHECKPOINT")
+            measure("after a checkpoint", some, "%s WHERE v > %d AND v <= %d" % (empty, many, many + some))
+
+    def insert_rows(self, clients, duration):
+        """Runs transactions of one row each, in random order; returns how many a second."""
+        script = "\\set k random(1, 9000000000000000000)\nINSERT INTO target VALUES (:k, 0);\n"
+        done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-f", "/dev/stdin", "-c", str(clients), "-j", "2"] +
+                              duration + ["postgres"], check=True, text=True, input=script, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        return float(re.search(r"^tps = ([0-9.]+)", done.stdout, re.M).group(1))
+
+    def single_rows(self):
+        """Transactions of one row each into a table with many entries: their rate, and the WAL of the index alone,
+        without images of whole pages."""
+        transactions = max(1000, self.rows // 100)
+        table_alone = 0
+        for kind in (None,) + KINDS:
+            psql("CREATE TABLE target (k bigint, v bigint)")
+            if kind is not None:
+                psql("CREATE INDEX target_k ON target USING %s (k)" % METHOD[kind])
+            psql("INSERT INTO target SELECT k, v FROM %s WHERE v <= %d" % (NAMES["random"], self.rows // 2))
+            for clients in (1, 4, 8) if kind is not None else ():
+                psql("CHECKPOINT")
+                rate = self.insert_rows(clients, ["-T", str(self.options.seconds)])
+                self.record("single rows, %d client%s" % (clients, "s" if clients > 1 else ""), "us/txn", kind,
+                            clients * 1e6 / rate)
+            psql("ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()", "CHECKPOINT")
+            before = int(psql("SELECT pg_current_wal_insert_lsn() - '0/0'")[-1])
+            self.insert_rows(1, ["-t", str(transactions)])
+            wal = (int(psql("SELECT pg_current_wal_insert_lsn() - '0/0'")[-1]) - before) / transactions
+            if kind is None:
+                table_alone = wal
+            else:
+                self.record("WAL bytes per transaction, single rows", "B", kind, wal - table_alone)
+            psql("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()", "DROP TABLE target", "CHECKPOINT")
 
     # ---- pgbench -------------------------------------------------------------------------------------------------
 
@@ -170,6 +242,10 @@ class Bench:
         yield "INSERT random", lambda: self.inserted("random", "random order")
         yield "INSERT ascending", lambda: self.inserted("sequential", "ascending order")
         yield "INSERT e-mail", lambda: self.inserted("e-mail", "e-mail")
+        yield "WAL random", lambda: self.logged("random", "random order")
+        yield "WAL ascending", lambda: self.logged("sequential", "ascending order")
+        yield "WAL e-mail", lambda: self.logged("e-mail", "e-mail")
+        yield "single rows", self.single_rows
         yield "pgbench -S", lambda: self.pgbench("pgbench -S, 2 clients", "-S")
         yield "pgbench -N", lambda: self.pgbench("pgbench -N, 2 clients", "-N")
 
@@ -180,7 +256,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
     parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv and vs_nbtree.svg")
-    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, pgbench")
+    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, WAL, single "
+                        "rows, pgbench")
     parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
     options = parser.parse_args()
     small = options.quick

@@ -18,14 +18,15 @@ def table(title, results, settings, rounds):
     print("medians of %d round%s, the two kinds taking turns; lower is better" % (rounds, "s" if rounds > 1 else ""))
     if settings:
         print("settings: " + settings.replace(";", ", "))
-    print("\n%-52s %-7s %10s %10s %7s" % ("", "unit", "nbtree", "smart", "ratio"))
+    print("\n%-56s %-7s %10s %10s %7s" % ("", "unit", "nbtree", "smart", "ratio"))
     for name, unit, nbtree, smart in sorted(results, key=group):
-        print("%-52s %-7s %10s %10s %7.2f" % (name, unit, number(nbtree), number(smart), smart / nbtree))
+        print("%-56s %-7s %10s %10s %7.2f" % (name, unit, number(nbtree), number(smart), smart / nbtree))
 
 
 def group(result):
     """Sizes first, then builds, writes, reads and whole workloads."""
-    order = ("bytes per entry built", "bytes per entry after", "CREATE", "INSERT", "point lookup, index",
+    order = ("bytes per entry built", "bytes per entry after", "bytes on disk per entry built",
+             "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "single rows", "point lookup, index",
              "point lookup, heap", "range", "full scan, index", "full scan after", "pgbench")
     return [result[0].startswith(prefix) for prefix in order].index(True)
 
@@ -40,7 +41,7 @@ def csv_file(path, results):
 
 def svg_file(path, title, results):
     """One bar for each measurement: the ratio smart/nbtree, with a line where both would be equal."""
-    left, scale, step, top = 390, 400, 22, 70
+    left, scale, step, top = 410, 400, 22, 70
     rows = sorted(results, key=group)
     longest = max(1.2, min(2.0, max(smart / nbtree for _, _, nbtree, smart in rows)))
     width, height = left + int(scale * longest) + 80, top + step * len(rows) + 30

@@ -23,15 +23,22 @@ CREATE FUNCTION smart_index_stats(index regclass,
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_stats(regclass) IS 'walks the tree of a smart index and counts';
 
+CREATE FUNCTION smart_index_pages(index regclass,
+	OUT journal text, OUT run bigint, OUT run_pages bigint, OUT run_entries bigint, OUT run_fill double precision,
+	OUT compacted timestamptz, OUT chain_pages bigint, OUT adds bigint, OUT removals bigint, OUT previous_pages bigint,
+	OUT unfinished_pages bigint, OUT free_pages bigint)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_index_pages(regclass) IS 'reads the pages of a smart index''s journal and counts';
+
 CREATE FUNCTION smart_relation_size(index regclass) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_relation_size(regclass) IS
-'bytes of memory that a smart index holds (pg_relation_size tells its metapage only)';
+'bytes of memory that a smart index holds (pg_relation_size tells those of its pages on disk)';
 
 CREATE FUNCTION smart_index_state(index regclass) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_state(regclass) IS
-'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be rebuilt), rebuilding or unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees)';
+'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), loading (from its journal), rebuilding (from its table) or unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees)';
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
@@ -55,11 +62,11 @@ CREATE VIEW smart_index_state AS
 	WHERE a.amname = 'smart' AND c.relkind = 'i'
 		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
 COMMENT ON VIEW smart_index_state IS
-'the states of all smart indexes of the database, and how those that were lost are rebuilt';
+'the states of all smart indexes of the database, and how those that were lost are loaded or rebuilt';
 COMMENT ON COLUMN smart_index_state.state IS 'as smart_index_state(regclass) returns it';
 COMMENT ON COLUMN smart_index_state.reason IS 'why the index is lost';
 COMMENT ON COLUMN smart_index_state.since IS
-'when it was found to be lost, its rebuild began, or it was rebuilt; null: not since the server started';
+'when it was found to be lost, its loading or rebuild began, or it was there again; null: not since the server started';
 COMMENT ON COLUMN smart_index_state.failures IS 'attempts to rebuild it that failed, since it was lost';
 COMMENT ON COLUMN smart_index_state.last_error IS
 'of the last of them; shown to the index''s owner and to members of pg_read_all_stats (pg_monitor)';
@@ -208,8 +215,10 @@ COMMENT ON COLUMN smart_stat_cache.hint_bytes IS 'that hold leaf hints now, besi
 GRANT SELECT ON smart_stat_cache TO PUBLIC;
 
 -- These read a whole index.
-REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass), smart_index_pages(regclass)
+	FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass), smart_index_pages(regclass)
+	TO pg_stat_scan_tables;
 
 CREATE FUNCTION smart_normalized_key(index regclass, VARIADIC columns "any") RETURNS bytea
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;

@@ -6,7 +6,7 @@
 #   test/stress/*.c       one program each
 #   test/verbs/*_test.c   one program each; they need an RDMA device (test/rdma)
 #   test/sim/*.c          together the simulator, build/programs/<flavour>/test/sim/sim
-#   test/model/*.c        together the model of a journal to come, build/programs/<flavour>/test/model/journal
+#   test/model/*.c        together the model of the journal, build/programs/<flavour>/test/model/journal
 #   test/support/*.c      linked to all of them
 
 CORE_SRCS = $(LIBRARY_SRCS) $(filter-out memnode/main.c,$(call sources,memnode)) \

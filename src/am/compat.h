@@ -10,6 +10,7 @@
 #include "access/stratnum.h"
 #include "commands/vacuum.h"
 #include "pgstat.h"
+#include "postmaster/autovacuum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
@@ -18,6 +19,7 @@
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/pg_locale.h"
 #include "utils/rangetypes.h"
@@ -95,6 +97,7 @@ typedef RelFileLocator smart_file;
 #define smart_relation_database(relation)       ((relation)->rd_locator.dbOid)
 #define smart_relation_file(relation)           ((relation)->rd_locator.relNumber)
 #define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilelocatorSubid)
+#define smart_relation_locator(relation)        ((relation)->rd_locator)
 #else
 typedef RelFileNode smart_file;
 #define smart_make_file(tablespace, database, number) \
@@ -103,20 +106,30 @@ typedef RelFileNode smart_file;
 #define smart_relation_database(relation)       ((relation)->rd_node.dbNode)
 #define smart_relation_file(relation)           ((relation)->rd_node.relNode)
 #define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilenodeSubid)
+#define smart_relation_locator(relation)        ((relation)->rd_node)
 #endif
 
 /*
  * What stands for the number of a backend where a table is not temporary; this backend's number among those that run,
- * never negative; and whether a backend of a number runs.
+ * never negative, and the same from 0 to MaxBackends - 1; and whether a backend of a number runs.
  */
 #if PG_VERSION_NUM >= 170000
 #define SMART_NO_BACKEND            INVALID_PROC_NUMBER
 #define smart_my_backend()          MyProcNumber
+#define smart_my_backend_index()    MyProcNumber
 #define smart_backend_runs(backend) (ProcNumberGetProc(backend) != NULL)
 #else
 #define SMART_NO_BACKEND            InvalidBackendId
 #define smart_my_backend()          MyBackendId
+#define smart_my_backend_index()    (MyBackendId - 1)
 #define smart_backend_runs(backend) (BackendIdGetProc(backend) != NULL)
+#endif
+
+/* Locks a tuple if that needs no wait. */
+#if PG_VERSION_NUM >= 180000
+#define smart_try_lock_tuple(relation, tid, mode) ConditionalLockTuple(relation, tid, mode, false)
+#else
+#define smart_try_lock_tuple(relation, tid, mode) ConditionalLockTuple(relation, tid, mode)
 #endif
 
 /* Has DROP DATABASE begun to remove it, so that it takes no connections any more?  Known since 15.4. */
@@ -219,6 +232,13 @@ smart_check_snapshot_age(Relation index, Snapshot snapshot)
 #define smart_vacuum_delay_point() vacuum_delay_point(false)
 #else
 #define smart_vacuum_delay_point() vacuum_delay_point()
+#endif
+
+/* Is this a worker of autovacuum? */
+#if PG_VERSION_NUM >= 170000
+#define smart_is_autovacuum_worker() AmAutoVacuumWorkerProcess()
+#else
+#define smart_is_autovacuum_worker() IsAutoVacuumWorkerProcess()
 #endif
 
 /* How many elements an array in a condition has, as far as the planner knows. */

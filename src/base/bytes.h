@@ -40,6 +40,12 @@ smart_load_be64(const uint8_t *bytes)
 	return __builtin_bswap64(word);
 }
 
+static inline uint16_t
+smart_get_be16(const uint8_t *bytes)
+{
+	return (uint16_t) (bytes[0] << 8 | bytes[1]);
+}
+
 static inline uint8_t *
 smart_put_be16(uint8_t *out, uint16_t word)
 {

@@ -211,7 +211,18 @@ extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_f
 										   void *argument, uint64_t *visited, uint64_t *removed);
 
 /*
- * The same for one leaf, the one that covers key, if there is one: dead() is asked about
+ * The same for the leaves of some keys only.  next() returns the least of them that is not below from, which never
+ * falls, in memory that is good until the next call; false: there is none.  When it is asked for a key behind another
+ * one, nothing that dead() takes for dead is left at the other.  After an error that comes under way *removed is set, too.
+ */
+typedef bool (*smart_next_key_fn)(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key,
+								  size_t *key_length);
+
+extern smart_status smart_tree_remove_many(struct smart_tree *tree, smart_next_key_fn next, smart_dead_fn dead,
+										   void *argument, uint64_t *removed);
+
+/*
+ * Bulk delete for one leaf, the one that covers key, if there is one: dead() is asked about
  * that entry and all behind it in the leaf, and if it takes any of them for dead, about all that
  * are in the leaf.  The leaf is READ after the call.  SMART_TOO_LONG.
  */

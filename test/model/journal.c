@@ -1,7 +1,6 @@
 /*
  * journal.c
- *	  A model of a journal: what a tree in memory holds is also kept in the index's pages, by WAL.  The access method has
- *	  none yet: this is the design that it is to follow.
+ *	  A model of the journal: what a tree in memory holds is also kept in the index's pages, by WAL.
  *
  * usage: journal                          the whole test; the last line is "N passed, N failed"
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage

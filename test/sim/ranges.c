@@ -256,6 +256,29 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 	return true;
 }
 
+/* smart_next_key_fn: the least dead key that is not below from. */
+static bool
+next_dead(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
+{
+	const struct erasure *erasure = argument;
+	int least = -1;
+
+	for (int i = 0; i < KEYS; i++)
+	{
+		if ((erasure->dead >> i & 1) == 0 ||
+			smart_compare_bytes(world.keys.bytes[i], world.keys.key_length[i], from, from_length) < 0)
+			continue;
+		if (least < 0 || smart_compare_bytes(world.keys.bytes[i], world.keys.key_length[i], world.keys.bytes[least],
+											 world.keys.key_length[least]) < 0)
+			least = i;
+	}
+	if (least < 0)
+		return false;
+	*key = world.keys.bytes[least];
+	*key_length = world.keys.key_length[least];
+	return true;
+}
+
 static void
 note_erasure(const struct erasure *erasure, bool complete)
 {
@@ -287,7 +310,9 @@ client_erase(struct client *client)
 								  ? history_begin(client->number, EVENT_REMOVE, key)
 								  : -1;
 	world_trace("bulk delete of %llx begins", (unsigned long long) erasure.dead);
-	if (whole)
+	if (whole && dice_one_in(&world.dice, 2))
+		status = smart_tree_remove_many(client->tree, next_dead, is_dead, &erasure, &removed);
+	else if (whole)
 		status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &erasure, &visited, &removed);
 	else
 		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &erasure,

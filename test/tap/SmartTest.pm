@@ -9,12 +9,13 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Path qw(remove_tree);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(smart_node start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw(smart_node lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
 sub smart_node
@@ -27,6 +28,19 @@ sub smart_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
 	return $node;
+}
+
+# lose_power(NODE): all processes are gone at once, and the region with them. The postmaster dies first, so that it cannot tell
+# its children anything.
+sub lose_power
+{
+	my ($node) = @_;
+	my @children = split ' ', `ps -o pid= --ppid $node->{_pid}`;
+
+	$node->kill9;
+	kill 'KILL', @children;
+	remove_tree($node->data_dir . '/smart');
+	return;
 }
 
 # start_again(NODE): starts a server whose postmaster was killed, when its children have noticed.

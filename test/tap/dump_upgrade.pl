@@ -1,4 +1,4 @@
-# pg_upgrade: the new cluster's smart indexes are lost, and rebuilt by themselves; the old one is as it was. Both are of
+# pg_upgrade: the new cluster's smart indexes are loaded from their journals by themselves; the old one is as it was. Both are of
 # the version at hand.
 use strict;
 use warnings;
@@ -13,9 +13,10 @@ use Test::More;
 my $old = smart_node('old', 'autovacuum = off');
 $old->safe_psql('postgres', <<'SQL');
 CREATE TABLE kept (id int, word text);
-INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 5000) i;
+INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 4000) i;
 CREATE UNIQUE INDEX kept_id ON kept USING smart (id);
 CREATE INDEX kept_word ON kept USING smart (word COLLATE "C") WITH (leaf_size = 1024);
+INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(4001, 5000) i;
 CREATE TABLE empty (id int);
 CREATE INDEX empty_id ON empty USING smart (id);
 SQL
@@ -38,7 +39,10 @@ sub upgrade
 		"pg_upgrade, $name");
 	$new->start;
 	is($new->safe_psql('postgres', $definitions), $before, "$name: the same indexes");
-	ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}), 'which are rebuilt');
+	ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}), 'which can be used');
+	my $log = slurp_file($new->logfile);
+	like($log, qr/smart index "$_" has been loaded/, "$_ is loaded, $name") for ('kept_id', 'kept_word');
+	unlike($log, qr/rebuilding smart index/, "none is rebuilt, $name");
 	index_is_sound($new, 'postgres', $_, "after pg_upgrade, $name") for ('kept_id', 'kept_word', 'empty_id');
 	same_answers($new, 'postgres', 'SELECT id FROM kept WHERE id < 10 ORDER BY id', "after pg_upgrade, $name");
 	my (undef, undef, $err) = $new->psql('postgres', 'INSERT INTO kept VALUES (5)');

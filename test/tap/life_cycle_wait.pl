@@ -12,7 +12,7 @@ use SmartTest;
 
 my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 my $memory = SmartMemnode->new('one', '--size=64M');
-my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.auto_rebuild = off', 'smart.memory_nodes = ' . addresses($memory));
+my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.load_timeout = 2s', 'smart.auto_rebuild = off', 'smart.memory_nodes = ' . addresses($memory));
 
 # A session that is at a statement until the memory node is back.
 sub waiting

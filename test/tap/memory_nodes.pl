@@ -49,7 +49,7 @@ my $node = smart_node('main', 'autovacuum = off', 'smart.orphan_interval = 0', '
 # Built, asked, counted.
 $node->safe_psql('postgres', 'CREATE TABLE numbers (id int, word text);
 	INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(1, 60000) g;
-	CREATE INDEX numbers_id ON numbers USING smart (id); CREATE INDEX numbers_word ON numbers USING smart (word)');
+	CREATE INDEX numbers_id ON numbers USING smart (id) WITH (logged = off); CREATE INDEX numbers_word ON numbers USING smart (word) WITH (logged = off)');
 same_answers($node, 'postgres', $QUERY, 'two memory nodes');
 index_is_sound($node, 'postgres', $_, 'two memory nodes') for ('numbers_id', 'numbers_word');
 is(nodes_of($node, 'numbers_word'), '0,1', 'a large index lies on both');
@@ -66,7 +66,7 @@ is($node->safe_psql('postgres', "CREATE ROLE stranger; SET ROLE stranger;
 
 # Small ones have their blocks side by side and their roots round robin, so that some of them are on one node alone.
 $node->safe_psql('postgres', "CREATE TABLE small_$_ (id int); INSERT INTO small_$_ SELECT generate_series(1, 100);
-	CREATE INDEX small_${_}_id ON small_$_ USING smart (id)") for (1 .. 4);
+	CREATE INDEX small_${_}_id ON small_$_ USING smart (id) WITH (logged = off)") for (1 .. 4);
 my ($spared) = grep { nodes_of($node, "small_${_}_id") =~ /^[01]$/ } (1 .. 4);
 ok(defined $spared, 'a small index is on one node');
 my $gone = 1 - nodes_of($node, "small_${spared}_id");

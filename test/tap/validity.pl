@@ -91,15 +91,17 @@ sub answers
 	return;
 }
 
-sub rebuilds
+# How many were loaded from their journals; none is ever rebuilt from its table.
+sub loaded
 {
 	my ($node) = @_;
 	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
 
-	return scalar(() = $log =~ /rebuilding smart index/g);
+	unlike($log, qr/rebuilding smart index/, 'nothing was rebuilt');
+	return scalar(() = $log =~ /smart index "\w+" has been loaded/g);
 }
 
-# The indexes can be used, without or after a rebuild, and are whole; then and after changes.
+# The indexes can be used, without or after a loading, and are whole; then and after changes.
 sub is_usable
 {
 	my ($node, $name, $database) = @_;
@@ -118,10 +120,10 @@ sub is_usable
 # The same, and it was left alone.
 sub is_kept
 {
-	my ($node, $rebuilds, $name) = @_;
+	my ($node, $loaded, $name) = @_;
 
 	is_usable($node, $name);
-	is(rebuilds($node), $rebuilds, "$name: not rebuilt");
+	is(loaded($node), $loaded, "$name: not loaded anew");
 	return;
 }
 
@@ -258,7 +260,7 @@ sub data_directory_that_went_back
 	unlink "$data/postmaster.pid";
 	$node->start;
 	is_usable($node, "the data directory is older, $mode");
-	isnt(rebuilds($node), 0, "it was rebuilt, $mode") if $place ne 'embedded';
+	isnt(loaded($node), 0, "it was loaded, $mode") if $place ne 'embedded';
 	return $node->stop;
 }
 
@@ -282,7 +284,7 @@ sub trees_that_went_back
 	$_->start for @memory;
 	$node->start;
 	is_usable($node, "the trees are older, $mode");
-	isnt(rebuilds($node), 0, "they were rebuilt, $mode");
+	isnt(loaded($node), 0, "they were loaded, $mode");
 	return $node->stop;
 }
 
@@ -350,7 +352,7 @@ sub reasons
 		$offset = -s $node->logfile;
 		$node->start;
 		ok($node->wait_for_log(qr/smart starts with an empty region: \Q$reason\E\n/, $offset), "$name: the log says so");
-		ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: rebuilt");
+		ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: loaded");
 	}
 	return $node->stop;
 }
@@ -362,7 +364,7 @@ sub rewound
 	my $first = original($place, allows_streaming => 1);
 	my $second = PostgreSQL::Test::Cluster->new('second' . ++$serial);
 	my $conf = $first->data_dir . '/postgresql.conf';
-	my $rebuilds;
+	my $loaded;
 
 	$first->backup('base');
 	$second->init_from_backup($first, 'base', has_streaming => 1);
@@ -372,7 +374,7 @@ sub rewound
 	change($first);
 	$first->stop;
 	is_usable($second, 'the successor');
-	$rebuilds = rebuilds($second);
+	$loaded = loaded($second);
 	system_or_bail('cp', $conf, $first->basedir . '/postgresql.conf');
 	command_ok([ 'pg_rewind', '--no-sync', '--target-pgdata', $first->data_dir, '--source-server', $second->connstr('postgres') ], 'pg_rewind');
 	system_or_bail('cp', $first->basedir . '/postgresql.conf', $conf);
@@ -381,7 +383,7 @@ sub rewound
 	$first->start;
 	$second->wait_for_catchup($first, 'replay', $second->lsn('insert'));
 	answers($first, 'the one that was rewound');
-	is_kept($second, $rebuilds, 'the successor with a standby');
+	is_kept($second, $loaded, 'the successor with a standby');
 	$second->wait_for_catchup($first, 'replay', $second->lsn('insert'));
 	$second->stop;
 	$first->promote;

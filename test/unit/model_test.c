@@ -362,9 +362,30 @@ weed(void)
 	fail_memory(true);
 }
 
+/* smart_next_key_fn: candidates are in order. */
+static bool
+next_dead(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
+{
+	for (unsigned int i = 0; i < round_.count; i++)
+	{
+		const struct candidate *candidate = &round_.candidates[i];
+
+		if (!is_dead(NULL, candidate->entry, candidate->length) ||
+			smart_compare_bytes(candidate->entry, candidate->key_length, from, from_length) < 0)
+			continue;
+		*key = candidate->entry;
+		*key_length = candidate->key_length;
+		return true;
+	}
+	return false;
+}
+
+/* All that is dead; either by a look at every entry, or by its keys. */
 static void
 bulk_delete(void)
 {
+	bool by_keys = below(2) == 0;
+	bool ended;
 	uint64_t visited;
 	uint64_t removed;
 	uint64_t present = 0;
@@ -379,7 +400,11 @@ bulk_delete(void)
 		present += candidate->present;
 		dead += candidate->present && is_dead(NULL, candidate->entry, candidate->length);
 	}
-	if (!done(smart_tree_bulk_delete(round_.client->tree, is_dead, NULL, NULL, &visited, &removed)))
+	if (by_keys)
+		ended = done(smart_tree_remove_many(round_.client->tree, next_dead, is_dead, NULL, &removed));
+	else
+		ended = done(smart_tree_bulk_delete(round_.client->tree, is_dead, NULL, NULL, &visited, &removed));
+	if (!ended)
 	{
 		/* It went some way. */
 		bool was[CANDIDATES_MAX] = {false};
@@ -394,7 +419,7 @@ bulk_delete(void)
 		fail_memory(true);
 		return;
 	}
-	CHECK(visited == present && removed == dead);
+	CHECK((by_keys || visited == present) && removed == dead);
 	for (unsigned int i = 0; i < round_.count; i++)
 	{
 		if (is_dead(NULL, round_.candidates[i].entry, round_.candidates[i].length))

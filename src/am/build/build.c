@@ -24,13 +24,17 @@
 #include "am/build/build.h"
 #include "am/build/collector.h"
 #include "am/build/parallel_build.h"
-#include "am/build/sorter.h"
+#include "am/sort/sorter.h"
 #include "am/codec/encode.h"
 #include "am/codec/enum_order.h"
 #include "am/compat.h"
 #include "am/index/meta.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/journal/run.h"
+#include "am/journal/staging.h"
+#include "am/server/environment.h"
+#include "am/server/progress.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
 
@@ -47,6 +51,8 @@ smart_am_build_phase_name(int64 phase)
 			return "sorting entries";
 		case SMART_PHASE_LOAD:
 			return "loading entries into the tree";
+		case SMART_PHASE_JOURNAL:
+			return "reading journal";
 		default:
 			return NULL;
 	}
@@ -98,18 +104,23 @@ check_request(Relation heap, Relation index)
 				errhint("Insert into the partition itself."));
 }
 
-/* Makes the tree and, last of all, the metapage that names it. */
+/* Makes the tree and the run, and, last of all, the metapage that names them. */
 static void
 load(struct smart_collector *rows)
 {
+	struct smart_run run = {.block = InvalidBlockNumber};
 	struct smart_tree *tree;
 	uint64 id = smart_am_tree_create(rows->index, rows->codec, &tree);
 
 	smart_assert(id != 0 && rows->entries > 0);
 	PG_TRY();
 	{
+		if (smart_meta_wants_journal(rows->index))
+			rows->run = smart_run_begin_build(rows->index);
 		smart_collector_load(rows, tree);
-		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, id);
+		if (rows->run != NULL)
+			smart_run_finish(rows->run, &run);
+		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, id, &run);
 	}
 	PG_CATCH();
 	{
@@ -137,6 +148,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 
 	/* A table that is truncated where it was created keeps its files: what they held before is gone already. */
 	smart_am_tree_drop_older(index, 0);
+	smart_staging_discard(index);
 	smart_am_tree_make_room(false);
 
 	/* Read the table, with other processes if there are some, and sort the entries. */
@@ -155,7 +167,12 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	if (rows->entries > 0)
 		load(rows);
 	else
-		smart_meta_create(index, MAIN_FORKNUM, rows->codec, 0);
+	{
+		struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
+								 .block = InvalidBlockNumber};
+
+		smart_meta_create(index, MAIN_FORKNUM, rows->codec, 0, &none);
+	}
 	smart_assert(RelationGetNumberOfBlocks(index) > SMART_META_BLOCK);
 	smart_sorter_end(rows->sorter);
 	if (parallel != NULL)
@@ -170,7 +187,8 @@ void
 smart_am_build_empty(Relation index)
 {
 	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
+	const struct smart_run none = {.block = InvalidBlockNumber};
 
-	smart_meta_create(index, INIT_FORKNUM, codec, 0);
+	smart_meta_create(index, INIT_FORKNUM, codec, 0, &none);
 	pfree(codec);
 }

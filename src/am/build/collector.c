@@ -13,11 +13,13 @@
 
 #include "am/build/collector.h"
 #include "am/build/duplicates.h"
-#include "am/build/sorter.h"
+#include "am/sort/sorter.h"
 #include "am/codec/encode.h"
 #include "am/index/options.h"
 #include "am/index/relation.h"
+#include "am/journal/run.h"
 #include "am/server/environment.h"
+#include "am/server/progress.h"
 #include "base/assert.h"
 
 #define ROWS_PER_PAGE 300  /* at least as many as fit on a page of a heap */
@@ -93,6 +95,8 @@ load_entries(struct smart_collector *self, struct smart_load *load)
 		if (self->duplicates != NULL)
 			smart_duplicates_check(self->duplicates, entry, length);
 		smart_check_status(smart_load_add(load, entry, (size_t) length), self->index);
+		if (self->run != NULL)
+			smart_run_add(self->run, entry, length);
 		if (++done % REPORT_EVERY == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);

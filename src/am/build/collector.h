@@ -13,13 +13,9 @@
 
 struct smart_codec;
 struct smart_duplicates;
+struct smart_run_writer;
 struct smart_sorter;
 struct smart_tree;
-
-/* Subphases in pg_stat_progress_create_index; smart_am_build_phase_name() has their names. */
-#define SMART_PHASE_SCAN 2
-#define SMART_PHASE_SORT 3
-#define SMART_PHASE_LOAD 4
 
 struct smart_collector
 {
@@ -30,6 +26,9 @@ struct smart_collector
 	struct smart_duplicates *duplicates; /* of a unique index, else NULL */
 	double rows;                         /* of the table that were read */
 	double entries;
+
+	/* Where the entries are put down, too, as they are loaded; NULL: nowhere. */
+	struct smart_run_writer *run;
 
 	/*
 	 * Both are set before the table is read.  all_versions: read also the rows that a transaction has not yet

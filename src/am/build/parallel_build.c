@@ -30,8 +30,9 @@
 
 #include "am/build/duplicates.h"
 #include "am/build/parallel_build.h"
-#include "am/build/sorter.h"
+#include "am/sort/sorter.h"
 #include "am/compat.h"
+#include "am/server/progress.h"
 #include "base/assert.h"
 
 /* Keys of what is in the shared memory; the server has large ones of its own. */

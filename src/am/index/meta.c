@@ -10,10 +10,12 @@
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
+#include "catalog/pg_class.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "am/codec/encode.h"
 #include "am/compat.h"
@@ -72,9 +74,8 @@ codec_fingerprint(const struct smart_codec *codec)
 	return fingerprint;
 }
 
-/* The region's incarnation: trees of any other are gone. */
-static uint64
-region_incarnation(void)
+uint64
+smart_meta_region(void)
 {
 	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
 }
@@ -82,18 +83,13 @@ region_incarnation(void)
 void
 smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {
-	*meta = (struct smart_meta){
-		.magic = SMART_META_MAGIC,
-		.version = SMART_META_VERSION,
-		.tree = tree,
-		.region = tree == 0 ? 0 : region_incarnation(),
-		.encoding = codec_fingerprint(codec),
-		.state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY,
-		.leaf_size = (uint32) smart_options_leaf_size(index),
-		.fixed_length = (uint32) codec->fixed_length,
-		.database = smart_relation_database(index),
-	};
-	meta->crc = meta_crc(meta);
+	meta->tree = tree;
+	meta->region = tree == 0 ? 0 : smart_meta_region();
+	meta->encoding = codec_fingerprint(codec);
+	meta->state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY;
+	meta->leaf_size = (uint32) smart_options_leaf_size(index);
+	meta->fixed_length = (uint32) codec->fixed_length;
+	meta->database = smart_relation_database(index);
 	smart_assert(tree == 0 || meta->region != 0);
 }
 
@@ -101,13 +97,18 @@ bool
 smart_meta_tree_is_here(Relation index, const struct smart_meta *meta)
 {
 	smart_assert(meta->tree != 0);
-	return meta->region == region_incarnation() && meta->database == smart_relation_database(index);
+	return meta->region == smart_meta_region() && meta->database == smart_relation_database(index);
 }
 
-/* Puts a metapage's content on an initialized page. */
-static void
-put_meta(Page page, const struct smart_meta *meta)
+void
+smart_meta_put(Page page, struct smart_meta *meta)
 {
+	smart_assert((meta->tree == 0) == (meta->state == SMART_META_EMPTY));
+	smart_assert((meta->journal == 0) == (meta->journal_state == SMART_JOURNAL_NONE));
+	smart_assert((meta->run == 0) == (meta->run_pages == 0) && meta->run <= meta->last_run);
+	smart_assert((meta->tail_serial == 0) == (meta->tail_block == InvalidBlockNumber));
+	smart_assert(meta->previous_serial <= meta->cut.serial && meta->cut.serial <= meta->tail_serial);
+	meta->crc = meta_crc(meta);
 	memcpy(PageGetContents(page), meta, sizeof(struct smart_meta));
 
 	/* What lies behind pd_lower is left out of WAL. */
@@ -138,7 +139,7 @@ has_meta(Page page)
 }
 
 bool
-smart_meta_named_tree(Page page, uint64 *tree)
+smart_meta_named_tree(Page page, uint64 *tree, uint64 *journal)
 {
 	struct smart_meta meta;
 
@@ -148,6 +149,7 @@ smart_meta_named_tree(Page page, uint64 *tree)
 	if (meta.magic != SMART_META_MAGIC || meta.version != SMART_META_VERSION || meta.crc != meta_crc(&meta))
 		return false;
 	*tree = meta.tree;
+	*journal = meta.journal;
 	return true;
 }
 
@@ -170,20 +172,29 @@ take_meta(Relation index, Page page, struct smart_meta *meta)
 	if (meta->tree == 0 ? meta->state != SMART_META_EMPTY
 						: meta->state != SMART_META_READY && meta->state != SMART_META_STALE)
 		report_corrupt(index, "Its state does not fit its tree.");
+	if (meta->journal_state > SMART_JOURNAL_STALE ||
+		(meta->journal == 0) != (meta->journal_state == SMART_JOURNAL_NONE))
+		report_corrupt(index, "Its state does not fit its journal.");
 }
 
 void
 smart_meta_read(Relation index, struct smart_meta *meta)
 {
+	if (RelationGetNumberOfBlocks(index) == 0)
+		report_corrupt(index, "The index has no blocks.");
+	smart_meta_read_again(index, meta);
+}
+
+void
+smart_meta_read_again(Relation index, struct smart_meta *meta)
+{
 	Buffer buffer;
 	struct smart_meta found;
 	PGAlignedBlock copy;
 
-	if (RelationGetNumberOfBlocks(index) == 0)
-		report_corrupt(index, "The index has no blocks.");
 	buffer = ReadBuffer(index, SMART_META_BLOCK);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	memcpy(copy.data, BufferGetPage(buffer), MAXALIGN(SizeOfPageHeaderData) + sizeof(struct smart_meta));
 	UnlockReleaseBuffer(buffer);
 
 	/* Nothing is held any more: VACUUM turns these errors into warnings. */
@@ -197,24 +208,45 @@ smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec)
 	return meta->encoding == codec_fingerprint(codec);
 }
 
-void
-smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree)
+bool
+smart_meta_wants_journal(Relation index)
 {
-	struct smart_meta meta;
+	return index->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT && smart_options_logged(index);
+}
+
+void
+smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree,
+				  const struct smart_run *run)
+{
+	struct smart_meta meta = {
+		.magic = SMART_META_MAGIC,
+		.version = SMART_META_VERSION,
+		.journal_state = run->journal == 0 ? SMART_JOURNAL_NONE : SMART_JOURNAL_WHOLE,
+		.journal = run->journal,
+		.run = run->id,
+		.last_run = run->id,
+		.run_entries = run->entries,
+		.run_block = run->pages > 0 ? run->block : InvalidBlockNumber,
+		.run_pages = run->pages,
+		.run_made = run->pages > 0 ? GetCurrentTimestamp() : 0,
+		.cut.block = InvalidBlockNumber,
+		.tail_block = InvalidBlockNumber,
+	};
 	Buffer buffer;
 	Page page;
 
-	smart_assert(fork == MAIN_FORKNUM || (fork == INIT_FORKNUM && tree == 0));
+	smart_assert(fork == MAIN_FORKNUM || (fork == INIT_FORKNUM && tree == 0 && run->journal == 0));
 	smart_meta_fill(index, codec, tree, &meta);
-	buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, NULL);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	/* The writer of a run leaves block 0 to be filled in. */
+	buffer = run->pages > 0 ? ReadBufferExtended(index, fork, SMART_META_BLOCK, RBM_ZERO_AND_LOCK, NULL)
+							: ReadBufferExtended(index, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL);
 	if (BufferGetBlockNumber(buffer) != SMART_META_BLOCK)
 		elog(ERROR, "index \"%s\" already has blocks", RelationGetRelationName(index));
 	page = BufferGetPage(buffer);
 
 	START_CRIT_SECTION();
 	PageInit(page, BLCKSZ, 0);
-	put_meta(page, &meta);
+	smart_meta_put(page, &meta);
 	MarkBufferDirty(buffer);
 	/* An init fork is logged although its relation is not: recovery copies it to the main fork. */
 	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
@@ -233,71 +265,82 @@ smart_meta_forget(Relation index)
 	index->rd_amcache = NULL;
 }
 
-/* Changes the metapage, which is locked; returns where WAL says so, 0 if it is not logged. */
-static XLogRecPtr
-change_meta(Relation index, Buffer buffer, const struct smart_meta *meta)
+Buffer
+smart_meta_lock(Relation index, struct smart_meta *meta)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	take_meta(index, BufferGetPage(buffer), meta);
+	return buffer;
+}
+
+XLogRecPtr
+smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta)
 {
 	GenericXLogState *xlog = GenericXLogStart(index);
+	XLogRecPtr end;
 
-	smart_assert((meta->tree == 0) == (meta->state == SMART_META_EMPTY) && meta->crc == meta_crc(meta));
 	smart_assert(meta->database == smart_relation_database(index) || meta->state == SMART_META_STALE);
-	put_meta(GenericXLogRegisterBuffer(xlog, buffer, 0), meta);
-	return GenericXLogFinish(xlog);
+	smart_meta_put(GenericXLogRegisterBuffer(xlog, buffer, 0), meta);
+	end = GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(buffer);
+	smart_meta_forget(index);
+	return end;
 }
 
 bool
 smart_meta_name_tree(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {
-	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
-	bool named;
+	Buffer buffer = smart_meta_lock(index, meta);
+	bool named = meta->tree == 0;
 
 	smart_assert(tree != 0);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	take_meta(index, BufferGetPage(buffer), meta);
-	named = meta->tree == 0;
 	if (named)
 	{
 		smart_meta_fill(index, codec, tree, meta);
-		(void) change_meta(index, buffer, meta);
+		(void) smart_meta_change(index, buffer, meta);
 	}
+	else
+		UnlockReleaseBuffer(buffer);
 	smart_assert(meta->tree != 0);
-	UnlockReleaseBuffer(buffer);
-	smart_meta_forget(index);
 	return named;
 }
 
-void
+bool
 smart_meta_mark_stale(Relation index, uint64 tree)
 {
-	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
 	struct smart_meta meta;
+	Buffer buffer = smart_meta_lock(index, &meta);
 
 	smart_assert(tree != 0);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	take_meta(index, BufferGetPage(buffer), &meta);
-	if (meta.tree == tree && meta.state == SMART_META_READY)
+	if (meta.tree == tree && (meta.state == SMART_META_READY || meta.journal_state == SMART_JOURNAL_WHOLE))
 	{
 		meta.state = SMART_META_STALE;
-		meta.crc = meta_crc(&meta);
-		(void) change_meta(index, buffer, &meta);
+		smart_meta_lose_journal(&meta);
+		(void) smart_meta_change(index, buffer, &meta);
 	}
-	UnlockReleaseBuffer(buffer);
-	smart_meta_forget(index);
+	else
+		UnlockReleaseBuffer(buffer);
+	return meta.tree == tree;
 }
 
-void
-smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree)
+bool
+smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree, bool if_loadable)
 {
-	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
 	struct smart_meta meta;
+	Buffer buffer = smart_meta_lock(index, &meta);
 	XLogRecPtr end;
 
 	smart_assert(tree != 0);
+	if (if_loadable && !smart_meta_is_loadable(&meta))
+	{
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
 	smart_meta_fill(index, codec, tree, &meta);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	end = change_meta(index, buffer, &meta);
-	UnlockReleaseBuffer(buffer);
+	end = smart_meta_change(index, buffer, &meta);
 	if (RelationNeedsWAL(index))
 		XLogFlush(end);
-	smart_meta_forget(index);
+	return true;
 }

@@ -5,6 +5,8 @@
 #ifndef SMART_AM_META_H
 #define SMART_AM_META_H
 
+#include "access/xlogdefs.h"
+#include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
@@ -12,7 +14,7 @@ struct smart_codec;
 
 #define SMART_META_BLOCK   0
 #define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
-#define SMART_META_VERSION 1
+#define SMART_META_VERSION 2
 
 enum smart_meta_state
 {
@@ -21,30 +23,84 @@ enum smart_meta_state
 	SMART_META_STALE = 3  /* tree is missing entries, or has too many: it is only waiting to be replaced */
 };
 
+/* Is there a journal, and does it hold what the table does?  (src/am/journal) */
+enum smart_journal_state
+{
+	SMART_JOURNAL_NONE,  /* the index is not logged: its tree is all there is */
+	SMART_JOURNAL_WHOLE, /* a tree can be loaded from it */
+	SMART_JOURNAL_STALE  /* operations are missing or damaged: a new run makes it whole again */
+};
+
+/* An operation's place: the log page by its serial, where that is, and the offset on the page. */
+struct smart_chain_place
+{
+	uint64 serial;
+	BlockNumber block;
+	uint32 offset;
+};
+
+/* Where the tail of the chain was when a process saw it last.  It belongs to one content of the file. */
+struct smart_tail
+{
+	uint64 journal; /* 0: not known */
+	uint64 serial;  /* 0: there was no chain */
+	BlockNumber block;
+	Buffer buffer; /* where that was found, or InvalidBuffer */
+};
+
 /* The content of the metapage; integers in the server's byte order. */
 struct smart_meta
 {
 	uint32 magic;
 	uint32 version;
-	uint64 tree;         /* 0: none */
-	uint64 region;       /* the region's incarnation in which the tree lives */
-	uint64 encoding;     /* fingerprint of the codec: how entries are made */
-	uint32 state;        /* enum smart_meta_state */
-	uint32 leaf_size;    /* bytes, as the tree was made with */
-	uint32 fixed_length; /* bytes of every entry, or 0 */
-	uint32 database;     /* that the tree was made in: a copy of the database names it too, but may not use it */
-	uint32 unused;
-	uint32 crc; /* crc32c of the bytes before it */
+	uint64 tree;          /* 0: none */
+	uint64 region;        /* the region's incarnation in which the tree lives */
+	uint64 encoding;      /* fingerprint of the codec: how entries are made */
+	uint32 state;         /* enum smart_meta_state */
+	uint32 leaf_size;     /* bytes, as the tree was made with */
+	uint32 fixed_length;  /* bytes of every entry, or 0 */
+	uint32 database;      /* that the tree was made in: a copy of the database names it too, but may not use it */
+	uint32 journal_state; /* enum smart_journal_state */
+	uint32 losses;        /* how often the journal became stale: no tree of before goes on with it afterwards */
+
+	/* The journal's pages; all but its id is 0 or InvalidBlockNumber without one. */
+	uint64 journal;               /* random: which content the pages and trees are of; 0 if not logged */
+	uint64 run;                   /* id of the run, or 0: there is none */
+	uint64 previous_run;          /* the one before, or 0: its pages may still be read */
+	uint64 last_run;              /* the last id that was given to a run, valid or not */
+	uint64 run_entries;           /* of the run */
+	BlockNumber run_block;        /* its first page */
+	uint32 run_pages;             /* of the run */
+	int64 run_made;               /* a TimestampTz; 0: never */
+	struct smart_chain_place cut; /* operations from here on count over the run; on the chain's first page */
+	uint64 previous_serial;       /* of the chain's first page when the last compaction began: those before are free */
+	uint64 tail_serial;           /* of the chain's last page, 0: there is no chain yet */
+	BlockNumber tail_block;       /* where that is */
+	uint32 crc;                   /* crc32c of the bytes before it */
 };
 
-StaticAssertDecl(offsetof(struct smart_meta, crc) == 52 && sizeof(struct smart_meta) == 56, "metapage format");
+StaticAssertDecl(offsetof(struct smart_meta, crc) == 148 && sizeof(struct smart_meta) == 152, "metapage format");
+
+/* A run that has been written (run.h); without pages there are no entries.  A build's begins in block 1. */
+struct smart_run
+{
+	uint64 journal; /* 0: the index is not logged */
+	uint64 id;      /* 0 without pages */
+	uint64 entries;
+	BlockNumber block; /* its first page, or InvalidBlockNumber */
+	uint32 pages;
+};
 
 /*
- * Writes the metapage of an index that has none, in a fork without blocks, and WAL-logs it where the fork is logged
- * (the init fork always is).  tree 0: an empty index whose tree the first insert makes.  Called last in a build: from
- * then on the tree belongs to the index.
+ * Writes the metapage of an index that has none, in a fork without blocks but a run's, and WAL-logs it where the fork is
+ * logged (the init fork always is).  tree 0: an empty index whose tree the first insert makes.  Called last in a build:
+ * from then on the tree belongs to the index.
  */
-extern void smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree);
+extern void smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree,
+							  const struct smart_run *run);
+
+/* Is an index of this persistence and with these options to have a journal, when it is built? */
+extern bool smart_meta_wants_journal(Relation index);
 
 /* The hint to rebuild an index, in an ereport(). */
 extern int smart_hint_reindex(Relation index);
@@ -55,11 +111,55 @@ extern int smart_hint_reindex(Relation index);
  */
 extern void smart_meta_read(Relation index, struct smart_meta *meta);
 
+/* The same for who has read it before, with the locks that he has now: the file is not asked for its length. */
+extern void smart_meta_read_again(Relation index, struct smart_meta *meta);
+
 /*
- * Which tree a metapage names (0: none), from a copy of the page.  False: it is no metapage that this version
- * understands.  No error, and nothing of the relation is needed.
+ * Which tree a metapage names (0: none), and which journal, from a copy of the page.  False: it is no metapage that this
+ * version understands.  No error, and nothing of the relation is needed.
  */
-extern bool smart_meta_named_tree(Page page, uint64 *tree);
+extern bool smart_meta_named_tree(Page page, uint64 *tree, uint64 *journal);
+
+/* Could a tree be loaded from the journal? */
+static inline bool
+smart_meta_is_loadable(const struct smart_meta *meta)
+{
+	return meta->journal_state == SMART_JOURNAL_WHOLE;
+}
+
+#define SMART_CHAIN_SHORT 128 /* pages that are worth no compaction */
+
+/* Is the chain longer than the run, or the journal stale?  Then it is time to write the tree as a new run. */
+static inline bool
+smart_meta_wants_compaction(const struct smart_meta *meta)
+{
+	uint64 pages = meta->tail_serial - meta->cut.serial;
+
+	return meta->journal_state == SMART_JOURNAL_STALE ||
+		   (meta->journal_state == SMART_JOURNAL_WHOLE && pages > SMART_CHAIN_SHORT && pages > meta->run_pages);
+}
+
+/* The journal, if it is whole, is so no more. */
+static inline void
+smart_meta_lose_journal(struct smart_meta *meta)
+{
+	if (meta->journal_state != SMART_JOURNAL_WHOLE)
+		return;
+	meta->journal_state = SMART_JOURNAL_STALE;
+	meta->losses++;
+}
+
+/* Locks the metapage exclusively, and reads and checks it.  Errors as smart_meta_read(). */
+extern Buffer smart_meta_lock(Relation index, struct smart_meta *meta);
+
+/* Puts a changed content, whose crc is set now, on a metapage that the caller has locked and WAL-logs. */
+extern void smart_meta_put(Page page, struct smart_meta *meta);
+
+/* Puts it on the locked metapage, WAL-logs that, and unlocks it; returns where WAL says so (0 if it is not logged). */
+extern XLogRecPtr smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta);
+
+/* This region's incarnation: trees of any other are gone. */
+extern uint64 smart_meta_region(void);
 
 /* Were the entries made as codec would make them? */
 extern bool smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec);
@@ -73,13 +173,19 @@ extern bool smart_meta_tree_is_here(Relation index, const struct smart_meta *met
 /* Names this tree in the metapage unless that names one already, false then; *meta: what it says now.  WAL-logged. */
 extern bool smart_meta_name_tree(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta);
 
-/* Says in the metapage that this tree is stale, unless another one is named there by now.  WAL-logged. */
-extern void smart_meta_mark_stale(Relation index, uint64 tree);
+/*
+ * Says in the metapage that this tree is stale, and the journal, too, unless another one is named there by now: false
+ * then.  WAL-logged.
+ */
+extern bool smart_meta_mark_stale(Relation index, uint64 tree);
 
-/* Names another tree in the metapage, whatever it said.  WAL-logged, and flushed. */
-extern void smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree);
+/*
+ * Names another tree in the metapage.  WAL-logged, and flushed.  if_loadable: only if the journal is not stale; false: it
+ * is.
+ */
+extern bool smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree, bool if_loadable);
 
-/* The metapage that an index with this codec and this tree (0: none) has. */
+/* Sets what the metapage of an index says about its tree (0: none), which is made with this codec; the rest stays. */
 extern void smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta);
 
 /* Drops what the relcache keeps of an index (relation.c), as each change of its metapage does. */

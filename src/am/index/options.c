@@ -1,6 +1,6 @@
 /*
  * options.c
- *	  Storage parameters of an index: leaf_size and fillfactor, and one of btree's.
+ *	  Storage parameters of an index: leaf_size, fillfactor and logged, and one of btree's.
  */
 #include "postgres.h"
 
@@ -20,6 +20,7 @@ struct smart_options
 	int32 vl_len_; /* varlena header (do not touch directly!) */
 	int leaf_size;
 	int fillfactor;
+	bool logged;            /* with a journal */
 	bool deduplicate_items; /* ignored: entries share what they have in common anyway */
 };
 
@@ -33,6 +34,8 @@ smart_options_init(void)
 					  SMART_LEAF_SIZE_DEFAULT, SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX, AccessExclusiveLock);
 	add_int_reloption(option_kind, "fillfactor", "Percentage to which CREATE INDEX fills leaves", FILLFACTOR_DEFAULT,
 					  FILLFACTOR_MIN, 100, ShareUpdateExclusiveLock);
+	/* The metapage decides, so a change counts from the next REINDEX on. */
+	add_bool_reloption(option_kind, "logged", "Keeps the index in WAL and in its file, too", true, AccessExclusiveLock);
 	/* So that a definition of a btree needs no other change than its method. */
 	add_bool_reloption(option_kind, "deduplicate_items", "Accepted as btree's option, without an effect", true,
 					   ShareUpdateExclusiveLock);
@@ -44,6 +47,7 @@ smart_am_options(Datum reloptions, bool validate)
 	static const relopt_parse_elt elements[] = {
 		{.optname = "leaf_size", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, leaf_size)},
 		{.optname = "fillfactor", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, fillfactor)},
+		{.optname = "logged", .opttype = RELOPT_TYPE_BOOL, .offset = offsetof(struct smart_options, logged)},
 		{.optname = "deduplicate_items",
 		 .opttype = RELOPT_TYPE_BOOL,
 		 .offset = offsetof(struct smart_options, deduplicate_items)},
@@ -79,4 +83,12 @@ smart_options_fillfactor(Relation index)
 
 	smart_assert(percent >= FILLFACTOR_MIN && percent <= 100);
 	return percent;
+}
+
+bool
+smart_options_logged(Relation index)
+{
+	const struct smart_options *options = (const struct smart_options *) index->rd_options;
+
+	return options == NULL || options->logged;
 }

@@ -10,6 +10,7 @@
 extern void smart_options_init(void);
 extern int smart_options_leaf_size(Relation index);  /* bytes, a multiple of 64 */
 extern int smart_options_fillfactor(Relation index); /* percent */
+extern bool smart_options_logged(Relation index);    /* is it to have a journal? */
 
 /* amoptions */
 extern bytea *smart_am_options(Datum reloptions, bool validate);

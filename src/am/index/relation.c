@@ -78,6 +78,7 @@ struct relation_cache
 	struct smart_meta meta;
 	bool fits;                           /* the entries were made as codec makes them */
 	bool whole;                          /* the tree was found to be the content of the index */
+	bool standby;                        /* read in recovery: meta names the tree that this server has loaded */
 	uint32 changes;                      /* before meta was read */
 	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
 };
@@ -88,13 +89,33 @@ cached_codec(struct relation_cache *cache)
 	return (struct smart_codec *) cache->codec;
 }
 
+/* On a standby: puts the tree that this server has loaded in the place of the primary's, if there is one. */
+static void
+name_loaded(Relation index, struct smart_meta *meta)
+{
+	struct smart_tree_info info;
+
+	meta->region = 0;
+	if (meta->tree == 0 || smart_server.remote || !smart_server_available() ||
+		!smart_tree_of_journal(index, meta, &info))
+		return;
+	meta->tree = info.id;
+	meta->region = smart_meta_region();
+	meta->leaf_size = info.owner.leaf_size;
+	meta->database = info.owner.database;
+	meta->state = SMART_META_READY;
+}
+
 static void
 read_meta(Relation index, struct relation_cache *cache)
 {
 	cache->changes = smart_changes();
+	cache->standby = RecoveryInProgress();
 	smart_meta_read(index, &cache->meta);
 	cache->fits = smart_meta_fits(&cache->meta, cached_codec(cache));
 	cache->whole = false;
+	if (cache->standby)
+		name_loaded(index, &cache->meta);
 }
 
 /* What the relcache keeps of an index, up to date. */
@@ -122,8 +143,9 @@ get_cache(Relation index)
 		pfree(made);
 		index->rd_amcache = cache;
 	}
-	else if (cache->meta.tree == 0 || cache->changes != smart_changes())
-		read_meta(index, cache); /* any insert may have named a tree since */
+	else if (cache->meta.tree == 0 || cache->changes != smart_changes() ||
+			 (cache->standby && (!cache->whole || !RecoveryInProgress())))
+		read_meta(index, cache); /* any insert may have named a tree since, and a standby is not told of changes */
 	return cache;
 }
 
@@ -135,20 +157,39 @@ smart_relation_codec(Relation index)
 
 /* ---- is the tree the content of the index? ---- */
 
-/*
- * Why the tree that a metapage names is not the content of its index: a sentence, NULL if it is the content.  fits:
- * are its entries made as the index's codec makes them?
- */
+#define OTHER_ENTRIES "Its entries were made for other operator classes, collations or row types."
+
+/* The same in recovery, of an index that is not empty. */
 static const char *
-find_loss(Relation index, const struct smart_meta *meta, bool fits)
+find_standby_loss(const struct relation_cache *cache)
 {
+	const struct smart_meta *meta = &cache->meta;
+
+	if (smart_server.remote)
+		return "A standby does not use memory nodes.";
+	if (meta->journal_state == SMART_JOURNAL_NONE)
+		return "It is not logged, and so not replicated to standby servers.";
+	if (meta->journal_state == SMART_JOURNAL_STALE)
+		return "Its journal is not whole, and has to be written anew on the primary server.";
+	if (!cache->fits)
+		return OTHER_ENTRIES;
+	/* No more is asked: who is about to use it looks at its notes (src/am/journal/follow.c). */
+	return meta->region != 0 ? NULL : "It has not been loaded on this standby server yet.";
+}
+
+/* Why the tree that a metapage names is not the content of its index: a sentence, NULL if it is the content. */
+static const char *
+find_loss(Relation index, const struct relation_cache *cache)
+{
+	const struct smart_meta *meta = &cache->meta;
 	struct smart_space *space;
 	fabric_address root;
+	uint64 removal;
 
 	if (meta->tree == 0)
 		return NULL;
-	if (RecoveryInProgress())
-		return "Smart indexes are not replicated to standby servers.";
+	if (cache->standby)
+		return find_standby_loss(cache);
 	if (meta->state == SMART_META_STALE)
 		return "Rows were inserted or removed while its content could not be reached.";
 	if (meta->database != smart_relation_database(index))
@@ -159,10 +200,13 @@ find_loss(Relation index, const struct smart_meta *meta, bool fits)
 	space = &smart_backend_client()->space;
 	if (smart_space_tree_lost(space, meta->tree))
 		return "A memory node that held a part of it has lost its memory.";
-	if (!smart_space_find_tree(space, meta->tree, &root))
+	if (!smart_space_find_tree(space, meta->tree, &root) ||
+		!smart_space_get_note(space, meta->tree, SMART_NOTE_REMOVAL, &removal))
 		return "The memory node does not have it.";
-	if (!fits)
-		return "Its entries were made for other operator classes, collations or row types.";
+	if (removal != 0 && removal != smart_server_incarnation())
+		return "The removal of entries was interrupted.";
+	if (!cache->fits)
+		return OTHER_ENTRIES;
 	return NULL;
 }
 
@@ -174,7 +218,7 @@ cached_loss(Relation index, struct relation_cache *cache)
 
 	if (cache->whole && cache->changes == smart_changes())
 		return NULL;
-	loss = find_loss(index, &cache->meta, cache->fits);
+	loss = find_loss(index, cache);
 	cache->whole = loss == NULL && cache->meta.tree != 0 && cache->changes == smart_changes();
 	return loss;
 }
@@ -182,14 +226,19 @@ cached_loss(Relation index, struct relation_cache *cache)
 static int
 hint_lost(Relation index)
 {
+	const struct relation_cache *cache = index->rd_amcache;
 	struct smart_rebuild rebuild;
 
 	if (RecoveryInProgress())
-		return errhint(
-			"Statements that are planned from now on do without the index; it is rebuilt after a promotion.");
+		return errhint("Statements that are planned from now on do without the index until it is loaded.");
 	if (smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), &rebuild) &&
 		rebuild.state == SMART_REBUILD_RUNNING)
-		return errhint("It is being rebuilt: try again later. pg_stat_progress_create_index shows how far that is.");
+		return errhint("It is being %s: try again later. pg_stat_progress_create_index shows how far that is.",
+					   rebuild.side == 0 ? "loaded" : "rebuilt");
+	if (cache != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits)
+		return errhint(
+			"It is going to be loaded in the background: try again later. The view smart_index_state shows what "
+			"became of it.");
 	if (smart_validity_rebuilds(index))
 		return errhint("It is going to be rebuilt in the background: try again later, or rebuild it with REINDEX. "
 					   "The view smart_index_state shows what became of it.");
@@ -200,7 +249,8 @@ hint_lost(Relation index)
 static __attribute__((noreturn)) void
 report_loss(Relation index, const char *loss)
 {
-	smart_validity_notice(index);
+	if (!RecoveryInProgress() || smart_relation_is_loadable(index))
+		smart_validity_notice(index);
 	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			errmsg("the content of index \"%s\" is lost", RelationGetRelationName(index)),
 			errdetail_internal("%s", loss), hint_lost(index));
@@ -212,13 +262,21 @@ smart_relation_loss(Relation index)
 	return cached_loss(index, get_cache(index));
 }
 
-void
+bool
+smart_relation_is_loadable(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+
+	return cached_loss(index, cache) != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits &&
+		   !(cache->standby && smart_server.remote);
+}
+
+bool
 smart_relation_mark_stale(Relation index)
 {
 	uint64 tree = get_cache(index)->meta.tree;
 
-	if (tree != 0)
-		smart_meta_mark_stale(index, tree);
+	return tree == 0 || smart_meta_mark_stale(index, tree);
 }
 
 /* ---- opening ---- */
@@ -269,6 +327,10 @@ make_relation(Relation index, const char **loss)
 	self->index = RelationGetRelid(index);
 	self->meta = cache->meta;
 	self->changes = cache->changes;
+	self->standby = cache->standby;
+	self->tail = (struct smart_tail){.journal = self->meta.journal,
+									 .serial = self->meta.tail_serial,
+									 .block = self->meta.tail_block};
 	self->release = (MemoryContextCallback){.func = release_relation, .arg = self};
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
 	return self;
@@ -322,7 +384,9 @@ smart_relation_open_to_insert(Relation index)
 	if (tree != 0)
 		(void) smart_rebuild_invalidate(database, self->index, tree);
 	self->meta.tree = 0;
-	smart_meta_mark_stale(index, older);
+	/* Nor is it missing then if it is journaled. */
+	if (!smart_meta_is_loadable(&self->meta))
+		(void) smart_meta_mark_stale(index, older);
 	smart_validity_notice(index);
 	return self;
 }
@@ -359,6 +423,9 @@ smart_relation_refresh(struct smart_relation *self, Relation index)
 
 	if (self->tree != NULL)
 		return true;
+	/* On a standby the index was looked at after the snapshot was taken. */
+	if (self->standby)
+		return false;
 	cache = get_whole(index);
 	self->meta = cache->meta;
 	self->changes = cache->changes;
@@ -513,21 +580,30 @@ smart_report_status(smart_status status, Relation index)
 	smart_raise_status(status, index);
 }
 
+struct smart_tree *
+smart_am_tree_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	struct smart_relation *owner = palloc0(sizeof(*owner)); /* of the handle only */
+
+	owner->handle = smart_handle_pin(index, codec, meta);
+	if (owner->handle == NULL)
+		return NULL;
+	owner->release = (MemoryContextCallback){.func = release_relation, .arg = owner};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &owner->release);
+	return owner->handle->tree;
+}
+
 uint64
 smart_am_tree_create(Relation index, const struct smart_codec *codec, struct smart_tree **tree)
 {
-	struct smart_relation *owner = palloc0(sizeof(*owner)); /* of the handle only */
-	struct smart_meta meta;
+	struct smart_meta meta = {0};
 	uint64 id;
 
 	smart_check_status(smart_tree_make(index, &id), index);
 	smart_meta_fill(index, codec, id, &meta);
 	smart_assert(meta.tree == id && id != 0);
-	owner->handle = smart_handle_pin(index, codec, &meta);
-	if (owner->handle == NULL)
+	*tree = smart_am_tree_open(index, codec, &meta);
+	if (*tree == NULL)
 		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", meta.tree);
-	owner->release = (MemoryContextCallback){.func = release_relation, .arg = owner};
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &owner->release);
-	*tree = owner->handle->tree;
 	return meta.tree;
 }

@@ -42,7 +42,9 @@ struct smart_relation
 	struct smart_codec *codec; /* a copy of its own */
 	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries; or it is lost */
 	bool lost;                 /* opened for inserts only: tree is the one that is being built, NULL if none is */
+	bool standby;              /* opened in recovery: tree is what this server has loaded (src/am/journal/follow.h) */
 	uint32 changes;            /* smart_changes() when all this was read */
+	struct smart_tail tail;    /* of the journal's chain, as far as it is known */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
@@ -59,7 +61,7 @@ extern struct smart_relation *smart_relation_open(Relation index);
 
 /*
  * The same for inserts.  A lost index is opened, too, unless it is unique: what is inserted goes into the tree that
- * is being built, or nowhere, which its metapage says then.
+ * is being loaded or built, or into the journal alone, or nowhere, which its metapage says then.
  */
 extern struct smart_relation *smart_relation_open_to_insert(Relation index);
 
@@ -123,6 +125,9 @@ extern const char *smart_relation_loss(Relation index);
 extern uint64 smart_relation_bytes(const struct smart_relation *self);
 extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 
+/* Is the index lost, and could its tree be loaded from its journal? */
+extern bool smart_relation_is_loadable(Relation index);
+
 /*
  * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).
  * Where it says that a memory node did not answer, the index may have been lost with it: then that is the error, and
@@ -156,9 +161,9 @@ smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *
 
 /*
  * The tree that the metapage names is not to be used any more, by any process; returns when the metapage says so, in
- * WAL too.  Nothing if the index has none.
+ * WAL too.  Nothing if the index has none.  False: another tree has been named there, which is to be used.
  */
-extern void smart_relation_mark_stale(Relation index);
+extern bool smart_relation_mark_stale(Relation index);
 
 /*
  * Makes an empty tree for an index in the directory of the region, owned by its database, relfilenode and
@@ -166,5 +171,9 @@ extern void smart_relation_mark_stale(Relation index);
  * caller has to free it after an error.
  */
 extern uint64 smart_am_tree_create(Relation index, const struct smart_codec *codec, struct smart_tree **tree);
+
+/* Opens the tree that a metapage, or what was made of one, names; NULL if it is not there.  As long as the above. */
+extern struct smart_tree *
+smart_am_tree_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta);
 
 #endif /* SMART_AM_RELATION_H */

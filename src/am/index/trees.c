@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
@@ -128,17 +129,23 @@ free_temporary_trees(int code, Datum argument)
 }
 
 static void
-describe_owner(Relation index, struct smart_tree_owner *owner)
+describe_file(Relation index, struct smart_tree_owner *owner)
 {
-	static bool registered = false;
-
 	*owner = (struct smart_tree_owner){
 		.tablespace = smart_relation_tablespace(index),
 		.database = smart_relation_database(index),
 		.relation = smart_relation_file(index),
 		.backend = SMART_NO_BACKEND,
-		.creator = U64FromFullTransactionId(GetTopFullTransactionId()),
 	};
+}
+
+static void
+describe_owner(Relation index, struct smart_tree_owner *owner)
+{
+	static bool registered = false;
+
+	describe_file(index, owner);
+	owner->creator = U64FromFullTransactionId(GetTopFullTransactionId());
 	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 		return;
 	owner->backend = smart_my_backend();
@@ -159,12 +166,24 @@ smart_am_tree_make_room(bool temporary)
 		smart_make_room_hook(temporary);
 }
 
+static smart_status
+create(const struct smart_tree_owner *owner, uint64 *id)
+{
+	fabric_address root;
+	uint64 since_ns = 0;
+	smart_status status;
+
+	smart_assert(owner->creator != 0 && OidIsValid(owner->database));
+	do
+		status = smart_space_create_tree(&smart_backend_client()->space, owner, id, &root);
+	while (smart_again_if_away(status, &since_ns));
+	return status;
+}
+
 smart_status
 smart_tree_make(Relation index, uint64 *tree)
 {
 	struct smart_tree_owner owner;
-	fabric_address root;
-	uint64 since_ns = 0;
 	smart_status status;
 	uint64 id;
 
@@ -173,15 +192,53 @@ smart_tree_make(Relation index, uint64 *tree)
 	smart_am_tree_make_room(index->rd_rel->relpersistence == RELPERSISTENCE_TEMP);
 	smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
 	describe_owner(index, &owner);
-	smart_assert(owner.creator != 0 && OidIsValid(owner.database));
-	do
-		status = smart_space_create_tree(&smart_backend_client()->space, &owner, &id, &root);
-	while (smart_again_if_away(status, &since_ns));
+	status = create(&owner, &id);
 	if (status != SMART_OK)
 		return status;
 	remember_young_tree(index, id);
 	*tree = id;
 	return SMART_OK;
+}
+
+smart_status
+smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_owner owner;
+	smart_status status;
+
+	smart_assert(meta->journal != 0 && meta->journal != SMART_ADOPTED);
+	smart_am_tree_make_room(false);
+	describe_file(index, &owner);
+	/* There are no transactions of its own: one that has ended, whenever it is asked for. */
+	owner.creator = BootstrapTransactionId;
+	owner.flags = SMART_TREE_OF_STANDBY;
+	owner.leaf_size = meta->leaf_size;
+	status = create(&owner, tree);
+	if (status != SMART_OK)
+		return status;
+	(void) smart_space_put_note(space, *tree, SMART_NOTE_LOSSES, meta->losses);
+	/* Last: until then it is the tree of no journal, which the collection of orphans leaves alone. */
+	(void) smart_space_put_note(space, *tree, SMART_NOTE_JOURNAL, meta->journal);
+	return SMART_OK;
+}
+
+bool
+smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	uint64 cursor = 0;
+
+	if (!smart_meta_is_loadable(meta))
+		return false;
+	while (smart_space_next_tree(space, &cursor, info))
+	{
+		if (info->owner.flags == SMART_TREE_OF_STANDBY && info->owner.database == smart_relation_database(index) &&
+			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == meta->losses &&
+			info->note[SMART_NOTE_PLACE] != 0 && info->note[SMART_NOTE_REMOVAL] == 0 && !info->lost)
+			return true;
+	}
+	return false;
 }
 
 void

@@ -7,7 +7,33 @@
 
 #include "utils/relcache.h"
 
+#include "am/index/meta.h"
 #include "base/status.h"
+#include "compute/allocate/space.h"
+
+/*
+ * What is noted with a tree (smart_space_put_note).
+ *
+ * A removal from a tree with a journal is put down first: the server's incarnation while it is under way.  A tree in which
+ * another server's is found, or that was given up, is not used again: it may have entries that the journal has not.
+ *
+ * The others are those of trees that a standby has made: it cannot name them in metapages, and finds them by their journals.
+ */
+enum smart_tree_note
+{
+	SMART_NOTE_REMOVAL, /* 0; the incarnation of the server that removes entries; or SMART_GIVEN_UP */
+	SMART_NOTE_JOURNAL, /* which one it is loaded from; 0: it is being made; or SMART_ADOPTED */
+	SMART_NOTE_SERIAL,  /* up to which place the chain has been applied (struct smart_chain_place) */
+	SMART_NOTE_PLACE,   /* the same: block << 32 | offset; 0: it has not been loaded yet */
+	SMART_NOTE_LOSSES,  /* of the journal, when it was loaded */
+	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
+};
+
+#define SMART_GIVEN_UP PG_UINT64_MAX
+#define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
+
+/* Of an owner's flags: a standby has made the tree. */
+#define SMART_TREE_OF_STANDBY 1
 
 /*
  * Makes an empty tree for an index in the directory of the region, owned by its database, relfilenode and
@@ -15,6 +41,12 @@
  * free it after an error.
  */
 extern smart_status smart_tree_make(Relation index, uint64 *tree);
+
+/* The same on a standby, for the journal that the index's metapage names. */
+extern smart_status smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree);
+
+/* The tree that this server, as a standby, has loaded from the journal of a metapage, and that may be used; false: none. */
+extern bool smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);
 
 /*
  * Called where a tree is about to be made, inside a transaction, with nothing of a tree in hand: may free what is not

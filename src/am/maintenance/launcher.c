@@ -121,7 +121,7 @@ smart_child_start(const char *name, const char *function, Oid argument, Backgrou
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	BackgroundWorker worker = {
 		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_start_time = BgWorkerStart_ConsistentState,
 		.bgw_restart_time = BGW_NEVER_RESTART,
 		.bgw_library_name = "smart",
 		.bgw_main_arg = ObjectIdGetDatum(argument),

@@ -2,15 +2,16 @@
  * maintenance.c
  *	  The server's launcher and its jobs.
  *
- * There are three: to start workers for lost indexes (rebuild_worker.c), to start the collection
- * of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that
+ * There are five: to start workers for lost indexes (rebuild_worker.c), for long journals (compaction.c) and for dead
+ * entries (kill_worker.c), to start the collection of orphans (orphans.c), and to look after the region.  After a crash
+ * it is usually the launcher that
  * makes good what was left (startup.c).  It also finds the memory nodes, keeps a session to each, and
  * does what no client waits for.
  *
- * The launcher begins when the server is no standby any more: before, no session uses smart indexes, and the
- * lease would take them from the primary.
+ * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  It leaves
+ * memory nodes alone there: the settings often are the primary's, and a lease would take the nodes from it.
  *
- * One process serves all three.  An attempt to connect to a memory node that does not reply takes a second
+ * One process serves all.  An attempt to connect to a memory node that does not reply takes a second
  * (endpoint.c).  A round ends after such an attempt, so that the other jobs wait for one attempt at most; a
  * rebuild, a collection or DROP DATABASE can be that much later, and later still where the resolver is asked
  * for a host's name and does not reply.  While startup recovery runs the jobs wait for its end; but so does
@@ -22,6 +23,7 @@
 
 #include <signal.h>
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -30,11 +32,14 @@
 #include "utils/memutils.h"
 
 #include "am/index/backend.h"
+#include "am/maintenance/compaction.h"
+#include "am/maintenance/kill_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/maintenance.h"
 #include "am/maintenance/orphans.h"
 #include "am/maintenance/rebuild.h"
 #include "am/nodes/endpoint.h"
+#include "am/recovery/region_file.h"
 #include "am/server/shared.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
@@ -77,6 +82,10 @@ tend_region(void)
 {
 	static bool recovered = false;
 
+	if (RecoveryInProgress())
+		return IDLE_MS;
+	if (smart_server.shared->made)
+		smart_region_promote();
 	if (!smart_server.remote)
 	{
 		/* Does startup recovery now if it is due, so that no backend has to wait for it later. */
@@ -119,6 +128,8 @@ tend_region(void)
 static struct smart_job jobs[] = {
 	{.tend = smart_rebuild_tend},
 	{.tend = smart_orphans_tend},
+	{.tend = smart_compaction_tend},
+	{.tend = smart_kill_tend},
 	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
 
@@ -156,7 +167,7 @@ smart_maintenance_init(void)
 		.bgw_name = SMART_LAUNCHER_NAME,
 		.bgw_type = SMART_LAUNCHER_NAME,
 		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_start_time = BgWorkerStart_ConsistentState,
 		.bgw_restart_time = RESTART_S,
 		.bgw_library_name = "smart",
 		.bgw_function_name = "smart_launcher_main",

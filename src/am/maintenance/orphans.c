@@ -8,6 +8,8 @@
  * name was there, and its maker had ended, before its name was looked for; and from then on it cannot
  * get one, since a tree is named by its maker, or by a copy of a metapage that names it already.
  *
+ * What a standby has loaded is named by its journal, which a metapage names as long as the index has that content.
+ *
  * The launcher starts the orphan collector, a process for one database, since a process can be connected
  * to one only.  The collector for InvalidOid is connected to none: it frees the trees of dropped databases
  * and wishes for a collection in each other database that has trees.
@@ -16,6 +18,7 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -106,6 +109,16 @@ knows_trees_of_unread(const struct smart_survey *survey, const List *before, HTA
 	return true;
 }
 
+/* Under which name a tree is looked for: its own, or, as long as a standby has it, that of its journal. */
+static const uint64 *
+name_of(const struct smart_tree_info *info)
+{
+	bool by_journal = smart_server.shared->standby && info->owner.flags == SMART_TREE_OF_STANDBY &&
+					  info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED;
+
+	return by_journal ? &info->note[SMART_NOTE_JOURNAL] : &info->id;
+}
+
 /* The fate of a tree whose transaction has ended; names: the trees that have a name, or NULL. */
 static enum smart_tree_fate
 fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, HTAB *names)
@@ -123,7 +136,10 @@ fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, H
 		return SMART_TREE_ELSEWHERE;
 	if (names == NULL)
 		return SMART_TREE_UNDECIDED;
-	if (hash_search(names, &info->id, HASH_FIND, NULL) != NULL)
+	/* A standby is making it at this moment. */
+	if (*name_of(info) == 0)
+		return SMART_TREE_UNFINISHED;
+	if (hash_search(names, name_of(info), HASH_FIND, NULL) != NULL)
 		return temporary ? SMART_TREE_TEMPORARY : SMART_TREE_USED;
 	for (int i = 0; i < list_length(survey->unread); i++)
 	{
@@ -238,7 +254,7 @@ smart_orphans_free(const struct smart_survey *survey, uint64 *bytes)
 			continue;
 		smart_assert(info->id != 0);
 		/* An asynchronous commit could still be lost, and the index be there again. */
-		if (freed == 0)
+		if (freed == 0 && !RecoveryInProgress())
 			smart_wal_flush();
 		smart_am_tree_drop(info->id);
 		freed++;
@@ -361,7 +377,7 @@ smart_orphans_tend(void)
 	uint64 ever;
 	long rest_ms;
 
-	if (interval_s == 0 || !smart_server.shared->made)
+	if (interval_s == 0 || !smart_server.shared->made || (smart_server.remote && RecoveryInProgress()))
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
 	/* If both a database and the round of all are wished for, they take turns. */

@@ -16,6 +16,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
@@ -100,9 +101,9 @@ look_at_page(SMgrRelation file, smart_file number, char *copy)
 	return look;
 }
 
-/* The tree that the metapage in a file names (0: none); false: it could not be read. */
+/* The tree and the journal that the metapage in a file names (0: none); false: it could not be read. */
 static bool
-read_name(smart_file number, int backend, uint64 *tree)
+read_name(smart_file number, int backend, uint64 *tree, uint64 *journal)
 {
 	SMgrRelation file = smgropen(number, backend);
 	PGAlignedBlock copy;
@@ -112,7 +113,7 @@ read_name(smart_file number, int backend, uint64 *tree)
 		enum look look = look_at_page(file, number, copy.data);
 
 		if (look != LOOK_AGAIN)
-			return look == LOOK_READ && smart_meta_named_tree(copy.data, tree);
+			return look == LOOK_READ && smart_meta_named_tree(copy.data, tree, journal);
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(1000);
 	}
@@ -190,12 +191,15 @@ add_name(Form_pg_class index, Snapshot snapshot, HTAB *trees, List **unread)
 		.temporary = index->relpersistence == RELPERSISTENCE_TEMP,
 	};
 	uint64 tree;
+	uint64 journal;
 
 	if (read_name(smart_make_file(place.tablespace, MyDatabaseId, place.file),
-				  place.temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree))
+				  place.temporary ? smart_my_backend() : SMART_NO_BACKEND, &tree, &journal))
 	{
 		if (tree != 0)
 			(void) hash_search(trees, &tree, HASH_ENTER, NULL);
+		if (journal != 0)
+			(void) hash_search(trees, &journal, HASH_ENTER, NULL);
 	}
 	else
 	{
@@ -230,6 +234,9 @@ smart_names_collect(Snapshot snapshot, bool temporary_only, HTAB *trees)
 
 		CHECK_FOR_INTERRUPTS();
 		if (class->relkind != RELKIND_INDEX || !list_member_oid(methods, class->relam))
+			continue;
+		/* In recovery an unlogged one has its init fork only. */
+		if (class->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
 			continue;
 		/* Only the session that has a temporary table can read its metapages. */
 		if (class->relpersistence == RELPERSISTENCE_TEMP ? isTempNamespace(class->relnamespace) : !temporary_only)

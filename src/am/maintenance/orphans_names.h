@@ -20,7 +20,7 @@ struct smart_unread
 };
 
 /*
- * Adds to trees, a hash set of uint64, the ids of all trees that the metapages of this database's
+ * Adds to trees, a hash set of uint64, the ids of all trees and journals that the metapages of this database's
  * smart indexes name, as far as the snapshot sees these.  Of temporary tables only those of this
  * session are looked at, and nothing else if temporary_only.  Returns a struct smart_unread for each
  * index whose metapage could not be read; it may have been dropped or moved since the snapshot.

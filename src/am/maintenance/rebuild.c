@@ -41,7 +41,7 @@
 #include "utils/wait_event.h"
 
 #include "am/build/collector.h"
-#include "am/build/sorter.h"
+#include "am/sort/sorter.h"
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/backend.h"
@@ -49,7 +49,9 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/journal/lock.h"
 #include "am/maintenance/rebuild.h"
+#include "am/server/progress.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
 
@@ -263,14 +265,33 @@ run(struct rebuild *rebuild, const char *loss)
 		report_invalidated(rows);
 	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->base_id);
 	HOLD_INTERRUPTS();
-	smart_meta_replace_tree(rows->index, rows->codec, rebuild->base_id);
-	smart_rebuild_end(MyDatabaseId, RelationGetRelid(rows->index));
+	(void) smart_meta_replace_tree(rows->index, rows->codec, rebuild->base_id, false);
+	/* A session that does not find the base in the table any more has to find that it looked at the metapage too early. */
 	smart_validity_announce(rows->index);
+	smart_rebuild_end(MyDatabaseId, RelationGetRelid(rows->index));
 	RESUME_INTERRUPTS();
 	pgstat_progress_end_command();
 	ereport(LOG, errmsg("smart index \"%s\" has been rebuilt", name),
 			errdetail("It was loaded with " INT64_FORMAT " entries; this took %ld ms.", (int64) rows->entries,
 					  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+}
+
+/*
+ * What the table holds is less than what the journal does, which has entries of rows that are dead: nothing is loaded from it
+ * any more, until it is written anew.
+ */
+static void
+give_up_journal(Relation index)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (meta.journal_state != SMART_JOURNAL_WHOLE)
+		return;
+	smart_journal_lock(index, SMART_LOCK_REMOVE);
+	(void) smart_relation_mark_stale(index);
+	smart_changes_announce();
+	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 }
 
 bool
@@ -302,6 +323,7 @@ smart_rebuild_index(Oid index)
 		SetUserIdAndSecContext(rows->heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 		guc_level = NewGUCNestLevel();
 		smart_restrict_search_path();
+		give_up_journal(rows->index);
 		run(rebuild, loss);
 		AtEOXact_GUC(false, guc_level);
 		SetUserIdAndSecContext(user, security);

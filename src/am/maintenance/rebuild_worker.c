@@ -1,15 +1,19 @@
 /*
  * rebuild_worker.c
- *	  The launcher's job for lost indexes, and the background worker that rebuilds those of
- *	  one database and frees the trees that they do not need any more.
+ *	  The launcher's job for lost indexes, and the background workers that load or rebuild those of one database
+ *	  and free the trees that they do not need any more.
  *
  * After each start of the server, or its promotion, and when smart.auto_rebuild is turned on, the launcher
  * starts a worker in each database; else in those that sessions have put down in the table.  It leaves
  * template databases alone until a session uses their indexes: as long as a worker is connected, no database
  * can be made from them.
  *
- * A worker takes unique indexes first: their tables take no inserts.  An index that fails is tried again,
- * later and later, and so is one whose table a long transaction has written to; the others do not wait for them.
+ * Several may work in one database.  A worker puts down all indexes that it finds lost, and then claims one after the
+ * other; as long as one is left that no worker is at, the launcher starts more.  Unique indexes come first, since their
+ * tables take no inserts, and larger ones before smaller ones.  An index that fails is tried again, later and later, and so
+ * is one whose table a long transaction has written to; the others do not wait for them.
+ *
+ * smart.auto_rebuild is about rebuilds, which read the table.  What can be loaded is loaded in any case.
  */
 #include "postgres.h"
 
@@ -17,6 +21,7 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_language.h"
 #include "executor/spi.h"
@@ -36,18 +41,23 @@
 
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/maintenance/follow_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/maintenance/rebuild.h"
+#include "am/maintenance/restore.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
+#include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "am/server/wishes.h"
 #include "base/assert.h"
 
 /* The launcher's job */
 #define LOOK_MS    500   /* between two looks at the table ... */
 #define IDLE_MS    30000 /* ... when nothing is to be done; what changes that wakes the launcher */
 #define BETWEEN_MS 500   /* between two workers for one database */
+#define ROUND_MS   2000  /* on a standby, between two looks at all databases */
 #define DUE_ONCE   64
 
 /* A worker */
@@ -69,7 +79,7 @@
 		ClanguageId) "::pg_catalog.oid"                                                                           \
 					 " AND c.relkind OPERATOR(pg_catalog.=) 'i' AND c.relpersistence OPERATOR(pg_catalog.<>) 't'" \
 					 " AND i.indislive AND i.indisready"                                                          \
-					 " ORDER BY i.indisunique DESC, i.indrelid, i.indexrelid"
+					 " ORDER BY i.indisunique DESC, c.relpages DESC, i.indexrelid"
 
 /* ---- the launcher's job ---- */
 
@@ -104,9 +114,12 @@ list_databases(enum smart_databases which, List **databases)
 	return found;
 }
 
-/* False: not now, since a worker for it runs or has been started a moment ago, or enough of them run. */
+/*
+ * False: not now, since a worker for it has been started a moment ago, or, if only one is needed, runs, or enough of them
+ * run.
+ */
 static bool
-start_worker(Oid database)
+start_worker(Oid database, bool more)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	struct started *place = NULL;
@@ -118,7 +131,7 @@ start_worker(Oid database)
 		struct started *worker = &workers[i];
 		bool runs = smart_child_runs(&worker->child);
 
-		if (worker->database == database && (runs || !TimestampDifferenceExceeds(worker->when, now, BETWEEN_MS)))
+		if (worker->database == database && (runs ? !more : !TimestampDifferenceExceeds(worker->when, now, BETWEEN_MS)))
 			return false;
 		running += runs;
 		if (!runs && (place == NULL || worker->when < place->when))
@@ -139,59 +152,81 @@ long
 smart_rebuild_tend(void)
 {
 	static bool begun = false;
+	static bool was_standby = false;
+	static TimestampTz next_round = 0;
+	bool standby = RecoveryInProgress();
 	static bool was_on = false; /* smart.auto_rebuild */
 	Oid due[DUE_ONCE];
+	Oid left[DUE_ONCE];
 	int count = smart_rebuild_due(due, DUE_ONCE);
+	int count_left = smart_leaving_due(left, DUE_ONCE);
 	List *databases;
 	ListCell *cell;
 
-	if (!begun || (smart_settings.auto_rebuild && !was_on))
+	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
+	if (IsBinaryUpgrade)
+		return IDLE_MS;
+	was_standby |= standby;
+	if (standby && smart_server.remote)
+		return LOOK_MS;
+	/* On a standby they are looked through again and again, and once more when it is none any more. */
+	if (!begun || (smart_settings.auto_rebuild && !was_on) || standby != was_standby ||
+		(standby && unseen == NIL && GetCurrentTimestamp() >= next_round))
 	{
 		/* All databases are to be looked through. */
 		if (!list_databases(SMART_DATABASES_USED, &databases))
 			return LOOK_MS;
 		/* Sessions that were connected to a standby have planned without any smart index. */
-		foreach (cell, begun ? NIL : databases)
+		foreach (cell, begun && standby == was_standby ? NIL : databases)
 			smart_validity_announce_database(lfirst_oid(cell));
 		list_free(unseen);
 		unseen = databases;
 		begun = true;
+		was_standby = standby;
+		next_round = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ROUND_MS);
 	}
 	was_on = smart_settings.auto_rebuild;
-	if ((unseen != NIL || count > 0) && list_databases(SMART_DATABASES_OPEN, &databases))
+	if ((unseen != NIL || count > 0 || count_left > 0) && list_databases(SMART_DATABASES_OPEN, &databases))
 	{
 		/* Start what can be started, in databases that can be connected to. */
 		while (unseen != NIL)
 		{
 			Oid database = linitial_oid(unseen);
 
-			if (list_member_oid(databases, database) && !start_worker(database))
+			/* On a standby a worker goes on until others may have their turn. */
+			if (list_member_oid(databases, database) && !start_worker(database, false) && !standby)
 				break;
 			unseen = list_delete_first(unseen);
 		}
-		for (int i = 0; i < count; i++)
+		for (int i = 0; i < count + count_left; i++)
 		{
-			if (list_member_oid(databases, due[i]))
-				(void) start_worker(due[i]);
+			Oid database = i < count ? due[i] : left[i - count];
+
+			if (list_member_oid(databases, database))
+				(void) start_worker(database, i < count);
 			else
-				smart_rebuild_forget_database(due[i]);
+				smart_rebuild_forget_database(database);
 		}
 		list_free(databases);
 	}
-	return unseen == NIL && smart_rebuild_is_idle() ? IDLE_MS : LOOK_MS;
+	return unseen == NIL && smart_rebuild_is_idle() && !standby ? IDLE_MS : LOOK_MS;
 }
 
 /* ---- which indexes ---- */
 
-static Oid rebuilding = InvalidOid; /* the index that this process is at */
+static Oid claimed = InvalidOid; /* the index that this process is at */
 
 /* The index that was being rebuilt is not, whatever ends this process. */
 static void
 worker_exit(int code, Datum argument)
 {
-	if (OidIsValid(rebuilding))
-		smart_rebuild_end_failed(MyDatabaseId, rebuilding, NULL, GAVE_WAY_MS);
-	rebuilding = InvalidOid;
+	if (OidIsValid(claimed))
+	{
+		smart_rebuild_end_failed(MyDatabaseId, claimed, NULL, GAVE_WAY_MS);
+		smart_rebuild_disclaim(MyDatabaseId, claimed);
+	}
+	claimed = InvalidOid;
+	smart_leaving_release();
 }
 
 /* The indexes to look at, in the context of the caller. */
@@ -224,74 +259,154 @@ list_candidates(void)
 
 /* ---- one index ---- */
 
-/* After an error of the attempt: the transaction goes, the error into the log and into the table. */
-static void
+/* After an error of the attempt: the transaction goes, the error into the log and into the table; returns its code. */
+static int
 give_up(MemoryContext context)
 {
 	struct smart_rebuild rebuild;
-	Oid index = rebuilding;
 	ErrorData *error;
 	bool failed;
 	int delay_ms;
+	int code;
 
 	HOLD_INTERRUPTS();
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
-	rebuilding = InvalidOid;
-	failed = error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
-	if (!smart_rebuild_find(MyDatabaseId, index, &rebuild))
+	code = error->sqlerrcode;
+	failed = code != ERRCODE_LOCK_NOT_AVAILABLE;
+	if (!smart_rebuild_find(MyDatabaseId, claimed, &rebuild))
 		memset(&rebuild, 0, sizeof(rebuild));
 	delay_ms = failed ? Min(AGAIN_FIRST_MS << Min(rebuild.failures, DOUBLE_MAX), AGAIN_LAST_MS)
 					  : GAVE_WAY_MS << Min(rebuild.waits, DOUBLE_MAX);
-	smart_rebuild_end_failed(MyDatabaseId, index, failed ? error->message : NULL, delay_ms);
+	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? error->message : NULL, delay_ms);
 	if (failed)
 		EmitErrorReport();
 	FlushErrorState();
 	if (!failed && rebuild.state == SMART_REBUILD_RUNNING)
-		ereport(LOG, errmsg("the rebuild of smart index %u stops for a while: %s", index, error->message));
+		ereport(LOG, errmsg("the rebuild of smart index %u stops for a while: %s", claimed, error->message));
 	FreeErrorData(error);
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
 	RESUME_INTERRUPTS();
+	return code;
 }
 
-/* Rebuilds it, if it is lost. */
-static void
-try_index(Oid index)
+/* Does this in a transaction, with the index that this process has claimed; the code of its error, or 0. */
+static int
+attempt(void (*action)(Oid index))
 {
 	MemoryContext context = CurrentMemoryContext;
+	volatile int code = 0;
 
-	smart_assert(!OidIsValid(rebuilding) && !IsTransactionState());
-	rebuilding = index;
+	smart_assert(OidIsValid(claimed) && !IsTransactionState());
 	PG_TRY();
 	{
-		Relation relation;
-		bool lost;
-
-		/* A look without the locks that a rebuild takes. */
 		StartTransactionCommand();
-		relation = smart_index_try_open(index);
-		lost = relation != NULL && smart_relation_loss(relation) != NULL;
-		if (relation != NULL)
-			relation_close(relation, AccessShareLock);
+		action(claimed);
 		CommitTransactionCommand();
-		if (lost)
-		{
-			StartTransactionCommand();
-			lost = smart_rebuild_index(index);
-			rebuilding = InvalidOid;
-			CommitTransactionCommand();
-		}
-		if (!lost)
-			smart_rebuild_forget(MyDatabaseId, index);
-		rebuilding = InvalidOid;
 	}
 	PG_CATCH();
 	{
-		give_up(context);
+		code = give_up(context);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
+	return code;
+}
+
+/* What can be done for an index, as far as a look without the locks of a loading or rebuild tells. */
+enum need
+{
+	NEED_NOTHING,
+	NEED_LOADING,
+	NEED_REBUILD
+};
+
+static enum need needs;
+
+static void
+look_at(Oid index)
+{
+	Relation relation;
+
+	/* The other indexes do not wait for whatever is being done to this one. */
+	if (!ConditionalLockRelationOid(index, AccessShareLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("index %u is locked", index));
+	relation = smart_index_try_open(index);
+	needs = NEED_NOTHING;
+	if (relation == NULL)
+		return;
+	if (smart_relation_loss(relation) != NULL)
+		needs = smart_relation_is_loadable(relation) ? NEED_LOADING : NEED_REBUILD;
+	relation_close(relation, AccessShareLock);
+}
+
+static void
+restore(Oid index)
+{
+	if (!smart_restore_index(index, smart_settings.auto_rebuild))
+		smart_rebuild_forget(MyDatabaseId, index);
+}
+
+/* Looks at the claimed index; returns whether there is something to be done now. */
+static bool
+is_to_be_restored(void)
+{
+	if (attempt(look_at) != 0)
+		return false;
+	if (needs == NEED_NOTHING)
+		smart_rebuild_forget(MyDatabaseId, claimed);
+	else if (needs == NEED_REBUILD && !smart_settings.auto_rebuild)
+		smart_rebuild_leave_alone(MyDatabaseId, claimed);
+	else
+		return true;
+	return false;
+}
+
+/* Restores the claimed index, which is lost. */
+static void
+restore_claimed(void)
+{
+	int code = attempt(restore);
+
+	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
+	if (needs == NEED_LOADING && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
+		attempt(smart_restore_condemn) == 0)
+		(void) attempt(restore);
+}
+
+/* On a standby: brings the index up to date, or loads it. */
+static void
+follow(Oid index)
+{
+	smart_follow_index(index);
+	smart_rebuild_forget(MyDatabaseId, index);
+}
+
+/* Claims an index, unless another worker is at it, and looks; perform: and restores it.  Is it lost, or was it? */
+static bool
+try_index(Oid index, bool perform)
+{
+	bool lost;
+
+	smart_assert(!OidIsValid(claimed) && !IsTransactionState());
+	if (!smart_rebuild_claim(MyDatabaseId, index))
+		return false;
+	claimed = index;
+	if (RecoveryInProgress())
+	{
+		(void) attempt(follow);
+		lost = false;
+	}
+	else
+	{
+		lost = is_to_be_restored();
+		if (lost && perform)
+			restore_claimed();
+	}
+	smart_rebuild_disclaim(MyDatabaseId, index);
+	claimed = InvalidOid;
+	return lost;
 }
 
 /* ---- trees that leave ---- */
@@ -370,39 +485,56 @@ free_left(void)
 
 /* ---- the worker ---- */
 
-static void
-look_through(void)
+/* After an attempt that failed an index waits; one that is left alone, until smart.auto_rebuild is on. */
+static bool
+is_due(Oid index)
 {
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart rebuild", ALLOCSET_DEFAULT_SIZES);
-	List *indexes;
+	struct smart_rebuild rebuild;
+
+	return !smart_rebuild_find(MyDatabaseId, index, &rebuild) || rebuild.state != SMART_REBUILD_WAITING ||
+		   rebuild.due <= GetCurrentTimestamp() || (rebuild.due == DT_NOEND && smart_settings.auto_rebuild);
+}
+
+/* Serves interrupts, and tries those of these indexes that are due; returns those that were lost, in the caller's context. */
+static List *
+try_indexes(const List *indexes, bool perform)
+{
+	List *lost = NIL;
 	ListCell *cell;
 
-	MemoryContextSwitchTo(context);
-	smart_rebuild_forget(MyDatabaseId, InvalidOid);
-	indexes = list_candidates();
-	smart_rebuild_forget_others(MyDatabaseId, indexes);
 	foreach (cell, indexes)
 	{
-		Oid index = lfirst_oid(cell);
-		struct smart_rebuild rebuild;
-
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		if (!smart_settings.auto_rebuild)
-		{
-			smart_rebuild_forget(MyDatabaseId, InvalidOid);
-			smart_rebuild_forget_others(MyDatabaseId, NIL);
-			break;
-		}
-		/* After an attempt that failed it waits. */
-		if (!smart_rebuild_find(MyDatabaseId, index, &rebuild) || rebuild.state != SMART_REBUILD_WAITING ||
-			rebuild.due <= GetCurrentTimestamp())
-			try_index(index);
+		if (is_due(lfirst_oid(cell)) && try_index(lfirst_oid(cell), perform))
+			lost = lappend_oid(lost, lfirst_oid(cell));
 	}
+	return lost;
+}
+
+static void
+look_through(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart rebuild", ALLOCSET_DEFAULT_SIZES);
+	List *indexes;
+
+	MemoryContextSwitchTo(context);
+	smart_rebuild_forget(MyDatabaseId, InvalidOid);
+	indexes = list_candidates();
+	smart_follow_count(list_length(indexes));
+	smart_rebuild_forget_others(MyDatabaseId, indexes);
+	/* What is lost is put down first, and there may be work for several. */
+	if (!RecoveryInProgress())
+	{
+		indexes = try_indexes(indexes, false);
+		if (list_length(indexes) > 1)
+			smart_launcher_wake();
+	}
+	(void) try_indexes(indexes, true);
 	MemoryContextSwitchTo(TopMemoryContext);
 	MemoryContextDelete(context);
 }
@@ -415,13 +547,17 @@ smart_rebuild_worker_main(Datum argument)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
 	before_shmem_exit(worker_exit, 0);
-	look_through();
-	while (free_left())
+	for (;;)
 	{
+		bool follows = smart_follow_begin();
+
+		if (!follows || smart_follow_is_due())
+			look_through();
+		if (!free_left() && !follows)
+			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, REST_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-		look_through();
 	}
 	proc_exit(0);
 }

@@ -1,7 +1,7 @@
 /*
  * check.c
- *	  smart_index_check(): is the tree whole, and do heap and index hold the same
- *	  rows?
+ *	  smart_index_check(): is the tree whole, does it have what its journal tells of, and do heap and index hold the
+ *	  same rows?
  *
  * From heap to index: the keys of all entries go into a Bloom filter, then the heap is read under a snapshot
  * that is older than the reading of the first entry; a row that it sees was inserted before, and its entry
@@ -33,6 +33,8 @@
 #include "am/compat.h"
 #include "am/index/meta.h"
 #include "am/index/relation.h"
+#include "am/journal/standby.h"
+#include "am/monitor/check_journal.h"
 #include "base/assert.h"
 
 #define LOOKS_AGAIN 5 /* at an entry whose line pointer is free */
@@ -177,7 +179,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 					errmsg("index \"%s\" cannot be checked with this transaction's snapshot",
 						   RelationGetRelationName(index)));
 	}
-	check->self = smart_relation_open(index);
+	check->self = smart_journal_open(index);
 	if (check->self->tree != NULL)
 	{
 		smart_status status = smart_relation_verify(check->self, &report, message, sizeof(message));
@@ -187,6 +189,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 					errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),
 					errdetail_internal("%s", message), smart_hint_reindex(index));
 		smart_check_status(status, index);
+		smart_check_journal(check->self, index);
 	}
 	if (!heapallindexed)
 		return;

@@ -26,6 +26,7 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/adopt.h"
 #include "am/monitor/stat_row.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
@@ -36,7 +37,7 @@ PG_FUNCTION_INFO_V1(smart_index_state);
 PG_FUNCTION_INFO_V1(smart_index_condition);
 PG_FUNCTION_INFO_V1(smart_normalized_key);
 
-/* Bytes of memory of the tree and of the relation itself; NULL if the index was dropped a moment ago. */
+/* Bytes of memory of the tree; pg_relation_size() tells those of the pages.  NULL if the index was dropped a moment ago. */
 PGDLLEXPORT Datum
 smart_relation_size(PG_FUNCTION_ARGS)
 {
@@ -46,7 +47,6 @@ smart_relation_size(PG_FUNCTION_ARGS)
 	if (index == NULL)
 		PG_RETURN_NULL();
 	bytes = smart_relation_bytes(smart_relation_open(index));
-	bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
 	relation_close(index, AccessShareLock);
 	PG_RETURN_INT64((int64) bytes);
 }
@@ -90,7 +90,7 @@ smart_index_stats(PG_FUNCTION_ARGS)
 /* ---- its state ---- */
 
 /*
- * The state of an index, and in *loss the reason where it is "lost" or "rebuilding"; *rebuild is what the table of
+ * The state of an index, and in *loss the reason where it is "lost", "loading" or "rebuilding"; *rebuild is what the table of
  * rebuilds has about the index, or has the state 0.
  */
 static const char *
@@ -107,16 +107,20 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
 	smart_assert(rebuild->state <= SMART_REBUILD_DONE);
 	*loss = smart_relation_loss(index);
+	if (*loss != NULL && smart_adopt(index))
+		*loss = smart_relation_loss(index);
 	if (*loss != NULL)
 		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
+	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
+		return rebuild->side == 0 ? "loading" : "rebuilding";
 	if (*loss != NULL)
-		return rebuild->state == SMART_REBUILD_RUNNING ? "rebuilding" : "lost";
+		return "lost";
 	return smart_relation_glance(index, &glance) && glance.bytes != 0 ? "ready" : "empty";
 }
 
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'lost': its tree is gone; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
+ * 'lost': its tree is gone; 'loading'; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
  * unlogged tables while it is a standby.  NULL if the index was dropped a moment ago.
  */
 PGDLLEXPORT Datum

@@ -50,9 +50,9 @@ static void
 survey_primary(struct smart_survey *survey)
 {
 	smart_server_require();
-	if (RecoveryInProgress())
+	if (RecoveryInProgress() && smart_server.remote)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
-				errdetail("A standby server has no trees of smart indexes."));
+				errdetail("A standby server does not use memory nodes."));
 	smart_survey(survey, false);
 }
 

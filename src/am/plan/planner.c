@@ -26,6 +26,7 @@
 
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/adopt.h"
 #include "am/plan/planner.h"
 #include "am/scan/row_conditions.h"
 #include "am/server/validity.h"
@@ -85,7 +86,11 @@ as_btree(const IndexOptInfo *info, bool joins, bool ordered)
 
 /*
  * Tells the planner what it cannot see.  *btree: the index as a btree, or NULL.  False: the index is not to be used
- * now.  A standby has no trees, and an index that has none to miss today may miss one when the plan is used.
+ * now.
+ *
+ * In recovery an index does not answer alone: between its answer and the executor's look at the visibility map, replay may
+ * give the TID to another row and set the page all-visible, and nothing here keeps replay waiting.  A plan that was made
+ * then may be used after a promotion, too, and not the other way round.
  */
 static bool
 describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **btree)
@@ -94,9 +99,12 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 	struct smart_glance glance;
 	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
-	bool usable = partitioned || (!RecoveryInProgress() && smart_relation_glance(index, &glance));
+	bool usable = partitioned || smart_relation_glance(index, &glance) ||
+				  (smart_adopt(index) && smart_relation_glance(index, &glance));
 
 	*btree = NULL;
+	if (usable && RecoveryInProgress())
+		memset(info->canreturn, 0, sizeof(bool) * (Size) info->ncolumns);
 	if (usable && !partitioned)
 	{
 		double leaves = Max((double) glance.bytes / LEAF_BYTES, 1.0);
@@ -128,7 +136,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 			info->sortopfamily = NULL;
 		}
 	}
-	if (!usable)
+	if (!usable && (!RecoveryInProgress() || smart_relation_is_loadable(index)))
 		smart_validity_notice(index);
 	index_close(index, NoLock);
 	return usable;

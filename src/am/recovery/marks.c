@@ -218,7 +218,8 @@ describe(struct run_mark *mark)
 	memset(mark, 0, sizeof(*mark));
 	mark->magic = RUN_MAGIC;
 	mark->version = RUN_VERSION;
-	mark->timeline = control.checkPointCopy.ThisTimeLineID;
+	/* Right after a promotion the last checkpoint is of the timeline before. */
+	mark->timeline = Max(control.checkPointCopy.ThisTimeLineID, control.minRecoveryPointTLI);
 	mark->system = control.system_identifier;
 	good &= fd >= 0 && read(fd, mark->boot, BOOT_BYTES) == BOOT_BYTES;
 	if (fd >= 0)
@@ -226,8 +227,8 @@ describe(struct run_mark *mark)
 	return good;
 }
 
-uint64
-smart_run_mark_write(int fd)
+static void
+write_run_mark(int fd, uint64 token)
 {
 	struct run_mark mark;
 	bool done = describe(&mark);
@@ -236,14 +237,29 @@ smart_run_mark_write(int fd)
 	smart_run_mark_remove();
 	file = BasicOpenFilePerm(RUN_FILE, O_WRONLY | O_CREAT | O_EXCL | PG_BINARY, S_IRUSR | S_IWUSR);
 	done = done && file >= 0 && identify(file, &mark.run) && identify(fd, &mark.region);
-	mark.token = smart_random_token();
+	mark.token = token;
 	mark.crc = mark_crc(&mark, sizeof(mark));
 	if (!done || write(file, &mark, sizeof(mark)) != (ssize_t) sizeof(mark))
 		ereport(LOG, errcode_for_file_access(), errmsg("could not write file \"%s\": %m", RUN_FILE),
 				errdetail("Smart indexes will have to be rebuilt if the server is not shut down cleanly."));
 	if (file >= 0)
 		close(file);
-	return mark.token;
+}
+
+uint64
+smart_run_mark_write(int fd)
+{
+	uint64 token = smart_random_token();
+
+	write_run_mark(fd, token);
+	return token;
+}
+
+void
+smart_run_mark_renew(int fd, uint64 token)
+{
+	smart_assert(token != 0);
+	write_run_mark(fd, token);
 }
 
 /* Reads the run mark, and what identifies its file; false: there is none that is whole. */

@@ -53,6 +53,9 @@ extern void smart_clean_mark_remove(void);
  */
 extern uint64 smart_run_mark_write(int fd);
 
+/* The same with a token that the region has already: the data directory has gone on in another way (a new timeline). */
+extern void smart_run_mark_renew(int fd, uint64 token);
+
 /*
  * Does the run mark show that the region in fd, which has the token, is in the state in which a server of this data
  * directory has left it on this machine?  If not, *reason tells why.

@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "access/xlog.h"
 #include "storage/fd.h"
 
 #include "am/recovery/marks.h"
@@ -168,6 +169,22 @@ smart_region_make_empty(void)
 	header->run = smart_server.run;
 	header->started = smart_run_started();
 	return SMART_OK;
+}
+
+void
+smart_region_promote(void)
+{
+	struct smart_lock_table *locks = smart_server.compute.locks;
+
+	smart_assert(!RecoveryInProgress());
+	if (!smart_server.shared->standby || smart_server.shared->promoted)
+		return;
+	locks->acquire(locks, SMART_LOCK_DIRECTORY);
+	/* The mark was made on another timeline. */
+	if (!smart_server.shared->promoted)
+		smart_run_mark_renew(smart_server.region.fd, smart_server.run);
+	smart_server.shared->promoted = true;
+	locks->release(locks, SMART_LOCK_DIRECTORY);
 }
 
 void

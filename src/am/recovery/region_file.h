@@ -16,6 +16,12 @@ extern bool smart_region_file_map(void);
  */
 extern smart_status smart_region_make_empty(void);
 
+/*
+ * A server that was started as a standby is none any more: its region, from now on, may serve the next start after a
+ * crash, as another server's.  Before a metapage names a tree of it; nothing if that is done.
+ */
+extern void smart_region_promote(void);
+
 /* Says in the log that a region with content is given up. */
 extern void smart_region_report_empty(const char *reason);
 

@@ -17,12 +17,15 @@
  *	   page's WAL, or flushed (SetHintBits in core); so that is enough for asynchronous commits, too.
  *
  * All this is about heap tables; entries of other tables stay until VACUUM comes.
+ *
+ * Where there is a journal the keys are handed over to a worker instead (write/dead_entries.c).
  */
 #include "postgres.h"
 
 #include "access/heapam.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -31,6 +34,7 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/scan/kill.h"
+#include "am/server/kill_queue.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
@@ -206,6 +210,19 @@ inspect_rows(struct inspection *inspection, Relation heap)
 	return found;
 }
 
+/* The entries of an index with a journal. */
+static void
+hand_over(const struct smart_kills *kills, const struct smart_relation *relation)
+{
+	for (uint32 i = 0; i < kills->count; i++)
+	{
+		uint32 length;
+		const uint8 *key = key_of(kills, i, &length);
+
+		smart_kill_queue_put(MyDatabaseId, relation->index, key, length);
+	}
+}
+
 void
 smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Relation heap)
 {
@@ -214,7 +231,9 @@ smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Re
 	struct smart_pin_ticket pin;
 
 	smart_assert(kills->count <= SMART_KILLS_MAX && relation->tree != NULL);
-	if (kills->count >= worth)
+	if (relation->meta.journal_state != SMART_JOURNAL_NONE)
+		hand_over(kills, relation);
+	else if (kills->count >= worth)
 	{
 		pin = smart_pin_enter(relation->meta.tree);
 		/* A tree that was given up, or replaced, is not protected by the pin. */

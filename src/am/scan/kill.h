@@ -1,6 +1,6 @@
 /*
  * kill.h
- *	  Entries of dead rows, removed by the scan or insert that meets them.
+ *	  Entries of dead rows, removed by the scan or insert that meets them, or by a worker that it tells of them.
  */
 #ifndef SMART_AM_KILL_H
 #define SMART_AM_KILL_H
@@ -34,7 +34,8 @@ extern void smart_kills_note(struct smart_kills *kills, const uint8 *key, int ke
 extern void smart_kills_release(struct smart_kills *kills);
 
 /*
- * Removes those of the noted entries whose rows are dead, as far as that is durable, and forgets all.
+ * Removes those of the noted entries whose rows are dead, as far as that is durable, and forgets all; where there is a
+ * journal, hands them over to a worker, which does so in a moment.
  * Raises no error about the index: the next scan will.
  */
 extern void smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Relation heap);

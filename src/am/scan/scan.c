@@ -11,12 +11,15 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
+#include "access/xlog.h"
 #include "nodes/tidbitmap.h"
 #include "utils/memutils.h"
 
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/await.h"
+#include "am/journal/standby.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
 #include "am/scan/ranges.h"
@@ -239,8 +242,12 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart scan", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct scan_state *state = palloc(sizeof(struct scan_state));
-	struct smart_relation *relation = smart_relation_open(index);
+	struct smart_relation *relation;
 
+	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
+	if (!RecoveryInProgress())
+		smart_journal_await(index);
+	relation = smart_journal_open(index);
 	state->context = context;
 	state->round_trips = 0;
 	state->alike = 0;
@@ -335,7 +342,8 @@ int64
 smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
 	struct scan_state *state = scan->opaque;
-	bool recheck = state->position.ranges->recheck;
+	/* What need not be rechecked version 15 may not look for in the heap, where TIDs serve others meanwhile in recovery. */
+	bool recheck = state->position.ranges->recheck || scan->xactStartedInRecovery;
 	uint64 before = session_round_trips();
 	ItemPointerData tids[BITMAP_TIDS];
 	int count = 0;

@@ -9,9 +9,11 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 #include "am/server/rebuild_table.h"
 #include "am/server/wishes.h"
@@ -23,6 +25,7 @@
 struct rebuild_table
 {
 	uint32 changes; /* by atomics */
+	ConditionVariable changed;
 	uint32 nleaving;
 	uint32 nrunning;
 	struct smart_rebuild place[PLACES]; /* state 0: free */
@@ -47,6 +50,7 @@ smart_rebuild_table_make(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	table = ShmemInitStruct("smart rebuilds", sizeof(struct rebuild_table), &found);
 	memset(table, 0, sizeof(*table));
+	ConditionVariableInit(&table->changed);
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -67,8 +71,21 @@ smart_changes_announce(void)
 	 * A full barrier, also before the locks and pins that the caller looks at next: a session that takes one of those
 	 * later sees the number.
 	 */
-	if (table != NULL)
-		__atomic_fetch_add(&table->changes, 1, __ATOMIC_SEQ_CST);
+	if (table == NULL)
+		return;
+	__atomic_fetch_add(&table->changes, 1, __ATOMIC_SEQ_CST);
+	ConditionVariableBroadcast(&table->changed);
+}
+
+void
+smart_changes_wait(long timeout_ms)
+{
+	uint32 before = smart_changes();
+
+	ConditionVariablePrepareToSleep(&table->changed);
+	if (smart_changes() == before)
+		(void) ConditionVariableTimedSleep(&table->changed, timeout_ms, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
 }
 
 /* ---- indexes; the lock is held ---- */
@@ -89,7 +106,7 @@ check_place(const struct smart_rebuild *place)
 	if (place->state == SMART_REBUILD_RUNNING)
 	{
 		smart_assert(OidIsValid(place->index) && table->nrunning > 0);
-		smart_assert(place->side != 0 && place->base != 0 && place->side != place->base);
+		smart_assert(place->base != 0 && place->side != place->base);
 		smart_assert(place->tree == place->side || place->tree == place->base);
 		smart_assert(!place->spoiled || !place->sealed);
 	}
@@ -122,7 +139,15 @@ find_running(Oid database, Oid index)
 	return place;
 }
 
-/* The place of an index, a free one, or the oldest of those that are done.  NULL: the table is full. */
+/* May another index have this place?  The older ones go first. */
+static bool
+is_dispensable(const struct smart_rebuild *place)
+{
+	return place->worker == 0 &&
+		   (place->state == SMART_REBUILD_DONE || (place->state == SMART_REBUILD_WAITING && place->due == DT_NOEND));
+}
+
+/* The place of an index, a free one, or the oldest of those that can be spared.  NULL: the table is full. */
 static struct smart_rebuild *
 take_place(Oid database, Oid index)
 {
@@ -140,7 +165,7 @@ take_place(Oid database, Oid index)
 			best = place;
 			break;
 		}
-		if (place->state == SMART_REBUILD_DONE && (best == NULL || place->since < best->since))
+		if (is_dispensable(place) && (best == NULL || place->since < best->since))
 			best = place;
 	}
 	if (best != NULL)
@@ -167,8 +192,9 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 static void
 let_leave(const struct smart_rebuild *place, uint64 tree)
 {
-	smart_assert(tree != 0 && table->nleaving < LEAVING_MAX);
-	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
+	smart_assert(table->nleaving < LEAVING_MAX && LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
+	if (tree == 0)
+		return;
 	table->leaving[table->nleaving++] =
 		(struct smart_leaving_tree){.database = place->database, .index = place->index, .tree = tree};
 }
@@ -224,7 +250,7 @@ smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 ol
 {
 	struct smart_rebuild *place = NULL;
 
-	smart_assert(side != 0 && base != 0);
+	smart_assert(base != 0 && side != base);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	/* Two trees will have to leave. */
 	if (table->nleaving + 2 * table->nrunning + 2 <= LEAVING_MAX)
@@ -251,6 +277,15 @@ smart_rebuild_use_base(Oid database, Oid index)
 	smart_assert(place->tree == place->side && !place->sealed);
 	place->tree = place->base;
 	LWLockRelease(lock);
+}
+
+void
+smart_rebuild_cancel(Oid database, Oid index)
+{
+	struct smart_rebuild known;
+
+	if (smart_rebuild_find(database, index, &known) && known.state == SMART_REBUILD_RUNNING)
+		smart_rebuild_end_failed(database, index, NULL, 0);
 }
 
 bool
@@ -323,8 +358,7 @@ smart_rebuild_end(Oid database, Oid index)
 	place = find_running(database, index);
 	smart_assert(place->sealed && place->tree == place->base);
 	let_leave(place, place->side);
-	if (place->older != 0)
-		let_leave(place, place->older);
+	let_leave(place, place->older);
 	enter_state(place, SMART_REBUILD_DONE);
 	LWLockRelease(lock);
 }
@@ -343,6 +377,52 @@ smart_rebuild_forget(Oid database, Oid index)
 }
 
 void
+smart_rebuild_leave_alone(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	if (place != NULL && place->state == SMART_REBUILD_WAITING)
+		place->due = DT_NOEND;
+	LWLockRelease(lock);
+}
+
+bool
+smart_rebuild_claim(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+	bool claimed;
+
+	smart_assert(OidIsValid(index));
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = take_place(database, index);
+	if (place != NULL && place->state == 0)
+	{
+		enter_state(place, SMART_REBUILD_WAITING);
+		place->due = place->since;
+	}
+	claimed = place == NULL || place->worker == 0;
+	if (place != NULL && claimed)
+		place->worker = MyProcPid;
+	LWLockRelease(lock);
+	return claimed;
+}
+
+void
+smart_rebuild_disclaim(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	check_table();
+	if (place != NULL && place->worker == MyProcPid)
+		place->worker = 0;
+	LWLockRelease(lock);
+}
+
+void
 smart_rebuild_forget_others(Oid database, const List *indexes)
 {
 	LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -350,8 +430,8 @@ smart_rebuild_forget_others(Oid database, const List *indexes)
 	{
 		struct smart_rebuild *place = &table->place[i];
 
-		if (place->state == SMART_REBUILD_WAITING && place->database == database && OidIsValid(place->index) &&
-			!list_member_oid(indexes, place->index))
+		if (place->state == SMART_REBUILD_WAITING && place->worker == 0 && place->database == database &&
+			OidIsValid(place->index) && !list_member_oid(indexes, place->index))
 			memset(place, 0, sizeof(*place));
 	}
 	LWLockRelease(lock);
@@ -398,7 +478,8 @@ smart_rebuild_is_idle(void)
 	LWLockAcquire(lock, LW_SHARED);
 	idle = table->nleaving == 0;
 	for (int i = 0; i < PLACES && idle; i++)
-		idle = table->place[i].state != SMART_REBUILD_WAITING && table->place[i].state != SMART_REBUILD_RUNNING;
+		idle = table->place[i].state != SMART_REBUILD_RUNNING &&
+			   (table->place[i].state != SMART_REBUILD_WAITING || table->place[i].due == DT_NOEND);
 	LWLockRelease(lock);
 	return idle;
 }
@@ -414,11 +495,9 @@ smart_rebuild_due(Oid *databases, int max)
 	{
 		const struct smart_rebuild *place = &table->place[i];
 
-		if (place->state == SMART_REBUILD_WAITING && place->due <= now)
+		if (place->state == SMART_REBUILD_WAITING && place->worker == 0 && place->due <= now)
 			count = add_once(databases, count, max, place->database);
 	}
-	for (uint32 i = 0; i < table->nleaving; i++)
-		count = add_once(databases, count, max, table->leaving[i].database);
 	LWLockRelease(lock);
 	return count;
 }
@@ -426,18 +505,64 @@ smart_rebuild_due(Oid *databases, int max)
 /* ---- trees that leave ---- */
 
 int
-smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
+smart_leaving_due(Oid *databases, int max)
 {
 	int count = 0;
 
 	LWLockAcquire(lock, LW_SHARED);
+	for (uint32 i = 0; i < table->nleaving; i++)
+		count = add_once(databases, count, max, table->leaving[i].database);
+	LWLockRelease(lock);
+	return count;
+}
+
+int
+smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
+{
+	int count = 0;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
 	for (uint32 i = 0; i < table->nleaving && count < max; i++)
 	{
-		if (table->leaving[i].database == database)
-			trees[count++] = table->leaving[i];
+		struct smart_leaving_tree *leaving = &table->leaving[i];
+
+		if (leaving->database != database || (leaving->worker != 0 && leaving->worker != MyProcPid))
+			continue;
+		leaving->worker = MyProcPid;
+		trees[count++] = *leaving;
 	}
 	LWLockRelease(lock);
 	return count;
+}
+
+bool
+smart_leaving_add(Oid database, Oid index, uint64 tree)
+{
+	bool room;
+
+	smart_assert(tree != 0 && OidIsValid(index));
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
+	room = table->nleaving + 2 * table->nrunning < LEAVING_MAX;
+	if (room)
+		table->leaving[table->nleaving++] =
+			(struct smart_leaving_tree){.database = database, .index = index, .tree = tree};
+	LWLockRelease(lock);
+	return room;
+}
+
+void
+smart_leaving_release(void)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
+	for (uint32 i = 0; i < table->nleaving; i++)
+	{
+		if (table->leaving[i].worker == MyProcPid)
+			table->leaving[i].worker = 0;
+	}
+	LWLockRelease(lock);
 }
 
 void

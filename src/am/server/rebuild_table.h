@@ -30,13 +30,14 @@ struct smart_rebuild
 	uint32 failures;                     /* attempts that failed since it was lost */
 	uint32 waits;                        /* attempts that gave way since then */
 	uint64 tree;                         /* RUNNING: what is inserted goes here, first side and then base */
-	uint64 side;                         /* RUNNING: leaves in the end */
+	uint64 side;                         /* RUNNING: leaves in the end; 0: none, the index is loaded (load.h) */
 	uint64 base;                         /* RUNNING: what the index will be; leaves if it comes to nothing */
 	uint64 older;                        /* RUNNING: what the metapage named, or 0; leaves if all goes well */
 	bool spoiled;                        /* RUNNING: invalidated, has to fail */
 	bool sealed;                         /* RUNNING: it will succeed */
 	TimestampTz since;                   /* when it came into this state */
-	TimestampTz due;                     /* WAITING: not before */
+	TimestampTz due;                     /* WAITING: not before; DT_NOEND: as long as smart.auto_rebuild is off */
+	int worker;                          /* the pid of the worker that is at it, or 0 */
 	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
 };
 
@@ -44,7 +45,8 @@ struct smart_rebuild
 struct smart_leaving_tree
 {
 	Oid database;
-	Oid index; /* a session that has it open may still use the tree */
+	Oid index;  /* a session that has it open may still use the tree */
+	int worker; /* the pid of the process that frees it, or 0 */
 	uint64 tree;
 };
 
@@ -63,6 +65,9 @@ extern uint32 smart_changes(void);
 /* Counts one more; called after all that others have to see is stored. */
 extern void smart_changes_announce(void);
 
+/* Sleeps until the next change, but not longer than so many milliseconds.  Interruptible. */
+extern void smart_changes_wait(long timeout_ms);
+
 /* ---- indexes ---- */
 
 /* Copies what the table has about an index; false: nothing. */
@@ -76,7 +81,8 @@ extern void smart_rebuild_want(Oid database, Oid index);
 
 /*
  * A rebuild begins: from now on inserts go into the tree side; base will be the index's tree; older is the tree that the
- * metapage names, 0 if that does not exist.  False: the table is full.
+ * metapage names, 0 if that does not exist.  Or, without side, a loading: at first inserts go into no tree.  False: the
+ * table is full.
  */
 extern bool smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older);
 
@@ -88,6 +94,9 @@ extern void smart_rebuild_use_base(Oid database, Oid index);
  * trees leave, and all backends check again before they insert.
  */
 extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
+
+/* A rebuild, or loading, that was running is not any more, and will be tried again.  Its trees leave. */
+extern void smart_rebuild_cancel(Oid database, Oid index);
 
 /*
  * Invalidates a rebuild: an entry could be inserted neither into the side tree nor into the base, so the rebuild has to
@@ -107,13 +116,20 @@ extern void smart_rebuild_forget(Oid database, Oid index);
 /* The same for all indexes of the database but these; a search of the database stays due. */
 extern void smart_rebuild_forget_others(Oid database, const List *indexes);
 
+/* It is lost, and can only be rebuilt, which is not to be: it stays in the table, but is not due. */
+extern void smart_rebuild_leave_alone(Oid database, Oid index);
+
+/*
+ * This process, a worker, is going to see to a lost index: false, another one is at it.  Until it disclaims that, which it
+ * does also when it exits.
+ */
+extern bool smart_rebuild_claim(Oid database, Oid index);
+extern void smart_rebuild_disclaim(Oid database, Oid index);
+
 /* Forgets what waits in a database that was dropped. */
 extern void smart_rebuild_forget_database(Oid database);
 
-/*
- * Databases with something that is due, each once: at most max of them; returns how many.  The trees that leave a
- * database are due, too.
- */
+/* Databases with something that is due and that no worker is at, each once: at most max of them; returns how many. */
 extern int smart_rebuild_due(Oid *databases, int max);
 
 /* Nothing waits, runs or leaves; smart_rebuild_want(), which changes that, wakes the launcher. */
@@ -121,8 +137,17 @@ extern bool smart_rebuild_is_idle(void);
 
 /* ---- trees that leave ---- */
 
-/* At most max of those of a database; returns how many. */
+/* Databases that trees leave, as smart_rebuild_due(). */
+extern int smart_leaving_due(Oid *databases, int max);
+
+/* At most max of those of a database that no other process has got; returns how many.  They are this process's now. */
 extern int smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max);
+
+/* This process exits: other ones have to see to its leaving trees. */
+extern void smart_leaving_release(void);
+
+/* Another tree of an index is to leave.  False: there is no room for it now. */
+extern bool smart_leaving_add(Oid database, Oid index, uint64 tree);
 
 /* The tree was freed. */
 extern void smart_leaving_done(uint64 tree);

@@ -21,6 +21,9 @@
 #define TIMEOUT_MIN_MS     100
 #define TIMEOUT_MAX_MS     600000
 
+#define LOAD_TIMEOUT_DEFAULT_MS 60000
+#define COMPACTION_RATE_MAX_MB  65536
+
 #define ROUND_TRIP_COST_MEASURED -1.0
 #define ROUND_TRIP_COST_MAX      1e6
 
@@ -198,10 +201,19 @@ smart_settings_init(void)
 		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
 		&smart_settings.round_trip_cost, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MAX,
 		PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomBoolVariable("smart.auto_rebuild", "Rebuild smart indexes that have lost their content.",
+	DefineCustomIntVariable("smart.load_timeout", "Longest wait for an index that is being loaded.",
+							"A statement that needs its tree and waits longer fails.", &smart_settings.load_timeout_ms,
+							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.compaction_rate",
+							"Megabytes a second that the compaction of a journal writes at most.",
+							"0: no limit but that of vacuum_cost_delay.", &smart_settings.compaction_rate_mb, 0, 0,
+							COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.auto_rebuild",
+							 "Rebuild smart indexes that have lost their content and cannot be loaded.",
 							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
 							 &smart_settings.auto_rebuild, true, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.rebuild_workers", "How many databases have their smart indexes rebuilt at a time.",
-							"Each by a background worker, one index after the other.", &smart_settings.rebuild_workers,
-							2, 1, SMART_REBUILD_WORKERS_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.rebuild_workers", "How many workers load and rebuild lost smart indexes.",
+							"In one database or several, each one index after the other.",
+							&smart_settings.rebuild_workers, 2, 1, SMART_REBUILD_WORKERS_MAX, PGC_SIGHUP, 0, NULL, NULL,
+							NULL);
 }

@@ -26,6 +26,8 @@ struct smart_settings
 	int offload;            /* enum smart_offload_mode */
 	int on_unavailable;     /* enum smart_on_unavailable */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
+	int load_timeout_ms;
+	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;
 	int rebuild_workers;
 };

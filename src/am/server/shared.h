@@ -9,6 +9,7 @@
 #ifndef SMART_AM_SHARED_H
 #define SMART_AM_SHARED_H
 
+#include "datatype/timestamp.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -67,19 +68,48 @@ struct smart_orphans_wishes
 	struct smart_orphans_prepared prepared[SMART_ORPHANS_PREPARED];
 };
 
+#define SMART_COMPACTIONS 64 /* indexes; the others wish again */
+
+enum smart_compaction_state
+{
+	SMART_COMPACTION_WAITS,
+	SMART_COMPACTION_CALLED, /* a worker has been started for it */
+	SMART_COMPACTION_RUNS
+};
+
+struct smart_compaction
+{
+	Oid database;
+	Oid index;
+	enum smart_compaction_state state;
+	TimestampTz when; /* WAITS: not before; CALLED: since */
+};
+
+/* Whose journals are to be compacted (compactions.c). */
+struct smart_compactions
+{
+	slock_t lock; /* of all that follows */
+	int count;
+	struct smart_compaction wish[SMART_COMPACTIONS];
+};
+
 /* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
 struct smart_shared
 {
 	uint64 server_incarnation;         /* never changes */
 	bool made;                         /* there is a region; any client, the directory's lock held */
 	bool used;                         /* a backend of this start is or was a client; likewise */
+	bool standby;                      /* the start was of a standby, or recovers from a backup; never changes */
+	bool promoted;                     /* and that has ended (region_file.h); as made */
 	pg_atomic_uint32 startup;          /* enum smart_startup_state; startup.c, by CAS to busy */
 	ConditionVariable startup_changed; /* startup was stored */
+	ConditionVariable applied;         /* a tree of a standby may be changed by another process (journal/follow.c) */
 	ConditionVariable pins_wait;       /* a pin that a bulk delete waits for has ended */
 	Latch *launcher_latch;             /* the launcher's: set when there is something to do; NULL: none runs */
 	struct smart_rdwc_base rdwc;
 	struct smart_fabric_totals fabric;
 	struct smart_orphans_wishes orphans;
+	struct smart_compactions compactions;
 };
 
 struct smart_peers;

@@ -34,7 +34,8 @@ smart_validity_rebuilds(Relation index)
 void
 smart_validity_notice(Relation index)
 {
-	if (smart_validity_rebuilds(index) && !RecoveryInProgress())
+	/* The worker finds out whether it is loaded, whatever smart.auto_rebuild says. */
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 		smart_rebuild_want(smart_relation_database(index), RelationGetRelid(index));
 }
 
@@ -84,7 +85,7 @@ smart_validity_announce_trees(struct smart_space *space, bool lost_only)
 			continue;
 		last = info.owner.database;
 		invalidate(last, InvalidOid);
-		if (lost_only && smart_settings.auto_rebuild)
+		if (lost_only)
 			smart_rebuild_want(last, InvalidOid);
 	}
 }

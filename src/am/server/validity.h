@@ -9,10 +9,10 @@
 
 #include "compute/allocate/space.h"
 
-/* Is this index, if it is lost, rebuilt in the background? */
+/* Is this index, if it is lost and cannot be loaded, rebuilt in the background? */
 extern bool smart_validity_rebuilds(Relation index);
 
-/* This process has met a lost index: registers it for a rebuild, if there is to be one. */
+/* This process has met a lost index: registers it to be loaded or rebuilt. */
 extern void smart_validity_notice(Relation index);
 
 /*

@@ -26,10 +26,12 @@
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 
+#include "am/journal/staging.h"
 #include "am/nodes/peers.h"
 #include "am/recovery/marks.h"
 #include "am/recovery/region_file.h"
 #include "am/server/environment.h"
+#include "am/server/kill_queue.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -117,6 +119,8 @@ request_shared_memory(void)
 	if (smart_server.remote)
 		smart_peers_request();
 	smart_rebuild_table_request();
+	smart_staging_request();
+	smart_kill_queue_request();
 }
 
 /* epoch: what the reclamation epoch begins with (smart_epoch_init). */
@@ -128,6 +132,7 @@ make_shared_memory(uint64 epoch)
 	Size zeros;
 	Size bytes = lay_out(NULL, &zeros) + PART_ALIGNMENT;
 	struct smart_shared *shared;
+	const char *reason;
 	bool found;
 	char *base;
 
@@ -143,7 +148,9 @@ make_shared_memory(uint64 epoch)
 	shared->server_incarnation = smart_random_token();
 	pg_atomic_init_u32(&shared->startup, SMART_STARTUP_OPEN);
 	ConditionVariableInit(&shared->startup_changed);
+	ConditionVariableInit(&shared->applied);
 	ConditionVariableInit(&shared->pins_wait);
+	shared->standby = !smart_start_is_ordinary(&reason);
 	for (int i = 0; i < (int) SMART_RDWC_COUNTERS; i++)
 		pg_atomic_init_u64(&shared->rdwc.counter[i], 0);
 	pg_atomic_init_u64(&shared->rdwc.reset_at, now);
@@ -151,6 +158,7 @@ make_shared_memory(uint64 epoch)
 		pg_atomic_init_u64(&shared->fabric.total[i], 0);
 	pg_atomic_init_u64(&shared->fabric.reset_at, now);
 	SpinLockInit(&shared->orphans.lock);
+	SpinLockInit(&shared->compactions.lock);
 	shared->orphans.all = true; /* an earlier start of the server may have left something */
 
 	/* What the compute node needs. */
@@ -300,6 +308,8 @@ start_shared_memory(void)
 	if (validity == REGION_LEFT)
 		pg_atomic_write_u32(&smart_server.shared->startup, SMART_STARTUP_CLOSED);
 	smart_rebuild_table_make();
+	smart_staging_make();
+	smart_kill_queue_make();
 	if (mapped)
 		on_shmem_exit(postmaster_exit, Int32GetDatum(MyProcPid));
 }

@@ -15,6 +15,8 @@
  *
  * The backend looks at the rows that it found under a vacuum pin: otherwise VACUUM could give the TID that was
  * just read to a row with another key, and the backend would report a duplicate that is none.
+ *
+ * An entry goes into the tree first, and then into the journal (staging.h), so that the tree never has less.
  */
 #include "postgres.h"
 
@@ -30,6 +32,8 @@
 #include "am/compat.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/journal/await.h"
+#include "am/journal/staging.h"
 #include "am/scan/kill.h"
 #include "am/scan/predicate.h"
 #include "am/server/rebuild_table.h"
@@ -54,8 +58,18 @@ struct candidate
 	bool others;      /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
 };
 
-/* Adds the entry to the tree. */
-static void
+/* Puts the entry, which its tree has if there is one, into the journal.  False: trees have changed, and it is not there. */
+static bool
+journal(const struct candidate *candidate)
+{
+	struct smart_relation *self = candidate->relation;
+
+	return self->meta.journal_state == SMART_JOURNAL_NONE ||
+		   smart_staging_add(candidate->index, &self->tail, self->changes, candidate->entry, candidate->length);
+}
+
+/* Adds the entry to the tree, and then to the journal; false as above. */
+static bool
 publish(const struct candidate *candidate)
 {
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
@@ -65,6 +79,7 @@ publish(const struct candidate *candidate)
 											 candidate->length),
 					   candidate->index);
 	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+	return journal(candidate);
 }
 
 /* ---- unique indexes ---- */
@@ -193,17 +208,19 @@ judge(const struct candidate *candidate, struct finding *finding, struct smart_k
 /*
  * Checks that no live row has the candidate's columns and adds its entry, as
  * the kind of check says; waits for transactions that have not decided yet.
- * Returns false if the check is UNIQUE_CHECK_PARTIAL and there may be a
- * conflict, which the caller has to look at later.  UNIQUE_VIOLATION.
+ * *unique: false if the check is UNIQUE_CHECK_PARTIAL and there may be a
+ * conflict, which the caller has to look at later.  False: trees have changed,
+ * so that all has to be done again.  UNIQUE_VIOLATION.
  */
 static bool
-insert_unique(const struct candidate *candidate)
+insert_unique(const struct candidate *candidate, bool *unique)
 {
 	BlockNumber lock = hash_bytes(candidate->entry, candidate->columns_length);
 	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
 	struct smart_kills dead;
 	struct finding finding;
 	enum verdict verdict;
+	bool added = true;
 	char *key;
 
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
@@ -215,13 +232,22 @@ insert_unique(const struct candidate *candidate)
 
 		LockPage(candidate->index, lock, ExclusiveLock);
 		pin = smart_pin_enter(candidate->relation->meta.tree);
-		/* After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins. */
-		smart_relation_check_whole(candidate->relation, candidate->index);
+		/*
+		 * After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins.  The index has to be
+		 * looked at again, and may have to be waited for.
+		 */
+		if (unlikely(candidate->relation->changes != smart_changes()))
+		{
+			smart_pin_leave(&pin);
+			UnlockPage(candidate->index, lock, ExclusiveLock);
+			smart_kills_release(&dead);
+			return false;
+		}
 		verdict = judge(candidate, &finding, &dead);
 		smart_pin_leave(&pin);
 		smart_assert((verdict == WAIT_FOR) == TransactionIdIsValid(finding.xid));
 		if (!existing && verdict != WAIT_FOR && verdict != CONFLICT)
-			publish(candidate);
+			added = publish(candidate);
 		UnlockPage(candidate->index, lock, ExclusiveLock);
 		smart_kills_apply(&dead, candidate->relation, candidate->heap);
 		if (verdict != WAIT_FOR)
@@ -249,7 +275,8 @@ insert_unique(const struct candidate *candidate)
 				errhint("This may be because of a non-immutable index expression."),
 				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
 	smart_assert(verdict != MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
-	return verdict != MAYBE_CONFLICT;
+	*unique = verdict != MAYBE_CONFLICT;
+	return added;
 }
 
 /* ---- any index ---- */
@@ -267,6 +294,9 @@ open_index(Relation index, IndexInfo *info)
 	{
 		MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
 
+		/* A unique index must be asked first. */
+		if (index->rd_index->indisunique)
+			smart_journal_await(index);
 		self = smart_relation_open_to_insert(index);
 		MemoryContextSwitchTo(old);
 		info->ii_AmCache = self;
@@ -279,9 +309,9 @@ open_index(Relation index, IndexInfo *info)
 }
 
 /*
- * Inserts an entry of a lost index that is being rebuilt, under a pin, for which the rebuild waits after it has announced
- * that entries go elsewhere.  False: it has announced that.  If the entry cannot be inserted, the rebuild is invalidated,
- * but the statement does not fail.
+ * Inserts an entry of a lost index that is being loaded or rebuilt, under a pin, for which a rebuild waits after it has
+ * announced that entries go elsewhere.  False: it has announced that.  If the entry cannot be inserted, the loading or
+ * rebuild is invalidated, but the statement does not fail.
  */
 static bool
 insert_while_rebuilt(const struct candidate *candidate)
@@ -306,12 +336,43 @@ insert_while_rebuilt(const struct candidate *candidate)
 	at_fault =
 		status != SMART_OK && status != SMART_INTERRUPTED && status != SMART_TOO_LONG && status != SMART_NO_MEMORY;
 	if (at_fault && smart_rebuild_invalidate(smart_relation_database(index), self->index, self->meta.tree))
-		smart_relation_mark_stale(index);
+	{
+		/* What is in the journal is not missing. */
+		if (!smart_meta_is_loadable(&self->meta))
+			smart_relation_mark_stale(index);
+	}
 	else if (self->changes != smart_changes())
 		return false;
 	else
 		smart_check_status(status, index);
 	return current;
+}
+
+/* Adds the candidate's entry.  False: trees have changed, so that the index has to be looked at again. */
+static bool
+insert_once(struct candidate *candidate, const bool *isnull, bool *unique)
+{
+	const struct smart_relation *self = candidate->relation;
+	/* NULLs are distinct unless the index says otherwise. */
+	bool check = candidate->check != UNIQUE_CHECK_NO;
+
+	*unique = true;
+	if (unlikely(self->lost))
+	{
+		if (self->tree != NULL && !insert_while_rebuilt(candidate))
+			return false;
+		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+		return journal(candidate);
+	}
+	for (int i = 0; check && !candidate->nulls_equal && i < self->codec->nkeys; i++)
+		check = !isnull[i];
+	if (check)
+	{
+		candidate->columns_length = smart_entry_columns_length(self->codec, candidate->entry, candidate->key_length);
+		return insert_unique(candidate, unique);
+	}
+	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
+	return candidate->check == UNIQUE_CHECK_EXISTING || publish(candidate);
 }
 
 bool
@@ -335,27 +396,7 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	candidate.length = smart_codec_encode(self->codec, values, isnull, tid, entry, &candidate.key_length);
 	smart_assert(candidate.key_length > 0 && candidate.key_length <= SMART_KEY_MAX);
 	smart_assert(candidate.length >= candidate.key_length && candidate.length <= SMART_ENTRY_MAX);
-	while (unlikely(self->lost))
-	{
-		if (self->tree == NULL || insert_while_rebuilt(&candidate))
-		{
-			smart_predicate_check(index, entry, candidate.key_length);
-			return true;
-		}
-		candidate.relation = self = open_index(index, info);
-	}
-	/* NULLs are distinct unless the index says otherwise. */
-	unique = check != UNIQUE_CHECK_NO;
-	for (int i = 0; unique && !candidate.nulls_equal && i < self->codec->nkeys; i++)
-		unique = !isnull[i];
-	if (unique)
-	{
-		candidate.columns_length = smart_entry_columns_length(self->codec, entry, candidate.key_length);
-		return insert_unique(&candidate);
-	}
-
-	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
-	if (check != UNIQUE_CHECK_EXISTING)
-		publish(&candidate);
-	return true;
+	while (unlikely(!insert_once(&candidate, isnull, &unique)))
+		candidate.relation = open_index(index, info);
+	return unique;
 }

@@ -6,13 +6,17 @@
  * a crash at once, so WAL must be flushed before the first removal; else the row could come back without its
  * entry.  And VACUUM gives TIDs to new rows once ambulkdelete returns, so it returns only when no scan looks
  * any more at a TID that it removed.
+ *
+ * Where there is a journal, the entries go from there first (removal.h).
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "postmaster/autovacuum.h"
 #include "storage/latch.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -25,22 +29,34 @@
 #include "am/index/meta.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/journal/await.h"
+#include "am/journal/compact.h"
+#include "am/journal/lock.h"
+#include "am/server/compactions.h"
+#include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "am/server/waiters.h"
 #include "am/server/wishes.h"
+#include "am/write/removal.h"
 #include "am/write/vacuum.h"
 #include "base/assert.h"
 
-#define AGAIN_MS 500 /* between two attempts to reach a memory node */
+#define AGAIN_MS     500 /* between two attempts to reach a memory node */
+#define LEAVING_MAX  256 /* trees that were replaced and have not been freed */
+#define FAILURES_MAX 3   /* of trees that are loaded anew, before VACUUM goes on without the index */
 
 /* The state of one bulk delete, for the tree's callbacks. */
 struct bulk_delete
 {
 	struct smart_relation *relation;
+	struct smart_removal *removal; /* with a journal: the walk collects here, and removes nothing itself; else NULL */
 	IndexBulkDeleteCallback dead;
 	void *argument;
 	MemoryContext context;
+	bool given_up;    /* the tree could not be changed, and has to be loaded again */
+	int failures;     /* trees that could not be walked to the end */
 	ErrorData *error; /* what a callback raised; NULL: nothing */
 };
 
@@ -63,15 +79,21 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 {
 	struct bulk_delete *bulk = argument;
 	const struct smart_codec *codec = bulk->relation->codec;
+	int key_length = smart_codec_key_length(codec, entry, (int) length);
 	volatile bool dead = false;
 	ItemPointerData tid;
 
 	if (bulk->error != NULL)
 		return false;
-	smart_entry_tid(codec, entry + smart_codec_key_length(codec, entry, (int) length), &tid);
+	smart_entry_tid(codec, entry + key_length, &tid);
 	PG_TRY();
 	{
 		dead = bulk->dead(&tid, bulk->argument);
+		if (dead && bulk->removal != NULL)
+		{
+			smart_removal_add(bulk->removal, entry, key_length);
+			dead = false;
+		}
 	}
 	PG_CATCH();
 	{
@@ -94,6 +116,8 @@ pause_point(void *argument)
 		VacuumCostBalance += VacuumCostPageHit;
 	PG_TRY();
 	{
+		if (bulk->removal != NULL && smart_removal_is_full(bulk->removal))
+			bulk->given_up = !smart_removal_perform(bulk->removal);
 		smart_vacuum_delay_point();
 	}
 	PG_CATCH();
@@ -101,31 +125,57 @@ pause_point(void *argument)
 		keep_error(bulk);
 	}
 	PG_END_TRY();
-	return bulk->error == NULL;
+	return bulk->error == NULL && !bulk->given_up;
 }
 
-/* Waits until no scan looks any more at a TID that was read before now. */
+/* Waits until no scan looks any more at a TID that was read before now, be it from a tree that the index had before. */
 static void
 wait_for_scans(Relation index, uint64 tree)
 {
-	smart_pin_wait(index, tree, "bulk deletion in", "scans that may still look at removed entries");
+	const char *what = "bulk deletion in";
+	const char *whom = "scans that may still look at removed entries";
+	struct smart_leaving_tree *leaving = palloc(LEAVING_MAX * sizeof(*leaving));
+	int count = smart_leaving_trees(smart_relation_database(index), leaving, LEAVING_MAX);
+
+	smart_pin_wait(index, tree, what, whom);
+	for (int i = 0; i < count; i++)
+	{
+		if (leaving[i].index == RelationGetRelid(index) && leaving[i].tree != tree)
+			smart_pin_wait(index, leaving[i].tree, what, whom);
+	}
+	pfree(leaving);
 }
 
 /* ---- indexes that cannot be used ---- */
 
 /*
- * VACUUM of the table goes on without the index, or its wraparound would not be prevented.  Then TIDs that the tree still
- * has are given to other rows, so no backend may look at the tree any more: VACUUM says so in the metapage, before a
- * record of its own, and to all backends.
+ * VACUUM of the table goes on without the index, or its wraparound would not be prevented.  Then TIDs that the tree and
+ * the journal still have are given to other rows, so no backend may look at them any more: VACUUM says so in the
+ * metapage, before a record of its own, and to all backends.  False: a tree that can be used is there in the meantime.
  */
-static void
+static bool
 give_up_tree(Relation index)
 {
-	smart_relation_mark_stale(index);
+	if (!smart_relation_mark_stale(index))
+		return false;
 	smart_validity_announce(index);
 	smart_validity_notice(index);
 	if (smart_server_available() && smart_relation_tree(index) != 0)
 		wait_for_scans(index, smart_relation_tree(index));
+	return true;
+}
+
+/*
+ * An index that is to be loaded is waited for, as VACUUM cannot tell without it which entries it removes.  Autovacuum
+ * ends instead, and comes again, unless it has to prevent wraparound.
+ */
+static void
+wait_for_loading(Relation index)
+{
+	if (smart_is_autovacuum_worker() && (MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0)
+		smart_journal_await(index);
+	else
+		(void) smart_journal_wait(index);
 }
 
 /*
@@ -173,25 +223,36 @@ walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 	struct smart_client *client = smart_backend_client();
 	uint64_t seen = 0;
 	uint64_t gone = 0;
+	uint64 before = 0; /* removed by an earlier walk, which came to no end: they are not met again */
 	smart_status status;
 
 	smart_assert(bulk->error == NULL && !client->space.removing);
+	if (bulk->removal != NULL)
+	{
+		before = bulk->removal->removed;
+		bulk->removal->count = 0;
+	}
 	client->space.removing = true;
 	status = smart_tree_bulk_delete(bulk->relation->tree, is_dead, pause_point, bulk, &seen, &gone);
 	client->space.removing = false;
 	if (bulk->error != NULL)
 		ReThrowError(bulk->error);
-	smart_assert(status != SMART_OK || gone <= seen);
-	*visited = seen;
+	if (bulk->removal != NULL)
+	{
+		if (status == SMART_OK && !smart_removal_perform(bulk->removal))
+			bulk->given_up = true;
+		gone = bulk->removal->removed;
+	}
+	if (bulk->given_up)
+		return SMART_STALE;
+	smart_assert(status != SMART_OK || gone <= before + seen);
+	*visited = before + seen;
 	*removed = gone;
 	return status;
 }
 
-/*
- * Removes the dead entries, also after a memory node has been away for as long
- * as a statement waits for one.  False: it cannot be done.
- */
-static bool
+/* Removes the dead entries, also after a memory node has been away for as long as a statement waits for one. */
+static smart_status
 remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
 {
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
@@ -205,16 +266,57 @@ remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 		CHECK_FOR_INTERRUPTS();
 		status = walk(bulk, visited, removed);
 	}
+	return status;
+}
+
+/*
+ * Does it with the tree that the index has now.  False: it cannot be done; *again: but when the index has been loaded.
+ */
+static bool
+bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed, bool *again)
+{
+	bool logged = bulk->relation->meta.journal_state != SMART_JOURNAL_NONE;
+	struct smart_removal removal;
+	smart_status status;
+
+	*again = false;
+	if (logged)
+	{
+		smart_journal_lock(index, SMART_LOCK_REMOVE);
+		/* Another remover may have given the tree up, and a loader put one in its place, while this process waited. */
+		*again = bulk->relation->changes != smart_changes();
+		if (*again)
+		{
+			smart_journal_unlock(index, SMART_LOCK_REMOVE);
+			return false;
+		}
+		smart_removal_begin(&removal, bulk->relation, index);
+		bulk->removal = &removal;
+	}
+	if (RelationNeedsWAL(index))
+		smart_wal_flush();
+	status = remove_dead(bulk, index, visited, removed);
+	if (logged)
+	{
+		smart_removal_end(&removal);
+		smart_journal_unlock(index, SMART_LOCK_REMOVE);
+	}
+	bulk->removal = NULL;
 	/* Is it the tree, or the way to it, that failed? */
 	if (status == SMART_UNREACHABLE || status == SMART_STALE || status == SMART_CORRUPT ||
 		(status == SMART_TIMEOUT && smart_server.remote))
 	{
 		CHECK_FOR_INTERRUPTS();
-		ereport(WARNING, errcode(status == SMART_CORRUPT ? ERRCODE_INDEX_CORRUPTED : ERRCODE_CONNECTION_FAILURE),
-				errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), smart_status_text(status)),
-				errdetail("What was removed from the table stays in the index, which must not be used any more "
-						  "and has to be rebuilt."),
-				smart_hint_reindex(index));
+		/* The journal is right, so that another tree can be had, where the removals are possible. */
+		if (smart_meta_is_loadable(&bulk->relation->meta) && !bulk->given_up)
+			smart_removal_give_up(bulk->relation, index);
+		*again = ++bulk->failures < FAILURES_MAX && smart_relation_is_loadable(index);
+		if (!*again)
+			ereport(WARNING, errcode(status == SMART_CORRUPT ? ERRCODE_INDEX_CORRUPTED : ERRCODE_CONNECTION_FAILURE),
+					errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), smart_status_text(status)),
+					errdetail("What was removed from the table stays in the index, which must not be used any more "
+							  "and has to be rebuilt."),
+					smart_hint_reindex(index));
 		return false;
 	}
 	smart_check_status(status, index);
@@ -228,35 +330,73 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 	struct bulk_delete bulk = {.dead = callback, .argument = callback_state, .context = CurrentMemoryContext};
 	uint64 visited = 0;
 	uint64 removed = 0;
+	bool again;
 	bool lost;
 
-	bulk.relation = open_usable(info->index, &lost);
-	if (lost)
-		give_up_tree(info->index);
-	if (bulk.relation == NULL)
-		return stats;
-	if (stats == NULL)
-		stats = palloc0(sizeof(IndexBulkDeleteResult));
-	if (bulk.relation->tree != NULL)
+	do
 	{
-		if (RelationNeedsWAL(info->index))
-			smart_wal_flush();
-		if (!remove_dead(&bulk, info->index, &visited, &removed))
+		again = false;
+		bulk.given_up = false;
+		wait_for_loading(info->index);
+		bulk.relation = open_usable(info->index, &lost);
+		if (lost)
+			again = !give_up_tree(info->index);
+		if (bulk.relation == NULL && !again)
+			return stats;
+		if (bulk.relation == NULL || bulk.relation->tree == NULL)
+			continue;
+		if (bulk_delete(&bulk, info->index, &visited, &removed, &again))
 		{
-			give_up_tree(info->index);
+			smart_launcher_wake();
+
+			/* Also when nothing was found: a VACUUM that was cancelled while it waited may have removed the entries. */
+			wait_for_scans(info->index, bulk.relation->meta.tree);
+		}
+		else if (!again)
+		{
+			(void) give_up_tree(info->index);
 			return NULL;
 		}
-		smart_launcher_wake();
-
-		/* Also when nothing was found: a VACUUM that was cancelled while it waited may have removed the entries. */
-		wait_for_scans(info->index, bulk.relation->meta.tree);
-	}
+	} while (again);
 	smart_assert(bulk.error == NULL && removed <= visited);
+	if (stats == NULL)
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
 	stats->num_pages = smart_relation_pages(bulk.relation);
 	stats->estimated_count = false;
 	stats->num_index_tuples = (double) (visited - removed);
 	stats->tuples_removed += (double) removed;
 	return stats;
+}
+
+/* ---- the end of VACUUM ---- */
+
+/* Does another session wait for what VACUUM has locked? */
+static bool
+gives_way(void *argument)
+{
+	Relation index = argument;
+	Relation table = RelationIdGetRelation(index->rd_index->indrelid);
+	bool waited_for =
+		smart_lock_is_awaited(table, ShareUpdateExclusiveLock) || smart_lock_is_awaited(index, RowExclusiveLock);
+
+	RelationClose(table);
+	return waited_for;
+}
+
+/* Compacts the journal if that is due; where it must not fail, and where it gave way, a worker does it later. */
+static void
+compact(Relation index, const IndexBulkDeleteResult *stats)
+{
+	bool urgent = smart_is_autovacuum_worker() && (MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) != 0;
+	double entries = stats->estimated_count ? -1 : stats->num_index_tuples;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (meta.journal_state == SMART_JOURNAL_NONE)
+		return;
+	if (urgent ? smart_meta_wants_compaction(&meta)
+			   : smart_journal_compact(index, entries, gives_way, index) == SMART_COMPACT_LATER)
+		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 }
 
 IndexBulkDeleteResult *
@@ -265,16 +405,20 @@ smart_am_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	struct smart_relation *relation;
 	bool lost;
 
-	if (info->analyze_only || stats != NULL)
+	if (info->analyze_only)
 		return stats;
-	relation = open_usable(info->index, &lost);
-	if (relation == NULL)
-		return NULL;
+	if (stats == NULL)
+	{
+		relation = open_usable(info->index, &lost);
+		if (relation == NULL)
+			return NULL;
 
-	/* Nothing was removed, so nothing was counted: one entry per row, but for partial indexes. */
-	stats = palloc0(sizeof(IndexBulkDeleteResult));
-	stats->num_pages = smart_relation_pages(relation);
-	stats->num_index_tuples = Max(info->num_heap_tuples, 0);
-	stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
+		/* Nothing was removed, so nothing was counted: one entry per row, but for partial indexes. */
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+		stats->num_pages = smart_relation_pages(relation);
+		stats->num_index_tuples = Max(info->num_heap_tuples, 0);
+		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
+	}
+	compact(info->index, stats);
 	return stats;
 }

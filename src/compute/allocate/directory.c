@@ -154,6 +154,7 @@ smart_record_make(struct smart_space *space, const struct smart_tree_owner *owne
 	smart_assert(record->state == SMART_RECORD_PLAIN);
 	record->owner = *owner;
 	record->node = node;
+	memset(record->note, 0, sizeof(record->note));
 	smart_record_set_state(record, state);
 	__atomic_store_n(&record->root, smart_slot_make_empty(0, 255), __ATOMIC_RELAXED);
 	smart_record_link(space, *number, id);
@@ -246,6 +247,8 @@ fill_info(const struct smart_space *space, uint32_t number, uint64_t id, struct 
 
 	info->id = id;
 	info->owner = record->owner;
+	for (unsigned int i = 0; i < SMART_TREE_NOTES; i++)
+		info->note[i] = smart_load_acquire(&record->note[i]);
 	info->root = smart_record_root(space, number);
 	info->slabs = __atomic_load_n(&record->slabs, __ATOMIC_RELAXED);
 	info->pages = __atomic_load_n(&record->pages, __ATOMIC_RELAXED);
@@ -308,6 +311,44 @@ smart_space_next_tree(struct smart_space *space, uint64_t *cursor, struct smart_
 	}
 	space->locks->release(space->locks, SMART_LOCK_DIRECTORY);
 	return found;
+}
+
+bool
+smart_space_put_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t note)
+{
+	uint32_t number = id != 0 ? smart_record_find(space, id) : 0;
+
+	smart_assert(which < SMART_TREE_NOTES);
+	if (number == 0)
+		return false;
+	/* Release: partner smart_load_acquire.  The client that notes something keeps the tree from being dropped. */
+	__atomic_store_n(&smart_record_at(space->region, number)->note[which], note, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool
+smart_space_swap_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t now, uint64_t note)
+{
+	uint32_t number = id != 0 ? smart_record_find(space, id) : 0;
+
+	smart_assert(which < SMART_TREE_NOTES && now != note);
+	/* Acquire and release: what the client before did with the tree is seen by the one that stores the note. */
+	return number != 0 && __atomic_compare_exchange_n(&smart_record_at(space->region, number)->note[which], &now, note,
+													  false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool
+smart_space_get_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t *note)
+{
+	uint32_t number = id != 0 ? smart_record_find(space, id) : 0;
+	const struct smart_record *record;
+
+	smart_assert(which < SMART_TREE_NOTES);
+	if (number == 0)
+		return false;
+	record = smart_record_at(space->region, number);
+	*note = smart_load_acquire(&record->note[which]);
+	return smart_record_id(record) == id;
 }
 
 uint64_t

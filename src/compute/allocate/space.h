@@ -34,13 +34,17 @@ struct smart_tree_owner
 	uint64_t creator;     /* full transaction id */
 	uint64_t incarnation; /* temporary trees: of the server's start */
 	uint32_t flags;
-	uint32_t unused;
+	uint32_t leaf_size; /* for users that have no other place to keep it */
 };
+
+/* Words that a tree's user keeps with it, 0 in a new tree.  They live as long as the tree, also through a crash. */
+#define SMART_TREE_NOTES 6
 
 struct smart_tree_info
 {
 	uint64_t id;
 	struct smart_tree_owner owner;
+	uint64_t note[SMART_TREE_NOTES];
 	fabric_address root;
 	uint64_t slabs;
 	uint64_t pages; /* in slabs */
@@ -122,6 +126,17 @@ extern bool smart_space_drop_tree(struct smart_space *space, uint64_t id);
  */
 extern bool smart_space_tree_info(struct smart_space *space, uint64_t id, struct smart_tree_info *info);
 extern bool smart_space_next_tree(struct smart_space *space, uint64_t *cursor, struct smart_tree_info *info);
+
+/*
+ * Stores a note of a tree (which: below SMART_TREE_NOTES), and loads one; each store is whole, and in order with the
+ * process's other stores.  False if there is no such tree.  No lock where this client asked before.
+ */
+extern bool smart_space_put_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t note);
+extern bool smart_space_get_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t *note);
+
+/* Stores a note if it is this one now; false: it is not, or there is no such tree. */
+extern bool
+smart_space_swap_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t now, uint64_t note);
 
 /* Bytes that a tree holds (slabs and record), 0 if there is none.  No lock: for the planner. */
 extern uint64_t smart_space_tree_bytes(struct smart_space *space, uint64_t id);

@@ -25,7 +25,7 @@ enum smart_record_state
  *	                 rest under the directory's
  *	      64     64  the root slot: CAS, by the tree (in an extent map: unused)
  *	     128     64  pages, slabs: stored under the partition's lock, loaded by
- *	                 anyone
+ *	                 anyone; notes: stored and loaded by the tree's user
  *	     192    552  lists of slabs: under the partition's lock
  *	     744     24  state: stored under the directory's lock, from plain to lost also under
  *	                 the partition's; the rest under the directory's.  Only extent maps use it.
@@ -43,7 +43,7 @@ struct smart_record
 
 	uint64_t pages;
 	uint64_t slabs;
-	uint64_t unused2[6];
+	uint64_t note[SMART_TREE_NOTES];
 
 	uint32_t queue_head; /* slabs with retired blocks, stamps ascending */
 	uint32_t queue_tail;

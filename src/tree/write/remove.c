@@ -1,7 +1,7 @@
 /*
  * remove.c
- *	  Remove, bulk delete, and weeding of one leaf: a leaf is sealed and replaced by
- *	  a copy without the entry, or entries.
+ *	  Remove, bulk delete, removal of many, and weeding of one leaf: a leaf is sealed and
+ *	  replaced by a copy without the entry, or entries.
  *
  * The commit is the CAS of the leaf's slot, by this client itself: if another client
  * replaced the sealed leaf, the entries are still there.
@@ -213,10 +213,11 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 
 /* ---- bulk delete ---- */
 
-/* A bulk delete, or the weeding of one leaf. */
+/* A bulk delete, the removal of many, or the weeding of one leaf. */
 struct bulk
 {
 	struct smart_tree *tree;
+	bool dead_only; /* entries that stay are not counted */
 	smart_dead_fn dead;
 	void *argument;
 	struct smart_cursor cursor;
@@ -304,14 +305,18 @@ bulk_step(struct bulk *bulk)
 							   .drop = {.dead = leave_out, .argument = bulk},
 							   .blocked = bulk->blocked};
 	status = remove_entries(tree, &removal);
-	bulk->removed += drop->count;
-	bulk->visited += drop->count;
+	/* Of an attempt that failed it is not known what it has removed. */
+	if (status == SMART_OK)
+	{
+		bulk->removed += drop->count;
+		bulk->visited += drop->count;
+	}
 	/*
-	 * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning.  Else
-	 * the same place is visited again, until nothing dead is left in it.
+	 * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning, so that what
+	 * stays is counted once.  Else the same place is visited again, until nothing dead is left in it.
 	 */
-	if (status == SMART_OK && drop->count > 0 && cursor->length <= drop->depth + 1 &&
-		smart_key_byte(&key, drop->depth) == drop->lo)
+	if (status == SMART_OK && drop->count > 0 &&
+		(bulk->dead_only || (cursor->length <= drop->depth + 1 && smart_key_byte(&key, drop->depth) == drop->lo)))
 	{
 		bulk->visited += drop->kept;
 		return smart_cursor_pass(cursor, drop->depth, drop->hi);
@@ -393,6 +398,30 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		*visited = bulk.visited;
 		*removed = bulk.removed;
 	}
+	return status;
+}
+
+smart_status
+smart_tree_remove_many(struct smart_tree *tree, smart_next_key_fn next, smart_dead_fn dead, void *argument,
+					   uint64_t *removed)
+{
+	struct bulk bulk = {.tree = tree, .dead_only = true, .dead = dead, .argument = argument};
+	smart_status status = bulk_begin(&bulk);
+	const uint8_t *key;
+	size_t key_length;
+
+	if (status != SMART_OK)
+		return status;
+	while (status == SMART_OK && !bulk.cursor.end &&
+		   next(argument, bulk.cursor.bytes, bulk.cursor.length, &key, &key_length))
+	{
+		smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
+		memcpy(bulk.cursor.bytes, key, key_length);
+		bulk.cursor.length = (uint32_t) key_length;
+		status = bulk_once(&bulk);
+	}
+	bulk_end(&bulk);
+	*removed = bulk.removed;
 	return status;
 }
 

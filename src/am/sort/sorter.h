@@ -17,11 +17,15 @@
 #include "storage/sharedfileset.h"
 
 #include "base/env.h"
+#include "tree/layout.h"
+
+/* Bytes of an entry, which may have some more than those of a tree. */
+#define SMART_SORTER_MAX (SMART_ENTRY_MAX + 16)
 
 struct smart_sorter;
 
 /*
- * entry_length: bytes of every entry, or 0 if they differ (up to SMART_ENTRY_MAX).  memory: the budget in bytes.
+ * entry_length: bytes of every entry, or 0 if they differ (up to SMART_SORTER_MAX).  memory: the budget in bytes.
  * expected: how many bytes of it may suffice; more are taken when they do not.
  */
 extern struct smart_sorter *smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_env *env);

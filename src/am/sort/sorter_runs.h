@@ -10,6 +10,8 @@
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 
+#include "am/sort/sorter.h"
+
 struct smart_runs;
 
 /*

@@ -15,11 +15,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "am/build/sorter.h"
-#include "am/build/sorter_runs.h"
+#include "am/sort/sorter.h"
+#include "am/sort/sorter_runs.h"
 #include "base/assert.h"
 #include "base/sort.h"
-#include "tree/layout.h"
 
 #define MEMORY_MIN ((Size) 64 * 1024) /* room for a few of the longest entries */
 #define AHEAD      8                  /* records to prefetch */
@@ -71,7 +70,7 @@ smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_en
 {
 	struct smart_sorter *sorter = palloc0(sizeof(*sorter));
 
-	smart_assert(entry_length >= 0 && entry_length <= SMART_ENTRY_MAX);
+	smart_assert(entry_length >= 0 && entry_length <= SMART_SORTER_MAX);
 	sorter->env = env;
 	sorter->context = CurrentMemoryContext;
 	sorter->entry_length = entry_length;
@@ -262,7 +261,7 @@ smart_sorter_add(struct smart_sorter *sorter, const uint8 *entry, int length)
 {
 	Size need = sorter->item_size + (sorter->words > 0 ? 0 : sizeof(uint16) + (Size) length);
 
-	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
+	smart_assert(length > 0 && length <= SMART_SORTER_MAX);
 	smart_assert(sorter->entry_length == 0 || sorter->entry_length == length);
 	smart_assert(sorter->position == 0 && sorter->memory != NULL);
 	while (unlikely((Size) (sorter->records - sorter->memory) - sorter->count * sorter->item_size < need))

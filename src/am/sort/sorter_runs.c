@@ -19,11 +19,10 @@
 #include "storage/buffile.h"
 #include "utils/logtape.h"
 
-#include "am/build/sorter_runs.h"
+#include "am/sort/sorter_runs.h"
 #include "am/compat.h"
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "tree/layout.h"
 
 #define BUFFER_MIN ((Size) 32 * 1024) /* a few of the longest entries */
 #define BUFFER_MAX ((Size) 1024 * 1024)
@@ -84,7 +83,7 @@ smart_runs_begin(int entry_length, Size memory, Size more_memory, SharedFileSet 
 {
 	struct smart_runs *runs = palloc0(sizeof(*runs));
 
-	smart_assert(entry_length >= 0 && entry_length <= SMART_ENTRY_MAX);
+	smart_assert(entry_length >= 0 && entry_length <= SMART_SORTER_MAX);
 	smart_assert(files == NULL || (worker >= 0 && worker < MAX_PARALLEL_WORKER_LIMIT));
 	runs->files = files;
 	runs->worker = worker;
@@ -133,7 +132,7 @@ smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length)
 {
 	uint16 stored = (uint16) length;
 
-	smart_assert(length > 0 && length <= SMART_ENTRY_MAX && runs->writing.tape != NULL);
+	smart_assert(length > 0 && length <= SMART_SORTER_MAX && runs->writing.tape != NULL);
 	smart_assert(runs->entry_length == 0 || runs->entry_length == length);
 	if (runs->filled + sizeof(stored) + (Size) length > BUFFER_MIN)
 		flush(runs);
@@ -192,7 +191,7 @@ advance(struct smart_runs *runs, struct source *source)
 	uint16 length = (uint16) runs->entry_length;
 
 	/* A whole entry with its length is at hand, or all that there is. */
-	if (source->filled - source->position < SMART_ENTRY_MAX + sizeof(length) && source->rest.bytes > 0)
+	if (source->filled - source->position < SMART_SORTER_MAX + sizeof(length) && source->rest.bytes > 0)
 		fill(runs, source);
 	if (source->position == source->filled)
 		return false;

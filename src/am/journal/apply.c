@@ -1,0 +1,138 @@
+/*
+ * apply.c
+ *	  Bringing a tree up to date with the chain of its journal.
+ *
+ * The chain is read in pieces.  Of each entry only the last operation of the piece is carried out.  So an operation
+ * that is carried out once more, since the process before was cancelled in its piece, brings no entry back for a moment
+ * that a later operation of the piece removes: its TID may serve another row by now.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "am/codec/encode.h"
+#include "am/index/relation.h"
+#include "am/journal/apply.h"
+#include "am/journal/read.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define PIECE_OPERATIONS 8192 /* or some more: up to the end of a batch, which has less than BLCKSZ */
+#define PIECE_BYTES      (1024 * 1024)
+
+struct operation
+{
+	uint8 *entry;
+	int key_length;
+	int length;
+	uint32 number; /* in the piece */
+	enum smart_operation operation;
+};
+
+struct piece
+{
+	struct operation *operations;
+	uint32 count;
+	Size bytes;
+	MemoryContext context; /* of the entries */
+};
+
+/* qsort's: by key, and of one key the last operation first. */
+static int
+compare_operations(const void *a, const void *b)
+{
+	const struct operation *left = a;
+	const struct operation *right = b;
+	int order = smart_compare_bytes(left->entry, (size_t) left->key_length, right->entry, (size_t) right->key_length);
+
+	return order != 0 ? order : (left->number < right->number) - (left->number > right->number);
+}
+
+static void
+add_to_piece(struct piece *piece, const struct smart_codec *codec, const struct smart_reader *reader)
+{
+	const struct smart_unpacker *from = &reader->unpacker;
+	struct operation *operation = &piece->operations[piece->count];
+
+	smart_assert(piece->count < PIECE_OPERATIONS + BLCKSZ);
+	operation->operation = reader->operation;
+	operation->length = from->length;
+	operation->key_length = reader->operation == SMART_OPERATION_REMOVE
+								? from->length
+								: smart_codec_key_length(codec, from->entry, from->length);
+	operation->number = piece->count++;
+	operation->entry = MemoryContextAlloc(piece->context, (Size) from->length);
+	memcpy(operation->entry, from->entry, (Size) from->length);
+	piece->bytes += (Size) from->length;
+}
+
+static void
+carry_out(Relation index, struct smart_tree *tree, const struct piece *piece)
+{
+	qsort(piece->operations, piece->count, sizeof(struct operation), compare_operations);
+	for (uint32 i = 0; i < piece->count; i++)
+	{
+		const struct operation *operation = &piece->operations[i];
+		bool done;
+
+		if (i > 0 && operation->key_length == operation[-1].key_length &&
+			memcmp(operation->entry, operation[-1].entry, (Size) operation->key_length) == 0)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		smart_check_status(operation->operation == SMART_OPERATION_ADD
+							   ? smart_tree_insert(tree, operation->entry, (size_t) operation->key_length,
+												   (size_t) operation->length, &done)
+							   : smart_tree_remove(tree, operation->entry, (size_t) operation->key_length, &done),
+						   index);
+	}
+}
+
+bool
+smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+					struct smart_chain_place *place, void (*after_piece)(void *, const struct smart_chain_place *),
+					void *argument)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
+	struct smart_reader *reader = MemoryContextAlloc(context, sizeof(*reader));
+	struct piece piece = {.operations =
+							  MemoryContextAlloc(context, (PIECE_OPERATIONS + BLCKSZ) * sizeof(struct operation)),
+						  .context = AllocSetContextCreate(context, "smart piece", ALLOCSET_DEFAULT_SIZES)};
+	enum smart_found found = SMART_FOUND;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	/* A chain that was not there when the tree was loaded begins with serial 1. */
+	if (place->serial == 0 && meta.tail_serial > 0)
+	{
+		if (meta.cut.serial == 1)
+			*place = (struct smart_chain_place){.serial = 1, .block = meta.cut.block, .offset = SMART_PAGE_BEGIN};
+		else
+			found = SMART_FOUND_BEHIND;
+	}
+	if (found == SMART_FOUND)
+		smart_reader_begin_chain(reader, index, &meta, place, false);
+	while (found == SMART_FOUND)
+	{
+		piece.count = 0;
+		piece.bytes = 0;
+		MemoryContextReset(piece.context);
+		while ((piece.count < PIECE_OPERATIONS && piece.bytes < PIECE_BYTES) || !smart_reader_at_batch_end(reader))
+		{
+			found = smart_reader_next_operation(reader);
+			if (found != SMART_FOUND)
+				break;
+			smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
+			add_to_piece(&piece, codec, reader);
+		}
+		if (found == SMART_FOUND_BEHIND)
+			break;
+		carry_out(index, tree, &piece);
+		*place = smart_reader_place(reader);
+		if (after_piece != NULL && piece.count > 0)
+			after_piece(argument, place);
+	}
+	MemoryContextDelete(context);
+	return found == SMART_FOUND_END;
+}

@@ -1,0 +1,23 @@
+/*
+ * apply.h
+ *	  Bringing a tree up to date with the chain of its journal.
+ */
+#ifndef SMART_AM_JOURNAL_APPLY_H
+#define SMART_AM_JOURNAL_APPLY_H
+
+#include "am/index/meta.h"
+#include "tree/tree.h"
+
+struct smart_codec;
+
+/*
+ * Applies to a tree what the chain has from *place up to its end, and moves *place there; after_piece, if not NULL, is
+ * called with each place up to which all has been applied.  Others may read and change the tree meanwhile: per piece each
+ * entry is changed once, so that an operation that is applied again after a cancel does no harm.  False: left behind.
+ * Errors as above.
+ */
+extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+								struct smart_chain_place *place,
+								void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
+
+#endif /* SMART_AM_JOURNAL_APPLY_H */

@@ -1,0 +1,112 @@
+/*
+ * await.c
+ *	  Waiting for an index that is being loaded.
+ *
+ * Who must ask an index before a row can be inserted (a unique one), or before TIDs are given to other rows (VACUUM),
+ * cannot do without its tree; who has planned with it would have to plan again.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/journal/adopt.h"
+#include "am/journal/await.h"
+#include "am/journal/load.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "am/server/validity.h"
+#include "am/server/waiters.h"
+#include "base/assert.h"
+
+#define LOOK_MS 1000 /* between two looks, if no change is announced */
+
+static void
+look_around(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Does this process hold a lock, of the table or the index, with which no other one could load it?  Also if it keeps a third
+ * one waiting, which a loader would come behind.
+ */
+static bool
+keeps_others_out(Relation index)
+{
+	const LOCKMODE modes[] = {ShareLock, ShareRowExclusiveLock, ExclusiveLock, AccessExclusiveLock};
+	Relation table = RelationIdGetRelation(index->rd_index->indrelid);
+	bool held = index->rd_createSubid != InvalidSubTransactionId;
+
+	if (CheckRelationLockedByMe(table, RowExclusiveLock, true))
+		held |= smart_lock_is_awaited(table, RowExclusiveLock) || smart_lock_is_awaited(index, RowExclusiveLock);
+
+	for (int i = 0; i < (int) lengthof(modes); i++)
+		held |= CheckRelationLockedByMe(index, modes[i], false) || CheckRelationLockedByMe(table, modes[i], false);
+	RelationClose(table);
+	return held;
+}
+
+static void
+load_here(Relation index)
+{
+	const struct smart_look look = {.around = look_around};
+	uint64 entries;
+
+	smart_assert(!RecoveryInProgress());
+	(void) smart_journal_load(index, &look, &entries);
+}
+
+bool
+smart_journal_wait(Relation index)
+{
+	TimestampTz end;
+
+	/* Without a region there is nothing to wait for; the process that opens the index is told. */
+	if (!smart_server_available() || likely(smart_relation_loss(index) == NULL) || !smart_relation_is_loadable(index) ||
+		smart_adopt(index))
+		return true;
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
+	while (smart_relation_is_loadable(index))
+	{
+		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		/* In parallel mode no transaction can get an id, which making a tree takes. */
+		if (!RecoveryInProgress() && !IsInParallelMode() && keeps_others_out(index))
+		{
+			load_here(index);
+			break;
+		}
+		if (rest_ms <= 0)
+			return false;
+		smart_validity_notice(index);
+		smart_changes_wait(Min(rest_ms, LOOK_MS));
+	}
+	return true;
+}
+
+void
+smart_journal_await(Relation index)
+{
+	struct smart_rebuild known = {0};
+	bool runs;
+
+	if (likely(smart_journal_wait(index)))
+		return;
+	runs = smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), &known) &&
+		   known.state == SMART_REBUILD_RUNNING;
+	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("index \"%s\" has not been loaded yet", RelationGetRelationName(index)),
+			runs ? errdetail("It is being loaded.")
+				 : (known.error[0] != '\0' ? errdetail("The last attempt has failed: %s", known.error)
+										   : errdetail("Its loading has not begun yet.")),
+			errhint(
+				"Try again later, or raise smart.load_timeout.  pg_stat_progress_create_index shows how far it is."));
+}

@@ -1,0 +1,404 @@
+/*
+ * chain.c
+ *	  The chain of log pages: appending operations to its tail.
+ *
+ * An append changes two places of one page, which it knows: pd_lower, and the bytes behind the content.  So it makes the
+ * record of PostgreSQL's generic resource manager itself, without the comparison of whole pages by which
+ * GenericXLogFinish() would find them.  What redoes it is PostgreSQL's own: for each block a list of offset, length and
+ * bytes (test/tap/journal_record.pl asks each version of the server).
+ *
+ * Pages are locked in the order: a free page, the tail, the metapage.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/rmgr.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/journal/chain.h"
+#include "am/journal/free.h"
+#include "am/server/compactions.h"
+#include "am/server/rebuild_table.h"
+#include "base/assert.h"
+
+#define STEPS_MAX   8 /* from page to page before the metapage is asked where the tail is */
+#define KNOWN_TAILS 64
+
+/* ---- one record ---- */
+
+/* A change of a page, as in a generic record; the bytes follow. */
+struct change
+{
+	OffsetNumber offset;
+	OffsetNumber length;
+};
+
+/* What precedes the bytes of a batch in its record: the change of pd_lower, and the head of the other one. */
+struct append
+{
+	struct change first;
+	LocationIndex lower;
+	struct change second;
+};
+
+StaticAssertDecl(sizeof(struct append) == 10, "there is nothing between the parts of a record");
+
+/* Appends a batch to the tail, which is locked and has room. */
+static void
+write_batch(Relation index, Buffer buffer, const uint8 *batch, int length)
+{
+	Page page = BufferGetPage(buffer);
+	LocationIndex lower = ((PageHeader) page)->pd_lower;
+	const struct append append = {
+		.first = {.offset = offsetof(PageHeaderData, pd_lower), .length = sizeof(LocationIndex)},
+		.lower = (LocationIndex) (lower + length),
+		.second = {.offset = lower, .length = (OffsetNumber) length},
+	};
+
+	smart_assert(lower >= SMART_PAGE_BEGIN && lower + length <= BLCKSZ && length > 0);
+	smart_assert(smart_page_head(page)->next == InvalidBlockNumber);
+	START_CRIT_SECTION();
+	memcpy((char *) page + lower, batch, (Size) length);
+	((PageHeader) page)->pd_lower = append.lower;
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+	{
+		XLogRecPtr end;
+
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBufData(0, (char *) &append, sizeof(append));
+		XLogRegisterBufData(0, (char *) page + lower, (uint32) length);
+		end = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, end);
+	}
+	END_CRIT_SECTION();
+}
+
+/* ---- where the tail is ---- */
+
+/*
+ * The tails that this process saw last, so that a statement need not begin where the chain was when the index was opened.
+ * A journal's id is in each page, so that whatever became of the block since, no other page is taken for it.
+ */
+static struct smart_tail known[KNOWN_TAILS];
+
+static struct smart_tail *
+known_tail(uint64 journal)
+{
+	return &known[journal % KNOWN_TAILS];
+}
+
+/* Goes to the tail that this process knows, if that is further on. */
+static void
+recall(struct smart_tail *tail)
+{
+	const struct smart_tail *last = known_tail(tail->journal);
+
+	if (last->journal == tail->journal && last->serial > tail->serial)
+		*tail = *last;
+}
+
+static void
+take_tail(struct smart_tail *tail, const struct smart_meta *meta)
+{
+	*tail = (struct smart_tail){.journal = meta->journal,
+								.serial = meta->tail_serial,
+								.block = meta->tail_block,
+								.buffer = InvalidBuffer};
+}
+
+static void
+ask_metapage(Relation index, struct smart_tail *tail)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	take_tail(tail, &meta);
+	smart_assert(tail->journal != 0);
+}
+
+/*
+ * Locks the page that is known as the tail; InvalidBuffer, and nothing is locked: it is not a page of the chain.  held: a
+ * free page that this process has locked, or InvalidBuffer; where the tail is damaged it may be that page.
+ */
+static Buffer
+lock_page(Relation index, const struct smart_tail *tail, Buffer held)
+{
+	Buffer buffer = tail->buffer;
+
+	if (BufferIsValid(held) && BufferGetBlockNumber(held) == tail->block)
+		return InvalidBuffer;
+
+	/* Where it was found it mostly still is: then there is such a block, and its buffer need not be looked up. */
+	if (!BufferIsValid(buffer) || !ReadRecentBuffer(smart_relation_locator(index), MAIN_FORKNUM, tail->block, buffer))
+	{
+		if (tail->block >= RelationGetNumberOfBlocks(index))
+			return InvalidBuffer;
+		/* A page whose checksum is wrong is as good as none: the chain goes on elsewhere, and is stale. */
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, tail->block, RBM_ZERO_ON_ERROR, NULL);
+	}
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (smart_page_is(BufferGetPage(buffer), SMART_PAGE_LOG, tail->journal, tail->serial))
+		return buffer;
+	UnlockReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+/* ---- a new tail ---- */
+
+/* The pages that are changed when the chain gets one more, all locked. */
+struct link
+{
+	Buffer fresh;
+	Buffer old; /* InvalidBuffer: there is none */
+	Buffer meta_buffer;
+	struct smart_meta meta;
+};
+
+/* Makes the fresh page the tail, by one record; the chain begins with it if there is no old one. */
+static void
+link_page(Relation index, struct link *link)
+{
+	GenericXLogState *xlog = GenericXLogStart(index);
+	struct smart_meta *meta = &link->meta;
+	struct smart_chain_place begin = {.serial = meta->tail_serial + 1,
+									  .block = BufferGetBlockNumber(link->fresh),
+									  .offset = SMART_PAGE_BEGIN};
+
+	smart_page_init(GenericXLogRegisterBuffer(xlog, link->fresh, GENERIC_XLOG_FULL_IMAGE), SMART_PAGE_LOG,
+					meta->journal, begin.serial, 0);
+	if (BufferIsValid(link->old))
+	{
+		Page old = GenericXLogRegisterBuffer(xlog, link->old, 0);
+
+		smart_assert(smart_page_head(old)->number == meta->tail_serial);
+		smart_page_head(old)->next = begin.block;
+		smart_page_head(old)->position = ((PageHeader) old)->pd_lower;
+	}
+	else
+		meta->cut = begin;
+	meta->tail_serial = begin.serial;
+	meta->tail_block = begin.block;
+	smart_meta_put(GenericXLogRegisterBuffer(xlog, link->meta_buffer, 0), meta);
+	(void) GenericXLogFinish(xlog);
+}
+
+/*
+ * Makes a new tail behind the one that is known, or the first page of the chain, and returns it locked.  InvalidBuffer:
+ * another process has been faster.  The known tail moves there in any case.  lost: the page that the metapage names as
+ * the tail is none, so what it held is lost.  *spare: a free page that the caller has taken, or InvalidBuffer; what is
+ * left of it afterwards is the caller's.
+ */
+static Buffer
+add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
+{
+	struct link link = {.fresh = *spare, .old = InvalidBuffer};
+	bool linked;
+
+	if (!BufferIsValid(link.fresh))
+	{
+		smart_meta_read(index, &link.meta);
+		link.fresh = smart_page_take(index, &link.meta);
+	}
+	if (tail->serial != 0 && !lost)
+		link.old = lock_page(index, tail, link.fresh);
+	link.meta_buffer = smart_meta_lock(index, &link.meta);
+	lost = lost && link.meta.tail_serial == tail->serial;
+	linked = lost || link.meta.tail_serial == 0 || (BufferIsValid(link.old) && link.meta.tail_serial == tail->serial);
+	if (lost)
+		smart_meta_lose_journal(&link.meta);
+	if (linked)
+		link_page(index, &link);
+	take_tail(tail, &link.meta);
+	UnlockReleaseBuffer(link.meta_buffer);
+	if (BufferIsValid(link.old))
+		UnlockReleaseBuffer(link.old);
+	*spare = linked ? InvalidBuffer : link.fresh;
+	/* No worker sees a file that this transaction has made. */
+	if (linked && smart_meta_wants_compaction(&link.meta) && index->rd_createSubid == InvalidSubTransactionId &&
+		smart_relation_new_file_subid(index) == InvalidSubTransactionId)
+		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+	if (lost)
+		ereport(LOG, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("the last page of the journal of index \"%s\" is damaged", RelationGetRelationName(index)),
+				errdetail("The index itself is not concerned; its journal is going to be written anew."));
+	return linked ? link.fresh : InvalidBuffer;
+}
+
+/* ---- the tail, locked ---- */
+
+/*
+ * Finds and locks the tail: the page that has no next one.  A page and the metapage are told of the next one by the same
+ * record, so that the metapage names a later page than any that was passed; else there is damage, and no way to go on.
+ * *spare: as of add_page(); NULL: none may be taken, so that InvalidBuffer is returned where one is needed.
+ */
+static Buffer
+find_tail(Relation index, struct smart_tail *tail, Buffer *spare)
+{
+	uint64 passed = 0;  /* serial of the last page that has a next one */
+	bool asked = false; /* tail is what the metapage says */
+
+	for (int steps = 1;; steps++)
+	{
+		Buffer buffer;
+		BlockNumber next;
+
+		CHECK_FOR_INTERRUPTS();
+		if (tail->journal == 0 || (!asked && steps % STEPS_MAX == 0))
+		{
+			ask_metapage(index, tail);
+			asked = true;
+		}
+		buffer = tail->serial > passed ? lock_page(index, tail, spare != NULL ? *spare : InvalidBuffer) : InvalidBuffer;
+		if (!BufferIsValid(buffer))
+		{
+			if (asked)
+			{
+				if (spare != NULL)
+					buffer = add_page(index, tail, tail->serial != 0, spare);
+				if (BufferIsValid(buffer) || spare == NULL)
+					return buffer;
+				passed = 0;
+			}
+			else
+				ask_metapage(index, tail);
+			asked = true;
+			continue;
+		}
+		next = smart_page_head(BufferGetPage(buffer))->next;
+		tail->buffer = buffer;
+		if (next == InvalidBlockNumber)
+			return buffer;
+		UnlockReleaseBuffer(buffer);
+		passed = tail->serial++;
+		tail->block = next;
+		tail->buffer = InvalidBuffer;
+		asked = false;
+	}
+}
+
+/* Locks the tail when it has room for so many bytes, and sets tail; *spare: as of find_tail(). */
+static Buffer
+lock_tail(Relation index, struct smart_tail *tail, Size bytes, Buffer *spare)
+{
+	smart_assert(bytes <= SMART_PAGE_ROOM && !RecoveryInProgress());
+	recall(tail);
+	for (;;)
+	{
+		Buffer buffer = find_tail(index, tail, spare);
+
+		*known_tail(tail->journal) = *tail;
+		if (!BufferIsValid(buffer) || PageGetExactFreeSpace(BufferGetPage(buffer)) >= bytes)
+			return buffer;
+		UnlockReleaseBuffer(buffer);
+		if (spare == NULL)
+			return InvalidBuffer;
+		buffer = add_page(index, tail, false, spare);
+		if (BufferIsValid(buffer))
+			return buffer;
+	}
+}
+
+/* ---- operations ---- */
+
+/* Appends as many of the entries from first on as the locked tail has room for, by one record; returns the next one. */
+static uint32
+append_some(Relation index, Buffer buffer, uint64 serial, enum smart_operation operation,
+			const struct smart_entries *entries, uint32 first)
+{
+	uint8 batch[BLCKSZ];
+	struct smart_packer packer;
+	LocationIndex lower = ((PageHeader) BufferGetPage(buffer))->pd_lower;
+	uint32 i = first;
+
+	smart_packer_begin(&packer, batch + sizeof(struct smart_batch_head), batch + BLCKSZ - lower);
+	while (i < entries->count && smart_packer_add(&packer, entries->bytes + entries->start[i],
+												  (int) (entries->start[i + 1] - entries->start[i])))
+		i++;
+	smart_assert(i > first);
+	smart_batch_finish(batch, (int) (packer.at - batch), operation, serial, lower);
+	write_batch(index, buffer, batch, (int) (packer.at - batch));
+	return i;
+}
+
+/* Bytes of a batch with this one entry. */
+static Size
+batch_bytes(const struct smart_entries *entries, uint32 i)
+{
+	return sizeof(struct smart_batch_head) + SMART_PACKED_MAX(entries->start[i + 1] - entries->start[i]);
+}
+
+/* A page that was taken, and not used since others were faster. */
+static void
+give_back(Relation index, Buffer spare)
+{
+	if (BufferIsValid(spare))
+		smart_page_give_back(index, spare);
+}
+
+bool
+smart_chain_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length)
+{
+	const uint32 start[] = {0, (uint32) length};
+	const struct smart_entries entries = {.bytes = entry, .start = start, .count = 1};
+	Buffer spare = InvalidBuffer;
+	Buffer buffer = lock_tail(index, tail, batch_bytes(&entries, 0), &spare);
+	bool current = smart_changes() == changes;
+
+	if (current)
+		(void) append_some(index, buffer, tail->serial, SMART_OPERATION_ADD, &entries, 0);
+	UnlockReleaseBuffer(buffer);
+	give_back(index, spare);
+	return current;
+}
+
+uint32
+smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, const struct smart_entries *entries)
+{
+	uint32 i = 0;
+
+	while (i < entries->count)
+	{
+		Buffer buffer = lock_tail(index, tail, batch_bytes(entries, i), BufferIsValid(*spare) ? spare : NULL);
+
+		if (!BufferIsValid(buffer))
+			break;
+		i = append_some(index, buffer, tail->serial, SMART_OPERATION_ADD, entries, i);
+		UnlockReleaseBuffer(buffer);
+	}
+	return i;
+}
+
+void
+smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_entries *keys, volatile uint32 *done)
+{
+	for (*done = 0; *done < keys->count;)
+	{
+		Buffer spare = InvalidBuffer;
+		Buffer buffer = lock_tail(index, tail, batch_bytes(keys, *done), &spare);
+
+		*done = append_some(index, buffer, tail->serial, SMART_OPERATION_REMOVE, keys, *done);
+		UnlockReleaseBuffer(buffer);
+		give_back(index, spare);
+	}
+}
+
+void
+smart_chain_end(Relation index, struct smart_tail *tail, struct smart_chain_place *end)
+{
+	Buffer spare = InvalidBuffer;
+	Buffer buffer = lock_tail(index, tail, 0, &spare);
+
+	*end = (struct smart_chain_place){.serial = tail->serial,
+									  .block = BufferGetBlockNumber(buffer),
+									  .offset = ((PageHeader) BufferGetPage(buffer))->pd_lower};
+	UnlockReleaseBuffer(buffer);
+	give_back(index, spare);
+	smart_assert(end->serial > 0 && end->block == tail->block);
+}

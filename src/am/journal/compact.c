@@ -1,0 +1,277 @@
+/*
+ * compact.c
+ *	  Compaction: a new run is written, and the chain begins anew.
+ *
+ *	1. The new run's id is claimed.
+ *	2. Pages in no use are looked for, also those of a run that never came: what was written before a crash or a cancel.
+ *	3. The run is written.  If the journal is whole, from the journal itself (merge.h), up to where the chain ends then: the
+ *	   cut.  So what the journal says stays the same, and the trees of standbys, which have what it says, can go on.  A
+ *	   tree may have more: entries whose add was never appended, since its process or its transaction came to nothing.
+ *	   A stale journal's run is written from the tree.  The cut is where the chain ended at a moment at which no process
+ *	   removed entries or loaded a tree (lock.h).  What stands before it is in the tree then: an entry is added there first,
+ *	   and a removal that has begun has ended.  What is seen of operations behind the cut does no harm, since they count
+ *	   over the run.  That the journal was stale has been counted (meta.h), and standbys load their trees anew.
+ *	4. The metapage switches to the new run and to the cut, if it still names the tree, and nothing that concerns the
+ *	   journal as a whole has happened.
+ *
+ * What a reader needs who has read the metapage before the switch: its run is the previous one then, and its chain begins
+ * at the cut before, whose serial was made previous_serial when this compaction began.  Both last until the next
+ * compaction begins (free.h).
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/journal/chain.h"
+#include "am/journal/compact.h"
+#include "am/journal/free.h"
+#include "am/journal/lock.h"
+#include "am/journal/merge.h"
+#include "am/journal/run.h"
+#include "am/server/settings.h"
+#include "base/assert.h"
+
+#define LOOK_EVERY 16 /* pages */
+
+struct compaction
+{
+	Relation index;
+	double entries;              /* of the tree, below 0: not known */
+	struct smart_relation *self; /* whose tree is read */
+	struct smart_meta meta;      /* when the id was claimed */
+	struct smart_chain_place cut;
+	struct smart_run_writer *writer;
+	bool (*gives_way)(void *);
+	void *argument;
+	uint64 looks;
+	uint64 written;    /* pages */
+	TimestampTz begin; /* of writing */
+};
+
+static bool
+is_due(const struct compaction *compaction, const struct smart_meta *meta)
+{
+	return smart_meta_wants_compaction(meta) ||
+		   (meta->journal_state == SMART_JOURNAL_WHOLE && meta->run_pages > SMART_CHAIN_SHORT &&
+			compaction->entries >= 0 && 2 * compaction->entries < (double) meta->run_entries);
+}
+
+/* ---- how fast ---- */
+
+/* Sleeps as long as the pages written until now have come too early. */
+static void
+keep_to_rate(const struct compaction *compaction)
+{
+	double megabytes = (double) compaction->written * BLCKSZ / (1024 * 1024);
+	long ahead_ms;
+
+	if (smart_settings.compaction_rate_mb == 0)
+		return;
+	ahead_ms = (long) (megabytes * 1000 / smart_settings.compaction_rate_mb) -
+			   TimestampDifferenceMilliseconds(compaction->begin, GetCurrentTimestamp());
+	if (ahead_ms <= 0)
+		return;
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ahead_ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+/* Called for each page that was read or written, with nothing locked; false: others want the caller's locks. */
+static bool
+look_around(void *argument)
+{
+	struct compaction *compaction = argument;
+
+	CHECK_FOR_INTERRUPTS();
+	/* Pages that are read and changed by way of shared buffers have been counted there. */
+	smart_vacuum_delay_point();
+	keep_to_rate(compaction);
+	return compaction->looks++ % LOOK_EVERY != 0 || !compaction->gives_way(compaction->argument);
+}
+
+/* ---- the steps ---- */
+
+static bool
+is_behind(const struct smart_chain_place *a, const struct smart_chain_place *b)
+{
+	return a->serial > b->serial || (a->serial == b->serial && a->offset > b->offset);
+}
+
+/* Step 1; false: it cannot be done now, or need not be. */
+static bool
+begin(struct compaction *compaction)
+{
+	Relation index = compaction->index;
+	struct smart_meta *meta = &compaction->meta;
+	Buffer buffer;
+
+	if (smart_relation_loss(index) != NULL)
+		return false;
+	compaction->self = smart_relation_open(index);
+	if (compaction->self->tree == NULL)
+		return false;
+	smart_chain_end(index, &compaction->self->tail, &compaction->cut);
+	/* Of a whole journal it is taken later. */
+	buffer = smart_meta_lock(index, meta);
+	/* The tail may have been lost a moment ago: then a new chain begins behind this place. */
+	if (meta->tree != compaction->self->meta.tree || meta->state != SMART_META_READY || !is_due(compaction, meta) ||
+		is_behind(&meta->cut, &compaction->cut))
+	{
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
+	meta->last_run++;
+	meta->previous_run = 0;
+	meta->previous_serial = meta->cut.serial;
+	(void) smart_meta_change(index, buffer, meta);
+	return true;
+}
+
+/* smart_sink_fn: writes the next entry; false: others want the caller's locks. */
+static bool
+write_entry(void *argument, const uint8 *entry, int length)
+{
+	struct compaction *compaction = argument;
+
+	if (!smart_run_add(compaction->writer, entry, length))
+		return true;
+	compaction->written++;
+	return look_around(compaction);
+}
+
+/* smart_look. */
+static void
+serve_interrupts(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+	smart_vacuum_delay_point();
+}
+
+/* Step 3 of a stale journal; false as above. */
+static bool
+write_tree(struct compaction *compaction)
+{
+	struct smart_scan *scan = smart_relation_scan(compaction->self);
+	uint8 entry[SMART_ENTRY_MAX];
+	struct smart_batch batch;
+	smart_status status;
+
+	smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), compaction->index);
+	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
+	{
+		CHECK_FOR_INTERRUPTS();
+		smart_assert(batch.prefix_length <= SMART_ENTRY_MAX);
+		memcpy(entry, batch.prefix, batch.prefix_length);
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			const struct smart_item *item = &batch.items[i];
+
+			smart_assert(batch.prefix_length + item->length <= SMART_ENTRY_MAX);
+			memcpy(entry + batch.prefix_length, batch.bytes + item->offset, item->length);
+			if (!write_entry(compaction, entry, (int) (batch.prefix_length + item->length)))
+				return false;
+		}
+	}
+	if (status != SMART_DONE)
+		smart_report_status(status, compaction->index);
+	return true;
+}
+
+/* Step 3; false as above. */
+static bool
+write_run(struct compaction *compaction, struct smart_run *run)
+{
+	const struct smart_look look = {.around = serve_interrupts};
+	const struct smart_meta *meta = &compaction->meta;
+	bool done;
+
+	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run);
+	compaction->begin = GetCurrentTimestamp();
+	if (meta->journal_state == SMART_JOURNAL_STALE)
+		done = write_tree(compaction);
+	else
+		done = smart_journal_merge(compaction->index, compaction->self->codec, meta, &look, write_entry, compaction,
+								   &compaction->cut) == SMART_FOUND_END;
+	if (done)
+		smart_run_finish(compaction->writer, run);
+	return done;
+}
+
+/* Step 4; false: it must not be done, since the run may lack what is in no chain any more. */
+static bool
+switch_runs(const struct compaction *compaction, const struct smart_run *run)
+{
+	const struct smart_meta *before = &compaction->meta;
+	struct smart_meta meta;
+	Buffer buffer;
+
+	if (smart_relation_loss(compaction->index) != NULL)
+		return false;
+	buffer = smart_meta_lock(compaction->index, &meta);
+	smart_assert(meta.journal == before->journal && meta.run == before->run && meta.last_run == before->last_run);
+	if (meta.tree != before->tree || meta.state != SMART_META_READY || meta.journal_state != before->journal_state ||
+		meta.cut.serial != before->cut.serial || meta.cut.offset != before->cut.offset)
+	{
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
+	meta.previous_run = meta.run;
+	meta.run = run->pages > 0 ? run->id : 0;
+	meta.run_block = run->block;
+	meta.run_pages = run->pages;
+	meta.run_entries = run->entries;
+	meta.run_made = GetCurrentTimestamp();
+	meta.cut = compaction->cut;
+	meta.journal_state = SMART_JOURNAL_WHOLE;
+	(void) smart_meta_change(compaction->index, buffer, &meta);
+	return true;
+}
+
+static bool
+compact(struct compaction *compaction)
+{
+	struct smart_run run;
+	bool begun;
+
+	/* VACUUM holds it for its whole walk, and a session that waits for it would end an autovacuum. */
+	if (!smart_journal_try_lock(compaction->index, SMART_LOCK_REMOVE))
+		return false;
+	begun = begin(compaction);
+	smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
+	return begun && smart_free_collect(compaction->index, &compaction->meta, look_around, compaction) &&
+		   write_run(compaction, &run) && switch_runs(compaction, &run);
+}
+
+enum smart_compacted
+smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *), void *argument)
+{
+	struct compaction compaction = {.index = index, .entries = entries, .gives_way = gives_way, .argument = argument};
+	MemoryContext context;
+	MemoryContext old;
+	struct smart_meta meta;
+	bool done;
+
+	smart_assert(!RecoveryInProgress());
+	smart_meta_read(index, &meta);
+	/* A lost index is loaded or rebuilt first, and who has rebuilt it sees to this. */
+	if (!is_due(&compaction, &meta) || smart_relation_loss(index) != NULL)
+		return SMART_COMPACTED_NOT;
+	if (!smart_journal_try_lock(index, SMART_LOCK_COMPACT))
+		return SMART_COMPACT_LATER;
+	/* The open index goes with it. */
+	context = AllocSetContextCreate(CurrentMemoryContext, "smart compaction", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	done = compact(&compaction);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	smart_journal_unlock(index, SMART_LOCK_COMPACT);
+	return done ? SMART_COMPACTED : SMART_COMPACT_LATER;
+}

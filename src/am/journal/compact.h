@@ -1,0 +1,28 @@
+/*
+ * compact.h
+ *	  Compaction: a new run is written, and the chain begins anew.
+ */
+#ifndef SMART_AM_JOURNAL_COMPACT_H
+#define SMART_AM_JOURNAL_COMPACT_H
+
+#include "utils/relcache.h"
+
+enum smart_compacted
+{
+	SMART_COMPACTED_NOT, /* there is no need to; or the index is lost */
+	SMART_COMPACTED,     /* there is a new run, and the journal is whole */
+	SMART_COMPACT_LATER  /* another process is at it; gives_way said so; or the tree was replaced */
+};
+
+/*
+ * Compacts the journal of an index if its chain is long or it is stale, or if the run has more than twice as many
+ * entries as the tree, which has about so many (below 0: that is not known).  Others may read and change the index
+ * meanwhile.
+ *
+ * The caller holds an inserter's locks of table and index, or stronger ones.  gives_way is called now and then: are its
+ * locks in anyone's way?  Errors, after which all is as before: of reading the tree; DISK_FULL.
+ */
+extern enum smart_compacted
+smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *), void *argument);
+
+#endif /* SMART_AM_JOURNAL_COMPACT_H */

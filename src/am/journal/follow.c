@@ -1,0 +1,293 @@
+/*
+ * follow.c
+ *	  The trees of a standby: loaded from journals, and brought up to date with what replay has changed in them.
+ *
+ * A query looks at the metapage and at the end of the chain after its snapshot was taken.  The operations of all rows
+ * that the snapshot sees are in WAL before the commits that it sees, so they are in the chain then.  The other way round
+ * an entry that leaves the tree early is no harm: replay has waited for all snapshots that might see its row when it
+ * pruned the row, which comes first in WAL (src/am/write/removal.c).
+ *
+ * One process at a time applies the chain to a tree: if an operation was applied by one and then an older one by
+ * another, an entry could come back.  The lock is a note of the tree and not one of the server's, since the processes of
+ * a parallel query do not keep each other out of those; and a worker has to do this as well, since it begins scans of its
+ * own, for which its leader has done nothing.
+ *
+ * The place is two words, which may be read while they are changed.  Each page has a serial of its own; so what is read
+ * half is the serial of one page with the block of another one, which fits no page.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/ipc.h"
+#include "utils/rel.h"
+#include "utils/wait_event.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/trees.h"
+#include "am/journal/apply.h"
+#include "am/journal/follow.h"
+#include "am/journal/page.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/report.h"
+#include "am/server/shared.h"
+#include "am/server/validity.h"
+#include "base/assert.h"
+
+#define ATTEMPTS_MAX 10 /* as often runs may be switched faster than one is read */
+
+/* ---- notes ---- */
+
+static uint64
+get_note(uint64 tree, enum smart_tree_note which)
+{
+	uint64 note;
+
+	if (!smart_space_get_note(&smart_backend_client()->space, tree, which, &note))
+		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", tree);
+	return note;
+}
+
+static void
+put_note(uint64 tree, enum smart_tree_note which, uint64 note)
+{
+	(void) smart_space_put_note(&smart_backend_client()->space, tree, which, note);
+}
+
+bool
+smart_follow_place(uint64 tree, struct smart_chain_place *place)
+{
+	uint64 number;
+
+	place->serial = get_note(tree, SMART_NOTE_SERIAL);
+	number = get_note(tree, SMART_NOTE_PLACE);
+	place->block = (BlockNumber) (number >> 32);
+	place->offset = (uint32) number;
+	smart_assert(number != 0);
+	return get_note(tree, SMART_NOTE_REMOVAL) == 0;
+}
+
+void
+smart_follow_note_place(uint64 tree, const struct smart_chain_place *place)
+{
+	smart_assert((place->serial == 0) == (place->block == InvalidBlockNumber));
+	put_note(tree, SMART_NOTE_SERIAL, place->serial);
+	put_note(tree, SMART_NOTE_PLACE, (uint64) place->block << 32 | place->offset);
+}
+
+void
+smart_follow_give_up(Relation index, uint64 tree)
+{
+	smart_assert(tree != 0);
+	put_note(tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+	smart_validity_announce(index);
+	smart_validity_notice(index);
+}
+
+/* ---- one at a time ---- */
+
+void
+smart_follow_lock(uint64 tree)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+
+	smart_assert(MyProcPid != 0);
+	while (!smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, 0, (uint64) MyProcPid))
+	{
+		(void) get_note(tree, SMART_NOTE_APPLIER);
+		ConditionVariableSleep(&smart_server.shared->applied, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+void
+smart_follow_unlock(uint64 tree)
+{
+	smart_assert(get_note(tree, SMART_NOTE_APPLIER) == (uint64) MyProcPid);
+	put_note(tree, SMART_NOTE_APPLIER, 0);
+	ConditionVariableBroadcast(&smart_server.shared->applied);
+}
+
+static void
+unlock_after_error(int code, Datum tree)
+{
+	smart_follow_unlock((uint64) tree);
+}
+
+/* ---- catching up ---- */
+
+enum standing
+{
+	STANDING_CURRENT, /* the tree has all that the journal has */
+	STANDING_OLDER,   /* there may be more in the chain */
+	STANDING_LOST     /* it cannot go on with this journal */
+};
+
+/* How the tree stands to what has been replayed; *place: up to where it has everything. */
+static enum standing
+look(Relation index, uint64 tree, struct smart_chain_place *place)
+{
+	struct smart_meta meta;
+	Buffer buffer;
+	Page page;
+	bool current;
+
+	if (!smart_follow_place(tree, place))
+		return STANDING_LOST;
+	smart_meta_read_again(index, &meta);
+	if (!smart_meta_is_loadable(&meta) || meta.journal != get_note(tree, SMART_NOTE_JOURNAL) ||
+		meta.losses != get_note(tree, SMART_NOTE_LOSSES))
+		return STANDING_LOST;
+	if (place->serial == 0)
+		return meta.tail_serial == 0 ? STANDING_CURRENT : STANDING_OLDER;
+	buffer = ReadBuffer(index, place->block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	current = smart_page_is(page, SMART_PAGE_LOG, meta.journal, place->serial) &&
+			  smart_page_head(page)->next == InvalidBlockNumber && ((PageHeader) page)->pd_lower == place->offset;
+	UnlockReleaseBuffer(buffer);
+	return current ? STANDING_CURRENT : STANDING_OLDER;
+}
+
+/* smart_journal_apply's after_piece. */
+static void
+after_piece(void *argument, const struct smart_chain_place *place)
+{
+	smart_follow_note_place(*(const uint64 *) argument, place);
+}
+
+/* Would another attempt come to the same error?  Not if this process was told to stop, or was in replay's way. */
+static bool
+is_of_tree(int code)
+{
+	return ERRCODE_TO_CATEGORY(code) != ERRCODE_OPERATOR_INTERVENTION &&
+		   ERRCODE_TO_CATEGORY(code) != ERRCODE_TRANSACTION_ROLLBACK;
+}
+
+/* With the tree's lock; false: it cannot go on. */
+static bool
+apply(Relation index, const struct smart_relation *self)
+{
+	uint64 tree = self->meta.tree;
+	struct smart_chain_place place;
+	enum standing standing = look(index, tree, &place);
+	volatile bool done = standing == STANDING_CURRENT;
+
+	if (standing == STANDING_OLDER)
+	{
+		PG_TRY();
+		{
+			done = smart_journal_apply(index, self->codec, self->tree, &place, after_piece, &tree);
+		}
+		PG_CATCH();
+		{
+			/* Statements do without it until it is loaded anew. */
+			if (is_of_tree(geterrcode()))
+				smart_follow_give_up(index, tree);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+	}
+	if (!done && get_note(tree, SMART_NOTE_REMOVAL) == 0)
+		smart_follow_give_up(index, tree);
+	return done;
+}
+
+bool
+smart_follow_catch_up(Relation index, const struct smart_relation *self)
+{
+	uint64 tree = self->meta.tree;
+	struct smart_chain_place place;
+	volatile bool done = false;
+
+	smart_assert(self->standby && self->tree != NULL);
+	if (likely(look(index, tree, &place) == STANDING_CURRENT))
+		return true;
+	smart_follow_lock(tree);
+	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
+	{
+		/* From the end of recovery on the chain is applied by adoption alone, since there are writers (adopt.c). */
+		if (RecoveryInProgress())
+			done = apply(index, self);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
+	smart_follow_unlock(tree);
+	return done;
+}
+
+/* ---- loading ---- */
+
+/* The tree leaves, which no other process has seen. */
+static void
+drop_after_error(int code, Datum tree)
+{
+	smart_am_tree_drop((uint64) tree);
+}
+
+void
+smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	uint64 cursor = 0;
+
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.id != keep && info.owner.flags == SMART_TREE_OF_STANDBY &&
+			info.owner.database == smart_relation_database(index) && info.note[SMART_NOTE_JOURNAL] == meta->journal &&
+			!smart_rebuild_holds_tree(info.id))
+			(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), info.id);
+	}
+}
+
+/* One attempt; false: the reader was left behind. */
+static bool
+try_load(Relation index, const struct smart_look *around, uint64 *entries)
+{
+	const struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
+	struct smart_chain_place place;
+	struct smart_meta meta;
+	volatile bool done = false;
+	uint64 id;
+
+	/* The losses come from here, before anything is read: one that follows is noticed by who uses the tree. */
+	smart_meta_read(index, &meta);
+	if (!smart_meta_is_loadable(&meta) || meta.tree == 0)
+		return false;
+	smart_check_status(smart_tree_make_on_standby(index, &meta, &id), index);
+	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
+	{
+		struct smart_tree *tree;
+
+		meta.tree = id;
+		meta.region = smart_meta_region();
+		meta.database = smart_relation_database(index);
+		tree = smart_am_tree_open(index, codec, &meta);
+		if (tree == NULL)
+			elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", id);
+		done = smart_journal_fill(index, codec, tree, around, &place, entries);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
+	if (!done)
+	{
+		smart_am_tree_drop(id);
+		return false;
+	}
+	smart_follow_note_place(id, &place);
+	smart_follow_leave(index, &meta, id);
+	smart_validity_announce(index);
+	return true;
+}
+
+bool
+smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries)
+{
+	bool loaded = false;
+
+	for (int i = 0; i < ATTEMPTS_MAX && !loaded && RecoveryInProgress() && smart_relation_is_loadable(index); i++)
+		loaded = try_load(index, look, entries);
+	return loaded;
+}

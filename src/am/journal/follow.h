@@ -1,0 +1,45 @@
+/*
+ * follow.h
+ *	  The trees of a standby: loaded from journals, and brought up to date with what replay has changed in them.
+ *
+ * A standby changes no page, and so names its trees in no metapage.  A tree's notes tell of which journal it is and up
+ * to which place of the chain it has everything (trees.h).
+ */
+#ifndef SMART_AM_JOURNAL_FOLLOW_H
+#define SMART_AM_JOURNAL_FOLLOW_H
+
+#include "am/index/meta.h"
+#include "am/index/relation.h"
+#include "am/journal/fill.h"
+
+/*
+ * Loads the tree of an index in recovery, if it has none yet that may be used and can be loaded; *entries: that were
+ * loaded.  False: it was not so.  The caller has locked table and index.  INDEX_CORRUPTED: the journal is damaged;
+ * errors of the tree.
+ */
+extern bool smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries);
+
+/*
+ * Brings the tree of an index that was opened in recovery up to what has been replayed when this is called, or later.
+ * It waits for others who do so, interruptibly.  False: the tree is not to be used any more, or recovery has ended;
+ * self has to be opened anew.  Errors as above.
+ */
+extern bool smart_follow_catch_up(Relation index, const struct smart_relation *self);
+
+/* ---- for adopt.c ---- */
+
+/* One process at a time applies a chain to a tree. */
+extern void smart_follow_lock(uint64 tree);
+extern void smart_follow_unlock(uint64 tree);
+
+/* The place up to which a tree has everything; false: it is not to be used any more.  Two words: see follow.c. */
+extern bool smart_follow_place(uint64 tree, struct smart_chain_place *place);
+extern void smart_follow_note_place(uint64 tree, const struct smart_chain_place *place);
+
+/* Lets all trees of a journal leave but one (0: all), which others may still read. */
+extern void smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep);
+
+/* A tree is not to be used any more, from the next opening of its index on. */
+extern void smart_follow_give_up(Relation index, uint64 tree);
+
+#endif /* SMART_AM_JOURNAL_FOLLOW_H */

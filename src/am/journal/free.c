@@ -1,0 +1,120 @@
+/*
+ * free.c
+ *	  Pages of an index's file that are not in use.
+ */
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/journal/free.h"
+#include "am/journal/page.h"
+#include "base/assert.h"
+
+#define PROPOSALS_MAX 8 /* pages of the map that are looked at before the file is extended */
+
+/*
+ * The page that this process gave back last.  The map tells of a page late: its upper levels are brought up to date by
+ * VACUUM and by compaction.
+ */
+static smart_file given_file;
+static BlockNumber given_block = InvalidBlockNumber;
+
+bool
+smart_page_is_free(Page page, const struct smart_meta *meta)
+{
+	const struct smart_page_head *head = smart_page_head(page);
+
+	if (PageIsNew(page))
+		return true;
+	/* Nothing is known of what is not a page of this journal; it is left alone. */
+	if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, head->number))
+		return head->number < meta->last_run && head->number != meta->run && head->number != meta->previous_run;
+	if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, head->number))
+		return head->number < meta->previous_serial;
+	return false;
+}
+
+/* A page that may be free, or InvalidBlockNumber. */
+static BlockNumber
+propose(Relation index)
+{
+	BlockNumber block = given_block;
+
+	if (block == InvalidBlockNumber || memcmp(&given_file, &smart_relation_locator(index), sizeof(smart_file)) != 0)
+		return GetFreeIndexPage(index);
+	given_block = InvalidBlockNumber;
+	return block;
+}
+
+Buffer
+smart_page_take(Relation index, const struct smart_meta *meta)
+{
+	Buffer buffer;
+
+	smart_assert(meta->journal != 0);
+	for (int i = 0; i < PROPOSALS_MAX; i++)
+	{
+		BlockNumber block = propose(index);
+
+		if (block == InvalidBlockNumber)
+			break;
+		if (block == SMART_META_BLOCK || block >= RelationGetNumberOfBlocks(index))
+			continue;
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
+		/* The map may propose any page, also one that another process holds while it waits for this one. */
+		if (ConditionalLockBuffer(buffer))
+		{
+			if (smart_page_is_free(BufferGetPage(buffer), meta))
+				return buffer;
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buffer);
+	}
+	LockRelationForExtension(index, ExclusiveLock);
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, P_NEW, RBM_ZERO_AND_LOCK, NULL);
+	UnlockRelationForExtension(index, ExclusiveLock);
+	smart_assert(BufferGetBlockNumber(buffer) != SMART_META_BLOCK);
+	return buffer;
+}
+
+void
+smart_page_give_back(Relation index, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+
+	smart_assert(block != SMART_META_BLOCK);
+	UnlockReleaseBuffer(buffer);
+	given_file = smart_relation_locator(index);
+	given_block = block;
+	RecordFreeIndexPage(index, block);
+}
+
+bool
+smart_free_collect(Relation index, const struct smart_meta *meta, bool (*around)(void *), void *argument)
+{
+	BufferAccessStrategy ring = GetAccessStrategy(BAS_BULKREAD);
+	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+	bool going = true;
+
+	smart_assert(meta->journal != 0);
+	for (BlockNumber block = SMART_META_BLOCK + 1; block < blocks && going; block++)
+	{
+		/* A page whose checksum is wrong is as good as a new one. */
+		Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, ring);
+		bool is_free;
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		is_free = smart_page_is_free(BufferGetPage(buffer), meta);
+		UnlockReleaseBuffer(buffer);
+		if (is_free)
+			RecordFreeIndexPage(index, block);
+		going = around(argument);
+	}
+	IndexFreeSpaceMapVacuum(index);
+	FreeAccessStrategy(ring);
+	return going;
+}

@@ -1,0 +1,45 @@
+/*
+ * free.h
+ *	  Pages of an index's file that are not in use.
+ *
+ * The metapage alone tells which pages are in use; the free space map only proposes.  In use are
+ *
+ *	  of runs    the current one, the one before it, and those from the id on that was claimed last, which is being
+ *	             written, or was until its writer died
+ *	  log pages  from the first one on that the chain had when the last compaction began
+ *
+ * When a compaction begins, it lets go the run before the current one, and what the chain had before the current run's
+ * cut.  So what a switch of runs makes superfluous is used again after the begin of the next compaction at the earliest,
+ * and a reader who began with an older run has had all that time; a loader on this server keeps compactions from
+ * beginning (lock.h), so that it is never left behind.
+ *
+ * A copy of the metapage may be old: what was free by it stays free until the page itself says otherwise, since ids and
+ * serials only grow.
+ */
+#ifndef SMART_AM_JOURNAL_FREE_H
+#define SMART_AM_JOURNAL_FREE_H
+
+#include "storage/buf.h"
+#include "storage/bufpage.h"
+
+#include "am/index/meta.h"
+
+/* Is this page in no use, as far as this content of the metapage, which may be old, tells?  The page is locked. */
+extern bool smart_page_is_free(Page page, const struct smart_meta *meta);
+
+/*
+ * Looks at all pages, and proposes those that are not in use, also such as a process left behind that died.  Called by
+ * one process at a time.  around is called for each page, with nothing locked; false: stop here.
+ */
+extern bool smart_free_collect(Relation index, const struct smart_meta *meta, bool (*around)(void *), void *argument);
+
+/*
+ * A page that is not in use, locked exclusively, with whatever content; the file is extended if none is known.  No other
+ * page may be locked.  Errors: those of extending a file (DISK_FULL).
+ */
+extern Buffer smart_page_take(Relation index, const struct smart_meta *meta);
+
+/* Gives back one that was taken and not used: unlocks and releases it, and proposes it to others. */
+extern void smart_page_give_back(Relation index, Buffer buffer);
+
+#endif /* SMART_AM_JOURNAL_FREE_H */

@@ -1,0 +1,247 @@
+/*
+ * read.c
+ *	  Reading a journal: the entries of its run, and the operations of its chain.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/rel.h"
+
+#include "am/journal/read.h"
+#include "base/assert.h"
+
+#define AHEAD 32 /* blocks behind the one that is read: pages of a run mostly follow each other */
+
+static void
+begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number, BlockNumber block, bool bulk)
+{
+	memset(reader, 0, offsetof(struct smart_reader, unpacker));
+	reader->index = index;
+	reader->strategy = bulk ? GetAccessStrategy(BAS_BULKREAD) : NULL;
+	reader->journal = journal;
+	reader->number = number;
+	reader->block = block;
+	smart_assert((number == 0) == (block == InvalidBlockNumber));
+}
+
+static __attribute__((noreturn)) void
+report_damage(const struct smart_reader *reader, const char *what)
+{
+	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(reader->index)),
+			errdetail_internal("Block %u %s.", reader->block, what), smart_hint_reindex(reader->index));
+}
+
+/*
+ * The page is not what was expected: has it been used again?  Only if the metapage has gone on so far that it may have
+ * been: then this reader is too old, and else the page is damaged.
+ */
+static enum smart_found
+explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(reader->index, &meta);
+	if (meta.journal != reader->journal)
+		return SMART_FOUND_BEHIND;
+	if (kind == SMART_PAGE_RUN ? meta.run != reader->number && meta.previous_run != reader->number
+							   : reader->number < meta.previous_serial)
+		return SMART_FOUND_BEHIND;
+	report_damage(reader, "is not the page that should follow");
+}
+
+/* Copies the page where the reader is. */
+static enum smart_found
+load_page(struct smart_reader *reader, enum smart_page_kind kind)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(reader->index);
+	Buffer buffer;
+
+	CHECK_FOR_INTERRUPTS();
+	if (reader->block >= blocks)
+		report_damage(reader, "is missing");
+	if (reader->strategy != NULL)
+	{
+		/* The first page asks for all that follow within reach, each other one for the last of those. */
+		for (BlockNumber next = reader->pages == 0 ? 1 : AHEAD; next <= AHEAD; next++)
+		{
+			if (reader->block + next < blocks)
+				(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, reader->block + next);
+		}
+	}
+	buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, reader->block, RBM_NORMAL, reader->strategy);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(reader->page.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	if (!smart_page_is(reader->page.data, kind, reader->journal, reader->number))
+		return explain_page(reader, kind);
+	reader->loaded = true;
+	return SMART_FOUND;
+}
+
+void
+smart_reader_check(const struct smart_reader *reader, const struct smart_codec *codec, bool key_only)
+{
+	const struct smart_unpacker *from = &reader->unpacker;
+	int key_length = from->length;
+	bool sound;
+
+	if (codec->fixed_length > 0)
+	{
+		sound = from->length == (key_only ? codec->fixed_key_length : codec->fixed_length);
+		key_length = codec->fixed_key_length;
+	}
+	else
+	{
+		sound = from->length > Max(codec->payload_width, 2) || key_only;
+		if (sound && !key_only)
+			key_length = smart_codec_key_length(codec, from->entry, from->length);
+		sound = sound && key_length > 0 && key_length <= SMART_KEY_MAX;
+	}
+	/* There is a TID at the end of each key, and something before it. */
+	sound = sound && key_length > smart_entry_tid_width(codec, from->entry[key_length - 1]);
+	if (!sound)
+		report_damage(reader, "holds what is no entry of this index");
+}
+
+/* ---- the run ---- */
+
+void
+smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct smart_meta *meta, bool bulk)
+{
+	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_block, bulk);
+	reader->expected_pages = meta->run_pages;
+	reader->expected_entries = meta->run_entries;
+}
+
+static __attribute__((noreturn)) void
+report_run_end(const struct smart_reader *reader)
+{
+	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(reader->index)),
+			errdetail_internal("Its run has " UINT64_FORMAT " entries on %u pages instead of " UINT64_FORMAT " on %u.",
+							   reader->entries, reader->pages, reader->expected_entries, reader->expected_pages),
+			smart_hint_reindex(reader->index));
+}
+
+enum smart_found
+smart_reader_next_entry(struct smart_reader *reader)
+{
+	for (;;)
+	{
+		enum smart_found found;
+
+		if (!reader->loaded)
+		{
+			if (reader->block == InvalidBlockNumber)
+			{
+				if (reader->pages != reader->expected_pages || reader->entries != reader->expected_entries)
+					report_run_end(reader);
+				return SMART_FOUND_END;
+			}
+			found = load_page(reader, SMART_PAGE_RUN);
+			if (found != SMART_FOUND)
+				return found;
+			if (smart_page_head(reader->page.data)->position != reader->pages ||
+				!smart_run_page_open(reader->page.data, &reader->unpacker))
+				report_damage(reader, "has a wrong checksum or position");
+			reader->pages++;
+		}
+		if (smart_unpacker_next(&reader->unpacker))
+		{
+			reader->entries++;
+			return SMART_FOUND;
+		}
+		if (reader->unpacker.at != reader->unpacker.end)
+			report_damage(reader, "holds what is no entry");
+		reader->block = smart_page_head(reader->page.data)->next;
+		reader->loaded = false;
+	}
+}
+
+/* ---- the chain ---- */
+
+void
+smart_reader_begin_chain(struct smart_reader *reader, Relation index, const struct smart_meta *meta,
+						 const struct smart_chain_place *place, bool bulk)
+{
+	begin(reader, index, meta->journal, place->serial, place->serial == 0 ? InvalidBlockNumber : place->block, bulk);
+	reader->offset = place->offset;
+	reader->reaches = meta->tail_serial;
+}
+
+/* The page that was read is done.  The last one of the chain is looked at again the next time. */
+static enum smart_found
+end_page(struct smart_reader *reader)
+{
+	const struct smart_page_head *head = smart_page_head(reader->page.data);
+	uint32 end = ((PageHeader) reader->page.data)->pd_lower;
+
+	reader->loaded = false;
+	if (head->next == InvalidBlockNumber)
+	{
+		/* The metapage was read before this page, and names the next one since the same moment as this page. */
+		if (reader->number < reader->reaches)
+			report_damage(reader, "has no next page, but the chain goes on");
+		return SMART_FOUND_END;
+	}
+	if (head->position != end)
+		report_damage(reader, "does not end where it did when it got a next page");
+	reader->block = head->next;
+	reader->number++;
+	reader->offset = SMART_PAGE_BEGIN;
+	return SMART_FOUND;
+}
+
+enum smart_found
+smart_reader_next_operation(struct smart_reader *reader)
+{
+	enum smart_found found;
+
+	if (reader->block == InvalidBlockNumber)
+		return SMART_FOUND_END;
+	for (;;)
+	{
+		if (reader->in_batch)
+		{
+			if (smart_unpacker_next(&reader->unpacker))
+				return SMART_FOUND;
+			if (reader->unpacker.at != reader->unpacker.end)
+				report_damage(reader, "holds what is no operation");
+			reader->in_batch = false;
+		}
+		if (!reader->loaded)
+		{
+			found = load_page(reader, SMART_PAGE_LOG);
+			if (found != SMART_FOUND)
+				return found;
+			reader->pages++;
+		}
+		if (reader->offset < ((PageHeader) reader->page.data)->pd_lower)
+		{
+			if (!smart_batch_open(reader->page.data, reader->offset, &reader->unpacker, &reader->operation,
+								  &reader->offset))
+				report_damage(reader, "holds what is no batch of operations");
+			reader->in_batch = true;
+			continue;
+		}
+		if (reader->offset > ((PageHeader) reader->page.data)->pd_lower)
+			report_damage(reader, "ends before where it was read already");
+		found = end_page(reader);
+		if (found != SMART_FOUND)
+			return found;
+	}
+}
+
+bool
+smart_reader_at_batch_end(const struct smart_reader *reader)
+{
+	return !reader->in_batch || reader->unpacker.at == reader->unpacker.end;
+}
+
+struct smart_chain_place
+smart_reader_place(const struct smart_reader *reader)
+{
+	smart_assert(smart_reader_at_batch_end(reader));
+	return (struct smart_chain_place){.serial = reader->number, .block = reader->block, .offset = reader->offset};
+}

@@ -1,0 +1,73 @@
+/*
+ * read.h
+ *	  Reading a journal: the entries of its run, and the operations of its chain.
+ *
+ * A reader copies a page and holds nothing afterwards, since a server that drops the index waits for pins, on a standby
+ * in the process that replays WAL.  What it reads may be a moment old, and a page may serve another purpose by then:
+ * the page itself says so.
+ */
+#ifndef SMART_AM_JOURNAL_READ_H
+#define SMART_AM_JOURNAL_READ_H
+
+#include "storage/bufmgr.h"
+
+#include "am/codec/encode.h"
+#include "am/index/meta.h"
+#include "am/journal/page.h"
+
+enum smart_found
+{
+	SMART_FOUND,       /* an entry, or an operation */
+	SMART_FOUND_END,   /* there is no more; in the chain: now */
+	SMART_FOUND_BEHIND /* the page was used again: there has been a newer run, and then another one */
+};
+
+/* Where a reader is; entry and length of the last one that was found are in unpacker. */
+struct smart_reader
+{
+	Relation index;
+	BufferAccessStrategy strategy; /* NULL: the buffers of everybody */
+	uint64 journal;
+	uint64 number;     /* of the page: run id, or serial */
+	BlockNumber block; /* the page that is being read; InvalidBlockNumber: behind the last one */
+	bool loaded;       /* it is in page */
+	uint32 pages;      /* that have been read */
+	uint64 entries;    /* run: that have been read */
+	uint64 expected_entries;
+	uint32 expected_pages;
+	uint32 offset;  /* chain: of the batch behind the current one */
+	uint64 reaches; /* chain: the page with this serial, at least */
+	bool in_batch;
+	enum smart_operation operation; /* chain: of the current batch */
+	struct smart_unpacker unpacker;
+	PGAlignedBlock page;
+};
+
+/* Begins with the run that this metapage tells of; bulk: with a ring of buffers of its own.  There may be none. */
+extern void
+smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct smart_meta *meta, bool bulk);
+
+/* Begins with the chain of this metapage at this place; serial 0: there is no chain. */
+extern void smart_reader_begin_chain(struct smart_reader *reader, Relation index, const struct smart_meta *meta,
+									 const struct smart_chain_place *place, bool bulk);
+
+/*
+ * The next entry of the run, or operation of the chain.  At the end of the chain it may be called again later.
+ * INDEX_CORRUPTED; errors of reading a file.
+ */
+extern enum smart_found smart_reader_next_entry(struct smart_reader *reader);
+extern enum smart_found smart_reader_next_operation(struct smart_reader *reader);
+
+/* Chain: has the current batch been read to its end? */
+extern bool smart_reader_at_batch_end(const struct smart_reader *reader);
+
+/* Chain: where the next batch lies, at the end of one. */
+extern struct smart_chain_place smart_reader_place(const struct smart_reader *reader);
+
+/*
+ * Is what was found last an entry as the codec makes them, or a key of one?  INDEX_CORRUPTED if it is not: the page is
+ * damaged, although its checksum is right.
+ */
+extern void smart_reader_check(const struct smart_reader *reader, const struct smart_codec *codec, bool key_only);
+
+#endif /* SMART_AM_JOURNAL_READ_H */

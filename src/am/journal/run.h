@@ -1,0 +1,31 @@
+/*
+ * run.h
+ *	  Writing a run: the entries of a whole tree, in order, on pages of their own.
+ *
+ * A build writes the run of a new file into blocks 1 and up, past shared buffers; nobody else sees the file.  Compaction
+ * writes into pages that are not in use, by way of shared buffers, while others append to the chain.  Until the
+ * metapage names a run its pages mean nothing.
+ */
+#ifndef SMART_AM_JOURNAL_RUN_H
+#define SMART_AM_JOURNAL_RUN_H
+
+#include "am/index/meta.h"
+
+struct smart_run_writer;
+
+/*
+ * Begins the run of a new content of the file, which has no blocks; draws its journal's id.  The writer lives in
+ * CurrentMemoryContext.
+ */
+extern struct smart_run_writer *smart_run_begin_build(Relation index);
+
+/* Begins the run with this id, which the metapage has claimed (compact.h). */
+extern struct smart_run_writer *smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id);
+
+/* Adds the next entry.  True: a page became full.  Errors: DISK_FULL and others of writing a file. */
+extern bool smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length);
+
+/* Writes what is left, of a build durably. */
+extern void smart_run_finish(struct smart_run_writer *writer, struct smart_run *run);
+
+#endif /* SMART_AM_JOURNAL_RUN_H */

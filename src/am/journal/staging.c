@@ -1,0 +1,452 @@
+/*
+ * staging.c
+ *	  Staging areas: adds of one backend that are in the tree, but not in the chain yet.
+ *
+ * Each backend has one area in shared memory, under a lock of its own, so that others can write out what it holds of an
+ * index.  Who writes out has the area locked until the record is in WAL.  Meanwhile he waits for no heavyweight lock, pin
+ * or I/O but those of the chain's pages: a page that is needed is taken before, in a second attempt.  An area holds no
+ * more than fits on one page, so one is enough unless others are faster.
+ *
+ * Adds of a subtransaction that is rolled back are taken out again; they follow those of the transactions around it, and
+ * numbers of subtransactions ascend, so they are what stands behind the last add with a smaller number.  Nothing is done
+ * when a subtransaction begins or commits.
+ *
+ * From the moment in which the transaction's adds are written out for its commit, adds go into the chain at once: other
+ * callbacks at that moment may insert, too.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "tcop/utility.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/journal/chain.h"
+#include "am/journal/free.h"
+#include "am/journal/staging.h"
+#include "am/server/rebuild_table.h"
+#include "base/assert.h"
+
+#define TRANCHE     "smart_staging"
+#define INDEXES_MAX 16
+#define AREA_BYTES \
+	(SMART_PAGE_ROOM - 512) /* what it holds becomes one batch for each index, a little longer or shorter */
+
+/* An index that this transaction has staged adds of. */
+struct staged_index
+{
+	Oid index;
+	smart_file file;
+	uint64 journal;
+	uint32 count; /* of adds in the area */
+};
+
+/* In front of each staged entry. */
+struct staged
+{
+	uint32 subtransaction;
+	uint16 index; /* in indexes */
+	uint16 length;
+};
+
+struct area
+{
+	uint32 nindexes;
+	uint32 used; /* of bytes */
+	uint32 last; /* subtransaction of the last entry, 0 without one */
+	struct staged_index indexes[INDEXES_MAX];
+	uint8 bytes[AREA_BYTES];
+};
+
+static struct area *areas; /* one for each backend */
+static LWLockPadded *locks;
+static int own = -1;               /* this backend's area, once it has been used */
+static bool write_through = false; /* the transaction is about to end */
+static ProcessUtility_hook_type previous_utility_hook;
+
+/* ---- areas ---- */
+
+void
+smart_staging_request(void)
+{
+	RequestAddinShmemSpace(mul_size((Size) MaxBackends, sizeof(struct area)));
+	RequestNamedLWLockTranche(TRANCHE, MaxBackends);
+}
+
+void
+smart_staging_make(void)
+{
+	Size size = mul_size((Size) MaxBackends, sizeof(struct area));
+	bool found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	areas = ShmemInitStruct("smart staging areas", size, &found);
+	memset(areas, 0, size);
+	locks = GetNamedLWLockTranche(TRANCHE);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Where the index stands in an area, or -1.  The area is locked, or this backend's own. */
+static int
+find_index(const struct area *area, Relation index, uint64 journal)
+{
+	for (uint32 i = 0; i < area->nindexes; i++)
+	{
+		const struct staged_index *staged = &area->indexes[i];
+
+		if (staged->journal == journal &&
+			memcmp(&staged->file, &smart_relation_locator(index), sizeof(smart_file)) == 0)
+			return (int) i;
+	}
+	return -1;
+}
+
+static inline struct staged
+staged_at(const struct area *area, uint32 at)
+{
+	struct staged staged;
+
+	smart_assert(at + sizeof(staged) <= area->used);
+	memcpy(&staged, area->bytes + at, sizeof(staged));
+	smart_assert(staged.index < area->nindexes && at + sizeof(staged) + staged.length <= area->used);
+	return staged;
+}
+
+/* Takes out the first entries of this index, at most so many, or, with index -1, those of this and later subtransactions. */
+static void
+take_out(struct area *area, int index, uint32 most, SubTransactionId subtransaction)
+{
+	uint32 kept = 0;
+	uint32 next;
+
+	area->last = 0;
+	for (uint32 at = 0; at < area->used; at = next)
+	{
+		struct staged staged = staged_at(area, at);
+
+		next = at + sizeof(staged) + staged.length;
+		if (index < 0 ? staged.subtransaction >= subtransaction : staged.index == index && most > 0)
+		{
+			smart_assert(area->indexes[staged.index].count > 0);
+			area->indexes[staged.index].count--;
+			most -= most > 0;
+			continue;
+		}
+		memmove(area->bytes + kept, area->bytes + at, next - at);
+		kept += next - at;
+		area->last = staged.subtransaction;
+	}
+	area->used = kept;
+	smart_assert(index < 0 || most == 0 || area->indexes[index].count == 0);
+}
+
+/* ---- writing out ---- */
+
+/* What an area has of one index, in order. */
+struct gathered
+{
+	uint32 count;
+	uint32 start[AREA_BYTES / (sizeof(struct staged) + 1) + 1];
+	uint8 bytes[AREA_BYTES];
+};
+
+static void
+gather(const struct area *area, int index, struct gathered *gathered)
+{
+	uint32 end = 0;
+
+	gathered->count = 0;
+	for (uint32 at = 0; at < area->used;)
+	{
+		struct staged staged = staged_at(area, at);
+
+		at += sizeof(staged);
+		if (staged.index == index)
+		{
+			memcpy(gathered->bytes + end, area->bytes + at, staged.length);
+			gathered->start[gathered->count++] = end;
+			end += staged.length;
+		}
+		at += staged.length;
+	}
+	gathered->start[gathered->count] = end;
+	smart_assert(gathered->count == area->indexes[index].count);
+}
+
+/*
+ * Writes out what one area has of an index, as far as that needs no page but the spare one; returns whether something is
+ * left.
+ */
+static bool
+write_some(Relation index, struct smart_tail *tail, uint64 journal, int number, Buffer *spare)
+{
+	static struct gathered gathered;
+	struct area *area = &areas[number];
+	bool left = false;
+	int place;
+
+	LWLockAcquire(&locks[number].lock, LW_EXCLUSIVE);
+	place = find_index(area, index, journal);
+	if (place >= 0 && area->indexes[place].count > 0)
+	{
+		struct smart_entries entries = {.bytes = gathered.bytes, .start = gathered.start};
+
+		gather(area, place, &gathered);
+		entries.count = gathered.count;
+		take_out(area, place, smart_chain_add_all(index, tail, spare, &entries), 0);
+		left = area->indexes[place].count > 0;
+	}
+	LWLockRelease(&locks[number].lock);
+	return left;
+}
+
+static void
+write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number)
+{
+	const struct area *area = &areas[number];
+	Buffer spare = InvalidBuffer;
+	struct smart_meta meta;
+	bool found;
+	int place;
+
+	/* Most areas have nothing of it. */
+	LWLockAcquire(&locks[number].lock, LW_SHARED);
+	place = find_index(area, index, journal);
+	found = place >= 0 && area->indexes[place].count > 0;
+	LWLockRelease(&locks[number].lock);
+	if (!found)
+		return;
+	while (write_some(index, tail, journal, number, &spare))
+	{
+		smart_meta_read(index, &meta);
+		spare = smart_page_take(index, &meta);
+	}
+	if (BufferIsValid(spare))
+		smart_page_give_back(index, spare);
+}
+
+void
+smart_staging_write_out(Relation index, struct smart_tail *tail)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	for (int i = 0; i < MaxBackends && meta.journal != 0; i++)
+		write_out_area(index, tail, meta.journal, i);
+}
+
+/* Writes out all that this backend's area holds.  An index that has gone, or has another file now, needs nothing. */
+static void
+write_out_own(void)
+{
+	struct area *area;
+
+	if (own < 0 || areas[own].used == 0)
+		return;
+	area = &areas[own];
+	for (uint32 i = 0; i < area->nindexes; i++)
+	{
+		struct smart_tail tail = {0};
+		Relation index;
+
+		if (area->indexes[i].count == 0)
+			continue;
+		index = try_relation_open(area->indexes[i].index, NoLock);
+		if (index != NULL && find_index(area, index, area->indexes[i].journal) == (int) i)
+			write_out_area(index, &tail, area->indexes[i].journal, own);
+		else
+		{
+			LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+			take_out(area, (int) i, UINT32_MAX, 0);
+			LWLockRelease(&locks[own].lock);
+		}
+		if (index != NULL)
+			relation_close(index, NoLock);
+	}
+	smart_assert(area->used == 0);
+}
+
+/* ---- this backend's area ---- */
+
+static void
+forget_all(void)
+{
+	if (own < 0)
+		return;
+	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+	areas[own].used = areas[own].nindexes = areas[own].last = 0;
+	LWLockRelease(&locks[own].lock);
+}
+
+static void
+at_transaction_end(XactEvent event, void *argument)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			write_out_own();
+			write_through = true;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			smart_assert(event == XACT_EVENT_ABORT || own < 0 || areas[own].used == 0);
+			forget_all();
+			write_through = false;
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
+{
+	if (event != SUBXACT_EVENT_ABORT_SUB || own < 0 || areas[own].last < mine)
+		return;
+	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+	take_out(&areas[own], -1, 0, mine);
+	LWLockRelease(&locks[own].lock);
+}
+
+static void
+begin_use(void)
+{
+	RegisterXactCallback(at_transaction_end, NULL);
+	RegisterSubXactCallback(at_subtransaction_end, NULL);
+	own = smart_my_backend_index();
+	smart_assert(own >= 0 && own < MaxBackends && areas[own].used == 0);
+}
+
+/* The index's place in this backend's area; a new one holds the index until the transaction ends. */
+static int
+take_index(Relation index, uint64 journal)
+{
+	struct area *area = &areas[own];
+	int place = find_index(area, index, journal);
+
+	if (likely(place >= 0))
+		return place;
+	LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
+	if (area->nindexes == INDEXES_MAX)
+	{
+		write_out_own();
+		forget_all();
+	}
+	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+	place = (int) area->nindexes;
+	area->indexes[place] = (struct staged_index){.index = RelationGetRelid(index),
+												 .file = smart_relation_locator(index),
+												 .journal = journal};
+	area->nindexes++;
+	LWLockRelease(&locks[own].lock);
+	return place;
+}
+
+bool
+smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length)
+{
+	Size need = sizeof(struct staged) + (Size) length;
+	struct staged staged = {.subtransaction = GetCurrentSubTransactionId(), .length = (uint16) length};
+	struct area *area;
+	bool current;
+
+	if (unlikely(own < 0))
+		begin_use();
+	area = &areas[own];
+	if (unlikely(write_through) || unlikely(need > AREA_BYTES / 2))
+		return smart_chain_add(index, tail, changes, entry, length);
+	staged.index = (uint16) take_index(index, tail->journal);
+	/* Nobody else adds to it. */
+	if (unlikely(area->used + need > AREA_BYTES))
+		write_out_own();
+	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+	current = smart_changes() == changes;
+	if (likely(current))
+	{
+		memcpy(area->bytes + area->used, &staged, sizeof(staged));
+		memcpy(area->bytes + area->used + sizeof(staged), entry, (Size) length);
+		area->used += (uint32) need;
+		area->last = staged.subtransaction;
+		area->indexes[staged.index].count++;
+	}
+	LWLockRelease(&locks[own].lock);
+	return current;
+}
+
+void
+smart_staging_discard(Relation index)
+{
+	struct area *area = own < 0 ? NULL : &areas[own];
+
+	for (uint32 i = 0; area != NULL && i < area->nindexes; i++)
+	{
+		if (area->indexes[i].index != RelationGetRelid(index))
+			continue;
+		LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+		take_out(area, (int) i, UINT32_MAX, 0);
+		LWLockRelease(&locks[own].lock);
+	}
+}
+
+/* ---- utility commands ---- */
+
+/* Does a command leave all relations as they are?  Commands that run others are asked about those, too. */
+static bool
+is_harmless(const Node *command)
+{
+	switch (nodeTag(command))
+	{
+		case T_TransactionStmt:
+			/* COMMIT and PREPARE TRANSACTION write out by themselves, and the rest must not raise an error. */
+		case T_DeclareCursorStmt:
+		case T_FetchStmt:
+		case T_ClosePortalStmt:
+		case T_PrepareStmt:
+		case T_ExecuteStmt:
+		case T_DeallocateStmt:
+		case T_ExplainStmt:
+		case T_CopyStmt:
+		case T_CallStmt:
+		case T_DoStmt:
+		case T_VariableSetStmt:
+		case T_VariableShowStmt:
+		case T_ListenStmt:
+		case T_NotifyStmt:
+		case T_UnlistenStmt:
+		case T_LockStmt:
+		case T_ConstraintsSetStmt:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+before_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
+			   ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+			   QueryCompletion *completion)
+{
+	if (own >= 0 && areas[own].used > 0 && !is_harmless(statement->utilityStmt))
+		write_out_own();
+	if (previous_utility_hook)
+		previous_utility_hook(statement, query, read_only, context, parameters, environment, receiver, completion);
+	else
+		standard_ProcessUtility(statement, query, read_only, context, parameters, environment, receiver, completion);
+}
+
+void
+smart_staging_init(void)
+{
+	previous_utility_hook = ProcessUtility_hook;
+	ProcessUtility_hook = before_utility;
+}

@@ -1,0 +1,36 @@
+/*
+ * staging.h
+ *	  Staging areas: adds of one backend that are in the tree, but not in the chain yet.
+ *
+ * A transaction's adds go into few records that way.  They are written out before its commit record; before a process
+ * journals a removal from the index, or opens a tree for reads; and before a statement that may give the index's file
+ * to another purpose.
+ */
+#ifndef SMART_AM_JOURNAL_STAGING_H
+#define SMART_AM_JOURNAL_STAGING_H
+
+#include "utils/relcache.h"
+
+#include "am/index/meta.h"
+
+/* Asks the server for memory and locks (shmem_request_hook), and makes the areas (shmem_startup_hook). */
+extern void smart_staging_request(void);
+extern void smart_staging_make(void);
+
+/* Sets what this process does before utility commands.  Once, from _PG_init. */
+extern void smart_staging_init(void);
+
+/*
+ * Journals the add of an entry, which the index's tree has by now: into this backend's area, or straight into the chain
+ * (chain.h) if that is about to be too late.  changes, and the result: as smart_chain_add().  The caller has an
+ * inserter's lock of the index, which is kept to the end of the transaction.  Errors: as smart_chain_add().
+ */
+extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length);
+
+/* Writes out what all areas have of an index.  The caller has an inserter's lock of it.  Errors as above. */
+extern void smart_staging_write_out(Relation index, struct smart_tail *tail);
+
+/* The file of an index gets a new content, in this transaction: what this backend's area has of it is of no use. */
+extern void smart_staging_discard(Relation index);
+
+#endif /* SMART_AM_JOURNAL_STAGING_H */

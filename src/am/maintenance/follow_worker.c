@@ -1,0 +1,197 @@
+/*
+ * follow_worker.c
+ *	  What the worker of a database does on a standby: it loads indexes, and keeps their trees near to what is replayed.
+ *
+ * Queries bring a tree up to date themselves (journal/follow.c); the worker keeps what they have to do small.  It looks
+ * whenever something has been replayed.  So it sees new indexes, and new files of old ones, without being told.  The
+ * locks that it holds keep replay waiting, which is more important: then it gives way.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "am/index/backend.h"
+#include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/journal/follow.h"
+#include "am/maintenance/follow_worker.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
+#include "am/server/waiters.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+#define TURN_MS  60000 /* until other databases may have the worker's place */
+#define DUE_ONCE 64
+
+static int candidates = 0;
+static int loaded = 0; /* of them, as far as the round has come */
+
+struct opened
+{
+	Relation heap;
+	Relation index;
+};
+
+/* ---- rounds ---- */
+
+void
+smart_follow_count(int indexes)
+{
+	candidates = indexes;
+	loaded = 0;
+}
+
+/* If there are more trees than indexes that have one, some may be of indexes that were dropped. */
+static void
+look_for_orphans(void)
+{
+	static int wished = 0; /* for so many too many */
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	uint64 cursor = 0;
+	int too_many = -loaded;
+
+	while (smart_space_next_tree(space, &cursor, &info))
+		too_many += info.owner.database == MyDatabaseId && info.owner.flags == SMART_TREE_OF_STANDBY;
+	if (too_many > 0 && too_many != wished)
+		smart_orphans_wish(MyDatabaseId);
+	wished = too_many;
+}
+
+bool
+smart_follow_begin(void)
+{
+	static TimestampTz begin = 0;
+	static bool any = true;
+	bool follows;
+
+	if (begin == 0)
+		begin = GetCurrentTimestamp();
+	else
+		any = candidates > 0;
+	follows = RecoveryInProgress() && !smart_server.remote;
+	if (follows && smart_server.shared->made && candidates > 0)
+		look_for_orphans();
+	return follows && any && !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), TURN_MS);
+}
+
+bool
+smart_follow_is_due(void)
+{
+	static XLogRecPtr seen = InvalidXLogRecPtr;
+	XLogRecPtr now = GetXLogReplayRecPtr(NULL);
+	Oid due[DUE_ONCE];
+	int count;
+
+	if (now != seen)
+	{
+		seen = now;
+		return true;
+	}
+	count = smart_rebuild_due(due, DUE_ONCE);
+	for (int i = 0; i < count; i++)
+	{
+		if (due[i] == MyDatabaseId)
+			return true;
+	}
+	return false;
+}
+
+/* ---- giving way ---- */
+
+/* smart_look. */
+static void
+look_around(void *argument)
+{
+	const struct opened *opened = argument;
+
+	CHECK_FOR_INTERRUPTS();
+	if (smart_lock_is_awaited(opened->heap, AccessShareLock) || smart_lock_is_awaited(opened->index, AccessShareLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				errmsg("the loading of index \"%s\" gives way to recovery", RelationGetRelationName(opened->index)));
+}
+
+/* ---- one index ---- */
+
+/* Opens both; false: they have gone. */
+static bool
+open_both(Oid index, struct opened *opened)
+{
+	Oid heap = IndexGetRelation(index, true);
+
+	if (!OidIsValid(heap))
+		return false;
+	if (!ConditionalLockRelationOid(heap, AccessShareLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
+	opened->heap = try_table_open(heap, NoLock);
+	if (opened->heap == NULL)
+		return false;
+	if (!ConditionalLockRelationOid(index, AccessShareLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("index %u is locked", index));
+	opened->index = smart_index_try_open(index);
+	return opened->index != NULL;
+}
+
+static void
+load(struct opened *opened)
+{
+	const struct smart_look look = {.around = look_around, .argument = opened};
+	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
+							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID, PROGRESS_CREATEIDX_PHASE};
+	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(opened->index),
+						   opened->index->rd_rel->relam, PROGRESS_CREATEIDX_PHASE_BUILD};
+	TimestampTz start = GetCurrentTimestamp();
+	uint64 entries;
+	bool loaded;
+
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(opened->heap));
+	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
+	loaded = smart_follow_load(opened->index, &look, &entries);
+	pgstat_progress_end_command();
+	if (loaded)
+		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(opened->index)),
+				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
+						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+}
+
+static void
+follow(struct opened *opened)
+{
+	if (smart_relation_is_loadable(opened->index))
+		load(opened);
+	else if (smart_relation_loss(opened->index) == NULL)
+	{
+		const struct smart_relation *self = smart_relation_open(opened->index);
+
+		if (self->standby && self->tree != NULL)
+			(void) smart_follow_catch_up(opened->index, self);
+	}
+	loaded += smart_relation_loss(opened->index) == NULL && smart_relation_tree(opened->index) != 0;
+}
+
+void
+smart_follow_index(Oid index)
+{
+	struct opened opened;
+
+	smart_assert(OidIsValid(index) && OidIsValid(MyDatabaseId));
+	if (!RecoveryInProgress() || smart_server.remote || !open_both(index, &opened))
+		return;
+	/* An unlogged index has its init fork only. */
+	if (RelationIsPermanent(opened.index))
+		follow(&opened);
+	/* The locks go with the transaction. */
+	relation_close(opened.index, NoLock);
+	table_close(opened.heap, NoLock);
+}

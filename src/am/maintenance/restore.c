@@ -1,0 +1,132 @@
+/*
+ * restore.c
+ *	  A lost index gets its tree back: from its journal, or, if that does not suffice, from its table.
+ *
+ * Loading takes no stronger locks than an insert, so that it keeps nothing out but what changes the table's definition;
+ * a session that wants to do that is more important, and loading gives way and begins again later.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "am/index/relation.h"
+#include "am/journal/adopt.h"
+#include "am/journal/load.h"
+#include "am/maintenance/rebuild.h"
+#include "am/maintenance/restore.h"
+#include "am/server/compactions.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/waiters.h"
+#include "base/assert.h"
+
+struct opened
+{
+	Relation heap;
+	Relation index;
+};
+
+/* Opens both with an inserter's locks; false: they have gone. */
+static bool
+open_both(Oid index, struct opened *opened)
+{
+	Oid heap = IndexGetRelation(index, true);
+
+	if (!OidIsValid(heap))
+		return false;
+	if (!ConditionalLockRelationOid(heap, RowExclusiveLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
+	opened->heap = try_table_open(heap, NoLock);
+	if (opened->heap == NULL || IndexGetRelation(index, true) != heap)
+		return false;
+	opened->index = index_open(index, RowExclusiveLock);
+	smart_assert(CheckRelationLockedByMe(opened->heap, RowExclusiveLock, true));
+	return true;
+}
+
+/* smart_look. */
+static void
+look_around(void *argument)
+{
+	const struct opened *opened = argument;
+
+	CHECK_FOR_INTERRUPTS();
+	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(opened->index), false))
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("a row could not be inserted into index \"%s\" while it was loaded",
+					   RelationGetRelationName(opened->index)));
+	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				errmsg("the loading of index \"%s\" gives way to a lock that another session waits for",
+					   RelationGetRelationName(opened->index)));
+}
+
+static bool
+load(struct opened *opened)
+{
+	const struct smart_look look = {.around = look_around, .argument = opened};
+	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
+							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID, PROGRESS_CREATEIDX_PHASE};
+	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(opened->index),
+						   opened->index->rd_rel->relam, PROGRESS_CREATEIDX_PHASE_BUILD};
+	TimestampTz start = GetCurrentTimestamp();
+	uint64 entries;
+	bool loaded;
+
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(opened->heap));
+	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
+	loaded = smart_journal_load(opened->index, &look, &entries);
+	pgstat_progress_end_command();
+	if (loaded)
+		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(opened->index)),
+				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
+						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+	return loaded;
+}
+
+bool
+smart_restore_index(Oid index, bool rebuild)
+{
+	struct opened opened;
+	bool done;
+
+	if (!open_both(index, &opened))
+		return false;
+	done = smart_adopt(opened.index) || (smart_relation_is_loadable(opened.index) && load(&opened));
+	index_close(opened.index, RowExclusiveLock);
+	table_close(opened.heap, RowExclusiveLock);
+	if (done)
+		return true;
+	done = rebuild && smart_rebuild_index(index);
+	/* Its journal is still stale. */
+	if (done)
+		smart_compaction_wish(MyDatabaseId, index);
+	return done;
+}
+
+void
+smart_restore_condemn(Oid index)
+{
+	struct opened opened;
+
+	if (!open_both(index, &opened))
+		return;
+	if (smart_relation_is_loadable(opened.index))
+	{
+		ereport(LOG, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("smart index \"%s\" is going to be rebuilt from its table",
+					   RelationGetRelationName(opened.index)),
+				errdetail("Its journal is damaged."));
+		(void) smart_relation_mark_stale(opened.index);
+		smart_changes_announce();
+	}
+	index_close(opened.index, NoLock);
+	table_close(opened.heap, NoLock);
+}

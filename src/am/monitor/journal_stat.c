@@ -1,0 +1,131 @@
+/*
+ * journal_stat.c
+ *	  smart_index_pages(): what the pages of an index's file hold.
+ *
+ * It looks at each page once, in the order of the file, and the metapage before that: what others change meanwhile may
+ * be counted or not.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "am/index/meta.h"
+#include "am/index/relation.h"
+#include "am/journal/free.h"
+#include "am/journal/page.h"
+#include "am/monitor/stat_row.h"
+#include "base/assert.h"
+
+PG_FUNCTION_INFO_V1(smart_index_pages);
+
+struct counts
+{
+	uint64 run;       /* pages of the current run */
+	uint64 run_bytes; /* of content on them */
+	uint64 chain;     /* pages of the chain */
+	uint64 adds;
+	uint64 removals;
+	uint64 previous; /* of what was superseded, and may still be read */
+	uint64 writing;  /* of a run that is being written */
+	uint64 free;
+};
+
+/* Counts the operations on a page of the chain from this place on. */
+static void
+count_operations(Page page, uint32 place, struct counts *counts)
+{
+	struct smart_unpacker unpacker;
+	enum smart_operation operation;
+
+	while (smart_batch_open(page, place, &unpacker, &operation, &place))
+	{
+		while (smart_unpacker_next(&unpacker))
+			(*(operation == SMART_OPERATION_ADD ? &counts->adds : &counts->removals))++;
+	}
+}
+
+static void
+count_page(Page page, const struct smart_meta *meta, struct counts *counts)
+{
+	const struct smart_page_head *head = smart_page_head(page);
+
+	if (smart_page_is_free(page, meta))
+		counts->free++;
+	else if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, meta->run))
+	{
+		counts->run++;
+		counts->run_bytes += ((PageHeader) page)->pd_lower - SMART_PAGE_BEGIN;
+	}
+	else if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, head->number) && head->number > meta->run)
+		counts->writing++;
+	else if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, head->number) && head->number >= meta->cut.serial)
+	{
+		counts->chain++;
+		count_operations(page, head->number == meta->cut.serial ? meta->cut.offset : (uint32) SMART_PAGE_BEGIN, counts);
+	}
+	else
+		counts->previous++;
+}
+
+static void
+count_pages(Relation index, const struct smart_meta *meta, struct counts *counts)
+{
+	BufferAccessStrategy ring = GetAccessStrategy(BAS_BULKREAD);
+	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+	PGAlignedBlock copy;
+
+	smart_assert(meta->journal != 0);
+	for (BlockNumber block = SMART_META_BLOCK + 1; block < blocks; block++)
+	{
+		Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, ring);
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+		UnlockReleaseBuffer(buffer);
+		count_page(copy.data, meta, counts);
+		CHECK_FOR_INTERRUPTS();
+	}
+	FreeAccessStrategy(ring);
+}
+
+/*
+ * smart_index_pages(index regclass)
+ *
+ * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_entries, run_fill, compacted, chain_pages, adds,
+ * removals, previous_pages, unfinished_pages, free_pages.  Errors: those of smart_index_open() and smart_meta_read().
+ */
+PGDLLEXPORT Datum
+smart_index_pages(PG_FUNCTION_ARGS)
+{
+	static const char *const states[] =
+		{[SMART_JOURNAL_NONE] = "none", [SMART_JOURNAL_WHOLE] = "whole", [SMART_JOURNAL_STALE] = "stale"};
+	Relation index = smart_index_open(PG_GETARG_OID(0));
+	struct counts counts = {0};
+	struct smart_meta meta;
+	struct smart_row row;
+
+	smart_meta_read(index, &meta);
+	if (meta.journal != 0)
+		count_pages(index, &meta, &counts);
+	relation_close(index, AccessShareLock);
+	smart_row_begin(&row, fcinfo);
+	smart_row_text(&row, states[meta.journal_state]);
+	smart_row_count(&row, meta.run);
+	smart_row_count(&row, counts.run);
+	smart_row_count(&row, meta.run_entries);
+	/* Without pages there is nothing to be full. */
+	smart_row_value(&row, Float8GetDatum((double) counts.run_bytes / (double) (Max(counts.run, 1) * SMART_PAGE_ROOM)),
+					counts.run > 0);
+	smart_row_time(&row, meta.run_made);
+	smart_row_count(&row, counts.chain);
+	smart_row_count(&row, counts.adds);
+	smart_row_count(&row, counts.removals);
+	smart_row_count(&row, counts.previous);
+	smart_row_count(&row, counts.writing);
+	smart_row_count(&row, counts.free);
+	return smart_row_return(&row);
+}

@@ -1,0 +1,171 @@
+/*
+ * kill_queue.c
+ *	  Entries of dead rows that sessions have met, on their way to the process that removes them.
+ *
+ * A hot key whose dead entries are met a thousand times a second must neither fill the queue nor make its sessions wait
+ * for a lock.  So a session looks first, without the lock, whether the key was handed over since the queue was read
+ * last; a mistake there costs a key that comes twice, or later.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+#include "am/server/kill_queue.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+#define TRANCHE     "smart_kill_queue"
+#define QUEUE_BYTES (256 * 1024)
+#define RECENT      4096 /* a power of two */
+
+/* What comes before each key. */
+struct head
+{
+	Oid database;
+	Oid index;
+	uint32 length;
+};
+
+struct kill_queue
+{
+	uint32 used;           /* bytes */
+	uint32 recent[RECENT]; /* hashes of keys that were handed over, each in its own place; 0: none */
+	uint8 bytes[QUEUE_BYTES];
+};
+
+static struct kill_queue *queue;
+static LWLock *lock; /* of all but looks at recent and used that may be wrong */
+
+void
+smart_kill_queue_request(void)
+{
+	RequestAddinShmemSpace(sizeof(struct kill_queue));
+	RequestNamedLWLockTranche(TRANCHE, 1);
+}
+
+void
+smart_kill_queue_make(void)
+{
+	bool found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	queue = ShmemInitStruct("smart kill queue", sizeof(struct kill_queue), &found);
+	memset(queue, 0, offsetof(struct kill_queue, bytes));
+	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* ---- sessions ---- */
+
+void
+smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
+{
+	const struct head head = {.database = database, .index = index, .length = length};
+	uint32 hash = hash_combine(hash_bytes(key, (int) length), index) | 1;
+	uint32 *recent;
+	bool first = false;
+
+	smart_assert(OidIsValid(database) && OidIsValid(index) && length > 0 && length <= SMART_KILL_LIST_BYTES);
+	if (queue == NULL)
+		return;
+	recent = &queue->recent[(hash >> 1) % RECENT];
+	if (__atomic_load_n(recent, __ATOMIC_RELAXED) == hash ||
+		__atomic_load_n(&queue->used, __ATOMIC_RELAXED) + sizeof(head) + length > QUEUE_BYTES)
+		return;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	if (queue->used + sizeof(head) + length <= QUEUE_BYTES)
+	{
+		first = queue->used == 0;
+		memcpy(queue->bytes + queue->used, &head, sizeof(head));
+		memcpy(queue->bytes + queue->used + sizeof(head), key, length);
+		queue->used += sizeof(head) + length;
+		*recent = hash;
+	}
+	smart_assert(queue->used <= QUEUE_BYTES);
+	LWLockRelease(lock);
+	if (first)
+		smart_launcher_wake();
+}
+
+/* ---- those who remove ---- */
+
+bool
+smart_kill_queue_next(Oid last, Oid *database)
+{
+	struct head head = {0};
+	Oid found = InvalidOid;
+
+	if (queue == NULL || __atomic_load_n(&queue->used, __ATOMIC_RELAXED) == 0)
+		return false;
+	LWLockAcquire(lock, LW_SHARED);
+	for (uint32 at = 0; at < queue->used && (!OidIsValid(found) || found == last); at += sizeof(head) + head.length)
+	{
+		memcpy(&head, queue->bytes + at, sizeof(head));
+		found = head.database;
+	}
+	LWLockRelease(lock);
+	*database = found;
+	return OidIsValid(found);
+}
+
+/* Takes keys of a database out of the queue: into the list, if there is one, those of one index as far as it has room. */
+static void
+take(Oid database, struct smart_kill_list *list)
+{
+	struct head head;
+	uint32 kept = 0;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (uint32 at = 0; at < queue->used; at += sizeof(head) + head.length)
+	{
+		bool taken;
+
+		memcpy(&head, queue->bytes + at, sizeof(head));
+		taken = head.database == database;
+		if (taken && list != NULL)
+		{
+			taken = (list->count == 0 || list->index == head.index) && list->count < SMART_KILL_LIST_KEYS &&
+					list->start[list->count] + head.length <= SMART_KILL_LIST_BYTES;
+			if (taken)
+			{
+				uint32 begin = list->start[list->count++];
+
+				list->index = head.index;
+				memcpy(list->bytes + begin, queue->bytes + at + sizeof(head), head.length);
+				list->start[list->count] = begin + head.length;
+			}
+		}
+		if (taken)
+			continue;
+		memmove(queue->bytes + kept, queue->bytes + at, sizeof(head) + head.length);
+		kept += sizeof(head) + head.length;
+	}
+	smart_assert(kept <= queue->used);
+	/* What was taken may be handed over again. */
+	if (kept < queue->used)
+		memset(queue->recent, 0, sizeof(queue->recent));
+	queue->used = kept;
+	LWLockRelease(lock);
+}
+
+bool
+smart_kill_queue_take(Oid database, struct smart_kill_list *list)
+{
+	list->index = InvalidOid;
+	list->count = 0;
+	list->start[0] = 0;
+	if (__atomic_load_n(&queue->used, __ATOMIC_RELAXED) == 0)
+		return false;
+	take(database, list);
+	smart_assert((list->count > 0) == OidIsValid(list->index));
+	return list->count > 0;
+}
+
+void
+smart_kill_queue_forget(Oid database)
+{
+	take(database, NULL);
+}

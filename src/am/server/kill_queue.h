@@ -1,0 +1,38 @@
+/*
+ * kill_queue.h
+ *	  Entries of dead rows that sessions have met, on their way to the process that removes them (kill_worker.h).
+ *
+ * The queue is bounded.  What finds no room is forgotten; it is in the index still, and the next scan meets it again.
+ */
+#ifndef SMART_AM_KILL_QUEUE_H
+#define SMART_AM_KILL_QUEUE_H
+
+#define SMART_KILL_LIST_KEYS  1024
+#define SMART_KILL_LIST_BYTES (64 * 1024) /* of keys */
+
+/* Keys of entries of one index: key i lies from start[i] to start[i + 1]. */
+struct smart_kill_list
+{
+	Oid index;
+	uint32 count;
+	uint32 start[SMART_KILL_LIST_KEYS + 1];
+	uint8 bytes[SMART_KILL_LIST_BYTES];
+};
+
+/* Asks the server for memory and a lock (shmem_request_hook), and makes the queue (shmem_startup_hook). */
+extern void smart_kill_queue_request(void);
+extern void smart_kill_queue_make(void);
+
+/* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher. */
+extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length);
+
+/* A database for which keys wait, another one than last if there is one.  False: none waits. */
+extern bool smart_kill_queue_next(Oid last, Oid *database);
+
+/* Takes keys of an index of this database, in the order in which they came.  False: none waits. */
+extern bool smart_kill_queue_take(Oid database, struct smart_kill_list *list);
+
+/* Forgets the keys of a database. */
+extern void smart_kill_queue_forget(Oid database);
+
+#endif /* SMART_AM_KILL_QUEUE_H */

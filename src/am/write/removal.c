@@ -1,0 +1,268 @@
+/*
+ * removal.c
+ *	  Removing entries from a tree and its journal.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "am/codec/encode.h"
+#include "am/index/backend.h"
+#include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/journal/chain.h"
+#include "am/journal/staging.h"
+#include "am/recovery/undo.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "am/server/validity.h"
+#include "am/write/removal.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define FULL_COUNT 10000
+#define FULL_BYTES (1024 * 1024)
+#define ROOM_FIRST 256
+#define AGAIN_MS   100 /* between two attempts to reach a memory node */
+
+void
+smart_removal_begin(struct smart_removal *removal, struct smart_relation *relation, Relation index)
+{
+	*removal = (struct smart_removal){.relation = relation, .index = index, .context = CurrentMemoryContext};
+	smart_assert(relation->tree != NULL && !relation->lost);
+}
+
+void
+smart_removal_add(struct smart_removal *removal, const uint8 *key, int key_length)
+{
+	uint32 begin = removal->count == 0 ? 0 : removal->start[removal->count];
+
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
+	if (removal->bytes == NULL)
+	{
+		removal->room = ROOM_FIRST;
+		removal->size = SMART_KEY_MAX;
+		removal->start = MemoryContextAlloc(removal->context, (removal->room + 1) * sizeof(uint32));
+		removal->bytes = MemoryContextAlloc(removal->context, removal->size);
+	}
+	if (removal->count == removal->room)
+	{
+		removal->room *= 2;
+		removal->start = repalloc(removal->start, (removal->room + 1) * sizeof(uint32));
+	}
+	while (begin + (Size) key_length > removal->size)
+	{
+		removal->size *= 2;
+		removal->bytes = repalloc(removal->bytes, removal->size);
+	}
+	memcpy(removal->bytes + begin, key, (Size) key_length);
+	removal->start[removal->count++] = begin;
+	removal->start[removal->count] = begin + (uint32) key_length;
+}
+
+void
+smart_removal_end(struct smart_removal *removal)
+{
+	smart_assert(removal->count <= removal->room);
+	if (removal->bytes != NULL)
+	{
+		pfree(removal->bytes);
+		pfree(removal->start);
+	}
+	removal->bytes = NULL;
+	removal->start = NULL;
+	removal->count = 0;
+}
+
+bool
+smart_removal_is_full(const struct smart_removal *removal)
+{
+	return removal->count >= FULL_COUNT || (removal->count > 0 && removal->start[removal->count] >= FULL_BYTES);
+}
+
+/* ---- the tree ---- */
+
+/* The keys in order, and where the walk over the tree is. */
+struct victims
+{
+	const struct smart_codec *codec;
+	const struct smart_removal *removal;
+	uint32 *order; /* numbers of keys */
+	uint32 next;   /* position of the first key that has not been passed */
+	uint32 at;     /* position that is_victim() looked at last */
+};
+
+/* The key at a position of the order, compared with another one. */
+static int
+compare_at(const struct victims *victims, uint32 position, const uint8 *key, size_t key_length)
+{
+	const struct smart_removal *removal = victims->removal;
+	uint32 i = victims->order[position];
+
+	return smart_compare_bytes(removal->bytes + removal->start[i], removal->start[i + 1] - removal->start[i], key,
+							   key_length);
+}
+
+/* qsort_arg's. */
+static int
+compare_keys(const void *a, const void *b, void *argument)
+{
+	const struct smart_removal *removal = argument;
+	uint32 left = *(const uint32 *) a;
+	uint32 right = *(const uint32 *) b;
+
+	return smart_compare_bytes(removal->bytes + removal->start[left], removal->start[left + 1] - removal->start[left],
+							   removal->bytes + removal->start[right],
+							   removal->start[right + 1] - removal->start[right]);
+}
+
+/* smart_next_key_fn */
+static bool
+next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
+{
+	struct victims *victims = argument;
+	const struct smart_removal *removal = victims->removal;
+	uint32 i;
+
+	while (victims->next < removal->count && compare_at(victims, victims->next, from, from_length) < 0)
+		victims->next++;
+	if (victims->next == removal->count)
+		return false;
+	victims->at = victims->next;
+	i = victims->order[victims->next];
+	*key = removal->bytes + removal->start[i];
+	*key_length = removal->start[i + 1] - removal->start[i];
+	return true;
+}
+
+/* Finds the first position whose key is not below another one. */
+static uint32
+search(const struct victims *victims, const uint8 *key, size_t key_length)
+{
+	uint32 low = 0;
+	uint32 high = victims->removal->count;
+
+	while (low < high)
+	{
+		uint32 middle = low + (high - low) / 2;
+
+		if (compare_at(victims, middle, key, key_length) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* smart_dead_fn: is it one of the keys?  A leaf's entries come in ascending order, but from its beginning again. */
+static bool
+is_victim(void *argument, const uint8_t *entry, size_t length)
+{
+	struct victims *victims = argument;
+	size_t key_length = (size_t) smart_codec_key_length(victims->codec, entry, (int) length);
+	uint32 count = victims->removal->count;
+	uint32 at = victims->at;
+	int order = at < count ? compare_at(victims, at, entry, key_length) : 1;
+
+	if (order > 0 && at > 0 && compare_at(victims, at - 1, entry, key_length) >= 0)
+	{
+		at = search(victims, entry, key_length);
+		order = at < count ? compare_at(victims, at, entry, key_length) : 1;
+	}
+	while (order < 0 && ++at < count)
+		order = compare_at(victims, at, entry, key_length);
+	victims->at = at;
+	return at < count && order == 0;
+}
+
+/* Removes the keys from the tree, a leaf at a time; also after a memory node has been away for a moment. */
+static smart_status
+remove_from_tree(struct smart_removal *removal, uint32 *order)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct victims victims = {.codec = removal->relation->codec, .removal = removal, .order = order};
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
+	bool was_removing = space->removing;
+	smart_status status;
+
+	space->removing = true;
+	for (;;)
+	{
+		uint64_t removed = 0;
+
+		status = smart_tree_remove_many(removal->relation->tree, next_victim, is_victim, &victims, &removed);
+		removal->removed += removed;
+		if (status != SMART_UNREACHABLE || !smart_server.remote || GetCurrentTimestamp() >= end)
+			break;
+		pg_usleep(AGAIN_MS * 1000L);
+	}
+	space->removing = was_removing;
+	smart_assert(victims.next <= removal->count && status != SMART_INTERRUPTED);
+	return status;
+}
+
+/* ---- the order ---- */
+
+static void
+note(const struct smart_relation *relation, uint64 value)
+{
+	(void) smart_space_put_note(&smart_backend_client()->space, relation->meta.tree, SMART_NOTE_REMOVAL, value);
+}
+
+void
+smart_removal_give_up(const struct smart_relation *relation, Relation index)
+{
+	note(relation, SMART_GIVEN_UP);
+	smart_validity_announce(index);
+	smart_validity_notice(index);
+}
+
+bool
+smart_removal_perform(struct smart_removal *removal)
+{
+	const struct smart_entries keys = {.bytes = removal->bytes, .start = removal->start, .count = removal->count};
+	volatile uint32 done = 0;
+	volatile smart_status status = SMART_OK;
+	uint32 *order;
+
+	if (removal->count == 0)
+		return true;
+	smart_assert(removal->relation->meta.journal_state != SMART_JOURNAL_NONE);
+	/* What may fail comes first. */
+	order = MemoryContextAlloc(removal->context, removal->count * sizeof(uint32));
+	for (uint32 i = 0; i < removal->count; i++)
+		order[i] = i;
+	qsort_arg(order, removal->count, sizeof(uint32), compare_keys, removal);
+	HOLD_INTERRUPTS();
+	note(removal->relation, smart_server_incarnation());
+	PG_TRY();
+	{
+		smart_staging_write_out(removal->index, &removal->relation->tail);
+		smart_chain_remove(removal->index, &removal->relation->tail, &keys, &done);
+		smart_wal_flush();
+		status = remove_from_tree(removal, order);
+	}
+	PG_CATCH();
+	{
+		/* An error has ended the hold.  Nothing has happened if nothing is in the journal. */
+		HOLD_INTERRUPTS();
+		if (done == 0)
+			note(removal->relation, 0);
+		else
+			smart_removal_give_up(removal->relation, removal->index);
+		RESUME_INTERRUPTS();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (status == SMART_OK)
+		note(removal->relation, 0);
+	else
+		smart_removal_give_up(removal->relation, removal->index);
+	RESUME_INTERRUPTS();
+	removal->count = 0;
+	pfree(order);
+	return status == SMART_OK;
+}

@@ -1,0 +1,51 @@
+/*
+ * removal.h
+ *	  Removing entries from a tree and its journal.
+ *
+ * The journal comes first, and durable: else an entry would stay in the journal alone after a crash, where no VACUUM
+ * finds it, and a later loading would bring it back when its TID serves another row.
+ */
+#ifndef SMART_AM_REMOVAL_H
+#define SMART_AM_REMOVAL_H
+
+#include "utils/relcache.h"
+
+struct smart_relation;
+
+/* Keys of entries that are to be removed, collected in memory of the context in which it was begun. */
+struct smart_removal
+{
+	struct smart_relation *relation;
+	Relation index;
+	MemoryContext context;
+	uint32 count;
+	uint32 room; /* of start, less one */
+	Size size;   /* of bytes */
+	uint8 *bytes;
+	uint32 *start;
+	uint64 removed; /* entries, from the tree */
+};
+
+/* The caller holds the lock of removers (lock.h) until all is removed. */
+extern void smart_removal_begin(struct smart_removal *removal, struct smart_relation *relation, Relation index);
+extern void smart_removal_add(struct smart_removal *removal, const uint8 *key, int key_length);
+
+/* Frees the memory of the keys; those that have not been removed are forgotten. */
+extern void smart_removal_end(struct smart_removal *removal);
+
+/* Are there so many that it is worth removing them? */
+extern bool smart_removal_is_full(const struct smart_removal *removal);
+
+/*
+ * Removes what has been collected: journal, flush, tree.  No interrupt is served in between.  If the tree cannot be
+ * changed it is given up, and the index is lost until it has been loaded again: false.  Errors: those of WAL.
+ */
+extern bool smart_removal_perform(struct smart_removal *removal);
+
+/*
+ * The tree of a journal that is whole is not used any more, by any process, and the index is lost until it has been
+ * loaded again: the tree may have entries that the journal has not, or cannot be walked.
+ */
+extern void smart_removal_give_up(const struct smart_relation *relation, Relation index);
+
+#endif /* SMART_AM_REMOVAL_H */

@@ -1,0 +1,207 @@
+# Compaction of a journal: the tree becomes a new run while others read and write, the file stays small, and a tree can be
+# loaded after each; what interrupts a compaction does no harm.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use SmartTest;
+
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 32MB', 'smart.compaction_rate = 0');
+
+sub sql
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+sub pages
+{
+	my ($column, $index) = @_;
+
+	return sql("SELECT $column FROM smart_index_pages('" . ($index // 'numbers_id') . "')");
+}
+
+sub set_rate
+{
+	my ($rate) = @_;
+
+	$node->adjust_conf('postgresql.conf', 'smart.compaction_rate', $rate);
+	$node->reload;
+	return;
+}
+
+# All processes are killed, and the region is not accepted any more: trees are loaded.
+sub lose_trees
+{
+	my ($name, @indexes) = @_;
+	my $offset = -s $node->logfile;
+
+	$node->kill9;
+	unlink $node->data_dir . '/smart/pgsql_tmp_run' or die $!;
+	start_again($node);
+	foreach my $index (@indexes)
+	{
+		becomes($node, $index, 'ready');
+		index_is_sound($node, 'postgres', $index, $name);
+	}
+	ok(!$node->log_contains(qr/has been rebuilt|is damaged/, $offset), "$name: all was loaded");
+	return;
+}
+
+# A compaction by the worker that is in the middle of writing its run.
+sub begin_slowly
+{
+	my ($table, $index) = @_;
+
+	set_rate(1);
+	sql("INSERT INTO $table SELECT md5(g::text), g % 100 FROM generate_series(1, 60000) g");
+	ok($node->poll_query_until('postgres', "SELECT unfinished_pages > 20 FROM smart_index_pages('$index')"), "the journal of $index is being compacted");
+	return;
+}
+
+sql(<<'SQL');
+CREATE TABLE numbers (id int, word int);
+CREATE INDEX numbers_id ON numbers USING smart (id) INCLUDE (word);
+CREATE UNLOGGED TABLE forgetful (id int);
+CREATE INDEX forgetful_id ON forgetful USING smart (id);
+SQL
+
+# Inserts alone make the chain long: a worker comes.
+sql('INSERT INTO numbers SELECT g, 0 FROM generate_series(1, 100000) g');
+ok($node->poll_query_until('postgres', "SELECT run > 0 AND chain_pages <= 129 AND unfinished_pages = 0 FROM smart_index_pages('numbers_id')"),
+	'a worker compacts a long chain');
+is(pages('journal'), 'whole', 'the journal is whole');
+cmp_ok(pages('run_entries + adds'), '>=', 100000, 'run and chain have all entries');
+cmp_ok(pages('run_fill'), '>', 0.9, 'pages of the run are full');
+lose_trees('after the first compaction', 'numbers_id');
+is(sql("SELECT journal, run FROM smart_index_pages('forgetful_id')"), 'none|0', 'an unlogged index has no journal');
+
+# Many of them while others write and remove; after each a tree can be loaded.
+my $script = pgbench_script(<<'SQL');
+\set from :client_id * 25000 + random(1, 24000)
+INSERT INTO numbers SELECT g, 1 FROM generate_series(:from, :from + 20) g;
+DELETE FROM numbers WHERE id BETWEEN :from AND :from + 20;
+INSERT INTO numbers SELECT g, 2 FROM generate_series(:from, :from + 20) g;
+SQL
+my $first = pages('run');
+for my $round (1 .. 3)
+{
+	my ($out, $err) = ('', '');
+	my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-j', '2', '-T', '5', '-f', $script, $node->connstr('postgres') ], '>', \$out, '2>', \$err);
+
+	while ($writers->pumpable)
+	{
+		$node->psql('postgres', 'VACUUM numbers');
+		$writers->pump_nb;
+	}
+	$writers->finish;
+	like($out, qr/number of failed transactions: 0|number of transactions actually processed/, "round $round: the writers come to their end");
+	lose_trees("round $round", 'numbers_id');
+	same_answers($node, 'postgres', 'SELECT id, word FROM numbers WHERE id BETWEEN 1 AND 200000 ORDER BY id, word', "round $round");
+}
+cmp_ok(pages('run'), '>=', $first + 3, 'there were many compactions');
+
+# The file stays small while rows come and go.
+sql('CREATE TABLE steady (id int, word int); INSERT INTO steady SELECT g, 0 FROM generate_series(1, 200000) g; CREATE INDEX steady_id ON steady USING smart (id)');
+my $live = pages('run_pages', 'steady_id');
+my $largest = 0;
+for my $round (1 .. 16)
+{
+	sql("DELETE FROM steady WHERE id % 4 = $round % 4; VACUUM steady");
+	sql("INSERT INTO steady SELECT g, $round FROM generate_series(1, 200000) g WHERE g % 4 = $round % 4; VACUUM steady");
+	my $size = sql("SELECT pg_relation_size('steady_id') / current_setting('block_size')::int");
+	$largest = $size if $size > $largest;
+	note("round $round, file: $size pages, run, its pages, chain, previous, unfinished, free: ",
+		pages("concat_ws(' ', run, run_pages, chain_pages, previous_pages, unfinished_pages, free_pages)", 'steady_id'));
+}
+cmp_ok(pages('run', 'steady_id'), '>=', 5, 'a table that changes is compacted again and again');
+cmp_ok($largest, '<=', 4.5 * $live, 'its file has about four times what lives, at most');
+cmp_ok($largest, '>=', 2 * $live, 'but a run and a chain');
+lose_trees('steady', 'steady_id');
+
+# Compaction also gives way to what needs the table for itself, and WAL can be replayed afterwards.
+for my $statement ('TRUNCATE slow', 'DROP INDEX slow_id', 'DROP TABLE slow', 'ALTER TABLE slow ADD COLUMN more int', 'REINDEX INDEX slow_id')
+{
+	sql('DROP TABLE IF EXISTS slow; CREATE TABLE slow (id text COLLATE "C", word int); CREATE INDEX slow_id ON slow USING smart (id)');
+	begin_slowly('slow', 'slow_id');
+	my ($status, undef, $err) = $node->psql('postgres', "SET statement_timeout = '60s'; $statement");
+	is($status, 0, "$statement while compacting") or diag($err);
+	set_rate(0);
+}
+lose_trees('after statements that compaction gave way to', 'numbers_id', 'slow_id');
+
+# A cancelled one: what it has written is free for the next one.
+sql('DROP TABLE slow; CREATE TABLE slow (id text COLLATE "C", word int); CREATE INDEX slow_id ON slow USING smart (id)');
+begin_slowly('slow', 'slow_id');
+sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'smart compaction'");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'tuple' AND relation = 'slow_id'::regclass"), 'a cancelled compaction ends');
+is(pages('run', 'slow_id'), '0', 'there is no run');
+cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'but pages of one');
+set_rate(0);
+sql('VACUUM slow');
+is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), '60000 0', 'VACUUM makes a run, and pages of the other one are free');
+lose_trees('after a cancel', 'slow_id');
+
+# A crash in the middle.
+sql('DROP TABLE slow; CREATE TABLE slow (id text COLLATE "C", word int); CREATE INDEX slow_id ON slow USING smart (id)');
+begin_slowly('slow', 'slow_id');
+sql('CHECKPOINT');
+lose_trees('in the middle of a compaction', 'slow_id');
+cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'pages of a run that never came are left');
+set_rate(0);
+my $before = sql("SELECT pg_relation_size('slow_id')");
+my $left = pages('unfinished_pages', 'slow_id');
+sql('VACUUM slow');
+is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), '60000 0', 'the next compaction makes a run');
+cmp_ok(sql("SELECT pg_relation_size('slow_id')") - $before, '<=', 8192 * (pages('run_pages', 'slow_id') - $left), 'and uses those pages');
+lose_trees('and after it', 'slow_id');
+
+# A damaged journal is stale until the index, rebuilt from its table, has been written as a new run.
+my $path = $node->data_dir . '/' . sql("SELECT pg_relation_filepath('slow_id')");
+sql('CHECKPOINT');
+$node->kill9;
+unlink $node->data_dir . '/smart/pgsql_tmp_run' or die $!;
+open(my $file, '+<:raw', $path) or die $!;
+for my $block (1 .. (-s $path) / 8192 - 1)
+{
+	my $header;
+
+	seek($file, $block * 8192, 0);
+	read($file, $header, 16);
+	next if $header eq "\0" x 16;
+	seek($file, $block * 8192 + 100, 0);
+	print $file 'damage';
+}
+close($file);
+my $offset = -s $node->logfile;
+start_again($node);
+becomes($node, 'slow_id', 'ready');
+ok($node->log_contains(qr/journal of index "slow_id" is damaged/, $offset), 'damage is found');
+ok($node->poll_query_until('postgres', "SELECT journal = 'whole' FROM smart_index_pages('slow_id')"), 'the journal is made whole again');
+is(pages('run_entries', 'slow_id'), '60000', 'from the tree');
+sql('INSERT INTO slow SELECT g, 0 FROM generate_series(1, 1000) g');
+lose_trees('a journal made whole', 'slow_id');
+
+# smart_index_check finds what the journal has and the tree has not: here, since the metapage does not know of removals.
+sql('CREATE TABLE few AS SELECT generate_series(1, 1000) AS id; CREATE INDEX few_id ON few USING smart (id); CHECKPOINT');
+$path = $node->data_dir . '/' . sql("SELECT pg_relation_filepath('few_id')");
+open($file, '<:raw', $path) or die $!;
+read($file, my $metapage, 8192);
+close($file);
+sql('DELETE FROM few WHERE id > 500; VACUUM few');
+index_is_sound($node, 'postgres', 'few_id', 'after a removal');
+$node->stop;
+open($file, '+<:raw', $path) or die $!;
+print $file $metapage;
+close($file);
+$node->start;
+is(state_of($node, 'few_id'), 'ready', 'the tree is there');
+my ($status, undef, $err) = $node->psql('postgres', "SELECT smart_index_check('few_id')");
+like($err, qr/the journal of index "few_id" has 500 entries that the index does not have/, 'more in the journal than in the tree is found');
+
+log_is_quiet($node);
+$node->stop;
+done_testing;

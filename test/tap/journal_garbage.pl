@@ -1,0 +1,135 @@
+# Pages of a journal that are not what they were: appending goes on behind a tail that is lost, and a tree is never loaded
+# from damaged pages, but made from its table.  The server's own checksums are off, so that ours are asked.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use SmartTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use constant {BLOCK => 8192, NONE => 0xffffffff, LOWER => 12, META => 24, NEXT => 28, NUMBER => 40, CONTENT => 56};
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+run_command(['pg_checksums', '--disable', '--pgdata', $node->data_dir]);
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off");
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION smart;
+CREATE TABLE items (n bigint);
+INSERT INTO items SELECT i * 7 FROM generate_series(1, 2000) i;
+CREATE INDEX items_n ON items USING smart (n);
+SQL
+
+# ---- the file ----
+
+# pages(): the blocks of the index, of a server that does not run, and what the metapage tells.
+sub pages
+{
+	my ($path) = @_;
+	my $bytes = PostgreSQL::Test::Utils::slurp_file($path);
+	my @pages = unpack('(a' . BLOCK . ')*', $bytes);
+	my ($run_pages) = unpack('L', substr($pages[0], META + 100, 4));
+	my ($serial, $tail) = unpack('QL', substr($pages[0], META + 136, 12));
+
+	return {page => \@pages, run => [1 .. $run_pages], log => [$run_pages + 1 .. $#pages], serial => $serial, tail => $tail};
+}
+
+sub put
+{
+	my ($file, $block, $offset, $bytes) = @_;
+
+	substr($file->{page}[$block], $offset, length $bytes) = $bytes;
+	return;
+}
+
+# damaged(CHANGE, LOSE): stops the server, changes the index's file, loses the region if told so, and starts the server.
+sub damaged
+{
+	my ($change, $lose) = @_;
+	my $path = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('items_n')});
+
+	$node->stop('fast');
+	my $file = pages($path);
+	$change->($file);
+	open my $handle, '>:raw', $path or die "$path: $!";
+	print $handle join('', @{$file->{page}}) or die $!;
+	close $handle or die $!;
+	die "no region: $!" if $lose && !unlink $node->data_dir . '/smart/pgsql_tmp_region';
+	$node->start;
+	return;
+}
+
+# fresh(): a whole journal with a run and a chain of several pages.
+sub fresh
+{
+	$node->safe_psql('postgres', 'TRUNCATE items; INSERT INTO items SELECT i * 7 FROM generate_series(1, 2000) i; REINDEX INDEX items_n;
+		INSERT INTO items SELECT i * 11 FROM generate_series(1, 2000) i');
+	return;
+}
+
+# ---- appending ----
+
+my %tails = (
+	'zeros' => sub { $_[0]{page}[$_[0]{tail}] = "\0" x BLOCK },
+	'of another chain' => sub { put($_[0], $_[0]{tail}, NUMBER, pack('Q', $_[0]{serial} + 1)) },
+	'followed by itself' => sub { put($_[0], $_[0]{tail}, NEXT, pack('L', $_[0]{tail})) },
+	'followed by the first page' => sub { put($_[0], $_[0]{tail}, NEXT, pack('L', $_[0]{log}[0])) },
+	'followed by what does not exist' => sub { put($_[0], $_[0]{tail}, NEXT, pack('L', 1_000_000)) },
+	'full of noise' => sub { $_[0]{page}[$_[0]{tail}] = join '', map { chr int rand 256 } 1 .. BLOCK },
+	'not there' => sub { pop @{$_[0]{page}} });
+for my $name (sort keys %tails)
+{
+	my $offset = -s $node->logfile;
+
+	fresh();
+	damaged(sub { cmp_ok($_[0]{tail}, '==', $#{$_[0]{page}}, "$name: the tail is the last page"); $tails{$name}->(@_) }, 0);
+	$node->safe_psql('postgres', 'INSERT INTO items SELECT i * 13 FROM generate_series(1, 1000) i; DELETE FROM items WHERE n % 5 = 0; VACUUM items');
+	ok($node->log_contains(qr/the last page of the journal of index "items_n" is damaged/, $offset), "a tail that is $name: it is noticed");
+	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name");
+	damaged(sub { }, 1);
+	becomes($node, 'items_n', 'ready');
+	ok($node->log_contains(qr/smart index "items_n" has been rebuilt/, $offset), "a tail that is $name: the journal is not used any more");
+	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name, rebuilt");
+}
+
+# ---- reading ----
+
+my %damages = (
+	'a log page of zeros' => sub { $_[0]{page}[$_[0]{log}[1]] = "\0" x BLOCK },
+	'log pages in a circle' => sub { put($_[0], $_[0]{log}[2], NEXT, pack('L', $_[0]{log}[0])) },
+	'a log page without a next one' => sub { put($_[0], $_[0]{log}[1], NEXT, pack('L', NONE)) },
+	'a log page that ends early' => sub {
+		my ($file) = @_;
+		my $block = $file->{log}[1];
+		my ($first) = unpack('S', substr($file->{page}[$block], CONTENT, 2));
+		put($file, $block, LOWER, pack('S', CONTENT + $first));
+	},
+	'a byte of a batch' => sub { put($_[0], $_[0]{log}[1], CONTENT + 300, chr(1 + ord(substr($_[0]{page}[$_[0]{log}[1]], CONTENT + 300, 1)) & 255)) },
+	'pages in the wrong order' => sub { @{$_[0]{page}}[1, 2] = @{$_[0]{page}}[2, 1] },
+	'a byte of the run' => sub { put($_[0], 2, CONTENT + 100, chr(1 + ord(substr($_[0]{page}[2], CONTENT + 100, 1)) & 255)) },
+	'a run page without a next one' => sub { put($_[0], 2, NEXT, pack('L', NONE)) },
+	'run pages in a circle' => sub { put($_[0], 2, NEXT, pack('L', 1)) },
+	'a run page without content' => sub { put($_[0], 1, LOWER, pack('S', CONTENT)); put($_[0], 1, CONTENT - 4, pack('L', 0)) },
+	'noise' => sub { $_[0]{page}[$_] = join '', map { chr int rand 256 } 1 .. BLOCK for @{$_[0]{log}} },
+	'a short file' => sub { splice @{$_[0]{page}}, $_[0]{log}[2] });
+fresh();
+my $offset = -s $node->logfile;
+damaged(sub { cmp_ok(@{$_[0]{log}}, '>', 4, 'several log pages'); cmp_ok(@{$_[0]{run}}, '>', 2, 'several run pages') }, 1);
+becomes($node, 'items_n', 'ready');
+ok($node->log_contains(qr/smart index "items_n" has been loaded/, $offset), 'without damage it is loaded');
+for my $name (sort keys %damages)
+{
+	$offset = -s $node->logfile;
+	fresh();
+	damaged($damages{$name}, 1);
+	becomes($node, 'items_n', 'ready');
+	ok($node->log_contains(qr/smart index "items_n" is going to be rebuilt from its table/, $offset), "$name: it is noticed");
+	ok(!$node->log_contains(qr/smart index "items_n" has been loaded/, $offset), "$name: and not loaded");
+	index_is_sound($node, 'postgres', 'items_n', $name);
+}
+log_is_quiet($node);
+done_testing();
