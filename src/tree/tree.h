@@ -100,6 +100,10 @@ extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *ke
 /* *found: is the key there?  Lock-free, but for a READ that is shared with others (src/README, Progress). */
 extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
 
+/* The same by the tree alone: no cached result is believed, or kept.  For who checks, and for keys that are not hot. */
+extern smart_status
+smart_tree_lookup_uncached(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
+
 /* ---- equality prefixes (points) ---- */
 
 /*

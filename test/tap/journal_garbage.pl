@@ -15,7 +15,7 @@ use constant {BLOCK => 8192, NONE => 0xffffffff, LOWER => 12, META => 24, NEXT =
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 run_command(['pg_checksums', '--disable', '--pgdata', $node->data_dir]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\nmax_prepared_transactions = 1");
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION smart;
@@ -67,7 +67,7 @@ sub damaged
 sub fresh
 {
 	$node->safe_psql('postgres', 'TRUNCATE items; INSERT INTO items SELECT i * 7 FROM generate_series(1, 2000) i; REINDEX INDEX items_n;
-		INSERT INTO items SELECT i * 11 FROM generate_series(1, 2000) i');
+		INSERT INTO items SELECT i * 11 FROM generate_series(1, 4000) i');
 	return;
 }
 
@@ -84,16 +84,31 @@ my %tails = (
 for my $name (sort keys %tails)
 {
 	my $offset = -s $node->logfile;
+	my $break = sub { cmp_ok($_[0]{tail}, '==', $#{$_[0]{page}}, "$name: the tail is the last page"); $tails{$name}->(@_) };
 
 	fresh();
-	damaged(sub { cmp_ok($_[0]{tail}, '==', $#{$_[0]{page}}, "$name: the tail is the last page"); $tails{$name}->(@_) }, 0);
-	$node->safe_psql('postgres', 'INSERT INTO items SELECT i * 13 FROM generate_series(1, 1000) i; DELETE FROM items WHERE n % 5 = 0; VACUUM items');
+	damaged($break, 0);
+	# No compaction comes in between.
+	$node->safe_psql('postgres', q{BEGIN; LOCK TABLE items IN SHARE ROW EXCLUSIVE MODE;
+		INSERT INTO items SELECT i * 13 FROM generate_series(1, 1000) i; PREPARE TRANSACTION 'open'});
 	ok($node->log_contains(qr/the last page of the journal of index "items_n" is damaged/, $offset), "a tail that is $name: it is noticed");
-	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name");
 	damaged(sub { }, 1);
+	$node->safe_psql('postgres', q{COMMIT PREPARED 'open'});
 	becomes($node, 'items_n', 'ready');
 	ok($node->log_contains(qr/smart index "items_n" has been rebuilt/, $offset), "a tail that is $name: the journal is not used any more");
 	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name, rebuilt");
+
+	# VACUUM makes it whole.
+	fresh();
+	damaged($break, 0);
+	$offset = -s $node->logfile;
+	$node->safe_psql('postgres', 'INSERT INTO items SELECT i * 13 FROM generate_series(1, 1000) i; DELETE FROM items WHERE n % 5 = 0');
+	$node->safe_psql('postgres', 'VACUUM items');
+	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name, in VACUUM");
+	damaged(sub { }, 1);
+	becomes($node, 'items_n', 'ready');
+	ok($node->log_contains(qr/smart index "items_n" has been loaded/, $offset), "a tail that is $name: after VACUUM it is loaded");
+	index_is_sound($node, 'postgres', 'items_n', "a tail that is $name, loaded");
 }
 
 # ---- reading ----

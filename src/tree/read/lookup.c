@@ -68,14 +68,27 @@ lookup(struct smart_tree *tree, const struct smart_key *key, unsigned int point_
 	return status;
 }
 
+/* As a process that touches the tree. */
+static smart_status
+enter_and_lookup(struct smart_tree *tree, const struct smart_key *key, unsigned int point_length,
+				 struct smart_result *cached, bool *found)
+{
+	smart_status status;
+	bool there = false;
+
+	smart_enter(tree);
+	status = smart_leave(tree, lookup(tree, key, point_length, cached, &there));
+	if (status == SMART_OK)
+		*found = there;
+	return status;
+}
+
 smart_status
 smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *found)
 {
 	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
 	struct smart_result cached;
 	unsigned int point = 0;
-	smart_status status;
-	bool there = false;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
@@ -89,9 +102,15 @@ smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 			return SMART_OK;
 		}
 	}
-	smart_enter(tree);
-	status = smart_leave(tree, lookup(tree, &key, point, &cached, &there));
-	if (status == SMART_OK)
-		*found = there;
-	return status;
+	return enter_and_lookup(tree, &key, point, &cached, found);
+}
+
+smart_status
+smart_tree_lookup_uncached(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *found)
+{
+	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
+
+	if (key_length == 0 || key_length > SMART_KEY_MAX)
+		return SMART_TOO_LONG;
+	return enter_and_lookup(tree, &key, 0, NULL, found);
 }
