@@ -109,8 +109,9 @@ smart_status
 smart_tree_lookup_uncached(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *found)
 {
 	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
+	struct smart_result none;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
-	return enter_and_lookup(tree, &key, 0, NULL, found);
+	return enter_and_lookup(tree, &key, 0, &none, found);
 }
