@@ -70,7 +70,7 @@ buffer_consume(struct memnode_buffer *buffer, size_t length)
 /* ---- life ---- */
 
 struct memnode_client *
-memnode_client_open(struct memnode *node, const char *name, bool refused)
+memnode_client_open(struct memnode *node, const char *name)
 {
 	struct memnode_client *client = calloc(1, sizeof(*client));
 
@@ -78,7 +78,6 @@ memnode_client_open(struct memnode *node, const char *name, bool refused)
 		return NULL;
 	client->node = node;
 	client->owner = MEMNODE_OWNER_UNKNOWN;
-	client->refused = refused;
 	snprintf(client->name, sizeof(client->name), "%s", name);
 	client->next = node->clients;
 	if (node->clients != NULL)
@@ -100,12 +99,21 @@ memnode_client_disconnect(struct memnode_client *client)
 	client->pair = NULL;
 }
 
+/* The first reason is the one that counts. */
+static void
+note_reason(struct memnode_client *client, const char *reason)
+{
+	if (client->reason[0] == '\0')
+		snprintf(client->reason, sizeof(client->reason), "%s", reason);
+}
+
 void
-memnode_client_leave(struct memnode_client *client)
+memnode_client_leave(struct memnode_client *client, const char *reason)
 {
 	memnode_client_disconnect(client);
 	smart_assert(!client->ended && client->pair == NULL);
 	client->leaving = true;
+	note_reason(client, reason);
 }
 
 void
@@ -116,6 +124,7 @@ memnode_client_end(struct memnode_client *client, const char *reason)
 	if (client->ended)
 		return;
 	client->ended = true;
+	note_reason(client, reason);
 	memnode_client_disconnect(client);
 	buffer_free(&client->in);
 	buffer_free(&client->out);
@@ -127,9 +136,10 @@ memnode_client_end(struct memnode_client *client, const char *reason)
 	if (client->next != NULL)
 		client->next->previous = client->previous;
 	node->client_count--;
+	node->greeted_count -= client->greeted;
 	node->client_ended = true;
 	smart_assert((node->client_count == 0) == (node->clients == NULL));
-	memnode_log(SMART_LOG_DEBUG, "%s: disconnected, %s", client->name, reason);
+	memnode_log(SMART_LOG_DEBUG, "%s: disconnected, %s", client->name, client->reason);
 }
 
 void
@@ -203,7 +213,8 @@ memnode_client_frame(struct memnode_client *client, struct wire_header *header)
 	bytes = in->bytes + in->start;
 	if (!wire_get_header(bytes, false, header))
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: what it sends is not this node's protocol", client->name);
+		if (client->greeted)
+			memnode_log(SMART_LOG_WARNING, "%s: what it sends is not this node's protocol", client->name);
 		memnode_client_end(client, "what it sends is not this node's protocol");
 		return NULL;
 	}

@@ -29,11 +29,11 @@ struct memnode_client
 	struct memnode_client *next; /* in the node's list, while it is open */
 	struct memnode_client *previous;
 	char name[MEMNODE_NAME_MAX]; /* its address, for the log */
-	bool refused;                /* there are too many: its HELLO is answered with WIRE_BUSY */
 	bool greeted;                /* it has said HELLO */
 	bool leaving;                /* to be closed when the last answer is sent; not served any more */
 	bool outside;                /* it has sent an address that it may not use */
 	bool ended;                  /* not in the node's list any more */
+	char reason[128];            /* why it leaves, or has ended */
 	struct wire_hello hello;
 	uint32_t owner; /* number of its owner's record, or MEMNODE_OWNER_UNKNOWN */
 	struct verbs_target_pair *pair;
@@ -42,13 +42,13 @@ struct memnode_client
 };
 
 /* A connection that has said nothing yet.  NULL: no memory. */
-extern struct memnode_client *memnode_client_open(struct memnode *node, const char *name, bool refused);
+extern struct memnode_client *memnode_client_open(struct memnode *node, const char *name);
 
 /* Destroys its queue pair, if it has one. */
 extern void memnode_client_disconnect(struct memnode_client *client);
 
 /* Its last answer is on its way: nothing else that it has sent takes effect. */
-extern void memnode_client_leave(struct memnode_client *client);
+extern void memnode_client_leave(struct memnode_client *client, const char *reason);
 
 /*
  * Takes a client out of service: nothing that it has sent takes effect from now

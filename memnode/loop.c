@@ -14,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "complaints.h"
+#include "door.h"
 #include "log.h"
 #include "loop.h"
 #include "serve.h"
@@ -27,16 +30,18 @@
 #define ACCEPTS_A_TURN    64
 #define READS_A_TURN      16
 #define TICK_MS           250
+#define LOOK_MS           5000
 #define MS                UINT64_C(1000000)
-#define HELLO_WITHIN_NS   (5000 * MS)
+#define HELLO_WITHIN_NS   (3000 * MS)
 #define LEAVE_WITHIN_NS   (1000 * MS)
-#define ACCEPT_AGAIN_NS   (1000 * MS)
+#define ACCEPT_AGAIN_NS   (1000 * MS) /* when there are no descriptors left, */
+#define ACCEPT_SOON_NS    (20 * MS)   /* and when the door is full */
 #define DISCARDED_AT_ONCE 4096
-#define REFUSED_AT_ONCE   64u /* connections above the limit that get an answer */
 
 /* A client's socket. */
 struct connection
 {
+	struct memnode_guest guest; /* first, so that one is found by the other */
 	struct memnode_client *client;
 	struct stream *stream;
 	struct memnode_loop *loop;
@@ -44,6 +49,7 @@ struct connection
 	uint32_t interest;    /* epoll events */
 	bool shaken;          /* the TLS handshake is over */
 	bool busy;            /* its turn ended before its work */
+	bool thrown_out;      /* its time was up, or it had to make room */
 	uint64_t deadline_ns; /* it is to be ended then; 0: never */
 };
 
@@ -53,9 +59,12 @@ struct memnode_loop
 	int epoll;
 	int signals;
 	struct connection *connections;
+	struct memnode_door door;
+	struct memnode_complaints complaints;
 	bool limited;             /* some connection may have a deadline */
 	bool busy;                /* some connection goes on without an event */
-	uint64_t accept_again_ns; /* there were no descriptors left: do not accept until then; 0: accept */
+	uint64_t accept_again_ns; /* do not accept until then; 0: accept */
+	uint64_t looked_ns;       /* when the caller's look() was called last */
 	bool stop;
 };
 
@@ -73,6 +82,7 @@ watch(const struct memnode_loop *loop, int descriptor, void *what)
 static void
 free_connection(struct connection *connection)
 {
+	smart_assert(!connection->guest.waits);
 	if (connection->client != NULL)
 		memnode_client_free(connection->client);
 	if (connection->stream != NULL)
@@ -80,42 +90,62 @@ free_connection(struct connection *connection)
 	free(connection);
 }
 
-/* Adds a connection over an accepted socket, which is the connection's from now on, also when that fails. */
-static void
-add_connection(struct memnode_loop *loop, int descriptor, const char *name)
+/* Makes a connection over an accepted socket, which is its own from now on, also when that fails: NULL. */
+static struct connection *
+open_connection(struct memnode_loop *loop, int descriptor, const char *name)
 {
-	const struct memnode_loop_options *options = loop->options;
-	bool refused = options->node->client_count >= options->max_connections;
 	struct connection *connection = calloc(1, sizeof(*connection));
 
 	if (connection == NULL)
-		close(descriptor);
-	else
 	{
-		connection->loop = loop;
-		connection->interest = EPOLLIN;
-		connection->deadline_ns = smart_clock_ns() + HELLO_WITHIN_NS;
-		connection->stream = stream_open(descriptor, true, options->secret);
-		if (connection->stream != NULL)
-			connection->client = memnode_client_open(options->node, name, refused);
-		if (connection->client == NULL || !watch(loop, descriptor, connection))
-		{
-			free_connection(connection);
-			connection = NULL;
-		}
+		close(descriptor);
+		return NULL;
 	}
+	connection->loop = loop;
+	connection->interest = EPOLLIN;
+	connection->stream = stream_open(descriptor, true, loop->options->secret);
+	if (connection->stream != NULL)
+		connection->client = memnode_client_open(loop->options->node, name);
+	if (connection->client != NULL && watch(loop, descriptor, connection))
+		return connection;
+	free_connection(connection);
+	return NULL;
+}
+
+/* Adds one; address: of the other side. */
+static void
+add_connection(struct memnode_loop *loop, int descriptor, const struct sockaddr *address, const char *name)
+{
+	struct connection *connection = open_connection(loop, descriptor, name);
+	uint64_t now = smart_clock_ns();
+
 	if (connection == NULL)
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: refused: no memory for the connection", name);
+		memnode_complain(&loop->complaints, now, name, "no memory for the connection");
 		return;
 	}
-	if (refused)
-		memnode_log(SMART_LOG_WARNING, "%s: refused: there are %u connections (max-connections)", name,
-					options->max_connections);
-	smart_assert(connection->client != NULL && connection->stream != NULL && connection->deadline_ns != 0);
+	memnode_door_enter(&loop->door, &connection->guest, address, now);
+	connection->deadline_ns = now + HELLO_WITHIN_NS;
 	connection->next = loop->connections;
 	loop->connections = connection;
 	loop->limited = true;
+}
+
+static void
+throw_out(struct connection *connection, const char *reason)
+{
+	connection->thrown_out = true;
+	memnode_client_end(connection->client, reason);
+	memnode_door_leave(&connection->loop->door, &connection->guest);
+}
+
+/* Has anything come from the other side? */
+static bool
+has_spoken(const struct connection *connection)
+{
+	int bytes = 0;
+
+	return ioctl(stream_descriptor(connection->stream), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 static uint32_t
@@ -144,10 +174,7 @@ shake_hands(struct connection *connection)
 	enum stream_wait wait = stream_handshake(connection->stream);
 
 	if (wait == STREAM_CLOSED)
-	{
-		memnode_log(SMART_LOG_WARNING, "%s: refused: %s", connection->client->name, stream_problem(connection->stream));
-		memnode_client_end(connection->client, "no handshake");
-	}
+		memnode_client_end(connection->client, stream_problem(connection->stream));
 	else if (wait != STREAM_DONE)
 		set_interest(connection, event_of(wait));
 	connection->shaken = wait == STREAM_DONE;
@@ -238,7 +265,10 @@ serve_connection(struct connection *connection)
 			return;
 		}
 		if (client->greeted)
+		{
 			connection->deadline_ns = 0;
+			memnode_door_leave(&connection->loop->door, &connection->guest);
+		}
 		/* There may be room now for the answers to what has come already. */
 		if (memnode_serve(client))
 			continue;
@@ -261,14 +291,18 @@ static void
 turn(struct memnode_loop *loop, struct connection *connection)
 {
 	smart_assert(connection->loop == loop);
+	if (connection->guest.waits && !connection->guest.spoken && !connection->client->ended)
+		connection->guest.spoken = has_spoken(connection);
 	serve_connection(connection);
 	loop->busy = loop->busy || connection->busy;
 	loop->limited = loop->limited || connection->deadline_ns != 0;
 }
 
+/* again_ns: do not accept for so long; 0: accept. */
 static void
-watch_listeners(struct memnode_loop *loop, bool on)
+watch_listeners(struct memnode_loop *loop, uint64_t again_ns)
 {
+	bool on = again_ns == 0;
 	const struct memnode_listeners *listeners = loop->options->listeners;
 
 	for (unsigned int i = 0; i < listeners->count; i++)
@@ -277,7 +311,7 @@ watch_listeners(struct memnode_loop *loop, bool on)
 
 		epoll_ctl(loop->epoll, EPOLL_CTL_MOD, listeners->descriptor[i], &event);
 	}
-	loop->accept_again_ns = on ? 0 : smart_clock_ns() + ACCEPT_AGAIN_NS;
+	loop->accept_again_ns = on ? 0 : smart_clock_ns() + again_ns;
 }
 
 /* Takes a waiting connection in.  False: there is none, or none can be had now. */
@@ -286,24 +320,30 @@ accept_one(struct memnode_loop *loop, int listener)
 {
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
-	int descriptor = accept4(listener, (struct sockaddr *) &address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	char name[MEMNODE_NAME_MAX];
+	bool full;
+	struct memnode_guest *victim = memnode_door_victim(&loop->door, smart_clock_ns(), &full);
+	int descriptor;
 
+	/* Those at the door are about to be let in: the others wait outside. */
+	if (full && victim == NULL)
+	{
+		watch_listeners(loop, ACCEPT_SOON_NS);
+		return false;
+	}
+	descriptor = accept4(listener, (struct sockaddr *) &address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (descriptor < 0)
 	{
 		if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 			return errno == ECONNABORTED || errno == EINTR;
 		memnode_log(SMART_LOG_WARNING, "cannot accept connections: %s", strerror(errno));
-		watch_listeners(loop, false);
+		watch_listeners(loop, ACCEPT_AGAIN_NS);
 		return false;
 	}
-	if (loop->options->node->client_count >= loop->options->max_connections + REFUSED_AT_ONCE)
-	{
-		close(descriptor);
-		return true;
-	}
+	if (victim != NULL)
+		throw_out((struct connection *) victim, "it had to make room for others, since it had not said HELLO yet");
 	memnode_address_text((struct sockaddr *) &address, length, name, sizeof(name));
-	add_connection(loop, descriptor, name);
+	add_connection(loop, descriptor, (const struct sockaddr *) &address, name);
 	return true;
 }
 
@@ -347,12 +387,14 @@ end_late(struct memnode_loop *loop)
 		if (connection->deadline_ns == 0 || connection->client->ended)
 			continue;
 		if (now >= connection->deadline_ns)
-			memnode_client_end(connection->client, "it took too long to say HELLO, or to leave");
+			throw_out(connection, "it took too long to say HELLO, or to leave");
 		else
 			loop->limited = true;
 	}
 	if (loop->accept_again_ns != 0 && now >= loop->accept_again_ns)
-		watch_listeners(loop, true);
+		watch_listeners(loop, 0);
+	if (memnode_complaints_sum(&loop->complaints, now))
+		loop->limited = true;
 }
 
 /* Frees the connections that have ended. */
@@ -373,6 +415,14 @@ remove_ended(struct memnode_loop *loop)
 		}
 		smart_assert(connection->client->pair == NULL);
 		*link = connection->next;
+		memnode_door_leave(&loop->door, &connection->guest);
+		/* Who connects and leaves without a word has only looked whether the node is there. */
+		if (!connection->client->greeted && (connection->guest.spoken || connection->thrown_out))
+		{
+			memnode_complain(&loop->complaints, smart_clock_ns(), connection->client->name,
+							 connection->client->reason);
+			loop->limited = true;
+		}
 		free_connection(connection);
 	}
 }
@@ -381,11 +431,16 @@ static void
 round_of_events(struct memnode_loop *loop)
 {
 	struct epoll_event events[EVENTS];
-	int timeout_ms = loop->busy ? 0 : loop->limited || loop->accept_again_ns != 0 ? TICK_MS : -1;
+	int timeout_ms = loop->busy ? 0 : loop->limited || loop->accept_again_ns != 0 ? TICK_MS : LOOK_MS;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 	bool was_busy = loop->busy;
 
 	loop->options->node->round_ns = smart_clock_ns();
+	if (loop->options->node->round_ns - loop->looked_ns >= LOOK_MS * MS)
+	{
+		loop->looked_ns = loop->options->node->round_ns;
+		loop->options->look(loop->options->argument);
+	}
 	loop->busy = false;
 	for (struct connection *connection = was_busy ? loop->connections : NULL; connection != NULL;
 		 connection = connection->next)

@@ -10,12 +10,14 @@
 
 #include "base/assert.h"
 #include "announce.h"
+#include "door.h"
 #include "log.h"
 #include "loop.h"
 #include "memory.h"
 #include "snapshot.h"
 
-#define DESCRIPTORS_BESIDE 128 /* those that are no connections */
+/* Those that are no connections of clients that are served; some that have ended are closed a little later. */
+#define DESCRIPTORS_BESIDE (128 + MEMNODE_GUESTS_MAX)
 
 struct daemon
 {
@@ -28,6 +30,7 @@ struct daemon
 	struct memnode_loop_options loop_options;
 	struct memnode_loop *loop;
 	struct memnode_announcer *announcer; /* NULL: none */
+	bool removed_said;                   /* the log says that the memory has been removed */
 };
 
 static struct memnode node;
@@ -46,6 +49,16 @@ read_secret(const struct memnode_options *options, struct stream_secret *secret,
 	if (stream_secret_read(options->secret_file, secret, why, sizeof(why)) != SMART_OK)
 		return memnode_refuse(problem, "secret-file: %s", why);
 	return true;
+}
+
+/* Looked at in time: at the stop it would be too late. */
+static bool
+check_snapshot(const struct memnode_options *options, char *problem)
+{
+	char why[MEMNODE_PROBLEM_MAX];
+
+	return options->snapshot[0] == '\0' || memnode_snapshot_possible(options->snapshot, why) ||
+		   memnode_refuse(problem, "snapshot: %.4096s", why);
 }
 
 /* Every connection needs a descriptor; fewer than asked for is better than none. */
@@ -131,7 +144,7 @@ reload(void *argument)
 	char problem[MEMNODE_PROBLEM_MAX];
 
 	if (!memnode_options_read(&options, daemon->argc, daemon->argv, problem) ||
-		!read_secret(&options, &secret, daemon->listeners.loopback, problem))
+		!read_secret(&options, &secret, daemon->listeners.loopback, problem) || !check_snapshot(&options, problem))
 	{
 		memnode_log(SMART_LOG_WARNING, "the settings stay as they are: %s", problem);
 		return;
@@ -140,7 +153,7 @@ reload(void *argument)
 	raise_descriptors(&options);
 	daemon->options = options;
 	daemon->secret = secret;
-	daemon->loop_options.max_connections = options.max_connections;
+	node.client_max = options.max_connections;
 	memnode_log_set_level(options.log_level);
 	if (!same_announcement(&old, &options))
 	{
@@ -149,6 +162,20 @@ reload(void *argument)
 			memnode_log(SMART_LOG_WARNING, "this node is not announced: %s", problem);
 	}
 	memnode_log(SMART_LOG_INFO, "settings and key have been read again");
+}
+
+static void
+look(void *argument)
+{
+	struct daemon *daemon = argument;
+
+	if (daemon->removed_said || !memnode_memory_is_removed(&daemon->memory))
+		return;
+	daemon->removed_said = true;
+	memnode_log(SMART_LOG_WARNING, "somebody has removed %s: this node goes on, but what is in its memory %s",
+				daemon->memory.label,
+				daemon->options.snapshot[0] != '\0' ? "outlives a clean stop only, by the snapshot"
+													: "is lost when it stops; indexes are loaded anew then");
 }
 
 /* ---- start and stop ---- */
@@ -181,11 +208,12 @@ open_target(struct daemon *daemon, char *problem)
 static bool
 start_serving(struct daemon *daemon, char *problem)
 {
+	node.client_max = daemon->options.max_connections;
 	daemon->loop_options = (struct memnode_loop_options){.node = &node,
 														 .listeners = &daemon->listeners,
 														 .secret = &daemon->secret,
-														 .max_connections = daemon->options.max_connections,
 														 .reload = reload,
+														 .look = look,
 														 .argument = daemon};
 	if (!open_target(daemon, problem) || !memnode_listeners_start(&daemon->listeners, problem))
 		return false;
@@ -257,6 +285,7 @@ run(struct daemon *daemon, char *problem)
 	if (!memnode_listeners_bind(&daemon->listeners, &daemon->options, problem))
 		return false;
 	good = read_secret(&daemon->options, &daemon->secret, daemon->listeners.loopback, problem) &&
+		   check_snapshot(&daemon->options, problem) &&
 		   memnode_memory_open(&daemon->memory, &daemon->options, daemon->listeners.port, problem);
 	if (good)
 	{

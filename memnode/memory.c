@@ -7,14 +7,21 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <mntent.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include <openssl/evp.h>
 
 #include "base/assert.h"
 #include "memory.h"
@@ -70,12 +77,66 @@ place(struct memnode_memory *memory, const struct memnode_options *options, cons
 	return true;
 }
 
+/*
+ * Takes the place where the memory lies.  A lock of the file does not do alone: somebody may remove a file in use, and
+ * then another process would make one of the same name.  A socket in the abstract namespace goes with its process.
+ */
+static bool
+take_place(struct memnode_memory *memory)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + sizeof("smart-memnode") - 1);
+	char directory[PATH_MAX];
+	char file[PATH_MAX];
+	char path[PATH_MAX];
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned int length;
+
+	strcpy(directory, memory->label);
+	strcpy(file, memory->label);
+	if (realpath(dirname(directory), path) == NULL)
+		return false;
+	smart_assert(strlen(path) < sizeof(path));
+	strncat(path, "/", sizeof(path) - strlen(path) - 1);
+	strncat(path, basename(file), sizeof(path) - strlen(path) - 1);
+	if (EVP_Digest(path, strlen(path), digest, &length, EVP_sha256(), NULL) != 1)
+		return false;
+	smart_assert(size + length <= sizeof(address));
+	memcpy(address.sun_path + 1, "smart-memnode", sizeof("smart-memnode") - 1);
+	memcpy((uint8_t *) &address + size, digest, length);
+	memory->place = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return memory->place >= 0 && bind(memory->place, (const struct sockaddr *) &address, size + length) == 0;
+}
+
+static void
+close_descriptors(const struct memnode_memory *memory)
+{
+	if (memory->descriptor >= 0)
+		close(memory->descriptor);
+	if (memory->place >= 0)
+		close(memory->place);
+}
+
+static bool
+refuse_in_use(const struct memnode_memory *memory, char *problem)
+{
+	if (errno == EWOULDBLOCK || errno == EADDRINUSE)
+		return memnode_refuse(
+			problem, "memory: %.2048s is in use by another smart-memnode: stop it, or give another --memory or --name",
+			memory->label);
+	return memnode_refuse(problem, "memory: cannot lock %.2048s: %s", memory->label, strerror(errno));
+}
+
+/* What it has opened is closed by the caller, also when it fails. */
 static bool
 open_descriptor(struct memnode_memory *memory, const struct memnode_options *options, const char *port, char *problem)
 {
 	bool huge = options->memory == MEMNODE_MEMORY_HUGETLB;
 
+	memory->descriptor = memory->place = -1;
 	memory->lasting = place(memory, options, port);
+	if (memory->lasting && !take_place(memory))
+		return refuse_in_use(memory, problem);
 	if (memory->lasting)
 		memory->descriptor = open(memory->label, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	else
@@ -85,13 +146,7 @@ open_descriptor(struct memnode_memory *memory, const struct memnode_options *opt
 	}
 	if (memory->descriptor < 0)
 		return memnode_refuse(problem, "memory: cannot open %.2048s: %s", memory->label, strerror(errno));
-	if (flock(memory->descriptor, LOCK_EX | LOCK_NB) == 0)
-		return true;
-	memnode_refuse(problem,
-				   "memory: %.2048s is in use by another smart-memnode: stop it, or give another --memory or --name",
-				   memory->label);
-	close(memory->descriptor);
-	return false;
+	return flock(memory->descriptor, LOCK_EX | LOCK_NB) == 0 || refuse_in_use(memory, problem);
 }
 
 /* ---- what is there ---- */
@@ -100,6 +155,8 @@ open_descriptor(struct memnode_memory *memory, const struct memnode_options *opt
 static bool
 accept_header(struct memnode_memory *memory, const struct memnode_header *header, char *problem)
 {
+	uint64_t size = memnode_region_size(header);
+
 	memory->kind = memnode_region_kind(header, memory->size);
 	switch (memory->kind)
 	{
@@ -113,10 +170,11 @@ accept_header(struct memnode_memory *memory, const struct memnode_header *header
 				problem,
 				"memory: %.2048s holds a region of another version of smart-memnode: run that version, or remove it",
 				memory->label);
-		case MEMNODE_REGION_OTHER_SIZE:
+		case MEMNODE_REGION_LARGER:
 			return memnode_refuse(problem,
-								  "memory: %.2048s holds a region of %lluM: start with --size=%lluM, or remove it",
-								  memory->label, in_mb(header->size), in_mb(header->size));
+								  "memory: %.2048s holds a region of %lluM, which can grow, but not shrink: start with "
+								  "--size=%lluM, or remove it",
+								  memory->label, in_mb(size), in_mb(size));
 		default:
 			return true;
 	}
@@ -132,14 +190,15 @@ accept_other_length(struct memnode_memory *memory, uint64_t length, char *proble
 		return memnode_refuse(problem, "memory: cannot read %.2048s: %s", memory->label, strerror(errno));
 	if (!accept_header(memory, &header, problem))
 		return false;
-	if (memory->kind == MEMNODE_REGION_SAME)
+	if (memory->kind == MEMNODE_REGION_SAME && memnode_region_size(&header) > length)
 		return memnode_refuse(problem, "memory: %.2048s is %lluM long, but its region %lluM: remove it", memory->label,
-							  in_mb(length), in_mb(memory->size));
-	/* Cutting it off first makes it a file of zeros. */
-	if (ftruncate(memory->descriptor, 0) != 0 || ftruncate(memory->descriptor, (off_t) memory->size) != 0)
+							  in_mb(length), in_mb(memnode_region_size(&header)));
+	memory->zeroed = memory->kind == MEMNODE_REGION_NONE;
+	/* Cutting it off first makes it a file of zeros.  A region stays, and can grow into the zeros behind it. */
+	if ((memory->zeroed && ftruncate(memory->descriptor, 0) != 0) ||
+		(length < memory->size || memory->zeroed ? ftruncate(memory->descriptor, (off_t) memory->size) : 0) != 0)
 		return memnode_refuse(problem, "memory: cannot make %.2048s %lluM long: %s", memory->label, in_mb(memory->size),
 							  strerror(errno));
-	memory->zeroed = true;
 	return true;
 }
 
@@ -221,6 +280,7 @@ open_locked(struct memnode_memory *memory, const struct memnode_options *options
 		return memnode_refuse(problem, "memory: cannot look at %.2048s: %s", memory->label, strerror(errno));
 	if (!S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode))
 		return memnode_refuse(problem, "memory: %.2048s is neither a file nor a DAX device", memory->label);
+	memory->is_file = S_ISREG(file.st_mode);
 	if (S_ISREG(file.st_mode) && (uint64_t) file.st_size != memory->size &&
 		!accept_other_length(memory, (uint64_t) file.st_size, problem))
 		return false;
@@ -250,7 +310,10 @@ memnode_memory_open(struct memnode_memory *memory, const struct memnode_options 
 	memset(memory, 0, sizeof(*memory));
 	memory->size = options->size;
 	if (!open_descriptor(memory, options, port, problem))
+	{
+		close_descriptors(memory);
 		return false;
+	}
 	if (open_locked(memory, options, problem))
 	{
 		smart_assert(memory->kind == MEMNODE_REGION_SAME || memory->kind == MEMNODE_REGION_NONE);
@@ -261,8 +324,16 @@ memnode_memory_open(struct memnode_memory *memory, const struct memnode_options 
 	if (memory->zeroed && ftruncate(memory->descriptor, 0) == 0 && memory->lasting &&
 		options->memory != MEMNODE_MEMORY_PATH)
 		unlink(memory->label);
-	close(memory->descriptor);
+	close_descriptors(memory);
 	return false;
+}
+
+bool
+memnode_memory_is_removed(const struct memnode_memory *memory)
+{
+	struct stat file;
+
+	return memory->lasting && fstat(memory->descriptor, &file) == 0 && S_ISREG(file.st_mode) && file.st_nlink == 0;
 }
 
 bool
@@ -275,5 +346,5 @@ void
 memnode_memory_close(struct memnode_memory *memory)
 {
 	munmap(memory->base, memory->size);
-	close(memory->descriptor);
+	close_descriptors(memory);
 }

@@ -71,36 +71,87 @@ phrase_of(smart_status status)
 	return status == SMART_CORRUPT ? "its trees contradict each other" : "this process has no memory left";
 }
 
-/* Goes on with the region in memory, if that can be done; *fault says why not. */
+/* What a node is opened with. */
+struct start
+{
+	const struct memnode_memory *memory;
+	uint64_t boot[2];
+	uint32_t transports;
+};
+
 static bool
-continue_region(struct memnode *node, const struct memnode_region *region, const uint64_t boot[2], uint32_t transports,
+can_grow(const struct memnode_region *region, const struct start *start, char *problem)
+{
+	uint64_t most = memnode_region_size_max(region);
+
+	return start->memory->size <= most ||
+		   memnode_refuse(problem, "the region can grow to %lluM at most: give a smaller --size, or remove it",
+						  (unsigned long long) most >> 20);
+}
+
+/* Goes on with a region that can grow to the memory's size, if it is sound; *fault says why not. */
+static bool
+continue_region(struct memnode *node, struct memnode_region *region, const struct start *start, bool zeroed,
 				const char **fault)
 {
 	smart_status status;
 
-	*fault = memnode_region_fault(region, boot);
+	*fault = memnode_region_fault(region, start->boot);
 	if (*fault != NULL)
 		return false;
-	status = memnode_open(node, region, transports);
+	if (region->size < start->memory->size)
+	{
+		memnode_log(SMART_LOG_INFO, "the region grows from %lluM to %lluM", (unsigned long long) region->size >> 20,
+					(unsigned long long) start->memory->size >> 20);
+		memnode_region_grow(region, start->memory->size, zeroed);
+	}
+	status = memnode_open(node, region, start->transports);
 	if (status != SMART_OK)
 		*fault = phrase_of(status);
 	return status == SMART_OK;
 }
 
+/* Goes on with the region in memory, if there is one.  *open: so it did; false: it must not be lost, problem[] says more. */
 static bool
-load_snapshot(struct memnode *node, struct memnode_region *region, const char *path, const uint64_t boot[2],
-			  uint32_t transports, bool *loaded, char *problem)
+go_on(struct memnode *node, const struct start *start, bool *open, char *problem)
 {
+	const struct memnode_memory *memory = start->memory;
+	struct memnode_region region;
+	const char *fault = "its header is damaged";
+
+	*open = false;
+	if (memory->kind != MEMNODE_REGION_SAME)
+		return true;
+	if (memnode_region_view(&region, memory->base))
+	{
+		if (!can_grow(&region, start, problem))
+			return false;
+		*open = continue_region(node, &region, start, memory->is_file, &fault);
+	}
+	if (*open)
+		memnode_log(SMART_LOG_INFO, "goes on with the region in %s: %u chunks, %u trees", memory->label,
+					memnode_chunks_allocated(&node->chunks), node->trees.count);
+	else
+		memnode_log(SMART_LOG_WARNING, "cannot go on with the region in %s: %s", memory->label, fault);
+	return true;
+}
+
+static bool
+load_snapshot(struct memnode *node, const struct start *start, const char *path, bool *loaded, char *problem)
+{
+	struct memnode_region region;
 	char why[MEMNODE_PROBLEM_MAX];
 	const char *fault;
-	enum memnode_snapshot result = memnode_snapshot_load(region, path, why);
+	enum memnode_snapshot result;
 
+	memnode_region_plan(&region, start->memory->base, start->memory->size);
+	result = memnode_snapshot_load(&region, path, why);
 	*loaded = result == MEMNODE_SNAPSHOT_LOADED;
-	if (result == MEMNODE_SNAPSHOT_REFUSED)
+	if (result == MEMNODE_SNAPSHOT_REFUSED || (*loaded && !can_grow(&region, start, why)))
 		return memnode_refuse(problem, "snapshot: cannot load %.2048s: %.2048s; remove it to start empty", path, why);
 	if (!*loaded)
 		return true;
-	if (!continue_region(node, region, boot, transports, &fault))
+	if (!continue_region(node, &region, start, false, &fault))
 		return memnode_refuse(problem, "snapshot: cannot load %.2048s: %s; remove it to start empty", path, fault);
 	memnode_region_publish(&node->region);
 	memnode_log(SMART_LOG_INFO, "loaded the snapshot %s", path);
@@ -108,9 +159,9 @@ load_snapshot(struct memnode *node, struct memnode_region *region, const char *p
 }
 
 static bool
-start_empty(struct memnode *node, struct memnode_region *region, const uint64_t boot[2], bool zeroed,
-			uint32_t transports, char *problem)
+start_empty(struct memnode *node, const struct start *start, char *problem)
 {
+	struct memnode_region region;
 	uint64_t incarnation = 0;
 	smart_status status;
 
@@ -119,8 +170,9 @@ start_empty(struct memnode *node, struct memnode_region *region, const uint64_t 
 		if (getrandom(&incarnation, sizeof(incarnation), 0) != (ssize_t) sizeof(incarnation))
 			return memnode_refuse(problem, "no random numbers: %s", strerror(errno));
 	}
-	memnode_region_format(region, incarnation, boot, zeroed);
-	status = memnode_open(node, region, transports);
+	memnode_region_plan(&region, start->memory->base, start->memory->size);
+	memnode_region_format(&region, incarnation, start->boot, start->memory->zeroed);
+	status = memnode_open(node, &region, start->transports);
 	if (status != SMART_OK)
 		return memnode_refuse(problem, "%s", phrase_of(status));
 	memnode_region_publish(&node->region);
@@ -132,26 +184,18 @@ bool
 memnode_adopt(struct memnode *node, const struct memnode_memory *memory, const char *snapshot, uint32_t transports,
 			  char problem[MEMNODE_PROBLEM_MAX])
 {
-	struct memnode_region region;
-	const char *fault = NULL;
-	uint64_t boot[2];
+	struct start start = {.memory = memory, .transports = transports};
 	bool open;
 
-	if (!memnode_region_boot(boot))
+	if (!memnode_region_boot(start.boot))
 		return memnode_refuse(problem, "cannot read /proc/sys/kernel/random/boot_id: %s", strerror(errno));
-	memnode_region_view(&region, memory->base, memory->size);
-	open = memory->kind == MEMNODE_REGION_SAME && continue_region(node, &region, boot, transports, &fault);
-	if (open)
-		memnode_log(SMART_LOG_INFO, "goes on with the region in %s: %u chunks, %u trees", memory->label,
-					memnode_chunks_allocated(&node->chunks), node->trees.count);
-	else if (fault != NULL)
-		memnode_log(SMART_LOG_WARNING, "cannot go on with the region in %s: %s", memory->label, fault);
-	if (!open && snapshot[0] != '\0' && !load_snapshot(node, &region, snapshot, boot, transports, &open, problem))
+	if (!go_on(node, &start, &open, problem) ||
+		(!open && snapshot[0] != '\0' && !load_snapshot(node, &start, snapshot, &open, problem)) ||
+		(!open && !start_empty(node, &start, problem)))
 		return false;
-	if (!open && !start_empty(node, &region, boot, memory->zeroed, transports, problem))
-		return false;
-	smart_assert(node->region.header->magic == MEMNODE_MAGIC && memnode_region_fault(&node->region, boot) == NULL);
-	memnode_region_claim(&node->region, boot);
+	smart_assert(node->region.header->magic == MEMNODE_MAGIC);
+	smart_assert(memnode_region_fault(&node->region, start.boot) == NULL);
+	memnode_region_claim(&node->region, start.boot);
 	if (snapshot[0] == '\0' || memnode_snapshot_remove(snapshot, problem))
 		return true;
 	memnode_close(node);

@@ -26,6 +26,8 @@ struct memnode
 
 	struct memnode_client *clients; /* the open ones */
 	uint32_t client_count;
+	uint32_t greeted_count;              /* of them, those that have said HELLO */
+	uint32_t client_max;                 /* more than so many are refused; 0: none are */
 	bool client_ended;                   /* some client has, and its socket can be closed */
 	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
 

@@ -13,27 +13,90 @@
 #define BYTES_PER_TREE ((uint64_t) 64 << 10) /* of the region: how many tree records it has */
 #define TREES_MIN      (4u << 10)
 #define TREES_MAX      (1u << 20)
+#define GROWTH         4u          /* times the chunks that it is made with there are words for, ... */
+#define WORDS_MIN      (64u << 10) /* ... but for 128 GB at least */
 
-void
-memnode_region_view(struct memnode_region *region, uint8_t *base, uint64_t size)
+static uint32_t
+header_crc(const struct memnode_header *header)
 {
-	uint64_t trees = size / BYTES_PER_TREE;
+	return ~smart_crc32c(UINT32_MAX, &header->size, offsetof(struct memnode_header, crc) - sizeof(header->magic));
+}
+
+/* Where the parts lie, from what is known of the region. */
+static void
+lay_out(struct memnode_region *region, uint8_t *base, uint64_t size, uint32_t trees)
+{
 	uint64_t at = HEADER_BYTES;
 
-	smart_assert(size >= MEMNODE_SIZE_MIN && size <= MEMNODE_SIZE_MAX && size % WIRE_CHUNK_BYTES == 0);
 	region->base = base;
 	region->size = size;
 	region->chunk_count = (uint32_t) (size / WIRE_CHUNK_BYTES);
-	region->tree_count = trees < TREES_MIN ? TREES_MIN : trees > TREES_MAX ? TREES_MAX : (uint32_t) trees;
+	region->tree_count = trees;
 	region->header = (struct memnode_header *) base;
 	region->owners = (struct memnode_owner_record *) (base + at);
 	at += MEMNODE_OWNERS * sizeof(*region->owners);
-	region->chunks = (uint32_t *) (base + at);
-	at += ((uint64_t) region->chunk_count * sizeof(*region->chunks) + 63) / 64 * 64;
 	region->trees = (struct memnode_tree_record *) (base + at);
 	at += region->tree_count * sizeof(*region->trees);
-	region->first_chunk = (uint32_t) ((at + WIRE_CHUNK_BYTES - 1) / WIRE_CHUNK_BYTES);
+	region->chunks = (uint32_t *) (base + at);
+}
+
+void
+memnode_region_plan(struct memnode_region *region, uint8_t *base, uint64_t size)
+{
+	uint64_t trees = size / BYTES_PER_TREE;
+	uint64_t words = GROWTH * (size / WIRE_CHUNK_BYTES);
+	uint64_t end;
+
+	smart_assert(size >= MEMNODE_SIZE_MIN && size <= MEMNODE_SIZE_MAX && size % WIRE_CHUNK_BYTES == 0);
+	lay_out(region, base, size, trees < TREES_MIN ? TREES_MIN : trees > TREES_MAX ? TREES_MAX : (uint32_t) trees);
+	end = (uint64_t) ((uint8_t *) region->chunks - base) + (words < WORDS_MIN ? WORDS_MIN : words) * sizeof(uint32_t);
+	region->first_chunk = (uint32_t) ((end + WIRE_CHUNK_BYTES - 1) / WIRE_CHUNK_BYTES);
 	smart_assert(region->first_chunk < region->chunk_count);
+}
+
+bool
+memnode_region_view(struct memnode_region *region, uint8_t *base)
+{
+	const struct memnode_header *header = (const struct memnode_header *) base;
+	uint64_t size = memnode_region_size(header);
+
+	if (header->crc != header_crc(header) || size < MEMNODE_SIZE_MIN || size > MEMNODE_SIZE_MAX ||
+		size % WIRE_CHUNK_BYTES != 0 || header->trees > TREES_MAX)
+		return false;
+	lay_out(region, base, size, header->trees);
+	region->first_chunk = header->first_chunk;
+	return region->first_chunk < region->chunk_count && memnode_region_size_max(region) >= size;
+}
+
+uint64_t
+memnode_region_size(const struct memnode_header *header)
+{
+	uint64_t grown = __atomic_load_n(&header->grown, __ATOMIC_ACQUIRE);
+
+	return grown != 0 ? grown : header->size;
+}
+
+uint64_t
+memnode_region_size_max(const struct memnode_region *region)
+{
+	uint64_t begin = (uint64_t) ((uint8_t *) region->chunks - region->base);
+	uint64_t end = (uint64_t) region->first_chunk * WIRE_CHUNK_BYTES;
+	uint64_t size = end > begin ? (end - begin) / sizeof(uint32_t) * WIRE_CHUNK_BYTES : 0;
+
+	return size > MEMNODE_SIZE_MAX ? MEMNODE_SIZE_MAX : size;
+}
+
+void
+memnode_region_grow(struct memnode_region *region, uint64_t size, bool zeroed)
+{
+	uint32_t count = (uint32_t) (size / WIRE_CHUNK_BYTES);
+
+	smart_assert(size > region->size && size <= memnode_region_size_max(region) && size % WIRE_CHUNK_BYTES == 0);
+	for (uint32_t chunk = region->chunk_count; chunk < count; chunk++)
+		region->chunks[chunk] = zeroed ? MEMNODE_CHUNK_ZERO : MEMNODE_CHUNK_FREE;
+	__atomic_store_n(&region->header->grown, size, __ATOMIC_RELEASE);
+	region->size = size;
+	region->chunk_count = count;
 }
 
 bool
@@ -60,12 +123,6 @@ memnode_region_boot(uint64_t boot[2])
 	return count == sizeof(digits);
 }
 
-static uint32_t
-header_crc(const struct memnode_header *header)
-{
-	return ~smart_crc32c(UINT32_MAX, &header->size, offsetof(struct memnode_header, crc) - sizeof(header->magic));
-}
-
 void
 memnode_region_format(struct memnode_region *region, uint64_t incarnation, const uint64_t boot[2], bool zeroed)
 {
@@ -84,6 +141,7 @@ memnode_region_format(struct memnode_region *region, uint64_t incarnation, const
 	header->version = MEMNODE_VERSION;
 	header->chunk_bytes = WIRE_CHUNK_BYTES;
 	header->trees = region->tree_count;
+	header->first_chunk = region->first_chunk;
 	header->crc = header_crc(header);
 	header->boot[0] = boot[0];
 	header->boot[1] = boot[1];
@@ -106,7 +164,7 @@ memnode_region_kind(const struct memnode_header *header, uint64_t size)
 		return MEMNODE_REGION_FOREIGN;
 	if (header->version != MEMNODE_VERSION || header->chunk_bytes != WIRE_CHUNK_BYTES)
 		return MEMNODE_REGION_OTHER_VERSION;
-	return header->size == size ? MEMNODE_REGION_SAME : MEMNODE_REGION_OTHER_SIZE;
+	return memnode_region_size(header) <= size ? MEMNODE_REGION_SAME : MEMNODE_REGION_LARGER;
 }
 
 static bool
@@ -139,8 +197,7 @@ memnode_region_fault(const struct memnode_region *region, const uint64_t boot[2]
 {
 	const struct memnode_header *header = region->header;
 
-	if (header->crc != header_crc(header) || header->trees != region->tree_count)
-		return "its header's checksum is wrong";
+	smart_assert(header->crc == header_crc(header));
 	if (header->clean != MEMNODE_CLEAN && (header->boot[0] != boot[0] || header->boot[1] != boot[1]))
 		return "the machine stopped while it was in use";
 	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)

@@ -6,12 +6,13 @@
  *	  offset                 bytes
  *	  0                       4096   header
  *	  4096                   65536   owners, 64 bytes each
- *	  69632       4 × all chunks     chunk words
- *	  .              80 × trees      tree records
+ *	  69632          80 × trees      tree records
+ *	  .           4 × all chunks     chunk words, with room for more
  *	  first chunk × 2 MiB            chunks, up to the region's size
  *
  * A chunk's number is its offset in the region divided by its size, so the
- * private part takes the lowest numbers.
+ * private part takes the lowest numbers.  A region can grow: chunks are added at
+ * its end, and words for them in the room behind the others.
  *
  * The private part outlives the process.  A process that changes it keeps it such that
  * the next one can go on from every moment: what a record says is stored
@@ -30,7 +31,7 @@
 #include "rdma/wire.h"
 
 #define MEMNODE_MAGIC    UINT64_C(0x65646f6e6d656d01)
-#define MEMNODE_VERSION  1
+#define MEMNODE_VERSION  2
 #define MEMNODE_CLEAN    UINT64_C(0x6e61656c63)
 #define MEMNODE_OWNERS   1024u
 #define MEMNODE_SIZE_MIN ((uint64_t) 16 << 20)
@@ -46,13 +47,16 @@ struct memnode_header
 	uint32_t version;
 	uint32_t chunk_bytes;
 	uint32_t trees; /* tree records */
+	uint32_t first_chunk;
+	uint32_t unused0;
 	uint32_t crc;
-	uint64_t unused0[3];
+	uint64_t unused1[2];
 
 	/* The machine's boot in which the region was last used, and MEMNODE_CLEAN while no process uses it. */
 	uint64_t boot[2];
 	uint64_t clean;
-	uint64_t unused1[5];
+	uint64_t grown; /* to this size, stored last; 0: it has the size that it was made with */
+	uint64_t unused2[4];
 };
 
 enum memnode_owner_state
@@ -129,8 +133,11 @@ struct memnode_region
 	uint32_t tree_count;
 };
 
-/* Sets the view up; touches nothing.  size is in MEMNODE_SIZE_MIN..MEMNODE_SIZE_MAX. */
-extern void memnode_region_view(struct memnode_region *region, uint8_t *base, uint64_t size);
+/* Sets up the view of a region that is to be made; touches nothing.  size is in MEMNODE_SIZE_MIN..MEMNODE_SIZE_MAX. */
+extern void memnode_region_plan(struct memnode_region *region, uint8_t *base, uint64_t size);
+
+/* Sets up the view of the region that there is.  False: its header is damaged. */
+extern bool memnode_region_view(struct memnode_region *region, uint8_t *base);
 
 /* The machine's boot, as two numbers.  False: the system does not tell. */
 extern bool memnode_region_boot(uint64_t boot[2]);
@@ -148,14 +155,23 @@ enum memnode_region_kind
 	MEMNODE_REGION_NONE,    /* zero where a region has its magic number */
 	MEMNODE_REGION_FOREIGN, /* something else */
 	MEMNODE_REGION_OTHER_VERSION,
-	MEMNODE_REGION_OTHER_SIZE,
-	MEMNODE_REGION_SAME
+	MEMNODE_REGION_LARGER, /* than this size */
+	MEMNODE_REGION_SAME    /* or it can grow to it */
 };
 
 extern enum memnode_region_kind memnode_region_kind(const struct memnode_header *header, uint64_t size);
 
+/* The region's size; only of a header of this version. */
+extern uint64_t memnode_region_size(const struct memnode_header *header);
+
+/* The size to which it can grow. */
+extern uint64_t memnode_region_size_max(const struct memnode_region *region);
+
+/* Lets a region that nobody uses grow.  zeroed: what is behind it is known to hold zeros. */
+extern void memnode_region_grow(struct memnode_region *region, uint64_t size, bool zeroed);
+
 /*
- * May this process go on with a region of the same version and size?  NULL, or
+ * May this process go on with a region of the same version?  NULL, or
  * an English phrase why not.  Reads the private part only.
  */
 extern const char *memnode_region_fault(const struct memnode_region *region, const uint64_t boot[2]);

@@ -34,11 +34,13 @@ serve_hello(struct memnode_request *request)
 		return WIRE_BAD;
 	if (!version_known)
 		return WIRE_UNSUPPORTED;
-	if (client->refused)
+	if (node->client_max > 0 && node->greeted_count >= node->client_max)
 		return WIRE_BUSY;
 	status = memnode_lease_hello(client, &hello);
 	if (status != WIRE_OK)
 		return status;
+	node->greeted_count++;
+	smart_assert(client->greeted && node->greeted_count <= node->client_count);
 	memnode_log(SMART_LOG_DEBUG, "%s: connected, owner %llu, pid %u, %s", client->name,
 				(unsigned long long) hello.owner, hello.pid, hello.verbs ? "for verbs" : "control");
 	welcome.capacity = (uint64_t) memnode_chunks_capacity(&node->chunks) * WIRE_CHUNK_BYTES;
@@ -250,6 +252,23 @@ static const struct
 	[WIRE_DESCEND] = {memnode_serve_descent, true, FABRIC_PATH_BYTES_MAX},
 };
 
+/* Why a connection is closed after this answer. */
+static const char *
+reason_of(enum wire_status status)
+{
+	switch (status)
+	{
+		case WIRE_BUSY:
+			return "there are as many connections as max-connections allows";
+		case WIRE_UNSUPPORTED:
+			return "it speaks another version of the protocol";
+		case WIRE_STALE:
+			return "its generation is over";
+		default:
+			return "it has sent a request that is none";
+	}
+}
+
 bool
 memnode_serve(struct memnode_client *client)
 {
@@ -272,13 +291,13 @@ memnode_serve(struct memnode_client *client)
 		status = kinds[header.type].serve(&request);
 	if (client->ended)
 		return true;
-	if (status == WIRE_BAD)
+	if (status == WIRE_BAD && client->greeted)
 		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header.type,
 					header.length);
 	smart_assert(client->greeted || status != WIRE_OK);
 	memnode_client_reply(client, &header, status, status == WIRE_OK ? request.length : 0);
 	if (status == WIRE_BAD || !client->greeted)
-		memnode_client_leave(client);
+		memnode_client_leave(client, reason_of(status));
 	memnode_client_served(client, &header);
 	return true;
 }

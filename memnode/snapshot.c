@@ -135,18 +135,46 @@ sync_directory(const char *path)
 	return good;
 }
 
+/* Opens path.new, whose name is put there; below 0: problem[] says why it cannot be. */
+static int
+open_new(const char *path, char new_path[PATH_MAX], char *problem)
+{
+	int descriptor;
+
+	if (snprintf(new_path, PATH_MAX, "%s.new", path) >= PATH_MAX)
+	{
+		memnode_refuse(problem, "the path of the snapshot is too long");
+		return -1;
+	}
+	descriptor = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (descriptor < 0)
+		memnode_refuse(problem, "cannot write %.2048s: %s", new_path, strerror(errno));
+	return descriptor;
+}
+
+bool
+memnode_snapshot_possible(const char *path, char problem[MEMNODE_PROBLEM_MAX])
+{
+	char new_path[PATH_MAX];
+	int descriptor = open_new(path, new_path, problem);
+	bool good;
+
+	if (descriptor < 0)
+		return false;
+	close(descriptor);
+	good = unlink(new_path) == 0 && sync_directory(path);
+	return good || memnode_refuse(problem, "cannot write the directory of %.2048s: %s", path, strerror(errno));
+}
+
 bool
 memnode_snapshot_write(const struct memnode_region *region, const char *path, char problem[MEMNODE_PROBLEM_MAX])
 {
 	char new_path[PATH_MAX];
-	int descriptor;
+	int descriptor = open_new(path, new_path, problem);
 	bool good;
 
-	if (snprintf(new_path, sizeof(new_path), "%s.new", path) >= (int) sizeof(new_path))
-		return memnode_refuse(problem, "the path of the snapshot is too long");
-	descriptor = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (descriptor < 0)
-		return memnode_refuse(problem, "cannot write %.2048s: %s", new_path, strerror(errno));
+		return false;
 	good =
 		write_all(descriptor, region) || memnode_refuse(problem, "cannot write %.2048s: %s", new_path, strerror(errno));
 	close(descriptor);
@@ -164,7 +192,8 @@ load_all(int descriptor, struct memnode_region *region, char *problem)
 {
 	struct stretch stretch = {descriptor, false, UINT32_MAX};
 	struct snapshot_header header;
-	uint64_t magic;
+	struct memnode_header front;
+	struct memnode_region found;
 	uint32_t crc;
 	uint32_t stored;
 
@@ -173,16 +202,23 @@ load_all(int descriptor, struct memnode_region *region, char *problem)
 		return memnode_refuse(problem, "it is no snapshot");
 	if (header.version != SNAPSHOT_VERSION)
 		return memnode_refuse(problem, "it was written by another version of smart-memnode");
-	if (header.size != region->size)
+	if (header.size > region->size)
 		return memnode_refuse(problem, "its region has %lluM, --size says %lluM",
 							  (unsigned long long) header.size >> 20, (unsigned long long) region->size >> 20);
 	/* All but the magic number: a part of it is no region. */
-	if (!move(&stretch, &magic, sizeof(magic)) ||
-		!move(&stretch, region->base + sizeof(magic), private_bytes(region) - sizeof(magic)) ||
+	if (!move(&stretch, &front, sizeof(front)))
+		return memnode_refuse(problem, "%s", errno != 0 ? strerror(errno) : "it is cut off");
+	memcpy(region->base + sizeof(front.magic), (uint8_t *) &front + sizeof(front.magic),
+		   sizeof(front) - sizeof(front.magic));
+	if (front.magic != MEMNODE_MAGIC || front.version != MEMNODE_VERSION ||
+		!memnode_region_view(&found, region->base) || found.size != header.size)
+		return memnode_refuse(problem, "it holds no region of this version");
+	*region = found;
+	if (!move(&stretch, region->base + sizeof(front), private_bytes(region) - sizeof(front)) ||
 		!move_chunks(&stretch, region))
 		return memnode_refuse(problem, "%s", errno != 0 ? strerror(errno) : "it is cut off");
 	crc = stretch.crc;
-	if (!move(&stretch, &stored, sizeof(stored)) || stored != crc || magic != MEMNODE_MAGIC)
+	if (!move(&stretch, &stored, sizeof(stored)) || stored != crc)
 		return memnode_refuse(problem, "its checksum is wrong");
 	return true;
 }

@@ -14,6 +14,9 @@
 #include "options.h"
 #include "region.h"
 
+/* Could a snapshot be written there, as far as can be seen now?  False: problem[] says why not. */
+extern bool memnode_snapshot_possible(const char *path, char problem[MEMNODE_PROBLEM_MAX]);
+
 /* Writes path.new and renames it to path.  False: problem[] says why. */
 extern bool
 memnode_snapshot_write(const struct memnode_region *region, const char *path, char problem[MEMNODE_PROBLEM_MAX]);
@@ -26,8 +29,8 @@ enum memnode_snapshot
 };
 
 /*
- * Loads a snapshot into a region's memory, and leaves it unpublished
- * (memnode_region_publish) and clean.
+ * Loads a snapshot into a region's memory, of region->size bytes, and leaves it unpublished
+ * (memnode_region_publish) and clean.  The region may be smaller than its memory.
  */
 extern enum memnode_snapshot
 memnode_snapshot_load(struct memnode_region *region, const char *path, char problem[MEMNODE_PROBLEM_MAX]);

@@ -264,9 +264,10 @@ set_tls_problem(struct stream *stream, unsigned long code)
 	if (meaning != NULL)
 		snprintf(stream->problem, sizeof(stream->problem), "%s", meaning);
 	else if (closed)
-		/* In a handshake most likely because it did not understand TLS. */
+		/* In a handshake because it did not understand TLS, or because it has more connections than it can serve. */
 		snprintf(stream->problem, sizeof(stream->problem), "the other side has closed the connection%s",
-				 stream->ready ? "" : " instead of using TLS: it may have no secret key");
+				 stream->ready ? ""
+							   : " before the handshake was over: it may have no secret key, or too many connections");
 	else if (stream->error != 0)
 		snprintf(stream->problem, sizeof(stream->problem), "%s", strerror(stream->error));
 	else

@@ -221,7 +221,7 @@ reopen(unsigned int number)
 {
 	if (clients[number] != NULL)
 		memnode_client_free(clients[number]);
-	clients[number] = memnode_client_open(node, "fuzz", false);
+	clients[number] = memnode_client_open(node, "fuzz");
 	must(clients[number] != NULL, "no client");
 }
 
@@ -433,7 +433,7 @@ set_up(void)
 	memnode_region_format(&region, 1, boot, false);
 	memnode_region_publish(&region);
 	node = memnode_peer_node(&region);
-	bystander = memnode_client_open(node, "bystander", false);
+	bystander = memnode_client_open(node, "bystander");
 	must(memnode_peer_hello(bystander, BYSTANDER, BYSTANDER, true, 0, 0) == WIRE_OK &&
 			 memnode_peer_lease(bystander, 1, WIRE_TCP) == WIRE_OK &&
 			 memnode_peer_take(bystander, 1, &bystander_chunk, &count) == WIRE_OK &&

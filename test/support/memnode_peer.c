@@ -21,7 +21,7 @@ memnode_peer_region(struct memnode_region *region, uint64_t size)
 
 	must(base != MAP_FAILED, "mmap");
 	must(memnode_region_boot(boot), "boot identification");
-	memnode_region_view(region, base, size);
+	memnode_region_plan(region, base, size);
 	memnode_region_format(region, 1, boot, true);
 	memnode_region_publish(region);
 }

@@ -37,7 +37,7 @@ static uint64_t boot[2];
 static void
 work(struct memnode *node)
 {
-	struct memnode_client *client = memnode_client_open(node, "child", false);
+	struct memnode_client *client = memnode_client_open(node, "child");
 	uint32_t chunks[8];
 	uint32_t count;
 	uint64_t root;
@@ -172,6 +172,12 @@ path_in(char path[PATH_MAX], const char *name)
 }
 
 static bool
+exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static bool
 open_file(struct memnode_memory *memory, const char *name, uint64_t size, char problem[MEMNODE_PROBLEM_MAX])
 {
 	struct memnode_options options = {.size = size, .memory = MEMNODE_MEMORY_PATH};
@@ -180,9 +186,9 @@ open_file(struct memnode_memory *memory, const char *name, uint64_t size, char p
 	return memnode_memory_open(memory, &options, "0", problem);
 }
 
-/* Opens a node on the file, puts a chunk and a tree into it if it is empty, and says its incarnation. */
+/* Opens a node of this size on the file, puts a chunk and a tree into it if it is empty, and says its incarnation. */
 static uint64_t
-visit(const char *name, const char *snapshot, bool stop_clean, uint32_t *trees)
+visit_sized(const char *name, uint64_t size, const char *snapshot, bool stop_clean, uint32_t *trees)
 {
 	static struct memnode node;
 	struct memnode_memory memory;
@@ -193,11 +199,12 @@ visit(const char *name, const char *snapshot, bool stop_clean, uint32_t *trees)
 	uint32_t count;
 	uint64_t root;
 
-	CHECK(open_file(&memory, name, SIZE, problem));
+	CHECK(open_file(&memory, name, size, problem));
 	CHECK(memnode_adopt(&node, &memory, snapshot, WIRE_TCP, problem));
+	CHECK(node.region.size == size && node.region.chunk_count == size / WIRE_CHUNK_BYTES);
 	incarnation = node.region.header->incarnation;
 	*trees = node.trees.count;
-	client = memnode_client_open(&node, "visitor", false);
+	client = memnode_client_open(&node, "visitor");
 	memnode_peer_hello(client, OWN, 1, true, 0, 0);
 	if (node.trees.count == 0)
 	{
@@ -222,6 +229,12 @@ visit(const char *name, const char *snapshot, bool stop_clean, uint32_t *trees)
 	memnode_close(&node);
 	memnode_memory_close(&memory);
 	return incarnation;
+}
+
+static uint64_t
+visit(const char *name, const char *snapshot, bool stop_clean, uint32_t *trees)
+{
+	return visit_sized(name, SIZE, snapshot, stop_clean, trees);
 }
 
 /* The header's boot becomes another one, as if the machine had been started since. */
@@ -267,7 +280,7 @@ test_not_ours(void)
 	CHECK(open_file(&memory, "region", SIZE, problem));
 	CHECK(!open_file(&second, "region", SIZE, problem) && strstr(problem, "in use") != NULL);
 	memnode_memory_close(&memory);
-	CHECK(!open_file(&memory, "region", SIZE * 2, problem) && strstr(problem, "--size=32M") != NULL);
+	CHECK(!open_file(&memory, "region", SIZE / 2, problem) && strstr(problem, "--size=32M") != NULL);
 
 	path_in(path, "letter");
 	file = fopen(path, "w");
@@ -280,13 +293,55 @@ test_not_ours(void)
 	CHECK(!open_file(&memory, "no/such/file", SIZE, problem) && strstr(problem, "No such file") != NULL);
 }
 
-/* ---- snapshots ---- */
-
-static bool
-exists(const char *path)
+/* A region grows with its memory and keeps what it holds; it does not shrink. */
+static void
+test_growth(void)
 {
-	return access(path, F_OK) == 0;
+	struct memnode_memory memory;
+	char problem[MEMNODE_PROBLEM_MAX] = "";
+	char path[PATH_MAX];
+	char snapshot[PATH_MAX];
+	uint32_t trees;
+	uint64_t first = visit("grown", "", true, &trees);
+
+	path_in(path, "grown");
+	path_in(snapshot, "grown.snapshot");
+	/* Killed when the file has grown, and the region has not. */
+	CHECK(truncate(path, (off_t) (4 * SIZE)) == 0);
+	CHECK(visit("grown", "", false, &trees) == first && trees == 1);
+	CHECK(visit_sized("grown", 2 * SIZE, "", false, &trees) == first && trees == 1);
+	CHECK(visit_sized("grown", 4 * SIZE, snapshot, true, &trees) == first && trees == 1);
+	CHECK(!open_file(&memory, "grown", 2 * SIZE, problem) && strstr(problem, "--size=128M") != NULL);
+	CHECK(truncate(path, (off_t) (2 * SIZE)) == 0);
+	CHECK(!open_file(&memory, "grown", 4 * SIZE, problem) && strstr(problem, "64M long") != NULL);
+	/* From a snapshot, too. */
+	CHECK(unlink(path) == 0);
+	CHECK(visit_sized("grown", 8 * SIZE, snapshot, true, &trees) == first && trees == 1 && exists(snapshot));
+	CHECK(unlink(path) == 0 && unlink(snapshot) == 0);
 }
+
+/* New chunks are as free as the others, and hold zeros where they are said to. */
+static void
+test_grown_chunks(void)
+{
+	static struct memnode node;
+	struct memnode_memory memory;
+	char problem[MEMNODE_PROBLEM_MAX] = "";
+	char path[PATH_MAX];
+	uint32_t trees;
+
+	path_in(path, "grown");
+	(void) visit("grown", "", true, &trees);
+	CHECK(open_file(&memory, "grown", 2 * SIZE, problem) && memnode_adopt(&node, &memory, "", WIRE_TCP, problem));
+	for (uint32_t chunk = SIZE / WIRE_CHUNK_BYTES; chunk < node.region.chunk_count; chunk++)
+		CHECK(node.region.chunks[chunk] == MEMNODE_CHUNK_ZERO && memory.base[(uint64_t) chunk * WIRE_CHUNK_BYTES] == 0);
+	CHECK(memnode_chunks_capacity(&node.chunks) == node.region.chunk_count - node.region.first_chunk);
+	memnode_close(&node);
+	memnode_memory_close(&memory);
+	CHECK(unlink(path) == 0);
+}
+
+/* ---- snapshots ---- */
 
 static void
 test_snapshot(void)
@@ -362,6 +417,8 @@ main(void)
 	test_killed_anywhere();
 	test_adoption();
 	test_not_ours();
+	test_growth();
+	test_grown_chunks();
 	test_snapshot();
 	test_damaged_snapshot();
 	path_in(command, "region");

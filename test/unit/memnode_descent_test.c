@@ -268,13 +268,13 @@ test_malformed(void)
 		if (cases[i].at > 0)
 			bad[cases[i].at] = cases[i].value;
 		memnode_client_free(client);
-		client = memnode_client_open(node, "test", false);
+		client = memnode_client_open(node, "test");
 		CHECK(memnode_peer_hello(client, OWNER, OWNER, true, 0, 0) == WIRE_OK && call(good, length) == WIRE_OK);
 		CHECK(call(bad, cases[i].length) == WIRE_BAD && client->leaving);
 	}
 	/* A connection for control only. */
 	memnode_client_free(client);
-	client = memnode_client_open(node, "test", false);
+	client = memnode_client_open(node, "test");
 	CHECK(memnode_peer_hello(client, OWNER, OWNER, false, 0, 0) == WIRE_OK && call(good, length) == WIRE_BAD);
 }
 
@@ -299,7 +299,7 @@ open_owner(uint64_t owner, struct memnode_client **opened)
 	uint32_t number = 0;
 	uint32_t count;
 
-	*opened = memnode_client_open(node, "test", false);
+	*opened = memnode_client_open(node, "test");
 	CHECK(memnode_peer_hello(*opened, owner, owner, true, 0, 0) == WIRE_OK);
 	CHECK(memnode_peer_lease(*opened, 1, WIRE_TCP) == WIRE_OK);
 	CHECK(memnode_peer_take(*opened, 1, &number, &count) == WIRE_OK);

@@ -20,7 +20,7 @@ static struct memnode *node;
 static struct memnode_client *
 connect(uint64_t owner, uint64_t incarnation, bool verbs, uint32_t generation, uint32_t number)
 {
-	struct memnode_client *client = memnode_client_open(node, "test", false);
+	struct memnode_client *client = memnode_client_open(node, "test");
 
 	CHECK(memnode_peer_hello(client, owner, incarnation, verbs, generation, number) == WIRE_OK);
 	return client;
@@ -74,8 +74,8 @@ word_at(uint64_t address)
 static void
 test_order_of_requests(void)
 {
-	struct memnode_client *client = memnode_client_open(node, "test", false);
-	struct memnode_client *early = memnode_client_open(node, "test", false);
+	struct memnode_client *client = memnode_client_open(node, "test");
+	struct memnode_client *early = memnode_client_open(node, "test");
 	struct wire_node_status status;
 	uint8_t bytes[64];
 	uint32_t length;
@@ -219,7 +219,7 @@ test_generations(void)
 	struct memnode_client *ghost;
 	struct memnode_client *other;
 	struct memnode_client *next;
-	struct memnode_client *stale = memnode_client_open(node, "test", false);
+	struct memnode_client *stale = memnode_client_open(node, "test");
 	uint64_t word;
 
 	CHECK(memnode_peer_lease(control, 6, WIRE_TCP) == WIRE_OK);
@@ -266,7 +266,7 @@ test_generations_before_lease(void)
 	struct memnode_client *low = connect(OWN, 10, true, 1, 1);
 	struct memnode_client *high = connect(OWN, 10, true, 3, 2);
 	struct memnode_client *control = connect(OWN, 10, false, 0, 0);
-	struct memnode_client *stale = memnode_client_open(node, "test", false);
+	struct memnode_client *stale = memnode_client_open(node, "test");
 
 	CHECK(!low->ended);
 	CHECK(memnode_peer_lease(control, 6, WIRE_TCP) == WIRE_OK);
@@ -329,14 +329,17 @@ test_many_owners(void)
 static void
 test_refused(void)
 {
-	struct memnode_client *client = memnode_client_open(node, "test", true);
 	struct memnode_client *greedy = connect(OWN, 20, false, 0, 0);
+	struct memnode_client *client = memnode_client_open(node, "test");
 	uint32_t chunks[WIRE_LIST_MAX];
 	uint32_t count;
 	uint64_t root;
 	int status;
 
+	node->client_max = 1;
 	CHECK(memnode_peer_hello(client, OWN, 20, false, 0, 0) == WIRE_BUSY && client->leaving);
+	CHECK(strstr(client->reason, "max-connections") != NULL);
+	node->client_max = 0;
 	CHECK(memnode_peer_lease(greedy, 7, WIRE_TCP) == WIRE_OK);
 	while ((status = memnode_peer_take(greedy, WIRE_LIST_MAX, chunks, &count)) == WIRE_OK)
 		CHECK(count > 0);
