@@ -419,8 +419,7 @@ remove_ended(struct memnode_loop *loop)
 		/* Who connects and leaves without a word has only looked whether the node is there. */
 		if (!connection->client->greeted && (connection->guest.spoken || connection->thrown_out))
 		{
-			memnode_complain(&loop->complaints, smart_clock_ns(), connection->client->name,
-							 connection->client->reason);
+			memnode_complain(&loop->complaints, smart_clock_ns(), connection->client->name, connection->client->reason);
 			loop->limited = true;
 		}
 		free_connection(connection);

@@ -16,8 +16,8 @@ struct memnode_loop_options
 	struct memnode *node;
 	const struct memnode_listeners *listeners;
 	const struct stream_secret *secret; /* of the connections to come */
-	void (*reload)(void *argument); /* at SIGHUP */
-	void (*look)(void *argument);   /* every few seconds */
+	void (*reload)(void *argument);     /* at SIGHUP */
+	void (*look)(void *argument);       /* every few seconds */
 	void *argument;
 };
 
