@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "listen.h"
+#include "supervisor.h"
 
 #define BACKLOG 512
 
@@ -63,11 +65,24 @@ bind_address(struct memnode_listeners *listeners, const struct addrinfo *address
 	return error;
 }
 
+/* The port of the first socket, whatever was asked for. */
 static bool
-bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char *problem)
+note_port(struct memnode_listeners *listeners, char *problem)
 {
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
+
+	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0 ||
+		(bound.ss_family != AF_INET && bound.ss_family != AF_INET6))
+		return memnode_refuse(problem, "listen: the socket is none of TCP's");
+	/* Both families have the port at the same place. */
+	snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &bound)->sin_port));
+	return true;
+}
+
+static bool
+bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char *problem)
+{
 	int error;
 
 	for (; found != NULL && listeners->count < MEMNODE_LISTENERS_MAX; found = found->ai_next)
@@ -83,12 +98,34 @@ bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char
 		if (listeners->count > 1)
 			continue;
 		/* Port 0 becomes the one that the first socket got, so that all have the same. */
-		if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0)
-			return memnode_refuse(problem, "listen: %s", strerror(errno));
-		/* Both families have the port at the same place. */
-		snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &bound)->sin_port));
+		if (!note_port(listeners, problem))
+			return false;
 	}
 	return listeners->count > 0;
+}
+
+/* Takes the sockets of the service manager instead of --listen. */
+static bool
+adopt_sockets(struct memnode_listeners *listeners, int first, unsigned int count, char *problem)
+{
+	struct sockaddr_storage bound;
+	socklen_t length;
+
+	if (count > MEMNODE_LISTENERS_MAX)
+		return memnode_refuse(problem, "listen: the service manager hands over more than %d sockets",
+							  MEMNODE_LISTENERS_MAX);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		int descriptor = first + (int) i;
+
+		length = sizeof(bound);
+		if (fcntl(descriptor, F_SETFL, O_NONBLOCK) != 0 ||
+			getsockname(descriptor, (struct sockaddr *) &bound, &length) != 0)
+			return memnode_refuse(problem, "listen: a socket of the service manager: %s", strerror(errno));
+		listeners->loopback = listeners->loopback && is_loopback((const struct sockaddr *) &bound);
+		listeners->descriptor[listeners->count++] = descriptor;
+	}
+	return note_port(listeners, problem);
 }
 
 bool
@@ -97,11 +134,16 @@ memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode
 {
 	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found;
-	int error = getaddrinfo(options->host[0] != '\0' ? options->host : NULL, options->port, &hints, &found);
+	int first;
+	unsigned int handed = memnode_supervisor_sockets(&first);
+	int error;
 	bool good;
 
 	memset(listeners, 0, sizeof(*listeners));
 	listeners->loopback = true;
+	if (handed > 0)
+		return adopt_sockets(listeners, first, handed, problem);
+	error = getaddrinfo(options->host[0] != '\0' ? options->host : NULL, options->port, &hints, &found);
 	if (error != 0)
 		return memnode_refuse(problem, "listen: %s: %s", options->host, gai_strerror(error));
 	good = bind_all(listeners, found, problem);

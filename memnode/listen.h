@@ -20,7 +20,10 @@ struct memnode_listeners
 	bool loopback;               /* none but loopback addresses */
 };
 
-/* Binds to all addresses of the host; no client can connect yet.  False: problem[] says why. */
+/*
+ * Binds to all addresses of the host, or takes the sockets that the service manager hands over instead; then clients may
+ * connect already, and wait.  Else none can yet.  False: problem[] says why.
+ */
 extern bool memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode_options *options,
 								   char problem[MEMNODE_PROBLEM_MAX]);
 

@@ -15,6 +15,7 @@
 #include "loop.h"
 #include "memory.h"
 #include "snapshot.h"
+#include "supervisor.h"
 
 /* Those that are no connections of clients that are served; some that have ended are closed a little later. */
 #define DESCRIPTORS_BESIDE (128 + MEMNODE_GUESTS_MAX)
@@ -297,7 +298,9 @@ run(struct daemon *daemon, char *problem)
 			if (good)
 			{
 				say_ready(daemon);
+				memnode_supervisor_tell("READY=1");
 				memnode_loop_run(daemon->loop);
+				memnode_supervisor_tell("STOPPING=1");
 				problem[0] = '\0';
 				memnode_log(SMART_LOG_INFO, "stopping");
 			}

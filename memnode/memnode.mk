@@ -1,16 +1,16 @@
 # smart-memnode, the memory node's daemon: rules of its own, since it has nothing of PostgreSQL.
 #
 #   make memnode           build/memnode/smart-memnode
-#   make install-memnode   the daemon and a systemd unit, below $(DESTDIR)
+#   make install-memnode   the daemon, units of systemd, its user and a sample of its settings, below $(DESTDIR)
 #
 # Uses sources, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
 
-# Beside the server's programs and documentation, so that a private copy of the server gets all of it; on a host
-# without PostgreSQL below memnode_prefix.
+# Not among PostgreSQL's programs, which are not on the path of a shell; a host may have the one without the other.
 memnode_prefix ?= /usr/local
-memnode_bindir ?= $(or $(shell $(PG_CONFIG) --bindir 2>/dev/null),$(memnode_prefix)/bin)
-memnode_unitdir ?= $(or $(addsuffix /smart,$(shell $(PG_CONFIG) --docdir 2>/dev/null)),\
-	$(memnode_prefix)/lib/systemd/system)
+memnode_bindir ?= $(memnode_prefix)/bin
+memnode_unitdir ?= $(memnode_prefix)/lib/systemd/system
+memnode_userdir ?= $(memnode_prefix)/lib/sysusers.d
+memnode_datadir ?= $(memnode_prefix)/share/smart-memnode
 
 MEMNODE_SRCS = $(call sources,memnode) src/base/assert.c src/base/status.c src/base/thread_env.c \
 	src/tree/find/walk.c src/tree/step/cover.c \
@@ -43,13 +43,18 @@ $(MEMNODE): $(MEMNODE_OBJDIR)/smart-memnode FORCE
 memnode: $(MEMNODE)
 
 install-memnode: $(MEMNODE)
-	install -d '$(DESTDIR)$(memnode_bindir)' '$(DESTDIR)$(memnode_unitdir)'
+	install -d $(foreach dir,bindir unitdir userdir datadir,'$(DESTDIR)$(memnode_$(dir))')
 	install -m 755 $(MEMNODE) '$(DESTDIR)$(memnode_bindir)/smart-memnode'
 	sed 's|@bindir@|$(memnode_bindir)|' memnode/smart-memnode.service >'$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
 	chmod 644 '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
+	install -m 644 memnode/smart-memnode.socket '$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket'
+	install -m 644 memnode/smart-memnode.sysusers '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf'
+	install -m 644 memnode/smart-memnode.conf '$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample'
 
 uninstall-memnode:
-	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
+	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service' \
+		'$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket' '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf' \
+		'$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample'
 
 # For test/fuzz/run: what a program is made of that has a main of its own, and its libraries.
 list-memnode:

@@ -272,6 +272,20 @@ trim(char *text)
 	return text;
 }
 
+/* A comment begins a line, or follows a blank. */
+static void
+cut_comment(char *line)
+{
+	for (char *at = line; *at != '\0'; at++)
+	{
+		if (*at == '#' && (at == line || isspace((unsigned char) at[-1])))
+		{
+			*at = '\0';
+			return;
+		}
+	}
+}
+
 static bool
 read_file(struct memnode_options *options, char *problem)
 {
@@ -285,12 +299,14 @@ read_file(struct memnode_options *options, char *problem)
 		return memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));
 	while (good && fgets(line, sizeof(line), file) != NULL)
 	{
-		char *equals = strchr(line, '=');
+		char *equals;
 		char *name;
 
 		number++;
+		cut_comment(line);
+		equals = strchr(line, '=');
 		name = trim(line);
-		if (*name == '\0' || *name == '#')
+		if (*name == '\0')
 			continue;
 		if (equals == NULL)
 		{

@@ -60,7 +60,8 @@ server_prepare()
 # server_install [MAKE ARGUMENT]...: build smart and install it into the private copy.
 server_install()
 {
-	"${MAKE:-make}" --no-print-directory -s -j"$(nproc)" install PG_CONFIG="$SERVER_BIN/pg_config" "$@"
+	"${MAKE:-make}" --no-print-directory -s -j"$(nproc)" install PG_CONFIG="$SERVER_BIN/pg_config" \
+		memnode_prefix="$SERVER_DIR/memnode" memnode_bindir="$SERVER_BIN" "$@"
 }
 
 # server_initialize: make a cluster.
