@@ -119,8 +119,11 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, con
 	strlcpy(peer.problem, reason, sizeof(peer.problem));
 	smart_peer_put(endpoints->peers, node, &peer);
 	smart_validity_announce_trees(space, true);
-	ereport(LOG,
-			errmsg("memory node %u at %s has lost its memory", node, smart_peer_address(peer.host, peer.port, address)),
+	if (peer.host[0] == '\0')
+		strlcpy(address, "an address that is not known any more", sizeof(address));
+	else
+		smart_peer_address(peer.host, peer.port, address);
+	ereport(LOG, errmsg("memory node %u at %s has lost its memory", node, address),
 			/* While startup recovery is pending, the indexes are not yet lost: recovery finds out which ones are. */
 			smart_server_recovers() ? errdetail_internal("%s", explanation)
 									: errdetail("%s Indexes that had a part on it: " UINT64_FORMAT ".", explanation,
@@ -207,6 +210,18 @@ address_hash(const struct smart_address *address)
 
 	smart_peer_address(address->host, address->port, text);
 	return hash_bytes_extended((const unsigned char *) text, (int) strlen(text), 0);
+}
+
+bool
+smart_endpoint_leads_to(const struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint,
+						unsigned int node)
+{
+	struct smart_node_info info;
+
+	if (!endpoint->used || endpoint->node >= 0)
+		return endpoint->used && endpoint->node == (int) node;
+	return smart_extents_node_info(&endpoints->client->space, node, &info) &&
+		   info.address == address_hash(&endpoint->address);
 }
 
 /*

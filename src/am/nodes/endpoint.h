@@ -38,6 +38,7 @@ struct smart_endpoints
 	struct smart_endpoint endpoint[FABRIC_NODES_MAX];
 	unsigned int next;                 /* round robin */
 	uint64 added_ns[FABRIC_NODES_MAX]; /* by number: when it was met for the first time; 0: before this launcher */
+	uint64 away_ns[FABRIC_NODES_MAX];  /* by number: since when it is away; 0: it is up, or not in the extent map */
 	bool displaced[FABRIC_NODES_MAX];  /* by number: a region never met before is at its address */
 };
 
@@ -65,6 +66,10 @@ extern void smart_endpoint_report(struct smart_endpoints *endpoints, struct smar
  */
 extern void smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, const char *reason,
 								   const char *explanation);
+
+/* Is it where this node of the extent map is, or was when the map learned its address? */
+extern bool smart_endpoint_leads_to(const struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint,
+									unsigned int node);
 
 /* ---- all of them (endpoints.c) ---- */
 

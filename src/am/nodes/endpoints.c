@@ -8,7 +8,8 @@
  * A memory node is given up for lost when an empty region is found at its address, which the extent map keeps from
  * one start of the server to the next, and its own region at no other address.  A node that does not answer, or is no
  * longer named, may still have its memory.  A node is given up, too, when it is there, but another server with a copy
- * of our extent map has used it (endpoint.c).
+ * of our extent map has used it (endpoint.c), and when it has been away for smart.node_lost_after while others are up:
+ * then its indexes can be had there.  Without that it would keep startup recovery waiting for ever.
  */
 #include "postgres.h"
 
@@ -26,6 +27,8 @@
 
 #define ROUND_MS 1000 /* between two rounds, at most */
 #define SLOW_MS  200  /* for one endpoint: the launcher has other jobs, too */
+
+#define UNNAMED_MS 5000 /* after so long a node that is away, and that no setting names any more, is lost */
 
 #define DISCOVERY_TIMEOUT_MS 200
 #define DISCOVERY_PERIOD_MS  1000 /* between two questions */
@@ -264,16 +267,103 @@ look_for_node(struct smart_endpoints *endpoints, unsigned int node)
 		smart_peer_remove(endpoints->peers, node);
 }
 
+static bool
+is_in_use(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_node_info info;
+
+	return smart_extents_node_info(&endpoints->client->space, node, &info) && info.state == SMART_NODE_ACTIVE;
+}
+
+static bool
+is_up(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_peer peer;
+
+	return smart_peer_get(endpoints->peers, node, &peer) && peer.state == SMART_PEER_UP;
+}
+
+/* The place that the settings, or memcached, name for a node; NULL: none. */
+static const struct smart_endpoint *
+named_place(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		const struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+
+		if (endpoint->listed && smart_endpoint_leads_to(endpoints, endpoint, node))
+			return endpoint;
+	}
+	return NULL;
+}
+
+/* For how long a node of the extent map may be away; UINT64_MAX: for ever. */
+static uint64
+patience_ns(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_peer peer;
+
+	/* It is there, and another server has it. */
+	if (smart_peer_get(endpoints->peers, node, &peer) && peer.state == SMART_PEER_REFUSED)
+		return UINT64_MAX;
+	/* A node that announces itself is forgotten by memcached when it is away. */
+	if (smart_settings.cluster[0] == '\0' && named_place(endpoints, node) == NULL)
+		return UNNAMED_MS * UINT64CONST(1000000);
+	return smart_settings.node_lost_after_s == 0 ? UINT64_MAX
+												 : (uint64) smart_settings.node_lost_after_s * UINT64CONST(1000000000);
+}
+
+static void
+give_up_absent(struct smart_endpoints *endpoints, unsigned int node, uint64 away_ns)
+{
+	const struct smart_endpoint *place = named_place(endpoints, node);
+	struct smart_peer peer;
+	char reason[64];
+
+	/* After a start of the server the table does not know it. */
+	if (place != NULL && smart_peer_get(endpoints->peers, node, &peer) && peer.host[0] == '\0')
+	{
+		strlcpy(peer.host, place->address.host, sizeof(peer.host));
+		strlcpy(peer.port, place->address.port, sizeof(peer.port));
+		smart_peer_put(endpoints->peers, node, &peer);
+	}
+	snprintf(reason, sizeof(reason), "it was away for %d s", (int) (away_ns / UINT64CONST(1000000000)));
+	smart_endpoint_give_up(endpoints, node, reason, "It has been away for too long, and other memory nodes are up.");
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		if (endpoints->endpoint[i].used && endpoints->endpoint[i].node == (int) node)
+			endpoints->endpoint[i].node = -1;
+	}
+}
+
+/* Gives up nodes that have been away for too long, if another one is there to take their indexes. */
+static void
+give_up_late(struct smart_endpoints *endpoints)
+{
+	uint64 now = smart_endpoints_now_ns(endpoints);
+	bool others = false;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+		others |= is_in_use(endpoints, node) && is_up(endpoints, node);
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		uint64 *since = &endpoints->away_ns[node];
+
+		if (!is_in_use(endpoints, node) || is_up(endpoints, node))
+			*since = 0;
+		else if (*since == 0)
+			*since = now;
+		else if (others && now - *since >= patience_ns(endpoints, node))
+			give_up_absent(endpoints, node, now - *since);
+	}
+}
+
 bool
 smart_endpoints_are_up(struct smart_endpoints *endpoints)
 {
-	struct smart_node_info info;
-	struct smart_peer peer;
-
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
-		if (smart_extents_node_info(&endpoints->client->space, node, &info) && info.state == SMART_NODE_ACTIVE &&
-			(!smart_peer_get(endpoints->peers, node, &peer) || peer.state != SMART_PEER_UP))
+		if (is_in_use(endpoints, node) && !is_up(endpoints, node))
 			return false;
 	}
 	return true;
@@ -309,6 +399,7 @@ smart_endpoints_tend(struct smart_endpoints *endpoints)
 		return;
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 		look_for_node(endpoints, node);
+	give_up_late(endpoints);
 	smart_peers_set_tried(endpoints->peers, true);
 }
 

@@ -14,12 +14,13 @@
 #include "compute/allocate/region.h"
 #include "rdma/discovery.h"
 
-#define MAX_SIZE_MB        65536
-#define CACHE_DEFAULT_MB   64
-#define CACHE_MAX_MB       65536
-#define TIMEOUT_DEFAULT_MS 10000
-#define TIMEOUT_MIN_MS     100
-#define TIMEOUT_MAX_MS     600000
+#define MAX_SIZE_MB               65536
+#define CACHE_DEFAULT_MB          64
+#define CACHE_MAX_MB              65536
+#define NODE_LOST_AFTER_DEFAULT_S 60
+#define TIMEOUT_DEFAULT_MS        10000
+#define TIMEOUT_MIN_MS            100
+#define TIMEOUT_MAX_MS            600000
 
 #define LOAD_TIMEOUT_DEFAULT_MS 60000
 #define COMPACTION_RATE_MAX_MB  65536
@@ -169,6 +170,11 @@ define_places(void)
 							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,
 							TIMEOUT_DEFAULT_MS, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, PGC_SUSET, GUC_UNIT_MS, NULL,
 							assign_fabric_timeout, NULL);
+	DefineCustomIntVariable("smart.node_lost_after",
+							"How long a memory node may be away until it is given up, if others are up.",
+							"Its indexes are loaded, or rebuilt, on the others. 0: it is never given up.",
+							&smart_settings.node_lost_after_s, NODE_LOST_AFTER_DEFAULT_S, 0, INT_MAX / 1000, PGC_SIGHUP,
+							GUC_UNIT_S, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.cache_size", "Memory for copies of the indexes' inner nodes.",
 							"All sessions share it. 0: every search reads them from the memory nodes. Without effect "
 							"when there are none.",
