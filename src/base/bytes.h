@@ -251,9 +251,50 @@ smart_common_prefix(const uint8_t *a, size_t a_length, const uint8_t *b, size_t 
 	size_t shorter = a_length < b_length ? a_length : b_length;
 	size_t i = 0;
 
+	for (; shorter - i >= sizeof(uint64_t); i += sizeof(uint64_t))
+	{
+		uint64_t left = smart_load_be64(a + i);
+		uint64_t right = smart_load_be64(b + i);
+
+		if (left != right)
+			return i + (size_t) __builtin_clzll(left ^ right) / 8;
+	}
 	while (i < shorter && a[i] == b[i])
 		i++;
 	return i;
+}
+
+/*
+ * memcpy of what is short as a rule, by words of which the last two may overlap.  A call costs more than that, and where the
+ * length has a bound compilers put in string instructions, whose start costs still more.
+ */
+static inline void
+smart_copy_short(uint8_t *target, const uint8_t *source, size_t length)
+{
+	uint64_t words[2];
+
+	if (length >= sizeof(words))
+	{
+		for (size_t i = 0; i < length - sizeof(words); i += sizeof(words))
+		{
+			memcpy(words, source + i, sizeof(words));
+			memcpy(target + i, words, sizeof(words));
+		}
+		memcpy(words, source + length - sizeof(words), sizeof(words));
+		memcpy(target + length - sizeof(words), words, sizeof(words));
+	}
+	else if (length >= sizeof(uint64_t))
+	{
+		memcpy(&words[0], source, sizeof(uint64_t));
+		memcpy(&words[1], source + length - sizeof(uint64_t), sizeof(uint64_t));
+		memcpy(target, &words[0], sizeof(uint64_t));
+		memcpy(target + length - sizeof(uint64_t), &words[1], sizeof(uint64_t));
+	}
+	else
+	{
+		for (size_t i = 0; i < length; i++)
+			target[i] = source[i];
+	}
 }
 
 #endif /* SMART_BASE_BYTES_H */

@@ -63,9 +63,9 @@ smart_packer_add(struct smart_packer *packer, const uint8_t *entry, int length)
 		return false;
 	packer->at = put_number(packer->at, shared);
 	packer->at = put_number(packer->at, rest);
-	memcpy(packer->at, entry + shared, rest);
+	smart_copy_short(packer->at, entry + shared, rest);
 	packer->at += rest;
-	memcpy(packer->before + shared, entry + shared, rest);
+	smart_copy_short(packer->before + shared, entry + shared, rest);
 	packer->length = length;
 	smart_assert(packer->at <= packer->end);
 	return true;
@@ -95,7 +95,7 @@ smart_unpacker_next(struct smart_unpacker *unpacker)
 		unpacker->at = begin;
 		return false;
 	}
-	memcpy(unpacker->entry + shared, unpacker->at, (size_t) rest);
+	smart_copy_short(unpacker->entry + shared, unpacker->at, (size_t) rest);
 	unpacker->at += rest;
 	unpacker->length = shared + rest;
 	return true;

@@ -27,6 +27,9 @@
 #define NUMBER_BYTES 8
 #define LENGTH_BYTES 2
 
+/* What the sorter takes for a page of the chain, more or less. */
+#define PAGE_SORTED_BYTES (2 * BLCKSZ)
+
 struct merge
 {
 	Relation index;
@@ -69,11 +72,11 @@ add_operation(struct merge *merge)
 	uint8 item[SMART_SORTER_MAX];
 	uint8 *at = item + key_length;
 
-	memcpy(item, from->entry, (Size) key_length);
+	smart_copy_short(item, from->entry, (Size) key_length);
 	smart_put_be64(at, merge->operations++);
 	at += NUMBER_BYTES;
 	*at++ = merge->reader.operation;
-	memcpy(at, from->entry + key_length, (Size) (from->length - key_length));
+	smart_copy_short(at, from->entry + key_length, (Size) (from->length - key_length));
 	at += from->length - key_length;
 	if (codec->fixed_length == 0)
 	{
@@ -95,6 +98,7 @@ sort_chain(struct merge *merge, const struct smart_meta *meta, const struct smar
 {
 	const struct smart_codec *codec = merge->codec;
 	int length = codec->fixed_length > 0 ? codec->fixed_length + NUMBER_BYTES + 1 : 0;
+	Size expected = (Size) (meta->tail_serial - meta->cut.serial + 1) * PAGE_SORTED_BYTES;
 	enum smart_found found;
 
 	smart_reader_begin_chain(&merge->reader, merge->index, meta, &meta->cut, true);
@@ -102,7 +106,8 @@ sort_chain(struct merge *merge, const struct smart_meta *meta, const struct smar
 	{
 		smart_reader_check(&merge->reader, codec, merge->reader.operation == SMART_OPERATION_REMOVE);
 		if (merge->sorter == NULL)
-			merge->sorter = smart_sorter_begin(length, (Size) maintenance_work_mem * 1024, 0, &smart_environment);
+			merge->sorter =
+				smart_sorter_begin(length, (Size) maintenance_work_mem * 1024, expected, &smart_environment);
 		add_operation(merge);
 		if (merge->operations % LOOK_EVERY == 0)
 			look->around(look->argument);
@@ -132,11 +137,11 @@ next_operation(struct merge *merge)
 		int payload = merge->item_length - key_length - NUMBER_BYTES - 1 - tail;
 
 		if (merge->key != NULL &&
-			(key_length != merge->key_length || memcmp(merge->key, merge->item, (Size) key_length) != 0))
+			(key_length != merge->key_length || !smart_equal_bytes(merge->key, merge->item, (Size) key_length)))
 			return;
 		smart_assert(payload >= 0 && key_length + payload <= SMART_ENTRY_MAX);
-		memcpy(merge->entry, merge->item, (Size) key_length);
-		memcpy(merge->entry + key_length, merge->item + key_length + NUMBER_BYTES + 1, (Size) payload);
+		smart_copy_short(merge->entry, merge->item, (Size) key_length);
+		smart_copy_short(merge->entry + key_length, merge->item + key_length + NUMBER_BYTES + 1, (Size) payload);
 		merge->key = merge->entry;
 		merge->key_length = key_length;
 		merge->length = key_length + payload;

@@ -222,7 +222,8 @@ add_words(struct smart_sorter *sorter, const uint8 *entry, int length)
 
 	for (unsigned int w = 0; w < last; w++)
 		item[w] = smart_load_be64(entry + w * 8);
-	memcpy(rest, entry + last * 8, (Size) length - last * 8);
+	for (unsigned int i = 0; i < sizeof(rest) && last * 8 + i < (unsigned int) length; i++)
+		rest[i] = entry[last * 8 + i];
 	item[last] = smart_load_be64(rest);
 	if (sorter->ascending && sorter->count > 0)
 	{
@@ -242,7 +243,7 @@ add_record(struct smart_sorter *sorter, const uint8 *entry, int length)
 
 	sorter->records -= sizeof(stored) + (Size) length;
 	memcpy(sorter->records, &stored, sizeof(stored));
-	memcpy(sorter->records + sizeof(stored), entry, (Size) length);
+	smart_copy_short((uint8 *) sorter->records + sizeof(stored), entry, (Size) length);
 	item->record = (const uint8 *) sorter->records;
 	item->head = smart_sort_head(item->record, 0);
 	if (sorter->ascending && sorter->count > 0)

@@ -141,7 +141,7 @@ smart_runs_write(struct smart_runs *runs, const uint8 *entry, int length)
 		memcpy(runs->buffer + runs->filled, &stored, sizeof(stored));
 		runs->filled += sizeof(stored);
 	}
-	memcpy(runs->buffer + runs->filled, entry, (Size) length);
+	smart_copy_short((uint8 *) runs->buffer + runs->filled, entry, (Size) length);
 	runs->filled += (Size) length;
 }
 

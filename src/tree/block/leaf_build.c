@@ -222,8 +222,8 @@ smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip)
 	unsigned int head = skip < ref->head_length ? ref->head_length - skip : 0;
 	unsigned int tail_skip = skip > ref->head_length ? skip - ref->head_length : 0;
 
-	memcpy(target, ref->head + ref->head_length - head, head);
-	memcpy(target + head, ref->tail + tail_skip, ref->tail_length - tail_skip);
+	smart_copy_short(target, ref->head + ref->head_length - head, head);
+	smart_copy_short(target + head, ref->tail + tail_skip, ref->tail_length - tail_skip);
 	return head + ref->tail_length - tail_skip;
 }
 

@@ -129,7 +129,7 @@ enlarge(struct smart_env *env, void **array, size_t used_bytes, size_t new_bytes
 /* ---- open nodes ---- */
 
 /* NULL: none. */
-static struct open_node *
+static inline struct open_node *
 topmost(const struct smart_load *load)
 {
 	return load->open_count > 0 ? load->open[load->open_count - 1] : NULL;
@@ -213,8 +213,9 @@ pending_byte(const struct smart_load *load, uint32_t entry)
 	return load->arena[load->entries[entry].offset + leaf_depth(load)];
 }
 
-static smart_status
-append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
+/* Room for one more pending entry of this length. */
+static __attribute__((noinline)) smart_status
+reserve_pending(struct smart_load *load, size_t length)
 {
 	struct smart_env *env = load->tree->env;
 	smart_status status = SMART_OK;
@@ -238,7 +239,21 @@ append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
 			return status;
 		load->capacity = capacity;
 	}
-	memcpy(load->arena + load->arena_used, entry, length);
+	return status;
+}
+
+static inline smart_status
+append_pending(struct smart_load *load, const uint8_t *entry, size_t length)
+{
+	if (smart_unlikely(load->arena_used + length > load->arena_capacity || load->count == load->capacity))
+	{
+		smart_status status = reserve_pending(load, length);
+
+		if (status != SMART_OK)
+			return status;
+	}
+	smart_assert(load->arena_used + length <= load->arena_capacity && load->count < load->capacity);
+	smart_copy_short(load->arena + load->arena_used, entry, length);
 	load->entries[load->count].offset = (uint32_t) load->arena_used;
 	load->entries[load->count].length = (uint32_t) length;
 	load->count++;
@@ -336,11 +351,12 @@ close_node(struct smart_load *load, unsigned int consumed, smart_slot *link)
 }
 
 /* Closes all open nodes deeper than position, at which the next entry leaves the last one. */
-static smart_status
+static __attribute__((noinline)) smart_status
 close_below(struct smart_load *load, unsigned int position)
 {
 	smart_status status = SMART_OK;
 
+	make_blocks_for_load(load, true);
 	while (status == SMART_OK && load->open_count > 0 && topmost(load)->depth > position)
 	{
 		struct open_node *parent = load->open_count > 1 ? load->open[load->open_count - 2] : NULL;
@@ -353,17 +369,27 @@ close_below(struct smart_load *load, unsigned int position)
 		if (status == SMART_OK)
 			add_child(topmost(load), link, load->last[at]);
 	}
+	make_blocks_for_load(load, false);
 	return status;
 }
 
-/* The pending entries have become more than a leaf: the finished bytes get one, or a node is opened below. */
-static smart_status
+/* Have the pending entries become more than a leaf? */
+static inline bool
+is_too_much(const struct smart_load *load)
+{
+	return load->count > 1 && pending_bytes(load) > load->limit;
+}
+
+/* If so: the finished bytes get one, or a node is opened below. */
+static __attribute__((noinline)) smart_status
 relieve(struct smart_load *load)
 {
-	while (load->count > 1 && pending_bytes(load) > load->limit)
+	smart_status status = SMART_OK;
+
+	make_blocks_for_load(load, true);
+	while (status == SMART_OK && is_too_much(load))
 	{
 		struct open_node *node = topmost(load);
-		smart_status status;
 
 		if (node != NULL && load->group > 0)
 		{
@@ -371,9 +397,8 @@ relieve(struct smart_load *load)
 			smart_slot link;
 
 			status = write_leaf(load, load->group, node->start, hi, &link);
-			if (status != SMART_OK)
-				return status;
-			add_slot(node, link, hi);
+			if (status == SMART_OK)
+				add_slot(node, link, hi);
 			continue;
 		}
 		if (node != NULL && node->start < pending_byte(load, 0))
@@ -383,14 +408,13 @@ relieve(struct smart_load *load)
 			add_slot(node, smart_slot_make_empty(node->start, hi), hi);
 		}
 		status = open_node(load, load->common);
-		if (status != SMART_OK)
-			return status;
 		/* First pending entry that has the last one's byte there. */
 		load->group = load->count - 1;
 		while (load->group > 0 && pending_byte(load, load->group - 1) == pending_byte(load, load->count - 1))
 			load->group--;
 	}
-	return SMART_OK;
+	make_blocks_for_load(load, false);
+	return status;
 }
 
 smart_status
@@ -408,8 +432,8 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 			return SMART_UNSORTED;
 		if (common >= SMART_KEY_MAX)
 			return SMART_TOO_LONG;
-		make_blocks_for_load(load, true);
-		status = close_below(load, common);
+		if (smart_unlikely(load->open_count > 0 && topmost(load)->depth > common))
+			status = close_below(load, common);
 	}
 	if (status == SMART_OK)
 		status = append_pending(load, entry, length);
@@ -421,11 +445,11 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 			load->common = common;
 		if (load->open_count > 0 && common == topmost(load)->depth)
 			load->group = load->count - 1;
-		status = relieve(load);
+		if (smart_unlikely(is_too_much(load)))
+			status = relieve(load);
 	}
-	memcpy(load->last, entry, length);
+	smart_copy_short(load->last, entry, length);
 	load->last_length = length;
-	make_blocks_for_load(load, false);
 	return status;
 }
 
