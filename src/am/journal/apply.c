@@ -21,6 +21,7 @@
 
 #define PIECE_OPERATIONS 8192 /* or some more: up to the end of a batch, which has less than BLCKSZ */
 #define PIECE_BYTES      (1024 * 1024)
+#define PIECE_FIRST      64 /* operations that there is room for at first: on a standby there are few as a rule */
 
 struct operation
 {
@@ -34,6 +35,7 @@ struct operation
 struct piece
 {
 	struct operation *operations;
+	uint32 capacity;
 	uint32 count;
 	Size bytes;
 	MemoryContext context; /* of the entries */
@@ -54,9 +56,15 @@ static void
 add_to_piece(struct piece *piece, const struct smart_codec *codec, const struct smart_reader *reader)
 {
 	const struct smart_unpacker *from = &reader->unpacker;
-	struct operation *operation = &piece->operations[piece->count];
+	struct operation *operation;
 
-	smart_assert(piece->count < PIECE_OPERATIONS + BLCKSZ);
+	smart_assert(piece->count < PIECE_OPERATIONS + BLCKSZ && piece->count <= piece->capacity);
+	if (piece->count == piece->capacity)
+	{
+		piece->capacity *= 2;
+		piece->operations = repalloc(piece->operations, piece->capacity * sizeof(*operation));
+	}
+	operation = &piece->operations[piece->count];
 	operation->operation = reader->operation;
 	operation->length = from->length;
 	operation->key_length = reader->operation == SMART_OPERATION_REMOVE
@@ -96,8 +104,8 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
 	struct smart_reader *reader = MemoryContextAlloc(context, sizeof(*reader));
-	struct piece piece = {.operations =
-							  MemoryContextAlloc(context, (PIECE_OPERATIONS + BLCKSZ) * sizeof(struct operation)),
+	struct piece piece = {.operations = MemoryContextAlloc(context, PIECE_FIRST * sizeof(struct operation)),
+						  .capacity = PIECE_FIRST,
 						  .context = AllocSetContextCreate(context, "smart piece", ALLOCSET_DEFAULT_SIZES)};
 	enum smart_found found = SMART_FOUND;
 	struct smart_meta meta;
