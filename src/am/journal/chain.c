@@ -2,16 +2,15 @@
  * chain.c
  *	  The chain of log pages: appending operations to its tail.
  *
- * An append changes two places of one page, which it knows: pd_lower, and the bytes behind the content.  So it makes the
- * record of PostgreSQL's generic resource manager itself, without the comparison of whole pages by which
- * GenericXLogFinish() would find them.  What redoes it is PostgreSQL's own: for each block a list of offset, length and
- * bytes (test/tap/journal_record.pl asks each version of the server).
+ * An append changes two places of one page, which it knows: pd_lower, and the bytes behind the content; so does a new tail
+ * with the heads of pages.  So they make the record of PostgreSQL's generic resource manager themselves, without the
+ * comparison of whole pages by which GenericXLogFinish() would find what was changed.  What redoes it is PostgreSQL's own:
+ * for each block a list of offset, length and bytes (test/tap/journal_record.pl asks each version of the server).
  *
  * Pages are locked in the order: a free page, the tail, the metapage.
  */
 #include "postgres.h"
 
-#include "access/generic_xlog.h"
 #include "access/rmgr.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
@@ -30,6 +29,8 @@
 #define KNOWN_TAILS 64
 
 /* ---- one record ---- */
+
+#define CONTENTS MAXALIGN(SizeOfPageHeaderData) /* where the metapage, and the head of a page, begin */
 
 /* A change of a page, as in a generic record; the bytes follow. */
 struct change
@@ -161,32 +162,64 @@ struct link
 	struct smart_meta meta;
 };
 
+/* A change of a page that has been made already.  Both are needed until the record is inserted. */
+static void
+register_change(uint8 number, Buffer buffer, const struct change *change)
+{
+	XLogRegisterBuffer(number, buffer, REGBUF_STANDARD);
+	XLogRegisterBufData(number, (char *) change, sizeof(*change));
+	XLogRegisterBufData(number, BufferGetPage(buffer) + change->offset, change->length);
+}
+
+static void
+log_link(const struct link *link)
+{
+	const struct change meta = {.offset = CONTENTS, .length = sizeof(struct smart_meta)};
+	const struct change head = {.offset = CONTENTS, .length = sizeof(struct smart_page_head)};
+	XLogRecPtr end;
+
+	XLogBeginInsert();
+	XLogRegisterBuffer(0, link->fresh, REGBUF_FORCE_IMAGE | REGBUF_STANDARD);
+	register_change(1, link->meta_buffer, &meta);
+	if (BufferIsValid(link->old))
+		register_change(2, link->old, &head);
+	end = XLogInsert(RM_GENERIC_ID, 0);
+	PageSetLSN(BufferGetPage(link->fresh), end);
+	PageSetLSN(BufferGetPage(link->meta_buffer), end);
+	if (BufferIsValid(link->old))
+		PageSetLSN(BufferGetPage(link->old), end);
+}
+
 /* Makes the fresh page the tail, by one record; the chain begins with it if there is no old one. */
 static void
 link_page(Relation index, struct link *link)
 {
-	GenericXLogState *xlog = GenericXLogStart(index);
 	struct smart_meta *meta = &link->meta;
 	struct smart_chain_place begin = {.serial = meta->tail_serial + 1,
 									  .block = BufferGetBlockNumber(link->fresh),
 									  .offset = SMART_PAGE_BEGIN};
 
-	smart_page_init(GenericXLogRegisterBuffer(xlog, link->fresh, GENERIC_XLOG_FULL_IMAGE), SMART_PAGE_LOG,
-					meta->journal, begin.serial, 0);
+	START_CRIT_SECTION();
+	smart_page_init(BufferGetPage(link->fresh), SMART_PAGE_LOG, meta->journal, begin.serial, 0);
+	MarkBufferDirty(link->fresh);
 	if (BufferIsValid(link->old))
 	{
-		Page old = GenericXLogRegisterBuffer(xlog, link->old, 0);
+		Page old = BufferGetPage(link->old);
 
 		smart_assert(smart_page_head(old)->number == meta->tail_serial);
 		smart_page_head(old)->next = begin.block;
 		smart_page_head(old)->position = ((PageHeader) old)->pd_lower;
+		MarkBufferDirty(link->old);
 	}
 	else
 		meta->cut = begin;
 	meta->tail_serial = begin.serial;
 	meta->tail_block = begin.block;
-	smart_meta_put(GenericXLogRegisterBuffer(xlog, link->meta_buffer, 0), meta);
-	(void) GenericXLogFinish(xlog);
+	smart_meta_put(BufferGetPage(link->meta_buffer), meta);
+	MarkBufferDirty(link->meta_buffer);
+	if (RelationNeedsWAL(index))
+		log_link(link);
+	END_CRIT_SECTION();
 }
 
 /*

@@ -34,6 +34,7 @@
 #include "am/journal/staging.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #define TRANCHE     "smart_staging"
 #define INDEXES_MAX 16
@@ -60,8 +61,9 @@ struct staged
 struct area
 {
 	uint32 nindexes;
-	uint32 used; /* of bytes */
-	uint32 last; /* subtransaction of the last entry, 0 without one */
+	uint32 count; /* of adds */
+	uint32 used;  /* of bytes */
+	uint32 last;  /* subtransaction of the last entry, 0 without one */
 	struct staged_index indexes[INDEXES_MAX];
 	uint8 bytes[AREA_BYTES];
 };
@@ -128,6 +130,12 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 	uint32 next;
 
 	area->last = 0;
+	/* Mostly one index is concerned, and all of it goes. */
+	if (index >= 0 && area->indexes[index].count == area->count && most >= area->count)
+	{
+		area->indexes[index].count = area->count = area->used = 0;
+		return;
+	}
 	for (uint32 at = 0; at < area->used; at = next)
 	{
 		struct staged staged = staged_at(area, at);
@@ -137,6 +145,7 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 		{
 			smart_assert(area->indexes[staged.index].count > 0);
 			area->indexes[staged.index].count--;
+			area->count--;
 			most -= most > 0;
 			continue;
 		}
@@ -171,7 +180,7 @@ gather(const struct area *area, int index, struct gathered *gathered)
 		at += sizeof(staged);
 		if (staged.index == index)
 		{
-			memcpy(gathered->bytes + end, area->bytes + at, staged.length);
+			smart_copy_short(gathered->bytes + end, area->bytes + at, staged.length);
 			gathered->start[gathered->count++] = end;
 			end += staged.length;
 		}
@@ -282,7 +291,7 @@ forget_all(void)
 	if (own < 0)
 		return;
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
-	areas[own].used = areas[own].nindexes = areas[own].last = 0;
+	areas[own].used = areas[own].count = areas[own].nindexes = areas[own].last = 0;
 	LWLockRelease(&locks[own].lock);
 }
 
@@ -374,10 +383,11 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 	if (likely(current))
 	{
 		memcpy(area->bytes + area->used, &staged, sizeof(staged));
-		memcpy(area->bytes + area->used + sizeof(staged), entry, (Size) length);
+		smart_copy_short(area->bytes + area->used + sizeof(staged), entry, (Size) length);
 		area->used += (uint32) need;
 		area->last = staged.subtransaction;
 		area->indexes[staged.index].count++;
+		area->count++;
 	}
 	LWLockRelease(&locks[own].lock);
 	return current;
