@@ -105,13 +105,14 @@ check_place(const struct smart_rebuild *place)
 	smart_assert(place->state <= SMART_REBUILD_DONE);
 	if (place->state == SMART_REBUILD_RUNNING)
 	{
-		smart_assert(OidIsValid(place->index) && table->nrunning > 0);
+		smart_assert(OidIsValid(place->index) && table->nrunning > 0 && place->runner != 0);
 		smart_assert(place->base != 0 && place->side != place->base);
 		smart_assert(place->tree == place->side || place->tree == place->base);
 		smart_assert(!place->spoiled || !place->sealed);
 	}
 	else
-		smart_assert(place->tree == 0 && place->side == 0 && place->base == 0 && !place->spoiled && !place->sealed);
+		smart_assert(place->tree == 0 && place->side == 0 && place->base == 0 && !place->spoiled && !place->sealed &&
+					 place->runner == 0);
 }
 
 static struct smart_rebuild *
@@ -128,13 +129,13 @@ find(Oid database, Oid index)
 	return NULL;
 }
 
-/* The place of an index that is being rebuilt. */
+/* The place of an index that this process loads or rebuilds. */
 static struct smart_rebuild *
 find_running(Oid database, Oid index)
 {
 	struct smart_rebuild *place = find(database, index);
 
-	smart_assert(place != NULL && place->state == SMART_REBUILD_RUNNING);
+	smart_assert(place != NULL && place->state == SMART_REBUILD_RUNNING && place->runner == MyProcPid);
 	check_place(place);
 	return place;
 }
@@ -181,6 +182,7 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 	if (place->state != state)
 		place->since = GetCurrentTimestamp();
 	place->state = state;
+	place->runner = state == SMART_REBUILD_RUNNING ? MyProcPid : 0;
 	if (state != SMART_REBUILD_RUNNING)
 		place->tree = place->side = place->base = place->older = 0;
 	place->spoiled = place->sealed = false;
@@ -327,7 +329,8 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	place = take_place(database, index);
-	if (place != NULL)
+	/* A worker that finds the table locked leaves alone the session that has locked it, and loads. */
+	if (place != NULL && (place->state != SMART_REBUILD_RUNNING || place->runner == MyProcPid))
 	{
 		if (place->state == SMART_REBUILD_RUNNING)
 		{

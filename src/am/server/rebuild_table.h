@@ -38,6 +38,7 @@ struct smart_rebuild
 	TimestampTz since;                   /* when it came into this state */
 	TimestampTz due;                     /* WAITING: not before; DT_NOEND: as long as smart.auto_rebuild is off */
 	int worker;                          /* the pid of the worker that is at it, or 0 */
+	int runner;                          /* RUNNING: the pid of the process that loads or rebuilds it */
 	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
 };
 
@@ -91,11 +92,11 @@ extern void smart_rebuild_use_base(Oid database, Oid index);
 
 /*
  * The rebuild has failed, and is tried again after so many milliseconds.  error NULL: it only gave way to others.  Its
- * trees leave, and all backends check again before they insert.
+ * trees leave, and all backends check again before they insert.  Nothing while another process loads or rebuilds it.
  */
 extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
 
-/* A rebuild, or loading, that was running is not any more, and will be tried again.  Its trees leave. */
+/* A rebuild, or loading, that this process was at is not running any more, and will be tried again.  Its trees leave. */
 extern void smart_rebuild_cancel(Oid database, Oid index);
 
 /*
