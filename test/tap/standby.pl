@@ -101,6 +101,7 @@ same_answers($standby, 'postgres', 'SELECT * FROM late WHERE id + 1 = 5', 'a new
 change('BEGIN; DROP INDEX late_later; TRUNCATE late; INSERT INTO late VALUES (100); SAVEPOINT s; INSERT INTO late VALUES (101); ROLLBACK TO s; COMMIT');
 is($session->query_safe('EXECUTE q'), '100', 'emptied and filled in one transaction');
 change('VACUUM FULL copied; CREATE DATABASE other; DROP TABLE private');
+becomes($standby, 'copied_id', 'ready');
 same_answers($standby, 'postgres', 'SELECT * FROM copied WHERE id < 100 ORDER BY id', 'a table that was written anew');
 ok($standby->poll_query_until('postgres', q{SELECT trees = 3 AND leaked_trees = 0 FROM smart_stat_space() WHERE database = 'postgres'}), 'the trees of what has gone are freed')
 	or diag($standby->safe_psql('postgres', 'SELECT * FROM smart_stat_space()'));

@@ -336,17 +336,35 @@ make_relation(Relation index, const char **loss)
 	return self;
 }
 
+/* With its tree, if that is the content of the index; *loss as cached_loss() returns it. */
+static struct smart_relation *
+open_relation(Relation index, const char **loss)
+{
+	struct smart_relation *self = make_relation(index, loss);
+
+	if (*loss == NULL && self->meta.tree != 0)
+		attach_tree(self, index);
+	return self;
+}
+
 struct smart_relation *
 smart_relation_open(Relation index)
 {
 	const char *loss;
-	struct smart_relation *self = make_relation(index, &loss);
+	struct smart_relation *self = open_relation(index, &loss);
 
 	if (loss != NULL)
 		report_loss(index, loss);
-	if (self->meta.tree != 0)
-		attach_tree(self, index);
 	return self;
+}
+
+struct smart_relation *
+smart_relation_try_open(Relation index)
+{
+	const char *loss;
+	struct smart_relation *self = open_relation(index, &loss);
+
+	return loss == NULL ? self : NULL;
 }
 
 struct smart_relation *

@@ -59,6 +59,9 @@ struct smart_relation
  */
 extern struct smart_relation *smart_relation_open(Relation index);
 
+/* The same, but NULL for an index that is lost. */
+extern struct smart_relation *smart_relation_try_open(Relation index);
+
 /*
  * The same for inserts.  A lost index is opened, too, unless it is unique: what is inserted goes into the tree that
  * is being loaded or built, or into the journal alone, or nowhere, which its metapage says then.

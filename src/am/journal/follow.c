@@ -167,6 +167,19 @@ is_of_tree(int code)
 		   ERRCODE_TO_CATEGORY(code) != ERRCODE_TRANSACTION_ROLLBACK;
 }
 
+/* The tree cannot go on with the journal. */
+static void
+let_go(Relation index, uint64 tree, enum standing standing)
+{
+	if (get_note(tree, SMART_NOTE_REMOVAL) != 0)
+		return;
+	ereport(LOG,
+			errmsg("smart index \"%s\" has to be loaded anew on this standby server", RelationGetRelationName(index)),
+			standing == STANDING_LOST ? errdetail("Its journal is not whole, or has been written anew.")
+									  : errdetail("Its journal was compacted faster than it was read."));
+	smart_follow_give_up(index, tree);
+}
+
 /* With the tree's lock; false: it cannot go on. */
 static bool
 apply(Relation index, const struct smart_relation *self)
@@ -191,8 +204,8 @@ apply(Relation index, const struct smart_relation *self)
 		}
 		PG_END_TRY();
 	}
-	if (!done && get_note(tree, SMART_NOTE_REMOVAL) == 0)
-		smart_follow_give_up(index, tree);
+	if (!done)
+		let_go(index, tree, standing);
 	return done;
 }
 
@@ -239,7 +252,11 @@ smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep)
 		if (info.id != keep && info.owner.flags == SMART_TREE_OF_STANDBY &&
 			info.owner.database == smart_relation_database(index) && info.note[SMART_NOTE_JOURNAL] == meta->journal &&
 			!smart_rebuild_holds_tree(info.id))
+		{
+			/* Also one that is being loaded at this moment: nobody is to find it when it is done. */
+			(void) smart_space_put_note(space, info.id, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 			(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), info.id);
+		}
 	}
 }
 
@@ -277,8 +294,9 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 		return false;
 	}
 	smart_follow_note_place(id, &place);
-	smart_follow_leave(index, &meta, id);
+	/* The change is announced before older trees leave: no session comes to one of them from then on. */
 	smart_validity_announce(index);
+	smart_follow_leave(index, &meta, id);
 	return true;
 }
 

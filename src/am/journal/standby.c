@@ -13,20 +13,25 @@
 #include "am/journal/standby.h"
 #include "base/assert.h"
 
+/* Recovery may end between any two of these lines.  So whether the index is lost is asked once in a round. */
 struct smart_relation *
-smart_journal_open(Relation index)
+smart_journal_open(Relation index, bool wait)
 {
+	wait |= RecoveryInProgress();
 	for (;;)
 	{
-		struct smart_relation *self;
+		struct smart_relation *self = smart_relation_try_open(index);
 
-		if (unlikely(smart_relation_loss(index) != NULL) && !smart_adopt(index) && RecoveryInProgress())
-			smart_journal_await(index);
-		self = smart_relation_open(index);
+		if (unlikely(self == NULL) && !smart_adopt(index))
+		{
+			if (wait && smart_relation_is_loadable(index))
+				smart_journal_await(index);
+			else
+				self = smart_relation_open(index);
+		}
 		/* What is empty was looked at just now. */
-		if (likely(!self->standby) || self->tree == NULL)
-			return self;
-		if (likely(smart_follow_catch_up(index, self)))
+		if (likely(self != NULL) &&
+			(likely(!self->standby) || self->tree == NULL || likely(smart_follow_catch_up(index, self))))
 			return self;
 		/* What has been given up leaves with the current memory context. */
 		CHECK_FOR_INTERRUPTS();

@@ -17,7 +17,9 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "am/index/backend.h"
@@ -86,10 +88,17 @@ smart_follow_begin(void)
 	return follows && any && !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), TURN_MS);
 }
 
+static XLogRecPtr seen = InvalidXLogRecPtr; /* of replay */
+
+void
+smart_follow_again(void)
+{
+	seen = InvalidXLogRecPtr;
+}
+
 bool
 smart_follow_is_due(void)
 {
-	static XLogRecPtr seen = InvalidXLogRecPtr;
 	XLogRecPtr now = GetXLogReplayRecPtr(NULL);
 	Oid due[DUE_ONCE];
 	int count;
@@ -110,12 +119,30 @@ smart_follow_is_due(void)
 
 /* ---- giving way ---- */
 
+bool
+smart_follow_is_in_the_way(int code)
+{
+	return RecoveryInProgress() && ERRCODE_TO_CATEGORY(code) == ERRCODE_TRANSACTION_ROLLBACK;
+}
+
+/*
+ * What the catalogs were last read with is a snapshot, which replay would cancel for the sake of a VACUUM.  Trees are filled
+ * without one.
+ */
+static void
+forget_snapshot(void)
+{
+	InvalidateCatalogSnapshot();
+	smart_assert(!TransactionIdIsValid(MyProc->xmin));
+}
+
 /* smart_look. */
 static void
 look_around(void *argument)
 {
 	const struct opened *opened = argument;
 
+	forget_snapshot();
 	CHECK_FOR_INTERRUPTS();
 	if (smart_lock_is_awaited(opened->heap, AccessShareLock) || smart_lock_is_awaited(opened->index, AccessShareLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -174,6 +201,7 @@ follow(struct opened *opened)
 	{
 		const struct smart_relation *self = smart_relation_open(opened->index);
 
+		forget_snapshot();
 		if (self->standby && self->tree != NULL)
 			(void) smart_follow_catch_up(opened->index, self);
 	}

@@ -21,4 +21,10 @@ extern bool smart_follow_begin(void);
 /* Has anything been replayed since it was asked last, or does an index of the database wait to be loaded? */
 extern bool smart_follow_is_due(void);
 
+/* The next answer to that will be yes. */
+extern void smart_follow_again(void);
+
+/* Is this the code of an error by which recovery cancels what is in its way?  Then it is no failure. */
+extern bool smart_follow_is_in_the_way(int code);
+
 #endif /* SMART_AM_FOLLOW_WORKER_H */

@@ -229,11 +229,10 @@ worker_exit(int code, Datum argument)
 	smart_leaving_release();
 }
 
-/* The indexes to look at, in the context of the caller. */
+/* The indexes to look at, in this context. */
 static List *
-list_candidates(void)
+list_candidates(MemoryContext context)
 {
-	MemoryContext context = CurrentMemoryContext;
 	List *indexes = NIL;
 
 	StartTransactionCommand();
@@ -257,6 +256,33 @@ list_candidates(void)
 	return indexes;
 }
 
+/* The same in the current context; false: the snapshot was in the way of recovery. */
+static bool
+try_to_list(List **indexes)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool listed = false;
+
+	PG_TRY();
+	{
+		*indexes = list_candidates(context);
+		listed = true;
+	}
+	PG_CATCH();
+	{
+		if (!smart_follow_is_in_the_way(geterrcode()))
+			PG_RE_THROW();
+		HOLD_INTERRUPTS();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		AbortCurrentTransaction();
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	return listed;
+}
+
 /* ---- one index ---- */
 
 /* After an error of the attempt: the transaction goes, the error into the log and into the table; returns its code. */
@@ -273,7 +299,7 @@ give_up(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	code = error->sqlerrcode;
-	failed = code != ERRCODE_LOCK_NOT_AVAILABLE;
+	failed = code != ERRCODE_LOCK_NOT_AVAILABLE && !smart_follow_is_in_the_way(code);
 	if (!smart_rebuild_find(MyDatabaseId, claimed, &rebuild))
 		memset(&rebuild, 0, sizeof(rebuild));
 	delay_ms = failed ? Min(AGAIN_FIRST_MS << Min(rebuild.failures, DOUBLE_MAX), AGAIN_LAST_MS)
@@ -282,7 +308,7 @@ give_up(MemoryContext context)
 	if (failed)
 		EmitErrorReport();
 	FlushErrorState();
-	if (!failed && rebuild.state == SMART_REBUILD_RUNNING)
+	if (!failed && rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid)
 		ereport(LOG, errmsg("the rebuild of smart index %u stops for a while: %s", claimed, error->message));
 	FreeErrorData(error);
 	AbortCurrentTransaction();
@@ -517,14 +543,9 @@ try_indexes(const List *indexes, bool perform)
 }
 
 static void
-look_through(void)
+try_all(List *indexes)
 {
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart rebuild", ALLOCSET_DEFAULT_SIZES);
-	List *indexes;
-
-	MemoryContextSwitchTo(context);
 	smart_rebuild_forget(MyDatabaseId, InvalidOid);
-	indexes = list_candidates();
 	smart_follow_count(list_length(indexes));
 	smart_rebuild_forget_others(MyDatabaseId, indexes);
 	/* What is lost is put down first, and there may be work for several. */
@@ -535,8 +556,23 @@ look_through(void)
 			smart_launcher_wake();
 	}
 	(void) try_indexes(indexes, true);
+}
+
+/* False: it is to be done again. */
+static bool
+look_through(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart rebuild", ALLOCSET_DEFAULT_SIZES);
+	List *indexes;
+	bool listed;
+
+	MemoryContextSwitchTo(context);
+	listed = try_to_list(&indexes);
+	if (listed)
+		try_all(indexes);
 	MemoryContextSwitchTo(TopMemoryContext);
 	MemoryContextDelete(context);
+	return listed;
 }
 
 void
@@ -550,10 +586,11 @@ smart_rebuild_worker_main(Datum argument)
 	for (;;)
 	{
 		bool follows = smart_follow_begin();
+		bool looked = (follows && !smart_follow_is_due()) || look_through();
 
-		if (!follows || smart_follow_is_due())
-			look_through();
-		if (!free_left() && !follows)
+		if (!looked)
+			smart_follow_again();
+		if (!free_left() && looked && !follows)
 			break;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, REST_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);

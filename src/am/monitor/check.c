@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
@@ -33,6 +34,7 @@
 #include "am/compat.h"
 #include "am/index/meta.h"
 #include "am/index/relation.h"
+#include "am/journal/follow.h"
 #include "am/journal/standby.h"
 #include "am/monitor/check_journal.h"
 #include "base/assert.h"
@@ -79,6 +81,21 @@ line_pointer_used(struct check *check, ItemPointer tid)
 	return used;
 }
 
+/* Is an entry whose line pointer is free still there? */
+static bool
+is_still_there(struct check *check, const uint8 *key, int key_length)
+{
+	bool found;
+
+	/* On a standby the line pointer was freed by replay, which has replayed the removal of the entry before. */
+	if (check->self->standby && !smart_follow_catch_up(check->index, check->self) && RecoveryInProgress())
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("index \"%s\" has to be loaded anew", RelationGetRelationName(check->index)),
+				errhint("Check it again later."));
+	smart_check_status(smart_relation_lookup(check->self, key, key_length, &found), check->index);
+	return found;
+}
+
 static void
 check_line_pointer(struct check *check, const uint8 *key, int key_length)
 {
@@ -88,12 +105,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 	smart_entry_tid(check->self->codec, key + key_length, &tid);
 	for (int look = 0; look < LOOKS_AGAIN; look++)
 	{
-		bool found;
-
-		if (line_pointer_used(check, &tid))
-			return;
-		smart_check_status(smart_relation_lookup(check->self, key, key_length, &found), check->index);
-		if (!found)
+		if (line_pointer_used(check, &tid) || !is_still_there(check, key, key_length))
 			return;
 	}
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
@@ -179,7 +191,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 					errmsg("index \"%s\" cannot be checked with this transaction's snapshot",
 						   RelationGetRelationName(index)));
 	}
-	check->self = smart_journal_open(index);
+	check->self = smart_journal_open(index, false);
 	if (check->self->tree != NULL)
 	{
 		smart_status status = smart_relation_verify(check->self, &report, message, sizeof(message));

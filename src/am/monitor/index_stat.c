@@ -27,6 +27,7 @@
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
+#include "am/journal/standby.h"
 #include "am/monitor/stat_row.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
@@ -46,7 +47,7 @@ smart_relation_size(PG_FUNCTION_ARGS)
 
 	if (index == NULL)
 		PG_RETURN_NULL();
-	bytes = smart_relation_bytes(smart_relation_open(index));
+	bytes = smart_relation_bytes(smart_journal_open(index, false));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_INT64((int64) bytes);
 }
@@ -56,7 +57,7 @@ PGDLLEXPORT Datum
 smart_index_stats(PG_FUNCTION_ARGS)
 {
 	Relation index = smart_index_open(PG_GETARG_OID(0));
-	struct smart_relation *self = smart_relation_open(index);
+	struct smart_relation *self = smart_journal_open(index, false);
 	struct smart_verify_report report = {0};
 	char message[256];
 	struct smart_row row;

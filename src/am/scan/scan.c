@@ -11,14 +11,12 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
-#include "access/xlog.h"
 #include "nodes/tidbitmap.h"
 #include "utils/memutils.h"
 
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
-#include "am/journal/await.h"
 #include "am/journal/standby.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
@@ -242,12 +240,9 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart scan", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct scan_state *state = palloc(sizeof(struct scan_state));
-	struct smart_relation *relation;
-
 	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
-	if (!RecoveryInProgress())
-		smart_journal_await(index);
-	relation = smart_journal_open(index);
+	struct smart_relation *relation = smart_journal_open(index, true);
+
 	state->context = context;
 	state->round_trips = 0;
 	state->alike = 0;
