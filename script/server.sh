@@ -119,6 +119,24 @@ memnodes_stop()
 	return "$status"
 }
 
+# server_lose_region: what a power loss takes of the stopped cluster's region, wherever it lies.
+server_lose_region()
+{
+	local data=$SERVER_DIR/run/$SERVER_NAME.data
+	rm -rf "$data/smart" /dev/shm/smart-region.*."$(stat -c %D.%i "$data" | awk -F. '{ printf "%s.%x", $1, $2 }')"
+}
+
+# server_remove_shared_memory: each region there tells, at byte 512, the data directory that it belongs to.
+server_remove_shared_memory()
+{
+	local region
+	for region in /dev/shm/smart-region.*; do
+		[ ! -f "$region" ] || case $(dd if="$region" bs=512 skip=1 count=1 status=none | tr -d '\0') in
+			"$SERVER_DIR"/*) rm -f "$region" ;;
+		esac
+	done
+}
+
 # server_remove: stop what runs and remove the temporary directory (called when the script ends).
 server_remove()
 {
@@ -131,6 +149,7 @@ server_remove()
 	if [ -n "${KEEP:-}" ]; then
 		echo "kept: $SERVER_DIR" >&2
 	else
+		server_remove_shared_memory
 		rm -rf "$SERVER_DIR"
 	fi
 	SERVER_DIR=

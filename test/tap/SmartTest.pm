@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(smart_node lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw(smart_node region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
 sub smart_node
@@ -30,6 +30,26 @@ sub smart_node
 	return $node;
 }
 
+# region_of(NODE): the path of its region, which is the shared memory of its data directory or a file there.
+sub region_of
+{
+	my ($node) = @_;
+	my ($device, $number) = stat $node->data_dir or die $node->data_dir . ": $!";
+	my ($shared) = glob sprintf('/dev/shm/smart-region.*.%x.%x', $device, $number);
+
+	return $shared // $node->data_dir . '/smart/pgsql_tmp_region';
+}
+
+# lose_region(NODE): what a power loss takes goes: the region, wherever it lies, and the files about it.
+sub lose_region
+{
+	my ($node) = @_;
+
+	unlink region_of($node);
+	remove_tree($node->data_dir . '/smart');
+	return;
+}
+
 # lose_power(NODE): all processes are gone at once, and the region with them. The postmaster dies first, so that it cannot tell
 # its children anything.
 sub lose_power
@@ -39,7 +59,7 @@ sub lose_power
 
 	$node->kill9;
 	kill 'KILL', @children;
-	remove_tree($node->data_dir . '/smart');
+	lose_region($node);
 	return;
 }
 

@@ -65,14 +65,14 @@ sub meets_the_limit
 
 my $node = smart_node('limit', 'smart.embedded_max_size = \'16MB\'', 'autovacuum = off', 'fsync = off');
 meets_the_limit($node, '53200', 'the greatest size');
-is(-s $node->data_dir . '/smart/pgsql_tmp_region', 16 * 1024 * 1024, 'the file is no longer than that');
+is(-s region_of($node), 16 * 1024 * 1024, 'the file is no longer than that');
 
 # A greater limit at the next start, and a smaller one.
 $node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'200MB\'');
 $node->restart;
 $node->safe_psql('postgres', "INSERT INTO t " . rows(3001, 250000));
 index_is_sound($node, 'postgres', 't_b', 'with a greater limit');
-cmp_ok(-s $node->data_dir . '/smart/pgsql_tmp_region', '>', 16 * 1024 * 1024, 'the file has grown');
+cmp_ok(-s region_of($node), '>', 16 * 1024 * 1024, 'the file has grown');
 $node->append_conf('postgresql.conf', 'smart.embedded_max_size = \'16MB\'');
 $node->restart;
 index_is_sound($node, 'postgres', 't_b', 'with a smaller limit');
@@ -84,6 +84,12 @@ SKIP:
 	my @alone = ('unshare', '--user', '--map-current-user', '--keep-caps', '--mount');
 	my $disk = PostgreSQL::Test::Utils::tempdir();
 	my $mount = sub { return "mount -t tmpfs -o size=$_[0] smart '$disk'" };
+	my $start = sub {
+		my ($command) = @_;
+		PostgreSQL::Test::Utils::system_or_bail(@alone, 'sh', '-c',
+			"$command && exec pg_ctl -w -s -D '" . $node->data_dir . "' -l '" . $node->logfile . "' start");
+		$node->_update_pid(1);
+	};
 
 	skip 'no file system can be mounted here', 1 if system(@alone, 'sh', '-c', $mount->('1m') . ' 2>/dev/null') != 0;
 
@@ -91,21 +97,15 @@ SKIP:
 	$node->init;
 	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", "smart.embedded_path = '$disk'",
 		'autovacuum = off', 'fsync = off', 'smart.auto_rebuild = off', ''));
-	my $start = sub {
-		PostgreSQL::Test::Utils::system_or_bail(@alone, 'sh', '-c',
-			$mount->($_[0]) . " && exec pg_ctl -w -s -D '" . $node->data_dir . "' -l '" . $node->logfile . "' start");
-		$node->_update_pid(1);
-	};
-
 	# No room for the first step.
-	$start->('1m');
+	$start->($mount->('1m'));
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart; CREATE TABLE first (a int); INSERT INTO first VALUES (1)');
 	my (undef, undef, $err) = $node->psql('postgres', 'CREATE INDEX ON first USING smart (a)', @VERBOSE);
 	like($err, qr/ERROR:  53100:/, 'a disk without room for any region');
 	is($node->safe_psql('postgres', 'SELECT a FROM first'), 1, 'the server goes on');
 	$node->stop;
 
-	$start->('24m');
+	$start->($mount->('24m'));
 	{
 		no warnings 'redefine';
 		# The disk would be another one after a restart: only check that the server still runs queries.
@@ -113,11 +113,33 @@ SKIP:
 		meets_the_limit($node, '53100', 'a full disk');
 	}
 	$node->stop;
-	$start->('24m');
+	$start->($mount->('24m'));
 	ok($node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}),
 		'an empty disk after a restart is noticed');
 	ok($node->log_contains(qr/smart index "t_b" has been loaded/), 'what was there is loaded');
 	index_is_sound($node, 'postgres', $_, 'loaded') for ('t_b', 'other_b');
+	$node->stop;
+
+	# Shared memory that is as small as a container's: a file, unless the setting fits; and others may have taken it.
+	my $container = 'mount -t tmpfs -o size=64m smart /dev/shm';
+
+	$node = PostgreSQL::Test::Cluster->new('container');
+	$node->init;
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", 'dynamic_shared_memory_type = mmap', 'autovacuum = off', 'fsync = off',
+		'smart.auto_rebuild = off', ''));
+	$start->($container);
+	$node->safe_psql('postgres', 'CREATE EXTENSION smart; CREATE TABLE first (a int); CREATE INDEX ON first USING smart (a); INSERT INTO first VALUES (1)');
+	ok($node->log_contains(qr/DETAIL:  smart\.embedded_max_size is 65536 MB, more than half of the 64 MB/), 'a container has little shared memory');
+	ok(-s $node->data_dir . '/smart/pgsql_tmp_region', 'the region is a file');
+	$node->stop;
+	$node->append_conf('postgresql.conf', q{smart.embedded_max_size = '32MB'});
+	$start->("$container && head -c 42000000 /dev/zero >/dev/shm/other");
+	ok(!-e $node->data_dir . '/smart/pgsql_tmp_region', 'a region that is so small is in shared memory');
+	{
+		no warnings 'redefine';
+		local *PostgreSQL::Test::Cluster::restart = sub { $node->safe_psql('postgres', 'SELECT 1') };
+		meets_the_limit($node, '53100', 'shared memory that others have taken');
+	}
 	$node->stop;
 }
 

@@ -82,106 +82,127 @@ sub change_byte
 	return;
 }
 
-my $node = smart_node('main', 'autovacuum = off', 'smart.auto_rebuild = off', 'restart_after_crash = on', 'wal_level = replica', 'max_wal_senders = 4');
-my $smart = $node->data_dir . '/smart';
-
-ok(!-s "$smart/pgsql_tmp_region", 'a server without smart indexes has no region');
-$node->safe_psql('postgres', 'CREATE TABLE numbers (id int);
-	INSERT INTO numbers SELECT g FROM generate_series(1, 20000) g; CREATE INDEX numbers_id ON numbers USING smart (id) WITH (logged = off)');
-is(sprintf('%o %o', (stat $smart)[2] & 07777, (stat "$smart/pgsql_tmp_region")[2] & 07777), '700 600', 'no other user reads it');
-
-for my $mode ('fast', 'smart')
+# From a clean stop to what may happen to the files.
+sub across_restarts
 {
-	ok(!-e "$smart/pgsql_tmp_owner", 'there is no clean mark while the server runs');
-	$node->stop($mode);
-	ok(-e "$smart/pgsql_tmp_owner", "a $mode stop leaves one");
+	my ($place, @settings) = @_;
+	my $node = smart_node($place, 'autovacuum = off', 'smart.auto_rebuild = off', 'restart_after_crash = on', 'wal_level = replica', 'max_wal_senders = 4', @settings);
+	my $smart = $node->data_dir . '/smart';
+	my $region = region_of($node);
+
+	ok(!-s $region, 'a server without smart indexes has no region');
+	$node->safe_psql('postgres', 'CREATE TABLE numbers (id int);
+		INSERT INTO numbers SELECT g FROM generate_series(1, 20000) g; CREATE INDEX numbers_id ON numbers USING smart (id) WITH (logged = off)');
+	is(sprintf('%o %o', (stat $smart)[2] & 07777, (stat $region)[2] & 07777), '700 600', 'no other user reads it');
+
+	for my $mode ('fast', 'smart')
+	{
+		ok(!-e "$smart/pgsql_tmp_owner", 'there is no clean mark while the server runs');
+		$node->stop($mode);
+		ok(-e "$smart/pgsql_tmp_owner", "a $mode stop leaves one");
+		$node->start;
+		is_kept($node, "$mode stop");
+	}
+
+	# A start that fails before any session used the region leaves it good.
+	$node->stop;
+	$node->append_conf('postgresql.conf', 'hba_file = \'/nonexistent\'');
+	ok(!$node->start(fail_ok => 1), 'a start that fails');
+	$node->append_conf('postgresql.conf', 'hba_file = \'' . $node->data_dir . '/pg_hba.conf\'');
 	$node->start;
-	is_kept($node, "$mode stop");
-}
+	is_kept($node, 'a start that failed');
 
-# A start that fails before any session used the region leaves it good.
-$node->stop;
-$node->append_conf('postgresql.conf', 'hba_file = \'/nonexistent\'');
-ok(!$node->start(fail_ok => 1), 'a start that fails');
-$node->append_conf('postgresql.conf', 'hba_file = \'' . $node->data_dir . '/pg_hba.conf\'');
-$node->start;
-is_kept($node, 'a start that failed');
-
-# Unclean ends of every kind (crash.pl has more of them).
-$node->stop('immediate');
-ok(!-e "$smart/pgsql_tmp_owner", 'an immediate stop leaves no clean mark');
-ok(-e "$smart/pgsql_tmp_run", 'but a run file');
-$node->start;
-is_kept($node, 'immediate stop');
-$node->kill9;
-start_again($node);
-is_kept($node, 'kill -9 of the postmaster');
-
-my $victim = pid_of($node, 'background writer');
-kill 'KILL', $victim;
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'background writer' AND pid <> $victim")
-  or die 'the server did not restart its processes';
-is_kept($node, 'a server process crashed');
-$node->stop;
-ok(!-e "$smart/pgsql_tmp_run", 'a clean stop leaves no run file');
-$node->start;
-is_kept($node, 'a clean restart after that');
-
-# What was left by a server that was killed, and is not proved to be what it was.
-$node->stop('immediate');
-unlink "$smart/pgsql_tmp_run" or die $!;
-$node->start;
-is_lost($node, 'no run file');
-
-$node->stop('immediate');
-change_byte("$smart/pgsql_tmp_run", 60);
-$node->start;
-is_lost($node, 'a damaged run file');
-
-$node->stop('immediate');
-pretend_reboot("$smart/pgsql_tmp_run");
-$node->start;
-is_lost($node, 'another boot of the machine');
-
-for my $file ('pgsql_tmp_run', 'pgsql_tmp_region')
-{
+	# Unclean ends of every kind (crash.pl has more of them).
 	$node->stop('immediate');
-	copy("$smart/$file", "$smart/copy") or die $!;
-	chmod 0600, "$smart/copy";
-	rename("$smart/copy", "$smart/$file") or die $!;
+	ok(!-e "$smart/pgsql_tmp_owner", 'an immediate stop leaves no clean mark');
+	ok(-e "$smart/pgsql_tmp_run", 'but a run file');
 	$node->start;
-	is_lost($node, "a copy of $file");
+	is_kept($node, 'immediate stop');
+	$node->kill9;
+	start_again($node);
+	is_kept($node, 'kill -9 of the postmaster');
+
+	my $victim = pid_of($node, 'background writer');
+	kill 'KILL', $victim;
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'background writer' AND pid <> $victim")
+	  or die 'the server did not restart its processes';
+	is_kept($node, 'a server process crashed');
+	$node->stop;
+	ok(!-e "$smart/pgsql_tmp_run", 'a clean stop leaves no run file');
+	$node->start;
+	is_kept($node, 'a clean restart after that');
+
+	# What was left by a server that was killed, and is not proved to be what it was.
+	$node->stop('immediate');
+	unlink "$smart/pgsql_tmp_run" or die $!;
+	$node->start;
+	is_lost($node, 'no run file');
+
+	$node->stop('immediate');
+	change_byte("$smart/pgsql_tmp_run", 60);
+	$node->start;
+	is_lost($node, 'a damaged run file');
+
+	$node->stop('immediate');
+	pretend_reboot("$smart/pgsql_tmp_run");
+	$node->start;
+	is_lost($node, 'another boot of the machine');
+
+	for my $file ("$smart/pgsql_tmp_run", $region)
+	{
+		$node->stop('immediate');
+		copy($file, "$file.copy") or die $!;
+		chmod 0600, "$file.copy";
+		rename("$file.copy", $file) or die $!;
+		$node->start;
+		is_lost($node, "a copy of $file");
+	}
+
+	$node->stop('immediate');
+	change_byte($region, 17);
+	$node->start;
+	is_lost($node, 'a damaged header after a crash');
+
+	# The region has relied on WAL that is not there.
+	$node->stop('immediate');
+	change_byte($region, 448 + 16 + 7);
+	$node->start;
+	ok($node->poll_query_until('postgres', "SELECT state = 'lost' FROM smart_index_state"), 'a region that is ahead of WAL is not taken');
+	is_lost($node, 'a region that is ahead of WAL');
+	ok($node->log_contains(qr/empty region: the data directory is older than it/), 'the log says so');
+
+	# What is in the file is not a region any more; or it is another one's.
+	$node->stop;
+	change_byte($region, 17);
+	$node->start;
+	is_lost($node, 'a damaged header');
+
+	$node->stop;
+	change_byte("$smart/pgsql_tmp_owner", 20);
+	$node->start;
+	is_lost($node, 'a damaged owner file');
+
+	$node->stop;
+	unlink $region or die $!;
+	$node->start;
+	is_lost($node, 'a lost region');
+
+	return $node;
 }
 
-$node->stop('immediate');
-change_byte("$smart/pgsql_tmp_region", 17);
-$node->start;
-is_lost($node, 'a damaged header after a crash');
+SKIP:
+{
+	my $room = `df --block-size=1M --output=size /dev/shm | tail -n 1`;
 
-# The region has relied on WAL that is not there.
-$node->stop('immediate');
-change_byte("$smart/pgsql_tmp_region", 448 + 16 + 7);
-$node->start;
-ok($node->poll_query_until('postgres', "SELECT state = 'lost' FROM smart_index_state"), 'a region that is ahead of WAL is not taken');
-is_lost($node, 'a region that is ahead of WAL');
-ok($node->log_contains(qr/empty region: the data directory is older than it/), 'the log says so');
-
-# What is in the file is not a region any more; or it is another one's.
-$node->stop;
-change_byte("$smart/pgsql_tmp_region", 17);
-$node->start;
-is_lost($node, 'a damaged header');
-
-$node->stop;
-change_byte("$smart/pgsql_tmp_owner", 20);
-$node->start;
-is_lost($node, 'a damaged owner file');
-
-$node->stop;
-unlink "$smart/pgsql_tmp_region";
-$node->start;
-is_lost($node, 'a lost region');
+	skip 'little shared memory', 1 if $room < 64;
+	my $shared = across_restarts('shared_memory', 'smart.embedded_max_size = \'16MB\'');
+	like(region_of($shared), qr{^/dev/shm/}, 'the region was in shared memory');
+	$shared->stop;
+}
+my $node = across_restarts('file', q{smart.embedded_path = 'smart'});
+my $smart = $node->data_dir . '/smart';
+is(region_of($node), "$smart/pgsql_tmp_region", 'the region was in a file');
 
 # A base backup leaves the region out, and does not take another one for its own.
 $node->backup('copy');

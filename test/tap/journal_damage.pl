@@ -3,7 +3,6 @@
 use strict;
 use warnings;
 
-use File::Path qw(remove_tree);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -25,7 +24,7 @@ sub damage
 	open $file, '+<:raw', $path or die "$path: $!";
 	$change->($file);
 	close $file or die $!;
-	remove_tree($node->data_dir . '/smart');
+	lose_region($node);
 	return;
 }
 

@@ -58,7 +58,7 @@ sub damaged
 	open my $handle, '>:raw', $path or die "$path: $!";
 	print $handle join('', @{$file->{page}}) or die $!;
 	close $handle or die $!;
-	die "no region: $!" if $lose && !unlink $node->data_dir . '/smart/pgsql_tmp_region';
+	die "no region: $!" if $lose && !unlink region_of($node);
 	$node->start;
 	return;
 }

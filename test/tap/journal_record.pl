@@ -121,7 +121,7 @@ for my $images ('off', 'on')
 	my $rows = $primary->safe_psql('postgres', 'SELECT count(*), sum(n) FROM items');
 	my $offset = -s $primary->logfile;
 	$primary->kill9;
-	ok(unlink($primary->data_dir . '/smart/pgsql_tmp_region'), "$name: the region is gone");
+	ok(unlink(region_of($primary)), "$name: the region is gone");
 	start_again($primary);
 	becomes($primary, $_, 'ready') for @INDEXES;
 	ok($primary->log_contains(qr/smart index "$_" has been loaded/, $offset), "$name: $_ was loaded") for @INDEXES;
@@ -152,7 +152,7 @@ INSERT INTO made SELECT i FROM generate_series(1, 2000) i;
 SQL
 	my $offset = -s $primary->logfile;
 	$primary->kill9;
-	unlink($primary->data_dir . '/smart/pgsql_tmp_region') or die $!;
+	unlink(region_of($primary)) or die $!;
 	start_again($primary);
 	for my $index ('made_n', 'made_wide')
 	{

@@ -7,7 +7,6 @@
 use strict;
 use warnings;
 
-use File::Path qw(remove_tree);
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -33,7 +32,7 @@ sub all_die
 
 	$node->kill9;
 	kill 'KILL', @children;
-	remove_tree($node->data_dir . '/smart') if $lose;
+	lose_region($node) if $lose;
 	start_again($node);
 	return;
 }

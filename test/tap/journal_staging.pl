@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use File::Path qw(remove_tree);
 use FindBin;
 use lib $FindBin::RealBin;
 use PostgreSQL::Test::Cluster;
@@ -190,17 +189,6 @@ SQL
 );
 $CASE{cursors} =~ s/INSERT_FREE_QUERY/SELECT * FROM cursors WHERE id > 50/;
 
-sub power_is_lost
-{
-	my ($node) = @_;
-	my @children = split ' ', `ps -o pid= --ppid $node->{_pid}`;
-
-	$node->kill9;
-	kill 'KILL', @children;
-	remove_tree($node->data_dir . '/smart');
-	return;
-}
-
 my $node = smart_node('main', 'autovacuum = off', 'max_prepared_transactions = 4', 'smart.auto_rebuild = off');
 
 $node->safe_psql('postgres', $CASE{$_}) foreach (sort keys %CASE);
@@ -239,7 +227,7 @@ sub all_is_right
 
 all_is_right('before');
 my $offset = -s $node->logfile;
-power_is_lost($node);
+lose_power($node);
 start_again($node);
 $node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state}) or die 'an index stays lost';
 all_is_right('after the power loss');

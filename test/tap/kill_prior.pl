@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use File::Path qw(remove_tree);
 use FindBin;
 use lib $FindBin::RealBin;
 use SmartTest;
@@ -187,7 +186,7 @@ is($hot->safe_psql('postgres', q{SELECT smart_index_check('many_id', true)}), ''
 # What was removed does not come back with the journal, when its place is another row's.
 $hot->safe_psql('postgres', q{VACUUM (TRUNCATE off) hot_on; INSERT INTO hot_on SELECT g, 'new' FROM generate_series(2, 300) g});
 $hot->stop('immediate');
-remove_tree($hot->data_dir . '/smart');
+lose_region($hot);
 $hot->start;
 ok($hot->poll_query_until('postgres', q{SELECT state = 'ready' FROM smart_index_state WHERE index = 'hot_on_id'::regclass}), 'the index is loaded');
 is($hot->safe_psql('postgres', q{SELECT smart_index_check('hot_on_id', true)}), '', 'and agrees with the table');

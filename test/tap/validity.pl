@@ -239,7 +239,7 @@ sub files_of_trees
 	my ($place, $node) = @_;
 
 	return map { '/dev/shm/smart-memnode.' . $_->{name} } @memory if $place eq 'memory node';
-	return $node->data_dir . '/smart/pgsql_tmp_region' if $place eq 'embedded';
+	return region_of($node) if $place eq 'embedded';
 	return $node->safe_psql('postgres', 'SHOW smart.embedded_path') . '/pgsql_tmp_region';
 }
 
@@ -305,7 +305,8 @@ sub reasons
 {
 	my ($place) = @_;
 	my $node = original($place);
-	my ($mark, $region) = map { $node->data_dir . "/smart/pgsql_tmp_$_" } ('owner', 'region');
+	my $mark = $node->data_dir . '/smart/pgsql_tmp_owner';
+	my $region = region_of($node);
 	my $kept = $node->basedir . '/region';
 	my @rows = (
 		[ 'without the library', 'the server has been started without it since it was closed', sub {
@@ -333,7 +334,7 @@ sub reasons
 			my $other = original($place);
 
 			$other->stop;
-			system_or_bail('cp', $other->data_dir . '/smart/pgsql_tmp_region', $region);
+			system_or_bail('cp', region_of($other), $region);
 		} ],
 		[ 'another mark', q{its owner file is another database cluster's}, sub {
 			my $other = original($place);

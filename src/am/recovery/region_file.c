@@ -1,6 +1,6 @@
 /*
  * region_file.c
- *	  The file of the region: opened for this server alone, and mapped.
+ *	  The file of the region, or its shared memory: opened for this server alone, and mapped.
  *
  * The postmaster maps it once, so that all backends have it at the same address.  There are two kinds, each with a
  * name of its own: the region that contains the indexes, and the extent map of indexes that are on memory nodes.  A
@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "access/xlog.h"
+#include "miscadmin.h"
 #include "storage/fd.h"
 
 #include "am/recovery/marks.h"
 #include "am/recovery/region_file.h"
+#include "am/recovery/region_shm.h"
 #include "am/server/environment.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -66,15 +68,6 @@ warn_of_copy_on_write(const char *path)
 					errhint("Set smart.embedded_path to a directory on another file system."));
 }
 
-/* The lock is the postmaster's: a logger that outlives it does not keep it. */
-static bool
-lock_file(int fd)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	return fcntl(fd, F_SETLK, &lock) == 0;
-}
-
 /* Opens the file so that no other server uses it; -1: region_missing() was called. */
 static int
 open_file(const char *directory, const char *name)
@@ -86,7 +79,7 @@ open_file(const char *directory, const char *name)
 	fd = BasicOpenFilePerm(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		region_missing("could not open file \"%s\": %s", path, strerror(errno));
-	else if (!lock_file(fd))
+	else if (!smart_region_lock(fd))
 	{
 		region_missing("file \"%s\" is in use by another server", path);
 		close(fd);
@@ -108,30 +101,47 @@ remove_file(const char *directory, const char *name)
 	fd = BasicOpenFile(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (lock_file(fd) && unlink(path) == 0)
+	if (smart_region_lock(fd) && unlink(path) == 0)
 		ereport(LOG, errmsg("smart removed file \"%s\"", path),
 				errdetail("The settings have the indexes elsewhere now."));
 	close(fd);
 }
 
+/* The descriptor of what the region lies in, opened for this server; -1: region_missing() was called. */
+static int
+open_region(uint64 max_size)
+{
+	const char *directory = smart_settings.embedded_path[0] != '\0' ? smart_settings.embedded_path : SMART_DIRECTORY;
+	bool automatic = !smart_server.remote && smart_settings.embedded_path[0] == '\0';
+	int fd = automatic ? smart_region_shm_open(max_size) : -1;
+
+	smart_server.in_shared_memory = fd >= 0;
+	smart_region_shm_sweep(fd >= 0);
+	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
+		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
+	{
+		region_missing("could not create directory \"%s\": %s", directory, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	if (!smart_server.remote)
+		remove_file(directory, EXTENTS_FILE);
+	if (smart_server.remote || fd >= 0)
+		remove_file(directory, REGION_FILE);
+	return fd >= 0 ? fd : open_file(directory, smart_server.remote ? EXTENTS_FILE : REGION_FILE);
+}
+
 bool
 smart_region_file_map(void)
 {
-	const char *directory = smart_settings.embedded_path[0] != '\0' ? smart_settings.embedded_path : SMART_DIRECTORY;
 	uint64 max_size = (uint64) smart_settings.embedded_max_size_mb << 20;
 	struct stat file;
 	bool mapped;
 	int fd;
 
 	smart_assert(smart_server.region.base == NULL);
-	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
-		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
-	{
-		region_missing("could not create directory \"%s\": %s", directory, strerror(errno));
-		return false;
-	}
-	remove_file(directory, smart_server.remote ? REGION_FILE : EXTENTS_FILE);
-	fd = open_file(directory, smart_server.remote ? EXTENTS_FILE : REGION_FILE);
+	fd = open_region(max_size);
 	if (fd < 0)
 		return false;
 	if (smart_server.remote)
@@ -154,6 +164,13 @@ smart_region_file_map(void)
 	return mapped;
 }
 
+void
+smart_region_sign(void)
+{
+	smart_assert(smart_server.region.base != NULL);
+	strlcpy(smart_region_header(&smart_server.region)->owner, DataDir, SMART_REGION_OWNER_BYTES);
+}
+
 smart_status
 smart_region_make_empty(void)
 {
@@ -168,6 +185,7 @@ smart_region_make_empty(void)
 	smart_assert(header->incarnation == incarnation);
 	header->run = smart_server.run;
 	header->started = smart_run_started();
+	smart_region_sign();
 	return SMART_OK;
 }
 

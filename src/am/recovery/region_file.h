@@ -1,6 +1,6 @@
 /*
  * region_file.h
- *	  The file of the region: opened for this server alone, and mapped.
+ *	  The file of the region, or its shared memory: opened for this server alone, and mapped.
  */
 #ifndef SMART_AM_REGION_FILE_H
 #define SMART_AM_REGION_FILE_H
@@ -15,6 +15,9 @@ extern bool smart_region_file_map(void);
  * client may be at work; errors of smart_region_format.
  */
 extern smart_status smart_region_make_empty(void);
+
+/* Notes in the region, which belongs to this server, where the data directory is (region_shm.c). */
+extern void smart_region_sign(void);
 
 /*
  * A server that was started as a standby is none any more: its region, from now on, may serve the next start after a

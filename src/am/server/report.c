@@ -96,7 +96,9 @@ smart_raise_status(smart_status status, Relation index)
 			ereport(ERROR, errcode(ERRCODE_DISK_FULL),
 					errmsg("could not extend the region of smart: %s",
 						   strerror(smart_server.region.grow_errno != 0 ? smart_server.region.grow_errno : ENOSPC)),
-					errhint("Free disk space, or set smart.embedded_path to a directory with more of it."),
+					smart_server.in_shared_memory
+						? errhint("Free memory in /dev/shm, or set smart.embedded_path to a directory with more room.")
+						: errhint("Free disk space, or set smart.embedded_path to a directory with more of it."),
 					about(index));
 			break;
 		case SMART_INTERRUPTED:

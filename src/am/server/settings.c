@@ -130,11 +130,13 @@ assign_offload(int value, void *extra)
 static void
 define_places(void)
 {
-	DefineCustomStringVariable("smart.embedded_path", "Directory of the region that holds smart indexes.",
-							   "Empty: \"" SMART_DIRECTORY "\" below the data directory.",
-							   &smart_settings.embedded_path, "", PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"smart.embedded_path", "Directory of the region that holds smart indexes.",
+		"Empty: shared memory, if smart.embedded_max_size is at most half of it, else \"" SMART_DIRECTORY
+		"\" below the data directory.",
+		&smart_settings.embedded_path, "", PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.embedded_max_size", "Greatest size of the region that holds smart indexes.",
-							"Address space of this size is reserved; the file grows as it is needed. Without effect "
+							"Address space of this size is reserved; memory is taken as it is needed. Without effect "
 							"when there are memory nodes.",
 							&smart_settings.embedded_max_size_mb, MAX_SIZE_MB, 16, (int) (SMART_REGION_SIZE_MAX >> 20),
 							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);

@@ -117,8 +117,9 @@ struct smart_peers;
 /* Set in the postmaster, inherited by all backends; client is each process's own. */
 struct smart_server
 {
-	bool remote; /* indexes are on memory nodes, and the region is only their extent map */
-	uint64 run;  /* token of the run file (marks.h) */
+	bool remote;           /* indexes are on memory nodes, and the region is only their extent map */
+	bool in_shared_memory; /* the region is (region_shm.c), and not in a file */
+	uint64 run;            /* token of the run file (marks.h) */
 	struct smart_region region;
 	struct smart_compute compute;
 	struct smart_shared *shared; /* NULL: the library was not preloaded */

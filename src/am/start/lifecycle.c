@@ -260,6 +260,7 @@ take_region(bool first_start)
 	{
 		/* It still belongs to the same run, and startup recovery has to make it good. */
 		smart_server.run = header->run;
+		smart_region_sign();
 		header->started = 0;
 		if (header->unsettled == 0)
 			header->undo_from = 0;
@@ -272,6 +273,7 @@ take_region(bool first_start)
 		header->clean_token = 0;
 		header->run = smart_server.run;
 		header->started = 0;
+		smart_region_sign();
 		/* A copy of the mark elsewhere must not fit the region any more, whatever happens to the machine. */
 		if (msync(smart_server.region.base, SMART_PAGE_BYTES, MS_SYNC) == 0)
 			return REGION_CLOSED;

@@ -17,6 +17,10 @@
 
 #define TMPFS_TYPE 0x01021994
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
 /* So short that a process which gets signals all the time comes forward, too. */
 #define ALLOCATE_AT_ONCE ((uint64_t) 16 << 20)
 
@@ -30,14 +34,33 @@ header_crc(const struct smart_region_header *header)
 	return ~smart_crc32c(UINT32_MAX, line, sizeof(line));
 }
 
+/*
+ * Puts huge pages into a part of shared memory, as far as the system has some.  Allocating gives none there, unless the
+ * file system is mounted so; and the system makes a huge page only of one that has a page already.
+ */
+static void
+allocate_huge(const struct smart_region *region, uint64_t from, uint64_t to)
+{
+	smart_assert(from % SMART_CHUNK_BYTES == 0 && to % SMART_CHUNK_BYTES == 0);
+	if (ftruncate(region->fd, (off_t) to) != 0)
+		return;
+	for (; from < to; from += SMART_CHUNK_BYTES)
+		if (fallocate(region->fd, 0, (off_t) from, SMART_PAGE_BYTES) != 0 ||
+			madvise(region->base + from, SMART_CHUNK_BYTES, MADV_COLLAPSE) != 0)
+			return;
+}
+
 static int
 allocate_range(const struct smart_region *region, uint64_t from, uint64_t to)
 {
 	while (from < to)
 	{
 		uint64_t step = to - from < ALLOCATE_AT_ONCE ? to - from : ALLOCATE_AT_ONCE;
-		int error = posix_fallocate(region->fd, (off_t) from, (off_t) step);
+		int error;
 
+		if (region->shared_memory)
+			allocate_huge(region, from, from + step);
+		error = posix_fallocate(region->fd, (off_t) from, (off_t) step);
 		if (error == EINTR)
 			continue;
 		/* Huge pages and DAX of old kernels: their files have their pages when they have their length. */
@@ -131,8 +154,9 @@ smart_region_map(struct smart_region *region, int fd, uint64_t max_size)
 		return status;
 	region->max_size = max_size;
 	region->remote = UINT32_MAX;
+	region->shared_memory = fstatfs(fd, &file_system) == 0 && file_system.f_type == TMPFS_TYPE;
 	/* Only shared memory knows huge pages by advice; it may be refused without harm. */
-	if (fstatfs(fd, &file_system) == 0 && file_system.f_type == TMPFS_TYPE)
+	if (region->shared_memory)
 		(void) madvise(region->base, max_size, MADV_HUGEPAGE);
 	return SMART_OK;
 }

@@ -28,6 +28,8 @@
 #define SMART_REGION_STEP_MAX ((uint64_t) 256 << 20)
 #define SMART_REGION_SIZE_MAX ((uint64_t) 1 << 40)
 
+#define SMART_REGION_OWNER_BYTES 512
+
 #define SMART_TREE_BUCKETS 4096u
 #define SMART_PAGE_ORDERS  5 /* slabs of 1, 2, 4, 8 and 16 pages */
 
@@ -64,7 +66,7 @@ struct smart_page_lists
  *	     256     64  an extent map's remote chunks: under the page allocator's lock
  *	     320     64  an extent map's growth: stored under that lock, loaded by clients that wait for it
  *	     384     64  where an extent map's memory nodes are: stored once, under the directory's lock
- *	     448     64  the server's own, which looks after it
+ *	     448    576  the server's own, which looks after it
  *
  * Numbers of pages and chunks count from the region's start; 0 is no chunk list's member (chunk 0 is kept by number +
  * 1) and no slab's page.  In an extent map the chunks from SMART_HOME_CHUNKS on are remote.
@@ -122,6 +124,8 @@ struct smart_region_header
 	uint64_t unsettled; /* an earlier end of the server has yet to be made good: 1; 0: none */
 	uint64_t undo_from; /* unsettled: the end of WAL that this end has left; 0: not known yet */
 	uint64_t unused6[3];
+
+	char owner[SMART_REGION_OWNER_BYTES]; /* path of its data directory, from the last start; region_shm.c reads it */
 };
 
 /* A process's view of a region.  Set up once per server, inherited by fork. */
@@ -134,6 +138,7 @@ struct smart_region
 	uint32_t remote;    /* chunks from this number on are remote: UINT32_MAX if this is no extent map */
 	uint32_t blocks;    /* blocks lie in chunks from this number on: 0 if this is no extent map */
 	uint64_t file_size; /* the file's length before it was mapped: mapping stretches files on hugetlbfs */
+	bool shared_memory; /* a file of tmpfs */
 	int fd;
 	int grow_errno; /* why grow failed */
 
@@ -198,6 +203,6 @@ _Static_assert(offsetof(struct smart_region_header, blocks) == 256, "the directo
 _Static_assert(offsetof(struct smart_region_header, growths) == 320, "remote chunks' line");
 _Static_assert(offsetof(struct smart_region_header, nodes_page) == 384, "growth's line");
 _Static_assert(offsetof(struct smart_region_header, run) == 448, "the server's line");
-_Static_assert(sizeof(struct smart_region_header) == 512, "nothing is left between");
+_Static_assert(sizeof(struct smart_region_header) == 1024, "nothing is left between");
 
 #endif /* SMART_COMPUTE_REGION_H */
