@@ -282,6 +282,7 @@ smart_region_extend(struct smart_region *region)
 	struct smart_region_header *header = smart_region_header(region);
 	uint64_t size = header->size;
 	uint64_t step = size;
+	uint64_t step_max = region->shared_memory ? SMART_REGION_STEP_SHARED : SMART_REGION_STEP_MAX;
 	uint64_t new_size;
 	smart_status status;
 
@@ -290,8 +291,8 @@ smart_region_extend(struct smart_region *region)
 		return SMART_NO_SPACE;
 	if (step < SMART_REGION_STEP_MIN)
 		step = SMART_REGION_STEP_MIN;
-	if (step > SMART_REGION_STEP_MAX)
-		step = SMART_REGION_STEP_MAX;
+	if (step > step_max)
+		step = step_max;
 	status = grow_by(region, size, step, &new_size);
 	if (status != SMART_OK)
 		return status;

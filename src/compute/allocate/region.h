@@ -26,7 +26,9 @@
 
 #define SMART_REGION_STEP_MIN ((uint64_t) 16 << 20)
 #define SMART_REGION_STEP_MAX ((uint64_t) 256 << 20)
-#define SMART_REGION_SIZE_MAX ((uint64_t) 1 << 40)
+/* Shared memory is scarcer, and taking huge pages takes a while: all who want a page wait for it. */
+#define SMART_REGION_STEP_SHARED ((uint64_t) 64 << 20)
+#define SMART_REGION_SIZE_MAX    ((uint64_t) 1 << 40)
 
 #define SMART_REGION_OWNER_BYTES 512
 
