@@ -581,6 +581,16 @@ smart_relation_pages(const struct smart_relation *self)
 	return (BlockNumber) Min(pages, MaxBlockNumber);
 }
 
+/* Does this process make the index's tree?  It has heard of the loss. */
+static bool
+is_restored_here(Relation index)
+{
+	struct smart_rebuild rebuild;
+
+	return smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), &rebuild) &&
+		   rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid;
+}
+
 void
 smart_report_status(smart_status status, Relation index)
 {
@@ -591,7 +601,7 @@ smart_report_status(smart_status status, Relation index)
 		const char *loss;
 
 		CHECK_FOR_INTERRUPTS();
-		loss = cache == NULL ? NULL : cached_loss(index, cache);
+		loss = cache == NULL || is_restored_here(index) ? NULL : cached_loss(index, cache);
 		if (loss != NULL)
 			report_loss(index, loss);
 	}

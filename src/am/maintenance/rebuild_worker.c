@@ -304,6 +304,9 @@ give_up(MemoryContext context)
 		memset(&rebuild, 0, sizeof(rebuild));
 	delay_ms = failed ? Min(AGAIN_FIRST_MS << Min(rebuild.failures, DOUBLE_MAX), AGAIN_LAST_MS)
 					  : GAVE_WAY_MS << Min(rebuild.waits, DOUBLE_MAX);
+	/* A memory node that was away may be back soon. */
+	if (code == ERRCODE_CONNECTION_FAILURE)
+		delay_ms = GAVE_WAY_MS << Min(rebuild.failures, DOUBLE_MAX);
 	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? error->message : NULL, delay_ms);
 	if (failed)
 		EmitErrorReport();
