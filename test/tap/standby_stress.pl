@@ -103,14 +103,14 @@ for my $feedback ('on', 'off')
 	$standby->reload;
 	my @writers = (pgbench($primary, $change, 2, '--max-tries=0'), pgbench($primary, $grow, 1), pgbench($primary, $vacuum, 1));
 	my @readers;
-	# A reader whose query was cancelled begins again, as long as there is load.
+	# A reader whose query was cancelled begins again, as long as there is load, and until one has read.
 	my $end = time() + $SECONDS;
 	my ($wrong, $cancelled, $other) = ('', 0, '');
 
 	my @scripts = ($read, $slow, $parallel, $parallel);
 
 	@readers = map { pgbench($standby, $_, 1) } @scripts;
-	while (time() < $end)
+	while (time() < $end || (join('', $by_reader // '', map { $_->{out} } @readers) !~ /actually processed: [1-9]/ && time() < $end + 120))
 	{
 		for my $i (0 .. $#readers)
 		{
