@@ -59,6 +59,8 @@ sub begin_slowly
 	set_rate(1);
 	sql("INSERT INTO $table SELECT md5(g::text), g % 100 FROM generate_series(1, 60000) g");
 	ok($node->poll_query_until('postgres', "SELECT unfinished_pages > 20 FROM smart_index_pages('$index')"), "the journal of $index is being compacted");
+	is(sql(q{SELECT count(*), count(backend_xmin) FROM pg_stat_activity WHERE backend_type = 'smart compaction'}), '1|0',
+		'its worker keeps no rows from VACUUM');
 	return;
 }
 

@@ -25,6 +25,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "am/index/relation.h"
 #include "am/journal/compact.h"
@@ -73,6 +74,8 @@ gives_way(void *argument)
 {
 	const struct opened *opened = argument;
 
+	/* What the catalogs were last read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
+	InvalidateCatalogSnapshot();
 	return smart_lock_is_awaited(opened->table, RowExclusiveLock) ||
 		   smart_lock_is_awaited(opened->index, RowExclusiveLock);
 }
