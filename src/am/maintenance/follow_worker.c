@@ -13,7 +13,6 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "catalog/index.h"
-#include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
@@ -27,6 +26,7 @@
 #include "am/index/trees.h"
 #include "am/journal/follow.h"
 #include "am/maintenance/follow_worker.h"
+#include "am/maintenance/loading.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "am/server/waiters.h"
@@ -171,32 +171,12 @@ open_both(Oid index, struct opened *opened)
 }
 
 static void
-load(struct opened *opened)
-{
-	const struct smart_look look = {.around = look_around, .argument = opened};
-	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
-							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID, PROGRESS_CREATEIDX_PHASE};
-	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(opened->index),
-						   opened->index->rd_rel->relam, PROGRESS_CREATEIDX_PHASE_BUILD};
-	TimestampTz start = GetCurrentTimestamp();
-	uint64 entries;
-	bool loaded;
-
-	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(opened->heap));
-	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
-	loaded = smart_follow_load(opened->index, &look, &entries);
-	pgstat_progress_end_command();
-	if (loaded)
-		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(opened->index)),
-				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
-						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
-}
-
-static void
 follow(struct opened *opened)
 {
+	const struct smart_look look = {.around = look_around, .argument = opened};
+
 	if (smart_relation_is_loadable(opened->index))
-		load(opened);
+		(void) smart_load_and_tell(opened->heap, opened->index, smart_follow_load, &look);
 	else if (smart_relation_loss(opened->index) == NULL)
 	{
 		const struct smart_relation *self = smart_relation_open(opened->index);

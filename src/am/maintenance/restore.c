@@ -10,16 +10,14 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "catalog/index.h"
-#include "commands/progress.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
-#include "utils/timestamp.h"
 
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/load.h"
+#include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/compactions.h"
@@ -72,23 +70,8 @@ static bool
 load(struct opened *opened)
 {
 	const struct smart_look look = {.around = look_around, .argument = opened};
-	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
-							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID, PROGRESS_CREATEIDX_PHASE};
-	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(opened->index),
-						   opened->index->rd_rel->relam, PROGRESS_CREATEIDX_PHASE_BUILD};
-	TimestampTz start = GetCurrentTimestamp();
-	uint64 entries;
-	bool loaded;
 
-	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(opened->heap));
-	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
-	loaded = smart_journal_load(opened->index, &look, &entries);
-	pgstat_progress_end_command();
-	if (loaded)
-		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(opened->index)),
-				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
-						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
-	return loaded;
+	return smart_load_and_tell(opened->heap, opened->index, smart_journal_load, &look);
 }
 
 bool

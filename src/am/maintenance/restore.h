@@ -7,9 +7,10 @@
 
 /*
  * Restores an index if it is lost, within the current transaction, which has done nothing else.  Returns whether it was;
- * false, too, if the index has gone.  rebuild: if it cannot be loaded, it is rebuilt from its table; else it stays lost.  LOCK_NOT_AVAILABLE: another session has locked its table, or waits for a lock;
- * INDEX_CORRUPTED, DATA_CORRUPTED: the journal is damaged (smart_restore_condemn).  After any error
- * smart_rebuild_end_failed() is to be called before the transaction is aborted.
+ * false, too, if the index has gone.  rebuild: if it cannot be loaded, it is rebuilt from its table; else it stays lost.
+ * LOCK_NOT_AVAILABLE: another session has locked its table, or waits for a lock; INDEX_CORRUPTED, DATA_CORRUPTED: the
+ * journal is damaged (smart_restore_condemn).  After any error smart_rebuild_end_failed() is to be called before the
+ * transaction is aborted.
  */
 extern bool smart_restore_index(Oid index, bool rebuild);
 

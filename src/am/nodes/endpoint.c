@@ -129,8 +129,9 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, con
 									: errdetail("%s Indexes that had a part on it: " UINT64_FORMAT ".", explanation,
 												count_lost_trees(space) - before),
 			smart_settings.auto_rebuild
-				? errhint("They are rebuilt in the background; smart_index_state shows how far that is.")
-				: errhint("Rebuild them with REINDEX; smart_indexes shows which ones are \"lost\"."));
+				? errhint("They are loaded or rebuilt in the background; smart_index_state shows how far that is.")
+				: errhint("Those with a journal are loaded in the background. Rebuild the others with REINDEX; "
+						  "smart_indexes shows which ones are \"lost\"."));
 }
 
 /* ---- the end of a session ---- */

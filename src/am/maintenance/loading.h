@@ -1,0 +1,19 @@
+/*
+ * loading.h
+ *	  Loading an index in the background, as others see it.
+ */
+#ifndef SMART_AM_LOADING_H
+#define SMART_AM_LOADING_H
+
+#include "am/journal/fill.h"
+
+/* smart_journal_load() on a primary, smart_follow_load() on a standby. */
+typedef bool (*smart_load_fn)(Relation index, const struct smart_look *look, uint64 *entries);
+
+/*
+ * Loads the index of a table, shows in pg_stat_progress_create_index how far that is, and tells the log when it is done.
+ * Returns what load() does; errors as its.
+ */
+extern bool smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const struct smart_look *look);
+
+#endif /* SMART_AM_LOADING_H */
