@@ -126,9 +126,12 @@ sub key_is_hot
 
 	$hot->safe_psql('postgres', "CREATE TABLE $table (id int, filler text); INSERT INTO $table VALUES (0, 'x');
 		CREATE $unique INDEX ${table}_id ON $table USING smart (id) WITH (logged = $logged)");
-	$hot->safe_psql('postgres', "DO \$\$ BEGIN FOR i IN 1 .. 300 LOOP INSERT INTO $table VALUES (1, 'x'); COMMIT; DELETE FROM $table WHERE id = 1; COMMIT; END LOOP; END \$\$;");
+	# Not by the index, which would have them removed already; and no more than fit on a page of the table with a tenth to
+	# spare, which heap would prune by itself.
+	$hot->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off;
+		DO \$\$ BEGIN FOR i IN 1 .. 150 LOOP INSERT INTO $table VALUES (1, 'x'); COMMIT; DELETE FROM $table WHERE id = 1; COMMIT; END LOOP; END \$\$;");
 	# The check of a unique index meets them, too.
-	cmp_ok(entries_of("${table}_id"), '>', 200, "$name: entries of dead rows gather") if !$unique;
+	cmp_ok(entries_of("${table}_id"), '>', 100, "$name: entries of dead rows gather") if !$unique;
 	$from = $hot->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 	falls($table, 1, "$name: and are gone when lookups have met them");
 	$to = $hot->safe_psql('postgres', 'SELECT pg_switch_wal()');
