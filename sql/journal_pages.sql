@@ -24,19 +24,23 @@ SELECT * FROM journal_pages_of_a;
 TRUNCATE journal_pages;
 SELECT * FROM journal_pages_of_a;
 
--- VACUUM or a worker writes one where the chain has become long, VACUUM also where most entries have gone.
+-- VACUUM or a worker writes one where half of the journal is superfluous, VACUUM also where most entries have gone.
 CREATE PROCEDURE pg_temp.wait_for_compaction(index regclass) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. 600 LOOP
-		EXIT WHEN (SELECT chain_pages <= greatest(run_pages, 128) + 1 AND unfinished_pages = 0 FROM smart_index_pages(index));
+		EXIT WHEN (SELECT 4 * removals < run_entries + adds + removals AND unfinished_pages = 0 FROM smart_index_pages(index));
 		PERFORM pg_sleep(0.1);
 	END LOOP;
 END $$;
 INSERT INTO journal_pages SELECT i, md5(i::text) || md5((-i)::text) || md5(i::text || '.') FROM generate_series(1, 12000) i;
 VACUUM journal_pages;
+SELECT journal, run, chain_pages > 128 AS long FROM journal_pages_of_a;
+DELETE FROM journal_pages WHERE a > 5000;
+VACUUM journal_pages;
 CALL pg_temp.wait_for_compaction('journal_pages_a');
-SELECT journal, run > 0 AS run, run_pages > 50 AS pages, run_entries + adds >= 12000 AS all, chain_pages < 130 AS short, unfinished_pages
+SELECT journal, run > 0 AS run, run_pages > 50 AS pages, run_entries, chain_pages < 130 AS short, unfinished_pages
 	FROM journal_pages_of_a;
+INSERT INTO journal_pages SELECT i, md5(i::text) || md5((-i)::text) || md5(i::text || '.') FROM generate_series(5001, 12000) i;
 REINDEX INDEX journal_pages_a;
 CREATE INDEX journal_pages_b ON journal_pages USING smart (b, a);
 UPDATE journal_pages SET b = repeat('x', 50) || a WHERE a <= 4000;

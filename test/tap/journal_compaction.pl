@@ -51,13 +51,24 @@ sub lose_trees
 	return;
 }
 
+# So much that it is written anew although nothing of it is superfluous: more than 32 MB of keys.
+my $many = 36000;
+
+sub fill
+{
+	my ($table) = @_;
+
+	sql("INSERT INTO $table SELECT g || (SELECT string_agg(md5(i::text || g), '') FROM generate_series(1, 32) i), g % 100 FROM generate_series(1, $many) g");
+	return;
+}
+
 # A compaction by the worker that is in the middle of writing its run.
 sub begin_slowly
 {
 	my ($table, $index) = @_;
 
 	set_rate(1);
-	sql("INSERT INTO $table SELECT md5(g::text), g % 100 FROM generate_series(1, 60000) g");
+	fill($table);
 	ok($node->poll_query_until('postgres', "SELECT unfinished_pages > 20 FROM smart_index_pages('$index')"), "the journal of $index is being compacted");
 	is(sql(q{SELECT count(*), count(backend_xmin) FROM pg_stat_activity WHERE backend_type = 'smart compaction'}), '1|0',
 		'its worker keeps no rows from VACUUM');
@@ -71,14 +82,22 @@ CREATE UNLOGGED TABLE forgetful (id int);
 CREATE INDEX forgetful_id ON forgetful USING smart (id);
 SQL
 
-# Inserts alone make the chain long: a worker comes.
-sql('INSERT INTO numbers SELECT g, 0 FROM generate_series(1, 100000) g');
-ok($node->poll_query_until('postgres', "SELECT run > 0 AND chain_pages <= 129 AND unfinished_pages = 0 FROM smart_index_pages('numbers_id')"),
-	'a worker compacts a long chain');
-is(pages('journal'), 'whole', 'the journal is whole');
-cmp_ok(pages('run_entries + adds'), '>=', 100000, 'run and chain have all entries');
+# A chain that only grows is left alone until it is large; then a worker comes.
+sql('INSERT INTO numbers SELECT g, 0 FROM generate_series(1, 150000) g');
+sql('VACUUM numbers');
+is(pages("run || ' ' || adds || ' ' || (chain_pages > 130)"), '0 150000 true', 'a chain without anything superfluous stays');
+sql('DELETE FROM numbers WHERE id > 90000');
+sql('VACUUM numbers');
+is(pages("run || ' ' || run_entries || ' ' || adds || ' ' || removals"), '1 90000 0 0', 'VACUUM makes a run when half of the journal is superfluous');
 cmp_ok(pages('run_fill'), '>', 0.9, 'pages of the run are full');
-lose_trees('after the first compaction', 'numbers_id');
+sql('CREATE TABLE large (id text COLLATE "C", word int); CREATE INDEX large_id ON large USING smart (id)');
+fill('large');
+ok($node->poll_query_until('postgres', "SELECT run > 0 AND chain_pages <= 4097 AND unfinished_pages = 0 FROM smart_index_pages('large_id')"),
+	'a worker compacts a large chain');
+is(pages('journal', 'large_id'), 'whole', 'the journal is whole');
+cmp_ok(pages('run_entries + adds', 'large_id'), '>=', $many, 'run and chain have all entries');
+lose_trees('after the first compactions', 'numbers_id', 'large_id');
+sql('DROP TABLE large');
 is(sql("SELECT journal, run FROM smart_index_pages('forgetful_id')"), 'none|0', 'an unlogged index has no journal');
 
 # Many of them while others write and remove; after each a tree can be loaded.
@@ -144,7 +163,7 @@ is(pages('run', 'slow_id'), '0', 'there is no run');
 cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'but pages of one');
 set_rate(0);
 sql('VACUUM slow');
-is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), '60000 0', 'VACUUM makes a run, and pages of the other one are free');
+is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), "$many 0", 'VACUUM makes a run, and pages of the other one are free');
 lose_trees('after a cancel', 'slow_id');
 
 # A crash in the middle.
@@ -157,7 +176,7 @@ set_rate(0);
 my $before = sql("SELECT pg_relation_size('slow_id')");
 my $left = pages('unfinished_pages', 'slow_id');
 sql('VACUUM slow');
-is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), '60000 0', 'the next compaction makes a run');
+is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), "$many 0", 'the next compaction makes a run');
 cmp_ok(sql("SELECT pg_relation_size('slow_id')") - $before, '<=', 8192 * (pages('run_pages', 'slow_id') - $left), 'and uses those pages');
 lose_trees('and after it', 'slow_id');
 
@@ -183,7 +202,7 @@ start_again($node);
 becomes($node, 'slow_id', 'ready');
 ok($node->log_contains(qr/journal of index "slow_id" is damaged/, $offset), 'damage is found');
 ok($node->poll_query_until('postgres', "SELECT journal = 'whole' FROM smart_index_pages('slow_id')"), 'the journal is made whole again');
-is(pages('run_entries', 'slow_id'), '60000', 'from the tree');
+is(pages('run_entries', 'slow_id'), $many, 'from the tree');
 sql('INSERT INTO slow SELECT g, 0 FROM generate_series(1, 1000) g');
 lose_trees('a journal made whole', 'slow_id');
 

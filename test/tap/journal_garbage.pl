@@ -33,7 +33,7 @@ sub pages
 	my $bytes = PostgreSQL::Test::Utils::slurp_file($path);
 	my @pages = unpack('(a' . BLOCK . ')*', $bytes);
 	my ($run_pages) = unpack('L', substr($pages[0], META + 100, 4));
-	my ($serial, $tail) = unpack('QL', substr($pages[0], META + 136, 12));
+	my ($serial, $tail) = unpack('QL', substr($pages[0], META + 152, 12));
 
 	return {page => \@pages, run => [1 .. $run_pages], log => [$run_pages + 1 .. $#pages], serial => $serial, tail => $tail};
 }

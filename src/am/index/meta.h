@@ -14,7 +14,7 @@ struct smart_codec;
 
 #define SMART_META_BLOCK   0
 #define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
-#define SMART_META_VERSION 2
+#define SMART_META_VERSION 3
 
 enum smart_meta_state
 {
@@ -74,12 +74,14 @@ struct smart_meta
 	int64 run_made;               /* a TimestampTz; 0: never */
 	struct smart_chain_place cut; /* operations from here on count over the run; on the chain's first page */
 	uint64 previous_serial;       /* of the chain's first page when the last compaction began: those before are free */
+	uint64 adds;                  /* entries, on pages of the chain that have a next one */
+	uint64 removals;              /* likewise */
 	uint64 tail_serial;           /* of the chain's last page, 0: there is no chain yet */
 	BlockNumber tail_block;       /* where that is */
 	uint32 crc;                   /* crc32c of the bytes before it */
 };
 
-StaticAssertDecl(offsetof(struct smart_meta, crc) == 148 && sizeof(struct smart_meta) == 152, "metapage format");
+StaticAssertDecl(offsetof(struct smart_meta, crc) == 164 && sizeof(struct smart_meta) == 168, "metapage format");
 
 /* A run that has been written (run.h); without pages there are no entries.  A build's begins in block 1. */
 struct smart_run
@@ -127,16 +129,25 @@ smart_meta_is_loadable(const struct smart_meta *meta)
 	return meta->journal_state == SMART_JOURNAL_WHOLE;
 }
 
-#define SMART_CHAIN_SHORT 128 /* pages that are worth no compaction */
+#define SMART_CHAIN_SHORT 128  /* pages that are worth no compaction */
+#define SMART_CHAIN_LONG  4096 /* pages that are loaded as fast as those of a run, nearly */
 
-/* Is the chain longer than the run, or the journal stale?  Then it is time to write the tree as a new run. */
+/*
+ * Is it time to write a new run?  It is if the journal is stale, or half of what it holds is superfluous: removals, and
+ * the adds that they have undone.  What was only added takes little more room in the chain than in a run; so a chain that
+ * only grows is written anew when it is large, and many times its run.
+ */
 static inline bool
 smart_meta_wants_compaction(const struct smart_meta *meta)
 {
-	uint64 pages = meta->tail_serial - meta->cut.serial;
+	uint64 chain = meta->tail_serial - meta->cut.serial;
+	uint64 superfluous = 2 * meta->removals;
+	uint64 all = meta->run_entries + meta->adds + meta->removals;
 
-	return meta->journal_state == SMART_JOURNAL_STALE ||
-		   (meta->journal_state == SMART_JOURNAL_WHOLE && pages > SMART_CHAIN_SHORT && pages > meta->run_pages);
+	if (meta->journal_state != SMART_JOURNAL_WHOLE)
+		return meta->journal_state == SMART_JOURNAL_STALE;
+	return chain > SMART_CHAIN_SHORT &&
+		   (superfluous >= all / 2 || (chain > SMART_CHAIN_LONG && chain / 4 > meta->run_pages));
 }
 
 /* The journal, if it is whole, is so no more. */

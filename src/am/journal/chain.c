@@ -199,6 +199,8 @@ link_page(Relation index, struct link *link)
 									  .block = BufferGetBlockNumber(link->fresh),
 									  .offset = SMART_PAGE_BEGIN};
 
+	if (BufferIsValid(link->old))
+		smart_log_page_count(BufferGetPage(link->old), &meta->adds, &meta->removals);
 	START_CRIT_SECTION();
 	smart_page_init(BufferGetPage(link->fresh), SMART_PAGE_LOG, meta->journal, begin.serial, 0);
 	MarkBufferDirty(link->fresh);

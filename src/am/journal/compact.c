@@ -230,6 +230,9 @@ switch_runs(const struct compaction *compaction, const struct smart_run *run)
 	meta.run_entries = run->entries;
 	meta.run_made = GetCurrentTimestamp();
 	meta.cut = compaction->cut;
+	/* Some that came since, and lie before the cut, are counted once more. */
+	meta.adds -= before->adds;
+	meta.removals -= before->removals;
 	meta.journal_state = SMART_JOURNAL_WHOLE;
 	(void) smart_meta_change(compaction->index, buffer, &meta);
 	return true;

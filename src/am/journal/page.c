@@ -73,3 +73,14 @@ smart_batch_open(Page page, uint32 place, struct smart_unpacker *unpacker, enum 
 	return place >= SMART_PAGE_BEGIN && smart_batch_begin((uint8 *) page, place, ((PageHeader) page)->pd_lower,
 														  smart_page_head(page)->number, unpacker, operation, next);
 }
+
+void
+smart_log_page_count(Page page, uint64 *adds, uint64 *removals)
+{
+	struct smart_unpacker unpacker;
+	enum smart_operation operation;
+
+	for (uint32 place = SMART_PAGE_BEGIN; smart_batch_open(page, place, &unpacker, &operation, &place);)
+		while (smart_unpacker_next(&unpacker))
+			++*(operation == SMART_OPERATION_REMOVE ? removals : adds);
+}

@@ -72,4 +72,7 @@ extern bool smart_run_page_open(Page page, struct smart_unpacker *unpacker);
 extern bool smart_batch_open(Page page, uint32 place, struct smart_unpacker *unpacker, enum smart_operation *operation,
 							 uint32 *next);
 
+/* Adds what a log page holds to the counts of entries; of a damaged one, what comes before the damage. */
+extern void smart_log_page_count(Page page, uint64 *adds, uint64 *removals);
+
 #endif /* SMART_AM_JOURNAL_PAGE_H */
