@@ -77,6 +77,7 @@ memnode_client_open(struct memnode *node, const char *name)
 	if (client == NULL)
 		return NULL;
 	client->node = node;
+	node->counters.connections++;
 	client->owner = MEMNODE_OWNER_UNKNOWN;
 	snprintf(client->name, sizeof(client->name), "%s", name);
 	client->next = node->clients;
@@ -178,6 +179,7 @@ memnode_client_room(struct memnode_client *client, size_t *length)
 	smart_assert(!client->ended);
 	if (!buffer_reserve(in, wanted))
 	{
+		client->refusal = MEMNODE_REFUSED_MEMORY;
 		memnode_client_end(client, "no memory is left");
 		return NULL;
 	}
@@ -190,6 +192,7 @@ memnode_client_received(struct memnode_client *client, size_t length)
 {
 	smart_assert(client->in.end + length <= client->in.capacity);
 	client->in.end += length;
+	client->node->counters.received_bytes += length;
 }
 
 bool
@@ -215,11 +218,13 @@ memnode_client_frame(struct memnode_client *client, struct wire_header *header)
 	{
 		if (client->greeted)
 			memnode_log(SMART_LOG_WARNING, "%s: what it sends is not this node's protocol", client->name);
+		client->refusal = MEMNODE_REFUSED_PROTOCOL;
 		memnode_client_end(client, "what it sends is not this node's protocol");
 		return NULL;
 	}
 	if (!client->greeted && header->length > MEMNODE_HELLO_MAX)
 	{
+		client->refusal = MEMNODE_REFUSED_PROTOCOL;
 		memnode_client_end(client, "it does not begin with a HELLO");
 		return NULL;
 	}
@@ -246,6 +251,7 @@ void
 memnode_client_sent(struct memnode_client *client, size_t length)
 {
 	buffer_consume(&client->out, length);
+	client->node->counters.sent_bytes += length;
 }
 
 uint8_t *
@@ -254,6 +260,7 @@ memnode_client_reply_room(struct memnode_client *client, uint32_t length)
 	smart_assert(!client->ended && length <= WIRE_PAYLOAD_MAX);
 	if (!buffer_reserve(&client->out, WIRE_HEADER_BYTES + (size_t) length))
 	{
+		client->refusal = MEMNODE_REFUSED_MEMORY;
 		memnode_client_end(client, "no memory is left");
 		return NULL;
 	}

@@ -28,12 +28,13 @@ struct memnode_client
 	struct memnode *node;
 	struct memnode_client *next; /* in the node's list, while it is open */
 	struct memnode_client *previous;
-	char name[MEMNODE_NAME_MAX]; /* its address, for the log */
-	bool greeted;                /* it has said HELLO */
-	bool leaving;                /* to be closed when the last answer is sent; not served any more */
-	bool outside;                /* it has sent an address that it may not use */
-	bool ended;                  /* not in the node's list any more */
-	char reason[128];            /* why it leaves, or has ended */
+	char name[MEMNODE_NAME_MAX];  /* its address, for the log */
+	bool greeted;                 /* it has said HELLO */
+	bool leaving;                 /* to be closed when the last answer is sent; not served any more */
+	bool outside;                 /* it has sent an address that it may not use */
+	bool ended;                   /* not in the node's list any more */
+	char reason[128];             /* why it leaves, or has ended */
+	enum memnode_refusal refusal; /* the same for one that is not greeted */
 	struct wire_hello hello;
 	uint32_t owner; /* number of its owner's record, or MEMNODE_OWNER_UNKNOWN */
 	struct verbs_target_pair *pair;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "lease.h"
 #include "log.h"
 
@@ -79,6 +80,7 @@ add_owner(struct memnode *node, uint64_t id)
 	memset(record_of(node, owner), 0, sizeof(struct memnode_owner_record));
 	record_of(node, owner)->id = id;
 	node->generation[owner] = 0;
+	node->lease_ns[owner] = 0;
 	for (struct memnode_client *client = node->clients; client != NULL; client = client->next)
 	{
 		if (client->greeted && client->hello.owner == id)
@@ -283,6 +285,7 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	smart_assert(memnode_lease_held(client) && find_holder(client) == NULL);
 	if (!mine)
 	{
+		node->lease_ns[client->owner] = smart_clock_ns();
 		begin_generations(client);
 		memnode_log(SMART_LOG_INFO, "%s: owner %llu has the lease now (pid %u, %s, %u chunks, %u trees)", client->name,
 					(unsigned long long) record->id, client->hello.pid, lease->transport == WIRE_TCP ? "tcp" : "verbs",

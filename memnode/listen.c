@@ -60,8 +60,9 @@ bind_address(struct memnode_listeners *listeners, const struct addrinfo *address
 		error = errno;
 		close(descriptor);
 	}
-	memnode_refuse(problem, "listen: cannot bind to %s: %s%s", text, strerror(error),
-				   error == EADDRINUSE ? "; stop what uses it, or give another --listen" : "");
+	memnode_refuse(problem, "%s: cannot bind to %s: %s%s%s", listeners->setting, text, strerror(error),
+				   error == EADDRINUSE ? "; stop what uses it, or give another --" : "",
+				   error == EADDRINUSE ? listeners->setting : "");
 	return error;
 }
 
@@ -74,7 +75,7 @@ note_port(struct memnode_listeners *listeners, char *problem)
 
 	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0 ||
 		(bound.ss_family != AF_INET && bound.ss_family != AF_INET6))
-		return memnode_refuse(problem, "listen: the socket is none of TCP's");
+		return memnode_refuse(problem, "%s: the socket is none of TCP's", listeners->setting);
 	/* Both families have the port at the same place. */
 	snprintf(listeners->port, sizeof(listeners->port), "%u", ntohs(((struct sockaddr_in *) &bound)->sin_port));
 	return true;
@@ -132,20 +133,27 @@ bool
 memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode_options *options,
 					   char problem[MEMNODE_PROBLEM_MAX])
 {
-	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
 	int first;
 	unsigned int handed = memnode_supervisor_sockets(&first);
-	int error;
+
+	if (handed == 0)
+		return memnode_listeners_bind_to(listeners, "listen", options->host, options->port, problem);
+	*listeners = (struct memnode_listeners){.loopback = true, .setting = "listen"};
+	return adopt_sockets(listeners, first, handed, problem);
+}
+
+bool
+memnode_listeners_bind_to(struct memnode_listeners *listeners, const char *setting, const char *host, const char *port,
+						  char problem[MEMNODE_PROBLEM_MAX])
+{
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	int error = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
 	bool good;
 
-	memset(listeners, 0, sizeof(*listeners));
-	listeners->loopback = true;
-	if (handed > 0)
-		return adopt_sockets(listeners, first, handed, problem);
-	error = getaddrinfo(options->host[0] != '\0' ? options->host : NULL, options->port, &hints, &found);
+	*listeners = (struct memnode_listeners){.loopback = true, .setting = setting};
 	if (error != 0)
-		return memnode_refuse(problem, "listen: %s: %s", options->host, gai_strerror(error));
+		return memnode_refuse(problem, "%s: %s: %s", setting, host, gai_strerror(error));
 	good = bind_all(listeners, found, problem);
 	freeaddrinfo(found);
 	if (!good)
@@ -159,8 +167,8 @@ memnode_listeners_start(const struct memnode_listeners *listeners, char problem[
 	for (unsigned int i = 0; i < listeners->count; i++)
 	{
 		if (listen(listeners->descriptor[i], BACKLOG) != 0)
-			return memnode_refuse(problem, "listen: port %s: %s; give another --listen", listeners->port,
-								  strerror(errno));
+			return memnode_refuse(problem, "%s: port %s: %s; give another --%s", listeners->setting, listeners->port,
+								  strerror(errno), listeners->setting);
 	}
 	return true;
 }

@@ -18,6 +18,7 @@ struct memnode_listeners
 	int descriptor[MEMNODE_LISTENERS_MAX];
 	char port[SESSION_PORT_MAX]; /* the one that the kernel chose, if it was 0 */
 	bool loopback;               /* none but loopback addresses */
+	const char *setting;         /* that named them, for the operator */
 };
 
 /*
@@ -26,6 +27,10 @@ struct memnode_listeners
  */
 extern bool memnode_listeners_bind(struct memnode_listeners *listeners, const struct memnode_options *options,
 								   char problem[MEMNODE_PROBLEM_MAX]);
+
+/* Binds to all addresses of a host (empty: every address), which this setting has named.  False: problem[] says why. */
+extern bool memnode_listeners_bind_to(struct memnode_listeners *listeners, const char *setting, const char *host,
+									  const char *port, char problem[MEMNODE_PROBLEM_MAX]);
 
 /* Clients can connect from now on. */
 extern bool memnode_listeners_start(const struct memnode_listeners *listeners, char problem[MEMNODE_PROBLEM_MAX]);

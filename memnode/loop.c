@@ -121,6 +121,7 @@ add_connection(struct memnode_loop *loop, int descriptor, const struct sockaddr 
 
 	if (connection == NULL)
 	{
+		loop->options->node->counters.refused[MEMNODE_REFUSED_MEMORY]++;
 		memnode_complain(&loop->complaints, now, name, "no memory for the connection");
 		return;
 	}
@@ -132,9 +133,12 @@ add_connection(struct memnode_loop *loop, int descriptor, const struct sockaddr 
 }
 
 static void
-throw_out(struct connection *connection, const char *reason)
+throw_out(struct connection *connection, enum memnode_refusal refusal, const char *reason)
 {
 	connection->thrown_out = true;
+	/* One that leaves has been refused before. */
+	if (!connection->client->leaving)
+		connection->client->refusal = refusal;
 	memnode_client_end(connection->client, reason);
 	memnode_door_leave(&connection->loop->door, &connection->guest);
 }
@@ -174,7 +178,10 @@ shake_hands(struct connection *connection)
 	enum stream_wait wait = stream_handshake(connection->stream);
 
 	if (wait == STREAM_CLOSED)
+	{
+		connection->client->refusal = MEMNODE_REFUSED_KEY;
 		memnode_client_end(connection->client, stream_problem(connection->stream));
+	}
 	else if (wait != STREAM_DONE)
 		set_interest(connection, event_of(wait));
 	connection->shaken = wait == STREAM_DONE;
@@ -284,6 +291,45 @@ serve_connection(struct connection *connection)
 	connection->busy = true;
 }
 
+/* ---- other sources ---- */
+
+static bool
+is_source(const struct memnode_loop *loop, const void *what)
+{
+	const struct memnode_source *sources = loop->options->sources;
+
+	for (unsigned int i = 0; i < loop->options->source_count; i++)
+	{
+		if (what == &sources[i])
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_any_again(const struct memnode_loop *loop)
+{
+	for (unsigned int i = 0; i < loop->options->source_count; i++)
+	{
+		if (loop->options->sources[i].again)
+			return true;
+	}
+	return false;
+}
+
+/* Those that have an event have been marked like those that are to be called again. */
+static void
+serve_sources(struct memnode_loop *loop)
+{
+	for (unsigned int i = 0; i < loop->options->source_count; i++)
+	{
+		struct memnode_source *source = &loop->options->sources[i];
+
+		if (source->again)
+			source->again = source->serve(source->argument);
+	}
+}
+
 /* ---- rounds ---- */
 
 /* A turn of a connection; what it leaves to do is noted. */
@@ -341,7 +387,8 @@ accept_one(struct memnode_loop *loop, int listener)
 		return false;
 	}
 	if (victim != NULL)
-		throw_out((struct connection *) victim, "it had to make room for others, since it had not said HELLO yet");
+		throw_out((struct connection *) victim, MEMNODE_REFUSED_ROOM,
+				  "it had to make room for others, since it had not said HELLO yet");
 	memnode_address_text((struct sockaddr *) &address, length, name, sizeof(name));
 	add_connection(loop, descriptor, (const struct sockaddr *) &address, name);
 	return true;
@@ -387,7 +434,7 @@ end_late(struct memnode_loop *loop)
 		if (connection->deadline_ns == 0 || connection->client->ended)
 			continue;
 		if (now >= connection->deadline_ns)
-			throw_out(connection, "it took too long to say HELLO, or to leave");
+			throw_out(connection, MEMNODE_REFUSED_LATE, "it took too long to say HELLO, or to leave");
 		else
 			loop->limited = true;
 	}
@@ -419,6 +466,7 @@ remove_ended(struct memnode_loop *loop)
 		/* Who connects and leaves without a word has only looked whether the node is there. */
 		if (!connection->client->greeted && (connection->guest.spoken || connection->thrown_out))
 		{
+			loop->options->node->counters.refused[connection->client->refusal]++;
 			memnode_complain(&loop->complaints, smart_clock_ns(), connection->client->name, connection->client->reason);
 			loop->limited = true;
 		}
@@ -430,7 +478,8 @@ static void
 round_of_events(struct memnode_loop *loop)
 {
 	struct epoll_event events[EVENTS];
-	int timeout_ms = loop->busy ? 0 : loop->limited || loop->accept_again_ns != 0 ? TICK_MS : LOOK_MS;
+	bool ticks = loop->limited || loop->accept_again_ns != 0 || is_any_again(loop);
+	int timeout_ms = loop->busy ? 0 : ticks ? TICK_MS : LOOK_MS;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 	bool was_busy = loop->busy;
 
@@ -453,9 +502,12 @@ round_of_events(struct memnode_loop *loop)
 			accept_all(loop);
 		else if (events[i].data.ptr == &loop->signals)
 			take_signals(loop);
+		else if (is_source(loop, events[i].data.ptr))
+			((struct memnode_source *) events[i].data.ptr)->again = true;
 		else
 			turn(loop, events[i].data.ptr);
 	}
+	serve_sources(loop);
 	if (loop->limited || loop->accept_again_ns != 0)
 		end_late(loop);
 	if (loop->options->node->client_ended)
@@ -490,6 +542,11 @@ watch_sources(struct memnode_loop *loop)
 	for (unsigned int i = 0; i < listeners->count; i++)
 	{
 		if (!watch(loop, listeners->descriptor[i], loop))
+			return false;
+	}
+	for (unsigned int i = 0; i < loop->options->source_count; i++)
+	{
+		if (!watch(loop, loop->options->sources[i].descriptor, &loop->options->sources[i]))
 			return false;
 	}
 	return true;

@@ -11,13 +11,25 @@
 
 struct memnode_loop;
 
+/* Something else than clients that the loop waits for. */
+struct memnode_source
+{
+	int descriptor;
+	/* The descriptor can be read, or a moment has passed since a call that returned true.  Must not wait. */
+	bool (*serve)(void *argument);
+	void *argument;
+	bool again; /* the last call returned true */
+};
+
 struct memnode_loop_options
 {
 	struct memnode *node;
 	const struct memnode_listeners *listeners;
 	const struct stream_secret *secret; /* of the connections to come */
-	void (*reload)(void *argument);     /* at SIGHUP */
-	void (*look)(void *argument);       /* every few seconds */
+	struct memnode_source *sources;
+	unsigned int source_count;
+	void (*reload)(void *argument); /* at SIGHUP */
+	void (*look)(void *argument);   /* every few seconds */
 	void *argument;
 };
 

@@ -10,7 +10,9 @@
 
 #include "base/assert.h"
 #include "announce.h"
+#include "control.h"
 #include "door.h"
+#include "http.h"
 #include "log.h"
 #include "loop.h"
 #include "memory.h"
@@ -29,9 +31,14 @@ struct daemon
 	struct memnode_listeners listeners;
 	struct memnode_memory memory;
 	struct memnode_loop_options loop_options;
+	struct memnode_report report;
+	struct memnode_control *control; /* NULL: none */
+	struct memnode_http *http;       /* NULL: none */
+	struct memnode_source sources[2];
+	char place[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
+	char metrics[SESSION_HOST_MAX + SESSION_PORT_MAX + 32];
 	struct memnode_loop *loop;
 	struct memnode_announcer *announcer; /* NULL: none */
-	bool removed_said;                   /* the log says that the memory has been removed */
 };
 
 static struct memnode node;
@@ -130,9 +137,19 @@ keep_fixed(const struct memnode_options *old, struct memnode_options *new)
 	new->verbs = old->verbs;
 	strcpy(new->device, old->device);
 	new->gid_index = old->gid_index;
+	strcpy(new->metrics_host, old->metrics_host);
+	strcpy(new->metrics_port, old->metrics_port);
 	if (memcmp(&wanted, new, sizeof(wanted)) != 0)
-		memnode_log(SMART_LOG_WARNING,
-					"listen, size, memory, name, transport, device and gid-index change with the next start only");
+		memnode_log(
+			SMART_LOG_WARNING,
+			"listen, size, memory, name, transport, device, gid-index and metrics change with the next start only");
+}
+
+static void
+note_keys(struct daemon *daemon)
+{
+	daemon->report.keys = daemon->secret.length > 0;
+	daemon->report.keys_read = time(NULL);
 }
 
 static void
@@ -147,6 +164,7 @@ reload(void *argument)
 	if (!memnode_options_read(&options, daemon->argc, daemon->argv, problem) ||
 		!read_secret(&options, &secret, daemon->listeners.loopback, problem) || !check_snapshot(&options, problem))
 	{
+		node.counters.reloads[0]++;
 		memnode_log(SMART_LOG_WARNING, "the settings stay as they are: %s", problem);
 		return;
 	}
@@ -154,6 +172,8 @@ reload(void *argument)
 	raise_descriptors(&options);
 	daemon->options = options;
 	daemon->secret = secret;
+	note_keys(daemon);
+	node.counters.reloads[1]++;
 	node.client_max = options.max_connections;
 	memnode_log_set_level(options.log_level);
 	if (!same_announcement(&old, &options))
@@ -170,9 +190,9 @@ look(void *argument)
 {
 	struct daemon *daemon = argument;
 
-	if (daemon->removed_said || !memnode_memory_is_removed(&daemon->memory))
+	if (daemon->report.removed || !memnode_memory_is_removed(&daemon->memory))
 		return;
-	daemon->removed_said = true;
+	daemon->report.removed = true;
 	memnode_log(SMART_LOG_WARNING, "somebody has removed %s: this node goes on, but what is in its memory %s",
 				daemon->memory.label,
 				daemon->options.snapshot[0] != '\0' ? "outlives a clean stop only, by the snapshot"
@@ -205,6 +225,65 @@ open_target(struct daemon *daemon, char *problem)
 	return true;
 }
 
+static void
+put_address(char *text, size_t size, const char *host, const char *port)
+{
+	bool v6 = strchr(host, ':') != NULL;
+
+	snprintf(text, size, "%s%s%s:%s", v6 ? "[" : "", host[0] != '\0' ? host : "*", v6 ? "]" : "", port);
+}
+
+static const char *
+transports_text(void)
+{
+	return node.transports == (WIRE_TCP | WIRE_RDMA) ? "tcp,verbs" : node.transports == WIRE_TCP ? "tcp" : "verbs";
+}
+
+/* What the operator can ask.  That --status finds nobody is no reason not to serve; that --metrics does not work is one. */
+static bool
+start_reporting(struct daemon *daemon, char *problem)
+{
+	char address[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
+	char why[MEMNODE_PROBLEM_MAX];
+
+	put_address(daemon->place, sizeof(daemon->place), daemon->options.host, daemon->listeners.port);
+	daemon->report = (struct memnode_report){.node = &node,
+											 .options = &daemon->options,
+											 .version = SMART_VERSION,
+											 .place = daemon->place,
+											 .memory = daemon->memory.label,
+											 .metrics = daemon->metrics,
+											 .started = time(NULL)};
+	note_keys(daemon);
+	if (daemon->options.metrics_port[0] != '\0')
+	{
+		daemon->http = memnode_http_open(&daemon->report, problem);
+		if (daemon->http == NULL)
+			return false;
+		put_address(address, sizeof(address), daemon->options.metrics_host, memnode_http_port(daemon->http));
+		snprintf(daemon->metrics, sizeof(daemon->metrics), "http://%s/metrics", address);
+		daemon->sources[daemon->loop_options.source_count++] = memnode_http_source(daemon->http);
+		memnode_log(SMART_LOG_INFO, "metrics: %s", daemon->metrics);
+	}
+	if (!memnode_control_has_name(&daemon->options))
+		return true;
+	daemon->control = memnode_control_open(&daemon->report, daemon->listeners.port, why);
+	if (daemon->control != NULL)
+		daemon->sources[daemon->loop_options.source_count++] = memnode_control_source(daemon->control);
+	else
+		memnode_log(SMART_LOG_WARNING, "this node cannot be asked for its --status: %s", why);
+	return true;
+}
+
+static void
+stop_reporting(struct daemon *daemon)
+{
+	if (daemon->http != NULL)
+		memnode_http_close(daemon->http);
+	if (daemon->control != NULL)
+		memnode_control_close(daemon->control);
+}
+
 /* From the region on; what was opened before is the caller's. */
 static bool
 start_serving(struct daemon *daemon, char *problem)
@@ -213,10 +292,12 @@ start_serving(struct daemon *daemon, char *problem)
 	daemon->loop_options = (struct memnode_loop_options){.node = &node,
 														 .listeners = &daemon->listeners,
 														 .secret = &daemon->secret,
+														 .sources = daemon->sources,
 														 .reload = reload,
 														 .look = look,
 														 .argument = daemon};
-	if (!open_target(daemon, problem) || !memnode_listeners_start(&daemon->listeners, problem))
+	if (!open_target(daemon, problem) || !start_reporting(daemon, problem) ||
+		!memnode_listeners_start(&daemon->listeners, problem))
 		return false;
 	daemon->loop = memnode_loop_open(&daemon->loop_options, problem);
 	return daemon->loop != NULL && start_announcing(daemon, problem);
@@ -232,6 +313,7 @@ stop_serving(struct daemon *daemon)
 	stop_announcing(daemon);
 	if (daemon->loop != NULL)
 		memnode_loop_close(daemon->loop);
+	stop_reporting(daemon);
 	if (node.target != NULL)
 		verbs_target_close(node.target);
 	/* No client is left that could change the region. */
@@ -262,14 +344,8 @@ stop_serving(struct daemon *daemon)
 static void
 say_ready(const struct daemon *daemon)
 {
-	const char *host = daemon->options.host;
-
-	printf("smart-memnode: ready on %s%s%s:%s, %llu MB, %s\n", strchr(host, ':') != NULL ? "[" : "",
-		   host[0] != '\0' ? host : "*", strchr(host, ':') != NULL ? "]" : "", daemon->listeners.port,
-		   (unsigned long long) daemon->options.size >> 20,
-		   node.transports == (WIRE_TCP | WIRE_RDMA) ? "tcp,verbs"
-		   : node.transports == WIRE_TCP             ? "tcp"
-													 : "verbs");
+	printf("smart-memnode: ready on %s, %llu MB, %s\n", daemon->place, (unsigned long long) daemon->options.size >> 20,
+		   transports_text());
 	fflush(stdout);
 	memnode_log(SMART_LOG_INFO, "ready on port %s, incarnation %016llx, memory: %s", daemon->listeners.port,
 				(unsigned long long) node.region.header->incarnation, daemon->memory.label);
@@ -333,7 +409,7 @@ main(int argc, char **argv)
 		puts("smart-memnode " SMART_VERSION);
 		return 0;
 	}
-	if (run(&daemon, problem))
+	if (daemon.options.status ? memnode_control_ask(&daemon.options, problem) : run(&daemon, problem))
 		return 0;
 	if (problem[0] != '\0')
 		fprintf(stderr, "smart-memnode: %s\n", problem);

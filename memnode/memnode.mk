@@ -1,6 +1,6 @@
 # smart-memnode, the memory node's daemon: rules of its own, since it has nothing of PostgreSQL.
 #
-#   make memnode           build/memnode/smart-memnode
+#   make memnode           build/memnode/smart-memnode; METRICS=no leaves out --metrics, and libmicrohttpd with it
 #   make install-memnode   the daemon, units of systemd, its user and a sample of its settings, below $(DESTDIR)
 #
 # Uses sources, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
@@ -16,15 +16,20 @@ MEMNODE_SRCS = $(call sources,memnode) src/base/assert.c src/base/status.c src/b
 	src/tree/find/walk.c src/tree/step/cover.c \
 	rdma/local.c rdma/wire.c rdma/descent.c rdma/discovery.c rdma/tcp/stream.c rdma/tcp/secret.c \
 	rdma/verbs/target.c rdma/verbs/common.c
-MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread
+
+# --metrics is there if libmicrohttpd is: the one library that the daemon does without, since not every node is monitored.
+METRICS ?= $(if $(shell echo '#include <microhttpd.h>' | $(CC) -E - >/dev/null 2>&1 && echo there),yes,no)
+METRICS := $(METRICS)
+MEMNODE_METRICS := $(filter yes,$(METRICS))
+MEMNODE_LIBS = -lisal -lssl -lcrypto -lmemcached -libverbs -lpthread $(if $(MEMNODE_METRICS),-lmicrohttpd)
 MEMNODE_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" smart.control)
 
-MEMNODE_OBJDIR := build/memnode/$(notdir $(CC))-$(if $(ASSERT),assert,release)$(STRICT)
+MEMNODE_OBJDIR := build/memnode/$(notdir $(CC))-$(if $(ASSERT),assert,release)$(STRICT)$(if $(MEMNODE_METRICS),,-no-metrics)
 MEMNODE_OBJS = $(MEMNODE_SRCS:%.c=$(MEMNODE_OBJDIR)/%.o)
 MEMNODE_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -O2 -g -fno-strict-aliasing -fstack-protector-strong \
 	-D_FORTIFY_SOURCE=2 -fPIE
 MEMNODE_CPPFLAGS = -D_GNU_SOURCE -DSMART_VERSION='"$(MEMNODE_VERSION)"' $(if $(ASSERT),-DSMART_ASSERTIONS) \
-	$(SMART_INCLUDES)
+	$(if $(MEMNODE_METRICS),-DSMART_METRICS) $(SMART_INCLUDES)
 MEMNODE = build/memnode/smart-memnode
 
 $(MEMNODE_OBJDIR)/%.o: %.c
@@ -49,12 +54,14 @@ install-memnode: $(MEMNODE)
 	chmod 644 '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service'
 	install -m 644 memnode/smart-memnode.socket '$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket'
 	install -m 644 memnode/smart-memnode.sysusers '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf'
+	install -m 644 memnode/smart-memnode.rules.yml '$(DESTDIR)$(memnode_datadir)/smart-memnode.rules.yml'
 	install -m 644 memnode/smart-memnode.conf '$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample'
 
 uninstall-memnode:
 	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service' \
 		'$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket' '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf' \
-		'$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample'
+		'$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample' \
+		'$(DESTDIR)$(memnode_datadir)/smart-memnode.rules.yml'
 
 # For test/fuzz/run: what a program is made of that has a main of its own, and its libraries.
 list-memnode:

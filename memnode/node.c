@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -143,8 +144,11 @@ load_snapshot(struct memnode *node, const struct start *start, const char *path,
 	char why[MEMNODE_PROBLEM_MAX];
 	const char *fault;
 	enum memnode_snapshot result;
+	struct stat about = {.st_mtime = 0};
+	uint64_t began_ns = smart_clock_ns();
 
 	memnode_region_plan(&region, start->memory->base, start->memory->size);
+	(void) stat(path, &about);
 	result = memnode_snapshot_load(&region, path, why);
 	*loaded = result == MEMNODE_SNAPSHOT_LOADED;
 	if (result == MEMNODE_SNAPSHOT_REFUSED || (*loaded && !can_grow(&region, start, why)))
@@ -154,6 +158,8 @@ load_snapshot(struct memnode *node, const struct start *start, const char *path,
 	if (!continue_region(node, &region, start, false, &fault))
 		return memnode_refuse(problem, "snapshot: cannot load %.2048s: %s; remove it to start empty", path, fault);
 	memnode_region_publish(&node->region);
+	node->snapshot_time = about.st_mtime;
+	node->snapshot_load_ns = smart_clock_ns() - began_ns;
 	memnode_log(SMART_LOG_INFO, "loaded the snapshot %s", path);
 	return true;
 }

@@ -6,7 +6,10 @@
 #ifndef MEMNODE_NODE_H
 #define MEMNODE_NODE_H
 
+#include <time.h>
+
 #include "base/env.h"
+#include "counters.h"
 #include "log.h"
 #include "rdma/verbs/target.h"
 #include "trees.h"
@@ -30,11 +33,14 @@ struct memnode
 	uint32_t client_max;                 /* more than so many are refused; 0: none are */
 	bool client_ended;                   /* some client has, and its socket can be closed */
 	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
+	uint64_t lease_ns[MEMNODE_OWNERS];   /* when that took it; 0: before this process began */
 
 	uint64_t started_ns;
-	uint64_t verbs_served; /* VERBS requests */
-	uint64_t round_ns;     /* when the round of requests in hand began; 0: there are no rounds */
-	bool full_said;        /* the log says that no chunk is left */
+	time_t snapshot_time;      /* when the snapshot was written that the node began with; 0: with none */
+	uint64_t snapshot_load_ns; /* how long that took to load */
+	struct memnode_counters counters;
+	uint64_t round_ns; /* when the round of requests in hand began; 0: there are no rounds */
+	bool full_said;    /* the log says that no chunk is left */
 
 	struct fabric_request requests[WIRE_BATCH_MAX]; /* of the batch in hand */
 	uint32_t numbers[WIRE_LIST_MAX];                /* of the list in hand */

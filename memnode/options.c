@@ -47,19 +47,40 @@ set_number(uint32_t *number, const char *value, uint32_t from, uint32_t to, char
 
 /* ---- one function per setting ---- */
 
+/* ":PORT" and "*:PORT" are all addresses of the machine. */
 static bool
-set_listen(struct memnode_options *options, const char *value, char *problem)
+set_address(char host[SESSION_HOST_MAX], char port_text[SESSION_PORT_MAX], const char *value, char *problem)
 {
 	bool every = value[0] == ':' || value[0] == '*';
 	const char *port = value[0] == '*' ? value + 1 : value;
 	char any[SESSION_HOST_MAX];
 	char address[SESSION_HOST_MAX + SESSION_PORT_MAX];
 
-	/* ":PORT" and "*:PORT" are all addresses of the machine. */
 	if (snprintf(address, sizeof(address), "%s%s", every ? "any" : "", every ? port : value) >= (int) sizeof(address) ||
-		!discovery_parse_address(address, DISCOVERY_PORT, any, options->port))
+		!discovery_parse_address(address, DISCOVERY_PORT, any, port_text))
 		return memnode_refuse(problem, "\"%.60s\" is not HOST:PORT, [IPV6]:PORT or :PORT", value);
-	return set_text(options->host, sizeof(options->host), every ? "" : any, problem);
+	return set_text(host, SESSION_HOST_MAX, every ? "" : any, problem);
+}
+
+static bool
+set_listen(struct memnode_options *options, const char *value, char *problem)
+{
+	return set_address(options->host, options->port, value, problem);
+}
+
+/* A port alone is one of the loopback address. */
+static bool
+set_metrics(struct memnode_options *options, const char *value, char *problem)
+{
+	char address[sizeof(DEFAULT_HOST) + SESSION_PORT_MAX];
+	uint32_t port;
+
+	if (value[strspn(value, "0123456789")] != '\0')
+		return set_address(options->metrics_host, options->metrics_port, value, problem);
+	if (!set_number(&port, value, 0, 65535, problem))
+		return false;
+	snprintf(address, sizeof(address), DEFAULT_HOST ":%u", port);
+	return set_address(options->metrics_host, options->metrics_port, address, problem);
 }
 
 static bool
@@ -203,6 +224,8 @@ static const struct
 	 NUMBER(ttl_s, 3, 86400)},
 	{"snapshot", "FILE", "write the memory there at a clean stop, and load it at the next start",
 	 TEXT(snapshot) - 8 /* for ".new" */},
+	{"metrics", "HOST:PORT", "where GET /metrics is answered, in OpenMetrics; PORT alone for 127.0.0.1 (nowhere)",
+	 .set = set_metrics},
 	{"max-connections", "N", "refuse more connections (4096)", NUMBER(max_connections, 1, 100000)},
 	{"log-level", "LEVEL", "debug, info or warning (info)", .set = set_log_level},
 	{"config", "FILE", "read settings from a file of lines NAME = VALUE; SIGHUP reads it again", TEXT(config)},
@@ -247,6 +270,8 @@ set_argument(struct memnode_options *options, const char *argument, char *proble
 
 	if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)
 		return options->help = true;
+	if (strcmp(argument, "--status") == 0)
+		return options->status = true;
 	if (strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0)
 		return options->version = true;
 	if (strncmp(argument, "--", 2) != 0)
@@ -372,5 +397,7 @@ memnode_options_help(void)
 		snprintf(option, sizeof(option), "--%s=%s", settings[i].name, settings[i].value);
 		printf("  %-24s %s\n", option, settings[i].help);
 	}
+	printf("  %-24s how the daemon is that runs with these settings (--name, or --listen's port, tell which)\n",
+		   "--status");
 	printf("  %-24s this text\n  %-24s the version\n", "--help", "--version");
 }

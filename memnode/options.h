@@ -41,10 +41,13 @@ struct memnode_options
 	char advertise_port[SESSION_PORT_MAX];
 	uint32_t ttl_s;
 	char snapshot[PATH_MAX];
+	char metrics_host[SESSION_HOST_MAX]; /* empty: every address */
+	char metrics_port[SESSION_PORT_MAX]; /* empty: no metrics */
 	uint32_t max_connections;
 	enum smart_log_level log_level;
 	char config[PATH_MAX];
 	bool help;
+	bool status; /* to be asked of the daemon that runs */
 	bool version;
 };
 

@@ -222,7 +222,7 @@ serve_status(struct memnode_request *request)
 									  .own_chunks = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->chunks.own[owner],
 									  .own_trees = owner == MEMNODE_OWNER_UNKNOWN ? 0 : node->trees.own[owner],
 									  .uptime_ms = (smart_clock_ns() - node->started_ns) / 1000000,
-									  .requests = node->verbs_served};
+									  .requests = node->counters.requests[WIRE_VERBS]};
 
 	if (request->header->length != 0)
 		return WIRE_BAD;
@@ -254,17 +254,21 @@ static const struct
 
 /* Why a connection is closed after this answer. */
 static const char *
-reason_of(enum wire_status status)
+reason_of(enum wire_status status, enum memnode_refusal *refusal)
 {
 	switch (status)
 	{
 		case WIRE_BUSY:
+			*refusal = MEMNODE_REFUSED_BUSY;
 			return "there are as many connections as max-connections allows";
 		case WIRE_UNSUPPORTED:
+			*refusal = MEMNODE_REFUSED_VERSION;
 			return "it speaks another version of the protocol";
 		case WIRE_STALE:
+			*refusal = MEMNODE_REFUSED_STALE;
 			return "its generation is over";
 		default:
+			*refusal = MEMNODE_REFUSED_PROTOCOL;
 			return "it has sent a request that is none";
 	}
 }
@@ -295,9 +299,11 @@ memnode_serve(struct memnode_client *client)
 		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header.type,
 					header.length);
 	smart_assert(client->greeted || status != WIRE_OK);
+	client->node->counters.requests[header.type]++;
+	client->node->counters.answers[status]++;
 	memnode_client_reply(client, &header, status, status == WIRE_OK ? request.length : 0);
 	if (status == WIRE_BAD || !client->greeted)
-		memnode_client_leave(client, reason_of(status));
+		memnode_client_leave(client, reason_of(status, &client->refusal));
 	memnode_client_served(client, &header);
 	return true;
 }

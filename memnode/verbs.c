@@ -112,8 +112,9 @@ memnode_serve_verbs(struct memnode_request *request)
 	{
 		if (fabric_is_atomic(&requests[i]))
 			wire_put_u64(answer, requests[i].result);
+		node->counters.verbs[requests[i].verb]++;
+		node->counters.verb_bytes[requests[i].verb] += fabric_bytes(&requests[i]);
 	}
-	node->verbs_served++;
 	request->length = result_bytes;
 	return WIRE_OK;
 }

@@ -1,0 +1,72 @@
+/*
+ * report.c
+ *	  What the operator is told of a running node.
+ */
+#include "base/assert.h"
+#include "client.h"
+#include "report.h"
+
+const char *const memnode_session_words[MEMNODE_SESSION_STATES] = {
+	[MEMNODE_SESSION_GREETING] = "greeting",
+	[MEMNODE_SESSION_CONTROL] = "control",
+	[MEMNODE_SESSION_VERBS] = "verbs",
+	[MEMNODE_SESSION_LEAVING] = "leaving",
+};
+
+const char *const memnode_refusal_words[MEMNODE_REFUSALS] = {
+	[MEMNODE_REFUSED_CLOSED] = "closed",   [MEMNODE_REFUSED_KEY] = "key",   [MEMNODE_REFUSED_PROTOCOL] = "protocol",
+	[MEMNODE_REFUSED_VERSION] = "version", [MEMNODE_REFUSED_BUSY] = "busy", [MEMNODE_REFUSED_STALE] = "stale",
+	[MEMNODE_REFUSED_LATE] = "late",       [MEMNODE_REFUSED_ROOM] = "room", [MEMNODE_REFUSED_MEMORY] = "memory",
+};
+
+void
+memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[MEMNODE_SESSION_STATES])
+{
+	for (unsigned int state = 0; state < MEMNODE_SESSION_STATES; state++)
+		sessions[state] = 0;
+	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
+	{
+		smart_assert(!client->ended);
+		sessions[client->leaving       ? MEMNODE_SESSION_LEAVING
+				 : !client->greeted    ? MEMNODE_SESSION_GREETING
+				 : client->hello.verbs ? MEMNODE_SESSION_VERBS
+									   : MEMNODE_SESSION_CONTROL]++;
+	}
+}
+
+uint64_t
+memnode_report_size(const struct memnode_report *report)
+{
+	return (uint64_t) memnode_chunks_capacity(&report->node->chunks) * WIRE_CHUNK_BYTES;
+}
+
+uint64_t
+memnode_report_used(const struct memnode_report *report)
+{
+	return (uint64_t) memnode_chunks_allocated(&report->node->chunks) * WIRE_CHUNK_BYTES;
+}
+
+uint32_t
+memnode_report_owner(const struct memnode_report *report, uint32_t from)
+{
+	while (from < MEMNODE_OWNERS && report->node->region.owners[from].state != MEMNODE_OWNER_KNOWN)
+		from++;
+	return from;
+}
+
+uint64_t
+memnode_report_owner_used(const struct memnode_report *report, uint32_t owner)
+{
+	const struct memnode_chunks *chunks = &report->node->chunks;
+
+	smart_assert(owner < MEMNODE_OWNERS);
+	return ((uint64_t) chunks->own[owner] + chunks->roots[owner]) * WIRE_CHUNK_BYTES;
+}
+
+uint64_t
+memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner)
+{
+	uint64_t since_ns = report->node->lease_ns[owner];
+
+	return since_ns != 0 ? since_ns : report->node->started_ns;
+}

@@ -1,0 +1,206 @@
+/*
+ * status.c
+ *	  What a person is told of a running node.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "client.h"
+#include "status.h"
+
+#define HOSTS_MAX  32
+#define OWNERS_MAX 64
+#define NS         UINT64_C(1000000000)
+#define TEXT_BYTES 64
+
+/* Sessions of one host. */
+struct host
+{
+	char name[MEMNODE_NAME_MAX];
+	unsigned int sessions;
+};
+
+static unsigned long long
+in_mb(uint64_t bytes)
+{
+	return bytes >> 20;
+}
+
+/* A time of the machine's calendar. */
+static void
+put_time(char text[TEXT_BYTES], time_t when)
+{
+	struct tm local;
+
+	localtime_r(&when, &local);
+	strftime(text, TEXT_BYTES, "%Y-%m-%d %H:%M:%S", &local);
+}
+
+/* A stretch of time: "02:03:04", or with days before it. */
+static void
+put_stretch(char text[TEXT_BYTES], uint64_t seconds)
+{
+	uint64_t days = seconds / 86400;
+	int length = days > 0 ? snprintf(text, TEXT_BYTES, "%" PRIu64 " day%s ", days, days == 1 ? "" : "s") : 0;
+
+	snprintf(text + length, TEXT_BYTES - (size_t) length, "%02u:%02u:%02u", (unsigned int) (seconds / 3600 % 24),
+			 (unsigned int) (seconds / 60 % 60), (unsigned int) (seconds % 60));
+}
+
+static void
+write_process(const struct memnode_report *report, struct memnode_text *text)
+{
+	const struct memnode_options *options = report->options;
+	char since[TEXT_BYTES];
+	char stretch[TEXT_BYTES];
+
+	put_time(since, report->started);
+	put_stretch(stretch, (smart_clock_ns() - report->node->started_ns) / NS);
+	memnode_text_add(text, "smart-memnode %s on %s\n", report->version, report->place);
+	memnode_text_add(text, "up        %s, since %s\n", stretch, since);
+	if (report->keys == 0)
+		memnode_text_add(text, "key       none: loopback addresses only\n");
+	else
+	{
+		put_time(since, report->keys_read);
+		memnode_text_add(text, "key       %u of %s, read %s\n", report->keys, options->secret_file, since);
+	}
+	memnode_text_add(text, "metrics   %s\n", report->metrics[0] != '\0' ? report->metrics : "none");
+}
+
+static void
+write_memory(const struct memnode_report *report, struct memnode_text *text)
+{
+	const struct memnode *node = report->node;
+	uint64_t size = memnode_report_size(report);
+	uint64_t used = memnode_report_used(report);
+	char when[TEXT_BYTES];
+
+	memnode_text_add(text, "memory    %s%s, incarnation %016" PRIx64 "\n", report->memory,
+					 report->removed ? " (which somebody has removed)" : "", node->region.header->incarnation);
+	memnode_text_add(text, "size      %llu MB, %llu MB used (%u %%), %llu MB free\n", in_mb(size), in_mb(used),
+					 (unsigned int) (used * 100 / size), in_mb(size - used));
+	memnode_text_add(text, "snapshot  %s",
+					 report->options->snapshot[0] != '\0' ? report->options->snapshot : "none at the next stop");
+	if (node->snapshot_time != 0)
+	{
+		put_time(when, node->snapshot_time);
+		memnode_text_add(text, "; began with one of %s, loaded in %.1f s", when,
+						 (double) node->snapshot_load_ns / (double) NS);
+	}
+	memnode_text_add(text, "\n");
+}
+
+/* ---- sessions ---- */
+
+/* Counts a client under its host; false: there is no room for another host. */
+static bool
+count_host(const struct memnode_client *client, struct host *hosts, unsigned int *count)
+{
+	const char *port = strrchr(client->name, ':');
+	size_t length = port != NULL ? (size_t) (port - client->name) : strlen(client->name);
+	unsigned int at = 0;
+
+	while (at < *count && (strncmp(hosts[at].name, client->name, length) != 0 || hosts[at].name[length] != '\0'))
+		at++;
+	if (at == HOSTS_MAX)
+		return false;
+	if (at == *count)
+	{
+		hosts[at] = (struct host){.sessions = 0};
+		memcpy(hosts[at].name, client->name, length);
+		(*count)++;
+	}
+	hosts[at].sessions++;
+	return true;
+}
+
+static void
+write_sessions(const struct memnode_report *report, struct memnode_text *text)
+{
+	uint64_t sessions[MEMNODE_SESSION_STATES];
+	struct host hosts[HOSTS_MAX];
+	unsigned int count = 0;
+	unsigned int others = 0;
+
+	memnode_report_sessions(report, sessions);
+	memnode_text_add(text, "sessions  %" PRIu64 " for verbs, %" PRIu64 " for control, at most %u",
+					 sessions[MEMNODE_SESSION_VERBS], sessions[MEMNODE_SESSION_CONTROL], report->node->client_max);
+	memnode_text_add(text, "; %" PRIu64 " before HELLO, %" PRIu64 " leaving\n", sessions[MEMNODE_SESSION_GREETING],
+					 sessions[MEMNODE_SESSION_LEAVING]);
+	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
+		others += !count_host(client, hosts, &count);
+	for (unsigned int i = 0; i < count; i++)
+		memnode_text_add(text, "          %u from %s\n", hosts[i].sessions, hosts[i].name);
+	if (others > 0)
+		memnode_text_add(text, "          %u from other hosts\n", others);
+}
+
+static void
+write_refused(const struct memnode_report *report, struct memnode_text *text)
+{
+	uint64_t all = 0;
+
+	for (unsigned int refusal = 0; refusal < MEMNODE_REFUSALS; refusal++)
+		all += report->node->counters.refused[refusal];
+	memnode_text_add(text, "refused   %" PRIu64 " connections", all);
+	for (unsigned int refusal = 0; refusal < MEMNODE_REFUSALS; refusal++)
+	{
+		uint64_t count = report->node->counters.refused[refusal];
+
+		if (count > 0)
+			memnode_text_add(text, ", %s %" PRIu64, memnode_refusal_words[refusal], count);
+	}
+	memnode_text_add(text, "\n");
+}
+
+/* ---- owners ---- */
+
+static unsigned int
+sessions_of(const struct memnode_report *report, uint32_t owner)
+{
+	unsigned int sessions = 0;
+
+	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
+		sessions += client->greeted && client->owner == owner;
+	return sessions;
+}
+
+static void
+write_owners(const struct memnode_report *report, struct memnode_text *text)
+{
+	const struct memnode *node = report->node;
+	uint64_t now_ns = smart_clock_ns();
+	unsigned int count = 0;
+	char stretch[TEXT_BYTES];
+
+	memnode_text_add(text, "trees     %u\n", node->trees.count);
+	for (uint32_t owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
+		 owner = memnode_report_owner(report, owner + 1))
+	{
+		const struct memnode_owner_record *record = &node->region.owners[owner];
+
+		if (count++ >= OWNERS_MAX)
+			continue;
+		put_stretch(stretch, (now_ns - memnode_report_lease_ns(report, owner)) / NS);
+		memnode_text_add(text, "owner     %" PRIu64 ": %u trees, %llu MB, %u sessions, over %s, lease %s%s\n",
+						 record->id, node->trees.own[owner], in_mb(memnode_report_owner_used(report, owner)),
+						 sessions_of(report, owner), record->transport == WIRE_RDMA ? "RDMA" : "TCP",
+						 node->lease_ns[owner] != 0 ? "" : "more than ", stretch);
+	}
+	if (count > OWNERS_MAX)
+		memnode_text_add(text, "          and %u owners more\n", count - OWNERS_MAX);
+}
+
+void
+memnode_status_write(const struct memnode_report *report, struct memnode_text *text)
+{
+	write_process(report, text);
+	write_memory(report, text);
+	write_sessions(report, text);
+	write_refused(report, text);
+	write_owners(report, text);
+}
