@@ -103,7 +103,7 @@ open_connection(struct memnode_loop *loop, int descriptor, const char *name)
 	}
 	connection->loop = loop;
 	connection->interest = EPOLLIN;
-	connection->stream = stream_open(descriptor, true, loop->options->secret);
+	connection->stream = stream_accept(descriptor, loop->options->keys);
 	if (connection->stream != NULL)
 		connection->client = memnode_client_open(loop->options->node, name);
 	if (connection->client != NULL && watch(loop, descriptor, connection))
@@ -185,6 +185,7 @@ shake_hands(struct connection *connection)
 	else if (wait != STREAM_DONE)
 		set_interest(connection, event_of(wait));
 	connection->shaken = wait == STREAM_DONE;
+	connection->client->key = stream_key_used(connection->stream);
 	return connection->shaken;
 }
 

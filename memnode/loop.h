@@ -25,7 +25,7 @@ struct memnode_loop_options
 {
 	struct memnode *node;
 	const struct memnode_listeners *listeners;
-	const struct stream_secret *secret; /* of the connections to come */
+	const struct stream_keys *keys; /* of the connections to come */
 	struct memnode_source *sources;
 	unsigned int source_count;
 	void (*reload)(void *argument); /* at SIGHUP */

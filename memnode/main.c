@@ -27,7 +27,7 @@ struct daemon
 	int argc;
 	char *const *argv;
 	struct memnode_options options;
-	struct stream_secret secret;
+	struct stream_keys keys;
 	struct memnode_listeners listeners;
 	struct memnode_memory memory;
 	struct memnode_loop_options loop_options;
@@ -46,15 +46,15 @@ static struct memnode node;
 /* ---- settings that may change while it runs ---- */
 
 static bool
-read_secret(const struct memnode_options *options, struct stream_secret *secret, bool loopback, char *problem)
+read_keys(const struct memnode_options *options, struct stream_keys *keys, bool loopback, char *problem)
 {
 	char why[FABRIC_PROBLEM_MAX];
 
-	memset(secret, 0, sizeof(*secret));
+	memset(keys, 0, sizeof(*keys));
 	if (options->secret_file[0] == '\0')
 		return loopback || memnode_refuse(problem, "listen: %s is no loopback address, which needs a --secret-file",
 										  options->host[0] != '\0' ? options->host : "every address");
-	if (stream_secret_read(options->secret_file, secret, why, sizeof(why)) != SMART_OK)
+	if (stream_keys_read(options->secret_file, keys, why, sizeof(why)) != SMART_OK)
 		return memnode_refuse(problem, "secret-file: %s", why);
 	return true;
 }
@@ -148,7 +148,9 @@ keep_fixed(const struct memnode_options *old, struct memnode_options *new)
 static void
 note_keys(struct daemon *daemon)
 {
-	daemon->report.keys = daemon->secret.length > 0;
+	daemon->report.key_count = daemon->keys.count;
+	for (unsigned int i = 0; i < daemon->keys.count; i++)
+		daemon->report.keys[i] = stream_key_name(&daemon->keys.key[i]);
 	daemon->report.keys_read = time(NULL);
 }
 
@@ -158,11 +160,12 @@ reload(void *argument)
 	struct daemon *daemon = argument;
 	struct memnode_options old = daemon->options;
 	struct memnode_options options;
-	struct stream_secret secret;
+	struct stream_keys keys;
+	unsigned int old_keys;
 	char problem[MEMNODE_PROBLEM_MAX];
 
 	if (!memnode_options_read(&options, daemon->argc, daemon->argv, problem) ||
-		!read_secret(&options, &secret, daemon->listeners.loopback, problem) || !check_snapshot(&options, problem))
+		!read_keys(&options, &keys, daemon->listeners.loopback, problem) || !check_snapshot(&options, problem))
 	{
 		node.counters.reloads[0]++;
 		memnode_log(SMART_LOG_WARNING, "the settings stay as they are: %s", problem);
@@ -171,7 +174,7 @@ reload(void *argument)
 	keep_fixed(&old, &options);
 	raise_descriptors(&options);
 	daemon->options = options;
-	daemon->secret = secret;
+	daemon->keys = keys;
 	note_keys(daemon);
 	node.counters.reloads[1]++;
 	node.client_max = options.max_connections;
@@ -182,7 +185,11 @@ reload(void *argument)
 		if (!start_announcing(daemon, problem))
 			memnode_log(SMART_LOG_WARNING, "this node is not announced: %s", problem);
 	}
-	memnode_log(SMART_LOG_INFO, "settings and key have been read again");
+	memnode_log(SMART_LOG_INFO, "settings and keys have been read again");
+	old_keys = memnode_report_sessions_of_key(&daemon->report, 0);
+	if (old_keys > 0)
+		memnode_log(SMART_LOG_INFO, "%u sessions go on that were made with a key which is not accepted any more",
+					old_keys);
 }
 
 static void
@@ -291,7 +298,7 @@ start_serving(struct daemon *daemon, char *problem)
 	node.client_max = daemon->options.max_connections;
 	daemon->loop_options = (struct memnode_loop_options){.node = &node,
 														 .listeners = &daemon->listeners,
-														 .secret = &daemon->secret,
+														 .keys = &daemon->keys,
 														 .sources = daemon->sources,
 														 .reload = reload,
 														 .look = look,
@@ -361,7 +368,7 @@ run(struct daemon *daemon, char *problem)
 	raise_descriptors(&daemon->options);
 	if (!memnode_listeners_bind(&daemon->listeners, &daemon->options, problem))
 		return false;
-	good = read_secret(&daemon->options, &daemon->secret, daemon->listeners.loopback, problem) &&
+	good = read_keys(&daemon->options, &daemon->keys, daemon->listeners.loopback, problem) &&
 		   check_snapshot(&daemon->options, problem) &&
 		   memnode_memory_open(&daemon->memory, &daemon->options, daemon->listeners.port, problem);
 	if (good)

@@ -54,6 +54,19 @@ labelled(struct memnode_text *text, const char *name, const char *label, const c
 
 /* ---- process and memory ---- */
 
+/* Keys by their names only (stream.h). */
+static void
+write_keys(const struct memnode_report *report, struct memnode_text *text)
+{
+	gauge(text, "keys", "", "Keys of the secret-file that are accepted; 0: none is needed.", report->key_count);
+	begin(text, "key_sessions", "gauge", "",
+		  "Sessions by the key that they were made with; removed: it is not accepted any more.");
+	for (unsigned int i = 0; i < report->key_count; i++)
+		memnode_text_add(text, PREFIX "key_sessions{key=\"%016" PRIx64 "\"} %u\n", report->keys[i],
+						 memnode_report_sessions_of_key(report, report->keys[i]));
+	labelled(text, "key_sessions", "key", "removed", memnode_report_sessions_of_key(report, 0));
+}
+
 static void
 write_process(const struct memnode_report *report, struct memnode_text *text)
 {
@@ -63,7 +76,7 @@ write_process(const struct memnode_report *report, struct memnode_text *text)
 	memnode_text_add(text, PREFIX "build_info{version=\"%s\",protocol=\"%d\"} 1\n", report->version, WIRE_VERSION);
 	seconds(text, "start_time_seconds", "When the daemon began to serve, since 1970-01-01.", (double) report->started);
 	seconds(text, "uptime_seconds", "How long it has served.", (double) (smart_clock_ns() - node->started_ns) / SECOND);
-	gauge(text, "keys", "", "Keys of the secret-file that are accepted; 0: none is needed.", report->keys);
+	write_keys(report, text);
 	seconds(text, "keys_read_time_seconds", "When the secret-file was read last, since 1970-01-01.",
 			(double) report->keys_read);
 	begin(text, "reloads", "counter", "", "How often settings and keys were read again.");

@@ -215,7 +215,7 @@ static const struct
 	{"device", "DEVICE", "RDMA device (the first that can be used)", TEXT(device)},
 	{"gid-index", "N", "index in the port's GID table (found by itself)", NUMBER(gid_index, 0, 65535)},
 	{"secret-file", "FILE",
-	 "key for TLS, a line of 32 to 128 hexadecimal digits; needed for other than loopback addresses",
+	 "keys for TLS, up to 4 lines of 32 to 128 hexadecimal digits; needed for other than loopback addresses",
 	 TEXT(secret_file)},
 	{"memcached", "LIST", "HOST[:PORT],… of the memcached servers to announce this node in", TEXT(memcached)},
 	{"cluster", "NAME", "under which name to announce it (smart)", .set = set_cluster},

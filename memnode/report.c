@@ -34,6 +34,30 @@ memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[M
 	}
 }
 
+static bool
+is_accepted(const struct memnode_report *report, uint64_t key)
+{
+	for (unsigned int i = 0; i < report->key_count; i++)
+	{
+		if (report->keys[i] == key)
+			return true;
+	}
+	return false;
+}
+
+unsigned int
+memnode_report_sessions_of_key(const struct memnode_report *report, uint64_t key)
+{
+	unsigned int sessions = 0;
+
+	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
+	{
+		if (client->greeted && client->key != 0)
+			sessions += key != 0 ? client->key == key : !is_accepted(report, client->key);
+	}
+	return sessions;
+}
+
 uint64_t
 memnode_report_size(const struct memnode_report *report)
 {

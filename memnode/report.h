@@ -10,6 +10,7 @@
 
 #include "node.h"
 #include "options.h"
+#include "rdma/tcp/stream.h"
 #include "text.h"
 
 /* The node, and what is known of the process around it.  The daemon's; may change between turns of its loop. */
@@ -22,7 +23,8 @@ struct memnode_report
 	const char *memory;  /* where the region is */
 	const char *metrics; /* where metrics are; empty: nowhere */
 	time_t started;
-	unsigned int keys; /* that are accepted; 0: none is needed */
+	unsigned int key_count;         /* of keys that are accepted; 0: none is needed */
+	uint64_t keys[STREAM_KEYS_MAX]; /* their names */
 	time_t keys_read;
 	bool removed; /* somebody has removed the memory */
 };
@@ -41,6 +43,9 @@ extern const char *const memnode_session_words[MEMNODE_SESSION_STATES];
 extern const char *const memnode_refusal_words[MEMNODE_REFUSALS];
 
 extern void memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[MEMNODE_SESSION_STATES]);
+
+/* Sessions that were made with this key; 0: with one that is not accepted any more. */
+extern unsigned int memnode_report_sessions_of_key(const struct memnode_report *report, uint64_t key);
 
 /* Bytes that can be handed out, and those that have been. */
 extern uint64_t memnode_report_size(const struct memnode_report *report);

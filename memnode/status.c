@@ -53,7 +53,6 @@ put_stretch(char text[TEXT_BYTES], uint64_t seconds)
 static void
 write_process(const struct memnode_report *report, struct memnode_text *text)
 {
-	const struct memnode_options *options = report->options;
 	char since[TEXT_BYTES];
 	char stretch[TEXT_BYTES];
 
@@ -61,14 +60,26 @@ write_process(const struct memnode_report *report, struct memnode_text *text)
 	put_stretch(stretch, (smart_clock_ns() - report->node->started_ns) / NS);
 	memnode_text_add(text, "smart-memnode %s on %s\n", report->version, report->place);
 	memnode_text_add(text, "up        %s, since %s\n", stretch, since);
-	if (report->keys == 0)
-		memnode_text_add(text, "key       none: loopback addresses only\n");
-	else
-	{
-		put_time(since, report->keys_read);
-		memnode_text_add(text, "key       %u of %s, read %s\n", report->keys, options->secret_file, since);
-	}
 	memnode_text_add(text, "metrics   %s\n", report->metrics[0] != '\0' ? report->metrics : "none");
+}
+
+static void
+write_keys(const struct memnode_report *report, struct memnode_text *text)
+{
+	unsigned int old = memnode_report_sessions_of_key(report, 0);
+	char when[TEXT_BYTES];
+
+	if (report->key_count == 0)
+	{
+		memnode_text_add(text, "key       none: loopback addresses only\n");
+		return;
+	}
+	put_time(when, report->keys_read);
+	for (unsigned int i = 0; i < report->key_count; i++)
+		memnode_text_add(text, "key       %016" PRIx64 ", %u sessions, of %s, read %s\n", report->keys[i],
+						 memnode_report_sessions_of_key(report, report->keys[i]), report->options->secret_file, when);
+	if (old > 0)
+		memnode_text_add(text, "          %u sessions of keys that are not accepted any more\n", old);
 }
 
 static void
@@ -199,6 +210,7 @@ void
 memnode_status_write(const struct memnode_report *report, struct memnode_text *text)
 {
 	write_process(report, text);
+	write_keys(report, text);
 	write_memory(report, text);
 	write_sessions(report, text);
 	write_refused(report, text);

@@ -1,6 +1,6 @@
 /*
  * secret.c
- *	  Reads the key that a compute node and its memory nodes share.
+ *	  Reads the keys that a compute node and its memory nodes share, and names them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 
+#include "base/assert.h"
 #include "rdma/tcp/stream.h"
 
-#define LINE_BYTES_MAX (2 * STREAM_SECRET_MAX + 2) /* digits, and an end of line of at most two bytes */
+#define FILE_BYTES_MAX (STREAM_KEYS_MAX * (2 * STREAM_SECRET_MAX + 2) + 256) /* keys, ends of lines, empty lines */
 
 static int
 digit_value(uint8_t digit)
@@ -46,15 +49,15 @@ is_private(int descriptor, const char *path, char *problem, size_t size)
 	return false;
 }
 
-/* The whole file, as far as a key can be long; one byte more shows that it is too long. */
+/* The whole file, as far as keys can be long; one byte more shows that it is too long. */
 static bool
-read_line(int descriptor, uint8_t *line, size_t *length)
+read_all(int descriptor, uint8_t *text, size_t *length)
 {
 	size_t got = 0;
 
-	while (got <= LINE_BYTES_MAX)
+	while (got <= FILE_BYTES_MAX)
 	{
-		ssize_t more = read(descriptor, line + got, LINE_BYTES_MAX + 1 - got);
+		ssize_t more = read(descriptor, text + got, FILE_BYTES_MAX + 1 - got);
 
 		if (more < 0 && errno == EINTR)
 			continue;
@@ -64,8 +67,6 @@ read_line(int descriptor, uint8_t *line, size_t *length)
 			break;
 		got += (size_t) more;
 	}
-	while (got > 0 && (line[got - 1] == '\n' || line[got - 1] == '\r'))
-		got--;
 	*length = got;
 	return true;
 }
@@ -88,11 +89,32 @@ parse_line(const uint8_t *line, size_t length, struct stream_secret *secret)
 	return true;
 }
 
-smart_status
-stream_secret_read(const char *path, struct stream_secret *secret, char *problem, size_t size)
+/* Each line that is not empty has to be a key. */
+static bool
+parse_lines(const uint8_t *text, size_t length, struct stream_keys *keys)
 {
-	uint8_t line[LINE_BYTES_MAX + 1];
-	struct stream_secret found = {.length = 0};
+	size_t start = 0;
+
+	for (size_t end = 0; end <= length; end++)
+	{
+		size_t line = end - start;
+
+		if (end < length && text[end] != '\n')
+			continue;
+		while (line > 0 && text[start + line - 1] == '\r')
+			line--;
+		if (line > 0 && (keys->count == STREAM_KEYS_MAX || !parse_line(text + start, line, &keys->key[keys->count++])))
+			return false;
+		start = end + 1;
+	}
+	return keys->count > 0 && length <= FILE_BYTES_MAX;
+}
+
+smart_status
+stream_keys_read(const char *path, struct stream_keys *keys, char *problem, size_t size)
+{
+	uint8_t text[FILE_BYTES_MAX + 1];
+	struct stream_keys found = {.count = 0};
 	size_t length = 0;
 	smart_status status = SMART_UNREACHABLE;
 	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -104,19 +126,46 @@ stream_secret_read(const char *path, struct stream_secret *secret, char *problem
 	}
 	if (is_private(descriptor, path, problem, size))
 	{
-		if (!read_line(descriptor, line, &length))
+		if (!read_all(descriptor, text, &length))
 			snprintf(problem, size, "could not read secret file \"%s\": %s", path, strerror(errno));
-		else if (!parse_line(line, length, &found))
-			snprintf(problem, size,
-					 "secret file \"%s\" must hold one line of %d to %d hexadecimal digits, two per byte", path,
-					 2 * STREAM_SECRET_MIN, 2 * STREAM_SECRET_MAX);
+		else if (!parse_lines(text, length, &found))
+			snprintf(
+				problem, size,
+				"secret file \"%s\" must hold a line of %d to %d hexadecimal digits, two per byte, or up to %d of them",
+				path, 2 * STREAM_SECRET_MIN, 2 * STREAM_SECRET_MAX, STREAM_KEYS_MAX);
 		else
 			status = SMART_OK;
 	}
 	if (status == SMART_OK)
-		*secret = found;
-	OPENSSL_cleanse(line, sizeof(line));
+		*keys = found;
+	OPENSSL_cleanse(text, sizeof(text));
 	OPENSSL_cleanse(&found, sizeof(found));
 	close(descriptor);
 	return status;
+}
+
+smart_status
+stream_secret_read(const char *path, struct stream_secret *secret, char *problem, size_t size)
+{
+	struct stream_keys keys;
+	smart_status status = stream_keys_read(path, &keys, problem, size);
+
+	if (status == SMART_OK)
+		*secret = keys.key[0];
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return status;
+}
+
+uint64_t
+stream_key_name(const struct stream_secret *secret)
+{
+	static const uint8_t purpose[] = "smart key name";
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned int length = 0;
+	uint64_t name = 0;
+
+	smart_assert(secret->length >= STREAM_SECRET_MIN && secret->length <= STREAM_SECRET_MAX);
+	if (HMAC(EVP_sha256(), secret->key, (int) secret->length, purpose, sizeof(purpose) - 1, digest, &length) != NULL)
+		memcpy(&name, digest, sizeof(name));
+	return name != 0 ? name : 1;
 }

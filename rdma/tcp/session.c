@@ -362,7 +362,7 @@ open_connection(struct session *session, const struct session_options *options, 
 
 	if (status != SMART_OK)
 		return fail(session, status, reason);
-	session->stream = stream_open(descriptor, false, options->secret);
+	session->stream = stream_open(descriptor, options->secret);
 	if (session->stream == NULL)
 		return fail(session, SMART_NO_MEMORY, "no memory for a connection");
 	smart_assert(session->env != NULL && session->sent == 0);

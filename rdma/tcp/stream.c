@@ -10,6 +10,9 @@
  * come from a Diffie-Hellman exchange as well as from the pre-shared key: an attacker who learns that key later cannot
  * read what was recorded.  There are no certificates, no tickets and no early data.
  *
+ * The client names its key (stream_key_name), so that a server can accept several for a while.  Nothing more is known
+ * by that than before: the binder in the same message also lets a listener try keys.
+ *
  * Both sides prove the key within the handshake: the client by the binder in its first message, the server by finishing
  * a handshake that uses it.  A server has no certificate to offer instead, and a client accepts none.
  *
@@ -39,6 +42,7 @@
 #define PROBE_EVERY_S     3
 #define PROBES            4
 #define UNACKNOWLEDGED_MS 20000
+#define IDENTITY_MAX      32
 
 struct stream
 {
@@ -50,10 +54,14 @@ struct stream
 	int error;                   /* errno of the socket's last failure; 0: none, or the other side closed */
 	bool ready;                  /* the handshake is over */
 	bool broken;                 /* OpenSSL must not be called again */
-	struct stream_secret secret; /* until the handshake is over */
+	struct stream_keys *keys;    /* until the handshake is over; a client's is the first */
+	uint64_t key_used;           /* its name; a server knows it when the client has said it */
+	char identity[IDENTITY_MAX]; /* what a client calls its key */
 };
 
-static const unsigned char identity[] = {'s', 'm', 'a', 'r', 't'};
+/* The identity is this, a dot, and the key's name in hexadecimal digits; without a name it is the server's first key. */
+#define IDENTITY "smart"
+
 static const unsigned char cipher_suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
 
 /* ---- the socket, as OpenSSL sees it ---- */
@@ -126,22 +134,47 @@ client_session(SSL *ssl, const EVP_MD *digest, const unsigned char **id, size_t 
 {
 	const struct stream *stream = SSL_get_app_data(ssl);
 
-	*id = identity;
-	*id_length = sizeof(identity);
-	*session = make_session(ssl, &stream->secret);
+	*id = (const unsigned char *) stream->identity;
+	*id_length = strlen(stream->identity);
+	*session = make_session(ssl, &stream->keys->key[0]);
 	return *session != NULL;
+}
+
+static void
+put_identity(char identity[IDENTITY_MAX], uint64_t name)
+{
+	snprintf(identity, IDENTITY_MAX, IDENTITY ".%016llx", (unsigned long long) name);
+}
+
+/* The key that an identity means, or NULL. */
+static const struct stream_secret *
+find_key(const struct stream_keys *keys, const unsigned char *id, size_t id_length)
+{
+	char identity[IDENTITY_MAX] = IDENTITY;
+
+	if (id_length == strlen(identity) && memcmp(id, identity, id_length) == 0)
+		return &keys->key[0];
+	for (unsigned int i = 0; i < keys->count; i++)
+	{
+		put_identity(identity, stream_key_name(&keys->key[i]));
+		if (id_length == strlen(identity) && memcmp(id, identity, id_length) == 0)
+			return &keys->key[i];
+	}
+	return NULL;
 }
 
 /* Another identity finds no session, and then the handshake fails, since there is no certificate. */
 static int
 server_session(SSL *ssl, const unsigned char *id, size_t id_length, SSL_SESSION **session)
 {
-	const struct stream *stream = SSL_get_app_data(ssl);
+	struct stream *stream = SSL_get_app_data(ssl);
+	const struct stream_secret *key = find_key(stream->keys, id, id_length);
 
 	*session = NULL;
-	if (id_length != sizeof(identity) || memcmp(id, identity, sizeof(identity)) != 0)
+	if (key == NULL)
 		return 1;
-	*session = make_session(ssl, &stream->secret);
+	stream->key_used = stream_key_name(key);
+	*session = make_session(ssl, key);
 	return *session != NULL;
 }
 
@@ -199,11 +232,11 @@ prepare(void)
 
 /* False: no memory, or OpenSSL cannot do it. */
 static bool
-begin_tls(struct stream *stream, bool server, const struct stream_secret *secret)
+begin_tls(struct stream *stream, bool server)
 {
 	BIO *bio;
 
-	smart_assert(secret->length >= STREAM_SECRET_MIN && secret->length <= STREAM_SECRET_MAX);
+	smart_assert(stream->keys->count > 0 && stream->keys->key[0].length >= STREAM_SECRET_MIN);
 	if (pthread_once(&once, prepare) != 0 || contexts[server] == NULL)
 		return false;
 	stream->ssl = SSL_new(contexts[server]);
@@ -215,7 +248,6 @@ begin_tls(struct stream *stream, bool server, const struct stream_secret *secret
 		return false;
 	}
 	smart_assert(!stream->ready && !stream->broken);
-	stream->secret = *secret;
 	BIO_set_data(bio, stream);
 	/* The SSL owns the BIO from here on. */
 	SSL_set_bio(stream->ssl, bio, bio);
@@ -239,6 +271,7 @@ explain_handshake(unsigned long code)
 		case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
 		case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
 		case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+		case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM: /* no key that it has named, and there is no certificate */
 			return "the other side does not have the same secret key";
 		case SSL_R_WRONG_VERSION_NUMBER:
 		case SSL_R_HTTP_REQUEST:
@@ -297,8 +330,44 @@ tls_outcome(struct stream *stream, int result)
 
 /* ---- streams ---- */
 
-struct stream *
-stream_open(int descriptor, bool server, const struct stream_secret *secret)
+static void
+forget_keys(struct stream *stream)
+{
+	if (stream->keys == NULL)
+		return;
+	OPENSSL_cleanse(stream->keys, sizeof(*stream->keys));
+	free(stream->keys);
+	stream->keys = NULL;
+}
+
+/* A stream over a socket, which is its own; keys: copied, and not looked at if there are none. */
+static struct stream *
+make_stream(int descriptor, bool server, const struct stream_keys *keys)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	smart_assert(descriptor >= 0 && keys->count <= STREAM_KEYS_MAX);
+	if (stream == NULL)
+		return NULL;
+	stream->descriptor = descriptor;
+	if (keys->count == 0)
+		return stream;
+	stream->keys = malloc(sizeof(*stream->keys));
+	if (stream->keys != NULL)
+	{
+		*stream->keys = *keys;
+		stream->key_used = server ? 0 : stream_key_name(&keys->key[0]);
+		put_identity(stream->identity, stream->key_used);
+		if (begin_tls(stream, server))
+			return stream;
+	}
+	forget_keys(stream);
+	free(stream);
+	return NULL;
+}
+
+static struct stream *
+open_stream(int descriptor, bool server, const struct stream_keys *keys)
 {
 	static const struct
 	{
@@ -313,14 +382,10 @@ stream_open(int descriptor, bool server, const struct stream_secret *secret)
 		{IPPROTO_TCP, TCP_KEEPCNT, PROBES},
 		{IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS},
 	};
-	struct stream *stream = calloc(1, sizeof(*stream));
+	struct stream *stream = make_stream(descriptor, server, keys);
 
-	smart_assert(descriptor >= 0);
-	if (stream != NULL)
-		stream->descriptor = descriptor;
-	if (stream == NULL || (secret->length > 0 && !begin_tls(stream, server, secret)))
+	if (stream == NULL)
 	{
-		free(stream);
 		close(descriptor);
 		return NULL;
 	}
@@ -328,6 +393,22 @@ stream_open(int descriptor, bool server, const struct stream_secret *secret)
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		setsockopt(descriptor, options[i].level, options[i].option, &options[i].value, sizeof(options[i].value));
 	return stream;
+}
+
+struct stream *
+stream_open(int descriptor, const struct stream_secret *secret)
+{
+	struct stream_keys keys = {.count = secret->length > 0, .key = {*secret}};
+	struct stream *stream = open_stream(descriptor, false, &keys);
+
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return stream;
+}
+
+struct stream *
+stream_accept(int descriptor, const struct stream_keys *keys)
+{
+	return open_stream(descriptor, true, keys);
 }
 
 enum stream_wait
@@ -344,8 +425,8 @@ stream_handshake(struct stream *stream)
 	wait = tls_outcome(stream, SSL_do_handshake(stream->ssl));
 	if (wait != STREAM_DONE)
 		return wait;
-	smart_assert(!stream->ready && stream->secret.length >= STREAM_SECRET_MIN);
-	OPENSSL_cleanse(&stream->secret, sizeof(stream->secret));
+	smart_assert(!stream->ready && stream->keys != NULL);
+	forget_keys(stream);
 	stream->ready = true;
 	if (SSL_session_reused(stream->ssl))
 		return STREAM_DONE;
@@ -395,6 +476,12 @@ stream_write(struct stream *stream, const uint8_t *bytes, size_t length, size_t 
 	return tls_outcome(stream, SSL_write_ex(stream->ssl, bytes, length, moved));
 }
 
+uint64_t
+stream_key_used(const struct stream *stream)
+{
+	return stream->ready ? stream->key_used : 0;
+}
+
 int
 stream_descriptor(const struct stream *stream)
 {
@@ -418,6 +505,6 @@ stream_close(struct stream *stream)
 	if (ioctl(stream->descriptor, SIOCOUTQNSD, &unsent) == 0 && unsent > 0)
 		setsockopt(stream->descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	close(stream->descriptor);
-	OPENSSL_cleanse(stream, sizeof(*stream));
+	forget_keys(stream);
 	free(stream);
 }

@@ -16,6 +16,7 @@
 
 #define STREAM_SECRET_MIN 16 /* bytes of key */
 #define STREAM_SECRET_MAX 64
+#define STREAM_KEYS_MAX   4
 
 enum stream_wait
 {
@@ -25,27 +26,45 @@ enum stream_wait
 	STREAM_CLOSED      /* the other side has closed, or the connection is lost: stream_problem tells why */
 };
 
-/* The key, read once per process. */
+/* A key. */
 struct stream_secret
 {
 	uint8_t key[STREAM_SECRET_MAX];
 	size_t length; /* bytes; 0: no key, no TLS */
 };
 
+/* The keys that a server accepts. */
+struct stream_keys
+{
+	unsigned int count; /* 0: no key, no TLS */
+	struct stream_secret key[STREAM_KEYS_MAX];
+};
+
 struct stream;
 
 /*
- * Reads a key file: one line of hexadecimal digits, STREAM_SECRET_MIN to STREAM_SECRET_MAX bytes.  It must
- * belong to this user (or root) and be closed to everyone else (no group or
+ * Reads a key file: up to STREAM_KEYS_MAX lines of hexadecimal digits, STREAM_SECRET_MIN to STREAM_SECRET_MAX bytes
+ * each.  It must belong to this user (or root) and be closed to everyone else (no group or
  * world bit).  SMART_UNREACHABLE: problem[] says why.
  */
+extern smart_status stream_keys_read(const char *path, struct stream_keys *keys, char *problem, size_t size);
+
+/* The same, for a client: the first of the keys. */
 extern smart_status stream_secret_read(const char *path, struct stream_secret *secret, char *problem, size_t size);
 
 /*
- * A stream over a connected, non-blocking socket, which it owns from now on
- * (also when it fails).  secret->length 0: plain.  NULL: no memory or OpenSSL failed.
+ * What a key is called where the key itself must not be seen: the same everywhere, and nobody can learn the key from
+ * it.  Not 0.
  */
-extern struct stream *stream_open(int descriptor, bool server, const struct stream_secret *secret);
+extern uint64_t stream_key_name(const struct stream_secret *secret);
+
+/*
+ * A stream over a connected, non-blocking socket, which it owns from now on
+ * (also when it fails): a client's, with its key, and a server's, with those that it accepts.  No key: plain.
+ * NULL: no memory or OpenSSL failed.
+ */
+extern struct stream *stream_open(int descriptor, const struct stream_secret *secret);
+extern struct stream *stream_accept(int descriptor, const struct stream_keys *keys);
 
 /* The TLS handshake; STREAM_DONE when it is over (at once without a key).  Call until then. */
 extern enum stream_wait stream_handshake(struct stream *stream);
@@ -57,6 +76,9 @@ extern enum stream_wait stream_handshake(struct stream *stream);
  */
 extern enum stream_wait stream_read(struct stream *stream, uint8_t *bytes, size_t length, size_t *moved);
 extern enum stream_wait stream_write(struct stream *stream, const uint8_t *bytes, size_t length, size_t *moved);
+
+/* The name of the key that the other side has shown; 0: none (yet). */
+extern uint64_t stream_key_used(const struct stream *stream);
 
 extern int stream_descriptor(const struct stream *stream);
 

@@ -64,11 +64,12 @@ connect_pair(bool tcp, int sockets[2])
 static void
 open_pair(bool tcp, const struct stream_secret *client, const struct stream_secret *server, struct stream *pair[2])
 {
+	struct stream_keys keys = {.count = server->length > 0, .key = {*server}};
 	int sockets[2];
 
 	connect_pair(tcp, sockets);
-	pair[CLIENT] = stream_open(sockets[CLIENT], false, client);
-	pair[SERVER] = stream_open(sockets[SERVER], true, server);
+	pair[CLIENT] = stream_open(sockets[CLIENT], client);
+	pair[SERVER] = stream_accept(sockets[SERVER], &keys);
 	if (pair[CLIENT] == NULL || pair[SERVER] == NULL)
 		abort();
 }
@@ -223,6 +224,35 @@ test_wrong_key(const struct stream_secret *client, const struct stream_secret *s
 	/* A refused stream stays refused. */
 	CHECK(stream_handshake(pair[CLIENT]) == STREAM_CLOSED && stream_handshake(pair[SERVER]) == STREAM_CLOSED);
 	close_pair(pair);
+}
+
+/* A server accepts each of its keys, and knows which one it was; a client uses one. */
+static void
+test_choice(const struct stream_secret *keys[], unsigned int count, const struct stream_secret *other)
+{
+	struct stream_keys accepted = {.count = count};
+	struct stream *pair[2];
+	enum stream_wait result[2];
+	int sockets[2];
+
+	for (unsigned int i = 0; i < count; i++)
+		accepted.key[i] = *keys[i];
+	for (unsigned int i = 0; i <= count; i++)
+	{
+		bool good = i < count;
+
+		connect_pair(true, sockets);
+		pair[CLIENT] = stream_open(sockets[CLIENT], good ? keys[i] : other);
+		pair[SERVER] = stream_accept(sockets[SERVER], &accepted);
+		CHECK(stream_key_used(pair[SERVER]) == 0);
+		handshake_pair(pair, result);
+		CHECK(result[CLIENT] == (good ? STREAM_DONE : STREAM_CLOSED) && result[SERVER] == result[CLIENT]);
+		CHECK(stream_key_used(pair[SERVER]) == (good ? stream_key_name(keys[i]) : 0));
+		CHECK(stream_key_used(pair[CLIENT]) == stream_key_used(pair[SERVER]));
+		CHECK(good || (strstr(stream_problem(pair[CLIENT]), "same secret key") != NULL &&
+					   strstr(stream_problem(pair[SERVER]), "same secret key") != NULL));
+		close_pair(pair);
+	}
 }
 
 /* One waiting read, as long as it takes. */
@@ -393,6 +423,34 @@ secret_is(const char *content, mode_t mode, struct stream_secret *secret, const 
 	return status == SMART_UNREACHABLE && strstr(problem, complaint) != NULL && strstr(problem, path) != NULL;
 }
 
+/* A file of up to four lines, of which clients take the first. */
+static void
+test_several_keys(void)
+{
+	struct stream_secret secret;
+	struct stream_keys keys;
+	char text[1024];
+	char problem[256];
+	int length = 0;
+
+	for (int line = 1; line <= STREAM_KEYS_MAX; line++)
+	{
+		length +=
+			snprintf(text + length, sizeof(text) - (size_t) length, "%s%0126d%02d\r\n", line == 2 ? "\n" : "", 0, line);
+		CHECK(secret_is(text, 0600, &secret, NULL) && secret.length == STREAM_SECRET_MAX && secret.key[63] == 1);
+		CHECK(stream_keys_read(path, &keys, problem, sizeof(problem)) == SMART_OK && keys.count == (unsigned int) line);
+		CHECK(keys.key[line - 1].key[63] == line);
+	}
+	CHECK(stream_key_name(&keys.key[0]) == stream_key_name(&secret) &&
+		  stream_key_name(&keys.key[0]) != stream_key_name(&keys.key[1]));
+	snprintf(text + length, sizeof(text) - (size_t) length, "%032d\n", 5);
+	CHECK(secret_is(text, 0600, &secret, "up to 4"));
+	snprintf(text, sizeof(text), "%032d\n%031d\n", 1, 2);
+	CHECK(secret_is(text, 0600, &secret, "hexadecimal digits"));
+	snprintf(text, sizeof(text), "%032d\n# a comment\n", 1);
+	CHECK(secret_is(text, 0600, &secret, "hexadecimal digits"));
+}
+
 static void
 test_secret_files(void)
 {
@@ -411,8 +469,7 @@ test_secret_files(void)
 	CHECK(secret_is(text, 0600, &secret, "32 to 128 hexadecimal digits"));
 	snprintf(text, sizeof(text), "%s%s%s%s%s%s\n", digits, digits, digits, digits, digits, digits);
 	CHECK(secret_is(text, 0600, &secret, "hexadecimal digits"));
-	snprintf(text, sizeof(text), "%s\n%s\n", digits, digits);
-	CHECK(secret_is(text, 0600, &secret, "one line"));
+	test_several_keys();
 	CHECK(secret_is("000102030405060708090a0b0c0d0e\n", 0600, &secret, "hexadecimal digits"));
 	CHECK(secret_is("000102030405060708090a0b0c0d0e0f0\n", 0600, &secret, "hexadecimal digits"));
 	CHECK(secret_is("000102030405060708090a0b0c0d0e0g\n", 0600, &secret, "hexadecimal digits"));
@@ -432,6 +489,7 @@ main(void)
 	struct stream_secret shortest = make_secret(STREAM_SECRET_MIN, 0);
 	struct stream_secret longest = make_secret(STREAM_SECRET_MAX, 0);
 	struct stream_secret other = make_secret(STREAM_SECRET_MAX, 1);
+	struct stream_secret fourth = make_secret(STREAM_SECRET_MIN, 1);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (int tcp = 0; tcp < 2; tcp++)
@@ -443,6 +501,8 @@ main(void)
 	test_wrong_key(&longest, &other);
 	test_wrong_key(&shortest, &longest);
 	test_wrong_key(&longest, &shortest);
+	test_choice((const struct stream_secret *[]){&longest, &shortest, &other}, 3, &fourth);
+	test_choice((const struct stream_secret *[]){&fourth}, 1, &longest);
 	test_tls_at_plain(&shortest);
 	test_plain_at_tls(&shortest);
 	test_nobody_reads(&none);
