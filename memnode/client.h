@@ -36,6 +36,7 @@ struct memnode_client
 	char reason[128];             /* why it leaves, or has ended */
 	enum memnode_refusal refusal; /* the same for one that is not greeted */
 	uint64_t key;                 /* the name of the one that it has shown; 0: none */
+	uint32_t version;             /* of the protocol, as its HELLO says */
 	struct wire_hello hello;
 	uint32_t owner; /* number of its owner's record, or MEMNODE_OWNER_UNKNOWN */
 	struct verbs_target_pair *pair;

@@ -154,6 +154,12 @@ write_sessions(const struct memnode_report *report, struct memnode_text *text)
 	begin(text, "sessions", "gauge", "", "Open connections, by what they are for.");
 	for (unsigned int state = 0; state < MEMNODE_SESSION_STATES; state++)
 		labelled(text, "sessions", "state", memnode_session_words[state], sessions[state]);
+	begin(text, "protocol_sessions", "gauge", "", "Sessions, by the version of the protocol that they speak.");
+	for (uint32_t version = WIRE_VERSION_BEFORE; version <= WIRE_VERSION; version++)
+	{
+		memnode_text_add(text, PREFIX "protocol_sessions{version=\"%u\"} %u\n", version,
+						 memnode_report_sessions_of_version(report, version));
+	}
 	gauge(text, "sessions_limit", "", "Connections for control and verbs that max-connections allows.",
 		  report->node->client_max);
 	counter(text, "connections", "", "Connections that were accepted.", counters->connections);

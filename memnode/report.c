@@ -58,6 +58,16 @@ memnode_report_sessions_of_key(const struct memnode_report *report, uint64_t key
 	return sessions;
 }
 
+unsigned int
+memnode_report_sessions_of_version(const struct memnode_report *report, uint32_t version)
+{
+	unsigned int sessions = 0;
+
+	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
+		sessions += client->greeted && client->version == version;
+	return sessions;
+}
+
 uint64_t
 memnode_report_size(const struct memnode_report *report)
 {

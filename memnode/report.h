@@ -47,6 +47,9 @@ extern void memnode_report_sessions(const struct memnode_report *report, uint64_
 /* Sessions that were made with this key; 0: with one that is not accepted any more. */
 extern unsigned int memnode_report_sessions_of_key(const struct memnode_report *report, uint64_t key);
 
+/* Sessions that speak this version of the protocol. */
+extern unsigned int memnode_report_sessions_of_version(const struct memnode_report *report, uint32_t version);
+
 /* Bytes that can be handed out, and those that have been. */
 extern uint64_t memnode_report_size(const struct memnode_report *report);
 extern uint64_t memnode_report_used(const struct memnode_report *report);

@@ -2,6 +2,7 @@
  * serve.c
  *	  Serving requests: which clients may ask, and what each request does.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -27,12 +28,11 @@ serve_hello(struct memnode_request *request)
 	struct memnode_client *client = request->client;
 	struct wire_welcome welcome = {.node = node->region.header->incarnation, .transports = node->transports};
 	struct wire_hello hello;
-	bool version_known;
 	enum wire_status status;
 
-	if (client->greeted || !wire_get_hello(request->payload, request->header->length, &hello, &version_known))
+	if (client->greeted || !wire_get_hello(request->payload, request->header->length, &client->version, &hello))
 		return WIRE_BAD;
-	if (!version_known)
+	if (!wire_knows(client->version))
 		return WIRE_UNSUPPORTED;
 	if (node->client_max > 0 && node->greeted_count >= node->client_max)
 		return WIRE_BUSY;
@@ -43,6 +43,7 @@ serve_hello(struct memnode_request *request)
 	smart_assert(client->greeted && node->greeted_count <= node->client_count);
 	memnode_log(SMART_LOG_DEBUG, "%s: connected, owner %llu, pid %u, %s", client->name,
 				(unsigned long long) hello.owner, hello.pid, hello.verbs ? "for verbs" : "control");
+	welcome.version = client->version;
 	welcome.capacity = (uint64_t) memnode_chunks_capacity(&node->chunks) * WIRE_CHUNK_BYTES;
 	welcome.allocated = (uint64_t) memnode_chunks_allocated(&node->chunks) * WIRE_CHUNK_BYTES;
 	request->length = wire_put_welcome(request->answer, &welcome);
@@ -254,8 +255,10 @@ static const struct
 
 /* Why a connection is closed after this answer. */
 static const char *
-reason_of(enum wire_status status, enum memnode_refusal *refusal)
+reason_of(const struct memnode_client *client, enum wire_status status, enum memnode_refusal *refusal)
 {
+	static char version[80];
+
 	switch (status)
 	{
 		case WIRE_BUSY:
@@ -263,7 +266,9 @@ reason_of(enum wire_status status, enum memnode_refusal *refusal)
 			return "there are as many connections as max-connections allows";
 		case WIRE_UNSUPPORTED:
 			*refusal = MEMNODE_REFUSED_VERSION;
-			return "it speaks another version of the protocol";
+			snprintf(version, sizeof(version), "it speaks version %u of the protocol, and this node %d and %d",
+					 client->version, WIRE_VERSION_BEFORE, WIRE_VERSION);
+			return version;
 		case WIRE_STALE:
 			*refusal = MEMNODE_REFUSED_STALE;
 			return "its generation is over";
@@ -303,7 +308,7 @@ memnode_serve(struct memnode_client *client)
 	client->node->counters.answers[status]++;
 	memnode_client_reply(client, &header, status, status == WIRE_OK ? request.length : 0);
 	if (status == WIRE_BAD || !client->greeted)
-		memnode_client_leave(client, reason_of(status, &client->refusal));
+		memnode_client_leave(client, reason_of(client, status, &client->refusal));
 	memnode_client_served(client, &header);
 	return true;
 }

@@ -136,6 +136,7 @@ write_sessions(const struct memnode_report *report, struct memnode_text *text)
 	struct host hosts[HOSTS_MAX];
 	unsigned int count = 0;
 	unsigned int others = 0;
+	unsigned int before;
 
 	memnode_report_sessions(report, sessions);
 	memnode_text_add(text, "sessions  %" PRIu64 " for verbs, %" PRIu64 " for control, at most %u",
@@ -148,6 +149,9 @@ write_sessions(const struct memnode_report *report, struct memnode_text *text)
 		memnode_text_add(text, "          %u from %s\n", hosts[i].sessions, hosts[i].name);
 	if (others > 0)
 		memnode_text_add(text, "          %u from other hosts\n", others);
+	before = memnode_report_sessions_of_version(report, WIRE_VERSION_BEFORE);
+	if (before > 0)
+		memnode_text_add(text, "          %u of them speak the version of the protocol before\n", before);
 }
 
 static void

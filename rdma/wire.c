@@ -106,21 +106,21 @@ wire_get_header(const uint8_t *bytes, bool answer, struct wire_header *header)
 #define HELLO_HEAD_BYTES 8
 
 uint32_t
-wire_put_hello(uint8_t *bytes, const struct wire_hello *hello)
+wire_put_hello(uint8_t *bytes, uint32_t version, const struct wire_hello *hello)
 {
+	smart_assert(wire_knows(version));
 	bytes = put(bytes, WIRE_MAGIC, 4);
-	bytes = put(bytes, WIRE_VERSION, 4);
+	bytes = put(bytes, version, 4);
 	return HELLO_HEAD_BYTES + put_whole(bytes, hello, sizeof(*hello));
 }
 
-/* Magic and version come first in every version of the protocol. */
 bool
-wire_get_hello(const uint8_t *bytes, uint32_t length, struct wire_hello *hello, bool *version_known)
+wire_get_hello(const uint8_t *bytes, uint32_t length, uint32_t *version, struct wire_hello *hello)
 {
 	if (length < HELLO_HEAD_BYTES || get(&bytes, 4) != WIRE_MAGIC)
 		return false;
-	*version_known = get(&bytes, 4) == WIRE_VERSION;
-	if (!*version_known)
+	*version = (uint32_t) get(&bytes, 4);
+	if (!wire_knows(*version))
 		return true;
 	return get_whole(bytes, length - HELLO_HEAD_BYTES, hello, sizeof(*hello)) && hello->verbs <= 1 &&
 		   hello->unused[0] == 0 && hello->unused[1] == 0 && hello->unused[2] == 0;
@@ -136,7 +136,7 @@ wire_put_welcome(uint8_t *bytes, const struct wire_welcome *welcome)
 	bytes = put(bytes, welcome->allocated, 8);
 	bytes = put(bytes, WIRE_CHUNK_BYTES, 4);
 	bytes = put(bytes, welcome->transports, 4);
-	bytes = put(bytes, WIRE_VERSION, 4);
+	bytes = put(bytes, welcome->version, 4);
 	put(bytes, 0, 4);
 	return WELCOME_BYTES;
 }
@@ -153,8 +153,9 @@ wire_get_welcome(const uint8_t *bytes, uint32_t length, struct wire_welcome *wel
 	welcome->allocated = get(&bytes, 8);
 	fits = get(&bytes, 4) == WIRE_CHUNK_BYTES;
 	welcome->transports = (uint32_t) get(&bytes, 4);
-	fits = get(&bytes, 4) == WIRE_VERSION && fits;
-	return fits && get(&bytes, 4) == 0 && welcome->node != 0 && welcome->allocated <= welcome->capacity;
+	welcome->version = (uint32_t) get(&bytes, 4);
+	return fits && wire_knows(welcome->version) && get(&bytes, 4) == 0 && welcome->node != 0 &&
+		   welcome->allocated <= welcome->capacity;
 }
 
 uint32_t
@@ -384,7 +385,7 @@ wire_status_text(enum wire_status status)
 	static const char *const text[WIRE_STATUS_COUNT] = {
 		[WIRE_OK] = "success",
 		[WIRE_BAD] = "the memory node did not understand the request",
-		[WIRE_UNSUPPORTED] = "the memory node has another version of the protocol, or not this transport",
+		[WIRE_UNSUPPORTED] = "the memory node does not know this version of the protocol, or has not this transport",
 		[WIRE_HELD] = "the memory node is used by another server of the same database cluster",
 		[WIRE_FENCED] = "the memory node has given this server's lease to a later start of it, or to none",
 		[WIRE_STALE] = "the connection is of an older generation",

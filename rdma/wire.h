@@ -45,6 +45,14 @@
  * sent, and answers then; a lower one is refused (WIRE_STALE).  So a client that does not
  * know whether its verbs took effect raises the generation, and no client of its
  * compute node can see a memory node on which these verbs may still come.
+ *
+ * Versions.  Magic and version come first in HELLO in every version.  HELLO names the version of
+ * all that the client sends, and a memory node answers in it.  Both sides know this version and the
+ * one before, so that either may be upgraded first.  A memory node refuses other versions
+ * (WIRE_UNSUPPORTED); a client that is refused connects again and speaks the version before.
+ *
+ *	  4   the client names its key (tcp/stream.c)
+ *	  3   it does not, and has the first of a memory node's keys; all else is the same
  */
 #ifndef SMART_RDMA_WIRE_H
 #define SMART_RDMA_WIRE_H
@@ -55,8 +63,9 @@
 
 #include "rdma/fabric.h"
 
-#define WIRE_MAGIC   UINT32_C(0x54524d53) /* "SMRT" */
-#define WIRE_VERSION 3
+#define WIRE_MAGIC          UINT32_C(0x54524d53) /* "SMRT" */
+#define WIRE_VERSION        4
+#define WIRE_VERSION_BEFORE (WIRE_VERSION - 1)
 
 /* Where a memory node is, as text, and why something with it failed. */
 #define SESSION_HOST_MAX    256
@@ -93,7 +102,7 @@ enum wire_status
 {
 	WIRE_OK = 0,
 	WIRE_BAD,         /* not a request of this protocol; the connection is closed after this answer */
-	WIRE_UNSUPPORTED, /* another version, or a transport that this node does not have */
+	WIRE_UNSUPPORTED, /* an unknown version, or a transport that this node does not have */
 	WIRE_HELD,        /* another incarnation has the lease */
 	WIRE_FENCED,      /* this incarnation has not, or no longer, the lease */
 	WIRE_STALE,       /* a lower generation than another connection's */
@@ -142,6 +151,7 @@ struct wire_welcome
 	uint64_t capacity;  /* bytes in chunks */
 	uint64_t allocated; /* bytes in chunks that have an owner */
 	uint32_t transports;
+	uint32_t version; /* HELLO's */
 };
 
 struct wire_lease
@@ -203,8 +213,16 @@ extern bool wire_get_header(const uint8_t *bytes, bool answer, struct wire_heade
 
 /* ---- payloads: put returns the bytes written, get tells whether the payload is one ---- */
 
-extern uint32_t wire_put_hello(uint8_t *bytes, const struct wire_hello *hello);
-extern bool wire_get_hello(const uint8_t *bytes, uint32_t length, struct wire_hello *hello, bool *version_known);
+/* Is this a version that is spoken here? */
+static inline bool
+wire_knows(uint32_t version)
+{
+	return version == WIRE_VERSION || version == WIRE_VERSION_BEFORE;
+}
+
+/* A HELLO of a version that is not known here is one, too, but nothing else of it is looked at. */
+extern uint32_t wire_put_hello(uint8_t *bytes, uint32_t version, const struct wire_hello *hello);
+extern bool wire_get_hello(const uint8_t *bytes, uint32_t length, uint32_t *version, struct wire_hello *hello);
 extern uint32_t wire_put_welcome(uint8_t *bytes, const struct wire_welcome *welcome);
 extern bool wire_get_welcome(const uint8_t *bytes, uint32_t length, struct wire_welcome *welcome);
 extern uint32_t wire_put_lease(uint8_t *bytes, const struct wire_lease *lease);

@@ -9,6 +9,9 @@
  * Buffers lie in the session itself, and large ones are mapped by malloc() when
  * they are touched first: a session that never moved much takes a few pages.
  *
+ * A memory node that does not know the version, or a key by its name, is asked again in the version before: where all is
+ * of one version, that costs nothing, and where it is not, a connection more.
+ *
  * An address needs no resolver.  A name does, and the resolver of the C library blocks as long as its own configuration
  * says (resolv.conf: timeout, attempts), deaf to our limit: an operator who cannot afford that configures addresses.
  */
@@ -31,6 +34,7 @@ struct session
 	struct grace *grace;   /* NULL: none */
 	struct stream *stream; /* NULL: none yet */
 	struct wire_welcome welcome;
+	bool other_version; /* the memory node may know the version before better */
 	uint64_t round_trip_ns;
 	uint64_t sent;       /* requests, which are numbered from 1 */
 	uint64_t answered;   /* of these */
@@ -208,6 +212,10 @@ session_receive(struct session *session, uint64_t deadline_ns, const uint8_t **a
 		case WIRE_FOREIGN:
 			status = SMART_STALE;
 			break;
+		case WIRE_UNSUPPORTED:
+			session->other_version = session->type == WIRE_HELLO;
+			status = SMART_UNREACHABLE;
+			break;
 		default:
 			status = SMART_UNREACHABLE;
 	}
@@ -332,17 +340,19 @@ connect_to(const struct session_options *options, const char *host, const char *
 }
 
 static smart_status
-greet(struct session *session, const struct session_options *options, uint64_t deadline_ns)
+greet(struct session *session, const struct session_options *options, uint32_t version, uint64_t deadline_ns)
 {
 	uint64_t asked = session->env->now_ns(session->env);
 	const uint8_t *answer;
 	uint32_t length;
-	smart_status status = session_send(session, WIRE_HELLO, wire_put_hello(session_payload(session), &options->hello));
+	smart_status status =
+		session_send(session, WIRE_HELLO, wire_put_hello(session_payload(session), version, &options->hello));
 
 	if (status == SMART_OK)
 		status = session_receive(session, deadline_ns, &answer, &length);
 	session->round_trip_ns = session->env->now_ns(session->env) - asked;
-	if (status == SMART_OK && !wire_get_welcome(answer, length, &session->welcome))
+	if (status == SMART_OK &&
+		(!wire_get_welcome(answer, length, &session->welcome) || session->welcome.version != version))
 		status = session_disbelieve(session);
 	/* Without a word: a node that expects TLS does not understand what came. */
 	if (status == SMART_UNREACHABLE && session->in_end == 0 && options->secret->length == 0)
@@ -352,9 +362,9 @@ greet(struct session *session, const struct session_options *options, uint64_t d
 }
 
 static smart_status
-open_connection(struct session *session, const struct session_options *options, const char *host, const char *port)
+connect_in(struct session *session, const struct session_options *options, const char *host, const char *port,
+		   uint32_t version, uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = smart_deadline_ns(options->env, options->timeout_ms);
 	char reason[128];
 	int descriptor;
 	enum stream_wait wait;
@@ -362,20 +372,44 @@ open_connection(struct session *session, const struct session_options *options, 
 
 	if (status != SMART_OK)
 		return fail(session, status, reason);
-	session->stream = stream_open(descriptor, options->secret);
+	session->stream = stream_open(descriptor, options->secret, version == WIRE_VERSION);
 	if (session->stream == NULL)
 		return fail(session, SMART_NO_MEMORY, "no memory for a connection");
 	smart_assert(session->env != NULL && session->sent == 0);
 	while ((wait = stream_handshake(session->stream)) != STREAM_DONE)
 	{
 		if (wait == STREAM_CLOSED)
+		{
+			session->other_version = stream_key_is_unknown(session->stream);
 			return fail(session, SMART_UNREACHABLE, stream_problem(session->stream));
+		}
 		status = wait_slice(session->env, session->grace, descriptor, wait == STREAM_WANT_WRITE, deadline_ns);
 		if (status != SMART_OK)
 			return fail(session, status,
 						status == SMART_TIMEOUT ? "no TLS handshake within the time limit" : "interrupted");
 	}
-	return greet(session, options, deadline_ns);
+	return greet(session, options, version, deadline_ns);
+}
+
+static smart_status
+open_connection(struct session *session, const struct session_options *options, const char *host, const char *port)
+{
+	uint64_t deadline_ns = smart_deadline_ns(options->env, options->timeout_ms);
+	smart_status status = connect_in(session, options, host, port, WIRE_VERSION, deadline_ns);
+
+	if (status != SMART_UNREACHABLE || !session->other_version)
+		return status;
+	smart_assert(session->stream != NULL);
+	stream_close(session->stream);
+	session->stream = NULL;
+	session->other_version = false;
+	session->sent = session->answered = 0;
+	session->in_start = session->in_end = session->out_start = session->out_end = 0;
+	status = connect_in(session, options, host, port, WIRE_VERSION_BEFORE, deadline_ns);
+	if (status == SMART_UNREACHABLE && session->other_version && !stream_key_is_unknown(session->stream))
+		return fail(session, status,
+					"it speaks neither this version of the protocol nor the one before: upgrade it, or this");
+	return status;
 }
 
 smart_status

@@ -107,7 +107,8 @@ memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incar
 							   .verbs = verbs};
 	struct wire_welcome welcome;
 	uint32_t length;
-	int status = memnode_peer_call(client, WIRE_HELLO, scratch, wire_put_hello(scratch, &hello), reply_bytes, &length);
+	int status = memnode_peer_call(client, WIRE_HELLO, scratch, wire_put_hello(scratch, WIRE_VERSION, &hello),
+								   reply_bytes, &length);
 
 	must(status != WIRE_OK || wire_get_welcome(reply_bytes, length, &welcome), "welcome");
 	return status;

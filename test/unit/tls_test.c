@@ -80,7 +80,7 @@ meet(struct other *other)
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0 && fcntl(sockets[0], F_SETFL, O_NONBLOCK) == 0);
 	other->socket = sockets[1];
-	stream = other->server ? stream_open(sockets[0], &keys.key[0]) : stream_accept(sockets[0], &keys);
+	stream = other->server ? stream_open(sockets[0], &keys.key[0], true) : stream_accept(sockets[0], &keys);
 	CHECK(stream != NULL && pthread_create(&thread, NULL, run_other, other) == 0);
 	while ((wait = stream_handshake(stream)) == STREAM_WANT_READ || wait == STREAM_WANT_WRITE)
 	{

@@ -55,39 +55,47 @@ check_hello(void)
 {
 	struct wire_hello hello = {random_number(), random_number(), 17, 4711, 12345, 1, {0}};
 	struct wire_hello found;
-	bool known;
+	uint32_t version;
 	uint8_t bytes[64] = {0};
-	uint32_t length = wire_put_hello(bytes, &hello);
+	uint32_t length = wire_put_hello(bytes, WIRE_VERSION_BEFORE, &hello);
 
 	CHECK(length == 40);
-	CHECK(wire_get_hello(bytes, length, &found, &known) && known);
+	CHECK(wire_get_hello(bytes, length, &version, &found) && version == WIRE_VERSION_BEFORE);
+	CHECK(wire_put_hello(bytes, WIRE_VERSION, &hello) == length);
+	CHECK(wire_get_hello(bytes, length, &version, &found) && version == WIRE_VERSION);
 	CHECK(found.owner == hello.owner && found.incarnation == hello.incarnation && found.generation == 17);
 	CHECK(found.client == 4711 && found.pid == 12345 && found.verbs);
-	CHECK(!wire_get_hello(bytes, length - 1, &found, &known) && !wire_get_hello(bytes, length + 1, &found, &known));
-	CHECK(!wire_get_hello(bytes, 7, &found, &known));
+	CHECK(!wire_get_hello(bytes, length - 1, &version, &found) && !wire_get_hello(bytes, length + 1, &version, &found));
+	CHECK(!wire_get_hello(bytes, 7, &version, &found));
 	bytes[36] = 2;
-	CHECK(!wire_get_hello(bytes, length, &found, &known));
+	CHECK(!wire_get_hello(bytes, length, &version, &found));
 	bytes[36] = 0;
 	bytes[39] = 1;
-	CHECK(!wire_get_hello(bytes, length, &found, &known));
+	CHECK(!wire_get_hello(bytes, length, &version, &found));
 	bytes[39] = 0;
 	bytes[4] = WIRE_VERSION + 1;
-	CHECK(wire_get_hello(bytes, 64, &found, &known) && !known);
+	CHECK(wire_get_hello(bytes, 64, &version, &found) && version == WIRE_VERSION + 1 && !wire_knows(version));
+	bytes[4] = WIRE_VERSION_BEFORE - 1;
+	CHECK(wire_get_hello(bytes, 8, &version, &found) && version == WIRE_VERSION_BEFORE - 1 && !wire_knows(version));
 	bytes[0] ^= 1;
-	CHECK(!wire_get_hello(bytes, length, &found, &known));
+	CHECK(!wire_get_hello(bytes, length, &version, &found));
 }
 
 static void
 check_welcome(void)
 {
-	struct wire_welcome welcome = {random_number() | 1, 100 << 20, 2 << 20, WIRE_TCP | WIRE_RDMA};
+	struct wire_welcome welcome = {random_number() | 1, 100 << 20, 2 << 20, WIRE_TCP | WIRE_RDMA, WIRE_VERSION};
 	struct wire_welcome found;
 	uint8_t bytes[64] = {0};
 	uint32_t length = wire_put_welcome(bytes, &welcome);
 
 	CHECK(length == 40 && wire_get_welcome(bytes, length, &found));
 	CHECK(found.node == welcome.node && found.capacity == welcome.capacity && found.allocated == welcome.allocated);
-	CHECK(found.transports == welcome.transports);
+	CHECK(found.transports == welcome.transports && found.version == WIRE_VERSION);
+	bytes[32] = WIRE_VERSION_BEFORE;
+	CHECK(wire_get_welcome(bytes, length, &found) && found.version == WIRE_VERSION_BEFORE);
+	bytes[32] = WIRE_VERSION + 1;
+	CHECK(!wire_get_welcome(bytes, length, &found));
 	CHECK(!wire_get_welcome(bytes, length - 1, &found) && !wire_get_welcome(bytes, length + 1, &found));
 	welcome.allocated = welcome.capacity + 1;
 	wire_put_welcome(bytes, &welcome);
