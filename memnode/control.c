@@ -104,32 +104,32 @@ memnode_control_open(const struct memnode_report *report, const char *port, char
 	return NULL;
 }
 
-/* Tells one who has connected.  False: there is none. */
-static bool
+/* Tells one who has connected.  MEMNODE_NEXT_MOMENT: there may be others. */
+static enum memnode_next
 answer_one(struct memnode_control *control)
 {
 	struct memnode_text text = {.bytes = NULL};
 	int descriptor = accept4(control->descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (descriptor < 0)
-		return false;
+		return memnode_accept_must_rest(errno) ? MEMNODE_NEXT_REST : MEMNODE_NEXT_EVENT;
 	memnode_status_write(control->report, &text);
 	/* Who does not take it all is told less. */
 	if (!text.failed && send(descriptor, text.bytes, text.length, MSG_NOSIGNAL) < 0)
 		memnode_log(SMART_LOG_DEBUG, "status: %s", strerror(errno));
 	free(text.bytes);
 	close(descriptor);
-	return true;
+	return MEMNODE_NEXT_MOMENT;
 }
 
-static bool
+static enum memnode_next
 serve(void *argument)
 {
-	unsigned int answers = 0;
+	enum memnode_next next = MEMNODE_NEXT_MOMENT;
 
-	while (answers < ANSWERS_A_TURN && answer_one(argument))
-		answers++;
-	return false;
+	for (unsigned int answers = 0; answers < ANSWERS_A_TURN && next == MEMNODE_NEXT_MOMENT; answers++)
+		next = answer_one(argument);
+	return next;
 }
 
 struct memnode_source

@@ -110,7 +110,8 @@ note_connection(void *argument, struct MHD_Connection *connection, void **state,
 	}
 }
 
-static void
+/* False: there are no descriptors left. */
+static bool
 accept_some(struct memnode_http *http)
 {
 	for (unsigned int i = 0; i < http->listeners.count; i++)
@@ -122,12 +123,15 @@ accept_some(struct memnode_http *http)
 			int descriptor = accept4(http->listeners.descriptor[i], (struct sockaddr *) &address, &length,
 									 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+			if (descriptor < 0 && memnode_accept_must_rest(errno))
+				return false;
 			if (descriptor < 0)
 				break;
 			/* Beyond the limit it is closed there. */
 			(void) MHD_add_connection(http->daemon, descriptor, (struct sockaddr *) &address, length);
 		}
 	}
+	return true;
 }
 
 /* Hangs up on those whose time is over; the daemon notices.  Returns how many there are besides. */
@@ -148,14 +152,14 @@ end_late(struct memnode_http *http)
 	return others;
 }
 
-static bool
+static enum memnode_next
 serve(void *argument)
 {
 	struct memnode_http *http = argument;
 	MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
 	bool waits;
+	bool accepts = accept_some(http);
 
-	accept_some(http);
 	for (unsigned int runs = 0; runs < RUNS_A_TURN; runs++)
 	{
 		MHD_run(http->daemon);
@@ -163,7 +167,8 @@ serve(void *argument)
 		if (!waits || timeout_ms > 0)
 			break;
 	}
-	return end_late(http) > 0;
+	waits = end_late(http) > 0;
+	return !accepts ? MEMNODE_NEXT_REST : waits ? MEMNODE_NEXT_MOMENT : MEMNODE_NEXT_EVENT;
 }
 
 /* ---- life ---- */

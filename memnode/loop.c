@@ -307,18 +307,43 @@ is_source(const struct memnode_loop *loop, const void *what)
 	return false;
 }
 
+/* Does one of them need no event? */
 static bool
-is_any_again(const struct memnode_loop *loop)
+is_any_waiting(const struct memnode_loop *loop)
 {
 	for (unsigned int i = 0; i < loop->options->source_count; i++)
 	{
-		if (loop->options->sources[i].again)
+		if (loop->options->sources[i].next != MEMNODE_NEXT_EVENT)
 			return true;
 	}
 	return false;
 }
 
-/* Those that have an event have been marked like those that are to be called again. */
+/* rests_until_ns: no event of it comes until then; 0: they do. */
+static void
+let_rest(const struct memnode_loop *loop, struct memnode_source *source, uint64_t rests_until_ns)
+{
+	struct epoll_event event = {.events = rests_until_ns == 0 ? EPOLLIN : 0, .data.ptr = source};
+
+	source->rests_until_ns = rests_until_ns;
+	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, source->descriptor, &event);
+}
+
+static void
+serve_source(const struct memnode_loop *loop, struct memnode_source *source)
+{
+	uint64_t now = smart_clock_ns();
+
+	if (source->rests_until_ns > now)
+		return;
+	if (source->rests_until_ns != 0)
+		let_rest(loop, source, 0);
+	source->next = source->serve(source->argument);
+	if (source->next == MEMNODE_NEXT_REST)
+		let_rest(loop, source, now + ACCEPT_AGAIN_NS);
+}
+
+/* Those that have an event, and those that need none. */
 static void
 serve_sources(struct memnode_loop *loop)
 {
@@ -326,8 +351,9 @@ serve_sources(struct memnode_loop *loop)
 	{
 		struct memnode_source *source = &loop->options->sources[i];
 
-		if (source->again)
-			source->again = source->serve(source->argument);
+		if (source->called || source->next != MEMNODE_NEXT_EVENT)
+			serve_source(loop, source);
+		source->called = false;
 	}
 }
 
@@ -361,6 +387,12 @@ watch_listeners(struct memnode_loop *loop, uint64_t again_ns)
 	loop->accept_again_ns = on ? 0 : smart_clock_ns() + again_ns;
 }
 
+bool
+memnode_accept_must_rest(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 /* Takes a waiting connection in.  False: there is none, or none can be had now. */
 static bool
 accept_one(struct memnode_loop *loop, int listener)
@@ -381,7 +413,7 @@ accept_one(struct memnode_loop *loop, int listener)
 	descriptor = accept4(listener, (struct sockaddr *) &address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (descriptor < 0)
 	{
-		if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		if (!memnode_accept_must_rest(errno))
 			return errno == ECONNABORTED || errno == EINTR;
 		memnode_log(SMART_LOG_WARNING, "cannot accept connections: %s", strerror(errno));
 		watch_listeners(loop, ACCEPT_AGAIN_NS);
@@ -479,7 +511,7 @@ static void
 round_of_events(struct memnode_loop *loop)
 {
 	struct epoll_event events[EVENTS];
-	bool ticks = loop->limited || loop->accept_again_ns != 0 || is_any_again(loop);
+	bool ticks = loop->limited || loop->accept_again_ns != 0 || is_any_waiting(loop);
 	int timeout_ms = loop->busy ? 0 : ticks ? TICK_MS : LOOK_MS;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 	bool was_busy = loop->busy;
@@ -504,7 +536,7 @@ round_of_events(struct memnode_loop *loop)
 		else if (events[i].data.ptr == &loop->signals)
 			take_signals(loop);
 		else if (is_source(loop, events[i].data.ptr))
-			((struct memnode_source *) events[i].data.ptr)->again = true;
+			((struct memnode_source *) events[i].data.ptr)->called = true;
 		else
 			turn(loop, events[i].data.ptr);
 	}
