@@ -52,7 +52,7 @@ COMMENT ON VIEW smart_indexes IS 'all smart indexes of the database, their state
 GRANT SELECT ON smart_indexes TO PUBLIC;
 
 CREATE FUNCTION smart_index_condition(index regclass, OUT state text, OUT reason text, OUT since timestamptz,
-	OUT failures integer, OUT last_error text)
+	OUT failures integer, OUT last_error text, OUT next_attempt timestamptz)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_condition(regclass) IS 'what the view smart_index_state shows of an index';
 
@@ -70,6 +70,8 @@ COMMENT ON COLUMN smart_index_state.since IS
 COMMENT ON COLUMN smart_index_state.failures IS 'attempts to rebuild it that failed, since it was lost';
 COMMENT ON COLUMN smart_index_state.last_error IS
 'of the last of them; shown to the index''s owner and to members of pg_read_all_stats (pg_monitor)';
+COMMENT ON COLUMN smart_index_state.next_attempt IS
+'when it is loaded or rebuilt next, at the latest: earlier when a memory node comes back; null: it is not waiting for that';
 GRANT SELECT ON smart_index_state TO PUBLIC;
 
 -- Memory of indexes that are gone

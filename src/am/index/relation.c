@@ -463,7 +463,7 @@ smart_relation_make_tree(struct smart_relation *self, Relation index)
 	if (self->meta.tree == 0)
 	{
 		/* Before the metapage is locked: no process waits there for a memory node, nor could it be interrupted. */
-		smart_check_status(smart_tree_make(index, &tree), index);
+		smart_raise_if_failed(smart_tree_make(index, &tree), index);
 		PG_TRY();
 		{
 			named = smart_meta_name_tree(index, self->codec, tree, &self->meta);
@@ -627,7 +627,8 @@ smart_am_tree_create(Relation index, const struct smart_codec *codec, struct sma
 	struct smart_meta meta = {0};
 	uint64 id;
 
-	smart_check_status(smart_tree_make(index, &id), index);
+	/* Why it is made, the loss of another tree say, is not why it could not be. */
+	smart_raise_if_failed(smart_tree_make(index, &id), index);
 	smart_meta_fill(index, codec, id, &meta);
 	smart_assert(meta.tree == id && id != 0);
 	*tree = smart_am_tree_open(index, codec, &meta);

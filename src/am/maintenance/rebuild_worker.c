@@ -285,6 +285,18 @@ try_to_list(List **indexes)
 
 /* ---- one index ---- */
 
+/* What the view smart_index_state says of an error. */
+static const char *
+describe(const ErrorData *error)
+{
+	int length = error->detail == NULL ? 0 : (int) strlen(error->detail);
+
+	/* A column has no full stop. */
+	if (length > 0 && error->detail[length - 1] == '.')
+		length--;
+	return length == 0 ? error->message : psprintf("%s: %.*s", error->message, length, error->detail);
+}
+
 /* After an error of the attempt: the transaction goes, the error into the log and into the table; returns its code. */
 static int
 give_up(MemoryContext context)
@@ -307,7 +319,7 @@ give_up(MemoryContext context)
 	/* A memory node that was away may be back soon. */
 	if (code == ERRCODE_CONNECTION_FAILURE)
 		delay_ms = GAVE_WAY_MS << Min(rebuild.failures, DOUBLE_MAX);
-	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? error->message : NULL, delay_ms);
+	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? describe(error) : NULL, delay_ms);
 	if (failed)
 		EmitErrorReport();
 	FlushErrorState();

@@ -139,7 +139,7 @@ smart_index_state(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
-/* A row: state, reason, since, failures, last_error; NULL if the index was dropped a moment ago. */
+/* A row: state, reason, since, failures, last_error, next_attempt; NULL if the index was dropped a moment ago. */
 PGDLLEXPORT Datum
 smart_index_condition(PG_FUNCTION_ARGS)
 {
@@ -162,6 +162,8 @@ smart_index_condition(PG_FUNCTION_ARGS)
 	smart_row_value(&row, TimestampTzGetDatum(rebuild.since), knows_since);
 	smart_row_value(&row, Int32GetDatum((int32) rebuild.failures), true);
 	smart_row_text(&row, private || rebuild.error[0] == '\0' ? NULL : rebuild.error);
+	smart_row_value(&row, TimestampTzGetDatum(rebuild.due),
+					loss != NULL && rebuild.state == SMART_REBUILD_WAITING && rebuild.due != DT_NOEND);
 	relation_close(index, AccessShareLock);
 	return smart_row_return(&row);
 }

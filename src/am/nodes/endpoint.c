@@ -13,6 +13,7 @@
 #include "am/nodes/endpoint.h"
 #include "am/nodes/locate.h"
 #include "am/nodes/reconcile.h"
+#include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
@@ -76,6 +77,9 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	smart_peer_put(endpoints->peers, place, &peer);
 	if (state != SMART_PEER_UP && state != SMART_PEER_CONNECTING)
 		rest(endpoints, endpoint, true);
+	/* Lost indexes may have waited for it, and longer and longer. */
+	if (changed && state == SMART_PEER_UP)
+		smart_rebuild_hasten();
 	if (!changed || state == SMART_PEER_CONNECTING)
 		return;
 	if (endpoint->node >= 0)

@@ -28,6 +28,7 @@ struct rebuild_table
 	ConditionVariable changed;
 	uint32 nleaving;
 	uint32 nrunning;
+	uint32 hastened; /* times */
 	struct smart_rebuild place[PLACES]; /* state 0: free */
 	struct smart_leaving_tree leaving[LEAVING_MAX];
 };
@@ -339,6 +340,9 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 			let_leave(place, place->base);
 		}
 		enter_state(place, SMART_REBUILD_WAITING);
+		/* A session that rebuilds has claimed nothing. */
+		if (place->worker == MyProcPid && place->hastened != table->hastened)
+			delay_ms = 0;
 		place->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay_ms);
 		if (error == NULL)
 			place->waits++;
@@ -350,6 +354,27 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 	}
 	LWLockRelease(lock);
 	smart_changes_announce();
+}
+
+void
+smart_rebuild_hasten(void)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
+	table->hastened++;
+	for (int i = 0; i < PLACES; i++)
+	{
+		struct smart_rebuild *place = &table->place[i];
+
+		if (place->state == SMART_REBUILD_WAITING && place->due != DT_NOEND)
+		{
+			place->due = Min(place->due, GetCurrentTimestamp());
+			/* What it waited for so long is not what it would wait for next. */
+			place->waits = 0;
+		}
+	}
+	LWLockRelease(lock);
+	smart_launcher_wake();
 }
 
 void
@@ -407,7 +432,10 @@ smart_rebuild_claim(Oid database, Oid index)
 	}
 	claimed = place == NULL || place->worker == 0;
 	if (place != NULL && claimed)
+	{
 		place->worker = MyProcPid;
+		place->hastened = table->hastened;
+	}
 	LWLockRelease(lock);
 	return claimed;
 }

@@ -39,6 +39,7 @@ struct smart_rebuild
 	TimestampTz due;                     /* WAITING: not before; DT_NOEND: as long as smart.auto_rebuild is off */
 	int worker;                          /* the pid of the worker that is at it, or 0 */
 	int runner;                          /* RUNNING: the pid of the process that loads or rebuilds it */
+	uint32 hastened;                     /* how often all had been hastened when the worker claimed it */
 	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
 };
 
@@ -95,6 +96,12 @@ extern void smart_rebuild_use_base(Oid database, Oid index);
  * trees leave, and all backends check again before they insert.  Nothing while another process loads or rebuilds it.
  */
 extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
+
+/*
+ * What made attempts fail may be over: those that wait are due now, and one that is under way, and fails, is tried again
+ * at once.  Wakes the launcher.
+ */
+extern void smart_rebuild_hasten(void);
 
 /* A rebuild, or loading, that this process was at is not running any more, and will be tried again.  Its trees leave. */
 extern void smart_rebuild_cancel(Oid database, Oid index);
