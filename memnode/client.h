@@ -33,6 +33,7 @@ struct memnode_client
 	bool leaving;                 /* to be closed when the last answer is sent; not served any more */
 	bool outside;                 /* it has sent an address that it may not use */
 	bool ended;                   /* not in the node's list any more */
+	bool contested;               /* another incarnation has asked for the lease that it keeps: is its host there? */
 	char reason[128];             /* why it leaves, or has ended */
 	enum memnode_refusal refusal; /* the same for one that is not greeted */
 	uint64_t key;                 /* the name of the one that it has shown; 0: none */

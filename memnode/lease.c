@@ -7,6 +7,10 @@
  * takes what the owner has here for older or newer than it is; generations
  * do not: what the connections of the process before had sent is lost with them.
  *
+ * A host that has gone says nothing, and its connections would keep the lease until
+ * TCP gives them up.  So those that keep it from another incarnation are contested: the
+ * loop finds out whether their host is still there, and ends them if it is not.
+ *
  * A client that ends is not served any more from that moment, whatever it has
  * sent, and its queue pair is destroyed; so to end the clients before the answer
  * is all that fencing takes.
@@ -198,17 +202,33 @@ memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hell
 
 /* ---- leases ---- */
 
+/* Does the connection keep the lease from the client, which is of another incarnation? */
+static bool
+holds_against(const struct memnode_client *other, const struct memnode_client *client)
+{
+	return !other->leaving && other->owner == client->owner && memnode_lease_held(other) &&
+		   other->hello.incarnation != client->hello.incarnation;
+}
+
 /* A connection of another incarnation that has the lease, or NULL. */
 static const struct memnode_client *
 find_holder(const struct memnode_client *client)
 {
-	for (const struct memnode_client *other = client->node->clients; other != NULL; other = other->next)
+	const struct memnode_client *other = client->node->clients;
+
+	while (other != NULL && !holds_against(other, client))
+		other = other->next;
+	return other;
+}
+
+static void
+contest_holders(const struct memnode_client *client)
+{
+	for (struct memnode_client *other = client->node->clients; other != NULL; other = other->next)
 	{
-		if (!other->leaving && other->owner == client->owner && memnode_lease_held(other) &&
-			other->hello.incarnation != client->hello.incarnation)
-			return other;
+		if (holds_against(other, client))
+			other->contested = client->node->contested = true;
 	}
-	return NULL;
 }
 
 /* The new incarnation's connections may have come before its lease: the highest of their generations counts. */
@@ -246,6 +266,7 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	holder = find_holder(client);
 	if (holder != NULL)
 	{
+		contest_holders(client);
 		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, another incarnation has it (%s, pid %u)",
 					client->name, (unsigned long long) client->hello.owner, holder->name, holder->hello.pid);
 		return WIRE_HELD;

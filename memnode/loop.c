@@ -36,6 +36,7 @@
 #define LEAVE_WITHIN_NS   (1000 * MS)
 #define ACCEPT_AGAIN_NS   (1000 * MS) /* when there are no descriptors left, */
 #define ACCEPT_SOON_NS    (20 * MS)   /* and when the door is full */
+#define SILENT_WITHIN_MS  3000        /* a host that is asked and says nothing is not there */
 #define DISCARDED_AT_ONCE 4096
 
 /* A client's socket. */
@@ -51,6 +52,7 @@ struct connection
 	bool busy;            /* its turn ended before its work */
 	bool thrown_out;      /* its time was up, or it had to make room */
 	uint64_t deadline_ns; /* it is to be ended then; 0: never */
+	uint64_t probed_ns;   /* since when its host is asked whether it is there; 0: it is not */
 };
 
 struct memnode_loop
@@ -477,6 +479,51 @@ end_late(struct memnode_loop *loop)
 		loop->limited = true;
 }
 
+/*
+ * Asks the host of a contested connection whether it is there, and ends the connection if it has said nothing since.  An
+ * answer ends the contest: who wants the lease comes again.
+ */
+static void
+examine(struct connection *connection, uint64_t now)
+{
+	struct memnode_client *client = connection->client;
+
+	if (connection->probed_ns == 0)
+	{
+		stream_probe(connection->stream, true);
+		connection->probed_ns = now;
+	}
+	else if (now - connection->probed_ns >= SILENT_WITHIN_MS * MS)
+	{
+		if (stream_silent_ms(connection->stream) >= SILENT_WITHIN_MS)
+		{
+			memnode_log(SMART_LOG_WARNING, "%s: ended, its host has said nothing for %u ms and another one wants the lease",
+						client->name, stream_silent_ms(connection->stream));
+			memnode_client_end(client, "its host has said nothing, and another one wants the lease");
+			return;
+		}
+		stream_probe(connection->stream, false);
+		connection->probed_ns = 0;
+		client->contested = false;
+	}
+}
+
+static void
+examine_contested(struct memnode_loop *loop)
+{
+	struct memnode *node = loop->options->node;
+	uint64_t now = smart_clock_ns();
+
+	node->contested = false;
+	for (struct connection *connection = loop->connections; connection != NULL; connection = connection->next)
+	{
+		if (connection->client->contested && !connection->client->ended)
+			examine(connection, now);
+		node->contested = node->contested || (connection->client->contested && !connection->client->ended);
+	}
+	loop->limited = loop->limited || node->contested;
+}
+
 /* Frees the connections that have ended. */
 static void
 remove_ended(struct memnode_loop *loop)
@@ -543,6 +590,8 @@ round_of_events(struct memnode_loop *loop)
 	serve_sources(loop);
 	if (loop->limited || loop->accept_again_ns != 0)
 		end_late(loop);
+	if (loop->options->node->contested)
+		examine_contested(loop);
 	if (loop->options->node->client_ended)
 		remove_ended(loop);
 }

@@ -32,6 +32,7 @@ struct memnode
 	uint32_t greeted_count;              /* of them, those that have said HELLO */
 	uint32_t client_max;                 /* more than so many are refused; 0: none are */
 	bool client_ended;                   /* some client has, and its socket can be closed */
+	bool contested;                      /* some client may be */
 	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
 	uint64_t lease_ns[MEMNODE_OWNERS];   /* when that took it; 0: before this process began */
 

@@ -28,7 +28,8 @@
  *	  DESCEND      where to begin, and a key        the blocks on its path (descent.h)
  *
  * Lease.  An owner has one incarnation at a time.  LEASE of another one is
- * refused (WIRE_HELD) while a connection of the present one is open; else it
+ * refused (WIRE_HELD) while a connection of the present one is open, which is ended
+ * some seconds later if its host does not answer the kernel's probes; else it
  * closes what is left of older ones and destroys their queue pairs before it is
  * answered.  LEASE names the owner's extent map (whose chunks these are): with another
  * extent map than before, all chunks and trees of the owner are freed first.  And it

@@ -42,6 +42,7 @@
 #define PROBE_EVERY_S     3
 #define PROBES            4
 #define UNACKNOWLEDGED_MS 20000
+#define PROBE_SOON_S      1 /* after, and every, where somebody waits for the answer */
 #define IDENTITY_MAX      32
 
 struct stream
@@ -492,6 +493,28 @@ bool
 stream_key_is_unknown(const struct stream *stream)
 {
 	return stream->unknown;
+}
+
+void
+stream_probe(struct stream *stream, bool soon)
+{
+	int after = soon ? PROBE_SOON_S : PROBE_AFTER_S;
+	int every = soon ? PROBE_SOON_S : PROBE_EVERY_S;
+
+	/* The later option is the one that sets the timer. */
+	setsockopt(stream->descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
+	setsockopt(stream->descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &after, sizeof(after));
+}
+
+unsigned int
+stream_silent_ms(const struct stream *stream)
+{
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(stream->descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+		return 0;
+	return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
 }
 
 int

@@ -83,6 +83,13 @@ extern uint64_t stream_key_used(const struct stream *stream);
 /* After STREAM_CLOSED: does the other side not know the client's key by the name that it was given? */
 extern bool stream_key_is_unknown(const struct stream *stream);
 
+/*
+ * soon: has the kernel ask the other host each second whether it is there, from now on; else as seldom as at first.
+ * And for how long nothing has come from it, not even an acknowledgement; 0: not known.
+ */
+extern void stream_probe(struct stream *stream, bool soon);
+extern unsigned int stream_silent_ms(const struct stream *stream);
+
 extern int stream_descriptor(const struct stream *stream);
 
 /* Why STREAM_CLOSED: an English phrase. */

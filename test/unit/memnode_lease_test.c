@@ -110,7 +110,9 @@ test_lease_is_held(void)
 
 	CHECK(memnode_peer_lease(one, 5, WIRE_TCP) == WIRE_OK);
 	CHECK(memnode_peer_make_tree(one, 1, &root) == WIRE_OK);
+	CHECK(!one->contested && !backend->contested && !node->contested);
 	CHECK(memnode_peer_lease(two, 5, WIRE_TCP) == WIRE_HELD);
+	CHECK(one->contested && backend->contested && node->contested && !two->contested && !other->contested);
 	CHECK(memnode_peer_take(two, 1, &chunk, &count) == WIRE_FENCED);
 	CHECK(memnode_peer_lease(other, 5, WIRE_TCP) == WIRE_OK);
 	CHECK(memnode_peer_lease(one, 5, WIRE_TCP) == WIRE_OK);
