@@ -37,6 +37,7 @@
 #define ACCEPT_AGAIN_NS   (1000 * MS) /* when there are no descriptors left, */
 #define ACCEPT_SOON_NS    (20 * MS)   /* and when the door is full */
 #define SILENT_WITHIN_MS  3000        /* a host that is asked and says nothing is not there */
+#define STOOD_STILL_NS    (1000 * MS) /* a round that is so much later than it was to be: this process did not run */
 #define DISCARDED_AT_ONCE 4096
 
 /* A client's socket. */
@@ -67,6 +68,7 @@ struct memnode_loop
 	bool busy;                /* some connection goes on without an event */
 	uint64_t accept_again_ns; /* do not accept until then; 0: accept */
 	uint64_t looked_ns;       /* when the caller's look() was called last */
+	uint64_t round_ns;        /* when the last round began; 0: there was none */
 	bool stop;
 };
 
@@ -554,6 +556,24 @@ remove_ended(struct memnode_loop *loop)
 	}
 }
 
+/* A process that was stopped may not hold it against its clients: the limits of their time move on by as long. */
+static void
+excuse_pause(struct memnode_loop *loop, int timeout_ms, uint64_t now)
+{
+	uint64_t due = loop->round_ns + (uint64_t) timeout_ms * MS;
+
+	if (loop->round_ns != 0 && now > due + STOOD_STILL_NS)
+	{
+		memnode_log(SMART_LOG_WARNING, "this process did not run for %llu ms", (unsigned long long) ((now - due) / MS));
+		for (struct connection *connection = loop->connections; connection != NULL; connection = connection->next)
+		{
+			if (connection->deadline_ns != 0)
+				connection->deadline_ns += now - due;
+		}
+	}
+	loop->round_ns = now;
+}
+
 static void
 round_of_events(struct memnode_loop *loop)
 {
@@ -564,6 +584,7 @@ round_of_events(struct memnode_loop *loop)
 	bool was_busy = loop->busy;
 
 	loop->options->node->round_ns = smart_clock_ns();
+	excuse_pause(loop, timeout_ms, loop->options->node->round_ns);
 	if (loop->options->node->round_ns - loop->looked_ns >= LOOK_MS * MS)
 	{
 		loop->looked_ns = loop->options->node->round_ns;

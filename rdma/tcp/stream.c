@@ -302,10 +302,12 @@ set_tls_problem(struct stream *stream, unsigned long code)
 	if (meaning != NULL)
 		snprintf(stream->problem, sizeof(stream->problem), "%s", meaning);
 	else if (closed)
-		/* In a handshake because it did not understand TLS, or because it has more connections than it can serve. */
-		snprintf(stream->problem, sizeof(stream->problem), "the other side has closed the connection%s",
-				 stream->ready ? ""
-							   : " before the handshake was over: it may have no secret key, or too many connections");
+		/* A memory node does so if it does not understand TLS, or has more connections than it can serve. */
+		snprintf(stream->problem, sizeof(stream->problem), "the other side has closed the connection%s%s",
+				 stream->ready ? "" : " before the handshake was over",
+				 stream->ready || SSL_is_server(stream->ssl)
+					 ? ""
+					 : ": it may have no secret key, or too many connections");
 	else if (stream->error != 0)
 		snprintf(stream->problem, sizeof(stream->problem), "%s", strerror(stream->error));
 	else

@@ -104,6 +104,19 @@ sub forget
 	return;
 }
 
+# Overwrites what the clients of one that does not run have stored there.
+sub wipe
+{
+	my ($self) = @_;
+	my $path = "/dev/shm/smart-memnode.$self->{name}";
+	my $first = 2 * 1024 * 1024; # what comes before is the node's own
+
+	open(my $file, '+<:raw', $path) or die "$path: $!";
+	seek($file, $first, 0) && print {$file} "\0" x ((-s $path) - $first) or die "$path: $!";
+	close($file) or die "$path: $!";
+	return;
+}
+
 sub address
 {
 	my ($self) = @_;

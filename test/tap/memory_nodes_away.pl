@@ -27,7 +27,7 @@ sub is_given_up
 	my ($memory, $offset, $name) = @_;
 	my $address = quotemeta $memory->address;
 
-	ok($node->wait_for_log(qr/memory node \d+ at $address has lost its memory/, $offset), "$name: the log tells");
+	ok($node->wait_for_log(qr/memory node \d+ at $address is given up: it was away for \d+ s/, $offset), "$name: the log tells");
 	becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word');
 	unlike(nodes_of('numbers_id'), qr/,/, "$name: the index lies on one node");
 	index_is_sound($node, 'postgres', $_, $name) for ('numbers_id', 'numbers_word');
@@ -72,7 +72,7 @@ $node->append_conf('postgresql.conf', "smart.node_lost_after = 0\nsmart.memory_n
 $offset = -s $node->logfile;
 $node->stop('immediate');
 start_again($node);
-ok($node->wait_for_log(qr/memory node \d+ .*has lost its memory/, $offset), 'not named: the log tells');
+ok($node->wait_for_log(qr/memory node \d+ .*is given up: it was away/, $offset), 'not named: the log tells');
 is($node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-1, NULL) RETURNING id'), '-1', 'not named: inserts go on');
 index_is_sound($node, 'postgres', $_, 'not named') for ('numbers_id', 'numbers_word');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM smart_memory_nodes'), 1, 'not named: one node is left');

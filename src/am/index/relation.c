@@ -199,7 +199,7 @@ find_loss(Relation index, const struct relation_cache *cache)
 			   "been shut down cleanly, or its settings have the indexes elsewhere now.";
 	space = &smart_backend_client()->space;
 	if (smart_space_tree_lost(space, meta->tree))
-		return "A memory node that held a part of it has lost its memory.";
+		return "A memory node that held a part of it has lost its memory, or was given up.";
 	if (!smart_space_find_tree(space, meta->tree, &root) ||
 		!smart_space_get_note(space, meta->tree, SMART_NOTE_REMOVAL, &removal))
 		return "The memory node does not have it.";

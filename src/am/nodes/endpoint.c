@@ -107,7 +107,7 @@ count_lost_trees(struct smart_space *space)
 }
 
 void
-smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, const char *reason,
+smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, bool forgot, const char *reason,
 					   const char *explanation)
 {
 	struct smart_space *space = &endpoints->client->space;
@@ -127,7 +127,9 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, con
 		strlcpy(address, "an address that is not known any more", sizeof(address));
 	else
 		smart_peer_address(peer.host, peer.port, address);
-	ereport(LOG, errmsg("memory node %u at %s has lost its memory", node, address),
+	ereport(LOG,
+			forgot ? errmsg("memory node %u at %s has lost its memory", node, address)
+				   : errmsg("memory node %u at %s is given up: %s", node, address, reason),
 			/* While startup recovery is pending, the indexes are not yet lost: recovery finds out which ones are. */
 			smart_server_recovers() ? errdetail_internal("%s", explanation)
 									: errdetail("%s Indexes that had a part on it: " UINT64_FORMAT ".", explanation,
@@ -325,7 +327,7 @@ take_lease(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, i
 	if (status == SMART_STALE && known >= 0)
 	{
 		become(endpoints, endpoint, (unsigned int) known);
-		smart_endpoint_give_up(endpoints, (unsigned int) known, "it is not as this server left it",
+		smart_endpoint_give_up(endpoints, (unsigned int) known, false, "it is not as this server left it",
 							   "A copy of this server, or a copy of what either of them had stored, has been in use.");
 		endpoint->node = -1;
 	}

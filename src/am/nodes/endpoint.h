@@ -61,11 +61,11 @@ extern void smart_endpoint_report(struct smart_endpoints *endpoints, struct smar
 								  enum smart_peer_state state, const char *problem);
 
 /*
- * Loses a node for good: what the extent map has there is gone.  reason: for the table of peers; explanation: a
- * sentence for the log, with its full stop.
+ * Loses a node for good: what the extent map has there is gone.  forgot: it has lost its memory; else it is given up.
+ * reason: for the table of peers; explanation: a sentence for the log, with its full stop.
  */
-extern void smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, const char *reason,
-								   const char *explanation);
+extern void smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, bool forgot,
+								   const char *reason, const char *explanation);
 
 /* Is it where this node of the extent map is, or was when the map learned its address? */
 extern bool smart_endpoint_leads_to(const struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint,

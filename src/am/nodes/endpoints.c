@@ -250,7 +250,7 @@ look_for_node(struct smart_endpoints *endpoints, unsigned int node)
 	if (endpoints->displaced[node])
 	{
 		endpoints->displaced[node] = false;
-		smart_endpoint_give_up(endpoints, node, "it came back with an empty region",
+		smart_endpoint_give_up(endpoints, node, true, "it came back with an empty region",
 							   "An empty region was found there.");
 	}
 	else if (peer.state == SMART_PEER_CONNECTING)
@@ -328,7 +328,8 @@ give_up_absent(struct smart_endpoints *endpoints, unsigned int node, uint64 away
 		smart_peer_put(endpoints->peers, node, &peer);
 	}
 	snprintf(reason, sizeof(reason), "it was away for %d s", (int) (away_ns / UINT64CONST(1000000000)));
-	smart_endpoint_give_up(endpoints, node, reason, "It has been away for too long, and other memory nodes are up.");
+	smart_endpoint_give_up(endpoints, node, false, reason,
+						   "What it holds is of no use any more, and other memory nodes are up.");
 	for (int i = 0; i < FABRIC_NODES_MAX; i++)
 	{
 		if (endpoints->endpoint[i].used && endpoints->endpoint[i].node == (int) node)

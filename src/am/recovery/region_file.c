@@ -206,8 +206,11 @@ smart_region_promote(void)
 }
 
 void
-smart_region_report_empty(const char *reason)
+smart_region_report_empty(const char *reason, const char *finding)
 {
 	ereport(LOG, errmsg("smart starts with an empty region: %s", reason),
-			errdetail("The indexes that were in it have to be rebuilt."));
+			finding == NULL ? errdetail("Nothing is left of the indexes that were in it.")
+							: errdetail("Nothing is left of the indexes that were in it.  Recovery came to this: %s.", finding),
+			errhint("Those with a journal are loaded in the background, others rebuilt if smart.auto_rebuild is on; "
+					"smart_index_state shows how far that is."));
 }

@@ -25,7 +25,7 @@ extern void smart_region_sign(void);
  */
 extern void smart_region_promote(void);
 
-/* Says in the log that a region with content is given up. */
-extern void smart_region_report_empty(const char *reason);
+/* Says in the log that a region with content is given up; finding: what recovery has met, in terms of trees, or NULL. */
+extern void smart_region_report_empty(const char *reason, const char *finding);
 
 #endif /* SMART_AM_REGION_FILE_H */

@@ -54,6 +54,7 @@ recover(struct smart_client *client)
 	struct smart_region_header *header = smart_region_header(client->compute->region);
 	TimestampTz start = GetCurrentTimestamp();
 	const char *reason = "the data directory is older than it";
+	const char *finding = NULL;
 	uint64 removed = 0;
 	smart_status status;
 
@@ -75,18 +76,21 @@ recover(struct smart_client *client)
 	{
 		memset(&recovery, 0, sizeof(recovery));
 		status = smart_space_recover(&client->space, client->fabric, client->env, &recovery);
-		reason = recovery.message;
+		reason = smart_server.remote ? "the memory nodes do not hold what this server has left there"
+									 : "what it holds contradicts itself";
+		finding = recovery.message;
 	}
 	if (status == SMART_OK)
 	{
 		reason = "an entry whose row is lost could not be removed";
+		finding = NULL;
 		status = smart_undo_perform(client, header->undo_from, &removed);
 	}
 
 	/* Another failure may not occur again; but without room for what a removal makes, it always will. */
 	if (status == SMART_CORRUPT || status == SMART_NO_SPACE || status == SMART_DISK_FULL || status == SMART_TOO_LONG)
 	{
-		smart_region_report_empty(reason);
+		smart_region_report_empty(reason, finding);
 		smart_raise_if_failed(smart_region_make_empty(), NULL);
 		return;
 	}

@@ -281,7 +281,7 @@ take_region(bool first_start)
 	}
 	/* A clean mark says more than what a server that was killed would have left. */
 	if (fstat(smart_server.region.fd, &file) == 0 && file.st_size > 0)
-		smart_region_report_empty(not_closed != NULL ? not_closed : reason);
+		smart_region_report_empty(not_closed != NULL ? not_closed : reason, NULL);
 	if (ftruncate(smart_server.region.fd, 0) != 0)
 		ereport(FATAL, errcode_for_file_access(), errmsg("could not truncate the region of smart: %m"));
 	smart_server.run = smart_run_mark_write(smart_server.region.fd);

@@ -138,7 +138,7 @@ smart_tree_mark(const struct smart_mark *mark)
 	walk->count = walk->capacity = 0;
 	status = fabric_execute(mark->fabric, &request, 1);
 	if (status == SMART_OK && (!smart_slot_used(root) || smart_slot_frozen(root)))
-		status = corrupt(walk, "a root is no slot", mark->root);
+		status = corrupt(walk, "a tree has no root", mark->root);
 	if (status == SMART_OK)
 		status = follow(walk, root);
 	while (status == SMART_OK && walk->count > 0)
