@@ -531,6 +531,12 @@ stream_problem(const struct stream *stream)
 	return stream->problem;
 }
 
+bool
+stream_problem_is_of_secret(const char *problem)
+{
+	return strstr(problem, "secret") != NULL;
+}
+
 void
 stream_close(struct stream *stream)
 {

@@ -95,6 +95,9 @@ extern int stream_descriptor(const struct stream *stream);
 /* Why STREAM_CLOSED: an English phrase. */
 extern const char *stream_problem(const struct stream *stream);
 
+/* Is a problem, of stream_secret_read(), a stream or a session, with the key?  Each of those names it. */
+extern bool stream_problem_is_of_secret(const char *problem);
+
 /* Closes the socket at once; bytes that have not left this host are dropped. */
 extern void stream_close(struct stream *stream);
 

@@ -106,7 +106,8 @@ put_peer(struct smart_row *row, int node, const struct smart_peer *peer, uint64 
 	struct node described = {
 		.node = node,
 		.address = address,
-		.state = smart_peer_state_name(peer->state),
+		/* Sessions that are connected go on. */
+		.state = smart_peer_state_name(peer->shut ? SMART_PEER_REFUSED : peer->state),
 		.capacity = peer->capacity,
 		.allocated = peer->allocated,
 		.trees = trees,

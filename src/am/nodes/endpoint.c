@@ -23,6 +23,7 @@
 #define CONNECT_MS 1000
 #define PERIOD_MS  1000 /* between two questions, or two attempts */
 #define SLOW_MS    5000 /* between two attempts that took long: the others must not wait for them */
+#define KNOCK_MS   10000 /* between two looks whether new sessions get in, as long as the key is the same */
 
 static uint64
 after_ms(struct smart_endpoints *endpoints, uint64 ms)
@@ -47,6 +48,17 @@ rest(struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint, b
 		smart_extents_rest_node(&endpoints->client->space, (unsigned int) endpoint->node, rests);
 }
 
+/* A session's problem says for itself where it was. */
+static void
+tell_problem(struct smart_peer *peer, const char *address, const char *problem)
+{
+	char prefix[SMART_ADDRESS_MAX + 16];
+
+	snprintf(prefix, sizeof(prefix), "memory node %s: ", address);
+	strlcpy(peer->problem, strncmp(problem, prefix, strlen(prefix)) == 0 ? problem + strlen(prefix) : problem,
+			sizeof(peer->problem));
+}
+
 void
 smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, enum smart_peer_state state,
 					  const char *problem)
@@ -60,17 +72,11 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	smart_assert(endpoint->used && (endpoint->node >= 0 || (state != SMART_PEER_UP && state != SMART_PEER_LOST)));
 	smart_peer_address(endpoint->address.host, endpoint->address.port, address);
 	peer.state = state;
+	peer.shut = false;
 	strlcpy(peer.host, endpoint->address.host, sizeof(peer.host));
 	strlcpy(peer.port, endpoint->address.port, sizeof(peer.port));
 	if (problem != NULL)
-	{
-		/* A session's problem says for itself where it was. */
-		char prefix[SMART_ADDRESS_MAX + 16];
-
-		snprintf(prefix, sizeof(prefix), "memory node %s: ", address);
-		strlcpy(peer.problem, strncmp(problem, prefix, strlen(prefix)) == 0 ? problem + strlen(prefix) : problem,
-				sizeof(peer.problem));
-	}
+		tell_problem(&peer, address, problem);
 	/* Before it can be reached: a node whose chunks rest would be asked for new ones. */
 	if (state == SMART_PEER_UP)
 		rest(endpoints, endpoint, false);
@@ -417,8 +423,10 @@ join(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, char pr
 	return SMART_OK;
 }
 
-static void
-connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
+/* Makes a session to the address, with the key that the last look at it has found. */
+static smart_status
+open_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, struct session **session,
+			 char problem[SESSION_PROBLEM_MAX])
 {
 	struct smart_client *client = endpoints->client;
 	struct smart_remote *remote = client->compute->remote;
@@ -431,13 +439,24 @@ connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 				  .pid = (uint32) MyProcPid},
 		.timeout_ms = CONNECT_MS,
 	};
+	smart_status status = session_open(&options, endpoint->address.host, endpoint->address.port, session, problem);
+
+	endpoint->knocked_ns = smart_endpoints_now_ns(endpoints);
+	if (status == SMART_OK)
+		endpoint->key = hash_bytes_extended(remote->secret->key, (int) remote->secret->length, 0);
+	return status;
+}
+
+static void
+connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
+{
 	uint64 start = smart_endpoints_now_ns(endpoints);
 	char problem[SESSION_PROBLEM_MAX] = "";
 	enum smart_peer_state state = SMART_PEER_DOWN;
 	smart_status status = smart_locate_read_secret(problem);
 
 	if (status == SMART_OK)
-		status = session_open(&options, endpoint->address.host, endpoint->address.port, &endpoint->session, problem);
+		status = open_session(endpoints, endpoint, &endpoint->session, problem);
 	if (status == SMART_OK)
 	{
 		state = SMART_PEER_REFUSED;
@@ -484,6 +503,62 @@ await_reply(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 		keep_state(endpoints, endpoint, &state, smart_endpoints_now_ns(endpoints) - endpoint->asked_ns);
 }
 
+/* Notes whether new sessions get in, and logs it if that is news; the problem is the session's, or of the key's file. */
+static void
+note_shut(struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint, const char *problem)
+{
+	unsigned int node = (unsigned int) endpoint->node;
+	char address[SMART_ADDRESS_MAX];
+	struct smart_peer peer;
+	bool was_shut;
+
+	if (!smart_peer_get(endpoints->peers, node, &peer) || (problem == NULL && !peer.shut))
+		return;
+	was_shut = peer.shut;
+	peer.shut = problem != NULL;
+	smart_peer_address(endpoint->address.host, endpoint->address.port, address);
+	if (problem != NULL)
+		tell_problem(&peer, address, problem);
+	smart_peer_put(endpoints->peers, node, &peer);
+	if (peer.shut && !was_shut)
+		ereport(LOG, errmsg("memory node %u at %s does not let new sessions in: %s", node, address, peer.problem),
+				errdetail("Those that are connected go on."));
+	else if (was_shut && !peer.shut)
+		ereport(LOG, errmsg("memory node %u at %s lets new sessions in again", node, address));
+}
+
+/*
+ * A session that lasts says nothing about new ones, which need the key as it is now.  So they are tried, at once when the
+ * key is another one.
+ */
+static void
+knock(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
+{
+	const struct stream_secret *secret = smart_locate_secret();
+	char problem[SESSION_PROBLEM_MAX] = "";
+	struct session *session;
+	smart_status status = smart_locate_read_secret(problem);
+
+	smart_assert(endpoint->node >= 0 && endpoint->session != NULL);
+	if (status == SMART_OK && endpoint->key == hash_bytes_extended(secret->key, (int) secret->length, 0) &&
+		smart_endpoints_now_ns(endpoints) < endpoint->knocked_ns + KNOCK_MS * UINT64CONST(1000000))
+		return;
+	if (status == SMART_OK)
+	{
+		status = open_session(endpoints, endpoint, &session, problem);
+		if (status == SMART_OK)
+			session_close(session);
+	}
+	/* Until they get in, they are tried each time. */
+	if (status != SMART_OK)
+		endpoint->knocked_ns = 0;
+	/* A node that has gone, or is slow, is noticed elsewhere. */
+	if (status == SMART_OK)
+		note_shut(endpoints, endpoint, NULL);
+	else if (status == SMART_UNREACHABLE && !session_is_lost(endpoint->session))
+		note_shut(endpoints, endpoint, problem);
+}
+
 /* Does pending frees, and asks for the node's state when it is time. */
 static void
 use_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
@@ -503,6 +578,8 @@ use_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	if (status == SMART_OK)
 	{
 		ask = smart_endpoints_now_ns(endpoints) >= endpoint->next_ns;
+		if (ask)
+			knock(endpoints, endpoint);
 		if (ask)
 			status = session_send(endpoint->session, WIRE_STATUS, 0);
 	}

@@ -29,6 +29,8 @@ struct smart_endpoint
 	uint64 asked_ns;         /* when */
 	uint64 next_ns;          /* when to try, or to ask, next */
 	uint64 seen_ns;          /* when that memory node was seen here last */
+	uint64 knocked_ns;       /* when a new session was tried, or made, last */
+	uint64 key;              /* a hash of the key with which it was made */
 };
 
 struct smart_endpoints

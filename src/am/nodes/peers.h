@@ -29,6 +29,7 @@ enum smart_peer_state
 struct smart_peer
 {
 	bool used;
+	bool shut;       /* up, but new sessions do not get in: problem says why */
 	bool unanswered; /* chunks were given back, and the node did not confirm it (reconcile.c) */
 	enum smart_peer_state state;
 	uint64 incarnation; /* of its region; 0: not known */

@@ -14,6 +14,7 @@
 #include "am/server/report.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "rdma/tcp/stream.h"
 #include "tree/layout.h"
 
 static int
@@ -49,6 +50,11 @@ raise_wait(smart_status status, Relation index)
 		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
 				errmsg("a memory node did not answer within %d ms", smart_settings.fabric_timeout_ms), fabric_detail(),
 				errhint("Try again; smart_memory_nodes shows how the nodes are, smart.fabric_timeout is the limit."),
+				about(index));
+	if (smart_status_is_of_node(status) && stream_problem_is_of_secret(fabric_problem()))
+		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
+				errhint("The server and its memory nodes need the same key: look at smart.secret_file here, and at "
+						"secret-file there."),
 				about(index));
 	if (smart_status_is_of_node(status))
 		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
