@@ -499,8 +499,9 @@ examine(struct connection *connection, uint64_t now)
 	{
 		if (stream_silent_ms(connection->stream) >= SILENT_WITHIN_MS)
 		{
-			memnode_log(SMART_LOG_WARNING, "%s: ended, its host has said nothing for %u ms and another one wants the lease",
-						client->name, stream_silent_ms(connection->stream));
+			memnode_log(SMART_LOG_WARNING,
+						"%s: ended, its host has said nothing for %u ms and another one wants the lease", client->name,
+						stream_silent_ms(connection->stream));
 			memnode_client_end(client, "its host has said nothing, and another one wants the lease");
 			return;
 		}

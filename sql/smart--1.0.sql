@@ -38,7 +38,7 @@ COMMENT ON FUNCTION smart_relation_size(regclass) IS
 CREATE FUNCTION smart_index_state(index regclass) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_state(regclass) IS
-'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), loading (from its journal), rebuilding (from its table) or unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees)';
+'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), unreachable (a memory node is away), loading (from its journal), rebuilding (from its table) or unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees)';
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
@@ -64,7 +64,7 @@ CREATE VIEW smart_index_state AS
 COMMENT ON VIEW smart_index_state IS
 'the states of all smart indexes of the database, and how those that were lost are loaded or rebuilt';
 COMMENT ON COLUMN smart_index_state.state IS 'as smart_index_state(regclass) returns it';
-COMMENT ON COLUMN smart_index_state.reason IS 'why the index is lost';
+COMMENT ON COLUMN smart_index_state.reason IS 'why the index is lost, or unreachable';
 COMMENT ON COLUMN smart_index_state.since IS
 'when it was found to be lost, its loading or rebuild began, or it was there again; null: not since the server started';
 COMMENT ON COLUMN smart_index_state.failures IS 'attempts to rebuild it that failed, since it was lost';

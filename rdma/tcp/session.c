@@ -356,7 +356,8 @@ greet(struct session *session, const struct session_options *options, uint32_t v
 		status = session_disbelieve(session);
 	/* Without a word: a node that expects TLS does not understand what came. */
 	if (status == SMART_UNREACHABLE && session->in_end == 0 && options->secret->length == 0)
-		return fail(session, status, "it has closed the connection without a reply: it may want a secret key");
+		return fail(session, status,
+					"it has closed the connection without a reply: it has ended, or wants a secret key");
 	/* A node that refuses HELLO is as good as none, whatever its reason. */
 	return status == SMART_NO_SPACE || status == SMART_CORRUPT ? SMART_UNREACHABLE : status;
 }

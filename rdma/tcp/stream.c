@@ -305,9 +305,7 @@ set_tls_problem(struct stream *stream, unsigned long code)
 		/* A memory node does so if it does not understand TLS, or has more connections than it can serve. */
 		snprintf(stream->problem, sizeof(stream->problem), "the other side has closed the connection%s%s",
 				 stream->ready ? "" : " before the handshake was over",
-				 stream->ready || SSL_is_server(stream->ssl)
-					 ? ""
-					 : ": it may have no secret key, or too many connections");
+				 stream->ready || SSL_is_server(stream->ssl) ? "" : ": it has ended, has no secret key, or is full");
 	else if (stream->error != 0)
 		snprintf(stream->problem, sizeof(stream->problem), "%s", strerror(stream->error));
 	else

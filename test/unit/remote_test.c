@@ -379,10 +379,10 @@ test_keys(void)
 	if (nodes->secret.length > 0)
 	{
 		CHECK(try_session(port, &other, PATIENT_MS, "same secret key") == SMART_UNREACHABLE);
-		CHECK(try_session(port, &none, PATIENT_MS, "may want a secret key") == SMART_UNREACHABLE);
+		CHECK(try_session(port, &none, PATIENT_MS, "wants a secret key") == SMART_UNREACHABLE);
 	}
 	else
-		CHECK(try_session(port, &other, PATIENT_MS, "may have no secret key") == SMART_UNREACHABLE);
+		CHECK(try_session(port, &other, PATIENT_MS, "no secret key") == SMART_UNREACHABLE);
 }
 
 /* Names are looked up, and a later address is tried when an earlier one does not answer. */

@@ -157,6 +157,7 @@ smart_relation_codec(Relation index)
 
 /* ---- is the tree the content of the index? ---- */
 
+#define OUT_OF_REACH  "A memory node that holds a part of it is away."
 #define OTHER_ENTRIES "Its entries were made for other operator classes, collations or row types."
 
 /* The same in recovery, of an index that is not empty. */
@@ -203,11 +204,22 @@ find_loss(Relation index, const struct relation_cache *cache)
 	if (!smart_space_find_tree(space, meta->tree, &root) ||
 		!smart_space_get_note(space, meta->tree, SMART_NOTE_REMOVAL, &removal))
 		return "The memory node does not have it.";
+	if (removal == SMART_GIVEN_UP)
+		return "It was given up while a memory node could not be used.";
 	if (removal != 0 && removal != smart_server_incarnation())
 		return "The removal of entries was interrupted.";
 	if (!cache->fits)
 		return OTHER_ENTRIES;
+	/* It may come back; without a journal there is nothing else to be had but an error. */
+	if (smart_meta_is_loadable(meta) && smart_tree_is_missed(meta->tree))
+		return OUT_OF_REACH;
 	return NULL;
+}
+
+static bool
+is_out_of_reach(const char *loss)
+{
+	return loss != NULL && strcmp(loss, OUT_OF_REACH) == 0;
 }
 
 /* As find_loss(); a whole tree stays so until something changes. */
@@ -251,6 +263,10 @@ report_loss(Relation index, const char *loss)
 {
 	if (!RecoveryInProgress() || smart_relation_is_loadable(index))
 		smart_validity_notice(index);
+	if (is_out_of_reach(loss))
+		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+				errmsg("the content of index \"%s\" cannot be reached", RelationGetRelationName(index)),
+				errdetail_internal("%s", loss), hint_lost(index));
 	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			errmsg("the content of index \"%s\" is lost", RelationGetRelationName(index)),
 			errdetail_internal("%s", loss), hint_lost(index));
@@ -260,6 +276,17 @@ const char *
 smart_relation_loss(Relation index)
 {
 	return cached_loss(index, get_cache(index));
+}
+
+const char *
+smart_relation_absence(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+	const char *loss = cached_loss(index, cache);
+
+	if (is_out_of_reach(loss))
+		return loss;
+	return loss == NULL && !cache->standby && smart_tree_is_missed(cache->meta.tree) ? OUT_OF_REACH : NULL;
 }
 
 bool
@@ -387,6 +414,9 @@ smart_relation_open_to_insert(Relation index)
 	/* What is inserted into a lost index goes into the tree that is being built, or nowhere. */
 	smart_assert(self->handle == NULL && older != 0);
 	self->lost = true;
+	/* Its tree is about to have less than its journal: it is of no use any more, also if the memory node comes back. */
+	if (is_out_of_reach(loss))
+		smart_tree_give_up(index, older);
 	tree = smart_rebuild_tree(database, self->index);
 	if (tree != 0)
 	{
@@ -520,6 +550,15 @@ smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_l
 }
 
 smart_status
+smart_relation_try_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length)
+{
+	bool added;
+
+	smart_assert(self->tree != NULL && key_length > 0 && length >= key_length);
+	return smart_tree_insert(self->tree, entry, (size_t) key_length, (size_t) length, &added);
+}
+
+smart_status
 smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
 {
 	return AGAIN_IF_AWAY(smart_scan_next(scan, batch));
@@ -545,6 +584,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 {
 	struct relation_cache *cache;
 
+	glance->missed = false;
 	if (!smart_server_available() || smart_server_recovers())
 		return false;
 	cache = get_cache(index);
@@ -552,6 +592,9 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->fixed_length = cache->meta.fixed_length;
 	glance->bytes = 0;
 	if (cached_loss(index, cache) != NULL)
+		return false;
+	glance->missed = !cache->standby && smart_tree_is_missed(cache->meta.tree);
+	if (glance->missed)
 		return false;
 	if (cache->meta.tree == 0)
 		return true;

@@ -94,6 +94,8 @@ extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
  * tree.  While a memory node is away they wait, if smart.on_unavailable says so, and go on when it is back.
  */
 extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
+extern smart_status smart_relation_try_insert(struct smart_relation *self, const uint8 *entry, int key_length,
+											  int length); /* does not wait */
 extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
 extern smart_status smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found);
 extern smart_status smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report,
@@ -108,6 +110,7 @@ struct smart_glance
 	bool ordered;        /* scans return rows in the order of the columns */
 	uint32 fixed_length; /* bytes of every entry, or 0 */
 	uint64 bytes;        /* that the tree's memory takes */
+	bool missed;         /* it cannot be used, but is not lost: a memory node is away */
 };
 
 extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
@@ -123,6 +126,12 @@ extern uint64 smart_relation_tree(Relation index);
  * is.  Raises an error if the metapage cannot be read.
  */
 extern const char *smart_relation_loss(Relation index);
+
+/*
+ * Why the tree cannot be had now, but may be later: a memory node is away, and smart.node_down_after is over; a sentence, or
+ * NULL.  An index with a journal counts as lost then; without one it is not planned with.
+ */
+extern const char *smart_relation_absence(Relation index);
 
 /* Bytes of memory that the tree takes, 0 without one; and the pages of BLCKSZ that it would fill with the metapage. */
 extern uint64 smart_relation_bytes(const struct smart_relation *self);

@@ -22,7 +22,9 @@
 #include "am/index/handle.h"
 #include "am/index/trees.h"
 #include "am/nodes/locate.h"
+#include "am/nodes/peers.h"
 #include "am/server/shared.h"
+#include "am/server/validity.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
 
@@ -239,6 +241,34 @@ smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smar
 			return true;
 	}
 	return false;
+}
+
+void
+smart_tree_give_up(Relation index, uint64 tree)
+{
+	smart_assert(tree != 0);
+	(void) smart_space_put_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+	/* Behind the note: who has seen the number sees that. */
+	smart_validity_announce(index);
+}
+
+bool
+smart_tree_is_missed(uint64 tree)
+{
+	struct smart_space *space;
+	struct smart_tree_info info;
+	uint64_t pages[FABRIC_NODES_MAX];
+	bool missed;
+
+	if (!smart_server.remote || tree == 0 || likely(!smart_peers_are_missed(smart_server.peers)))
+		return false;
+	space = &smart_backend_client()->space;
+	if (!smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))
+		return false;
+	missed = smart_peer_is_missed(smart_server.peers, fabric_node(info.root));
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX && !missed; node++)
+		missed = pages[node] != 0 && smart_peer_is_missed(smart_server.peers, node);
+	return missed;
 }
 
 void

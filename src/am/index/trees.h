@@ -55,6 +55,15 @@ extern bool smart_tree_of_journal(Relation index, const struct smart_meta *meta,
 extern void (*smart_make_room_hook)(bool temporary);
 extern void smart_am_tree_make_room(bool temporary);
 
+/*
+ * The tree is not used any more, by any process, whatever its metapage says, and another one has to be made.  For an index
+ * with a journal.
+ */
+extern void smart_tree_give_up(Relation index, uint64 tree);
+
+/* Has a tree a part on a memory node that statements do without (peers.h)? */
+extern bool smart_tree_is_missed(uint64 tree);
+
 /* Frees a tree that no metapage names and no backend uses; closes this backend's handle. */
 extern void smart_am_tree_drop(uint64 tree);
 

@@ -91,21 +91,45 @@ put_into_use(Relation index, const struct smart_codec *codec, uint64 id)
 	return done;
 }
 
+/*
+ * The tree that the metapage names, to be freed when another one is in its place; 0: none.  One that was given up is freed
+ * as soon as nobody uses it: there may be no room for both.
+ */
+static uint64
+find_older(Relation index)
+{
+	uint64 older = smart_relation_tree(index);
+	struct smart_tree_info info;
+
+	if (older == 0 || !smart_space_tree_info(&smart_backend_client()->space, older, &info))
+		return 0;
+	if (info.note[SMART_NOTE_REMOVAL] == SMART_GIVEN_UP &&
+		(smart_rebuild_holds_tree(older) || smart_leaving_add(MyDatabaseId, RelationGetRelid(index), older)))
+		return 0;
+	return older;
+}
+
 /* One attempt. */
 static bool
 try_load(Relation index, const struct smart_look *look, uint64 *entries)
 {
 	Oid oid = RelationGetRelid(index);
 	const struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
-	uint64 older = smart_relation_tree(index); /* to be freed one day if it is here */
-	struct smart_tree_info info;
+	uint64 older = find_older(index);
 	struct smart_tree *tree;
 	uint64 id;
 	bool done;
 
-	if (older != 0 && !smart_space_tree_info(&smart_backend_client()->space, older, &info))
-		older = 0;
 	id = smart_am_tree_create(index, codec, &tree);
+	/* The memory node that was away may be what made this possible. */
+	if (!smart_relation_is_loadable(index))
+	{
+		smart_am_tree_drop(id);
+		return false;
+	}
+	/* From now on it is too late: what is inserted does not go to the older tree any more. */
+	if (older != 0)
+		smart_tree_give_up(index, older);
 	if (!smart_rebuild_begin(MyDatabaseId, oid, 0, id, older))
 	{
 		smart_am_tree_drop(id);

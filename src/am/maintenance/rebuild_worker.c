@@ -516,6 +516,8 @@ free_left(void)
 		smart_assert(leaving->tree != 0);
 		smart_am_tree_drop(leaving->tree);
 		smart_leaving_done(leaving->tree);
+		/* There may have been no room for another one. */
+		smart_rebuild_hasten();
 		*link = leaving->next;
 		pfree(leaving->users);
 		pfree(leaving);

@@ -91,13 +91,14 @@ smart_index_stats(PG_FUNCTION_ARGS)
 /* ---- its state ---- */
 
 /*
- * The state of an index, and in *loss the reason where it is "lost", "loading" or "rebuilding"; *rebuild is what the table of
+ * The state of an index, and in *loss the reason where it is "lost", "loading", "rebuilding" or "unreachable"; *rebuild is what the table of
  * rebuilds has about the index, or has the state 0.
  */
 static const char *
 find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 {
 	struct smart_glance glance;
+	const char *absence;
 
 	*loss = NULL;
 	memset(rebuild, 0, sizeof(*rebuild));
@@ -110,18 +111,21 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 	*loss = smart_relation_loss(index);
 	if (*loss != NULL && smart_adopt(index))
 		*loss = smart_relation_loss(index);
+	absence = smart_relation_absence(index);
+	if (absence != NULL)
+		*loss = absence;
 	if (*loss != NULL)
 		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
 	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
 		return rebuild->side == 0 ? "loading" : "rebuilding";
 	if (*loss != NULL)
-		return "lost";
+		return absence != NULL ? "unreachable" : "lost";
 	return smart_relation_glance(index, &glance) && glance.bytes != 0 ? "ready" : "empty";
 }
 
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'lost': its tree is gone; 'loading'; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
+ * 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
  * unlogged tables while it is a standby.  NULL if the index was dropped a moment ago.
  */
 PGDLLEXPORT Datum

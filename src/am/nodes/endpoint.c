@@ -21,8 +21,8 @@
 #include "compute/allocate/extents.h"
 
 #define CONNECT_MS 1000
-#define PERIOD_MS  1000 /* between two questions, or two attempts */
-#define SLOW_MS    5000 /* between two attempts that took long: the others must not wait for them */
+#define PERIOD_MS  1000  /* between two questions, or two attempts */
+#define SLOW_MS    5000  /* between two attempts that took long: the others must not wait for them */
 #define KNOCK_MS   10000 /* between two looks whether new sessions get in, as long as the key is the same */
 
 static uint64
@@ -66,6 +66,7 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	unsigned int place = place_of(endpoints, endpoint);
 	struct smart_peer peer;
 	bool changed = !smart_peer_get(endpoints->peers, place, &peer) || peer.state != state;
+	bool was_missed = peer.missed;
 	char address[SMART_ADDRESS_MAX];
 	char number[16] = "";
 
@@ -73,6 +74,7 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	smart_peer_address(endpoint->address.host, endpoint->address.port, address);
 	peer.state = state;
 	peer.shut = false;
+	peer.missed = was_missed && state != SMART_PEER_UP;
 	strlcpy(peer.host, endpoint->address.host, sizeof(peer.host));
 	strlcpy(peer.port, endpoint->address.port, sizeof(peer.port));
 	if (problem != NULL)
@@ -83,6 +85,8 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	smart_peer_put(endpoints->peers, place, &peer);
 	if (state != SMART_PEER_UP && state != SMART_PEER_CONNECTING)
 		rest(endpoints, endpoint, true);
+	if (was_missed && !peer.missed)
+		smart_validity_announce_trees(&endpoints->client->space, false);
 	/* Lost indexes may have waited for it, and longer and longer. */
 	if (changed && state == SMART_PEER_UP)
 		smart_rebuild_hasten();
@@ -126,6 +130,7 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, boo
 	smart_peer_raise_generation(endpoints->peers, node);
 	smart_peer_get(endpoints->peers, node, &peer);
 	peer.state = SMART_PEER_LOST;
+	peer.missed = false;
 	strlcpy(peer.problem, reason, sizeof(peer.problem));
 	smart_peer_put(endpoints->peers, node, &peer);
 	smart_validity_announce_trees(space, true);

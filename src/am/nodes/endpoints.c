@@ -10,6 +10,9 @@
  * longer named, may still have its memory.  A node is given up, too, when it is there, but another server with a copy
  * of our extent map has used it (endpoint.c), and when it has been away for smart.node_lost_after while others are up:
  * then its indexes can be had there.  Without that it would keep startup recovery waiting for ever.
+ *
+ * Long before that, after smart.node_down_after, it is missed: statements do without the indexes on it, and those with a
+ * journal are loaded elsewhere (src/am/index/relation.c).
  */
 #include "postgres.h"
 
@@ -19,8 +22,10 @@
 
 #include "am/nodes/endpoint.h"
 #include "am/nodes/peers.h"
+#include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/validity.h"
 #include "base/assert.h"
 #include "compute/allocate/extents.h"
 #include "rdma/discovery.h"
@@ -337,9 +342,36 @@ give_up_absent(struct smart_endpoints *endpoints, unsigned int node, uint64 away
 	}
 }
 
-/* Gives up nodes that have been away for too long, if another one is there to take their indexes. */
+/* When statements begin to do without a node, which is in use; UINT64_MAX: never. */
+static uint64
+missed_from_ns(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	if (endpoints->away_ns[node] == 0 || smart_settings.node_down_after_s == 0 || smart_server_recovers())
+		return UINT64_MAX;
+	return endpoints->away_ns[node] + (uint64) smart_settings.node_down_after_s * UINT64CONST(1000000000);
+}
+
+/* Statements do without a node from now on, until it is back; indexes that it has can be loaded elsewhere. */
 static void
-give_up_late(struct smart_endpoints *endpoints)
+miss(struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_peer peer;
+
+	if (!smart_peer_get(endpoints->peers, node, &peer) || peer.missed)
+		return;
+	peer.missed = true;
+	smart_peer_put(endpoints->peers, node, &peer);
+	smart_validity_announce_trees(&endpoints->client->space, false);
+	ereport(LOG, errmsg("memory node %u is away: statements do without the indexes on it", node),
+			errdetail("Those with a journal are loaded on other memory nodes, if these are up."));
+}
+
+/*
+ * Sees to nodes that have been away for too long: statements do without them; and they are given up, if another one is there
+ * to take their indexes.
+ */
+static void
+look_at_absent(struct smart_endpoints *endpoints)
 {
 	uint64 now = smart_endpoints_now_ns(endpoints);
 	bool others = false;
@@ -356,6 +388,8 @@ give_up_late(struct smart_endpoints *endpoints)
 			*since = now;
 		else if (others && now - *since >= patience_ns(endpoints, node))
 			give_up_absent(endpoints, node, now - *since);
+		else if (now >= missed_from_ns(endpoints, node))
+			miss(endpoints, node);
 	}
 }
 
@@ -400,7 +434,7 @@ smart_endpoints_tend(struct smart_endpoints *endpoints)
 		return;
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 		look_for_node(endpoints, node);
-	give_up_late(endpoints);
+	look_at_absent(endpoints);
 	smart_peers_set_tried(endpoints->peers, true);
 }
 
@@ -416,6 +450,13 @@ smart_endpoints_rest_ms(const struct smart_endpoints *endpoints)
 
 		if (endpoint->used && !endpoint->asked)
 			rest = Min(rest, endpoint->next_ns > now ? (endpoint->next_ns - now + 999999) / 1000000 : 0);
+	}
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		uint64 from = missed_from_ns(endpoints, node);
+
+		if (from > now && from != UINT64_MAX)
+			rest = Min(rest, (from - now + 999999) / 1000000);
 	}
 	return (long) rest;
 }

@@ -25,6 +25,7 @@ smart_peers_init(struct smart_peers *peers)
 	peers->lock = &GetNamedLWLockTranche(PEERS_TRANCHE)->lock;
 	ConditionVariableInit(&peers->changed);
 	pg_atomic_init_u32(&peers->tried, 0);
+	pg_atomic_init_u32(&peers->missed, 0);
 }
 
 bool
@@ -35,6 +36,16 @@ smart_peer_get(struct smart_peers *peers, unsigned int place, struct smart_peer 
 	*peer = peers->peer[place];
 	LWLockRelease(peers->lock);
 	return peer->used;
+}
+
+/* The lock is held. */
+static void
+count_missed(struct smart_peers *peers, bool before, bool now)
+{
+	if (now && !before)
+		pg_atomic_fetch_add_u32(&peers->missed, 1);
+	else if (before && !now)
+		pg_atomic_fetch_sub_u32(&peers->missed, 1);
 }
 
 void
@@ -50,6 +61,7 @@ smart_peer_put(struct smart_peers *peers, unsigned int place, const struct smart
 	changed = !shared->used || shared->state != peer->state;
 	if (!changed)
 		now = shared->since;
+	count_missed(peers, shared->missed, peer->missed);
 	*shared = *peer;
 	shared->used = true;
 	shared->since = now;
@@ -63,6 +75,7 @@ smart_peer_remove(struct smart_peers *peers, unsigned int place)
 {
 	smart_assert(place < SMART_PEER_PLACES && peers->launcher == MyProcPid);
 	LWLockAcquire(peers->lock, LW_EXCLUSIVE);
+	count_missed(peers, peers->peer[place].missed, false);
 	memset(&peers->peer[place], 0, sizeof(peers->peer[place]));
 	LWLockRelease(peers->lock);
 	ConditionVariableBroadcast(&peers->changed);
@@ -87,6 +100,20 @@ smart_peers_are_tried(struct smart_peers *peers)
 
 	pg_read_barrier();
 	return tried;
+}
+
+bool
+smart_peers_are_missed(struct smart_peers *peers)
+{
+	return pg_atomic_read_u32(&peers->missed) != 0;
+}
+
+bool
+smart_peer_is_missed(struct smart_peers *peers, unsigned int node)
+{
+	struct smart_peer peer;
+
+	return smart_peers_are_missed(peers) && smart_peer_get(peers, node, &peer) && peer.missed;
 }
 
 void

@@ -29,6 +29,7 @@ enum smart_peer_state
 struct smart_peer
 {
 	bool used;
+	bool missed;     /* away for smart.node_down_after: statements do without it */
 	bool shut;       /* up, but new sessions do not get in: problem says why */
 	bool unanswered; /* chunks were given back, and the node did not confirm it (reconcile.c) */
 	enum smart_peer_state state;
@@ -52,6 +53,7 @@ struct smart_peers
 	ConditionVariable changed; /* an entry's state, or tried */
 	pid_t launcher;            /* 0: it does not run */
 	pg_atomic_uint32 tried;    /* 1: the launcher has tried every address once */
+	pg_atomic_uint32 missed;   /* entries that are */
 	uint32 generation[FABRIC_NODES_MAX];
 	struct smart_peer peer[SMART_PEER_PLACES];
 };
@@ -72,6 +74,10 @@ extern void smart_peers_set_tried(struct smart_peers *peers, bool tried);
 
 /* If so, each memory node of the extent map has an entry. */
 extern bool smart_peers_are_tried(struct smart_peers *peers);
+
+/* Is a node missed?  Cheap as long as none is. */
+extern bool smart_peer_is_missed(struct smart_peers *peers, unsigned int node);
+extern bool smart_peers_are_missed(struct smart_peers *peers);
 
 /*
  * Lets all clients make their links to a node anew before they use it again, and the node forget what the old ones

@@ -96,7 +96,7 @@ static bool
 describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **btree)
 {
 	Relation index = index_open(info->indexoid, NoLock);
-	struct smart_glance glance;
+	struct smart_glance glance = {0};
 	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
 	bool usable = partitioned || smart_relation_glance(index, &glance) ||
@@ -136,7 +136,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 			info->sortopfamily = NULL;
 		}
 	}
-	if (!usable && (!RecoveryInProgress() || smart_relation_is_loadable(index)))
+	if (!usable && !glance.missed && (!RecoveryInProgress() || smart_relation_is_loadable(index)))
 		smart_validity_notice(index);
 	index_close(index, NoLock);
 	return usable;

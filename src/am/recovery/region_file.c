@@ -209,8 +209,9 @@ void
 smart_region_report_empty(const char *reason, const char *finding)
 {
 	ereport(LOG, errmsg("smart starts with an empty region: %s", reason),
-			finding == NULL ? errdetail("Nothing is left of the indexes that were in it.")
-							: errdetail("Nothing is left of the indexes that were in it.  Recovery came to this: %s.", finding),
+			finding == NULL
+				? errdetail("Nothing is left of the indexes that were in it.")
+				: errdetail("Nothing is left of the indexes that were in it.  Recovery came to this: %s.", finding),
 			errhint("Those with a journal are loaded in the background, others rebuilt if smart.auto_rebuild is on; "
 					"smart_index_state shows how far that is."));
 }

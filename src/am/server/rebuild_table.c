@@ -28,7 +28,7 @@ struct rebuild_table
 	ConditionVariable changed;
 	uint32 nleaving;
 	uint32 nrunning;
-	uint32 hastened; /* times */
+	uint32 hastened;                    /* times */
 	struct smart_rebuild place[PLACES]; /* state 0: free */
 	struct smart_leaving_tree leaving[LEAVING_MAX];
 };

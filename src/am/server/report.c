@@ -51,17 +51,15 @@ raise_wait(smart_status status, Relation index)
 				errmsg("a memory node did not answer within %d ms", smart_settings.fabric_timeout_ms), fabric_detail(),
 				errhint("Try again; smart_memory_nodes shows how the nodes are, smart.fabric_timeout is the limit."),
 				about(index));
-	if (smart_status_is_of_node(status) && stream_problem_is_of_secret(fabric_problem()))
-		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
-				errhint("The server and its memory nodes need the same key: look at smart.secret_file here, and at "
-						"secret-file there."),
-				about(index));
 	if (smart_status_is_of_node(status))
-		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
-				errhint(
-					"Try again when the memory node is back; smart_memory_nodes shows how the nodes are. If its memory "
-					"is gone for good, rebuild its indexes with REINDEX."),
-				about(index));
+		ereport(
+			ERROR, errcode(ERRCODE_CONNECTION_FAILURE), errmsg("could not reach a memory node"), fabric_detail(),
+			stream_problem_is_of_secret(fabric_problem())
+				? errhint("The server and its memory nodes need the same key: look at smart.secret_file here, and at "
+						  "secret-file there. Or try again; smart_memory_nodes shows how the nodes are.")
+				: errhint("Try again when the memory node is back; smart_memory_nodes shows how the nodes are. If its "
+						  "memory is gone for good, rebuild its indexes with REINDEX."),
+			about(index));
 	if (status == SMART_TIMEOUT)
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("an operation on a smart index came to its time limit"), about(index));

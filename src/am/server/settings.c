@@ -17,6 +17,8 @@
 #define MAX_SIZE_MB               65536
 #define CACHE_DEFAULT_MB          64
 #define CACHE_MAX_MB              65536
+#define NODE_DOWN_AFTER_DEFAULT_S 2
+#define NODE_DOWN_AFTER_MAX_S     86400
 #define NODE_LOST_AFTER_DEFAULT_S 60
 #define TIMEOUT_DEFAULT_MS        10000
 #define TIMEOUT_MIN_MS            100
@@ -172,6 +174,12 @@ define_places(void)
 							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,
 							TIMEOUT_DEFAULT_MS, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, PGC_SUSET, GUC_UNIT_MS, NULL,
 							assign_fabric_timeout, NULL);
+	DefineCustomIntVariable(
+		"smart.node_down_after", "How long a memory node may be away until statements do without the indexes on it.",
+		"Those with a journal are loaded on others, if these are up. 0: statements fail until it is "
+		"back, or given up.",
+		&smart_settings.node_down_after_s, NODE_DOWN_AFTER_DEFAULT_S, 0, NODE_DOWN_AFTER_MAX_S, PGC_SIGHUP, GUC_UNIT_S,
+		NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.node_lost_after",
 							"How long a memory node may be away until it is given up, if others are up.",
 							"Its indexes are loaded, or rebuilt, on the others. 0: it is never given up.",

@@ -22,6 +22,7 @@ struct smart_settings
 	int rdma_gid_index;
 	bool rdwc;
 	int fabric_timeout_ms;
+	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */
 	int cache_size_mb;      /* 0: no cache */
 	int offload;            /* enum smart_offload_mode */

@@ -85,7 +85,6 @@ smart_validity_announce_trees(struct smart_space *space, bool lost_only)
 			continue;
 		last = info.owner.database;
 		invalidate(last, InvalidOid);
-		if (lost_only)
-			smart_rebuild_want(last, InvalidOid);
+		smart_rebuild_want(last, InvalidOid);
 	}
 }

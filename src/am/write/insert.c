@@ -27,6 +27,7 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #include "am/codec/encode.h"
 #include "am/compat.h"
@@ -37,8 +38,14 @@
 #include "am/scan/kill.h"
 #include "am/scan/predicate.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/report.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
 #include "am/write/insert.h"
 #include "base/assert.h"
+
+#define LOOK_MS           100  /* between two attempts, if no change is announced */
+#define NOTICED_WITHIN_MS 5000 /* that a memory node is away */
 
 /* A row that is to be inserted. */
 struct candidate
@@ -54,8 +61,9 @@ struct candidate
 	int columns_length; /* where the index is unique */
 	int length;
 	IndexUniqueCheck check;
-	bool nulls_equal; /* NULLS NOT DISTINCT */
-	bool others;      /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
+	bool nulls_equal;  /* NULLS NOT DISTINCT */
+	bool others;       /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
+	TimestampTz until; /* how long to wait for a memory node; 0: it has not been away yet */
 };
 
 /* Puts the entry, which its tree has if there is one, into the journal.  False: trees have changed, and it is not there. */
@@ -68,16 +76,48 @@ journal(const struct candidate *candidate)
 		   smart_staging_add(candidate->index, &self->tail, self->changes, candidate->entry, candidate->length);
 }
 
+/*
+ * Can the entry go to the journal alone, if a memory node is away?  Nobody has to ask the index before.  Then the insert
+ * does not fail, but waits until the node is back, or statements do without it (src/am/nodes/endpoints.c).  Should neither
+ * come about, it goes on as any other.
+ */
+static bool
+can_do_without_tree(const struct candidate *candidate)
+{
+	return smart_server.remote && smart_settings.node_down_after_s > 0 && !candidate->index->rd_index->indisunique &&
+		   smart_meta_is_loadable(&candidate->relation->meta) &&
+		   (candidate->until == 0 || GetCurrentTimestamp() < candidate->until);
+}
+
+/* The tree could not be reached: waits for a moment. */
+static void
+wait_for_change(struct candidate *candidate)
+{
+	int limit_ms = smart_settings.node_down_after_s * 1000 + NOTICED_WITHIN_MS;
+
+	if (candidate->until == 0)
+		candidate->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), limit_ms);
+	smart_changes_wait(LOOK_MS);
+}
+
 /* Adds the entry to the tree, and then to the journal; false as above. */
 static bool
-publish(const struct candidate *candidate)
+publish(struct candidate *candidate)
 {
+	bool waits = can_do_without_tree(candidate);
+	smart_status status;
+
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
 	smart_assert(candidate->check != UNIQUE_CHECK_EXISTING);
 	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, candidate->others);
-	smart_check_status(smart_relation_insert(candidate->relation, candidate->entry, candidate->key_length,
-											 candidate->length),
-					   candidate->index);
+	status = (waits ? smart_relation_try_insert : smart_relation_insert)(candidate->relation, candidate->entry,
+																		 candidate->key_length, candidate->length);
+	if (waits && smart_status_is_of_node(status))
+	{
+		wait_for_change(candidate);
+		return false;
+	}
+	smart_check_status(status, candidate->index);
 	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
 	return journal(candidate);
 }
@@ -213,7 +253,7 @@ judge(const struct candidate *candidate, struct finding *finding, struct smart_k
  * so that all has to be done again.  UNIQUE_VIOLATION.
  */
 static bool
-insert_unique(const struct candidate *candidate, bool *unique)
+insert_unique(struct candidate *candidate, bool *unique)
 {
 	BlockNumber lock = hash_bytes(candidate->entry, candidate->columns_length);
 	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;

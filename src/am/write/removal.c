@@ -206,17 +206,20 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 
 /* ---- the order ---- */
 
+/* A tree that another process gives up meanwhile stays given up. */
 static void
-note(const struct smart_relation *relation, uint64 value)
+note(const struct smart_relation *relation, bool begins)
 {
-	(void) smart_space_put_note(&smart_backend_client()->space, relation->meta.tree, SMART_NOTE_REMOVAL, value);
+	uint64 mine = smart_server_incarnation();
+
+	(void) smart_space_swap_note(&smart_backend_client()->space, relation->meta.tree, SMART_NOTE_REMOVAL,
+								 begins ? 0 : mine, begins ? mine : 0);
 }
 
 void
 smart_removal_give_up(const struct smart_relation *relation, Relation index)
 {
-	note(relation, SMART_GIVEN_UP);
-	smart_validity_announce(index);
+	smart_tree_give_up(index, relation->meta.tree);
 	smart_validity_notice(index);
 }
 
@@ -237,7 +240,7 @@ smart_removal_perform(struct smart_removal *removal)
 		order[i] = i;
 	qsort_arg(order, removal->count, sizeof(uint32), compare_keys, removal);
 	HOLD_INTERRUPTS();
-	note(removal->relation, smart_server_incarnation());
+	note(removal->relation, true);
 	PG_TRY();
 	{
 		smart_staging_write_out(removal->index, &removal->relation->tail);
@@ -250,7 +253,7 @@ smart_removal_perform(struct smart_removal *removal)
 		/* An error has ended the hold.  Nothing has happened if nothing is in the journal. */
 		HOLD_INTERRUPTS();
 		if (done == 0)
-			note(removal->relation, 0);
+			note(removal->relation, false);
 		else
 			smart_removal_give_up(removal->relation, removal->index);
 		RESUME_INTERRUPTS();
@@ -258,7 +261,7 @@ smart_removal_perform(struct smart_removal *removal)
 	}
 	PG_END_TRY();
 	if (status == SMART_OK)
-		note(removal->relation, 0);
+		note(removal->relation, false);
 	else
 		smart_removal_give_up(removal->relation, removal->index);
 	RESUME_INTERRUPTS();

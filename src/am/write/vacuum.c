@@ -200,10 +200,12 @@ open_usable(Relation index, bool *lost)
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		if (error->sqlerrcode != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
-			error->sqlerrcode != ERRCODE_INDEX_CORRUPTED && error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED)
+			error->sqlerrcode != ERRCODE_CONNECTION_FAILURE && error->sqlerrcode != ERRCODE_INDEX_CORRUPTED &&
+			error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED)
 			PG_RE_THROW();
 		FlushErrorState();
-		readable = error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+		readable = error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
+				   error->sqlerrcode == ERRCODE_CONNECTION_FAILURE;
 		ereport(WARNING, errcode(error->sqlerrcode),
 				errmsg("skipping index \"%s\": %s", RelationGetRelationName(index), error->message),
 				error->hint ? errhint("%s", error->hint) : 0);
