@@ -27,6 +27,23 @@ service_allocate(struct smart_services *services, uint64_t tree, smart_class cla
 	return smart_space_allocate(&client_of(services)->space, tree, class, block);
 }
 
+static smart_status
+service_allocate_spared(struct smart_services *services, uint64_t tree, smart_class class, bool standby,
+						fabric_address *block)
+{
+	return smart_space_allocate_spared(&client_of(services)->space, tree, class,
+									   standby ? SMART_SPACE_STANDBY : SMART_SPACE_MEND, block);
+}
+
+static smart_status
+service_reuse(struct smart_services *services, smart_class class, fabric_address block)
+{
+	struct smart_client *client = client_of(services);
+
+	smart_assert(class < SMART_CLASSES && block != 0);
+	return smart_epoch_await(client->compute->epoch, client->env);
+}
+
 static void
 service_retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
 {
@@ -88,6 +105,8 @@ smart_services_init(struct smart_services *services)
 	smart_assert(client->compute->rdwc == NULL || client->compute->leaf_locks != NULL);
 	*services = (struct smart_services){
 		.allocate = service_allocate,
+		.allocate_spared = service_allocate_spared,
+		.reuse = service_reuse,
 		.retire = service_retire,
 		.enter = service_enter,
 		.leave = service_leave,

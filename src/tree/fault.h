@@ -34,7 +34,9 @@ enum smart_fault
 	SMART_FAULT_blindhint,
 	SMART_FAULT_duplicates,
 	SMART_FAULT_missmark,
-	SMART_FAULT_keptview
+	SMART_FAULT_keptview,
+	SMART_FAULT_hasty,
+	SMART_FAULT_nostandby
 };
 
 /*
@@ -63,6 +65,8 @@ enum smart_fault
  *	  duplicates     a key that is twice in a leaf is met twice
  *	  missmark       recovery does not see what the last slot of a node leads to
  *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
+ *	  hasty          a removal uses a leaf's block again at once
+ *	  nostandby      a removal that finds no room fails
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

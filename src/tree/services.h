@@ -89,6 +89,20 @@ struct smart_services
 	void (*retire)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block);
 
 	/*
+	 * As allocate, where that finds no room, from what is set apart for removals (space.h): for a standby, which the
+	 * caller gives back; else to finish what another client has begun.  NULL: nothing is set apart.
+	 */
+	smart_status (*allocate_spared)(struct smart_services *services, uint64_t tree, smart_class class, bool standby,
+									fabric_address *block);
+
+	/*
+	 * A block that this client has unlinked, and not retired, becomes as allocate gives it, when every operation that
+	 * was open at this moment has ended (I6).  Outside of the epoch.  SMART_INTERRUPTED, SMART_TIMEOUT: not yet.  NULL
+	 * if allocate_spared is.
+	 */
+	smart_status (*reuse)(struct smart_services *services, smart_class class, fabric_address block);
+
+	/*
 	 * A batch or an allocation came to status.  If a memory node did not reply, waits until it may; true: do the same
 	 * again.  Outside of the epoch and without a lock only.  *since_ns is 0 before the first time.  NULL: false.
 	 */

@@ -2,7 +2,7 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents]
  *            [--fault NAME] [--trace] [--counters] [--coverage]
  *
@@ -95,7 +95,7 @@ run_clients(void)
 		open_compute(&world.compute[i]);
 	for (unsigned int i = 0; i < world.plan.clients; i++)
 		client_open(&world.clients[i], (int) i, &world.compute[i % world.plan.compute_nodes], false);
-	world.step_limit = world.now + STEPS_MAX;
+	world.step_limit = world.now + STEPS_MAX * (world.plan.full ? 8 : 1);
 	schedule_run(client_body);
 	rdwc_add_up();
 }
@@ -135,7 +135,7 @@ live_again(bool last)
 	world.plan.death_at = last ? NEVER : world.now + dice_below(&world.dice, 300);
 	if (world.plan.recovers)
 	{
-		world.step_limit = world.now + STEPS_MAX;
+		world.step_limit = world.now + STEPS_MAX * (world.plan.full ? 8 : 1);
 		client_open(solo, SOLO, &world.compute[COMPUTE_MAX], false);
 		recovery_run(solo);
 		world.mishap = !last;
@@ -209,7 +209,7 @@ choose_fault(const char *name)
 										"onepool",   "stalecas",   "nofreezeempty", "standsrule", "torn",
 										"recent",    "latejoin",   "overwrite",     "descent",    "openfill",
 										"lateblock", "freehint",   "blindhint",     "duplicates", "missmark",
-										"keptview"};
+										"keptview",  "hasty",      "nostandby"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -275,6 +275,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_SHARE;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "crash") == 0)
 		world.settings.bias = BIAS_CRASH;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "full") == 0)
+		world.settings.bias = BIAS_FULL;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else

@@ -74,6 +74,8 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 		history_end(event, unsure && result ? RESULT_ANY : result ? RESULT_YES : RESULT_NO);
 	else
 		note_failure(event, status, names[kind]);
+	if (status == SMART_NO_SPACE && kind != EVENT_INSERT && world.plan.full)
+		world_violation("%s finds no room", names[kind]);
 	if (unsure)
 		history_add(client->number, EVENT_INSERT, key, start, world.now, RESULT_MAYBE);
 	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");

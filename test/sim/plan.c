@@ -2,6 +2,7 @@
  * plan.c
  *	  What a history is like: limits, loads, mishaps and keys, all by dice.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "sim/client.h"
@@ -66,6 +67,7 @@ plan_load(struct plan *plan, struct dice *dice)
 	static const unsigned int repeat[7] = {1, 16, 8, 0, 0, 0, 0};
 	static const unsigned int pool[7] = {1, 10, 8, 0, 0, 3, 1};
 	static const unsigned int share[7] = {4, 16, 8, 0, 0, 1, 0};
+	static const unsigned int full[7] = {2, 6, 8, 2, 6, 2, 0};
 	static const unsigned int switches[] = {2, 5, 15, 60};
 
 	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
@@ -79,6 +81,8 @@ plan_load(struct plan *plan, struct dice *dice)
 		memcpy(plan->weight, repeat, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_FILL)
 		memcpy(plan->weight, fill, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_FULL)
+		memcpy(plan->weight, full, sizeof(plan->weight));
 	plan->hot = dice_between(dice, 3, HOT_MAX);
 	plan->setup = dice_below(dice, 10);
 	plan->operations = dice_between(dice, 2, 6);
@@ -208,6 +212,26 @@ plan_recovery(struct plan *plan)
 	plan->recovers = dice_one_in(&dice, 2);
 }
 
+/* So, too.  What others would have finished is finished where a lost completion leaves nothing in the way. */
+static void
+plan_full(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 17};
+
+	plan->full = dice_one_in(&dice, 6) || world.settings.bias == BIAS_FULL;
+	plan->room = dice_below(&dice, 8);
+	/* One to a client, and as many that wait for operations to end; clients that die take theirs along. */
+	plan->standbys = plan->full ? 2 * plan->clients * plan->lives : UINT_MAX;
+	if (plan->full)
+		plan->lost_one_in = 0;
+	if (world.settings.bias != BIAS_FULL)
+		return;
+	plan->leaf_size = dice_between(&dice, 1, 4) * 64;
+	plan->setup = dice_between(&dice, 10, 40);
+	plan->hot = HOT_MAX;
+	plan->operations = dice_between(&dice, 4, 12);
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -228,6 +252,7 @@ plan_make(struct plan *plan)
 	plan_results(plan);
 	plan_descents(plan);
 	plan_recovery(plan);
+	plan_full(plan);
 }
 
 /* ---- keys ---- */

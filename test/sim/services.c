@@ -23,6 +23,31 @@ allocate(struct smart_services *services, uint64_t tree, smart_class class, fabr
 	return store_allocate(class, block);
 }
 
+static smart_status
+allocate_spared(struct smart_services *services, uint64_t tree, smart_class class, bool standby, fabric_address *block)
+{
+	return standby ? store_allocate_standby(class, block) : store_allocate_spared(class, block);
+}
+
+static smart_status
+reuse(struct smart_services *services, smart_class class, fabric_address block)
+{
+	struct client *client = client_of(services);
+	uint64_t since = world.now;
+
+	if (client->pin != NEVER)
+		world_violation("client %d waits within an epoch for others to leave theirs", client->number);
+	for (unsigned int attempt = 0; !store_is_unseen(since); attempt++)
+	{
+		if (client->env.interrupted(&client->env))
+			return SMART_INTERRUPTED;
+		client->env.pause(&client->env, attempt);
+	}
+	store_reuse(class, block);
+	watch_counts[WATCH_STANDBY]++;
+	return SMART_OK;
+}
+
 static void
 retire(struct smart_services *services, uint64_t tree, smart_class class, fabric_address block)
 {
@@ -387,6 +412,8 @@ services_init(struct client *client)
 {
 	client->services = (struct smart_services){
 		.allocate = allocate,
+		.allocate_spared = allocate_spared,
+		.reuse = reuse,
 		.retire = retire,
 		.enter = enter,
 		.leave = leave,

@@ -114,10 +114,12 @@ lock_clearable(smart_class class, fabric_address address)
 	return true; /* of an incarnation before this one */
 }
 
+/* A client that a cache has led here may have the lock of a leaf: it unlocks. */
 static void
 prepare(smart_class class, fabric_address address)
 {
-	unsigned int bytes = smart_class_bytes(class);
+	bool held = !lock_clearable(class, address);
+	unsigned int bytes = smart_class_bytes(class) - (held ? 8 : 0);
 
 	for (unsigned int i = 0; i < bytes; i += 8)
 	{
@@ -126,7 +128,7 @@ prepare(smart_class class, fabric_address address)
 		else if (world.plan.poison == POISON_RANDOM)
 			set_word(address + i, dice_roll(&world.dice));
 	}
-	if (!smart_class_is_node(class))
+	if (!smart_class_is_node(class) && !held)
 		set_word(smart_leaf_lock_address(address, class), 0);
 }
 
@@ -171,30 +173,88 @@ take_fresh(smart_class class, fabric_address *address)
 	return true;
 }
 
-smart_status
-store_allocate(smart_class class, fabric_address *address)
+/* The block begins a life. */
+static void
+begin_life(smart_class class, fabric_address address)
 {
 	fabric_address start;
-	struct block *block;
+	struct block *block = store_block(address, &start);
 
-	if (world.running != SOLO && dice_one_in(&world.dice, world.plan.no_space_one_in))
-		return SMART_NO_SPACE;
-	if (take_retired(class, address))
-		world.moment++;
-	else if (!take_fresh(class, address))
-		return SMART_NO_SPACE;
-	block = store_block(*address, &start);
-	smart_assert(block != NULL && start == *address && block->state != BLOCK_ALLOCATED);
+	smart_assert(block != NULL && start == address);
 	for (unsigned int i = 0; i < smart_class_bytes(class) / SMART_UNIT; i++)
 		block[i].class = class;
 	block->state = BLOCK_ALLOCATED;
 	block->sealer = -1;
 	block->linked = false;
-	prepare(class, *address);
+	prepare(class, address);
+}
+
+/* A retired block, or, if there may be any, one that was never used. */
+static smart_status
+take(smart_class class, fabric_address *address, bool fresh)
+{
+	if (take_retired(class, address))
+		world.moment++;
+	else if (!fresh || !take_fresh(class, address))
+		return SMART_NO_SPACE;
+	begin_life(class, *address);
 	world.allocated++;
 	world_trace("allocates %s of %u bytes at %llx", smart_class_is_node(class) ? "node" : "leaf",
 				smart_class_bytes(class), (unsigned long long) *address);
 	return SMART_OK;
+}
+
+smart_status
+store_allocate(smart_class class, fabric_address *address)
+{
+	bool full = world.running != SOLO && world.plan.full;
+	smart_status status;
+
+	if (world.running != SOLO && dice_one_in(&world.dice, world.plan.no_space_one_in))
+		return SMART_NO_SPACE;
+	status = take(class, address, !full || world.plan.room > 0);
+	if (full && status == SMART_OK && world.plan.room > 0)
+		world.plan.room--;
+	return status;
+}
+
+smart_status
+store_allocate_spared(smart_class class, fabric_address *address)
+{
+	return take(class, address, true);
+}
+
+smart_status
+store_allocate_standby(smart_class class, fabric_address *address)
+{
+	smart_status status = take(class, address, false);
+
+	if (status != SMART_NO_SPACE || world.plan.standbys == 0)
+		return status;
+	world.plan.standbys--;
+	return take(class, address, true);
+}
+
+bool
+store_is_unseen(uint64_t since)
+{
+	return since < oldest_pin();
+}
+
+void
+store_reuse(smart_class class, fabric_address address)
+{
+	fabric_address start;
+	const struct block *block = store_block(address, &start);
+
+	world_trace("uses %llx again", (unsigned long long) address);
+	if (block == NULL || start != address || block->class != class || block->state != BLOCK_ALLOCATED)
+	{
+		world_violation("block %llx is used again, but not allocated", (unsigned long long) address);
+		return;
+	}
+	begin_life(class, address);
+	world.moment++;
 }
 
 void

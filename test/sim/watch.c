@@ -38,7 +38,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "cached results refused",
 											  "leaf hints",
 											  "keys twice in a leaf",
-											  "recovered blocks"};
+											  "recovered blocks",
+											  "blocks of standbys"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

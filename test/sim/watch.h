@@ -37,6 +37,7 @@ enum watch_kind
 	WATCH_HINT,           /* that was found */
 	WATCH_DUPLICATE,      /* an insert appended a key that was there */
 	WATCH_RECOVERED,      /* a block that the dead had left */
+	WATCH_STANDBY,        /* a removal uses a leaf's block again */
 	WATCH_COUNT
 };
 

@@ -35,7 +35,7 @@
 #define UNITS         (NODE_BYTES / SMART_UNIT)
 #define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER         UINT64_MAX
-#define STEPS_MAX     60000 /* of a history's clients: no progress beyond */
+#define STEPS_MAX     60000 /* of a history's clients: no progress beyond; more where long leaves are READ (full) */
 
 /* ---- what a history is like; all chosen from the seed (plan.c) ---- */
 
@@ -97,6 +97,9 @@ struct plan
 	unsigned int places;
 	enum descents_kind descents;
 	unsigned int no_space_one_in;
+	bool full;                /* nothing is left but what clients retire, and room more blocks */
+	unsigned int room;        /* counted down; */
+	unsigned int standbys;    /* so are these, blocks of which no other leaf is made */
 	unsigned int lost_one_in; /* batches whose completion gets lost */
 	unsigned int interrupt_one_in;
 };
@@ -110,6 +113,7 @@ enum bias
 	BIAS_REPEAT, /* inserts that go where the last one went */
 	BIAS_SHARE,  /* clients of one compute node at the same leaves */
 	BIAS_CRASH,  /* the server dies time and again */
+	BIAS_FULL,   /* removals where there is no room */
 	BIAS_COUNT
 };
 
@@ -293,6 +297,10 @@ extern void schedule_wake(struct local_lock *lock);
 /* store.c, services.c */
 extern void store_reset(void);
 extern smart_status store_allocate(smart_class class, fabric_address *address);
+extern smart_status store_allocate_spared(smart_class class, fabric_address *address);
+extern smart_status store_allocate_standby(smart_class class, fabric_address *address);
+extern bool store_is_unseen(uint64_t since);
+extern void store_reuse(smart_class class, fabric_address address);
 extern void store_retire(smart_class class, fabric_address address);
 extern struct block *store_block(fabric_address address, fabric_address *start);
 extern uint64_t store_word(fabric_address address);

@@ -415,6 +415,14 @@ grow_to_limit(struct smart_region *region, uint64_t old_size, uint64_t new_size)
 	return new_size > grow_limit ? SMART_DISK_FULL : real_grow(region, old_size, new_size);
 }
 
+static smart_status
+allocate_spared(struct smart_space *space, uint64_t tree, enum smart_space_purpose purpose)
+{
+	fabric_address block;
+
+	return smart_space_allocate_spared(space, tree, SMART_CLASS_LEAF(64), purpose, &block);
+}
+
 /* Allocates blocks until there is no room; how many. */
 static unsigned int
 fill(struct smart_space *space, uint64_t tree, fabric_address *block, smart_status expected)
@@ -462,12 +470,18 @@ test_no_room(bool extents, bool disk)
 		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == SMART_OK);
 	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(8), &root) == expected);
 
-	/* The last pages are for clients that remove. */
+	/* The last pages are for clients that remove, and of these the last ones for what must not fail. */
 	space->removing = true;
-	for (unsigned int i = 0; i < SMART_SPARE_PAGES; i++)
+	for (unsigned int i = 0; i < SMART_SPARE_PAGES - SMART_MEND_PAGES; i++)
 		CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(64), &root) == SMART_OK);
 	CHECK(smart_space_allocate(space, second, SMART_CLASS_LEAF(64), &root) == expected);
 	space->removing = false;
+	for (unsigned int i = 0; i < SMART_MEND_PAGES - SMART_STANDBY_PAGES; i++)
+		CHECK(allocate_spared(space, second, SMART_SPACE_MEND) == SMART_OK);
+	CHECK(allocate_spared(space, second, SMART_SPACE_MEND) == expected);
+	for (unsigned int i = 0; i < SMART_STANDBY_PAGES; i++)
+		CHECK(allocate_spared(space, second, SMART_SPACE_STANDBY) == SMART_OK);
+	CHECK(allocate_spared(space, second, SMART_SPACE_STANDBY) == expected);
 
 	/* And when there is room again, all goes on. */
 	if (disk)

@@ -28,14 +28,25 @@ find_list(const struct smart_page_lists *lists, unsigned int order)
 	return order;
 }
 
-/* Would a run be taken from the pages that are spared for removals?  They are among those that blocks come from. */
+/* How many pages this client leaves to those that come behind it. */
+static uint32_t
+pages_left(const struct smart_space *space)
+{
+	if (space->purpose == SMART_SPACE_STANDBY)
+		return 0;
+	if (space->purpose == SMART_SPACE_MEND)
+		return SMART_STANDBY_PAGES;
+	return space->removing ? SMART_MEND_PAGES : SMART_SPARE_PAGES;
+}
+
+/* Would a run be taken from the pages that are left to others?  They are among those that blocks come from. */
 static bool
 takes_spare(const struct smart_space *space, const struct smart_page_lists *lists, unsigned int order)
 {
 	uint32_t usable = SMART_CHUNK_PAGES - smart_chunk_first_page(space->region, space->region->blocks);
 
-	return !space->removing && lists == lists_for(space->region, SMART_PAGES_BLOCKS) &&
-		   lists->chunks * usable - lists->used < SMART_SPARE_PAGES + (1u << order);
+	return lists == lists_for(space->region, SMART_PAGES_BLOCKS) &&
+		   lists->chunks * usable - lists->used < pages_left(space) + (1u << order);
 }
 
 bool

@@ -9,11 +9,14 @@
 #include "compute/allocate/space.h"
 
 /*
- * Pages that are left to clients that remove entries.  A leaf without its dead
- * entries is a copy, so that in a region without a free page nothing could be
- * removed, and no page would ever become free.
+ * Pages that are left to clients that remove entries.  A leaf without its dead entries is a copy, so that in a region
+ * without a free page nothing could be removed, and no page would ever become free.  Of these pages some are left to
+ * removals that have to finish first what another client has begun, and the last ones to removals that give back at
+ * once what they take (standbys; one page each, two for the longest leaves).
  */
-#define SMART_SPARE_PAGES 128u
+#define SMART_SPARE_PAGES   128u
+#define SMART_MEND_PAGES    96u
+#define SMART_STANDBY_PAGES 64u
 
 /* What pages are for.  In an extent map they come from different chunks, elsewhere from the same. */
 enum smart_page_use

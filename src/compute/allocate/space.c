@@ -240,6 +240,19 @@ smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class
 	return status;
 }
 
+smart_status
+smart_space_allocate_spared(struct smart_space *space, uint64_t tree, smart_class class,
+							enum smart_space_purpose purpose, fabric_address *block)
+{
+	smart_status status;
+
+	smart_assert(purpose != SMART_SPACE_ANY && space->purpose == SMART_SPACE_ANY);
+	space->purpose = purpose;
+	status = smart_space_allocate(space, tree, class, block);
+	space->purpose = SMART_SPACE_ANY;
+	return status;
+}
+
 void
 smart_space_retire(struct smart_space *space, uint64_t tree, smart_class class, fabric_address block)
 {

@@ -55,6 +55,14 @@ struct smart_tree_info
 struct smart_storage;
 struct smart_supply;
 
+/* What an allocation is for; each leaves the last pages to those that come behind it (pages.h). */
+enum smart_space_purpose
+{
+	SMART_SPACE_ANY,
+	SMART_SPACE_MEND,   /* to finish what another client has begun, in the way of a removal */
+	SMART_SPACE_STANDBY /* a removal's standby (src/tree/structure/standby.c) */
+};
+
 /* A client's handle. */
 struct smart_space
 {
@@ -63,8 +71,9 @@ struct smart_space
 	struct smart_lock_table *locks;
 	const struct smart_storage *storage; /* where blocks lie (trees.h) */
 	struct smart_supply *supply;         /* NULL: embedded; else region is an extent map (extents.h) */
-	bool removing;        /* this client may take the last pages (SMART_SPARE_PAGES): it will give back more */
-	unsigned int retired; /* since the client last tried to advance the epoch */
+	bool removing;                       /* this client removes entries: it will give back more than it takes */
+	enum smart_space_purpose purpose;    /* of the allocation in hand */
+	unsigned int retired;                /* since the client last tried to advance the epoch */
 	struct
 	{
 		uint64_t id;
@@ -87,6 +96,10 @@ extern void smart_space_open(struct smart_space *space, struct smart_region *reg
  */
 extern smart_status
 smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block);
+
+/* As smart_services.allocate_spared. */
+extern smart_status smart_space_allocate_spared(struct smart_space *space, uint64_t tree, smart_class class,
+												enum smart_space_purpose purpose, fabric_address *block);
 
 /* As smart_services.retire. */
 extern void smart_space_retire(struct smart_space *space, uint64_t tree, smart_class class, fabric_address block);

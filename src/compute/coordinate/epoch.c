@@ -37,6 +37,9 @@
 #include "base/assert.h"
 #include "compute/coordinate/epoch.h"
 
+/* No operation takes so long, unless its process does not run: an operation on memory nodes has a limit of its own. */
+#define AWAIT_MS 60000
+
 _Static_assert(sizeof(struct smart_epoch_line) == 64, "a client's line is a cache line");
 _Static_assert(offsetof(struct smart_epoch_shared, clients) == 64, "the epoch has a cache line of its own");
 _Static_assert(offsetof(struct smart_epoch_shared, line) == 128, "lines are aligned");
@@ -157,4 +160,24 @@ smart_epoch_try_advance(struct smart_epoch_shared *shared)
 	__atomic_compare_exchange_n(&shared->epoch, &expected, epoch + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	smart_assert(__atomic_load_n(&shared->epoch, __ATOMIC_RELAXED) > epoch);
 	return true;
+}
+
+smart_status
+smart_epoch_await(struct smart_epoch_shared *shared, struct smart_env *env)
+{
+	/* Behind the CAS that unlinked the block, as a stamp is. */
+	uint64_t end = smart_epoch_now(shared) + SMART_EPOCH_GRACE;
+	uint64_t deadline_ns = smart_deadline_ns(env, AWAIT_MS);
+
+	for (unsigned int attempt = 0; smart_epoch_now(shared) < end; attempt++)
+	{
+		if (smart_epoch_try_advance(shared))
+			continue;
+		if (env->interrupted(env))
+			return SMART_INTERRUPTED;
+		if (env->now_ns(env) >= deadline_ns)
+			return SMART_TIMEOUT;
+		env->pause(env, attempt);
+	}
+	return SMART_OK;
 }

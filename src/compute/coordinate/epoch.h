@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/env.h"
+#include "base/status.h"
+
 #define SMART_CLIENTS_MAX (1u << 18) /* a lock word has 18 bits for a client */
 #define SMART_CLIENT_NONE UINT32_MAX
 
@@ -55,5 +58,11 @@ extern uint64_t smart_epoch_now(const struct smart_epoch_shared *shared);
 
 /* Raises the epoch by one if every open operation has seen it; true if any client raised it.  One pass over the lines. */
 extern bool smart_epoch_try_advance(struct smart_epoch_shared *shared);
+
+/*
+ * Waits until every operation has ended that is open now, for a client that is in none: what it has unlinked may be used
+ * again (I6).  SMART_INTERRUPTED; SMART_TIMEOUT: one of them does not end.
+ */
+extern smart_status smart_epoch_await(struct smart_epoch_shared *shared, struct smart_env *env);
 
 #endif /* SMART_COMPUTE_EPOCH_H */

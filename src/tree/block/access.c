@@ -326,9 +326,17 @@ smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block
 	smart_status status;
 
 	smart_assert(class < SMART_CLASSES && smart_class_bytes(class) > 0);
+	if (tree->room != 0 && smart_slot_class(tree->room) == class)
+	{
+		*block = smart_slot_address(tree->room);
+		tree->room = 0;
+		return SMART_OK;
+	}
 	do
 		status = tree->services->allocate(tree->services, tree->options.id, class, block);
 	while (tree->gather != NULL && smart_await(tree, status, &since_ns));
+	if (smart_no_room(status) && tree->mends && tree->services->allocate_spared != NULL)
+		status = tree->services->allocate_spared(tree->services, tree->options.id, class, false, block);
 	smart_assert(status != SMART_OK || (*block & ~SMART_SLOT_ADDRESS_MASK) == 0);
 	return status;
 }

@@ -55,6 +55,18 @@ struct smart_recent
 	const uint64_t *meta;                   /* of that leaf */
 };
 
+/*
+ * A removal's block for the copy of a leaf, where there is no room (structure/standby.c).  What it holds comes back to
+ * it: the leaf that the copy replaces.
+ */
+struct smart_standby
+{
+	smart_slot link;     /* leads to the block; 0: none */
+	bool ready;          /* else operations may be open that have seen it linked */
+	unsigned int wanted; /* units of the last copy that found no room; 0: it was something else */
+	smart_slot parked;   /* a leaf in a standby's block that has to go back, 0: none */
+};
+
 struct smart_tree
 {
 	struct fabric *fabric;
@@ -80,6 +92,10 @@ struct smart_tree
 	uint8_t *merge_buffer;             /* remote: leaves that are merged */
 	uint8_t *build_buffer;             /* a block that is being made */
 	uint64_t built_meta;               /* of the leaf that was made there last, as it was written */
+	bool removing;                     /* a removal is under way: what it copies finds room somehow */
+	bool mends;                        /* what is finished for others may take blocks that are set apart for that */
+	smart_slot room;                   /* a leaf's block that the next allocation of its class gets; 0: none */
+	struct smart_standby standby;
 	struct smart_recent recent;
 	struct smart_offload_misses misses;
 };

@@ -245,44 +245,63 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 	return used;
 }
 
+unsigned int
+smart_leaf_units_for(const struct smart_tree *tree, size_t needed, size_t reserve)
+{
+	size_t wanted = needed + reserve;
+
+	if (wanted > tree->options.leaf_size)
+		wanted = needed > tree->options.leaf_size ? needed : tree->options.leaf_size;
+	return (unsigned int) SMART_UNITS_FOR(wanted);
+}
+
 smart_status
 smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
 				 unsigned int hi, const struct smart_list *list, uint32_t from, uint32_t to, size_t reserve,
 				 smart_slot *link)
 {
-	unsigned int skip = depth - list->base;
-	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
-	size_t needed = smart_leaf_bytes_for(tree, list, from, to, skip);
-	size_t wanted = needed + reserve;
-	uint8_t *block = tree->build_buffer;
+	size_t needed = smart_leaf_bytes_for(tree, list, from, to, depth - list->base);
 	unsigned int units;
-	unsigned int used;
-	unsigned int rear; /* offset of meta */
-	uint64_t hash;
-	uint64_t header;
-	uint64_t meta;
 	fabric_address address;
 	smart_status status;
 
-	smart_assert(from < to && to <= list->count && depth >= list->base && lo <= hi && hi <= 255);
 	if (needed > SMART_LEAF_BYTES_MAX)
 		return SMART_TOO_LONG;
-	if (wanted > tree->options.leaf_size)
-		wanted = needed > tree->options.leaf_size ? needed : tree->options.leaf_size;
-	units = (unsigned int) SMART_UNITS_FOR(wanted);
+	units = smart_leaf_units_for(tree, needed, reserve);
 	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
 	if (status != SMART_OK)
 		return status;
+	return smart_leaf_build_in(tree, key, depth, lo, hi, list, from, to, smart_slot_make_leaf(lo, units, address),
+							   tree->born, link);
+}
+
+smart_status
+smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
+					unsigned int hi, const struct smart_list *list, uint32_t from, uint32_t to, smart_slot room,
+					enum smart_block_state state, smart_slot *link)
+{
+	unsigned int skip = depth - list->base;
+	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
+	fabric_address address = smart_slot_address(room);
+	unsigned int rear = smart_slot_size(room) * SMART_UNIT - SMART_LEAF_REAR_BYTES; /* offset of meta */
+	uint8_t *block = tree->build_buffer;
+	unsigned int used;
+	uint64_t hash;
+	uint64_t header;
+	uint64_t meta;
+	smart_status status;
+
+	smart_assert(from < to && to <= list->count && depth >= list->base && lo <= hi && hi <= 255);
+	smart_assert(smart_slot_is_leaf(room) && !smart_slot_frozen(room));
 	hash = smart_prefix_hash(tree, key, depth);
 	used = put_entries(tree, block, list, from, to, skip, prefix);
-	rear = units * SMART_UNIT - SMART_LEAF_REAR_BYTES;
-	smart_assert(used + SMART_LEAF_REAR_BYTES == needed && used <= rear);
+	smart_assert(used + SMART_LEAF_REAR_BYTES == smart_leaf_bytes_for(tree, list, from, to, skip) && used <= rear);
 	header = smart_leaf_header_make(depth, lo, prefix, used, (uint32_t) (hash >> 45));
 	memcpy(block, &header, sizeof(header));
-	meta = smart_meta_make(used, tree->born, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
+	meta = smart_meta_make(used, state, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
 		   SMART_META_SORTED;
 	tree->built_meta = meta;
-	*link = smart_slot_make_leaf(lo, units, address);
+	*link = smart_slot_with_pk(room, lo);
 	/*
 	 * The lock word is not written: it belongs to the client that locked this block in an earlier life until it
 	 * unlocks.  A leaf that is almost full goes as one piece, meta included.
@@ -301,7 +320,7 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 	}
 	if (status != SMART_OK)
 		smart_retire_slot(tree, *link);
-	else
+	else if (state != SMART_SEALED)
 		smart_post_birth(tree, address + rear, meta);
 	return status;
 }

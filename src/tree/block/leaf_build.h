@@ -73,6 +73,12 @@ extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct s
 extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
 									 unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
 									 uint32_t to, size_t reserve, smart_slot *link);
+/* The same in a block of this client's own that room leads to, and is long enough, in this state. */
+extern smart_status smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
+										unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
+										uint32_t to, smart_slot room, enum smart_block_state state, smart_slot *link);
+/* How many units smart_leaf_build takes. */
+extern unsigned int smart_leaf_units_for(const struct smart_tree *tree, size_t needed, size_t reserve);
 /* The same for one entry: key, of which length bytes are stored. */
 extern smart_status
 smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,

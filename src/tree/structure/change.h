@@ -92,6 +92,13 @@ extern unsigned int smart_split_edge(const struct smart_key *key, const struct s
 extern unsigned int smart_split_middle(const struct smart_tree *tree, const struct smart_key *key,
 									   const struct smart_leaf *leaf, bool ascending);
 
+/*
+ * Units of the block that D2 takes for the leaf's upper half from mid on, with the key, of which length bytes are stored,
+ * if that belongs there; 0: none.  The leaf's entries are in tree->list, in order.  Sets *status if that is an error.
+ */
+extern unsigned int smart_split_units(struct smart_tree *tree, const struct smart_key *key, size_t length,
+									  unsigned int mid, smart_status *status);
+
 /* A leaf's meta on its way to a lower hi (D1). */
 struct smart_narrowing
 {

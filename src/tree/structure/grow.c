@@ -204,9 +204,8 @@ gather(struct smart_tree *tree, const struct smart_key *key, const struct replac
 }
 
 /*
- * Seals the group's leaves and makes the one that takes their place.  *done
- * false: one of them changed, or there is no room; those that were sealed stay so,
- * and are mended by the next client that meets them.
+ * Makes the leaf that takes the place of the group's, and seals these.  *done false: one of them changed, and those that
+ * were sealed stay so, and are mended by the next client that meets them; or there is no room, and none was sealed.
  */
 static smart_status
 merge_group(struct smart_tree *tree, const struct smart_key *key, struct replacement *work, unsigned int i,
@@ -218,17 +217,10 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 	smart_assert(group->members >= 2 && group->members <= work->count - i && lo <= group->hi);
 	smart_assert(work->dead_count + group->leaf_count <= 256 && work->born_count < 128);
 	*done = true;
-	for (unsigned int leaf = 0; leaf < group->leaf_count && *done && status == SMART_OK; leaf++)
-	{
-		/* I5: in the frozen view, which is newer than the leaf's meta, it is not pending. */
-		smart_assert(group->leaves[leaf].lo >= lo && group->leaves[leaf].hi <= group->hi);
-		status = smart_seal(tree, &group->leaves[leaf], done);
-	}
-	if (status != SMART_OK || !*done)
-		return status;
 	*merged = smart_slot_make_empty(lo, group->hi);
 	if (tree->extra.count > 0)
 	{
+		/* Room first: a leaf that stays sealed can be changed by no client that finds none. */
 		status = smart_leaf_build(tree, key, work->node->depth, lo, group->hi, &tree->extra, 0, tree->extra.count, 0,
 								  merged);
 		*done = !smart_no_room(status);
@@ -236,6 +228,16 @@ merge_group(struct smart_tree *tree, const struct smart_key *key, struct replace
 			return *done ? status : SMART_OK;
 		work->born[work->born_count++] = *merged;
 	}
+	for (unsigned int leaf = 0; leaf < group->leaf_count && *done && status == SMART_OK; leaf++)
+	{
+		/* I5: in the frozen view, which is newer than the leaf's meta, it is not pending.  It is what was read. */
+		smart_assert(group->leaves[leaf].lo >= lo && group->leaves[leaf].hi <= group->hi);
+		status = smart_seal(tree, &group->leaves[leaf], done);
+	}
+	if (status == SMART_OK && !*done && smart_slot_is_leaf(*merged))
+		smart_retire_slot(tree, work->born[--work->born_count]);
+	if (status != SMART_OK || !*done)
+		return status;
 	for (unsigned int leaf = 0; leaf < group->leaf_count; leaf++)
 		work->dead[work->dead_count++] = group->leaves[leaf].link;
 	return SMART_OK;

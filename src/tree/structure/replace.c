@@ -11,6 +11,7 @@
 #include "tree/cached/hints.h"
 #include "tree/cached/results.h"
 #include "tree/structure/change.h"
+#include "tree/structure/standby.h"
 
 bool
 smart_pending(const struct smart_place *place, const struct smart_leaf *leaf)
@@ -101,9 +102,8 @@ smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct 
 }
 
 /*
- * Makes the leaf's copy from the list.  One that drops entries has to come about
- * somehow, since it is what makes room; any other rather fails than be as
- * full as before.
+ * Makes the leaf's copy from the list.  One of a removal has to come about somehow, since it is what makes room; any
+ * other rather fails than be as full as before.
  */
 static smart_status
 build_copy(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf,
@@ -114,13 +114,8 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	size_t reserve;
 	smart_status status;
 
-	if (list->count == 0)
-	{
-		*copy = smart_slot_make_empty(leaf->lo, leaf->hi);
-		return SMART_OK;
-	}
 	status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, rewrite->reserve, copy);
-	if (!smart_no_room(status) || rewrite->drop == NULL)
+	if (!smart_no_room(status) || !tree->removing)
 		return status;
 	/*
 	 * What is left to try when there is no room for a block that just fits: a longer one.  First as long as the old
@@ -132,6 +127,8 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	for (reserve = SMART_UNIT; smart_no_room(status) && needed + reserve <= tree->options.leaf_size;
 		 reserve += SMART_UNIT)
 		status = smart_leaf_build(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, reserve, copy);
+	if (smart_no_room(status))
+		status = smart_standby_build(tree, key, leaf, copy, status);
 	return status;
 }
 
@@ -160,6 +157,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 {
 	struct smart_list *list = &tree->list;
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
+	bool mends = tree->mends;
 	smart_slot copy;
 	uint64_t seen;
 	smart_status status;
@@ -175,8 +173,12 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 		drop_entries(list, leaf, rewrite->drop);
 	if (rewrite->guest > 0)
 		status = smart_list_try_add(tree, list, key, rewrite->guest, &rewrite->took);
-	if (status == SMART_OK)
+	copy = smart_slot_make_empty(leaf->lo, leaf->hi);
+	/* A copy gives back what it takes: it leaves alone what is set apart for changes that do not. */
+	tree->mends = false;
+	if (status == SMART_OK && list->count > 0)
 		status = build_copy(tree, key, leaf, rewrite, &copy);
+	tree->mends = mends;
 	if (status != SMART_OK)
 		return status;
 	/* What takes the leaf's place has its range. */
@@ -188,7 +190,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	if (!*won)
 	{
 		(void) smart_leaf_hint_unblock(tree, &blocked);
-		smart_retire_loser(tree, status, copy);
+		smart_standby_lost(tree, status, copy);
 		/* Although another client may have finished what this one began. */
 		if (SMART_FAULT(rollback) && leaf->state == SMART_SEALED)
 			smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta,
@@ -196,8 +198,11 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 		return status;
 	}
 	smart_assert(leaf->state == SMART_SEALED);
+	if (smart_standby_swap(tree, place->slot, copy, rewrite->lock != NULL))
+	{
+		(void) smart_leaf_hint_unblock(tree, &blocked);
+		return SMART_OK;
+	}
 	smart_leaf_hint_begin(tree, copy, key, &blocked);
-	status = smart_slot_activate(tree, copy);
-	smart_retire_slot(tree, place->slot);
-	return status;
+	return smart_slot_activate(tree, copy);
 }

@@ -61,6 +61,39 @@ room_for_half(const struct smart_tree *tree)
 	return tree->options.fixed_length != 0 || !tree->direct ? tree->options.leaf_size : 0;
 }
 
+unsigned int
+smart_split_units(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int mid,
+				  smart_status *status)
+{
+	struct smart_list *list = &tree->list;
+	size_t reserve = room_for_half(tree);
+	uint32_t from = 0;
+	bool guest = false;
+	size_t needed;
+
+	while (from < list->count && smart_ref_byte(&list->refs[from], 0) < mid)
+		from++;
+	if (smart_key_byte(key, list->base) >= mid)
+	{
+		if (from == list->count)
+			reserve = tree->options.leaf_size;
+		*status = smart_list_add(tree, list, key, length);
+		if (*status != SMART_OK)
+			return 0;
+		guest = true;
+	}
+	if (from == list->count)
+		return 0;
+	needed = smart_leaf_bytes_for(tree, list, from, list->count, 0);
+	if (guest)
+	{
+		smart_list_take_out(list, key, length);
+		if (from < list->count && needed > tree->options.leaf_size)
+			needed = smart_leaf_bytes_for(tree, list, from, list->count, 0);
+	}
+	return smart_leaf_units_for(tree, needed, reserve);
+}
+
 /* The greatest byte at its depth among a leaf's entries, those above hi included; -1: malformed. */
 static int
 greatest_byte(const struct smart_leaf *leaf)

@@ -42,14 +42,18 @@
 smart_status
 smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
+	bool mends = tree->mends;
 	unsigned int attempts = 0;
 	smart_status status = smart_descend_near(tree, key, place);
 
 	smart_assert(tree->entered);
 	while (status == SMART_OK && (place->kind == SMART_PLACE_FROZEN || place->kind == SMART_PLACE_UNKNOWN))
 	{
+		/* It is in the way of readers, too. */
+		tree->mends = true;
 		if (place->kind == SMART_PLACE_FROZEN)
 			status = smart_replace_node(tree, key, place->child, false, NULL);
+		tree->mends = mends;
 		if (status == SMART_OK)
 			status = smart_again(tree, &attempts);
 		if (status == SMART_OK)

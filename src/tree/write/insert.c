@@ -160,8 +160,9 @@ is_roots(const struct smart_leaf *leaf)
 struct remedy
 {
 	bool ascending;
-	size_t bytes;     /* of a leaf with the key; 0: the leaf has no entries, or it is split where keys ascend */
-	unsigned int mid; /* where it can be split; 0: not at all */
+	size_t bytes;       /* of a leaf with the key; 0: the leaf has no entries, or it is split where keys ascend */
+	unsigned int mid;   /* where it can be split; 0: not at all */
+	unsigned int units; /* of the upper half's block; 0: it needs none */
 };
 
 static smart_status
@@ -170,14 +171,18 @@ choose_remedy(struct smart_tree *tree, const struct insertion *insertion, const 
 {
 	const struct smart_key *key = &insertion->key;
 	struct smart_list *list = &tree->list;
-	smart_status status;
+	smart_status status = SMART_OK;
 
 	*remedy = (struct remedy){.ascending = ascends(leaf, key)};
 	if (remedy->ascending && leaf->units * SMART_UNIT >= tree->options.leaf_size && leaf->lo < leaf->hi)
 		remedy->mid = smart_split_edge(key, leaf);
-	if (remedy->mid != 0 && !is_roots(leaf))
-		return SMART_OK;
 	list->count = 0;
+	list->base = leaf->depth;
+	if (remedy->mid != 0 && !is_roots(leaf))
+	{
+		remedy->units = smart_split_units(tree, key, insertion->length, remedy->mid, &status);
+		return status;
+	}
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status == SMART_OK && list->count > 0)
 	{
@@ -189,6 +194,24 @@ choose_remedy(struct smart_tree *tree, const struct insertion *insertion, const 
 	}
 	if (status == SMART_OK && remedy->mid == 0 && remedy->bytes > tree->options.leaf_size && leaf->lo < leaf->hi)
 		remedy->mid = smart_split_middle(tree, key, leaf, remedy->ascending);
+	if (status == SMART_OK && remedy->mid != 0)
+		remedy->units = smart_split_units(tree, key, insertion->length, remedy->mid, &status);
+	return status;
+}
+
+/* Takes the block for D2 ahead of D1: a leaf that stays pending for want of room could not be replaced by a removal. */
+static smart_status
+take_room(struct smart_tree *tree, const struct remedy *remedy)
+{
+	fabric_address address;
+	smart_status status;
+
+	smart_assert(tree->room == 0);
+	if (remedy->units == 0)
+		return SMART_OK;
+	status = smart_allocate(tree, SMART_CLASS_LEAF(remedy->units), &address);
+	if (status == SMART_OK)
+		tree->room = smart_slot_make_leaf(0, remedy->units, address);
 	return status;
 }
 
@@ -210,6 +233,10 @@ find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struc
 	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE);
 	*found = *narrow = false;
 	if (early)
+		status = take_room(tree, remedy);
+	if (status != SMART_OK)
+		return status;
+	if (early)
 		status = smart_narrow(tree, leaf, remedy->mid, &narrowing);
 	if (status == SMART_OK)
 		status = smart_find_strict(tree, &insertion->key, place);
@@ -228,6 +255,15 @@ find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struc
 	*found = *narrow || !early;
 	if (!*found || early || remedy->mid == 0 || place->node == NULL || smart_pending(place, leaf))
 		return SMART_OK;
+	if (smart_node_free_index(place->node, remedy->mid) < 0)
+	{
+		/* A slot for D2 is made ahead of D1, too. */
+		*found = false;
+		return smart_replace_node(tree, &insertion->key, place->node, false, NULL);
+	}
+	status = take_room(tree, remedy);
+	if (status != SMART_OK)
+		return status;
 	status = smart_narrow(tree, leaf, remedy->mid, &narrowing);
 	ended = smart_end_narrowing(tree, leaf, &narrowing, narrow);
 	*found = *narrow;
@@ -241,7 +277,7 @@ find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struc
  * next attempt.
  */
 static smart_status
-make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+change_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
 {
 	const struct smart_key *key = &insertion->key;
 	struct smart_rewrite rewrite = {.lock = lock};
@@ -273,6 +309,17 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	insertion->added = flag && rewrite.took;
 	/* I3: sealed is final; the new leaf, or another client's, has the authority. */
 	smart_assert(status != SMART_OK || leaf->state == SMART_SEALED);
+	return status;
+}
+
+/* The same; what was taken for the change and not used goes back. */
+static smart_status
+make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+{
+	smart_status status = change_leaf(tree, insertion, lock, leaf);
+
+	smart_retire_slot(tree, tree->room);
+	tree->room = 0;
 	return status;
 }
 

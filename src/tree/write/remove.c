@@ -15,10 +15,14 @@
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
 #include "tree/structure/change.h"
+#include "tree/structure/standby.h"
 #include "tree/structure/strict.h"
 
 /* Attempts on a rear lock that another compute node holds, before the leaf is rewritten. */
 #define LOCK_PATIENCE 3
+
+/* Attempts to put a leaf back that lies in a standby. */
+#define SETTLE_ATTEMPTS 8
 
 /* Entries of one leaf, at most. */
 #define BLOCKED_MAX SMART_LEAF_SIZE_MAX
@@ -49,8 +53,15 @@ unblock_all(struct smart_tree *tree, struct blocked *blocked)
 		smart_unblock(tree, &blocked->points[--blocked->count]);
 }
 
+/* Not if it is about one key, and that is not there. */
+static bool
+wants_rewrite(const struct removal *removal, const struct smart_leaf *leaf)
+{
+	return !removal->only_if_there || smart_leaf_contains(leaf, &removal->key);
+}
+
 /*
- * The leaf is locked and live.  Strict; install if pending; seal and replace.  Lost
+ * The leaf is locked and live, or was found strictly and is sealed.  Strict; install if pending; seal and replace.  Lost
  * with the same leaf still there (a frozen node's copy, say): once more.
  */
 static smart_status
@@ -61,7 +72,8 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 	struct smart_place place;
 	smart_status status;
 
-	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && smart_leaf_covers(leaf, &removal->key));
+	smart_assert(tree->locked == leaf->address && smart_leaf_covers(leaf, &removal->key));
+	smart_assert(leaf->state == SMART_LIVE || leaf->state == SMART_SEALED);
 	for (;;)
 	{
 		status = smart_again(tree, &attempts);
@@ -72,6 +84,10 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 		if (leaf->state == SMART_LIVE && smart_pending(&place, leaf))
 			return smart_install(tree, &removal->key, &place, leaf);
 		smart_assert(!smart_pending(&place, leaf));
+		/* B5: a sealed leaf's content is the truth if its slot has stayed. */
+		removal->finished = leaf->state == SMART_SEALED && !wants_rewrite(removal, leaf);
+		if (removal->finished)
+			return SMART_OK;
 		rewrite.lock = leaf->state == SMART_LIVE ? lock : NULL;
 		leaf->link = place.slot;
 		unblock_all(tree, removal->blocked);
@@ -121,14 +137,14 @@ remove_once(struct smart_tree *tree, struct removal *removal)
 		removal->refused = 0;
 		return smart_forward(tree, key, smart_slot_address(link));
 	}
-	if (!good || leaf.state != SMART_LIVE || !smart_leaf_covers(&leaf, key))
+	/* A sealed one that was seen a while ago may be another leaf by now. */
+	if (!good || !smart_leaf_covers(&leaf, key) || (leaf.state != SMART_LIVE && (leaf.state != SMART_SEALED || hinted)))
 	{
 		status = smart_leaf_unlock(tree, &lock);
 		return status == SMART_OK && !hinted ? smart_forward(tree, key, smart_slot_address(link)) : status;
 	}
-	if (removal->only_if_there && !smart_leaf_contains(&leaf, key))
-		removal->finished = true;
-	else
+	removal->finished = leaf.state == SMART_LIVE && !wants_rewrite(removal, &leaf);
+	if (!removal->finished)
 		status = remove_locked(tree, removal, &lock, &leaf);
 	unlocked = smart_leaf_unlock(tree, &lock);
 	smart_assert(tree->locked == 0);
@@ -156,6 +172,26 @@ join_in_place(struct smart_tree *tree, const struct smart_key *key)
 					   smart_slot_make_empty(smart_slot_pk(below), smart_slot_empty_hi(place.slot)), &seen);
 }
 
+/* The copy that was made where there was no room goes back to a block that is as long as it needs. */
+static smart_status
+settle(struct smart_tree *tree, const struct smart_key *key)
+{
+	smart_slot parked = smart_standby_unpark(tree);
+	struct smart_place place;
+	smart_status status = SMART_OK;
+
+	/* Once, but for a parent that is being replaced.  If it comes to nothing, another client, or VACUUM, finishes it. */
+	for (int attempt = 0; parked != 0 && status == SMART_OK && attempt < SETTLE_ATTEMPTS; attempt++)
+	{
+		status = smart_find_strict(tree, key, &place);
+		if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || place.slot != parked)
+			break;
+		status = smart_forward(tree, key, smart_slot_address(parked));
+	}
+	tree->standby.parked = 0;
+	return status;
+}
+
 /* Runs a removal to its end; afterwards drop.count is what it removed. */
 static smart_status
 remove_entries(struct smart_tree *tree, struct removal *removal)
@@ -163,14 +199,23 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 	unsigned int attempts = 0;
 	smart_status status;
 
-	smart_assert(tree->entered && tree->locked == 0 && !removal->finished);
+	smart_assert(tree->entered && tree->locked == 0 && !removal->finished && tree->standby.parked == 0);
+	tree->removing = tree->mends = true;
 	do
 	{
 		removal->drop.count = 0;
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
 			status = remove_once(tree, removal);
+		if (smart_no_room(status))
+		{
+			unblock_all(tree, removal->blocked);
+			status = smart_standby_renew(tree, status);
+		}
 	} while (status == SMART_OK && !removal->finished);
+	if (settle(tree, &removal->key) == SMART_CORRUPT)
+		status = SMART_CORRUPT;
+	tree->removing = tree->mends = false;
 	/* What was removed is removed, whether or not there was room to tidy up behind it. */
 	if (SMART_FAULT(zero) && status == SMART_OK)
 		join_in_place(tree, &removal->key);
@@ -203,6 +248,7 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 		blocked = smart_block(tree, key_bytes, key_length);
 	smart_enter(tree);
 	status = smart_leave(tree, remove_entries(tree, &removal));
+	smart_standby_release(tree);
 	if (tree->results && SMART_FAULT(lateblock))
 		blocked = smart_block(tree, key_bytes, key_length);
 	smart_unblock(tree, &blocked);
@@ -298,7 +344,10 @@ bulk_step(struct bulk *bulk)
 	if (dead == 0)
 	{
 		bulk->visited += list->count;
-		return smart_cursor_pass(cursor, leaf.depth, limit);
+		/* A leaf that another client has left so, for want of room perhaps: every reader has to look twice. */
+		if (leaf.state == SMART_SEALED)
+			status = smart_forward(tree, &key, leaf.address);
+		return status == SMART_OK || smart_no_room(status) ? smart_cursor_pass(cursor, leaf.depth, limit) : status;
 	}
 	removal = (struct removal){.key = key,
 							   .hint = tree->direct ? 0 : place.slot,
@@ -331,6 +380,7 @@ bulk_end(struct bulk *bulk)
 {
 	struct smart_env *env = bulk->tree->env;
 
+	smart_standby_release(bulk->tree);
 	if (bulk->ahead != NULL)
 		smart_readahead_close(bulk->ahead);
 	smart_release(env, bulk->entry);
