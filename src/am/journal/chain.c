@@ -410,18 +410,64 @@ smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, cons
 	return i;
 }
 
+/* How many of the entries from first on a batch of so many bytes has room for; the next one. */
+static uint32
+pack_some(const struct smart_entries *entries, uint32 first, Size room)
+{
+	uint8 batch[BLCKSZ];
+	struct smart_packer packer;
+	uint32 i = first;
+
+	if (room <= sizeof(struct smart_batch_head))
+		return first;
+	smart_packer_begin(&packer, batch + sizeof(struct smart_batch_head), batch + room);
+	while (i < entries->count && smart_packer_add(&packer, entries->bytes + entries->start[i],
+												  (int) (entries->start[i + 1] - entries->start[i])))
+		i++;
+	return i;
+}
+
+/* Pages that the entries take besides the tail, as full as that is now. */
+static uint32
+count_pages(Relation index, struct smart_tail *tail, const struct smart_entries *entries)
+{
+	Buffer buffer = lock_tail(index, tail, 0, NULL);
+	uint32 pages = 0;
+	uint32 i = 0;
+
+	if (BufferIsValid(buffer))
+	{
+		i = pack_some(entries, 0, PageGetExactFreeSpace(BufferGetPage(buffer)));
+		UnlockReleaseBuffer(buffer);
+	}
+	for (; i < entries->count; pages++)
+	{
+		uint32 first = i;
+
+		i = pack_some(entries, first, SMART_PAGE_ROOM);
+		smart_assert(i > first);
+	}
+	return pages;
+}
+
 void
 smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_entries *keys, volatile uint32 *done)
 {
-	for (*done = 0; *done < keys->count;)
+	struct smart_reserve reserve;
+
+	*done = 0;
+	/* A disk that is full is found so before anything is in the journal. */
+	smart_reserve_begin(index, &reserve, count_pages(index, tail, keys));
+	while (*done < keys->count)
 	{
-		Buffer spare = InvalidBuffer;
+		Buffer spare = smart_reserve_lock(index, &reserve);
 		Buffer buffer = lock_tail(index, tail, batch_bytes(keys, *done), &spare);
 
 		*done = append_some(index, buffer, tail->serial, SMART_OPERATION_REMOVE, keys, *done);
 		UnlockReleaseBuffer(buffer);
-		give_back(index, spare);
+		smart_reserve_unlock(index, &reserve, spare);
 	}
+	smart_reserve_end(index, &reserve);
 }
 
 void

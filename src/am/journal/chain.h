@@ -40,8 +40,9 @@ extern uint32
 smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, const struct smart_entries *entries);
 
 /*
- * Appends removals by their keys; *done counts those that are in the chain, also after an error.  The caller is the only
- * remover (lock.h).  Errors as above.
+ * Appends removals by their keys; *done counts those that are in the chain, also after an error.  None is if there is no
+ * room on disk for all, unless another process takes that room meanwhile.  The caller is the only remover (lock.h).
+ * Errors as above.
  */
 extern void
 smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_entries *keys, volatile uint32 *done);

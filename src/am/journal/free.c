@@ -50,6 +50,22 @@ propose(Relation index)
 	return block;
 }
 
+/* Locks a page if it is free; else InvalidBuffer.  Another process may hold it while it waits for a page of this one. */
+static Buffer
+lock_free(Relation index, const struct smart_meta *meta, BlockNumber block)
+{
+	Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
+
+	if (ConditionalLockBuffer(buffer))
+	{
+		if (smart_page_is_free(BufferGetPage(buffer), meta))
+			return buffer;
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	}
+	ReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
 Buffer
 smart_page_take(Relation index, const struct smart_meta *meta)
 {
@@ -64,15 +80,10 @@ smart_page_take(Relation index, const struct smart_meta *meta)
 			break;
 		if (block == SMART_META_BLOCK || block >= RelationGetNumberOfBlocks(index))
 			continue;
-		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
-		/* The map may propose any page, also one that another process holds while it waits for this one. */
-		if (ConditionalLockBuffer(buffer))
-		{
-			if (smart_page_is_free(BufferGetPage(buffer), meta))
-				return buffer;
-			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		}
-		ReleaseBuffer(buffer);
+		/* The map may propose any page. */
+		buffer = lock_free(index, meta, block);
+		if (BufferIsValid(buffer))
+			return buffer;
 	}
 	LockRelationForExtension(index, ExclusiveLock);
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, P_NEW, RBM_ZERO_AND_LOCK, NULL);
@@ -117,4 +128,67 @@ smart_free_collect(Relation index, const struct smart_meta *meta, bool (*around)
 	IndexFreeSpaceMapVacuum(index);
 	FreeAccessStrategy(ring);
 	return going;
+}
+
+/* ---- pages for what must not end half-way ---- */
+
+void
+smart_reserve_begin(Relation index, struct smart_reserve *reserve, uint32 count)
+{
+	BlockNumber end = RelationGetNumberOfBlocks(index);
+	Buffer buffer = InvalidBuffer;
+
+	*reserve = (struct smart_reserve){.blocks = palloc(Max(count, 1) * sizeof(BlockNumber))};
+	smart_meta_read(index, &reserve->meta);
+	/* Pages at the end of the file are what attempts have left that came to a full disk. */
+	while (reserve->count < count && end > SMART_META_BLOCK + 1)
+	{
+		buffer = lock_free(index, &reserve->meta, --end);
+		if (!BufferIsValid(buffer))
+			break;
+		reserve->blocks[reserve->count++] = end;
+		UnlockReleaseBuffer(buffer);
+	}
+	while (reserve->count < count)
+	{
+		buffer = smart_page_take(index, &reserve->meta);
+		reserve->blocks[reserve->count++] = BufferGetBlockNumber(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+Buffer
+smart_reserve_lock(Relation index, struct smart_reserve *reserve)
+{
+	Buffer buffer = InvalidBuffer;
+
+	while (!BufferIsValid(buffer) && reserve->next < reserve->count)
+		buffer = lock_free(index, &reserve->meta, reserve->blocks[reserve->next++]);
+	return buffer;
+}
+
+void
+smart_reserve_unlock(Relation index, struct smart_reserve *reserve, Buffer buffer)
+{
+	if (!BufferIsValid(buffer))
+		return;
+	/* Another one than was locked, if a process was faster: it is free all the same. */
+	if (reserve->next > 0)
+	{
+		reserve->blocks[--reserve->next] = BufferGetBlockNumber(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	else
+		smart_page_give_back(index, buffer);
+}
+
+void
+smart_reserve_end(Relation index, struct smart_reserve *reserve)
+{
+	Buffer buffer;
+
+	while (BufferIsValid(buffer = smart_reserve_lock(index, reserve)))
+		smart_page_give_back(index, buffer);
+	pfree(reserve->blocks);
+	smart_assert(reserve->next == reserve->count);
 }

@@ -42,4 +42,26 @@ extern Buffer smart_page_take(Relation index, const struct smart_meta *meta);
 /* Gives back one that was taken and not used: unlocks and releases it, and proposes it to others. */
 extern void smart_page_give_back(Relation index, Buffer buffer);
 
+/*
+ * Free pages that a process has looked out beforehand, so that it does not come to a full disk half-way.  They are not
+ * locked, and others may use them after all.
+ */
+struct smart_reserve
+{
+	struct smart_meta meta;
+	uint32 count;
+	uint32 next; /* the first that has not been used */
+	BlockNumber *blocks;
+};
+
+/* Errors as of smart_page_take(). */
+extern void smart_reserve_begin(Relation index, struct smart_reserve *reserve, uint32 count);
+
+/* The next page, locked; InvalidBuffer: there is none, and the caller has to take one.  unlock: it was used (InvalidBuffer), or was not. */
+extern Buffer smart_reserve_lock(Relation index, struct smart_reserve *reserve);
+extern void smart_reserve_unlock(Relation index, struct smart_reserve *reserve, Buffer buffer);
+
+/* Gives back the pages that were not used. */
+extern void smart_reserve_end(Relation index, struct smart_reserve *reserve);
+
 #endif /* SMART_AM_JOURNAL_FREE_H */
