@@ -9,8 +9,8 @@
 #ifndef MEMNODE_CONTROL_H
 #define MEMNODE_CONTROL_H
 
-#include "loop.h"
 #include "report.h"
+#include "source.h"
 
 struct memnode_control;
 

@@ -5,8 +5,8 @@
 #ifndef MEMNODE_HTTP_H
 #define MEMNODE_HTTP_H
 
-#include "loop.h"
 #include "report.h"
+#include "source.h"
 
 struct memnode_http;
 

@@ -296,71 +296,6 @@ serve_connection(struct connection *connection)
 	connection->busy = true;
 }
 
-/* ---- other sources ---- */
-
-static bool
-is_source(const struct memnode_loop *loop, const void *what)
-{
-	const struct memnode_source *sources = loop->options->sources;
-
-	for (unsigned int i = 0; i < loop->options->source_count; i++)
-	{
-		if (what == &sources[i])
-			return true;
-	}
-	return false;
-}
-
-/* Does one of them need no event? */
-static bool
-is_any_waiting(const struct memnode_loop *loop)
-{
-	for (unsigned int i = 0; i < loop->options->source_count; i++)
-	{
-		if (loop->options->sources[i].next != MEMNODE_NEXT_EVENT)
-			return true;
-	}
-	return false;
-}
-
-/* rests_until_ns: no event of it comes until then; 0: they do. */
-static void
-let_rest(const struct memnode_loop *loop, struct memnode_source *source, uint64_t rests_until_ns)
-{
-	struct epoll_event event = {.events = rests_until_ns == 0 ? EPOLLIN : 0, .data.ptr = source};
-
-	source->rests_until_ns = rests_until_ns;
-	epoll_ctl(loop->epoll, EPOLL_CTL_MOD, source->descriptor, &event);
-}
-
-static void
-serve_source(const struct memnode_loop *loop, struct memnode_source *source)
-{
-	uint64_t now = smart_clock_ns();
-
-	if (source->rests_until_ns > now)
-		return;
-	if (source->rests_until_ns != 0)
-		let_rest(loop, source, 0);
-	source->next = source->serve(source->argument);
-	if (source->next == MEMNODE_NEXT_REST)
-		let_rest(loop, source, now + ACCEPT_AGAIN_NS);
-}
-
-/* Those that have an event, and those that need none. */
-static void
-serve_sources(struct memnode_loop *loop)
-{
-	for (unsigned int i = 0; i < loop->options->source_count; i++)
-	{
-		struct memnode_source *source = &loop->options->sources[i];
-
-		if (source->called || source->next != MEMNODE_NEXT_EVENT)
-			serve_source(loop, source);
-		source->called = false;
-	}
-}
-
 /* ---- rounds ---- */
 
 /* A turn of a connection; what it leaves to do is noted. */
@@ -389,12 +324,6 @@ watch_listeners(struct memnode_loop *loop, uint64_t again_ns)
 		epoll_ctl(loop->epoll, EPOLL_CTL_MOD, listeners->descriptor[i], &event);
 	}
 	loop->accept_again_ns = on ? 0 : smart_clock_ns() + again_ns;
-}
-
-bool
-memnode_accept_must_rest(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 /* Takes a waiting connection in.  False: there is none, or none can be had now. */
@@ -579,7 +508,8 @@ static void
 round_of_events(struct memnode_loop *loop)
 {
 	struct epoll_event events[EVENTS];
-	bool ticks = loop->limited || loop->accept_again_ns != 0 || is_any_waiting(loop);
+	bool ticks = loop->limited || loop->accept_again_ns != 0 ||
+				 memnode_sources_wait(loop->options->sources, loop->options->source_count);
 	int timeout_ms = loop->busy ? 0 : ticks ? TICK_MS : LOOK_MS;
 	int count = epoll_wait(loop->epoll, events, EVENTS, timeout_ms);
 	bool was_busy = loop->busy;
@@ -604,12 +534,10 @@ round_of_events(struct memnode_loop *loop)
 			accept_all(loop);
 		else if (events[i].data.ptr == &loop->signals)
 			take_signals(loop);
-		else if (is_source(loop, events[i].data.ptr))
-			((struct memnode_source *) events[i].data.ptr)->called = true;
-		else
+		else if (!memnode_sources_call(loop->options->sources, loop->options->source_count, events[i].data.ptr))
 			turn(loop, events[i].data.ptr);
 	}
-	serve_sources(loop);
+	memnode_sources_serve(loop->options->sources, loop->options->source_count, loop->epoll);
 	if (loop->limited || loop->accept_again_ns != 0)
 		end_late(loop);
 	if (loop->options->node->contested)
@@ -650,7 +578,7 @@ watch_sources(struct memnode_loop *loop)
 	}
 	for (unsigned int i = 0; i < loop->options->source_count; i++)
 	{
-		if (!watch(loop, loop->options->sources[i].descriptor, &loop->options->sources[i]))
+		if (!memnode_source_watch(&loop->options->sources[i], loop->epoll))
 			return false;
 	}
 	return true;

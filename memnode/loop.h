@@ -8,31 +8,9 @@
 #include "listen.h"
 #include "node.h"
 #include "rdma/tcp/stream.h"
+#include "source.h"
 
 struct memnode_loop;
-
-/* What a source wants next. */
-enum memnode_next
-{
-	MEMNODE_NEXT_EVENT,
-	MEMNODE_NEXT_MOMENT, /* to be called again soon, also without an event */
-	MEMNODE_NEXT_REST    /* not to be called for a second, whatever happens: there are no descriptors left */
-};
-
-/* Something else than clients that the loop waits for. */
-struct memnode_source
-{
-	int descriptor;
-	/* The descriptor can be read, or a moment has passed.  Must not wait. */
-	enum memnode_next (*serve)(void *argument);
-	void *argument;
-	bool called; /* it is to be called in this round */
-	enum memnode_next next;
-	uint64_t rests_until_ns; /* 0: it does not rest */
-};
-
-/* An accept() has failed: does the listening socket stay readable all the same? */
-extern bool memnode_accept_must_rest(int error);
 
 struct memnode_loop_options
 {
