@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -90,9 +91,28 @@ smart_index_stats(PG_FUNCTION_ARGS)
 
 /* ---- its state ---- */
 
+#define LOCKED "locked"
+
 /*
- * The state of an index, and in *loss the reason where it is "lost", "loading", "rebuilding" or "unreachable"; *rebuild is what the table of
- * rebuilds has about the index, or has the state 0.
+ * Opens an index for a view, which waits for nobody.  NULL: it was dropped a moment ago, or, *locked, another session keeps
+ * all others out.
+ */
+static Relation
+open_at_once(Oid oid, bool *locked)
+{
+	Relation index;
+
+	*locked = !ConditionalLockRelationOid(oid, AccessShareLock);
+	if (*locked)
+		return NULL;
+	index = smart_index_try_open(oid);
+	UnlockRelationOid(oid, AccessShareLock);
+	return index;
+}
+
+/*
+ * The state of an index, and in *loss the reason where it is "lost", "loading", "rebuilding" or "unreachable"; *rebuild is
+ * what the table of rebuilds has about the index, or has the state 0.
  */
 static const char *
 find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
@@ -125,17 +145,22 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding'; 'unavailable': this server runs without the library, or has no region, or no
- * unlogged tables while it is a standby.  NULL if the index was dropped a moment ago.
+ * 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
+ * 'unavailable': this server runs without the library, or has no region, or no unlogged tables while it is a standby;
+ * 'locked': another session keeps all others out of the index, and the state is not known.  NULL if the index was dropped a
+ * moment ago.
  */
 PGDLLEXPORT Datum
 smart_index_state(PG_FUNCTION_ARGS)
 {
-	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	bool locked;
+	Relation index = open_at_once(PG_GETARG_OID(0), &locked);
 	struct smart_rebuild rebuild;
 	const char *loss;
 	const char *state;
 
+	if (locked)
+		PG_RETURN_TEXT_P(cstring_to_text(LOCKED));
 	if (index == NULL)
 		PG_RETURN_NULL();
 	state = find_state(index, &loss, &rebuild);
@@ -143,17 +168,35 @@ smart_index_state(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
+static Datum
+locked_row(FunctionCallInfo fcinfo)
+{
+	struct smart_row row;
+
+	smart_row_begin(&row, fcinfo);
+	smart_row_text(&row, LOCKED);
+	smart_row_text(&row, NULL);
+	smart_row_value(&row, (Datum) 0, false);
+	smart_row_value(&row, (Datum) 0, false);
+	smart_row_text(&row, NULL);
+	smart_row_value(&row, (Datum) 0, false);
+	return smart_row_return(&row);
+}
+
 /* A row: state, reason, since, failures, last_error, next_attempt; NULL if the index was dropped a moment ago. */
 PGDLLEXPORT Datum
 smart_index_condition(PG_FUNCTION_ARGS)
 {
-	Relation index = smart_index_try_open(PG_GETARG_OID(0));
+	bool locked;
+	Relation index = open_at_once(PG_GETARG_OID(0), &locked);
 	struct smart_rebuild rebuild;
 	struct smart_row row;
 	const char *loss;
 	bool private;
 	bool knows_since; /* the table tells when the index came into this state */
 
+	if (locked)
+		return locked_row(fcinfo);
 	if (index == NULL)
 		PG_RETURN_NULL();
 	private = !has_privs_of_role(GetUserId(), index->rd_rel->relowner) &&
