@@ -9,7 +9,7 @@ YCSB_LIBS = -lisal $(FABRIC_LIBS) -lpthread -lm
 
 YCSB_OBJDIR := build/bench/$(notdir $(CC))-$(if $(ASSERT),assert,release)$(STRICT)
 YCSB_OBJS = $(YCSB_SRCS:%.c=$(YCSB_OBJDIR)/%.o)
-YCSB_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -O2 -g -fno-strict-aliasing
+YCSB_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -O2 -g -fno-strict-aliasing -ffp-contract=off
 YCSB_CPPFLAGS = -D_GNU_SOURCE $(if $(ASSERT),-DSMART_ASSERTIONS) $(SMART_INCLUDES)
 YCSB = build/bench/ycsb
 

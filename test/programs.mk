@@ -20,7 +20,7 @@ MODEL_SRCS = $(wildcard test/model/*.c)
 
 PROGRAMS := build/programs$(STRICT)
 
-PROGRAM_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -g -fno-omit-frame-pointer -fno-strict-aliasing
+PROGRAM_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -g -fno-omit-frame-pointer -fno-strict-aliasing -ffp-contract=off
 PROGRAM_CPPFLAGS = -D_GNU_SOURCE -DSMART_ASSERTIONS -DSMART_FAULTS $(SMART_INCLUDES) -Itest
 PROGRAM_LIBS = -lisal $(FABRIC_LIBS) -lpthread -lm
 

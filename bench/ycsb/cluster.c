@@ -25,14 +25,14 @@ ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned i
 {
 	return (struct smart_tree_options){
 		.leaf_size = options->leaf_size,
-		.fixed_length = options->string ? 0 : YCSB_INTEGER_BYTES + YCSB_PAYLOAD,
+		.fixed_length = ycsb_is_integer(options->key_type) ? YCSB_INTEGER_BYTES + YCSB_PAYLOAD : 0,
 		.shared = options->shared,
 		.lease = lease,
 		.backend = client + 1,
 		.point = ycsb_point,
 		.hints = true,
 		.payload = YCSB_PAYLOAD,
-		.point_argument = options->string ? (void *) (uintptr_t) options : NULL,
+		.point_argument = ycsb_is_integer(options->key_type) ? NULL : (void *) (uintptr_t) options,
 	};
 }
 

@@ -14,15 +14,46 @@
 #include "team.h"
 
 struct ycsb_cluster;
+struct ycsb_client;
 
-/* A client and its handle on the tree. */
+/*
+ * How the driver works on an index.  An entry is a key, whose last byte or whose length tells that it is
+ * no other key's prefix, and a payload.
+ */
+struct ycsb_index
+{
+	/* Ahead of a client's operations, and after them. */
+	smart_status (*begin)(struct ycsb_client *client);
+	void (*end)(struct ycsb_client *client);
+
+	/* One client, alone: the first so many records, into an empty index, out of time. */
+	smart_status (*load)(struct ycsb_client *client, const struct ycsb_options *options);
+
+	smart_status (*lookup)(struct ycsb_client *client, const uint8_t *key, size_t length, bool *found);
+	smart_status (*insert)(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length,
+						   bool *added);
+
+	/* The key is there, and gets another payload. */
+	smart_status (*update)(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length);
+
+	/* *seen: entries from key on, at most so many as are wanted. */
+	smart_status (*scan)(struct ycsb_client *client, const uint8_t *key, size_t length, uint64_t wanted,
+						 uint64_t *seen);
+
+	/* Does an update leave a moment in which the key is absent? */
+	bool update_is_removal;
+};
+
+/* A client and its handle on the index. */
 struct ycsb_client
 {
+	const struct ycsb_index *index;
 	struct ycsb_cluster *cluster;
 	unsigned int number;
 	struct smart_env *env;
 	struct fabric *fabric;
-	struct smart_tree *tree;
+	struct smart_tree *tree; /* of this project's index; else NULL */
+	struct smart_scan *scan; /* likewise, while it works */
 };
 
 typedef void (*ycsb_body)(struct ycsb_client *client, void *argument);
@@ -43,6 +74,9 @@ struct ycsb_cluster
 
 	void (*close)(struct ycsb_cluster *cluster);
 };
+
+/* This project's index. */
+extern const struct ycsb_index ycsb_tree_index;
 
 /* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);

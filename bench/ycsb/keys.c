@@ -23,6 +23,17 @@ mix32(uint32_t word)
 	return word ^ (word >> 16);
 }
 
+/* The same of 63 and of 28 bits. */
+static uint64_t
+mix_bits(uint64_t word, unsigned int bits)
+{
+	uint64_t mask = (UINT64_C(1) << bits) - 1;
+
+	word = ((word ^ (word >> bits / 2)) * UINT64_C(0xbf58476d1ce4e5b9)) & mask;
+	word = ((word ^ (word >> (bits / 2 - 1))) * UINT64_C(0x94d049bb133111eb)) & mask;
+	return word ^ (word >> bits / 2);
+}
+
 static size_t
 put_integer(uint64_t number, uint8_t entry[YCSB_ENTRY_MAX])
 {
@@ -43,22 +54,68 @@ put_address(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 	return (size_t) length + 1;
 }
 
-size_t
-ycsb_key(bool string, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
+/* By how often they come: the first half of the time, the second half of the rest, and so on. */
+static const char *const swapped_domains[] = {"ab.me",  "gmx.de", "mail.ru", "aol.com",
+											  "web.de", "qq.com", "ya.ru",   "me.com"};
+static const char letters[] = "eainrostlmdhcukbgpywvfjxzq012";
+
+#define EMAIL_BITS 28
+
+/*
+ * The domain, and a name that tells the record: each letter says how many zero bits of the scrambled number come
+ * before the next one bit.
+ */
+static size_t
+put_swapped(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 {
-	return string ? put_address(record, "", entry) : put_integer(ycsb_mix(record + 1), entry);
+	uint64_t number = mix_bits(record, EMAIL_BITS);
+	int domain = __builtin_ctzll(ycsb_mix(record + 1) | 0x80);
+	int length = snprintf((char *) entry, YCSB_ENTRY_MAX, "%s@", swapped_domains[domain]);
+
+	smart_assert(record < YCSB_EMAILS_MAX);
+	for (int left = EMAIL_BITS; left > 0;)
+	{
+		int zeros = number != 0 ? __builtin_ctzll(number) : left;
+
+		entry[length++] = (uint8_t) letters[zeros];
+		number >>= zeros + 1;
+		left -= zeros + 1;
+	}
+	return (size_t) length + (size_t) snprintf((char *) entry + length, (size_t) (YCSB_ENTRY_MAX - length), "%s", tag) +
+		   1;
 }
 
 size_t
-ycsb_key_beside(bool string, uint64_t record, uint64_t number, uint8_t entry[YCSB_ENTRY_MAX])
+ycsb_key(enum ycsb_keys type, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
+{
+	switch (type)
+	{
+		case YCSB_INTEGER:
+			return put_integer(ycsb_mix(record + 1), entry);
+		case YCSB_RANDINT:
+			return put_integer(mix_bits(record + 1, 63), entry);
+		case YCSB_STRING:
+			return put_address(record, "", entry);
+		default:
+			return put_swapped(record, "", entry);
+	}
+}
+
+size_t
+ycsb_key_beside(enum ycsb_keys type, uint64_t record, uint64_t number, uint8_t entry[YCSB_ENTRY_MAX])
 {
 	char tag[sizeof("+4294967295")];
 
 	smart_assert(number < YCSB_STRINGS_MAX);
-	if (!string)
-		return put_integer((ycsb_mix(record + 1) & UINT64_C(0xffffffff00000000)) | mix32((uint32_t) number), entry);
+	if (ycsb_is_integer(type))
+	{
+		size_t length = ycsb_key(type, record, entry);
+
+		smart_put_be32(entry + 4, mix32((uint32_t) number));
+		return length;
+	}
 	snprintf(tag, sizeof(tag), "+%u", (uint32_t) number);
-	return put_address(record, tag, entry);
+	return type == YCSB_STRING ? put_address(record, tag, entry) : put_swapped(record, tag, entry);
 }
 
 size_t

@@ -16,6 +16,7 @@
 #include "options.h"
 
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
+const char *const ycsb_key_names[YCSB_KEY_TYPES] = {"integer", "string", "randint", "email"};
 const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert"};
 
 static const char *const offload_names[] =
@@ -25,10 +26,12 @@ static const char help[] =
 	"ycsb: YCSB's load and workloads A to F, and inserts, on a SMART tree, without PostgreSQL.\n"
 	"\n"
 	"  --workload=LIST          load, a, b, c, d, e, f, insert, separated by commas, or all [load,c]\n"
-	"  --keys=N                 records that are loaded first, by inserts in random order [200k]\n"
+	"  --keys=N                 records that are loaded first [200k]\n"
+	"  --load=inserts|sorted    by inserts in random order, or all at once from a sorted run, out of time [inserts]\n"
 	"  --operations=N           of each workload [200k]\n"
 	"  --warmup=N               operations ahead of each workload that are not counted [half of --operations]\n"
-	"  --key-type=TYPE          integer (8 bytes, scrambled) or string (e-mail addresses) [integer]\n"
+	"  --key-type=TYPE          integer (8 bytes, scrambled), string (e-mail addresses), randint (8 bytes, 63 bits)\n"
+	"                           or email (e-mail addresses, the domain first) [integer]\n"
 	"  --distribution=NAME      zipf (exponent 0.99, scrambled) or uniform; D reads the latest by zipf [zipf]\n"
 	"  --scan-length=[MIN-]MAX  entries of a scan of E, uniform [1-100]\n"
 	"  --seed=N                 of every choice [1]\n"
@@ -48,10 +51,8 @@ static const char help[] =
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
-	"  --round-trip=NS          sim: of a small request on an idle network [2000]\n"
-	"  --nic-rate=N             sim: requests a second of a memory node's NIC [45M]\n"
-	"  --bandwidth=GBITS        sim: gigabits a second of a link, each way [100]\n"
-	"  --local-work=NS          sim: what an operation computes locally [500]\n"
+	"  --colocated              sim: memory node i and compute node i are one machine with one NIC\n"
+	"  and what things take on the simulated cluster, at the end of this text\n"
 	"\n"
 	"  --csv=FILE --svg=FILE    a line for each run; throughput and latency as a picture\n"
 	"\n"
@@ -70,9 +71,10 @@ static const char help[] =
 	"an update.  Where nothing is updated, an absent record is an error.\n"
 	"\n"
 	"The columns round_trips, reads, writes, atomics, read_bytes and write_bytes are averages per operation.  A round\n"
-	"trip is one batch of requests that a client waits for.  A fenced request within\n"
-	"a batch leaves when the READs and atomics before it have come back: the simulated clock counts that, the column\n"
-	"round_trips does not.\n";
+	"trip is one batch of requests that a client waits for.  A fenced request within a batch leaves when the READs and\n"
+	"atomics before it have come back, which is another round trip; only the simulated cluster counts it.\n"
+	"\n"
+	"The simulated cluster's parameters, each with its source:\n";
 
 static void refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
@@ -170,6 +172,34 @@ parse_scan_length(struct ycsb_options *options, const char *name, const char *te
 		refuse("--%s=%s is not a length", name, text);
 }
 
+/* One of the simulated cluster's, if there is one of that name. */
+static bool
+take_parameter(struct ycsb_options *options, const char *name, const char *text)
+{
+	for (int i = 0; i < SIM_PARAMETERS; i++)
+	{
+		const struct sim_parameter *parameter = &sim_parameters[i];
+
+		if (strcmp(parameter->name, name) != 0)
+			continue;
+		*(uint64_t *) (void *) ((char *) &options->model + parameter->offset) =
+			parse_number(name, text, parameter->low, parameter->high);
+		return true;
+	}
+	return false;
+}
+
+static void
+print_help(void)
+{
+	fputs(help, stdout);
+	for (int i = 0; i < SIM_PARAMETERS; i++)
+		printf("\n  --%s=N%*s%s [%llu %s]\n      %s", sim_parameters[i].name, 15 - (int) strlen(sim_parameters[i].name),
+			   "", sim_parameters[i].meaning, (unsigned long long) sim_parameters[i].value, sim_parameters[i].unit,
+			   sim_parameters[i].source);
+	putchar('\n');
+}
+
 enum kind
 {
 	HELP,
@@ -185,7 +215,7 @@ enum kind
 
 static const char *const off_on[] = {"off", "on"};
 static const char *const modes[] = {"exclusive", "shared"};
-static const char *const key_types[] = {"integer", "string"};
+static const char *const loads[] = {"inserts", "sorted"};
 static const char *const distributions[] = {"uniform", "zipf"};
 
 #define FIELD(member)   .field = offsetof(struct ycsb_options, member)
@@ -210,7 +240,9 @@ static const struct choice
 	{"keys", NUMBER, FIELD(keys), RANGE(1, YCSB_STRINGS_MAX / 2)},
 	{"operations", NUMBER, FIELD(operations), RANGE(1, OPERATIONS_MAX)},
 	{"warmup", NUMBER, FIELD(warmup), RANGE(0, OPERATIONS_MAX)},
-	{"key-type", SWITCH, FIELD(string), .names = key_types},
+	{"key-type", NAME, FIELD(key_type), .names = ycsb_key_names, .names_count = YCSB_KEY_TYPES},
+	{"load", SWITCH, FIELD(sorted), .names = loads},
+	{"colocated", FLAG, FIELD(colocated)},
 	{"distribution", SWITCH, FIELD(zipf), .names = distributions},
 	{"scan-length", .kind = SCAN_LENGTH},
 	{"cache", NUMBER, FIELD(cache_bytes), RANGE(0, SMART_CACHE_BYTES_MAX)},
@@ -226,10 +258,6 @@ static const struct choice
 	{"svg", TEXT, FIELD(svg)},
 	{"timed", FLAG, FIELD(timed)},
 	{"check", FLAG, FIELD(check)},
-	{"round-trip", NUMBER, FIELD(round_trip_ns), RANGE(1, 1000000000)},
-	{"nic-rate", NUMBER, FIELD(nic_rate), RANGE(1, 1000000000)},
-	{"bandwidth", NUMBER, FIELD(gbits), RANGE(1, 10000)},
-	{"local-work", NUMBER, FIELD(local_ns), RANGE(0, 1000000000)},
 };
 
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
@@ -266,7 +294,7 @@ take_option(struct ycsb_options *options, const struct choice *choice, const cha
 			parse_scan_length(options, choice->name, text);
 			break;
 		case HELP:
-			fputs(help, stdout);
+			print_help();
 			exit(0);
 	}
 }
@@ -285,6 +313,12 @@ check_options(const struct ycsb_options *options)
 		refuse("an exclusive tree is one compute node's");
 	if (options->cache_bytes > 0 && options->cache_bytes < SMART_CACHE_BYTES_MIN)
 		refuse("a cache has at least %zu bytes", SMART_CACHE_BYTES_MIN);
+	if (options->colocated && options->memory_nodes > options->compute_nodes)
+		refuse("each memory node needs a compute node to share a machine with");
+	if (options->sorted && options->wanted[YCSB_LOAD])
+		refuse("a load from a sorted run is not measured: leave load out of --workload");
+	if (options->key_type == YCSB_EMAIL && options->keys + options->operations > YCSB_EMAILS_MAX)
+		refuse("there are no more than %llu addresses", (unsigned long long) YCSB_EMAILS_MAX);
 	if ((uint64_t) options->clients * options->compute_nodes > YCSB_CLIENTS_MAX)
 		refuse("more than %d clients", YCSB_CLIENTS_MAX);
 }
@@ -308,17 +342,14 @@ ycsb_options_default(struct ycsb_options *options)
 		.scan_max = 100,
 		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
 		.seed = 1,
-		.round_trip_ns = 2000,
-		.nic_rate = 45000000,
-		.gbits = 100,
-		.local_ns = 500,
 	};
+	sim_model_default(&options->model);
 }
 
 void
 ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 {
-	struct option known[CHOICES + 1] = {{0}};
+	struct option known[CHOICES + SIM_PARAMETERS + 1] = {{0}};
 	int index = 0;
 	int result;
 
@@ -327,12 +358,18 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 		known[i].name = choices[i].name;
 		known[i].has_arg = choices[i].kind == HELP || choices[i].kind == FLAG ? no_argument : required_argument;
 	}
+	for (size_t i = 0; i < SIM_PARAMETERS; i++)
+	{
+		known[CHOICES + i].name = sim_parameters[i].name;
+		known[CHOICES + i].has_arg = required_argument;
+	}
 	ycsb_options_default(options);
 	while ((result = getopt_long(argc, argv, "", known, &index)) != -1)
 	{
 		if (result != 0)
 			exit(2);
-		take_option(options, &choices[index], optarg);
+		if (!take_parameter(options, known[index].name, optarg))
+			take_option(options, &choices[index], optarg);
 	}
 	if (optind < argc)
 		refuse("what is %s?", argv[optind]);

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rdma/sim/model.h"
 #include "tree/find/offload.h"
+#include "keys.h"
 
 enum ycsb_provider
 {
@@ -44,7 +46,7 @@ struct ycsb_options
 	uint64_t keys;       /* records that are loaded */
 	uint64_t operations; /* of each workload but the load */
 	uint64_t warmup;     /* operations ahead of them that are not counted */
-	bool string;
+	enum ycsb_keys key_type;
 	bool zipf;
 	uint64_t cache_bytes; /* of each compute node, 0: none */
 	unsigned int clients; /* of each compute node */
@@ -59,17 +61,17 @@ struct ycsb_options
 	uint64_t seed;
 	const char *csv; /* NULL: none */
 	const char *svg;
-	bool timed; /* a curve, over numbers of clients */
-	bool check; /* the tree, at the end */
+	bool timed;  /* a curve, over numbers of clients */
+	bool check;  /* the tree, at the end */
+	bool sorted; /* records are loaded from a sorted run */
 
 	/* The simulated cluster. */
-	uint64_t round_trip_ns;
-	uint64_t nic_rate; /* requests a second */
-	uint64_t gbits;    /* a second */
-	uint64_t local_ns; /* local work of an operation */
+	struct sim_model model;
+	bool colocated; /* memory nodes and the first compute nodes are the same machines */
 };
 
 extern const char *const ycsb_provider_names[YCSB_PROVIDERS];
+extern const char *const ycsb_key_names[YCSB_KEY_TYPES];
 extern const char *const ycsb_workload_names[YCSB_WORKLOADS];
 
 /* What holds unless the command line says otherwise. */

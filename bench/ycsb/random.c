@@ -6,28 +6,76 @@
  * between the integers.  Its area up to x is H(x), of which the inverse is known: a
  * uniform draw u of area gives x = H^-1(u), and k = x rounded.  The area of k's
  * share of the hat exceeds w(k) a little; the excess is rejected.
+ *
+ * Powers are computed here, by additions and multiplications alone: the C
+ * library's differ in the last bit from machine to machine, and with it a
+ * simulated run would.
  */
 #include <math.h>
 
 #include "base/assert.h"
 #include "random.h"
 
+#define LN_2      0.693147180559945309417
+#define SQUARE_2  1.41421356237309504880
+#define LOG_TERMS 12 /* of the series: the rest is below 1e-17 */
+#define EXP_TERMS 15
+
+/* The natural logarithm of a positive number: x = m 2^k, log m = 2 artanh((m - 1) / (m + 1)). */
+static double
+logarithm(double x)
+{
+	int k;
+	double m = 2 * frexp(x, &k);
+	double s;
+	double sum = 0;
+
+	k--;
+	if (m > SQUARE_2)
+	{
+		m /= 2;
+		k++;
+	}
+	s = (m - 1) / (m + 1);
+	for (int i = LOG_TERMS; i >= 0; i--)
+		sum = sum * (s * s) + 1.0 / (2 * i + 1);
+	return 2 * s * sum + k * LN_2;
+}
+
+static double
+exponential(double y)
+{
+	double k = floor(y / LN_2 + 0.5);
+	double rest = y - k * LN_2;
+	double sum = 1;
+
+	for (int i = EXP_TERMS; i >= 1; i--)
+		sum = 1 + sum * rest / i;
+	return ldexp(sum, (int) k);
+}
+
+static double
+power(double x, double exponent)
+{
+	return exponential(exponent * logarithm(x));
+}
+
 static double
 weight(const struct ycsb_zipf *zipf, double k)
 {
-	return pow(k, -zipf->exponent);
+	return power(k, -zipf->exponent);
 }
 
 static double
 area(const struct ycsb_zipf *zipf, double x)
 {
-	return pow(x, 1 - zipf->exponent) / (1 - zipf->exponent);
+	return power(x, 1 - zipf->exponent) / (1 - zipf->exponent);
 }
 
 static double
 place(const struct ycsb_zipf *zipf, double area)
 {
-	return pow(area * (1 - zipf->exponent), 1 / (1 - zipf->exponent));
+	return power(area * (1 - zipf->exponent), 1 / (1 - zipf->exponent));
 }
 
 void

@@ -274,7 +274,8 @@ open_client(struct member *member, unsigned int number)
 	if (status != SMART_OK)
 		return ycsb_complain("a client", status);
 	smart_client_set_offload(client->smart, member->options->offload);
-	client->client = (struct ycsb_client){.cluster = member->cluster,
+	client->client = (struct ycsb_client){.index = &ycsb_tree_index,
+										  .cluster = member->cluster,
 										  .number = number,
 										  .env = &client->env.env,
 										  .fabric = client->smart->fabric};

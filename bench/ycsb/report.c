@@ -69,20 +69,32 @@ print_line(const char *name, unsigned int clients, const struct ycsb_summary *su
 		   summary->read_bytes, summary->write_bytes, hits);
 }
 
+/* The simulated cluster, and what was asked for otherwise than the table has it. */
+static void
+print_model(const struct ycsb_options *options)
+{
+	printf(";\nvirtual time: %u compute nodes, %u memory nodes%s", options->compute_nodes, options->memory_nodes,
+		   options->colocated ? " on the same machines" : "");
+	for (int i = 0; i < SIM_PARAMETERS; i++)
+	{
+		const struct sim_parameter *parameter = &sim_parameters[i];
+		uint64_t value = *(const uint64_t *) (const void *) ((const char *) &options->model + parameter->offset);
+
+		if (value != parameter->value)
+			printf(", %s %llu %s", parameter->name, (unsigned long long) value, parameter->unit);
+	}
+}
+
 void
 ycsb_print_heading(const struct ycsb_options *options)
 {
 	printf("%s, %s keys, %s, %s, %llu records, %llu operations, cache %llu bytes",
-		   ycsb_provider_names[options->provider], options->string ? "string" : "integer",
+		   ycsb_provider_names[options->provider], ycsb_key_names[options->key_type],
 		   options->zipf ? "zipf" : "uniform", options->shared ? "shared" : "exclusive",
 		   (unsigned long long) options->keys, (unsigned long long) options->operations,
 		   (unsigned long long) options->cache_bytes);
 	if (options->provider == YCSB_SIM)
-		printf(";\nvirtual time: %u compute nodes, %u memory nodes, round trip %llu ns, %llu requests/s a NIC, "
-			   "%llu Gbit/s a link, %llu ns local work",
-			   options->compute_nodes, options->memory_nodes, (unsigned long long) options->round_trip_ns,
-			   (unsigned long long) options->nic_rate, (unsigned long long) options->gbits,
-			   (unsigned long long) options->local_ns);
+		print_model(options);
 	printf("\n\n%-20s %7s %11s %9s %9s %7s %7s %7s %7s %9s %9s %7s\n", "workload", "clients", "ops/s", "p50 us",
 		   "p99 us", "trips", "reads", "writes", "atomics", "read B", "write B", "hits");
 }
@@ -150,7 +162,7 @@ write_row(FILE *file, const struct ycsb_options *options, const struct ycsb_resu
 
 	ycsb_summarize(result, &summary);
 	fprintf(file, "%s,%s,%s,%s,%s,%llu,%llu,%u,%u,%u,%llu,%llu,", ycsb_workload_names[result->workload],
-			ycsb_provider_names[options->provider], options->string ? "string" : "integer",
+			ycsb_provider_names[options->provider], ycsb_key_names[options->key_type],
 			options->zipf ? "zipf" : "uniform", options->shared ? "shared" : "exclusive",
 			(unsigned long long) options->keys, (unsigned long long) result->operations, result->clients,
 			options->compute_nodes, options->memory_nodes, (unsigned long long) options->cache_bytes,
@@ -266,7 +278,7 @@ draw_field(FILE *file, const struct ycsb_options *options, const struct field *f
 			WIDTH, HEIGHT);
 	fprintf(file,
 			"<text x=\"%d\" y=\"24\" font-size=\"16\" font-weight=\"bold\">YCSB on SMART: %s, %s keys, %s</text>\n",
-			LEFT, ycsb_provider_names[options->provider], options->string ? "string" : "integer",
+			LEFT, ycsb_provider_names[options->provider], ycsb_key_names[options->key_type],
 			options->zipf ? "zipf" : "uniform");
 	fprintf(file,
 			"<text x=\"%d\" y=\"43\" fill=\"#555\">latency (us) over throughput (thousand operations a second); "

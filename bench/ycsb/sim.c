@@ -4,8 +4,8 @@
  *	  clients are coroutines, and one virtual clock (rdma/sim/timed.h).
  *
  * Every compute node has the ART cache and the local leaf locks of src/compute's
- * kind; blocks come from one store (store.h).  All that happens follows
- * from the options.
+ * kind, whose use takes a core's time; blocks come from one store (store.h).
+ * All that happens follows from the options.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +39,7 @@ struct sim_client
 	struct ycsb_client client; /* first */
 	struct ycsb_env env;       /* in virtual time */
 	struct smart_services services;
+	struct smart_services untimed;   /* those of them that take time, without it */
 	struct smart_rdwc_member member; /* with RDWC */
 	struct sim_timed_client timed;
 	struct sim_cluster *sim;
@@ -148,6 +149,96 @@ init_rdwc(struct sim_client *client)
 	smart_rdwc_services_init(&client->services, &client->member);
 }
 
+/* ---- services that take a core's time ---- */
+
+/* What the client has without it, after a look at the cache or a change of it. */
+static const struct smart_services *
+after_cache_work(struct smart_services *services)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	sim_timed_compute(&client->timed, client->sim->options->model.cache_ns);
+	return &client->untimed;
+}
+
+static bool
+timed_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	return after_cache_work(services)->cache_find(services, tree, slot, words);
+}
+
+static void
+timed_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+{
+	after_cache_work(services)->cache_store(services, tree, slot, words);
+}
+
+static void
+timed_cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
+				   uint64_t to)
+{
+	after_cache_work(services)->cache_update(services, tree, slot, index, from, to);
+}
+
+static bool
+timed_find_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				  struct smart_result *cached)
+{
+	return after_cache_work(services)->find_result(services, tree, point, length, cached);
+}
+
+static void
+timed_keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length,
+				  const struct smart_result *cached)
+{
+	after_cache_work(services)->keep_result(services, tree, point, length, cached);
+}
+
+static bool
+timed_find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
+{
+	return after_cache_work(services)->find_hint(services, leaf, hint);
+}
+
+static smart_status
+timed_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	sim_timed_compute(&client->timed, client->sim->options->model.lock_ns);
+	return client->untimed.lock_leaf(services, leaf);
+}
+
+static void
+timed_unlock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct sim_client *client = sim_client_of(services);
+
+	sim_timed_compute(&client->timed, client->sim->options->model.lock_ns);
+	client->untimed.unlock_leaf(services, leaf);
+}
+
+/* What is NULL stays so: the tree looks at that. */
+static void
+let_services_take_time(struct sim_client *client)
+{
+	struct smart_services *services = &client->services;
+
+	client->untimed = *services;
+	services->lock_leaf = timed_lock_leaf;
+	services->unlock_leaf = timed_unlock_leaf;
+	if (services->cache_find == NULL)
+		return;
+	services->cache_find = timed_cache_find;
+	services->cache_store = timed_cache_store;
+	services->cache_update = timed_cache_update;
+	if (services->find_result == NULL)
+		return;
+	services->find_result = timed_find_result;
+	services->keep_result = timed_keep_result;
+	services->find_hint = timed_find_hint;
+}
+
 static void
 init_services(struct sim_client *client)
 {
@@ -164,6 +255,7 @@ init_services(struct sim_client *client)
 		init_rdwc(client);
 	if (client->compute->cache != NULL)
 		smart_cache_services_init(&client->services, client->compute->cache, client->number);
+	let_services_take_time(client);
 }
 
 /* ---- the environment ---- */
@@ -225,7 +317,7 @@ sim_work(struct ycsb_client *client)
 {
 	struct sim_client *mine = (struct sim_client *) client;
 
-	sim_timed_pass(&mine->timed, mine->sim->options->local_ns);
+	sim_timed_compute(&mine->timed, mine->sim->options->model.operation_ns);
 }
 
 static void
@@ -270,6 +362,7 @@ sim_close(struct ycsb_cluster *cluster)
 	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
 		close_compute_node(sim->compute[i]);
 	ycsb_store_close(&sim->store);
+	sim_timed_close(&sim->timed);
 	free(sim->epoch);
 	free(sim);
 }
@@ -310,7 +403,8 @@ open_client(struct sim_cluster *sim, unsigned int number)
 	client->env.env.wait_descriptor = NULL;
 	init_services(client);
 	sim_timed_client_init(&client->timed, &sim->timed, number % options->compute_nodes);
-	client->client = (struct ycsb_client){.cluster = &sim->cluster,
+	client->client = (struct ycsb_client){.index = &ycsb_tree_index,
+										  .cluster = &sim->cluster,
 										  .number = number,
 										  .env = &client->env.env,
 										  .fabric = &client->timed.fabric};
@@ -330,15 +424,15 @@ open_all(struct sim_cluster *sim)
 		.memory_nodes = options->memory_nodes,
 		.compute_nodes = options->compute_nodes,
 		.bytes = bytes,
-		.round_trip_ns = options->round_trip_ns,
-		.nic_rate = options->nic_rate,
-		.gbits = options->gbits,
+		.colocated = options->colocated,
+		.model = options->model,
 	};
 
 	if (!ycsb_store_open(&sim->store, options->memory_nodes, bytes))
 		return false;
 	memcpy(timed.base, sim->store.base, sizeof(timed.base));
-	sim_timed_init(&sim->timed, &timed);
+	if (!sim_timed_init(&sim->timed, &timed))
+		return false;
 	sim->cluster.client = calloc(clients, sizeof(*sim->cluster.client));
 	sim->epoch = ycsb_allocate_table(smart_epoch_size(clients));
 	if (sim->cluster.client == NULL || sim->epoch == NULL)

@@ -1,6 +1,6 @@
 /*
  * workload.c
- *	  The operations of YCSB's workloads on a tree.
+ *	  The operations of YCSB's workloads on an index.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,6 @@ struct worker
 	struct ycsb_client *client;
 	struct ycsb_task *task;
 	struct ycsb_measure *measure;
-	struct smart_scan *scan;
 	struct ycsb_zipf zipf; /* over as many records as there were when it was used last */
 	uint64_t random;
 };
@@ -131,34 +130,29 @@ static smart_status
 look_up(struct worker *worker)
 {
 	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key(worker->task->options->string, choose_record(worker), entry);
+	size_t key_length = ycsb_key(worker->task->options->key_type, choose_record(worker), entry);
 	bool found;
-	smart_status status = smart_tree_lookup(worker->client->tree, entry, key_length, &found);
+	smart_status status = worker->client->index->lookup(worker->client, entry, key_length, &found);
 
 	if (status == SMART_OK)
 		worker->measure->absent += !found;
 	return status;
 }
 
-/* The entry leaves the tree and comes back with another payload.  Of clients that meet there, one does each step. */
 static smart_status
 update(struct worker *worker, bool look_first)
 {
 	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key(worker->task->options->string, choose_record(worker), entry);
+	size_t key_length = ycsb_key(worker->task->options->key_type, choose_record(worker), entry);
 	size_t length = ycsb_payload(entry, key_length, ycsb_random(&worker->random));
 	smart_status status = SMART_OK;
-	bool flag;
+	bool found = false;
 
 	if (look_first)
-		status = smart_tree_lookup(worker->client->tree, entry, key_length, &flag);
+		status = worker->client->index->lookup(worker->client, entry, key_length, &found);
 	if (status == SMART_OK && look_first)
-		worker->measure->absent += !flag;
-	if (status == SMART_OK)
-		status = smart_tree_remove(worker->client->tree, entry, key_length, &flag);
-	if (status == SMART_OK)
-		status = smart_tree_insert(worker->client->tree, entry, key_length, length, &flag);
-	return status;
+		worker->measure->absent += !found;
+	return status == SMART_OK ? worker->client->index->update(worker->client, entry, key_length, length) : status;
 }
 
 /* Nothing is inserted twice: an entry that was there before came from nowhere. */
@@ -167,7 +161,7 @@ insert_new(struct worker *worker, uint8_t entry[YCSB_ENTRY_MAX], size_t key_leng
 {
 	size_t length = ycsb_payload(entry, key_length, number);
 	bool added;
-	smart_status status = smart_tree_insert(worker->client->tree, entry, key_length, length, &added);
+	smart_status status = worker->client->index->insert(worker->client, entry, key_length, length, &added);
 
 	return status == SMART_OK && !added ? SMART_CORRUPT : status;
 }
@@ -178,7 +172,7 @@ insert(struct worker *worker)
 	struct ycsb_records *records = worker->task->records;
 	uint64_t record = ycsb_records_take(records, worker->client->env);
 	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key(worker->task->options->string, record, entry);
+	size_t key_length = ycsb_key(worker->task->options->key_type, record, entry);
 	smart_status status = insert_new(worker, entry, key_length, record);
 
 	if (status == SMART_OK)
@@ -191,7 +185,7 @@ insert_beside(struct worker *worker)
 {
 	uint64_t number = ycsb_records_take_beside(worker->task->records);
 	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key_beside(worker->task->options->string, choose_record(worker), number, entry);
+	size_t key_length = ycsb_key_beside(worker->task->options->key_type, choose_record(worker), number, entry);
 
 	return insert_new(worker, entry, key_length, number);
 }
@@ -202,19 +196,13 @@ scan(struct worker *worker)
 	const struct ycsb_options *options = worker->task->options;
 	uint64_t wanted = options->scan_min + ycsb_random_below(&worker->random, options->scan_max - options->scan_min + 1);
 	uint8_t entry[YCSB_ENTRY_MAX];
-	size_t key_length = ycsb_key(options->string, choose_record(worker), entry);
-	struct smart_batch batch;
+	size_t key_length = ycsb_key(options->key_type, choose_record(worker), entry);
 	uint64_t seen = 0;
-	smart_status status = smart_scan_seek(worker->scan, entry, key_length, NULL, 0, false);
+	smart_status status = worker->client->index->scan(worker->client, entry, key_length, wanted, &seen);
 
-	while (status == SMART_OK && seen < wanted)
-	{
-		status = smart_scan_next(worker->scan, &batch);
-		if (status == SMART_OK)
-			seen += batch.count;
-	}
-	worker->measure->entries += seen < wanted ? seen : wanted;
-	return status == SMART_DONE ? SMART_OK : status;
+	smart_assert(status != SMART_OK || seen <= wanted);
+	worker->measure->entries += seen;
+	return status;
 }
 
 static smart_status
@@ -280,12 +268,12 @@ ycsb_work_off(struct ycsb_client *client, void *argument)
 		.random = ycsb_mix(task->seed) ^ ycsb_mix(client->number + 1),
 	};
 	uint64_t share = task->operations / task->clients + (client->number < task->operations % task->clients);
-	smart_status status = smart_scan_open(client->tree, &worker.scan);
+	smart_status status = client->index->begin(client);
 
 	smart_assert(client->number < task->clients);
 	if (status != SMART_OK)
 	{
-		give_up(&worker, "opening a scan", status);
+		give_up(&worker, "beginning", status);
 		return;
 	}
 	for (; share > 0 && __atomic_load_n(&task->failed, __ATOMIC_RELAXED) == 0; share--)
@@ -293,6 +281,6 @@ ycsb_work_off(struct ycsb_client *client, void *argument)
 		if (!work_once(&worker))
 			break;
 	}
-	smart_scan_close(worker.scan);
+	client->index->end(client);
 	task->ended_ns[client->number] = client->env->now_ns(client->env);
 }

@@ -7,6 +7,7 @@
  * happens in the order of virtual time, and clients that wake at the same
  * moment run in the order in which they went to sleep.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "rdma/sim/memory.h"
@@ -105,6 +106,19 @@ sim_timed_pass(struct sim_timed_client *client, uint64_t ns)
 	wait_until(client, client->cluster->now_ps + ns * PS_A_NS);
 }
 
+void
+sim_timed_compute(struct sim_timed_client *client, uint64_t ns)
+{
+	struct sim_timed *cluster = client->cluster;
+	uint64_t *free_ps =
+		&cluster->core_free_ps[client->compute_node * cluster->options.model.compute_cores + client->core];
+
+	if (ns == 0)
+		return;
+	*free_ps = (*free_ps > cluster->now_ps ? *free_ps : cluster->now_ps) + ns * PS_A_NS;
+	wait_until(client, *free_ps);
+}
+
 /* ---- locks ---- */
 
 void
@@ -151,53 +165,131 @@ find(const struct sim_timed *cluster, const struct fabric_request *request)
 	return sim_find(options->base, options->memory_nodes, options->bytes, request->remote, fabric_bytes(request));
 }
 
+static inline uint64_t
+later(uint64_t a_ps, uint64_t b_ps)
+{
+	return a_ps > b_ps ? a_ps : b_ps;
+}
+
+/* The NICs of the two ends. */
+static struct sim_timed_nic *
+compute_nic(struct sim_timed_client *client)
+{
+	return &client->cluster->compute_nic[client->compute_node];
+}
+
+static struct sim_timed_nic *
+memory_nic(struct sim_timed *cluster, unsigned int node)
+{
+	return cluster->options.colocated ? &cluster->compute_nic[node] : &cluster->memory_nic[node];
+}
+
+/* A NIC takes so many requests on, one after the other, from a time on; when it has the first one. */
+static uint64_t
+take_on(const struct sim_timed *cluster, struct sim_timed_nic *nic, uint64_t from_ps, unsigned int requests)
+{
+	uint64_t start_ps = later(from_ps, nic->next_request_ps);
+
+	nic->next_request_ps = start_ps + requests * (PS_A_SECOND / cluster->options.model.nic_rate);
+	return start_ps;
+}
+
 /* Bytes pass a link of the sender and one of the receiver, at the pace of the busier one; when they have. */
 static uint64_t
-pass_links(uint64_t *sender_free_ps, uint64_t *receiver_free_ps, uint64_t start_ps, uint64_t takes_ps)
+pass_links(const struct sim_timed *cluster, struct sim_timed_nic *sender, struct sim_timed_nic *receiver,
+		   uint64_t start_ps, uint64_t bytes)
 {
-	*sender_free_ps = (*sender_free_ps > start_ps ? *sender_free_ps : start_ps) + takes_ps;
-	*receiver_free_ps = (*receiver_free_ps > start_ps ? *receiver_free_ps : start_ps) + takes_ps;
-	return *sender_free_ps > *receiver_free_ps ? *sender_free_ps : *receiver_free_ps;
+	uint64_t takes_ps = bytes * 8 * PS_A_NS / cluster->options.model.gbits;
+
+	sender->out_free_ps = later(sender->out_free_ps, start_ps) + takes_ps;
+	receiver->in_free_ps = later(receiver->in_free_ps, start_ps) + takes_ps;
+	return later(sender->out_free_ps, receiver->in_free_ps);
+}
+
+static uint64_t
+half_way_ps(const struct sim_timed *cluster)
+{
+	return cluster->options.model.round_trip_ns * PS_A_NS / 2;
+}
+
+/*
+ * The place of a word among those that were the target of an atomic lately.  A word whose time has passed is as
+ * good as none; where all places are taken, two words share one.
+ */
+static struct sim_timed_word *
+find_word(struct sim_timed_memory *memory, uint64_t offset, uint64_t now_ps)
+{
+	uint64_t hash = (offset / 8 * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+	struct sim_timed_word *free_word = NULL;
+
+	for (unsigned int probe = 0; probe < 8; probe++)
+	{
+		struct sim_timed_word *word = &memory->word[(hash + probe) % SIM_TIMED_WORDS];
+
+		if (word->offset == offset)
+			return word;
+		if (free_word == NULL && word->free_ps <= now_ps)
+			free_word = word;
+	}
+	if (free_word == NULL)
+		return &memory->word[hash % SIM_TIMED_WORDS];
+	free_word->offset = offset;
+	return free_word;
+}
+
+/* When a memory node's NIC executes an atomic that it could begin with at start. */
+static uint64_t
+execute_atomic(struct sim_timed *cluster, const struct fabric_request *request, uint64_t start_ps)
+{
+	const struct sim_model *model = &cluster->options.model;
+	struct sim_timed_memory *memory = &cluster->memory[fabric_node(request->remote)];
+	struct sim_timed_word *word = find_word(memory, fabric_offset(request->remote), cluster->now_ps);
+	uint64_t unit_ps = later(start_ps, memory->next_atomic_ps);
+	uint64_t turn_ps = later(unit_ps, word->free_ps);
+
+	memory->next_atomic_ps = unit_ps + PS_A_SECOND / model->atomic_rate;
+	word->free_ps = turn_ps + model->atomic_gap_ns * PS_A_NS;
+	return turn_ps;
 }
 
 /* The requests of a batch that go to one memory node. */
 struct lane
 {
 	unsigned int node;
+	unsigned int fences; /* that had to wait */
 	int next;            /* request of the batch, or count: all have arrived */
-	uint64_t arrives_ps; /* when the next one does */
+	uint64_t arrives_ps; /* when the next one does, at the earliest */
 	uint64_t fetched_ps; /* when the last READ or atomic so far has come back; 0: there was none */
 };
 
-/* One request arrives; when its completion reaches the client. */
+/* One request arrives; when its completion reaches the client.  An atomic that has to wait holds up what follows. */
 static uint64_t
-arrive(struct sim_timed_client *client, const struct lane *lane, struct fabric_request *request)
+arrive(struct sim_timed_client *client, struct lane *lane, struct fabric_request *request)
 {
 	struct sim_timed *cluster = client->cluster;
-	struct sim_timed_nic *theirs = &cluster->memory_nic[lane->node];
-	struct sim_timed_nic *mine = &cluster->compute_nic[client->compute_node];
-	uint64_t start_ps = lane->arrives_ps > theirs->next_request_ps ? lane->arrives_ps : theirs->next_request_ps;
-	uint64_t takes_ps = fabric_bytes(request) * 8 * PS_A_NS / cluster->options.gbits;
-	uint64_t end_ps;
+	const struct sim_model *model = &cluster->options.model;
+	struct sim_timed_nic *theirs = memory_nic(cluster, lane->node);
+	struct sim_timed_nic *mine = compute_nic(client);
+	uint64_t start_ps = take_on(cluster, theirs, lane->arrives_ps, 1);
+	uint64_t end_ps = pass_links(cluster, mine, theirs, start_ps, sim_request_wire_bytes(model, request));
 
-	theirs->next_request_ps = start_ps + PS_A_SECOND / cluster->options.nic_rate;
-	if (request->verb == FABRIC_WRITE)
-		end_ps = pass_links(&mine->out_free_ps, &theirs->in_free_ps, start_ps, takes_ps);
-	else
-		end_ps = pass_links(&theirs->out_free_ps, &mine->in_free_ps, start_ps, takes_ps);
-	if (request->verb == FABRIC_READ)
-		memcpy(request->local, find(cluster, request), request->length);
-	else if (request->verb == FABRIC_WRITE)
-		memcpy(find(cluster, request), request->local, request->length);
-	else
+	if (fabric_is_atomic(request))
+	{
+		end_ps = execute_atomic(cluster, request, end_ps);
+		lane->arrives_ps = end_ps;
 		sim_atomic(request, find(cluster, request));
+	}
+	else if (request->verb == FABRIC_READ)
+		memcpy(request->local, find(cluster, request), request->length);
+	else
+		memcpy(find(cluster, request), request->local, request->length);
 	fabric_count(&client->fabric, request);
-	return end_ps + cluster->options.round_trip_ns * PS_A_NS / 2;
+	return pass_links(cluster, theirs, mine, end_ps, sim_answer_wire_bytes(model, request)) + half_way_ps(cluster);
 }
 
 /*
- * The lane's next requests arrive, as far as no fence holds them back.  Returns
- * when the last of them has completed.
+ * The lane's next requests arrive, as far as neither a fence nor an atomic holds
+ * them back.  Returns when the last of them has completed.
  */
 static uint64_t
 advance(struct sim_timed_client *client, struct lane *lane, struct fabric_request *requests, int count)
@@ -214,34 +306,51 @@ advance(struct sim_timed_client *client, struct lane *lane, struct fabric_reques
 			continue;
 		if (request->fence && lane->fetched_ps > lane->arrives_ps)
 		{
-			lane->arrives_ps = lane->fetched_ps + client->cluster->options.round_trip_ns * PS_A_NS / 2;
+			lane->arrives_ps = lane->fetched_ps + half_way_ps(client->cluster);
+			lane->fetched_ps = 0;
+			lane->fences++;
 			break;
 		}
+		if (lane->arrives_ps > client->cluster->now_ps)
+			break;
 		end_ps = arrive(client, lane, request);
-		if (request->verb != FABRIC_WRITE && end_ps > lane->fetched_ps)
-			lane->fetched_ps = end_ps;
-		if (end_ps > completed_ps)
-			completed_ps = end_ps;
+		if (request->verb != FABRIC_WRITE)
+			lane->fetched_ps = later(lane->fetched_ps, end_ps);
+		completed_ps = later(completed_ps, end_ps);
 	}
 	lane->next = i;
 	return completed_ps;
 }
 
-static smart_status
-timed_execute(struct fabric *fabric, struct fabric_request *requests, int count)
+/* The client's core writes the requests and tells the NIC of them, which sends them; when the first one arrives. */
+static uint64_t
+post(struct sim_timed_client *client, unsigned int doorbells, unsigned int requests)
 {
-	struct sim_timed_client *client = (struct sim_timed_client *) fabric;
-	struct lane lanes[SIM_TIMED_NODES_MAX]; /* one for each memory node of the batch, which leaves now */
-	uint64_t arrives_ps = client->cluster->now_ps + client->cluster->options.round_trip_ns * PS_A_NS / 2;
-	uint64_t completed_ps = 0;
-	unsigned int number = 0;
+	const struct sim_model *model = &client->cluster->options.model;
 
+	sim_timed_compute(client, doorbells * model->doorbell_ns + requests * model->request_ns);
+	client->fabric.counters.doorbells += doorbells;
+	return take_on(client->cluster, compute_nic(client), client->cluster->now_ps, requests) +
+		   half_way_ps(client->cluster);
+}
+
+static bool
+is_possible(const struct sim_timed *cluster, const struct fabric_request *requests, int count)
+{
 	for (int i = 0; i < count; i++)
 	{
-		if (find(client->cluster, &requests[i]) == NULL ||
-			(fabric_is_atomic(&requests[i]) && requests[i].remote % 8 != 0))
-			return SMART_CORRUPT;
+		if (find(cluster, &requests[i]) == NULL || (fabric_is_atomic(&requests[i]) && requests[i].remote % 8 != 0))
+			return false;
 	}
+	return true;
+}
+
+/* One lane for each memory node of the batch; how many. */
+static unsigned int
+make_lanes(struct lane lanes[SIM_TIMED_NODES_MAX], const struct fabric_request *requests, int count)
+{
+	unsigned int number = 0;
+
 	for (int i = 0; i < count; i++)
 	{
 		unsigned int node = fabric_node(requests[i].remote);
@@ -250,30 +359,93 @@ timed_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 		while (known < number && lanes[known].node != node)
 			known++;
 		if (known == number)
-			lanes[number++] = (struct lane){.node = node, .next = i, .arrives_ps = arrives_ps};
+			lanes[number++] = (struct lane){.node = node, .next = i};
 	}
 	smart_assert(number >= 1 && number <= SIM_TIMED_NODES_MAX);
-	fabric->counters.doorbells += number;
-	fabric->counters.round_trips++;
-	for (;;)
-	{
-		struct lane *first = NULL;
-		uint64_t end_ps;
+	return number;
+}
 
-		for (unsigned int i = 0; i < number; i++)
-		{
-			if (lanes[i].next < count && (first == NULL || lanes[i].arrives_ps < first->arrives_ps))
-				first = &lanes[i];
-		}
-		if (first == NULL)
-			break;
-		wait_until(client, first->arrives_ps);
-		end_ps = advance(client, first, requests, count);
-		if (end_ps > completed_ps)
-			completed_ps = end_ps;
+/* The lane whose next request arrives first, or NULL: all have arrived. */
+static struct lane *
+first_lane(struct lane *lanes, unsigned int number, int count)
+{
+	struct lane *first = NULL;
+
+	for (unsigned int i = 0; i < number; i++)
+	{
+		if (lanes[i].next < count && (first == NULL || lanes[i].arrives_ps < first->arrives_ps))
+			first = &lanes[i];
+	}
+	return first;
+}
+
+static smart_status
+timed_execute(struct fabric *fabric, struct fabric_request *requests, int count)
+{
+	struct sim_timed_client *client = (struct sim_timed_client *) fabric;
+	struct lane lanes[SIM_TIMED_NODES_MAX];
+	struct lane *first;
+	unsigned int number;
+	unsigned int fences = 0;
+	uint64_t arrives_ps;
+	uint64_t completed_ps = 0;
+
+	if (!is_possible(client->cluster, requests, count))
+		return SMART_CORRUPT;
+	number = make_lanes(lanes, requests, count);
+	arrives_ps = post(client, number, (unsigned int) count);
+	for (unsigned int i = 0; i < number; i++)
+		lanes[i].arrives_ps =
+			arrives_ps + (uint64_t) lanes[i].next * PS_A_SECOND / client->cluster->options.model.nic_rate;
+	while ((first = first_lane(lanes, number, count)) != NULL)
+	{
+		wait_until(client, later(first->arrives_ps, client->cluster->now_ps));
+		completed_ps = later(completed_ps, advance(client, first, requests, count));
+		fences = first->fences > fences ? first->fences : fences;
 	}
 	wait_until(client, completed_ps);
+	sim_timed_compute(client, client->cluster->options.model.poll_ns);
+	fabric->counters.round_trips += 1 + fences;
 	return SMART_OK;
+}
+
+/* ---- messages ---- */
+
+/* A memory node's first free core works for so long from a time on; when it has ended. */
+static uint64_t
+work_there(struct sim_timed *cluster, unsigned int node, uint64_t from_ps, uint64_t ns)
+{
+	uint64_t *core_free_ps = cluster->memory[node].core_free_ps;
+	unsigned int first = 0;
+
+	for (unsigned int i = 1; i < cluster->options.model.memory_cores; i++)
+		first = core_free_ps[i] < core_free_ps[first] ? i : first;
+	core_free_ps[first] = later(core_free_ps[first], from_ps) + ns * PS_A_NS;
+	return core_free_ps[first];
+}
+
+void
+sim_timed_call(struct sim_timed_client *client, const struct sim_timed_message *message)
+{
+	struct sim_timed *cluster = client->cluster;
+	const struct sim_model *model = &cluster->options.model;
+	struct sim_timed_nic *mine = compute_nic(client);
+	struct sim_timed_nic *theirs = memory_nic(cluster, message->node);
+	uint64_t at_ps;
+
+	smart_assert(message->node < cluster->options.memory_nodes);
+	wait_until(client, post(client, 1, 1));
+	at_ps = take_on(cluster, theirs, cluster->now_ps, 1);
+	at_ps = pass_links(cluster, mine, theirs, at_ps, sim_message_wire_bytes(model, message->bytes));
+	wait_until(client, at_ps);
+	wait_until(client, work_there(cluster, message->node, at_ps, model->message_ns + message->work_ns));
+	message->serve(message->argument);
+	at_ps = take_on(cluster, theirs, cluster->now_ps, 1);
+	at_ps = pass_links(cluster, theirs, mine, at_ps, sim_message_wire_bytes(model, message->answer_bytes));
+	wait_until(client, at_ps + half_way_ps(cluster));
+	sim_timed_compute(client, model->poll_ns);
+	client->fabric.counters.round_trips++;
+	client->fabric.counters.descents++;
 }
 
 static void
@@ -288,14 +460,30 @@ static const struct fabric_provider timed_provider = {
 
 /* ---- clusters and clients ---- */
 
-void
+bool
 sim_timed_init(struct sim_timed *cluster, const struct sim_timed_options *options)
 {
 	smart_assert(options->memory_nodes >= 1 && options->memory_nodes <= SIM_TIMED_NODES_MAX);
 	smart_assert(options->compute_nodes >= 1 && options->compute_nodes <= SIM_TIMED_NODES_MAX);
-	smart_assert(options->nic_rate > 0 && options->gbits > 0);
+	smart_assert(!options->colocated || options->memory_nodes <= options->compute_nodes);
+	smart_assert(options->model.memory_cores >= 1 && options->model.memory_cores <= SIM_TIMED_NODES_MAX);
 	memset(cluster, 0, sizeof(*cluster));
 	cluster->options = *options;
+	cluster->core_free_ps = calloc(options->compute_nodes * options->model.compute_cores, sizeof(uint64_t));
+	cluster->memory = calloc(options->memory_nodes, sizeof(*cluster->memory));
+	if (cluster->core_free_ps != NULL && cluster->memory != NULL)
+		return true;
+	sim_timed_close(cluster);
+	return false;
+}
+
+void
+sim_timed_close(struct sim_timed *cluster)
+{
+	free(cluster->core_free_ps);
+	free(cluster->memory);
+	cluster->core_free_ps = NULL;
+	cluster->memory = NULL;
 }
 
 void
@@ -306,6 +494,7 @@ sim_timed_client_init(struct sim_timed_client *client, struct sim_timed *cluster
 	client->fabric.provider = &timed_provider;
 	client->cluster = cluster;
 	client->compute_node = compute_node;
+	client->core = (unsigned int) (cluster->compute_clients[compute_node]++ % cluster->options.model.compute_cores);
 }
 
 void

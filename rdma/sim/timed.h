@@ -3,24 +3,32 @@
  *	  The simulated fabric in virtual time: a cluster of memory nodes and compute
  *	  nodes that runs in one thread, and whose every run with one seed is the same.
  *
- * What takes time: the network (half a round trip each way), the memory node's
- * NIC (so many requests a second), the links of both sides (so many bits a
- * second, each way), a fenced request (which leaves when the READs and atomics
- * before it have come back), and what a client says it works locally.  Queues
- * are first come, first served.
+ * What takes time, by the model's numbers (model.h): the network (half a round
+ * trip each way); the NICs of both sides (so many requests a second); the links
+ * of both sides (so many bits a second, each way, headers included); atomics
+ * (so many a second on a memory node's NIC, and one after the other on one
+ * word, which also holds up what follows in its batch); a fenced request (which
+ * leaves when the READs and atomics before it have come back, and counts as a
+ * round trip of its own); the cores of a compute node, which its clients share:
+ * posting requests, finding that they have completed, and what a client says
+ * it computes; the cores of a memory node, which answer messages.  Queues are
+ * first come, first served, and nothing is preempted.
  *
- * What does not: the compute nodes' processors, of which every client has one;
- * the headers of messages.  And a request takes effect at one moment, when it
- * arrives: the tests' simulated fabric tears READs, this one does not.
+ * What does not: what a NIC does not find in its caches; more READs and atomics
+ * in flight than a queue pair allows; retransmissions.  And a request takes effect
+ * at one moment, when it arrives: the tests' simulated fabric tears READs, this
+ * one does not.
  */
 #ifndef SMART_RDMA_SIM_TIMED_H
 #define SMART_RDMA_SIM_TIMED_H
 
 #include "rdma/fabric.h"
 #include "rdma/sim/coroutine.h"
+#include "rdma/sim/model.h"
 
 #define SIM_TIMED_NODES_MAX   64 /* of either kind */
 #define SIM_TIMED_CLIENTS_MAX 4096
+#define SIM_TIMED_WORDS       65536 /* places for words that were the target of an atomic lately; of each memory node */
 
 struct sim_timed_options
 {
@@ -28,9 +36,8 @@ struct sim_timed_options
 	unsigned int compute_nodes;
 	uint64_t bytes;                     /* of every memory node's region */
 	uint8_t *base[SIM_TIMED_NODES_MAX]; /* 8-byte aligned */
-	uint64_t round_trip_ns;             /* of a small request on an idle network */
-	uint64_t nic_rate;                  /* requests a second of a memory node's NIC */
-	uint64_t gbits;                     /* a second on a link, each way */
+	bool colocated;                     /* memory node i and compute node i are one machine with one NIC */
+	struct sim_model model;
 };
 
 /* Times within are in picoseconds: a NIC's request takes some 22 ns, a byte on its link 80 ps. */
@@ -41,11 +48,27 @@ struct sim_timed_nic
 	uint64_t out_free_ps;
 };
 
+/* A word, and when it can be the target of another atomic. */
+struct sim_timed_word
+{
+	uint64_t offset;
+	uint64_t free_ps;
+};
+
+/* What a memory node has besides its memory and its NIC. */
+struct sim_timed_memory
+{
+	uint64_t next_atomic_ps;
+	uint64_t core_free_ps[SIM_TIMED_NODES_MAX];
+	struct sim_timed_word word[SIM_TIMED_WORDS];
+};
+
 struct sim_timed_client
 {
 	struct fabric fabric; /* first: the provider gets at the rest from here */
 	struct sim_timed *cluster;
 	unsigned int compute_node;
+	unsigned int core; /* of the compute node's */
 	struct coroutine coroutine;
 	void (*body)(void *argument);
 	void *argument;
@@ -73,12 +96,17 @@ struct sim_timed
 	struct sim_timed_client *heap[SIM_TIMED_CLIENTS_MAX]; /* clients that wait for a time; the next one first */
 	struct sim_timed_nic memory_nic[SIM_TIMED_NODES_MAX];
 	struct sim_timed_nic compute_nic[SIM_TIMED_NODES_MAX];
+	unsigned int compute_clients[SIM_TIMED_NODES_MAX]; /* so far */
+	uint64_t *core_free_ps;                            /* of all compute nodes, one after the other */
+	struct sim_timed_memory *memory;                   /* of all memory nodes */
 };
 
-/* The clock begins at 0.  The options are copied; the regions outlive the cluster. */
-extern void sim_timed_init(struct sim_timed *cluster, const struct sim_timed_options *options);
+/* The clock begins at 0.  The options are copied; the regions outlive the cluster.  False: no memory. */
+extern bool sim_timed_init(struct sim_timed *cluster, const struct sim_timed_options *options);
 
-/* A client of one of the compute nodes; its fabric is client->fabric.  To be closed when it has ended. */
+extern void sim_timed_close(struct sim_timed *cluster);
+
+/* A client of one of the compute nodes, on that node's next core; its fabric is client->fabric.  To be closed when it has ended. */
 extern void
 sim_timed_client_init(struct sim_timed_client *client, struct sim_timed *cluster, unsigned int compute_node);
 extern void sim_timed_client_close(struct sim_timed_client *client);
@@ -95,8 +123,26 @@ extern void sim_timed_run(struct sim_timed *cluster);
 /* Virtual time since the beginning. */
 extern uint64_t sim_timed_now_ns(const struct sim_timed *cluster);
 
-/* The client works, or sleeps, for so long. */
+/* The client sleeps for so long, or works on its core, when that is free. */
 extern void sim_timed_pass(struct sim_timed_client *client, uint64_t ns);
+extern void sim_timed_compute(struct sim_timed_client *client, uint64_t ns);
+
+/*
+ * Sends a message of so many bytes to a memory node, one of whose cores works on it for so long (besides
+ * what a message takes), calls serve(argument) at the end of that, and sends an answer; returns with it.
+ * Counted as a descent.
+ */
+struct sim_timed_message
+{
+	unsigned int node;
+	uint64_t bytes;
+	uint64_t answer_bytes;
+	uint64_t work_ns;
+	void (*serve)(void *argument);
+	void *argument;
+};
+
+extern void sim_timed_call(struct sim_timed_client *client, const struct sim_timed_message *message);
 
 extern void sim_timed_acquire(struct sim_timed_client *client, struct sim_timed_lock *lock);
 extern void sim_timed_release(struct sim_timed_client *client, struct sim_timed_lock *lock);

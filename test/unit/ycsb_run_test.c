@@ -260,7 +260,7 @@ main(void)
 	check_curve();
 	default_options(&options);
 	check_determinism(&options);
-	options.string = true;
+	options.key_type = YCSB_STRING;
 	options.zipf = false;
 	options.shared = false;
 	options.clients = 5;

@@ -23,6 +23,19 @@ struct bench
 
 static uint64_t memory[2][BYTES / 8];
 
+/* A round trip, and nothing else takes time. */
+static void
+model_of_nothing(struct sim_model *model)
+{
+	*model = (struct sim_model){.round_trip_ns = ROUND_TRIP,
+								.nic_rate = 1000000000,
+								.gbits = 10000,
+								.mtu_bytes = 4096,
+								.atomic_rate = 1000000000,
+								.compute_cores = CLIENTS,
+								.memory_cores = 1};
+}
+
 /* Clients 0 and 1 on one compute node, 2 and 3 on another. */
 static struct bench *
 open_bench(uint64_t nic_rate, uint64_t gbits)
@@ -33,15 +46,15 @@ open_bench(uint64_t nic_rate, uint64_t gbits)
 		.compute_nodes = 2,
 		.bytes = BYTES,
 		.base = {(uint8_t *) memory[0], (uint8_t *) memory[1]},
-		.round_trip_ns = ROUND_TRIP,
-		.nic_rate = nic_rate,
-		.gbits = gbits,
 	};
 
 	if (bench == NULL)
 		abort();
 	memset(memory, 0, sizeof(memory));
-	sim_timed_init(&bench->cluster, &options);
+	model_of_nothing(&options.model);
+	options.model.nic_rate = nic_rate;
+	options.model.gbits = gbits;
+	CHECK(sim_timed_init(&bench->cluster, &options));
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		sim_timed_client_init(&bench->client[i], &bench->cluster, i / 2);
 	return bench;
@@ -52,6 +65,7 @@ close_bench(struct bench *bench)
 {
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		sim_timed_client_close(&bench->client[i]);
+	sim_timed_close(&bench->cluster);
 	free(bench);
 }
 
@@ -137,9 +151,9 @@ check_time(void)
 {
 	struct bench *bench = open_bench(1000000000, 1);
 
-	/* At one bit a nanosecond the link of the compute node carries both replies. */
-	CHECK(time_of_read(bench, 8) == ROUND_TRIP + 2 * 64);
-	CHECK(time_of_read(bench, 1000) == ROUND_TRIP + 2 * 8000);
+	/* At one bit a nanosecond the link of the compute node carries both requests of 16 bytes, and both replies. */
+	CHECK(time_of_read(bench, 8) == ROUND_TRIP + 8 * (2 * 16 + (8 + 4)));
+	CHECK(time_of_read(bench, 1000) == ROUND_TRIP + 8 * (16 + 2 * (1000 + 4)));
 	close_bench(bench);
 
 	bench = open_bench(1000000000, 10000);
