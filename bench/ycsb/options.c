@@ -16,6 +16,7 @@
 #include "options.h"
 
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
+const char *const ycsb_index_names[YCSB_INDEXES] = {"tree", "smart", "sherman", "sherman-optimistic"};
 const char *const ycsb_key_names[YCSB_KEY_TYPES] = {"integer", "string", "randint", "email"};
 const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert"};
 
@@ -38,6 +39,9 @@ static const char help[] =
 	"\n"
 	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this program's memory;\n"
 	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
+	"  --index=NAME             sim: tree, this project's, or a model of smart (OSDI'23), sherman (SIGMOD'22)\n"
+	"                           or sherman-optimistic (as DEX has it) [tree]\n"
+	"  --value-size=BYTES       of an entry of sherman [8]\n"
 	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
 	"  --secret-file=FILE       the key of the memory nodes\n"
 	"  --clients=N              of each compute node; threads, or simulated ones [1]\n"
@@ -234,6 +238,7 @@ static const struct choice
 } choices[] = {
 	{"help", .kind = HELP},
 	{"provider", NAME, FIELD(provider), .names = ycsb_provider_names, .names_count = YCSB_PROVIDERS},
+	{"index", NAME, FIELD(index), .names = ycsb_index_names, .names_count = YCSB_INDEXES},
 	{"nodes", TEXT, FIELD(nodes)},
 	{"secret-file", TEXT, FIELD(secret_file)},
 	{"workload", .kind = WORKLOADS},
@@ -242,6 +247,7 @@ static const struct choice
 	{"warmup", NUMBER, FIELD(warmup), RANGE(0, OPERATIONS_MAX)},
 	{"key-type", NAME, FIELD(key_type), .names = ycsb_key_names, .names_count = YCSB_KEY_TYPES},
 	{"load", SWITCH, FIELD(sorted), .names = loads},
+	{"value-size", NUMBER32, FIELD(value_bytes), RANGE(8, 1024)},
 	{"colocated", FLAG, FIELD(colocated)},
 	{"distribution", SWITCH, FIELD(zipf), .names = distributions},
 	{"scan-length", .kind = SCAN_LENGTH},
@@ -313,6 +319,10 @@ check_options(const struct ycsb_options *options)
 		refuse("an exclusive tree is one compute node's");
 	if (options->cache_bytes > 0 && options->cache_bytes < SMART_CACHE_BYTES_MIN)
 		refuse("a cache has at least %zu bytes", SMART_CACHE_BYTES_MIN);
+	if (options->index != YCSB_TREE && (options->provider != YCSB_SIM || options->check))
+		refuse("other papers' indexes are on the simulated cluster, and have no check");
+	if (options->index >= YCSB_PEER_SHERMAN && !ycsb_is_integer(options->key_type))
+		refuse("sherman's keys are integers");
 	if (options->colocated && options->memory_nodes > options->compute_nodes)
 		refuse("each memory node needs a compute node to share a machine with");
 	if (options->sorted && options->wanted[YCSB_LOAD])
@@ -340,6 +350,7 @@ ycsb_options_default(struct ycsb_options *options)
 		.shared = true,
 		.scan_min = 1,
 		.scan_max = 100,
+		.value_bytes = 8,
 		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
 		.seed = 1,
 	};

@@ -34,12 +34,22 @@ enum ycsb_workload
 	YCSB_WORKLOADS
 };
 
+enum ycsb_indexes
+{
+	YCSB_TREE, /* this project's */
+	YCSB_PEER_SMART,
+	YCSB_PEER_SHERMAN,
+	YCSB_PEER_SHERMAN_OPTIMISTIC,
+	YCSB_INDEXES
+};
+
 #define YCSB_CLIENTS_MAX 4096 /* in all */
 #define YCSB_NODES_MAX   64
 
 struct ycsb_options
 {
 	enum ycsb_provider provider;
+	enum ycsb_indexes index;
 	const char *nodes;       /* tcp and verbs: "host:port,…"; NULL: none */
 	const char *secret_file; /* of the memory nodes' key; NULL: none */
 	bool wanted[YCSB_WORKLOADS];
@@ -57,6 +67,7 @@ struct ycsb_options
 	enum smart_offload_mode offload; /* tcp and verbs: the side that walks where the cache does not know the way */
 	uint64_t scan_min;               /* entries of a scan of workload E */
 	uint64_t scan_max;
+	uint32_t value_bytes; /* of sherman's entries */
 	uint32_t leaf_size;
 	uint64_t seed;
 	const char *csv; /* NULL: none */
@@ -71,6 +82,7 @@ struct ycsb_options
 };
 
 extern const char *const ycsb_provider_names[YCSB_PROVIDERS];
+extern const char *const ycsb_index_names[YCSB_INDEXES];
 extern const char *const ycsb_key_names[YCSB_KEY_TYPES];
 extern const char *const ycsb_workload_names[YCSB_WORKLOADS];
 

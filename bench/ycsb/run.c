@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "peer.h"
 #include "random.h"
 #include "run.h"
 #include "workload.h"
@@ -258,7 +259,14 @@ ycsb_run(const struct ycsb_options *options, ycsb_report report, struct ycsb_res
 	results->count = 0;
 	if (!open_shared(&run))
 		return false;
-	run.cluster = options->provider == YCSB_SIM ? ycsb_sim_open(options) : ycsb_real_open(options, &run.shared);
+	if (options->index == YCSB_PEER_SMART)
+		run.cluster = peer_cluster_open(options, &peer_smart);
+	else if (options->index != YCSB_TREE)
+		run.cluster = peer_cluster_open(options, peer_sherman(options->index == YCSB_PEER_SHERMAN_OPTIMISTIC));
+	else if (options->provider == YCSB_SIM)
+		run.cluster = ycsb_sim_open(options);
+	else
+		run.cluster = ycsb_real_open(options, &run.shared);
 	if (run.cluster != NULL)
 	{
 		done = run_all(&run);

@@ -29,6 +29,8 @@ const struct sim_parameter sim_parameters[SIM_PARAMETERS] = {
 	 "assumed: 10 to 50 M/s are usual for ConnectX-5 and -6"},
 	{"atomic-gap", "ns", MEMBER(atomic_gap_ns), 400, 0, BILLION, "between two atomics on one word",
 	 "assumed: the NIC reads and writes the word over PCIe, one atomic after the other"},
+	{"chip-gap", "ns", MEMBER(chip_gap_ns), 50, 0, BILLION, "between two atomics on one word of the NIC's own memory",
+	 "assumed: no PCIe is in the way, which is why Sherman keeps its locks there"},
 	{"compute-cores", "cores", MEMBER(compute_cores), 64, 1, 4096, "of a compute node", "SMART 5.1"},
 	{"memory-cores", "cores", MEMBER(memory_cores), 1, 1, 64, "of a memory node", "SMART 5.1 (DEX 8.1: 4)"},
 	{"local-work", "ns", MEMBER(operation_ns), 300, 0, BILLION, "of a core for an operation of an index", "assumed"},

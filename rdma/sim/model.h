@@ -20,6 +20,7 @@ struct sim_model
 	uint64_t mtu_bytes;     /* data of a packet, at most */
 	uint64_t atomic_rate;   /* atomics a second that a memory node's NIC executes */
 	uint64_t atomic_gap_ns; /* from one atomic to the next on the same word */
+	uint64_t chip_gap_ns;   /* the same on a word in the NIC's own memory */
 	uint64_t compute_cores; /* of a compute node; clients share them in turn */
 	uint64_t memory_cores;  /* of a memory node */
 	uint64_t operation_ns;  /* of a core: an operation of an index, without what is counted below */
@@ -43,7 +44,7 @@ struct sim_parameter
 	const char *source;
 };
 
-#define SIM_PARAMETERS 16
+#define SIM_PARAMETERS 17
 
 extern const struct sim_parameter sim_parameters[SIM_PARAMETERS];
 

@@ -244,11 +244,12 @@ execute_atomic(struct sim_timed *cluster, const struct fabric_request *request, 
 	const struct sim_model *model = &cluster->options.model;
 	struct sim_timed_memory *memory = &cluster->memory[fabric_node(request->remote)];
 	struct sim_timed_word *word = find_word(memory, fabric_offset(request->remote), cluster->now_ps);
+	bool in_nic = fabric_offset(request->remote) < cluster->options.chip_bytes;
 	uint64_t unit_ps = later(start_ps, memory->next_atomic_ps);
 	uint64_t turn_ps = later(unit_ps, word->free_ps);
 
 	memory->next_atomic_ps = unit_ps + PS_A_SECOND / model->atomic_rate;
-	word->free_ps = turn_ps + model->atomic_gap_ns * PS_A_NS;
+	word->free_ps = turn_ps + (in_nic ? model->chip_gap_ns : model->atomic_gap_ns) * PS_A_NS;
 	return turn_ps;
 }
 

@@ -35,6 +35,7 @@ struct sim_timed_options
 	unsigned int memory_nodes;
 	unsigned int compute_nodes;
 	uint64_t bytes;                     /* of every memory node's region */
+	uint64_t chip_bytes;                /* of these, the first so many lie in its NIC */
 	uint8_t *base[SIM_TIMED_NODES_MAX]; /* 8-byte aligned */
 	bool colocated;                     /* memory node i and compute node i are one machine with one NIC */
 	struct sim_model model;

@@ -1,0 +1,168 @@
+/*
+ * peer.h
+ *	  Other papers' indexes on the simulated cluster: what each of them is told of
+ *	  it, and what they share.
+ *
+ * A peer is a model in one file: its layout and its verbs, which are executed on the
+ * memory of simulated memory nodes, so that what it READs is what it wrote.  It has
+ * none of what a paper says nothing measured about: no recovery, no reuse of memory.
+ * Allocation takes no time, since real ones ask a memory node for many megabytes.
+ */
+#ifndef YCSB_PEER_H
+#define YCSB_PEER_H
+
+#include <string.h>
+
+#include "rdma/sim/timed.h"
+#include "cluster.h"
+
+struct peer_cluster;
+
+/* A compute node. */
+struct peer_compute
+{
+	struct peer_cluster *cluster;
+	unsigned int number;
+	struct peer_delegation *delegation; /* NULL: none */
+	void *state;                        /* the peer's */
+};
+
+struct peer_client
+{
+	struct ycsb_client client; /* first */
+	struct ycsb_env env;       /* in virtual time */
+	struct sim_timed_client timed;
+	struct peer_cluster *cluster;
+	struct peer_compute *compute;
+	void *state; /* the peer's */
+	ycsb_body body;
+	void *argument;
+	bool ended;
+};
+
+struct peer
+{
+	struct ycsb_index index;
+	bool delegates; /* its compute nodes have a delegation table */
+
+	/* State of the cluster, of a compute node and of a client: so many bytes, zeroed. */
+	size_t cluster_bytes;
+	size_t compute_bytes;
+	size_t client_bytes;
+	uint64_t chip_bytes; /* at the beginning of each region, in the memory node's NIC */
+	bool (*open)(struct peer_cluster *cluster);
+	bool (*open_compute)(struct peer_compute *compute);
+	void (*close_compute)(struct peer_compute *compute);
+	void (*cache_use)(struct peer_compute *compute, struct ycsb_cache_use *use);
+};
+
+struct peer_cluster
+{
+	struct ycsb_cluster cluster; /* first */
+	const struct ycsb_options *options;
+	const struct peer *peer;
+	struct sim_timed timed;
+	uint8_t *base[SIM_TIMED_NODES_MAX];
+	uint64_t used[SIM_TIMED_NODES_MAX];
+	uint64_t bytes; /* of each region */
+	unsigned int turn;
+	struct peer_compute compute[SIM_TIMED_NODES_MAX];
+	void *state; /* the peer's */
+};
+
+extern const struct peer peer_smart;
+extern const struct peer *peer_sherman(bool with_optimistic_locks);
+
+/* The simulated cluster of options with this peer's index.  NULL: what failed is told on stderr. */
+extern struct ycsb_cluster *peer_cluster_open(const struct ycsb_options *options, const struct peer *peer);
+
+static inline struct peer_client *
+peer_client_of(struct ycsb_client *client)
+{
+	return (struct peer_client *) client;
+}
+
+/* ---- memory ---- */
+
+/* What is handed out begins here. */
+#define PEER_FIRST_BYTE 4096
+
+/* A block on the next memory node, aligned to 64, of zeros.  0: no space. */
+extern fabric_address peer_allocate(struct peer_cluster *cluster, uint64_t bytes);
+
+/* Where a block lies, for loading. */
+static inline void *
+peer_memory(const struct peer_cluster *cluster, fabric_address address)
+{
+	return cluster->base[fabric_node(address)] + fabric_offset(address);
+}
+
+/* ---- verbs, one at a time ---- */
+
+static inline smart_status
+peer_read(struct peer_client *client, fabric_address remote, void *local, uint64_t bytes)
+{
+	struct fabric_request request = {.verb = FABRIC_READ, .length = (uint32_t) bytes, .remote = remote, .local = local};
+
+	return fabric_execute(client->client.fabric, &request, 1);
+}
+
+static inline smart_status
+peer_write(struct peer_client *client, fabric_address remote, const void *local, uint64_t bytes)
+{
+	struct fabric_request request = {.verb = FABRIC_WRITE,
+									 .length = (uint32_t) bytes,
+									 .remote = remote,
+									 .local = (void *) (uintptr_t) local};
+
+	return fabric_execute(client->client.fabric, &request, 1);
+}
+
+/* *found: the word that was there. */
+static inline smart_status
+peer_cas(struct peer_client *client, fabric_address remote, uint64_t compare, uint64_t store, uint64_t *found)
+{
+	struct fabric_request request = {.verb = FABRIC_CAS, .remote = remote, .compare = compare, .operand = store};
+	smart_status status = fabric_execute(client->client.fabric, &request, 1);
+
+	*found = request.result;
+	return status;
+}
+
+static inline void
+peer_cache_work(struct peer_client *client)
+{
+	sim_timed_compute(&client->timed, client->cluster->options->model.cache_ns);
+}
+
+/* ---- read delegation and write combining (SMART 4.2) ---- */
+
+enum peer_role
+{
+	PEER_ALONE,    /* do it yourself: another key has the place */
+	PEER_LEADS,    /* do it, then peer_delegate_end */
+	PEER_DELIVERED /* another client has done it since the call began */
+};
+
+#define PEER_PLACES 65536 /* of a compute node; SMART's has 4 M */
+
+/* Waits while another client of the compute node reads or writes the key, and shares what that one did. */
+extern enum peer_role
+peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, bool writes, uint64_t *value);
+
+/* A writer that leads takes the newest value handed in, and no more are taken. */
+extern void peer_delegate_close(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value);
+extern void peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length, uint64_t value);
+
+/* Of keys and prefixes. */
+static inline uint64_t
+peer_hash(const uint8_t *bytes, size_t length)
+{
+	uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15);
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return hash ^ (hash >> 29);
+}
+
+#endif /* YCSB_PEER_H */

@@ -1,0 +1,1254 @@
+/*
+ * peer_smart.c
+ *	  A model of SMART (Luo et al., OSDI'23): the radix tree, with its techniques.
+ *
+ * Layout (4.1.1): an internal node is a reverse pointer, a header with up to six
+ * bytes of the path, and slots; room for 256 is always there (4.1.2, node type
+ * switch), and the type, in the header and in the slot above, says how many of
+ * them a READ fetches.  A leaf is a reverse pointer, a checksum, one entry, and
+ * a word at the rear with the lock; a READ fetches up to the lock: 34 bytes for
+ * keys and values of eight.
+ *
+ * Operations (4.1.2, 4.4): insert WRITEs the leaf and CASes a slot; leaf split and
+ * header split WRITE nodes and leaf together and CAS the slot above; a node type
+ * switch CASes the first slot behind the node, and then both types at once; an
+ * update CASes the lock and WRITEs the leaf with the lock free.  Read delegation
+ * and write combining (4.2): peer_delegate.  The cache (4.3) has nodes by their key
+ * prefix and gives them up first in, first out, under one lock (DEX 8.2 tells of its
+ * contention).  Scan (4.4): READs of a level at a time.
+ *
+ * Left out: deletion; checksums (nothing is torn here, but they are WRITTEN and READ);
+ * values other than eight bytes; recovery, of which SMART has none.  A reader that
+ * joins a READ under way may be given what was there before its call, as 4.2 has it.
+ */
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "keys.h"
+#include "peer.h"
+#include "sorted.h"
+
+#define SLOTS       256
+#define TYPES       7
+#define HEADER_MAX  6 /* bytes of the path in a header */
+#define FRONT       16
+#define NODE_BYTES  (FRONT + SLOTS * 8)
+#define VALUE_BYTES 8
+#define LEAF_MAX    (16 + YCSB_KEY_MAX + 8 + VALUE_BYTES + 8)
+#define FIFO_NS     100 /* of the cache's lock for each change of its queue: assumed */
+#define HEIGHT_MAX  YCSB_KEY_MAX
+#define BATCH_MAX   128 /* requests of a scan */
+
+static const unsigned int type_slots[TYPES] = {4, 8, 16, 32, 64, 128, 256};
+
+/* ---- words ---- */
+
+/* A slot: address in bits 0..47, type of the node 48..52, leaf 53, occupied 54, key byte 56..63. */
+#define SLOT_LEAF (UINT64_C(1) << 53)
+#define SLOT_USED (UINT64_C(1) << 54)
+
+static uint64_t
+make_slot(uint8_t byte, fabric_address address, bool leaf, unsigned int type)
+{
+	return (uint64_t) byte << 56 | SLOT_USED | (leaf ? SLOT_LEAF : (uint64_t) type << 48) | address;
+}
+
+static fabric_address
+slot_address(uint64_t slot)
+{
+	return slot & ((UINT64_C(1) << 48) - 1);
+}
+
+static unsigned int
+slot_type(uint64_t slot)
+{
+	return (unsigned int) (slot >> 48) & 31;
+}
+
+/* A header: path bytes in 0..47, depth 48..55, length of the path 56..58, type 59..63. */
+static uint64_t
+make_header(unsigned int depth, const uint8_t *path, unsigned int length, unsigned int type)
+{
+	uint64_t header = (uint64_t) depth << 48 | (uint64_t) length << 56 | (uint64_t) type << 59;
+
+	smart_assert(length <= HEADER_MAX && depth <= YCSB_KEY_MAX);
+	for (unsigned int i = 0; i < length; i++)
+		header |= (uint64_t) path[i] << (8 * i);
+	return header;
+}
+
+static unsigned int
+header_depth(uint64_t header)
+{
+	return (unsigned int) (header >> 48) & 0xff;
+}
+
+static unsigned int
+header_length(uint64_t header)
+{
+	return (unsigned int) (header >> 56) & 7;
+}
+
+static unsigned int
+header_type(uint64_t header)
+{
+	return (unsigned int) (header >> 59);
+}
+
+struct node
+{
+	uint64_t parent;
+	uint64_t header;
+	uint64_t slot[SLOTS];
+};
+
+_Static_assert(sizeof(struct node) == NODE_BYTES, "nodes have no holes");
+
+/* Bytes of the path and where the slots' byte is in a key. */
+static unsigned int
+node_depth(const struct node *node)
+{
+	return header_depth(node->header) + header_length(node->header);
+}
+
+static uint64_t
+node_bytes(unsigned int type)
+{
+	return FRONT + type_slots[type] * UINT64_C(8);
+}
+
+/* ---- the tree ---- */
+
+struct tree
+{
+	fabric_address root; /* a node that begins with byte 0 and never has a path */
+	uint64_t nodes;
+};
+
+static struct tree *
+tree_of(const struct peer_cluster *cluster)
+{
+	return cluster->state;
+}
+
+/* Up to the lock. */
+static uint64_t
+leaf_bytes(size_t key_length)
+{
+	return 16 + (key_length + VALUE_BYTES + 7) / 8 * 8 + 2;
+}
+
+static fabric_address
+leaf_lock(fabric_address leaf, size_t key_length)
+{
+	return leaf + leaf_bytes(key_length) - 2;
+}
+
+static void
+fill_leaf(uint8_t *leaf, fabric_address parent, const uint8_t *key, size_t key_length, uint64_t value)
+{
+	memset(leaf, 0, leaf_bytes(key_length));
+	memcpy(leaf, &parent, sizeof(parent));
+	memcpy(leaf + 16, key, key_length);
+	memcpy(leaf + 16 + (key_length + 7) / 8 * 8, &value, sizeof(value));
+}
+
+static bool
+leaf_has(const uint8_t *leaf, const uint8_t *key, size_t key_length)
+{
+	return memcmp(leaf + 16, key, key_length) == 0;
+}
+
+/* ---- the cache of a compute node ---- */
+
+struct entry
+{
+	struct entry *next_in_bucket;
+	struct entry *newer; /* in the queue */
+	uint64_t hash;       /* of the prefix, and its length */
+	unsigned int depth;
+	unsigned int type;
+	fabric_address address;
+	uint64_t front[2];
+	uint64_t slot[];
+};
+
+struct cache
+{
+	struct entry **bucket;
+	uint64_t buckets; /* a power of two */
+	struct entry *oldest;
+	struct entry *newest;
+	uint64_t bytes;
+	uint64_t hits; /* look-ups that did not begin at the root */
+	uint64_t misses;
+	struct sim_timed_lock lock;
+};
+
+static uint64_t
+entry_bytes(unsigned int type)
+{
+	return 24 + type_slots[type] * UINT64_C(8);
+}
+
+static struct entry **
+find_entry(struct cache *cache, uint64_t hash, unsigned int depth)
+{
+	struct entry **link = &cache->bucket[hash & (cache->buckets - 1)];
+
+	while (*link != NULL && ((*link)->hash != hash || (*link)->depth != depth))
+		link = &(*link)->next_in_bucket;
+	return link;
+}
+
+static void
+evict_oldest(struct cache *cache)
+{
+	struct entry *entry = cache->oldest;
+	struct entry **link = &cache->bucket[entry->hash & (cache->buckets - 1)];
+
+	while (*link != entry && *link != NULL)
+		link = &(*link)->next_in_bucket;
+	if (*link == entry)
+		*link = entry->next_in_bucket;
+	cache->oldest = entry->newer;
+	if (cache->oldest == NULL)
+		cache->newest = NULL;
+	cache->bytes -= entry_bytes(entry->type);
+	free(entry);
+}
+
+static struct entry *
+make_entry(const struct node *node, fabric_address address, uint64_t hash)
+{
+	unsigned int type = header_type(node->header);
+	struct entry *entry = malloc(sizeof(*entry) + type_slots[type] * sizeof(uint64_t));
+
+	if (entry == NULL)
+		abort();
+	*entry = (struct entry){.hash = hash,
+							.depth = node_depth(node),
+							.type = type,
+							.address = address,
+							.front = {node->parent, node->header}};
+	memcpy(entry->slot, node->slot, type_slots[type] * sizeof(uint64_t));
+	return entry;
+}
+
+/* Puts an entry into its bucket and to the end of the queue, and makes room for it. */
+static void
+admit(struct cache *cache, struct entry *entry, uint64_t capacity)
+{
+	struct entry **bucket = &cache->bucket[entry->hash & (cache->buckets - 1)];
+
+	while (cache->bytes + entry_bytes(entry->type) > capacity)
+		evict_oldest(cache);
+	entry->next_in_bucket = *bucket;
+	*bucket = entry;
+	if (cache->newest != NULL)
+		cache->newest->newer = entry;
+	else
+		cache->oldest = entry;
+	cache->newest = entry;
+	cache->bytes += entry_bytes(entry->type);
+}
+
+/* A copy of a node on the way to key.  One of the same type is overwritten, and keeps its place in the queue. */
+static void
+cache_keep(struct peer_client *client, const struct node *node, fabric_address address, const uint8_t *key)
+{
+	struct cache *cache = client->compute->state;
+	unsigned int depth = node_depth(node);
+	unsigned int type = header_type(node->header);
+	uint64_t capacity = client->cluster->options->cache_bytes;
+	uint64_t hash = peer_hash(key, depth);
+	struct entry **link;
+
+	if (entry_bytes(type) > capacity)
+		return;
+	peer_cache_work(client);
+	link = find_entry(cache, hash, depth);
+	if (*link != NULL && (*link)->type == type)
+	{
+		(*link)->address = address;
+		memcpy((*link)->front, node, FRONT);
+		memcpy((*link)->slot, node->slot, type_slots[type] * sizeof(uint64_t));
+		return;
+	}
+	sim_timed_acquire(&client->timed, &cache->lock);
+	sim_timed_compute(&client->timed, FIFO_NS);
+	/* One of another type leaves its bucket now, and the queue when its turn comes. */
+	link = find_entry(cache, hash, depth);
+	if (*link != NULL)
+		*link = (*link)->next_in_bucket;
+	admit(cache, make_entry(node, address, hash), capacity);
+	sim_timed_release(&client->timed, &cache->lock);
+}
+
+/* Copies the node of a prefix; its address, or 0. */
+static fabric_address
+cache_copy(struct cache *cache, const uint8_t *key, unsigned int depth, struct node *node)
+{
+	struct entry *entry = *find_entry(cache, peer_hash(key, depth), depth);
+
+	if (entry == NULL)
+		return 0;
+	memcpy(node, entry->front, FRONT);
+	memcpy(node->slot, entry->slot, type_slots[entry->type] * sizeof(uint64_t));
+	return entry->address;
+}
+
+/* Copies the deepest cached node on the way to key, not deeper than so many bytes; its address, or 0. */
+static fabric_address
+cache_find(struct peer_client *client, const uint8_t *key, unsigned int depth, struct node *node)
+{
+	struct cache *cache = client->compute->state;
+	fabric_address address = 0;
+
+	peer_cache_work(client);
+	for (;; depth--)
+	{
+		address = cache_copy(cache, key, depth, node);
+		if (address != 0 || depth == 0)
+			break;
+	}
+	if (address != 0)
+		cache->hits++;
+	else
+		cache->misses++;
+	return address;
+}
+
+/* ---- descent ---- */
+
+/* The slot that led to a node, in the node above. */
+struct way_above
+{
+	fabric_address node; /* 0: there is none, or it is not known */
+	fabric_address slot;
+	uint64_t word;
+	unsigned int depth;
+	unsigned int type;
+};
+
+/* A client's way to a key: the node it is at. */
+struct way
+{
+	struct node node;
+	fabric_address address;
+	struct way_above above;
+	bool cached; /* the copy is not of this operation */
+};
+
+/* Bytes of the node's path that the key has. */
+static unsigned int
+matching(const struct node *node, const uint8_t *key)
+{
+	unsigned int depth = header_depth(node->header);
+	unsigned int length = header_length(node->header);
+	unsigned int same = 0;
+
+	while (same < length && (uint8_t) (node->header >> (8 * same)) == key[depth + same])
+		same++;
+	return same;
+}
+
+/* READs a node as its slot has it, and the rest if it has grown. */
+static smart_status
+read_node(struct peer_client *client, fabric_address address, unsigned int type, struct node *node)
+{
+	smart_status status = peer_read(client, address, node, node_bytes(type));
+	unsigned int now;
+
+	if (status != SMART_OK || (now = header_type(node->header)) <= type)
+		return status;
+	return peer_read(client, address + node_bytes(type), &node->slot[type_slots[type]],
+					 node_bytes(now) - node_bytes(type));
+}
+
+/* Goes to a node whose path begins at this depth of the key; *moved: it does not any more. */
+static smart_status
+go_to(struct peer_client *client, struct way *way, fabric_address address, unsigned int type, const uint8_t *key,
+	  unsigned int depth, bool *moved)
+{
+	smart_status status = read_node(client, address, type, &way->node);
+
+	way->address = address;
+	way->cached = false;
+	*moved = header_depth(way->node.header) != depth;
+	/* The key's bytes name the node if it has them all. */
+	if (status == SMART_OK && !*moved && matching(&way->node, key) == header_length(way->node.header))
+		cache_keep(client, &way->node, address, key);
+	return status;
+}
+
+/* READs the node anew at which the client is.  Its path may have become shorter, at the front. */
+static smart_status
+read_again(struct peer_client *client, struct way *way, const uint8_t *key)
+{
+	smart_status status = read_node(client, way->address, header_type(way->node.header), &way->node);
+
+	way->cached = false;
+	if (status == SMART_OK)
+		cache_keep(client, &way->node, way->address, key);
+	return status;
+}
+
+/* To the deepest node that the cache knows, or the root. */
+static smart_status
+set_out(struct peer_client *client, struct way *way, const uint8_t *key, size_t length)
+{
+	bool moved;
+
+	way->above.node = 0;
+	way->cached = true;
+	way->address = cache_find(client, key, (unsigned int) length - 1, &way->node);
+	if (way->address != 0)
+		return SMART_OK;
+	return go_to(client, way, tree_of(client->cluster)->root, TYPES - 1, key, 0, &moved);
+}
+
+/* The slot of a byte, or -1; *free_slot: the first one without an entry, as far as the type reaches. */
+static int
+find_slot(const struct node *node, uint8_t byte, unsigned int *free_slot)
+{
+	unsigned int slots = type_slots[header_type(node->header)];
+
+	for (unsigned int i = 0; i < slots; i++)
+	{
+		if (!(node->slot[i] & SLOT_USED))
+		{
+			*free_slot = i;
+			return -1;
+		}
+		if (node->slot[i] >> 56 == byte)
+			return (int) i;
+	}
+	*free_slot = slots;
+	return -1;
+}
+
+/* What a descent came to. */
+enum end
+{
+	END_LEAF,   /* a leaf is in the slot */
+	END_FREE,   /* the node has no slot for the byte */
+	END_PATH,   /* the node's path is not the key's */
+	END_FAILED, /* status says why */
+};
+
+struct descent
+{
+	struct way way;
+	enum end end;
+	smart_status status;
+	unsigned int slot; /* of the leaf, or the first free one */
+	unsigned int same; /* END_PATH: bytes of the path that are the key's */
+};
+
+/* To the node that a slot leads to, or back where the path of that node has become shorter (4.1.2, header split). */
+static smart_status
+follow(struct peer_client *client, struct way *way, unsigned int slot, const uint8_t *key)
+{
+	unsigned int depth = node_depth(&way->node);
+	struct way_above above = way->above;
+	fabric_address address = way->address;
+	unsigned int type = header_type(way->node.header);
+	bool moved;
+	smart_status status;
+
+	way->above = (struct way_above){address, address + FRONT + slot * 8, way->node.slot[slot], depth, type};
+	status = go_to(client, way, slot_address(way->above.word), slot_type(way->above.word), key, depth + 1, &moved);
+	if (status != SMART_OK || !moved)
+		return status;
+	way->above = above;
+	way->address = address;
+	way->node.header = make_header(0, NULL, 0, type);
+	return read_again(client, way, key);
+}
+
+/* From where the client is. */
+static void
+descend(struct peer_client *client, struct descent *descent, const uint8_t *key)
+{
+	struct way *way = &descent->way;
+
+	while (descent->status == SMART_OK)
+	{
+		int slot;
+
+		descent->same = matching(&way->node, key);
+		descent->end = END_PATH;
+		if (descent->same < header_length(way->node.header))
+			return;
+		slot = find_slot(&way->node, key[node_depth(&way->node)], &descent->slot);
+		if (slot < 0 && way->cached)
+		{
+			/* It may have come since: what the cache has says nothing of what is not there. */
+			descent->status = read_again(client, way, key);
+			continue;
+		}
+		descent->end = slot < 0 ? END_FREE : END_LEAF;
+		if (slot >= 0)
+			descent->slot = (unsigned int) slot;
+		if (slot < 0 || (way->node.slot[slot] & SLOT_LEAF))
+			return;
+		descent->status = follow(client, way, (unsigned int) slot, key);
+	}
+	descent->end = END_FAILED;
+}
+
+/* A descent to the key's leaf, and the leaf; false: the key is not there, or the status is not SMART_OK. */
+static bool
+reach_leaf(struct peer_client *client, struct descent *descent, const uint8_t *key, size_t length, uint8_t *leaf)
+{
+	struct way *way = &descent->way;
+
+	descent->status = set_out(client, way, key, length);
+	for (;;)
+	{
+		descend(client, descent, key);
+		if (descent->end != END_LEAF)
+			return false;
+		descent->status = peer_read(client, slot_address(way->node.slot[descent->slot]), leaf, leaf_bytes(length));
+		if (descent->status != SMART_OK)
+			descent->end = END_FAILED;
+		if (descent->status != SMART_OK || leaf_has(leaf, key, length) || !way->cached)
+			return descent->status == SMART_OK && leaf_has(leaf, key, length);
+		/* The slot may lead elsewhere by now (4.3, type 1): the node is READ again. */
+		descent->status = read_again(client, way, key);
+	}
+}
+
+/* ---- lookup ---- */
+
+static smart_status
+search(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value, bool *found)
+{
+	struct descent descent;
+	uint8_t leaf[LEAF_MAX];
+
+	*found = reach_leaf(client, &descent, key, length, leaf);
+	if (*found)
+		memcpy(value, leaf + 16 + (length + 7) / 8 * 8, sizeof(*value));
+	return descent.status;
+}
+
+static smart_status
+smart_lookup(struct ycsb_client *ycsb, const uint8_t *key, size_t length, bool *found)
+{
+	struct peer_client *client = peer_client_of(ycsb);
+	enum peer_role role = PEER_ALONE;
+	uint64_t value = 0;
+	smart_status status;
+
+	*found = true;
+	if (client->compute->delegation != NULL)
+		role = peer_delegate(client, key, length, false, &value);
+	if (role == PEER_DELIVERED)
+		return SMART_OK;
+	status = search(client, key, length, &value, found);
+	if (role == PEER_LEADS)
+		peer_delegate_end(client, key, length, value);
+	return status;
+}
+
+/* ---- update ---- */
+
+static smart_status
+write_leaf(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value, bool combines)
+{
+	struct descent descent;
+	uint8_t leaf[LEAF_MAX];
+	fabric_address address;
+	uint64_t held = 1;
+
+	if (!reach_leaf(client, &descent, key, length, leaf))
+		return descent.status != SMART_OK ? descent.status : SMART_CORRUPT;
+	address = slot_address(descent.way.node.slot[descent.slot]);
+	while (descent.status == SMART_OK && held != 0)
+		descent.status = peer_cas(client, leaf_lock(address, length), 0, 1, &held);
+	if (descent.status != SMART_OK)
+		return descent.status;
+	if (combines)
+		peer_delegate_close(client, key, length, value);
+	memcpy(leaf + 16 + (length + 7) / 8 * 8, value, sizeof(*value));
+	memset(leaf + leaf_bytes(length) - 2, 0, 2);
+	return peer_write(client, address, leaf, leaf_bytes(length));
+}
+
+static smart_status
+smart_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length)
+{
+	struct peer_client *client = peer_client_of(ycsb);
+	enum peer_role role = PEER_ALONE;
+	uint64_t value = 0;
+	smart_status status;
+
+	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
+	if (client->compute->delegation != NULL)
+		role = peer_delegate(client, entry, key_length, true, &value);
+	if (role == PEER_DELIVERED)
+		return SMART_OK;
+	status = write_leaf(client, entry, key_length, &value, role == PEER_LEADS);
+	if (role == PEER_LEADS)
+		peer_delegate_end(client, entry, key_length, value);
+	return status;
+}
+
+/* ---- insert ---- */
+
+/* A leaf of one's own and the nodes above it, to be WRITTEN together. */
+struct draft
+{
+	struct fabric_request request[HEIGHT_MAX];
+	struct node node[HEIGHT_MAX / HEADER_MAX + 2];
+	uint8_t leaf[LEAF_MAX];
+	fabric_address leaf_address;
+	int requests;
+	unsigned int nodes;
+};
+
+struct item
+{
+	uint64_t slot;
+	uint8_t prefix[YCSB_KEY_MAX]; /* of what the slot leads to, without its path */
+	unsigned int depth;
+};
+
+#define ITEMS_MAX 1024
+
+/* What is too large for a client's stack. */
+struct scratch
+{
+	struct draft draft;
+	struct item item[ITEMS_MAX]; /* of a scan: subtrees and leaves in the order of keys */
+	struct item next[ITEMS_MAX];
+	struct node node[BATCH_MAX];
+	uint8_t leaf[BATCH_MAX][LEAF_MAX];
+	struct fabric_request request[BATCH_MAX];
+};
+
+static bool
+draft_leaf(struct peer_client *client, struct draft *draft, fabric_address parent, const uint8_t *key, size_t length,
+		   uint64_t value)
+{
+	draft->nodes = 0;
+	draft->requests = 1;
+	draft->leaf_address = peer_allocate(client->cluster, leaf_bytes(length) + 6);
+	fill_leaf(draft->leaf, parent, key, length, value);
+	draft->request[0] = (struct fabric_request){.verb = FABRIC_WRITE,
+												.length = (uint32_t) leaf_bytes(length),
+												.remote = draft->leaf_address,
+												.local = draft->leaf};
+	return draft->leaf_address != 0;
+}
+
+/*
+ * Nodes for bytes from .. to - 1 of the key, the last of which has two slots: the leaf of the key, and other (whose
+ * byte there is other_byte).  The address of the first one, or 0.
+ */
+static fabric_address
+draft_chain(struct peer_client *client, struct draft *draft, fabric_address parent, const uint8_t *key,
+			unsigned int from, unsigned int to, uint64_t other, uint8_t other_byte)
+{
+	fabric_address first = 0;
+	struct node *above = NULL;
+
+	for (;;)
+	{
+		struct node *node = &draft->node[draft->nodes++];
+		unsigned int length = to - from < HEADER_MAX ? to - from : HEADER_MAX;
+		fabric_address address = peer_allocate(client->cluster, NODE_BYTES);
+
+		if (address == 0)
+			return 0;
+		memset(node, 0, node_bytes(0));
+		node->parent = parent;
+		node->header = make_header(from, key + from, length, 0);
+		if (above != NULL)
+			above->slot[0] = make_slot(key[from - 1], address, false, 0);
+		else
+			first = address;
+		draft->request[draft->requests++] = (struct fabric_request){.verb = FABRIC_WRITE,
+																	.length = (uint32_t) node_bytes(0),
+																	.remote = address,
+																	.local = node};
+		tree_of(client->cluster)->nodes++;
+		from += length;
+		if (from == to)
+		{
+			node->slot[0] = (other & ~(UINT64_C(0xff) << 56)) | (uint64_t) other_byte << 56;
+			node->slot[1] = make_slot(key[to], draft->leaf_address, true, 0);
+			return first;
+		}
+		above = node;
+		parent = address;
+		from++; /* the byte of the slot */
+	}
+}
+
+/* The CAS of a word's type from what it was, which may have grown since; again until it has at least the new one. */
+static smart_status
+grow_header(struct peer_client *client, fabric_address address, uint64_t header, unsigned int type)
+{
+	smart_status status = SMART_OK;
+
+	while (status == SMART_OK && header_type(header) < type)
+	{
+		uint64_t grown = (header & ~(UINT64_C(31) << 59)) | (uint64_t) type << 59;
+		uint64_t found;
+
+		status = peer_cas(client, address, header, grown, &found);
+		header = found == header ? grown : found;
+	}
+	return status;
+}
+
+/* Node type switch: the types in the header and, if its place is known, in the slot above, at once. */
+static smart_status
+grow(struct peer_client *client, const struct way *way, unsigned int type)
+{
+	uint64_t header = way->node.header;
+	struct fabric_request requests[2] = {
+		{.verb = FABRIC_CAS,
+		 .remote = way->address + 8,
+		 .compare = header,
+		 .operand = (header & ~(UINT64_C(31) << 59)) | (uint64_t) type << 59},
+		{.verb = FABRIC_CAS,
+		 .remote = way->above.slot,
+		 .compare = way->above.word,
+		 .operand = (way->above.word & ~(UINT64_C(31) << 48)) | (uint64_t) type << 48},
+	};
+	smart_status status = fabric_execute(client->client.fabric, requests, way->above.node != 0 ? 2 : 1);
+
+	if (status != SMART_OK || requests[0].result == header)
+		return status;
+	return grow_header(client, way->address + 8, requests[0].result, type);
+}
+
+/*
+ * Into the first free slot, or the first behind the node; the next one if another client was there before with
+ * another byte.  *again: with the same byte, or the node is full and about to grow.
+ */
+static smart_status
+insert_into_slot(struct peer_client *client, struct descent *descent, uint64_t mine, bool *again)
+{
+	struct way *way = &descent->way;
+	unsigned int type = header_type(way->node.header);
+	uint64_t found = 0;
+	smart_status status;
+
+	do
+	{
+		if (descent->slot == SLOTS)
+			return SMART_CORRUPT;
+		status = peer_cas(client, way->address + FRONT + descent->slot * 8, 0, mine, &found);
+	} while (status == SMART_OK && found != 0 && found >> 56 != mine >> 56 && ++descent->slot <= type_slots[type]);
+	*again = found != 0;
+	if (status != SMART_OK || found != 0 || descent->slot < type_slots[type])
+		return status;
+	return grow(client, way, type + 1);
+}
+
+/* Puts a chain of nodes between the slot above and what it led to. */
+static smart_status
+replace_slot(struct peer_client *client, struct draft *draft, fabric_address slot, uint64_t old, fabric_address first,
+			 bool *again)
+{
+	uint64_t found;
+	smart_status status;
+
+	if (first == 0)
+		return SMART_NO_SPACE;
+	status = fabric_execute(client->client.fabric, draft->request, draft->requests);
+	if (status == SMART_OK)
+		status = peer_cas(client, slot, old, make_slot((uint8_t) (old >> 56), first, false, 0), &found);
+	*again = status == SMART_OK && found != old;
+	return status;
+}
+
+static smart_status
+split_leaf(struct peer_client *client, struct descent *descent, struct draft *draft, const uint8_t *key,
+		   const uint8_t *other, bool *again)
+{
+	struct way *way = &descent->way;
+	unsigned int from = node_depth(&way->node) + 1;
+	unsigned int to = from;
+	uint64_t old = way->node.slot[descent->slot];
+
+	while (key[to] == other[to])
+		to++;
+	return replace_slot(client, draft, way->address + FRONT + descent->slot * 8, old,
+						draft_chain(client, draft, way->address, key, from, to, old, other[to]), again);
+}
+
+static smart_status
+split_header(struct peer_client *client, struct descent *descent, struct draft *draft, const uint8_t *key, bool *again)
+{
+	struct way *way = &descent->way;
+	uint64_t header = way->node.header;
+	unsigned int depth = header_depth(header);
+	unsigned int cut = descent->same + 1;
+	uint8_t path[HEADER_MAX];
+	uint64_t found = header;
+	smart_status status;
+
+	for (unsigned int i = 0; i < HEADER_MAX; i++)
+		path[i] = (uint8_t) (header >> (8 * i));
+	status = replace_slot(client, draft, way->above.slot, way->above.word,
+						  draft_chain(client, draft, way->address, key, depth, depth + descent->same, way->above.word,
+									  path[descent->same]),
+						  again);
+	if (status != SMART_OK || *again)
+		return status;
+	/* The node may grow meanwhile; nobody else changes its path. */
+	do
+	{
+		header = found;
+		status =
+			peer_cas(client, way->address + 8, header,
+					 make_header(depth + cut, path + cut, header_length(header) - cut, header_type(header)), &found);
+	} while (status == SMART_OK && found != header);
+	return status;
+}
+
+/* The slot above is not what the cache says it is: its node is READ, so that the next attempt finds it. */
+static smart_status
+read_above(struct peer_client *client, struct way *way, const uint8_t *key)
+{
+	way->address = way->above.node;
+	way->node.header = make_header(way->above.depth, NULL, 0, way->above.type);
+	return read_again(client, way, key);
+}
+
+/* One attempt; *again: something has changed under way. */
+static smart_status
+try_insert(struct peer_client *client, const uint8_t *key, size_t length, uint64_t value, bool *again, bool *added)
+{
+	struct draft *draft = &((struct scratch *) client->state)->draft;
+	struct descent descent;
+	uint8_t leaf[LEAF_MAX];
+	smart_status status;
+
+	*again = false;
+	*added = !reach_leaf(client, &descent, key, length, leaf);
+	if (descent.status != SMART_OK || !*added)
+		return descent.status;
+	if (!draft_leaf(client, draft, descent.way.address, key, length, value))
+		return SMART_NO_SPACE;
+	smart_assert(descent.end != END_PATH || descent.way.above.node != 0);
+	if (descent.end == END_PATH)
+	{
+		status = split_header(client, &descent, draft, key, again);
+		return status == SMART_OK && *again ? read_above(client, &descent.way, key) : status;
+	}
+	if (descent.end == END_LEAF)
+		return split_leaf(client, &descent, draft, key, leaf + 16, again);
+	status = fabric_execute(client->client.fabric, draft->request, 1);
+	if (status == SMART_OK)
+		status = insert_into_slot(client, &descent,
+								  make_slot(key[node_depth(&descent.way.node)], draft->leaf_address, true, 0), again);
+	return status;
+}
+
+static smart_status
+smart_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+{
+	struct peer_client *client = peer_client_of(ycsb);
+	uint64_t value = 0;
+	smart_status status;
+	bool again;
+
+	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
+	do
+		status = try_insert(client, entry, key_length, value, &again, added);
+	while (status == SMART_OK && again);
+	return status;
+}
+
+/* ---- scan ---- */
+
+/* One that is wholly below the scan's beginning is left out. */
+static bool
+append_item(struct item *items, unsigned int *count, const struct item *item, const uint8_t *from, size_t from_length)
+{
+	size_t length = item->depth < from_length ? item->depth : from_length;
+
+	if (memcmp(item->prefix, from, length) < 0)
+		return true;
+	if (*count == ITEMS_MAX)
+		return false;
+	items[(*count)++] = *item;
+	return true;
+}
+
+static int
+compare_slots(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *) a;
+	uint64_t right = *(const uint64_t *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* The children of a node instead of the node. */
+static bool
+expand(const struct item *item, const struct node *node, struct item *items, unsigned int *count, const uint8_t *from,
+	   size_t from_length)
+{
+	unsigned int slots = type_slots[header_type(node->header)];
+	struct item child = *item;
+	uint64_t sorted[SLOTS] = {0};
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < header_length(node->header); i++)
+		child.prefix[child.depth++] = (uint8_t) (node->header >> (8 * i));
+	while (used < slots && (node->slot[used] & SLOT_USED))
+	{
+		sorted[used] = node->slot[used];
+		used++;
+	}
+	qsort(sorted, used, sizeof(sorted[0]), compare_slots);
+	child.depth++;
+	for (unsigned int i = 0; i < used; i++)
+	{
+		child.slot = sorted[i];
+		child.prefix[child.depth - 1] = (uint8_t) (sorted[i] >> 56);
+		if (!append_item(items, count, &child, from, from_length))
+			return false;
+	}
+	return true;
+}
+
+/* The nodes among the first items that so many leaves may be below, in one batch; how many. */
+static unsigned int
+gather_nodes(struct scratch *scratch, unsigned int count, uint64_t wanted)
+{
+	unsigned int nodes = 0;
+	uint64_t leaves = 0;
+
+	for (unsigned int i = 0; i < count && leaves < wanted && nodes < BATCH_MAX; i++)
+	{
+		const struct item *item = &scratch->item[i];
+
+		/* A node has two leaves at least. */
+		leaves += item->slot & SLOT_LEAF ? 1 : 2;
+		if (!(item->slot & SLOT_LEAF))
+			scratch->request[nodes] = (struct fabric_request){.verb = FABRIC_READ,
+															  .length = (uint32_t) node_bytes(slot_type(item->slot)),
+															  .remote = slot_address(item->slot),
+															  .local = &scratch->node[nodes]};
+		nodes += !(item->slot & SLOT_LEAF);
+	}
+	return nodes;
+}
+
+/* The first nodes are replaced by their children. */
+static unsigned int
+replace_nodes(struct scratch *scratch, unsigned int count, unsigned int nodes, const uint8_t *from, size_t from_length)
+{
+	unsigned int done = 0;
+	unsigned int next = 0;
+	bool room = true;
+
+	for (unsigned int i = 0; i < count && room; i++)
+	{
+		const struct item *item = &scratch->item[i];
+
+		if (!(item->slot & SLOT_LEAF) && done < nodes)
+			room = expand(item, &scratch->node[done++], scratch->next, &next, from, from_length);
+		else
+			room = append_item(scratch->next, &next, item, from, from_length);
+	}
+	memcpy(scratch->item, scratch->next, next * sizeof(scratch->item[0]));
+	return next;
+}
+
+/* READs leaves in batches; a key below the beginning is not counted. */
+static smart_status
+read_leaves(struct peer_client *client, unsigned int count, uint64_t wanted, const uint8_t *from, size_t from_length,
+			uint64_t *seen)
+{
+	struct scratch *scratch = client->state;
+	smart_status status = SMART_OK;
+
+	for (unsigned int first = 0; first < count && *seen < wanted && status == SMART_OK; first += BATCH_MAX)
+	{
+		unsigned int number = count - first < BATCH_MAX ? count - first : BATCH_MAX;
+
+		number = number < wanted - *seen ? number : (unsigned int) (wanted - *seen);
+		for (unsigned int i = 0; i < number; i++)
+			scratch->request[i] = (struct fabric_request){.verb = FABRIC_READ,
+														  .length = (uint32_t) leaf_bytes(from_length),
+														  .remote = slot_address(scratch->item[first + i].slot),
+														  .local = scratch->leaf[i]};
+		status = fabric_execute(client->client.fabric, scratch->request, (int) number);
+		for (unsigned int i = 0; i < number && status == SMART_OK; i++)
+			*seen += memcmp(scratch->leaf[i] + 16, from, from_length) >= 0;
+	}
+	return status;
+}
+
+/* READs those of the nodes that the cache does not have, and what they have grown by. */
+static smart_status
+read_nodes(struct peer_client *client, unsigned int nodes, bool fresh)
+{
+	struct scratch *scratch = client->state;
+	struct fabric_request *request = scratch->request;
+	unsigned int read = 0;
+	smart_status status = SMART_OK;
+
+	for (unsigned int i = 0, node = 0; node < nodes && i < ITEMS_MAX; i++)
+	{
+		const struct item *item = &scratch->item[i];
+
+		if (item->slot & SLOT_LEAF)
+			continue;
+		if (fresh || cache_copy(client->compute->state, item->prefix, item->depth, &scratch->node[node]) !=
+						 slot_address(item->slot))
+			request[read++] = request[node];
+		node++;
+	}
+	peer_cache_work(client);
+	if (read > 0)
+		status = fabric_execute(client->client.fabric, request, (int) read);
+	for (unsigned int i = 0; i < read && status == SMART_OK; i++)
+	{
+		struct node *node = request[i].local;
+		uint64_t grown = node_bytes(header_type(node->header));
+
+		if (grown > request[i].length)
+			status = peer_read(client, request[i].remote + request[i].length, (char *) node + request[i].length,
+							   grown - request[i].length);
+	}
+	return status;
+}
+
+/*
+ * The leaves of a scan, in order; *moved: a path has become shorter under way, or since the cache knew it.  Keys of
+ * different lengths have leaves of different lengths: their READs are as long as that of the first key.
+ */
+static smart_status
+find_leaves(struct peer_client *client, const uint8_t *key, size_t length, uint64_t wanted, bool fresh,
+			unsigned int *count, bool *moved)
+{
+	struct scratch *scratch = client->state;
+	smart_status status = SMART_OK;
+	unsigned int nodes;
+
+	*count = 1;
+	*moved = false;
+	scratch->item[0] = (struct item){.slot = make_slot(0, tree_of(client->cluster)->root, false, TYPES - 1)};
+	while (!*moved && (nodes = gather_nodes(scratch, *count, wanted)) > 0)
+	{
+		status = read_nodes(client, nodes, fresh);
+		if (status != SMART_OK)
+			return status;
+		for (unsigned int i = 0, node = 0; node < nodes && i < ITEMS_MAX; i++)
+		{
+			if (scratch->item[i].slot & SLOT_LEAF)
+				continue;
+			*moved |= header_depth(scratch->node[node++].header) != scratch->item[i].depth;
+		}
+		if (!*moved)
+			*count = replace_nodes(scratch, *count, nodes, key, length);
+	}
+	return status;
+}
+
+static smart_status
+smart_scan(struct ycsb_client *ycsb, const uint8_t *key, size_t length, uint64_t wanted, uint64_t *seen)
+{
+	struct peer_client *client = peer_client_of(ycsb);
+	unsigned int count;
+	bool moved;
+	smart_status status = find_leaves(client, key, length, wanted, false, &count, &moved);
+
+	*seen = 0;
+	while (status == SMART_OK && moved)
+		status = find_leaves(client, key, length, wanted, true, &count, &moved);
+	return status == SMART_OK ? read_leaves(client, count, wanted, key, length, seen) : status;
+}
+
+/* ---- load ---- */
+
+/* The keys of a load in order, one behind the other. */
+struct keys
+{
+	struct peer_cluster *cluster;
+	uint8_t *bytes;
+	uint64_t *begin; /* of each key, and of none behind the last one */
+	uint64_t *value;
+	uint64_t count;
+};
+
+static smart_status
+collect_key(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
+{
+	struct keys *keys = argument;
+
+	memcpy(keys->bytes + keys->begin[keys->count], key, key_length);
+	keys->value[keys->count++] = record;
+	keys->begin[keys->count] = keys->begin[keys->count - 1] + key_length;
+	return SMART_OK;
+}
+
+static const uint8_t *
+key_at(const struct keys *keys, uint64_t number)
+{
+	return keys->bytes + keys->begin[number];
+}
+
+static fabric_address
+load_leaf(const struct keys *keys, uint64_t number, fabric_address parent)
+{
+	size_t length = keys->begin[number + 1] - keys->begin[number];
+	fabric_address address = peer_allocate(keys->cluster, leaf_bytes(length) + 6);
+
+	if (address != 0)
+		fill_leaf(peer_memory(keys->cluster, address), parent, key_at(keys, number), length, keys->value[number]);
+	return address;
+}
+
+static unsigned int
+fitting_type(unsigned int slots)
+{
+	unsigned int type = 0;
+
+	while (type_slots[type] < slots)
+		type++;
+	return type;
+}
+
+/* The slot for keys low .. high - 1, which have so many bytes in common at least; 0: no space. */
+static uint64_t
+load_subtree(const struct keys *keys, uint64_t low, uint64_t high, unsigned int depth, fabric_address parent, bool root)
+{
+	const uint8_t *first = key_at(keys, low);
+	const uint8_t *last = key_at(keys, high - 1);
+	unsigned int path = 0;
+	unsigned int slots = 0;
+	fabric_address address;
+	struct node *node;
+
+	if (high - low == 1 && !root)
+		return make_slot(first[depth - 1], load_leaf(keys, low, parent), true, 0);
+	while (!root && path < HEADER_MAX && first[depth + path] == last[depth + path])
+		path++;
+	address = root ? tree_of(keys->cluster)->root : peer_allocate(keys->cluster, NODE_BYTES);
+	if (address == 0)
+		return 0;
+	node = peer_memory(keys->cluster, address);
+	tree_of(keys->cluster)->nodes++;
+	node->parent = parent;
+	for (uint64_t next = low; low < high; low = next)
+	{
+		while (next < high && key_at(keys, next)[depth + path] == key_at(keys, low)[depth + path])
+			next++;
+		node->slot[slots] = load_subtree(keys, low, next, depth + path + 1, address, false);
+		if (slot_address(node->slot[slots++]) == 0)
+			return 0;
+	}
+	node->header = make_header(depth, first + depth, path, root ? TYPES - 1 : fitting_type(slots));
+	return make_slot(depth > 0 ? first[depth - 1] : 0, address, false, header_type(node->header));
+}
+
+static smart_status
+smart_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
+{
+	struct keys keys = {.cluster = peer_client_of(ycsb)->cluster};
+	smart_status status = SMART_NO_MEMORY;
+
+	keys.bytes = malloc(options->keys * YCSB_KEY_MAX);
+	keys.begin = malloc((options->keys + 1) * sizeof(*keys.begin));
+	keys.value = malloc(options->keys * sizeof(*keys.value));
+	if (keys.bytes != NULL && keys.begin != NULL && keys.value != NULL)
+	{
+		keys.begin[0] = 0;
+		status = ycsb_sorted(options->key_type, options->keys, ycsb->env, collect_key, &keys);
+	}
+	if (status == SMART_OK && load_subtree(&keys, 0, options->keys, 0, 0, true) == 0)
+		status = SMART_NO_SPACE;
+	free(keys.bytes);
+	free(keys.begin);
+	free(keys.value);
+	return status;
+}
+
+/* ---- opening and closing ---- */
+
+#define BUCKETS (UINT64_C(1) << 18)
+
+static bool
+open_tree(struct peer_cluster *cluster)
+{
+	struct node *root;
+
+	tree_of(cluster)->root = peer_allocate(cluster, NODE_BYTES);
+	root = peer_memory(cluster, tree_of(cluster)->root);
+	root->header = make_header(0, NULL, 0, TYPES - 1);
+	return true;
+}
+
+static bool
+open_cache(struct peer_compute *compute)
+{
+	struct cache *cache = compute->state;
+
+	cache->buckets = BUCKETS;
+	cache->bucket = calloc(cache->buckets, sizeof(*cache->bucket));
+	return cache->bucket != NULL;
+}
+
+static void
+close_cache(struct peer_compute *compute)
+{
+	struct cache *cache = compute->state;
+
+	while (cache->oldest != NULL)
+		evict_oldest(cache);
+	free(cache->bucket);
+}
+
+static void
+use_of_cache(struct peer_compute *compute, struct ycsb_cache_use *use)
+{
+	const struct cache *cache = compute->state;
+
+	use->hits += cache->hits;
+	use->misses += cache->misses;
+	use->node_bytes += cache->bytes;
+}
+
+static smart_status
+begin(struct ycsb_client *client)
+{
+	return SMART_OK;
+}
+
+static void
+end(struct ycsb_client *client)
+{
+}
+
+const struct peer peer_smart = {
+	.index =
+		{
+			.begin = begin,
+			.end = end,
+			.load = smart_load,
+			.lookup = smart_lookup,
+			.insert = smart_insert,
+			.update = smart_update,
+			.scan = smart_scan,
+		},
+	.delegates = true,
+	.cluster_bytes = sizeof(struct tree),
+	.compute_bytes = sizeof(struct cache),
+	.client_bytes = sizeof(struct scratch),
+	.open = open_tree,
+	.open_compute = open_cache,
+	.close_compute = close_cache,
+	.cache_use = use_of_cache,
+};

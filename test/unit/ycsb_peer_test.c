@@ -1,0 +1,137 @@
+/*
+ * ycsb_peer_test.c
+ *	  Other papers' indexes on small simulated clusters: no entry is lost while
+ *	  clients insert, split and read at the same time; what an operation costs is
+ *	  what the papers say; and one seed gives one result.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ycsb/report.h"
+#include "bench/ycsb/run.h"
+#include "support/check.h"
+
+#define KEYS       6000
+#define OPERATIONS 2000
+
+static void
+default_options(struct ycsb_options *options, enum ycsb_indexes index)
+{
+	ycsb_options_default(options);
+	options->index = index;
+	options->keys = KEYS;
+	options->operations = OPERATIONS;
+	options->warmup = 3 * OPERATIONS;
+	options->zipf = false;
+	options->compute_nodes = 4;
+	options->memory_nodes = 2;
+	options->clients = 6;
+	for (int i = 0; i < YCSB_WORKLOADS; i++)
+		options->wanted[i] = true;
+}
+
+/* Of the options; a lookup that misses its record fails the run. */
+static struct ycsb_results *
+run(const struct ycsb_options *options)
+{
+	struct ycsb_results *results = calloc(1, sizeof(*results));
+
+	if (results == NULL)
+		abort();
+	CHECK(ycsb_run(options, NULL, results));
+	return results;
+}
+
+static void
+release(struct ycsb_results *results)
+{
+	ycsb_results_free(results);
+	free(results);
+}
+
+/* All workloads, twice with the same outcome. */
+static void
+check_runs(enum ycsb_indexes index, enum ycsb_keys keys, uint64_t cache_bytes)
+{
+	struct ycsb_options options;
+	struct ycsb_results *first;
+	struct ycsb_results *second;
+
+	default_options(&options, index);
+	options.key_type = keys;
+	options.cache_bytes = cache_bytes;
+	options.rdwc = index == YCSB_PEER_SMART;
+	first = run(&options);
+	second = run(&options);
+	CHECK(first->count == YCSB_WORKLOADS && second->count == first->count);
+	for (unsigned int i = 0; i < first->count; i++)
+	{
+		const struct ycsb_measure *measure = first->result[i].measure;
+
+		CHECK(first->result[i].elapsed_ns == second->result[i].elapsed_ns);
+		CHECK(memcmp(measure, second->result[i].measure, sizeof(*measure)) == 0);
+		CHECK(measure->absent == 0 && (measure->entries > 0) == (first->result[i].workload == YCSB_E));
+	}
+	release(first);
+	release(second);
+}
+
+/* What one client's operation costs with every node in the cache. */
+static struct ycsb_summary
+cost(enum ycsb_indexes index, enum ycsb_workload workload, uint32_t value_bytes)
+{
+	struct ycsb_options options;
+	struct ycsb_results *results;
+	struct ycsb_summary summary;
+
+	default_options(&options, index);
+	memset(options.wanted, 0, sizeof(options.wanted));
+	options.wanted[workload] = true;
+	options.sorted = true;
+	options.value_bytes = value_bytes;
+	options.compute_nodes = 1;
+	options.clients = 1;
+	options.warmup = 10 * KEYS;
+	results = run(&options);
+	ycsb_summarize(&results->result[0], &summary);
+	release(results);
+	return summary;
+}
+
+static bool
+is(double value, double expected)
+{
+	return value > expected - 0.001 && value < expected + 0.001;
+}
+
+/* SMART 4.1 and 4.4; Sherman as SMART 3.1.1 has it, whose table 1 says 33.0 for items of 96 bytes; and DEX's table 2. */
+static void
+check_costs(void)
+{
+	struct ycsb_summary summary = cost(YCSB_PEER_SMART, YCSB_C, 8);
+
+	CHECK(is(summary.reads, 1) && is(summary.read_bytes, 34) && is(summary.round_trips, 1));
+	summary = cost(YCSB_PEER_SMART, YCSB_A, 8);
+	CHECK(is(summary.atomics, summary.writes) && is(summary.round_trips, 1 + 2 * summary.writes));
+	summary = cost(YCSB_PEER_SHERMAN, YCSB_C, 8);
+	CHECK(is(summary.reads, 1) && is(summary.read_bytes, 1024));
+	summary = cost(YCSB_PEER_SHERMAN, YCSB_C, 88);
+	CHECK(is(summary.reads, 1) && is(summary.read_bytes, 67 + 32 * 97));
+	summary = cost(YCSB_PEER_SHERMAN, YCSB_A, 8);
+	CHECK(is(summary.writes, 2 * summary.atomics) && is(summary.write_bytes, 26 * summary.atomics));
+	CHECK(is(summary.round_trips, 1 + 2 * summary.atomics));
+	summary = cost(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_C, 8);
+	CHECK(is(summary.reads, 3) && is(summary.read_bytes, 1024 + 16));
+}
+
+int
+main(void)
+{
+	check_costs();
+	check_runs(YCSB_PEER_SMART, YCSB_RANDINT, 1 << 20);
+	check_runs(YCSB_PEER_SMART, YCSB_EMAIL, 64 << 10);
+	check_runs(YCSB_PEER_SMART, YCSB_INTEGER, 0);
+	check_runs(YCSB_PEER_SHERMAN, YCSB_RANDINT, 1 << 20);
+	check_runs(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_INTEGER, 64 << 10);
+	return check_finish();
+}
