@@ -29,4 +29,8 @@ $(YCSB): $(YCSB_OBJDIR)/ycsb FORCE
 ycsb: $(YCSB)
 	@$(YCSB) $(YCSB_OPTS)
 
-.PHONY: ycsb
+# The models of other papers' indexes against what those papers print: build/evidence/results.{md,csv,svg}.
+evidence: $(YCSB)
+	@bench/evidence/run $(EVIDENCE_OPTS)
+
+.PHONY: ycsb evidence

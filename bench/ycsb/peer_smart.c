@@ -13,7 +13,8 @@
  * header split WRITE nodes and leaf together and CAS the slot above; a node type
  * switch CASes the first slot behind the node, and then both types at once; an
  * update CASes the lock and WRITEs the leaf with the lock free.  Read delegation
- * and write combining (4.2): peer_delegate.  The cache (4.3) has nodes by their key
+ * and write combining (4.2): peer_delegate; without them (no --rdwc) writers of a compute
+ * node queue for a leaf.  The cache (4.3) has nodes by their key
  * prefix and gives them up first in, first out, under one lock (DEX 8.2 tells of its
  * contention).  Scan (4.4): READs of a level at a time.
  *
@@ -183,6 +184,7 @@ struct cache
 	uint64_t hits; /* look-ups that did not begin at the root */
 	uint64_t misses;
 	struct sim_timed_lock lock;
+	struct sim_timed_lock local[PEER_PLACES]; /* of leaves, where writes are not combined */
 };
 
 static uint64_t
@@ -577,6 +579,21 @@ write_leaf(struct peer_client *client, const uint8_t *key, size_t length, uint64
 	return peer_write(client, address, leaf, leaf_bytes(length));
 }
 
+/* Without combining the clients of a compute node queue for a leaf, as SMART's baselines do (5.1). */
+static smart_status
+write_alone(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value)
+{
+	struct cache *cache = client->compute->state;
+	struct sim_timed_lock *local = &cache->local[peer_hash(key, length) % PEER_PLACES];
+	smart_status status;
+
+	sim_timed_compute(&client->timed, client->cluster->options->model.lock_ns);
+	sim_timed_acquire(&client->timed, local);
+	status = write_leaf(client, key, length, value, false);
+	sim_timed_release(&client->timed, local);
+	return status;
+}
+
 static smart_status
 smart_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length)
 {
@@ -586,8 +603,9 @@ smart_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 	smart_status status;
 
 	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
-	if (client->compute->delegation != NULL)
-		role = peer_delegate(client, entry, key_length, true, &value);
+	if (client->compute->delegation == NULL)
+		return write_alone(client, entry, key_length, &value);
+	role = peer_delegate(client, entry, key_length, true, &value);
 	if (role == PEER_DELIVERED)
 		return SMART_OK;
 	status = write_leaf(client, entry, key_length, &value, role == PEER_LEADS);
