@@ -245,24 +245,33 @@ begin_generations(struct memnode_client *client)
 	begin_generation(client, generation);
 }
 
+/*
+ * Is what is here what the client's extent map knows of?  Not if another incarnation has had the lease since, nor if
+ * another extent map has, or the record is not there any more: then the chunks that the client relies on were freed.
+ */
+static bool
+knows_past(const struct memnode_client *client, const struct wire_lease *lease)
+{
+	const struct memnode_owner_record *record;
+
+	if (client->owner == MEMNODE_OWNER_UNKNOWN)
+		return false;
+	record = record_of(client->node, client->owner);
+	return record->state == MEMNODE_OWNER_KNOWN && record->extents == lease->extents &&
+		   (record->incarnation == client->hello.incarnation || record->incarnation == lease->heir_of);
+}
+
 enum wire_status
 memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease)
 {
 	struct memnode *node = client->node;
 	const struct memnode_client *holder;
 	struct memnode_owner_record *record;
-	bool known;
-	bool foreign;
+	bool past;
 	bool mine;
 
 	if ((lease->transport & node->transports) == 0)
 		return WIRE_UNSUPPORTED;
-	if (client->owner == MEMNODE_OWNER_UNKNOWN && add_owner(node, client->hello.owner) == MEMNODE_OWNER_UNKNOWN)
-	{
-		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, as many owners as a node can have", client->name,
-					(unsigned long long) client->hello.owner);
-		return WIRE_FULL;
-	}
 	holder = find_holder(client);
 	if (holder != NULL)
 	{
@@ -271,26 +280,29 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 					client->name, (unsigned long long) client->hello.owner, holder->name, holder->hello.pid);
 		return WIRE_HELD;
 	}
-	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
-	record = record_of(node, client->owner);
-	known = record->state == MEMNODE_OWNER_KNOWN;
-	/* Had an incarnation the lease that the client, which has the same extent map, does not know of? */
-	foreign = known && record->extents == lease->extents && record->incarnation != client->hello.incarnation &&
-			  record->incarnation != lease->heir_of;
-	mine = memnode_lease_held(client);
-	if (foreign && lease->heir_of != 0)
+	past = knows_past(client, lease);
+	if (!past && lease->heir_of != 0)
 	{
 		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, this is not the past that its extent map knows",
 					client->name, (unsigned long long) client->hello.owner);
 		return WIRE_FOREIGN;
 	}
+	if (client->owner == MEMNODE_OWNER_UNKNOWN && add_owner(node, client->hello.owner) == MEMNODE_OWNER_UNKNOWN)
+	{
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, as many owners as a node can have", client->name,
+					(unsigned long long) client->hello.owner);
+		return WIRE_FULL;
+	}
+	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
+	record = record_of(node, client->owner);
+	mine = memnode_lease_held(client);
 	if (mine && (record->extents != lease->extents || record->transport != lease->transport))
 	{
 		/* The client's own connection stays, without its queue pair. */
 		memnode_client_disconnect(client);
 		end_siblings(client, UINT64_MAX, false, "extent map or transport of its owner have changed");
 	}
-	if (known && (foreign || record->extents != lease->extents))
+	if (record->state == MEMNODE_OWNER_KNOWN && !past)
 	{
 		/* Its extent map does not know what is here of the owner. */
 		if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)

@@ -34,8 +34,9 @@
  * answered.  LEASE names the owner's extent map (whose chunks these are): with another
  * extent map than before, all chunks and trees of the owner are freed first.  And it
  * names whose lease it continues: the incarnation that, as the extent map knows, had the
- * lease here last.  If another one had it, extent map and memory have not gone the same way,
- * because one of them is a copy, or came back from one; then the lease is refused
+ * lease here last.  If another one had it, of this extent map or another, or if the owner is not
+ * known here, extent map and memory have not gone the same way, because one of them is a copy, or
+ * came back from one, or what was here has been freed; then the lease is refused
  * (WIRE_FOREIGN), and a LEASE that names none has all of the owner's chunks and trees freed first.  Before
  * its lease an incarnation may send HELLO, LEASE and STATUS only (else
  * WIRE_FENCED).

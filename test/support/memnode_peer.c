@@ -118,10 +118,11 @@ int
 memnode_peer_lease(struct memnode_client *client, uint64_t extents, uint32_t transport)
 {
 	const struct memnode_owner_record *owners = client->node->region.owners;
+	uint64_t heir_of = 0;
 
-	return memnode_peer_lease_of(client, extents,
-								 client->owner == MEMNODE_OWNER_UNKNOWN ? 0 : owners[client->owner].incarnation,
-								 transport);
+	if (client->owner != MEMNODE_OWNER_UNKNOWN && owners[client->owner].extents == extents)
+		heir_of = owners[client->owner].incarnation;
+	return memnode_peer_lease_of(client, extents, heir_of, transport);
 }
 
 int

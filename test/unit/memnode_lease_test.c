@@ -213,6 +213,37 @@ test_foreign(void)
 	disconnect_all((struct memnode_client *[]){one, two, copy}, 3);
 }
 
+/* What the client continues was freed meanwhile, for another extent map or because nobody had anything here. */
+static void
+test_foreign_extents(void)
+{
+	struct memnode_client *one = connect(OWN, 50, false, 0, 0);
+	struct memnode_client *copy;
+	struct memnode_client *again;
+	struct wire_node_status status;
+	uint64_t root;
+
+	CHECK(memnode_peer_lease_of(one, 9, 0, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_make_tree(one, 1, &root) == WIRE_OK);
+	memnode_client_end(one, "test");
+	copy = connect(OWN, 51, false, 0, 0);
+	CHECK(memnode_peer_lease_of(copy, 10, 0, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_make_tree(copy, 2, &root) == WIRE_OK);
+	memnode_client_end(copy, "test");
+
+	again = connect(OWN, 50, false, 0, 0);
+	CHECK(memnode_peer_lease_of(again, 9, 50, WIRE_TCP) == WIRE_FOREIGN && !again->leaving);
+	CHECK(memnode_peer_status(again, &status) == WIRE_OK && status.own_trees == 1);
+	CHECK(memnode_peer_lease_of(again, 9, 0, WIRE_TCP) == WIRE_OK);
+	CHECK(memnode_peer_status(again, &status) == WIRE_OK && status.own_trees == 0);
+	disconnect_all((struct memnode_client *[]){one, copy, again}, 3);
+
+	one = connect(4711, 50, false, 0, 0);
+	CHECK(memnode_peer_lease_of(one, 9, 50, WIRE_TCP) == WIRE_FOREIGN);
+	CHECK(memnode_peer_lease_of(one, 9, 0, WIRE_TCP) == WIRE_OK);
+	memnode_client_free(one);
+}
+
 /* The heart: a higher generation closes the lower ones and drops what they have sent. */
 static void
 test_generations(void)
@@ -362,6 +393,7 @@ main(void)
 	test_fenced();
 	test_new_book();
 	test_foreign();
+	test_foreign_extents();
 	test_generations();
 	test_same_client();
 	test_generations_before_lease();
