@@ -7,6 +7,7 @@
 #   ...
 #   end_work($node, $work);
 #   all_is_well($node, 'after the first kill');
+#   run_cycle('the second', $node, $ENDS{'a memory node'}, @memory);     # all of that
 package SmartWork;
 
 use strict;
@@ -19,9 +20,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
+use SmartMemnode;
 use SmartTest;
 
-our @EXPORT = qw(@WORK_SETTINGS $WORK_SCHEMA start_work end_work all_is_well damage_is_seen no_row_is_wrong log_is_sound);
+our @EXPORT = qw(@WORK_SETTINGS $WORK_SCHEMA %ENDS run_cycle start_work end_work all_is_well damage_is_seen no_row_is_wrong log_is_sound);
 
 # Rows are few, so that all that happens concerns the same leaves; and a commit that no session waits for is likely to be lost.
 our @WORK_SETTINGS = (
@@ -97,6 +99,89 @@ sub end_work
 	return;
 }
 
+# ---- the ends ----
+
+sub backend_is_killed
+{
+	my ($node) = @_;
+	my $offset = -s $node->logfile;
+	my @pids = split /\n/, $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' ORDER BY pid");
+
+	kill 'KILL', $pids[ int(rand(@pids)) ] if @pids;
+	return ok(0, 'there was no backend to kill') if !@pids;
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+	return;
+}
+
+sub postmaster_is_killed
+{
+	my ($node) = @_;
+
+	$node->kill9;
+	start_again($node);
+	return;
+}
+
+sub server_is_stopped
+{
+	my ($node) = @_;
+
+	$node->stop('immediate');
+	$node->start;
+	return;
+}
+
+# Sometimes its memory goes with it, sometimes the server does.
+sub memory_node_is_killed
+{
+	my ($node, @memory) = @_;
+	my $victim = $memory[ int(rand(@memory)) ];
+	my $chance = rand();
+
+	$victim->kill9;
+	$node->kill9 if $chance < 0.2;
+	$victim->forget if $chance > 0.6;
+	sleep(rand(0.3));
+	$victim->start;
+	start_again($node) if $chance < 0.2;
+	node_becomes($node, $_, 'up') for @memory;
+	return;
+}
+
+# Some of them at once, and some of the memory nodes with their memory.
+sub several_are_killed
+{
+	my ($node, @memory) = @_;
+	my @victims = grep { rand() < 0.6 } @memory;
+	my $server = rand();
+
+	@victims = ($memory[ int(rand(@memory)) ]) if !@victims;
+	kill 'KILL', map { $_->{pid} } @victims;
+	if ($server < 0.3)
+	{
+		postmaster_is_killed($node);
+	}
+	elsif ($server < 0.7)
+	{
+		backend_is_killed($node);
+	}
+	foreach my $victim (@victims)
+	{
+		$victim->kill9;
+		$victim->forget if rand() < 0.3;
+		sleep(rand(0.3));
+		$victim->start;
+	}
+	node_becomes($node, $_, 'up') for @memory;
+	return;
+}
+
+our %ENDS = (
+	'a backend' => \&backend_is_killed, 'the postmaster' => \&postmaster_is_killed,
+	'an immediate stop' => \&server_is_stopped, 'a memory node' => \&memory_node_is_killed,
+	'memory nodes and others at once' => \&several_are_killed);
+
 # ---- what has to be true ----
 
 # The rows that a query gives by the index on these columns and by a sequential scan: whether the order agrees, and what either has alone.
@@ -171,6 +256,19 @@ sub no_row_is_wrong
 
 	is("$lost $phantom", '0 0', 'no row is lost, none is there that should not be');
 	note("$cycles cycles, $lost lost and $phantom phantom rows; seed $seed");
+	return;
+}
+
+# run_cycle(NAME, NODE, END, MEMORY...): the server works, this end comes at a random moment, and all is well again.
+sub run_cycle
+{
+	my ($name, $node, $end, @memory) = @_;
+	my $work = start_work($node, int(rand(2**31)));
+
+	sleep(0.05 + rand(0.3));
+	$end->($node, @memory);
+	end_work($node, $work);
+	all_is_well($node, $name);
 	return;
 }
 

@@ -1,15 +1,19 @@
-# The server dies, its memory nodes do not: the same as in crash.pl; and a memory node that is away meanwhile.
+# The server dies, its memory nodes do not: the same as in crash.pl; and a memory node that is away meanwhile. Then memory nodes
+# are killed with it, or without, while it works.
+#
+#   CYCLES=3    of each kind; test/crash has many more
+#   SEED=n      decides when what is killed and what the clients do; printed, so that a failure can be tried again
 use strict;
 use warnings;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 use SmartCrash;
 use SmartMemnode;
 use SmartTest;
+use SmartWork;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
@@ -54,5 +58,23 @@ is_right($node, 'rebuilt');
 $node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
 ok($node->poll_query_until('postgres', 'SELECT sum(trees) = 3 FROM smart_memory_nodes'), 'nothing is left of the older trees');
 $node->stop;
+
+# ---- memory nodes are killed while the server works ----
+
+my $CYCLES = $ENV{CYCLES} || 3;
+my $SEED = $ENV{SEED} || time() % 1_000_000;
+my @kinds = ('a memory node', 'memory nodes and others at once');
+my $worker = smart_node('worker', @WORK_SETTINGS, 'smart.fabric_timeout = 3s', 'smart.memory_nodes = ' . addresses(@memory));
+
+note("seed $SEED");
+srand($SEED);
+$worker->safe_psql('postgres', $WORK_SCHEMA);
+foreach my $cycle (1 .. $CYCLES)
+{
+	run_cycle("cycle $cycle: $_", $worker, $ENDS{$_}, @memory) for @kinds;
+}
+no_row_is_wrong($CYCLES * @kinds, $SEED);
+$worker->stop;
+log_is_sound($worker);
 is($_->stop, 0, 'a memory node stops cleanly') for @memory;
 done_testing();
