@@ -44,7 +44,7 @@ sub nodes_of
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
 # Without collections of orphans, so that a new index needs new memory.
 my $node = smart_node('main', 'autovacuum = off', 'smart.orphan_interval = 0', 'smart.auto_rebuild = off',
-	'smart.memory_nodes = ' . addresses(@memory));
+	'smart.node_down_after = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 # Built, asked, counted.
 $node->safe_psql('postgres', 'CREATE TABLE numbers (id int, word text);

@@ -33,7 +33,7 @@ sub rows
 # ---- a node that stands still ----
 
 my $memory = SmartMemnode->new('one', '--size=16M');
-my $node = smart_node('main', 'autovacuum = off', 'smart.memory_nodes = ' . addresses($memory), 'smart.fabric_timeout = 60s');
+my $node = smart_node('main', 'autovacuum = off', 'smart.node_down_after = 0', 'smart.memory_nodes = ' . addresses($memory), 'smart.fabric_timeout = 60s');
 
 $node->safe_psql('postgres', 'CREATE TABLE numbers (id int); INSERT INTO numbers SELECT generate_series(1, 2000);
 	CREATE INDEX numbers_id ON numbers USING smart (id)');

@@ -15,7 +15,7 @@ my $SECONDS = 4;
 
 my $memory = SmartMemnode->new('one', '--size=64M');
 my $node = smart_node('main', 'autovacuum = off', 'max_connections = 40', "smart.fabric_timeout = '2s'", 'smart.orphan_interval = 0',
-	'smart.auto_rebuild = off', 'smart.memory_nodes = ' . addresses($memory));
+	'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.memory_nodes = ' . addresses($memory));
 
 sub stat_cache
 {
