@@ -51,7 +51,7 @@ sub rounds
 		$node->safe_psql('postgres', 'VACUUM numbers') if rand() < 0.5;
 		sleep(rand(0.5));
 	}
-	$bench->signal('INT');
+	$bench->signal('TERM');
 	$bench->finish;
 	unlike($log, qr/ERROR|aborted/, "$name: no insert has failed");
 	becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word');
