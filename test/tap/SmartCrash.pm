@@ -57,7 +57,7 @@ our %ends = (
 		my $offset = -s $node->logfile;
 		kill 'KILL', $session->query_safe('SELECT pg_backend_pid()');
 		end_stopped($stopped);
-		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+		$node->wait_for_log(qr/all server processes terminated; reinitializing.*ready to accept connections/s, $offset);
 		$session->{run}->kill_kill;
 		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not come back';
 	});

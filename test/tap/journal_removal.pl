@@ -200,7 +200,7 @@ sub vacuum_dies
 		$vacuum->finish;
 		# It may have ended before the signal came.
 		next if $errors eq '' && !was_killed($at);
-		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $at);
+		$node->wait_for_log(qr/all server processes terminated; reinitializing.*ready to accept connections/s, $at);
 		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not come back';
 		all_are_ready("$name, attempt $attempts");
 		$loaded = were_loaded($at);

@@ -54,7 +54,7 @@ sub ends
 	}
 	# It may have ended.
 	return if !kill 'KILL', $pid;
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+	$node->wait_for_log(qr/all server processes terminated; reinitializing.*ready to accept connections/s, $offset);
 	return $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 }
 
