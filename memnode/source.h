@@ -17,7 +17,6 @@ enum memnode_next
 	MEMNODE_NEXT_REST    /* not to be called for a second, whatever happens: there are no descriptors left */
 };
 
-/* Something else than clients that the loop waits for. */
 struct memnode_source
 {
 	int descriptor;

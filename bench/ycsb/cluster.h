@@ -22,7 +22,7 @@ struct ycsb_client;
  */
 struct ycsb_index
 {
-	/* Ahead of a client's operations, and after them. */
+	/* Ahead of a client's operations, and after them; or NULL. */
 	smart_status (*begin)(struct ycsb_client *client);
 	void (*end)(struct ycsb_client *client);
 

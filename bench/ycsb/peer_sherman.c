@@ -983,22 +983,9 @@ use_of_cache(struct peer_compute *node, struct ycsb_cache_use *use)
 	use->node_bytes += compute->bytes;
 }
 
-static smart_status
-begin(struct ycsb_client *client)
-{
-	return SMART_OK;
-}
-
-static void
-end(struct ycsb_client *client)
-{
-}
-
 #define SHERMAN                                                                                                   \
 	{                                                                                                             \
-		.index = {.begin = begin,                                                                                 \
-				  .end = end,                                                                                     \
-				  .load = sherman_load,                                                                           \
+		.index = {.load = sherman_load,                                                                           \
 				  .lookup = sherman_lookup,                                                                       \
 				  .insert = sherman_insert,                                                                       \
 				  .update = sherman_update,                                                                       \

@@ -1239,22 +1239,9 @@ use_of_cache(struct peer_compute *compute, struct ycsb_cache_use *use)
 	use->node_bytes += cache->bytes;
 }
 
-static smart_status
-begin(struct ycsb_client *client)
-{
-	return SMART_OK;
-}
-
-static void
-end(struct ycsb_client *client)
-{
-}
-
 const struct peer peer_smart = {
 	.index =
 		{
-			.begin = begin,
-			.end = end,
 			.load = smart_load,
 			.lookup = smart_lookup,
 			.insert = smart_insert,

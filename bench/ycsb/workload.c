@@ -268,7 +268,7 @@ ycsb_work_off(struct ycsb_client *client, void *argument)
 		.random = ycsb_mix(task->seed) ^ ycsb_mix(client->number + 1),
 	};
 	uint64_t share = task->operations / task->clients + (client->number < task->operations % task->clients);
-	smart_status status = client->index->begin(client);
+	smart_status status = client->index->begin == NULL ? SMART_OK : client->index->begin(client);
 
 	smart_assert(client->number < task->clients);
 	if (status != SMART_OK)
@@ -281,6 +281,7 @@ ycsb_work_off(struct ycsb_client *client, void *argument)
 		if (!work_once(&worker))
 			break;
 	}
-	client->index->end(client);
+	if (client->index->end != NULL)
+		client->index->end(client);
 	task->ended_ns[client->number] = client->env->now_ns(client->env);
 }

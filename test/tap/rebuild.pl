@@ -255,6 +255,11 @@ auto_rebuild('on');
 plan_of('SELECT v FROM keys WHERE id = 7');
 ok($node->poll_query_until('postgres', "SELECT failures > 0 AND last_error ~ 'unique' AND state = 'lost' FROM smart_index_state WHERE index = 'keys_id'::regclass"),
 	'duplicates are found out');
+# Each attempt leaves a tree to be freed, which is no reason for the next one.
+ok($node->poll_query_until('postgres', <<'SQL'), 'and are not looked for at once again');
+SELECT next_attempt - since >= interval '4 s' FROM smart_index_state
+WHERE index = 'keys_id'::regclass AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart rebuild')
+SQL
 $node->safe_psql('postgres', 'DELETE FROM keys WHERE ctid = (SELECT max(ctid) FROM keys WHERE id = 7)');
 becomes($node, 'keys_id', 'ready');
 index_is_sound($node, 'postgres', 'keys_id', 'without duplicates');

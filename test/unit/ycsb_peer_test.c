@@ -4,12 +4,9 @@
  *	  clients insert, split and read at the same time; what an operation costs is
  *	  what the papers say; and one seed gives one result.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench/ycsb/report.h"
-#include "bench/ycsb/run.h"
-#include "support/check.h"
+#include "support/ycsb_results.h"
 
 #define KEYS       6000
 #define OPERATIONS 2000
@@ -30,25 +27,6 @@ default_options(struct ycsb_options *options, enum ycsb_indexes index)
 		options->wanted[i] = true;
 }
 
-/* Of the options; a lookup that misses its record fails the run. */
-static struct ycsb_results *
-run(const struct ycsb_options *options)
-{
-	struct ycsb_results *results = calloc(1, sizeof(*results));
-
-	if (results == NULL)
-		abort();
-	CHECK(ycsb_run(options, NULL, results));
-	return results;
-}
-
-static void
-release(struct ycsb_results *results)
-{
-	ycsb_results_free(results);
-	free(results);
-}
-
 /* All workloads, twice with the same outcome. */
 static void
 check_runs(enum ycsb_indexes index, enum ycsb_keys keys, uint64_t cache_bytes)
@@ -61,8 +39,8 @@ check_runs(enum ycsb_indexes index, enum ycsb_keys keys, uint64_t cache_bytes)
 	options.key_type = keys;
 	options.cache_bytes = cache_bytes;
 	options.rdwc = index == YCSB_PEER_SMART;
-	first = run(&options);
-	second = run(&options);
+	first = ycsb_results_of(&options);
+	second = ycsb_results_of(&options);
 	CHECK(first->count == YCSB_WORKLOADS && second->count == first->count);
 	for (unsigned int i = 0; i < first->count; i++)
 	{
@@ -72,8 +50,8 @@ check_runs(enum ycsb_indexes index, enum ycsb_keys keys, uint64_t cache_bytes)
 		CHECK(memcmp(measure, second->result[i].measure, sizeof(*measure)) == 0);
 		CHECK(measure->absent == 0 && (measure->entries > 0) == (first->result[i].workload == YCSB_E));
 	}
-	release(first);
-	release(second);
+	ycsb_results_release(first);
+	ycsb_results_release(second);
 }
 
 /* What one client's operation costs with every node in the cache. */
@@ -92,9 +70,9 @@ cost(enum ycsb_indexes index, enum ycsb_workload workload, uint32_t value_bytes)
 	options.compute_nodes = 1;
 	options.clients = 1;
 	options.warmup = 10 * KEYS;
-	results = run(&options);
+	results = ycsb_results_of(&options);
 	ycsb_summarize(&results->result[0], &summary);
-	release(results);
+	ycsb_results_release(results);
 	return summary;
 }
 

@@ -3,15 +3,12 @@
  *	  Whole runs of the benchmark on small simulated clusters: they end, the tree
  *	  is whole, the counts add up, and one seed gives one result.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/ycsb/keys.h"
-#include "bench/ycsb/report.h"
-#include "bench/ycsb/run.h"
 #include "bench/ycsb/workload.h"
-#include "support/check.h"
 #include "support/env_thread.h"
+#include "support/ycsb_results.h"
 
 #define KEYS       3000
 #define OPERATIONS 1500
@@ -26,24 +23,6 @@ default_options(struct ycsb_options *options)
 	options->check = true;
 	for (int i = 0; i < YCSB_WORKLOADS; i++)
 		options->wanted[i] = true;
-}
-
-static struct ycsb_results *
-run(const struct ycsb_options *options)
-{
-	struct ycsb_results *results = calloc(1, sizeof(*results));
-
-	if (results == NULL)
-		abort();
-	CHECK(ycsb_run(options, NULL, results));
-	return results;
-}
-
-static void
-release(struct ycsb_results *results)
-{
-	ycsb_results_free(results);
-	free(results);
 }
 
 /* ---- counts ---- */
@@ -139,19 +118,19 @@ same_results(const struct ycsb_results *a, const struct ycsb_results *b)
 static void
 check_determinism(struct ycsb_options *options)
 {
-	struct ycsb_results *first = run(options);
-	struct ycsb_results *second = run(options);
+	struct ycsb_results *first = ycsb_results_of(options);
+	struct ycsb_results *second = ycsb_results_of(options);
 	struct ycsb_results *other;
 
 	CHECK(same_results(first, second));
 	check_counts(first);
 	check_summary(first, options->compute_nodes == 1);
 	options->seed++;
-	other = run(options);
+	other = ycsb_results_of(options);
 	CHECK(!same_results(first, other));
-	release(first);
-	release(second);
-	release(other);
+	ycsb_results_release(first);
+	ycsb_results_release(second);
+	ycsb_results_release(other);
 }
 
 /* ---- the parts ---- */
@@ -170,14 +149,14 @@ check_curve(void)
 	options.timed = true;
 	options.compute_nodes = 2;
 	options.clients = 6;
-	results = run(&options);
+	results = ycsb_results_of(&options);
 	CHECK(results->count == 4);
 	for (unsigned int i = 0; i < results->count; i++)
 	{
 		CHECK(results->result[i].workload == YCSB_C && results->result[i].clients == expected[i]);
 		CHECK(i == 0 || results->result[i].elapsed_ns < results->result[i - 1].elapsed_ns);
 	}
-	release(results);
+	ycsb_results_release(results);
 }
 
 /* Keys next to a record: each is another one, a record's own is none of them, and they lie where it lies. */

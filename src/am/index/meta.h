@@ -130,7 +130,7 @@ smart_meta_is_loadable(const struct smart_meta *meta)
 }
 
 #define SMART_CHAIN_SHORT 128  /* pages that are worth no compaction */
-#define SMART_CHAIN_LONG  4096 /* pages that are loaded as fast as those of a run, nearly */
+#define SMART_CHAIN_LONG  4096 /* pages (32 MB) that take no time to speak of to load */
 
 /*
  * Is it time to write a new run?  It is if the journal is stale, or half of what it holds is superfluous: removals, and

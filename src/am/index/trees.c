@@ -253,6 +253,15 @@ smart_tree_give_up(Relation index, uint64 tree)
 }
 
 bool
+smart_tree_is_given_up(uint64 tree)
+{
+	uint64 note;
+
+	return smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &note) &&
+		   note == SMART_GIVEN_UP;
+}
+
+bool
 smart_tree_is_missed(uint64 tree)
 {
 	struct smart_space *space;

@@ -57,7 +57,10 @@ struct smart_reserve
 /* Errors as of smart_page_take(). */
 extern void smart_reserve_begin(Relation index, struct smart_reserve *reserve, uint32 count);
 
-/* The next page, locked; InvalidBuffer: there is none, and the caller has to take one.  unlock: it was used (InvalidBuffer), or was not. */
+/*
+ * The next page, locked; InvalidBuffer: there is none, and the caller has to take one.  unlock: it was used
+ * (InvalidBuffer), or was not.
+ */
 extern Buffer smart_reserve_lock(Relation index, struct smart_reserve *reserve);
 extern void smart_reserve_unlock(Relation index, struct smart_reserve *reserve, Buffer buffer);
 

@@ -103,7 +103,7 @@ find_older(Relation index)
 
 	if (older == 0 || !smart_space_tree_info(&smart_backend_client()->space, older, &info))
 		return 0;
-	if (info.note[SMART_NOTE_REMOVAL] == SMART_GIVEN_UP &&
+	if (smart_tree_is_given_up(older) &&
 		(smart_rebuild_holds_tree(older) || smart_leaving_add(MyDatabaseId, RelationGetRelid(index), older)))
 		return 0;
 	return older;

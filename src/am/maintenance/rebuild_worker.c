@@ -474,6 +474,7 @@ free_left(void)
 	struct smart_leaving_tree trees[LEAVING_ONCE];
 	struct leaving **link = &leaving_trees;
 	MemoryContext old;
+	bool made_room = false;
 	int count;
 
 	smart_assert(!IsTransactionState());
@@ -514,15 +515,17 @@ free_left(void)
 			continue;
 		}
 		smart_assert(leaving->tree != 0);
+		/* Where that was given up, there may have been no room for another one.  A failed attempt's makes none. */
+		made_room |= smart_tree_is_given_up(leaving->tree);
 		smart_am_tree_drop(leaving->tree);
 		smart_leaving_done(leaving->tree);
-		/* There may have been no room for another one. */
-		smart_rebuild_hasten();
 		*link = leaving->next;
 		pfree(leaving->users);
 		pfree(leaving);
 	}
 	CommitTransactionCommand();
+	if (made_room)
+		smart_rebuild_hasten();
 	return leaving_trees != NULL;
 }
 
