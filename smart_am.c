@@ -16,6 +16,7 @@
 #include "am/compat.h"
 #include "am/index/options.h"
 #include "am/index/replica.h"
+#include "am/join/lookahead.h"
 #include "am/journal/staging.h"
 #include "am/maintenance/maintenance.h"
 #include "am/plan/planner.h"
@@ -42,6 +43,7 @@ _PG_init(void)
 	smart_staging_init();
 	smart_replica_init();
 	smart_explain_init();
+	smart_lookahead_init();
 	smart_enum_order_init();
 	MarkGUCPrefixReserved("smart");
 }

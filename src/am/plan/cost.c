@@ -66,6 +66,7 @@
 
 #define NS_PER_UNIT   10000.0
 #define NS_NOT_KNOWN  50000.0 /* of a round trip, until one has been made */
+#define NS_OF_READ    2000.0  /* one of many in a batch */
 #define LOOK_AGAIN_MS 1000
 #define FIRST_BATCH   4 /* leaves that a scan READs at first; then twice as many each time */
 
@@ -473,6 +474,41 @@ estimate_round_trips(const IndexOptInfo *index, double entries, double ranges, c
 	return round_trips_of_ranges(ranges, leaves_of(index, entries));
 }
 
+/*
+ * What the first round trip of a search costs.  A nested loop may look ahead (src/am/join/lookahead.h), if it compares with
+ * plain columns of its outer side: then many searches share one.
+ */
+static double
+price_of_first(const IndexPath *path, double loop_count)
+{
+	double price = round_trip_price();
+	ListCell *cell;
+
+	if (loop_count <= 1 || smart_settings.join_lookahead < 2)
+		return price;
+	foreach (cell, path->indexclauses)
+	{
+		ListCell *inner;
+
+		foreach (inner, lfirst_node(IndexClause, cell)->indexquals)
+		{
+			Expr *condition = lfirst_node(RestrictInfo, inner)->clause;
+			Node *value;
+
+			if (IsA(condition, NullTest))
+				continue;
+			if (!IsA(condition, OpExpr))
+				return price;
+			value = lsecond(((OpExpr *) condition)->args);
+			while (IsA(value, RelabelType))
+				value = (Node *) ((RelabelType *) value)->arg;
+			if (!IsA(value, Var) && !IsA(value, Param) && !IsA(value, Const))
+				return price;
+		}
+	}
+	return Min(price, price / Min(loop_count, smart_settings.join_lookahead) + NS_OF_READ / NS_PER_UNIT);
+}
+
 void
 smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost, Cost *total_cost,
 			  Selectivity *selectivity, double *correlation, double *pages)
@@ -513,8 +549,8 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 	/* On memory nodes the price of the first leaf comes first. */
 	if (smart_server.remote)
 	{
-		first = round_trip_price();
-		reading = estimate_round_trips(index, entries, demand.ranges, &skipping) * first +
+		first = price_of_first(path, loop_count);
+		reading = first + (estimate_round_trips(index, entries, demand.ranges, &skipping) - 1) * round_trip_price() +
 				  (*pages - 1) * demand.ranges * seq_page_cost;
 	}
 	else

@@ -117,9 +117,16 @@ end_pin(struct smart_position *self)
 	smart_assert(!is_pinned(self));
 }
 
-/* Before a leaf is read: begins a pin, or a new one if a VACUUM waits for the present one. */
-static void
-begin_pin(struct smart_position *self)
+/* Between two searches leaves that were read for those to come need it on. */
+static inline void
+rest_pin(struct smart_position *self)
+{
+	if (self->prefetch.foreseen.count == 0)
+		end_pin(self);
+}
+
+void
+smart_position_begin_pin(struct smart_position *self)
 {
 	if (!needs_pin(self))
 		return;
@@ -252,7 +259,7 @@ read_batch(struct smart_position *self, bool backward, bool sought)
 		self->batch.count = 0;
 		if (!smart_ranges_next(self->ranges, backward))
 			return false;
-		begin_pin(self);
+		smart_position_begin_pin(self);
 		seek_range(self, backward);
 	}
 }
@@ -269,7 +276,7 @@ arrive(struct smart_position *self, bool backward, bool there)
 		return true;
 	}
 	self->whereabouts = SMART_AT_START;
-	end_pin(self);
+	rest_pin(self);
 	return false;
 }
 
@@ -281,7 +288,7 @@ seek_first_range(struct smart_position *self, bool backward)
 	if (self->relation->tree == NULL || !smart_ranges_first(self->ranges, backward))
 		return false;
 	smart_prefetch_begin(&self->prefetch, self->ranges);
-	begin_pin(self);
+	smart_position_begin_pin(self);
 	seek_range(self, backward);
 	return true;
 }
@@ -294,7 +301,7 @@ seek_mark(struct smart_position *self, bool backward)
 
 	smart_assert(self->mark == SMART_MARK_AT_KEY);
 	smart_assert(self->mark_length > 0 && self->mark_length <= SMART_KEY_MAX);
-	begin_pin(self);
+	smart_position_begin_pin(self);
 	memcpy(key, self->mark_key, self->mark_length);
 	return seek_beyond(self, key, self->mark_length, backward);
 }
@@ -320,7 +327,7 @@ take_batches(struct smart_position *self, bool backward)
 	else if (more)
 	{
 		smart_prefetch_begin(&self->prefetch, self->ranges);
-		begin_pin(self);
+		smart_position_begin_pin(self);
 		smart_ranges_go(self->ranges, place->points);
 		sought = seek_beyond(self, place->key, place->length, backward);
 	}
@@ -411,7 +418,7 @@ leave_batch(struct smart_position *self, bool backward)
 		memcpy(self->mark_points, self->ranges->current, self->ranges->nprefix * sizeof(uint32));
 		self->mark = SMART_MARK_AT_KEY;
 	}
-	begin_pin(self);
+	smart_position_begin_pin(self);
 	if (backward != self->backward)
 		sought = turn(self, backward);
 	else if (self->ranges->filtered)
@@ -446,7 +453,7 @@ smart_position_search(struct smart_position *self, bool backward)
 void
 smart_position_reset(struct smart_position *self)
 {
-	end_pin(self);
+	rest_pin(self);
 	self->whereabouts = SMART_AT_START;
 	self->mark = SMART_MARK_AT_START;
 	self->batch.count = 0;

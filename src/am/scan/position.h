@@ -36,8 +36,9 @@ struct smart_position
 	struct smart_ranges *ranges;
 	struct smart_scan *tree_scan; /* NULL until it is needed */
 	struct smart_prefetch prefetch;
-	bool known; /* the result of the current range is cached, and it is not sought in the tree */
-	bool told;  /* and it has become a batch */
+	struct smart_ranges *expected; /* of searches to come (foresee.c); NULL until it is needed */
+	bool known;                    /* the result of the current range is cached, and it is not sought in the tree */
+	bool told;                     /* and it has become a batch */
 
 	enum smart_whereabouts whereabouts;
 	bool backward;     /* the direction in which the batches come */
@@ -62,6 +63,9 @@ struct smart_position
 /* Sets up everything but the strings at the end, in CurrentMemoryContext; relation and ranges live as long. */
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
+
+/* Before a leaf is read: begins a pin where one is needed, or a new one if a VACUUM waits for the present one. */
+extern void smart_position_begin_pin(struct smart_position *position);
 
 /* Forgets position and mark; new conditions may follow. */
 extern void smart_position_reset(struct smart_position *position);

@@ -32,14 +32,9 @@ smart_prefetch_begin(struct smart_prefetch *self, const struct smart_ranges *ran
 	bool remote = smart_server.remote;
 
 	self->several = false;
-	self->points = remote && ranges->nprefix == ranges->codec->nkeys;
+	self->points = remote && smart_ranges_are_points(ranges);
 	for (int i = 0; i < ranges->nprefix; i++)
-	{
-		self->several |= ranges->columns[i].count > 1;
-		/* A row comparison may cut a part of the range off. */
-		self->points &= !ranges->columns[i].wide;
-	}
-	self->several &= remote;
+		self->several |= remote && ranges->columns[i].count > 1;
 	self->left = 0;
 	self->most = FIRST_POINTS;
 }
@@ -48,6 +43,7 @@ void
 smart_prefetch_lose(struct smart_prefetch *self)
 {
 	self->left = 0;
+	self->foreseen.count = 0;
 }
 
 /* ---- what is cached ---- */
@@ -72,8 +68,12 @@ smart_prefetch_look(struct smart_prefetch *self, struct smart_tree *tree, struct
 	if (self->left == 0 && !self->several)
 	{
 		look(self, tree, ranges, &self->now);
+		/* The leaf may be older than this look. */
+		if (self->foreseen.count > 0 && !self->now.known)
+			self->now.cached.ticket = smart_foreseen_ticket(&self->foreseen, ranges);
 		return self->now.known;
 	}
+	self->foreseen.count = 0; /* the tree is told of these ranges instead */
 
 	/* Look at the current range, which stays, and the next ones. */
 	if (self->left == 0)
@@ -183,7 +183,7 @@ smart_prefetch_seek(struct smart_prefetch *self, struct smart_scan *scan, struct
 	smart_assert(!self->now.known && (!self->read_ahead || self->said));
 	if (!self->said)
 		status = say(self, scan, ranges, backward);
-	if (status == SMART_OK && self->read_ahead)
+	if (status == SMART_OK && (self->read_ahead || self->foreseen.count > 0))
 		status =
 			smart_scan_seek_point(scan, ranges->from, ranges->from_length, ranges->to, ranges->to_length, backward);
 	else if (status == SMART_OK)

@@ -73,6 +73,17 @@ smart_span_bytes(const struct smart_ranges *ranges, struct smart_span span)
 	return ranges->bytes + span.offset;
 }
 
+/* Is each range an equality prefix: has every key column a value?  A row comparison may cut a part of a range off. */
+static inline bool
+smart_ranges_are_points(const struct smart_ranges *ranges)
+{
+	bool points = ranges->nprefix == ranges->codec->nkeys;
+
+	for (int i = 0; i < ranges->nprefix; i++)
+		points &= !ranges->columns[i].wide;
+	return points;
+}
+
 /* The first range, and the following ones, in ascending order or (backward) in descending order.  False: there is none. */
 extern bool smart_ranges_first(struct smart_ranges *ranges, bool backward);
 extern bool smart_ranges_next(struct smart_ranges *ranges, bool backward);

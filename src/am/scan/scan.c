@@ -18,6 +18,7 @@
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/journal/standby.h"
+#include "am/scan/foresee.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
 #include "am/scan/ranges.h"
@@ -187,11 +188,11 @@ return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
 	state->alike = position->ranges->filtered ? 0 : position->batch.count;
 }
 
-/* Of this session, so far; of use where EXPLAIN can show them. */
+/* Of this session, so far. */
 static inline uint64
 session_round_trips(void)
 {
-	const struct smart_client *client = SMART_EXTENDS_EXPLAIN ? smart_server.client : NULL;
+	const struct smart_client *client = smart_server.client;
 
 	return client == NULL ? 0 : client->fabric->counters.round_trips;
 }
@@ -200,6 +201,17 @@ uint64
 smart_scan_round_trips(IndexScanDesc scan)
 {
 	return ((const struct scan_state *) scan->opaque)->round_trips;
+}
+
+bool
+smart_scan_foresee(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
+{
+	struct scan_state *state = scan->opaque;
+	uint64 before = session_round_trips();
+	bool read = smart_foresee(&state->position, keys, nkeys, sets);
+
+	state->round_trips += session_round_trips() - before;
+	return read;
 }
 
 /* ---- dead rows ---- */
@@ -368,6 +380,7 @@ smart_am_end_scan(IndexScanDesc scan)
 
 	leave_batch(scan, state);
 	/* Ends the pin; the reference to the tree's handle goes with the context. */
+	(void) smart_foresee(&state->position, NULL, 0, 0);
 	smart_position_reset(&state->position);
 	MemoryContextDelete(state->context);
 }

@@ -13,6 +13,7 @@
 #include "am/server/shared.h"
 #include "compute/allocate/region.h"
 #include "rdma/discovery.h"
+#include "tree/tree.h"
 
 #define MAX_SIZE_MB               65536
 #define CACHE_DEFAULT_MB          64
@@ -206,6 +207,10 @@ smart_settings_init(void)
 		"Sessions that want the same leaf of a memory node at the same time read it once, and their "
 		"entries are written together.",
 		&smart_settings.rdwc, true, PGC_USERSET, 0, NULL, assign_rdwc, NULL);
+	DefineCustomIntVariable("smart.join_lookahead",
+							"Rows of a nested loop that are looked ahead for entries on memory nodes.",
+							"They are read together. 0: one row after the other.", &smart_settings.join_lookahead,
+							SMART_POINTS_MAX, 0, SMART_POINTS_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("smart.on_unavailable",
 							 "What a statement does that needs a memory node which does not answer.",
 							 "error: it fails at once. wait: it goes on when the memory node is back, or is ended by "

@@ -21,6 +21,7 @@ struct smart_settings
 	char *rdma_device;
 	int rdma_gid_index;
 	bool rdwc;
+	int join_lookahead; /* rows; below 2: none */
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */

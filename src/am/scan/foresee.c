@@ -1,0 +1,77 @@
+/*
+ * foresee.c
+ *	  What a scan is going to be asked for.
+ *
+ * A leaf may be READ long before its turn, but not before the scan begins (src/README, Reading).  A search with an MVCC
+ * snapshot wants what its snapshot sees, and that was in the tree when the snapshot was taken: so leaves that were READ at any
+ * time since will do.  Any other snapshot sees rows that come meanwhile.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+
+#include "am/index/relation.h"
+#include "am/scan/foresee.h"
+#include "am/scan/predicate.h"
+#include "am/scan/ranges.h"
+#include "am/scan/scankey.h"
+#include "am/server/shared.h"
+#include "base/assert.h"
+
+/* Adds where the ranges of these keys begin, unless the results are cached.  False: there are enough. */
+static bool
+add_ranges(struct smart_position *self, struct smart_ranges *ranges, ScanKey keys, int nkeys)
+{
+	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
+	struct smart_result cached = {.ticket = 0};
+
+	smart_ranges_set(ranges, keys, nkeys);
+	if (!smart_ranges_first(ranges, false) || smart_foreseen_ends_with(foreseen, ranges))
+		return true;
+	if (smart_ranges_are_points(ranges) &&
+		smart_tree_result(self->relation->tree, ranges->from, ranges->from_length, &cached))
+		return true;
+	/* As for any other READ, the lock comes first. */
+	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, ranges);
+	return smart_ranges_first(ranges, false) &&
+		   smart_foreseen_add(foreseen, self->prefetch.context, ranges, cached.ticket);
+}
+
+bool
+smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
+{
+	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
+	smart_status status;
+
+	foreseen->count = 0;
+	if (sets < 2 || !smart_server.remote || self->relation->tree == NULL || !IsMVCCSnapshot(self->scan->xs_snapshot))
+		return false;
+	smart_position_begin_pin(self);
+	if (self->expected == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(self->prefetch.context);
+
+		self->expected = smart_ranges_make(self->relation->codec);
+		MemoryContextSwitchTo(old);
+	}
+	for (int i = 0; i < sets; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!add_ranges(self, self->expected, keys + i * nkeys, nkeys))
+			break;
+	}
+	if (foreseen->count < 2)
+	{
+		foreseen->count = 0;
+		return false;
+	}
+	/* Whatever the matter is, the searches will meet it, and know what to do. */
+	status = smart_foreseen_read(foreseen, smart_relation_scan(self->relation));
+	if (status != SMART_OK)
+	{
+		smart_scan_forget(smart_relation_scan(self->relation));
+		foreseen->count = 0;
+	}
+	return status == SMART_OK;
+}
