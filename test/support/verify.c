@@ -18,6 +18,7 @@ struct count
 	uint32_t trees;
 	uint32_t dropping;
 	uint64_t pages;
+	uint64_t free; /* pages, of chunks in use */
 };
 
 struct verify
@@ -273,11 +274,13 @@ count_chunk(struct verify *verify, uint32_t number)
 		(smart_extents_node_at(verify->region, chunk->node)->state == SMART_NODE_LOST))
 		return fault(verify, "a chunk and its memory node are not in the same state", number);
 	if ((chunk->state == SMART_CHUNK_LEAVING && chunk->free_pages != SMART_CHUNK_PAGES) ||
-		(chunk->state == SMART_CHUNK_LOST && chunk->free_pages == SMART_CHUNK_PAGES))
+		((chunk->state == SMART_CHUNK_LOST || smart_extents_node_at(verify->region, chunk->node)->closed) &&
+		 chunk->state != SMART_CHUNK_LEAVING && chunk->free_pages == SMART_CHUNK_PAGES))
 		return fault(verify, "a chunk should be in another state", number);
 	count->chunks++;
 	count->leaving += chunk->state == SMART_CHUNK_LEAVING;
 	count->pages += SMART_CHUNK_PAGES - chunk->free_pages;
+	count->free += chunk->state == SMART_CHUNK_REMOTE ? chunk->free_pages : 0;
 	verify->empty += chunk->state == SMART_CHUNK_REMOTE && chunk->free_pages == SMART_CHUNK_PAGES;
 	return SMART_OK;
 }
@@ -352,7 +355,8 @@ verify_node(struct verify *verify, unsigned int node)
 	struct count *count = &verify->node[node];
 	bool referred = count->chunks > 0 || count->trees > 0;
 
-	if (entry->chunks != count->chunks || entry->trees != count->trees || entry->pages_used != count->pages)
+	if (entry->chunks != count->chunks || entry->trees != count->trees || entry->pages_used != count->pages ||
+		entry->pages_free != count->free)
 		return fault(verify, "what a memory node has is counted wrong", node);
 	if ((entry->state == SMART_NODE_NONE && referred) || (entry->state == SMART_NODE_LOST && !referred))
 		return fault(verify, "a memory node's number should be free, or should not be", node);
@@ -374,6 +378,7 @@ verify_nodes(struct verify *verify)
 	const struct smart_region_header *header = smart_region_header(verify->region);
 	uint64_t chunks = 0;
 	uint64_t pages = 0;
+	uint64_t barred = 0;
 
 	if (header->growing)
 		return fault(verify, "the extent map is still growing", header->growing_node);
@@ -385,10 +390,14 @@ verify_nodes(struct verify *verify)
 		if (status != SMART_OK)
 			return status;
 		chunks += verify->node[node].chunks;
+		if (smart_extents_node_is_barred(smart_extents_node_at(verify->region, node)))
+			barred += verify->node[node].free;
 		pages += verify->node[node].pages;
 	}
 	if (header->nodes_page != 0)
 		verify->home_pages += UINT64_C(1) << SMART_NODES_ORDER;
+	if (barred != header->blocks.barred)
+		return fault(verify, "pages that are of no use now are counted wrong", header->blocks.barred);
 	if (chunks != verify->mapped)
 		return fault(verify, "the map knows chunks that are not there", verify->mapped);
 	if (pages != verify->block_pages)

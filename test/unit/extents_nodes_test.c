@@ -563,6 +563,9 @@ random_step(struct test_client *client, uint64_t *id, uint64_t *state)
 		case 1:
 			(void) test_work_off_duties(client);
 			break;
+		case 2:
+			smart_space_close_node(space, (unsigned int) (test_random(state) % NODES), test_random(state) % 3 == 0);
+			break;
 		default:
 			for (unsigned int i = 0; i < 40 && *tree != 0; i++)
 			{
@@ -580,6 +583,7 @@ test_random_failures(uint64_t seed)
 {
 	struct test_node *node = test_book_open(2, NODES, 10);
 	struct test_client *client = test_client_open(node, seed);
+	struct smart_space *space = &client->client->space;
 	uint64_t id[TREES] = {0};
 	uint64_t state = seed;
 
@@ -591,14 +595,16 @@ test_random_failures(uint64_t seed)
 			whole(client);
 	}
 	node->memory->fail_one_in = 0;
+	smart_space_close_node(space, 1, true);
 	for (unsigned int i = 0; i < TREES; i++)
-		CHECK(id[i] == 0 || smart_space_drop_tree(&client->client->space, id[i]));
+		CHECK(id[i] == 0 || smart_space_drop_tree(space, id[i]));
 	CHECK(test_work_off_duties(client) == 0);
 	for (unsigned int i = 0; i < NODES; i++)
 	{
 		reconcile(client, i);
 		CHECK(agree(client, i) && node->memory->node[i].tree_count == 0);
 	}
+	CHECK(smart_space_forget_node(space, 1));
 	whole(client);
 	CHECK(node->memory->outside == 0);
 	test_client_close(client);
@@ -658,11 +664,183 @@ test_rest(void)
 	test_node_close(node);
 }
 
+/* ---- a node that is closed ---- */
+
+/* Neither chunks nor roots nor pages come from a closed node, also if it was closed while it was asked. */
+static void
+test_closed(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 6);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	uint64_t pages[FABRIC_NODES_MAX];
+	struct smart_node_info info;
+	unsigned long requests;
+	fabric_address root;
+	uint64_t tree;
+	uint64_t other;
+
+	CHECK(smart_space_create_tree(space, &no_owner, &tree, &root) == SMART_OK);
+	fill_by_halves(client, tree);
+	CHECK(!smart_space_node_is_closed(space, 1) && !smart_space_node_is_closed(space, NODES));
+	smart_space_close_node(space, 1, true);
+	smart_space_close_node(space, 1, true);
+	smart_space_close_node(space, NODES, true);
+	CHECK(smart_space_node_is_closed(space, 1) && !smart_space_node_is_closed(space, NODES));
+	CHECK(smart_extents_node_info(space, 1, &info) && info.closed && info.pages_free > 0 && info.pages_used > 0);
+	whole(client);
+	requests = node->memory->node[1].requests;
+	for (unsigned int i = 0; i < NODES; i++)
+		CHECK(smart_space_create_tree(space, &no_owner, &other, &root) == SMART_OK && fabric_node(root) != 1);
+	for (unsigned int i = 0; i < 2 * SMART_CHUNK_PAGES; i++)
+		CHECK(fabric_node(allocate(client, other)) != 1);
+	CHECK(node->memory->node[1].requests == requests);
+	whole(client);
+	/* It is closed whether it rests or not. */
+	smart_extents_rest_node(space, 1, true);
+	whole(client);
+	smart_extents_rest_node(space, 1, false);
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		CHECK(fabric_node(allocate(client, other)) != 1);
+	whole(client);
+	/* Open again, it gives what is free there. */
+	smart_space_close_node(space, 1, false);
+	CHECK(!smart_space_node_is_closed(space, 1));
+	whole(client);
+	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+		(void) allocate(client, other);
+	CHECK(smart_space_tree_nodes(space, other, pages) && pages[1] > 0);
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* What becomes free on a closed node leaves at once, as what is free; when nothing is left, the node is forgotten. */
+static void
+test_closed_empties(void)
+{
+	static struct pages pages;
+	struct test_node *node = test_book_open(2, 2, 12);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct smart_node_info info;
+	fabric_address root;
+	unsigned int number;
+	uint64_t tree = test_tree_create(client, &root);
+	unsigned int closed = fabric_node(root);
+
+	fill(client, &pages, 6 * SMART_CHUNK_PAGES);
+	CHECK(smart_space_drop_tree(space, pages.tree));
+	/* Some are kept, in case they are wanted. */
+	CHECK(test_work_off_duties(client) == 0);
+	CHECK(node->memory->node[0].taken_count + node->memory->node[1].taken_count == SMART_EMPTY_CHUNKS);
+	CHECK(node->memory->node[closed].taken_count > 0);
+	smart_space_close_node(space, closed, true);
+	whole(client);
+	CHECK(test_work_off_duties(client) == 0 && node->memory->node[closed].taken_count == 0);
+	CHECK(!smart_space_forget_node(space, closed) && !smart_space_forget_node(space, 1 - closed));
+	CHECK(smart_extents_node_info(space, closed, &info) && info.chunks == 0 && info.trees == 1);
+	CHECK(smart_space_drop_tree(space, tree));
+	/* It has yet to hear of it. */
+	CHECK(!smart_space_forget_node(space, closed));
+	CHECK(test_work_off_duties(client) == 0 && agree(client, closed));
+	CHECK(smart_space_forget_node(space, closed) && !smart_space_forget_node(space, closed));
+	CHECK(state_of(client, closed) == SMART_NODE_NONE && !smart_space_node_is_closed(space, closed));
+	whole(client);
+	/* The same region is another node when it comes again, and open. */
+	CHECK(smart_extents_add_node(space, node->memory->node[closed].incarnation, &number) == SMART_OK);
+	CHECK(number == closed && !smart_space_node_is_closed(space, closed));
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+/* A chunk that is leaving does not come back from a closed node; the last pages of the others are left to removals. */
+static void
+test_closed_full(void)
+{
+	static struct pages pages;
+	struct test_node *node = test_book_open(2, 2, 5);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	fabric_address root;
+	fabric_address block;
+	unsigned int count = 0;
+	uint64_t tree;
+
+	fill(client, &pages, 7 * SMART_CHUNK_PAGES);
+	CHECK(smart_space_drop_tree(space, pages.tree));
+	tree = test_tree_create(client, &root);
+	smart_space_close_node(space, 1, true);
+	while (count < 5 * SMART_CHUNK_PAGES && smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_OK)
+	{
+		CHECK(fabric_node(block) == 0);
+		count++;
+	}
+	CHECK(count == 4 * SMART_CHUNK_PAGES - SMART_SPARE_PAGES);
+	space->removing = true;
+	CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_OK && fabric_node(block) == 0);
+	space->removing = false;
+	whole(client);
+	/* No node is open. */
+	smart_space_close_node(space, 0, true);
+	CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_UNREACHABLE);
+	CHECK(smart_space_create_tree(space, &no_owner, &tree, &root) == SMART_UNREACHABLE);
+	whole(client);
+	test_client_close(client);
+	test_node_close(node);
+}
+
+static void
+close_while_asked(struct test_memory *memory, unsigned int node)
+{
+	memory->asked = NULL;
+	smart_space_close_node(&observer->client->space, node, true);
+	CHECK(!smart_space_forget_node(&observer->client->space, node));
+}
+
+static void
+test_closed_while_asked(void)
+{
+	struct test_node *node = test_book_open(2, NODES, 6);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	unsigned int forgotten = 0;
+	fabric_address root;
+	uint64_t tree;
+
+	observer = test_client_open(node, 2);
+	node->memory->asked = close_while_asked;
+	CHECK(smart_space_create_tree(space, &no_owner, &tree, &root) == SMART_OK);
+	CHECK(!smart_space_node_is_closed(space, fabric_node(root)));
+	node->memory->asked = close_while_asked;
+	CHECK(!smart_space_node_is_closed(space, fabric_node(allocate(client, tree))));
+	CHECK(node->memory->asked == NULL);
+	whole(client);
+	CHECK(test_work_off_duties(client) == 0);
+	for (unsigned int i = 0; i < NODES; i++)
+	{
+		bool leaves = smart_space_node_is_closed(space, i) && i != fabric_node(root);
+
+		CHECK(agree(client, i) && smart_space_forget_node(space, i) == leaves);
+		forgotten += leaves;
+	}
+	CHECK(forgotten > 0);
+	whole(client);
+	test_client_close(observer);
+	test_client_close(client);
+	test_node_close(node);
+}
+
 int
 main(void)
 {
 	test_numbers();
 	test_rest();
+	test_closed();
+	test_closed_empties();
+	test_closed_full();
+	test_closed_while_asked();
 	test_trees_made();
 	test_given_again();
 	test_wrong_chunk();

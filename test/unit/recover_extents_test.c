@@ -43,6 +43,7 @@ static unsigned int lost_node; /* NODES: none */
 static uint64_t state = 1;
 static uint64_t lost_trees;
 static uint64_t swept_trees;
+static uint64_t closed_nodes;
 static uint64_t stopped_recoveries;
 
 static jmp_buf death;
@@ -233,6 +234,21 @@ lose_node(void)
 	smart_extents_lose_node(space(), lost_node);
 }
 
+/* Closes a node, if none is closed, or opens the one that is. */
+static void
+close_one(void)
+{
+	bool some = false;
+
+	for (unsigned int i = 0; i < NODES; i++)
+	{
+		some = some || smart_space_node_is_closed(space(), i);
+		smart_space_close_node(space(), i, false);
+	}
+	if (!some)
+		smart_space_close_node(space(), (unsigned int) (test_random(&state) % NODES), true);
+}
+
 /* The memory of a lost node is another one's now. */
 static void
 replace_node(void)
@@ -277,6 +293,8 @@ live(unsigned int round)
 			(void) smart_space_reclaim(space(), tree->id);
 		else if (dice == 5 && lost_node == NODES)
 			lose_node();
+		else if (dice == 6)
+			close_one();
 		else
 			change(which, round);
 	}
@@ -309,7 +327,7 @@ damage(void)
 	fill(&header->blocks, sizeof(header->blocks));
 	fill(&header->unused_chunk, 3 * sizeof(uint32_t)); /* unused_chunk, empty_chunks, map_reserve */
 	for (unsigned int i = 0; i < NODES; i++)
-		fill(&smart_extents_node_at(extents, i)->chunks, 16 + sizeof(uint64_t)); /* to pages_used */
+		fill(&smart_extents_node_at(extents, i)->chunks, 20 + sizeof(uint64_t)); /* to pages_free */
 }
 
 /* ---- recovery ---- */
@@ -485,7 +503,15 @@ static void
 recover_and_check(void)
 {
 	struct smart_recovery recovery = {.message = ""};
+	bool closed[NODES];
 
+	if (test_random(&state) % 8 == 0)
+		close_one();
+	for (unsigned int i = 0; i < NODES; i++)
+	{
+		closed[i] = smart_space_node_is_closed(space(), i);
+		closed_nodes += closed[i];
+	}
 	if (lost_node == NODES && test_random(&state) % 8 == 0)
 		lose_node_during_recovery();
 	/* The node does not answer, and it was not declared lost before the death, or not to the end. */
@@ -495,6 +521,8 @@ recover_and_check(void)
 		fprintf(stderr, "%s\n", recovery.message);
 	smart_region_header(&node->region)->unsettled = 0;
 	verify_space();
+	for (unsigned int i = 0; i < NODES; i++)
+		CHECK(smart_space_node_is_closed(space(), i) == (closed[i] && i != lost_node));
 	check_blocks(&recovery);
 	drop_unnamed();
 	for (uint32_t i = 0; i < TREES; i++)
@@ -533,6 +561,6 @@ main(void)
 		start_anew(round);
 		recover_and_check();
 	}
-	CHECK(lost_trees > 0 && swept_trees > 0 && stopped_recoveries > 0);
+	CHECK(lost_trees > 0 && swept_trees > 0 && stopped_recoveries > 0 && closed_nodes > ROUNDS / 8);
 	return check_finish();
 }

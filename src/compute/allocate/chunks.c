@@ -7,7 +7,7 @@
  *	  unused    its number waits for another chunk
  *	  remote    a memory node has given it: in the lists of the page allocator
  *	  leaving   it became wholly free: out of the lists, a pending free; remote again, if a chunk is wanted before
- *	            that is in hand
+ *	            that is in hand, and its memory node is not closed
  *	  lost      its memory node is lost, and it has slabs of lost trees
  *
  * A memory node that gives a chunk which is leaving has been told that it is free, though the reply has not been seen
@@ -38,7 +38,7 @@ smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk
 {
 	unsigned int longest = 0;
 
-	if (chunk->state == SMART_CHUNK_REMOTE && smart_extents_node_at(region, chunk->node)->resting)
+	if (chunk->state == SMART_CHUNK_REMOTE && smart_extents_node_is_barred(smart_extents_node_at(region, chunk->node)))
 		return 0;
 	for (unsigned int i = 0; i < SMART_CHUNK_PAGES / 64; i++)
 		while (longest < SMART_PAGE_ORDERS && aligned_runs(chunk->free[i], longest) != 0)
@@ -161,6 +161,7 @@ smart_chunk_take_run(struct smart_region *region, uint32_t number, unsigned int 
 	{
 		smart_assert(chunk->state == SMART_CHUNK_REMOTE);
 		smart_extents_node_at(region, chunk->node)->pages_used += 1u << order;
+		smart_extents_count_free(region, chunk->node, -(1 << order));
 	}
 	/* Only a remote chunk is ever free as a whole: one of the region's own has its head in it. */
 	if (chunk->free_pages == SMART_CHUNK_PAGES)
@@ -208,6 +209,17 @@ forget(struct smart_region *extents, uint32_t number)
 }
 
 void
+smart_chunk_emptied(struct smart_region *extents, uint32_t number)
+{
+	const struct smart_chunk *chunk = smart_chunk_at(extents, number);
+
+	smart_assert(chunk->state == SMART_CHUNK_REMOTE && chunk->free_pages == SMART_CHUNK_PAGES);
+	if (++smart_region_header(extents)->empty_chunks > SMART_EMPTY_CHUNKS ||
+		smart_extents_node_at(extents, chunk->node)->closed)
+		smart_chunk_leave(extents, number);
+}
+
+void
 smart_chunk_give_run(struct smart_region *region, uint32_t page, unsigned int order)
 {
 	uint32_t number = page / SMART_CHUNK_PAGES;
@@ -231,9 +243,11 @@ smart_chunk_give_run(struct smart_region *region, uint32_t page, unsigned int or
 	smart_assert(chunk->state == (remote ? SMART_CHUNK_REMOTE : SMART_CHUNK_HOME));
 	smart_assert(smart_lists_of(region, number)->used >= 1u << order);
 	smart_lists_of(region, number)->used -= 1u << order;
+	if (remote)
+		smart_extents_count_free(region, chunk->node, 1 << order);
 	smart_chunk_relist(region, number);
-	if (chunk->free_pages == SMART_CHUNK_PAGES && ++smart_region_header(region)->empty_chunks > SMART_EMPTY_CHUNKS)
-		smart_chunk_leave(region, number);
+	if (chunk->free_pages == SMART_CHUNK_PAGES)
+		smart_chunk_emptied(region, number);
 }
 
 /* ---- remote chunks ---- */
@@ -249,6 +263,7 @@ enlist_empty(struct smart_region *extents, uint32_t number)
 	set_state(chunk, SMART_CHUNK_REMOTE);
 	header->blocks.chunks++;
 	header->empty_chunks++;
+	smart_extents_count_free(extents, chunk->node, SMART_CHUNK_PAGES);
 	smart_chunk_relist(extents, number);
 }
 
@@ -291,6 +306,12 @@ smart_chunk_add_remote(struct smart_region *extents, unsigned int node, uint64_t
 	entry->chunks++;
 	smart_assert(smart_extents_chunk_at(extents, node, place) == number);
 	enlist_empty(extents, number);
+	/* It was closed after it had been asked. */
+	if (entry->closed)
+	{
+		smart_chunk_leave(extents, number);
+		return SMART_NO_SPACE;
+	}
 	return SMART_OK;
 }
 
@@ -325,6 +346,7 @@ smart_chunk_leave(struct smart_region *extents, uint32_t number)
 		unlist(extents, number);
 	header->blocks.chunks--;
 	header->empty_chunks--;
+	smart_extents_count_free(extents, chunk->node, -(int32_t) SMART_CHUNK_PAGES);
 	chunk->told = false;
 	chunk->pending = ++header->pendings;
 	set_state(chunk, SMART_CHUNK_LEAVING);
@@ -348,7 +370,7 @@ smart_chunk_take_back(struct smart_region *extents)
 		const struct smart_extents_node *entry = smart_extents_node_at(extents, node);
 		uint32_t next = 0;
 
-		if (smart_extents_node_is_active(extents, node) && !entry->resting)
+		if (smart_extents_node_is_active(extents, node) && !smart_extents_node_is_barred(entry))
 			next = entry->leaving;
 		/* A node that has been told may give the chunk to another compute node. */
 		while (next != 0 && smart_chunk_at(extents, next - 1)->told)
@@ -378,6 +400,7 @@ smart_chunk_lose(struct smart_region *extents, uint32_t number)
 		unlist(extents, number);
 	header->blocks.chunks--;
 	header->blocks.used -= SMART_CHUNK_PAGES - chunk->free_pages;
+	smart_extents_count_free(extents, chunk->node, -(int32_t) chunk->free_pages);
 	set_state(chunk, SMART_CHUNK_LOST);
 	if (chunk->free_pages == SMART_CHUNK_PAGES)
 	{

@@ -134,7 +134,7 @@ smart_run_bits(uint32_t page, unsigned int order)
 
 /* ---- all of the following under the page allocator's lock ---- */
 
-/* The list for a chunk: its longest free run as order + 1; 0: it has none, or its memory node rests. */
+/* The list for a chunk: its longest free run as order + 1; 0: it has none, or its memory node rests or is closed. */
 extern unsigned int smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk *chunk);
 
 /* Puts a chunk into the list that its map asks for, or takes it out of the one it is in. */
@@ -148,8 +148,8 @@ extern smart_status smart_chunk_add_home(struct smart_region *region);
 
 /*
  * Takes up a chunk that a memory node, of this incarnation when it was asked, has given; there is a head for it,
- * and its place can be mapped.  SMART_UNREACHABLE: the node was lost meanwhile; SMART_CORRUPT: a place that cannot
- * be, or is taken.
+ * and its place can be mapped.  SMART_UNREACHABLE: the node was lost meanwhile; SMART_NO_SPACE: it was closed, and the
+ * chunk leaves; SMART_CORRUPT: a place that cannot be, or is taken.
  */
 extern smart_status
 smart_chunk_add_remote(struct smart_region *extents, unsigned int node, uint64_t incarnation, uint32_t place);
@@ -157,7 +157,7 @@ smart_chunk_add_remote(struct smart_region *extents, unsigned int node, uint64_t
 /* Takes the lowest run of a chunk that has one; its first page.  *fresh: no client ever had these pages. */
 extern uint32_t smart_chunk_take_run(struct smart_region *region, uint32_t number, unsigned int order, bool *fresh);
 
-/* Gives back a run.  A remote chunk that becomes wholly free leaves the extent map, unless it is one of a few. */
+/* Gives back a run. */
 extern void smart_chunk_give_run(struct smart_region *region, uint32_t page, unsigned int order);
 
 /* The memory node of a remote chunk is lost. */
@@ -166,7 +166,10 @@ extern void smart_chunk_lose(struct smart_region *extents, uint32_t number);
 /* Puts a chunk that is leaving into its memory node's list of those. */
 extern void smart_chunk_list_leaving(struct smart_region *extents, uint32_t number);
 
-/* Makes a wholly free chunk of the lists a pending free. */
+/* Counts a remote chunk that has become wholly free.  It leaves, unless it is one of a few, on nodes that are not closed. */
+extern void smart_chunk_emptied(struct smart_region *extents, uint32_t number);
+
+/* Makes a wholly free chunk of the lists, which was counted, a pending free. */
 extern void smart_chunk_leave(struct smart_region *extents, uint32_t number);
 
 /* A leaving chunk whose node has not heard of it is in use again.  False: there is none. */

@@ -36,6 +36,25 @@ smart_extents_node_is_active(const struct smart_region *extents, unsigned int no
 	return entry != NULL && __atomic_load_n(&entry->state, __ATOMIC_ACQUIRE) == SMART_NODE_ACTIVE;
 }
 
+bool
+smart_extents_node_is_open(const struct smart_region *extents, unsigned int node)
+{
+	/* Relaxed: who has to see a node closed holds the page allocator's lock, or a lock that was taken since. */
+	return smart_extents_node_is_active(extents, node) &&
+		   __atomic_load_n(&smart_extents_node_at(extents, node)->closed, __ATOMIC_RELAXED) == 0;
+}
+
+void
+smart_extents_count_free(struct smart_region *extents, unsigned int node, int32_t pages)
+{
+	struct smart_extents_node *entry = smart_extents_node_at(extents, node);
+
+	smart_assert(pages >= 0 || entry->pages_free >= (uint32_t) -pages);
+	entry->pages_free += (uint32_t) pages;
+	if (smart_extents_node_is_barred(entry))
+		smart_region_header(extents)->blocks.barred += (uint32_t) pages;
+}
+
 void
 smart_extents_release_node(struct smart_region *extents, unsigned int node)
 {
@@ -44,7 +63,8 @@ smart_extents_release_node(struct smart_region *extents, unsigned int node)
 	if (entry->state != SMART_NODE_LOST || entry->chunks > 0 || entry->trees > 0)
 		return;
 	smart_assert(entry->leaving == 0 && entry->dropping == 0 && entry->pages_used == 0 && entry->incarnation != 0);
-	entry->resting = 0;
+	smart_assert(entry->pages_free == 0);
+	entry->resting = entry->closed = 0;
 	__atomic_store_n(&entry->state, (uint32_t) SMART_NODE_NONE, __ATOMIC_RELEASE);
 	entry->incarnation = 0;
 }

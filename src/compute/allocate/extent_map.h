@@ -25,15 +25,18 @@ struct smart_extents_node
 	uint32_t leaving;  /* list of chunks to be given back: chunk number + 1, or 0 */
 	uint32_t dropping; /* list of records of trees to be dropped, or 0 */
 	uint64_t pages_used;
-	uint32_t resting; /* no pages are taken of its chunks: they are in no list */
+	uint32_t pages_free; /* of its chunks in use */
+	uint32_t resting;    /* no pages are taken of its chunks: they are in no list; smart_extents_rest_node */
+	uint32_t closed;     /* nor are they, and it is asked for nothing: smart_space_close_node */
 	uint32_t unused0;
 	uint64_t address; /* smart_extents_set_address */
 	uint64_t leased;  /* smart_extents_set_lease */
+	uint64_t unused1[7];
 };
 
-#define SMART_NODES_ORDER 2u
+#define SMART_NODES_ORDER 3u
 
-_Static_assert(sizeof(struct smart_extents_node) == 64, "a line for each memory node");
+_Static_assert(sizeof(struct smart_extents_node) == 128, "two lines for each memory node");
 _Static_assert(FABRIC_NODES_MAX * sizeof(struct smart_extents_node) == SMART_PAGE_BYTES << SMART_NODES_ORDER,
 			   "memory nodes fill a run of pages");
 _Static_assert(SMART_CHUNK_BYTES == 1u << 21, "a place counts chunks");
@@ -42,8 +45,21 @@ _Static_assert(SMART_PLACES / SMART_PLACES_A_PAGE <= SMART_PLACES_A_PAGE, "one p
 /* The memory node of this number; NULL as long as there never was any, and in a region that is no extent map. */
 extern struct smart_extents_node *smart_extents_node_at(const struct smart_region *extents, unsigned int node);
 
-/* Is it a number of a memory node that chunks and trees may be put on? */
+/* Is there a memory node of this number, which is not lost? */
 extern bool smart_extents_node_is_active(const struct smart_region *extents, unsigned int node);
+
+/* Is it one that chunks and trees may be put on: active, and not closed? */
+extern bool smart_extents_node_is_open(const struct smart_region *extents, unsigned int node);
+
+/* May no pages be taken of the chunks that it has? */
+static inline bool
+smart_extents_node_is_barred(const struct smart_extents_node *entry)
+{
+	return entry->resting != 0 || entry->closed != 0;
+}
+
+/* Its chunks in use have so many free pages more, or less.  Under the page allocator's lock. */
+extern void smart_extents_count_free(struct smart_region *extents, unsigned int node, int32_t pages);
 
 /* Frees the number of a lost memory node that nothing refers to.  Under the page allocator's lock. */
 extern void smart_extents_release_node(struct smart_region *extents, unsigned int node);

@@ -38,7 +38,7 @@
 enum smart_node_state
 {
 	SMART_NODE_NONE,   /* no memory node has this number */
-	SMART_NODE_ACTIVE, /* chunks and trees may be put there */
+	SMART_NODE_ACTIVE, /* chunks and trees may be put there, unless it is closed */
 	SMART_NODE_LOST    /* its memory is gone for good; the number is kept while a tree or a chunk refers to it */
 };
 
@@ -48,7 +48,9 @@ struct smart_node_info
 	uint64_t incarnation; /* of its region */
 	uint32_t chunks;      /* that the extent map has there, free ones and those to be given back included */
 	uint32_t trees;       /* whose root slot lies there, those to be dropped included */
+	bool closed;          /* smart_space_close_node */
 	uint64_t pages_used;  /* of SMART_PAGE_BYTES, in slabs */
+	uint64_t pages_free;  /* of chunks that are not to be given back */
 	uint64_t address;     /* what smart_extents_set_address said last, or 0 */
 	uint64_t leased;      /* what smart_extents_set_lease said last, or 0 */
 };

@@ -38,7 +38,7 @@ smart_extents_explain(struct smart_space *space, const char *problem)
 
 /* ---- round robin ---- */
 
-/* The active memory nodes in round robin: *turn is the first one to ask, and becomes the next one. */
+/* The open memory nodes in round robin: *turn is the first one to ask, and becomes the next one. */
 static unsigned int
 take_turn(struct smart_space *space, uint32_t *turn, uint8_t nodes[FABRIC_NODES_MAX])
 {
@@ -49,7 +49,7 @@ take_turn(struct smart_space *space, uint32_t *turn, uint8_t nodes[FABRIC_NODES_
 	{
 		unsigned int node = (*turn + i) % FABRIC_NODES_MAX;
 
-		if (smart_extents_node_is_active(space->region, node))
+		if (smart_extents_node_is_open(space->region, node))
 			nodes[count++] = (uint8_t) node;
 	}
 	if (count > 0)
@@ -59,7 +59,7 @@ take_turn(struct smart_space *space, uint32_t *turn, uint8_t nodes[FABRIC_NODES_
 }
 
 /*
- * Puts a question to the active memory nodes, in round robin from *turn (in the header), until one
+ * Puts a question to the open memory nodes, in round robin from *turn (in the header), until one
  * replies SMART_OK; nodes that are full or fail are passed over.  SMART_NO_SPACE: all are full;
  * SMART_INTERRUPTED, SMART_NO_MEMORY at once; SMART_TIMEOUT after the deadline; else the failure of a node,
  * SMART_UNREACHABLE if there is none.
@@ -75,7 +75,7 @@ ask(struct smart_space *space, uint32_t *turn, uint64_t deadline_ns, question_fn
 
 	if (count == 0)
 	{
-		smart_extents_explain(space, "no memory node has been connected yet, or all were lost");
+		smart_extents_explain(space, "no memory node has been connected yet, or all were lost or are to be taken away");
 		return SMART_UNREACHABLE;
 	}
 	for (unsigned int i = 0; i < count; i++)
@@ -281,7 +281,8 @@ conclude(struct smart_space *space, uint32_t number, fabric_address root, smart_
 		reply = SMART_CORRUPT;
 	space->locks->acquire(space->locks, SMART_LOCK_DIRECTORY);
 	smart_assert(id != 0 && record->state == SMART_RECORD_MAKING && record->slabs == 0);
-	if (reply == SMART_OK && !smart_extents_node_is_active(space->region, record->node))
+	/* Lost or closed since it was asked. */
+	if (reply == SMART_OK && !smart_extents_node_is_open(space->region, record->node))
 		reply = SMART_UNREACHABLE;
 	if (reply == SMART_OK)
 	{

@@ -1,6 +1,7 @@
 /*
  * extents_nodes.c
- *	  Memory nodes of an extent map: they get a number when they come, and keep it until nothing refers to them.
+ *	  Memory nodes of an extent map: they get a number when they come, may rest or be closed, and keep the number until
+ *	  nothing refers to them.
  *
  * A node is lost in steps, so that no lock is held for long:
  *
@@ -91,7 +92,9 @@ smart_extents_node_info(struct smart_space *space, unsigned int number, struct s
 	info->incarnation = entry->incarnation;
 	info->chunks = entry->chunks;
 	info->trees = entry->trees;
+	info->closed = entry->closed != 0;
 	info->pages_used = entry->pages_used;
+	info->pages_free = entry->pages_free;
 	info->address = entry->address;
 	info->leased = entry->leased;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
@@ -133,7 +136,7 @@ is_recovery_pending(const struct smart_space *space)
 	return smart_region_header(space->region)->unsettled != 0;
 }
 
-/* ---- they rest ---- */
+/* ---- they rest, or are closed ---- */
 
 /* Under the page allocator's lock, which is held for one page of the map at a time. */
 static void
@@ -158,11 +161,32 @@ for_each_chunk(struct smart_space *space, unsigned int node,
 	}
 }
 
+/* Puts a chunk where it belongs since its node rests or is closed, or does no more. */
 static void
-relist(struct smart_region *extents, uint32_t chunk)
+relist(struct smart_region *extents, uint32_t number)
 {
-	if (smart_chunk_at(extents, chunk)->state == SMART_CHUNK_REMOTE)
-		smart_chunk_relist(extents, chunk);
+	const struct smart_chunk *chunk = smart_chunk_at(extents, number);
+
+	if (chunk->state != SMART_CHUNK_REMOTE)
+		return;
+	smart_chunk_relist(extents, number);
+	if (chunk->free_pages == SMART_CHUNK_PAGES && smart_extents_node_at(extents, chunk->node)->closed)
+		smart_chunk_leave(extents, number);
+}
+
+/*
+ * Sets one of the flags that bar a node's pages; under the page allocator's lock.  From now on a chunk that changes goes
+ * where it belongs by itself.
+ */
+static void
+bar(struct smart_space *space, struct smart_extents_node *entry, uint32_t *flag, bool value)
+{
+	uint32_t *barred = &smart_region_header(space->region)->blocks.barred;
+
+	smart_assert((*flag != 0) != value && (flag == &entry->resting || flag == &entry->closed));
+	*barred -= smart_extents_node_is_barred(entry) ? entry->pages_free : 0;
+	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
+	*barred += smart_extents_node_is_barred(entry) ? entry->pages_free : 0;
 }
 
 void
@@ -173,15 +197,61 @@ smart_extents_rest_node(struct smart_space *space, unsigned int number, bool res
 
 	if (entry == NULL)
 		return;
-	/* From now on a chunk that changes goes where it belongs by itself. */
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	changed = entry->state == SMART_NODE_ACTIVE && (entry->resting != 0) != rest;
 	smart_assert(entry->state != SMART_NODE_NONE || entry->resting == 0);
 	if (changed)
-		entry->resting = rest;
+		bar(space, entry, &entry->resting, rest);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	if (changed && !is_recovery_pending(space))
 		for_each_chunk(space, number, relist);
+}
+
+void
+smart_space_close_node(struct smart_space *space, unsigned int node, bool closed)
+{
+	struct smart_extents_node *entry = smart_extents_node_at(space->region, node);
+	bool changed;
+
+	if (entry == NULL)
+		return;
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	changed = entry->state == SMART_NODE_ACTIVE && (entry->closed != 0) != closed;
+	smart_assert(entry->state != SMART_NODE_NONE || entry->closed == 0);
+	if (changed)
+		bar(space, entry, &entry->closed, closed);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	if (changed && !is_recovery_pending(space))
+		for_each_chunk(space, node, relist);
+}
+
+bool
+smart_space_node_is_closed(const struct smart_space *space, unsigned int node)
+{
+	return smart_extents_node_is_active(space->region, node) && !smart_extents_node_is_open(space->region, node);
+}
+
+bool
+smart_space_forget_node(struct smart_space *space, unsigned int node)
+{
+	const struct smart_region_header *header = smart_region_header(space->region);
+	struct smart_extents_node *entry = smart_extents_node_at(space->region, node);
+	bool forgotten;
+
+	/* What recovery finds may lie there. */
+	if (entry == NULL || is_recovery_pending(space))
+		return false;
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	forgotten = entry->state == SMART_NODE_ACTIVE && entry->closed && entry->chunks == 0 && entry->trees == 0 &&
+				!(header->growing && header->growing_node == node);
+	if (forgotten)
+	{
+		/* As one of which nothing was left when it was lost. */
+		__atomic_store_n(&entry->state, (uint32_t) SMART_NODE_LOST, __ATOMIC_RELEASE);
+		smart_extents_release_node(space->region, node);
+	}
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	return forgotten;
 }
 
 /* ---- they are lost ---- */

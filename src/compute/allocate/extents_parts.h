@@ -18,7 +18,7 @@
 
 /* ---- pending_frees; under the directory's lock ---- */
 
-/* One more, or one less, record that refers to a memory node; false: the node is not active. */
+/* One more, or one less, record that refers to a memory node; false: the node is not open. */
 extern bool smart_extents_count_tree(struct smart_space *space, unsigned int node, bool more);
 
 /* The record of a tree that its memory node has no root slot of (any more) becomes free. */

@@ -46,7 +46,7 @@ takes_spare(const struct smart_space *space, const struct smart_page_lists *list
 	uint32_t usable = SMART_CHUNK_PAGES - smart_chunk_first_page(space->region, space->region->blocks);
 
 	return lists == lists_for(space->region, SMART_PAGES_BLOCKS) &&
-		   lists->chunks * usable - lists->used < pages_left(space) + (1u << order);
+		   lists->chunks * usable - lists->used - lists->barred < pages_left(space) + (1u << order);
 }
 
 bool

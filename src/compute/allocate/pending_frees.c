@@ -12,23 +12,23 @@ bool
 smart_extents_count_tree(struct smart_space *space, unsigned int node, bool more)
 {
 	struct smart_extents_node *entry = smart_extents_node_at(space->region, node);
-	bool active;
+	bool open;
 
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	active = entry->state == SMART_NODE_ACTIVE;
+	open = smart_extents_node_is_open(space->region, node);
 	if (!more)
 	{
 		smart_assert(entry->trees > 0);
 		entry->trees--;
 		smart_extents_release_node(space->region, node);
 	}
-	else if (active)
+	else if (open)
 	{
 		smart_assert(entry->incarnation != 0);
 		entry->trees++;
 	}
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
-	return active;
+	return open;
 }
 
 void

@@ -22,7 +22,7 @@
 #define SMART_CHUNK_PAGES (SMART_CHUNK_BYTES / SMART_PAGE_BYTES)
 
 #define SMART_REGION_MAGIC   UINT64_C(0x6e6f6972746d7302)
-#define SMART_REGION_VERSION 2u
+#define SMART_REGION_VERSION 3u
 
 #define SMART_REGION_STEP_MIN ((uint64_t) 16 << 20)
 #define SMART_REGION_STEP_MAX ((uint64_t) 256 << 20)
@@ -54,7 +54,7 @@ struct smart_page_lists
 	uint32_t chunks;                  /* in the lists or without a free page */
 	uint32_t list[SMART_PAGE_ORDERS]; /* chunk number + 1, or 0 */
 	uint32_t used;                    /* pages handed out */
-	uint32_t unused;
+	uint32_t barred;                  /* free pages of memory nodes that rest or are closed: of no use now */
 };
 
 /*

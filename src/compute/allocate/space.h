@@ -160,6 +160,26 @@ extern uint64_t smart_space_tree_bytes(struct smart_space *space, uint64_t id);
  */
 extern bool smart_space_tree_nodes(struct smart_space *space, uint64_t id, uint64_t pages[FABRIC_NODES_MAX]);
 
+/* ---- memory nodes that shall be taken away ---- */
+
+/*
+ * Closes a memory node of an extent map, or opens it again; one that is not there, or is lost: nothing happens.  A
+ * closed node gives no chunk, no pages of the chunks that it has and no root, but trees go on with the slabs that they
+ * have there.  What becomes free there leaves at once, as does what was free.  The mark outlives restarts, startup
+ * recovery, and the node's absence.  A client may have taken pages there just before, and make a slab of them yet: the
+ * node's counts (smart_extents_node_info) say when nothing is left.
+ */
+extern void smart_space_close_node(struct smart_space *space, unsigned int node, bool closed);
+
+/* False also if there is no such node. */
+extern bool smart_space_node_is_closed(const struct smart_space *space, unsigned int node);
+
+/*
+ * A closed node of which the extent map has neither chunk nor tree, pending frees included, leaves it, and its number
+ * is free.  False: something is left, it is not closed, or a client still waits for its reply.
+ */
+extern bool smart_space_forget_node(struct smart_space *space, unsigned int node);
+
 /* ---- the whole ---- */
 
 struct smart_space_usage

@@ -18,6 +18,7 @@
  *	      than zeros
  *	  remote chunk: its node and place         its state is stored last, and taken away first
  *	  memory node: its region's incarnation    its state is stored last
+ *	  memory node: whether it is closed        one store
  *
  *	  made anew
  *	  directory's table, list of free records  from the records
@@ -148,7 +149,7 @@ clear_chunks(struct recover *recover)
 		clear_chunk(region, i);
 	memset(header->home.list, 0, sizeof(header->home.list));
 	memset(header->blocks.list, 0, sizeof(header->blocks.list));
-	header->home.used = header->blocks.used = 0;
+	header->home.used = header->blocks.used = header->blocks.barred = 0;
 }
 
 /* The pages of a node's map stay in use, and lead nowhere. */
@@ -191,6 +192,7 @@ clear_nodes(struct recover *recover)
 		entry->chunks = entry->trees = 0;
 		entry->leaving = entry->dropping = 0;
 		entry->pages_used = 0;
+		entry->pages_free = 0;
 		status = clear_map(recover, entry);
 	}
 	return status;
@@ -501,6 +503,8 @@ end_pages(struct recover *recover)
 			continue;
 		header->blocks.chunks++;
 		list_chunk(recover, i);
+		smart_extents_count_free(region, smart_chunk_at(region, i)->node,
+								 (int32_t) smart_chunk_at(region, i)->free_pages);
 	}
 	for (uint32_t i = SMART_HOME_CHUNKS; i < remote_end(region); i++)
 	{
@@ -509,9 +513,9 @@ end_pages(struct recover *recover)
 		if (!chunk_in_use(region, i))
 			continue;
 		smart_extents_node_at(region, chunk->node)->pages_used += SMART_CHUNK_PAGES - chunk->free_pages;
-		/* Wholly free chunks beyond a few leave. */
-		if (chunk->free_pages == SMART_CHUNK_PAGES && ++header->empty_chunks > SMART_EMPTY_CHUNKS)
-			smart_chunk_leave(region, i);
+		/* Wholly free chunks beyond a few leave, and all of those on closed nodes. */
+		if (chunk->free_pages == SMART_CHUNK_PAGES)
+			smart_chunk_emptied(region, i);
 	}
 	for (unsigned int i = 0; header->nodes_page != 0 && i < FABRIC_NODES_MAX; i++)
 		smart_extents_release_node(region, i);
