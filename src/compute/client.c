@@ -245,6 +245,12 @@ smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms)
 }
 
 void
+smart_client_set_spread(struct smart_client *client, uint32_t small_pages)
+{
+	client->space.small_pages = small_pages;
+}
+
+void
 smart_client_set_rdwc(struct smart_client *client, bool takes_part)
 {
 	client->member.alone = !takes_part;

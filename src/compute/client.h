@@ -70,6 +70,9 @@ extern void smart_client_close(struct smart_client *client);
 /* Another limit of batches and of waits for memory from now on; nothing happens in an embedded client. */
 extern void smart_client_set_timeout(struct smart_client *client, uint32_t timeout_ms);
 
+/* Trees of fewer pages lie on one memory node each as long as this client adds to them; SMART_SMALL_PAGES at first. */
+extern void smart_client_set_spread(struct smart_client *client, uint32_t small_pages);
+
 /* Does the client take part in the compute node's RDWC from now on, if there is one?  It does to begin with. */
 extern void smart_client_set_rdwc(struct smart_client *client, bool takes_part);
 

@@ -93,9 +93,12 @@ test_book_open(unsigned int clients, unsigned int nodes, uint32_t chunks)
 	node->memory = test_memory_open(nodes, chunks);
 	client = test_client_open(node, 1);
 	for (unsigned int i = 0; i < nodes; i++)
+	{
 		must(smart_extents_add_node(&client->client->space, node->memory->node[i].incarnation, &number) == SMART_OK &&
 				 number == i,
 			 "smart_extents_add_node");
+		smart_extents_set_room(&client->client->space, i, chunks - 1, chunks - 1);
+	}
 	test_client_close(client);
 	return node;
 }

@@ -61,6 +61,24 @@ verify_chunk(struct verify *verify, uint32_t number)
 	return SMART_OK;
 }
 
+/* The chunks of lists, of a memory node unless it is FABRIC_NODES_MAX, limit at most; as far as they belong there. */
+static uint64_t
+count_listed(const struct verify *verify, const uint32_t list[SMART_PAGE_ORDERS], unsigned int node, uint64_t limit)
+{
+	uint64_t listed = 0;
+
+	for (unsigned int order = 0; order < SMART_PAGE_ORDERS; order++)
+		for (uint32_t i = list[order]; i != 0; i = smart_chunk_at(verify->region, i - 1)->next)
+		{
+			const struct smart_chunk *chunk = smart_chunk_at(verify->region, i - 1);
+
+			if (listed == limit || chunk->list != order + 1 || (node < FABRIC_NODES_MAX && chunk->node != node))
+				return 0;
+			listed++;
+		}
+	return listed;
+}
+
 /* The chunks from first on, count numbers, of which those in this state are in the lists. */
 static smart_status
 verify_chunks(struct verify *verify, const struct smart_page_lists *lists, uint32_t first, uint32_t count,
@@ -85,12 +103,13 @@ verify_chunks(struct verify *verify, const struct smart_page_lists *lists, uint3
 		listed += chunk->list != 0;
 		chunks++;
 	}
-	for (unsigned int order = 0; order < SMART_PAGE_ORDERS; order++)
-		for (uint32_t i = lists->list[order]; i != 0; i = smart_chunk_at(verify->region, i - 1)->next, listed--)
-			if (listed == 0 || smart_chunk_at(verify->region, i - 1)->list != order + 1)
-				return fault(verify, "a chunk list is wrong", order);
+	if (lists != &smart_region_header(verify->region)->blocks)
+		listed -= count_listed(verify, lists->list, FABRIC_NODES_MAX, listed);
+	for (unsigned int i = 0; lists == &smart_region_header(verify->region)->blocks && i < FABRIC_NODES_MAX; i++)
+		if (smart_extents_node_at(verify->region, i) != NULL)
+			listed -= count_listed(verify, smart_extents_node_at(verify->region, i)->list, i, listed);
 	if (listed != 0)
-		return fault(verify, "chunks are in no list", listed);
+		return fault(verify, "chunks are in no list, or a list is wrong", listed);
 	if (chunks != lists->chunks)
 		return fault(verify, "the chunks are counted wrong", lists->chunks);
 	if (used != lists->used)

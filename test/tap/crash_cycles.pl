@@ -24,7 +24,7 @@ srand($SEED);
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
 my %node = (
 	embedded => smart_node('embedded', @WORK_SETTINGS),
-	'memory nodes' => smart_node('remote', @WORK_SETTINGS, 'smart.fabric_timeout = 3s', 'smart.memory_nodes = ' . addresses(@memory)));
+	'memory nodes' => smart_node('remote', @WORK_SETTINGS, 'smart.fabric_timeout = 3s', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory)));
 damage_is_seen($node{embedded});
 $_->safe_psql('postgres', $WORK_SCHEMA) for values %node;
 foreach my $cycle (1 .. $CYCLES)

@@ -17,7 +17,7 @@ use SmartWork;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-my $node = smart_node('main', @CRASH_SETTINGS, 'smart.orphan_interval = 0', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', @CRASH_SETTINGS, 'smart.orphan_interval = 0', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 set_up($node);
 loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');
@@ -64,7 +64,7 @@ $node->stop;
 my $CYCLES = $ENV{CYCLES} || 3;
 my $SEED = $ENV{SEED} || time() % 1_000_000;
 my @kinds = ('a memory node', 'memory nodes and others at once');
-my $worker = smart_node('worker', @WORK_SETTINGS, 'smart.fabric_timeout = 3s', 'smart.memory_nodes = ' . addresses(@memory));
+my $worker = smart_node('worker', @WORK_SETTINGS, 'smart.fabric_timeout = 3s', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 note("seed $SEED");
 srand($SEED);

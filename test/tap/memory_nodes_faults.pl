@@ -16,7 +16,7 @@ use SmartMemnode;
 use SmartTest;
 
 my @memory = map { SmartMemnode->new($_, '--size=24M') } ('one', 'two');
-my $node = faults_node('main', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = faults_node('main', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 my %sessions = fault_sessions();
 my $up = sub { node_becomes($node, $_, 'up') for @memory };
 

@@ -24,7 +24,7 @@ sub rounds
 	my ($name, $count) = @_;
 	my @memory = map { SmartMemnode->new("$name$_", '--size=128M') } (1 .. $count);
 	my $node = smart_node($name, 'autovacuum = off', "smart.node_down_after = '1s'", 'smart.node_lost_after = 0',
-		'smart.fabric_timeout = 1s', 'smart.memory_nodes = ' . addresses(@memory));
+		'smart.fabric_timeout = 1s', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 	my $writes = pgbench_script(q{
 		\set id random(1, 1000000000)
 		INSERT INTO numbers SELECT :id + g, md5((:id + g)::text) FROM generate_series(1, 10) g;

@@ -18,7 +18,7 @@ use SmartTest;
 my $KEY = '00112233445566778899aabbccddeeff';
 my ($theirs, $ours) = (secret_file($KEY), secret_file($KEY));
 my @memory = map { SmartMemnode->new($_, '--size=24M', "--secret-file=$theirs") } ('one', 'two');
-my $node = faults_node('main', 'wal_level = replica', 'max_wal_senders = 4', "smart.secret_file = '$ours'", 'smart.memory_nodes = ' . addresses(@memory));
+my $node = faults_node('main', 'wal_level = replica', 'max_wal_senders = 4', "smart.secret_file = '$ours'", 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 my %sessions = fault_sessions();
 my $up = sub { node_becomes($node, $_, 'up') for @memory };
 

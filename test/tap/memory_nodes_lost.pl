@@ -11,7 +11,7 @@ use SmartTest;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=16M') } ('one', 'two');
-my $node = smart_node('main', 'autovacuum = off', 'smart.auto_rebuild = off', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', 'autovacuum = off', 'smart.auto_rebuild = off', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 sub state_of
 {

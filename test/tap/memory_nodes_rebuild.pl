@@ -13,7 +13,7 @@ use SmartTest;
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-my $node = smart_node('main', 'autovacuum = off', 'smart.memory_nodes = ' . addresses(@memory), 'smart.fabric_timeout = 1s', 'smart.node_down_after = 0');
+my $node = smart_node('main', 'autovacuum = off', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory), 'smart.fabric_timeout = 1s', 'smart.node_down_after = 0');
 
 sub nodes_of
 {

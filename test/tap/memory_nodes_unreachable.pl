@@ -13,7 +13,7 @@ use SmartMemnode;
 use SmartTest;
 
 my @memory = map { SmartMemnode->new($_, '--size=32M') } ('one', 'two');
-my $node = smart_node('main', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.fabric_timeout = 2s', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.fabric_timeout = 2s', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 sub make_tables
 {

@@ -320,6 +320,7 @@ use_new_node(struct test_client *client)
 	memory->node[1].taken_count = memory->node[1].tree_count = 0;
 	CHECK(smart_extents_add_node(&client->client->space, memory->node[1].incarnation, &number) == SMART_OK &&
 		  number == 1);
+	smart_extents_set_room(&client->client->space, 1, memory->node[1].chunks - 1, memory->node[1].chunks - 1);
 	for (unsigned int i = 0; i < LOST_TREES; i++)
 	{
 		uint64_t id = test_tree_create(client, &root);
@@ -394,8 +395,8 @@ test_lost_before_linked(void)
 	uint32_t page;
 
 	do
-		CHECK(smart_extents_storage.grow(space, 0, &deadline_ns) == SMART_OK &&
-			  smart_slab_prepare(space, PAGE_LEAF, &page) == SMART_OK);
+		CHECK(smart_extents_storage.grow(space, smart_record_find(space, tree), 0, &deadline_ns) == SMART_OK &&
+			  smart_slab_prepare(space, smart_record_find(space, tree), PAGE_LEAF, &page) == SMART_OK);
 	while (fabric_node(smart_page_address(space, page)) == fabric_node(root));
 	lost = fabric_node(smart_page_address(space, page));
 	smart_extents_lose_node(space, lost);
@@ -426,6 +427,9 @@ replace_while_asked(struct test_memory *memory, unsigned int node)
 {
 	unsigned int number;
 
+	/* Not the first one, where the tree is, which is full. */
+	if (node == 0)
+		return;
 	memory->asked = NULL;
 	smart_extents_lose_node(&observer->client->space, node);
 	CHECK(smart_extents_add_node(&observer->client->space, memory->node[node].incarnation + 100, &number) == SMART_OK);
@@ -513,7 +517,7 @@ test_asked(void)
 static void
 test_replaced(void)
 {
-	struct test_node *node = test_book_open(2, 2, 12);
+	struct test_node *node = test_book_open(2, NODES, 12);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_space *space = &client->client->space;
 	struct smart_node_info info;
@@ -523,6 +527,7 @@ test_replaced(void)
 	observer = test_client_open(node, 2);
 	CHECK(fabric_node(root) == 0);
 	(void) allocate(client, tree);
+	node->memory->node[0].chunks = 2;
 	node->memory->asked = replace_while_asked;
 	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
 		(void) allocate(client, tree);
@@ -650,7 +655,7 @@ test_rest(void)
 	whole(client);
 	smart_extents_rest_node(space, 1, false);
 	whole(client);
-	for (unsigned int i = 0; i < SMART_CHUNK_PAGES / 2; i++)
+	for (unsigned int i = 0; i < 2 * SMART_CHUNK_PAGES; i++)
 		(void) allocate(client, other);
 	CHECK(smart_space_tree_nodes(space, other, pages) && pages[1] > 0);
 	CHECK(smart_space_drop_tree(space, tree) && smart_space_drop_tree(space, other));
@@ -707,7 +712,7 @@ test_closed(void)
 	smart_space_close_node(space, 1, false);
 	CHECK(!smart_space_node_is_closed(space, 1));
 	whole(client);
-	for (unsigned int i = 0; i < SMART_CHUNK_PAGES; i++)
+	for (unsigned int i = 0; i < 3 * SMART_CHUNK_PAGES; i++)
 		(void) allocate(client, other);
 	CHECK(smart_space_tree_nodes(space, other, pages) && pages[1] > 0);
 	whole(client);

@@ -1,6 +1,6 @@
 /*
  * extents_test.c
- *	  An extent map gets chunks from memory nodes in turn, passes over those that are full
+ *	  An extent map gets chunks from memory nodes, passes over those that are full
  *	  or do not answer, finds every page, gives chunks back, and is whole again after
  *	  a restart.  (What it shares with a region: space_test.c.)
  */
@@ -105,16 +105,14 @@ test_turns(void)
 
 	/* A client that finds that others have made room meanwhile asks for no more. */
 	allocate_pages(client, tree, 1, SMART_OK);
-	CHECK(smart_extents_storage.grow(&client->client->space, 0, &deadline_ns) == SMART_OK);
+	CHECK(smart_extents_storage.grow(&client->client->space, smart_record_find(&client->client->space, tree), 0,
+									 &deadline_ns) == SMART_OK);
 	CHECK(chunks_of(client, 0) + chunks_of(client, 1) + chunks_of(client, 2) == 1);
-	/* A chunk's worth at a time; the spare pages ask for one more. */
+	/* For these nodes it is a large tree. */
 	for (unsigned int i = 1; i <= 6; i++)
-	{
 		allocate_pages(client, tree, SMART_CHUNK_PAGES, SMART_OK);
-		CHECK(chunks_of(client, 0) + chunks_of(client, 1) + chunks_of(client, 2) == i + 1);
-		CHECK(chunks_of(client, 0) == (i + 3) / 3 && chunks_of(client, 1) == (i + 2) / 3 &&
-			  chunks_of(client, 2) == (i + 1) / 3);
-	}
+	for (unsigned int i = 0; i < 3; i++)
+		CHECK(chunks_of(client, i) >= 2);
 	CHECK(smart_space_tree_nodes(&client->client->space, tree, pages));
 	CHECK(pages[0] + pages[1] + pages[2] == 6 * SMART_CHUNK_PAGES + 1 && pages[3] == 0 && pages[0] > 0 && pages[1] > 0);
 	/* Nine chunks in all, less the spare pages. */
@@ -219,15 +217,20 @@ test_small_trees(void)
 	fabric_address root;
 	fabric_address block;
 	uint64_t id[1000];
+	unsigned int trees[3] = {0};
 
 	for (unsigned int i = 0; i < 1000; i++)
 	{
 		id[i] = test_tree_create(client, &root);
-		CHECK(fabric_node(root) == i % 3 && *(uint64_t *) test_node_at(node, root) == smart_tree_empty_root());
+		CHECK(*(uint64_t *) test_node_at(node, root) == smart_tree_empty_root());
 		CHECK(smart_space_allocate(space, id[i], SMART_CLASS_LEAF(8), &block) == SMART_OK);
+		CHECK(fabric_node(block) == fabric_node(root));
+		trees[fabric_node(root)]++;
 		CHECK(smart_space_tree_bytes(space, id[i]) <= 2 * SMART_PAGE_BYTES);
 	}
 	smart_space_usage(space, &usage);
+	for (unsigned int i = 0; i < 3; i++)
+		CHECK(trees[i] >= 332 && trees[i] <= 335);
 	CHECK(usage.used == 1000 * SMART_PAGE_BYTES && usage.size == 3 * SMART_CHUNK_BYTES && usage.own > 0);
 	for (unsigned int i = 0; i < 1000; i++)
 		CHECK(smart_space_drop_tree(space, id[i]));
@@ -248,6 +251,7 @@ test_chunks_given_back(void)
 	struct test_memory *memory = node->memory;
 	struct smart_space *space = &client->client->space;
 	struct smart_pending_free pending;
+	uint32_t taken;
 	fabric_address root;
 	uint64_t tree = test_tree_create(client, &root);
 	uint64_t keep = test_tree_create(client, &root);
@@ -257,7 +261,8 @@ test_chunks_given_back(void)
 	CHECK(smart_space_drop_tree(space, tree));
 	CHECK(whole(client));
 	/* No node is told before the pending frees are worked off, and a node that is down keeps its own. */
-	CHECK(memory->node[0].taken_count + memory->node[1].taken_count == 21);
+	taken = memory->node[0].taken_count + memory->node[1].taken_count;
+	CHECK(taken >= 21 && taken <= 22);
 	memory->node[1].down = true;
 	CHECK(test_work_off_duties(client) == 1);
 	CHECK(!smart_pending_next(space, 0, &pending) && smart_pending_next(space, 1, &pending));
@@ -273,7 +278,7 @@ test_chunks_given_back(void)
 		CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &root) == SMART_OK);
 		CHECK(((uint64_t *) test_node_at(node, root))[SMART_PAGE_BYTES / 8 - 1] == 0);
 	}
-	CHECK(smart_region_header(&node->region)->remote_chunks == 21);
+	CHECK(smart_region_header(&node->region)->remote_chunks == taken);
 	CHECK(whole(client) && memory->outside == 0);
 	test_client_close(client);
 	test_node_close(node);
@@ -341,13 +346,7 @@ open_full(struct test_node **node)
 	return client;
 }
 
-static unsigned long
-requests_for_chunks(const struct test_node *node)
-{
-	return node->memory->node[0].requests + node->memory->node[1].requests;
-}
-
-/* Chunks that are leaving are used again, without a question, as long as no client is about to tell their nodes. */
+/* Chunks that are leaving are used again, as long as no client is about to tell their nodes. */
 static void
 test_taken_back(void)
 {
@@ -355,19 +354,18 @@ test_taken_back(void)
 	struct test_client *client = open_full(&node);
 	struct smart_space *space = &client->client->space;
 	struct smart_pending_free pending;
-	unsigned long before;
 	fabric_address block;
 	uint64_t tree = test_tree_create(client, &block);
 
 	CHECK(whole(client) && smart_pending_next(space, 0, &pending) && pending.kind == SMART_PENDING_GIVE_CHUNK);
-	before = requests_for_chunks(node);
 	for (unsigned int i = 0; i < FULL_PAGES - SMART_CHUNK_PAGES; i++)
 	{
 		CHECK(smart_space_allocate(space, tree, PAGE_LEAF, &block) == SMART_OK);
 		CHECK(((uint64_t *) test_node_at(node, block))[SMART_PAGE_BYTES / 8 - 1] == 0);
 		CHECK(fabric_node(block) != 0 || fabric_offset(block) / SMART_CHUNK_BYTES != pending.chunk);
 	}
-	CHECK(requests_for_chunks(node) == before && whole(client));
+	CHECK(whole(client));
+	CHECK(node->memory->node[0].taken_count == FULL_CHUNKS / 2 && node->memory->node[1].taken_count == FULL_CHUNKS / 2);
 	/* The node hears of the one: there are no others to be told of, and it is had again. */
 	CHECK(test_work_off_duties(client) == 0 && node->memory->node[0].taken_count == FULL_CHUNKS / 2 - 1);
 	CHECK(node->memory->node[1].taken_count == FULL_CHUNKS / 2);
@@ -487,7 +485,7 @@ count_entry(void *argument, const uint8_t *entry, size_t length)
 static void
 test_tree(void)
 {
-	struct test_node *node = test_book_open(2, 3, 10);
+	struct test_node *node = test_book_open(2, 3, 5);
 	struct test_client *client = test_client_open(node, 1);
 	struct smart_tree_options options = {.leaf_size = 512, .fixed_length = 14};
 	struct smart_verify_report report;

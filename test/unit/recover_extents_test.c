@@ -327,7 +327,7 @@ damage(void)
 	fill(&header->blocks, sizeof(header->blocks));
 	fill(&header->unused_chunk, 3 * sizeof(uint32_t)); /* unused_chunk, empty_chunks, map_reserve */
 	for (unsigned int i = 0; i < NODES; i++)
-		fill(&smart_extents_node_at(extents, i)->chunks, 20 + sizeof(uint64_t)); /* to pages_free */
+		fill(&smart_extents_node_at(extents, i)->chunks, 40 + sizeof(uint64_t)); /* to list */
 }
 
 /* ---- recovery ---- */

@@ -44,7 +44,11 @@ open_all(void)
 	env_thread_init(&thread, 1);
 	CHECK(smart_client_open(&node->compute, &thread.env, 4711, &client) == SMART_OK);
 	for (unsigned int i = 0; i < NODES; i++)
+	{
 		CHECK(smart_extents_add_node(&client->space, daemons->node[i].incarnation, &number) == SMART_OK && number == i);
+		/* So little that a tree of some chunks is spread. */
+		smart_extents_set_room(&client->space, i, 4, 4);
+	}
 }
 
 static void

@@ -109,6 +109,7 @@ smart_backend_client_at_startup(void)
 	}
 	smart_raise_if_failed(smart_client_open(&smart_server.compute, &smart_environment, MyProcPid, &opened), NULL);
 	smart_client_set_rdwc(opened, smart_settings.rdwc);
+	smart_client_set_spread(opened, (uint32) smart_settings.spread_above_mb * SMART_PAGES_A_MB);
 	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
 	on_shmem_exit(backend_exit, 0);
 	return opened;

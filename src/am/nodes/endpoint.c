@@ -304,6 +304,10 @@ keep_state(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, c
 	peer.allocated = status->allocated;
 	peer.round_trip_ns = round_trip_ns;
 	smart_peer_put(endpoints->peers, (unsigned int) endpoint->node, &peer);
+	smart_extents_set_room(&endpoints->client->space, (unsigned int) endpoint->node,
+						   (uint32) (status->capacity / SMART_CHUNK_BYTES),
+						   (uint32) ((status->capacity - Min(status->allocated, status->capacity)) /
+									 SMART_CHUNK_BYTES));
 }
 
 /* Whether a chunk was given back remains unknown: no chunk is compared again until the server's next start. */

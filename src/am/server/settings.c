@@ -16,6 +16,8 @@
 #include "tree/tree.h"
 
 #define MAX_SIZE_MB               65536
+#define SPREAD_ABOVE_DEFAULT_MB   64
+#define SPREAD_ABOVE_MAX_MB       1048576
 #define CACHE_DEFAULT_MB          64
 #define CACHE_MAX_MB              65536
 #define NODE_DOWN_AFTER_DEFAULT_S 2
@@ -121,6 +123,13 @@ assign_fabric_timeout(int value, void *extra)
 }
 
 static void
+assign_spread_above(int value, void *extra)
+{
+	if (smart_server.client != NULL)
+		smart_client_set_spread(smart_server.client, (uint32) value * SMART_PAGES_A_MB);
+}
+
+static void
 assign_offload(int value, void *extra)
 {
 	if (smart_server.client != NULL)
@@ -186,6 +195,11 @@ define_places(void)
 							"Its indexes are loaded, or rebuilt, on the others. 0: it is never given up.",
 							&smart_settings.node_lost_after_s, NODE_LOST_AFTER_DEFAULT_S, 0, INT_MAX / 1000, PGC_SIGHUP,
 							GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.spread_above", "Size from which on an index is spread over all memory nodes.",
+							"A smaller one lies on one of them, so that it does not depend on the others. An eighth of "
+							"that node's memory, if this is less. 0: every index is spread.",
+							&smart_settings.spread_above_mb, SPREAD_ABOVE_DEFAULT_MB, 0, SPREAD_ABOVE_MAX_MB,
+							PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_spread_above, NULL);
 	DefineCustomIntVariable("smart.cache_size", "Memory for copies of the indexes' inner nodes.",
 							"All sessions share it. 0: every search reads them from the memory nodes. Without effect "
 							"when there are none.",

@@ -25,6 +25,7 @@ struct smart_settings
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */
+	int spread_above_mb;    /* 0: every index */
 	int cache_size_mb;      /* 0: no cache */
 	int offload;            /* enum smart_offload_mode */
 	int on_unavailable;     /* enum smart_on_unavailable */
@@ -38,6 +39,8 @@ struct smart_settings
 #define SMART_DIRECTORY "smart" /* below the data directory */
 
 #define SMART_TRANSPORT_AUTO 0
+
+#define SMART_PAGES_A_MB (1048576u / 4096u)
 
 #define SMART_REBUILD_WORKERS_MAX 16
 

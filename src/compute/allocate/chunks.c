@@ -46,6 +46,15 @@ smart_chunk_list_for(const struct smart_region *region, const struct smart_chunk
 	return longest;
 }
 
+/* The lists of the chunks among which a chunk is. */
+static uint32_t *
+lists_with(struct smart_region *region, uint32_t number)
+{
+	if (smart_chunk_is_remote(region, number))
+		return smart_extents_node_at(region, smart_chunk_at(region, number)->node)->list;
+	return smart_region_header(region)->home.list;
+}
+
 /* Puts a chunk at the front of a list. */
 static void
 push(struct smart_region *region, uint32_t *head, uint32_t number)
@@ -83,7 +92,7 @@ unlist(struct smart_region *region, uint32_t number)
 	struct smart_chunk *chunk = smart_chunk_at(region, number);
 
 	smart_assert(chunk->list >= 1 && chunk->list <= SMART_PAGE_ORDERS);
-	pull(region, &smart_lists_of(region, number)->list[chunk->list - 1], number);
+	pull(region, &lists_with(region, number)[chunk->list - 1], number);
 	chunk->list = 0;
 }
 
@@ -102,7 +111,7 @@ smart_chunk_relist(struct smart_region *region, uint32_t number)
 	/* Only a chunk that pages may be taken of is in a list. */
 	smart_assert(chunk->state == SMART_CHUNK_HOME || chunk->state == SMART_CHUNK_REMOTE);
 	chunk->list = list;
-	push(region, &smart_lists_of(region, number)->list[list - 1], number);
+	push(region, &lists_with(region, number)[list - 1], number);
 }
 
 void
@@ -304,6 +313,7 @@ smart_chunk_add_remote(struct smart_region *extents, unsigned int node, uint64_t
 	chunk->place = place;
 	smart_extent_map_add(extents, node, place, number);
 	entry->chunks++;
+	entry->room -= entry->room > 0;
 	smart_assert(smart_extents_chunk_at(extents, node, place) == number);
 	enlist_empty(extents, number);
 	/* It was closed after it had been asked. */
@@ -340,6 +350,7 @@ smart_chunk_leave(struct smart_region *extents, uint32_t number)
 {
 	struct smart_region_header *header = smart_region_header(extents);
 	struct smart_chunk *chunk = smart_chunk_at(extents, number);
+	struct smart_extents_node *entry = smart_extents_node_at(extents, chunk->node);
 
 	smart_assert(chunk->state == SMART_CHUNK_REMOTE && header->blocks.chunks > 0 && header->empty_chunks > 0);
 	if (chunk->list != 0)
@@ -347,6 +358,7 @@ smart_chunk_leave(struct smart_region *extents, uint32_t number)
 	header->blocks.chunks--;
 	header->empty_chunks--;
 	smart_extents_count_free(extents, chunk->node, -(int32_t) SMART_CHUNK_PAGES);
+	entry->room += entry->room < entry->capacity;
 	chunk->told = false;
 	chunk->pending = ++header->pendings;
 	set_state(chunk, SMART_CHUNK_LEAVING);
@@ -363,26 +375,20 @@ smart_chunk_left(struct smart_region *extents, uint32_t number)
 }
 
 bool
-smart_chunk_take_back(struct smart_region *extents)
+smart_chunk_take_back(struct smart_region *extents, unsigned int node)
 {
-	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
-	{
-		const struct smart_extents_node *entry = smart_extents_node_at(extents, node);
-		uint32_t next = 0;
+	struct smart_extents_node *entry = smart_extents_node_at(extents, node);
+	uint32_t next = entry->leaving;
 
-		if (smart_extents_node_is_active(extents, node) && !smart_extents_node_is_barred(entry))
-			next = entry->leaving;
-		/* A node that has been told may give the chunk to another compute node. */
-		while (next != 0 && smart_chunk_at(extents, next - 1)->told)
-			next = smart_chunk_at(extents, next - 1)->next;
-		if (next != 0)
-		{
-			unlist_leaving(extents, next - 1);
-			enlist_empty(extents, next - 1);
-			return true;
-		}
-	}
-	return false;
+	/* A node that has been told may give the chunk to another compute node. */
+	while (next != 0 && smart_chunk_at(extents, next - 1)->told)
+		next = smart_chunk_at(extents, next - 1)->next;
+	if (next == 0)
+		return false;
+	unlist_leaving(extents, next - 1);
+	entry->room -= entry->room > 0;
+	enlist_empty(extents, next - 1);
+	return true;
 }
 
 void

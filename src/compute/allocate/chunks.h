@@ -115,7 +115,7 @@ smart_slab_at(const struct smart_region *region, uint32_t page)
 	return (struct smart_slab *) (smart_chunk_memory(region, chunk) + SMART_PAGE_BYTES) + page % SMART_CHUNK_PAGES;
 }
 
-/* The lists that a chunk belongs to. */
+/* The counts that a chunk belongs to. */
 static inline struct smart_page_lists *
 smart_lists_of(const struct smart_region *region, uint32_t chunk)
 {
@@ -172,8 +172,8 @@ extern void smart_chunk_emptied(struct smart_region *extents, uint32_t number);
 /* Makes a wholly free chunk of the lists, which was counted, a pending free. */
 extern void smart_chunk_leave(struct smart_region *extents, uint32_t number);
 
-/* A leaving chunk whose node has not heard of it is in use again.  False: there is none. */
-extern bool smart_chunk_take_back(struct smart_region *extents);
+/* A leaving chunk of a node that may be used, and has not heard of it, is in use again.  False: there is none. */
+extern bool smart_chunk_take_back(struct smart_region *extents, unsigned int node);
 
 /* A leaving chunk is the extent map's no more. */
 extern void smart_chunk_left(struct smart_region *extents, uint32_t number);

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "compute/allocate/placement.h"
 #include "compute/allocate/slab.h"
 #include "compute/allocate/trees.h"
 
@@ -154,6 +155,7 @@ smart_record_make(struct smart_space *space, const struct smart_tree_owner *owne
 	smart_assert(record->state == SMART_RECORD_PLAIN);
 	record->owner = *owner;
 	record->node = node;
+	smart_placement_begin(record, node);
 	memset(record->note, 0, sizeof(record->note));
 	smart_record_set_state(record, state);
 	__atomic_store_n(&record->root, smart_slot_make_empty(0, 255), __ATOMIC_RELAXED);

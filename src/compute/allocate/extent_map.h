@@ -25,13 +25,23 @@ struct smart_extents_node
 	uint32_t leaving;  /* list of chunks to be given back: chunk number + 1, or 0 */
 	uint32_t dropping; /* list of records of trees to be dropped, or 0 */
 	uint64_t pages_used;
-	uint32_t pages_free; /* of its chunks in use */
-	uint32_t resting;    /* no pages are taken of its chunks: they are in no list; smart_extents_rest_node */
-	uint32_t closed;     /* nor are they, and it is asked for nothing: smart_space_close_node */
-	uint32_t unused0;
-	uint64_t address; /* smart_extents_set_address */
-	uint64_t leased;  /* smart_extents_set_lease */
-	uint64_t unused1[7];
+	uint32_t pages_free;              /* of its chunks in use */
+	uint32_t list[SMART_PAGE_ORDERS]; /* of its chunks in use, by their longest free run: chunk number + 1, or 0 */
+	uint32_t resting;  /* no pages are taken of its chunks: they are in no list; smart_extents_rest_node */
+	uint32_t closed;   /* nor are they, and it is asked for nothing: smart_space_close_node */
+	uint32_t capacity; /* chunks that it has, as it said last; 0: not known */
+	uint32_t room;     /* chunks that it could still give, if that is known */
+	uint64_t address;  /* smart_extents_set_address */
+	uint64_t leased;   /* smart_extents_set_lease */
+	int64_t credit[2]; /* by enum smart_node_choice (placement.c) */
+	uint64_t unused0[2];
+};
+
+/* What a memory node is chosen for. */
+enum smart_node_choice
+{
+	SMART_NODE_HOME,  /* another tree */
+	SMART_NODE_SPREAD /* more pages of a large tree */
 };
 
 #define SMART_NODES_ORDER 3u

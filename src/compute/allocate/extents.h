@@ -105,6 +105,9 @@ extern void smart_extents_set_address(struct smart_space *space, unsigned int nu
  */
 extern void smart_extents_set_lease(struct smart_space *space, unsigned int number, uint64_t incarnation);
 
+/* Notes how many chunks an active node has, and how many of them it could give, to us or another server. */
+extern void smart_extents_set_room(struct smart_space *space, unsigned int number, uint32_t capacity, uint32_t room);
+
 /*
  * A node that does not reply rests: its chunks give no pages until it replies again, so that what is allocated comes
  * from the other nodes.  One client at a time may say so.

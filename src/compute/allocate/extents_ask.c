@@ -2,12 +2,12 @@
  * extents_ask.c
  *	  What the extent map asks of memory nodes: chunks, and roots of trees.
  *
- * Memory nodes are asked in round robin, so that all of them fill alike, and never while a lock is held.
+ * Which nodes are asked, and in which order, placement.c says.  They are never asked while a lock is held.
  *
- * Chunks.  One client at a time asks for a chunk; the other clients wait until it is done, and look again.  They take
- * over the reason of its failure, so that not each of them waits for a memory node that does not reply.  A chunk that
- * is leaving, and whose node has not heard of that, is taken back.  While a chunk may be on its way to its node, nodes
- * that are full are asked again.
+ * Chunks.  One client at a time asks for a chunk; the other clients wait until it is done, and look again.  Those that
+ * wanted it from the same node first take over the reason of its failure, so that not each of them waits for a memory
+ * node that does not reply.  A chunk that is leaving, and whose node has not heard of that, is taken back.  While a
+ * chunk may be on its way to its node, nodes that are full are asked again.
  *
  * Trees.  The record is in the extent map, the root slot on a memory node.  The record is made first, so that a memory
  * node has no tree of which the extent map knows nothing.  If a request is given up, the record becomes a pending free
@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "compute/allocate/extents_parts.h"
+#include "compute/allocate/placement.h"
 
 #define CLEAR_AT_ONCE (1u << (SMART_PAGE_ORDERS - 1)) /* WRITEs of a batch */
 #define ON_ITS_WAY_NS UINT64_C(1000000000)
@@ -36,41 +37,17 @@ smart_extents_explain(struct smart_space *space, const char *problem)
 	snprintf(fabric->problem, sizeof(fabric->problem), "%s", problem);
 }
 
-/* ---- round robin ---- */
-
-/* The open memory nodes in round robin: *turn is the first one to ask, and becomes the next one. */
-static unsigned int
-take_turn(struct smart_space *space, uint32_t *turn, uint8_t nodes[FABRIC_NODES_MAX])
-{
-	unsigned int count = 0;
-
-	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
-	{
-		unsigned int node = (*turn + i) % FABRIC_NODES_MAX;
-
-		if (smart_extents_node_is_open(space->region, node))
-			nodes[count++] = (uint8_t) node;
-	}
-	if (count > 0)
-		*turn = (nodes[0] + 1u) % FABRIC_NODES_MAX;
-	space->locks->release(space->locks, SMART_LOCK_PAGES);
-	return count;
-}
-
 /*
- * Puts a question to the open memory nodes, in round robin from *turn (in the header), until one
- * replies SMART_OK; nodes that are full or fail are passed over.  SMART_NO_SPACE: all are full;
- * SMART_INTERRUPTED, SMART_NO_MEMORY at once; SMART_TIMEOUT after the deadline; else the failure of a node,
- * SMART_UNREACHABLE if there is none.
+ * Puts a question to memory nodes, in this order, until one replies SMART_OK; nodes that are full or fail are passed
+ * over.  SMART_NO_SPACE: all are full; SMART_INTERRUPTED, SMART_NO_MEMORY at once; SMART_TIMEOUT after the deadline;
+ * else the failure of a node, SMART_UNREACHABLE if there is none.
  */
 static smart_status
-ask(struct smart_space *space, uint32_t *turn, uint64_t deadline_ns, question_fn question, void *argument)
+ask(struct smart_space *space, const uint8_t *nodes, unsigned int count, uint64_t deadline_ns, question_fn question,
+	void *argument)
 {
 	struct smart_supply *supply = space->supply;
 	struct smart_env *env = supply->env;
-	uint8_t nodes[FABRIC_NODES_MAX];
-	unsigned int count = take_turn(space, turn, nodes);
 	smart_status result = SMART_NO_SPACE;
 
 	if (count == 0)
@@ -123,57 +100,88 @@ prepare_map(struct smart_space *space, unsigned int node)
 	return status;
 }
 
+/* What a client that grows the extent map wants. */
+struct want
+{
+	uint32_t record; /* of the tree */
+	unsigned int order;
+};
+
+/* The node has what is wanted already, or a chunk that is leaving it; under the page allocator's lock. */
+static bool
+find_there(struct smart_space *space, unsigned int node, const struct want *want)
+{
+	return smart_pages_available(space, node, want->order) ||
+		   (smart_placement_is_usable(space->region, node) && smart_chunk_take_back(space->region, node));
+}
+
 /* Takes a chunk from one memory node.  All that could fail on our side is done before it is asked. */
 static smart_status
-ask_for_chunk(struct smart_space *space, unsigned int node, void *argument)
+take_chunk(struct smart_space *space, unsigned int node, uint64_t *incarnation, uint32_t *place)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	smart_status status = prepare_map(space, node);
-	uint64_t incarnation;
-	uint32_t place;
 
-	(void) argument;
 	if (status != SMART_OK)
 		return status;
 	/* From here on until the chunk is mapped, the extent map does not know it; smart_extents_has_chunk keeps it meanwhile. */
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	header->growing_node = node;
-	incarnation = smart_extents_node_at(space->region, node)->incarnation;
+	*incarnation = smart_extents_node_at(space->region, node)->incarnation;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
-	status = space->supply->take_chunk(space->supply, node, &place);
+	return space->supply->take_chunk(space->supply, node, place);
+}
+
+/* Pages on one memory node, which becomes the tree's home then. */
+static smart_status
+ask_for_pages(struct smart_space *space, unsigned int node, void *argument)
+{
+	const struct want *want = argument;
+	smart_status status = SMART_OK;
+	uint64_t incarnation;
+	uint32_t place;
+	bool found;
+
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	found = find_there(space, node, want);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	if (!found)
+		status = take_chunk(space, node, &incarnation, &place);
 	if (status != SMART_OK)
 		return status;
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	status = smart_chunk_add_remote(space->region, node, incarnation, place);
+	if (!found)
+		status = smart_chunk_add_remote(space->region, node, incarnation, place);
+	if (status == SMART_OK && smart_placement_home(space, want->record) != node)
+		smart_placement_move(space, want->record, node);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return status;
 }
 
-/* Takes back a chunk that is leaving, or asks a memory node for one; by the client that grows. */
+/* Sees to it that there are pages for a tree, on its home if that has room; by the client that grows. */
 static smart_status
-get_chunk(struct smart_space *space, uint64_t deadline_ns)
+get_pages(struct smart_space *space, struct want *want, uint64_t deadline_ns)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
 	struct smart_env *env = space->supply->env;
 	smart_status status = SMART_OK;
 
-	/* Room in the extent map's file for its head comes first. */
+	/* Room in the extent map's file for a chunk's head comes first. */
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	if (header->unused_chunk == 0 && header->remote_chunks == header->heads)
 		status = smart_region_extend_heads(space->region);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	for (unsigned int attempt = 0; status == SMART_OK; attempt++)
 	{
+		uint8_t nodes[FABRIC_NODES_MAX];
+		unsigned int count;
 		uint64_t told_ns;
 		uint64_t now_ns;
-		bool taken;
 
 		space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-		taken = smart_chunk_take_back(space->region);
+		count = smart_placement_order(space, want->record, nodes);
 		space->locks->release(space->locks, SMART_LOCK_PAGES);
-		if (taken)
-			break;
-		status = ask(space, &header->chunk_turn, deadline_ns, ask_for_chunk, NULL);
+		status = ask(space, nodes, count, deadline_ns, ask_for_pages, want);
 		if (status != SMART_NO_SPACE)
 			break;
 		/*
@@ -192,9 +200,9 @@ get_chunk(struct smart_space *space, uint64_t deadline_ns)
 	return status;
 }
 
-/* Waits for the growth that began when so many had ended. */
+/* Waits for the growth that began when so many had ended; home: where this client wants its pages from first. */
 static smart_status
-wait_for_growth(struct smart_space *space, uint64_t growths, uint64_t deadline_ns)
+wait_for_growth(struct smart_space *space, uint64_t growths, unsigned int home, uint64_t deadline_ns)
 {
 	const struct smart_region_header *header = smart_region_header(space->region);
 	struct smart_env *env = space->supply->env;
@@ -212,8 +220,9 @@ wait_for_growth(struct smart_space *space, uint64_t growths, uint64_t deadline_n
 		env->pause(env, attempt);
 	}
 	status = (smart_status) __atomic_load_n(&header->growth_status, __ATOMIC_RELAXED);
-	/* What stopped the other client does not stop this one. */
-	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY)
+	/* What stopped the other client need not stop this one. */
+	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY ||
+		__atomic_load_n(&header->growth_home, __ATOMIC_RELAXED) != home)
 		return SMART_OK;
 	if (status != SMART_OK)
 		smart_extents_explain(space, "another session asked the memory nodes for memory and got none");
@@ -222,9 +231,11 @@ wait_for_growth(struct smart_space *space, uint64_t growths, uint64_t deadline_n
 
 /* As smart_storage.grow: takes a chunk from a memory node, or waits for the client that does. */
 static smart_status
-grow(struct smart_space *space, unsigned int order, uint64_t *deadline_ns)
+grow(struct smart_space *space, uint32_t record, unsigned int order, uint64_t *deadline_ns)
 {
 	struct smart_region_header *header = smart_region_header(space->region);
+	struct want want = {.record = record, .order = order};
+	unsigned int home;
 	smart_status status;
 	uint64_t growths;
 	bool needless;
@@ -234,7 +245,8 @@ grow(struct smart_space *space, unsigned int order, uint64_t *deadline_ns)
 		*deadline_ns = smart_deadline_ns(space->supply->env, space->supply->timeout_ms);
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	growths = header->growths;
-	needless = smart_pages_available(space, order);
+	home = smart_placement_home(space, record);
+	needless = smart_pages_available(space, home, order);
 	mine = !needless && !header->growing;
 	if (mine)
 	{
@@ -245,15 +257,16 @@ grow(struct smart_space *space, unsigned int order, uint64_t *deadline_ns)
 	if (needless)
 		return SMART_OK;
 	if (!mine)
-		return wait_for_growth(space, growths, *deadline_ns);
+		return wait_for_growth(space, growths, home, *deadline_ns);
 	/* No other client grows the extent map from here on until this one has ended. */
 	smart_assert(header->growing);
-	status = get_chunk(space, *deadline_ns);
+	status = get_pages(space, &want, *deadline_ns);
 
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	smart_assert(header->growing && header->growths == growths);
 	header->growing = false;
 	__atomic_store_n(&header->growth_status, (uint32_t) status, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->growth_home, home, __ATOMIC_RELAXED);
 	/* Release: a client that sees the number sees the status.  Partner: wait_for_growth. */
 	__atomic_store_n(&header->growths, header->growths + 1, __ATOMIC_RELEASE);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
@@ -340,8 +353,14 @@ create_tree(struct smart_space *space, const struct smart_tree_owner *owner, uin
 {
 	struct wish wish = {.owner = owner};
 	uint64_t deadline_ns = smart_deadline_ns(space->supply->env, space->supply->timeout_ms);
-	smart_status status = ask(space, &smart_region_header(space->region)->tree_turn, deadline_ns, ask_for_tree, &wish);
+	uint8_t nodes[FABRIC_NODES_MAX];
+	unsigned int count;
+	smart_status status;
 
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	count = smart_placement_order(space, 0, nodes);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	status = ask(space, nodes, count, deadline_ns, ask_for_tree, &wish);
 	if (status != SMART_OK)
 		return status;
 	smart_assert(wish.id != 0 && wish.root != 0);

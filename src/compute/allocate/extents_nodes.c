@@ -47,6 +47,8 @@ place_node(const struct smart_region *extents, uint64_t incarnation, unsigned in
 	entry->incarnation = incarnation;
 	entry->address = 0;
 	entry->leased = 0;
+	entry->capacity = entry->room = 0;
+	memset(entry->credit, 0, sizeof(entry->credit));
 	/* Release: recovery finds no node of another incarnation. */
 	__atomic_store_n(&entry->state, (uint32_t) SMART_NODE_ACTIVE, __ATOMIC_RELEASE);
 	*number = lowest;
@@ -122,6 +124,21 @@ smart_extents_set_lease(struct smart_space *space, unsigned int number, uint64_t
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	if (entry->state == SMART_NODE_ACTIVE)
 		entry->leased = incarnation;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+}
+
+void
+smart_extents_set_room(struct smart_space *space, unsigned int number, uint32_t capacity, uint32_t room)
+{
+	struct smart_extents_node *entry = smart_extents_node_at(space->region, number);
+
+	smart_assert(entry != NULL);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	if (entry->state == SMART_NODE_ACTIVE)
+	{
+		entry->capacity = capacity;
+		entry->room = room < capacity ? room : capacity;
+	}
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 }
 

@@ -2,7 +2,8 @@
  * pages.c
  *	  The page allocator: aligned runs of 1 to 16 pages, of the region's own chunks and of remote ones.
  *
- * A run is taken from a chunk whose longest run is just long enough, if there is one, so that long runs stay whole;
+ * A run for blocks is taken from the tree's home, of a chunk whose longest run is just long enough, if there is one, so
+ * that long runs stay whole;
  * within a chunk from the lowest address, so that a bulk load ascends.
  *
  * Progress: blocked by the page allocator's lock only, which is held for the search of one chunk, and for the growth
@@ -11,19 +12,13 @@
 #include <string.h>
 
 #include "compute/allocate/pages.h"
-
-/* The lists of the chunks that have pages for this use: the same ones for both, unless blocks lie in remote chunks. */
-static struct smart_page_lists *
-lists_for(const struct smart_region *region, enum smart_page_use use)
-{
-	return smart_lists_of(region, use == SMART_PAGES_BLOCKS ? region->blocks : 0);
-}
+#include "compute/allocate/placement.h"
 
 /* The shortest list whose chunks have such a run, or SMART_PAGE_ORDERS. */
 static unsigned int
-find_list(const struct smart_page_lists *lists, unsigned int order)
+find_list(const uint32_t list[SMART_PAGE_ORDERS], unsigned int order)
 {
-	while (order < SMART_PAGE_ORDERS && lists->list[order] == 0)
+	while (order < SMART_PAGE_ORDERS && list[order] == 0)
 		order++;
 	return order;
 }
@@ -39,48 +34,83 @@ pages_left(const struct smart_space *space)
 	return space->removing ? SMART_MEND_PAGES : SMART_SPARE_PAGES;
 }
 
-/* Would a run be taken from the pages that are left to others?  They are among those that blocks come from. */
+/* Would a run for blocks be taken from the pages that are left to others? */
 static bool
-takes_spare(const struct smart_space *space, const struct smart_page_lists *lists, unsigned int order)
+takes_spare(const struct smart_space *space, unsigned int order)
 {
+	const struct smart_page_lists *lists = smart_lists_of(space->region, space->region->blocks);
 	uint32_t usable = SMART_CHUNK_PAGES - smart_chunk_first_page(space->region, space->region->blocks);
 
-	return lists == lists_for(space->region, SMART_PAGES_BLOCKS) &&
-		   lists->chunks * usable - lists->used - lists->barred < pages_left(space) + (1u << order);
+	return lists->chunks * usable - lists->used - lists->barred < pages_left(space) + (1u << order);
 }
 
 bool
-smart_pages_available(const struct smart_space *space, unsigned int order)
+smart_pages_available(const struct smart_space *space, unsigned int node, unsigned int order)
 {
-	const struct smart_page_lists *lists = lists_for(space->region, SMART_PAGES_BLOCKS);
-
-	return find_list(lists, order) < SMART_PAGE_ORDERS && !takes_spare(space, lists, order);
+	return smart_placement_is_usable(space->region, node) &&
+		   find_list(smart_extents_node_at(space->region, node)->list, order) < SMART_PAGE_ORDERS &&
+		   !takes_spare(space, order);
 }
 
-smart_status
-smart_pages_take(struct smart_space *space, enum smart_page_use use, unsigned int order, uint32_t *page, bool *fresh)
+bool
+smart_pages_find(struct smart_space *space, uint32_t record, unsigned int order)
 {
-	struct smart_region *region = space->region;
-	const struct smart_page_lists *lists = lists_for(region, use);
-	smart_status status = SMART_OK;
-	unsigned int list;
+	unsigned int node = 0;
 
-	smart_assert(order < SMART_PAGE_ORDERS);
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	list = find_list(lists, order);
-	if (list == SMART_PAGE_ORDERS || takes_spare(space, lists, order))
+	while (node < FABRIC_NODES_MAX && !smart_pages_available(space, node, order))
+		node++;
+	if (node < FABRIC_NODES_MAX)
+		smart_placement_move(space, record, node);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	return node < FABRIC_NODES_MAX;
+}
+
+/* From remote chunks; for another one a memory node has to be asked, without a lock. */
+static smart_status
+take_remote(struct smart_space *space, uint32_t record, unsigned int order, uint32_t *page, bool *fresh)
+{
+	unsigned int node = smart_placement_home(space, record);
+	const uint32_t *list;
+
+	if (node == FABRIC_NODES_MAX || !smart_pages_available(space, node, order))
+		return SMART_NO_SPACE;
+	list = smart_extents_node_at(space->region, node)->list;
+	*page = smart_chunk_take_run(space->region, list[find_list(list, order)] - 1, order, fresh);
+	return SMART_OK;
+}
+
+/* From chunks of the region's own, of which one more is made if there is none.  Blocks leave spare pages behind. */
+static smart_status
+take_own(struct smart_space *space, bool blocks, unsigned int order, uint32_t *page, bool *fresh)
+{
+	const uint32_t *lists = smart_region_header(space->region)->home.list;
+	unsigned int list = find_list(lists, order);
+
+	if (list == SMART_PAGE_ORDERS || (blocks && takes_spare(space, order)))
 	{
-		/* Chunks of the region's own are made here; for a remote one a memory node has to be asked, without a lock. */
-		status = lists == lists_for(region, SMART_PAGES_HOME) ? smart_chunk_add_home(region) : SMART_NO_SPACE;
+		smart_status status = smart_chunk_add_home(space->region);
+
+		if (status != SMART_OK)
+			return status;
 		if (list == SMART_PAGE_ORDERS)
 			list = SMART_PAGE_ORDERS - 1;
 	}
-	if (status == SMART_OK)
-	{
-		*page = smart_chunk_take_run(region, lists->list[list] - 1, order, fresh);
-		smart_assert(*page != 0 && *page % (1u << order) == 0);
-	}
+	*page = smart_chunk_take_run(space->region, lists[list] - 1, order, fresh);
+	return SMART_OK;
+}
+
+smart_status
+smart_pages_take(struct smart_space *space, uint32_t record, unsigned int order, uint32_t *page, bool *fresh)
+{
+	smart_status status;
+
+	smart_assert(order < SMART_PAGE_ORDERS);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	status = space->region->extents ? take_remote(space, record, order, page, fresh)
+									: take_own(space, true, order, page, fresh);
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	smart_assert(status != SMART_OK || (*page != 0 && *page % (1u << order) == 0));
 	return status;
 }
 
@@ -88,7 +118,12 @@ smart_status
 smart_pages_take_home(struct smart_space *space, unsigned int order, uint32_t *page)
 {
 	bool fresh = true;
-	smart_status status = smart_pages_take(space, SMART_PAGES_HOME, order, page, &fresh);
+	smart_status status;
+
+	/* Of an embedded region blocks and the space's own come from the same chunks. */
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	status = take_own(space, !space->region->extents, order, page, &fresh);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
 
 	if (!fresh)
 		memset(smart_page_memory(space->region, *page), 0, (size_t) SMART_PAGE_BYTES << order);

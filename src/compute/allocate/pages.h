@@ -18,13 +18,6 @@
 #define SMART_MEND_PAGES    96u
 #define SMART_STANDBY_PAGES 64u
 
-/* What pages are for.  In an extent map they come from different chunks, elsewhere from the same. */
-enum smart_page_use
-{
-	SMART_PAGES_HOME,  /* the space's own: records, tables */
-	SMART_PAGES_BLOCKS /* slabs */
-};
-
 /* Where a page lies; it belongs to the caller, or to a slab that it may look at. */
 static inline fabric_address
 smart_page_address(const struct smart_space *space, uint32_t page)
@@ -39,11 +32,12 @@ smart_page_address(const struct smart_space *space, uint32_t page)
 }
 
 /*
- * A run of 1 << order pages, at a multiple of its length.  Takes the page allocator's lock.  *fresh: it holds zeros.
- * SMART_NO_SPACE (an extent map has to grow first: smart_storage), SMART_DISK_FULL, SMART_UNREACHABLE.
+ * A run of 1 << order pages for a tree's blocks, at a multiple of its length; in an extent map from its home
+ * (placement.h).  Takes the page allocator's lock.  *fresh: it holds zeros.  SMART_NO_SPACE (an extent map has to grow
+ * first: smart_storage), SMART_DISK_FULL, SMART_UNREACHABLE.
  */
 extern smart_status
-smart_pages_take(struct smart_space *space, enum smart_page_use use, unsigned int order, uint32_t *page, bool *fresh);
+smart_pages_take(struct smart_space *space, uint32_t record, unsigned int order, uint32_t *page, bool *fresh);
 
 /* Gives back a run.  Takes the page allocator's lock. */
 extern void smart_pages_give(struct smart_space *space, uint32_t page, unsigned int order);
@@ -51,7 +45,10 @@ extern void smart_pages_give(struct smart_space *space, uint32_t page, unsigned 
 /* A run of the space's own, which holds zeros. */
 extern smart_status smart_pages_take_home(struct smart_space *space, unsigned int order, uint32_t *page);
 
-/* Could this client take a run of this order for blocks now?  Under the page allocator's lock. */
-extern bool smart_pages_available(const struct smart_space *space, unsigned int order);
+/* Could this client take a run of this order from this memory node now?  Under the page allocator's lock. */
+extern bool smart_pages_available(const struct smart_space *space, unsigned int node, unsigned int order);
+
+/* A memory node with such a run becomes the tree's home.  False: there is none.  Takes the page allocator's lock. */
+extern bool smart_pages_find(struct smart_space *space, uint32_t record, unsigned int order);
 
 #endif /* SMART_COMPUTE_PAGES_H */

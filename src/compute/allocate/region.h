@@ -48,7 +48,7 @@ enum smart_region_kind
 	SMART_REGION_BOOK = 1
 };
 
-/* Chunks that hold pages of one kind, by their longest free run. */
+/* Chunks that hold pages of one kind, by their longest free run.  Remote ones are in lists of their memory nodes. */
 struct smart_page_lists
 {
 	uint32_t chunks;                  /* in the lists or without a free page */
@@ -106,26 +106,26 @@ struct smart_region_header
 	uint32_t unused_chunk;          /* list of numbers that serve again, or 0 */
 	uint32_t empty_chunks;          /* wholly free ones in the lists */
 	uint32_t map_reserve;           /* a page for the map of addresses that is there when it is needed, or 0 */
-	uint32_t chunk_turn;            /* the node that is asked first for the next chunk */
-	uint64_t pendings;              /* numbered so far */
+	uint32_t unused4;
+	uint64_t pendings; /* numbered so far */
 
 	uint64_t growths;       /* ended so far */
 	uint32_t growing;       /* a client asks a node for a chunk … */
 	uint32_t growing_node;  /* … this node */
 	uint32_t growth_status; /* of the last growth that ended */
-	uint32_t tree_turn;     /* the node that is asked first for the next tree */
+	uint32_t growth_home;   /* the node that it was wanted from first */
 	uint64_t told_ns;       /* when the last chunk was about to be given back: its node may have to hear of it yet */
-	uint64_t unused4[4];
+	uint64_t unused5[4];
 
 	uint32_t nodes_page; /* first of the pages with the memory nodes, or 0 */
-	uint32_t unused5[15];
+	uint32_t unused6[15];
 
 	uint64_t run;       /* the server's run that uses it, by the token in its run file; 0: none */
 	uint64_t started;   /* when that server was started, by the time stamp of a file; 0: not known yet */
 	uint64_t durable;   /* WAL that was durable when something was removed, or an undo record was dropped */
 	uint64_t unsettled; /* an earlier end of the server has yet to be made good: 1; 0: none */
 	uint64_t undo_from; /* unsettled: the end of WAL that this end has left; 0: not known yet */
-	uint64_t unused6[3];
+	uint64_t unused7[3];
 
 	char owner[SMART_REGION_OWNER_BYTES]; /* path of its data directory, from the last start; region_shm.c reads it */
 };

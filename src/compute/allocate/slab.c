@@ -124,13 +124,13 @@ count_slab(struct smart_record *record, int64_t slabs, int64_t pages)
 /* ---- slabs ---- */
 
 smart_status
-smart_slab_prepare(struct smart_space *space, smart_class class, uint32_t *page)
+smart_slab_prepare(struct smart_space *space, uint32_t record, smart_class class, uint32_t *page)
 {
 	unsigned int order = smart_slab_order(class);
 	bool fresh;
 	smart_status status;
 
-	status = smart_pages_take(space, SMART_PAGES_BLOCKS, order, page, &fresh);
+	status = smart_pages_take(space, record, order, page, &fresh);
 	if (status != SMART_OK || fresh)
 		return status;
 	status = space->storage->clear(space, *page, order);

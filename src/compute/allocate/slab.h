@@ -20,8 +20,11 @@ smart_slab_order(smart_class class)
 	return order;
 }
 
-/* No lock held: takes the pages for a slab, which hold zeros.  Errors of smart_pages_take and, in an extent map, of the fabric. */
-extern smart_status smart_slab_prepare(struct smart_space *space, smart_class class, uint32_t *page);
+/*
+ * No lock held: takes the pages for a slab of a tree, which hold zeros.  Errors of smart_pages_take and, in an extent
+ * map, of the fabric.
+ */
+extern smart_status smart_slab_prepare(struct smart_space *space, uint32_t record, smart_class class, uint32_t *page);
 
 /*
  * Makes a slab of such pages, at the head of its class's list.  False: their memory node was lost meanwhile, and the

@@ -43,9 +43,10 @@ own_clear(struct smart_space *space, uint32_t page, unsigned int order)
 
 /* The file has grown with smart_pages_take(), as far as it can. */
 static smart_status
-own_grow(struct smart_space *space, unsigned int order, uint64_t *deadline_ns)
+own_grow(struct smart_space *space, uint32_t record, unsigned int order, uint64_t *deadline_ns)
 {
 	(void) space;
+	(void) record;
 	(void) order;
 	(void) deadline_ns;
 	return SMART_NO_SPACE;
@@ -110,6 +111,7 @@ smart_space_open(struct smart_space *space, struct smart_region *region, struct 
 	space->region = region;
 	space->storage = supply != NULL ? &smart_extents_storage : &own_storage;
 	space->supply = supply;
+	space->small_pages = SMART_SMALL_PAGES;
 	space->epoch = epoch;
 	space->locks = locks;
 }
@@ -138,19 +140,20 @@ unlock_tree(struct smart_space *space, uint64_t tree)
 	space->locks->release(space->locks, smart_partition_lock(tree));
 }
 
-/* A block of a slab that the tree has; *found false: it needs another slab. */
+/* A block of a slab that the tree has; *found false: it needs another slab.  *number: its record. */
 static smart_status
-take_block(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block, bool *found)
+take_block(struct smart_space *space, uint64_t tree, smart_class class, fabric_address *block, bool *found,
+		   uint32_t *number)
 {
-	uint32_t number = lock_tree(space, tree);
 	const struct smart_record *record;
 	smart_status status = SMART_OK;
 
-	if (number == 0)
+	*number = lock_tree(space, tree);
+	if (*number == 0)
 		return SMART_CORRUPT;
-	record = smart_record_at(space->region, number);
+	record = smart_record_at(space->region, *number);
 	if (record->partial[class] == 0)
-		smart_slab_reclaim(space, number, RECLAIM_AT_ONCE);
+		smart_slab_reclaim(space, *number, RECLAIM_AT_ONCE);
 	if (smart_record_state(record) == SMART_RECORD_LOST)
 	{
 		smart_extents_explain(space, "part of the tree was on a memory node whose memory is gone");
@@ -159,7 +162,7 @@ take_block(struct smart_space *space, uint64_t tree, smart_class class, fabric_a
 	*found = record->partial[class] != 0;
 	if (status == SMART_OK && *found)
 	{
-		*block = smart_slab_take_block(space, number, class);
+		*block = smart_slab_take_block(space, *number, class);
 		smart_assert(smart_page_of(space, *block) != 0);
 	}
 	unlock_tree(space, tree);
@@ -173,12 +176,12 @@ allocate_once(struct smart_space *space, uint64_t tree, smart_class class, fabri
 	bool found = false;
 	uint32_t page;
 	uint32_t number;
-	smart_status status = take_block(space, tree, class, block, &found);
+	smart_status status = take_block(space, tree, class, block, &found, &number);
 
 	if (smart_likely(found) || status != SMART_OK)
 		return status;
 	/* Another slab is made of pages that are got without the tree's lock. */
-	status = smart_slab_prepare(space, class, &page);
+	status = smart_slab_prepare(space, number, class, &page);
 	if (status != SMART_OK)
 		return status;
 	number = lock_tree(space, tree);
@@ -204,12 +207,26 @@ allocate(struct smart_space *space, uint64_t tree, smart_class class, fabric_add
 	/* Other clients may take what this one made room for: then once more, until the deadline. */
 	while (smart_unlikely(status == SMART_NO_SPACE))
 	{
-		status = space->storage->grow(space, smart_slab_order(class), &deadline_ns);
+		uint32_t number = smart_record_find(space, tree);
+
+		if (number == 0)
+			return SMART_CORRUPT;
+		status = space->storage->grow(space, number, smart_slab_order(class), &deadline_ns);
 		if (status != SMART_OK)
 			return status;
 		status = allocate_once(space, tree, class, block);
 	}
 	return status;
+}
+
+/* What was freed need not lie where the tree's home is. */
+static void
+find_elsewhere(struct smart_space *space, uint64_t tree, smart_class class)
+{
+	uint32_t number = smart_record_find(space, tree);
+
+	if (number != 0)
+		(void) smart_pages_find(space, number, smart_slab_order(class));
 }
 
 smart_status
@@ -228,6 +245,8 @@ smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class
 		/* What all trees can spare may be enough. */
 		while (smart_space_next_tree(space, &cursor, &info))
 			smart_space_reclaim(space, info.id);
+		if (space->supply != NULL)
+			find_elsewhere(space, tree, class);
 		status = allocate_once(space, tree, class, block);
 		/* Why there is no room is the better reason. */
 		if (status == SMART_NO_SPACE)

@@ -21,8 +21,9 @@
 #include "compute/coordinate/locks.h"
 #include "tree/layout.h"
 
-#define SMART_OWN_NODE     0  /* the memory node in addresses of blocks that lie in the region itself */
-#define SMART_SPACE_RECENT 32 /* trees that a client finds without the directory */
+#define SMART_OWN_NODE     0      /* the memory node in addresses of blocks that lie in the region itself */
+#define SMART_SPACE_RECENT 32     /* trees that a client finds without the directory */
+#define SMART_SMALL_PAGES  16384u /* 64 MiB: a tree is small up to so many pages, unless somebody says otherwise */
 
 /* The owner of a tree.  The space does not look at it. */
 struct smart_tree_owner
@@ -73,6 +74,7 @@ struct smart_space
 	struct smart_supply *supply;         /* NULL: embedded; else region is an extent map (extents.h) */
 	bool removing;                       /* this client removes entries: it will give back more than it takes */
 	enum smart_space_purpose purpose;    /* of the allocation in hand */
+	uint32_t small_pages;                /* a tree of fewer pages lies on one memory node (placement.h) */
 	unsigned int retired;                /* since the client last tried to advance the epoch */
 	struct
 	{

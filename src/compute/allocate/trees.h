@@ -28,7 +28,8 @@ enum smart_record_state
  *	                 anyone; notes: stored and loaded by the tree's user
  *	     192    552  lists of slabs: under the partition's lock
  *	     744     24  state: stored under the directory's lock, from plain to lost also under
- *	                 the partition's; the rest under the directory's.  Only extent maps use it.
+ *	                 the partition's; home, moves_at: under the page allocator's, too; the rest
+ *	                 under the directory's.  Only extent maps use it.
  */
 struct smart_record
 {
@@ -52,7 +53,8 @@ struct smart_record
 	uint64_t dropped;                /* dropping: the id that it had */
 	uint32_t state;                  /* enum smart_record_state */
 	uint32_t node;                   /* the memory node that has the root slot */
-	uint32_t unused3[2];
+	uint32_t home;                   /* the memory node that pages come from + 1, or 0: placement.h */
+	uint32_t moves_at;               /* with so many pages a large tree takes them from another node */
 };
 
 /* What differs with where a space's blocks lie: in its own region, or on memory nodes. */
@@ -65,11 +67,11 @@ struct smart_storage
 	smart_status (*clear)(struct smart_space *space, uint32_t page, unsigned int order);
 
 	/*
-	 * There was no run of this order: sees to it that there is one, unless others are faster in using it up.  No lock
-	 * held.  *deadline_ns: 0 in an allocation's first call, which sets it.  SMART_NO_SPACE, SMART_DISK_FULL,
+	 * There was no run of this order for a tree, by its record: sees to it that there is one, unless others are faster
+	 * in using it up.  No lock held.  *deadline_ns: 0 in an allocation's first call, which sets it.  SMART_NO_SPACE, SMART_DISK_FULL,
 	 * SMART_UNREACHABLE, SMART_INTERRUPTED, SMART_TIMEOUT, SMART_NO_MEMORY, SMART_CORRUPT.
 	 */
-	smart_status (*grow)(struct smart_space *space, unsigned int order, uint64_t *deadline_ns);
+	smart_status (*grow)(struct smart_space *space, uint32_t record, unsigned int order, uint64_t *deadline_ns);
 
 	/* As smart_space_create_tree. */
 	smart_status (*create_tree)(struct smart_space *space, const struct smart_tree_owner *owner, uint64_t *id,

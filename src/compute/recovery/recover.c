@@ -26,7 +26,8 @@
  *	                                           says by its class how its slab lies
  *	  retired blocks                           none: all clients that could have seen them are dead
  *	  chunks' maps, counts and lists           from slabs, records, persistent segments and tables
- *	  map of places, nodes' counts and lists   from the remote chunks and the records
+ *	  map of places, nodes' counts and lists   from the remote chunks and the records; what a node said of its room, and
+ *	                                           trees' homes, are hints and stay
  *	  growth in hand                           none: reconciling finds a chunk that was on its way
  *
  * Slabs' descriptors serve as mark bits: they begin without a slab, and a block that is met takes its bit away from
@@ -148,7 +149,6 @@ clear_chunks(struct recover *recover)
 	for (uint32_t i = SMART_HOME_CHUNKS; i < remote_end(region); i++)
 		clear_chunk(region, i);
 	memset(header->home.list, 0, sizeof(header->home.list));
-	memset(header->blocks.list, 0, sizeof(header->blocks.list));
 	header->home.used = header->blocks.used = header->blocks.barred = 0;
 }
 
@@ -193,6 +193,7 @@ clear_nodes(struct recover *recover)
 		entry->leaving = entry->dropping = 0;
 		entry->pages_used = 0;
 		entry->pages_free = 0;
+		memset(entry->list, 0, sizeof(entry->list));
 		status = clear_map(recover, entry);
 	}
 	return status;
