@@ -55,6 +55,8 @@ static const char help[] =
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
+	"  --copies=1|2             sim: what it would cost to keep every block on two memory nodes: each WRITE, and the word\n"
+	"                           of each atomic as a WRITE, goes to the next memory node, too, in the same batch [1]\n"
 	"  --colocated              sim: memory node i and compute node i are one machine with one NIC\n"
 	"  and what things take on the simulated cluster, at the end of this text\n"
 	"\n"
@@ -248,6 +250,7 @@ static const struct choice
 	{"key-type", NAME, FIELD(key_type), .names = ycsb_key_names, .names_count = YCSB_KEY_TYPES},
 	{"load", SWITCH, FIELD(sorted), .names = loads},
 	{"value-size", NUMBER32, FIELD(value_bytes), RANGE(8, 1024)},
+	{"copies", NUMBER32, FIELD(copies), RANGE(1, 2)},
 	{"colocated", FLAG, FIELD(colocated)},
 	{"distribution", SWITCH, FIELD(zipf), .names = distributions},
 	{"scan-length", .kind = SCAN_LENGTH},
@@ -323,6 +326,10 @@ check_options(const struct ycsb_options *options)
 		refuse("other papers' indexes are on the simulated cluster, and have no check");
 	if (options->index >= YCSB_PEER_SHERMAN && !ycsb_is_integer(options->key_type))
 		refuse("sherman's keys are integers");
+	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
+		refuse("--copies is for this project's tree on the simulated cluster");
+	if (options->copies > options->memory_nodes)
+		refuse("%u copies are on as many --memory-nodes", options->copies);
 	if (options->colocated && options->memory_nodes > options->compute_nodes)
 		refuse("each memory node needs a compute node to share a machine with");
 	if (options->sorted && options->wanted[YCSB_LOAD])
@@ -347,6 +354,7 @@ ycsb_options_default(struct ycsb_options *options)
 		.clients = 1,
 		.compute_nodes = 1,
 		.memory_nodes = 1,
+		.copies = 1,
 		.shared = true,
 		.scan_min = 1,
 		.scan_max = 100,

@@ -78,7 +78,8 @@ struct ycsb_options
 
 	/* The simulated cluster. */
 	struct sim_model model;
-	bool colocated; /* memory nodes and the first compute nodes are the same machines */
+	unsigned int copies; /* of each block; the second one takes time, and nothing else */
+	bool colocated;      /* memory nodes and the first compute nodes are the same machines */
 };
 
 extern const char *const ycsb_provider_names[YCSB_PROVIDERS];

@@ -75,6 +75,8 @@ print_model(const struct ycsb_options *options)
 {
 	printf(";\nvirtual time: %u compute nodes, %u memory nodes%s", options->compute_nodes, options->memory_nodes,
 		   options->colocated ? " on the same machines" : "");
+	if (options->copies > 1)
+		printf(", %u copies", options->copies);
 	for (int i = 0; i < SIM_PARAMETERS; i++)
 	{
 		const struct sim_parameter *parameter = &sim_parameters[i];

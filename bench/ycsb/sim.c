@@ -424,6 +424,7 @@ open_all(struct sim_cluster *sim)
 		.memory_nodes = options->memory_nodes,
 		.compute_nodes = options->compute_nodes,
 		.bytes = bytes,
+		.copies = options->copies,
 		.colocated = options->colocated,
 		.model = options->model,
 	};

@@ -288,6 +288,51 @@ arrive(struct sim_timed_client *client, struct lane *lane, struct fabric_request
 	return pass_links(cluster, theirs, mine, end_ps, sim_answer_wire_bytes(model, request)) + half_way_ps(cluster);
 }
 
+/* What a request of a batch is to a memory node. */
+enum share
+{
+	SHARE_NONE,
+	SHARE_OWN, /* it goes there */
+	SHARE_COPY /* what it changes has its copy there */
+};
+
+static bool
+is_copied(const struct sim_timed *cluster, const struct fabric_request *request)
+{
+	return cluster->options.copies > 1 && request->verb != FABRIC_READ;
+}
+
+/* The memory node that has the copy of what a request changes. */
+static unsigned int
+copy_node(const struct sim_timed *cluster, const struct fabric_request *request)
+{
+	return (fabric_node(request->remote) + 1) % cluster->options.memory_nodes;
+}
+
+static enum share
+share_of(const struct sim_timed *cluster, const struct fabric_request *request, unsigned int node)
+{
+	if (fabric_node(request->remote) == node)
+		return SHARE_OWN;
+	return is_copied(cluster, request) && copy_node(cluster, request) == node ? SHARE_COPY : SHARE_NONE;
+}
+
+/* The copy of a change arrives, as a WRITE that holds nothing up; when its completion reaches the client. */
+static uint64_t
+arrive_copy(struct sim_timed_client *client, const struct lane *lane, const struct fabric_request *request)
+{
+	struct sim_timed *cluster = client->cluster;
+	const struct sim_model *model = &cluster->options.model;
+	struct fabric_request copy = {.verb = FABRIC_WRITE, .length = (uint32_t) fabric_bytes(request)};
+	struct sim_timed_nic *theirs = memory_nic(cluster, lane->node);
+	struct sim_timed_nic *mine = compute_nic(client);
+	uint64_t at_ps = take_on(cluster, theirs, lane->arrives_ps, 1);
+
+	at_ps = pass_links(cluster, mine, theirs, at_ps, sim_request_wire_bytes(model, &copy));
+	fabric_count(&client->fabric, &copy);
+	return pass_links(cluster, theirs, mine, at_ps, sim_answer_wire_bytes(model, &copy)) + half_way_ps(cluster);
+}
+
 /*
  * The lane's next requests arrive, as far as neither a fence nor an atomic holds
  * them back.  Returns when the last of them has completed.
@@ -301,11 +346,12 @@ advance(struct sim_timed_client *client, struct lane *lane, struct fabric_reques
 	for (; i < count; i++)
 	{
 		struct fabric_request *request = &requests[i];
+		enum share share = share_of(client->cluster, request, lane->node);
 		uint64_t end_ps;
 
-		if (fabric_node(request->remote) != lane->node)
+		if (share == SHARE_NONE)
 			continue;
-		if (request->fence && lane->fetched_ps > lane->arrives_ps)
+		if (share == SHARE_OWN && request->fence && lane->fetched_ps > lane->arrives_ps)
 		{
 			lane->arrives_ps = lane->fetched_ps + half_way_ps(client->cluster);
 			lane->fetched_ps = 0;
@@ -314,8 +360,8 @@ advance(struct sim_timed_client *client, struct lane *lane, struct fabric_reques
 		}
 		if (lane->arrives_ps > client->cluster->now_ps)
 			break;
-		end_ps = arrive(client, lane, request);
-		if (request->verb != FABRIC_WRITE)
+		end_ps = share == SHARE_OWN ? arrive(client, lane, request) : arrive_copy(client, lane, request);
+		if (share == SHARE_OWN && request->verb != FABRIC_WRITE)
 			lane->fetched_ps = later(lane->fetched_ps, end_ps);
 		completed_ps = later(completed_ps, end_ps);
 	}
@@ -346,21 +392,35 @@ is_possible(const struct sim_timed *cluster, const struct fabric_request *reques
 	return true;
 }
 
-/* One lane for each memory node of the batch; how many. */
+/* The lanes of a batch so far, with one for this memory node, to which its request i is the first. */
 static unsigned int
-make_lanes(struct lane lanes[SIM_TIMED_NODES_MAX], const struct fabric_request *requests, int count)
+add_lane(struct lane lanes[SIM_TIMED_NODES_MAX], unsigned int number, unsigned int node, int i)
+{
+	unsigned int known = 0;
+
+	while (known < number && lanes[known].node != node)
+		known++;
+	if (known < number)
+		return number;
+	lanes[number] = (struct lane){.node = node, .next = i};
+	return number + 1;
+}
+
+/* One lane for each memory node of the batch; how many.  *copies: requests that are sent besides those of the batch. */
+static unsigned int
+make_lanes(const struct sim_timed *cluster, struct lane lanes[SIM_TIMED_NODES_MAX],
+		   const struct fabric_request *requests, int count, unsigned int *copies)
 {
 	unsigned int number = 0;
 
+	*copies = 0;
 	for (int i = 0; i < count; i++)
 	{
-		unsigned int node = fabric_node(requests[i].remote);
-		unsigned int known = 0;
-
-		while (known < number && lanes[known].node != node)
-			known++;
-		if (known == number)
-			lanes[number++] = (struct lane){.node = node, .next = i};
+		number = add_lane(lanes, number, fabric_node(requests[i].remote), i);
+		if (!is_copied(cluster, &requests[i]))
+			continue;
+		number = add_lane(lanes, number, copy_node(cluster, &requests[i]), i);
+		++*copies;
 	}
 	smart_assert(number >= 1 && number <= SIM_TIMED_NODES_MAX);
 	return number;
@@ -387,14 +447,15 @@ timed_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 	struct lane lanes[SIM_TIMED_NODES_MAX];
 	struct lane *first;
 	unsigned int number;
+	unsigned int copies;
 	unsigned int fences = 0;
 	uint64_t arrives_ps;
 	uint64_t completed_ps = 0;
 
 	if (!is_possible(client->cluster, requests, count))
 		return SMART_CORRUPT;
-	number = make_lanes(lanes, requests, count);
-	arrives_ps = post(client, number, (unsigned int) count);
+	number = make_lanes(client->cluster, lanes, requests, count, &copies);
+	arrives_ps = post(client, number, (unsigned int) count + copies);
 	for (unsigned int i = 0; i < number; i++)
 		lanes[i].arrives_ps =
 			arrives_ps + (uint64_t) lanes[i].next * PS_A_SECOND / client->cluster->options.model.nic_rate;
@@ -466,6 +527,7 @@ sim_timed_init(struct sim_timed *cluster, const struct sim_timed_options *option
 {
 	smart_assert(options->memory_nodes >= 1 && options->memory_nodes <= SIM_TIMED_NODES_MAX);
 	smart_assert(options->compute_nodes >= 1 && options->compute_nodes <= SIM_TIMED_NODES_MAX);
+	smart_assert(options->copies <= 1 || options->memory_nodes > 1);
 	smart_assert(!options->colocated || options->memory_nodes <= options->compute_nodes);
 	smart_assert(options->model.memory_cores >= 1 && options->model.memory_cores <= SIM_TIMED_NODES_MAX);
 	memset(cluster, 0, sizeof(*cluster));

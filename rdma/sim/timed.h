@@ -14,6 +14,10 @@
  * it computes; the cores of a memory node, which answer messages.  Queues are
  * first come, first served, and nothing is preempted.
  *
+ * With two copies each change is sent to another memory node, too: a WRITE, and the new word of an atomic as a
+ * WRITE.  Copies take time, and are counted; there is no memory behind them, and nothing looks at what an atomic
+ * came to before its copy is sent.  So they tell what copies would cost, and not how they would be kept right.
+ *
  * What does not: what a NIC does not find in its caches; more READs and atomics
  * in flight than a queue pair allows; retransmissions.  And a request takes effect
  * at one moment, when it arrives: the tests' simulated fabric tears READs, this
@@ -37,6 +41,7 @@ struct sim_timed_options
 	uint64_t bytes;                     /* of every memory node's region */
 	uint64_t chip_bytes;                /* of these, the first so many lie in its NIC */
 	uint8_t *base[SIM_TIMED_NODES_MAX]; /* 8-byte aligned */
+	unsigned int copies;                /* of each block, on nodes one behind the other: 1 or 2 */
 	bool colocated;                     /* memory node i and compute node i are one machine with one NIC */
 	struct sim_model model;
 };

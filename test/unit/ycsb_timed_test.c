@@ -165,6 +165,42 @@ check_time(void)
 	close_bench(bench);
 }
 
+/* ---- copies ---- */
+
+/* A change is sent to two nodes in one round trip; a READ, and an atomic's result, are the first node's. */
+static void
+check_copies(void)
+{
+	struct bench *bench = open_bench(1000000000, 1);
+	struct fabric *fabric = &bench->client[0].fabric;
+	uint8_t bytes[1000];
+	struct fabric_request write = {.verb = FABRIC_WRITE, .length = sizeof(bytes), .remote = 8, .local = bytes};
+	struct fabric_request cas = {.verb = FABRIC_CAS, .remote = 8, .operand = 3};
+	struct fabric_request read = {.verb = FABRIC_READ, .length = 8, .remote = 8, .local = bytes};
+	uint64_t alone;
+	uint64_t begin;
+
+	memset(bytes, 0, sizeof(bytes));
+	CHECK(fabric_execute(fabric, &write, 1) == SMART_OK);
+	alone = now(bench);
+	bench->cluster.options.copies = 2;
+	begin = now(bench);
+	CHECK(fabric_execute(fabric, &write, 1) == SMART_OK);
+	/* The client's link carries both, one after the other. */
+	CHECK(now(bench) - begin >= alone + 8 * sizeof(bytes) &&
+		  now(bench) - begin < alone + ROUND_TRIP + 8 * 2 * sizeof(bytes));
+	CHECK(fabric->counters.round_trips == 2 && fabric->counters.requests[FABRIC_WRITE] == 3);
+	CHECK(fabric->counters.bytes[FABRIC_WRITE] == 3 * sizeof(bytes) && fabric->counters.doorbells == 3);
+	CHECK(fabric_execute(fabric, &cas, 1) == SMART_OK && cas.result == 0 && memory[0][1] == 3 && memory[1][1] == 0);
+	CHECK(fabric->counters.requests[FABRIC_CAS] == 1 && fabric->counters.requests[FABRIC_WRITE] == 4);
+	CHECK(fabric_execute(fabric, &read, 1) == SMART_OK && bytes[0] == 3);
+	CHECK(fabric->counters.requests[FABRIC_READ] == 1 && fabric->counters.requests[FABRIC_WRITE] == 4);
+	/* What waits for an atomic waits once. */
+	begin = now(bench);
+	CHECK(time_behind_atomic(bench, true, 0) < 2 * ROUND_TRIP + 1000);
+	close_bench(bench);
+}
+
 /* ---- clients ---- */
 
 static void
@@ -226,6 +262,7 @@ main(void)
 {
 	check_verbs();
 	check_time();
+	check_copies();
 	check_queue();
 	check_lock();
 	return check_finish();
