@@ -10,8 +10,9 @@
  * So no node gets all of what is made at a time, as one would that had the most room.
  *
  * Room is what a node said last (smart_extents_set_room), less the chunks that were taken since, with those that are
- * leaving since, and the free pages of the chunks that the extent map has there.  Other servers may have taken it meanwhile: a node that turns out to be
- * full, or does not answer, is passed over, and the one that has pages instead becomes the home.
+ * leaving since, and the free pages of the chunks that the extent map has there.  Other servers may have taken it
+ * meanwhile: a node that turns out to be full, or does not answer, is passed over, and the one that has pages instead
+ * becomes the home.
  *
  * A home is a hint.  Whatever it is, a tree finds its blocks; so it is stored without its record's locks, and recovery
  * leaves it.
