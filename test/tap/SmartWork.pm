@@ -101,16 +101,24 @@ sub end_work
 
 # ---- the ends ----
 
-sub backend_is_killed
+# False: there is none. The clients end by themselves when a memory node does not answer.
+sub kill_a_backend
 {
 	my ($node) = @_;
 	my $offset = -s $node->logfile;
 	my @pids = split /\n/, $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' ORDER BY pid");
 
-	kill 'KILL', $pids[ int(rand(@pids)) ] if @pids;
-	return ok(0, 'there was no backend to kill') if !@pids;
+	return 0 if !@pids || !kill('KILL', $pids[ int(rand(@pids)) ]);
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+	return 1;
+}
+
+sub backend_is_killed
+{
+	my ($node) = @_;
+
+	ok(0, 'there was no backend to kill') if !kill_a_backend($node);
 	return;
 }
 
@@ -164,7 +172,7 @@ sub several_are_killed
 	}
 	elsif ($server < 0.7)
 	{
-		backend_is_killed($node);
+		kill_a_backend($node);
 	}
 	foreach my $victim (@victims)
 	{
