@@ -105,6 +105,24 @@ $memory[1]->start;
 node_becomes($node, $memory[1], 'up');
 becomes($node, 'plain_id', 'ready');
 index_is_sound($node, 'postgres', 'plain_id', 'without a journal');
+
+# A node that hangs keeps its connections. It is missed as soon, though statements would wait for it much longer.
+$node->adjust_conf('postgresql.conf', 'smart.fabric_timeout', "'300s'");
+$node->reload;
+ok($node->poll_query_until('postgres', q{SELECT setting = '300000' FROM pg_settings WHERE name = 'smart.fabric_timeout'}), 'statements are patient');
+$node->safe_psql('postgres', 'REINDEX TABLE numbers; REINDEX TABLE keys');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM smart_index_nodes('numbers_id')}), '2', 'the index lies on both');
+$offset = -s $node->logfile;
+$memory[1]->signal('STOP');
+ok($node->wait_for_log(qr/memory node \d+ is away/, $offset), 'a node hangs: statements do without it');
+is($node->safe_psql('postgres', "SET enable_seqscan = off; $READ"), '1000', 'a node hangs: a read does not fail') for (1 .. 5);
+becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', 'keys_id');
+is($node->safe_psql('postgres', 'INSERT INTO keys VALUES (-2) RETURNING id'), '-2', 'a node hangs: a unique index takes inserts');
+$memory[1]->signal('CONT');
+node_becomes($node, $memory[1], 'up');
+becomes($node, 'plain_id', 'ready');
+index_is_sound($node, 'postgres', $_, 'the node goes on') for ('numbers_id', 'numbers_word', 'keys_id', 'plain_id');
+same_answers($node, 'postgres', $READ, 'the node goes on');
 $node->stop;
 log_is_quiet($node);
 

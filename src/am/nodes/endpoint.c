@@ -3,7 +3,9 @@
  *	  One address of a memory node, as the launcher sees it: connecting, leasing, asking how it is, losing it.
  *
  * Making a connection waits for a second at most.  The request for the node's state does not wait: the reply wakes
- * the launcher.  A node that is slow, because it writes a snapshot, say, has as much time as a statement gives it.
+ * the launcher.  A node that hangs keeps its connections; it has smart.node_down_after for its reply, or as much time as
+ * a statement gives it, if that is less.  Then it is down as one whose connection has ended, with another generation,
+ * and has been away since it was asked.
  */
 #include "postgres.h"
 
@@ -484,12 +486,21 @@ connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 
 /* ---- while it is connected ---- */
 
+uint64
+smart_endpoint_late_ns(const struct smart_endpoint *endpoint)
+{
+	uint64 limit_ms = (uint64) smart_settings.fabric_timeout_ms;
+
+	if (smart_settings.node_down_after_s > 0)
+		limit_ms = Min(limit_ms, (uint64) smart_settings.node_down_after_s * 1000);
+	return endpoint->asked ? endpoint->asked_ns + limit_ms * 1000000 : UINT64_MAX;
+}
+
 /* The reply has come, or it is late. */
 static void
 await_reply(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 {
 	struct smart_env *env = endpoints->client->env;
-	uint64 limit = (uint64) smart_settings.fabric_timeout_ms * 1000000;
 	struct wire_node_status state;
 	const uint8_t *reply;
 	uint32_t length;
@@ -498,8 +509,11 @@ await_reply(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	smart_assert(endpoint->asked && endpoint->node >= 0);
 	if (!env->wait_descriptor(env, session_descriptor(endpoint->session), false, 0))
 	{
-		if (smart_endpoints_now_ns(endpoints) - endpoint->asked_ns > limit)
+		if (smart_endpoints_now_ns(endpoints) >= smart_endpoint_late_ns(endpoint))
+		{
+			endpoints->away_ns[endpoint->node] = endpoint->asked_ns;
 			lose_session(endpoints, endpoint, "it does not answer");
+		}
 		return;
 	}
 	status = session_receive(endpoint->session, after_ms(endpoints, CONNECT_MS), &reply, &length);

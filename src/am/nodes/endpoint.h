@@ -55,6 +55,9 @@ smart_endpoints_now_ns(const struct smart_endpoints *endpoints)
 /* Does what is due: connects, notices that the node has gone, asks for its state, does its pending frees. */
 extern void smart_endpoint_tend(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint);
 
+/* When the reply to the question that is under way is late; UINT64_MAX: there is none. */
+extern uint64 smart_endpoint_late_ns(const struct smart_endpoint *endpoint);
+
 /* Ends the session, if there is one, and frees the place. */
 extern void smart_endpoint_remove(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint);
 

@@ -447,9 +447,10 @@ smart_endpoints_rest_ms(const struct smart_endpoints *endpoints)
 	for (int i = 0; i < FABRIC_NODES_MAX; i++)
 	{
 		const struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+		uint64 from = endpoint->asked ? smart_endpoint_late_ns(endpoint) : endpoint->next_ns;
 
-		if (endpoint->used && !endpoint->asked)
-			rest = Min(rest, endpoint->next_ns > now ? (endpoint->next_ns - now + 999999) / 1000000 : 0);
+		if (endpoint->used)
+			rest = Min(rest, from > now ? (from - now + 999999) / 1000000 : 0);
 	}
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
