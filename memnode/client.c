@@ -11,8 +11,8 @@
 
 #include "base/assert.h"
 #include "client.h"
-#include "lease.h"
 #include "log.h"
+#include "owners.h"
 
 #define BUFFER_BYTES ((size_t) 16 << 10) /* of one that is in use */
 #define BUFFER_KEPT  ((size_t) 64 << 10) /* longer ones do not stay when they are empty */

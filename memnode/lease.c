@@ -22,100 +22,6 @@
 #include "lease.h"
 #include "log.h"
 
-static struct memnode_owner_record *
-record_of(const struct memnode *node, uint32_t owner)
-{
-	smart_assert(owner < MEMNODE_OWNERS);
-	return &node->region.owners[owner];
-}
-
-static void
-set_state(struct memnode_owner_record *record, enum memnode_owner_state state)
-{
-	/* Release: for the process that adopts the region after this one. */
-	__atomic_store_n(&record->state, (uint32_t) state, __ATOMIC_RELEASE);
-}
-
-/* ---- owners ---- */
-
-static uint32_t
-find_owner(const struct memnode *node, uint64_t id)
-{
-	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
-	{
-		if (record_of(node, owner)->state != MEMNODE_OWNER_NONE && record_of(node, owner)->id == id)
-			return owner;
-	}
-	return MEMNODE_OWNER_UNKNOWN;
-}
-
-/* Nothing here is this owner's, and none of its clients is connected. */
-static bool
-is_idle(const struct memnode *node, uint32_t owner)
-{
-	if (node->chunks.own[owner] > 0 || node->trees.own[owner] > 0)
-		return false;
-	for (const struct memnode_client *client = node->clients; client != NULL; client = client->next)
-	{
-		if (client->owner == owner)
-			return false;
-	}
-	return true;
-}
-
-/* A record for an owner that has none: an unused one, or one that is not needed any more. */
-static uint32_t
-add_owner(struct memnode *node, uint64_t id)
-{
-	uint32_t owner = 0;
-
-	while (owner < MEMNODE_OWNERS && record_of(node, owner)->state != MEMNODE_OWNER_NONE)
-		owner++;
-	if (owner == MEMNODE_OWNERS)
-	{
-		owner = 0;
-		while (owner < MEMNODE_OWNERS && !is_idle(node, owner))
-			owner++;
-		if (owner == MEMNODE_OWNERS)
-			return MEMNODE_OWNER_UNKNOWN;
-	}
-	smart_assert(find_owner(node, id) == MEMNODE_OWNER_UNKNOWN && is_idle(node, owner));
-	set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
-	memset(record_of(node, owner), 0, sizeof(struct memnode_owner_record));
-	record_of(node, owner)->id = id;
-	node->generation[owner] = 0;
-	node->lease_ns[owner] = 0;
-	for (struct memnode_client *client = node->clients; client != NULL; client = client->next)
-	{
-		if (client->greeted && client->hello.owner == id)
-			client->owner = owner;
-	}
-	return owner;
-}
-
-/* Frees all that is an owner's; the record says so as long as it goes on. */
-static void
-empty_owner(struct memnode *node, uint32_t owner)
-{
-	set_state(record_of(node, owner), MEMNODE_OWNER_EMPTYING);
-	memnode_trees_drop_all(&node->trees, owner);
-	memnode_chunks_give_all(&node->chunks, owner);
-	smart_assert(node->chunks.own[owner] == 0 && node->trees.own[owner] == 0);
-}
-
-void
-memnode_lease_recover(struct memnode *node)
-{
-	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
-	{
-		if (record_of(node, owner)->state != MEMNODE_OWNER_EMPTYING)
-			continue;
-		empty_owner(node, owner);
-		set_state(record_of(node, owner), MEMNODE_OWNER_NONE);
-		smart_assert(find_owner(node, record_of(node, owner)->id) != owner);
-	}
-}
-
 bool
 memnode_lease_held(const struct memnode_client *client)
 {
@@ -123,7 +29,7 @@ memnode_lease_held(const struct memnode_client *client)
 
 	if (!client->greeted || client->owner == MEMNODE_OWNER_UNKNOWN)
 		return false;
-	record = record_of(client->node, client->owner);
+	record = memnode_owner_get(client->node, client->owner);
 	return record->state == MEMNODE_OWNER_KNOWN && record->incarnation == client->hello.incarnation;
 }
 
@@ -169,7 +75,7 @@ begin_generation(const struct memnode_client *client, uint32_t generation)
 	client->node->generation[client->owner] = generation;
 	ended = end_siblings(client, generation, false, "its generation is over");
 	if (ended > 0)
-		memnode_log(SMART_LOG_INFO, "owner %llu: generation %u begins, %u connections of older ones are closed",
+		memnode_log(SMART_LOG_INFO, "owner %016llx: generation %u begins, %u connections of older ones are closed",
 					(unsigned long long) client->hello.owner, generation, ended);
 }
 
@@ -180,7 +86,7 @@ memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hell
 
 	smart_assert(!client->greeted);
 	client->hello = *hello;
-	client->owner = find_owner(node, hello->owner);
+	client->owner = memnode_owner_find(node, hello->owner);
 	client->greeted = true;
 	if (!hello->verbs)
 		return WIRE_OK;
@@ -256,7 +162,7 @@ knows_past(const struct memnode_client *client, const struct wire_lease *lease)
 
 	if (client->owner == MEMNODE_OWNER_UNKNOWN)
 		return false;
-	record = record_of(client->node, client->owner);
+	record = memnode_owner_get(client->node, client->owner);
 	return record->state == MEMNODE_OWNER_KNOWN && record->extents == lease->extents &&
 		   (record->incarnation == client->hello.incarnation || record->incarnation == lease->heir_of);
 }
@@ -276,25 +182,25 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	if (holder != NULL)
 	{
 		contest_holders(client);
-		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, another incarnation has it (%s, pid %u)",
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %016llx, another incarnation has it (%s, pid %u)",
 					client->name, (unsigned long long) client->hello.owner, holder->name, holder->hello.pid);
 		return WIRE_HELD;
 	}
 	past = knows_past(client, lease);
 	if (!past && lease->heir_of != 0)
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, this is not the past that its extent map knows",
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %016llx, this is not the past that its extent map knows",
 					client->name, (unsigned long long) client->hello.owner);
 		return WIRE_FOREIGN;
 	}
-	if (client->owner == MEMNODE_OWNER_UNKNOWN && add_owner(node, client->hello.owner) == MEMNODE_OWNER_UNKNOWN)
+	if (client->owner == MEMNODE_OWNER_UNKNOWN && memnode_owner_add(node, client) == MEMNODE_OWNER_UNKNOWN)
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %llu, as many owners as a node can have", client->name,
-					(unsigned long long) client->hello.owner);
+		memnode_log(SMART_LOG_WARNING, "%s: no lease for owner %016llx, as many owners as a node can have",
+					client->name, (unsigned long long) client->hello.owner);
 		return WIRE_FULL;
 	}
 	/* No connection of the incarnation before is left, nor its queue pairs: they end with their connections. */
-	record = record_of(node, client->owner);
+	record = memnode_owner_get(node, client->owner);
 	mine = memnode_lease_held(client);
 	if (mine && (record->extents != lease->extents || record->transport != lease->transport))
 	{
@@ -306,23 +212,35 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	{
 		/* Its extent map does not know what is here of the owner. */
 		if (node->chunks.own[client->owner] > 0 || node->trees.own[client->owner] > 0)
-			memnode_log(SMART_LOG_WARNING, "owner %llu begins anew: its %u chunks and %u trees are freed",
+			memnode_log(SMART_LOG_WARNING, "owner %016llx begins anew: its %u chunks and %u trees are freed",
 						(unsigned long long) record->id, node->chunks.own[client->owner],
 						node->trees.own[client->owner]);
-		empty_owner(node, client->owner);
+		memnode_owner_empty(node, client->owner);
 	}
 	record->extents = lease->extents;
 	record->incarnation = client->hello.incarnation;
 	record->transport = lease->transport;
-	set_state(record, MEMNODE_OWNER_KNOWN);
+	memnode_owner_set_state(record, MEMNODE_OWNER_KNOWN);
+	memnode_owner_see(client);
 	smart_assert(memnode_lease_held(client) && find_holder(client) == NULL);
 	if (!mine)
 	{
 		node->lease_ns[client->owner] = smart_clock_ns();
 		begin_generations(client);
-		memnode_log(SMART_LOG_INFO, "%s: owner %llu has the lease now (pid %u, %s, %u chunks, %u trees)", client->name,
-					(unsigned long long) record->id, client->hello.pid, lease->transport == WIRE_TCP ? "tcp" : "verbs",
-					node->chunks.own[client->owner], node->trees.own[client->owner]);
+		memnode_log(SMART_LOG_INFO, "%s: owner %016llx has the lease now (pid %u, %s, %u chunks, %u trees)",
+					client->name, (unsigned long long) record->id, client->hello.pid,
+					lease->transport == WIRE_TCP ? "tcp" : "verbs", node->chunks.own[client->owner],
+					node->trees.own[client->owner]);
 	}
 	return WIRE_OK;
+}
+
+void
+memnode_lease_see(struct memnode *node)
+{
+	for (const struct memnode_client *client = node->clients; client != NULL; client = client->next)
+	{
+		if (!client->leaving && memnode_lease_held(client))
+			memnode_owner_see(client);
+	}
 }

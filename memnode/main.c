@@ -13,6 +13,7 @@
 #include "control.h"
 #include "door.h"
 #include "http.h"
+#include "lease.h"
 #include "log.h"
 #include "loop.h"
 #include "memory.h"
@@ -178,6 +179,7 @@ reload(void *argument)
 	note_keys(daemon);
 	node.counters.reloads[1]++;
 	node.client_max = options.max_connections;
+	node.forget_after_s = options.forget_after_s;
 	memnode_log_set_level(options.log_level);
 	if (!same_announcement(&old, &options))
 	{
@@ -197,6 +199,7 @@ look(void *argument)
 {
 	struct daemon *daemon = argument;
 
+	memnode_lease_see(&node);
 	if (daemon->report.removed || !memnode_memory_is_removed(&daemon->memory))
 		return;
 	daemon->report.removed = true;
@@ -274,7 +277,7 @@ start_reporting(struct daemon *daemon, char *problem)
 	}
 	if (!memnode_control_has_name(&daemon->options))
 		return true;
-	daemon->control = memnode_control_open(&daemon->report, daemon->listeners.port, why);
+	daemon->control = memnode_control_open(&daemon->report, &node, daemon->listeners.port, why);
 	if (daemon->control != NULL)
 		daemon->sources[daemon->loop_options.source_count++] = memnode_control_source(daemon->control);
 	else
@@ -296,6 +299,7 @@ static bool
 start_serving(struct daemon *daemon, char *problem)
 {
 	node.client_max = daemon->options.max_connections;
+	node.forget_after_s = daemon->options.forget_after_s;
 	daemon->loop_options = (struct memnode_loop_options){.node = &node,
 														 .listeners = &daemon->listeners,
 														 .keys = &daemon->keys,
@@ -416,7 +420,8 @@ main(int argc, char **argv)
 		puts("smart-memnode " SMART_VERSION);
 		return 0;
 	}
-	if (daemon.options.status ? memnode_control_ask(&daemon.options, problem) : run(&daemon, problem))
+	if (daemon.options.status || daemon.options.forget != 0 ? memnode_control_ask(&daemon.options, problem)
+															: run(&daemon, problem))
 		return 0;
 	if (problem[0] != '\0')
 		fprintf(stderr, "smart-memnode: %s\n", problem);

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "metrics.h"
+#include "owners.h"
 
 #define PREFIX "smart_memnode_"
 #define SECOND 1e9
@@ -109,36 +110,67 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 
 /* ---- owners ---- */
 
+/* The name of a sample, and whose it is. */
 static void
-owner_sample(struct memnode_text *text, const char *name, uint64_t owner, uint64_t value)
+begin_owner(const struct memnode_report *report, struct memnode_text *text, const char *name, uint32_t owner)
 {
-	memnode_text_add(text, PREFIX "%s{owner=\"%" PRIu64 "\"} %" PRIu64 "\n", name, owner, value);
+	memnode_text_add(text, PREFIX "%s{owner=\"%016" PRIx64 "\",cluster=\"%" PRIu64 "\"} ", name,
+					 report->node->region.owners[owner].id, memnode_report_owner_system(report, owner));
 }
 
-/* The samples of a family have to stand together, hence three rounds. */
+/* One number of every owner: the samples of a family have to stand together. */
+static void
+write_of_owners(const struct memnode_report *report, struct memnode_text *text, const char *name,
+				uint64_t (*number)(const struct memnode_report *report, uint32_t owner))
+{
+	for (uint32_t owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
+		 owner = memnode_report_owner(report, owner + 1))
+	{
+		begin_owner(report, text, name, owner);
+		memnode_text_add(text, "%" PRIu64 "\n", number(report, owner));
+	}
+}
+
+static uint64_t
+trees_of(const struct memnode_report *report, uint32_t owner)
+{
+	return report->node->trees.own[owner];
+}
+
+static uint64_t
+sessions_of(const struct memnode_report *report, uint32_t owner)
+{
+	return memnode_owner_sessions(report->node, owner);
+}
+
+static uint64_t
+away_of(const struct memnode_report *report, uint32_t owner)
+{
+	return memnode_owner_away_s(report->node, owner);
+}
+
 static void
 write_owners(const struct memnode_report *report, struct memnode_text *text)
 {
-	const struct memnode *node = report->node;
-	const struct memnode_owner_record *records = node->region.owners;
 	uint64_t now_ns = smart_clock_ns();
-	uint32_t owner;
 
-	begin(text, "owner_used_bytes", "gauge", "bytes", "Memory that a database cluster has, by its system identifier.");
-	for (owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
-		 owner = memnode_report_owner(report, owner + 1))
-		owner_sample(text, "owner_used_bytes", records[owner].id, memnode_report_owner_used(report, owner));
-	begin(text, "owner_trees", "gauge", "", "Trees that a database cluster has here.");
-	for (owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
-		 owner = memnode_report_owner(report, owner + 1))
-		owner_sample(text, "owner_trees", records[owner].id, node->trees.own[owner]);
+	begin(text, "owner_used_bytes", "gauge", "bytes",
+		  "Memory that a server has, by the identity of its data directory and the system identifier of its cluster.");
+	write_of_owners(report, text, "owner_used_bytes", memnode_report_owner_used);
+	begin(text, "owner_trees", "gauge", "", "Trees that a server has here.");
+	write_of_owners(report, text, "owner_trees", trees_of);
+	begin(text, "owner_sessions", "gauge", "", "Open connections of a server.");
+	write_of_owners(report, text, "owner_sessions", sessions_of);
+	begin(text, "owner_away_seconds", "gauge", "seconds",
+		  "How long a server has not been connected, at most as long as the daemon serves; 0: it is.");
+	write_of_owners(report, text, "owner_away_seconds", away_of);
 	begin(text, "lease_age_seconds", "gauge", "seconds",
-		  "How long the present start of a cluster's server has its lease; at most as long as the daemon serves.");
-	for (owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
+		  "How long the present start of a server has its lease; at most as long as the daemon serves.");
+	for (uint32_t owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
 		 owner = memnode_report_owner(report, owner + 1))
 	{
-		memnode_text_add(text, PREFIX "lease_age_seconds{owner=\"%" PRIu64 "\"} %.3f\n", records[owner].id,
-						 (double) (now_ns - memnode_report_lease_ns(report, owner)) / SECOND);
+		begin_owner(report, text, "lease_age_seconds", owner);
+		memnode_text_add(text, "%.3f\n", (double) (now_ns - memnode_report_lease_ns(report, owner)) / SECOND);
 	}
 }
 

@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/thread_env.h"
 #include "client.h"
-#include "lease.h"
 #include "log.h"
 #include "memory.h"
 #include "node.h"
+#include "owners.h"
 #include "rdma/local.h"
 #include "snapshot.h"
 
@@ -46,7 +46,7 @@ memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t
 		memnode_trees_close(&node->trees);
 		return status;
 	}
-	memnode_lease_recover(node);
+	memnode_owners_recover(node);
 	smart_assert(node->clients == NULL && node->fabric->direct);
 	return SMART_OK;
 }

@@ -35,6 +35,7 @@ struct memnode
 	bool contested;                      /* some client may be */
 	uint32_t generation[MEMNODE_OWNERS]; /* the highest of the incarnation that has the owner's lease */
 	uint64_t lease_ns[MEMNODE_OWNERS];   /* when that took it; 0: before this process began */
+	uint32_t forget_after_s;             /* who is away for so long may have to make room; 0: nobody has */
 
 	uint64_t started_ns;
 	time_t snapshot_time;      /* when the snapshot was written that the node began with; 0: with none */

@@ -19,6 +19,8 @@
 #define DEFAULT_CLUSTER    "smart"
 #define DEFAULT_TTL_S      30u
 #define DEFAULT_CONNECTION 4096u
+#define DEFAULT_FORGET_S   86400u
+#define TIME_MAX_S         (1000u * 86400u)
 
 typedef bool (*setter)(struct memnode_options *options, const char *value, char *problem);
 
@@ -126,6 +128,28 @@ set_memory(struct memnode_options *options, const char *value, char *problem)
 	return set_text(options->path, sizeof(options->path), value, problem);
 }
 
+/* Seconds, or with a unit: 90s, 30m, 12h, 7d. */
+static bool
+set_forget_after(struct memnode_options *options, const char *value, char *problem)
+{
+	static const char units[] = "smhd";
+	static const uint32_t seconds[] = {1, 60, 3600, 86400};
+	char *end;
+	unsigned long long number;
+	const char *unit;
+	uint32_t factor;
+
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	unit = *end != '\0' ? strchr(units, *end) : units;
+	factor = unit != NULL ? seconds[unit - units] : 0;
+	if (!isdigit((unsigned char) value[0]) || errno != 0 || factor == 0 || (*end != '\0' && end[1] != '\0') ||
+		number > TIME_MAX_S / factor)
+		return memnode_refuse(problem, "\"%.60s\" is not a time such as 12h or 1d, up to 1000d", value);
+	options->forget_after_s = (uint32_t) number * factor;
+	return true;
+}
+
 /* Letters, digits, '-', '_' and '.'. */
 static bool
 is_plain_name(const char *value)
@@ -227,6 +251,9 @@ static const struct
 	{"metrics", "HOST:PORT", "where GET /metrics is answered, in OpenMetrics; PORT alone for 127.0.0.1 (nowhere)",
 	 .set = set_metrics},
 	{"max-connections", "N", "refuse more connections (4096)", NUMBER(max_connections, 1, 100000)},
+	{"forget-after", "TIME",
+	 "where memory is short, forget servers that have not been connected for so long; 0: never (1d)",
+	 .set = set_forget_after},
 	{"log-level", "LEVEL", "debug, info or warning (info)", .set = set_log_level},
 	{"config", "FILE", "read settings from a file of lines NAME = VALUE; SIGHUP reads it again", TEXT(config)},
 };
@@ -263,15 +290,29 @@ set_one(struct memnode_options *options, const char *name, size_t name_length, c
 
 /* ---- command line and file ---- */
 
+/* An identity, as --status shows it. */
+static bool
+set_forget(struct memnode_options *options, const char *value, char *problem)
+{
+	if (strlen(value) != 16 || value[strspn(value, "0123456789abcdefABCDEF")] != '\0')
+		return memnode_refuse(problem, "forget: \"%.60s\" is not the identity of an owner, 16 hexadecimal digits",
+							  value);
+	options->forget = strtoull(value, NULL, 16);
+	return options->forget != 0 || memnode_refuse(problem, "forget: there is no owner 0");
+}
+
 static bool
 set_argument(struct memnode_options *options, const char *argument, char *problem)
 {
+	static const char forget[] = "--forget=";
 	const char *equals;
 
 	if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)
 		return options->help = true;
 	if (strcmp(argument, "--status") == 0)
 		return options->status = true;
+	if (strncmp(argument, forget, strlen(forget)) == 0)
+		return set_forget(options, argument + strlen(forget), problem);
 	if (strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0)
 		return options->version = true;
 	if (strncmp(argument, "--", 2) != 0)
@@ -368,6 +409,7 @@ memnode_options_read(struct memnode_options *options, int argc, char *const *arg
 	options->gid_index = -1;
 	options->ttl_s = DEFAULT_TTL_S;
 	options->max_connections = DEFAULT_CONNECTION;
+	options->forget_after_s = DEFAULT_FORGET_S;
 	options->log_level = SMART_LOG_INFO;
 	for (int i = 1; i < argc; i++)
 	{
@@ -399,5 +441,7 @@ memnode_options_help(void)
 	}
 	printf("  %-24s how the daemon is that runs with these settings (--name, or --listen's port, tell which)\n",
 		   "--status");
+	printf("  %-24s let that daemon forget a server that is not connected, by the identity that --status shows\n",
+		   "--forget=OWNER");
 	printf("  %-24s this text\n  %-24s the version\n", "--help", "--version");
 }

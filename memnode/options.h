@@ -44,10 +44,12 @@ struct memnode_options
 	char metrics_host[SESSION_HOST_MAX]; /* empty: every address */
 	char metrics_port[SESSION_PORT_MAX]; /* empty: no metrics */
 	uint32_t max_connections;
+	uint32_t forget_after_s; /* 0: never */
 	enum smart_log_level log_level;
 	char config[PATH_MAX];
 	bool help;
-	bool status; /* to be asked of the daemon that runs */
+	bool status;     /* to be asked of the daemon that runs */
+	uint64_t forget; /* that daemon is to forget the owner of this identity; 0: none */
 	bool version;
 };
 

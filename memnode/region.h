@@ -68,12 +68,16 @@ enum memnode_owner_state
 
 struct memnode_owner_record
 {
-	uint64_t id;
+	uint64_t id; /* the identity */
 	uint64_t extents;
 	uint64_t incarnation; /* that has the lease */
 	uint32_t transport;   /* of its verbs */
 	uint32_t state;       /* enum memnode_owner_state */
-	uint64_t unused[4];
+
+	/* For the operator, and for who is forgotten: none of it decides what a client may do. */
+	uint64_t system;     /* the cluster's system identifier; 0: it was not told, and is the identity */
+	uint64_t seen;       /* when a client of it was connected last, in seconds since 1970-01-01; 0: not known */
+	uint8_t address[16]; /* of that client, as IPv6 has it; zero: not known */
 };
 
 /* A chunk's word: what it is used for, and owner + 1 in the bits above. */

@@ -98,6 +98,14 @@ memnode_report_owner_used(const struct memnode_report *report, uint32_t owner)
 }
 
 uint64_t
+memnode_report_owner_system(const struct memnode_report *report, uint32_t owner)
+{
+	const struct memnode_owner_record *record = &report->node->region.owners[owner];
+
+	return record->system != 0 ? record->system : record->id;
+}
+
+uint64_t
 memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner)
 {
 	uint64_t since_ns = report->node->lease_ns[owner];

@@ -58,6 +58,9 @@ extern uint64_t memnode_report_used(const struct memnode_report *report);
 extern uint32_t memnode_report_owner(const struct memnode_report *report, uint32_t from);
 extern uint64_t memnode_report_owner_used(const struct memnode_report *report, uint32_t owner);
 
+/* The system identifier of the owner's cluster. */
+extern uint64_t memnode_report_owner_system(const struct memnode_report *report, uint32_t owner);
+
 /* Since when the incarnation has the owner's lease; since the node's start, where it had it before. */
 extern uint64_t memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner);
 

@@ -41,7 +41,7 @@ serve_hello(struct memnode_request *request)
 		return status;
 	node->greeted_count++;
 	smart_assert(client->greeted && node->greeted_count <= node->client_count);
-	memnode_log(SMART_LOG_DEBUG, "%s: connected, owner %llu, pid %u, %s", client->name,
+	memnode_log(SMART_LOG_DEBUG, "%s: connected, owner %016llx, pid %u, %s", client->name,
 				(unsigned long long) hello.owner, hello.pid, hello.verbs ? "for verbs" : "control");
 	welcome.version = client->version;
 	welcome.capacity = (uint64_t) memnode_chunks_capacity(&node->chunks) * WIRE_CHUNK_BYTES;
@@ -96,33 +96,46 @@ note_room(struct memnode *node)
 	node->full_said = full;
 }
 
-static enum wire_status
-serve_chunks_take(struct memnode_request *request)
+/* Takes up to so many chunks for the client; returns how many. */
+static uint32_t
+take_chunks(struct memnode_request *request, uint32_t wanted)
 {
 	struct memnode *node = request->node;
-	uint32_t *numbers = node->numbers;
-	uint32_t wanted;
 	uint32_t count = 0;
 	uint32_t clearings = 0;
 	bool cleared;
 
-	if (!wire_get_u32(request->payload, request->header->length, &wanted) || wanted == 0)
-		return WIRE_BAD;
 	while (count < wanted && count < TAKE_MAX && clearings < CLEARED_MAX)
 	{
-		numbers[count] = memnode_chunks_take(&node->chunks, request->client->owner, MEMNODE_CHUNK_BLOCKS, &cleared);
-		if (numbers[count] == 0)
+		node->numbers[count] =
+			memnode_chunks_take(&node->chunks, request->client->owner, MEMNODE_CHUNK_BLOCKS, &cleared);
+		if (node->numbers[count] == 0)
 			break;
 		count++;
 		clearings += cleared;
 	}
+	return count;
+}
+
+static enum wire_status
+serve_chunks_take(struct memnode_request *request)
+{
+	struct memnode *node = request->node;
+	uint32_t wanted;
+	uint32_t count;
+
+	if (!wire_get_u32(request->payload, request->header->length, &wanted) || wanted == 0)
+		return WIRE_BAD;
+	count = take_chunks(request, wanted);
+	if (count == 0 && memnode_owners_make_room(node))
+		count = take_chunks(request, wanted);
 	note_room(node);
 	smart_assert(node->chunks.own[request->client->owner] >= count);
 	if (count == 0)
 		return WIRE_FULL;
-	memnode_log(SMART_LOG_DEBUG, "%s: %u chunks for owner %llu", request->client->name, count,
+	memnode_log(SMART_LOG_DEBUG, "%s: %u chunks for owner %016llx", request->client->name, count,
 				(unsigned long long) request->client->hello.owner);
-	request->length = wire_put_chunks(request->answer, numbers, count);
+	request->length = wire_put_chunks(request->answer, node->numbers, count);
 	return WIRE_OK;
 }
 
@@ -163,14 +176,18 @@ serve_tree_make(struct memnode_request *request)
 	struct memnode *node = request->node;
 	const struct memnode_tree_record *record;
 	struct wire_tree tree;
+	smart_status status = SMART_OK;
 
 	if (!wire_get_tree(request->payload, request->header->length, &tree) || tree.root != 0)
 		return WIRE_BAD;
 	record = memnode_trees_find(&node->trees, request->client->owner, tree.id);
-	if (record == NULL &&
-		memnode_trees_make(&node->trees, request->client->owner, tree.id, tree.description, &record) != SMART_OK)
+	if (record == NULL)
+		status = memnode_trees_make(&node->trees, request->client->owner, tree.id, tree.description, &record);
+	if (status == SMART_NO_SPACE && memnode_owners_make_room(node))
+		status = memnode_trees_make(&node->trees, request->client->owner, tree.id, tree.description, &record);
+	if (status != SMART_OK)
 	{
-		memnode_log(SMART_LOG_WARNING, "%s: no room for a tree of owner %llu", request->client->name,
+		memnode_log(SMART_LOG_WARNING, "%s: no room for a tree of owner %016llx", request->client->name,
 					(unsigned long long) request->client->hello.owner);
 		return WIRE_FULL;
 	}

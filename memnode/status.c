@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "client.h"
+#include "owners.h"
 #include "status.h"
 
 #define HOSTS_MAX  32
@@ -174,37 +174,48 @@ write_refused(const struct memnode_report *report, struct memnode_text *text)
 
 /* ---- owners ---- */
 
-static unsigned int
-sessions_of(const struct memnode_report *report, uint32_t owner)
+/* Who uses the node, or when it did so last. */
+static void
+write_owner(const struct memnode_report *report, uint32_t owner, struct memnode_text *text)
 {
-	unsigned int sessions = 0;
+	const struct memnode *node = report->node;
+	const struct memnode_owner_record *record = memnode_owner_get(node, owner);
+	unsigned int sessions = memnode_owner_sessions(node, owner);
+	char address[MEMNODE_OWNER_ADDRESS_MAX];
+	char when[TEXT_BYTES];
 
-	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
-		sessions += client->greeted && client->owner == owner;
-	return sessions;
+	memnode_owner_address(record, address);
+	memnode_text_add(text, "owner     %016" PRIx64 ": cluster %" PRIu64 ", %u trees, %llu MB", record->id,
+					 memnode_report_owner_system(report, owner), node->trees.own[owner],
+					 in_mb(memnode_report_owner_used(report, owner)));
+	if (sessions > 0)
+	{
+		put_stretch(when, (smart_clock_ns() - memnode_report_lease_ns(report, owner)) / NS);
+		memnode_text_add(text, ", %u sessions, over %s, lease %s%s", sessions,
+						 record->transport == WIRE_RDMA ? "RDMA" : "TCP",
+						 node->lease_ns[owner] != 0 ? "" : "more than ", when);
+	}
+	else if (record->seen != 0)
+	{
+		put_time(when, (time_t) record->seen);
+		memnode_text_add(text, ", not connected since %s", when);
+	}
+	else
+		memnode_text_add(text, ", not connected");
+	memnode_text_add(text, "%s%s\n", address[0] != '\0' ? ", from " : "", address);
 }
 
 static void
 write_owners(const struct memnode_report *report, struct memnode_text *text)
 {
-	const struct memnode *node = report->node;
-	uint64_t now_ns = smart_clock_ns();
 	unsigned int count = 0;
-	char stretch[TEXT_BYTES];
 
-	memnode_text_add(text, "trees     %u\n", node->trees.count);
+	memnode_text_add(text, "trees     %u\n", report->node->trees.count);
 	for (uint32_t owner = memnode_report_owner(report, 0); owner < MEMNODE_OWNERS;
 		 owner = memnode_report_owner(report, owner + 1))
 	{
-		const struct memnode_owner_record *record = &node->region.owners[owner];
-
-		if (count++ >= OWNERS_MAX)
-			continue;
-		put_stretch(stretch, (now_ns - memnode_report_lease_ns(report, owner)) / NS);
-		memnode_text_add(text, "owner     %" PRIu64 ": %u trees, %llu MB, %u sessions, over %s, lease %s%s\n",
-						 record->id, node->trees.own[owner], in_mb(memnode_report_owner_used(report, owner)),
-						 sessions_of(report, owner), record->transport == WIRE_RDMA ? "RDMA" : "TCP",
-						 node->lease_ns[owner] != 0 ? "" : "more than ", stretch);
+		if (count++ < OWNERS_MAX)
+			write_owner(report, owner, text);
 	}
 	if (count > OWNERS_MAX)
 		memnode_text_add(text, "          and %u owners more\n", count - OWNERS_MAX);

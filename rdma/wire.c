@@ -105,13 +105,20 @@ wire_get_header(const uint8_t *bytes, bool answer, struct wire_header *header)
 
 #define HELLO_HEAD_BYTES 8
 
+/* How much of the struct a HELLO of this version has. */
+static size_t
+hello_bytes(uint32_t version)
+{
+	return version == WIRE_VERSION ? sizeof(struct wire_hello) : offsetof(struct wire_hello, system);
+}
+
 uint32_t
 wire_put_hello(uint8_t *bytes, uint32_t version, const struct wire_hello *hello)
 {
 	smart_assert(wire_knows(version));
 	bytes = put(bytes, WIRE_MAGIC, 4);
 	bytes = put(bytes, version, 4);
-	return HELLO_HEAD_BYTES + put_whole(bytes, hello, sizeof(*hello));
+	return HELLO_HEAD_BYTES + put_whole(bytes, hello, hello_bytes(version));
 }
 
 bool
@@ -122,8 +129,11 @@ wire_get_hello(const uint8_t *bytes, uint32_t length, uint32_t *version, struct 
 	*version = (uint32_t) get(&bytes, 4);
 	if (!wire_knows(*version))
 		return true;
-	return get_whole(bytes, length - HELLO_HEAD_BYTES, hello, sizeof(*hello)) && hello->verbs <= 1 &&
-		   hello->unused[0] == 0 && hello->unused[1] == 0 && hello->unused[2] == 0;
+	if (!get_whole(bytes, length - HELLO_HEAD_BYTES, hello, hello_bytes(*version)))
+		return false;
+	if (*version == WIRE_VERSION_BEFORE)
+		hello->system = hello->owner;
+	return hello->verbs <= 1 && hello->unused[0] == 0 && hello->unused[1] == 0 && hello->unused[2] == 0;
 }
 
 #define WELCOME_BYTES 40
@@ -386,7 +396,7 @@ wire_status_text(enum wire_status status)
 		[WIRE_OK] = "success",
 		[WIRE_BAD] = "the memory node did not understand the request",
 		[WIRE_UNSUPPORTED] = "the memory node does not know this version of the protocol, or has not this transport",
-		[WIRE_HELD] = "the memory node is used by another server of the same database cluster",
+		[WIRE_HELD] = "the memory node is used by another server of the same identity: one of the two is a copy",
 		[WIRE_FENCED] = "the memory node has given this server's lease to a later start of it, or to none",
 		[WIRE_STALE] = "the connection is of an older generation",
 		[WIRE_FULL] = "the memory node is full",

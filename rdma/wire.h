@@ -11,8 +11,10 @@
  *	            that is empty unless the status is WIRE_OK
  *
  * The first request of a connection is HELLO, and only that one.  A connection
- * belongs to an owner (a database cluster) and to one incarnation of it (a start
- * of its server).
+ * belongs to an owner, named by the identity of a server's data directory, and to one
+ * incarnation of it (a start of its server).  Any number of owners use a memory node side by
+ * side, each with chunks, trees and a lease of its own: a server, its standbys, and other
+ * clusters.  Two servers that claim one identity are a data directory and its copy.
  *
  *	  HELLO        the client                       what this memory node is
  *	  LEASE        takes the owner's lease          -
@@ -53,8 +55,8 @@
  * one before, so that either may be upgraded first.  A memory node refuses other versions
  * (WIRE_UNSUPPORTED); a client that is refused connects again and speaks the version before.
  *
- *	  4   the client names its key (tcp/stream.c)
- *	  3   it does not, and has the first of a memory node's keys; all else is the same
+ *	  5   an owner is an identity, and HELLO tells the system identifier besides
+ *	  4   an owner is a system identifier, which serves as its identity, too; all else is the same
  */
 #ifndef SMART_RDMA_WIRE_H
 #define SMART_RDMA_WIRE_H
@@ -66,7 +68,7 @@
 #include "rdma/fabric.h"
 
 #define WIRE_MAGIC          UINT32_C(0x54524d53) /* "SMRT" */
-#define WIRE_VERSION        4
+#define WIRE_VERSION        5
 #define WIRE_VERSION_BEFORE (WIRE_VERSION - 1)
 
 /* Where a memory node is, as text, and why something with it failed. */
@@ -134,16 +136,17 @@ struct wire_header
  * The payloads lie in messages as these structs lie in memory, but for HELLO and its answer, which have more.
  */
 
-/* 40 bytes: magic 4 · version 4 · and these */
+/* 48 bytes: magic 4 · version 4 · and these; in the version before without the last */
 struct wire_hello
 {
-	uint64_t owner;       /* the cluster's system identifier */
-	uint64_t incarnation; /* of its server, random */
+	uint64_t owner;       /* the identity of the server's data directory, random */
+	uint64_t incarnation; /* of the server's start, random */
 	uint32_t generation;
 	uint32_t client; /* among the compute node's clients; a new connection for verbs closes the client's older one */
 	uint32_t pid;    /* for the operator */
 	uint8_t verbs;   /* 1: VERBS, CONNECT or DESCEND will follow; 0: control only */
 	uint8_t unused[3];
+	uint64_t system; /* the cluster's system identifier, for the operator */
 };
 
 /* 40 bytes: node 8 · capacity 8 · allocated 8 · chunk_bytes 4 · transports 4 · version 4 · 0 4 */
@@ -198,7 +201,7 @@ struct wire_queue_pair
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers lie in messages as in memory");
-_Static_assert(sizeof(struct wire_hello) == 32 && offsetof(struct wire_hello, verbs) == 28, "a message's layout");
+_Static_assert(sizeof(struct wire_hello) == 40 && offsetof(struct wire_hello, system) == 32, "a message's layout");
 _Static_assert(sizeof(struct wire_lease) == 24 && offsetof(struct wire_lease, transport) == 16, "a message's layout");
 _Static_assert(sizeof(struct wire_tree) == 64 && offsetof(struct wire_tree, description) == 16, "a message's layout");
 _Static_assert(sizeof(struct wire_node_status) == 64, "a message's layout");

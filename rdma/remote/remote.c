@@ -120,7 +120,11 @@ open_session(struct fabric_remote *remote, unsigned int node, const struct fabri
 		.env = mine->env,
 		.grace = &remote->grace,
 		.secret = mine->secret != NULL ? mine->secret : &remote->no_secret,
-		.hello = {.owner = mine->owner, .incarnation = mine->incarnation, .client = mine->client, .pid = mine->pid},
+		.hello = {.owner = mine->owner,
+				  .system = mine->system,
+				  .incarnation = mine->incarnation,
+				  .client = mine->client,
+				  .pid = mine->pid},
 	};
 	smart_status status;
 

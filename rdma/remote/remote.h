@@ -55,7 +55,8 @@ struct fabric_remote_options
 	struct smart_env *env;
 	struct fabric_nodes *nodes;
 	const struct stream_secret *secret; /* NULL: none */
-	uint64_t owner;
+	uint64_t owner;                     /* these two as HELLO has them (wire.h) */
+	uint64_t system;
 	uint64_t incarnation;
 	uint32_t client;
 	uint32_t pid;

@@ -9,8 +9,8 @@
  * Buffers lie in the session itself, and large ones are mapped by malloc() when
  * they are touched first: a session that never moved much takes a few pages.
  *
- * A memory node that does not know the version, or a key by its name, is asked again in the version before: where all is
- * of one version, that costs nothing, and where it is not, a connection more.
+ * A memory node that does not know the version is asked again in the version before: where all is of one version, that
+ * costs nothing, and where it is not, a connection more.
  *
  * An address needs no resolver.  A name does, and the resolver of the C library blocks as long as its own configuration
  * says (resolv.conf: timeout, attempts), deaf to our limit: an operator who cannot afford that configures addresses.
@@ -373,17 +373,14 @@ connect_in(struct session *session, const struct session_options *options, const
 
 	if (status != SMART_OK)
 		return fail(session, status, reason);
-	session->stream = stream_open(descriptor, options->secret, version == WIRE_VERSION);
+	session->stream = stream_open(descriptor, options->secret);
 	if (session->stream == NULL)
 		return fail(session, SMART_NO_MEMORY, "no memory for a connection");
 	smart_assert(session->env != NULL && session->sent == 0);
 	while ((wait = stream_handshake(session->stream)) != STREAM_DONE)
 	{
 		if (wait == STREAM_CLOSED)
-		{
-			session->other_version = stream_key_is_unknown(session->stream);
 			return fail(session, SMART_UNREACHABLE, stream_problem(session->stream));
-		}
 		status = wait_slice(session->env, session->grace, descriptor, wait == STREAM_WANT_WRITE, deadline_ns);
 		if (status != SMART_OK)
 			return fail(session, status,
@@ -407,7 +404,7 @@ open_connection(struct session *session, const struct session_options *options, 
 	session->sent = session->answered = 0;
 	session->in_start = session->in_end = session->out_start = session->out_end = 0;
 	status = connect_in(session, options, host, port, WIRE_VERSION_BEFORE, deadline_ns);
-	if (status == SMART_UNREACHABLE && session->other_version && !stream_key_is_unknown(session->stream))
+	if (status == SMART_UNREACHABLE && session->other_version)
 		return fail(session, status,
 					"it speaks neither this version of the protocol nor the one before: upgrade it, or this");
 	return status;

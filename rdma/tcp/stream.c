@@ -55,13 +55,12 @@ struct stream
 	int error;                   /* errno of the socket's last failure; 0: none, or the other side closed */
 	bool ready;                  /* the handshake is over */
 	bool broken;                 /* OpenSSL must not be called again */
-	bool unknown;                /* the server knows no key of the name that it was given */
 	struct stream_keys *keys;    /* until the handshake is over; a client's is the first */
 	uint64_t key_used;           /* its name; a server knows it when the client has said it */
 	char identity[IDENTITY_MAX]; /* what a client calls its key */
 };
 
-/* The identity is this, a dot, and the key's name in hexadecimal digits; without a name it is the server's first key. */
+/* The identity is this, a dot, and the key's name in hexadecimal digits. */
 #define IDENTITY "smart"
 
 static const unsigned char cipher_suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
@@ -152,10 +151,8 @@ put_identity(char identity[IDENTITY_MAX], uint64_t name)
 static const struct stream_secret *
 find_key(const struct stream_keys *keys, const unsigned char *id, size_t id_length)
 {
-	char identity[IDENTITY_MAX] = IDENTITY;
+	char identity[IDENTITY_MAX];
 
-	if (id_length == strlen(identity) && memcmp(id, identity, id_length) == 0)
-		return &keys->key[0];
 	for (unsigned int i = 0; i < keys->count; i++)
 	{
 		put_identity(identity, stream_key_name(&keys->key[i]));
@@ -293,9 +290,6 @@ set_tls_problem(struct stream *stream, unsigned long code)
 	const char *meaning = stream->ready ? NULL : explain_handshake(code);
 	bool closed = stream->error == ECONNRESET || stream->error == EPIPE;
 
-	/* A wrong key of the right name is another alert. */
-	stream->unknown = ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE &&
-					  !stream->ready;
 	if (stream->error == 0)
 		closed = code == 0 ||
 				 (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
@@ -401,13 +395,11 @@ open_stream(int descriptor, bool server, const struct stream_keys *keys)
 }
 
 struct stream *
-stream_open(int descriptor, const struct stream_secret *secret, bool named)
+stream_open(int descriptor, const struct stream_secret *secret)
 {
 	struct stream_keys keys = {.count = secret->length > 0, .key = {*secret}};
 	struct stream *stream = open_stream(descriptor, false, &keys);
 
-	if (stream != NULL && !named)
-		strcpy(stream->identity, IDENTITY);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 	return stream;
 }
@@ -487,12 +479,6 @@ uint64_t
 stream_key_used(const struct stream *stream)
 {
 	return stream->ready ? stream->key_used : 0;
-}
-
-bool
-stream_key_is_unknown(const struct stream *stream)
-{
-	return stream->unknown;
 }
 
 void

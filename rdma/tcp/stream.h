@@ -60,10 +60,9 @@ extern uint64_t stream_key_name(const struct stream_secret *secret);
 
 /*
  * A stream over a connected, non-blocking socket, which it owns from now on (also when it fails): a client's, with its
- * key, which it names or not, and a server's, with those that it accepts.  A key without a name has to be the server's
- * first.  No key: plain.  NULL: no memory or OpenSSL failed.
+ * key, which it names, and a server's, with those that it accepts.  No key: plain.  NULL: no memory or OpenSSL failed.
  */
-extern struct stream *stream_open(int descriptor, const struct stream_secret *secret, bool named);
+extern struct stream *stream_open(int descriptor, const struct stream_secret *secret);
 extern struct stream *stream_accept(int descriptor, const struct stream_keys *keys);
 
 /* The TLS handshake; STREAM_DONE when it is over (at once without a key).  Call until then. */
@@ -79,9 +78,6 @@ extern enum stream_wait stream_write(struct stream *stream, const uint8_t *bytes
 
 /* The name of the key that the other side has shown; 0: none (yet). */
 extern uint64_t stream_key_used(const struct stream *stream);
-
-/* After STREAM_CLOSED: does the other side not know the client's key by the name that it was given? */
-extern bool stream_key_is_unknown(const struct stream *stream);
 
 /*
  * soon: has the kernel ask the other host each second whether it is there, from now on; else as seldom as at first.

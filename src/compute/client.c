@@ -165,6 +165,7 @@ open_remote(struct smart_client *client)
 		.nodes = remote->nodes,
 		.secret = remote->secret,
 		.owner = remote->owner,
+		.system = remote->system,
 		.incarnation = remote->incarnation,
 		.client = client->number,
 		.pid = (uint32_t) getpid(),

@@ -25,7 +25,8 @@ struct smart_remote
 {
 	struct fabric_nodes *nodes;         /* numbered as in the extent map */
 	const struct stream_secret *secret; /* NULL: none */
-	uint64_t owner;
+	uint64_t owner;                     /* these two as HELLO has them (rdma/wire.h) */
+	uint64_t system;
 	uint64_t incarnation;
 	uint32_t timeout_ms; /* that a client begins with */
 };

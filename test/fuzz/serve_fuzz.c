@@ -330,7 +330,7 @@ make_hello(struct input *input, uint8_t *payload)
 							   .client = bits >> 4 & 3,
 							   .verbs = (bits & 64) != 0};
 
-	return wire_put_hello(payload, WIRE_VERSION, &hello);
+	return wire_put_hello(payload, bits & 128 ? WIRE_VERSION_BEFORE : WIRE_VERSION, &hello);
 }
 
 static uint32_t

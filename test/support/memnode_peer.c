@@ -100,6 +100,7 @@ memnode_peer_hello(struct memnode_client *client, uint64_t owner, uint64_t incar
 				   uint32_t number)
 {
 	struct wire_hello hello = {.owner = owner,
+							   .system = MEMNODE_PEER_SYSTEM,
 							   .incarnation = incarnation,
 							   .generation = generation,
 							   .client = number,

@@ -11,6 +11,8 @@
 #include "memnode/lease.h"
 #include "memnode/serve.h"
 
+#define MEMNODE_PEER_SYSTEM UINT64_C(7412345678901234567) /* the cluster of all clients */
+
 /* An empty region of size bytes, of incarnation 1, in memory that forked processes share. */
 extern void memnode_peer_region(struct memnode_region *region, uint64_t size);
 extern void memnode_peer_unmap(struct memnode_region *region);

@@ -1,9 +1,10 @@
-# Others want something of the memory nodes while sessions work: connections without a key, a server with another key, a copy of
-# the server. None of them keeps the sessions from their work, but those that have no key.
+# Others want something of the memory nodes while sessions work: connections without a key, a server with another key, a server
+# from a backup of this one, a copy of this one. None of them keeps the sessions from their work, but those that have no key.
 use strict;
 use warnings;
 
 use IO::Socket::INET;
+use File::Copy qw(copy);
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -17,7 +18,7 @@ use SmartTest;
 
 my $KEY = '00112233445566778899aabbccddeeff';
 my ($theirs, $ours) = (secret_file($KEY), secret_file($KEY));
-my @memory = map { SmartMemnode->new($_, '--size=24M', "--secret-file=$theirs") } ('one', 'two');
+my @memory = map { SmartMemnode->new($_, '--size=64M', "--secret-file=$theirs") } ('one', 'two');
 my $node = faults_node('main', 'wal_level = replica', 'max_wal_senders = 4', "smart.secret_file = '$ours'", 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 my %sessions = fault_sessions();
 my $up = sub { node_becomes($node, $_, 'up') for @memory };
@@ -86,14 +87,28 @@ during($node, 'another key', \%sessions, sub {
 });
 all_is_back($node, 'another key');
 
-# ---- a copy of the server asks for the nodes, also when they have just started ----
+# ---- a server from a backup has trees of its own beside ours ----
 
 $node->backup('copy');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($node, 'copy');
+during($node, 'a backup', \%all_work, sub {
+	$copy->start;
+	node_becomes($copy, $_, 'up') for @memory;
+	all_is_back($copy, 'a backup');
+	$copy->safe_psql('postgres', 'INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(1, 1000) g; DELETE FROM keys WHERE id % 2 = 0; VACUUM keys');
+	all_is_back($copy, 'a backup, changed');
+	$copy->stop;
+});
+all_is_back($node, 'a backup');
+
+# ---- a copy of the server asks for the nodes, also when they have just started ----
+
+copy($node->data_dir . '/smart/pgsql_tmp_identity', $copy->data_dir . '/smart/pgsql_tmp_identity') or die "pgsql_tmp_identity: $!";
 during($node, 'a copy', \%all_work, sub {
 	$copy->start;
 	node_becomes($copy, $_, 'refused') for @memory;
+	becomes($copy, 'numbers_id', 'unreachable');
 	is($copy->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM numbers WHERE id = -1'), '0', 'a copy: it reads its tables');
 });
 all_is_back($node, 'a copy');

@@ -79,7 +79,8 @@ test_many(struct memnode *node)
 	CHECK(strstr(text.bytes, "sessions  150 for verbs, 150 for control,") != NULL);
 	memnode_metrics_write(&report, &metrics);
 	CHECK(!metrics.failed && count(metrics.bytes, "\nsmart_memnode_owner_trees{") == MEMNODE_OWNERS);
-	CHECK(strstr(metrics.bytes, "smart_memnode_owner_trees{owner=\"18446744073709551615\"} 0\n") != NULL);
+	CHECK(strstr(metrics.bytes,
+				 "smart_memnode_owner_trees{owner=\"ffffffffffffffff\",cluster=\"18446744073709551615\"} 0\n") != NULL);
 	CHECK(strstr(metrics.bytes, "\nsmart_memnode_sessions{state=\"control\"} 150\n") != NULL);
 	CHECK(strcmp(metrics.bytes + metrics.length - 6, "# EOF\n") == 0);
 	for (unsigned int i = 0; i < HOSTS; i++)

@@ -68,7 +68,7 @@ open_pair(bool tcp, const struct stream_secret *client, const struct stream_secr
 	int sockets[2];
 
 	connect_pair(tcp, sockets);
-	pair[CLIENT] = stream_open(sockets[CLIENT], client, true);
+	pair[CLIENT] = stream_open(sockets[CLIENT], client);
 	pair[SERVER] = stream_accept(sockets[SERVER], &keys);
 	if (pair[CLIENT] == NULL || pair[SERVER] == NULL)
 		abort();
@@ -242,38 +242,15 @@ test_choice(const struct stream_secret *keys[], unsigned int count, const struct
 		bool good = i < count;
 
 		connect_pair(true, sockets);
-		pair[CLIENT] = stream_open(sockets[CLIENT], good ? keys[i] : other, true);
+		pair[CLIENT] = stream_open(sockets[CLIENT], good ? keys[i] : other);
 		pair[SERVER] = stream_accept(sockets[SERVER], &accepted);
 		CHECK(stream_key_used(pair[SERVER]) == 0);
 		handshake_pair(pair, result);
 		CHECK(result[CLIENT] == (good ? STREAM_DONE : STREAM_CLOSED) && result[SERVER] == result[CLIENT]);
 		CHECK(stream_key_used(pair[SERVER]) == (good ? stream_key_name(keys[i]) : 0));
 		CHECK(stream_key_used(pair[CLIENT]) == stream_key_used(pair[SERVER]));
-		CHECK(stream_key_is_unknown(pair[CLIENT]) == !good);
 		CHECK(good || (strstr(stream_problem(pair[CLIENT]), "same secret key") != NULL &&
 					   strstr(stream_problem(pair[SERVER]), "same secret key") != NULL));
-		close_pair(pair);
-	}
-}
-
-/* A client of the version before names no key: it has to have the first one. */
-static void
-test_nameless(const struct stream_secret *first, const struct stream_secret *second)
-{
-	struct stream_keys accepted = {.count = 2, .key = {*first, *second}};
-	struct stream *pair[2];
-	enum stream_wait result[2];
-	int sockets[2];
-
-	for (int i = 0; i < 2; i++)
-	{
-		connect_pair(true, sockets);
-		pair[CLIENT] = stream_open(sockets[CLIENT], i == 0 ? first : second, false);
-		pair[SERVER] = stream_accept(sockets[SERVER], &accepted);
-		handshake_pair(pair, result);
-		CHECK(result[CLIENT] == (i == 0 ? STREAM_DONE : STREAM_CLOSED) && result[SERVER] == result[CLIENT]);
-		CHECK(stream_key_used(pair[SERVER]) == (i == 0 ? stream_key_name(first) : 0));
-		CHECK(!stream_key_is_unknown(pair[CLIENT]));
 		close_pair(pair);
 	}
 }
@@ -526,7 +503,6 @@ main(void)
 	test_wrong_key(&longest, &shortest);
 	test_choice((const struct stream_secret *[]){&longest, &shortest, &other}, 3, &fourth);
 	test_choice((const struct stream_secret *[]){&fourth}, 1, &longest);
-	test_nameless(&longest, &other);
 	test_tls_at_plain(&shortest);
 	test_plain_at_tls(&shortest);
 	test_nobody_reads(&none);

@@ -80,7 +80,7 @@ meet(struct other *other)
 
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0 && fcntl(sockets[0], F_SETFL, O_NONBLOCK) == 0);
 	other->socket = sockets[1];
-	stream = other->server ? stream_open(sockets[0], &keys.key[0], true) : stream_accept(sockets[0], &keys);
+	stream = other->server ? stream_open(sockets[0], &keys.key[0]) : stream_accept(sockets[0], &keys);
 	CHECK(stream != NULL && pthread_create(&thread, NULL, run_other, other) == 0);
 	while ((wait = stream_handshake(stream)) == STREAM_WANT_READ || wait == STREAM_WANT_WRITE)
 	{
@@ -127,12 +127,13 @@ static unsigned int
 offer_key(SSL *ssl, const char *hint, char *identity, unsigned int identity_size, unsigned char *key,
 		  unsigned int key_size)
 {
-	static const unsigned char known[STREAM_SECRET_MIN] = {1, 2, 3};
+	static const struct stream_secret known = {.key = {1, 2, 3}, .length = STREAM_SECRET_MIN};
 
-	CHECK(identity_size > sizeof("smart") && key_size >= sizeof(known));
-	memcpy(identity, "smart", sizeof("smart"));
-	memcpy(key, known, sizeof(known));
-	return sizeof(known);
+	CHECK(snprintf(identity, identity_size, "smart.%016llx", (unsigned long long) stream_key_name(&known)) ==
+			  sizeof("smart.") - 1 + 16 &&
+		  key_size >= known.length);
+	memcpy(key, known.key, known.length);
+	return (unsigned int) known.length;
 }
 
 /* The first of them shows that these clients could come in. */

@@ -3,8 +3,8 @@
  *	  A client at memory nodes of other versions of the protocol: the one before is
  *	  spoken with, others are not, and both without a wait.
  *
- * The nodes are played here, with TLS by OpenSSL as the version before uses it: with a key that has no name.  How
- * a memory node of this version takes clients of others is tested by test/memnode/daemon.
+ * The nodes are played here.  How a memory node of this version takes clients of others is tested by
+ * test/memnode/daemon.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -22,7 +22,6 @@
 #include "support/env_thread.h"
 
 #define LIMIT_MS 20000
-#define HELLO    (WIRE_HEADER_BYTES + 40)
 
 static const unsigned char key[STREAM_SECRET_MIN] = {1, 2, 3};
 
@@ -33,15 +32,20 @@ struct old_node
 	char port[SESSION_PORT_MAX];
 	SSL_CTX *context; /* NULL: no key */
 	uint32_t speaks;
-	uint32_t asked[4]; /* the versions of HELLOs; 0: none has come, since the key was refused */
+	uint32_t asked[4]; /* the versions of HELLOs; 0: none has come */
 	unsigned int connections;
 };
 
-/* It knows the key by no other name. */
+/* It knows the key by its name. */
 static unsigned int
 give_key(SSL *ssl, const char *identity, unsigned char *place, unsigned int size)
 {
-	if (strcmp(identity, "smart") != 0)
+	struct stream_secret secret = {.length = sizeof(key)};
+	char expected[64];
+
+	memcpy(secret.key, key, sizeof(key));
+	snprintf(expected, sizeof(expected), "smart.%016llx", (unsigned long long) stream_key_name(&secret));
+	if (strcmp(identity, expected) != 0)
 		return 0;
 	memcpy(place, key, sizeof(key));
 	return sizeof(key);
@@ -75,14 +79,17 @@ put(int connection, SSL *ssl, const uint8_t *bytes, size_t length)
 static void
 serve(struct old_node *node, int connection, SSL *ssl)
 {
-	struct wire_header header = {.type = WIRE_HELLO | WIRE_REPLY, .number = 1};
+	struct wire_header header;
 	struct wire_welcome welcome = {.node = 1, .capacity = WIRE_CHUNK_BYTES, .transports = WIRE_TCP};
 	uint8_t bytes[128];
 
 	if (ssl != NULL && (SSL_set_fd(ssl, connection) != 1 || SSL_accept(ssl) != 1))
 		return;
-	if (!get(connection, ssl, bytes, HELLO))
+	if (!get(connection, ssl, bytes, WIRE_HEADER_BYTES) || !wire_get_header(bytes, false, &header) ||
+		header.length > sizeof(bytes) - WIRE_HEADER_BYTES ||
+		!get(connection, ssl, bytes + WIRE_HEADER_BYTES, header.length))
 		return;
+	header = (struct wire_header){.type = WIRE_HELLO | WIRE_REPLY, .number = 1};
 	memcpy(&welcome.version, bytes + WIRE_HEADER_BYTES + 4, sizeof(welcome.version));
 	node->asked[node->connections - 1] = welcome.version;
 	if (welcome.version == node->speaks)
@@ -188,13 +195,13 @@ test_keys(void)
 	char problem[SESSION_PROBLEM_MAX] = "";
 
 	memcpy(secret.key, key, sizeof(key));
-	/* Without the name the node lets the client in, and is spoken to in its version. */
 	CHECK(meet(&node, WIRE_VERSION_BEFORE, &secret, problem) == SMART_OK && node.connections == 2);
-	CHECK(node.asked[0] == 0 && node.asked[1] == WIRE_VERSION_BEFORE);
+	CHECK(node.asked[0] == WIRE_VERSION && node.asked[1] == WIRE_VERSION_BEFORE);
 	CHECK(meet(&node, WIRE_VERSION_BEFORE - 1, &secret, problem) == SMART_UNREACHABLE && node.connections == 2);
 	CHECK(strstr(problem, "neither this version") != NULL);
-	CHECK(meet(&node, WIRE_VERSION_BEFORE, &wrong, problem) == SMART_UNREACHABLE && node.connections == 2);
-	CHECK(node.asked[0] == 0 && node.asked[1] == 0 && strstr(problem, "same secret key") != NULL);
+	/* A key that is not known is no matter of versions. */
+	CHECK(meet(&node, WIRE_VERSION_BEFORE, &wrong, problem) == SMART_UNREACHABLE && node.connections == 1);
+	CHECK(node.asked[0] == 0 && strstr(problem, "same secret key") != NULL);
 }
 
 int

@@ -53,7 +53,7 @@ check_header(void)
 static void
 check_hello(void)
 {
-	struct wire_hello hello = {random_number(), random_number(), 17, 4711, 12345, 1, {0}};
+	struct wire_hello hello = {random_number(), random_number(), 17, 4711, 12345, 1, {0}, random_number()};
 	struct wire_hello found;
 	uint32_t version;
 	uint8_t bytes[64] = {0};
@@ -61,8 +61,12 @@ check_hello(void)
 
 	CHECK(length == 40);
 	CHECK(wire_get_hello(bytes, length, &version, &found) && version == WIRE_VERSION_BEFORE);
-	CHECK(wire_put_hello(bytes, WIRE_VERSION, &hello) == length);
+	CHECK(found.owner == hello.owner && found.system == hello.owner && found.pid == 12345 && found.verbs);
+	CHECK(!wire_get_hello(bytes, length + 8, &version, &found));
+	length = wire_put_hello(bytes, WIRE_VERSION, &hello);
+	CHECK(length == 48);
 	CHECK(wire_get_hello(bytes, length, &version, &found) && version == WIRE_VERSION);
+	CHECK(found.system == hello.system && found.system != found.owner);
 	CHECK(found.owner == hello.owner && found.incarnation == hello.incarnation && found.generation == 17);
 	CHECK(found.client == 4711 && found.pid == 12345 && found.verbs);
 	CHECK(!wire_get_hello(bytes, length - 1, &version, &found) && !wire_get_hello(bytes, length + 1, &version, &found));

@@ -101,7 +101,8 @@ smart_backend_client_at_startup(void)
 		remote = (struct smart_remote){
 			.nodes = smart_locate_nodes(),
 			.secret = smart_locate_secret(),
-			.owner = GetSystemIdentifier(),
+			.owner = smart_server.identity,
+			.system = GetSystemIdentifier(),
 			.incarnation = smart_server.shared->server_incarnation,
 			.timeout_ms = (uint32) smart_settings.fabric_timeout_ms,
 		};

@@ -47,13 +47,6 @@
 #define RUN_VERSION  1
 #define BOOT_BYTES   36
 
-/* Tells a file from its copies. */
-struct identity
-{
-	uint64 number;
-	uint64 born_ns; /* 0: the file system does not tell */
-};
-
 /* The content of the run mark's file, in the server's byte order. */
 struct run_mark
 {
@@ -62,8 +55,8 @@ struct run_mark
 	uint32 timeline;
 	uint64 system; /* identifier of the database cluster */
 	uint64 token;  /* as in the region's header */
-	struct identity run;
-	struct identity region;
+	struct smart_file_mark run;
+	struct smart_file_mark region;
 	char boot[BOOT_BYTES]; /* the kernel's id of this boot */
 	uint32 crc;            /* crc32c of the bytes before it */
 };
@@ -194,15 +187,15 @@ smart_clean_mark_remove(void)
 
 /* ---- the run mark ---- */
 
-static bool
-identify(int fd, struct identity *identity)
+bool
+smart_file_mark(int fd, struct smart_file_mark *mark)
 {
 	struct statx file;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &file) != 0)
 		return false;
-	identity->number = file.stx_ino;
-	identity->born_ns =
+	mark->number = file.stx_ino;
+	mark->born_ns =
 		(file.stx_mask & STATX_BTIME) != 0 ? (uint64) file.stx_btime.tv_sec * 1000000000 + file.stx_btime.tv_nsec : 0;
 	return true;
 }
@@ -236,7 +229,7 @@ write_run_mark(int fd, uint64 token)
 
 	smart_run_mark_remove();
 	file = BasicOpenFilePerm(RUN_FILE, O_WRONLY | O_CREAT | O_EXCL | PG_BINARY, S_IRUSR | S_IWUSR);
-	done = done && file >= 0 && identify(file, &mark.run) && identify(fd, &mark.region);
+	done = done && file >= 0 && smart_file_mark(file, &mark.run) && smart_file_mark(fd, &mark.region);
 	mark.token = token;
 	mark.crc = mark_crc(&mark, sizeof(mark));
 	if (!done || write(file, &mark, sizeof(mark)) != (ssize_t) sizeof(mark))
@@ -264,14 +257,14 @@ smart_run_mark_renew(int fd, uint64 token)
 
 /* Reads the run mark, and what identifies its file; false: there is none that is whole. */
 static bool
-read_run_mark(struct run_mark *mark, struct identity *found)
+read_run_mark(struct run_mark *mark, struct smart_file_mark *found)
 {
 	int file = BasicOpenFile(RUN_FILE, O_RDONLY | PG_BINARY);
 	bool whole;
 
 	if (file < 0)
 		return false;
-	whole = read(file, mark, sizeof(*mark)) == (ssize_t) sizeof(*mark) && identify(file, found);
+	whole = read(file, mark, sizeof(*mark)) == (ssize_t) sizeof(*mark) && smart_file_mark(file, found);
 	close(file);
 	return whole && mark->magic == RUN_MAGIC && mark->version == RUN_VERSION &&
 		   mark->crc == mark_crc(mark, sizeof(*mark));
@@ -282,8 +275,8 @@ smart_run_mark_matches(int fd, uint64 token, const char **reason)
 {
 	struct run_mark mark;
 	struct run_mark now;
-	struct identity run;
-	struct identity region;
+	struct smart_file_mark run;
+	struct smart_file_mark region;
 
 	if (!read_run_mark(&mark, &run))
 		*reason = "there is no whole run file of the server that used it";
@@ -293,7 +286,7 @@ smart_run_mark_matches(int fd, uint64 token, const char **reason)
 		*reason = "it was used on another timeline, or by another database cluster";
 	else if (memcmp(&mark.run, &run, sizeof(run)) != 0)
 		*reason = "the data directory is a copy";
-	else if (!identify(fd, &region) || memcmp(&mark.region, &region, sizeof(region)) != 0)
+	else if (!smart_file_mark(fd, &region) || memcmp(&mark.region, &region, sizeof(region)) != 0)
 		*reason = "it is another file than the one that was used";
 	else if (mark.token != token)
 		*reason = "another run of the server was the last to use it";

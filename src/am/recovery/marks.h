@@ -22,6 +22,16 @@ struct smart_clean_mark
 	uint32 crc; /* crc32c of the bytes before it */
 };
 
+/* Tells a file from its copies. */
+struct smart_file_mark
+{
+	uint64 number;
+	uint64 born_ns; /* 0: the file system does not tell */
+};
+
+/* The mark of an open file; false: errno. */
+extern bool smart_file_mark(int fd, struct smart_file_mark *mark);
+
 /* Does the server start, or restart after a crash, from where it was?  If not, *reason tells so. */
 extern bool smart_start_is_ordinary(const char **reason);
 

@@ -120,6 +120,7 @@ struct smart_server
 	bool remote;           /* indexes are on memory nodes, and the region is only their extent map */
 	bool in_shared_memory; /* the region is (region_shm.c), and not in a file */
 	uint64 run;            /* token of the run file (marks.h) */
+	uint64 identity;       /* on memory nodes (identity.h); 0 unless remote */
 	struct smart_region region;
 	struct smart_compute compute;
 	struct smart_shared *shared; /* NULL: the library was not preloaded */

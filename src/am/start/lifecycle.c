@@ -28,6 +28,7 @@
 
 #include "am/journal/staging.h"
 #include "am/nodes/peers.h"
+#include "am/recovery/identity.h"
 #include "am/recovery/marks.h"
 #include "am/recovery/region_file.h"
 #include "am/server/environment.h"
@@ -301,6 +302,8 @@ start_shared_memory(void)
 	smart_assert(!IsUnderPostmaster);
 	smart_server.problem[0] = '\0';
 	mapped = !first_start || smart_region_file_map();
+	if (mapped && first_start && smart_server.remote)
+		smart_server.identity = smart_identity_find();
 	if (mapped)
 		validity = take_region(first_start);
 	make_shared_memory(
