@@ -96,8 +96,7 @@ name_loaded(Relation index, struct smart_meta *meta)
 	struct smart_tree_info info;
 
 	meta->region = 0;
-	if (meta->tree == 0 || smart_server.remote || !smart_server_available() ||
-		!smart_tree_of_journal(index, meta, &info))
+	if (meta->tree == 0 || !smart_server_available() || !smart_tree_of_journal(index, meta, &info))
 		return;
 	meta->tree = info.id;
 	meta->region = smart_meta_region();
@@ -166,16 +165,16 @@ find_standby_loss(const struct relation_cache *cache)
 {
 	const struct smart_meta *meta = &cache->meta;
 
-	if (smart_server.remote)
-		return "A standby does not use memory nodes.";
 	if (meta->journal_state == SMART_JOURNAL_NONE)
 		return "It is not logged, and so not replicated to standby servers.";
 	if (meta->journal_state == SMART_JOURNAL_STALE)
 		return "Its journal is not whole, and has to be written anew on the primary server.";
 	if (!cache->fits)
 		return OTHER_ENTRIES;
+	if (meta->region == 0)
+		return "It has not been loaded on this standby server yet.";
 	/* No more is asked: who is about to use it looks at its notes (src/am/journal/follow.c). */
-	return meta->region != 0 ? NULL : "It has not been loaded on this standby server yet.";
+	return smart_tree_is_missed(meta->tree) ? OUT_OF_REACH : NULL;
 }
 
 /* Why the tree that a metapage names is not the content of its index: a sentence, NULL if it is the content. */
@@ -286,7 +285,7 @@ smart_relation_absence(Relation index)
 
 	if (is_out_of_reach(loss))
 		return loss;
-	return loss == NULL && !cache->standby && smart_tree_is_missed(cache->meta.tree) ? OUT_OF_REACH : NULL;
+	return loss == NULL && smart_tree_is_missed(cache->meta.tree) ? OUT_OF_REACH : NULL;
 }
 
 bool
@@ -294,8 +293,7 @@ smart_relation_is_loadable(Relation index)
 {
 	struct relation_cache *cache = get_cache(index);
 
-	return cached_loss(index, cache) != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits &&
-		   !(cache->standby && smart_server.remote);
+	return cached_loss(index, cache) != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
 
 bool
@@ -593,7 +591,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->bytes = 0;
 	if (cached_loss(index, cache) != NULL)
 		return false;
-	glance->missed = !cache->standby && smart_tree_is_missed(cache->meta.tree);
+	glance->missed = smart_tree_is_missed(cache->meta.tree);
 	if (glance->missed)
 		return false;
 	if (cache->meta.tree == 0)

@@ -210,6 +210,8 @@ smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64
 	smart_status status;
 
 	smart_assert(meta->journal != 0 && meta->journal != SMART_ADOPTED);
+	if (smart_server.remote)
+		smart_locate_wait();
 	smart_am_tree_make_room(false);
 	describe_file(index, &owner);
 	/* There are no transactions of its own: one that has ended, whenever it is asked for. */

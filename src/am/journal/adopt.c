@@ -146,13 +146,14 @@ smart_adopt(Relation index)
 	struct adoption adoption = {.index = index};
 	struct smart_meta meta;
 
-	if (likely(!smart_server_available() || !smart_server.shared->standby) || smart_server.remote ||
-		RecoveryInProgress() || IsInParallelMode())
+	if (likely(!smart_server_available() || !smart_server.shared->standby) || RecoveryInProgress() ||
+		IsInParallelMode())
 		return false;
 	smart_meta_read(index, &meta);
 	if (meta.tree == 0 || meta.journal == 0)
 		return false;
-	if (!smart_tree_of_journal(index, &meta, &info))
+	/* A tree that is out of reach cannot be brought up to date: the index is loaded where it can be. */
+	if (!smart_tree_of_journal(index, &meta, &info) || smart_tree_is_missed(info.id))
 	{
 		smart_follow_leave(index, &meta, 0);
 		return false;

@@ -159,12 +159,16 @@ after_piece(void *argument, const struct smart_chain_place *place)
 	smart_follow_note_place(*(const uint64 *) argument, place);
 }
 
-/* Would another attempt come to the same error?  Not if this process was told to stop, or was in replay's way. */
+/*
+ * Would another attempt come to the same error?  Not if this process was told to stop, or was in replay's way; nor if a
+ * memory node did not answer: what was carried out from the tree's place on is carried out again.
+ */
 static bool
 is_of_tree(int code)
 {
 	return ERRCODE_TO_CATEGORY(code) != ERRCODE_OPERATOR_INTERVENTION &&
-		   ERRCODE_TO_CATEGORY(code) != ERRCODE_TRANSACTION_ROLLBACK;
+		   ERRCODE_TO_CATEGORY(code) != ERRCODE_TRANSACTION_ROLLBACK &&
+		   ERRCODE_TO_CATEGORY(code) != ERRCODE_CONNECTION_EXCEPTION;
 }
 
 /* The tree cannot go on with the journal. */

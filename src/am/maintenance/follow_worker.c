@@ -82,7 +82,7 @@ smart_follow_begin(void)
 		begin = GetCurrentTimestamp();
 	else
 		any = candidates > 0;
-	follows = RecoveryInProgress() && !smart_server.remote;
+	follows = RecoveryInProgress();
 	if (follows && smart_server.shared->made && candidates > 0)
 		look_for_orphans();
 	return follows && any && !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), TURN_MS);
@@ -194,7 +194,7 @@ smart_follow_index(Oid index)
 	struct opened opened;
 
 	smart_assert(OidIsValid(index) && OidIsValid(MyDatabaseId));
-	if (!RecoveryInProgress() || smart_server.remote || !open_both(index, &opened))
+	if (!RecoveryInProgress() || !open_both(index, &opened))
 		return;
 	/* An unlogged index has its init fork only. */
 	if (RelationIsPermanent(opened.index))

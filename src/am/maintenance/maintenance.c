@@ -8,8 +8,9 @@
  * makes good what was left (startup.c).  It also finds the memory nodes, keeps a session to each, and
  * does what no client waits for.
  *
- * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  It leaves
- * memory nodes alone there: the settings often are the primary's, and a lease would take the nodes from it.
+ * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  Memory nodes
+ * are the standby's as a primary's are, under an identity of its own (src/am/recovery/identity.h); so nothing about them
+ * changes at a promotion.
  *
  * One process serves all.  An attempt to connect to a memory node that does not reply takes a second
  * (endpoint.c).  A round ends after such an attempt, so that the other jobs wait for one attempt at most; a
@@ -82,12 +83,12 @@ tend_region(void)
 {
 	static bool recovered = false;
 
-	if (RecoveryInProgress())
-		return IDLE_MS;
-	if (smart_server.shared->made)
+	if (!RecoveryInProgress() && smart_server.shared->made)
 		smart_region_promote();
 	if (!smart_server.remote)
 	{
+		if (RecoveryInProgress())
+			return IDLE_MS;
 		/* Does startup recovery now if it is due, so that no backend has to wait for it later. */
 		if (!recovered && smart_server.shared->made)
 			(void) smart_backend_client();

@@ -377,7 +377,7 @@ smart_orphans_tend(void)
 	uint64 ever;
 	long rest_ms;
 
-	if (interval_s == 0 || !smart_server.shared->made || (smart_server.remote && RecoveryInProgress()))
+	if (interval_s == 0 || !smart_server.shared->made)
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
 	/* If both a database and the round of all are wished for, they take turns. */

@@ -167,8 +167,6 @@ smart_rebuild_tend(void)
 	if (IsBinaryUpgrade)
 		return IDLE_MS;
 	was_standby |= standby;
-	if (standby && smart_server.remote)
-		return LOOK_MS;
 	/* On a standby they are looked through again and again, and once more when it is none any more. */
 	if (!begun || (smart_settings.auto_rebuild && !was_on) || standby != was_standby ||
 		(standby && unseen == NIL && GetCurrentTimestamp() >= next_round))

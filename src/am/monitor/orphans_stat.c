@@ -47,12 +47,9 @@ share_of(List **shares, Oid database)
 }
 
 static void
-survey_primary(struct smart_survey *survey)
+survey_server(struct smart_survey *survey)
 {
 	smart_server_require();
-	if (RecoveryInProgress() && smart_server.remote)
-		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("recovery is in progress"),
-				errdetail("A standby server does not use memory nodes."));
 	smart_survey(survey, false);
 }
 
@@ -66,7 +63,7 @@ smart_stat_space(PG_FUNCTION_ARGS)
 	ListCell *cell;
 
 	smart_rows_begin(&row, fcinfo);
-	survey_primary(&survey);
+	survey_server(&survey);
 	(void) share_of(&shares, MyDatabaseId);
 	for (uint64 i = 0; i < survey.count; i++)
 	{
@@ -113,7 +110,7 @@ smart_collect_orphans(PG_FUNCTION_ARGS)
 	uint64 bytes = 0;
 	uint64 freed;
 
-	survey_primary(&survey);
+	survey_server(&survey);
 	freed = smart_orphans_free(&survey, &bytes);
 	smart_survey_report(&survey, WARNING);
 	smart_assert(freed <= survey.count && (freed > 0 || bytes == 0));

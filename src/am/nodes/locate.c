@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
 #include "utils/wait_event.h"
@@ -174,7 +175,7 @@ is_up(unsigned int node, struct smart_peer *peer)
 /*
  * Waits as long as the node is away, and smart.fabric_timeout if it is up but this process does not reach it, which
  * was first found at *since_ns.  Bulk deletes do not wait but go on without the index (vacuum.c): VACUUM of the table
- * must not depend on a memory node.
+ * must not depend on a memory node.  Nor does anybody on a standby, where replay may have to wait for who does.
  */
 static bool
 await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
@@ -184,7 +185,7 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 	smart_status status = SMART_OK;
 	struct smart_peer peer;
 
-	if (smart_settings.on_unavailable != SMART_ON_UNAVAILABLE_WAIT ||
+	if (smart_settings.on_unavailable != SMART_ON_UNAVAILABLE_WAIT || RecoveryInProgress() ||
 		(smart_server.client != NULL && smart_server.client->space.removing))
 		return false;
 	if (is_up(node, &peer))
