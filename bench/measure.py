@@ -140,6 +140,28 @@ class Bench:
                        "Index Only Scan", index)
             psql("DROP INDEX " + index)
 
+    def joined(self, name):
+        """A nested loop over keys that were not looked up before; nbtree's pages are in shared buffers."""
+        table = NAMES[name]
+        before = ["SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off",
+                  "SET enable_mergejoin = off", "SET enable_memoize = off", "SET enable_material = off"]
+        statements = {"index only": "SELECT count(*) FROM %s_probe AS p JOIN %s AS t USING (k)",
+                      "heap fetch": "SELECT sum(t.v) FROM %s_probe AS p JOIN %s AS t USING (k)"}
+        for _, kind in self.alternate():
+            for what, statement in statements.items():
+                statement %= (table, table)
+                # What an index that is made anew finds is not cached.
+                psql("CREATE INDEX joined ON %s USING %s (k)" % (table, METHOD[kind]))
+                if kind == "nbtree":
+                    psql(*before, statement)
+                lines = psql(*before, "SELECT count(*) FROM %s_range" % table, "SELECT smart_round_trips()",
+                             "\\timing on\n", statement, "\\timing off\n", "SELECT smart_round_trips()")
+                ms = float(re.search(r"Time: ([0-9.]+) ms", "\n".join(lines)).group(1))
+                self.record("nested loop, first time, %s, %s" % (what, name), "ns/row", kind, ms * 1e6 / self.probes)
+                if kind == "smart":
+                    report.note("%s: %.4f round trips a row" % (what, (int(lines[-1]) - int(lines[1])) / self.probes))
+                psql("DROP INDEX joined")
+
     def inserted(self, name, title):
         """INSERT … SELECT into an indexed empty table, in the source's order, and what the grown index takes."""
         source = NAMES[name]
@@ -150,7 +172,7 @@ class Bench:
             ms = timed("INSERT INTO target SELECT k, v FROM %s" % source)[0]
             self.record("INSERT, " + title, "ns/row", kind, ms * 1e6 / self.rows)
             self.size("after inserts, " + title, kind, index)
-            if turn == 0:
+            if turn == 0 and not self.options.remote:
                 psql("CHECKPOINT", "VACUUM (FREEZE, ANALYZE) target")
                 self.query("full scan after inserts, per entry, " + title, kind, "SELECT count(k) FROM target",
                            "Index Only Scan", index)
@@ -242,6 +264,9 @@ class Bench:
         yield "INSERT random", lambda: self.inserted("random", "random order")
         yield "INSERT ascending", lambda: self.inserted("sequential", "ascending order")
         yield "INSERT e-mail", lambda: self.inserted("e-mail", "e-mail")
+        if self.options.remote:
+            for name in ("random", "e-mail"):
+                yield "nested loop " + name, lambda name=name: self.joined(name)
         yield "WAL random", lambda: self.logged("random", "random order")
         yield "WAL ascending", lambda: self.logged("sequential", "ascending order")
         yield "WAL e-mail", lambda: self.logged("e-mail", "e-mail")
@@ -256,8 +281,9 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
     parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv and vs_nbtree.svg")
-    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, WAL, single "
-                        "rows, pgbench")
+    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, nested loop, "
+                        "WAL, single rows, pgbench")
+    parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
     parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
     options = parser.parse_args()
     small = options.quick

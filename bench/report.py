@@ -27,7 +27,7 @@ def group(result):
     """Sizes first, then builds, writes, reads and whole workloads."""
     order = ("bytes per entry built", "bytes per entry after", "bytes on disk per entry built",
              "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "single rows", "point lookup, index",
-             "point lookup, heap", "range", "full scan, index", "full scan after", "pgbench")
+             "point lookup, heap", "nested loop", "range", "full scan, index", "full scan after", "pgbench")
     return [result[0].startswith(prefix) for prefix in order].index(True)
 
 
