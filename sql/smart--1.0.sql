@@ -110,7 +110,7 @@ COMMENT ON VIEW smart_memory_nodes IS
 'memory nodes of this server; address and problem are shown to members of pg_read_all_stats (pg_monitor)';
 COMMENT ON COLUMN smart_memory_nodes.node IS 'its number; null: no memory node was found at this address yet';
 COMMENT ON COLUMN smart_memory_nodes.state IS
-'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server, or not its new sessions) or lost (its memory is gone, or it was given up: indexes on it are loaded or rebuilt)';
+'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server, or not its new sessions) lost (its memory is gone, or it was given up: indexes on it are loaded or rebuilt), retiring (what is on it moves to others, see smart_moves) or retired (nothing is left on it: its daemon can be stopped)';
 COMMENT ON COLUMN smart_memory_nodes.capacity_bytes IS 'of the memory node; embedded: that the region may grow to';
 COMMENT ON COLUMN smart_memory_nodes.allocated_bytes IS 'handed out to this or another server; embedded: of the region now';
 COMMENT ON COLUMN smart_memory_nodes.used_bytes IS 'that this server''s indexes use';
@@ -125,6 +125,36 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_nodes(regclass) IS
 'on which memory nodes a smart index lies, with how many bytes; addresses are shown to members of pg_read_all_stats';
+
+-- Taking memory nodes away
+
+CREATE FUNCTION smart_retire_node(address text) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_retire_node(text) IS
+'moves what is on a memory node to the others, in the background; the view smart_moves shows how far that is';
+
+CREATE FUNCTION smart_cancel_retire(address text) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_cancel_retire(text) IS 'keeps a memory node in use that was retired, with what has not moved yet';
+
+REVOKE ALL ON FUNCTION smart_retire_node(text), smart_cancel_retire(text) FROM PUBLIC;
+
+CREATE FUNCTION smart_moves(OUT node integer, OUT address text, OUT reason text, OUT trees bigint, OUT bytes bigint,
+	OUT moving bigint, OUT last_error text) RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_moves() IS 'what the view smart_moves shows';
+
+CREATE VIEW smart_moves AS SELECT * FROM smart_moves();
+COMMENT ON VIEW smart_moves IS
+'what moves to other memory nodes: a row for each node that is taken away; address and last_error are shown to members of pg_read_all_stats (pg_monitor)';
+COMMENT ON COLUMN smart_moves.node IS 'that is taken away';
+COMMENT ON COLUMN smart_moves.reason IS 'retired (smart_retire_node) or not named (in smart.memory_nodes, nor by memcached)';
+COMMENT ON COLUMN smart_moves.trees IS 'that have a part there; 0: the node''s daemon can be stopped';
+COMMENT ON COLUMN smart_moves.bytes IS 'that are left there';
+COMMENT ON COLUMN smart_moves.moving IS
+'indexes that are being moved now, whatever node they leave; pg_stat_progress_create_index shows how far each is';
+COMMENT ON COLUMN smart_moves.last_error IS 'of a move that failed, and is tried again';
+GRANT SELECT ON smart_moves TO PUBLIC;
 
 CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
 	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,

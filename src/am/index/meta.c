@@ -325,22 +325,45 @@ smart_meta_mark_stale(Relation index, uint64 tree)
 	return meta.tree == tree;
 }
 
+/* The metapage, which is locked, names another tree from now on; WAL is flushed. */
+static void
+name_another(Relation index, const struct smart_codec *codec, uint64 tree, Buffer buffer, struct smart_meta *meta)
+{
+	XLogRecPtr end;
+
+	smart_assert(tree != 0 && tree != meta->tree);
+	smart_meta_fill(index, codec, tree, meta);
+	end = smart_meta_change(index, buffer, meta);
+	if (RelationNeedsWAL(index))
+		XLogFlush(end);
+}
+
 bool
 smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree, bool if_loadable)
 {
 	struct smart_meta meta;
 	Buffer buffer = smart_meta_lock(index, &meta);
-	XLogRecPtr end;
 
-	smart_assert(tree != 0);
 	if (if_loadable && !smart_meta_is_loadable(&meta))
 	{
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	smart_meta_fill(index, codec, tree, &meta);
-	end = smart_meta_change(index, buffer, &meta);
-	if (RelationNeedsWAL(index))
-		XLogFlush(end);
+	name_another(index, codec, tree, buffer, &meta);
+	return true;
+}
+
+bool
+smart_meta_move_tree(Relation index, const struct smart_codec *codec, uint64 from, uint64 to, bool loaded)
+{
+	struct smart_meta meta;
+	Buffer buffer = smart_meta_lock(index, &meta);
+
+	if (meta.tree != from || meta.state != SMART_META_READY || (loaded && !smart_meta_is_loadable(&meta)))
+	{
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
+	name_another(index, codec, to, buffer, &meta);
 	return true;
 }

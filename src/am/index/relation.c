@@ -79,7 +79,8 @@ struct relation_cache
 	bool fits;                           /* the entries were made as codec makes them */
 	bool whole;                          /* the tree was found to be the content of the index */
 	bool standby;                        /* read in recovery: meta names the tree that this server has loaded */
-	uint32 changes;                      /* before meta was read */
+	uint32 changes;                      /* when meta was read */
+	uint64 also;                         /* the tree that the index moves to, once that takes adds, too; or 0 */
 	uint64 codec[FLEXIBLE_ARRAY_MEMBER]; /* aligned as a struct smart_codec needs it */
 };
 
@@ -105,12 +106,38 @@ name_loaded(Relation index, struct smart_meta *meta)
 	meta->state = SMART_META_READY;
 }
 
+/*
+ * While an index is being moved it goes on with its older tree, whatever its metapage says: all processes come to the new one
+ * with the same announcement.
+ */
+static void
+stay_until_moved(Relation index, struct relation_cache *cache)
+{
+	struct smart_rebuild move;
+
+	cache->also = 0;
+	if (likely(!smart_rebuild_find_move(smart_relation_database(index), RelationGetRelid(index), &move)))
+		return;
+	if (cache->meta.tree == move.base)
+	{
+		cache->meta.tree = move.older;
+		cache->meta.leaf_size = move.older_leaf_size;
+	}
+	if (cache->meta.tree == move.older)
+		cache->also = move.tree;
+}
+
 static void
 read_meta(Relation index, struct relation_cache *cache)
 {
-	cache->changes = smart_changes();
+	/* What is seen of a move counts if it is of the same number as the metapage (src/README, J11). */
+	do
+	{
+		cache->changes = smart_changes();
+		smart_meta_read(index, &cache->meta);
+		stay_until_moved(index, cache);
+	} while (unlikely(cache->changes != smart_changes()));
 	cache->standby = RecoveryInProgress();
-	smart_meta_read(index, &cache->meta);
 	cache->fits = smart_meta_fits(&cache->meta, cached_codec(cache));
 	cache->whole = false;
 	if (cache->standby)
@@ -319,7 +346,11 @@ release_relation(void *argument)
 	else if (self->scan != NULL)
 		smart_scan_close(self->scan);
 	smart_handle_unpin(self->handle);
-	self->handle = NULL;
+	if (self->also_handle != NULL)
+		smart_handle_unpin(self->also_handle);
+	self->handle = self->also_handle = NULL;
+	self->tree = self->also = NULL;
+	self->scan = NULL;
 }
 
 static void
@@ -331,6 +362,20 @@ attach_tree(struct smart_relation *self, Relation index)
 	if (self->handle == NULL)
 		report_loss(index, "The memory node does not have it any more.");
 	self->tree = self->handle->tree;
+}
+
+/* The tree that the index moves to takes adds, too.  If it has gone, it is the move that has to fail. */
+static void
+attach_also(struct smart_relation *self, Relation index)
+{
+	struct smart_meta meta;
+
+	smart_assert(self->also_id != 0 && self->also_handle == NULL && self->handle != NULL);
+	smart_meta_fill(index, self->codec, self->also_id, &meta);
+	self->also_leaf_size = meta.leaf_size;
+	self->also_handle = smart_handle_pin(index, self->codec, &meta);
+	if (self->also_handle != NULL)
+		self->also = self->also_handle->tree;
 }
 
 /* Without a handle; *loss is set as cached_loss() returns it. */
@@ -352,6 +397,7 @@ make_relation(Relation index, const char **loss)
 	self->index = RelationGetRelid(index);
 	self->meta = cache->meta;
 	self->changes = cache->changes;
+	self->also_id = cache->also;
 	self->standby = cache->standby;
 	self->tail = (struct smart_tail){.journal = self->meta.journal,
 									 .serial = self->meta.tail_serial,
@@ -406,6 +452,8 @@ smart_relation_open_to_insert(Relation index)
 		report_loss(index, loss);
 	if (loss == NULL && older != 0)
 		attach_tree(self, index);
+	if (loss == NULL && unlikely(self->also_id != 0))
+		attach_also(self, index);
 	if (loss == NULL)
 		return self;
 
@@ -449,17 +497,26 @@ get_whole(Relation index)
 	return cache;
 }
 
-void
-smart_relation_check_whole(struct smart_relation *self, Relation index)
+bool
+smart_relation_follow(struct smart_relation *self, Relation index)
 {
 	struct relation_cache *cache;
+	uint64 older = self->meta.tree;
 
+	smart_assert(self->tree != NULL && self->also == NULL && !self->lost);
 	if (likely(self->changes == smart_changes()))
-		return;
+		return false;
 	cache = get_whole(index);
-	if (cache->meta.tree != self->meta.tree)
-		report_loss(index, "The index has been rebuilt since the statement began.");
 	self->changes = cache->changes;
+	if (cache->meta.tree == older)
+		return false;
+	/* A standby's may not have all yet that the snapshot sees; a rebuild makes entries as collations, say, are now. */
+	if (self->standby || cache->meta.tree == 0 || cache->meta.encoding != self->meta.encoding)
+		report_loss(index, "The index has been rebuilt since the statement began.");
+	release_relation(self);
+	self->meta = cache->meta;
+	attach_tree(self, index);
+	return true;
 }
 
 bool

@@ -45,9 +45,13 @@ struct smart_relation
 	bool standby;              /* opened in recovery: tree is what this server has loaded (src/am/journal/follow.h) */
 	uint32 changes;            /* smart_changes() when all this was read */
 	struct smart_tail tail;    /* of the journal's chain, as far as it is known */
+	uint64 also_id;            /* the tree that it moves to, once that takes adds, too; or 0 */
+	uint32 also_leaf_size;     /* opened for inserts only: of that tree */
+	struct smart_tree *also;   /* likewise: the tree; NULL: none, or it has gone */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
+	struct smart_handle *also_handle;
 	struct smart_scan *scan;
 	MemoryContextCallback release;
 };
@@ -69,10 +73,11 @@ extern struct smart_relation *smart_relation_try_open(Relation index);
 extern struct smart_relation *smart_relation_open_to_insert(Relation index);
 
 /*
- * Raises an error if the tree is not the content of the index any more.  Called before each read by an operation whose
- * snapshot is not older than self.
+ * Has the index another tree by now?  Then self has that from now on: what was read from the older one is still there, but
+ * its scans are not.  Called before each read by an operation that needs what is in the index at that moment, or is
+ * protected by a pin.  Errors: the index is lost, or its entries are made otherwise now.
  */
-extern void smart_relation_check_whole(struct smart_relation *self, Relation index);
+extern bool smart_relation_follow(struct smart_relation *self, Relation index);
 
 /* Looks at the metapage again if the index had no tree when it was opened.  Returns whether it has one now. */
 extern bool smart_relation_refresh(struct smart_relation *self, Relation index);
@@ -164,6 +169,19 @@ smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *
 {
 	struct smart_undo undo = {.tree = self->meta.tree,
 							  .leaf_size = (uint16) self->meta.leaf_size,
+							  .fixed_length = (uint16) self->meta.fixed_length,
+							  .key_length = (uint16) key_length,
+							  .key = entry};
+
+	smart_undo_write(index, &undo, others);
+}
+
+/* The same before the entry goes into the tree that the index moves to. */
+static inline void
+smart_undo_note_also(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool others)
+{
+	struct smart_undo undo = {.tree = self->also_id,
+							  .leaf_size = (uint16) self->also_leaf_size,
 							  .fixed_length = (uint16) self->meta.fixed_length,
 							  .key_length = (uint16) key_length,
 							  .key = entry};

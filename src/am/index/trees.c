@@ -282,6 +282,24 @@ smart_tree_is_missed(uint64 tree)
 	return missed;
 }
 
+bool
+smart_tree_has_to_move(const struct smart_tree_info *info)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	uint64_t pages[FABRIC_NODES_MAX];
+	bool closed = false;
+
+	if (!smart_server.remote || info->lost)
+		return false;
+	if (smart_space_node_is_closed(space, fabric_node(info->root)))
+		return true;
+	if (!smart_space_tree_nodes(space, info->id, pages))
+		return false;
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX && !closed; node++)
+		closed = pages[node] != 0 && smart_space_node_is_closed(space, node);
+	return closed;
+}
+
 void
 smart_am_tree_drop(uint64 tree)
 {

@@ -66,6 +66,9 @@ extern bool smart_tree_is_given_up(uint64 tree);
 /* Has a tree a part on a memory node that statements do without (peers.h)? */
 extern bool smart_tree_is_missed(uint64 tree);
 
+/* Has a tree to move to other memory nodes: has it a part on one that is closed, as that shall be taken away? */
+extern bool smart_tree_has_to_move(const struct smart_tree_info *info);
+
 /* Frees a tree that no metapage names and no backend uses; closes this backend's handle. */
 extern void smart_am_tree_drop(uint64 tree);
 

@@ -1,31 +1,50 @@
 /*
  * loading.c
- *	  Loading an index in the background, as others see it.
+ *	  Loading an index in the background, as others see it, and as it sees others.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/index.h"
 #include "commands/progress.h"
+#include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 #include "am/maintenance/loading.h"
 #include "base/assert.h"
 
-bool
-smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const struct smart_look *look)
+#define WAIT_MS 50 /* between two looks at whether writers still run */
+
+/* ---- as others see it ---- */
+
+void
+smart_tell_begin(Relation heap, Relation index)
 {
 	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
 							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID, PROGRESS_CREATEIDX_PHASE};
 	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(index),
 						   index->rd_rel->relam, PROGRESS_CREATEIDX_PHASE_BUILD};
-	TimestampTz start = GetCurrentTimestamp();
-	uint64 entries;
-	bool loaded;
 
 	smart_assert(index->rd_index->indrelid == RelationGetRelid(heap));
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(heap));
 	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
+}
+
+bool
+smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const struct smart_look *look)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	uint64 entries;
+	bool loaded;
+
+	smart_tell_begin(heap, index);
 	loaded = load(index, look, &entries);
 	pgstat_progress_end_command();
 	if (loaded)
@@ -33,4 +52,48 @@ smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const str
 				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
 						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
 	return loaded;
+}
+
+/* ---- as it sees others ---- */
+
+bool
+smart_open_conditionally(Oid index, LOCKMODE lock, struct smart_opened *opened)
+{
+	Oid heap = IndexGetRelation(index, true);
+
+	if (!OidIsValid(heap))
+		return false;
+	if (!ConditionalLockRelationOid(heap, lock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
+	opened->heap = try_table_open(heap, NoLock);
+	if (opened->heap == NULL || IndexGetRelation(index, true) != heap)
+		return false;
+	opened->index = index_open(index, RowExclusiveLock);
+	smart_assert(CheckRelationLockedByMe(opened->heap, lock, true));
+	return true;
+}
+
+/* Not in the queue of the lock manager: there a writer that now wants a stronger lock would be chosen as a deadlock's victim. */
+void
+smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look *look)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), patience_ms);
+	VirtualTransactionId *writers;
+	LOCKTAG tag;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(heap));
+	for (writers = GetLockConflicts(&tag, ShareLock, NULL); VirtualTransactionIdIsValid(*writers); writers++)
+	{
+		while (!VirtualXactLock(*writers, false))
+		{
+			look->around(look->argument);
+			if (GetCurrentTimestamp() >= end)
+				ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+						errmsg("a transaction has written to table \"%s\" and goes on", RelationGetRelationName(heap)));
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+	}
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_BUILD);
 }

@@ -1,9 +1,11 @@
 /*
  * loading.h
- *	  Loading an index in the background, as others see it.
+ *	  Loading an index in the background, as others see it, and as it sees others.
  */
 #ifndef SMART_AM_LOADING_H
 #define SMART_AM_LOADING_H
+
+#include "storage/lockdefs.h"
 
 #include "am/journal/fill.h"
 
@@ -15,5 +17,26 @@ typedef bool (*smart_load_fn)(Relation index, const struct smart_look *look, uin
  * Returns what load() does; errors as its.
  */
 extern bool smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const struct smart_look *look);
+
+/* Tells pg_stat_progress_create_index that the index of a table is being made. */
+extern void smart_tell_begin(Relation heap, Relation index);
+
+struct smart_opened
+{
+	Relation heap;
+	Relation index;
+};
+
+/*
+ * Opens an index with an inserter's lock, and its table with this one, for which it does not wait; false: they have gone.
+ * LOCK_NOT_AVAILABLE.
+ */
+extern bool smart_open_conditionally(Oid index, LOCKMODE lock, struct smart_opened *opened);
+
+/*
+ * Waits until all transactions have ended that have written to a table, looking around meanwhile.  LOCK_NOT_AVAILABLE: they
+ * have not after so long; what look raises.
+ */
+extern void smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look *look);
 
 #endif /* SMART_AM_LOADING_H */

@@ -2,11 +2,10 @@
  * maintenance.c
  *	  The server's launcher and its jobs.
  *
- * There are five: to start workers for lost indexes (rebuild_worker.c), for long journals (compaction.c) and for dead
- * entries (kill_worker.c), to start the collection of orphans (orphans.c), and to look after the region.  After a crash
- * it is usually the launcher that
- * makes good what was left (startup.c).  It also finds the memory nodes, keeps a session to each, and
- * does what no client waits for.
+ * There are six: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
+ * long journals (compaction.c) and for dead entries (kill_worker.c), to start the collection of orphans (orphans.c), and to
+ * look after the region.  After a crash it is usually the launcher that makes good what was left (startup.c).  It also finds
+ * the memory nodes, keeps a session to each, and does what no client waits for.
  *
  * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  Memory nodes
  * are the standby's as a primary's are, under an identity of its own (src/am/recovery/identity.h); so nothing about them
@@ -37,6 +36,7 @@
 #include "am/maintenance/kill_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/maintenance.h"
+#include "am/maintenance/moves.h"
 #include "am/maintenance/orphans.h"
 #include "am/maintenance/rebuild.h"
 #include "am/nodes/endpoint.h"
@@ -127,11 +127,9 @@ tend_region(void)
 /* ---- the process ---- */
 
 static struct smart_job jobs[] = {
-	{.tend = smart_rebuild_tend},
-	{.tend = smart_orphans_tend},
-	{.tend = smart_compaction_tend},
-	{.tend = smart_kill_tend},
-	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
+	{.tend = smart_moves_tend},   {.tend = smart_rebuild_tend},
+	{.tend = smart_orphans_tend}, {.tend = smart_compaction_tend},
+	{.tend = smart_kill_tend},    {.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
 
 static void

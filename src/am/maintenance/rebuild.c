@@ -31,14 +31,12 @@
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "am/build/collector.h"
 #include "am/sort/sorter.h"
@@ -50,12 +48,12 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/lock.h"
+#include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/server/progress.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
 
-#define WAIT_MS    50 /* between two looks at whether writers still run */
 #define PATIENCE_S 30 /* until other indexes have their turn; twice as long each time */
 #define DOUBLE_MAX 7  /* times */
 
@@ -95,36 +93,23 @@ look_around(const struct smart_collector *rows)
 					   RelationGetRelationName(rows->index)));
 }
 
-/*
- * Waits for all transactions that may insert without knowing where to.  Not in the queue of the lock manager: there a
- * writer that now wants a stronger lock would be chosen as a deadlock's victim.
- */
+/* smart_look. */
 static void
-wait_for_writers(const struct rebuild *rebuild)
+look_at_rows(void *argument)
 {
-	LOCKTAG tag;
-	VirtualTransactionId *writers;
+	look_around(argument);
+}
+
+/* Waits for all transactions that may insert without knowing where to. */
+static void
+wait_for_writers(struct rebuild *rebuild)
+{
+	const struct smart_look look = {.around = look_at_rows, .argument = &rebuild->rows};
 	struct smart_rebuild known;
 	uint32 waits = smart_rebuild_find(MyDatabaseId, RelationGetRelid(rebuild->rows.index), &known) ? known.waits : 0;
-	/* Other indexes may be had at once. */
-	TimestampTz end =
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (PATIENCE_S * 1000L) << Min(waits, DOUBLE_MAX));
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rebuild->rows.heap));
-	for (writers = GetLockConflicts(&tag, ShareLock, NULL); VirtualTransactionIdIsValid(*writers); writers++)
-	{
-		while (!VirtualXactLock(*writers, false))
-		{
-			look_around(&rebuild->rows);
-			if (GetCurrentTimestamp() >= end)
-				ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-						errmsg("a transaction has written to table \"%s\" and goes on",
-							   RelationGetRelationName(rebuild->rows.heap)));
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-		}
-	}
+	/* Other indexes may be had at once. */
+	smart_wait_for_writers(rebuild->rows.heap, (PATIENCE_S * 1000L) << Min(waits, DOUBLE_MAX), &look);
 }
 
 /* ---- entries ---- */

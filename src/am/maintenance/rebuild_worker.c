@@ -43,6 +43,7 @@
 #include "am/index/trees.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/launcher.h"
+#include "am/maintenance/move.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
@@ -283,6 +284,17 @@ try_to_list(List **indexes)
 
 /* ---- one index ---- */
 
+/* What can be done for an index, as far as a look without the locks of a loading or rebuild tells. */
+enum need
+{
+	NEED_NOTHING,
+	NEED_LOADING,
+	NEED_REBUILD,
+	NEED_MOVE
+};
+
+static enum need needs;
+
 /* What the view smart_index_state says of an error. */
 static const char *
 describe(const ErrorData *error)
@@ -322,7 +334,8 @@ give_up(MemoryContext context)
 		EmitErrorReport();
 	FlushErrorState();
 	if (!failed && rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid)
-		ereport(LOG, errmsg("the rebuild of smart index %u stops for a while: %s", claimed, error->message));
+		ereport(LOG, errmsg("the %s of smart index %u stops for a while: %s", needs == NEED_MOVE ? "move" : "rebuild",
+							claimed, error->message));
 	FreeErrorData(error);
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
@@ -353,16 +366,6 @@ attempt(void (*action)(Oid index))
 	return code;
 }
 
-/* What can be done for an index, as far as a look without the locks of a loading or rebuild tells. */
-enum need
-{
-	NEED_NOTHING,
-	NEED_LOADING,
-	NEED_REBUILD
-};
-
-static enum need needs;
-
 static void
 look_at(Oid index)
 {
@@ -377,6 +380,8 @@ look_at(Oid index)
 		return;
 	if (smart_relation_loss(relation) != NULL)
 		needs = smart_relation_is_loadable(relation) ? NEED_LOADING : NEED_REBUILD;
+	else if (smart_move_is_due(relation))
+		needs = NEED_MOVE;
 	relation_close(relation, AccessShareLock);
 }
 
@@ -384,6 +389,14 @@ static void
 restore(Oid index)
 {
 	if (!smart_restore_index(index, smart_settings.auto_rebuild))
+		smart_rebuild_forget(MyDatabaseId, index);
+}
+
+static void
+move(Oid index)
+{
+	smart_rebuild_say_move(MyDatabaseId, index);
+	if (!smart_move_index(index))
 		smart_rebuild_forget(MyDatabaseId, index);
 }
 
@@ -402,11 +415,11 @@ is_to_be_restored(void)
 	return false;
 }
 
-/* Restores the claimed index, which is lost. */
+/* Restores the claimed index, which is lost, or moves its tree. */
 static void
 restore_claimed(void)
 {
-	int code = attempt(restore);
+	int code = attempt(needs == NEED_MOVE ? move : restore);
 
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
 	if (needs == NEED_LOADING && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
@@ -422,7 +435,7 @@ follow(Oid index)
 	smart_rebuild_forget(MyDatabaseId, index);
 }
 
-/* Claims an index, unless another worker is at it, and looks; perform: and restores it.  Is it lost, or was it? */
+/* Claims an index, unless another worker is at it, and looks; perform: and does what it needs.  Does it, or did it? */
 static bool
 try_index(Oid index, bool perform)
 {

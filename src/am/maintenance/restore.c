@@ -25,35 +25,11 @@
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
-struct opened
-{
-	Relation heap;
-	Relation index;
-};
-
-/* Opens both with an inserter's locks; false: they have gone. */
-static bool
-open_both(Oid index, struct opened *opened)
-{
-	Oid heap = IndexGetRelation(index, true);
-
-	if (!OidIsValid(heap))
-		return false;
-	if (!ConditionalLockRelationOid(heap, RowExclusiveLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
-	opened->heap = try_table_open(heap, NoLock);
-	if (opened->heap == NULL || IndexGetRelation(index, true) != heap)
-		return false;
-	opened->index = index_open(index, RowExclusiveLock);
-	smart_assert(CheckRelationLockedByMe(opened->heap, RowExclusiveLock, true));
-	return true;
-}
-
 /* smart_look. */
 static void
 look_around(void *argument)
 {
-	const struct opened *opened = argument;
+	const struct smart_opened *opened = argument;
 
 	CHECK_FOR_INTERRUPTS();
 	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(opened->index), false))
@@ -67,7 +43,7 @@ look_around(void *argument)
 }
 
 static bool
-load(struct opened *opened)
+load(struct smart_opened *opened)
 {
 	const struct smart_look look = {.around = look_around, .argument = opened};
 
@@ -77,10 +53,10 @@ load(struct opened *opened)
 bool
 smart_restore_index(Oid index, bool rebuild)
 {
-	struct opened opened;
+	struct smart_opened opened;
 	bool done;
 
-	if (!open_both(index, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
 		return false;
 	done = smart_adopt(opened.index) || (smart_relation_is_loadable(opened.index) && load(&opened));
 	index_close(opened.index, RowExclusiveLock);
@@ -97,9 +73,9 @@ smart_restore_index(Oid index, bool rebuild)
 void
 smart_restore_condemn(Oid index)
 {
-	struct opened opened;
+	struct smart_opened opened;
 
-	if (!open_both(index, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
 		return;
 	if (smart_relation_is_loadable(opened.index))
 	{

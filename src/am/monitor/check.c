@@ -37,6 +37,7 @@
 #include "am/journal/follow.h"
 #include "am/journal/standby.h"
 #include "am/monitor/check_journal.h"
+#include "am/server/rebuild_table.h"
 #include "base/assert.h"
 
 #define LOOKS_AGAIN 5 /* at an entry whose line pointer is free */
@@ -81,10 +82,19 @@ line_pointer_used(struct check *check, ItemPointer tid)
 	return used;
 }
 
+/* The open index; but opened again if it may have another tree by now: VACUUM takes away entries there alone. */
+static struct smart_relation *
+open_of_now(const struct check *check)
+{
+	return check->self->standby || check->self->changes == smart_changes() ? check->self
+																		   : smart_journal_open(check->index, false);
+}
+
 /* Is an entry whose line pointer is free still there? */
 static bool
 is_still_there(struct check *check, const uint8 *key, int key_length)
 {
+	struct smart_relation *self;
 	bool found;
 
 	/* On a standby the line pointer was freed by replay, which has replayed the removal of the entry before. */
@@ -92,7 +102,10 @@ is_still_there(struct check *check, const uint8 *key, int key_length)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("index \"%s\" has to be loaded anew", RelationGetRelationName(check->index)),
 				errhint("Check it again later."));
-	smart_check_status(smart_relation_lookup(check->self, key, key_length, &found), check->index);
+	self = open_of_now(check);
+	if (self->tree == NULL)
+		return false;
+	smart_check_status(smart_relation_lookup(self, key, key_length, &found), check->index);
 	return found;
 }
 

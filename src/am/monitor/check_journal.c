@@ -135,8 +135,8 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	check->index = index;
 	check->missing = hash_create("smart missing entries", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
-	/* Nor does another tree become this index's from now on. */
-	smart_relation_check_whole(self, index);
+	/* Nor does another tree become this index's from now on; it may have been moved a moment ago. */
+	(void) smart_relation_follow(self, index);
 	smart_meta_read(index, &meta);
 	smart_assert(meta.journal == self->meta.journal);
 	if (smart_meta_is_loadable(&meta))

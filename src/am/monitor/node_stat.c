@@ -122,7 +122,11 @@ put_peer(struct smart_row *row, int node, const struct smart_peer *peer, uint64 
 	if (peer->transport != 0)
 		described.transport = peer->transport == WIRE_TCP ? "tcp" : "verbs";
 	if (node >= 0 && smart_extents_node_info(&smart_backend_client()->space, (unsigned int) node, &info))
+	{
 		described.used = info.pages_used * SMART_PAGE_BYTES;
+		if (info.closed && peer->state == SMART_PEER_UP)
+			described.state = info.chunks == 0 && info.trees == 0 ? "retired" : "retiring";
+	}
 	put_node(row, &described);
 }
 

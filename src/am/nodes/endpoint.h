@@ -72,6 +72,12 @@ extern void smart_endpoint_report(struct smart_endpoints *endpoints, struct smar
 extern void smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, bool forgot,
 								   const char *reason, const char *explanation);
 
+/*
+ * What is noted with a node of the extent map (smart_extents_set_note): it is closed since neither the settings nor memcached
+ * name it, and will be open when they do again.
+ */
+#define SMART_NODE_UNNAMED 1
+
 /* Is it where this node of the extent map is, or was when the map learned its address? */
 extern bool smart_endpoint_leads_to(const struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint,
 									unsigned int node);

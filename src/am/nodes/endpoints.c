@@ -11,7 +11,10 @@
  * of our extent map has used it (endpoint.c), and when it has been away for smart.node_lost_after while others are up:
  * then its indexes can be had there.  Without that it would keep startup recovery waiting for ever.
  *
- * Long before that, after smart.node_down_after, it is missed: statements do without the indexes on it, and those with a
+ * A node that is there, and that is not named any more, is closed: what is on it moves to the others (moves.c).  When nothing
+ * is left it is forgotten, as is one that was retired (smart_retire_node), and is not named any more or has gone.
+ *
+ * Long before a node is given up, after smart.node_down_after, it is missed: statements do without the indexes on it, and those with a
  * journal are loaded elsewhere (src/am/index/relation.c).
  */
 #include "postgres.h"
@@ -26,6 +29,7 @@
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "am/server/wishes.h"
 #include "base/assert.h"
 #include "compute/allocate/extents.h"
 #include "rdma/discovery.h"
@@ -33,7 +37,7 @@
 #define ROUND_MS 1000 /* between two rounds, at most */
 #define SLOW_MS  200  /* for one endpoint: the launcher has other jobs, too */
 
-#define UNNAMED_MS 5000 /* after so long a node that is away, and that no setting names any more, is lost */
+#define UNNAMED_MS 5000 /* after so long a node that no setting names any more is closed, or, if it is away, lost */
 
 #define DISCOVERY_TIMEOUT_MS 200
 #define DISCOVERY_PERIOD_MS  1000 /* between two questions */
@@ -41,6 +45,8 @@
 /* What memcached said last, and how it is asked. */
 static struct discovery_node announced[FABRIC_NODES_MAX];
 static unsigned int announced_count = 0;
+static uint64
+	unnamed_ns[FABRIC_NODES_MAX]; /* by number: since when it is not named; 0: it is, or not in the extent map */
 static struct discovery *discovery = NULL;
 static char *discovery_servers = NULL;
 static char *discovery_cluster = NULL;
@@ -302,6 +308,16 @@ named_place(const struct smart_endpoints *endpoints, unsigned int node)
 	return NULL;
 }
 
+/* Is nothing left on a node that is closed? */
+static bool
+is_emptied(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	struct smart_node_info info;
+
+	return smart_extents_node_info(&endpoints->client->space, node, &info) && info.state == SMART_NODE_ACTIVE &&
+		   info.closed && info.chunks == 0 && info.trees == 0;
+}
+
 /* For how long a node of the extent map may be away; UINT64_MAX: for ever. */
 static uint64
 patience_ns(const struct smart_endpoints *endpoints, unsigned int node)
@@ -316,6 +332,33 @@ patience_ns(const struct smart_endpoints *endpoints, unsigned int node)
 		return UNNAMED_MS * UINT64CONST(1000000);
 	return smart_settings.node_lost_after_s == 0 ? UINT64_MAX
 												 : (uint64) smart_settings.node_lost_after_s * UINT64CONST(1000000000);
+}
+
+/* A node on which nothing is left leaves the extent map, and the table of peers. */
+static void
+forget_emptied(struct smart_endpoints *endpoints, unsigned int node)
+{
+	char address[SMART_ADDRESS_MAX] = "";
+	struct smart_peer peer;
+
+	if (!smart_space_forget_node(&endpoints->client->space, node))
+		return;
+	if (smart_peer_get(endpoints->peers, node, &peer) && peer.host[0] != '\0')
+		smart_peer_address(peer.host, peer.port, address);
+	smart_peer_raise_generation(endpoints->peers, node);
+	smart_peer_remove(endpoints->peers, node);
+	endpoints->away_ns[node] = unnamed_ns[node] = 0;
+	for (int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		struct smart_endpoint *endpoint = &endpoints->endpoint[i];
+
+		if (!endpoint->used || endpoint->node != (int) node)
+			continue;
+		endpoint->node = -1;
+		smart_endpoint_remove(endpoints, endpoint);
+	}
+	ereport(LOG, errmsg("memory node %u%s%s is not used any more: nothing is left on it", node,
+						address[0] != '\0' ? " at " : "", address));
 }
 
 static void
@@ -386,11 +429,81 @@ look_at_absent(struct smart_endpoints *endpoints)
 			*since = 0;
 		else if (*since == 0)
 			*since = now;
+		else if (is_emptied(endpoints, node))
+		{
+			if (now - *since >= patience_ns(endpoints, node))
+				forget_emptied(endpoints, node);
+		}
 		else if (others && now - *since >= patience_ns(endpoints, node))
 			give_up_absent(endpoints, node, now - *since);
 		else if (now >= missed_from_ns(endpoints, node))
 			miss(endpoints, node);
 	}
+}
+
+/* ---- nodes that are not named any more ---- */
+
+/* For how long a node may not be named before it is closed; UINT64_MAX: for ever.  memcached may have been restarted. */
+static uint64
+unnamed_patience_ns(void)
+{
+	if (smart_settings.cluster[0] == '\0')
+		return UNNAMED_MS * UINT64CONST(1000000);
+	return smart_settings.node_lost_after_s == 0 ? UINT64_MAX
+												 : (uint64) smart_settings.node_lost_after_s * UINT64CONST(1000000000);
+}
+
+/* Closes a node, or opens it again, with a note why. */
+static void
+close_unnamed(struct smart_endpoints *endpoints, unsigned int node, bool closed)
+{
+	struct smart_space *space = &endpoints->client->space;
+
+	/* The note first: a node that is closed without one was retired by somebody. */
+	if (closed)
+		smart_extents_set_note(space, node, SMART_NODE_UNNAMED);
+	smart_space_close_node(space, node, closed);
+	if (!closed)
+		smart_extents_set_note(space, node, 0);
+	smart_moves_wish();
+	ereport(LOG, closed ? errmsg("memory node %u is not named any more: what is on it moves to others", node)
+						: errmsg("memory node %u is named again, and stays in use", node));
+}
+
+static bool
+has_other_open(const struct smart_endpoints *endpoints, unsigned int node)
+{
+	for (unsigned int other = 0; other < FABRIC_NODES_MAX; other++)
+	{
+		if (other != node && is_in_use(endpoints, other) && is_up(endpoints, other) &&
+			named_place(endpoints, other) != NULL && !smart_space_node_is_closed(&endpoints->client->space, other))
+			return true;
+	}
+	return false;
+}
+
+/* Settles whether a node of the extent map that is there is to be used further. */
+static void
+look_whether_named(struct smart_endpoints *endpoints, unsigned int node)
+{
+	uint64 now = smart_endpoints_now_ns(endpoints);
+	struct smart_node_info info;
+
+	if (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state != SMART_NODE_ACTIVE)
+		unnamed_ns[node] = 0;
+	else if (named_place(endpoints, node) != NULL)
+	{
+		unnamed_ns[node] = 0;
+		if (info.closed && info.note == SMART_NODE_UNNAMED)
+			close_unnamed(endpoints, node, false);
+	}
+	else if (unnamed_ns[node] == 0)
+		unnamed_ns[node] = now;
+	else if (is_emptied(endpoints, node))
+		forget_emptied(endpoints, node);
+	else if (!info.closed && is_up(endpoints, node) && now - unnamed_ns[node] >= unnamed_patience_ns() &&
+			 has_other_open(endpoints, node))
+		close_unnamed(endpoints, node, true);
 }
 
 bool
@@ -435,6 +548,11 @@ smart_endpoints_tend(struct smart_endpoints *endpoints)
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 		look_for_node(endpoints, node);
 	look_at_absent(endpoints);
+	if (!smart_server_recovers())
+	{
+		for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+			look_whether_named(endpoints, node);
+	}
 	smart_peers_set_tried(endpoints->peers, true);
 }
 

@@ -125,21 +125,41 @@ rest_pin(struct smart_position *self)
 		end_pin(self);
 }
 
+/* Is a pin needed for the next leaf: the first one, or a new one, as a VACUUM waits for the present one? */
+static inline bool
+wants_pin(const struct smart_position *self)
+{
+	/* Copies that were read under a pin need it as long as they are used. */
+	return needs_pin(self) && !(is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()));
+}
+
+/* Begins a pin, in the place of the present one.  Has the index another tree by now?  That is read from now on. */
+static bool
+renew_pin(struct smart_position *self)
+{
+	bool moved = false;
+
+	for (;;)
+	{
+		end_pin(self);
+		smart_assert(self->relation->tree != NULL);
+		self->pin = smart_pin_enter(self->relation->meta.tree);
+		/* After the pin: who gives a tree up, or moves it, announces that first; a VACUUM waits for pins afterwards. */
+		if (likely(!smart_relation_follow(self->relation, self->scan->indexRelation)))
+			break;
+		self->tree_scan = NULL;
+		moved = true;
+	}
+	smart_scan_forget(tree_scan(self));
+	smart_prefetch_lose(&self->prefetch);
+	return moved;
+}
+
 void
 smart_position_begin_pin(struct smart_position *self)
 {
-	if (!needs_pin(self))
-		return;
-	/* Copies that were read under a pin need it as long as they are used. */
-	if (is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()))
-		return;
-	end_pin(self);
-	smart_assert(self->relation->tree != NULL);
-	self->pin = smart_pin_enter(self->relation->meta.tree);
-	/* After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins. */
-	smart_relation_check_whole(self->relation, self->scan->indexRelation);
-	smart_scan_forget(tree_scan(self));
-	smart_prefetch_lose(&self->prefetch);
+	if (wants_pin(self))
+		(void) renew_pin(self);
 }
 
 /* ---- seeking ---- */
@@ -393,6 +413,23 @@ enter(struct smart_position *self, bool backward)
 	return arrive(self, backward, read_batch(self, backward, sought));
 }
 
+/*
+ * Renews the pin between two batches of a range.  If the index has another tree by now, what lies behind the batch is sought
+ * there, and *sought: there may be something.  False: it has the same one.
+ */
+static pg_noinline bool
+renew_pin_within(struct smart_position *self, bool backward, bool *sought)
+{
+	uint8 key[SMART_KEY_MAX + 1];
+	/* The batch may go away with its tree. */
+	uint32 length = key_at_edge(self, backward, key);
+
+	if (likely(!renew_pin(self)))
+		return false;
+	*sought = seek_beyond(self, key, length, backward);
+	return true;
+}
+
 /* Turns round at the edge of the batch. */
 static pg_noinline bool
 turn(struct smart_position *self, bool backward)
@@ -418,8 +455,9 @@ leave_batch(struct smart_position *self, bool backward)
 		memcpy(self->mark_points, self->ranges->current, self->ranges->nprefix * sizeof(uint32));
 		self->mark = SMART_MARK_AT_KEY;
 	}
-	smart_position_begin_pin(self);
-	if (backward != self->backward)
+	if (unlikely(wants_pin(self)) && renew_pin_within(self, backward, &sought))
+		smart_assert(self->backward == backward);
+	else if (backward != self->backward)
 		sought = turn(self, backward);
 	else if (self->ranges->filtered)
 		sought = leap(self, backward);

@@ -2,7 +2,7 @@
  * rebuild_table.c
  *	  The table of indexes to rebuild, in shared memory under a lock of its own.
  *
- * It is small and seldom used: an index that has its tree is not in it, or only as one that has been rebuilt.  The
+ * It is small and seldom used: an index that has its tree is not in it, or only as one that has been rebuilt, or moves.  The
  * counter of changes, which every statement reads, is outside the lock.
  */
 #include "postgres.h"
@@ -27,7 +27,7 @@ struct rebuild_table
 	uint32 changes; /* by atomics */
 	ConditionVariable changed;
 	uint32 nleaving;
-	uint32 nrunning;
+	uint32 nrunning;                    /* by atomics, changed under the lock */
 	uint32 hastened;                    /* times */
 	struct smart_rebuild place[PLACES]; /* state 0: free */
 	struct smart_leaving_tree leaving[LEAVING_MAX];
@@ -110,6 +110,7 @@ check_place(const struct smart_rebuild *place)
 		smart_assert(place->base != 0 && place->side != place->base);
 		smart_assert(place->tree == place->side || place->tree == place->base);
 		smart_assert(!place->spoiled || !place->sealed);
+		smart_assert(place->older_leaf_size == 0 || (place->side == 0 && place->older != 0));
 	}
 	else
 		smart_assert(place->tree == 0 && place->side == 0 && place->base == 0 && !place->spoiled && !place->sealed &&
@@ -178,14 +179,18 @@ take_place(Oid database, Oid index)
 static void
 enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 {
+	uint32 nrunning = table->nrunning + (state == SMART_REBUILD_RUNNING) - (place->state == SMART_REBUILD_RUNNING);
+
 	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && OidIsValid(place->database));
-	table->nrunning += (state == SMART_REBUILD_RUNNING) - (place->state == SMART_REBUILD_RUNNING);
+	/* Release: who sees that a move has ended sees the change that was announced before.  Partner: smart_rebuild_find_move. */
+	__atomic_store_n(&table->nrunning, nrunning, __ATOMIC_RELEASE);
 	if (place->state != state)
 		place->since = GetCurrentTimestamp();
 	place->state = state;
 	place->runner = state == SMART_REBUILD_RUNNING ? MyProcPid : 0;
 	if (state != SMART_REBUILD_RUNNING)
 		place->tree = place->side = place->base = place->older = 0;
+	place->older_leaf_size = 0;
 	place->spoiled = place->sealed = false;
 	if (state != SMART_REBUILD_RUNNING)
 		check_place(place);
@@ -248,8 +253,8 @@ smart_rebuild_want(Oid database, Oid index)
 	LWLockRelease(lock);
 }
 
-bool
-smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older)
+static bool
+begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older, uint32 older_leaf_size)
 {
 	struct smart_rebuild *place = NULL;
 
@@ -264,10 +269,33 @@ smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 ol
 		place->tree = place->side = side;
 		place->base = base;
 		place->older = older;
+		place->older_leaf_size = older_leaf_size;
 		check_place(place);
 	}
 	LWLockRelease(lock);
 	return place != NULL;
+}
+
+bool
+smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older)
+{
+	return begin(database, index, side, base, older, 0);
+}
+
+bool
+smart_rebuild_begin_move(Oid database, Oid index, uint64 base, uint64 older, uint32 older_leaf_size)
+{
+	smart_assert(older != 0 && base != older && older_leaf_size != 0);
+	return begin(database, index, 0, base, older, older_leaf_size);
+}
+
+bool
+smart_rebuild_find_move(Oid database, Oid index, struct smart_rebuild *move)
+{
+	/* Acquire: partner enter_state. */
+	return table != NULL && unlikely(__atomic_load_n(&table->nrunning, __ATOMIC_ACQUIRE) != 0) &&
+		   smart_rebuild_find(database, index, move) && move->state == SMART_REBUILD_RUNNING &&
+		   move->older_leaf_size != 0;
 }
 
 void
@@ -387,6 +415,11 @@ smart_rebuild_end(Oid database, Oid index)
 	smart_assert(place->sealed && place->tree == place->base);
 	let_leave(place, place->side);
 	let_leave(place, place->older);
+	/* Before the move is seen to have ended: nobody uses the new tree with the old number (src/README, J11). */
+	if (place->older_leaf_size != 0)
+		smart_changes_announce();
+	place->moves = false;
+	place->error[0] = '\0';
 	enter_state(place, SMART_REBUILD_DONE);
 	LWLockRelease(lock);
 }
@@ -533,6 +566,59 @@ smart_rebuild_due(Oid *databases, int max)
 	return count;
 }
 
+bool
+smart_rebuild_is_busy(Oid database)
+{
+	bool busy = false;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < PLACES && !busy; i++)
+	{
+		const struct smart_rebuild *place = &table->place[i];
+
+		busy = place->database == database && (place->worker != 0 || place->state == SMART_REBUILD_RUNNING ||
+											   (place->state == SMART_REBUILD_WAITING && place->due != DT_NOEND));
+	}
+	LWLockRelease(lock);
+	return busy;
+}
+
+void
+smart_rebuild_say_move(Oid database, Oid index)
+{
+	struct smart_rebuild *place;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	place = find(database, index);
+	smart_assert(place == NULL || place->worker == MyProcPid);
+	if (place != NULL)
+		place->moves = true;
+	LWLockRelease(lock);
+}
+
+uint32
+smart_rebuild_moves(char error[SMART_REBUILD_ERROR_MAX])
+{
+	TimestampTz last = 0;
+	uint32 count = 0;
+
+	error[0] = '\0';
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < PLACES; i++)
+	{
+		const struct smart_rebuild *place = &table->place[i];
+
+		count += place->state == SMART_REBUILD_RUNNING && place->older_leaf_size != 0;
+		if (place->moves && place->error[0] != '\0' && place->since > last)
+		{
+			last = place->since;
+			strlcpy(error, place->error, SMART_REBUILD_ERROR_MAX);
+		}
+	}
+	LWLockRelease(lock);
+	return count;
+}
+
 /* ---- trees that leave ---- */
 
 int
@@ -562,6 +648,21 @@ smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
 			continue;
 		leaving->worker = MyProcPid;
 		trees[count++] = *leaving;
+	}
+	LWLockRelease(lock);
+	return count;
+}
+
+int
+smart_leaving_trees_of(Oid database, Oid index, uint64 *trees, int max)
+{
+	int count = 0;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (uint32 i = 0; i < table->nleaving && count < max; i++)
+	{
+		if (table->leaving[i].database == database && table->leaving[i].index == index)
+			trees[count++] = table->leaving[i].tree;
 	}
 	LWLockRelease(lock);
 	return count;

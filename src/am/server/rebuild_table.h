@@ -1,7 +1,7 @@
 /*
  * rebuild_table.h
- *	  What the processes of a server tell each other about indexes that have lost their trees: which are to be
- *	  rebuilt, which are being rebuilt, and which trees wait until they have no users any more.
+ *	  What the processes of a server tell each other about indexes that have lost their trees, or whose trees have to
+ *	  move: which are to be rebuilt or moved, which are, and which trees wait until they have no users any more.
  *
  * All of it is in shared memory and begins empty with the server: what an index is, its metapage and the region say.
  */
@@ -33,6 +33,8 @@ struct smart_rebuild
 	uint64 side;                         /* RUNNING: leaves in the end; 0: none, the index is loaded (load.h) */
 	uint64 base;                         /* RUNNING: what the index will be; leaves if it comes to nothing */
 	uint64 older;                        /* RUNNING: what the metapage named, or 0; leaves if all goes well */
+	uint32 older_leaf_size;              /* RUNNING: of a move (smart_rebuild_begin_move); else 0 */
+	bool moves;                          /* its tree has to move; it is not lost */
 	bool spoiled;                        /* RUNNING: invalidated, has to fail */
 	bool sealed;                         /* RUNNING: it will succeed */
 	TimestampTz since;                   /* when it came into this state */
@@ -88,7 +90,19 @@ extern void smart_rebuild_want(Oid database, Oid index);
  */
 extern bool smart_rebuild_begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older);
 
-/* From now on inserts go into the tree base. */
+/*
+ * A move begins: the index goes on with the tree older, of this leaf size, until smart_rebuild_end(), whatever its metapage
+ * says; then it has the tree base.  False: the table is full.
+ */
+extern bool smart_rebuild_begin_move(Oid database, Oid index, uint64 base, uint64 older, uint32 older_leaf_size);
+
+/*
+ * What the table has about the move of an index; false: it is not being moved.  Cheap as long as nothing is loaded, rebuilt or
+ * moved.  It is in force if smart_changes() is the same afterwards as it was before.
+ */
+extern bool smart_rebuild_find_move(Oid database, Oid index, struct smart_rebuild *move);
+
+/* From now on inserts go into the tree base; where an index is moved, into both trees. */
 extern void smart_rebuild_use_base(Oid database, Oid index);
 
 /*
@@ -115,7 +129,7 @@ extern bool smart_rebuild_invalidate(Oid database, Oid index, uint64 tree);
 /* Was the rebuild invalidated?  seal: if not, it cannot be invalidated any more. */
 extern bool smart_rebuild_is_invalid(Oid database, Oid index, bool seal);
 
-/* The rebuild is done: the metapage names the base, and the other trees leave. */
+/* The rebuild is done: the metapage names the base, and the other trees leave.  The change is announced, if it is a move. */
 extern void smart_rebuild_end(Oid database, Oid index);
 
 /* The index needs no rebuild (any more); with InvalidOid: the search of the database for lost indexes is done. */
@@ -134,6 +148,15 @@ extern void smart_rebuild_leave_alone(Oid database, Oid index);
 extern bool smart_rebuild_claim(Oid database, Oid index);
 extern void smart_rebuild_disclaim(Oid database, Oid index);
 
+/* Is anything of a database loaded, rebuilt or moved, or does it wait for that? */
+extern bool smart_rebuild_is_busy(Oid database);
+
+/* The index that this process has claimed is not lost: its tree has to move. */
+extern void smart_rebuild_say_move(Oid database, Oid index);
+
+/* How many indexes are being moved, and, *error, what an index of which that failed said last, or an empty string. */
+extern uint32 smart_rebuild_moves(char error[SMART_REBUILD_ERROR_MAX]);
+
 /* Forgets what waits in a database that was dropped. */
 extern void smart_rebuild_forget_database(Oid database);
 
@@ -150,6 +173,9 @@ extern int smart_leaving_due(Oid *databases, int max);
 
 /* At most max of those of a database that no other process has got; returns how many.  They are this process's now. */
 extern int smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max);
+
+/* At most max of those of an index, whoever frees them; returns how many. */
+extern int smart_leaving_trees_of(Oid database, Oid index, uint64 *trees, int max);
 
 /* This process exits: other ones have to see to its leaving trees. */
 extern void smart_leaving_release(void);

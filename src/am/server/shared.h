@@ -108,6 +108,7 @@ struct smart_shared
 	Latch *launcher_latch;             /* the launcher's: set when there is something to do; NULL: none runs */
 	struct smart_rdwc_base rdwc;
 	struct smart_fabric_totals fabric;
+	pg_atomic_uint32 moves_wished; /* 1: trees may have been chosen to be moved (wishes.h) */
 	struct smart_orphans_wishes orphans;
 	struct smart_compactions compactions;
 };

@@ -44,6 +44,20 @@ smart_launcher_wake(void)
 		SetLatch(latch);
 }
 
+void
+smart_moves_wish(void)
+{
+	pg_atomic_write_u32(&smart_server.shared->moves_wished, 1);
+	smart_launcher_wake();
+}
+
+bool
+smart_moves_take_wish(void)
+{
+	/* A full barrier: the marks that were set before are seen afterwards. */
+	return pg_atomic_exchange_u32(&smart_server.shared->moves_wished, 0) != 0;
+}
+
 /* ---- wishes ---- */
 
 void

@@ -8,6 +8,8 @@
  * session's note is left; so each collection registers the prepared transactions of its database, and the launcher
  * wishes for the next collection when one of them has ended.  As notes can be missed all the same, all databases are
  * looked at from time to time, too.
+ *
+ * And that trees may have to move to other memory nodes (moves.h).
  */
 #ifndef SMART_AM_WISHES_H
 #define SMART_AM_WISHES_H
@@ -43,7 +45,13 @@ extern bool smart_orphans_is_wished(uint64 *ever);
 /* Wishes for one when this prepared transaction has ended. */
 extern void smart_orphans_watch(TransactionId xid, Oid database);
 
+/* Trees may have to move from now on. */
+extern void smart_moves_wish(void);
+
 /* ---- in the launcher ---- */
+
+/* Has anybody said so since the last call? */
+extern bool smart_moves_take_wish(void);
 
 /* Wishes for collections whose prepared transaction has ended; returns whether other prepared transactions are left. */
 extern bool smart_orphans_look_at_prepared(void);

@@ -158,6 +158,7 @@ make_shared_memory(uint64 epoch)
 	for (int i = 0; i < (int) SMART_FABRIC_TOTALS; i++)
 		pg_atomic_init_u64(&shared->fabric.total[i], 0);
 	pg_atomic_init_u64(&shared->fabric.reset_at, now);
+	pg_atomic_init_u32(&shared->moves_wished, 1); /* an earlier start of the server may have begun it */
 	SpinLockInit(&shared->orphans.lock);
 	SpinLockInit(&shared->compactions.lock);
 	shared->orphans.all = true; /* an earlier start of the server may have left something */

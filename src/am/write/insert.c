@@ -23,6 +23,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
@@ -100,6 +101,36 @@ wait_for_change(struct candidate *candidate)
 	smart_changes_wait(LOOK_MS);
 }
 
+/*
+ * Adds the entry, which its tree has, to the one that the index moves to, too.  If that cannot be, the move fails, and not the
+ * statement.  False: as above.
+ */
+static bool
+publish_also(const struct candidate *candidate)
+{
+	struct smart_relation *self = candidate->relation;
+	Relation index = candidate->index;
+	smart_status status = SMART_UNREACHABLE;
+
+	smart_assert(self->also_id != 0 && self->also_id != self->meta.tree);
+	smart_undo_note_also(self, index, candidate->entry, candidate->key_length, candidate->others);
+	if (self->also != NULL)
+	{
+		bool added;
+
+		status = smart_tree_insert(self->also, candidate->entry, (size_t) candidate->key_length,
+								   (size_t) candidate->length, &added);
+	}
+	if (status == SMART_OK)
+		return true;
+	CHECK_FOR_INTERRUPTS();
+	if (smart_rebuild_invalidate(smart_relation_database(index), self->index, self->also_id))
+		return true;
+	/* The move has ended, or is about to: it is announced at any moment. */
+	smart_changes_wait(LOOK_MS);
+	return false;
+}
+
 /* Adds the entry to the tree, and then to the journal; false as above. */
 static bool
 publish(struct candidate *candidate)
@@ -118,6 +149,8 @@ publish(struct candidate *candidate)
 		return false;
 	}
 	smart_check_status(status, candidate->index);
+	if (unlikely(candidate->relation->also_id != 0) && !publish_also(candidate))
+		return false;
 	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
 	return journal(candidate);
 }

@@ -134,14 +134,14 @@ wait_for_scans(Relation index, uint64 tree)
 {
 	const char *what = "bulk deletion in";
 	const char *whom = "scans that may still look at removed entries";
-	struct smart_leaving_tree *leaving = palloc(LEAVING_MAX * sizeof(*leaving));
-	int count = smart_leaving_trees(smart_relation_database(index), leaving, LEAVING_MAX);
+	uint64 *leaving = palloc(LEAVING_MAX * sizeof(*leaving));
+	int count = smart_leaving_trees_of(smart_relation_database(index), RelationGetRelid(index), leaving, LEAVING_MAX);
 
 	smart_pin_wait(index, tree, what, whom);
 	for (int i = 0; i < count; i++)
 	{
-		if (leaving[i].index == RelationGetRelid(index) && leaving[i].tree != tree)
-			smart_pin_wait(index, leaving[i].tree, what, whom);
+		if (leaving[i] != tree)
+			smart_pin_wait(index, leaving[i], what, whom);
 	}
 	pfree(leaving);
 }

@@ -33,8 +33,9 @@ struct smart_extents_node
 	uint32_t room;     /* chunks that it could still give, if that is known */
 	uint64_t address;  /* smart_extents_set_address */
 	uint64_t leased;   /* smart_extents_set_lease */
+	uint64_t note;     /* smart_extents_set_note */
 	int64_t credit[2]; /* by enum smart_node_choice (placement.c) */
-	uint64_t unused0[2];
+	uint64_t unused0;
 };
 
 /* What a memory node is chosen for. */

@@ -53,6 +53,7 @@ struct smart_node_info
 	uint64_t pages_free;  /* of chunks that are not to be given back */
 	uint64_t address;     /* what smart_extents_set_address said last, or 0 */
 	uint64_t leased;      /* what smart_extents_set_lease said last, or 0 */
+	uint64_t note;        /* what smart_extents_set_note said last, or 0 */
 };
 
 enum smart_pending_kind
@@ -98,6 +99,9 @@ extern bool smart_extents_node_info(struct smart_space *space, unsigned int numb
  * there after a restart knows whose place that was.
  */
 extern void smart_extents_set_address(struct smart_space *space, unsigned int number, uint64_t address);
+
+/* Notes something with an active node that means nothing to the extent map. */
+extern void smart_extents_set_note(struct smart_space *space, unsigned int number, uint64_t note);
 
 /*
  * Notes that this incarnation of the compute node has the lease of an active node, and the extent map says what is

@@ -49,6 +49,7 @@ place_node(const struct smart_region *extents, uint64_t incarnation, unsigned in
 	entry->leased = 0;
 	entry->capacity = entry->room = 0;
 	memset(entry->credit, 0, sizeof(entry->credit));
+	entry->note = 0;
 	/* Release: recovery finds no node of another incarnation. */
 	__atomic_store_n(&entry->state, (uint32_t) SMART_NODE_ACTIVE, __ATOMIC_RELEASE);
 	*number = lowest;
@@ -99,6 +100,7 @@ smart_extents_node_info(struct smart_space *space, unsigned int number, struct s
 	info->pages_free = entry->pages_free;
 	info->address = entry->address;
 	info->leased = entry->leased;
+	info->note = entry->note;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 	return info->state != SMART_NODE_NONE;
 }
@@ -112,6 +114,18 @@ smart_extents_set_address(struct smart_space *space, unsigned int number, uint64
 	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
 	if (entry->state == SMART_NODE_ACTIVE)
 		entry->address = address;
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+}
+
+void
+smart_extents_set_note(struct smart_space *space, unsigned int number, uint64_t note)
+{
+	struct smart_extents_node *entry = smart_extents_node_at(space->region, number);
+
+	smart_assert(entry != NULL);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	if (entry->state == SMART_NODE_ACTIVE)
+		entry->note = note;
 	space->locks->release(space->locks, SMART_LOCK_PAGES);
 }
 

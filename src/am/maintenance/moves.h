@@ -1,0 +1,11 @@
+/*
+ * moves.h
+ *	  The launcher's job for trees that have to move.
+ */
+#ifndef SMART_AM_MOVES_H
+#define SMART_AM_MOVES_H
+
+/* A job of the launcher (launcher.h): has workers look for indexes whose trees have to move, in their databases. */
+extern long smart_moves_tend(void);
+
+#endif /* SMART_AM_MOVES_H */
