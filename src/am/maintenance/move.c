@@ -17,6 +17,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "catalog/index.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -46,13 +47,13 @@
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */
 #define ATTEMPTS_MAX 10    /* as often runs may be switched faster than one is read */
 #define LOOK_MS      500   /* between two looks at whether the move gives way */
-#define WAIT_MS      20    /* between two looks at the lock of removers */
+#define WAIT_MS      20    /* between two looks at a lock */
+#define VACUUM_MS    10000 /* for a lock that VACUUMs have; then the move is tried again later */
 #define PATIENCE_MS  30000 /* with transactions that have written to the table; then other indexes have their turn */
 
 struct move
 {
 	struct smart_opened opened;
-	LOCKMODE lock; /* of the table */
 	const struct smart_codec *codec;
 	struct smart_relation *older;
 	struct smart_tree *tree; /* the new one */
@@ -73,6 +74,14 @@ smart_move_is_due(Relation index)
 
 	return tree != 0 && smart_space_tree_info(&smart_backend_client()->space, tree, &info) &&
 		   smart_tree_has_to_move(&info);
+}
+
+static void
+rest(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* ---- what may end it ---- */
@@ -103,7 +112,8 @@ look_around(void *argument)
 	if (!smart_move_is_due(opened->index))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("index \"%s\" has not to be moved any more", RelationGetRelationName(opened->index)));
-	if (smart_lock_is_awaited(opened->heap, move->lock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
+	/* A VACUUM waits. */
+	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the move of index \"%s\" gives way to a lock that another session waits for",
 					   RelationGetRelationName(opened->index)));
@@ -145,8 +155,7 @@ lock_out_removers(struct move *move)
 	while (!smart_journal_try_lock(move->opened.index, SMART_LOCK_REMOVE))
 	{
 		look_around(move);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		rest();
 	}
 	move->removers_out = true;
 }
@@ -303,7 +312,7 @@ is_loaded(const struct smart_relation *older)
 static bool
 move_with_lock(Oid index, LOCKMODE lock, bool *again)
 {
-	struct move move = {.lock = lock};
+	struct move move = {0};
 	bool moved = false;
 
 	*again = false;
@@ -323,11 +332,26 @@ move_with_lock(Oid index, LOCKMODE lock, bool *again)
 	return moved;
 }
 
+/* Waits for VACUUMs of the table, one after the other, for some seconds. */
+static void
+wait_for_vacuum(Oid index)
+{
+	Oid heap = IndexGetRelation(index, true);
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), VACUUM_MS);
+
+	while (OidIsValid(heap) && !ConditionalLockRelationOid(heap, ShareUpdateExclusiveLock) &&
+		   GetCurrentTimestamp() < end)
+		rest();
+}
+
 bool
 smart_move_index(Oid index)
 {
 	bool again;
 	bool moved = move_with_lock(index, RowExclusiveLock, &again);
 
-	return again ? move_with_lock(index, ShareUpdateExclusiveLock, &again) : moved;
+	if (!again)
+		return moved;
+	wait_for_vacuum(index);
+	return move_with_lock(index, ShareUpdateExclusiveLock, &again);
 }
