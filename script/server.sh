@@ -119,11 +119,12 @@ memnodes_stop()
 	return "$status"
 }
 
-# server_lose_region: what a power loss takes of the stopped cluster's region, wherever it lies.
+# server_lose_region: what a power loss takes of the stopped cluster's region, wherever it lies; the identity has been flushed.
 server_lose_region()
 {
 	local data=$SERVER_DIR/run/$SERVER_NAME.data
-	rm -rf "$data/smart" /dev/shm/smart-region.*."$(stat -c %D.%i "$data" | awk -F. '{ printf "%s.%x", $1, $2 }')"
+	[ ! -d "$data/smart" ] || find "$data/smart" -mindepth 1 ! -name pgsql_tmp_identity -delete
+	rm -rf /dev/shm/smart-region.*."$(stat -c %D.%i "$data" | awk -F. '{ printf "%s.%x", $1, $2 }')"
 }
 
 # server_remove_shared_memory: each region there tells, at byte 512, the data directory that it belongs to.

@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use File::Path qw(remove_tree);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -40,13 +39,14 @@ sub region_of
 	return $shared // $node->data_dir . '/smart/pgsql_tmp_region';
 }
 
-# lose_region(NODE): what a power loss takes goes: the region, wherever it lies, and the files about it.
+# lose_region(NODE): what a power loss takes goes: the region, wherever it lies, and the files about it, but for the identity,
+# which has been flushed.
 sub lose_region
 {
 	my ($node) = @_;
 
 	unlink region_of($node);
-	remove_tree($node->data_dir . '/smart');
+	unlink grep { !/pgsql_tmp_identity$/ } glob($node->data_dir . '/smart/*');
 	return;
 }
 

@@ -1,11 +1,13 @@
 # A standby's answers are right at every moment: while a primary inserts, deletes, updates and vacuums, sessions on the
 # standby compare in one snapshot what index scans, bitmap scans and the heap give, now and a moment later. Whatever
-# replay cancels says so with the usual errors. In the end the standby is promoted under load.
+# replay cancels says so with the usual errors. In the end the standby is promoted under load. With SMART_STRESS_NODES both have
+# their trees on the same memory nodes (standby_stress_nodes.pl).
 use strict;
 use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
+use SmartMemnode;
 use SmartTest;
 use IPC::Run;
 use Time::HiRes;
@@ -14,9 +16,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $SECONDS = $ENV{SMART_STRESS_SECONDS} || 8;
+my @memory = $ENV{SMART_STRESS_NODES} ? map { SmartMemnode->new($_, '--size=128M') } ('one', 'two') : ();
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\nsynchronous_commit = off\nlog_statement = none");
+$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\nsynchronous_commit = off\nlog_statement = none\n" . (@memory ? 'smart.memory_nodes = ' . addresses(@memory) . "\n" : ''));
 $primary->start;
 
 # same_rows: in one snapshot. The functions are planned with their settings.
