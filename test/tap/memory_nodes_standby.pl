@@ -20,7 +20,7 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\nwal_keep_size = 1GB\nsmart.fabric_timeout = 3s\n"
+$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\nautovacuum = off\nwal_keep_size = 1GB\n"
 	. "smart.load_timeout = 60s\nsmart.node_lost_after = 0\nsmart.memory_nodes = " . addresses(@memory) . "\n");
 $primary->start;
 $primary->safe_psql('postgres', <<'SQL');
@@ -217,6 +217,7 @@ for my $memory (@memory)
 		($said, $err) = run_command([ 'smart-memnode', "--forget=$gone", "--name=$memory->{name}" ]);
 		like($said, qr/^owner $gone is forgotten, \d+ MB are free again$/, 'who is not, is') or diag($err);
 	}
+	like(PostgreSQL::Test::Utils::slurp_file($primary->logfile), qr/knows this server as owner $other\./, 'its log tells its name');
 	my %left = owners_on($memory);
 	is(join(' ', keys %left), $other, 'the other one stays');
 }

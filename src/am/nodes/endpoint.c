@@ -98,9 +98,10 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 		snprintf(number, sizeof(number), "%d ", endpoint->node);
 	if (state == SMART_PEER_UP)
 		ereport(LOG, errmsg("memory node %sat %s is up", number, address),
-				errdetail("It has " UINT64_FORMAT " MB, of which " UINT64_FORMAT " MB are allocated, and is "
-						  "reached by %s.",
-						  peer.capacity >> 20, peer.allocated >> 20, peer.transport == WIRE_TCP ? "TCP" : "RDMA"));
+				errdetail("It has " UINT64_FORMAT " MB, of which " UINT64_FORMAT " MB are allocated, is reached "
+						  "by %s, and knows this server as owner %016llx.",
+						  peer.capacity >> 20, peer.allocated >> 20, peer.transport == WIRE_TCP ? "TCP" : "RDMA",
+						  (unsigned long long) smart_server.identity));
 	else
 		ereport(LOG,
 				errmsg("memory node %sat %s is %s: %s", number, address, smart_peer_state_name(state), peer.problem));
