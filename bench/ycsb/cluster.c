@@ -21,14 +21,12 @@ ycsb_complain(const char *what, smart_status status)
 }
 
 struct smart_tree_options
-ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned int client)
+ycsb_tree_options(const struct ycsb_options *options)
 {
 	return (struct smart_tree_options){
 		.leaf_size = options->leaf_size,
 		.fixed_length = ycsb_is_integer(options->key_type) ? YCSB_INTEGER_BYTES + YCSB_PAYLOAD : 0,
 		.shared = options->shared,
-		.lease = lease,
-		.backend = client + 1,
 		.point = ycsb_point,
 		.hints = true,
 		.payload = YCSB_PAYLOAD,

@@ -88,9 +88,8 @@ extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);
 extern struct ycsb_cluster *ycsb_real_open(const struct ycsb_options *options, struct ycsb_shared *shared);
 extern size_t ycsb_real_bytes(const struct ycsb_options *options);
 
-/* The options of the tree's handle, but for id and root; backend is the client's number and 1. */
-extern struct smart_tree_options
-ycsb_tree_options(const struct ycsb_options *options, uint32_t lease, unsigned int client);
+/* The options of the tree's handle, but for id and root. */
+extern struct smart_tree_options ycsb_tree_options(const struct ycsb_options *options);
 
 /* Zeros or not; to be freed. */
 extern void *ycsb_allocate_table(size_t bytes);

@@ -303,7 +303,7 @@ member_open_tree(struct member *member, uint64_t tree, fabric_address root)
 	for (unsigned int i = 0; i < member->clients; i++)
 	{
 		struct real_client *client = (struct real_client *) member->client[i];
-		struct smart_tree_options options = ycsb_tree_options(member->options, member->self + 1, i);
+		struct smart_tree_options options = ycsb_tree_options(member->options);
 		smart_status status;
 
 		if (client == NULL)

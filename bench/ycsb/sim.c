@@ -386,7 +386,7 @@ open_client(struct sim_cluster *sim, unsigned int number)
 {
 	const struct ycsb_options *options = sim->options;
 	struct sim_client *client = calloc(1, sizeof(*client));
-	struct smart_tree_options tree = ycsb_tree_options(options, number % options->compute_nodes + 1, number);
+	struct smart_tree_options tree = ycsb_tree_options(options);
 
 	if (client == NULL)
 		return false;

@@ -49,19 +49,6 @@ ycsb_store_close(struct ycsb_store *store)
 		free(store->pool[class].ring);
 }
 
-/* Is the block a leaf that a client has locked?  That client is about to find out that the leaf is gone. */
-static bool
-is_locked(const struct ycsb_store *store, smart_class class, fabric_address block)
-{
-	fabric_address lock = smart_leaf_lock_address(block, class);
-	uint64_t word;
-
-	if (smart_class_is_node(class))
-		return false;
-	memcpy(&word, store->base[fabric_node(lock)] + fabric_offset(lock), sizeof(word));
-	return word != 0;
-}
-
 static void
 put(struct ycsb_pool *pool, fabric_address block, uint64_t at)
 {
@@ -99,11 +86,6 @@ take_retired(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric
 	smart_assert(first.at <= epoch);
 	pool->head = (pool->head + 1) % pool->size;
 	pool->count--;
-	if (is_locked(store, class, first.block))
-	{
-		put(pool, first.block, epoch);
-		return false;
-	}
 	*block = first.block;
 	return true;
 }

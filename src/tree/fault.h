@@ -19,7 +19,6 @@ enum smart_fault
 	SMART_FAULT_anyempty,
 	SMART_FAULT_zero,
 	SMART_FAULT_bornlive,
-	SMART_FAULT_onepool,
 	SMART_FAULT_stalecas,
 	SMART_FAULT_nofreezeempty,
 	SMART_FAULT_standsrule,
@@ -49,7 +48,6 @@ enum smart_fault
  *	  anyempty       INSTALL takes any unused slot
  *	  zero           a slot goes back to 0
  *	  bornlive       blocks are live before they are linked
- *	  onepool        a leaf's memory is used again for a node (by the simulator)
  *	  stalecas       strict descents go through cached nodes
  *	  nofreezeempty  unused slots are not frozen
  *	  standsrule     pending is decided by the absence of slot hi + 1

@@ -1,6 +1,6 @@
 /*
  * layout.h
- *	  The words of the tree: slots, nodes, leaves, locks.
+ *	  The words of the tree: slots, nodes, leaves.
  *
  * Every word is read into a uint64_t once and taken apart by the functions
  * below; shifts instead of bit-fields, so that the format does not depend on a
@@ -10,11 +10,10 @@
  *	  slot          flags 6 | offset/64 34 | memory node 8 | kind or units 7 | leaf 1 | partial key 8
  *	  empty range   a leaf slot of 0 units: hi in bits 6..13
  *	  unused        0; frozen and unused: F alone
- *	  leaf meta     used 16 | state 3 | hi 8 | sorted 1 | spare 4 | crc32c 32
+ *	  leaf meta     used 16 | state 3 | hi 8 | sorted 1 | locked 1 | spare 3 | crc32c 32
  *	  leaf header   depth 12 | lo 8 | prefix length 12 | end of the sorted run 13 | prefix hash 19
  *	  node header   state 2 | kind 3 | depth 12 | partial bytes 40 | spare 7
  *	  node identity XXH3-64 of the key's bytes before depth, seeded by the tree's id
- *	  lock          lease 24 | backend 18 | acquisition 22
  *
  * (lowest bits first).  A leaf block, of 1..127 units of 64 bytes:
  *
@@ -22,8 +21,7 @@
  *	  0                8   header       fixed when the block is written
  *	  8                n   prefix       fixed; what all entries share from depth on
  *	  8 + n            .   entries      the lock's holder appends at or above used (I4)
- *	  length - 16      8   meta         CAS only (WRITE while the block is unlinked)
- *	  length - 8       8   lock         CAS only
+ *	  length - 8       8   meta         CAS only (WRITE while the block is unlinked)
  *
  * An entry in a leaf is its suffix after depth and prefix.  In a tree whose
  * entries have one length the suffix stands alone; else one byte (or, from
@@ -182,6 +180,15 @@ smart_meta_make(unsigned int used, enum smart_block_state state, unsigned int hi
  */
 #define SMART_META_SORTED (UINT64_C(1) << 27)
 
+/* Shared mode: a client holds the leaf's lock. */
+#define SMART_META_LOCKED (UINT64_C(1) << 28)
+
+static inline bool
+smart_meta_locked(uint64_t meta)
+{
+	return (meta & SMART_META_LOCKED) != 0;
+}
+
 /* Offset in the block, in bytes, behind the last entry. */
 static inline unsigned int
 smart_meta_used(uint64_t meta)
@@ -213,6 +220,13 @@ smart_meta_with_state(uint64_t meta, enum smart_block_state state)
 	return (meta & ~(UINT64_C(7) << 16)) | ((uint64_t) state << 16);
 }
 
+/* Sealed, and no client's any more. */
+static inline uint64_t
+smart_meta_sealed(uint64_t meta)
+{
+	return smart_meta_with_state(meta, SMART_SEALED) & ~SMART_META_LOCKED;
+}
+
 static inline uint64_t
 smart_meta_with_hi(uint64_t meta, unsigned int hi)
 {
@@ -220,7 +234,7 @@ smart_meta_with_hi(uint64_t meta, unsigned int hi)
 }
 
 #define SMART_LEAF_HEADER_BYTES 8
-#define SMART_LEAF_REAR_BYTES   16
+#define SMART_LEAF_REAR_BYTES   8
 
 static inline uint64_t
 smart_leaf_header_make(unsigned int depth, unsigned int lo, unsigned int prefix_length, unsigned int sorted_end,
@@ -268,12 +282,6 @@ static inline fabric_address
 smart_leaf_meta_address(fabric_address leaf, unsigned int units)
 {
 	return leaf + (uint64_t) units * SMART_UNIT - SMART_LEAF_REAR_BYTES;
-}
-
-static inline fabric_address
-smart_leaf_lock_address(fabric_address leaf, unsigned int units)
-{
-	return leaf + (uint64_t) units * SMART_UNIT - 8;
 }
 
 /* ---- nodes ---- */
@@ -355,16 +363,6 @@ static inline fabric_address
 smart_node_slot_address(fabric_address node, unsigned int index)
 {
 	return node + 8 * (uint64_t) (SMART_NODE_HEAD_WORDS + index);
-}
-
-/* ---- lock words ---- */
-
-/* lease names compute node and incarnation; backend counts from 1. */
-static inline uint64_t
-smart_lock_make(uint32_t lease, uint32_t backend, uint32_t acquisition)
-{
-	smart_assert(backend >= 1 && backend < (1u << 18));
-	return (uint64_t) (lease & 0xffffff) | ((uint64_t) backend << 24) | ((uint64_t) (acquisition & 0x3fffff) << 42);
 }
 
 /* ---- block classes: what a slab holds, for life (I6) ---- */

@@ -75,9 +75,8 @@ struct smart_services
 {
 	/*
 	 * A block of this class for tree, on any memory node.  Its content is
-	 * whatever an earlier block of the same class left there, except that the
-	 * lock word of a leaf is 0.  Errors: SMART_NO_SPACE, SMART_DISK_FULL,
-	 * SMART_NO_MEMORY, SMART_UNREACHABLE, SMART_INTERRUPTED.
+	 * whatever an earlier block of the same class left there.  Errors: SMART_NO_SPACE,
+	 * SMART_DISK_FULL, SMART_NO_MEMORY, SMART_UNREACHABLE, SMART_INTERRUPTED.
 	 */
 	smart_status (*allocate)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block);
 

@@ -36,16 +36,16 @@
 typedef size_t (*smart_point_fn)(void *argument, const uint8_t *bytes, size_t length);
 
 /*
- * What a handle is told about its tree.  All clients of a tree give the same options, but for lease and backend.
+ * What a handle is told about its tree.  All clients of a tree give the same options.
  *
  * A PostgreSQL server opens its trees in exclusive mode: it is the only compute node
- * that writes them.  Shared mode, with lease and backend, and tiny_nodes are the
- * library's own, and no server sets them:
+ * that writes them.  Shared mode and tiny_nodes are the library's own, and no server
+ * sets them:
  *
  * - In shared mode several compute nodes write one tree, as in SMART.  A writer takes
- *   the leaf's rear lock besides the local one, and there are no cached results and no
- *   leaf hints, since a compute node does not hear of the changes of others.  The
- *   benchmark (bench/ycsb), the simulator and the tests run it.
+ *   the leaf's lock, a bit of its meta, besides the local one, and there are no cached
+ *   results and no leaf hints, since a compute node does not hear of the changes of
+ *   others.  The benchmark (bench/ycsb), the simulator and the tests run it.
  * - With tiny_nodes a tree of a few hundred entries passes through all kinds of nodes.
  *   Only the simulator and the tests set it.
  */
@@ -63,10 +63,7 @@ struct smart_tree_options
 	bool hints;       /* leaf hints: appends in one round trip, where it can be had */
 	uint32_t payload; /* with leaf hints: bytes behind the key, the same for every entry */
 
-	/* Shared mode. */
-	bool shared;      /* other compute nodes write too: use the rear locks */
-	uint32_t lease;   /* names this compute node and incarnation, 24 bits */
-	uint32_t backend; /* this client, from 1, 18 bits */
+	bool shared; /* other compute nodes write too: lock the leaves */
 
 	/* Tests. */
 	uint8_t tiny_nodes; /* node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */

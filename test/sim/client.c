@@ -27,8 +27,6 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.leaf_size = world.plan.leaf_size,
 		.fixed_length = world.plan.fixed ? world.keys.length[0] : 0,
 		.shared = world.plan.shared,
-		.lease = compute->lease,
-		.backend = (uint32_t) number + 1,
 		.point = world.plan.results ? keys_point : NULL,
 		.point_argument = &world.keys,
 		.hints = world.plan.hints,

@@ -79,8 +79,6 @@ world_keeps_count(void)
 static void
 open_compute(struct compute_node *compute)
 {
-	compute->lease = ++world.leases;
-	compute->dead = false;
 	for (int i = 0; i < LOCKS_MAX; i++)
 		compute->locks[i].holder = -1;
 	if (world.plan.rdwc)
@@ -107,12 +105,7 @@ begin_history(uint64_t seed)
 	world.dice.state = seed * UINT64_C(0xd1342543de82ef95) + 1;
 	world.message[0] = '\0';
 	world.asserted = false;
-	world.mishap = false;
-	/* A lock word names a lease in 24 bits: counted on from history to history they would come round. */
-	world.leases = 0;
-	/* Nor may those of the last history be taken for this one's. */
-	for (int i = 0; i <= COMPUTE_MAX; i++)
-		world.compute[i].lease = 0;
+	world.mishap = world.died = false;
 	plan_make(&world.plan);
 	keys_make(&world.keys);
 	arena_reset();
@@ -204,12 +197,12 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",      "rollback",   "metawrite",     "inplace",    "nohi",
-										"slotonly",  "trustempty", "anyempty",      "zero",       "bornlive",
-										"onepool",   "stalecas",   "nofreezeempty", "standsrule", "torn",
-										"recent",    "latejoin",   "overwrite",     "descent",    "openfill",
-										"lateblock", "freehint",   "blindhint",     "duplicates", "missmark",
-										"keptview",  "hasty",      "nostandby"};
+	static const char *const names[] = {"none",     "rollback",      "metawrite",  "inplace",  "nohi",
+										"slotonly", "trustempty",    "anyempty",   "zero",     "bornlive",
+										"stalecas", "nofreezeempty", "standsrule", "torn",     "recent",
+										"latejoin", "overwrite",     "descent",    "openfill", "lateblock",
+										"freehint", "blindhint",     "duplicates", "missmark", "keptview",
+										"hasty",    "nostandby"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{

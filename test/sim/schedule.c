@@ -77,9 +77,9 @@ kill_client(struct client *client)
 	if (client->state != CLIENT_READY && client->state != CLIENT_BLOCKED)
 		return;
 	world_trace("client %d dies", client->number);
+	world.died = true;
 	client->state = CLIENT_DEAD;
 	client->pin = NEVER;
-	client->compute->dead = true;
 	history_died(client->number);
 }
 

@@ -4,8 +4,7 @@
  *
  * A retired block serves again as soon as no operation is open that was open
  * when it was retired, the last one first, so that stale addresses meet new
- * content as often as possible.  Memory is type-stable (I6): a block keeps its
- * class.  A leaf whose lock word is held by somebody alive is passed over.
+ * content as often as possible.  A block keeps its class, as in a slab.
  */
 #include <string.h>
 
@@ -95,41 +94,16 @@ oldest_pin(void)
 	return oldest;
 }
 
-/* Is the lock of a free leaf 0, or its holder dead? */
-static bool
-lock_clearable(smart_class class, fabric_address address)
-{
-	uint64_t word;
-
-	if (smart_class_is_node(class))
-		return true;
-	word = store_word(smart_leaf_lock_address(address, class));
-	if (word == 0)
-		return true;
-	for (int i = 0; i <= COMPUTE_MAX; i++)
-	{
-		if (world.compute[i].lease == ((uint32_t) word & 0xffffff))
-			return world.compute[i].dead;
-	}
-	return true; /* of an incarnation before this one */
-}
-
-/* A client that a cache has led here may have the lock of a leaf: it unlocks. */
 static void
 prepare(smart_class class, fabric_address address)
 {
-	bool held = !lock_clearable(class, address);
-	unsigned int bytes = smart_class_bytes(class) - (held ? 8 : 0);
-
-	for (unsigned int i = 0; i < bytes; i += 8)
+	for (unsigned int i = 0; i < smart_class_bytes(class); i += 8)
 	{
 		if (world.plan.poison == POISON_ZERO)
 			set_word(address + i, 0);
 		else if (world.plan.poison == POISON_RANDOM)
 			set_word(address + i, dice_roll(&world.dice));
 	}
-	if (!smart_class_is_node(class) && !held)
-		set_word(smart_leaf_lock_address(address, class), 0);
 }
 
 static bool
@@ -140,12 +114,8 @@ take_retired(smart_class class, fabric_address *address)
 	for (unsigned int i = world.retired_count; i-- > 0;)
 	{
 		const struct retired *retired = &world.retired[i];
-		bool same = retired->class == class;
 
-		/* One pool for all kinds: what the fault takes away is that a block keeps its class. */
-		if (SMART_FAULT(onepool))
-			same = smart_class_bytes(retired->class) == smart_class_bytes(class);
-		if (!same || retired->at >= oldest || !lock_clearable(retired->class, retired->address))
+		if (retired->class != class || retired->at >= oldest)
 			continue;
 		*address = retired->address;
 		world.retired[i] = world.retired[--world.retired_count];
@@ -335,11 +305,11 @@ store_end_marks(void)
 	world.now++;
 }
 
-/* At the end no rear lock may be held by a client that is alive, unless a completion got lost. */
+/* At the end no leaf of the tree may be locked, unless clients died or a completion got lost. */
 void
 store_check_locks(void)
 {
-	if (world.plan.lost_one_in != 0)
+	if (world.plan.lost_one_in != 0 || world.died)
 		return;
 	for (unsigned int node = 0; node < world.memory.nodes; node++)
 	{
@@ -348,8 +318,11 @@ store_check_locks(void)
 			const struct block *block = &world.blocks[node][unit];
 			fabric_address address = fabric_make_address(node, (uint64_t) unit * SMART_UNIT);
 
-			if (block->start == unit && !smart_class_is_node(block->class) && !lock_clearable(block->class, address))
-				world_violation("the lock of leaf %llx was left held", (unsigned long long) address);
+			if (block->start != unit || block->state != BLOCK_ALLOCATED || !block->linked ||
+				smart_class_is_node(block->class))
+				continue;
+			if (smart_meta_locked(store_word(smart_leaf_meta_address(address, block->class))))
+				world_violation("leaf %llx was left locked", (unsigned long long) address);
 		}
 	}
 }

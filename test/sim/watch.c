@@ -26,8 +26,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "path compressions",
 											  "freezes",
 											  "node deaths",
-											  "rear locks",
-											  "rear locks met",
+											  "locks of leaves",
+											  "locks met",
 											  "leaves finished by others",
 											  "nodes finished by others",
 											  "lost CASes",
@@ -71,10 +71,19 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 	enum smart_block_state before = smart_meta_state(from);
 	enum smart_block_state after = smart_meta_state(to);
 
+	if (before == SMART_LIVE && (from ^ to) == SMART_META_LOCKED)
+	{
+		watch_counts[WATCH_LOCK] += smart_meta_locked(to);
+		return;
+	}
 	if (before == after)
 	{
 		bool appends = smart_meta_used(to) > smart_meta_used(from) && smart_meta_hi(to) == smart_meta_hi(from);
 		bool narrows = smart_meta_hi(to) < smart_meta_hi(from) && smart_meta_used(to) == smart_meta_used(from);
+
+		/* Only who holds the lock does either; an append ends it. */
+		if (smart_meta_locked(from) != world.plan.shared || smart_meta_locked(to) != (narrows && world.plan.shared))
+			illegal("a leaf changes that is not locked", address, from, to);
 
 		if (before != SMART_LIVE || appends == narrows)
 			illegal("meta changes as no rule says", address, from, to);
@@ -82,7 +91,7 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 		client->appends += appends;
 		return;
 	}
-	if (smart_meta_with_state(from, after) != to ||
+	if ((after == SMART_SEALED ? smart_meta_sealed(from) : smart_meta_with_state(from, after)) != to ||
 		!((before == SMART_NEW && after == SMART_LIVE) || (before == SMART_LIVE && after == SMART_SEALED)))
 		illegal("a leaf's state goes back", address, from, to);
 	if (after == SMART_LIVE && !block->linked)
@@ -192,7 +201,17 @@ watch_header(const struct block *block, fabric_address address, uint64_t from, u
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_NODE_DEATH]++;
 }
 
-/* A CAS that took effect, or found a lock held. */
+/* A CAS that takes a leaf's lock, or lets it go, and has found something else. */
+static void
+watch_lost_lock(const struct fabric_request *request)
+{
+	if (smart_meta_locked(request->operand))
+		watch_counts[WATCH_LOCK_MET]++;
+	else if (smart_meta_state(request->result) == SMART_LIVE && world.plan.lost_one_in == 0)
+		illegal("a lock was taken over", request->remote, request->compare, request->result);
+}
+
+/* A CAS, whether it took effect or not. */
 static void
 watch_cas(struct client *client, const struct fabric_request *request)
 {
@@ -201,19 +220,16 @@ watch_cas(struct client *client, const struct fabric_request *request)
 	struct block *block = store_block(request->remote, &start);
 	uint64_t at = fabric_offset(request->remote) - fabric_offset(start);
 
-	if (block != NULL && !smart_class_is_node(block->class) && at == smart_class_bytes(block->class) - 8)
-	{
-		if (request->compare == 0)
-			watch_counts[won ? WATCH_LOCK : WATCH_LOCK_MET]++;
-		else if (!won && world.plan.lost_one_in == 0)
-			illegal("a lock was taken over", request->remote, request->compare, request->result);
-		return;
-	}
-	if (!won)
+	bool meta = block != NULL && !smart_class_is_node(block->class) &&
+				at == smart_class_bytes(block->class) - SMART_LEAF_REAR_BYTES;
+
+	if (!won && meta && (request->compare ^ request->operand) == SMART_META_LOCKED)
+		watch_lost_lock(request);
+	else if (!won)
 		watch_counts[WATCH_LOST]++;
 	else if (block == NULL)
 		watch_slot(client, NULL, request->remote, request->compare, request->operand);
-	else if (!smart_class_is_node(block->class) && at == smart_class_bytes(block->class) - SMART_LEAF_REAR_BYTES)
+	else if (meta)
 		watch_meta(client, block, request->remote, request->compare, request->operand);
 	else if (!smart_class_is_node(block->class))
 		illegal("a CAS on no word of a leaf", request->remote, request->compare, request->operand);

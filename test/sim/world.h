@@ -173,8 +173,6 @@ struct local_lock
 
 struct compute_node
 {
-	uint32_t lease;
-	bool dead;
 	struct local_lock locks[LOCKS_MAX];
 	struct smart_leaf_locks leaf_locks; /* RDWC: instead of those */
 	uint8_t rdwc[RDWC_BYTES] __attribute__((aligned(128)));
@@ -240,7 +238,6 @@ struct world
 	jmp_buf alone; /* where to go when a client that is alone is stuck */
 	struct client clients[CLIENTS_MAX + 1];
 	struct compute_node compute[COMPUTE_MAX + 1];
-	uint32_t leases;
 	uint8_t results[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache, of all clients */
 
 	/* store.c */
@@ -252,7 +249,8 @@ struct world
 	uint64_t allocated; /* blocks that are neither free nor retired */
 	uint64_t moment;    /* how often a block was used again */
 
-	bool mishap; /* clients died */
+	bool mishap; /* clients died, and blocks may have been lost with them */
+	bool died;   /* clients did */
 
 	/* the first violation; message is empty as long as there is none */
 	char message[400];

@@ -210,8 +210,6 @@ work(void *argument)
 	struct smart_tree_options options = worker->arena->options;
 	unsigned int base = 0;
 
-	options.lease = worker->number + 1;
-	options.backend = worker->number + 1;
 	worker->client = tree_client_open(worker->arena->node, &options, false, worker->number + 1);
 	worker->client->no_local_locks = options.shared;
 	CHECK(smart_scan_open(worker->client->tree, &worker->scan) == SMART_OK);
@@ -266,8 +264,6 @@ run(bool shared, unsigned int leaf_size, unsigned int tiny_nodes)
 	arena.options = (struct smart_tree_options){.leaf_size = leaf_size,
 												.fixed_length = KEY_LENGTH,
 												.shared = shared,
-												.lease = 99,
-												.backend = 99,
 												.tiny_nodes = (uint8_t) tiny_nodes};
 	arena.options.id = test_tree_create(owner, &arena.options.root);
 	for (unsigned int i = 0; i < THREADS; i++)

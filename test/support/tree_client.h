@@ -16,7 +16,7 @@ struct tree_client
 	struct test_client *client;
 	struct smart_tree *tree;
 	unsigned int fail_one_in; /* blocks that are refused, at random; 0: none */
-	bool no_local_locks;      /* shared trees: the rear locks alone have to do */
+	bool no_local_locks;      /* shared trees: the leaves' own locks alone have to do */
 	uint64_t random_state;
 	struct sim_memory memory; /* verbs: the same region, reached by READ, WRITE and CAS */
 	struct sim_control control;

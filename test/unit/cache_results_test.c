@@ -391,17 +391,13 @@ open_tree(struct bench *bench, bool shared)
 	struct smart_tree_options options = {.leaf_size = SMART_LEAF_SIZE_DEFAULT,
 										 .fixed_length = ENTRY,
 										 .shared = shared,
-										 .lease = 1,
 										 .point = first_eight};
 	struct test_client *owner = test_client_open(bench->node, 1);
 
 	options.id = test_tree_create(owner, &options.root);
 	test_client_close(owner);
 	for (unsigned int i = 0; i < 2; i++)
-	{
-		options.backend = i + 1;
 		bench->client[i] = tree_client_open(bench->node, &options, true, i + 1);
-	}
 }
 
 static void

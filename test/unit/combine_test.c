@@ -42,7 +42,7 @@ open_bench(bool shared)
 	bench.node->compute.leaf_locks = &locks;
 	bench.node->compute.rdwc = table;
 	bench.owner = test_client_open(bench.node, 1);
-	bench.options = (struct smart_tree_options){.leaf_size = 512, .shared = shared, .lease = 1, .backend = 1};
+	bench.options = (struct smart_tree_options){.leaf_size = 512, .shared = shared};
 	bench.options.id = test_tree_create(bench.owner, &bench.options.root);
 	bench.client = tree_client_open(bench.node, &bench.options, true, 2);
 	return bench;

@@ -570,8 +570,6 @@ run_round(struct test_node *node, unsigned int number)
 	if ((round_.shape == SHAPE_FIXED || round_.shape == SHAPE_DUPLICATES) && below(3))
 		round_.options.fixed_length = fixed_length();
 	round_.options.shared = below(2) != 0;
-	round_.options.lease = 1;
-	round_.options.backend = 1;
 	round_.options.tiny_nodes = (uint8_t) (below(3) == 0 ? 2 + below(3) : 0);
 	make_candidates(30 + below(CANDIDATES_MAX - 30));
 	start_anew();

@@ -514,29 +514,6 @@ test_control(bool extents)
 	close_bench(bench);
 }
 
-/* The lock word of a free leaf, whose holder died with it. */
-static void
-test_lock_words(void)
-{
-	struct bench *bench = open_bench(false, 11);
-	struct smart_recovery recovery;
-	fabric_address block[40];
-	uint64_t *word;
-
-	for (unsigned int i = 0; i < 40; i++)
-	{
-		CHECK(smart_space_allocate(bench->space, bench->id[0], SMART_CLASS_LEAF(2), &block[i]) == SMART_OK);
-		word = test_node_at(bench->node, smart_leaf_lock_address(block[i], 2));
-		*word = smart_lock_make(1, 1, i);
-	}
-	crash(bench);
-	CHECK(recover(bench, &recovery) == SMART_OK);
-	/* The allocator asserts that it is 0. */
-	for (unsigned int i = 0; i < 40; i++)
-		CHECK(smart_space_allocate(bench->space, bench->id[0], SMART_CLASS_LEAF(2), &block[i]) == SMART_OK);
-	close_bench(bench);
-}
-
 int
 main(void)
 {
@@ -551,6 +528,5 @@ main(void)
 		test_corrupt(extents);
 		test_control(extents);
 	}
-	test_lock_words();
 	return check_finish();
 }

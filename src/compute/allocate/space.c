@@ -252,10 +252,6 @@ smart_space_allocate(struct smart_space *space, uint64_t tree, smart_class class
 		if (status == SMART_NO_SPACE)
 			status = failure;
 	}
-	/* A leaf's lock is free: its holders unlock, and their operations have ended (I4, I6). */
-	smart_assert(status != SMART_OK || space->supply != NULL || smart_class_is_node(class) ||
-				 smart_load_acquire((const uint64_t *) (space->region->base +
-														fabric_offset(smart_leaf_lock_address(*block, class)))) == 0);
 	return status;
 }
 

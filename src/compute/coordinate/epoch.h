@@ -12,7 +12,7 @@
 #include "base/env.h"
 #include "base/status.h"
 
-#define SMART_CLIENTS_MAX (1u << 18) /* a lock word has 18 bits for a client */
+#define SMART_CLIENTS_MAX (1u << 18)
 #define SMART_CLIENT_NONE UINT32_MAX
 
 /* A block retired at epoch e may be used again once the epoch is e + this. */

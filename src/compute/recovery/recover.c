@@ -38,9 +38,9 @@
  * free speaks of stays a pending free, also if the memory node has been told: it is told again, as after a clean
  * restart.  A tree whose record was taken away before its node was told is dropped by reconciling.
  *
- * What a slot does not lead to is free: blocks that were allocated and not linked, and retired ones.  Free leaves of
- * this region get their lock word back, whose holder is dead; a lock word of a linked leaf is passed by clients that
- * meet it (FORWARD).  In exclusive mode there are none: the locks are in memory that is new.
+ * What a slot does not lead to is free: blocks that were allocated and not linked, and retired ones.  A lock of a linked
+ * leaf, whose holder is dead, is passed by clients that meet it (FORWARD).  In exclusive mode there are none: the locks
+ * are in memory that is new.
  */
 #include <stdio.h>
 #include <string.h>
@@ -431,23 +431,6 @@ mark_tree(struct recover *recover, uint32_t number)
 	return SMART_OK;
 }
 
-/* The holder of a free leaf's lock is dead. */
-static void
-clear_locks(const struct recover *recover, const struct smart_slab *slab, uint32_t page)
-{
-	uint8_t *memory = smart_page_memory(recover->region, page);
-
-	for (uint64_t free = slab->free; free != 0; free &= free - 1)
-	{
-		unsigned int block = (unsigned int) __builtin_ctzll(free);
-		uint64_t *word = (uint64_t *) (void *) (memory + smart_leaf_lock_address(block * smart_class_bytes(slab->class),
-																				 slab->class));
-
-		if (*word != 0)
-			*word = 0;
-	}
-}
-
 /* Puts a chunk's slabs into their trees' lists.  The first slab of a list is used first: let that be the lowest. */
 static void
 list_slabs_of(struct recover *recover, uint32_t chunk)
@@ -469,9 +452,6 @@ list_slabs_of(struct recover *recover, uint32_t chunk)
 		}
 		smart_slab_enlist(region, page);
 		recover->recovery->used_pages += UINT64_C(1) << slab->order;
-		/* Of leaves whose memory is at hand. */
-		if (!smart_chunk_is_remote(region, chunk) && !smart_class_is_node(slab->class))
-			clear_locks(recover, slab, page);
 	}
 }
 

@@ -253,7 +253,7 @@ smart_link(struct smart_tree *tree, fabric_address word, smart_slot expected, sm
 {
 	const struct smart_post *post = tree->post;
 	struct fabric_request batch[2];
-	bool unlocks = lock != NULL && lock->word != 0;
+	bool unlocks = lock != NULL && lock->meta != 0;
 	bool first = false; /* what waits has to be complete before this CAS is posted */
 	bool fence = false; /* it has to come before this CAS takes effect */
 	smart_status status = SMART_OK;
@@ -277,10 +277,10 @@ smart_link(struct smart_tree *tree, fabric_address word, smart_slot expected, sm
 		return status;
 	batch[0] = smart_cas_request(word, expected, desired, fence);
 	if (unlocks)
-		batch[1] = smart_cas_request(lock->word_address, lock->word, 0, true);
+		batch[1] = smart_cas_request(lock->word_address, lock->meta, lock->meta & ~SMART_META_LOCKED, true);
 	status = smart_execute(tree, batch, unlocks ? 2 : 1);
 	if (unlocks)
-		lock->word = 0;
+		lock->meta = 0;
 	if (status == SMART_OK)
 		*seen = batch[0].result;
 	return status;

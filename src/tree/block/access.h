@@ -55,8 +55,7 @@ extern smart_status smart_block_write(struct smart_tree *tree, fabric_address re
 
 /*
  * CAS of a slot that is to lead to blocks that were made just now; *seen as in smart_word_cas.  lock: NULL, or of the
- * leaf that the slot led to, which is sealed or narrowed by now, or by what waits: the rear lock is let go behind
- * the CAS.
+ * leaf whose upper half the slot gets, which is narrowed by now: in shared mode it is let go behind the CAS.
  */
 extern smart_status smart_link(struct smart_tree *tree, fabric_address word, smart_slot expected, smart_slot desired,
 							   struct smart_leaf_lock *lock, uint64_t *seen);

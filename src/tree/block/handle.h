@@ -74,7 +74,6 @@ struct smart_tree
 	struct smart_services *services;
 	struct smart_tree_options options;
 	uint16_t kind_slots[8];
-	uint32_t acquisition;  /* number of the last lock word, shared mode */
 	fabric_address locked; /* the leaf whose local lock this client holds, 0: none */
 	bool direct;
 	bool entered;                /* within the epoch */

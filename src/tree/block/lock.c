@@ -2,9 +2,11 @@
  * lock.c
  *	  The lock of a leaf: what excludes two appenders from the same bytes.
  *
- * The local lock of the compute node comes first.  In shared mode the rear lock
- * of the leaf follows, by a CAS that travels with the READ of the leaf.  The
- * lock protects nothing but the bytes at and above used (I4): a client that waits too
+ * The local lock of the compute node comes first.  In shared mode the lock in the leaf's
+ * meta follows: one CAS sets it, from the exact meta that was read, so that who has it
+ * knows what the leaf holds; and the CAS of meta that publishes an append takes it away.
+ * A client that finds it set looks again after a while, by READs alone.  The lock
+ * protects nothing but the bytes at and above used (I4): a client that waits too
  * long rewrites the leaf instead (FORWARD), and the late holder's CAS on meta
  * fails.
  */
@@ -32,78 +34,111 @@ smart_unlock_local(struct smart_tree *tree)
 	tree->locked = 0;
 }
 
-/* Takes the rear lock of a leaf and READs the leaf behind that, in one batch. */
-static smart_status
-take_rear_lock(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf_lock *lock,
-			   struct smart_leaf *leaf, bool *locked, bool *good)
+/* Looks at a lock that one holder keeps, before that one counts as stuck; and in all, whoever keeps it. */
+#define PATIENCE  24
+#define LOOKS_MAX 1000
+
+/* Waiting for a lock that other compute nodes hold. */
+struct patience
 {
-	struct fabric_request batch[2 + SMART_PIGGYBACK_REQUESTS];
-	smart_status status;
+	uint64_t meta;      /* as it was seen last, locked */
+	unsigned int looks; /* since it was first seen so */
+	unsigned int all;
+};
 
-	lock->word_address = smart_leaf_lock_address(lock->leaf, smart_slot_size(link));
-	lock->word = smart_lock_make(tree->options.lease, tree->options.backend, ++tree->acquisition);
-	if (tree->direct)
+/* Another look is due; false: this has been going on for too long. */
+static bool
+wait_for_holder(struct smart_tree *tree, struct patience *patience, uint64_t meta)
+{
+	smart_assert(smart_meta_locked(meta));
+	if (meta != patience->meta)
+		patience->looks = 0;
+	patience->meta = meta;
+	if (++patience->looks > PATIENCE || ++patience->all > LOOKS_MAX)
+		return false;
+	tree->env->pause(tree->env, patience->looks);
+	return true;
+}
+
+/* By itself, or, in exclusive mode, with the node above it that is planned. */
+static smart_status
+read_once(struct smart_tree *tree, smart_slot link, const struct smart_key *key, struct smart_leaf *leaf, bool *good)
+{
+	struct fabric_request batch[1 + SMART_PIGGYBACK_REQUESTS];
+	int count = tree->options.shared ? 0 : smart_piggyback_prepare(tree, &batch[1]);
+	smart_status status = SMART_OK;
+
+	*good = false;
+	if (count > 0)
 	{
-		uint64_t seen;
-
-		status = smart_word_cas(tree, lock->word_address, 0, lock->word, &seen);
-		*locked = status == SMART_OK && seen == 0;
-		return *locked ? smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good) : status;
+		batch[0] = smart_read_request(smart_slot_address(link), tree->leaf_buffer, smart_slot_size(link) * SMART_UNIT);
+		status = smart_execute(tree, batch, 1 + count);
+		*good = status == SMART_OK && smart_leaf_from_copy(tree, link, tree->leaf_buffer, key, leaf);
 	}
-	batch[0] = smart_cas_request(lock->word_address, 0, lock->word, false);
-	batch[1] = smart_read_request(lock->leaf, tree->leaf_buffer, smart_slot_size(link) * SMART_UNIT);
-	status = smart_execute(tree, batch, 2 + smart_piggyback_prepare(tree, &batch[2]));
-	*locked = status == SMART_OK && batch[0].result == 0;
-	if (SMART_FAULT(inplace) && status == SMART_OK && !*locked)
-	{
-		uint64_t holder = batch[0].result;
-		uint64_t seen;
-
-		status = smart_word_cas(tree, lock->word_address, holder, lock->word, &seen);
-		*locked = status == SMART_OK && seen == holder;
-		return *locked ? smart_leaf_read(tree, link, key, tree->leaf_buffer, leaf, good) : status;
-	}
-	if (*locked)
-		*good = smart_leaf_from_copy(tree, link, tree->leaf_buffer, key, leaf);
-	return status;
+	/* By itself, too, if it has come torn. */
+	return status == SMART_OK && !*good ? smart_leaf_read_alone(tree, link, key, tree->leaf_buffer, leaf, good)
+										: status;
 }
 
 smart_status
 smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
-					   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *locked, bool *good)
+					   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *good, bool *stuck)
 {
-	struct fabric_request batch[1 + SMART_PIGGYBACK_REQUESTS];
-	int count;
-	smart_status status = SMART_OK;
+	struct patience patience = {.looks = 0};
+	smart_status status;
 
 	smart_assert(tree->entered && tree->locked == smart_slot_address(link));
-	*locked = *good = false;
-	*lock = (struct smart_leaf_lock){.leaf = smart_slot_address(link)};
-	if (tree->options.shared)
-		status = take_rear_lock(tree, link, key, lock, leaf, locked, good);
+	*lock = (struct smart_leaf_lock){
+		.leaf = smart_slot_address(link),
+		.word_address = smart_leaf_meta_address(smart_slot_address(link), smart_slot_size(link)),
+	};
+	*stuck = false;
+	for (;;)
+	{
+		status = read_once(tree, link, key, leaf, good);
+		if (status != SMART_OK || !*good || leaf->state != SMART_LIVE || !smart_meta_locked(leaf->meta) ||
+			SMART_FAULT(inplace))
+			break;
+		*stuck = !wait_for_holder(tree, &patience, leaf->meta);
+		if (!*stuck && tree->env->interrupted(tree->env))
+			status = SMART_INTERRUPTED;
+		if (status != SMART_OK || *stuck)
+			break;
+	}
+	if (status != SMART_OK)
+		smart_unlock_local(tree);
+	return status;
+}
+
+smart_status
+smart_leaf_take_shared(struct smart_tree *tree, struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *taken)
+{
+	struct fabric_request batch[1 + SMART_PIGGYBACK_REQUESTS];
+	uint64_t locked = leaf->meta | SMART_META_LOCKED;
+	uint64_t seen = 0;
+	smart_status status;
+
+	smart_assert(tree->locked == leaf->address && lock->leaf == leaf->address && leaf->state == SMART_LIVE);
+	smart_assert(tree->options.shared);
+	if (SMART_FAULT(inplace) && locked == leaf->meta)
+	{
+		lock->meta = locked;
+		*taken = true;
+		return SMART_OK;
+	}
+	/* From the exact meta that was read: what was read is what the leaf holds until this client lets go, or it is sealed. */
+	smart_assert(lock->meta == 0 && !smart_meta_locked(leaf->meta));
+	if (tree->direct)
+		status = smart_word_cas(tree, lock->word_address, leaf->meta, locked, &seen);
 	else
 	{
-		count = smart_piggyback_prepare(tree, &batch[1]);
-		batch[0] = smart_read_request(lock->leaf, tree->leaf_buffer, smart_slot_size(link) * SMART_UNIT);
-		if (count > 0)
-			status = smart_execute(tree, batch, 1 + count);
-		*good = count > 0 && status == SMART_OK && smart_leaf_from_copy(tree, link, tree->leaf_buffer, key, leaf);
-		/* By itself, if no node goes with it or the leaf has come torn. */
-		if (status == SMART_OK && !*good)
-			status = smart_leaf_read_alone(tree, link, key, tree->leaf_buffer, leaf, good);
-		*locked = status == SMART_OK;
+		batch[0] = smart_cas_request(lock->word_address, leaf->meta, locked, false);
+		status = smart_execute(tree, batch, 1 + smart_piggyback_prepare(tree, &batch[1]));
+		seen = batch[0].result;
 	}
-	if (!*locked)
-	{
-		lock->word = 0;
-		smart_unlock_local(tree);
-	}
-	else if (status != SMART_OK)
-	{
-		smart_leaf_unlock(tree, lock);
-		*locked = false;
-	}
-	smart_assert(*locked == (tree->locked != 0) && (*locked || lock->word == 0));
+	*taken = status == SMART_OK && seen == leaf->meta;
+	if (*taken)
+		lock->meta = leaf->meta = locked;
 	return status;
 }
 
@@ -114,9 +149,10 @@ smart_leaf_unlock(struct smart_tree *tree, struct smart_leaf_lock *lock)
 	uint64_t seen;
 
 	smart_assert(tree->locked == lock->leaf);
-	if (lock->word != 0)
-		status = smart_word_cas(tree, lock->word_address, lock->word, 0, &seen);
-	lock->word = 0;
+	/* If it is lost the leaf was sealed, and is no client's any more. */
+	if (lock->meta != 0)
+		status = smart_word_cas(tree, lock->word_address, lock->meta, lock->meta & ~SMART_META_LOCKED, &seen);
+	lock->meta = 0;
 	smart_unlock_local(tree);
 	return status;
 }

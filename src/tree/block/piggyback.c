@@ -9,9 +9,9 @@
  *
  * What it brings is good for one descent of the same attempt, by the writer that still
  * holds the leaf's lock.  It is newer than the leaf's hi, as smart_pending wants it: hi is
- * changed by the lock's holder alone.  Without a rear lock, the lock is held before the
- * batch is posted; with one, the batch takes it, so leaf and node have to lie on one
- * memory node, where a batch's requests are executed in order.
+ * changed by the lock's holder alone.  In exclusive mode the lock is held before the
+ * batch is posted; in shared mode the node goes with the CAS that locks the leaf, so they
+ * have to lie on one memory node, where a batch's requests are executed in order.
  */
 #include "tree/block/piggyback.h"
 

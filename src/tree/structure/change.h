@@ -22,8 +22,8 @@ extern bool smart_pending(const struct smart_place *place, const struct smart_le
 extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed);
 
 /* smart_link of the slot that a strict descent came to, and of its copy in the cache; *won: it leads to desired now. */
-extern smart_status smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired,
-									struct smart_leaf_lock *lock, bool *won);
+extern smart_status
+smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won);
 
 /*
  * The CAS of the slot of a leaf that ends; *won: it leads to desired now.  lock NULL: the leaf is sealed.  Else it is
@@ -115,8 +115,8 @@ struct smart_narrowing
 extern smart_status smart_narrow(struct smart_tree *tree, const struct smart_leaf *leaf, unsigned int mid,
 								 struct smart_narrowing *narrowing);
 /* The batch of D1 is over, or has to be now; *done: the leaf is narrow, in the view, too. */
-extern smart_status
-smart_end_narrowing(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_narrowing *narrowing, bool *done);
+extern smart_status smart_end_narrowing(struct smart_tree *tree, struct smart_leaf_lock *lock, struct smart_leaf *leaf,
+										struct smart_narrowing *narrowing, bool *done);
 
 /*
  * INSTALL (D2).  place is strict, leaf is what its slot leads to, pending in

@@ -26,7 +26,7 @@ smart_pending(const struct smart_place *place, const struct smart_leaf *leaf)
 smart_status
 smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 {
-	uint64_t desired = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	uint64_t desired = smart_meta_sealed(leaf->meta);
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
 	uint64_t seen;
 	smart_status status;
@@ -45,20 +45,19 @@ smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 		leaf->state = SMART_SEALED;
 		*sealed = true;
 	}
-	/* I3: sealed is final, and only the state has changed. */
+	/* I3: sealed is final, and only the state has changed, and the lock. */
 	smart_assert(!*sealed || (smart_meta_state(leaf->meta) == SMART_SEALED && smart_meta_hi(leaf->meta) == leaf->hi));
 	return status;
 }
 
 smart_status
-smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired,
-				struct smart_leaf_lock *lock, bool *won)
+smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won)
 {
 	uint64_t seen = 0;
 	smart_status status;
 
 	smart_assert(place->slot_address != 0 && (place->node != NULL || place->index < 0 || tree->direct));
-	status = smart_link(tree, place->slot_address, place->slot, desired, lock, &seen);
+	status = smart_link(tree, place->slot_address, place->slot, desired, NULL, &seen);
 	*won = status == SMART_OK && seen == place->slot;
 	if (*won)
 		smart_slot_changed(tree, place->node == NULL ? 0 : place->node->link, place->index, place->slot, desired);
@@ -67,13 +66,13 @@ smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_
 
 /*
  * The lock's holder knows what can happen to meta: another client seals the leaf, as it is.  So SEAL needs
- * no outcome before the slot's CAS: they go in one batch, and the rear lock is let go behind them.
+ * no outcome before the slot's CAS: they go in one batch.  With SEAL the leaf is no client's any more.
  */
 smart_status
 smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct smart_leaf *leaf,
 			   struct smart_leaf_lock *lock, smart_slot desired, bool *won)
 {
-	uint64_t sealed = smart_meta_with_state(leaf->meta, SMART_SEALED);
+	uint64_t sealed = smart_meta_sealed(leaf->meta);
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
 	uint64_t met = sealed;
 	smart_status status = SMART_OK;
@@ -87,7 +86,9 @@ smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct 
 		status = smart_post_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, sealed, &met);
 	/* Publishes what comes in the leaf's place; a frozen slot makes it fail, and the next strict descent helps. */
 	if (status == SMART_OK)
-		status = smart_place_cas(tree, place, desired, lock, won);
+		status = smart_place_cas(tree, place, desired, won);
+	if (lock != NULL)
+		lock->meta = 0;
 	(void) smart_leaf_hint_unblock(tree, &blocked);
 	if (status == SMART_OK && met != leaf->meta && met != sealed)
 	{
@@ -198,7 +199,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 		return status;
 	}
 	smart_assert(leaf->state == SMART_SEALED);
-	if (smart_standby_swap(tree, place->slot, copy, rewrite->lock != NULL))
+	if (smart_standby_swap(tree, place->slot, copy))
 	{
 		(void) smart_leaf_hint_unblock(tree, &blocked);
 		return SMART_OK;

@@ -244,7 +244,8 @@ smart_narrow(struct smart_tree *tree, const struct smart_leaf *leaf, unsigned in
 }
 
 smart_status
-smart_end_narrowing(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_narrowing *narrowing, bool *done)
+smart_end_narrowing(struct smart_tree *tree, struct smart_leaf_lock *lock, struct smart_leaf *leaf,
+					struct smart_narrowing *narrowing, bool *done)
 {
 	smart_status status = smart_post_flush(tree);
 
@@ -254,6 +255,8 @@ smart_end_narrowing(struct smart_tree *tree, struct smart_leaf *leaf, struct sma
 		return status;
 	smart_assert(smart_meta_hi(narrowing->desired) < leaf->hi && tree->locked == leaf->address);
 	leaf->meta = narrowing->desired;
+	if (lock->meta != 0)
+		lock->meta = leaf->meta;
 	leaf->hi = smart_meta_hi(leaf->meta);
 	smart_assert(leaf->lo <= leaf->hi);
 	return SMART_OK;

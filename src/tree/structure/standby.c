@@ -57,25 +57,18 @@ is_standby(const struct smart_tree *tree, smart_slot slot)
 }
 
 bool
-smart_standby_swap(struct smart_tree *tree, smart_slot old, smart_slot copy, bool locked)
+smart_standby_swap(struct smart_tree *tree, smart_slot old, smart_slot copy)
 {
 	struct smart_standby *standby = &tree->standby;
 	bool used = is_standby(tree, copy);
-	/* In shared mode another client may have died with the lock of a leaf that was sealed. */
-	bool free = locked || !tree->options.shared;
 	smart_slot surplus = old;
 
 	smart_assert(smart_slot_is_leaf(old) && !is_standby(tree, old));
-	if (used || (standby->link != 0 && free && smart_slot_size(old) > smart_slot_size(standby->link)))
+	if (used || (standby->link != 0 && smart_slot_size(old) > smart_slot_size(standby->link)))
 	{
 		surplus = used ? 0 : standby->link;
 		standby->link = old;
 		standby->ready = false;
-	}
-	if (used && !free)
-	{
-		surplus = old;
-		standby->link = 0;
 	}
 	smart_retire_slot(tree, surplus);
 	return used && standby->parked == copy;

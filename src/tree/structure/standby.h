@@ -11,10 +11,10 @@
 extern smart_status smart_standby_build(struct smart_tree *tree, const struct smart_key *key,
 										const struct smart_leaf *leaf, smart_slot *copy, smart_status failure);
 /*
- * The copy has taken the old leaf's place, whose block becomes the standby's, or is retired.  locked: this client had the
- * leaf's lock.  True: the copy was made sealed, and there is nothing to activate.
+ * The copy has taken the old leaf's place, whose block becomes the standby's, or is retired.  True: the copy was made
+ * sealed, and there is nothing to activate.
  */
-extern bool smart_standby_swap(struct smart_tree *tree, smart_slot old, smart_slot copy, bool locked);
+extern bool smart_standby_swap(struct smart_tree *tree, smart_slot old, smart_slot copy);
 /* The copy did not come about.  status: of the CAS. */
 extern void smart_standby_lost(struct smart_tree *tree, smart_status status, smart_slot copy);
 

@@ -120,7 +120,6 @@ smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_addre
 	struct smart_rewrite rewrite = {.drop = NULL};
 	struct smart_place place;
 	struct smart_leaf leaf;
-	uint64_t word = 0;
 	bool good;
 	bool flag;
 	smart_status status = smart_find_strict(tree, key, &place);
@@ -141,11 +140,9 @@ smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_addre
 		return smart_install(tree, key, &place, &leaf);
 	if (leaf.state == SMART_LIVE)
 	{
-		/* Nothing is wrong with it but, in a shared tree, a rear lock that is held for too long. */
-		if (tree->options.shared)
-			status = smart_word_read(tree, smart_leaf_lock_address(leaf.address, leaf.units), &word);
-		if (status != SMART_OK || word == 0)
-			return status;
+		/* Nothing is wrong with it but, in a shared tree, a lock that is held for too long. */
+		if (!smart_meta_locked(leaf.meta))
+			return SMART_OK;
 		status = smart_seal(tree, &leaf, &flag);
 		if (status != SMART_OK || !flag)
 			return status;

@@ -4,7 +4,8 @@
  *	  by one CAS of meta.
  *
  * By pointers the entry is copied into the leaf, and the CAS follows.  On a remote
- * provider WRITE, CAS and unlocking are one batch, in two ways:
+ * provider WRITE and CAS are one batch.  In shared mode the CAS unlocks, too.  There are
+ * two ways:
  *
  * Together (write combining): the holder of the leaf's lock appends, with its own entry,
  * those that other clients of the compute node handed in while they waited for the lock.
@@ -79,11 +80,10 @@ stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
 }
 
 /*
- * One batch: WRITE the bytes at used, CAS meta, and CAS the lock back, which is
- * fenced behind the CAS on meta: a late copy of the publication must not come after
- * another client took the lock.  before: NULL, or where a READ brings what lies below
- * used; it goes in any order with the others, since those bytes do not change (I4), and
- * the block is not used again within this epoch (I6).
+ * One batch: WRITE the bytes at used, and CAS meta, from locked to unlocked in shared
+ * mode.  before: NULL, or where a READ brings what lies below used; it goes in any order
+ * with the others, since those bytes do not change (I4), and the block is not used again
+ * within this epoch (I6).
  */
 static smart_status
 publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
@@ -97,14 +97,12 @@ publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struc
 	smart_assert(tree->locked == leaf->address && lock->leaf == leaf->address && leaf->state == SMART_LIVE);
 	smart_assert(length <= smart_leaf_room(leaf) && smart_meta_used(desired) == leaf->used + length &&
 				 smart_meta_hi(desired) == leaf->hi && smart_meta_state(desired) == SMART_LIVE);
-	smart_assert(before == NULL || lock->word == 0);
+	smart_assert(lock->meta == (tree->options.shared ? leaf->meta : 0) && !smart_meta_locked(desired));
 	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
 									   .remote = leaf->address + leaf->used,
 									   .local = (void *) (uintptr_t) bytes,
 									   .length = length};
 	batch[1] = smart_cas_request(smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, false);
-	if (lock->word != 0)
-		batch[count++] = smart_cas_request(lock->word_address, lock->word, 0, true);
 	if (before != NULL)
 		batch[count++] = smart_read_request(leaf->address, before, leaf->used);
 	if (SMART_FAULT(metawrite))
@@ -114,7 +112,8 @@ publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struc
 										   .length = sizeof(desired),
 										   .result = leaf->meta};
 	status = smart_execute(tree, batch, count);
-	lock->word = 0;
+	/* Published and let go, or sealed, by which it is no client's any more. */
+	lock->meta = 0;
 	*published = status == SMART_OK && batch[1].result == leaf->meta;
 	return status;
 }
@@ -245,7 +244,8 @@ smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const 
 	/* Release: the entry's bytes become visible with meta, to smart_leaf_read's acquire. */
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
 	*published = status == SMART_OK && seen == leaf->meta;
-	smart_leaf_unlock(tree, lock);
+	lock->meta = 0;
+	smart_unlock_local(tree);
 	return status;
 }
 

@@ -18,9 +18,6 @@
 #include "tree/structure/strict.h"
 #include "tree/write/append.h"
 
-/* Attempts on a rear lock that another compute node holds, before the leaf is rewritten. */
-#define LOCK_PATIENCE 3
-
 /* One insert on its way. */
 struct insertion
 {
@@ -29,8 +26,7 @@ struct insertion
 	bool strict;   /* the cache has misled this insert: it takes the strict path */
 	bool finished;
 	bool added;
-	bool unsure;          /* another client may have appended the entry for this one (append.c) */
-	unsigned int refused; /* times that the rear lock was held */
+	bool unsure; /* another client may have appended the entry for this one (append.c) */
 };
 
 /* C7: a first entry in an empty range.  place is strict. */
@@ -54,7 +50,7 @@ fill_empty(struct smart_tree *tree, struct insertion *insertion, const struct sm
 	if (status != SMART_OK)
 		return status;
 	/* Publishes the entry. */
-	status = smart_place_cas(tree, place, leaf, NULL, &insertion->added);
+	status = smart_place_cas(tree, place, leaf, &insertion->added);
 	if (!insertion->added)
 	{
 		smart_retire_loser(tree, status, leaf);
@@ -104,7 +100,7 @@ header_split(struct smart_tree *tree, struct insertion *insertion, const struct 
 		smart_retire_slot(tree, leaf);
 		return status;
 	}
-	status = smart_place_cas(tree, place, node, NULL, &insertion->added);
+	status = smart_place_cas(tree, place, node, &insertion->added);
 	if (!insertion->added)
 	{
 		smart_retire_loser(tree, status, leaf);
@@ -223,7 +219,8 @@ take_room(struct smart_tree *tree, const struct remedy *remedy)
  */
 static smart_status
 find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struct remedy *remedy,
-			   struct smart_leaf *leaf, struct smart_place *place, bool *found, bool *narrow)
+			   struct smart_leaf_lock *lock, struct smart_leaf *leaf, struct smart_place *place, bool *found,
+			   bool *narrow)
 {
 	bool early = !tree->direct && remedy->mid != 0 && !is_roots(leaf);
 	struct smart_narrowing narrowing;
@@ -241,7 +238,7 @@ find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struc
 	if (status == SMART_OK)
 		status = smart_find_strict(tree, &insertion->key, place);
 	if (early)
-		ended = smart_end_narrowing(tree, leaf, &narrowing, narrow);
+		ended = smart_end_narrowing(tree, lock, leaf, &narrowing, narrow);
 	/* If the leaf is elsewhere, the cache was wrong: from here on with the true slot. */
 	insertion->strict = true;
 	if (status != SMART_OK || ended != SMART_OK)
@@ -265,7 +262,7 @@ find_to_remedy(struct smart_tree *tree, struct insertion *insertion, const struc
 	if (status != SMART_OK)
 		return status;
 	status = smart_narrow(tree, leaf, remedy->mid, &narrowing);
-	ended = smart_end_narrowing(tree, leaf, &narrowing, narrow);
+	ended = smart_end_narrowing(tree, lock, leaf, &narrowing, narrow);
 	*found = *narrow;
 	smart_assert(!*narrow || leaf->hi == remedy->mid - 1);
 	return status != SMART_OK ? status : ended;
@@ -290,7 +287,7 @@ change_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 
 	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && !insertion->added);
 	if (status == SMART_OK)
-		status = find_to_remedy(tree, insertion, &remedy, leaf, &place, &found, &flag);
+		status = find_to_remedy(tree, insertion, &remedy, lock, leaf, &place, &found, &flag);
 	if (status != SMART_OK || !found)
 		return status;
 	if (smart_pending(&place, leaf))
@@ -323,59 +320,68 @@ make_room(struct smart_tree *tree, struct insertion *insertion, struct smart_lea
 	return status;
 }
 
-/* C3 to C6: the leaf's local lock is held.  READs the leaf, appends or makes room, and unlocks. */
+/* C5, C6: the leaf is live and covers the key, and its local lock is held.  Takes the other one, appends or makes room. */
+static smart_status
+add_to_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+{
+	const struct smart_key *key = &insertion->key;
+	unsigned int consumed = leaf->depth + leaf->prefix_length;
+	bool taken;
+	smart_status unlocked;
+	smart_status status = smart_leaf_take(tree, lock, leaf, &taken);
+
+	smart_assert(tree->locked == leaf->address && smart_leaf_covers(leaf, key));
+	if (status == SMART_OK && taken && smart_leaf_prefix_matches(leaf, key) &&
+		smart_stored_bytes(tree, (unsigned int) insertion->length - consumed) <= smart_leaf_room(leaf))
+	{
+		status = smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
+		insertion->finished = status == SMART_OK && insertion->added;
+		return status;
+	}
+	if (status == SMART_OK && taken)
+		status = make_room(tree, insertion, lock, leaf);
+	insertion->finished = insertion->added;
+	unlocked = smart_leaf_unlock(tree, lock);
+	return status != SMART_OK ? status : unlocked;
+}
+
+/* C1 to C6: the leaf's local lock is held.  READs the leaf, appends or makes room, and unlocks. */
 static smart_status
 insert_under_lock(struct smart_tree *tree, struct insertion *insertion, const struct smart_place *place)
 {
 	const struct smart_key *key = &insertion->key;
 	struct smart_leaf_lock lock;
 	struct smart_leaf leaf;
-	unsigned int consumed;
-	bool locked;
 	bool good;
 	bool help;
-	smart_status unlocked;
-	smart_status status = smart_leaf_read_locked(tree, place->slot, key, &lock, &leaf, &locked, &good);
+	bool stuck;
+	smart_status status = smart_leaf_read_locked(tree, place->slot, key, &lock, &leaf, &good, &stuck);
 
-	smart_assert((status == SMART_OK && locked) == (tree->locked != 0));
+	smart_assert((status == SMART_OK) == (tree->locked != 0));
 	if (status != SMART_OK)
 		return status;
-	if (!locked)
-	{
-		insertion->strict = true;
-		if (++insertion->refused < LOCK_PATIENCE)
-			return SMART_OK;
-		insertion->refused = 0;
-		return smart_forward(tree, key, smart_slot_address(place->slot));
-	}
 	if (!good || leaf.state != SMART_LIVE || leaf.depth != place->depth || !smart_leaf_covers(&leaf, key))
 	{
 		/* C3: not what the slot promised, or changing. */
 		help = good && insertion->strict;
-		status = smart_leaf_unlock(tree, &lock);
+		smart_unlock_local(tree);
 		insertion->strict = true;
-		return status == SMART_OK && help ? smart_forward(tree, key, leaf.address) : status;
+		return help ? smart_forward(tree, key, leaf.address) : SMART_OK;
 	}
-	if (smart_leaf_prefix_matches(&leaf, key))
+	/* C4: a live leaf answers, whoever has locked it (I1). */
+	if (smart_leaf_prefix_matches(&leaf, key) && !smart_leaf_ends_below(&leaf, key) && smart_leaf_contains(&leaf, key))
 	{
-		consumed = leaf.depth + leaf.prefix_length;
-		if (!smart_leaf_ends_below(&leaf, key) && smart_leaf_contains(&leaf, key))
-		{
-			insertion->finished = true;
-			insertion->added = insertion->unsure;
-			return smart_leaf_unlock(tree, &lock);
-		}
-		if (smart_stored_bytes(tree, (unsigned int) insertion->length - consumed) <= smart_leaf_room(&leaf))
-		{
-			status = smart_leaf_publish(tree, &lock, &leaf, key, insertion->length, &insertion->added);
-			insertion->finished = status == SMART_OK && insertion->added;
-			return status;
-		}
+		insertion->finished = true;
+		insertion->added = insertion->unsure;
+		smart_unlock_local(tree);
+		return SMART_OK;
 	}
-	status = make_room(tree, insertion, &lock, &leaf);
-	insertion->finished = insertion->added;
-	unlocked = smart_leaf_unlock(tree, &lock);
-	return status != SMART_OK ? status : unlocked;
+	if (stuck)
+	{
+		smart_unlock_local(tree);
+		return smart_forward(tree, key, leaf.address);
+	}
+	return add_to_leaf(tree, insertion, &lock, &leaf);
 }
 
 /* The place is a leaf. */

@@ -18,9 +18,6 @@
 #include "tree/structure/standby.h"
 #include "tree/structure/strict.h"
 
-/* Attempts on a rear lock that another compute node holds, before the leaf is rewritten. */
-#define LOCK_PATIENCE 3
-
 /* Attempts to put a leaf back that lies in a standby. */
 #define SETTLE_ATTEMPTS 8
 
@@ -43,7 +40,6 @@ struct removal
 	struct blocked *blocked; /* bulk delete, with cached results; else NULL */
 	bool only_if_there;      /* one key: finished if it is absent */
 	bool finished;
-	unsigned int refused;
 };
 
 static void
@@ -99,6 +95,25 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 	}
 }
 
+/* The leaf covers the key, and its local lock is held.  If it is live, the other lock is taken first. */
+static smart_status
+remove_from_leaf(struct smart_tree *tree, struct removal *removal, struct smart_leaf_lock *lock,
+				 struct smart_leaf *leaf)
+{
+	bool taken = true;
+	smart_status unlocked;
+	smart_status status = SMART_OK;
+
+	removal->finished = leaf->state == SMART_LIVE && !wants_rewrite(removal, leaf);
+	if (!removal->finished && leaf->state == SMART_LIVE)
+		status = smart_leaf_take(tree, lock, leaf, &taken);
+	if (status == SMART_OK && !removal->finished && taken)
+		status = remove_locked(tree, removal, lock, leaf);
+	unlocked = smart_leaf_unlock(tree, lock);
+	smart_assert(tree->locked == 0);
+	return status != SMART_OK ? status : unlocked;
+}
+
 /* One attempt.  A leaf that proves its place (I1) may have been found in any way; remove_locked() is strict. */
 static smart_status
 remove_once(struct smart_tree *tree, struct removal *removal)
@@ -109,9 +124,8 @@ remove_once(struct smart_tree *tree, struct removal *removal)
 	struct smart_place place;
 	struct smart_leaf leaf;
 	smart_slot link = removal->hint;
-	bool locked;
 	bool good;
-	smart_status unlocked;
+	bool stuck;
 	smart_status status = SMART_OK;
 
 	smart_assert(tree->entered && tree->locked == 0 && !removal->finished);
@@ -127,28 +141,17 @@ remove_once(struct smart_tree *tree, struct removal *removal)
 	}
 	status = smart_lock_local(tree, link);
 	if (status == SMART_OK)
-		status = smart_leaf_read_locked(tree, link, key, &lock, &leaf, &locked, &good);
+		status = smart_leaf_read_locked(tree, link, key, &lock, &leaf, &good, &stuck);
 	if (status != SMART_OK)
 		return status;
-	if (!locked)
-	{
-		if (hinted || ++removal->refused < LOCK_PATIENCE)
-			return SMART_OK;
-		removal->refused = 0;
-		return smart_forward(tree, key, smart_slot_address(link));
-	}
 	/* A sealed one that was seen a while ago may be another leaf by now. */
-	if (!good || !smart_leaf_covers(&leaf, key) || (leaf.state != SMART_LIVE && (leaf.state != SMART_SEALED || hinted)))
+	if (stuck || !good || !smart_leaf_covers(&leaf, key) ||
+		(leaf.state != SMART_LIVE && (leaf.state != SMART_SEALED || hinted)))
 	{
-		status = smart_leaf_unlock(tree, &lock);
-		return status == SMART_OK && !hinted ? smart_forward(tree, key, smart_slot_address(link)) : status;
+		smart_unlock_local(tree);
+		return hinted ? SMART_OK : smart_forward(tree, key, smart_slot_address(link));
 	}
-	removal->finished = leaf.state == SMART_LIVE && !wants_rewrite(removal, &leaf);
-	if (!removal->finished)
-		status = remove_locked(tree, removal, &lock, &leaf);
-	unlocked = smart_leaf_unlock(tree, &lock);
-	smart_assert(tree->locked == 0);
-	return status != SMART_OK ? status : unlocked;
+	return remove_from_leaf(tree, removal, &lock, &leaf);
 }
 
 /* Fault zero: joins an empty range with the empty one below it in place; its slot goes back to 0. */
