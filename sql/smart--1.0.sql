@@ -126,7 +126,7 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_nodes(regclass) IS
 'on which memory nodes a smart index lies, with how many bytes; addresses are shown to members of pg_read_all_stats';
 
--- Taking memory nodes away
+-- Taking memory nodes away, and evening them out
 
 CREATE FUNCTION smart_retire_node(address text) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
@@ -137,7 +137,16 @@ CREATE FUNCTION smart_cancel_retire(address text) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION smart_cancel_retire(text) IS 'keeps a memory node in use that was retired, with what has not moved yet';
 
-REVOKE ALL ON FUNCTION smart_retire_node(text), smart_cancel_retire(text) FROM PUBLIC;
+CREATE FUNCTION smart_rebalance() RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_rebalance() IS
+'moves trees from full memory nodes to emptier ones, in the background, and tells how many; the view smart_moves shows how far that is';
+
+CREATE FUNCTION smart_cancel_rebalance() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_cancel_rebalance() IS 'leaves the trees that have not moved yet where they are';
+REVOKE ALL ON FUNCTION smart_retire_node(text), smart_cancel_retire(text), smart_rebalance(), smart_cancel_rebalance()
+	FROM PUBLIC;
 
 CREATE FUNCTION smart_moves(OUT node integer, OUT address text, OUT reason text, OUT trees bigint, OUT bytes bigint,
 	OUT moving bigint, OUT last_error text) RETURNS SETOF record
@@ -146,13 +155,14 @@ COMMENT ON FUNCTION smart_moves() IS 'what the view smart_moves shows';
 
 CREATE VIEW smart_moves AS SELECT * FROM smart_moves();
 COMMENT ON VIEW smart_moves IS
-'what moves to other memory nodes: a row for each node that is taken away; address and last_error are shown to members of pg_read_all_stats (pg_monitor)';
-COMMENT ON COLUMN smart_moves.node IS 'that is taken away';
-COMMENT ON COLUMN smart_moves.reason IS 'retired (smart_retire_node) or not named (in smart.memory_nodes, nor by memcached)';
-COMMENT ON COLUMN smart_moves.trees IS 'that have a part there; 0: the node''s daemon can be stopped';
-COMMENT ON COLUMN smart_moves.bytes IS 'that are left there';
+'what moves to other memory nodes: a row for each node that is taken away, and one for smart_rebalance(); address and last_error are shown to members of pg_read_all_stats (pg_monitor)';
+COMMENT ON COLUMN smart_moves.node IS 'that is taken away; null: trees move to even out the nodes';
+COMMENT ON COLUMN smart_moves.reason IS
+'retired (smart_retire_node), not named (in smart.memory_nodes, nor by memcached) or rebalance';
+COMMENT ON COLUMN smart_moves.trees IS 'that have a part there, or have to move; 0: the node''s daemon can be stopped';
+COMMENT ON COLUMN smart_moves.bytes IS 'that are left there, or have to move';
 COMMENT ON COLUMN smart_moves.moving IS
-'indexes that are being moved now, whatever node they leave; pg_stat_progress_create_index shows how far each is';
+'indexes that are being moved now, for any of these reasons; pg_stat_progress_create_index shows how far each is';
 COMMENT ON COLUMN smart_moves.last_error IS 'of a move that failed, and is tried again';
 GRANT SELECT ON smart_moves TO PUBLIC;
 

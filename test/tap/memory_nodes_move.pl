@@ -1,5 +1,5 @@
 # The moment in which the tree of an index is replaced by one on other memory nodes, step by step; moves that are taken back,
-# are interrupted, or go on after the server; nodes that are not named any more.
+# are interrupted, or go on after the server; nodes that are not named any more; evening out.
 use strict;
 use warnings;
 
@@ -165,6 +165,32 @@ $offset = -s $node->logfile;
 is($memory[0]->stop, 0, 'its daemon stops cleanly');
 index_is_sound($node, 'postgres', $_, 'without the node') for @indexes;
 unlike(PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset), qr/memory node/, 'and nobody notices');
+
+# ---- evening out ----
+
+$memory[0]->start;
+$node->append_conf('postgresql.conf', 'smart.memory_nodes = ' . addresses(@memory));
+$node->reload;
+node_becomes($node, $memory[0], 'up');
+sql('CREATE TABLE more AS SELECT n, md5(n::text) AS word FROM generate_series(1, 100000) n');
+is(sql("SELECT sum(used_bytes) FROM smart_memory_nodes WHERE address = '$address'"), '0', 'a node that was added is empty');
+sql("SELECT smart_retire_node('$address')");
+sql("CREATE INDEX more_$_ ON more USING smart (word, n)") for (1 .. 6);
+sql("SELECT smart_cancel_retire('$address')");
+$writer = $node->background_psql('postgres');
+$writer->query_safe('BEGIN; LOCK more IN SHARE MODE');
+cmp_ok(sql('SELECT smart_rebalance()'), '>', 1, 'trees have to move');
+cmp_ok(sql("SELECT trees FROM smart_moves WHERE node IS NULL AND reason = 'rebalance'"), '>', 1, 'as smart_moves tells');
+sql('SELECT smart_cancel_rebalance()');
+is(sql('SELECT count(*) FROM smart_moves'), '0', 'no more');
+$writer->query_safe('COMMIT');
+$writer->quit;
+is(sql("SELECT sum(used_bytes) FROM smart_memory_nodes WHERE address = '$address'"), '0', 'none has moved');
+cmp_ok(sql('SELECT smart_rebalance()'), '>', 1, 'trees have to move');
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM smart_moves'), 'they move');
+ok($node->poll_query_until('postgres', 'SELECT 5 * min(used_bytes) > sum(used_bytes) FROM smart_memory_nodes'), 'the node that was empty has its share')
+  or diag(sql('SELECT address, used_bytes FROM smart_memory_nodes'));
+index_is_sound($node, 'postgres', $_, 'evened out') for (@indexes, map { "more_$_" } (1 .. 6));
 
 log_is_quiet($node);
 $node->stop;

@@ -29,6 +29,9 @@ enum smart_tree_note
 	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
 };
 
+/* Of a tree on memory nodes, which a standby does not use: 1: smart_rebalance() has chosen it to be moved. */
+#define SMART_NOTE_CHOSEN SMART_NOTE_APPLIER
+
 #define SMART_GIVEN_UP PG_UINT64_MAX
 #define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
 
@@ -66,7 +69,10 @@ extern bool smart_tree_is_given_up(uint64 tree);
 /* Has a tree a part on a memory node that statements do without (peers.h)? */
 extern bool smart_tree_is_missed(uint64 tree);
 
-/* Has a tree to move to other memory nodes: has it a part on one that is closed, as that shall be taken away? */
+/*
+ * Has a tree to move to other memory nodes: has it a part on one that is closed, as that shall be taken away, or is it chosen
+ * (SMART_NOTE_CHOSEN)?
+ */
 extern bool smart_tree_has_to_move(const struct smart_tree_info *info);
 
 /* Frees a tree that no metapage names and no backend uses; closes this backend's handle. */

@@ -246,6 +246,9 @@ put_into_use(struct move *move)
 	if (done)
 		smart_rebuild_end(MyDatabaseId, RelationGetRelid(index));
 	RESUME_INTERRUPTS();
+	/* It is not counted among those that have to move any more. */
+	if (done)
+		(void) smart_space_put_note(&smart_backend_client()->space, move->older->meta.tree, SMART_NOTE_CHOSEN, 0);
 	return done;
 }
 

@@ -7,7 +7,7 @@
 
 #include "utils/relcache.h"
 
-/* Does the tree of an index that is not lost have to move: has it a part on a memory node that shall be taken away? */
+/* Does the tree of an index that is not lost have to move (smart_tree_has_to_move)? */
 extern bool smart_move_is_due(Relation index);
 
 /*

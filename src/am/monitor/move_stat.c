@@ -1,6 +1,7 @@
 /*
  * move_stat.c
- *	  SQL functions about trees that move to other memory nodes: smart_retire_node(), smart_cancel_retire(), smart_moves().
+ *	  SQL functions about trees that move to other memory nodes: smart_retire_node(), smart_rebalance(), what takes them
+ *	  back, and smart_moves().
  */
 #include "postgres.h"
 
@@ -11,6 +12,8 @@
 #include "utils/builtins.h"
 
 #include "am/index/backend.h"
+#include "am/index/trees.h"
+#include "am/maintenance/balance.h"
 #include "am/monitor/stat_row.h"
 #include "am/nodes/endpoint.h"
 #include "am/nodes/peers.h"
@@ -23,6 +26,8 @@
 
 PG_FUNCTION_INFO_V1(smart_retire_node);
 PG_FUNCTION_INFO_V1(smart_cancel_retire);
+PG_FUNCTION_INFO_V1(smart_rebalance);
+PG_FUNCTION_INFO_V1(smart_cancel_rebalance);
 PG_FUNCTION_INFO_V1(smart_moves);
 
 /* The space of a server with memory nodes.  FEATURE_NOT_SUPPORTED: it has none; READ_ONLY_SQL_TRANSACTION: a standby. */
@@ -120,13 +125,38 @@ smart_cancel_retire(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* ---- evening out ---- */
+
+/*
+ * smart_rebalance() returns bigint
+ *
+ * Has so many trees moved that no memory node in use is much fuller than the others, in the background; returns how many.
+ * Errors: those of require_nodes().
+ */
+PGDLLEXPORT Datum
+smart_rebalance(PG_FUNCTION_ARGS)
+{
+	uint64 chosen = smart_balance_choose(require_nodes());
+
+	smart_moves_wish();
+	PG_RETURN_INT64((int64) chosen);
+}
+
+/* smart_cancel_rebalance(): trees that have not moved yet stay where they are.  Errors as above. */
+PGDLLEXPORT Datum
+smart_cancel_rebalance(PG_FUNCTION_ARGS)
+{
+	smart_balance_forget(require_nodes());
+	PG_RETURN_VOID();
+}
+
 /* ---- how far it is ---- */
 
-/* What is left on each memory node. */
+/* What is left to move: by node that is closed, and, last, of the trees that were chosen. */
 struct left
 {
-	uint64 trees[FABRIC_NODES_MAX];
-	uint64 bytes[FABRIC_NODES_MAX];
+	uint64 trees[FABRIC_NODES_MAX + 1];
+	uint64 bytes[FABRIC_NODES_MAX + 1];
 };
 
 static void
@@ -134,6 +164,11 @@ count_tree(struct smart_space *space, const struct smart_tree_info *info, struct
 {
 	uint64_t pages[FABRIC_NODES_MAX];
 
+	if (info->note[SMART_NOTE_CHOSEN] == 1)
+	{
+		left->trees[FABRIC_NODES_MAX]++;
+		left->bytes[FABRIC_NODES_MAX] += info->bytes;
+	}
 	if (info->lost || !smart_space_tree_nodes(space, info->id, pages))
 		return;
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
@@ -146,18 +181,18 @@ count_tree(struct smart_space *space, const struct smart_tree_info *info, struct
 }
 
 static void
-put_row(struct smart_row *row, unsigned int node, const char *reason, uint64 trees, uint64 bytes)
+put_row(struct smart_row *row, int node, const char *reason, uint64 trees, uint64 bytes)
 {
 	char error[SMART_REBUILD_ERROR_MAX];
 	char address[SMART_ADDRESS_MAX];
 	struct smart_peer peer;
 	bool visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
-	bool known = smart_peer_get(smart_server.peers, node, &peer) && peer.host[0] != '\0';
+	bool known = node >= 0 && smart_peer_get(smart_server.peers, (unsigned int) node, &peer) && peer.host[0] != '\0';
 	uint32 running = smart_rebuild_moves(error);
 
 	if (known)
 		smart_peer_address(peer.host, peer.port, address);
-	smart_row_value(row, Int32GetDatum((int32) node), true);
+	smart_row_value(row, Int32GetDatum(node), node >= 0);
 	smart_row_text(row, known && visible ? address : NULL);
 	smart_row_text(row, reason);
 	smart_row_count(row, trees);
@@ -167,7 +202,7 @@ put_row(struct smart_row *row, unsigned int node, const char *reason, uint64 tre
 	smart_rows_add(row);
 }
 
-/* A row for each memory node that is to be taken away. */
+/* A row for each memory node that is to be taken away, and one if trees are to be moved to even out the others. */
 PGDLLEXPORT Datum
 smart_moves(PG_FUNCTION_ARGS)
 {
@@ -188,8 +223,10 @@ smart_moves(PG_FUNCTION_ARGS)
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
 		if (is_in_use(space, node, &node_info) && node_info.closed)
-			put_row(&row, node, node_info.note == SMART_NODE_UNNAMED ? "not named" : "retired", left->trees[node],
+			put_row(&row, (int) node, node_info.note == SMART_NODE_UNNAMED ? "not named" : "retired", left->trees[node],
 					left->bytes[node]);
 	}
+	if (left->trees[FABRIC_NODES_MAX] > 0)
+		put_row(&row, -1, "rebalance", left->trees[FABRIC_NODES_MAX], left->bytes[FABRIC_NODES_MAX]);
 	PG_RETURN_NULL();
 }
