@@ -8,13 +8,11 @@
 
 #include "base/assert.h"
 #include "peer.h"
-#include "random.h"
+#include "sorted.h"
 
-#define ALIGNMENT      64
-#define BYTES_A_KEY    2600 /* of the region, at most; what is not used takes no memory */
-#define BYTES_MORE     (UINT64_C(1) << 30)
-#define PAUSE_NS       200
-#define PAUSE_ATTEMPTS 100
+#define ALIGNMENT   64
+#define BYTES_A_KEY 2600 /* of the region, at most; what is not used takes no memory */
+#define BYTES_MORE  (UINT64_C(1) << 30)
 
 /* ---- memory ---- */
 
@@ -45,7 +43,7 @@ open_memory(struct peer_cluster *cluster)
 		if (base == MAP_FAILED)
 			return false;
 		cluster->base[node] = base;
-		cluster->used[node] = PEER_FIRST_BYTE;
+		cluster->used[node] = PEER_FIRST_BYTE + (cluster->peer->locks ? PEER_LOCKS * sizeof(uint64_t) : 0);
 	}
 	return true;
 }
@@ -85,7 +83,7 @@ key_hash(const uint8_t *key, size_t length)
 static void
 lock_work(struct peer_client *client)
 {
-	sim_timed_compute(&client->timed, client->cluster->options->model.lock_ns);
+	sim_timed_compute(&client->simulated.timed, client->cluster->options->model.lock_ns);
 }
 
 enum peer_role
@@ -106,7 +104,7 @@ peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, boo
 			place->writes = writes;
 			place->closed = false;
 			place->value = *value;
-			sim_timed_acquire(&client->timed, &place->lock);
+			sim_timed_acquire(&client->simulated.timed, &place->lock);
 			return PEER_LEADS;
 		}
 		if (place->hash != 0 && place->hash != hash)
@@ -115,10 +113,10 @@ peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, boo
 		if (joined && writes)
 			place->value = *value;
 		/* The leader has the lock until the end of its window. */
-		sim_timed_acquire(&client->timed, &place->lock);
+		sim_timed_acquire(&client->simulated.timed, &place->lock);
 		if (joined)
 			*value = place->value;
-		sim_timed_release(&client->timed, &place->lock);
+		sim_timed_release(&client->simulated.timed, &place->lock);
 		if (joined)
 			return PEER_DELIVERED;
 	}
@@ -143,68 +141,110 @@ peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length,
 	lock_work(client);
 	place->hash = 0;
 	place->value = value;
-	sim_timed_release(&client->timed, &place->lock);
+	sim_timed_release(&client->simulated.timed, &place->lock);
 }
 
-/* ---- the environment ---- */
+/* ---- locks ---- */
 
-static struct peer_client *
-env_client(struct smart_env *env)
+#define HANDOVERS_MAX 4
+
+struct peer_local_lock
 {
-	return (struct peer_client *) (void *) ((char *) env - offsetof(struct peer_client, env.env));
-}
+	struct sim_timed_lock lock;
+	unsigned int handovers; /* of the remote lock, which the next holder has already; 0: it has not */
+};
 
 static uint64_t
-env_now_ns(struct smart_env *env)
+lock_number(fabric_address block)
 {
-	return sim_timed_now_ns(&env_client(env)->cluster->timed);
+	return (block >> 6) % PEER_LOCKS;
 }
 
-/* Longer with every attempt, and never the same for two. */
-static void
-env_pause(struct smart_env *env, unsigned int attempt)
+fabric_address
+peer_lock_word(const struct peer_cluster *cluster, fabric_address block)
 {
-	struct peer_client *client = env_client(env);
-	uint64_t longest = PAUSE_NS * (uint64_t) ((attempt < PAUSE_ATTEMPTS ? attempt : PAUSE_ATTEMPTS) + 1);
-
-	sim_timed_pass(&client->timed, 1 + ycsb_random_below(&client->env.random, longest));
+	smart_assert(cluster->peer->locks);
+	return fabric_make_address(fabric_node(block), PEER_FIRST_BYTE + lock_number(block) * sizeof(uint64_t));
 }
 
-/* ---- running clients ---- */
-
-static void
-client_main(void *argument)
+static struct peer_local_lock *
+local_lock_of(struct peer_client *client, fabric_address block)
 {
-	struct peer_client *client = argument;
-
-	client->body(&client->client, client->argument);
-	client->ended = true;
+	return &client->compute->locks[fabric_node(block) * PEER_LOCKS + lock_number(block)];
 }
 
-static void
-peer_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument)
+smart_status
+peer_lock(struct peer_client *client, fabric_address block)
 {
-	for (unsigned int i = 0; i < clients; i++)
-	{
-		struct peer_client *client = peer_client_of(cluster->client[i]);
+	struct peer_local_lock *local = local_lock_of(client, block);
+	fabric_address word = peer_lock_word(client->cluster, block);
+	uint64_t held = 1;
+	smart_status status = SMART_OK;
 
-		client->body = body;
-		client->argument = argument;
-		client->ended = false;
-		sim_timed_start(&client->timed, client_main, client);
-	}
-	sim_timed_run(&((struct peer_cluster *) cluster)->timed);
-	for (unsigned int i = 0; i < clients; i++)
-		smart_assert(peer_client_of(cluster->client[i])->ended);
+	lock_work(client);
+	sim_timed_acquire(&client->simulated.timed, &local->lock);
+	if (local->handovers > 0)
+		return SMART_OK;
+	while (status == SMART_OK && held != 0)
+		status = peer_cas(client, word, 0, client->simulated.client.number + 1, &held);
+	return status;
 }
 
-static void
-peer_work(struct ycsb_client *client)
+smart_status
+peer_write_and_unlock(struct peer_client *client, fabric_address block, struct fabric_request *requests, int count)
 {
-	struct peer_client *mine = peer_client_of(client);
+	static const uint64_t unlocked = 0;
+	struct peer_local_lock *local = local_lock_of(client, block);
+	bool hands_over = local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
+	smart_status status = SMART_OK;
 
-	sim_timed_compute(&mine->timed, mine->cluster->options->model.operation_ns);
+	if (!hands_over)
+		requests[count++] = peer_write_of(peer_lock_word(client->cluster, block), &unlocked, sizeof(unlocked));
+	if (count > 0)
+		status = fabric_execute(client->simulated.client.fabric, requests, count);
+	local->handovers = hands_over ? local->handovers + 1 : 0;
+	lock_work(client);
+	sim_timed_release(&client->simulated.timed, &local->lock);
+	return status;
 }
+
+/* ---- loading ---- */
+
+static smart_status
+collect_key(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
+{
+	struct peer_keys *keys = argument;
+
+	memcpy(keys->bytes + keys->begin[keys->count], key, key_length);
+	keys->value[keys->count++] = record;
+	keys->begin[keys->count] = keys->begin[keys->count - 1] + key_length;
+	return SMART_OK;
+}
+
+smart_status
+peer_keys_collect(struct peer_keys *keys, struct peer_client *client, const struct ycsb_options *options)
+{
+	*keys = (struct peer_keys){
+		.cluster = client->cluster,
+		.bytes = malloc(options->keys * YCSB_KEY_MAX),
+		.begin = malloc((options->keys + 1) * sizeof(*keys->begin)),
+		.value = malloc(options->keys * sizeof(*keys->value)),
+	};
+	if (keys->bytes == NULL || keys->begin == NULL || keys->value == NULL)
+		return SMART_NO_MEMORY;
+	keys->begin[0] = 0;
+	return ycsb_sorted(options->key_type, options->keys, client->simulated.client.env, collect_key, keys);
+}
+
+void
+peer_keys_free(struct peer_keys *keys)
+{
+	free(keys->bytes);
+	free(keys->begin);
+	free(keys->value);
+}
+
+/* ---- opening and closing ---- */
 
 static void
 peer_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
@@ -216,8 +256,6 @@ peer_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
 		mine->peer->cache_use(&mine->compute[i], use);
 }
 
-/* ---- opening and closing ---- */
-
 static void
 peer_close(struct ycsb_cluster *cluster)
 {
@@ -225,7 +263,7 @@ peer_close(struct ycsb_cluster *cluster)
 
 	for (unsigned int i = 0; i < cluster->clients; i++)
 	{
-		sim_timed_client_close(&peer_client_of(cluster->client[i])->timed);
+		ycsb_simulated_close(ycsb_simulated_of(cluster->client[i]));
 		free(peer_client_of(cluster->client[i])->state);
 		free(cluster->client[i]);
 	}
@@ -236,6 +274,7 @@ peer_close(struct ycsb_cluster *cluster)
 			mine->peer->close_compute(&mine->compute[i]);
 		free(mine->compute[i].state);
 		free(mine->compute[i].delegation);
+		free(mine->compute[i].locks);
 	}
 	for (unsigned int node = 0; node < mine->options->memory_nodes && mine->base[node] != NULL; node++)
 		munmap(mine->base[node], mine->bytes);
@@ -248,23 +287,14 @@ static bool
 open_client(struct peer_cluster *cluster, unsigned int number)
 {
 	struct peer_client *client = calloc(1, sizeof(*client));
-	unsigned int compute = number % cluster->options->compute_nodes;
 
 	if (client == NULL)
 		return false;
-	cluster->cluster.client[cluster->cluster.clients++] = &client->client;
+	cluster->cluster.client[cluster->cluster.clients++] = &client->simulated.client;
 	client->cluster = cluster;
-	client->compute = &cluster->compute[compute];
-	ycsb_env_init(&client->env, ycsb_mix(cluster->options->seed) ^ ycsb_mix(number + 1));
-	client->env.env.now_ns = env_now_ns;
-	client->env.env.pause = env_pause;
-	client->env.env.wait_descriptor = NULL;
-	sim_timed_client_init(&client->timed, &cluster->timed, compute);
-	client->client = (struct ycsb_client){.index = &cluster->peer->index,
-										  .cluster = &cluster->cluster,
-										  .number = number,
-										  .env = &client->env.env,
-										  .fabric = &client->timed.fabric};
+	client->compute = &cluster->compute[number % cluster->options->compute_nodes];
+	ycsb_simulated_init(&client->simulated, &cluster->cluster, &cluster->timed, cluster->options, number);
+	client->simulated.client.index = &cluster->peer->index;
 	client->state = calloc(1, cluster->peer->client_bytes);
 	return client->state != NULL;
 }
@@ -282,6 +312,12 @@ open_compute(struct peer_cluster *cluster, unsigned int number)
 		if (compute->delegation == NULL)
 			return false;
 	}
+	if (cluster->peer->locks)
+	{
+		compute->locks = calloc(cluster->options->memory_nodes * (size_t) PEER_LOCKS, sizeof(*compute->locks));
+		if (compute->locks == NULL)
+			return false;
+	}
 	compute->state = calloc(1, cluster->peer->compute_bytes);
 	return compute->state != NULL && cluster->peer->open_compute(compute);
 }
@@ -293,13 +329,13 @@ open_all(struct peer_cluster *cluster)
 	unsigned int clients = options->clients * options->compute_nodes;
 	struct sim_timed_options timed = {.memory_nodes = options->memory_nodes,
 									  .compute_nodes = options->compute_nodes,
-									  .chip_bytes = cluster->peer->chip_bytes,
 									  .colocated = options->colocated,
 									  .model = options->model};
 
 	if (!open_memory(cluster))
 		return false;
 	timed.bytes = cluster->bytes;
+	timed.chip_bytes = cluster->peer->locks ? cluster->used[0] : 0;
 	memcpy(timed.base, cluster->base, sizeof(timed.base));
 	if (!sim_timed_init(&cluster->timed, &timed))
 		return false;
@@ -320,17 +356,29 @@ open_all(struct peer_cluster *cluster)
 	return true;
 }
 
+static const struct
+{
+	const struct peer *peer;
+	enum peer_variant variant;
+} peers[YCSB_INDEXES] = {
+	[YCSB_PEER_SMART] = {&peer_smart, PEER_WHOLE},
+	[YCSB_PEER_SHERMAN] = {&peer_sherman, PEER_WHOLE},
+	[YCSB_PEER_SHERMAN_OPTIMISTIC] = {&peer_sherman, PEER_OPTIMISTIC},
+};
+
 struct ycsb_cluster *
-peer_cluster_open(const struct ycsb_options *options, const struct peer *peer)
+peer_cluster_open(const struct ycsb_options *options)
 {
 	struct peer_cluster *cluster = calloc(1, sizeof(*cluster));
 
+	smart_assert(options->index != YCSB_TREE);
 	if (cluster != NULL)
 	{
 		cluster->options = options;
-		cluster->peer = peer;
-		cluster->cluster.run = peer_run;
-		cluster->cluster.work = peer_work;
+		cluster->peer = peers[options->index].peer;
+		cluster->variant = peers[options->index].variant;
+		cluster->cluster.run = ycsb_simulated_run;
+		cluster->cluster.work = ycsb_simulated_work;
 		cluster->cluster.cache_use = peer_cache_use;
 		cluster->cluster.close = peer_close;
 		if (open_all(cluster))

@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-#include "rdma/sim/timed.h"
-#include "cluster.h"
+#include "simulated.h"
 
 struct peer_cluster;
 
@@ -24,32 +23,35 @@ struct peer_compute
 	struct peer_cluster *cluster;
 	unsigned int number;
 	struct peer_delegation *delegation; /* NULL: none */
+	struct peer_local_lock *locks;      /* NULL: none */
 	void *state;                        /* the peer's */
 };
 
 struct peer_client
 {
-	struct ycsb_client client; /* first */
-	struct ycsb_env env;       /* in virtual time */
-	struct sim_timed_client timed;
+	struct ycsb_simulated simulated; /* first */
 	struct peer_cluster *cluster;
 	struct peer_compute *compute;
 	void *state; /* the peer's */
-	ycsb_body body;
-	void *argument;
-	bool ended;
+};
+
+/* What papers measure beside the whole of an index. */
+enum peer_variant
+{
+	PEER_WHOLE,
+	PEER_OPTIMISTIC, /* Sherman: with DEX's optimistic locks */
 };
 
 struct peer
 {
 	struct ycsb_index index;
 	bool delegates; /* its compute nodes have a delegation table */
+	bool locks;     /* it has a lock table in each memory node's NIC */
 
 	/* State of the cluster, of a compute node and of a client: so many bytes, zeroed. */
 	size_t cluster_bytes;
 	size_t compute_bytes;
 	size_t client_bytes;
-	uint64_t chip_bytes; /* at the beginning of each region, in the memory node's NIC */
 	bool (*open)(struct peer_cluster *cluster);
 	bool (*open_compute)(struct peer_compute *compute);
 	void (*close_compute)(struct peer_compute *compute);
@@ -61,6 +63,7 @@ struct peer_cluster
 	struct ycsb_cluster cluster; /* first */
 	const struct ycsb_options *options;
 	const struct peer *peer;
+	enum peer_variant variant;
 	struct sim_timed timed;
 	uint8_t *base[SIM_TIMED_NODES_MAX];
 	uint64_t used[SIM_TIMED_NODES_MAX];
@@ -71,10 +74,10 @@ struct peer_cluster
 };
 
 extern const struct peer peer_smart;
-extern const struct peer *peer_sherman(bool with_optimistic_locks);
+extern const struct peer peer_sherman;
 
-/* The simulated cluster of options with this peer's index.  NULL: what failed is told on stderr. */
-extern struct ycsb_cluster *peer_cluster_open(const struct ycsb_options *options, const struct peer *peer);
+/* The simulated cluster of options with the index that they name, which is not this project's.  NULL: what failed is told on stderr. */
+extern struct ycsb_cluster *peer_cluster_open(const struct ycsb_options *options);
 
 static inline struct peer_client *
 peer_client_of(struct ycsb_client *client)
@@ -104,18 +107,24 @@ peer_read(struct peer_client *client, fabric_address remote, void *local, uint64
 {
 	struct fabric_request request = {.verb = FABRIC_READ, .length = (uint32_t) bytes, .remote = remote, .local = local};
 
-	return fabric_execute(client->client.fabric, &request, 1);
+	return fabric_execute(client->simulated.client.fabric, &request, 1);
+}
+
+static inline struct fabric_request
+peer_write_of(fabric_address remote, const void *local, uint64_t bytes)
+{
+	return (struct fabric_request){.verb = FABRIC_WRITE,
+								   .length = (uint32_t) bytes,
+								   .remote = remote,
+								   .local = (void *) (uintptr_t) local};
 }
 
 static inline smart_status
 peer_write(struct peer_client *client, fabric_address remote, const void *local, uint64_t bytes)
 {
-	struct fabric_request request = {.verb = FABRIC_WRITE,
-									 .length = (uint32_t) bytes,
-									 .remote = remote,
-									 .local = (void *) (uintptr_t) local};
+	struct fabric_request request = peer_write_of(remote, local, bytes);
 
-	return fabric_execute(client->client.fabric, &request, 1);
+	return fabric_execute(client->simulated.client.fabric, &request, 1);
 }
 
 /* *found: the word that was there. */
@@ -123,7 +132,7 @@ static inline smart_status
 peer_cas(struct peer_client *client, fabric_address remote, uint64_t compare, uint64_t store, uint64_t *found)
 {
 	struct fabric_request request = {.verb = FABRIC_CAS, .remote = remote, .compare = compare, .operand = store};
-	smart_status status = fabric_execute(client->client.fabric, &request, 1);
+	smart_status status = fabric_execute(client->simulated.client.fabric, &request, 1);
 
 	*found = request.result;
 	return status;
@@ -132,7 +141,7 @@ peer_cas(struct peer_client *client, fabric_address remote, uint64_t compare, ui
 static inline void
 peer_cache_work(struct peer_client *client)
 {
-	sim_timed_compute(&client->timed, client->cluster->options->model.cache_ns);
+	sim_timed_compute(&client->simulated.timed, client->cluster->options->model.cache_ns);
 }
 
 /* ---- read delegation and write combining (SMART 4.2) ---- */
@@ -153,6 +162,67 @@ peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, boo
 /* A writer that leads takes the newest value handed in, and no more are taken. */
 extern void peer_delegate_close(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value);
 extern void peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length, uint64_t value);
+
+/* ---- locks of pages or nodes (Sherman's, as SMART 2.2 tells of them) ---- */
+
+#define PEER_LOCKS 32768 /* of a memory node, in 256 KB of its NIC's memory */
+
+/* The word in a block's memory node that stands for the block's lock. */
+extern fabric_address peer_lock_word(const struct peer_cluster *cluster, fabric_address block);
+
+/*
+ * Locks a block: the clients of a compute node queue for a local lock, and hand the remote one on, four times at most
+ * (HOCL).  CASes until it has it.
+ */
+extern smart_status peer_lock(struct peer_client *client, fabric_address block);
+
+/*
+ * Executes the WRITEs of a change, in whose array is room for one more, and gives the lock back with them, or to the
+ * next client of the compute node.
+ */
+extern smart_status
+peer_write_and_unlock(struct peer_client *client, fabric_address block, struct fabric_request *requests, int count);
+
+/* ---- loading ---- */
+
+/* The keys of a load in order, one behind the other. */
+struct peer_keys
+{
+	struct peer_cluster *cluster;
+	uint8_t *bytes;
+	uint64_t *begin; /* of each key, and of none behind the last one */
+	uint64_t *value;
+	uint64_t count;
+};
+
+/* To be freed, whatever it returns: SMART_NO_MEMORY or SMART_OK. */
+extern smart_status
+peer_keys_collect(struct peer_keys *keys, struct peer_client *client, const struct ycsb_options *options);
+extern void peer_keys_free(struct peer_keys *keys);
+
+static inline const uint8_t *
+peer_key_at(const struct peer_keys *keys, uint64_t number)
+{
+	return keys->bytes + keys->begin[number];
+}
+
+static inline size_t
+peer_key_length(const struct peer_keys *keys, uint64_t number)
+{
+	return keys->begin[number + 1] - keys->begin[number];
+}
+
+/* ---- hashes and values ---- */
+
+/* What an entry has behind its key, as a word. */
+static inline uint64_t
+peer_value_of(const uint8_t *entry, size_t key_length, size_t length)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
+	return value;
+}
 
 /* Of keys and prefixes. */
 static inline uint64_t

@@ -32,18 +32,16 @@
 #include "random.h"
 #include "sorted.h"
 
-#define PAGE_BYTES    1024
-#define HEAD_BYTES    48 /* of a page of 1 KB */
-#define LONG_HEAD     67 /* of a leaf with long items */
-#define LONG_SPAN     32
-#define ITEM_SHORT    16 /* bytes of key and value up to which a leaf is a page of 1 KB */
-#define INNER_SPAN    54
-#define SPAN_MAX      54
-#define LEAF_MAX      (LONG_HEAD + LONG_SPAN * (8 + 1024 + 1))
-#define LOCKS         32768 /* of a memory node, in 256 KB of its NIC's memory */
-#define HANDOVERS_MAX 4
-#define FILL          69 /* percent of a page after inserts in random order: ln 2 */
-#define HEIGHT_MAX    12
+#define PAGE_BYTES 1024
+#define HEAD_BYTES 48 /* of a page of 1 KB */
+#define LONG_HEAD  67 /* of a leaf with long items */
+#define LONG_SPAN  32
+#define ITEM_SHORT 16 /* bytes of key and value up to which a leaf is a page of 1 KB */
+#define INNER_SPAN 54
+#define SPAN_MAX   54
+#define LEAF_MAX   (LONG_HEAD + LONG_SPAN * (8 + 1024 + 1))
+#define FILL       69 /* percent of a page after inserts in random order: ln 2 */
+#define HEIGHT_MAX 12
 
 struct head
 {
@@ -70,8 +68,8 @@ struct tree
 	uint32_t value_bytes;
 	uint32_t span; /* entries of a leaf */
 	uint32_t leaf_head;
-	uint32_t stride; /* of an entry */
-	fabric_address locks[SIM_TIMED_NODES_MAX];
+	uint32_t stride;          /* of an entry */
+	fabric_address root_word; /* the word that names the root, in a memory node's memory */
 };
 
 /* ---- leaves ---- */
@@ -156,12 +154,6 @@ struct copy
 	struct inner inner;
 };
 
-struct local_lock
-{
-	struct sim_timed_lock lock;
-	unsigned int handovers; /* of the remote lock, which the next holder has already; 0: it has not */
-};
-
 #define BUCKETS 65536
 
 struct compute
@@ -171,7 +163,6 @@ struct compute
 	uint64_t random;
 	uint64_t hits;
 	uint64_t misses;
-	struct local_lock lock[SIM_TIMED_NODES_MAX][LOCKS];
 };
 
 static struct copy **
@@ -368,34 +359,22 @@ key_of(const uint8_t *bytes)
 	return smart_load_be64(bytes);
 }
 
-static fabric_address
-lock_address(const struct tree *tree, fabric_address page)
-{
-	return tree->locks[fabric_node(page)] + (page >> 6) % LOCKS * 8;
-}
-
 /* ---- lookup ---- */
-
-struct sherman
-{
-	struct peer peer; /* first */
-	bool optimistic;
-};
 
 static smart_status
 read_leaf(struct peer_client *client, fabric_address address, uint8_t *leaf)
 {
 	const struct tree *tree = tree_of(client->cluster);
-	bool optimistic = ((const struct sherman *) client->cluster->peer)->optimistic;
+	bool optimistic = client->cluster->variant == PEER_OPTIMISTIC;
 	uint64_t word;
 	smart_status status = SMART_OK;
 
 	if (optimistic)
-		status = peer_read(client, lock_address(tree, address), &word, sizeof(word));
+		status = peer_read(client, peer_lock_word(client->cluster, address), &word, sizeof(word));
 	if (status == SMART_OK)
 		status = peer_read(client, address, leaf, leaf_bytes(tree));
 	if (status == SMART_OK && optimistic)
-		status = peer_read(client, lock_address(tree, address), &word, sizeof(word));
+		status = peer_read(client, peer_lock_word(client->cluster, address), &word, sizeof(word));
 	return status;
 }
 
@@ -421,71 +400,7 @@ sherman_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bo
 	return status;
 }
 
-/* ---- locks ---- */
-
-static struct local_lock *
-local_lock_of(struct peer_client *client, fabric_address page)
-{
-	struct compute *compute = client->compute->state;
-
-	return &compute->lock[fabric_node(page)][(page >> 6) % LOCKS];
-}
-
-static smart_status
-lock_page(struct peer_client *client, fabric_address page)
-{
-	struct local_lock *local = local_lock_of(client, page);
-	uint64_t held = 1;
-	smart_status status = SMART_OK;
-
-	sim_timed_compute(&client->timed, client->cluster->options->model.lock_ns);
-	sim_timed_acquire(&client->timed, &local->lock);
-	if (local->handovers > 0)
-		return SMART_OK;
-	while (status == SMART_OK && held != 0)
-		status = peer_cas(client, lock_address(tree_of(client->cluster), page), 0, client->client.number + 1, &held);
-	return status;
-}
-
-/* Executes the WRITEs of a change, and gives the lock back with them, or to the next client of the compute node. */
-static smart_status
-write_and_unlock(struct peer_client *client, fabric_address page, struct fabric_request *requests, int count)
-{
-	static const uint64_t unlocked = 0;
-	struct local_lock *local = local_lock_of(client, page);
-	bool hands_over = local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
-	smart_status status = SMART_OK;
-
-	if (!hands_over)
-		requests[count++] = (struct fabric_request){.verb = FABRIC_WRITE,
-													.length = sizeof(unlocked),
-													.remote = lock_address(tree_of(client->cluster), page),
-													.local = (void *) (uintptr_t) &unlocked};
-	if (count > 0)
-		status = fabric_execute(client->client.fabric, requests, count);
-	local->handovers = hands_over ? local->handovers + 1 : 0;
-	sim_timed_compute(&client->timed, client->cluster->options->model.lock_ns);
-	sim_timed_release(&client->timed, &local->lock);
-	return status;
-}
-
 /* ---- splits ---- */
-
-static struct fabric_request
-write_of(fabric_address remote, const void *local, uint64_t bytes)
-{
-	return (struct fabric_request){.verb = FABRIC_WRITE,
-								   .length = (uint32_t) bytes,
-								   .remote = remote,
-								   .local = (void *) (uintptr_t) local};
-}
-
-/* The word that names the root lies behind the first memory node's locks. */
-static fabric_address
-root_word(const struct tree *tree)
-{
-	return tree->locks[0] + LOCKS * 8;
-}
 
 static void
 insert_child(struct inner *inner, uint64_t key, fabric_address child)
@@ -538,7 +453,7 @@ grow_root(struct peer_client *client, uint64_t key, fabric_address child, uint32
 	root->child[1] = child;
 	status = peer_write(client, address, root, PAGE_BYTES);
 	if (status == SMART_OK)
-		status = peer_cas(client, root_word(tree), old, address, &found);
+		status = peer_cas(client, tree->root_word, old, address, &found);
 	*grown = found == old;
 	if (status == SMART_OK && *grown)
 	{
@@ -565,13 +480,13 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 		fabric_address next;
 
 		if (status == SMART_OK)
-			status = lock_page(client, address);
+			status = peer_lock(client, address);
 		if (status == SMART_OK)
 			status = peer_read(client, address, inner, PAGE_BYTES);
 		if (status != SMART_OK || covers(&inner->head, *key))
 			break;
 		next = inner->head.sibling;
-		status = write_and_unlock(client, address, requests, 0);
+		status = peer_write_and_unlock(client, address, requests, 0);
 		address = next;
 	}
 	*split = status == SMART_OK && inner->head.count == INNER_SPAN;
@@ -585,14 +500,14 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 	insert_child(*split && *key >= upper->head.low ? upper : inner, *key, *child);
 	if (*split)
 	{
-		requests[0] = write_of(upper_address, upper, PAGE_BYTES);
-		status = fabric_execute(client->client.fabric, requests, 1);
+		requests[0] = peer_write_of(upper_address, upper, PAGE_BYTES);
+		status = fabric_execute(client->simulated.client.fabric, requests, 1);
 		*key = upper->head.low;
 		*child = upper_address;
 	}
-	requests[0] = write_of(address, inner, PAGE_BYTES);
+	requests[0] = peer_write_of(address, inner, PAGE_BYTES);
 	keep_copy(client, address, inner);
-	return status == SMART_OK ? write_and_unlock(client, address, requests, 1) : status;
+	return status == SMART_OK ? peer_write_and_unlock(client, address, requests, 1) : status;
 }
 
 /* The pages above learn of a new page, up to the first one that has room. */
@@ -612,7 +527,7 @@ link_page(struct peer_client *client, uint64_t key, fabric_address child, uint32
 			return status;
 		/* The new root may be on its way. */
 		while (level > tree_of(client->cluster)->height)
-			client->env.env.pause(&client->env.env, 0);
+			client->simulated.env.env.pause(&client->simulated.env.env, 0);
 		status = link_here(client, &key, &child, level, &split);
 	}
 	return status;
@@ -660,11 +575,11 @@ split_leaf(struct peer_client *client, fabric_address address, uint64_t key, uin
 		put_entry(tree, upper, upper_head->count++, key, value);
 	else
 		put_entry(tree, leaf, head->count++, key, value);
-	requests[0] = write_of(upper_address, upper, leaf_bytes(tree));
-	status = fabric_execute(client->client.fabric, requests, 1);
-	requests[0] = write_of(address, leaf, leaf_bytes(tree));
+	requests[0] = peer_write_of(upper_address, upper, leaf_bytes(tree));
+	status = fabric_execute(client->simulated.client.fabric, requests, 1);
+	requests[0] = peer_write_of(address, leaf, leaf_bytes(tree));
 	if (status == SMART_OK)
-		status = write_and_unlock(client, address, requests, 1);
+		status = peer_write_and_unlock(client, address, requests, 1);
 	return status == SMART_OK ? link_page(client, middle, upper_address, 1) : status;
 }
 
@@ -688,13 +603,13 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 		fabric_address next;
 
 		if (status == SMART_OK)
-			status = lock_page(client, address);
+			status = peer_lock(client, address);
 		if (status == SMART_OK)
 			status = peer_read(client, address, leaf, leaf_bytes(tree));
 		if (status != SMART_OK || covers(head, key))
 			break;
 		next = head->sibling;
-		status = write_and_unlock(client, address, requests, 0);
+		status = peer_write_and_unlock(client, address, requests, 0);
 		address = next;
 		if (status == SMART_OK)
 			status = refresh_above(client, key);
@@ -707,26 +622,17 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 		return split_leaf(client, address, key, value);
 	place = known < 0 ? head->count++ : (unsigned int) known;
 	put_entry(tree, leaf, place, key, value);
-	requests[0] =
-		write_of(address + (uint64_t) (entry_at(tree, leaf, place) - leaf), entry_at(tree, leaf, place), tree->stride);
+	requests[0] = peer_write_of(address + (uint64_t) (entry_at(tree, leaf, place) - leaf), entry_at(tree, leaf, place),
+								tree->stride);
 	/* Sherman's readers see by its versions whether an entry is there; here a count tells, which costs nothing. */
 	((struct head *) peer_memory(client->cluster, address))->count = head->count;
-	return write_and_unlock(client, address, requests, 1);
-}
-
-static uint64_t
-value_of(const uint8_t *entry, size_t key_length, size_t length)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
-	return value;
+	return peer_write_and_unlock(client, address, requests, 1);
 }
 
 static smart_status
 sherman_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
-	return put(peer_client_of(ycsb), key_of(entry), value_of(entry, key_length, length), added);
+	return put(peer_client_of(ycsb), key_of(entry), peer_value_of(entry, key_length, length), added);
 }
 
 static smart_status
@@ -734,7 +640,7 @@ sherman_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length
 {
 	bool added;
 
-	return put(peer_client_of(ycsb), key_of(entry), value_of(entry, key_length, length), &added);
+	return put(peer_client_of(ycsb), key_of(entry), peer_value_of(entry, key_length, length), &added);
 }
 
 /* ---- scan ---- */
@@ -779,7 +685,7 @@ read_leaves(struct peer_client *client, uint64_t key, uint64_t wanted, unsigned 
 											  .length = leaf_bytes(tree),
 											  .remote = inner->child[first + i],
 											  .local = scratch->page[i].bytes};
-	return fabric_execute(client->client.fabric, requests, (int) *pages);
+	return fabric_execute(client->simulated.client.fabric, requests, (int) *pages);
 }
 
 static smart_status
@@ -917,7 +823,7 @@ sherman_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 		return status;
 	tree->root = loading.right[loading.height];
 	tree->height = loading.height;
-	memcpy(peer_memory(cluster, root_word(tree)), &tree->root, sizeof(tree->root));
+	memcpy(peer_memory(cluster, tree->root_word), &tree->root, sizeof(tree->root));
 	return SMART_OK;
 }
 
@@ -942,15 +848,14 @@ open_tree(struct peer_cluster *cluster)
 		tree->span = LONG_SPAN;
 	}
 	smart_assert(tree->span <= SPAN_MAX && leaf_bytes(tree) <= LEAF_MAX);
-	for (unsigned int i = 0; i < options->memory_nodes; i++)
-		tree->locks[i] = peer_allocate(cluster, LOCKS * 8 + 8);
+	tree->root_word = peer_allocate(cluster, sizeof(tree->root));
 	tree->root = peer_allocate(cluster, PAGE_BYTES);
 	tree->height = 1;
 	root = peer_memory(cluster, tree->root);
 	root->head.level = 1;
 	root->head.count = 1;
 	root->child[0] = peer_allocate(cluster, leaf_bytes(tree));
-	memcpy(peer_memory(cluster, root_word(tree)), &tree->root, sizeof(tree->root));
+	memcpy(peer_memory(cluster, tree->root_word), &tree->root, sizeof(tree->root));
 	return true;
 }
 
@@ -983,23 +888,21 @@ use_of_cache(struct peer_compute *node, struct ycsb_cache_use *use)
 	use->node_bytes += compute->bytes;
 }
 
-#define SHERMAN                                                                                                   \
-	{                                                                                                             \
-		.index = {.load = sherman_load,                                                                           \
-				  .lookup = sherman_lookup,                                                                       \
-				  .insert = sherman_insert,                                                                       \
-				  .update = sherman_update,                                                                       \
-				  .scan = sherman_scan},                                                                          \
-		.cluster_bytes = sizeof(struct tree), .compute_bytes = sizeof(struct compute),                            \
-		.client_bytes = sizeof(struct scratch), .open = open_tree, .open_compute = open_compute,                  \
-		.chip_bytes = PEER_FIRST_BYTE + LOCKS * 8 + 64, .close_compute = close_compute, .cache_use = use_of_cache \
-	}
-
-static const struct sherman versions = {.peer = SHERMAN};
-static const struct sherman optimistic = {.peer = SHERMAN, .optimistic = true};
-
-const struct peer *
-peer_sherman(bool with_optimistic_locks)
-{
-	return with_optimistic_locks ? &optimistic.peer : &versions.peer;
-}
+const struct peer peer_sherman = {
+	.index =
+		{
+			.load = sherman_load,
+			.lookup = sherman_lookup,
+			.insert = sherman_insert,
+			.update = sherman_update,
+			.scan = sherman_scan,
+		},
+	.locks = true,
+	.cluster_bytes = sizeof(struct tree),
+	.compute_bytes = sizeof(struct compute),
+	.client_bytes = sizeof(struct scratch),
+	.open = open_tree,
+	.open_compute = open_compute,
+	.close_compute = close_compute,
+	.cache_use = use_of_cache,
+};

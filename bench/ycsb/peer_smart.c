@@ -27,7 +27,6 @@
 #include "base/assert.h"
 #include "keys.h"
 #include "peer.h"
-#include "sorted.h"
 
 #define SLOTS       256
 #define TYPES       7
@@ -277,14 +276,14 @@ cache_keep(struct peer_client *client, const struct node *node, fabric_address a
 		memcpy((*link)->slot, node->slot, type_slots[type] * sizeof(uint64_t));
 		return;
 	}
-	sim_timed_acquire(&client->timed, &cache->lock);
-	sim_timed_compute(&client->timed, FIFO_NS);
+	sim_timed_acquire(&client->simulated.timed, &cache->lock);
+	sim_timed_compute(&client->simulated.timed, FIFO_NS);
 	/* One of another type leaves its bucket now, and the queue when its turn comes. */
 	link = find_entry(cache, hash, depth);
 	if (*link != NULL)
 		*link = (*link)->next_in_bucket;
 	admit(cache, make_entry(node, address, hash), capacity);
-	sim_timed_release(&client->timed, &cache->lock);
+	sim_timed_release(&client->simulated.timed, &cache->lock);
 }
 
 /* Copies the node of a prefix; its address, or 0. */
@@ -587,10 +586,10 @@ write_alone(struct peer_client *client, const uint8_t *key, size_t length, uint6
 	struct sim_timed_lock *local = &cache->local[peer_hash(key, length) % PEER_PLACES];
 	smart_status status;
 
-	sim_timed_compute(&client->timed, client->cluster->options->model.lock_ns);
-	sim_timed_acquire(&client->timed, local);
+	sim_timed_compute(&client->simulated.timed, client->cluster->options->model.lock_ns);
+	sim_timed_acquire(&client->simulated.timed, local);
 	status = write_leaf(client, key, length, value, false);
-	sim_timed_release(&client->timed, local);
+	sim_timed_release(&client->simulated.timed, local);
 	return status;
 }
 
@@ -599,10 +598,9 @@ smart_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 {
 	struct peer_client *client = peer_client_of(ycsb);
 	enum peer_role role = PEER_ALONE;
-	uint64_t value = 0;
+	uint64_t value = peer_value_of(entry, key_length, length);
 	smart_status status;
 
-	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
 	if (client->compute->delegation == NULL)
 		return write_alone(client, entry, key_length, &value);
 	role = peer_delegate(client, entry, key_length, true, &value);
@@ -738,7 +736,7 @@ grow(struct peer_client *client, const struct way *way, unsigned int type)
 		 .compare = way->above.word,
 		 .operand = (way->above.word & ~(UINT64_C(31) << 48)) | (uint64_t) type << 48},
 	};
-	smart_status status = fabric_execute(client->client.fabric, requests, way->above.node != 0 ? 2 : 1);
+	smart_status status = fabric_execute(client->simulated.client.fabric, requests, way->above.node != 0 ? 2 : 1);
 
 	if (status != SMART_OK || requests[0].result == header)
 		return status;
@@ -779,7 +777,7 @@ replace_slot(struct peer_client *client, struct draft *draft, fabric_address slo
 
 	if (first == 0)
 		return SMART_NO_SPACE;
-	status = fabric_execute(client->client.fabric, draft->request, draft->requests);
+	status = fabric_execute(client->simulated.client.fabric, draft->request, draft->requests);
 	if (status == SMART_OK)
 		status = peer_cas(client, slot, old, make_slot((uint8_t) (old >> 56), first, false, 0), &found);
 	*again = status == SMART_OK && found != old;
@@ -863,7 +861,7 @@ try_insert(struct peer_client *client, const uint8_t *key, size_t length, uint64
 	}
 	if (descent.end == END_LEAF)
 		return split_leaf(client, &descent, draft, key, leaf + 16, again);
-	status = fabric_execute(client->client.fabric, draft->request, 1);
+	status = fabric_execute(client->simulated.client.fabric, draft->request, 1);
 	if (status == SMART_OK)
 		status = insert_into_slot(client, &descent,
 								  make_slot(key[node_depth(&descent.way.node)], draft->leaf_address, true, 0), again);
@@ -874,11 +872,10 @@ static smart_status
 smart_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
 	struct peer_client *client = peer_client_of(ycsb);
-	uint64_t value = 0;
+	uint64_t value = peer_value_of(entry, key_length, length);
 	smart_status status;
 	bool again;
 
-	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
 	do
 		status = try_insert(client, entry, key_length, value, &again, added);
 	while (status == SMART_OK && again);
@@ -1001,7 +998,7 @@ read_leaves(struct peer_client *client, unsigned int count, uint64_t wanted, con
 														  .length = (uint32_t) leaf_bytes(from_length),
 														  .remote = slot_address(scratch->item[first + i].slot),
 														  .local = scratch->leaf[i]};
-		status = fabric_execute(client->client.fabric, scratch->request, (int) number);
+		status = fabric_execute(client->simulated.client.fabric, scratch->request, (int) number);
 		for (unsigned int i = 0; i < number && status == SMART_OK; i++)
 			*seen += memcmp(scratch->leaf[i] + 16, from, from_length) >= 0;
 	}
@@ -1030,7 +1027,7 @@ read_nodes(struct peer_client *client, unsigned int nodes, bool fresh)
 	}
 	peer_cache_work(client);
 	if (read > 0)
-		status = fabric_execute(client->client.fabric, request, (int) read);
+		status = fabric_execute(client->simulated.client.fabric, request, (int) read);
 	for (unsigned int i = 0; i < read && status == SMART_OK; i++)
 	{
 		struct node *node = request[i].local;
@@ -1091,41 +1088,14 @@ smart_scan(struct ycsb_client *ycsb, const uint8_t *key, size_t length, uint64_t
 
 /* ---- load ---- */
 
-/* The keys of a load in order, one behind the other. */
-struct keys
-{
-	struct peer_cluster *cluster;
-	uint8_t *bytes;
-	uint64_t *begin; /* of each key, and of none behind the last one */
-	uint64_t *value;
-	uint64_t count;
-};
-
-static smart_status
-collect_key(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
-{
-	struct keys *keys = argument;
-
-	memcpy(keys->bytes + keys->begin[keys->count], key, key_length);
-	keys->value[keys->count++] = record;
-	keys->begin[keys->count] = keys->begin[keys->count - 1] + key_length;
-	return SMART_OK;
-}
-
-static const uint8_t *
-key_at(const struct keys *keys, uint64_t number)
-{
-	return keys->bytes + keys->begin[number];
-}
-
 static fabric_address
-load_leaf(const struct keys *keys, uint64_t number, fabric_address parent)
+load_leaf(const struct peer_keys *keys, uint64_t number, fabric_address parent)
 {
 	size_t length = keys->begin[number + 1] - keys->begin[number];
 	fabric_address address = peer_allocate(keys->cluster, leaf_bytes(length) + 6);
 
 	if (address != 0)
-		fill_leaf(peer_memory(keys->cluster, address), parent, key_at(keys, number), length, keys->value[number]);
+		fill_leaf(peer_memory(keys->cluster, address), parent, peer_key_at(keys, number), length, keys->value[number]);
 	return address;
 }
 
@@ -1141,10 +1111,11 @@ fitting_type(unsigned int slots)
 
 /* The slot for keys low .. high - 1, which have so many bytes in common at least; 0: no space. */
 static uint64_t
-load_subtree(const struct keys *keys, uint64_t low, uint64_t high, unsigned int depth, fabric_address parent, bool root)
+load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned int depth, fabric_address parent,
+			 bool root)
 {
-	const uint8_t *first = key_at(keys, low);
-	const uint8_t *last = key_at(keys, high - 1);
+	const uint8_t *first = peer_key_at(keys, low);
+	const uint8_t *last = peer_key_at(keys, high - 1);
 	unsigned int path = 0;
 	unsigned int slots = 0;
 	fabric_address address;
@@ -1162,7 +1133,7 @@ load_subtree(const struct keys *keys, uint64_t low, uint64_t high, unsigned int 
 	node->parent = parent;
 	for (uint64_t next = low; low < high; low = next)
 	{
-		while (next < high && key_at(keys, next)[depth + path] == key_at(keys, low)[depth + path])
+		while (next < high && peer_key_at(keys, next)[depth + path] == peer_key_at(keys, low)[depth + path])
 			next++;
 		node->slot[slots] = load_subtree(keys, low, next, depth + path + 1, address, false);
 		if (slot_address(node->slot[slots++]) == 0)
@@ -1175,22 +1146,12 @@ load_subtree(const struct keys *keys, uint64_t low, uint64_t high, unsigned int 
 static smart_status
 smart_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 {
-	struct keys keys = {.cluster = peer_client_of(ycsb)->cluster};
-	smart_status status = SMART_NO_MEMORY;
+	struct peer_keys keys;
+	smart_status status = peer_keys_collect(&keys, peer_client_of(ycsb), options);
 
-	keys.bytes = malloc(options->keys * YCSB_KEY_MAX);
-	keys.begin = malloc((options->keys + 1) * sizeof(*keys.begin));
-	keys.value = malloc(options->keys * sizeof(*keys.value));
-	if (keys.bytes != NULL && keys.begin != NULL && keys.value != NULL)
-	{
-		keys.begin[0] = 0;
-		status = ycsb_sorted(options->key_type, options->keys, ycsb->env, collect_key, &keys);
-	}
 	if (status == SMART_OK && load_subtree(&keys, 0, options->keys, 0, 0, true) == 0)
 		status = SMART_NO_SPACE;
-	free(keys.bytes);
-	free(keys.begin);
-	free(keys.value);
+	peer_keys_free(&keys);
 	return status;
 }
 

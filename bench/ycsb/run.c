@@ -259,10 +259,8 @@ ycsb_run(const struct ycsb_options *options, ycsb_report report, struct ycsb_res
 	results->count = 0;
 	if (!open_shared(&run))
 		return false;
-	if (options->index == YCSB_PEER_SMART)
-		run.cluster = peer_cluster_open(options, &peer_smart);
-	else if (options->index != YCSB_TREE)
-		run.cluster = peer_cluster_open(options, peer_sherman(options->index == YCSB_PEER_SHERMAN_OPTIMISTIC));
+	if (options->index != YCSB_TREE)
+		run.cluster = peer_cluster_open(options);
 	else if (options->provider == YCSB_SIM)
 		run.cluster = ycsb_sim_open(options);
 	else

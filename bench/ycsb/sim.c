@@ -14,17 +14,15 @@
 #include "base/assert.h"
 #include "compute/coordinate/epoch.h"
 #include "compute/coordinate/rdwc.h"
-#include "rdma/sim/timed.h"
 #include "cluster.h"
 #include "random.h"
+#include "simulated.h"
 #include "store.h"
 
-#define TREE           1
-#define BLOCKS_A_KEY   128 /* bytes, at most, with what waits for its next use */
-#define BYTES_MORE     (UINT64_C(1) << 30)
-#define PAUSE_NS       200
-#define PAUSE_ATTEMPTS 100
-#define WAIT_MS        10000 /* virtual */
+#define TREE         1
+#define BLOCKS_A_KEY 128 /* bytes, at most, with what waits for its next use */
+#define BYTES_MORE   (UINT64_C(1) << 30)
+#define WAIT_MS      10000 /* virtual */
 
 struct compute_node
 {
@@ -36,18 +34,13 @@ struct compute_node
 
 struct sim_client
 {
-	struct ycsb_client client; /* first */
-	struct ycsb_env env;       /* in virtual time */
+	struct ycsb_simulated simulated; /* first */
 	struct smart_services services;
 	struct smart_services untimed;   /* those of them that take time, without it */
 	struct smart_rdwc_member member; /* with RDWC */
-	struct sim_timed_client timed;
 	struct sim_cluster *sim;
 	struct compute_node *compute;
 	unsigned int number; /* among those of the compute node */
-	ycsb_body body;
-	void *argument;
-	bool ended;
 };
 
 #define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
@@ -94,7 +87,7 @@ sim_enter(struct smart_services *services)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	smart_epoch_enter(client->sim->epoch, client->client.number);
+	smart_epoch_enter(client->sim->epoch, client->simulated.client.number);
 }
 
 static void
@@ -102,7 +95,7 @@ sim_leave(struct smart_services *services)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	smart_epoch_leave(client->sim->epoch, client->client.number);
+	smart_epoch_leave(client->sim->epoch, client->simulated.client.number);
 }
 
 static uint64_t
@@ -122,7 +115,7 @@ sim_lock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	sim_timed_acquire(&client->timed, leaf_lock(client, leaf));
+	sim_timed_acquire(&client->simulated.timed, leaf_lock(client, leaf));
 	return SMART_OK;
 }
 
@@ -131,7 +124,7 @@ sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	sim_timed_release(&client->timed, leaf_lock(client, leaf));
+	sim_timed_release(&client->simulated.timed, leaf_lock(client, leaf));
 }
 
 /* Read delegation and write combining instead of plain locks and READs.  A client that waits looks again after a while. */
@@ -140,7 +133,7 @@ init_rdwc(struct sim_client *client)
 {
 	client->member = (struct smart_rdwc_member){
 		.caller = {.rdwc = client->compute->rdwc,
-				   .env = &client->env.env,
+				   .env = &client->simulated.env.env,
 				   .client = client->number,
 				   .timeout_ms = WAIT_MS},
 		.locks = &client->compute->leaf_locks,
@@ -157,7 +150,7 @@ after_cache_work(struct smart_services *services)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	sim_timed_compute(&client->timed, client->sim->options->model.cache_ns);
+	sim_timed_compute(&client->simulated.timed, client->sim->options->model.cache_ns);
 	return &client->untimed;
 }
 
@@ -205,7 +198,7 @@ timed_lock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	sim_timed_compute(&client->timed, client->sim->options->model.lock_ns);
+	sim_timed_compute(&client->simulated.timed, client->sim->options->model.lock_ns);
 	return client->untimed.lock_leaf(services, leaf);
 }
 
@@ -214,7 +207,7 @@ timed_unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
 	struct sim_client *client = sim_client_of(services);
 
-	sim_timed_compute(&client->timed, client->sim->options->model.lock_ns);
+	sim_timed_compute(&client->simulated.timed, client->sim->options->model.lock_ns);
 	client->untimed.unlock_leaf(services, leaf);
 }
 
@@ -258,67 +251,7 @@ init_services(struct sim_client *client)
 	let_services_take_time(client);
 }
 
-/* ---- the environment ---- */
-
-static struct sim_client *
-env_client(struct smart_env *env)
-{
-	return OWNER(struct sim_client, env.env, env);
-}
-
-static uint64_t
-env_now_ns(struct smart_env *env)
-{
-	return sim_timed_now_ns(&env_client(env)->sim->timed);
-}
-
-/* Longer with every attempt, and never the same for two. */
-static void
-env_pause(struct smart_env *env, unsigned int attempt)
-{
-	uint64_t longest = PAUSE_NS * (uint64_t) ((attempt < PAUSE_ATTEMPTS ? attempt : PAUSE_ATTEMPTS) + 1);
-
-	sim_timed_pass(&env_client(env)->timed, 1 + ycsb_random_below(&env_client(env)->env.random, longest));
-}
-
-/* ---- running clients ---- */
-
-static void
-client_main(void *argument)
-{
-	struct sim_client *client = argument;
-
-	client->body(&client->client, client->argument);
-	client->ended = true;
-}
-
-static void
-sim_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument)
-{
-	struct sim_cluster *sim = (struct sim_cluster *) cluster;
-
-	for (unsigned int i = 0; i < clients; i++)
-	{
-		struct sim_client *client = (struct sim_client *) cluster->client[i];
-
-		smart_assert(client->client.tree != NULL && client->timed.cluster == &sim->timed);
-		client->body = body;
-		client->argument = argument;
-		client->ended = false;
-		sim_timed_start(&client->timed, client_main, client);
-	}
-	sim_timed_run(&sim->timed);
-	for (unsigned int i = 0; i < clients; i++)
-		smart_assert(((struct sim_client *) cluster->client[i])->ended);
-}
-
-static void
-sim_work(struct ycsb_client *client)
-{
-	struct sim_client *mine = (struct sim_client *) client;
-
-	sim_timed_compute(&mine->timed, mine->sim->options->model.operation_ns);
-}
+/* ---- opening and closing ---- */
 
 static void
 sim_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
@@ -333,8 +266,6 @@ sim_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
 		ycsb_cache_use_add(use, &stat);
 	}
 }
-
-/* ---- opening and closing ---- */
 
 static void
 close_compute_node(struct compute_node *node)
@@ -353,9 +284,9 @@ sim_close(struct ycsb_cluster *cluster)
 	{
 		struct sim_client *client = (struct sim_client *) cluster->client[i];
 
-		if (client->client.tree != NULL)
-			smart_tree_close(client->client.tree);
-		sim_timed_client_close(&client->timed);
+		if (client->simulated.client.tree != NULL)
+			smart_tree_close(client->simulated.client.tree);
+		ycsb_simulated_close(&client->simulated);
 		free(client);
 	}
 	free(cluster->client);
@@ -391,27 +322,19 @@ open_client(struct sim_cluster *sim, unsigned int number)
 	if (client == NULL)
 		return false;
 	smart_assert(sim->cluster.clients == number);
-	sim->cluster.client[sim->cluster.clients++] = &client->client;
+	sim->cluster.client[sim->cluster.clients++] = &client->simulated.client;
 	if (smart_epoch_claim(sim->epoch, number + 1) != number)
 		return false;
 	client->sim = sim;
 	client->compute = sim->compute[number % options->compute_nodes];
 	client->number = number / options->compute_nodes;
-	ycsb_env_init(&client->env, ycsb_mix(options->seed) ^ ycsb_mix(number + 1));
-	client->env.env.now_ns = env_now_ns;
-	client->env.env.pause = env_pause;
-	client->env.env.wait_descriptor = NULL;
+	ycsb_simulated_init(&client->simulated, &sim->cluster, &sim->timed, options, number);
+	client->simulated.client.index = &ycsb_tree_index;
 	init_services(client);
-	sim_timed_client_init(&client->timed, &sim->timed, number % options->compute_nodes);
-	client->client = (struct ycsb_client){.index = &ycsb_tree_index,
-										  .cluster = &sim->cluster,
-										  .number = number,
-										  .env = &client->env.env,
-										  .fabric = &client->timed.fabric};
 	tree.id = TREE;
 	tree.root = ycsb_store_root();
-	return smart_tree_open(client->client.fabric, &client->env.env, &client->services, &tree, &client->client.tree) ==
-		   SMART_OK;
+	return smart_tree_open(client->simulated.client.fabric, &client->simulated.env.env, &client->services, &tree,
+						   &client->simulated.client.tree) == SMART_OK;
 }
 
 static bool
@@ -461,8 +384,8 @@ ycsb_sim_open(const struct ycsb_options *options)
 	if (sim != NULL)
 	{
 		sim->options = options;
-		sim->cluster.run = sim_run;
-		sim->cluster.work = sim_work;
+		sim->cluster.run = ycsb_simulated_run;
+		sim->cluster.work = ycsb_simulated_work;
 		sim->cluster.cache_use = sim_cache_use;
 		sim->cluster.close = sim_close;
 		if (open_all(sim))
