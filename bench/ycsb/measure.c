@@ -82,6 +82,7 @@ ycsb_measure_operation(struct ycsb_measure *measure, enum ycsb_operation operati
 	}
 	cost->doorbells += after->doorbells - before->doorbells;
 	cost->round_trips += after->round_trips - before->round_trips;
+	cost->descents += after->descents - before->descents;
 }
 
 void

@@ -50,6 +50,7 @@ struct ycsb_cache_use
 	uint64_t node_bytes;
 	uint64_t result_bytes;
 	uint64_t hint_bytes;
+	uint64_t memory_bytes; /* of a model's memory nodes: blocks in use */
 };
 
 extern const char *const ycsb_operation_names[YCSB_OPERATIONS];

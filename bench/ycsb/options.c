@@ -16,9 +16,11 @@
 #include "options.h"
 
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
-const char *const ycsb_index_names[YCSB_INDEXES] = {"tree", "smart", "sherman", "sherman-optimistic"};
+const char *const ycsb_index_names[YCSB_INDEXES] = {"tree", "smart",          "art",      "art-locked",
+													"dart", "dart-unskipped", "sherman",  "sherman-optimistic",
+													"dex",  "dex-onesided",   "dex-eager"};
 const char *const ycsb_key_names[YCSB_KEY_TYPES] = {"integer", "string", "randint", "email"};
-const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert"};
+const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert", "update"};
 
 static const char *const offload_names[] =
 	{[SMART_OFFLOAD_AUTO] = "auto", [SMART_OFFLOAD_ON] = "on", [SMART_OFFLOAD_OFF] = "off"};
@@ -26,7 +28,7 @@ static const char *const offload_names[] =
 static const char help[] =
 	"ycsb: YCSB's load and workloads A to F, and inserts, on a SMART tree, without PostgreSQL.\n"
 	"\n"
-	"  --workload=LIST          load, a, b, c, d, e, f, insert, separated by commas, or all [load,c]\n"
+	"  --workload=LIST          load, a, b, c, d, e, f, insert, update, separated by commas, or all [load,c]\n"
 	"  --keys=N                 records that are loaded first [200k]\n"
 	"  --load=inserts|sorted    by inserts in random order, or all at once from a sorted run, out of time [inserts]\n"
 	"  --operations=N           of each workload [200k]\n"
@@ -39,9 +41,11 @@ static const char help[] =
 	"\n"
 	"  --provider=NAME          sim: a cluster in virtual time, one thread; local: this program's memory;\n"
 	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
-	"  --index=NAME             sim: tree, this project's, or a model of smart (OSDI'23), sherman (SIGMOD'22)\n"
-	"                           or sherman-optimistic (as DEX has it) [tree]\n"
-	"  --value-size=BYTES       of an entry of sherman [8]\n"
+	"  --index=NAME             sim: tree, this project's, or a model: smart (OSDI'23), art, art-locked (as SMART and\n"
+	"                           DART have it), dart, dart-unskipped (SIGMOD'26), sherman (SIGMOD'22),\n"
+	"                           sherman-optimistic (as DEX has it), dex, dex-onesided, dex-eager (VLDB'24)\n"
+	"                           [tree]\n"
+	"  --value-size=BYTES       of an entry of a model, but smart's [8]\n"
 	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
 	"  --secret-file=FILE       the key of the memory nodes\n"
 	"  --clients=N              of each compute node; threads, or simulated ones [1]\n"
@@ -69,7 +73,7 @@ static const char help[] =
 	"\n"
 	"insert: new entries beside records, which are drawn like those that are read (--distribution).  An integer has the\n"
 	"record's first four bytes, and a number of its own, scrambled, in the other four; a string is the record's address\n"
-	"with +number in front of the @.  No entry is inserted twice, and no other workload asks for them.\n"
+	"with +number in front of the @.  No entry is inserted twice, and no other workload asks for them.  update: updates.\n"
 	"\n"
 	"The tree is a set of byte strings, so there is no update in place.  An update is what an index has to do when a\n"
 	"row gets another address: the entry is removed, and inserted again with another payload.  In between, a lookup\n"
@@ -325,7 +329,7 @@ check_options(const struct ycsb_options *options)
 	if (options->index != YCSB_TREE && (options->provider != YCSB_SIM || options->check))
 		refuse("other papers' indexes are on the simulated cluster, and have no check");
 	if (options->index >= YCSB_PEER_SHERMAN && !ycsb_is_integer(options->key_type))
-		refuse("sherman's keys are integers");
+		refuse("the keys of %s are integers", ycsb_index_names[options->index]);
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
 	if (options->copies > options->memory_nodes)

@@ -31,6 +31,7 @@ enum ycsb_workload
 	YCSB_E,
 	YCSB_F,
 	YCSB_BESIDE,
+	YCSB_UPDATES,
 	YCSB_WORKLOADS
 };
 
@@ -38,8 +39,15 @@ enum ycsb_indexes
 {
 	YCSB_TREE, /* this project's */
 	YCSB_PEER_SMART,
+	YCSB_PEER_ART,
+	YCSB_PEER_ART_LOCKED,
+	YCSB_PEER_DART,
+	YCSB_PEER_DART_UNSKIPPED,
 	YCSB_PEER_SHERMAN,
 	YCSB_PEER_SHERMAN_OPTIMISTIC,
+	YCSB_PEER_DEX,
+	YCSB_PEER_DEX_ONESIDED,
+	YCSB_PEER_DEX_EAGER,
 	YCSB_INDEXES
 };
 
@@ -67,7 +75,7 @@ struct ycsb_options
 	enum smart_offload_mode offload; /* tcp and verbs: the side that walks where the cache does not know the way */
 	uint64_t scan_min;               /* entries of a scan of workload E */
 	uint64_t scan_max;
-	uint32_t value_bytes; /* of sherman's entries */
+	uint32_t value_bytes; /* of peers' entries, but SMART's */
 	uint32_t leaf_size;
 	uint64_t seed;
 	const char *csv; /* NULL: none */

@@ -17,18 +17,25 @@
 /* ---- memory ---- */
 
 fabric_address
-peer_allocate(struct peer_cluster *cluster, uint64_t bytes)
+peer_allocate_at(struct peer_cluster *cluster, unsigned int node, uint64_t bytes)
 {
-	unsigned int node = cluster->turn;
 	uint64_t offset = cluster->used[node];
 
-	smart_assert(bytes > 0);
+	smart_assert(bytes > 0 && node < cluster->options->memory_nodes);
 	bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	if (bytes > cluster->bytes - offset)
 		return 0;
 	cluster->used[node] += bytes;
-	cluster->turn = (node + 1) % cluster->options->memory_nodes;
 	return fabric_make_address(node, offset);
+}
+
+fabric_address
+peer_allocate(struct peer_cluster *cluster, uint64_t bytes)
+{
+	unsigned int node = cluster->turn;
+
+	cluster->turn = (node + 1) % cluster->options->memory_nodes;
+	return peer_allocate_at(cluster, node, bytes);
 }
 
 static bool
@@ -154,6 +161,12 @@ struct peer_local_lock
 	unsigned int handovers; /* of the remote lock, which the next holder has already; 0: it has not */
 };
 
+static bool
+queues(const struct peer_cluster *cluster)
+{
+	return cluster->peer->locks && cluster->variant != PEER_LOCKED;
+}
+
 static uint64_t
 lock_number(fabric_address block)
 {
@@ -174,19 +187,30 @@ local_lock_of(struct peer_client *client, fabric_address block)
 }
 
 smart_status
-peer_lock(struct peer_client *client, fabric_address block)
+peer_lock(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count)
 {
-	struct peer_local_lock *local = local_lock_of(client, block);
-	fabric_address word = peer_lock_word(client->cluster, block);
-	uint64_t held = 1;
-	smart_status status = SMART_OK;
+	struct fabric *fabric = client->simulated.client.fabric;
+	struct peer_local_lock *local = client->compute->locks != NULL ? local_lock_of(client, block) : NULL;
+	struct fabric_request requests[1 + PEER_LOCK_READS] = {{
+		.verb = FABRIC_CAS,
+		.remote = peer_lock_word(client->cluster, block),
+		.operand = client->simulated.client.number + 1,
+	}};
+	smart_status status;
 
-	lock_work(client);
-	sim_timed_acquire(&client->simulated.timed, &local->lock);
-	if (local->handovers > 0)
-		return SMART_OK;
-	while (status == SMART_OK && held != 0)
-		status = peer_cas(client, word, 0, client->simulated.client.number + 1, &held);
+	smart_assert(count >= 0 && count <= PEER_LOCK_READS);
+	if (count > 0)
+		memcpy(requests + 1, reads, (size_t) count * sizeof(*reads));
+	if (local != NULL)
+	{
+		lock_work(client);
+		sim_timed_acquire(&client->simulated.timed, &local->lock);
+		if (local->handovers > 0)
+			return count > 0 ? fabric_execute(fabric, requests + 1, count) : SMART_OK;
+	}
+	do
+		status = fabric_execute(fabric, requests, 1 + count);
+	while (status == SMART_OK && requests[0].result != 0);
 	return status;
 }
 
@@ -194,14 +218,16 @@ smart_status
 peer_write_and_unlock(struct peer_client *client, fabric_address block, struct fabric_request *requests, int count)
 {
 	static const uint64_t unlocked = 0;
-	struct peer_local_lock *local = local_lock_of(client, block);
-	bool hands_over = local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
+	struct peer_local_lock *local = client->compute->locks != NULL ? local_lock_of(client, block) : NULL;
+	bool hands_over = local != NULL && local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
 	smart_status status = SMART_OK;
 
 	if (!hands_over)
 		requests[count++] = peer_write_of(peer_lock_word(client->cluster, block), &unlocked, sizeof(unlocked));
 	if (count > 0)
 		status = fabric_execute(client->simulated.client.fabric, requests, count);
+	if (local == NULL)
+		return status;
 	local->handovers = hands_over ? local->handovers + 1 : 0;
 	lock_work(client);
 	sim_timed_release(&client->simulated.timed, &local->lock);
@@ -254,6 +280,8 @@ peer_cache_use(struct ycsb_cluster *cluster, struct ycsb_cache_use *use)
 	*use = (struct ycsb_cache_use){.hits = 0};
 	for (unsigned int i = 0; i < mine->options->compute_nodes; i++)
 		mine->peer->cache_use(&mine->compute[i], use);
+	for (unsigned int i = 0; i < mine->options->memory_nodes; i++)
+		use->memory_bytes += mine->used[i];
 }
 
 static void
@@ -270,7 +298,7 @@ peer_close(struct ycsb_cluster *cluster)
 	free(cluster->client);
 	for (unsigned int i = 0; i < mine->options->compute_nodes; i++)
 	{
-		if (mine->compute[i].state != NULL)
+		if (mine->compute[i].state != NULL && mine->peer->close_compute != NULL)
 			mine->peer->close_compute(&mine->compute[i]);
 		free(mine->compute[i].state);
 		free(mine->compute[i].delegation);
@@ -279,6 +307,8 @@ peer_close(struct ycsb_cluster *cluster)
 	for (unsigned int node = 0; node < mine->options->memory_nodes && mine->base[node] != NULL; node++)
 		munmap(mine->base[node], mine->bytes);
 	sim_timed_close(&mine->timed);
+	if (mine->state != NULL && mine->peer->close != NULL)
+		mine->peer->close(mine);
 	free(mine->state);
 	free(mine);
 }
@@ -312,14 +342,14 @@ open_compute(struct peer_cluster *cluster, unsigned int number)
 		if (compute->delegation == NULL)
 			return false;
 	}
-	if (cluster->peer->locks)
+	if (queues(cluster))
 	{
 		compute->locks = calloc(cluster->options->memory_nodes * (size_t) PEER_LOCKS, sizeof(*compute->locks));
 		if (compute->locks == NULL)
 			return false;
 	}
 	compute->state = calloc(1, cluster->peer->compute_bytes);
-	return compute->state != NULL && cluster->peer->open_compute(compute);
+	return compute->state != NULL && (cluster->peer->open_compute == NULL || cluster->peer->open_compute(compute));
 }
 
 static bool
@@ -335,7 +365,7 @@ open_all(struct peer_cluster *cluster)
 	if (!open_memory(cluster))
 		return false;
 	timed.bytes = cluster->bytes;
-	timed.chip_bytes = cluster->peer->locks ? cluster->used[0] : 0;
+	timed.chip_bytes = queues(cluster) ? cluster->used[0] : 0;
 	memcpy(timed.base, cluster->base, sizeof(timed.base));
 	if (!sim_timed_init(&cluster->timed, &timed))
 		return false;
@@ -356,27 +386,16 @@ open_all(struct peer_cluster *cluster)
 	return true;
 }
 
-static const struct
-{
-	const struct peer *peer;
-	enum peer_variant variant;
-} peers[YCSB_INDEXES] = {
-	[YCSB_PEER_SMART] = {&peer_smart, PEER_WHOLE},
-	[YCSB_PEER_SHERMAN] = {&peer_sherman, PEER_WHOLE},
-	[YCSB_PEER_SHERMAN_OPTIMISTIC] = {&peer_sherman, PEER_OPTIMISTIC},
-};
-
 struct ycsb_cluster *
-peer_cluster_open(const struct ycsb_options *options)
+peer_cluster_open(const struct ycsb_options *options, const struct peer *peer, enum peer_variant variant)
 {
 	struct peer_cluster *cluster = calloc(1, sizeof(*cluster));
 
-	smart_assert(options->index != YCSB_TREE);
 	if (cluster != NULL)
 	{
 		cluster->options = options;
-		cluster->peer = peers[options->index].peer;
-		cluster->variant = peers[options->index].variant;
+		cluster->peer = peer;
+		cluster->variant = variant;
 		cluster->cluster.run = ycsb_simulated_run;
 		cluster->cluster.work = ycsb_simulated_work;
 		cluster->cluster.cache_use = peer_cache_use;

@@ -23,7 +23,7 @@ struct peer_compute
 	struct peer_cluster *cluster;
 	unsigned int number;
 	struct peer_delegation *delegation; /* NULL: none */
-	struct peer_local_lock *locks;      /* NULL: none */
+	struct peer_local_lock *locks;      /* NULL: nobody queues */
 	void *state;                        /* the peer's */
 };
 
@@ -40,19 +40,24 @@ enum peer_variant
 {
 	PEER_WHOLE,
 	PEER_OPTIMISTIC, /* Sherman: with DEX's optimistic locks */
+	PEER_EAGER,      /* DEX: all leaves are admitted, and nothing is offloaded */
+	PEER_ONESIDED,   /* DEX: nothing is offloaded */
+	PEER_UNSKIPPED,  /* DART: without its skip table */
+	PEER_LOCKED,     /* ART: updates lock, and nobody queues for a lock */
 };
 
 struct peer
 {
 	struct ycsb_index index;
 	bool delegates; /* its compute nodes have a delegation table */
-	bool locks;     /* it has a lock table in each memory node's NIC */
+	bool locks;     /* it has a lock table in each memory node, in the NIC */
 
 	/* State of the cluster, of a compute node and of a client: so many bytes, zeroed. */
 	size_t cluster_bytes;
 	size_t compute_bytes;
 	size_t client_bytes;
 	bool (*open)(struct peer_cluster *cluster);
+	void (*close)(struct peer_cluster *cluster); /* NULL, as the next two: there is nothing to do */
 	bool (*open_compute)(struct peer_compute *compute);
 	void (*close_compute)(struct peer_compute *compute);
 	void (*cache_use)(struct peer_compute *compute, struct ycsb_cache_use *use);
@@ -75,9 +80,13 @@ struct peer_cluster
 
 extern const struct peer peer_smart;
 extern const struct peer peer_sherman;
+extern const struct peer peer_art;
+extern const struct peer peer_dart;
+extern const struct peer peer_dex;
 
-/* The simulated cluster of options with the index that they name, which is not this project's.  NULL: what failed is told on stderr. */
-extern struct ycsb_cluster *peer_cluster_open(const struct ycsb_options *options);
+/* The simulated cluster of options with this peer's index.  NULL: what failed is told on stderr. */
+extern struct ycsb_cluster *
+peer_cluster_open(const struct ycsb_options *options, const struct peer *peer, enum peer_variant variant);
 
 static inline struct peer_client *
 peer_client_of(struct ycsb_client *client)
@@ -92,6 +101,9 @@ peer_client_of(struct ycsb_client *client)
 
 /* A block on the next memory node, aligned to 64, of zeros.  0: no space. */
 extern fabric_address peer_allocate(struct peer_cluster *cluster, uint64_t bytes);
+
+/* The same on a memory node that the caller names. */
+extern fabric_address peer_allocate_at(struct peer_cluster *cluster, unsigned int node, uint64_t bytes);
 
 /* Where a block lies, for loading. */
 static inline void *
@@ -172,9 +184,12 @@ extern fabric_address peer_lock_word(const struct peer_cluster *cluster, fabric_
 
 /*
  * Locks a block: the clients of a compute node queue for a local lock, and hand the remote one on, four times at most
- * (HOCL).  CASes until it has it.
+ * (HOCL).  CASes until it has it; READs of the block's memory node go in one batch with the CAS, behind it.
+ * PEER_LOCKED: clients do not queue, and the locks lie in the memory node's memory.
  */
-extern smart_status peer_lock(struct peer_client *client, fabric_address block);
+#define PEER_LOCK_READS 2
+extern smart_status
+peer_lock(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count);
 
 /*
  * Executes the WRITEs of a change, in whose array is room for one more, and gives the lock back with them, or to the

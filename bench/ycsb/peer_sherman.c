@@ -480,7 +480,7 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 		fabric_address next;
 
 		if (status == SMART_OK)
-			status = peer_lock(client, address);
+			status = peer_lock(client, address, NULL, 0);
 		if (status == SMART_OK)
 			status = peer_read(client, address, inner, PAGE_BYTES);
 		if (status != SMART_OK || covers(&inner->head, *key))
@@ -603,7 +603,7 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 		fabric_address next;
 
 		if (status == SMART_OK)
-			status = peer_lock(client, address);
+			status = peer_lock(client, address, NULL, 0);
 		if (status == SMART_OK)
 			status = peer_read(client, address, leaf, leaf_bytes(tree));
 		if (status != SMART_OK || covers(head, key))

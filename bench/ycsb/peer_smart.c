@@ -26,7 +26,7 @@
 
 #include "base/assert.h"
 #include "keys.h"
-#include "peer.h"
+#include "peer_radix.h"
 
 #define SLOTS       256
 #define TYPES       7
@@ -37,7 +37,6 @@
 #define LEAF_MAX    (16 + YCSB_KEY_MAX + 8 + VALUE_BYTES + 8)
 #define FIFO_NS     100 /* of the cache's lock for each change of its queue: assumed */
 #define HEIGHT_MAX  YCSB_KEY_MAX
-#define BATCH_MAX   128 /* requests of a scan */
 
 static const unsigned int type_slots[TYPES] = {4, 8, 16, 32, 64, 128, 256};
 
@@ -625,24 +624,11 @@ struct draft
 	unsigned int nodes;
 };
 
-struct item
-{
-	uint64_t slot;
-	uint8_t prefix[YCSB_KEY_MAX]; /* of what the slot leads to, without its path */
-	unsigned int depth;
-};
-
-#define ITEMS_MAX 1024
-
 /* What is too large for a client's stack. */
 struct scratch
 {
 	struct draft draft;
-	struct item item[ITEMS_MAX]; /* of a scan: subtrees and leaves in the order of keys */
-	struct item next[ITEMS_MAX];
-	struct node node[BATCH_MAX];
-	uint8_t leaf[BATCH_MAX][LEAF_MAX];
-	struct fabric_request request[BATCH_MAX];
+	struct peer_radix_scratch scan;
 };
 
 static bool
@@ -884,18 +870,29 @@ smart_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 
 /* ---- scan ---- */
 
-/* One that is wholly below the scan's beginning is left out. */
 static bool
-append_item(struct item *items, unsigned int *count, const struct item *item, const uint8_t *from, size_t from_length)
+slot_is_leaf(uint64_t slot)
 {
-	size_t length = item->depth < from_length ? item->depth : from_length;
+	return (slot & SLOT_LEAF) != 0;
+}
 
-	if (memcmp(item->prefix, from, length) < 0)
-		return true;
-	if (*count == ITEMS_MAX)
-		return false;
-	items[(*count)++] = *item;
-	return true;
+/* Keys of different lengths have leaves of different lengths: their READs are as long as that of the first key. */
+static uint64_t
+slot_bytes(const struct peer_cluster *cluster, uint64_t slot, size_t key_length)
+{
+	return slot_is_leaf(slot) ? leaf_bytes(key_length) : node_bytes(slot_type(slot));
+}
+
+static uint64_t
+bytes_now(const void *node)
+{
+	return node_bytes(header_type(((const struct node *) node)->header));
+}
+
+static bool
+find_copy(struct peer_client *client, const struct peer_subtree *subtree, void *node)
+{
+	return cache_copy(client->compute->state, subtree->prefix, subtree->known, node) == slot_address(subtree->word);
 }
 
 static int
@@ -907,183 +904,60 @@ compare_slots(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The children of a node instead of the node. */
-static bool
-expand(const struct item *item, const struct node *node, struct item *items, unsigned int *count, const uint8_t *from,
-	   size_t from_length)
+/* -1: the path has become shorter under way, or since the cache knew it. */
+static int
+children_of(const void *copy, const struct peer_subtree *subtree, struct peer_subtree *children)
 {
+	const struct node *node = copy;
 	unsigned int slots = type_slots[header_type(node->header)];
-	struct item child = *item;
+	struct peer_subtree child = *subtree;
 	uint64_t sorted[SLOTS] = {0};
 	unsigned int used = 0;
 
+	if (header_depth(node->header) != subtree->depth)
+		return -1;
 	for (unsigned int i = 0; i < header_length(node->header); i++)
-		child.prefix[child.depth++] = (uint8_t) (node->header >> (8 * i));
+		child.prefix[child.known++] = (uint8_t) (node->header >> (8 * i));
 	while (used < slots && (node->slot[used] & SLOT_USED))
 	{
 		sorted[used] = node->slot[used];
 		used++;
 	}
 	qsort(sorted, used, sizeof(sorted[0]), compare_slots);
-	child.depth++;
+	child.depth = ++child.known;
 	for (unsigned int i = 0; i < used; i++)
 	{
-		child.slot = sorted[i];
-		child.prefix[child.depth - 1] = (uint8_t) (sorted[i] >> 56);
-		if (!append_item(items, count, &child, from, from_length))
-			return false;
+		child.word = sorted[i];
+		child.prefix[child.known - 1] = (uint8_t) (sorted[i] >> 56);
+		children[i] = child;
 	}
-	return true;
+	return (int) used;
 }
 
-/* The nodes among the first items that so many leaves may be below, in one batch; how many. */
-static unsigned int
-gather_nodes(struct scratch *scratch, unsigned int count, uint64_t wanted)
+static const uint8_t *
+leaf_key(const void *leaf)
 {
-	unsigned int nodes = 0;
-	uint64_t leaves = 0;
-
-	for (unsigned int i = 0; i < count && leaves < wanted && nodes < BATCH_MAX; i++)
-	{
-		const struct item *item = &scratch->item[i];
-
-		/* A node has two leaves at least. */
-		leaves += item->slot & SLOT_LEAF ? 1 : 2;
-		if (!(item->slot & SLOT_LEAF))
-			scratch->request[nodes] = (struct fabric_request){.verb = FABRIC_READ,
-															  .length = (uint32_t) node_bytes(slot_type(item->slot)),
-															  .remote = slot_address(item->slot),
-															  .local = &scratch->node[nodes]};
-		nodes += !(item->slot & SLOT_LEAF);
-	}
-	return nodes;
+	return (const uint8_t *) leaf + 16;
 }
 
-/* The first nodes are replaced by their children. */
-static unsigned int
-replace_nodes(struct scratch *scratch, unsigned int count, unsigned int nodes, const uint8_t *from, size_t from_length)
-{
-	unsigned int done = 0;
-	unsigned int next = 0;
-	bool room = true;
-
-	for (unsigned int i = 0; i < count && room; i++)
-	{
-		const struct item *item = &scratch->item[i];
-
-		if (!(item->slot & SLOT_LEAF) && done < nodes)
-			room = expand(item, &scratch->node[done++], scratch->next, &next, from, from_length);
-		else
-			room = append_item(scratch->next, &next, item, from, from_length);
-	}
-	memcpy(scratch->item, scratch->next, next * sizeof(scratch->item[0]));
-	return next;
-}
-
-/* READs leaves in batches; a key below the beginning is not counted. */
-static smart_status
-read_leaves(struct peer_client *client, unsigned int count, uint64_t wanted, const uint8_t *from, size_t from_length,
-			uint64_t *seen)
-{
-	struct scratch *scratch = client->state;
-	smart_status status = SMART_OK;
-
-	for (unsigned int first = 0; first < count && *seen < wanted && status == SMART_OK; first += BATCH_MAX)
-	{
-		unsigned int number = count - first < BATCH_MAX ? count - first : BATCH_MAX;
-
-		number = number < wanted - *seen ? number : (unsigned int) (wanted - *seen);
-		for (unsigned int i = 0; i < number; i++)
-			scratch->request[i] = (struct fabric_request){.verb = FABRIC_READ,
-														  .length = (uint32_t) leaf_bytes(from_length),
-														  .remote = slot_address(scratch->item[first + i].slot),
-														  .local = scratch->leaf[i]};
-		status = fabric_execute(client->simulated.client.fabric, scratch->request, (int) number);
-		for (unsigned int i = 0; i < number && status == SMART_OK; i++)
-			*seen += memcmp(scratch->leaf[i] + 16, from, from_length) >= 0;
-	}
-	return status;
-}
-
-/* READs those of the nodes that the cache does not have, and what they have grown by. */
-static smart_status
-read_nodes(struct peer_client *client, unsigned int nodes, bool fresh)
-{
-	struct scratch *scratch = client->state;
-	struct fabric_request *request = scratch->request;
-	unsigned int read = 0;
-	smart_status status = SMART_OK;
-
-	for (unsigned int i = 0, node = 0; node < nodes && i < ITEMS_MAX; i++)
-	{
-		const struct item *item = &scratch->item[i];
-
-		if (item->slot & SLOT_LEAF)
-			continue;
-		if (fresh || cache_copy(client->compute->state, item->prefix, item->depth, &scratch->node[node]) !=
-						 slot_address(item->slot))
-			request[read++] = request[node];
-		node++;
-	}
-	peer_cache_work(client);
-	if (read > 0)
-		status = fabric_execute(client->simulated.client.fabric, request, (int) read);
-	for (unsigned int i = 0; i < read && status == SMART_OK; i++)
-	{
-		struct node *node = request[i].local;
-		uint64_t grown = node_bytes(header_type(node->header));
-
-		if (grown > request[i].length)
-			status = peer_read(client, request[i].remote + request[i].length, (char *) node + request[i].length,
-							   grown - request[i].length);
-	}
-	return status;
-}
-
-/*
- * The leaves of a scan, in order; *moved: a path has become shorter under way, or since the cache knew it.  Keys of
- * different lengths have leaves of different lengths: their READs are as long as that of the first key.
- */
-static smart_status
-find_leaves(struct peer_client *client, const uint8_t *key, size_t length, uint64_t wanted, bool fresh,
-			unsigned int *count, bool *moved)
-{
-	struct scratch *scratch = client->state;
-	smart_status status = SMART_OK;
-	unsigned int nodes;
-
-	*count = 1;
-	*moved = false;
-	scratch->item[0] = (struct item){.slot = make_slot(0, tree_of(client->cluster)->root, false, TYPES - 1)};
-	while (!*moved && (nodes = gather_nodes(scratch, *count, wanted)) > 0)
-	{
-		status = read_nodes(client, nodes, fresh);
-		if (status != SMART_OK)
-			return status;
-		for (unsigned int i = 0, node = 0; node < nodes && i < ITEMS_MAX; i++)
-		{
-			if (scratch->item[i].slot & SLOT_LEAF)
-				continue;
-			*moved |= header_depth(scratch->node[node++].header) != scratch->item[i].depth;
-		}
-		if (!*moved)
-			*count = replace_nodes(scratch, *count, nodes, key, length);
-	}
-	return status;
-}
+static const struct peer_radix radix = {
+	.is_leaf = slot_is_leaf,
+	.bytes = slot_bytes,
+	.address = slot_address,
+	.bytes_now = bytes_now,
+	.find_copy = find_copy,
+	.children = children_of,
+	.leaf_key = leaf_key,
+};
 
 static smart_status
 smart_scan(struct ycsb_client *ycsb, const uint8_t *key, size_t length, uint64_t wanted, uint64_t *seen)
 {
 	struct peer_client *client = peer_client_of(ycsb);
-	unsigned int count;
-	bool moved;
-	smart_status status = find_leaves(client, key, length, wanted, false, &count, &moved);
+	struct scratch *scratch = client->state;
 
-	*seen = 0;
-	while (status == SMART_OK && moved)
-		status = find_leaves(client, key, length, wanted, true, &count, &moved);
-	return status == SMART_OK ? read_leaves(client, count, wanted, key, length, seen) : status;
+	return peer_radix_scan(client, &radix, &scratch->scan,
+						   make_slot(0, tree_of(client->cluster)->root, false, TYPES - 1), key, length, wanted, seen);
 }
 
 /* ---- load ---- */

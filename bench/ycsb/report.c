@@ -23,6 +23,7 @@ average(struct ycsb_summary *summary, const struct fabric_counters *cost, const 
 	summary->reads = (double) cost->requests[FABRIC_READ] / n;
 	summary->writes = (double) cost->requests[FABRIC_WRITE] / n;
 	summary->atomics = (double) (cost->requests[FABRIC_CAS] + cost->requests[FABRIC_FAA]) / n;
+	summary->messages = (double) cost->descents / n;
 	summary->read_bytes = (double) cost->bytes[FABRIC_READ] / n;
 	summary->write_bytes = (double) cost->bytes[FABRIC_WRITE] / n;
 }
@@ -174,8 +175,9 @@ write_row(FILE *file, const struct ycsb_options *options, const struct ycsb_resu
 			summary.write_bytes);
 	if (summary.hit_ratio >= 0)
 		fprintf(file, "%.6f", summary.hit_ratio);
-	fprintf(file, ",%llu,%llu\n", (unsigned long long) result->measure->absent,
-			(unsigned long long) result->measure->entries);
+	fprintf(file, ",%llu,%llu,%.6f,%llu\n", (unsigned long long) result->measure->absent,
+			(unsigned long long) result->measure->entries, summary.messages,
+			(unsigned long long) result->cache.memory_bytes);
 }
 
 bool
@@ -187,7 +189,7 @@ ycsb_write_csv(const struct ycsb_options *options, const struct ycsb_results *re
 	{
 		fputs("workload,provider,key_type,distribution,mode,keys,operations,clients,compute_nodes,memory_nodes,"
 			  "cache_bytes,seed,throughput,p50_us,p99_us,round_trips,reads,writes,atomics,read_bytes,write_bytes,"
-			  "hit_ratio,absent,scanned_entries\n",
+			  "hit_ratio,absent,scanned_entries,messages,memory_bytes\n",
 			  file);
 		for (unsigned int i = 0; i < results->count; i++)
 			write_row(file, options, &results->result[i]);
@@ -208,8 +210,8 @@ ycsb_write_csv(const struct ycsb_options *options, const struct ycsb_results *re
 #define BOTTOM 360
 #define TICKS  5
 
-static const char *const colours[YCSB_WORKLOADS] = {"#777777", "#c8553d", "#d99a2b", "#2a7f9e",
-													"#5b8c3e", "#7a4fa3", "#b0417c", "#1f6f54"};
+static const char *const colours[YCSB_WORKLOADS] = {"#777777", "#c8553d", "#d99a2b", "#2a7f9e", "#5b8c3e",
+													"#7a4fa3", "#b0417c", "#1f6f54", "#8a6d3b"};
 
 struct field
 {

@@ -17,6 +17,7 @@ struct ycsb_summary
 	double reads;
 	double writes;
 	double atomics;
+	double messages;
 	double read_bytes;
 	double write_bytes;
 	double hit_ratio;    /* of the caches; negative: they were not asked */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "peer.h"
+#include "peers.h"
 #include "random.h"
 #include "run.h"
 #include "workload.h"
@@ -260,7 +260,7 @@ ycsb_run(const struct ycsb_options *options, ycsb_report report, struct ycsb_res
 	if (!open_shared(&run))
 		return false;
 	if (options->index != YCSB_TREE)
-		run.cluster = peer_cluster_open(options);
+		run.cluster = ycsb_peer_open(options);
 	else if (options->provider == YCSB_SIM)
 		run.cluster = ycsb_sim_open(options);
 	else

@@ -35,6 +35,7 @@ static const struct
 	[YCSB_E] = {.scan = 95, .insert = 5},
 	[YCSB_F] = {.read = 50, .read_modify_write = 50},
 	[YCSB_BESIDE] = {.insert = 100},
+	[YCSB_UPDATES] = {.update = 100},
 };
 
 /* ---- which records there are ---- */

@@ -102,13 +102,44 @@ check_costs(void)
 	CHECK(is(summary.reads, 3) && is(summary.read_bytes, 1024 + 16));
 }
 
+/*
+ * ART and DART's searches READ the same nodes; ART whole, and in DART a bucket of each (DART 3.2): of 6000 integers
+ * below 2^63 nearly all are leaves of nodes of the second level, of some 47 children.
+ */
+static void
+check_radix_costs(void)
+{
+	struct ycsb_summary art = cost(YCSB_PEER_ART, YCSB_C, 8);
+	struct ycsb_summary dart = cost(YCSB_PEER_DART_UNSKIPPED, YCSB_C, 8);
+	struct ycsb_summary skipping = cost(YCSB_PEER_DART, YCSB_C, 8);
+
+	CHECK(art.reads >= 1 && art.reads < 1.1 && art.read_bytes < 40);
+	CHECK(dart.reads > 2.9 && dart.reads < 3.3);
+	CHECK(dart.read_bytes > 128 * (dart.reads - 1.3) + 24 && dart.read_bytes < 128 * (dart.reads - 1) + 25);
+	CHECK(skipping.reads <= dart.reads);
+	art = cost(YCSB_PEER_ART, YCSB_UPDATES, 8);
+	dart = cost(YCSB_PEER_DART_UNSKIPPED, YCSB_UPDATES, 8);
+	CHECK(is(art.atomics, 1) && is(dart.atomics, 1) && is(dart.writes, 1));
+	/* Of a lock: a CAS, and a WRITE to give it back; and the child's WRITE. */
+	art = cost(YCSB_PEER_ART_LOCKED, YCSB_UPDATES, 8);
+	CHECK(is(art.atomics, 1) && is(art.writes, 3));
+}
+
 int
 main(void)
 {
 	check_costs();
+	check_radix_costs();
 	check_runs(YCSB_PEER_SMART, YCSB_RANDINT, 1 << 20);
 	check_runs(YCSB_PEER_SMART, YCSB_EMAIL, 64 << 10);
 	check_runs(YCSB_PEER_SMART, YCSB_INTEGER, 0);
+	check_runs(YCSB_PEER_ART, YCSB_RANDINT, 1 << 20);
+	check_runs(YCSB_PEER_ART, YCSB_EMAIL, 64 << 10);
+	check_runs(YCSB_PEER_ART_LOCKED, YCSB_STRING, 0);
+	check_runs(YCSB_PEER_DART, YCSB_RANDINT, 0);
+	check_runs(YCSB_PEER_DART, YCSB_EMAIL, 0);
+	check_runs(YCSB_PEER_DEX, YCSB_RANDINT, 64 << 10);
+	check_runs(YCSB_PEER_DEX, YCSB_INTEGER, 0);
 	check_runs(YCSB_PEER_SHERMAN, YCSB_RANDINT, 1 << 20);
 	check_runs(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_INTEGER, 64 << 10);
 	return check_finish();

@@ -37,6 +37,7 @@ static const unsigned int kinds[YCSB_WORKLOADS] = {
 	[YCSB_E] = 1u << YCSB_SCAN | 1u << YCSB_INSERT,
 	[YCSB_F] = 1u << YCSB_READ | 1u << YCSB_READ_MODIFY_WRITE,
 	[YCSB_BESIDE] = 1u << YCSB_INSERT,
+	[YCSB_UPDATES] = 1u << YCSB_UPDATE,
 };
 
 /* Every operation but a lookup that the cache serves asks a memory node, or several times. */
