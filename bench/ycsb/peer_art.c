@@ -1085,22 +1085,9 @@ use_of_cache(struct peer_compute *compute, struct ycsb_cache_use *use)
 	use->node_bytes += cache->bytes;
 }
 
-static smart_status
-begin(struct ycsb_client *client)
-{
-	return SMART_OK;
-}
-
-static void
-end(struct ycsb_client *client)
-{
-}
-
 const struct peer peer_art = {
 	.index =
 		{
-			.begin = begin,
-			.end = end,
 			.load = art_load,
 			.lookup = art_lookup,
 			.insert = art_insert,

@@ -1285,22 +1285,9 @@ use_of_cache(struct peer_compute *compute, struct ycsb_cache_use *use)
 	use->node_bytes += tree_of(compute->cluster)->segments * sizeof(fabric_address);
 }
 
-static smart_status
-begin(struct ycsb_client *client)
-{
-	return SMART_OK;
-}
-
-static void
-end(struct ycsb_client *client)
-{
-}
-
 const struct peer peer_dart = {
 	.index =
 		{
-			.begin = begin,
-			.end = end,
 			.load = dart_load,
 			.lookup = dart_lookup,
 			.insert = dart_insert,

@@ -1085,22 +1085,9 @@ use_of_cache(struct peer_compute *node, struct ycsb_cache_use *use)
 	use->node_bytes += compute->frames * PAGE_BYTES;
 }
 
-static smart_status
-begin(struct ycsb_client *client)
-{
-	return SMART_OK;
-}
-
-static void
-end(struct ycsb_client *client)
-{
-}
-
 const struct peer peer_dex = {
 	.index =
 		{
-			.begin = begin,
-			.end = end,
 			.load = dex_load,
 			.lookup = dex_lookup,
 			.insert = dex_insert,
