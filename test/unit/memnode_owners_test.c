@@ -123,8 +123,8 @@ test_side_by_side(void)
 	uint64_t other_root;
 
 	/* Trees of one id, and chunks: each has its own. */
-	CHECK(memnode_peer_make_tree(primary, 1, &root) == WIRE_OK &&
-		  memnode_peer_make_tree(standby, 1, &other_root) == WIRE_OK);
+	CHECK(memnode_peer_make_tree(primary, 1, &root) == WIRE_OK);
+	CHECK(memnode_peer_make_tree(standby, 1, &other_root) == WIRE_OK);
 	CHECK(root != other_root && own_trees(primary) == 1 && own_trees(standby) == 1);
 	CHECK(add(primary, mine, 5) == WIRE_OK && add(standby, theirs, 7) == WIRE_OK);
 	CHECK(list_chunks(primary, chunks) == 1 && chunks[0] == mine / WIRE_CHUNK_BYTES);
