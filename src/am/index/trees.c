@@ -291,7 +291,7 @@ smart_tree_has_to_move(const struct smart_tree_info *info)
 
 	if (!smart_server.remote || info->lost)
 		return false;
-	if (info->note[SMART_NOTE_CHOSEN] == 1 || smart_space_node_is_closed(space, fabric_node(info->root)))
+	if (smart_tree_is_chosen(info) || smart_space_node_is_closed(space, fabric_node(info->root)))
 		return true;
 	if (!smart_space_tree_nodes(space, info->id, pages))
 		return false;

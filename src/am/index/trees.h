@@ -29,14 +29,28 @@ enum smart_tree_note
 	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
 };
 
-/* Of a tree on memory nodes, which a standby does not use: 1: smart_rebalance() has chosen it to be moved. */
+/* Of any tree but those that a standby has made and no metapage names yet: SMART_CHOSEN: smart_rebalance() wants it moved. */
 #define SMART_NOTE_CHOSEN SMART_NOTE_APPLIER
+#define SMART_CHOSEN      PG_UINT64_MAX /* no process */
 
 #define SMART_GIVEN_UP PG_UINT64_MAX
 #define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
 
 /* Of an owner's flags: a standby has made the tree. */
 #define SMART_TREE_OF_STANDBY 1
+
+/* Has a standby made the tree, and does no metapage name it yet? */
+static inline bool
+smart_tree_is_followed(const struct smart_tree_info *info)
+{
+	return info->owner.flags == SMART_TREE_OF_STANDBY && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED;
+}
+
+static inline bool
+smart_tree_is_chosen(const struct smart_tree_info *info)
+{
+	return info->note[SMART_NOTE_CHOSEN] == SMART_CHOSEN && !smart_tree_is_followed(info);
+}
 
 /*
  * Makes an empty tree for an index in the directory of the region, owned by its database, relfilenode and

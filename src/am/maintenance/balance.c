@@ -117,12 +117,13 @@ list_trees(struct smart_space *space, uint32 *count)
 	*count = 0;
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.lost || info.owner.backend != SMART_NO_BACKEND || smart_rebuild_holds_tree(info.id))
+		if (info.lost || info.owner.backend != SMART_NO_BACKEND || smart_tree_is_followed(&info) ||
+			smart_rebuild_holds_tree(info.id))
 			continue;
 		if (*count == room)
 			trees = repalloc_huge(trees, (room *= 2) * sizeof(*trees));
 		trees[(*count)++] =
-			(struct chosen){.tree = info.id, .pages = info.pages, .before = info.note[SMART_NOTE_CHOSEN] == 1};
+			(struct chosen){.tree = info.id, .pages = info.pages, .before = smart_tree_is_chosen(&info)};
 	}
 	qsort(trees, *count, sizeof(*trees), compare_pages);
 	return trees;
@@ -166,7 +167,7 @@ smart_balance_choose(struct smart_space *space)
 		CHECK_FOR_INTERRUPTS();
 		chooses = helps(space, &balance, trees[i].tree);
 		if (chooses != trees[i].before)
-			(void) smart_space_put_note(space, trees[i].tree, SMART_NOTE_CHOSEN, chooses);
+			(void) smart_space_put_note(space, trees[i].tree, SMART_NOTE_CHOSEN, chooses ? SMART_CHOSEN : 0);
 		chosen += chooses;
 	}
 	pfree(trees);
@@ -181,7 +182,7 @@ smart_balance_forget(struct smart_space *space)
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.note[SMART_NOTE_CHOSEN] == 1)
+		if (smart_tree_is_chosen(&info))
 			(void) smart_space_put_note(space, info.id, SMART_NOTE_CHOSEN, 0);
 	}
 }

@@ -164,7 +164,7 @@ count_tree(struct smart_space *space, const struct smart_tree_info *info, struct
 {
 	uint64_t pages[FABRIC_NODES_MAX];
 
-	if (info->note[SMART_NOTE_CHOSEN] == 1)
+	if (smart_tree_is_chosen(info))
 	{
 		left->trees[FABRIC_NODES_MAX]++;
 		left->bytes[FABRIC_NODES_MAX] += info->bytes;
