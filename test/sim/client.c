@@ -32,6 +32,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.hints = world.plan.hints,
 		.payload = world.plan.payload,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
+		.patience = (uint8_t) world.plan.patience,
 	};
 
 	client->number = number;

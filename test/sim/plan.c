@@ -52,6 +52,15 @@ plan_descents(struct plan *plan)
 		plan->descents = dice_one_in(&dice, 4) ? DESCENTS_HINTS : DESCENTS_EXACT;
 }
 
+/* By dice of its own, too.  Where clients wait for long, leaves are hardly ever rewritten while their lock is held. */
+static void
+plan_patience(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed ^ UINT64_C(0x5851f42d4c957f2d)};
+
+	plan->patience = dice_one_in(&dice, 4) ? 0 : dice_between(&dice, 1, 3);
+}
+
 static void
 plan_load(struct plan *plan, struct dice *dice)
 {
@@ -251,6 +260,7 @@ plan_make(struct plan *plan)
 	plan_rdwc(plan);
 	plan_results(plan);
 	plan_descents(plan);
+	plan_patience(plan);
 	plan_recovery(plan);
 	plan_full(plan);
 }

@@ -96,6 +96,7 @@ struct plan
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
 	enum descents_kind descents;
+	unsigned int patience; /* with a lock that is held, in looks; 0: the tree's own */
 	unsigned int no_space_one_in;
 	bool full;                /* nothing is left but what clients retire, and room more blocks */
 	unsigned int room;        /* counted down; */

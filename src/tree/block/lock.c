@@ -44,6 +44,7 @@ struct patience
 	uint64_t meta;      /* as it was seen last, locked */
 	unsigned int looks; /* since it was first seen so */
 	unsigned int all;
+	unsigned int most; /* looks */
 };
 
 /* Another look is due; false: this has been going on for too long. */
@@ -54,7 +55,7 @@ wait_for_holder(struct smart_tree *tree, struct patience *patience, uint64_t met
 	if (meta != patience->meta)
 		patience->looks = 0;
 	patience->meta = meta;
-	if (++patience->looks > PATIENCE || ++patience->all > LOOKS_MAX)
+	if (++patience->looks > patience->most || ++patience->all > LOOKS_MAX)
 		return false;
 	tree->env->pause(tree->env, patience->looks);
 	return true;
@@ -84,7 +85,7 @@ smart_status
 smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 					   struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *good, bool *stuck)
 {
-	struct patience patience = {.looks = 0};
+	struct patience patience = {.most = tree->options.patience > 0 ? tree->options.patience : PATIENCE};
 	smart_status status;
 
 	smart_assert(tree->entered && tree->locked == smart_slot_address(link));
