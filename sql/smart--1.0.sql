@@ -110,7 +110,7 @@ COMMENT ON VIEW smart_memory_nodes IS
 'memory nodes of this server; address and problem are shown to members of pg_read_all_stats (pg_monitor)';
 COMMENT ON COLUMN smart_memory_nodes.node IS 'its number; null: no memory node was found at this address yet';
 COMMENT ON COLUMN smart_memory_nodes.state IS
-'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server, or not its new sessions) lost (its memory is gone, or it was given up: indexes on it are loaded or rebuilt), retiring (what is on it moves to others, see smart_moves) or retired (nothing is left on it: its daemon can be stopped)';
+'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server, or not its new sessions), lost (its memory is gone, or it was given up: indexes on it are loaded or rebuilt), retiring (what is on it moves to others, see smart_moves) or retired (nothing is left on it: its daemon can be stopped)';
 COMMENT ON COLUMN smart_memory_nodes.capacity_bytes IS 'of the memory node; embedded: that the region may grow to';
 COMMENT ON COLUMN smart_memory_nodes.allocated_bytes IS 'handed out to this or another server; embedded: of the region now';
 COMMENT ON COLUMN smart_memory_nodes.used_bytes IS 'that this server''s indexes use';

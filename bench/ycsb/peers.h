@@ -7,7 +7,10 @@
 
 #include "cluster.h"
 
-/* The simulated cluster of options with the index that they name, which is not this project's.  NULL: what failed is told on stderr. */
+/*
+ * The simulated cluster of options with the index that they name, which is not this project's.  NULL: what failed is told
+ * on stderr.
+ */
 extern struct ycsb_cluster *ycsb_peer_open(const struct ycsb_options *options);
 
 #endif /* YCSB_PEERS_H */

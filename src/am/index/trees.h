@@ -29,7 +29,10 @@ enum smart_tree_note
 	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
 };
 
-/* Of any tree but those that a standby has made and no metapage names yet: SMART_CHOSEN: smart_rebalance() wants it moved. */
+/*
+ * Of any tree but those that a standby has made and no metapage names yet: SMART_CHOSEN if smart_rebalance() wants it
+ * moved.
+ */
 #define SMART_NOTE_CHOSEN SMART_NOTE_APPLIER
 #define SMART_CHOSEN      PG_UINT64_MAX /* no process */
 

@@ -73,7 +73,7 @@ smart_open_conditionally(Oid index, LOCKMODE lock, struct smart_opened *opened)
 	return true;
 }
 
-/* Not in the queue of the lock manager: there a writer that now wants a stronger lock would be chosen as a deadlock's victim. */
+/* Not in the lock manager's queue: there a writer that now wants a stronger lock would be a deadlock's victim. */
 void
 smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look *look)
 {

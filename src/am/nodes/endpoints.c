@@ -14,8 +14,8 @@
  * A node that is there, and that is not named any more, is closed: what is on it moves to the others (moves.c).  When nothing
  * is left it is forgotten, as is one that was retired (smart_retire_node), and is not named any more or has gone.
  *
- * Long before a node is given up, after smart.node_down_after, it is missed: statements do without the indexes on it, and those with a
- * journal are loaded elsewhere (src/am/index/relation.c).
+ * Long before a node is given up, after smart.node_down_after, it is missed: statements do without the indexes on it, and
+ * those with a journal are loaded elsewhere (src/am/index/relation.c).
  */
 #include "postgres.h"
 

@@ -19,11 +19,17 @@ struct smart_foreseen
 	uint32 room;
 };
 
-/* Adds a range, whose beginning differs from that of the one before it; memory comes from context.  False: there are enough. */
+/*
+ * Adds a range, whose beginning differs from that of the one before it; memory comes from context.  False: there are
+ * enough.
+ */
 extern bool smart_foreseen_add(struct smart_foreseen *foreseen, MemoryContext context,
 							   const struct smart_ranges *ranges, uint64 ticket);
 
-/* The ticket with which what is found for the current range may be kept, also if it is told by a leaf that was READ before. */
+/*
+ * The ticket with which what is found for the current range may be kept, also if it is told by a leaf that was READ
+ * before.
+ */
 extern uint64 smart_foreseen_ticket(struct smart_foreseen *foreseen, const struct smart_ranges *ranges);
 
 /* Does the range that was added last begin like the current one of ranges? */

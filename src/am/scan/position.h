@@ -64,7 +64,10 @@ struct smart_position
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
 
-/* Before a leaf is read that has to be sought: begins a pin where one is needed, or a new one if a VACUUM waits for the present one. */
+/*
+ * Before a leaf is read that has to be sought: begins a pin where one is needed, or a new one if a VACUUM waits for the
+ * present one.
+ */
 extern void smart_position_begin_pin(struct smart_position *position);
 
 /* Forgets position and mark; new conditions may follow. */

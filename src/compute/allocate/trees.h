@@ -68,8 +68,8 @@ struct smart_storage
 
 	/*
 	 * There was no run of this order for a tree, by its record: sees to it that there is one, unless others are faster
-	 * in using it up.  No lock held.  *deadline_ns: 0 in an allocation's first call, which sets it.  SMART_NO_SPACE, SMART_DISK_FULL,
-	 * SMART_UNREACHABLE, SMART_INTERRUPTED, SMART_TIMEOUT, SMART_NO_MEMORY, SMART_CORRUPT.
+	 * in using it up.  No lock held.  *deadline_ns: 0 in an allocation's first call, which sets it.  SMART_NO_SPACE,
+	 * SMART_DISK_FULL, SMART_UNREACHABLE, SMART_INTERRUPTED, SMART_TIMEOUT, SMART_NO_MEMORY, SMART_CORRUPT.
 	 */
 	smart_status (*grow)(struct smart_space *space, uint32_t record, unsigned int order, uint64_t *deadline_ns);
 
