@@ -19,7 +19,8 @@
  * Operations (4.2, 4.3): WRITE of the new leaf with the first READ, CAS of one word; a
  * type switch freezes the word above and the skip table's, waits for a grace period, the
  * 95th percentile of operations' times, copies the node and CASes the word; a write that
- * took longer looks at the word above once more.
+ * took longer looks at the words above once more, and so does every type switch in the
+ * end: the node with the word may have been copied while the word was frozen.
  *
  * Since neither table nor tree has the bytes of compressed paths, an insert READs a leaf
  * below the node to know them; what a search that began at the skip table does not find is
@@ -614,26 +615,53 @@ note_latency(struct peer_client *client, uint64_t ns)
 														   : (uint64_t) tree->estimate_ns;
 }
 
+/* Have the words to the first so many nodes of a way changed, or been frozen, since they were READ?  One round trip. */
+static smart_status
+look_again(struct peer_client *client, const struct way *way, unsigned int levels, bool *changed)
+{
+	struct fabric_request requests[LEVELS_MAX];
+	uint64_t words[LEVELS_MAX];
+	smart_status status = SMART_OK;
+	int count = 0;
+
+	*changed = false;
+	for (unsigned int i = 0; i < levels; i++)
+	{
+		words[i] = way->level[i].word;
+		if (way->level[i].word_at != 0)
+			requests[count++] = (struct fabric_request){.verb = FABRIC_READ,
+														.length = sizeof(words[i]),
+														.remote = way->level[i].word_at,
+														.local = &words[i]};
+	}
+	if (count > 0)
+		status = fabric_execute(client->simulated.client.fabric, requests, count);
+	for (unsigned int i = 0; i < levels; i++)
+		*changed |= words[i] != way->level[i].word;
+	return status;
+}
+
+/* So late that who has frozen a word on the way since need not have waited for this. */
+static bool
+is_late(struct peer_client *client, const struct way *way)
+{
+	return now_ns(client) - way->begin_ns > shorter_grace(tree_of(client->cluster));
+}
+
 /*
- * A CAS has succeeded in the last level's node.  *again: so late that the node may have been copied before, and the
- * word above says that it is being copied, or was.
+ * A CAS has succeeded in the last level's node.  *again: so late that the node may have been copied before, and a
+ * word on the way says that its node is being copied, or was.  The word of the last level alone does not tell: it may
+ * be in a node that was copied itself, where it stays as it was.
  */
 static smart_status
 validate(struct peer_client *client, const struct way *way, bool *again)
 {
-	const struct level *level = &way->level[way->levels - 1];
 	uint64_t ns = now_ns(client) - way->begin_ns;
-	uint64_t word;
-	smart_status status;
+	smart_status status = SMART_OK;
 
 	*again = false;
-	if (ns <= shorter_grace(tree_of(client->cluster)) || level->word_at == 0)
-	{
-		note_latency(client, ns);
-		return SMART_OK;
-	}
-	status = peer_read(client, level->word_at, &word, sizeof(word));
-	*again = word != level->word;
+	if (is_late(client, way))
+		status = look_again(client, way, way->levels, again);
 	note_latency(client, ns);
 	return status;
 }
@@ -735,46 +763,131 @@ common_bytes(const struct scratch *scratch, const uint8_t *key)
 	return same;
 }
 
-/* A node of a type for the last level's: freeze, wait, copy, CAS (4.2).  *again is always so. */
+/*
+ * Descends from the root to the node that begins at this byte of the key, which becomes the way's last level: while
+ * nobody copies a node above it.
+ */
 static smart_status
-switch_type(struct peer_client *client, const struct way *way, const uint8_t *key)
+find_again(struct peer_client *client, struct way *way, const uint8_t *key, size_t length, unsigned int begins)
+{
+	bool frozen;
+
+	do
+	{
+		unsigned int last = 0;
+
+		frozen = false;
+		descend(client, way, key, length, false);
+		if (way->status != SMART_OK)
+			return way->status;
+		for (; last < way->levels && way->level[last].begins < begins; last++)
+			frozen |= (way->level[last].word & FROZEN) != 0;
+		smart_assert(last < way->levels && way->level[last].begins == begins);
+		way->levels = last + 1;
+		if (frozen)
+			wait_for_switch(client);
+	} while (frozen);
+	return SMART_OK;
+}
+
+/*
+ * The word of the last level's node, in the node that is in the tree.  *frozen: it is, though by another client maybe;
+ * then both copy, and the first CAS counts.
+ */
+static smart_status
+freeze(struct peer_client *client, struct way *way, const uint8_t *key, size_t length, bool *frozen)
+{
+	const struct level *level = &way->level[way->levels - 1];
+	uint64_t old = level->word;
+	uint64_t found;
+	bool changed = false;
+	smart_status status = peer_cas(client, level->word_at, old, old | FROZEN, &found);
+
+	*frozen = found == old;
+	if (status == SMART_OK && *frozen && is_late(client, way))
+		status = look_again(client, way, way->levels - 1, &changed);
+	if (status != SMART_OK || !changed)
+		return status;
+	/* The node above was copied; with the frozen word, or before that. */
+	status = find_again(client, way, key, length, level->begins);
+	*frozen = status == SMART_OK && way->level[way->levels - 1].word == (old | FROZEN);
+	return status;
+}
+
+/* A copy of a node, with this word, of the next type that its children fit into; the type and the address are new. */
+static smart_status
+copy_node(struct peer_client *client, uint64_t old, uint64_t *copy)
 {
 	struct scratch *scratch = scratch_of(client);
-	const struct level *level = &way->level[way->levels - 1];
-	enum type type = word_type(level->word);
+	enum type type = word_type(old);
 	fabric_address address;
-	struct entries entries = {key, level->begins, level->depth, level->word | FROZEN | COPIED};
-	uint64_t found;
-	uint64_t word;
-	smart_status status = peer_cas(client, level->word_at, level->word, level->word | FROZEN, &found);
+	smart_status status = peer_read(client, word_address(old), scratch->node, node_bytes(type));
 
-	if (status != SMART_OK || found != level->word)
-		return status;
-	status = claim_entries(client, &entries);
-	sim_timed_pass(&client->simulated.timed, longer_grace(tree_of(client->cluster)));
-	if (status == SMART_OK)
-		status = peer_read(client, word_address(level->word), scratch->node, node_bytes(type));
 	if (status != SMART_OK)
 		return status;
 	type = fill_node(scratch->larger, scratch->node, type_words[type], type + 1);
 	address = peer_allocate(client->cluster, node_bytes(type));
 	if (address == 0)
 		return SMART_NO_SPACE;
-	word = make_word(word_byte(level->word), word_length(level->word), type, address);
-	status = peer_write(client, address, scratch->larger, node_bytes(type));
+	*copy = make_word(word_byte(old), word_length(old), type, address);
+	return peer_write(client, address, scratch->larger, node_bytes(type));
+}
+
+/*
+ * The copy's word for the frozen one: also there where the node above has been copied to, which has the frozen word for
+ * ever otherwise.  Nodes above may be copied again and again; not so the root.  *replaced: by this copy.
+ */
+static smart_status
+replace(struct peer_client *client, struct way *way, const uint8_t *key, size_t length, uint64_t frozen, uint64_t copy,
+		bool *replaced)
+{
+	unsigned int begins = way->level[way->levels - 1].begins;
+	bool changed = true;
+	smart_status status = SMART_OK;
+
+	while (status == SMART_OK && changed)
+	{
+		uint64_t found;
+
+		status = peer_cas(client, way->level[way->levels - 1].word_at, frozen, copy, &found);
+		*replaced = found == frozen || found == copy;
+		if (status == SMART_OK)
+			status = look_again(client, way, way->levels - 1, &changed);
+		if (status == SMART_OK && changed)
+			status = find_again(client, way, key, length, begins);
+	}
+	return status;
+}
+
+/* A node of a type for the last level's: freeze, wait, copy, CAS (4.2).  *again is always so. */
+static smart_status
+switch_type(struct peer_client *client, struct way *way, const uint8_t *key, size_t length)
+{
+	const struct level level = way->level[way->levels - 1];
+	struct entries entries = {key, level.begins, level.depth, level.word | FROZEN | COPIED};
+	uint64_t copy = 0;
+	bool frozen;
+	bool replaced = false;
+	smart_status status = freeze(client, way, key, length, &frozen);
+
+	if (status != SMART_OK || !frozen)
+		return status;
+	status = claim_entries(client, &entries);
+	sim_timed_pass(&client->simulated.timed, longer_grace(tree_of(client->cluster)));
 	if (status == SMART_OK)
-		status = peer_cas(client, level->word_at, level->word | FROZEN, word, &found);
-	smart_assert(status != SMART_OK || found == (level->word | FROZEN));
-	return status == SMART_OK ? release_entries(client, &entries, word) : status;
+		status = copy_node(client, level.word, &copy);
+	if (status == SMART_OK)
+		status = replace(client, way, key, length, level.word | FROZEN, copy, &replaced);
+	return status == SMART_OK && replaced ? release_entries(client, &entries, copy) : status;
 }
 
 /*
  * New nodes of eight for the bytes from .. to of a key: a chain if they are many, of which the last one has the
- * other's word and the leaf.  WRITES them, and CASes the word that led to the other.
+ * other's word and the leaf.  WRITES them, and CASes the word that led to the other, in the last level's node.
  */
 static smart_status
-put_between(struct peer_client *client, const uint8_t *key, unsigned int from, unsigned int to, uint64_t other,
-			fabric_address word_at, uint64_t old, bool *again)
+put_between(struct peer_client *client, const struct way *way, const uint8_t *key, unsigned int from, unsigned int to,
+			uint64_t other, fabric_address word_at, uint64_t old, bool *again)
 {
 	struct scratch *scratch = scratch_of(client);
 	struct fabric_request requests[CHAIN_MAX];
@@ -813,6 +926,9 @@ put_between(struct peer_client *client, const uint8_t *key, unsigned int from, u
 	if (status == SMART_OK)
 		status = peer_cas(client, word_at, old, first, &found);
 	*again = status == SMART_OK && found != old;
+	/* The entries of a node that may not have come into the tree stay frozen, and lead nowhere. */
+	if (status == SMART_OK && !*again)
+		status = validate(client, way, again);
 	return status == SMART_OK && !*again ? release_entries(client, &entries, first) : status;
 }
 
@@ -826,14 +942,8 @@ split_path(struct peer_client *client, struct way *way, const uint8_t *key, unsi
 	while (level->depth <= same)
 		level++;
 	smart_assert(level < way->level + way->levels && level->begins <= same && level->word_at != 0);
-	if (level->word & FROZEN)
-	{
-		wait_for_switch(client);
-		*again = true;
-		return SMART_OK;
-	}
-	way->levels = (unsigned int) (level - way->level); /* what validate looks at: the node above */
-	return put_between(client, key, level->begins, same,
+	way->levels = (unsigned int) (level - way->level); /* what validate looks at: the nodes above */
+	return put_between(client, way, key, level->begins, same,
 					   with_byte(level->word, scratch->leaf.bytes[same], level->depth - same - 1), level->word_at,
 					   level->word, again);
 }
@@ -856,7 +966,7 @@ put_into_bucket(struct peer_client *client, struct way *way, const uint8_t *key,
 			break;
 	}
 	*again = found != 0;
-	return status;
+	return status == SMART_OK && !*again ? validate(client, way, again) : status;
 }
 
 /* One attempt without the key in the tree; *same: bytes that it has in common with the leaf READ, which is there if known. */
@@ -882,21 +992,19 @@ insert_here(struct peer_client *client, struct way *way, const uint8_t *key, siz
 		*skips = false;
 		return SMART_OK;
 	}
-	if (same >= depth && way->frozen)
+	if (way->frozen)
 	{
 		wait_for_switch(client);
 		return SMART_OK;
 	}
 	if (same < depth)
-		status = split_path(client, way, key, same, again);
-	else if (way->end == END_FULL)
-		return switch_type(client, way, key);
-	else if (way->end == END_LEAF)
-		status = put_between(client, key, depth + 1, same, with_byte(way->word, scratch->leaf.bytes[same], 0),
-							 way->word_at, way->word, again);
-	else
-		status = put_into_bucket(client, way, key, again);
-	return status == SMART_OK && !*again && way->levels > 0 ? validate(client, way, again) : status;
+		return split_path(client, way, key, same, again);
+	if (way->end == END_FULL)
+		return switch_type(client, way, key, length);
+	if (way->end == END_LEAF)
+		return put_between(client, way, key, depth + 1, same, with_byte(way->word, scratch->leaf.bytes[same], 0),
+						   way->word_at, way->word, again);
+	return put_into_bucket(client, way, key, again);
 }
 
 static smart_status
@@ -917,16 +1025,17 @@ dart_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, s
 		if (status != SMART_OK)
 			return status;
 		*added = !has_key(way, scratch, entry, key_length);
-		/* One's own leaf may have come into the copy after all. */
-		if (!*added && tried && word_address(way->word) == scratch->mine_address)
-			*added = true;
-		else if (*added)
+		if (*added)
 		{
 			status = insert_here(client, way, entry, key_length, &skips, &again);
 			tried = true;
 			continue;
 		}
-		return SMART_OK;
+		/* One's own leaf may have come into the copy after all: not if it is in what is being copied. */
+		*added = tried && word_address(way->word) == scratch->mine_address;
+		again = *added && way->frozen;
+		if (again)
+			wait_for_switch(client);
 	}
 	return status;
 }

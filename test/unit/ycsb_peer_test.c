@@ -54,6 +54,25 @@ check_runs(enum ycsb_indexes index, enum ycsb_keys keys, uint64_t cache_bytes)
 	ycsb_results_release(second);
 }
 
+/* A crowd in a small tree: nodes are copied while those above are, and what was inserted is found. */
+static void
+check_crowd(enum ycsb_indexes index)
+{
+	struct ycsb_options options;
+
+	default_options(&options, index);
+	options.key_type = YCSB_STRING;
+	options.keys = 8000;
+	options.operations = 40000;
+	options.warmup = 0;
+	options.memory_nodes = 3;
+	options.clients = 28;
+	memset(options.wanted, 0, sizeof(options.wanted));
+	options.wanted[YCSB_C] = true;
+	for (options.seed = 1; options.seed <= 2; options.seed++)
+		ycsb_results_release(ycsb_results_of(&options));
+}
+
 /* What one client's operation costs with every node in the cache. */
 static struct ycsb_summary
 cost(enum ycsb_indexes index, enum ycsb_workload workload, uint32_t value_bytes)
@@ -138,8 +157,13 @@ main(void)
 	check_runs(YCSB_PEER_ART_LOCKED, YCSB_STRING, 0);
 	check_runs(YCSB_PEER_DART, YCSB_RANDINT, 0);
 	check_runs(YCSB_PEER_DART, YCSB_EMAIL, 0);
+	check_runs(YCSB_PEER_DART_UNSKIPPED, YCSB_STRING, 0);
+	check_crowd(YCSB_PEER_DART);
+	check_crowd(YCSB_PEER_DART_UNSKIPPED);
 	check_runs(YCSB_PEER_DEX, YCSB_RANDINT, 64 << 10);
 	check_runs(YCSB_PEER_DEX, YCSB_INTEGER, 0);
+	check_runs(YCSB_PEER_DEX_ONESIDED, YCSB_RANDINT, 64 << 10);
+	check_runs(YCSB_PEER_DEX_EAGER, YCSB_RANDINT, 0);
 	check_runs(YCSB_PEER_SHERMAN, YCSB_RANDINT, 1 << 20);
 	check_runs(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_INTEGER, 64 << 10);
 	return check_finish();
