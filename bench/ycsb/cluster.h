@@ -63,8 +63,11 @@ struct ycsb_cluster
 	unsigned int clients; /* numbered in turn over the compute nodes */
 	struct ycsb_client **client;
 
-	/* Runs body in the first so many clients at the same time; returns when all have ended. */
-	void (*run)(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument);
+	/*
+	 * Runs body in the first so many clients at the same time; returns when all have ended.  False: some never would,
+	 * which is told on stderr, and no other run can follow.
+	 */
+	bool (*run)(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument);
 
 	/* The local work of an operation, where time is virtual; NULL: it takes the time that it takes. */
 	void (*work)(struct ycsb_client *client);

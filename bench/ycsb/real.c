@@ -424,7 +424,7 @@ await_all(struct real_cluster *real)
 	return true;
 }
 
-static void
+static bool
 real_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument)
 {
 	struct real_cluster *real = (struct real_cluster *) cluster;
@@ -433,6 +433,7 @@ real_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, voi
 	tell_all(real, &order);
 	member_run(&real->member, clients, body, argument);
 	(void) await_all(real); /* running is always done; what failed is in the argument */
+	return true;
 }
 
 /* The other processes' as they were after the last run. */

@@ -45,8 +45,7 @@ run_task(struct run *run, struct ycsb_task *task, struct ycsb_result *result)
 	struct ycsb_cache_use before;
 
 	run->cluster->cache_use(run->cluster, &before);
-	run->cluster->run(run->cluster, task->clients, ycsb_work_off, task);
-	if (task->failed)
+	if (!run->cluster->run(run->cluster, task->clients, ycsb_work_off, task) || task->failed)
 		return false;
 	for (unsigned int i = 0; i < task->clients; i++)
 	{

@@ -33,7 +33,7 @@ extern void ycsb_simulated_init(struct ycsb_simulated *mine, struct ycsb_cluster
 extern void ycsb_simulated_close(struct ycsb_simulated *mine);
 
 /* What ycsb_cluster has of these names. */
-extern void ycsb_simulated_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument);
+extern bool ycsb_simulated_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, void *argument);
 extern void ycsb_simulated_work(struct ycsb_client *client);
 
 #endif /* YCSB_SIMULATED_H */

@@ -83,6 +83,11 @@ wait_until(struct sim_timed_client *client, uint64_t time_ps)
 	struct sim_timed *cluster = client->cluster;
 
 	smart_assert(time_ps >= cluster->now_ps);
+	if (cluster->running != NULL && cluster->patience > 0 && --cluster->patience == 0)
+	{
+		cluster->waiting = 0;
+		hand_over(cluster, &client->coroutine);
+	}
 	/* Alone, or first anyway: no need to change stacks. */
 	if (cluster->running == NULL || cluster->waiting == 0 || time_ps < cluster->heap[0]->wakes_ps)
 	{
@@ -596,4 +601,10 @@ sim_timed_run(struct sim_timed *cluster)
 	active = cluster;
 	hand_over(cluster, &cluster->main);
 	smart_assert(cluster->running == NULL && cluster->waiting == 0);
+}
+
+void
+sim_timed_have_patience(struct sim_timed *cluster, uint64_t waits)
+{
+	cluster->patience = waits;
 }

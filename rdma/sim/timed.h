@@ -98,6 +98,7 @@ struct sim_timed
 	uint64_t order;
 	struct sim_timed_client *running; /* NULL: the program itself */
 	struct coroutine main;
+	uint64_t patience; /* waits of clients until run ends without them; 0: it does not */
 	unsigned int waiting;
 	struct sim_timed_client *heap[SIM_TIMED_CLIENTS_MAX]; /* clients that wait for a time; the next one first */
 	struct sim_timed_nic memory_nic[SIM_TIMED_NODES_MAX];
@@ -122,9 +123,13 @@ extern void sim_timed_client_close(struct sim_timed_client *client);
  * that were started have come to their ends.  Outside of run the program may use
  * a client's fabric as its own: it waits for what it asks for.  One cluster
  * runs at a time.
+ *
+ * While clients run, or before that, the program may say how many more waits of all clients it has patience for:
+ * then run returns without those that have not ended, which are never resumed, and can be closed.
  */
 extern void sim_timed_start(struct sim_timed_client *client, void (*body)(void *argument), void *argument);
 extern void sim_timed_run(struct sim_timed *cluster);
+extern void sim_timed_have_patience(struct sim_timed *cluster, uint64_t waits);
 
 /* Virtual time since the beginning. */
 extern uint64_t sim_timed_now_ns(const struct sim_timed *cluster);

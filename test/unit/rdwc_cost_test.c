@@ -113,7 +113,7 @@ reads(bool shared, bool rdwc)
 	open_bench(&bench, shared, rdwc, shared);
 	insert_one(&bench);
 	before = requests(&bench, FABRIC_READ) + (shared ? 0 : CLIENTS * LOOKUPS);
-	bench.cluster->run(bench.cluster, CLIENTS, look_up, &bench);
+	CHECK(bench.cluster->run(bench.cluster, CLIENTS, look_up, &bench));
 	count = requests(&bench, FABRIC_READ) - before;
 	CHECK(bench.failures == 0);
 	bench.cluster->close(bench.cluster);
@@ -133,7 +133,7 @@ writes(bool shared, bool rdwc)
 	open_bench(&bench, shared, rdwc, true);
 	insert_one(&bench);
 	before = requests(&bench, FABRIC_WRITE);
-	bench.cluster->run(bench.cluster, CLIENTS, insert, &bench);
+	CHECK(bench.cluster->run(bench.cluster, CLIENTS, insert, &bench));
 	count = requests(&bench, FABRIC_WRITE) - before;
 	CHECK(bench.failures == 0);
 	CHECK(smart_tree_verify(bench.cluster->client[0]->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK);

@@ -257,6 +257,35 @@ check_lock(void)
 	close_bench(bench);
 }
 
+static void
+wait_for_ever(void *argument)
+{
+	struct sim_timed_client *client = argument;
+
+	for (;;)
+	{
+		sim_timed_pass(client, 10);
+		locking->turn++;
+	}
+}
+
+/* Who waits again and again is left behind, also if it is the only one; so is who waits for its lock. */
+static void
+check_patience(unsigned int others)
+{
+	struct bench *bench = open_bench(1000000, 10000);
+
+	locking = bench;
+	bench->lock.holder = &bench->client[0];
+	sim_timed_have_patience(&bench->cluster, 1000);
+	sim_timed_start(&bench->client[0], wait_for_ever, &bench->client[0]);
+	for (unsigned int i = 1; i <= others; i++)
+		sim_timed_start(&bench->client[i], hold_lock, &bench->client[i]);
+	sim_timed_run(&bench->cluster);
+	CHECK(bench->turn == 999 - others && now(bench) == 10 * bench->turn);
+	close_bench(bench);
+}
+
 int
 main(void)
 {
@@ -265,5 +294,7 @@ main(void)
 	check_copies();
 	check_queue();
 	check_lock();
+	check_patience(0);
+	check_patience(2);
 	return check_finish();
 }
