@@ -11,7 +11,8 @@
 #define CLIENTS 16
 #define LOOKUPS 200 /* of each client */
 #define INSERTS 20
-#define ENTRY   14 /* bytes of an integer record */
+#define KEY     YCSB_INTEGER_BYTES
+#define ENTRY   (KEY + YCSB_PAYLOAD) /* bytes of an integer record */
 
 struct bench
 {
@@ -24,7 +25,7 @@ static void
 make_entry(uint8_t *entry, unsigned int number)
 {
 	for (unsigned int i = 0; i < ENTRY; i++)
-		entry[i] = i < ENTRY - 2 ? 1 : (uint8_t) (number >> (8 * (ENTRY - 1 - i)));
+		entry[i] = i < KEY - 2 || i >= KEY ? 1 : (uint8_t) (number >> (8 * (KEY - 1 - i)));
 }
 
 static void
@@ -66,7 +67,7 @@ look_up(struct ycsb_client *client, void *argument)
 	{
 		bool found = false;
 
-		if (smart_tree_lookup(client->tree, entry, ENTRY, &found) != SMART_OK || !found)
+		if (smart_tree_lookup(client->tree, entry, KEY, &found) != SMART_OK || !found)
 			bench->failures++;
 	}
 }
@@ -83,7 +84,7 @@ insert(struct ycsb_client *client, void *argument)
 		bool added;
 
 		make_entry(entry, 1 + client->number * INSERTS + i);
-		if (smart_tree_insert(client->tree, entry, ENTRY, ENTRY, &added) != SMART_OK || !added)
+		if (smart_tree_insert(client->tree, entry, KEY, ENTRY, &added) != SMART_OK || !added)
 			bench->failures++;
 	}
 }
@@ -96,7 +97,7 @@ insert_one(struct bench *bench)
 	bool added = false;
 
 	make_entry(entry, 0);
-	CHECK(smart_tree_insert(tree, entry, ENTRY, ENTRY, &added) == SMART_OK && added);
+	CHECK(smart_tree_insert(tree, entry, KEY, ENTRY, &added) == SMART_OK && added);
 }
 
 /*
