@@ -116,30 +116,32 @@ smart_placement_home(const struct smart_space *space, uint32_t number)
 	return node;
 }
 
+/* The greater, the earlier a node is asked. */
+static uint64_t
+rank_of(const struct smart_region *extents, unsigned int node, unsigned int first)
+{
+	if (node == first)
+		return UINT64_MAX;
+	return smart_placement_is_usable(extents, node) ? room_of(smart_extents_node_at(extents, node)) : 0;
+}
+
 unsigned int
 smart_placement_order(const struct smart_space *space, uint32_t number, uint8_t nodes[FABRIC_NODES_MAX])
 {
 	const struct smart_region *extents = space->region;
 	unsigned int first = number != 0 ? smart_placement_home(space, number) : choose(extents, SMART_NODE_HOME);
-	uint64_t room[FABRIC_NODES_MAX];
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
 	{
-		uint64_t mine;
-		unsigned int place;
+		unsigned int place = count;
 
 		if (!smart_extents_node_is_open(extents, i))
 			continue;
-		mine = smart_placement_is_usable(extents, i) ? room_of(smart_extents_node_at(extents, i)) : 0;
-		mine = i == first ? UINT64_MAX : mine;
-		for (place = count++; place > 0 && room[place - 1] < mine; place--)
-		{
-			room[place] = room[place - 1];
+		for (; place > 0 && rank_of(extents, nodes[place - 1], first) < rank_of(extents, i, first); place--)
 			nodes[place] = nodes[place - 1];
-		}
-		room[place] = mine;
 		nodes[place] = (uint8_t) i;
+		count++;
 	}
 	smart_assert(first == FABRIC_NODES_MAX || (count > 0 && nodes[0] == first));
 	return count;
