@@ -166,8 +166,9 @@ tell(struct lookahead *self, const struct inner *inner)
 static void
 make_room(struct lookahead *self, const struct inner *inner)
 {
-	PlanState *outer = outerPlanState(&self->node.ss.ps);
 	MemoryContext old = MemoryContextSwitchTo(self->node.ss.ps.state->es_query_cxt);
+	/* A copy is not counted by the resource owner, which may be another one when the query ends. */
+	TupleDesc row = CreateTupleDescCopy(self->node.ss.ps.ps_ResultTupleDesc);
 
 	self->context = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead", ALLOCSET_DEFAULT_SIZES);
 	self->scratch = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead keys", ALLOCSET_SMALL_SIZES);
@@ -177,7 +178,7 @@ make_room(struct lookahead *self, const struct inner *inner)
 	find_sources(self, inner);
 	MemoryContextSwitchTo(self->context);
 	for (int i = 0; i < self->nslots; i++)
-		self->slots[i] = MakeSingleTupleTableSlot(ExecGetResultType(outer), self->node.ss.ps.resultops);
+		self->slots[i] = MakeSingleTupleTableSlot(row, self->node.ss.ps.resultops);
 	MemoryContextSwitchTo(old);
 }
 
