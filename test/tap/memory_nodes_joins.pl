@@ -170,6 +170,16 @@ is(join(' ', @rows), join(' ', map { "$_|1" } 1 .. 5000), 'it sees the rows of i
 $reader->query_safe('COMMIT');
 $node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM moving");
 index_is_sound($node, 'postgres', 'moving_k', 'after VACUUM');
+
+# A join that has come to its end holds nothing that VACUUM would wait for, though its cursor is open.
+$node->safe_psql('postgres', 'INSERT INTO moving SELECT g + 900000, 4 FROM generate_series(1, 400) g');
+$node->safe_psql('postgres', 'DELETE FROM moving WHERE k > 900000');
+$reader->query_safe('BEGIN; DECLARE walk CURSOR FOR SELECT i.k FROM (SELECT k FROM generate_series(1001, 3000) k) o JOIN moving i ON i.k = o.k');
+@rows = split /\n/, $reader->query_safe('FETCH ALL FROM walk');
+is(scalar @rows, 2000, 'a cursor at its end');
+is($node->psql('postgres', "SET statement_timeout = '60s'; VACUUM moving"), 0, 'does not keep VACUUM waiting');
+$reader->query_safe('COMMIT');
+index_is_sound($node, 'postgres', 'moving_k', 'after the next VACUUM');
 $reader->quit;
 
 $node->stop;

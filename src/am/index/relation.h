@@ -161,27 +161,15 @@ smart_check_status(smart_status status, Relation index)
 }
 
 /*
- * To be called before an entry goes into self's tree: what has to be removed again if the server dies before its row
- * is durable (undo.h).  others: the row may be of another transaction.
+ * To be called before an entry goes into self's tree, or (also) into the one that the index moves to: what has to be
+ * removed again if the server dies before its row is durable (undo.h).  others: the row may be of another transaction.
  */
 static inline void
-smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool others)
+smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool also,
+				bool others)
 {
-	struct smart_undo undo = {.tree = self->meta.tree,
-							  .leaf_size = (uint16) self->meta.leaf_size,
-							  .fixed_length = (uint16) self->meta.fixed_length,
-							  .key_length = (uint16) key_length,
-							  .key = entry};
-
-	smart_undo_write(index, &undo, others);
-}
-
-/* The same before the entry goes into the tree that the index moves to. */
-static inline void
-smart_undo_note_also(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool others)
-{
-	struct smart_undo undo = {.tree = self->also_id,
-							  .leaf_size = (uint16) self->also_leaf_size,
+	struct smart_undo undo = {.tree = also ? self->also_id : self->meta.tree,
+							  .leaf_size = (uint16) (also ? self->also_leaf_size : self->meta.leaf_size),
 							  .fixed_length = (uint16) self->meta.fixed_length,
 							  .key_length = (uint16) key_length,
 							  .key = entry};

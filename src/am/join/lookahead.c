@@ -261,17 +261,6 @@ next_row(PlanState *node)
 /* ---- the node ---- */
 
 static void
-begin_node(CustomScanState *node, EState *estate, int flags)
-{
-}
-
-static TupleTableSlot *
-exec_node(CustomScanState *node)
-{
-	return next_row(&node->ss.ps);
-}
-
-static void
 end_node(CustomScanState *node)
 {
 	struct lookahead *self = (struct lookahead *) node;
@@ -303,10 +292,9 @@ rescan_node(CustomScanState *node)
 
 #define NAME "Smart Lookahead"
 
+/* It is begun as it is made, and asked for rows without a detour: insert_node. */
 static const CustomExecMethods methods = {
 	.CustomName = NAME,
-	.BeginCustomScan = begin_node,
-	.ExecCustomScan = exec_node,
 	.EndCustomScan = end_node,
 	.ReScanCustomScan = rescan_node,
 };

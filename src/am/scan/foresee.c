@@ -38,15 +38,14 @@ add_ranges(struct smart_position *self, struct smart_ranges *ranges, ScanKey key
 		   smart_foreseen_add(foreseen, self->prefetch.context, ranges, cached.ticket);
 }
 
-bool
-smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
+/* Reads the leaves for several sets of keys, under a pin.  False: nothing was to be read, or could be. */
+static bool
+read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 {
 	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
 	smart_status status;
 
-	foreseen->count = 0;
-	if (sets < 2 || !smart_server.remote || self->relation->tree == NULL || !IsMVCCSnapshot(self->scan->xs_snapshot))
-		return false;
+	smart_assert(sets >= 2 && foreseen->count == 0);
 	smart_position_begin_pin(self);
 	if (self->expected == NULL)
 	{
@@ -62,16 +61,26 @@ smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 			break;
 	}
 	if (foreseen->count < 2)
-	{
-		foreseen->count = 0;
 		return false;
-	}
 	/* Whatever the matter is, the searches will meet it, and know what to do. */
 	status = smart_foreseen_read(foreseen, smart_relation_scan(self->relation));
 	if (status != SMART_OK)
-	{
 		smart_scan_forget(smart_relation_scan(self->relation));
-		foreseen->count = 0;
-	}
 	return status == SMART_OK;
+}
+
+bool
+smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
+{
+	bool read;
+
+	self->prefetch.foreseen.count = 0;
+	read = sets >= 2 && smart_server.remote && self->relation->tree != NULL && IsMVCCSnapshot(self->scan->xs_snapshot) &&
+		   read_ahead(self, keys, nkeys, sets);
+	if (!read)
+	{
+		self->prefetch.foreseen.count = 0;
+		smart_position_rest(self);
+	}
+	return read;
 }

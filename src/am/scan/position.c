@@ -125,6 +125,13 @@ rest_pin(struct smart_position *self)
 		end_pin(self);
 }
 
+void
+smart_position_rest(struct smart_position *self)
+{
+	if (self->whereabouts == SMART_AT_START)
+		rest_pin(self);
+}
+
 /* Is a pin needed for the next leaf: the first one, or a new one, as a VACUUM waits for the present one? */
 static inline bool
 wants_pin(const struct smart_position *self)

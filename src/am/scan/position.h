@@ -70,6 +70,12 @@ extern void smart_position_init(struct smart_position *position, IndexScanDesc s
  */
 extern void smart_position_begin_pin(struct smart_position *position);
 
+/*
+ * Nothing, or less, is known of searches to come: ends the pin of a position that is at an end, unless leaves were read for
+ * such searches.
+ */
+extern void smart_position_rest(struct smart_position *position);
+
 /* Forgets position and mark; new conditions may follow. */
 extern void smart_position_reset(struct smart_position *position);
 

@@ -113,7 +113,7 @@ publish_also(const struct candidate *candidate)
 	smart_status status = SMART_UNREACHABLE;
 
 	smart_assert(self->also_id != 0 && self->also_id != self->meta.tree);
-	smart_undo_note_also(self, index, candidate->entry, candidate->key_length, candidate->others);
+	smart_undo_note(self, index, candidate->entry, candidate->key_length, true, candidate->others);
 	if (self->also != NULL)
 	{
 		bool added;
@@ -140,7 +140,8 @@ publish(struct candidate *candidate)
 
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
 	smart_assert(candidate->check != UNIQUE_CHECK_EXISTING);
-	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, candidate->others);
+	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, false,
+					candidate->others);
 	status = (waits ? smart_relation_try_insert : smart_relation_insert)(candidate->relation, candidate->entry,
 																		 candidate->key_length, candidate->length);
 	if (waits && smart_status_is_of_node(status))
@@ -397,7 +398,7 @@ insert_while_rebuilt(const struct candidate *candidate)
 	bool at_fault;
 
 	smart_assert(self->lost && self->tree != NULL);
-	smart_undo_note(self, index, candidate->entry, candidate->key_length, false);
+	smart_undo_note(self, index, candidate->entry, candidate->key_length, false, false);
 	pin = smart_pin_enter(self->meta.tree);
 	current = self->changes == smart_changes();
 	if (current)

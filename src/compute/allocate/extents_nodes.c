@@ -205,55 +205,51 @@ relist(struct smart_region *extents, uint32_t number)
 		smart_chunk_leave(extents, number);
 }
 
-/*
- * Sets one of the flags that bar a node's pages; under the page allocator's lock.  From now on a chunk that changes goes
- * where it belongs by itself.
- */
+/* Sets one of the flags that bar a node's pages; under the page allocator's lock. */
 static void
 bar(struct smart_space *space, struct smart_extents_node *entry, uint32_t *flag, bool value)
 {
 	uint32_t *barred = &smart_region_header(space->region)->blocks.barred;
 
-	smart_assert((*flag != 0) != value && (flag == &entry->resting || flag == &entry->closed));
 	*barred -= smart_extents_node_is_barred(entry) ? entry->pages_free : 0;
 	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 	*barred += smart_extents_node_is_barred(entry) ? entry->pages_free : 0;
+}
+
+/* A node begins to rest or is closed, or does or is no more: flag, which is one of the entry's. */
+static void
+set_flag(struct smart_space *space, unsigned int node, struct smart_extents_node *entry, uint32_t *flag, bool value)
+{
+	bool changed;
+
+	smart_assert(flag == &entry->resting || flag == &entry->closed);
+	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
+	changed = entry->state == SMART_NODE_ACTIVE && (*flag != 0) != value;
+	smart_assert(entry->state != SMART_NODE_NONE || *flag == 0);
+	/* From now on a chunk that changes goes where it belongs by itself. */
+	if (changed)
+		bar(space, entry, flag, value);
+	space->locks->release(space->locks, SMART_LOCK_PAGES);
+	if (changed && !is_recovery_pending(space))
+		for_each_chunk(space, node, relist);
 }
 
 void
 smart_extents_rest_node(struct smart_space *space, unsigned int number, bool rest)
 {
 	struct smart_extents_node *entry = smart_extents_node_at(space->region, number);
-	bool changed;
 
-	if (entry == NULL)
-		return;
-	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	changed = entry->state == SMART_NODE_ACTIVE && (entry->resting != 0) != rest;
-	smart_assert(entry->state != SMART_NODE_NONE || entry->resting == 0);
-	if (changed)
-		bar(space, entry, &entry->resting, rest);
-	space->locks->release(space->locks, SMART_LOCK_PAGES);
-	if (changed && !is_recovery_pending(space))
-		for_each_chunk(space, number, relist);
+	if (entry != NULL)
+		set_flag(space, number, entry, &entry->resting, rest);
 }
 
 void
 smart_space_close_node(struct smart_space *space, unsigned int node, bool closed)
 {
 	struct smart_extents_node *entry = smart_extents_node_at(space->region, node);
-	bool changed;
 
-	if (entry == NULL)
-		return;
-	space->locks->acquire(space->locks, SMART_LOCK_PAGES);
-	changed = entry->state == SMART_NODE_ACTIVE && (entry->closed != 0) != closed;
-	smart_assert(entry->state != SMART_NODE_NONE || entry->closed == 0);
-	if (changed)
-		bar(space, entry, &entry->closed, closed);
-	space->locks->release(space->locks, SMART_LOCK_PAGES);
-	if (changed && !is_recovery_pending(space))
-		for_each_chunk(space, node, relist);
+	if (entry != NULL)
+		set_flag(space, node, entry, &entry->closed, closed);
 }
 
 bool

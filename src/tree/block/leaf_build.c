@@ -302,10 +302,7 @@ smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsign
 		   SMART_META_SORTED;
 	tree->built_meta = meta;
 	*link = smart_slot_with_pk(room, lo);
-	/*
-	 * The lock word is not written: it belongs to the client that locked this block in an earlier life until it
-	 * unlocks.  A leaf that is almost full goes as one piece, meta included.
-	 */
+	/* Meta is the last word of the block.  A leaf that is almost full goes as one piece, meta included. */
 	if (rear - used < SMART_UNIT)
 	{
 		memset(block + used, 0, rear - used);
