@@ -101,7 +101,8 @@ switch_runs(struct actor *self, const struct record *record, unsigned int marks)
 	step_lock(self, LOCK_PAGE + 0, "J5-switch: switches to the run, under the metapage's lock");
 	/* The counter would not do instead: it is raised after the tree was given up. */
 	if (record->from_tree && !FAULT(switchcheck))
-		good = FAULT(switchcounter) ? self->changes == server->changes : self->tree == server->reads;
+		good = FAULT(switchcounter) ? self->changes == server->changes
+									: self->tree == server->reads && server->named == NONE;
 	if (record->from_tree && !FAULT(switchmarks))
 		good = good && marks == server->pages.meta.marks;
 	if (good)

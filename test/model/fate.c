@@ -28,6 +28,7 @@ stop_server(struct server *server)
 	server->adds = NONE;
 	server->reads = NONE;
 	server->fed = NONE;
+	move_end(server);
 }
 
 /* A standby that begins with a copy of the primary's pages of some moment. */
@@ -210,6 +211,8 @@ lose_tree(struct server *server)
 {
 	int number = server->reads != NONE ? server->reads : server->adds;
 
+	if (server->also != NONE && one_in(3))
+		number = server->also;
 	if (number == NONE)
 		return;
 	trace("a tree's memory is lost", "");

@@ -65,7 +65,19 @@
 	X(nolast, "J6-adopt", "no last apply", 10000, "--theme standby")                                                   \
 	X(adoptonce, "J6-adopt", "one apply, before the tree takes adds", 10000, "--theme standby")                        \
 	X(adoptopen, "J6-adopt", "one apply, while the tree takes adds", 100000, "--theme standby")                        \
-	X(adoptflush, "J6-adopt", "no flush", 150000, "--theme standby --kept-by record")
+	X(adoptflush, "J6-adopt", "no flush", 150000, "--theme standby --kept-by record")                                  \
+	X(moveundo, "J11-both", "no undo record for the new tree", 100000, "--theme move")                                 \
+	X(movecounter, "J11-both", "the counter is raised before the new tree takes adds", 10000, "--theme move")          \
+	X(movelast, "J11-both", "what adders have appended that did not know is not applied", 10000, "--theme move")       \
+	X(moveremovers, "J11-both", "a mover does not take the removers' lock", 10000, "--theme move")                     \
+	X(moveflush, "J11-name", "no flush before the new tree is named", 100000, "--theme move --kept-by record")         \
+	X(movespoiled, "J11-name", "nobody looks whether the new tree has taken all adds", 10000, "--theme move")          \
+	X(movegone, "J11-name", "the new tree is named though the index has lost its own", 100000, "--theme move")         \
+	X(movestale, "J11-name", "the new tree is named though the journal has become stale", 100000, "--theme move")      \
+	X(movebase, "J11-name", "the new tree is named though a run was written from the older one meanwhile", 100000,     \
+	  "--theme move")                                                                                                  \
+	X(movesilent, "J11-switch", "the counter is not raised", 100000, "--theme move --unique")                          \
+	X(moveafter, "J11-switch", "all come to the new tree before the counter is raised", 500000, "--theme move --unique")
 
 enum fault
 {

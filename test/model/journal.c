@@ -6,7 +6,7 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk (a history's own choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move (a history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -37,7 +37,7 @@
  *            If it has changed the adder unlocks, opens the index anew, and does the same with the tree that takes adds
  *            now, undo record included.  Where no tree takes adds it only appends.
  * J2-unique  A unique index is asked under a lock of the key, in a tree that is opened for reads, and gets the entry
- *            under the same lock.  An adder who has to take another tree asks that one, too: a row of the same key may
+ *            under the same lock, under which the counter is compared, too.  An adder who has to take another tree asks that one, too: a row of the same key may
  *            have come into it, whose adder did not find this entry there.
  * J2-undo    After a crash, undo records with a position behind the end of WAL are carried out before any use.
  * J2-giveup  A tree that lacks an entry, or cannot be reached, is marked in its record first, so that no crash brings it
@@ -94,6 +94,16 @@
  *            it looks whether the tree was adopted.
  * J6-adopt   A standby's tree becomes a primary's as in J4-load, and never in one apply: the first one comes before the
  *            tree takes adds, since it carries out removals; the second one after, since there may be adds without it.
+ *
+ * J11-both   A tree that the index moves to is filled unseen, as by a loader.  Under the removers' lock the chain is applied
+ *            to its end, removals too; then the tree takes adds beside the index's own, the counter is raised, and what
+ *            adders have appended that did not know is applied.  An adder who has seen the counter adds to both trees, the
+ *            index's own one first, with an undo record for each.  If the new tree cannot take an add, the move fails.
+ * J11-name   The mover flushes WAL, looks whether the new tree has taken all adds, and lets nobody say otherwise from
+ *            then on.  Under the metapage's lock, if the index has its older tree, and the journal is whole and was so all
+ *            the time (J5-base), the new tree is named there.  All go on with the older tree.
+ * J11-switch The counter is raised, and all come to the new tree, in one.  Only then are there removals again.  Who reads
+ *            the older tree with a snapshot goes on with it.  Moves of indexes without a whole journal are not modelled.
  *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
@@ -203,7 +213,7 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any", "loss", "stale", "runs", "dead", "standby", "walk", NULL};
+	static const char *const themes[] = {"any", "loss", "stale", "runs", "dead", "standby", "walk", "move", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;

@@ -118,7 +118,7 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 				struct record record = {.kind = RECORD_STALE};
 
 				step_lock(self, LOCK_PAGE + 0, "J2-stale: marks the journal stale instead of waiting for a tree");
-				*marked = server->reads == NONE || FAULT(markblind);
+				*marked = (server->reads == NONE && server->named == NONE) || FAULT(markblind);
 				if (*marked)
 					(void) wal_insert(&record);
 				unlock(self, LOCK_PAGE + 0);

@@ -113,6 +113,7 @@ static const struct
 	[READER_1] = {"reader 1", reader_run},
 	[READER_2] = {"reader 2", reader_run},
 	[APPLIER] = {"applier", applier_run},
+	[MOVER] = {"mover", mover_run},
 };
 
 /* Where every process begins, and begins again. */
@@ -144,6 +145,12 @@ release(struct actor *actor)
 	}
 	if (actor->xid != 0)
 		server->running &= ~(UINT64_C(1) << actor->xid);
+	/* A move that fails: its tree is nothing to anybody. */
+	if (server != NULL && server->mover == actor)
+	{
+		move_end(server);
+		server->changes++;
+	}
 	actor->xid = 0;
 	actor->between = 0;
 	actor->looks = false;
@@ -276,6 +283,17 @@ make_theme(struct plan *plan, enum theme theme)
 			plan->pace[WORKER] = 32;
 			plan->refuse_one_in = sometimes(2, 6);
 			break;
+		case THEME_MOVE:
+			plan->pace[MOVER] = 32;
+			plan->pace[VACUUM] = sometimes(2, 24);
+			plan->pace[SESSION] = 0;
+			plan->pace[WORKER] = plan->pace[READER_1] = sometimes(2, 16);
+			plan->pace[COMPACTION] = sometimes(4, 16);
+			plan->fate[FATE_CRASH] = sometimes(2, 2);
+			plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+			plan->refuse_one_in = sometimes(3, 6);
+			plan->full_one_in = sometimes(4, 3);
+			break;
 		default:
 			smart_assert(theme == THEME_STANDBY || theme == THEME_WALK);
 			plan->fate[FATE_REPLAY] = 8;
@@ -299,7 +317,7 @@ make_plan(struct plan *plan)
 						  .tids = 1 + below(TIDS),
 						  .keys = 1 + below(KEYS),
 						  .burst = 1u << below(5)};
-	for (int i = 0; i < ACTORS; i++)
+	for (int i = 0; i < MOVER; i++)
 		plan->pace[i] = 8 * (i <= WRITER_2 ? 1 + below(4) : below(5));
 	plan->pace[LOADER] += 8;
 	plan->fate[FATE_FLUSH] = below(8);

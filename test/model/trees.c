@@ -47,6 +47,16 @@ tree_give_up(struct actor *self, int tree)
 	server->changes++;
 }
 
+static void
+look_for_trees(struct actor *self)
+{
+	const struct server *server = self->server;
+
+	self->tree = server->adds;
+	self->also = server->also;
+	self->answers = server->adds == server->reads;
+}
+
 void
 tree_open_to_add(struct actor *self)
 {
@@ -55,20 +65,28 @@ tree_open_to_add(struct actor *self)
 	if (FAULT(openlate))
 	{
 		step(self, "looks which tree takes adds");
-		self->tree = server->adds;
+		look_for_trees(self);
 	}
 	step(self, "J2-add: reads the counter");
 	self->changes = server->changes;
 	if (!FAULT(openlate))
 	{
 		step(self, "J2-add: looks which tree takes adds");
-		self->tree = server->adds;
+		look_for_trees(self);
 	}
 	self->open = true;
 }
 
 void
-undo_note(struct actor *self, unsigned int entry)
+move_end(struct server *server)
+{
+	server->also = server->named = NONE;
+	server->spoiled = server->sealed = false;
+	server->mover = NULL;
+}
+
+void
+undo_note(struct actor *self, int tree, unsigned int entry)
 {
 	struct region *region = &self->server->region;
 	int kept = 0;
@@ -84,6 +102,6 @@ undo_note(struct actor *self, unsigned int entry)
 		}
 		region->undo_count = kept;
 	}
-	smart_assert(self->tree >= 0 && region->undo_count < UNDO_MAX);
-	region->undo[region->undo_count++] = (struct undo){.tree = self->tree, .entry = entry, .position = self->position};
+	smart_assert(tree >= 0 && region->undo_count < UNDO_MAX);
+	region->undo[region->undo_count++] = (struct undo){.tree = tree, .entry = entry, .position = self->position};
 }

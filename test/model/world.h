@@ -202,7 +202,12 @@ struct server
 	int adds;             /* the tree that takes adds, or NONE */
 	int reads;            /* the one that answers */
 	int fed;              /* a standby's, also after its promotion until it is adopted */
-	uint64_t running;     /* transactions */
+	int also;             /* the tree that the index moves to, once that takes adds, too */
+	int named;            /* the same when the metapage names it; processes have yet to come to it */
+	bool spoiled;         /* it lacks an entry */
+	bool sealed;          /* too late to say so */
+	struct actor *mover;
+	uint64_t running; /* transactions */
 	struct actor *holder[LOCKS];
 };
 
@@ -230,6 +235,8 @@ struct actor
 	unsigned int position; /* the end of its transaction's last record */
 	unsigned int changes;  /* of the index as it has it open */
 	int tree;
+	int also;
+	bool answers; /* the tree, and does not only take adds */
 	bool open;
 	struct meta meta;
 	struct place tail; /* page.block 0: not known */
@@ -247,6 +254,7 @@ enum role
 	READER_1,
 	READER_2,
 	APPLIER,
+	MOVER,
 	ACTORS
 };
 
@@ -272,6 +280,7 @@ enum theme
 	THEME_DEAD,    /* dead rows */
 	THEME_STANDBY, /* promotions */
 	THEME_WALK,    /* runs are switched while pages are read */
+	THEME_MOVE,    /* the index gets another tree while it has one */
 	THEMES
 };
 
@@ -429,11 +438,14 @@ extern int tree_name(const struct server *server, int tree);
 /* J2-giveup. */
 extern void tree_give_up(struct actor *self, int tree);
 
-/* J2-add: self->changes, and then self->tree, which takes adds. */
+/* J2-add: self->changes, and then self->tree, which takes adds, and self->also, which takes them, too. */
 extern void tree_open_to_add(struct actor *self);
 
+/* No tree is moved to any more, whether or not that has come about. */
+extern void move_end(struct server *server);
+
 /* U1. */
-extern void undo_note(struct actor *self, unsigned int entry);
+extern void undo_note(struct actor *self, int tree, unsigned int entry);
 
 /* ---- append.c ---- */
 
@@ -471,6 +483,7 @@ extern void loader_run(struct actor *self);
 extern void compaction_run(struct actor *self);
 extern void reader_run(struct actor *self);
 extern void applier_run(struct actor *self);
+extern void mover_run(struct actor *self);
 
 extern void fate_happen(enum fate fate);
 extern void fate_begin(void);

@@ -4,19 +4,49 @@
  */
 #include "model/world.h"
 
-/* Adds the entry to the tree that the adder has open; false: it has opened another one. */
+/* J11-both.  False: the move has ended, or is about to, and the adder has opened the index again. */
 static bool
-put_into_tree(struct actor *self, unsigned int entry, bool again)
+put_into_also(struct actor *self, unsigned int entry)
 {
-	struct tree *tree = tree_at(self->server, self->tree);
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, self->also);
 
-	if (!(again && FAULT(reundo)))
-		undo_note(self, entry);
-	step(self, "J2-add: adds to the tree");
+	if (!FAULT(moveundo))
+		undo_note(self, self->also, entry);
+	step(self, "J11-both: adds to the tree that the index moves to, too");
 	if (!tree->lost && !one_in(world.plan.refuse_one_in))
 	{
 		tree->content |= BIT(entry);
 		return true;
+	}
+	if (server->also == self->also && !server->sealed)
+	{
+		server->spoiled = true;
+		return true;
+	}
+	while (self->changes == server->changes)
+		step_wait(self);
+	tree_open_to_add(self);
+	return false;
+}
+
+/* Adds the entry to the trees that the adder has open; false: it has opened others. */
+static bool
+put_into_tree(struct actor *self, unsigned int entry, bool again)
+{
+	struct tree *tree;
+
+	/* The index has lost its tree while it was moved. */
+	if (self->tree == NONE)
+		return put_into_also(self, entry);
+	tree = tree_at(self->server, self->tree);
+	if (!(again && FAULT(reundo)))
+		undo_note(self, self->tree, entry);
+	step(self, "J2-add: adds to the tree");
+	if (!tree->lost && !one_in(world.plan.refuse_one_in))
+	{
+		tree->content |= BIT(entry);
+		return self->also == NONE || put_into_also(self, entry);
 	}
 	/* The tree lacks an entry from here on. */
 	tree_give_up(self, self->tree);
@@ -58,7 +88,7 @@ put_unique(struct actor *self, unsigned int entry, bool again)
 	for (;;)
 	{
 		step_lock(self, LOCK_KEY + KEY_OF(entry), "J2-unique: locks the key");
-		if (self->tree != NONE && (self->tree == server->reads || FAULT(uniqueload) || trusts))
+		if (self->tree != NONE && ((self->answers && self->changes == server->changes) || FAULT(uniqueload) || trusts))
 		{
 			step(self, "J2-unique: looks for the key's rows");
 			done = (trusts || !is_duplicate(self, entry)) && put_into_tree(self, entry, again);
@@ -82,7 +112,7 @@ put(struct actor *self, unsigned int entry, bool again)
 		put_unique(self, entry, again);
 	else
 	{
-		while (self->tree != NONE && !put_into_tree(self, entry, again))
+		while ((self->tree != NONE || self->also != NONE) && !put_into_tree(self, entry, again))
 			again = true;
 	}
 }

@@ -354,12 +354,13 @@ smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 
 }
 
 bool
-smart_meta_move_tree(Relation index, const struct smart_codec *codec, uint64 from, uint64 to, bool loaded)
+smart_meta_move_tree(Relation index, const struct smart_codec *codec, uint64 from, uint64 to, const uint32 *losses)
 {
 	struct smart_meta meta;
 	Buffer buffer = smart_meta_lock(index, &meta);
 
-	if (meta.tree != from || meta.state != SMART_META_READY || (loaded && !smart_meta_is_loadable(&meta)))
+	if (meta.tree != from || meta.state != SMART_META_READY ||
+		(losses != NULL && (!smart_meta_is_loadable(&meta) || meta.losses != *losses)))
 	{
 		UnlockReleaseBuffer(buffer);
 		return false;

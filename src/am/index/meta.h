@@ -198,10 +198,12 @@ extern bool smart_meta_mark_stale(Relation index, uint64 tree);
 extern bool smart_meta_replace_tree(Relation index, const struct smart_codec *codec, uint64 tree, bool if_loadable);
 
 /*
- * Names the tree to in the place of the tree from, which is the content of the index.  WAL-logged, and flushed.  loaded: it
- * was made from the journal.  False: the metapage names another tree, or says that this one, or the journal, is stale.
+ * Names the tree to in the place of the tree from, which is the content of the index.  WAL-logged, and flushed.  losses: of
+ * the journal when it began to be made from that, or NULL: it was not.  False: the metapage names another tree, or says that
+ * this one is stale, or that the journal is, or has been since.
  */
-extern bool smart_meta_move_tree(Relation index, const struct smart_codec *codec, uint64 from, uint64 to, bool loaded);
+extern bool
+smart_meta_move_tree(Relation index, const struct smart_codec *codec, uint64 from, uint64 to, const uint32 *losses);
 
 /* Sets what the metapage of an index says about its tree (0: none), which is made with this codec; the rest stays. */
 extern void smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta);

@@ -59,6 +59,7 @@ struct move
 	struct smart_tree *tree; /* the new one */
 	uint64 id;
 	bool loaded;       /* from the journal; else copied */
+	uint32 losses;     /* of the journal, before it was read */
 	bool removers_out; /* this process has the lock of removers */
 	uint64 entries;
 	TimestampTz look; /* when to ask next whether others wait, or the move is not wanted any more */
@@ -168,7 +169,10 @@ load(struct move *move)
 	Relation index = move->opened.index;
 	struct smart_tail tail = {0};
 	struct smart_chain_place place;
+	struct smart_meta meta;
 
+	smart_meta_read(index, &meta);
+	move->losses = meta.losses;
 	if (!smart_journal_fill(index, move->codec, move->tree, &look, &place, &move->entries) || !approach(move, &place))
 		return false;
 	lock_out_removers(move);
@@ -230,7 +234,10 @@ copy(struct move *move)
 
 /* ---- the whole ---- */
 
-/* Step 3: nothing may come between the metapage and the table.  False: the index has been lost in the meantime. */
+/*
+ * Step 3: nothing may come between the metapage and the table.  False: the index, or its journal, has been lost in the
+ * meantime.
+ */
 static bool
 put_into_use(struct move *move)
 {
@@ -242,7 +249,8 @@ put_into_use(struct move *move)
 	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(index), true))
 		report_invalidated(index);
 	HOLD_INTERRUPTS();
-	done = smart_meta_move_tree(index, move->codec, move->older->meta.tree, move->id, move->loaded);
+	done =
+		smart_meta_move_tree(index, move->codec, move->older->meta.tree, move->id, move->loaded ? &move->losses : NULL);
 	if (done)
 		smart_rebuild_end(MyDatabaseId, RelationGetRelid(index));
 	RESUME_INTERRUPTS();

@@ -75,8 +75,8 @@ smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 	bool read;
 
 	self->prefetch.foreseen.count = 0;
-	read = sets >= 2 && smart_server.remote && self->relation->tree != NULL && IsMVCCSnapshot(self->scan->xs_snapshot) &&
-		   read_ahead(self, keys, nkeys, sets);
+	read = sets >= 2 && smart_server.remote && self->relation->tree != NULL &&
+		   IsMVCCSnapshot(self->scan->xs_snapshot) && read_ahead(self, keys, nkeys, sets);
 	if (!read)
 	{
 		self->prefetch.foreseen.count = 0;
