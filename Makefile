@@ -168,6 +168,6 @@ help:
 	@echo 'make model SEED=n RUNS=m     histories of a model of the journal; MODEL_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
 	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
-	@echo 'make evidence                models of other papers'"'"' indexes, and what those papers print (EVIDENCE_OPTS=--quick)'
+	@echo 'make evidence                other papers'"'"' indexes and what those papers print; EVIDENCE_OPTS=--table: beside this tree'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'
 	@echo 'make figures                 lines, functions, assertions and circles, by folder'

@@ -1,0 +1,219 @@
+"""The table of all indexes: YCSB's workloads by key set, cache and number of clients, each cell a run of its own."""
+import csv
+import os
+import subprocess
+
+# The least that tells indexes apart: a machine of SMART's setting with trees and warm-ups that take a second or two.
+CLUSTER = "--rdwc=on --compute-nodes=16 --memory-nodes=2"
+
+NAMES = {"tree": "this tree", "smart": "SMART", "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX"}
+INTEGERS_ONLY = {"sherman", "dex"}
+WORKLOADS = ("load", "a", "b", "c", "d", "e", "f")
+KEY_SETS = {"randint": "integers", "email": "e-mail addresses"}
+RECORD_BYTES = {"randint": 16, "email": 28}
+CACHES = {"1": "1 %", "10": "10 %", "whole": "all"}
+CLIENTS = (16, 128, 512, 1024)
+COMPUTE_NODES = 16
+
+# Keys; operations and warm-up of workloads by what they cost to simulate.
+FULL = {"keys": 200000, "c": (50000, 100000), "a": (50000, 50000), "e": (3000, 3000)}
+QUICK = {"keys": 3000, "c": (2000, 1000), "a": (2000, 1000), "e": (50, 50)}
+
+KINDS = {"load": "c", "a": "a", "b": "c", "c": "c", "d": "c", "e": "e", "f": "a"}
+
+
+def cache_bytes(keys, key_type, cache):
+    """Of a compute node: a share of the records' bytes, or room for any index."""
+    return 10 ** 9 if cache == "whole" else max(keys * RECORD_BYTES[key_type] * int(cache) // 100, 16384)
+
+
+class Cell:
+    """One index at one workload in one setting."""
+
+    def __init__(self, index, key_type, workload, cache, clients):
+        self.index, self.key_type, self.workload, self.cache, self.clients = index, key_type, workload, cache, clients
+
+    def line(self, sizes):
+        operations, warmup = (1, 0) if self.workload == "load" else sizes[KINDS[self.workload]]
+        return "--index=%s %s --clients=%d --key-type=%s --cache=%d --workload=%s%s --keys=%d --operations=%d " \
+            "--warmup=%d" % (self.index, CLUSTER, self.clients // COMPUTE_NODES, self.key_type,
+                             cache_bytes(sizes["keys"], self.key_type, self.cache), self.workload,
+                             "" if self.workload == "load" else " --load=sorted", sizes["keys"], operations, warmup)
+
+
+def cells_of_all(indexes, quick):
+    """In the order in which they are run."""
+    clients = (16, 128) if quick else CLIENTS
+    caches = ("10",) if quick else CACHES
+    return [Cell(index, key_type, workload, cache, number)
+            for index in indexes for key_type in KEY_SETS if key_type == "randint" or index not in INTEGERS_ONLY
+            for workload in WORKLOADS for cache in caches for number in clients]
+
+
+def measure(cells, indexes, quick):
+    """(cell, row) of all; a run that fails has None for its row."""
+    results = []
+    for cell in cells_of_all(indexes, quick):
+        try:
+            row = cells.rows(cell.line(QUICK if quick else FULL))[0]
+        except subprocess.CalledProcessError as error:
+            print("failed: %s" % error.cmd, flush=True)
+            row = None
+        results.append((cell, row))
+    return results
+
+
+# What an operation of an index costs in trees of all sizes, with any cache and any clients.
+COSTS = (("sherman", "c", "read_bytes", 1024, 2048), ("dex", "c", "atomics", 0, 0), ("dex", "a", "atomics", 0, 0),
+         ("tree", "c", "atomics", 0, 0), ("tree", "c", "writes", 0, 0), ("smart", "c", "writes", 0, 0),
+         ("art", "c", "writes", 0, 0), ("dart", "c", "writes", 0, 0), ("dart", "c", "reads", 1, 30))
+
+
+def problems(results):
+    """Runs that failed, and costs that are not what they have to be."""
+    out = ["failed: %s, %s, %s, cache %s, %d clients" % (
+        cell.index, cell.key_type, cell.workload, cell.cache, cell.clients) for cell, row in results if row is None]
+    for cell, row in results:
+        out += ["%s, %s: %s is %s" % (cell.index, cell.workload, column, row[column])
+                for index, workload, column, low, high in COSTS
+                if row and (cell.index, cell.workload) == (index, workload) and not low <= float(row[column]) <= high]
+    return out
+
+
+def mops(row):
+    return float(row["throughput"]) / 1e6
+
+
+def three_digits(value):
+    return "%.3g" % value if value < 999.5 else "%.0f" % value
+
+
+# ---- the table ----
+
+COLUMNS = ("throughput", "p50_us", "p99_us", "round_trips", "reads", "writes", "atomics", "messages", "read_bytes",
+           "write_bytes", "hit_ratio", "memory_bytes")
+
+
+def write_csv(results, path):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("index", "key_type", "workload", "cache", "clients") + COLUMNS)
+        for cell, row in results:
+            writer.writerow((cell.index, cell.key_type, cell.workload, cell.cache, cell.clients) + tuple(
+                "" if row is None else row[column] for column in COLUMNS))
+
+
+def write_markdown(results, path):
+    """Of each key set and workload millions of operations a second, the best of a column in bold letters."""
+    of = {(cell.index, cell.key_type, cell.workload, cell.cache, cell.clients): row for cell, row in results}
+    present = lambda position: list(dict.fromkeys(key[position] for key in of))
+    settings = [(cache, clients) for cache in present(3) for clients in present(4)]
+    with open(path, "w", encoding="utf-8") as file:
+        for key_type in present(1):
+            for workload in present(2):
+                file.write("\n**%s, %s** (Mops)\n\n" % (workload.upper(), KEY_SETS[key_type]))
+                file.write("| cache, clients | %s |\n|---|%s\n" % (
+                    " | ".join("%s, %d" % (CACHES[cache], clients) for cache, clients in settings),
+                    "---|" * len(settings)))
+                rows = [(index, [of.get((index, key_type, workload) + setting) for setting in settings])
+                        for index in present(0) if any((index, key_type, workload) + s in of for s in settings)]
+                best = [max((mops(row[place]) for _, row in rows if row[place]), default=0)
+                        for place in range(len(settings))]
+                for index, row in rows:
+                    file.write("| %s | %s |\n" % (NAMES[index], " | ".join(
+                        "" if cell is None else ("**%s**" if mops(cell) == best[place] else "%s") % three_digits(
+                            mops(cell)) for place, cell in enumerate(row))))
+
+
+def behind(results):
+    """Where this tree is not the first: (share of cells in which it is, and of each workload and key set the lowest
+    and the highest ratio to the best peer)."""
+    best, mine = {}, {}
+    for cell, row in results:
+        if row is not None:
+            place = (cell.key_type, cell.workload, cell.cache, cell.clients)
+            if cell.index == "tree":
+                mine[place] = mops(row)
+            elif mops(row) > best.get(place, (0, ""))[0]:
+                best[place] = (mops(row), cell.index)
+    return {place: (mine[place] / best[place][0], best[place][1]) for place in mine if place in best}
+
+
+def write_summary(results, path):
+    ratios = behind(results)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n")
+        for key_type, workload in dict.fromkeys(place[:2] for place in ratios):
+            mine = {place: ratio for place, ratio in ratios.items() if place[:2] == (key_type, workload)}
+            low, high = min(mine, key=mine.get), max(mine, key=mine.get)
+            file.write("| %s | %s | %d of %d | %s |\n" % (
+                KEY_SETS[key_type], workload.upper(), sum(ratio[0] >= 1 for ratio in mine.values()), len(mine),
+                " | ".join("%s | %s, %s cache, %d clients" % (three_digits(mine[place][0]), NAMES[mine[place][1]],
+                                                             CACHES[place[2]], place[3]) for place in (low, high))))
+
+
+# ---- the picture: a row of panels for each cache, a panel for each workload ----
+
+COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "smart": ("#1f77b4", "#6cb6ff"), "sherman": ("#2e8b57", "#57d38c"),
+           "art": ("#8a6d3b", "#d2b48c"), "dart": ("#7a4fa3", "#c297ff"), "dex": ("#d9822b", "#ffb454"),
+           "canrt": ("#0f8b8d", "#56d4d6"), "wort": ("#777777", "#aaaaaa")}
+PANEL, GAP, LEFT, TOP = 132, 20, 74, 78
+
+
+def style():
+    rule = "text{fill:%s}.sheet{fill:%s}.grid{stroke:%s;fill:none}"
+    colours = lambda side: "".join(".%s{stroke:%s}text.%s{stroke:none;fill:%s}" % (
+        index, colour[side], index, colour[side]) for index, colour in COLOURS.items())
+    return "<style>%spolyline{fill:none;stroke-width:1.6}.tree{stroke-width:2.8}%s" \
+        "@media (prefers-color-scheme:dark){%s%s}</style>\n" % (
+            rule % ("#222", "#fff", "#ccc"), colours(0), rule % ("#ddd", "#0d1117", "#444"), colours(1))
+
+
+def panel(curves, clients, x, y, top):
+    """Throughput from 0 to top over the number of clients, both linear in their places."""
+    out = ['<rect class="grid" x="%d" y="%d" width="%d" height="%d"/>' % (x, y, PANEL, PANEL),
+           '<line class="grid" x1="%d" x2="%d" y1="%d" y2="%d"/>' % (x, x + PANEL, y + PANEL // 2, y + PANEL // 2),
+           '<text x="%d" y="%d" text-anchor="end">%s</text>' % (x - 3, y + 9, three_digits(top))]
+    step = (PANEL - 16) / max(len(clients) - 1, 1)
+    for index, points in curves:
+        out.append('<polyline class="%s" points="%s"/>' % (index, " ".join(
+            "%.1f,%.1f" % (x + 8 + step * clients.index(number), y + PANEL - PANEL * value / top)
+            for number, value in points)))
+    return out
+
+
+def write_picture(results, key_type, path):
+    done = [(cell, mops(row)) for cell, row in results if row is not None and cell.key_type == key_type]
+    present = lambda name: list(dict.fromkeys(getattr(cell, name) for cell, _ in done))
+    workloads, caches, clients, indexes = (present(name) for name in ("workload", "cache", "clients", "index"))
+    width, height = LEFT + len(workloads) * (PANEL + GAP + 16), TOP + len(caches) * (PANEL + GAP) + 26
+    out = ['<text x="12" y="24" font-size="16">%s: million operations a second over clients, by workload and cache'
+           '</text>' % KEY_SETS[key_type].capitalize()]
+    for place, index in enumerate(indexes):
+        out.append('<text class="%s" x="%d" y="46" font-weight="bold">%s</text>' % (index, 12 + 92 * place, NAMES[index]))
+    for column, workload in enumerate(workloads):
+        x = LEFT + column * (PANEL + GAP + 16)
+        top = max(value for cell, value in done if cell.workload == workload) * 1.05
+        out.append('<text x="%d" y="%d" font-weight="bold">%s</text>' % (x, TOP - 8, workload.upper()))
+        out.append('<text x="%d" y="%d">%d</text><text x="%d" y="%d" text-anchor="end">%d clients</text>' % (
+            x, height - 14, clients[0], x + PANEL, height - 14, clients[-1]))
+        for line, cache in enumerate(caches):
+            curves = [(index, [(cell.clients, value) for cell, value in done if (cell.index, cell.workload,
+                                                                                cell.cache) == (index, workload, cache)])
+                      for index in reversed(indexes)]
+            out += panel(curves, clients, x, TOP + line * (PANEL + GAP), top)
+    for line, cache in enumerate(caches):
+        out.append('<text x="12" y="%d">cache</text><text x="12" y="%d">%s</text>' % (
+            TOP + line * (PANEL + GAP) + 60, TOP + line * (PANEL + GAP) + 76, CACHES[cache]))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" '
+                   'font-size="11">\n%s<rect class="sheet" width="100%%" height="100%%"/>\n%s\n</svg>\n' % (
+                       width, height, style(), "\n".join(out)))
+
+
+def write(results, directory):
+    write_csv(results, os.path.join(directory, "table.csv"))
+    write_markdown(results, os.path.join(directory, "table.md"))
+    write_summary(results, os.path.join(directory, "table_summary.md"))
+    for key_type in KEY_SETS:
+        write_picture(results, key_type, os.path.join(directory, "table_%s.svg" % KEY_SETS[key_type].split()[0]))
