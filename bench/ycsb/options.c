@@ -16,9 +16,21 @@
 #include "options.h"
 
 const char *const ycsb_provider_names[YCSB_PROVIDERS] = {"sim", "local", "tcp", "verbs"};
-const char *const ycsb_index_names[YCSB_INDEXES] = {"tree", "smart",          "art",      "art-locked",
-													"dart", "dart-unskipped", "sherman",  "sherman-optimistic",
-													"dex",  "dex-onesided",   "dex-eager"};
+const char *const ycsb_index_names[YCSB_INDEXES] = {"tree",
+													"smart",
+													"art",
+													"art-locked",
+													"dart",
+													"dart-unskipped",
+													"sherman",
+													"sherman-optimistic",
+													"sherman-partitioned",
+													"smart-partitioned",
+													"dex",
+													"dex-onesided",
+													"dex-eager",
+													"canrt",
+													"wort"};
 const char *const ycsb_key_names[YCSB_KEY_TYPES] = {"integer", "string", "randint", "email"};
 const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert", "update"};
 
@@ -43,8 +55,8 @@ static const char help[] =
 	"                           tcp, verbs: the memory nodes of --nodes [sim]\n"
 	"  --index=NAME             sim: tree, this project's, or a model: smart (OSDI'23), art, art-locked (as SMART and\n"
 	"                           DART have it), dart, dart-unskipped (SIGMOD'26), sherman (SIGMOD'22),\n"
-	"                           sherman-optimistic (as DEX has it), dex, dex-onesided, dex-eager (VLDB'24)\n"
-	"                           [tree]\n"
+	"                           sherman-optimistic, sherman-partitioned, smart-partitioned (as DEX has them), dex,\n"
+	"                           dex-onesided, dex-eager (VLDB'24), canrt, wort (as CANRT has it) [tree]\n"
 	"  --value-size=BYTES       of an entry of a model, but smart's [8]\n"
 	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
 	"  --secret-file=FILE       the key of the memory nodes\n"

@@ -158,7 +158,8 @@ peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length,
 struct peer_local_lock
 {
 	struct sim_timed_lock lock;
-	unsigned int handovers; /* of the remote lock, which the next holder has already; 0: it has not */
+	bool remote;            /* the holder, or the next one, has the remote lock */
+	unsigned int handovers; /* of that one */
 };
 
 static bool
@@ -205,13 +206,26 @@ peer_lock(struct peer_client *client, fabric_address block, const struct fabric_
 	{
 		lock_work(client);
 		sim_timed_acquire(&client->simulated.timed, &local->lock);
-		if (local->handovers > 0)
+		if (local->remote)
 			return count > 0 ? fabric_execute(fabric, requests + 1, count) : SMART_OK;
 	}
 	do
 		status = fabric_execute(fabric, requests, 1 + count);
 	while (status == SMART_OK && requests[0].result != 0);
+	if (local != NULL)
+		local->remote = status == SMART_OK;
 	return status;
+}
+
+smart_status
+peer_lock_locally(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count)
+{
+	smart_assert(client->compute->locks != NULL);
+	lock_work(client);
+	sim_timed_acquire(&client->simulated.timed, &local_lock_of(client, block)->lock);
+	return count > 0
+			   ? fabric_execute(client->simulated.client.fabric, (struct fabric_request *) (uintptr_t) reads, count)
+			   : SMART_OK;
 }
 
 smart_status
@@ -219,19 +233,31 @@ peer_write_and_unlock(struct peer_client *client, fabric_address block, struct f
 {
 	static const uint64_t unlocked = 0;
 	struct peer_local_lock *local = client->compute->locks != NULL ? local_lock_of(client, block) : NULL;
-	bool hands_over = local != NULL && local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
+	bool has_remote = local == NULL || local->remote;
+	bool hands_over = local != NULL && has_remote && local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
 	smart_status status = SMART_OK;
 
-	if (!hands_over)
+	if (has_remote && !hands_over)
 		requests[count++] = peer_write_of(peer_lock_word(client->cluster, block), &unlocked, sizeof(unlocked));
 	if (count > 0)
 		status = fabric_execute(client->simulated.client.fabric, requests, count);
 	if (local == NULL)
 		return status;
+	local->remote = hands_over;
 	local->handovers = hands_over ? local->handovers + 1 : 0;
 	lock_work(client);
 	sim_timed_release(&client->simulated.timed, &local->lock);
 	return status;
+}
+
+/* ---- partitions ---- */
+
+uint64_t
+peer_partition_keys(const struct peer_cluster *cluster)
+{
+	uint64_t last = cluster->options->key_type == YCSB_RANDINT ? UINT64_MAX / 2 : UINT64_MAX;
+
+	return cluster->options->compute_nodes == 1 ? last : last / cluster->options->compute_nodes + 1;
 }
 
 /* ---- loading ---- */
@@ -292,6 +318,8 @@ peer_close(struct ycsb_cluster *cluster)
 	for (unsigned int i = 0; i < cluster->clients; i++)
 	{
 		ycsb_simulated_close(ycsb_simulated_of(cluster->client[i]));
+		if (peer_client_of(cluster->client[i])->state != NULL && mine->peer->close_client != NULL)
+			mine->peer->close_client(peer_client_of(cluster->client[i]));
 		free(peer_client_of(cluster->client[i])->state);
 		free(cluster->client[i]);
 	}

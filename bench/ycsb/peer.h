@@ -39,11 +39,12 @@ struct peer_client
 enum peer_variant
 {
 	PEER_WHOLE,
-	PEER_OPTIMISTIC, /* Sherman: with DEX's optimistic locks */
-	PEER_EAGER,      /* DEX: all leaves are admitted, and nothing is offloaded */
-	PEER_ONESIDED,   /* DEX: nothing is offloaded */
-	PEER_UNSKIPPED,  /* DART: without its skip table */
-	PEER_LOCKED,     /* ART: updates lock, and nobody queues for a lock */
+	PEER_OPTIMISTIC,  /* Sherman: with DEX's optimistic locks */
+	PEER_PARTITIONED, /* Sherman, SMART: with DEX's partitions */
+	PEER_EAGER,       /* DEX: all leaves are admitted, and nothing is offloaded */
+	PEER_ONESIDED,    /* DEX: nothing is offloaded */
+	PEER_UNSKIPPED,   /* DART: without its skip table */
+	PEER_LOCKED,      /* ART: updates lock, and nobody queues for a lock */
 };
 
 struct peer
@@ -57,9 +58,10 @@ struct peer
 	size_t compute_bytes;
 	size_t client_bytes;
 	bool (*open)(struct peer_cluster *cluster);
-	void (*close)(struct peer_cluster *cluster); /* NULL, as the next two: there is nothing to do */
+	void (*close)(struct peer_cluster *cluster); /* NULL, as the next three: there is nothing to do */
 	bool (*open_compute)(struct peer_compute *compute);
 	void (*close_compute)(struct peer_compute *compute);
+	void (*close_client)(struct peer_client *client);
 	void (*cache_use)(struct peer_compute *compute, struct ycsb_cache_use *use);
 };
 
@@ -83,6 +85,11 @@ extern const struct peer peer_sherman;
 extern const struct peer peer_art;
 extern const struct peer peer_dart;
 extern const struct peer peer_dex;
+extern const struct peer peer_canrt;
+extern const struct peer peer_wort;
+
+/* Of a core of a memory node, to write a line back and to wait for that: assumed, as Optane takes it when it is idle. */
+#define PEER_PERSIST_NS 100
 
 /* The simulated cluster of options with this peer's index.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *
@@ -175,6 +182,36 @@ peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, boo
 extern void peer_delegate_close(struct peer_client *client, const uint8_t *key, size_t length, uint64_t *value);
 extern void peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length, uint64_t value);
 
+/* ---- logical partitions (DEX 4): of integers, equal shares, one for each compute node ---- */
+
+extern uint64_t peer_partition_keys(const struct peer_cluster *cluster);
+
+static inline unsigned int
+peer_partition_of(const struct peer_cluster *cluster, uint64_t key)
+{
+	return cluster->options->compute_nodes == 1 ? 0 : (unsigned int) (key / peer_partition_keys(cluster));
+}
+
+/* Does a range of keys belong to more than one compute node?  high: of the first key behind it, 0: there is no end. */
+static inline bool
+peer_crosses_partitions(const struct peer_cluster *cluster, uint64_t low, uint64_t high)
+{
+	unsigned int last = high == 0 ? cluster->options->compute_nodes - 1 : peer_partition_of(cluster, high - 1);
+
+	return peer_partition_of(cluster, low) != last;
+}
+
+/*
+ * PEER_PARTITIONED: from now on the client has the cache and the local locks of the compute node whose the key is, and
+ * its own cores and NIC.
+ */
+static inline void
+peer_go_to_owner(struct peer_client *client, uint64_t key)
+{
+	if (client->cluster->variant == PEER_PARTITIONED)
+		client->compute = &client->cluster->compute[peer_partition_of(client->cluster, key)];
+}
+
 /* ---- locks of pages or nodes (Sherman's, as SMART 2.2 tells of them) ---- */
 
 #define PEER_LOCKS 32768 /* of a memory node, in 256 KB of its NIC's memory */
@@ -190,6 +227,10 @@ extern fabric_address peer_lock_word(const struct peer_cluster *cluster, fabric_
 #define PEER_LOCK_READS 2
 extern smart_status
 peer_lock(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count);
+
+/* The same for a block that no other compute node changes: the local lock alone. */
+extern smart_status
+peer_lock_locally(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count);
 
 /*
  * Executes the WRITEs of a change, in whose array is room for one more, and gives the lock back with them, or to the

@@ -74,7 +74,6 @@ _Static_assert(sizeof(struct page) <= PAGE_BYTES, "a page holds its entries");
 struct tree
 {
 	fabric_address root;
-	uint64_t share; /* keys of a partition */
 };
 
 static struct tree *
@@ -182,28 +181,10 @@ allocate_page(struct peer_cluster *cluster, uint32_t level, fabric_address besid
 
 /* ---- partitions ---- */
 
-static unsigned int
-partition_of(const struct peer_cluster *cluster, uint64_t key)
-{
-	uint64_t partition = key / tree_of(cluster)->share;
-	unsigned int last = cluster->options->compute_nodes - 1;
-
-	return partition < last ? (unsigned int) partition : last;
-}
-
-/* Does a range of keys belong to more than one compute node? */
-static bool
-crosses(const struct peer_cluster *cluster, uint64_t low, uint64_t high)
-{
-	unsigned int last = high == 0 ? cluster->options->compute_nodes - 1 : partition_of(cluster, high - 1);
-
-	return partition_of(cluster, low) != last;
-}
-
 static bool
 is_shared(const struct peer_cluster *cluster, const struct page *page)
 {
-	return crosses(cluster, page->low, page->high);
+	return peer_crosses_partitions(cluster, page->low, page->high);
 }
 
 /* ---- the cache of a compute node ---- */
@@ -615,7 +596,7 @@ descend(struct peer_client *client, struct way *way, uint64_t key, struct call *
 	const struct tree *tree = tree_of(client->cluster);
 	bool fresh = false;
 
-	*way = (struct way){.compute = client->cluster->compute[partition_of(client->cluster, key)].state};
+	*way = (struct way){.compute = client->cluster->compute[peer_partition_of(client->cluster, key)].state};
 	for (;;)
 	{
 		fabric_address address = tree->root;
@@ -639,7 +620,7 @@ descend(struct peer_client *client, struct way *way, uint64_t key, struct call *
 			place = find_place(page, key);
 			address = page->word[place];
 			level = page->level - 1;
-			shared = crosses(client->cluster, page->key[place], place_end(page, place));
+			shared = peer_crosses_partitions(client->cluster, page->key[place], place_end(page, place));
 		}
 		leave(client, way);
 		if (way->offloaded || way->status != SMART_OK)
@@ -773,7 +754,7 @@ unlock_page(struct peer_client *client, struct frame *frame, struct page *page, 
 static void
 keep_upper(struct peer_cluster *cluster, const struct page *upper, fabric_address address)
 {
-	struct compute *compute = cluster->compute[partition_of(cluster, upper->low)].state;
+	struct compute *compute = cluster->compute[peer_partition_of(cluster, upper->low)].state;
 	struct frame *frame = add_frame(compute, address);
 
 	frame->content.page = *upper;
@@ -996,8 +977,8 @@ load_record(void *argument, const uint8_t *bytes, size_t length, uint64_t record
 	struct loading *loading = argument;
 	const struct page *leaf = right_of(loading, 0);
 	uint64_t key = key_of(bytes);
-	unsigned int partition = partition_of(loading->cluster, key);
-	bool breaks = leaf->count > 0 && partition_of(loading->cluster, leaf->key[leaf->count - 1]) != partition;
+	unsigned int partition = peer_partition_of(loading->cluster, key);
+	bool breaks = leaf->count > 0 && peer_partition_of(loading->cluster, leaf->key[leaf->count - 1]) != partition;
 
 	load_entry(loading, 0, key, record, breaks);
 	return loading->full ? SMART_NO_SPACE : SMART_OK;
@@ -1025,20 +1006,19 @@ open_tree(struct peer_cluster *cluster)
 {
 	struct tree *tree = tree_of(cluster);
 	unsigned int partitions = cluster->options->compute_nodes;
-	uint64_t last = cluster->options->key_type == YCSB_RANDINT ? UINT64_MAX / 2 : UINT64_MAX;
+	uint64_t share = peer_partition_keys(cluster);
 	struct page *root;
 
-	tree->share = last / partitions + 1;
 	tree->root = allocate_page(cluster, 1, 0);
 	root = peer_memory(cluster, tree->root);
 	*root = (struct page){.level = 1, .count = partitions};
 	for (unsigned int i = 0; i < partitions; i++)
 	{
-		root->key[i] = i * tree->share;
+		root->key[i] = i * share;
 		root->word[i] = allocate_page(cluster, 0, tree->root);
 		*(struct page *) peer_memory(cluster, root->word[i]) = (struct page){
 			.low = root->key[i],
-			.high = i + 1 < partitions ? (i + 1) * tree->share : 0,
+			.high = i + 1 < partitions ? (i + 1) * share : 0,
 		};
 	}
 	return true;

@@ -18,6 +18,9 @@
  * sherman-optimistic is what DEX 8.1 made of it: a reader READs the lock word, the
  * leaf, and the lock word again, one after the other.
  *
+ * sherman-partitioned is DEX's P-Sherman (8.1, 8.2): who has a key works with the cache of the compute node that it belongs to,
+ * and nobody locks a leaf of one partition in its memory node.
+ *
  * The lock table lies in the memory of the memory node's NIC (on-chip memory).
  *
  * Left out: deletion; keys other than integers; torn READs, hence the
@@ -340,16 +343,24 @@ refresh_above(struct peer_client *client, uint64_t key)
 	return status == SMART_OK ? get_inner(client, above, true, &scratch_of(client)->inner.inner) : status;
 }
 
-/* The leaf that the cache names for a key. */
+/* The leaf that the cache names for a key; *own: all keys that it may have are of the key's partition. */
 static smart_status
-find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf)
+find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, bool *own)
 {
 	const struct inner *inner = &scratch_of(client)->inner.inner;
 	fabric_address above;
 	smart_status status = find_inner(client, key, 1, &above);
 
+	*own = false;
 	if (status == SMART_OK)
-		*leaf = inner->child[child_of(inner, key)];
+	{
+		unsigned int place = child_of(inner, key);
+		uint64_t end = place + 1 < inner->head.count ? inner->key[place + 1] : inner->head.high;
+
+		*leaf = inner->child[place];
+		*own = client->cluster->variant == PEER_PARTITIONED &&
+			   !peer_crosses_partitions(client->cluster, inner->key[place], end);
+	}
 	return status;
 }
 
@@ -386,8 +397,11 @@ sherman_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bo
 	const struct head *head = (const struct head *) (const void *) leaf;
 	uint64_t key = key_of(bytes);
 	fabric_address address = 0;
-	smart_status status = find_leaf(client, key, &address);
+	bool own;
+	smart_status status;
 
+	peer_go_to_owner(client, key);
+	status = find_leaf(client, key, &address, &own);
 	while (status == SMART_OK)
 	{
 		status = read_leaf(client, address, leaf);
@@ -596,14 +610,18 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 	fabric_address address = 0;
 	unsigned int place;
 	int known;
-	smart_status status = find_leaf(client, key, &address);
+	bool own;
+	smart_status status;
 
+	peer_go_to_owner(client, key);
+	status = find_leaf(client, key, &address, &own);
 	for (;;)
 	{
 		fabric_address next;
 
+		/* A sibling has keys of no other partition, either. */
 		if (status == SMART_OK)
-			status = peer_lock(client, address, NULL, 0);
+			status = own ? peer_lock_locally(client, address, NULL, 0) : peer_lock(client, address, NULL, 0);
 		if (status == SMART_OK)
 			status = peer_read(client, address, leaf, leaf_bytes(tree));
 		if (status != SMART_OK || covers(head, key))
@@ -696,6 +714,7 @@ sherman_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint
 	uint64_t next = key_of(bytes);
 	smart_status status = SMART_OK;
 
+	peer_go_to_owner(client, next);
 	*seen = 0;
 	do
 	{

@@ -18,6 +18,9 @@
  * prefix and gives them up first in, first out, under one lock (DEX 8.2 tells of its
  * contention).  Scan (4.4): READs of a level at a time.
  *
+ * smart-partitioned is DEX's P-SMART (8.1, 8.2), of integers: who has a key works with the cache and the delegation table
+ * of the compute node that it belongs to, and an update locks no leaf.
+ *
  * Left out: deletion; checksums (nothing is torn here, but they are WRITTEN and READ);
  * values other than eight bytes; recovery, of which SMART has none.  A reader that
  * joins a READ under way may be given what was there before its call, as 4.2 has it.
@@ -25,6 +28,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "keys.h"
 #include "peer_radix.h"
 
@@ -520,6 +524,14 @@ reach_leaf(struct peer_client *client, struct descent *descent, const uint8_t *k
 	}
 }
 
+/* Of the keys of smart-partitioned, which are integers. */
+static void
+go_to_owner(struct peer_client *client, const uint8_t *key)
+{
+	if (client->cluster->variant == PEER_PARTITIONED)
+		peer_go_to_owner(client, smart_load_be64(key));
+}
+
 /* ---- lookup ---- */
 
 static smart_status
@@ -542,6 +554,7 @@ smart_lookup(struct ycsb_client *ycsb, const uint8_t *key, size_t length, bool *
 	uint64_t value = 0;
 	smart_status status;
 
+	go_to_owner(client, key);
 	*found = true;
 	if (client->compute->delegation != NULL)
 		role = peer_delegate(client, key, length, false, &value);
@@ -561,7 +574,7 @@ write_leaf(struct peer_client *client, const uint8_t *key, size_t length, uint64
 	struct descent descent;
 	uint8_t leaf[LEAF_MAX];
 	fabric_address address;
-	uint64_t held = 1;
+	uint64_t held = client->cluster->variant != PEER_PARTITIONED;
 
 	if (!reach_leaf(client, &descent, key, length, leaf))
 		return descent.status != SMART_OK ? descent.status : SMART_CORRUPT;
@@ -600,6 +613,7 @@ smart_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 	uint64_t value = peer_value_of(entry, key_length, length);
 	smart_status status;
 
+	go_to_owner(client, entry);
 	if (client->compute->delegation == NULL)
 		return write_alone(client, entry, key_length, &value);
 	role = peer_delegate(client, entry, key_length, true, &value);
@@ -862,6 +876,7 @@ smart_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 	smart_status status;
 	bool again;
 
+	go_to_owner(client, entry);
 	do
 		status = try_insert(client, entry, key_length, value, &again, added);
 	while (status == SMART_OK && again);
@@ -956,6 +971,7 @@ smart_scan(struct ycsb_client *ycsb, const uint8_t *key, size_t length, uint64_t
 	struct peer_client *client = peer_client_of(ycsb);
 	struct scratch *scratch = client->state;
 
+	go_to_owner(client, key);
 	return peer_radix_scan(client, &radix, &scratch->scan,
 						   make_slot(0, tree_of(client->cluster)->root, false, TYPES - 1), key, length, wanted, seen);
 }

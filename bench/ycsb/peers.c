@@ -18,9 +18,13 @@ static const struct
 	[YCSB_PEER_DART_UNSKIPPED] = {&peer_dart, PEER_UNSKIPPED},
 	[YCSB_PEER_SHERMAN] = {&peer_sherman, PEER_WHOLE},
 	[YCSB_PEER_SHERMAN_OPTIMISTIC] = {&peer_sherman, PEER_OPTIMISTIC},
+	[YCSB_PEER_SHERMAN_PARTITIONED] = {&peer_sherman, PEER_PARTITIONED},
+	[YCSB_PEER_SMART_PARTITIONED] = {&peer_smart, PEER_PARTITIONED},
 	[YCSB_PEER_DEX] = {&peer_dex, PEER_WHOLE},
 	[YCSB_PEER_DEX_ONESIDED] = {&peer_dex, PEER_ONESIDED},
 	[YCSB_PEER_DEX_EAGER] = {&peer_dex, PEER_EAGER},
+	[YCSB_PEER_CANRT] = {&peer_canrt, PEER_WHOLE},
+	[YCSB_PEER_WORT] = {&peer_wort, PEER_WHOLE},
 };
 
 struct ycsb_cluster *

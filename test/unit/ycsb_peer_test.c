@@ -117,6 +117,11 @@ check_costs(void)
 	summary = cost(YCSB_PEER_SHERMAN, YCSB_A, 8);
 	CHECK(is(summary.writes, 2 * summary.atomics) && is(summary.write_bytes, 26 * summary.atomics));
 	CHECK(is(summary.round_trips, 1 + 2 * summary.atomics));
+	/* DEX's partitions: nobody else writes into a leaf, so it has no lock that all compute nodes see. */
+	summary = cost(YCSB_PEER_SHERMAN_PARTITIONED, YCSB_UPDATES, 8);
+	CHECK(is(summary.reads, 1) && is(summary.writes, 1) && is(summary.write_bytes, 18) && is(summary.atomics, 0));
+	summary = cost(YCSB_PEER_SMART_PARTITIONED, YCSB_UPDATES, 8);
+	CHECK(is(summary.reads, 1) && is(summary.writes, 1) && is(summary.atomics, 0));
 	summary = cost(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_C, 8);
 	CHECK(is(summary.reads, 3) && is(summary.read_bytes, 1024 + 16));
 }
@@ -144,11 +149,30 @@ check_radix_costs(void)
 	CHECK(is(art.atomics, 1) && is(art.writes, 3));
 }
 
+/*
+ * CANRT 3.3 and 3.4: a lookup READs one data node, of 48 items, and a write waits for an FAA alone; while WORT asks the
+ * memory node, which takes longer for a write.
+ */
+static void
+check_canrt_costs(void)
+{
+	struct ycsb_summary canrt = cost(YCSB_PEER_CANRT, YCSB_C, 23);
+	struct ycsb_summary wort = cost(YCSB_PEER_WORT, YCSB_C, 23);
+
+	CHECK(is(canrt.reads, 1) && is(canrt.round_trips, 1) && is(canrt.read_bytes, 8 + 48 * 32));
+	CHECK(is(wort.messages, 1) && is(wort.round_trips, 1) && is(wort.reads, 0) && wort.p50_us > canrt.p50_us);
+	canrt = cost(YCSB_PEER_CANRT, YCSB_UPDATES, 23);
+	wort = cost(YCSB_PEER_WORT, YCSB_UPDATES, 23);
+	CHECK(is(canrt.atomics, 1) && is(canrt.round_trips, 1) && is(canrt.messages, 1) && is(canrt.reads, 0));
+	CHECK(is(wort.messages, 1) && is(wort.round_trips, 1) && wort.p50_us > canrt.p50_us);
+}
+
 int
 main(void)
 {
 	check_costs();
 	check_radix_costs();
+	check_canrt_costs();
 	check_runs(YCSB_PEER_SMART, YCSB_RANDINT, 1 << 20);
 	check_runs(YCSB_PEER_SMART, YCSB_EMAIL, 64 << 10);
 	check_runs(YCSB_PEER_SMART, YCSB_INTEGER, 0);
@@ -166,5 +190,11 @@ main(void)
 	check_runs(YCSB_PEER_DEX_EAGER, YCSB_RANDINT, 0);
 	check_runs(YCSB_PEER_SHERMAN, YCSB_RANDINT, 1 << 20);
 	check_runs(YCSB_PEER_SHERMAN_OPTIMISTIC, YCSB_INTEGER, 64 << 10);
+	check_runs(YCSB_PEER_SHERMAN_PARTITIONED, YCSB_RANDINT, 64 << 10);
+	check_runs(YCSB_PEER_SHERMAN_PARTITIONED, YCSB_INTEGER, 1 << 20);
+	check_runs(YCSB_PEER_SMART_PARTITIONED, YCSB_RANDINT, 64 << 10);
+	check_runs(YCSB_PEER_CANRT, YCSB_RANDINT, 0);
+	check_runs(YCSB_PEER_CANRT, YCSB_INTEGER, 0);
+	check_runs(YCSB_PEER_WORT, YCSB_RANDINT, 0);
 	return check_finish();
 }
