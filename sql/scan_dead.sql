@@ -70,3 +70,46 @@ INSERT INTO scan_dead VALUES (7, 'seven');
 SELECT pg_temp.entries('scan_dead_unique', 1);
 SELECT smart_index_check('scan_dead_unique', true);
 DROP TABLE scan_dead;
+
+-- What a scan has found dead it does not look at again, until VACUUM frees the places for other rows.
+CREATE TABLE scan_dead (a int, b text) WITH (autovacuum_enabled = off);
+CREATE INDEX scan_dead_a ON scan_dead USING smart (a);
+CREATE INDEX scan_dead_b ON scan_dead USING smart (b text_ops, a);
+INSERT INTO scan_dead SELECT i, 'first' FROM generate_series(1, 300) i;
+DELETE FROM scan_dead WHERE a <= 200;
+CREATE FUNCTION pg_temp.heap_fetches(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN plan #>> '{0,Plan,Plans,0,Heap Fetches}';
+END
+$$;
+-- Another session may still have an older snapshot.
+DO $$
+BEGIN
+	FOR i IN 1..3000 LOOP
+		EXIT WHEN pg_temp.heap_fetches('SELECT count(a) FROM scan_dead WHERE a <= 250') = 50;
+		PERFORM pg_sleep(0.01);
+	END LOOP;
+END
+$$;
+SELECT pg_temp.heap_fetches('SELECT count(a) FROM scan_dead WHERE a <= 250');
+SELECT count(b) FROM scan_dead WHERE b = 'first' AND a BETWEEN 100 AND 210;
+SELECT count(b), min(a), max(a) FROM scan_dead WHERE a > 0;
+SELECT a FROM scan_dead WHERE a < 205 ORDER BY a DESC;
+VACUUM (TRUNCATE off) scan_dead;
+INSERT INTO scan_dead SELECT i, 'second' FROM generate_series(1, 200) i;
+SELECT count(b), min(a), max(a) FROM scan_dead WHERE a > 0;
+SELECT count(*) FROM scan_dead WHERE a BETWEEN 150 AND 250;
+SELECT smart_index_check('scan_dead_a', true);
+
+-- Rows of a transaction that is prepared are not dead.
+BEGIN;
+DELETE FROM scan_dead WHERE a <= 100;
+PREPARE TRANSACTION 'scan_dead';
+SELECT count(b) FROM scan_dead WHERE a <= 100;
+SELECT count(b) FROM scan_dead WHERE a <= 100;
+ROLLBACK PREPARED 'scan_dead';
+SELECT count(b) FROM scan_dead WHERE a <= 100;
+DROP TABLE scan_dead;

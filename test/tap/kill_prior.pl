@@ -31,6 +31,15 @@ sub found
 		'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM killed WHERE id BETWEEN 1 AND 60');
 }
 
+# Rows that an index-only scan of the same range looks up in the table.
+sub heap_fetches
+{
+	my $plan = $node->safe_psql('postgres',
+		'SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN (ANALYZE, TIMING OFF) SELECT count(id) FROM killed WHERE id BETWEEN 1 AND 60');
+
+	return $plan =~ /Heap Fetches: (\d+)/ ? $1 : 'none';
+}
+
 # Is WAL flushed up to its end?
 sub flushed
 {
@@ -58,6 +67,16 @@ is(found(), 10, 'what is left is found');
 is(found(), 10, 'and again');
 is(flushed(), 'f', 'still not durable');
 is(entries(), 101, 'entries of rows whose death is not durable stay');
+# Another process may have an older snapshot.
+foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last if heap_fetches() == 10;
+	sleep(0.1);
+}
+is(heap_fetches(), 10, 'but their rows are not looked up again');
+is(found(), 10, 'and what is left is found');
+is(flushed(), 'f', 'nor is their death made durable');
+is(entries(), 101, 'which would be needed before they go');
 
 # The crash undoes the deletion.
 $node->kill9;

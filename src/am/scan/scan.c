@@ -25,6 +25,8 @@
 #include "am/scan/scan.h"
 #include "am/scan/scankey.h"
 #include "am/scan/tuples.h"
+#include "am/server/dead_rows.h"
+#include "am/server/kill_queue.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -63,6 +65,9 @@ struct scan_state
 
 	struct smart_kills kills; /* of one batch */
 	uint32 killed_batch;      /* which one */
+
+	struct smart_dead_rows dead; /* which are passed by */
+	bool passes_dead;            /* there may be some, so that every entry is looked at */
 };
 
 /* ---- TIDs ---- */
@@ -179,13 +184,13 @@ return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
 		if (!tuples->same)
 		{
 			return_formed(scan, state);
-			state->formed = (uint32) (tuples->high - tuples->low + 1);
+			state->formed = state->passes_dead ? 0 : (uint32) (tuples->high - tuples->low + 1);
 			return;
 		}
 		scan->xs_itup = tuples->tuple[tuples->low - tuples->base];
 	}
 	current_tid(state, &scan->xs_heaptid);
-	state->alike = position->ranges->filtered ? 0 : position->batch.count;
+	state->alike = position->ranges->filtered || state->passes_dead ? 0 : position->batch.count;
 }
 
 /* Of this session, so far. */
@@ -216,21 +221,51 @@ smart_scan_foresee(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
 
 /* ---- dead rows ---- */
 
-/* The executor found that the row of the entry that was returned last is dead for all transactions. */
-static pg_noinline void
-note_dead(IndexScanDesc scan, struct scan_state *state)
+/* Notes the entry at the scan's position, so that it is removed. */
+static void
+note_entry(struct scan_state *state)
 {
 	struct smart_position *position = &state->position;
 	int length;
 
-	if (position->whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
-		return;
 	smart_assert(state->kills.count == 0 || state->killed_batch == position->batches);
 	smart_assert(position->index >= 0 && (uint32) position->index < position->batch.count);
 	state->killed_batch = position->batches;
 	length = smart_position_entry(position, position->index);
 	smart_kills_note(&state->kills, position->entry,
 					 smart_codec_key_length(position->relation->codec, position->entry, length));
+}
+
+/* Is what is remembered of dead rows for this scan?  Not in another tree, nor for a snapshot of a standby. */
+static inline bool
+knows_dead(IndexScanDesc scan, const struct scan_state *state)
+{
+	return scan->ignore_killed_tuples && state->dead.tree == state->position.relation->meta.tree;
+}
+
+/* The executor found that the row of the entry that was returned last is dead for all transactions. */
+static pg_noinline void
+note_dead(IndexScanDesc scan, struct scan_state *state)
+{
+	ItemPointerData tid;
+
+	if (state->position.whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
+		return;
+	note_entry(state);
+	current_tid(state, &tid);
+	if (knows_dead(scan, state))
+		smart_dead_rows_note(&state->dead, &tid);
+}
+
+/*
+ * Are entries that are passed by noted, too?  Those who noted them before may have found that they could not be removed
+ * yet, or that too many waited.
+ */
+static inline bool
+notes_again(IndexScanDesc scan, const struct scan_state *state)
+{
+	return smart_kills_possible(scan->heapRelation) &&
+		   (state->position.relation->meta.journal_state == SMART_JOURNAL_NONE || smart_kill_queue_has_room());
 }
 
 /* The scan goes elsewhere: removes entries of dead rows. */
@@ -262,6 +297,8 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.codec = relation->codec;
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
+	state->passes_dead = false;
+	smart_dead_rows_begin(&state->dead, relation->meta.tree, smart_relation_database(index), index->rd_index->indrelid);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);
 	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
@@ -285,6 +322,53 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);
 }
 
+/* The position has moved: removes the noted entries, if it has left their batch. */
+static inline void
+follow_position(IndexScanDesc scan, struct scan_state *state, bool found)
+{
+	if (unlikely(state->kills.count > 0) && (!found || state->position.batches != state->killed_batch))
+		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
+}
+
+/* Moves behind the entries of rows that are known to be dead; false: there is no other entry. */
+static pg_noinline bool
+pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
+{
+	struct smart_position *position = &state->position;
+	int step = backward ? -1 : 1;
+	uint32 batch = position->batches;
+	bool notes = notes_again(scan, state);
+	ItemPointerData tid;
+
+	for (;;)
+	{
+		uint32 next = (uint32) (position->index + step);
+
+		current_tid(state, &tid);
+		if (!smart_dead_rows_has(&state->dead, &tid))
+			return true;
+		if (notes)
+			note_entry(state);
+		if (likely(next < position->batch.count && !position->ranges->filtered))
+		{
+			position->index = (int) next;
+			continue;
+		}
+		if (!smart_position_search(position, backward))
+		{
+			follow_position(scan, state, false);
+			return false;
+		}
+		if (position->batches != batch)
+		{
+			follow_position(scan, state, true);
+			CHECK_FOR_INTERRUPTS();
+			batch = position->batches;
+			notes = notes_again(scan, state);
+		}
+	}
+}
+
 /* Searches the next entry and returns it. */
 static pg_noinline bool
 search_tuple(IndexScanDesc scan, bool backward)
@@ -296,10 +380,11 @@ search_tuple(IndexScanDesc scan, bool backward)
 	state->alike = 0;
 	state->formed = 0;
 	found = smart_position_search(&state->position, backward);
+	follow_position(scan, state, found);
+	state->passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);
+	if (unlikely(state->passes_dead) && found)
+		found = pass_known_dead(scan, state, backward);
 	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
-	/* The batch of the noted entries has been left. */
-	if (unlikely(state->kills.count > 0) && (!found || state->position.batches != state->killed_batch))
-		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
 	state->round_trips += session_round_trips() - before;
 	if (!found)
 		return false;
@@ -351,6 +436,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	struct scan_state *state = scan->opaque;
 	/* What need not be rechecked version 15 may not look for in the heap, where TIDs serve others meanwhile in recovery. */
 	bool recheck = state->position.ranges->recheck || scan->xactStartedInRecovery;
+	bool passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);
 	uint64 before = session_round_trips();
 	ItemPointerData tids[BITMAP_TIDS];
 	int count = 0;
@@ -358,7 +444,10 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 
 	while (next_entry(&state->position))
 	{
-		current_tid(state, &tids[count++]);
+		current_tid(state, &tids[count]);
+		if (unlikely(passes_dead) && smart_dead_rows_has(&state->dead, &tids[count]))
+			continue;
+		count++;
 		if (count == BITMAP_TIDS)
 		{
 			tbm_add_tuples(bitmap, tids, count, recheck);

@@ -90,6 +90,12 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 		smart_launcher_wake();
 }
 
+bool
+smart_kill_queue_has_room(void)
+{
+	return queue != NULL && __atomic_load_n(&queue->used, __ATOMIC_RELAXED) < QUEUE_BYTES / 2;
+}
+
 /* ---- those who remove ---- */
 
 bool

@@ -26,6 +26,9 @@ extern void smart_kill_queue_make(void);
 /* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher. */
 extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length);
 
+/* Is the queue far from being full? */
+extern bool smart_kill_queue_has_room(void);
+
 /* A database for which keys wait, another one than last if there is one.  False: none waits. */
 extern bool smart_kill_queue_next(Oid last, Oid *database);
 

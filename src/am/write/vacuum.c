@@ -33,6 +33,7 @@
 #include "am/journal/compact.h"
 #include "am/journal/lock.h"
 #include "am/server/compactions.h"
+#include "am/server/dead_rows.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -325,9 +326,10 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	return true;
 }
 
-IndexBulkDeleteResult *
-smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
-					 void *callback_state)
+/* Removes the dead entries, or says that the index cannot be used any more: NULL. */
+static IndexBulkDeleteResult *
+bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
+				  void *callback_state)
 {
 	struct bulk_delete bulk = {.dead = callback, .argument = callback_state, .context = CurrentMemoryContext};
 	uint64 visited = 0;
@@ -367,6 +369,18 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 	stats->estimated_count = false;
 	stats->num_index_tuples = (double) (visited - removed);
 	stats->tuples_removed += (double) removed;
+	return stats;
+}
+
+IndexBulkDeleteResult *
+smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
+					 void *callback_state)
+{
+	Relation index = info->index;
+
+	stats = bulk_delete_index(info, stats, callback, callback_state);
+	/* Rows that scans have found dead may have given their places away soon. */
+	smart_dead_rows_forget(smart_relation_database(index), index->rd_index->indrelid);
 	return stats;
 }
 

@@ -1,0 +1,144 @@
+/*
+ * dead_rows.c
+ *	  Rows that scans have found dead for all transactions, remembered until VACUUM comes.
+ *
+ * A page of rows has one place, which others may want, too: the last one gets it.  Nobody waits: a place that another
+ * process writes at this moment has nothing to tell, and takes nothing.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+#include "am/server/dead_rows.h"
+#include "base/assert.h"
+
+#define GENERATIONS 1024
+#define PAGES       16384 /* a power of two */
+
+/* Rows of a page.  Everything is loaded and stored whole. */
+struct page
+{
+	uint32 version; /* odd: it is being written */
+	BlockNumber block;
+	uint64 tree;
+	uint64 generation;
+	uint64 bits[SMART_DEAD_ROWS_WORDS]; /* of offsets from 1 on */
+};
+
+struct dead_rows
+{
+	struct smart_dead_rows_generation generations[GENERATIONS];
+	struct page pages[PAGES];
+};
+
+static struct dead_rows *shared;
+
+void
+smart_dead_rows_request(void)
+{
+	RequestAddinShmemSpace(sizeof(struct dead_rows));
+}
+
+void
+smart_dead_rows_make(void)
+{
+	bool found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("smart dead rows", sizeof(struct dead_rows), &found);
+	memset(shared, 0, sizeof(*shared));
+	/* 0 is no generation. */
+	for (int i = 0; i < GENERATIONS; i++)
+		shared->generations[i].now = 1;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+static struct smart_dead_rows_generation *
+place_of_table(Oid database, Oid table)
+{
+	return &shared->generations[hash_combine(murmurhash32(database), murmurhash32(table)) % GENERATIONS];
+}
+
+/* Pages that follow one another have places that do, too. */
+static struct page *
+page_of(const struct smart_dead_rows *self, BlockNumber block)
+{
+	return &shared->pages[(murmurhash32((uint32) self->tree) + block) % PAGES];
+}
+
+void
+smart_dead_rows_begin(struct smart_dead_rows *self, uint64 tree, Oid database, Oid table)
+{
+	self->tree = shared == NULL ? 0 : tree;
+	self->block = InvalidBlockNumber;
+	if (self->tree == 0)
+		return;
+	self->place = place_of_table(database, table);
+	/* Acquire: the tree is read afterwards. */
+	self->generation = __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE);
+}
+
+void
+smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
+{
+	struct page *page = page_of(self, block);
+	uint32 version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
+	bool told = version % 2 == 0 && __atomic_load_n(&page->block, __ATOMIC_RELAXED) == block &&
+				__atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree &&
+				__atomic_load_n(&page->generation, __ATOMIC_RELAXED) == self->generation;
+
+	for (int i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
+		self->bits[i] = told ? __atomic_load_n(&page->bits[i], __ATOMIC_RELAXED) : 0;
+	/* The loads come before the second look at the version; the partner is the fence of smart_dead_rows_note(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (told && __atomic_load_n(&page->version, __ATOMIC_RELAXED) != version)
+		memset(self->bits, 0, sizeof(self->bits));
+	self->block = block;
+}
+
+void
+smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
+	uint32 bit = (uint32) ItemPointerGetOffsetNumberNoCheck(tid) - FirstOffsetNumber;
+	struct page *page;
+	uint32 version;
+	bool same;
+
+	if (self->tree == 0 || bit >= MaxHeapTuplesPerPage)
+		return;
+	smart_assert(self->place >= shared->generations && self->place < shared->generations + GENERATIONS);
+	page = page_of(self, block);
+	version = __atomic_load_n(&page->version, __ATOMIC_RELAXED);
+	if (version % 2 != 0 ||
+		!__atomic_compare_exchange_n(&page->version, &version, version + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	/* Who sees one of the stores below sees the odd version; the partner is the fence of smart_dead_rows_read(). */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	same = page->block == block && page->tree == self->tree && page->generation == self->generation;
+	__atomic_store_n(&page->block, block, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->tree, self->tree, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->generation, self->generation, __ATOMIC_RELAXED);
+	for (uint32 i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
+	{
+		uint64 bits = (same ? page->bits[i] : 0) | (i == bit / 64 ? UINT64CONST(1) << (bit % 64) : 0);
+
+		__atomic_store_n(&page->bits[i], bits, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&page->version, version + 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->generations[self->place - shared->generations].noted, self->generation, __ATOMIC_RELAXED);
+	/* What was read of the page is older. */
+	if (self->block == block)
+		self->block = InvalidBlockNumber;
+}
+
+void
+smart_dead_rows_forget(Oid database, Oid table)
+{
+	/* The entries are gone, and the places are not free yet: both show to whoever sees either. */
+	if (shared != NULL)
+		__atomic_add_fetch(&place_of_table(database, table)->now, 1, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,86 @@
+/*
+ * dead_rows.h
+ *	  Rows that scans have found dead for all transactions, remembered until VACUUM comes.
+ *
+ * An entry of a dead row stays until it may be removed: its row's death has to be durable, and a worker has to come by.
+ * Until then a scan that meets it again need not look at the table: what is dead for all transactions stays so, and its
+ * place serves no other row before VACUUM frees it.  This is what nbtree's killed items are.
+ *
+ * What is remembered is volatile, lossy and of this server alone.  It counts for a scan only if no VACUUM has gone
+ * through an index of the table between the beginning of the scan that found the row dead, or of the scan that asks,
+ * whichever began first, and the question:
+ *
+ *	1. A scan takes the table's generation before it reads the tree.  What it remembers, and what it asks for, has this
+ *	   generation.
+ *	2. VACUUM raises the generation when the entries of all rows whose places it is about to free are gone from the
+ *	   tree, and before it frees any (smart_am_bulk_delete).
+ *	3. Whoever asks compares the generation after it has read what is remembered.
+ *
+ * So who remembers a row of a place that VACUUM frees took the generation before the raise, as its entry was in the tree
+ * afterwards; and nobody who asks when the place may serve another row finds the generation unchanged.  In which tree
+ * the entry was counts, too: an index that is moved leaves a tree behind from which VACUUM removes nothing.  Trees' ids
+ * are never used again, so that another table with the same OID has nothing to do with this one.
+ */
+#ifndef SMART_AM_DEAD_ROWS_H
+#define SMART_AM_DEAD_ROWS_H
+
+#include "access/htup_details.h"
+#include "storage/itemptr.h"
+
+#define SMART_DEAD_ROWS_WORDS ((MaxHeapTuplesPerPage + 63) / 64)
+
+/* In shared memory.  Tables share one by chance. */
+struct smart_dead_rows_generation
+{
+	uint64 now;
+	uint64 noted; /* now, if rows were remembered since it was raised */
+};
+
+/* What a scan knows of the table's dead rows. */
+struct smart_dead_rows
+{
+	uint64 tree; /* 0: nothing is known, or to be remembered */
+	uint64 generation;
+	const struct smart_dead_rows_generation *place; /* of the table's generation */
+	BlockNumber block;                              /* of the page that was asked about last, or InvalidBlockNumber */
+	uint64 bits[SMART_DEAD_ROWS_WORDS];
+};
+
+/* Asks the server for memory (shmem_request_hook), and makes the memory of dead rows (shmem_startup_hook). */
+extern void smart_dead_rows_request(void);
+extern void smart_dead_rows_make(void);
+
+/* Takes the generation of a table, before its index's tree is read. */
+extern void smart_dead_rows_begin(struct smart_dead_rows *self, uint64 tree, Oid database, Oid table);
+
+/* Is any row of the table remembered, perhaps? */
+static inline bool
+smart_dead_rows_any(const struct smart_dead_rows *self)
+{
+	return self->tree != 0 && __atomic_load_n(&self->place->noted, __ATOMIC_RELAXED) == self->generation;
+}
+
+/* Reads what is remembered of a page. */
+extern void smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block);
+
+/* Is the row, to which an entry leads that was read from the tree since the beginning, dead for all transactions? */
+static inline bool
+smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
+	uint32 bit = (uint32) ItemPointerGetOffsetNumberNoCheck(tid) - FirstOffsetNumber;
+
+	if (unlikely(block != self->block))
+		smart_dead_rows_read(self, block);
+	/* The generation comes last: rule 3.  Acquire: what was read stays ahead of it. */
+	return bit < MaxHeapTuplesPerPage && (self->bits[bit / 64] >> (bit % 64) & 1) != 0 &&
+		   __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE) == self->generation;
+}
+
+/* Remembers a row, to which an entry led that was read from the tree since the beginning; perhaps not. */
+extern void smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
+
+/* VACUUM has removed the entries of dead rows from an index of the table, and may free their places from now on. */
+extern void smart_dead_rows_forget(Oid database, Oid table);
+
+#endif /* SMART_AM_DEAD_ROWS_H */
