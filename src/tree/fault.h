@@ -35,7 +35,8 @@ enum smart_fault
 	SMART_FAULT_missmark,
 	SMART_FAULT_keptview,
 	SMART_FAULT_hasty,
-	SMART_FAULT_nostandby
+	SMART_FAULT_nostandby,
+	SMART_FAULT_unlocked
 };
 
 /*
@@ -65,6 +66,7 @@ enum smart_fault
  *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
  *	  hasty          a removal uses a leaf's block again at once
  *	  nostandby      a removal that finds no room fails
+ *	  unlocked       inserts that go together do not lock their leaves
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

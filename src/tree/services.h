@@ -131,6 +131,12 @@ struct smart_services
 	void (*unlock_leaf)(struct smart_services *services, fabric_address leaf);
 
 	/*
+	 * The same lock, if it is free at this moment, also for a client that holds others; so who takes several waits for
+	 * none.  False, too, if another leaf that the client has locked shares the lock.  NULL: leaves are locked one at a time.
+	 */
+	bool (*try_lock_leaf)(struct smart_services *services, fabric_address leaf);
+
+	/*
 	 * The cache of internal nodes; all four are NULL on a provider with direct
 	 * access, and where there is none.  What it returns may be stale and is
 	 * checked on arrival.  find copies the words of the node that slot links to

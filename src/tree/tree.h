@@ -92,6 +92,23 @@ extern void smart_tree_close(struct smart_tree *tree);
 extern smart_status
 smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added);
 
+/*
+ * Adds many entries, whose keys ascend (one may follow itself), as so many smart_tree_insert(), each at a moment of its
+ * own.  On a remote provider in exclusive mode those that fit into their leaves go together: two round trips for up
+ * to SMART_POINTS_MAX leaves.  After an error those that are settled are in the tree, and others may be, too.
+ */
+struct smart_addition
+{
+	const uint8_t *bytes;
+	uint32_t key_length;
+	uint32_t length;
+	bool settled; /* the entry is in the tree; set in any case */
+	bool added;   /* it was not before */
+};
+
+extern smart_status
+smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count);
+
 /* *removed: was the key there?  Merges and drops nodes that became small. */
 extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);
 

@@ -112,7 +112,10 @@ operate(struct client *client, enum operation_kind kind)
 				client_single(client, EVENT_LOOKUP, hot_key());
 			break;
 		case OPERATION_INSERT:
-			client_single(client, EVENT_INSERT, hot_key());
+			if (world.plan.many && dice_one_in(&world.dice, 2))
+				client_insert_many(client);
+			else
+				client_single(client, EVENT_INSERT, hot_key());
 			break;
 		case OPERATION_REMOVE:
 			client_single(client, EVENT_REMOVE, hot_key());

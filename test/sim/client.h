@@ -30,6 +30,8 @@ struct range
 
 /* operations.c */
 extern void client_single(struct client *client, enum event_kind kind, unsigned int key);
+/* Several keys by one call. */
+extern void client_insert_many(struct client *client);
 /* Everything that shares a key's point. */
 extern void client_point(struct client *client, unsigned int key);
 extern void client_maintain(struct client *client, unsigned int key_number);

@@ -202,7 +202,7 @@ choose_fault(const char *name)
 										"stalecas", "nofreezeempty", "standsrule", "torn",     "recent",
 										"latejoin", "overwrite",     "descent",    "openfill", "lateblock",
 										"freehint", "blindhint",     "duplicates", "missmark", "keptview",
-										"hasty",    "nostandby"};
+										"hasty",    "nostandby",     "unlocked"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{

@@ -82,6 +82,69 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	client_after(client, names[kind]);
 }
 
+/* ---- inserts that go together ---- */
+
+/* Some of the hot keys, in order, one of them perhaps twice; how many. */
+static unsigned int
+choose_many(unsigned int *keys)
+{
+	unsigned int count = 0;
+
+	for (unsigned int key = 0; key < KEYS; key++)
+	{
+		unsigned int times = 0;
+
+		for (unsigned int i = 0; i < world.plan.hot; i++)
+			times += world.keys.hot[i] == key && !dice_one_in(&world.dice, 4);
+		for (unsigned int i = 0; i < times; i++)
+			keys[count++] = key;
+	}
+	return count;
+}
+
+/* What became of an entry, as far as the call has told; each is an event of its own. */
+static void
+note_addition(int event, const struct smart_addition *addition, smart_status status, bool unsure)
+{
+	if (addition->settled)
+		history_end(event, unsure && addition->added ? RESULT_ANY : addition->added ? RESULT_YES : RESULT_NO);
+	else
+		note_failure(event, status, "inserts");
+	watch_counts[WATCH_TOGETHER] += addition->settled;
+}
+
+void
+client_insert_many(struct client *client)
+{
+	struct smart_addition additions[HOT_MAX];
+	unsigned int keys[HOT_MAX];
+	int events[HOT_MAX];
+	unsigned int count = choose_many(keys);
+	uint64_t unknown = rdwc_unknown(client);
+	uint64_t start = world.now + 1;
+	bool unsure;
+	smart_status status;
+
+	world_trace("%u inserts begin", count);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		events[i] = history_begin(client->number, EVENT_INSERT, keys[i]);
+		additions[i] = (struct smart_addition){.bytes = world.keys.bytes[keys[i]],
+											   .key_length = world.keys.key_length[keys[i]],
+											   .length = world.keys.length[keys[i]]};
+	}
+	status = smart_tree_insert_many(client->tree, additions, count);
+	unsure = rdwc_unknown(client) != unknown;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		note_addition(events[i], &additions[i], status, unsure);
+		if (unsure)
+			history_add(client->number, EVENT_INSERT, keys[i], start, world.now, RESULT_MAYBE);
+	}
+	world_trace("inserts end: %s", smart_status_text(status));
+	client_after(client, "inserts");
+}
+
 /* ---- points ---- */
 
 /* What a visit met: the keys, one bit each. */

@@ -204,6 +204,15 @@ plan_results(struct plan *plan)
 
 /* So, too. */
 static void
+plan_many(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
+
+	plan->many = !plan->direct && !plan->shared && dice_one_in(&dice, 2);
+}
+
+/* So, too. */
+static void
 plan_recovery(struct plan *plan)
 {
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 13};
@@ -259,6 +268,7 @@ plan_make(struct plan *plan)
 	plan_bias(plan, dice);
 	plan_rdwc(plan);
 	plan_results(plan);
+	plan_many(plan);
 	plan_descents(plan);
 	plan_patience(plan);
 	plan_recovery(plan);

@@ -115,6 +115,18 @@ lock_leaf(struct smart_services *services, fabric_address leaf)
 	return SMART_OK;
 }
 
+static bool
+try_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	struct client *client = client_of(services);
+	struct local_lock *lock = lock_of(client, leaf);
+
+	if (lock->holder >= 0)
+		return false;
+	lock->holder = client->number;
+	return true;
+}
+
 static void
 unlock_leaf(struct smart_services *services, fabric_address leaf)
 {
@@ -420,6 +432,7 @@ services_init(struct client *client)
 		.moment = moment,
 		.lock_leaf = lock_leaf,
 		.unlock_leaf = unlock_leaf,
+		.try_lock_leaf = try_lock_leaf,
 	};
 	if (!world.plan.direct)
 	{

@@ -39,7 +39,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "leaf hints",
 											  "keys twice in a leaf",
 											  "recovered blocks",
-											  "blocks of standbys"};
+											  "blocks of standbys",
+											  "inserts of several"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

@@ -38,6 +38,7 @@ enum watch_kind
 	WATCH_DUPLICATE,      /* an insert appended a key that was there */
 	WATCH_RECOVERED,      /* a block that the dead had left */
 	WATCH_STANDBY,        /* a removal uses a leaf's block again */
+	WATCH_TOGETHER,       /* an insert by a call for several */
 	WATCH_COUNT
 };
 

@@ -93,6 +93,7 @@ struct plan
 	bool results;              /* there are some; exclusive and remote */
 	bool hints;                /* of leaves, too */
 	unsigned int point_digits; /* that a point has, of three */
+	bool many;                 /* inserts go together; exclusive and remote */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
 	enum descents_kind descents;

@@ -67,6 +67,12 @@ hand_on_unlock(struct smart_services *services, fabric_address leaf)
 		real_of(services)->unlock_leaf(real_of(services), leaf);
 }
 
+static bool
+hand_on_try_lock(struct smart_services *services, fabric_address leaf)
+{
+	return client_of(services)->no_local_locks || real_of(services)->try_lock_leaf(real_of(services), leaf);
+}
+
 /* Over verbs the client has what its compute node has. */
 static void
 init_services(struct tree_client *client, bool verbs)
@@ -84,6 +90,7 @@ init_services(struct tree_client *client, bool verbs)
 	client->services.moment = hand_on_moment;
 	client->services.lock_leaf = hand_on_lock;
 	client->services.unlock_leaf = hand_on_unlock;
+	client->services.try_lock_leaf = real->services.try_lock_leaf == NULL ? NULL : hand_on_try_lock;
 }
 
 static void

@@ -8,13 +8,20 @@
 #include "compute/coordinate/leaf_locks.h"
 
 bool
+smart_leaf_lock_is_mine(const struct smart_leaf_locks *locks, unsigned int lock, uint32_t client)
+{
+	smart_assert(lock < SMART_LOCK_LEAVES);
+	return __atomic_load_n(&locks->holder[lock], __ATOMIC_RELAXED) == (uint64_t) client + 1;
+}
+
+bool
 smart_leaf_lock_try(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client)
 {
 	uint64_t *holder = &locks->holder[lock];
 	uint64_t me = (uint64_t) client + 1;
 	uint64_t free = 0;
 
-	smart_assert(lock < SMART_LOCK_LEAVES && __atomic_load_n(holder, __ATOMIC_RELAXED) != me);
+	smart_assert(!smart_leaf_lock_is_mine(locks, lock, client));
 	/* A look before the CAS: waiters share the line until it is worth a try.  Acquire: partner is the drop. */
 	return __atomic_load_n(holder, __ATOMIC_RELAXED) == 0 &&
 		   __atomic_compare_exchange_n(holder, &free, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);

@@ -36,13 +36,14 @@ smart_leaf_lock_of(fabric_address leaf)
 _Static_assert(SMART_LOCK_LEAVES == 1u << 10, "a leaf's lock is chosen by 10 bits of its hash");
 
 /*
- * Takes a lock (0 to SMART_LOCK_LEAVES - 1) for a client that holds none.
+ * Takes a lock (0 to SMART_LOCK_LEAVES - 1) for a client that holds none; one that does only tries.
  * SMART_INTERRUPTED; SMART_TIMEOUT after timeout_ms.
  */
 extern smart_status smart_leaf_lock_take(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client,
 										 struct smart_env *env, uint32_t timeout_ms);
 /* Takes it if no client has it. */
 extern bool smart_leaf_lock_try(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client);
+extern bool smart_leaf_lock_is_mine(const struct smart_leaf_locks *locks, unsigned int lock, uint32_t client);
 extern void smart_leaf_lock_drop(struct smart_leaf_locks *locks, unsigned int lock, uint32_t client);
 
 #endif /* SMART_COMPUTE_LEAF_LOCKS_H */

@@ -434,6 +434,16 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 	smart_leaf_lock_drop(member->locks, member->lock_of(leaf), member->caller.client);
 }
 
+static bool
+try_lock_leaf(struct smart_services *services, fabric_address leaf)
+{
+	const struct smart_rdwc_member *member = services->member;
+	unsigned int lock = member->lock_of(leaf);
+
+	return !smart_leaf_lock_is_mine(member->locks, lock, member->caller.client) &&
+		   smart_leaf_lock_try(member->locks, lock, member->caller.client);
+}
+
 static smart_status
 lock_or_combine(struct smart_services *services, fabric_address leaf, const struct smart_handed *entry,
 				enum smart_combined *combined)
@@ -555,6 +565,7 @@ smart_rdwc_services_init(struct smart_services *services, struct smart_rdwc_memb
 	services->member = member;
 	services->lock_leaf = lock_leaf;
 	services->unlock_leaf = unlock_leaf;
+	services->try_lock_leaf = try_lock_leaf;
 	if (member->caller.rdwc == NULL)
 		return;
 	services->read_begin = read_begin;

@@ -180,35 +180,50 @@ descend_all(struct points *points)
 }
 
 smart_status
-smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
-				  struct smart_window *window)
+smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigned int count, struct smart_place *places)
 {
 	struct points *points = tree->env->allocate(tree->env, sizeof(*points));
-	smart_slot slots[SMART_POINTS_MAX];
-	unsigned int leaves = 0;
 	smart_status status;
 
 	smart_assert(!tree->direct && tree->entered && count <= SMART_POINTS_MAX);
-	window->count = 0;
 	if (points == NULL)
 		return SMART_NO_MEMORY;
 	points->tree = tree;
 	points->keys = keys;
 	points->count = count;
 	status = descend_all(points);
+	if (status == SMART_OK)
+		memcpy(places, points->places, count * sizeof(*places));
+	/* The nodes on the way go with this call. */
+	for (unsigned int point = 0; point < count && status == SMART_OK; point++)
+		places[point].node = places[point].child = NULL;
+	tree->env->release(tree->env, points);
+	return status;
+}
+
+smart_status
+smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
+				  struct smart_window *window)
+{
+	struct smart_place places[SMART_POINTS_MAX];
+	smart_slot slots[SMART_POINTS_MAX];
+	unsigned int leaves = 0;
+	smart_status status;
+
+	window->count = 0;
+	status = smart_points_find(tree, keys, count, places);
 	/* Each leaf once, whatever number of keys lie in it. */
 	for (unsigned int point = 0; point < count && status == SMART_OK; point++)
 	{
-		smart_slot slot = points->places[point].slot;
+		smart_slot slot = places[point].slot;
 		unsigned int i = 0;
 
-		if (points->places[point].kind != SMART_PLACE_LEAF)
+		if (places[point].kind != SMART_PLACE_LEAF)
 			continue;
 		while (i < leaves && slots[i] != slot)
 			i++;
 		slots[i] = slot;
 		leaves = i == leaves ? leaves + 1 : leaves;
 	}
-	tree->env->release(tree->env, points);
 	return status == SMART_OK && leaves > 0 ? smart_window_read(tree, window, NULL, 0, slots, leaves) : status;
 }

@@ -126,42 +126,55 @@ struct append
 	struct smart_tree *tree;
 	const struct smart_key *key;   /* the holder's */
 	const struct smart_leaf *read; /* the leaf as it was READ */
-	struct smart_leaf leaf;        /* with what has been put behind its entries, in the copy of its block */
-	uint32_t crc;
-	bool sorted;
+	struct smart_grown grown;
 	unsigned int count;
 	struct smart_handed taken[TAKEN_MAX];
 	enum smart_combined planned[TAKEN_MAX]; /* what each owner is told if the CAS comes about */
 };
 
-static void
-begin(struct append *append)
+void
+smart_grown_begin(struct smart_grown *grown, const struct smart_leaf *read)
 {
-	append->leaf = *append->read;
-	append->crc = smart_meta_crc(append->read->meta);
-	append->sorted = true;
+	grown->leaf = *read;
+	grown->crc = smart_meta_crc(read->meta);
+	grown->sorted = true;
 }
 
-/* Puts an entry behind the others, in the copy of the leaf. */
-static void
-put(struct append *append, const struct smart_key *key, size_t length)
+bool
+smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown, size_t length)
 {
-	struct smart_leaf *leaf = &append->leaf;
-	uint8_t *target = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
-	unsigned int stored = put_entry(append->tree, leaf, target, key, length);
+	const struct smart_leaf *leaf = &grown->leaf;
 
-	append->sorted = append->sorted && stays_sorted(leaf, target);
-	append->crc = smart_crc32c(append->crc, target, stored);
+	return smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length) <= smart_leaf_room(leaf);
+}
+
+void
+smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key, size_t length)
+{
+	struct smart_leaf *leaf = &grown->leaf;
+	uint8_t *target = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
+	unsigned int stored = put_entry(tree, leaf, target, key, length);
+
+	grown->sorted = grown->sorted && stays_sorted(leaf, target);
+	grown->crc = smart_crc32c(grown->crc, target, stored);
 	leaf->used += stored;
-	if (append->sorted)
+	if (grown->sorted)
 		leaf->sorted_end = leaf->used;
+}
+
+uint64_t
+smart_grown_meta(const struct smart_grown *grown)
+{
+	const struct smart_leaf *leaf = &grown->leaf;
+
+	return smart_meta_make(leaf->used, SMART_LIVE, leaf->hi, grown->crc) | (grown->sorted ? SMART_META_SORTED : 0);
 }
 
 /* Puts an entry of another client there, if it belongs there. */
 static enum smart_combined
 put_taken(struct append *append, const struct smart_handed *entry)
 {
-	const struct smart_leaf *leaf = &append->leaf;
+	const struct smart_leaf *leaf = &append->grown.leaf;
 	struct smart_key key = {.bytes = entry->bytes, .length = entry->key_length};
 	unsigned int consumed = leaf->depth + leaf->prefix_length;
 
@@ -171,11 +184,11 @@ put_taken(struct append *append, const struct smart_handed *entry)
 		return SMART_COMBINED_NOT;
 	if (smart_leaf_contains(leaf, &key))
 		return SMART_COMBINED_THERE;
-	if (smart_stored_bytes(append->tree, entry->length - consumed) > smart_leaf_room(leaf))
+	if (!smart_grown_fits(append->tree, &append->grown, entry->length))
 		return SMART_COMBINED_NOT;
 	if (SMART_FAULT(overwrite))
-		begin(append);
-	put(append, &key, entry->length);
+		smart_grown_begin(&append->grown, append->read);
+	smart_grown_put(append->tree, &append->grown, &key, entry->length);
 	return SMART_COMBINED_ADDED;
 }
 
@@ -195,18 +208,16 @@ publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const st
 	append.key = key;
 	append.read = leaf;
 	append.count = 0;
-	begin(&append);
-	put(&append, key, length);
+	smart_grown_begin(&append.grown, leaf);
+	smart_grown_put(tree, &append.grown, key, length);
 	if (services->take_handed != NULL)
 		append.count = services->take_handed(services, leaf->address, tree->options.id, append.taken, TAKEN_MAX);
 	for (unsigned int i = 0; i < append.count; i++)
 		append.planned[i] = put_taken(&append, &append.taken[i]);
-	desired = smart_meta_make(append.leaf.used, SMART_LIVE, leaf->hi, append.crc);
-	if (append.sorted)
-		desired |= SMART_META_SORTED;
+	desired = smart_grown_meta(&append.grown);
 	blocked = smart_leaf_hint_block(tree, leaf->link);
-	status = publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.leaf.used - leaf->used, desired, NULL,
-						   published);
+	status = publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.grown.leaf.used - leaf->used, desired,
+						   NULL, published);
 	ticket = smart_leaf_hint_unblock(tree, &blocked);
 	if (*published)
 		smart_leaf_hint_keep(tree, leaf->link, leaf->block, key, desired, ticket);

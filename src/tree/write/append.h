@@ -22,6 +22,22 @@ extern smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 				   const struct smart_key *key, size_t length, bool *published);
 
+/* A leaf that entries are put to the end of, in the copy of its block that was READ; an append publishes them together. */
+struct smart_grown
+{
+	struct smart_leaf leaf; /* with those that have been put there */
+	uint32_t crc;
+	bool sorted;
+};
+
+extern void smart_grown_begin(struct smart_grown *grown, const struct smart_leaf *read);
+/* Does an entry of length bytes, which shares the leaf's prefix, find room? */
+extern bool smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown, size_t length);
+extern void
+smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key, size_t length);
+/* The meta that publishes what has been put there. */
+extern uint64_t smart_grown_meta(const struct smart_grown *grown);
+
 /* What came of an append by a leaf hint. */
 enum smart_appended
 {

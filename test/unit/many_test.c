@@ -1,0 +1,308 @@
+/*
+ * many_test.c
+ *	  Inserts that go together: what they cost in round trips, what each of them is told, and that the tree has
+ *	  afterwards what as many single inserts would have left.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/cache/cache.h"
+#include "support/check.h"
+#include "support/tree_client.h"
+
+#define ENTRY   14 /* bytes: a number, and a TID */
+#define LONGEST 60
+#define AT_ONCE SMART_POINTS_MAX
+#define MANY    20000
+#define LEAF    512
+#define CACHE   (4 << 20)
+
+struct bench
+{
+	struct test_node *node;
+	struct test_client *owner;
+	struct tree_client *client;
+	struct smart_tree_options options;
+};
+
+static struct smart_leaf_locks locks;
+static struct smart_cache *cache;
+
+static size_t
+number_point(void *argument, const uint8_t *bytes, size_t length)
+{
+	return 8;
+}
+
+/* Exclusive, remote, with the server's cache and leaf locks; results: with cached results and leaf hints, too. */
+static struct bench
+open_bench(bool fixed, bool results)
+{
+	struct bench bench = {.node = test_node_open(8, 256 << 20)};
+
+	cache = aligned_alloc(128, CACHE);
+	if (cache == NULL)
+		abort();
+	smart_cache_init(cache, CACHE, 8, 1);
+	bench.node->compute.leaf_locks = &locks;
+	bench.node->compute.cache = cache;
+	bench.owner = test_client_open(bench.node, 1);
+	bench.options = (struct smart_tree_options){.leaf_size = LEAF,
+												.fixed_length = fixed ? ENTRY : 0,
+												.point = results ? number_point : NULL,
+												.hints = results};
+	bench.options.id = test_tree_create(bench.owner, &bench.options.root);
+	bench.client = tree_client_open(bench.node, &bench.options, true, 2);
+	return bench;
+}
+
+static void
+close_bench(struct bench *bench)
+{
+	struct smart_verify_report report;
+	char message[256] = "";
+
+	if (!CHECK(smart_tree_verify(bench->client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK))
+		printf("%s\n", message);
+	tree_client_close(bench->client);
+	test_client_close(bench->owner);
+	test_node_close(bench->node);
+	free(cache);
+}
+
+static uint64_t
+trips(const struct bench *bench)
+{
+	return bench->client->sim.fabric.counters.round_trips;
+}
+
+static void
+make_entry(uint8_t *entry, uint64_t number)
+{
+	for (int i = 0; i < 8; i++)
+		entry[i] = (uint8_t) (number >> (8 * (7 - i)));
+	memset(entry + 8, 1, LONGEST - 8);
+}
+
+/* Numbers, ascending, as additions of this length; of another one for each number where length is 0. */
+static void
+make_additions(struct smart_addition *additions, uint8_t (*bytes)[LONGEST], const uint64_t *numbers, unsigned int count,
+			   uint32_t length)
+{
+	for (unsigned int i = 0; i < count; i++)
+	{
+		uint32_t own = length != 0 ? length : 9 + (uint32_t) (numbers[i] * 7 % (LONGEST - 9));
+
+		make_entry(bytes[i], numbers[i]);
+		additions[i] = (struct smart_addition){.bytes = bytes[i], .key_length = own, .length = own};
+	}
+}
+
+/* Adds them together; how many were not there. */
+static unsigned int
+add(struct bench *bench, const uint64_t *numbers, unsigned int count, uint32_t length)
+{
+	static struct smart_addition additions[MANY];
+	static uint8_t bytes[MANY][LONGEST];
+	unsigned int added = 0;
+
+	make_additions(additions, bytes, numbers, count, length);
+	CHECK(smart_tree_insert_many(bench->client->tree, additions, count) == SMART_OK);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		CHECK(additions[i].settled);
+		added += additions[i].added;
+	}
+	return added;
+}
+
+static bool
+is_there(struct bench *bench, uint64_t number, uint32_t length)
+{
+	uint8_t entry[LONGEST];
+	bool found = false;
+
+	make_entry(entry, number);
+	CHECK(smart_tree_lookup(bench->client->tree, entry, length, &found) == SMART_OK);
+	return found;
+}
+
+static uint64_t
+count_entries(struct bench *bench)
+{
+	struct smart_verify_report report = {0};
+	char message[256] = "";
+
+	if (!CHECK(smart_tree_verify(bench->client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK))
+		printf("%s\n", message);
+	return report.entries;
+}
+
+/* Loads number 0, gap, 2 * gap .. with leaves that are half full. */
+static void
+load(struct bench *bench, unsigned int count, uint64_t gap)
+{
+	struct smart_load *load;
+	uint8_t entry[LONGEST];
+
+	CHECK(smart_load_begin(bench->client->tree, 50, &load) == SMART_OK);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		make_entry(entry, i * gap);
+		CHECK(smart_load_add(load, entry, ENTRY) == SMART_OK);
+	}
+	CHECK(smart_load_finish(load) == SMART_OK);
+}
+
+/* One entry for each of many leaves: a batch that READs, and one that publishes. */
+static void
+check_round_trips(void)
+{
+	struct bench bench = open_bench(true, false);
+	uint64_t numbers[AT_ONCE];
+	uint64_t before;
+
+	load(&bench, MANY, 1000);
+	for (unsigned int round = 0; round < 3; round++)
+	{
+		for (unsigned int i = 0; i < AT_ONCE; i++)
+			numbers[i] = (uint64_t) i * (MANY / AT_ONCE) * 1000 + 1 + round;
+		before = trips(&bench);
+		CHECK(add(&bench, numbers, AT_ONCE, ENTRY) == AT_ONCE);
+		/* The first time the cache learns the way. */
+		/* At first leaves have to grow, and the cache learns the way. */
+		CHECK(round < 2 || trips(&bench) - before == 2);
+	}
+	/* What is there is told after one. */
+	before = trips(&bench);
+	CHECK(add(&bench, numbers, AT_ONCE, ENTRY) == 0 && trips(&bench) - before == 1);
+	/* Several of one leaf go together, once that has grown. */
+	for (unsigned int i = 0; i < 6; i++)
+		numbers[i] = 500000 + 100 + i;
+	CHECK(add(&bench, numbers, 1, ENTRY) == 1);
+	before = trips(&bench);
+	CHECK(add(&bench, numbers, 6, ENTRY) == 5 && trips(&bench) - before == 2);
+	CHECK(count_entries(&bench) == MANY + 3 * AT_ONCE + 6);
+	close_bench(&bench);
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *) a;
+	uint64_t right = *(const uint64_t *) b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* From nothing, in portions; every second portion has keys of the one before it. */
+static void
+check_growth(bool fixed, bool results, bool random)
+{
+	struct bench bench = open_bench(fixed, results);
+	uint64_t state = 7;
+	uint64_t previous[256] = {0};
+	uint64_t total = 0;
+	uint64_t cost = 0;
+
+	for (unsigned int round = 0; round < 60; round++)
+	{
+		uint64_t numbers[256];
+		unsigned int news = 0;
+
+		for (unsigned int i = 0; i < 256; i++)
+		{
+			uint64_t number = random ? test_random(&state) >> 30 : round * 256 + i;
+
+			numbers[i] = round % 2 == 1 && i % 8 == 0 ? previous[i] : number;
+		}
+		qsort(numbers, 256, sizeof(numbers[0]), compare_numbers);
+		for (unsigned int i = 0; i < 256; i++)
+			news += (i == 0 || numbers[i] != numbers[i - 1]) &&
+					!is_there(&bench, numbers[i], fixed ? ENTRY : 9 + (uint32_t) (numbers[i] * 7 % (LONGEST - 9)));
+		cost -= trips(&bench);
+		CHECK(add(&bench, numbers, 256, fixed ? ENTRY : 0) == news);
+		cost += trips(&bench);
+		total += news;
+		memcpy(previous, numbers, sizeof(previous));
+	}
+	CHECK(count_entries(&bench) == total);
+	printf("%s, %s, %s: %.3f round trips for an entry\n", fixed ? "fixed" : "variable",
+		   results ? "with results" : "without results", random ? "random" : "ascending",
+		   (double) cost / (double) total);
+	CHECK(cost < total);
+	close_bench(&bench);
+}
+
+/* A leaf whose lock another client holds is left for later, and others are not. */
+static unsigned int refusals;
+static bool (*real_try)(struct smart_services *services, fabric_address leaf);
+
+static bool
+refuse_some(struct smart_services *services, fabric_address leaf)
+{
+	if (refusals > 0 && --refusals % 2 == 0)
+		return false;
+	return real_try(services, leaf);
+}
+
+static void
+check_locks(void)
+{
+	struct bench bench = open_bench(true, true);
+	uint64_t numbers[AT_ONCE];
+
+	load(&bench, MANY, 1000);
+	real_try = bench.client->services.try_lock_leaf;
+	bench.client->services.try_lock_leaf = refuse_some;
+	for (unsigned int i = 0; i < AT_ONCE; i++)
+		numbers[i] = (uint64_t) i * (MANY / AT_ONCE) * 1000 + 1;
+	refusals = 100;
+	CHECK(add(&bench, numbers, AT_ONCE, ENTRY) == AT_ONCE && refusals == 0);
+	/* All are refused: they go one by one, which waits. */
+	refusals = 0;
+	for (unsigned int i = 0; i < AT_ONCE; i++)
+		numbers[i]++;
+	CHECK(add(&bench, numbers, AT_ONCE, ENTRY) == AT_ONCE);
+	CHECK(count_entries(&bench) == MANY + 2 * AT_ONCE);
+	for (unsigned int lock = 0; lock < SMART_LOCK_LEAVES; lock++)
+		CHECK(locks.holder[lock] == 0);
+	close_bench(&bench);
+}
+
+/* What is asked for wrongly, and nothing at all. */
+static void
+check_arguments(void)
+{
+	struct bench bench = open_bench(false, false);
+	uint8_t bytes[2][LONGEST];
+	struct smart_addition additions[2];
+	const uint64_t numbers[2] = {1, 2};
+
+	make_additions(additions, bytes, numbers, 2, ENTRY);
+	additions[1].key_length = SMART_KEY_MAX + 1;
+	additions[1].length = SMART_KEY_MAX + 1;
+	CHECK(smart_tree_insert_many(bench.client->tree, additions, 2) == SMART_TOO_LONG);
+	CHECK(smart_tree_insert_many(bench.client->tree, additions, 0) == SMART_OK);
+	CHECK(smart_tree_insert_many(bench.client->tree, additions, 1) == SMART_OK && additions[0].added);
+	CHECK(count_entries(&bench) == 1);
+	close_bench(&bench);
+}
+
+int
+main(void)
+{
+	check_arguments();
+	check_round_trips();
+	check_locks();
+	for (int fixed = 0; fixed < 2; fixed++)
+	{
+		for (int results = 0; results < 2; results++)
+		{
+			check_growth(fixed, results, true);
+			check_growth(fixed, results, false);
+		}
+	}
+	return check_finish();
+}
