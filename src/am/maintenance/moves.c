@@ -4,7 +4,8 @@
  *
  * A tree has to move when it has a part on a memory node that is closed, which is said in the extent map and outlives the
  * server.  The directory does not name the indexes, so the launcher has the databases of such trees searched, as for lost
- * indexes (rebuild_worker.c).
+ * indexes (rebuild_worker.c).  A tree that no index has, which a crash has left, say, does not move: it is for the orphan
+ * collector, who may have come too early the last time, so that it is asked to come again.
  */
 #include "postgres.h"
 
@@ -26,10 +27,15 @@
 #define LOOK_MS 1000  /* between two looks at the trees, while some have to move */
 #define IDLE_MS 60000 /* else; who changes that wakes the launcher */
 
+#define COLLECT_MS 10000 /* between two wishes for orphans to be collected */
+
 /* Has the databases searched whose trees have to move, unless that is under way; returns whether there are any. */
 static bool
 want_moves(struct smart_space *space)
 {
+	static TimestampTz next_collection = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	bool collects = now >= next_collection;
 	struct smart_tree_info info;
 	uint64 cursor = 0;
 	Oid last = InvalidOid;
@@ -43,8 +49,15 @@ want_moves(struct smart_space *space)
 			continue;
 		found = true;
 		last = info.owner.database;
-		if (!smart_rebuild_holds_tree(info.id) && !smart_rebuild_is_busy(last))
+		if (smart_rebuild_holds_tree(info.id))
+			continue;
+		if (!smart_rebuild_is_busy(last))
 			smart_rebuild_want(last, InvalidOid);
+		if (collects)
+		{
+			smart_orphans_wish(last);
+			next_collection = TimestampTzPlusMilliseconds(now, COLLECT_MS);
+		}
 	}
 	return found;
 }
