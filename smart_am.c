@@ -17,6 +17,7 @@
 #include "am/index/options.h"
 #include "am/index/replica.h"
 #include "am/join/lookahead.h"
+#include "am/journal/pending.h"
 #include "am/journal/staging.h"
 #include "am/maintenance/maintenance.h"
 #include "am/plan/planner.h"
@@ -41,6 +42,7 @@ _PG_init(void)
 	smart_planner_init();
 	smart_conflict_init();
 	smart_staging_init();
+	smart_pending_init(smart_insert_pending);
 	smart_replica_init();
 	smart_explain_init();
 	smart_lookahead_init();

@@ -320,6 +320,15 @@ smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
 #define smart_parallel_scan_offset(parallel) ((parallel)->ps_offset)
 #endif
 
+/* What ExecutorRun is told; names as in a hook's. */
+#if PG_VERSION_NUM >= 180000
+#define SMART_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
+#define SMART_EXECUTOR_RUN_ARGUMENTS  query, direction, count
+#else
+#define SMART_EXECUTOR_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define SMART_EXECUTOR_RUN_ARGUMENTS  query, direction, count, execute_once
+#endif
+
 /* From version 18 on extensions may add options to EXPLAIN, and lines to its nodes. */
 #define SMART_EXTENDS_EXPLAIN (PG_VERSION_NUM >= 180000)
 

@@ -614,6 +614,13 @@ smart_relation_try_insert(struct smart_relation *self, const uint8 *entry, int k
 }
 
 smart_status
+smart_relation_try_insert_many(struct smart_relation *self, struct smart_addition *additions, uint32 count)
+{
+	smart_assert(self->tree != NULL && count > 0);
+	return smart_tree_insert_many(self->tree, additions, count);
+}
+
+smart_status
 smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
 {
 	return AGAIN_IF_AWAY(smart_scan_next(scan, batch));

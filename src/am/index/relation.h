@@ -48,6 +48,7 @@ struct smart_relation
 	uint64 also_id;            /* the tree that it moves to, once that takes adds, too; or 0 */
 	uint32 also_leaf_size;     /* opened for inserts only: of that tree */
 	struct smart_tree *also;   /* likewise: the tree; NULL: none, or it has gone */
+	uint32 rows;               /* likewise: for as many rows it was used so far */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
@@ -95,12 +96,14 @@ extern void smart_relation_make_tree(struct smart_relation *self, Relation index
 extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
- * As smart_tree_insert(), smart_scan_next(), smart_tree_lookup_uncached() and smart_tree_verify() with self's
+ * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_tree_lookup_uncached() and smart_tree_verify() with self's
  * tree.  While a memory node is away they wait, if smart.on_unavailable says so, and go on when it is back.
  */
 extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
 extern smart_status smart_relation_try_insert(struct smart_relation *self, const uint8 *entry, int key_length,
 											  int length); /* does not wait */
+extern smart_status smart_relation_try_insert_many(struct smart_relation *self, struct smart_addition *additions,
+												   uint32 count); /* nor does this */
 extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
 extern smart_status smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found);
 extern smart_status smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report,

@@ -7,9 +7,9 @@
  * or I/O but those of the chain's pages: a page that is needed is taken before, in a second attempt.  An area holds no
  * more than fits on one page, so one is enough unless others are faster.
  *
- * Adds of a subtransaction that is rolled back are taken out again; they follow those of the transactions around it, and
- * numbers of subtransactions ascend, so they are what stands behind the last add with a smaller number.  Nothing is done
- * when a subtransaction begins or commits.
+ * Adds of a subtransaction that is rolled back are taken out again.  Numbers of subtransactions ascend, so they are those
+ * with its number and greater ones, of what began within it.  They need not stand last: an add that has waited (pending.h)
+ * comes with the number of the subtransaction that inserted its row.  Nothing is done when a subtransaction begins.
  *
  * From the moment in which the transaction's adds are written out for its commit, adds go into the chain at once: other
  * callbacks at that moment may insert, too.
@@ -47,7 +47,8 @@ struct staged_index
 	Oid index;
 	smart_file file;
 	uint64 journal;
-	uint32 count; /* of adds in the area */
+	uint32 count;              /* of adds in the area */
+	SubTransactionId lock_end; /* with which the lock of the index goes, if it is rolled back; 0: it is gone */
 };
 
 /* In front of each staged entry. */
@@ -63,7 +64,7 @@ struct area
 	uint32 nindexes;
 	uint32 count; /* of adds */
 	uint32 used;  /* of bytes */
-	uint32 last;  /* subtransaction of the last entry, 0 without one */
+	uint32 last;  /* greatest subtransaction of an entry, 0 without one */
 	struct staged_index indexes[INDEXES_MAX];
 	uint8 bytes[AREA_BYTES];
 };
@@ -151,7 +152,7 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 		}
 		memmove(area->bytes + kept, area->bytes + at, next - at);
 		kept += next - at;
-		area->last = staged.subtransaction;
+		area->last = Max(area->last, staged.subtransaction);
 	}
 	area->used = kept;
 	smart_assert(index < 0 || most == 0 || area->indexes[index].count == 0);
@@ -317,10 +318,27 @@ at_transaction_end(XactEvent event, void *argument)
 	}
 }
 
+/* A lock that was taken in a subtransaction goes with that, or goes over to the one around it. */
+static void
+pass_locks(struct area *area, SubTransactionId mine, SubTransactionId parent)
+{
+	for (uint32 i = 0; i < area->nindexes; i++)
+	{
+		if (area->indexes[i].lock_end == mine)
+			area->indexes[i].lock_end = parent;
+	}
+}
+
 static void
 at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
 {
-	if (event != SUBXACT_EVENT_ABORT_SUB || own < 0 || areas[own].last < mine)
+	bool aborts = event == SUBXACT_EVENT_ABORT_SUB;
+
+	if (own < 0 || (!aborts && event != SUBXACT_EVENT_COMMIT_SUB))
+		return;
+	/* Nobody else looks at that. */
+	pass_locks(&areas[own], mine, aborts ? InvalidSubTransactionId : parent);
+	if (!aborts || areas[own].last < mine)
 		return;
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
 	take_out(&areas[own], -1, 0, mine);
@@ -343,9 +361,14 @@ take_index(Relation index, uint64 journal)
 	struct area *area = &areas[own];
 	int place = find_index(area, index, journal);
 
-	if (likely(place >= 0))
+	if (likely(place >= 0 && area->indexes[place].lock_end != InvalidSubTransactionId))
 		return place;
 	LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
+	if (place >= 0)
+	{
+		area->indexes[place].lock_end = GetCurrentSubTransactionId();
+		return place;
+	}
 	if (area->nindexes == INDEXES_MAX)
 	{
 		write_out_own();
@@ -355,17 +378,19 @@ take_index(Relation index, uint64 journal)
 	place = (int) area->nindexes;
 	area->indexes[place] = (struct staged_index){.index = RelationGetRelid(index),
 												 .file = smart_relation_locator(index),
-												 .journal = journal};
+												 .journal = journal,
+												 .lock_end = GetCurrentSubTransactionId()};
 	area->nindexes++;
 	LWLockRelease(&locks[own].lock);
 	return place;
 }
 
 bool
-smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length)
+smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
+				  SubTransactionId subtransaction)
 {
 	Size need = sizeof(struct staged) + (Size) length;
-	struct staged staged = {.subtransaction = GetCurrentSubTransactionId(), .length = (uint16) length};
+	struct staged staged = {.subtransaction = subtransaction, .length = (uint16) length};
 	struct area *area;
 	bool current;
 
@@ -385,7 +410,7 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 		memcpy(area->bytes + area->used, &staged, sizeof(staged));
 		smart_copy_short(area->bytes + area->used + sizeof(staged), entry, (Size) length);
 		area->used += (uint32) need;
-		area->last = staged.subtransaction;
+		area->last = Max(area->last, staged.subtransaction);
 		area->indexes[staged.index].count++;
 		area->count++;
 	}

@@ -35,6 +35,7 @@
 #include "am/index/meta.h"
 #include "am/index/relation.h"
 #include "am/journal/follow.h"
+#include "am/journal/pending.h"
 #include "am/journal/standby.h"
 #include "am/monitor/check_journal.h"
 #include "am/server/rebuild_table.h"
@@ -270,6 +271,8 @@ smart_index_check(PG_FUNCTION_ARGS)
 	guc_level = NewGUCNestLevel();
 	smart_restrict_search_path();
 
+	/* A statement that inserts rows may ask about them. */
+	smart_pending_write_out();
 	index = smart_index_open(oid);
 	if (heap == NULL || RelationGetRelid(heap) != IndexGetRelation(oid, false))
 		ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),

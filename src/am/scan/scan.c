@@ -17,6 +17,7 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/pending.h"
 #include "am/journal/standby.h"
 #include "am/scan/foresee.h"
 #include "am/scan/kill.h"
@@ -318,6 +319,7 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 	leave_batch(scan, state);
 	smart_position_reset(position);
+	smart_pending_before_scan(scan->indexRelation, scan->xs_snapshot);
 	smart_relation_refresh(position->relation, scan->indexRelation);
 	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);
 }
@@ -379,6 +381,7 @@ search_tuple(IndexScanDesc scan, bool backward)
 
 	state->alike = 0;
 	state->formed = 0;
+	smart_pending_before_scan(scan->indexRelation, scan->xs_snapshot);
 	found = smart_position_search(&state->position, backward);
 	follow_position(scan, state, found);
 	state->passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);

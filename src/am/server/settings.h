@@ -22,6 +22,7 @@ struct smart_settings
 	int rdma_gid_index;
 	bool rdwc;
 	int join_lookahead; /* rows; below 2: none */
+	int insert_batch;   /* entries; below 2: each by itself */
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */

@@ -17,6 +17,9 @@
  * just read to a row with another key, and the backend would report a duplicate that is none.
  *
  * An entry goes into the tree first, and then into the journal (staging.h), so that the tree never has less.
+ *
+ * From a statement's second row on, entries of an index that need not be asked wait, and go together (pending.h): for
+ * who inserts one row nothing is different.
  */
 #include "postgres.h"
 
@@ -26,6 +29,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -62,8 +66,9 @@ struct candidate
 	int columns_length; /* where the index is unique */
 	int length;
 	IndexUniqueCheck check;
-	bool nulls_equal;  /* NULLS NOT DISTINCT */
-	bool others;       /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
+	bool nulls_equal; /* NULLS NOT DISTINCT */
+	bool others;      /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
+	SubTransactionId subtransaction;
 	TimestampTz until; /* how long to wait for a memory node; 0: it has not been away yet */
 };
 
@@ -74,7 +79,8 @@ journal(const struct candidate *candidate)
 	struct smart_relation *self = candidate->relation;
 
 	return self->meta.journal_state == SMART_JOURNAL_NONE ||
-		   smart_staging_add(candidate->index, &self->tail, self->changes, candidate->entry, candidate->length);
+		   smart_staging_add(candidate->index, &self->tail, self->changes, candidate->entry, candidate->length,
+							 candidate->subtransaction);
 }
 
 /*
@@ -356,24 +362,23 @@ insert_unique(struct candidate *candidate, bool *unique)
 /* ---- any index ---- */
 
 /*
- * The open index of this statement, with a tree to insert into; none if the
- * index is lost and not being rebuilt.
+ * The open index of this statement, with a tree to insert into; none if the index is lost and not being rebuilt.  self: as
+ * it was opened before, or NULL.  context: of the statement.
  */
 static struct smart_relation *
-open_index(Relation index, IndexInfo *info)
+open_index(Relation index, struct smart_relation *self, MemoryContext context)
 {
-	struct smart_relation *self = info->ii_AmCache;
+	bool fresh = self != NULL && self->changes == smart_changes();
 
-	if (unlikely(self == NULL) || unlikely(self->changes != smart_changes()))
+	if (unlikely(!fresh))
 	{
-		MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
+		MemoryContext old = MemoryContextSwitchTo(context);
 
 		/* A unique index must be asked first. */
 		if (index->rd_index->indisunique)
 			smart_journal_await(index);
 		self = smart_relation_open_to_insert(index);
 		MemoryContextSwitchTo(old);
-		info->ii_AmCache = self;
 	}
 	if (unlikely(self->tree == NULL) && !self->lost)
 		smart_relation_make_tree(self, index);
@@ -449,11 +454,23 @@ insert_once(struct candidate *candidate, const bool *isnull, bool *unique)
 	return candidate->check == UNIQUE_CHECK_EXISTING || publish(candidate);
 }
 
+/* May the entry wait for others of its statement?  The statement then has the index locked until its subtransaction ends. */
+static bool
+may_wait(Relation index, struct smart_relation *self, const IndexInfo *info)
+{
+	if (index->rd_index->indisunique || index->rd_index->indisexclusion || info->ii_Concurrent ||
+		!smart_pending_is_open() || self->rows++ == 0)
+		return false;
+	if (self->rows == 2)
+		LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
+	return true;
+}
+
 bool
 smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap, IndexUniqueCheck check,
 				bool unchanged, IndexInfo *info)
 {
-	struct smart_relation *self = open_index(index, info);
+	struct smart_relation *self = open_index(index, info->ii_AmCache, info->ii_Context);
 	uint8 entry[SMART_ENTRY_MAX];
 	struct candidate candidate = {.relation = self,
 								  .heap = heap,
@@ -464,13 +481,108 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 								  .entry = entry,
 								  .check = check,
 								  .nulls_equal = info->ii_NullsNotDistinct,
-								  .others = info->ii_Concurrent};
+								  .others = info->ii_Concurrent,
+								  .subtransaction = GetCurrentSubTransactionId()};
 	bool unique;
 
+	info->ii_AmCache = self;
 	candidate.length = smart_codec_encode(self->codec, values, isnull, tid, entry, &candidate.key_length);
 	smart_assert(candidate.key_length > 0 && candidate.key_length <= SMART_KEY_MAX);
 	smart_assert(candidate.length >= candidate.key_length && candidate.length <= SMART_ENTRY_MAX);
+	if (may_wait(index, self, info))
+	{
+		smart_assert(check == UNIQUE_CHECK_NO);
+		smart_pending_add(index, entry, candidate.key_length, candidate.length);
+		return true;
+	}
 	while (unlikely(!insert_once(&candidate, isnull, &unique)))
-		candidate.relation = open_index(index, info);
+		candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
 	return unique;
+}
+
+/* ---- entries that have waited ---- */
+
+static int
+compare_adds(const void *a, const void *b)
+{
+	const struct smart_pending_add *left = a;
+	const struct smart_pending_add *right = b;
+
+	return smart_compare_bytes(left->entry, (size_t) left->key_length, right->entry, (size_t) right->key_length);
+}
+
+/* One by itself, with all that may happen to it. */
+static struct smart_relation *
+insert_waited(Relation index, struct smart_relation *self, const struct smart_pending_add *add)
+{
+	struct candidate candidate = {.relation = open_index(index, self, CurrentMemoryContext),
+								  .index = index,
+								  .entry = add->entry,
+								  .key_length = add->key_length,
+								  .length = add->length,
+								  .check = UNIQUE_CHECK_NO,
+								  .subtransaction = add->subtransaction};
+	bool unique;
+
+	while (unlikely(!insert_once(&candidate, NULL, &unique)))
+		candidate.relation = open_index(index, candidate.relation, CurrentMemoryContext);
+	return candidate.relation;
+}
+
+/* All of them into the index's tree; false: one by one, since there is none, or two, or it cannot be reached now. */
+static bool
+publish_together(Relation index, struct smart_relation *self, const struct smart_pending_add *adds, uint32 count)
+{
+	struct smart_addition *additions;
+	smart_status status;
+
+	if (count < 2 || self->lost || self->tree == NULL || self->also_id != 0)
+		return false;
+	additions = palloc(count * sizeof(*additions));
+	for (uint32 i = 0; i < count; i++)
+	{
+		additions[i] = (struct smart_addition){.bytes = adds[i].entry,
+											   .key_length = (uint32) adds[i].key_length,
+											   .length = (uint32) adds[i].length};
+		smart_undo_note(self, index, adds[i].entry, adds[i].key_length, false, false);
+	}
+	status = smart_relation_try_insert_many(self, additions, count);
+	pfree(additions);
+	if (smart_status_is_of_node(status))
+		return false;
+	smart_check_status(status, index);
+	return true;
+}
+
+/* The first of them that the journal does not have, since trees have changed meanwhile; else count. */
+static uint32
+journal_together(Relation index, struct smart_relation *self, const struct smart_pending_add *adds, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+		smart_predicate_check(index, adds[i].entry, adds[i].key_length);
+	for (uint32 i = 0; i < count && self->meta.journal_state != SMART_JOURNAL_NONE; i++)
+	{
+		if (!smart_staging_add(index, &self->tail, self->changes, adds[i].entry, adds[i].length,
+							   adds[i].subtransaction))
+			return i;
+	}
+	return count;
+}
+
+void
+smart_insert_pending(Relation index, struct smart_pending_add *adds, uint32 count)
+{
+	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "smart insert", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(own);
+	struct smart_relation *self = open_index(index, NULL, own);
+	uint32 done = 0;
+
+	smart_assert(!index->rd_index->indisunique && count > 0);
+	qsort(adds, count, sizeof(*adds), compare_adds);
+	if (publish_together(index, self, adds, count))
+		done = journal_together(index, self, adds, count);
+	for (; done < count; done++)
+		self = insert_waited(index, self, &adds[done]);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(own);
 }
