@@ -10,10 +10,11 @@
  *	  slot          flags 6 | offset/64 34 | memory node 8 | kind or units 7 | leaf 1 | partial key 8
  *	  empty range   a leaf slot of 0 units: hi in bits 6..13
  *	  unused        0; frozen and unused: F alone
- *	  leaf meta     used 16 | state 3 | hi 8 | sorted 1 | locked 1 | spare 3 | crc32c 32
+ *	  leaf meta     used 16 | state 3 | hi 8 | sorted 1 | locked 1 | updated 1 | spare 2 | crc32c 32
  *	  leaf header   depth 12 | lo 8 | prefix length 12 | end of the sorted run 13 | prefix hash 19
  *	  node header   state 2 | kind 3 | depth 12 | partial bytes 40 | spare 7
  *	  node identity XXH3-64 of the key's bytes before depth, seeded by the tree's id
+ *	  value         61 bits | spare 1 | frozen 1 | written 1
  *
  * (lowest bits first).  A leaf block, of 1..127 units of 64 bytes:
  *
@@ -21,13 +22,16 @@
  *	  0                8   header       fixed when the block is written
  *	  8                n   prefix       fixed; what all entries share from depth on
  *	  8 + n            .   entries      the lock's holder appends at or above used (I4)
+ *	  length - 8 - 8e  8e  values       as the entries, and then CAS only (V1); e entries, the first one's value
+ *	                                    is the last word; in trees with values
  *	  length - 8       8   meta         CAS only (WRITE while the block is unlinked)
  *
  * An entry in a leaf is its suffix after depth and prefix.  In a tree whose
  * entries have one length the suffix stands alone; else one byte (or, from
  * 0x80 on, two) of length precedes it.  Entries up to the end of the sorted run
  * ascend; those behind it were appended in order of arrival, which meta's sorted
- * bit says to be ascending, too.
+ * bit says to be ascending, too.  In a tree with values the entries have one
+ * length, and the checksum does not cover the values.
  *
  * An internal node: header, identity, then its kind's number of slots.
  */
@@ -183,6 +187,9 @@ smart_meta_make(unsigned int used, enum smart_block_state state, unsigned int hi
 /* Shared mode: a client holds the leaf's lock. */
 #define SMART_META_LOCKED (UINT64_C(1) << 28)
 
+/* A value in this leaf may have been changed, or be changed at any time (V2). */
+#define SMART_META_UPDATED (UINT64_C(1) << 29)
+
 static inline bool
 smart_meta_locked(uint64_t meta)
 {
@@ -282,6 +289,33 @@ static inline fabric_address
 smart_leaf_meta_address(fabric_address leaf, unsigned int units)
 {
 	return leaf + (uint64_t) units * SMART_UNIT - SMART_LEAF_REAR_BYTES;
+}
+
+/* ---- values ---- */
+
+#define SMART_VALUE_BYTES   8
+#define SMART_VALUE_MAX     ((UINT64_C(1) << 61) - 1)
+#define SMART_VALUE_FROZEN  (UINT64_C(1) << 62) /* the leaf is being copied */
+#define SMART_VALUE_WRITTEN (UINT64_C(1) << 63) /* the word is a value */
+
+static inline bool
+smart_value_written(uint64_t word)
+{
+	return (word & SMART_VALUE_WRITTEN) != 0;
+}
+
+static inline bool
+smart_value_frozen(uint64_t word)
+{
+	return (word & SMART_VALUE_FROZEN) != 0;
+}
+
+/* The word of an entry that has this value. */
+static inline uint64_t
+smart_value_word(uint64_t value)
+{
+	smart_assert(value <= SMART_VALUE_MAX);
+	return value | SMART_VALUE_WRITTEN;
 }
 
 /* ---- nodes ---- */

@@ -3,8 +3,8 @@
  *	  A SMART tree: an ordered set of byte strings on memory nodes.
  *
  * An entry is `key ‖ payload`.  Keys are compared with memcmp; no key is a
- * prefix of another; the payload takes no part in order or identity.  There is
- * no value, and so no update of a value.
+ * prefix of another; the payload takes no part in order or identity.  In a tree
+ * with values (option value) the payload is a number that can be changed in place.
  *
  * A handle belongs to one client.  Functions return a status, set their outputs
  * on SMART_OK only, and leave neither an epoch entered nor a leaf locked.
@@ -65,6 +65,13 @@ struct smart_tree_options
 
 	bool shared; /* other compute nodes write too: lock the leaves */
 
+	/*
+	 * Shared mode on a remote provider, with entries of one length: each has a value, which is not counted in
+	 * fixed_length.  Blocks come from services that give a leaf's block only to leaves of this tree again, or as zeros
+	 * that it had before any operation was open (V4).
+	 */
+	bool value;
+
 	/* Tests. */
 	uint8_t tiny_nodes; /* node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
 	uint8_t patience;   /* looks at a lock whose holder does not move; 0: their real number */
@@ -108,6 +115,23 @@ struct smart_addition
 
 extern smart_status
 smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count);
+
+/*
+ * Trees with values.  A value is a number up to SMART_VALUE_MAX.  It is an entry's payload where entries are handed over,
+ * eight bytes in the machine's order: by smart_tree_insert, which leaves the value of a key that is there, and by
+ * smart_load_add.  Scans and smart_tree_verify return keys alone.
+ *
+ * get: the key's value.  update: gives the key another value in place; of updates that meet the last one wins.  Both:
+ * *found: is the key there?  If not, nothing is set, or changed.  upsert: the one or the other; *added: the key was not
+ * there.  Progress: get as lookup.  update is lock-free, but for the first one in a leaf, which waits for the leaf's lock
+ * as an insert does, and for a CAS that it shares with others; it needs room only where it has to finish what another
+ * client has begun.  SMART_TOO_LONG: also if the value is too large.
+ */
+extern smart_status
+smart_tree_get(struct smart_tree *tree, const uint8_t *key, size_t key_length, uint64_t *value, bool *found);
+extern smart_status
+smart_tree_update(struct smart_tree *tree, const uint8_t *key, size_t key_length, uint64_t value, bool *found);
+extern smart_status smart_tree_upsert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, bool *added);
 
 /* *removed: was the key there?  Merges and drops nodes that became small. */
 extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);

@@ -31,6 +31,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.point_argument = &world.keys,
 		.hints = world.plan.hints,
 		.payload = world.plan.payload,
+		.value = world.plan.values,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 		.patience = (uint8_t) world.plan.patience,
 	};
@@ -126,6 +127,9 @@ operate(struct client *client, enum operation_kind kind)
 			break;
 		case OPERATION_ERASE:
 			client_erase(client);
+			break;
+		case OPERATION_UPDATE:
+			client_single(client, EVENT_UPDATE, hot_key());
 			break;
 		case OPERATION_MAINTAIN:
 			client_maintain(client, hot_key());

@@ -17,6 +17,7 @@ enum operation_kind
 	OPERATION_ERASE,    /* bulk delete */
 	OPERATION_MAINTAIN, /* merge, drop, compress */
 	OPERATION_PRIME,    /* look up every key: fills the cache */
+	OPERATION_UPDATE,   /* of a value */
 	OPERATIONS
 };
 

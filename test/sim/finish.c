@@ -76,6 +76,11 @@ client_finish(struct client *client)
 		client_single(client, EVENT_LOOKUP, key);
 		client_single(client, (world.seed + key) % 3 != 0 ? EVENT_INSERT : EVENT_REMOVE, key);
 		client_single(client, EVENT_LOOKUP, key);
+		if (world.plan.values && world.seed % 2 == 0)
+		{
+			client_single(client, EVENT_UPDATE, key);
+			client_single(client, EVENT_LOOKUP, key);
+		}
 	}
 	if (world_failed())
 		return;

@@ -15,6 +15,7 @@ typedef unsigned __int128 event_set;
 
 #define EVENTS_MAX  8192
 #define SEGMENT_MAX 128
+#define STATES_MAX  (SEGMENT_MAX + 2)
 
 struct event
 {
@@ -22,6 +23,7 @@ struct event
 	enum event_result result;
 	int client;
 	unsigned int key;
+	uint32_t value; /* 0: none, or any */
 	uint64_t start;
 	uint64_t end;
 	int next; /* of the same key */
@@ -60,11 +62,25 @@ history_add(int client, enum event_kind kind, unsigned int key, uint64_t start, 
 		(struct event){.kind = kind, .result = result, .client = client, .key = key, .start = start, .end = end};
 }
 
+void
+history_add_again(int event, uint64_t start, uint64_t end)
+{
+	history_add(events[event].client, EVENT_INSERT, events[event].key, start, end, RESULT_MAYBE);
+	events[count - 1].value = events[event].value;
+}
+
 int
 history_begin(int client, enum event_kind kind, unsigned int key)
 {
 	history_add(client, kind, key, ++world.now, NEVER, RESULT_MAYBE);
 	return (int) count - 1;
+}
+
+void
+history_value(int event, uint64_t value)
+{
+	smart_assert(value <= UINT32_MAX);
+	events[event].value = (uint32_t) value;
 }
 
 void
@@ -95,22 +111,58 @@ history_died(int client)
 
 /* ---- the check ---- */
 
-/*
- * The state after an event, present or absent, or -1: its result contradicts
- * the state before.
- */
-static int
-apply(const struct event *event, int present)
+/* A key's state: absent, or present with a value, which is PRESENT where there is none. */
+typedef int64_t key_state;
+
+#define ABSENT  0
+#define PRESENT 1
+#define WRONG   (-1) /* an event's result contradicts the state before */
+
+static bool
+allows(const struct event *event, bool yes)
 {
+	return event->result > RESULT_YES || (event->result == RESULT_YES) == yes;
+}
+
+/* The state after an event. */
+static key_state
+apply(const struct event *event, key_state before)
+{
+	key_state value = event->value != 0 ? event->value : PRESENT;
+	bool present = before != ABSENT;
+
 	switch (event->kind)
 	{
 		case EVENT_LOOKUP:
-			return event->result > RESULT_YES || (event->result == RESULT_YES) == (present == 1) ? present : -1;
+			if (present && event->result == RESULT_YES && event->value != 0 && value != before)
+				return WRONG;
+			return allows(event, present) ? before : WRONG;
 		case EVENT_INSERT:
-			return event->result > RESULT_YES || (event->result == RESULT_YES) == (present == 0) ? 1 : -1;
+			return !allows(event, !present) ? WRONG : present ? before : value;
+		case EVENT_UPDATE:
+			return !allows(event, present) ? WRONG : present ? value : ABSENT;
 		default:
-			return event->result > RESULT_YES || (event->result == RESULT_YES) == (present == 1) ? 0 : -1;
+			return allows(event, present) ? ABSENT : WRONG;
 	}
+}
+
+/* States that a segment can begin or end in. */
+struct states
+{
+	unsigned int count;
+	key_state state[STATES_MAX];
+};
+
+static void
+add_state(struct states *states, key_state state)
+{
+	for (unsigned int i = 0; i < states->count; i++)
+	{
+		if (states->state[i] == state)
+			return;
+	}
+	smart_assert(states->count < STATES_MAX);
+	states->state[states->count++] = state;
 }
 
 /* One segment: its events in order of their starts, and what was visited already. */
@@ -118,8 +170,8 @@ struct segment
 {
 	const struct event *events[SEGMENT_MAX];
 	unsigned int count;
-	int before;  /* states that it can begin in: bit 0 absent, bit 1 present */
-	int results; /* states that it can end in */
+	struct states before;
+	struct states results;
 };
 
 #define VISITED_SLOTS 65536
@@ -128,18 +180,18 @@ struct visited
 {
 	event_set mask;
 	uint32_t stamp;
-	uint32_t present;
+	key_state state;
 };
 
 static struct visited visited[VISITED_SLOTS];
 static uint32_t visited_stamp;
 
-/* Remembers (mask, present) of this segment; true if it was there, or there is no room to remember. */
+/* Remembers (mask, state) of this segment; true if it was there, or there is no room to remember. */
 static bool
-seen_before(event_set mask, int present)
+seen_before(event_set mask, key_state state)
 {
 	uint64_t hash =
-		(((uint64_t) mask ^ (uint64_t) (mask >> 64) * 31) * 2 + (uint64_t) present) * UINT64_C(0x9e3779b97f4a7c15);
+		(((uint64_t) mask ^ (uint64_t) (mask >> 64) * 31) * 2 + (uint64_t) state) * UINT64_C(0x9e3779b97f4a7c15);
 
 	for (unsigned int probe = 0; probe < 64; probe++)
 	{
@@ -147,10 +199,10 @@ seen_before(event_set mask, int present)
 
 		if (slot->stamp != visited_stamp)
 		{
-			*slot = (struct visited){.mask = mask, .stamp = visited_stamp, .present = (uint32_t) present};
+			*slot = (struct visited){.mask = mask, .stamp = visited_stamp, .state = state};
 			return false;
 		}
-		if (slot->mask == mask && slot->present == (uint32_t) present)
+		if (slot->mask == mask && slot->state == state)
 			return true;
 		hash += UINT64_C(1) << 7;
 	}
@@ -188,64 +240,67 @@ find_frontier(const struct segment *segment, event_set done, struct frontier *fr
  * comes only where it changes something; it is never waited for.
  */
 static void
-explore(struct segment *segment, event_set done, int present)
+explore(struct segment *segment, event_set done, key_state state)
 {
 	struct frontier frontier;
 
-	if (segment->results == 3 || seen_before(done, present))
+	/* Where there are no values there is nothing more to find out. */
+	if ((segment->results.count == 2 && !world.plan.values) || seen_before(done, state))
 		return;
 	find_frontier(segment, done, &frontier);
 	if (frontier.complete)
-		segment->results |= 1 << present;
+		add_state(&segment->results, state);
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
 		const struct event *event = segment->events[i];
-		int after;
+		key_state after;
 
 		if ((done >> i & 1) != 0 || event->start > frontier.first_end)
 			continue;
 		if (event->result == RESULT_MAYBE && event->end < frontier.latest_start)
 			continue;
-		after = apply(event, present);
-		if (after >= 0 && (event->result != RESULT_MAYBE || after != present))
+		after = apply(event, state);
+		if (after != WRONG && (event->result != RESULT_MAYBE || after != state))
 			explore(segment, done | (event_set) 1 << i, after);
 	}
 }
 
 /* The states after a segment that began in one of states. */
-static int
-run_segment(struct segment *segment, int states)
+static void
+run_segment(struct segment *segment, struct states *states)
 {
-	segment->before = states;
-	segment->results = 0;
-	for (int present = 0; present <= 1; present++)
+	segment->before = *states;
+	segment->results.count = 0;
+	for (unsigned int i = 0; i < states->count; i++)
 	{
-		if ((states >> present & 1) == 0)
-			continue;
 		if (++visited_stamp == 0)
 		{
 			memset(visited, 0, sizeof(visited));
 			visited_stamp = 1;
 		}
-		explore(segment, 0, present);
+		explore(segment, 0, states->state[i]);
 	}
-	return segment->results;
+	*states = segment->results;
 }
 
 static void
 report(unsigned int key, const struct segment *segment)
 {
-	static const char *const states[] = {"", "absent", "present", "present or absent"};
-	static const char *const kinds[] = {"lookup", "insert", "remove"};
+	static const char *const kinds[] = {"lookup", "insert", "remove", "update"};
 	static const char *const results[] = {"no", "yes", "any", "maybe"};
 	char text[sizeof(world.message)];
-	int length = snprintf(text, sizeof(text), "key %u, %s before, no order explains:", key, states[segment->before]);
+	int length = snprintf(text, sizeof(text), "key %u,", key);
 
+	for (unsigned int i = 0; i < segment->before.count && length < (int) sizeof(text); i++)
+		length += snprintf(text + length, sizeof(text) - (size_t) length, i == 0 ? " %lld" : " or %lld",
+						   (long long) segment->before.state[i]);
+	if (length < (int) sizeof(text))
+		length += snprintf(text + length, sizeof(text) - (size_t) length, " before (0: absent), no order explains:");
 	for (unsigned int i = 0; i < segment->count && length < (int) sizeof(text); i++)
-		length +=
-			snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s[%llu,%lld]=%s", segment->events[i]->client,
-					 kinds[segment->events[i]->kind], (unsigned long long) segment->events[i]->start,
-					 (long long) segment->events[i]->end, results[segment->events[i]->result]);
+		length += snprintf(text + length, sizeof(text) - (size_t) length, " c%d:%s(%u)[%llu,%lld]=%s",
+						   segment->events[i]->client, kinds[segment->events[i]->kind], segment->events[i]->value,
+						   (unsigned long long) segment->events[i]->start, (long long) segment->events[i]->end,
+						   results[segment->events[i]->result]);
 	world_violation("%s", text);
 }
 
@@ -263,7 +318,7 @@ check_key(unsigned int key, const struct event **list, unsigned int n)
 {
 	struct segment segment = {.count = 0};
 	uint64_t last_end = 0;
-	int states = 1; /* a tree begins empty */
+	struct states states = {.count = 1, .state = {ABSENT}}; /* a tree begins empty */
 
 	qsort(list, n, sizeof(list[0]), by_start);
 	for (unsigned int i = 0; i <= n; i++)
@@ -271,8 +326,8 @@ check_key(unsigned int key, const struct event **list, unsigned int n)
 		if (i == n || list[i]->start > last_end)
 		{
 			if (segment.count > 0)
-				states = run_segment(&segment, states);
-			if (states == 0)
+				run_segment(&segment, &states);
+			if (states.count == 0)
 			{
 				report(key, &segment);
 				return;

@@ -2,8 +2,8 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full]
- *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full|value]
+ *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
  *            [--fault NAME] [--trace] [--counters] [--coverage]
  *
  * --counters prints how often each kind of change came about, and --coverage
@@ -106,6 +106,7 @@ begin_history(uint64_t seed)
 	world.message[0] = '\0';
 	world.asserted = false;
 	world.mishap = world.died = false;
+	world.value = 0;
 	plan_make(&world.plan);
 	keys_make(&world.keys);
 	arena_reset();
@@ -197,12 +198,13 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",     "rollback",      "metawrite",  "inplace",  "nohi",
-										"slotonly", "trustempty",    "anyempty",   "zero",     "bornlive",
-										"stalecas", "nofreezeempty", "standsrule", "torn",     "recent",
-										"latejoin", "overwrite",     "descent",    "openfill", "lateblock",
-										"freehint", "blindhint",     "duplicates", "missmark", "keptview",
-										"hasty",    "nostandby",     "unlocked"};
+	static const char *const names[] = {"none",       "rollback",      "metawrite",  "inplace",   "nohi",
+										"slotonly",   "trustempty",    "anyempty",   "zero",      "bornlive",
+										"stalecas",   "nofreezeempty", "standsrule", "torn",      "recent",
+										"latejoin",   "overwrite",     "descent",    "openfill",  "lateblock",
+										"freehint",   "blindhint",     "duplicates", "missmark",  "keptview",
+										"hasty",      "nostandby",     "nofreeze",   "unmarked",  "lostmark",
+										"frozenlost", "unwritten",     "nowipe",     "latevalue", "unlocked"};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -238,6 +240,10 @@ take_flag(struct run *run, const char *flag)
 		world.settings.descents = 1;
 	else if (strcmp(flag, "--no-descents") == 0)
 		world.settings.descents = 0;
+	else if (strcmp(flag, "--values") == 0)
+		world.settings.values = 1;
+	else if (strcmp(flag, "--no-values") == 0)
+		world.settings.values = 0;
 	else if (strcmp(flag, "--trace") == 0)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)
@@ -270,6 +276,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_CRASH;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "full") == 0)
 		world.settings.bias = BIAS_FULL;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "value") == 0)
+		world.settings.bias = BIAS_VALUE;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else
@@ -283,7 +291,8 @@ main(int argc, char **argv)
 	struct run run = {.seed = 1, .runs = 1000};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	world.settings = (struct settings){.shared = -1, .direct = -1, .real_cache = -1, .rdwc = -1, .descents = -1};
+	world.settings =
+		(struct settings){.shared = -1, .direct = -1, .real_cache = -1, .rdwc = -1, .descents = -1, .values = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))

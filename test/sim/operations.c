@@ -9,6 +9,9 @@
 #include "sim/watch.h"
 #include "sim/world.h"
 
+/* Values begin above what stands for any. */
+#define PRESENT_VALUE 1
+
 /* What a status that is not SMART_OK means for the history. */
 static void
 note_failure(int event, smart_status status, const char *what)
@@ -44,12 +47,46 @@ client_after(struct client *client, const char *what)
 		world_violation("%s left a leaf locked", what);
 }
 
+/* The call itself, with a value or, a lookup in a tree with values, for one. */
+static smart_status
+call(struct client *client, enum event_kind kind, unsigned int key, int event, bool *result)
+{
+	uint8_t entry[KEY_BYTES_MAX + SMART_VALUE_BYTES];
+	unsigned int key_length = world.keys.key_length[key];
+	unsigned int length = world.keys.length[key];
+	uint64_t value = 0;
+	smart_status status;
+
+	memcpy(entry, world.keys.bytes[key], length);
+	if (world.plan.values && (kind == EVENT_INSERT || kind == EVENT_UPDATE))
+	{
+		value = ++world.value + PRESENT_VALUE;
+		memcpy(entry + length, &value, sizeof(value));
+		length += (unsigned int) sizeof(value);
+		history_value(event, value);
+	}
+	switch (kind)
+	{
+		case EVENT_LOOKUP:
+			if (!world.plan.values)
+				return smart_tree_lookup(client->tree, entry, key_length, result);
+			status = smart_tree_get(client->tree, entry, key_length, &value, result);
+			if (status == SMART_OK && *result)
+				history_value(event, value);
+			return status;
+		case EVENT_INSERT:
+			return smart_tree_insert(client->tree, entry, key_length, length, result);
+		case EVENT_UPDATE:
+			return smart_tree_update(client->tree, entry, key_length, value, result);
+		default:
+			return smart_tree_remove(client->tree, entry, key_length, result);
+	}
+}
+
 void
 client_single(struct client *client, enum event_kind kind, unsigned int key)
 {
-	static const char *const names[] = {"lookup", "insert", "remove"};
-	const uint8_t *bytes = world.keys.bytes[key];
-	unsigned int key_length = world.keys.key_length[key];
+	static const char *const names[] = {"lookup", "insert", "remove", "update"};
 	uint64_t unknown = rdwc_unknown(client);
 	uint64_t appends = client->appends;
 	uint64_t start = world.now + 1;
@@ -60,12 +97,7 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 
 	world_trace("%s %u begins", names[kind], key);
 	event = history_begin(client->number, kind, key);
-	if (kind == EVENT_LOOKUP)
-		status = smart_tree_lookup(client->tree, bytes, key_length, &result);
-	else if (kind == EVENT_INSERT)
-		status = smart_tree_insert(client->tree, bytes, key_length, world.keys.length[key], &result);
-	else
-		status = smart_tree_remove(client->tree, bytes, key_length, &result);
+	status = call(client, kind, key, event, &result);
 	unsure = rdwc_unknown(client) != unknown;
 	watch_counts[WATCH_DUPLICATE] +=
 		kind == EVENT_INSERT && status == SMART_OK && !result && client->appends != appends;
@@ -77,7 +109,7 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 	if (status == SMART_NO_SPACE && kind != EVENT_INSERT && world.plan.full)
 		world_violation("%s finds no room", names[kind]);
 	if (unsure)
-		history_add(client->number, EVENT_INSERT, key, start, world.now, RESULT_MAYBE);
+		history_add_again(event, start, world.now);
 	world_trace("%s %u ends: %s", names[kind], key, result ? "yes" : "no");
 	client_after(client, names[kind]);
 }

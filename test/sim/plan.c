@@ -64,19 +64,19 @@ plan_patience(struct plan *plan)
 static void
 plan_load(struct plan *plan, struct dice *dice)
 {
-	static const unsigned int weights[][7] = {
-		/* lookup, insert, remove, scan, erase, maintain, prime */
+	static const unsigned int weights[][8] = {
+		/* lookup, insert, remove, scan, erase, maintain, prime; updates see plan_values */
 		{3, 9, 5, 2, 1, 2, 1},
 		{2, 14, 2, 1, 1, 1, 0},
 		{2, 7, 8, 1, 2, 3, 1},
 		{6, 6, 4, 8, 1, 1, 1},
 	};
-	static const unsigned int merge[7] = {2, 6, 8, 1, 1, 8, 1};
-	static const unsigned int fill[7] = {3, 8, 8, 1, 1, 1, 2};
-	static const unsigned int repeat[7] = {1, 16, 8, 0, 0, 0, 0};
-	static const unsigned int pool[7] = {1, 10, 8, 0, 0, 3, 1};
-	static const unsigned int share[7] = {4, 16, 8, 0, 0, 1, 0};
-	static const unsigned int full[7] = {2, 6, 8, 2, 6, 2, 0};
+	static const unsigned int merge[8] = {2, 6, 8, 1, 1, 8, 1};
+	static const unsigned int fill[8] = {3, 8, 8, 1, 1, 1, 2};
+	static const unsigned int repeat[8] = {1, 16, 8, 0, 0, 0, 0};
+	static const unsigned int pool[8] = {1, 10, 8, 0, 0, 3, 1};
+	static const unsigned int share[8] = {4, 16, 8, 0, 0, 1, 0};
+	static const unsigned int full[8] = {2, 6, 8, 2, 6, 2, 0};
 	static const unsigned int switches[] = {2, 5, 15, 60};
 
 	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
@@ -129,6 +129,53 @@ plan_crowd(struct plan *plan, struct dice *dice)
 	plan->stall_read_one_in = dice_one_in(dice, 2) ? dice_between(dice, 8, 30) : 0;
 }
 
+/* Updates that sleep ahead of their CAS, at few leaves that are rewritten all the time. */
+static void
+plan_updates(struct plan *plan, struct dice *dice)
+{
+	/* lookup, insert, remove, scan, erase, maintain, prime */
+	static const unsigned int crowd[8] = {6, 1, 1, 0, 0, 0, 0};
+	static const unsigned int churn[8] = {8, 6, 8, 0, 0, 0, 0};
+
+	plan->shared = plan->fixed = true;
+	plan->direct = false;
+	plan->clients = dice_between(dice, 3, 6);
+	plan->compute_nodes = dice_between(dice, 1, plan->clients);
+	plan->leaf_size = dice_between(dice, 1, 3) * 64;
+	plan->operations = dice_between(dice, 3, 8);
+	plan->stall_one_in = dice_between(dice, 3, 24);
+	plan->stall_read_one_in = dice_one_in(dice, 2) ? dice_between(dice, 4, 20) : 0;
+	if (dice_one_in(dice, 2))
+	{
+		/* A crowd at two or three values, from two compute nodes. */
+		memcpy(plan->weight, crowd, sizeof(plan->weight));
+		plan->clients = dice_between(dice, 5, 6);
+		plan->compute_nodes = 2;
+		plan->hot = dice_between(dice, 1, 3);
+		plan->setup = dice_between(dice, 4, 10);
+		plan->operations = dice_between(dice, 4, 8);
+		plan->prime = false;
+	}
+	else if (dice_one_in(dice, 2))
+	{
+		/* Caches that lead to leaves that have been replaced, and whose blocks are used again meanwhile. */
+		memcpy(plan->weight, churn, sizeof(plan->weight));
+		plan->compute_nodes = plan->clients;
+		plan->leaf_size = 64;
+		plan->cache_shared = plan->cache_real = false;
+		plan->cache_miss_one_in = 0;
+		plan->cache_skip_one_in = 2;
+		plan->prime = true;
+		plan->clients = plan->compute_nodes = 3;
+		plan->hot = dice_between(dice, 1, 2);
+		plan->setup = dice_between(dice, 2, 8);
+		plan->switch_one_in = dice_between(dice, 2, 15);
+		plan->stall_one_in = plan->stall_read_one_in = 0;
+		plan->stalls = dice_between(dice, 4, 20);
+		plan->operations = dice_between(dice, 10, 24);
+	}
+}
+
 static void
 plan_bias(struct plan *plan, struct dice *dice)
 {
@@ -148,6 +195,8 @@ plan_bias(struct plan *plan, struct dice *dice)
 	}
 	if (world.settings.bias == BIAS_SHARE)
 		plan_crowd(plan, dice);
+	if (world.settings.bias == BIAS_VALUE)
+		plan_updates(plan, dice);
 	if (world.settings.bias == BIAS_REPEAT)
 	{
 		/* Leaves that come and go while clients remember them. */
@@ -180,8 +229,9 @@ static void
 plan_rdwc(struct plan *plan)
 {
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 7};
+	bool crowded = world.settings.bias == BIAS_SHARE || (world.settings.bias == BIAS_VALUE && plan->compute_nodes == 2);
 
-	plan->rdwc = chosen(world.settings.rdwc, &dice, world.settings.bias == BIAS_SHARE ? 100 : 40) && !plan->direct;
+	plan->rdwc = chosen(world.settings.rdwc, &dice, crowded ? 100 : 40) && !plan->direct;
 	plan->places = dice_one_in(&dice, 2) ? PLACES_MAX : 1;
 	/* An entry of the dead that was handed in and may have been added is one event in the history, not two. */
 	if (plan->rdwc && plan->lost_one_in != 0)
@@ -250,6 +300,24 @@ plan_full(struct plan *plan)
 	plan->operations = dice_between(&dice, 4, 12);
 }
 
+/* So, too. */
+static void
+plan_values(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
+	unsigned int percent = world.settings.bias == BIAS_VALUE ? 100 : 30;
+
+	plan->values = chosen(world.settings.values, &dice, percent) && plan->shared && !plan->direct && plan->fixed;
+	if (!plan->values)
+		return;
+	plan->payload = 0;
+	plan->weight[OPERATION_UPDATE] = dice_between(&dice, 4, 24);
+	/* V4: a block is used again as it was retired, and removals have no standbys. */
+	plan->poison = POISON_NONE;
+	plan->full = false;
+	plan->standbys = UINT_MAX;
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -273,6 +341,7 @@ plan_make(struct plan *plan)
 	plan_patience(plan);
 	plan_recovery(plan);
 	plan_full(plan);
+	plan_values(plan);
 }
 
 /* ---- keys ---- */

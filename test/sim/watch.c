@@ -40,7 +40,10 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "keys twice in a leaf",
 											  "recovered blocks",
 											  "blocks of standbys",
-											  "inserts of several"};
+											  "inserts of several",
+											  "updates of values",
+											  "leaves marked as updated",
+											  "values frozen"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
@@ -77,6 +80,15 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 		watch_counts[WATCH_LOCK] += smart_meta_locked(to);
 		return;
 	}
+	if (before == SMART_LIVE && (from ^ to) == SMART_META_UPDATED)
+	{
+		if (smart_meta_locked(from) || !world.plan.values || (to & SMART_META_UPDATED) == 0)
+			illegal("a leaf is marked that may not be", address, from, to);
+		watch_counts[WATCH_MARK]++;
+		return;
+	}
+	if (((from ^ to) & SMART_META_UPDATED) != 0)
+		illegal("a leaf's mark changes", address, from, to);
 	if (before == after)
 	{
 		bool appends = smart_meta_used(to) > smart_meta_used(from) && smart_meta_hi(to) == smart_meta_hi(from);
@@ -100,6 +112,20 @@ watch_meta(struct client *client, struct block *block, fabric_address address, u
 	watch_counts[after == SMART_LIVE ? WATCH_ACTIVATE : WATCH_SEAL]++;
 	if (after == SMART_SEALED)
 		block->sealer = (int8_t) client->number;
+}
+
+/* V1, V3: a word of a leaf's values. */
+static void
+watch_value(const struct block *block, fabric_address start, fabric_address address, uint64_t from, uint64_t to)
+{
+	uint64_t meta = store_word(smart_leaf_meta_address(start, block->class));
+
+	if (!smart_value_written(from) || !smart_value_written(to) || smart_value_frozen(from) ||
+		(meta & SMART_META_UPDATED) == 0)
+		illegal("a value changes that may not", address, from, to);
+	if (smart_value_frozen(to) && to != (from | SMART_VALUE_FROZEN))
+		illegal("a value changes as it is frozen", address, from, to);
+	watch_counts[smart_value_frozen(to) ? WATCH_VALUE_FREEZE : WATCH_UPDATE]++;
 }
 
 /* Is one of the node's slots a link to old? */
@@ -232,6 +258,8 @@ watch_cas(struct client *client, const struct fabric_request *request)
 		watch_slot(client, NULL, request->remote, request->compare, request->operand);
 	else if (meta)
 		watch_meta(client, block, request->remote, request->compare, request->operand);
+	else if (!smart_class_is_node(block->class) && world.plan.values && at > 0)
+		watch_value(block, start, request->remote, request->compare, request->operand);
 	else if (!smart_class_is_node(block->class))
 		illegal("a CAS on no word of a leaf", request->remote, request->compare, request->operand);
 	else if (at == 0)

@@ -39,6 +39,9 @@ enum watch_kind
 	WATCH_RECOVERED,      /* a block that the dead had left */
 	WATCH_STANDBY,        /* a removal uses a leaf's block again */
 	WATCH_TOGETHER,       /* an insert by a call for several */
+	WATCH_UPDATE,
+	WATCH_MARK,
+	WATCH_VALUE_FREEZE,
 	WATCH_COUNT
 };
 

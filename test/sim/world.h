@@ -71,11 +71,12 @@ struct plan
 	unsigned int leaf_size;
 	unsigned int tiny_nodes;
 	unsigned int payload; /* bytes behind the key */
+	bool values;          /* that can be changed in place; shared, remote, of one length */
 	bool fixed;
 	unsigned int hot;               /* keys that clients use */
 	unsigned int setup;             /* operations before the clients start */
 	unsigned int operations;        /* of a client, at most */
-	unsigned int weight[7];         /* by enum operation_kind */
+	unsigned int weight[8];         /* by enum operation_kind */
 	unsigned int switch_one_in;     /* steps between switches, on average */
 	unsigned int stall_one_in;      /* CASes that are followed by a stall */
 	unsigned int stall_read_one_in; /* READs of blocks that are followed by one */
@@ -116,6 +117,7 @@ enum bias
 	BIAS_SHARE,  /* clients of one compute node at the same leaves */
 	BIAS_CRASH,  /* the server dies time and again */
 	BIAS_FULL,   /* removals where there is no room */
+	BIAS_VALUE,  /* updates of values, and leaves that are rewritten meanwhile */
 	BIAS_COUNT
 };
 
@@ -128,6 +130,7 @@ struct settings
 	int real_cache;
 	int rdwc;
 	int descents;
+	int values;
 	bool trace;
 	bool watch; /* check every CAS as it happens */
 };
@@ -250,6 +253,7 @@ struct world
 	unsigned int retired_count;
 	uint64_t allocated; /* blocks that are neither free nor retired */
 	uint64_t moment;    /* how often a block was used again */
+	uint64_t value;     /* the last one that a client came with; no two are the same */
 
 	bool mishap; /* clients died, and blocks may have been lost with them */
 	bool died;   /* clients did */

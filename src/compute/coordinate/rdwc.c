@@ -55,9 +55,9 @@ struct rdwc_place *
 rdwc_place_of(struct smart_rdwc *rdwc, fabric_address leaf)
 {
 	/* Neighbours are hot together: spread them. */
-	uint64_t hash = leaf / SMART_UNIT * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = leaf / sizeof(uint64_t) * UINT64_C(0x9e3779b97f4a7c15);
 
-	smart_assert(leaf != 0 && leaf % SMART_UNIT == 0);
+	smart_assert(leaf != 0 && leaf % sizeof(uint64_t) == 0);
 	return &rdwc_places(rdwc)[(hash >> 32) & rdwc->places];
 }
 

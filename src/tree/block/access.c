@@ -62,6 +62,8 @@ struct smart_post
 	struct birth birth[BIRTHS_MAX]; /* the last ones */
 	struct fabric_request waiting[WAITING_MAX];
 	uint64_t *seen[WAITING_MAX]; /* where the result of a CAS is wanted, else NULL */
+	int wiped;                   /* leaves with values that are retired when the batch that wipes them is complete */
+	smart_slot wipes[WAITING_MAX];
 	uint8_t bytes[BYTES_MAX];
 };
 
@@ -77,11 +79,24 @@ smart_post_open(struct smart_env *env)
 		post->births = 0;
 		post->moment = 0;
 		post->carries = false;
+		post->wiped = 0;
 	}
 	return post;
 }
 
 /* ---- batches ---- */
+
+/* V4: the batch that wiped leaves has ended.  If it failed they are left to be marked. */
+static void
+retire_wiped(struct smart_tree *tree, smart_status status)
+{
+	struct smart_post *post = tree->post;
+
+	for (int i = 0; i < post->wiped && status == SMART_OK; i++)
+		tree->services->retire(tree->services, tree->options.id, smart_slot_class(post->wipes[i]),
+							   smart_slot_address(post->wipes[i]));
+	post->wiped = 0;
+}
 
 /* Posts what waits, in batch, and behind it count further requests that are there already. */
 static smart_status
@@ -99,6 +114,8 @@ execute_waiting(struct smart_tree *tree, struct fabric_request *batch, int count
 		if (post->seen[i] != NULL)
 			*post->seen[i] = batch[i].result;
 	}
+	if (post->wiped > 0)
+		retire_wiped(tree, status);
 	return status;
 }
 
@@ -341,6 +358,19 @@ smart_allocate(struct smart_tree *tree, smart_class class, fabric_address *block
 	return status;
 }
 
+/* V4: the leaf is zeros before it is retired, so that no READ mixes its values with those of its next life. */
+static void
+wipe(struct smart_tree *tree, smart_slot slot)
+{
+	static const uint8_t zeros[SMART_LEAF_BYTES_MAX];
+	struct smart_post *post = tree->post;
+
+	if (smart_block_write(tree, smart_slot_address(slot), zeros, smart_slot_size(slot) * SMART_UNIT) != SMART_OK)
+		return;
+	smart_assert(post->wiped < WAITING_MAX && post->wiped < post->count);
+	post->wipes[post->wiped++] = slot;
+}
+
 void
 smart_retire_slot(struct smart_tree *tree, smart_slot slot)
 {
@@ -350,6 +380,11 @@ smart_retire_slot(struct smart_tree *tree, smart_slot slot)
 	smart_assert(smart_class_bytes(smart_slot_class(slot)) > 0);
 	if (smart_slot_is_node(slot))
 		smart_forget_node(tree, slot);
+	else if (tree->options.value && !SMART_FAULT(nowipe))
+	{
+		wipe(tree, slot);
+		return;
+	}
 	tree->services->retire(tree->services, tree->options.id, smart_slot_class(slot), smart_slot_address(slot));
 }
 
@@ -455,6 +490,8 @@ smart_leave(struct smart_tree *tree, smart_status status)
 			stays = tree->services->moment(tree->services) == post->moment;
 		if (status == SMART_OK && !stays)
 			status = smart_post_flush(tree);
+		else if (post->wiped > 0)
+			(void) smart_post_flush(tree);
 		if (!stays)
 			post->count = 0;
 		post->births = 0;

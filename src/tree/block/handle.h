@@ -91,6 +91,7 @@ struct smart_tree
 	uint8_t *merge_buffer;             /* remote: leaves that are merged */
 	uint8_t *build_buffer;             /* a block that is being made */
 	uint64_t built_meta;               /* of the leaf that was made there last, as it was written */
+	uint64_t guest_value;              /* of an entry in the lists that comes from no leaf, as a word */
 	bool removing;                     /* a removal is under way: what it copies finds room somehow */
 	bool mends;                        /* what is finished for others may take blocks that are set apart for that */
 	smart_slot room;                   /* a leaf's block that the next allocation of its class gets; 0: none */
@@ -118,12 +119,12 @@ smart_next_node(struct smart_tree *tree, const struct smart_place *place)
 
 #define SMART_UNITS_FOR(bytes) (((bytes) + SMART_UNIT - 1) / SMART_UNIT)
 
-/* Bytes that an entry's suffix takes in a leaf. */
+/* Bytes that an entry's suffix takes in a leaf, its value included. */
 static inline unsigned int
 smart_stored_bytes(const struct smart_tree *tree, unsigned int suffix_length)
 {
 	if (tree->options.fixed_length != 0)
-		return suffix_length;
+		return tree->options.value ? suffix_length + SMART_VALUE_BYTES : suffix_length;
 	return suffix_length + (suffix_length < 0x80 ? 1 : 2);
 }
 

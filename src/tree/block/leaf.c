@@ -48,6 +48,22 @@ smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *l
 	return smart_crc32c((uint32_t) (hash ^ (hash >> 32)), leaf->block, leaf->used) == smart_meta_crc(leaf->meta);
 }
 
+/* V4: is there a word for each entry in the block, and do the copy's words hold values?  Else the copy is torn. */
+static bool
+has_values(const struct smart_leaf *leaf)
+{
+	unsigned int entries = smart_leaf_entries(leaf);
+
+	if (leaf->used + entries * SMART_VALUE_BYTES + SMART_LEAF_REAR_BYTES > leaf->units * SMART_UNIT)
+		return false;
+	for (unsigned int entry = 0; entry < entries && !SMART_FAULT(unwritten); entry++)
+	{
+		if (!smart_value_written(smart_value_at(leaf, entry)))
+			return false;
+	}
+	return true;
+}
+
 bool
 smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy, const struct smart_key *key,
 					 struct smart_leaf *leaf)
@@ -56,7 +72,7 @@ smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8
 
 	memcpy(&meta, copy + smart_slot_size(link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, sizeof(meta));
 	return smart_leaf_parse(tree, link, copy, meta, leaf) &&
-		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key));
+		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key)) && (!tree->options.value || has_values(leaf));
 }
 
 /*

@@ -35,11 +35,59 @@ smart_leaf_prefix(const struct smart_leaf *leaf)
 	return leaf->block + SMART_LEAF_HEADER_BYTES;
 }
 
+/* Bytes for more entries; with values see smart_leaf_room_for. */
 static inline unsigned int
 smart_leaf_room(const struct smart_leaf *leaf)
 {
 	return leaf->units * SMART_UNIT - SMART_LEAF_REAR_BYTES - leaf->used;
 }
+
+/* ---- trees with values: the leaf is a copy, and its entries have one length ---- */
+
+/* Entries below used, whichever lie in range. */
+static inline unsigned int
+smart_leaf_entries(const struct smart_leaf *leaf)
+{
+	smart_assert(leaf->stride != 0 && leaf->used >= leaf->start);
+	return (leaf->used - leaf->start) / leaf->stride;
+}
+
+/* Offset in the block, in bytes, of the word of the entry with this number, counted from 0 as the entries lie. */
+static inline unsigned int
+smart_value_offset(const struct smart_leaf *leaf, unsigned int entry)
+{
+	return leaf->units * SMART_UNIT - SMART_LEAF_REAR_BYTES - (entry + 1) * SMART_VALUE_BYTES;
+}
+
+/* The word in the copy. */
+static inline uint64_t
+smart_value_at(const struct smart_leaf *leaf, unsigned int entry)
+{
+	uint64_t word;
+
+	memcpy(&word, leaf->block + smart_value_offset(leaf, entry), sizeof(word));
+	return word;
+}
+
+/* How far behind an entry's suffix in the copy its word lies. */
+static inline uint32_t
+smart_value_distance(const struct smart_leaf *leaf, const uint8_t *suffix)
+{
+	unsigned int offset = (unsigned int) (suffix - leaf->block);
+
+	return smart_value_offset(leaf, (offset - leaf->start) / leaf->stride) - offset;
+}
+
+/* Bytes for more entries, values included, in a leaf of any tree. */
+static inline unsigned int
+smart_leaf_room_for(const struct smart_leaf *leaf, bool values)
+{
+	unsigned int room = smart_leaf_room(leaf);
+
+	return values ? room - smart_leaf_entries(leaf) * SMART_VALUE_BYTES : room;
+}
+
+/* ---- all trees ---- */
 
 /*
  * The offset of the first entry of the sorted run whose suffix is not below rest, a string that goes on behind the

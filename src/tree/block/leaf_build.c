@@ -134,11 +134,13 @@ smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struc
 		status = smart_list_reserve(tree, list, list->count + 1);
 		if (status != SMART_OK)
 			return status;
-		list->refs[list->count++] = (struct smart_ref){.head = prefix,
-													   .head_length = (uint16_t) leaf->prefix_length,
-													   .tail = suffix,
-													   .tail_length = (uint16_t) length,
-													   .rank = smart_rank(suffix, length)};
+		list->refs[list->count++] =
+			(struct smart_ref){.head = prefix,
+							   .head_length = (uint16_t) leaf->prefix_length,
+							   .tail = suffix,
+							   .tail_length = (uint16_t) length,
+							   .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
+							   .rank = smart_rank(suffix, length)};
 		if (in_run)
 			sorted = list->count;
 	}
@@ -245,6 +247,32 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 	return used;
 }
 
+/* The word of an entry of a list. */
+static uint64_t
+value_of(const struct smart_tree *tree, const struct smart_ref *ref)
+{
+	uint64_t word = tree->guest_value;
+
+	if (ref->value != 0)
+		memcpy(&word, ref->tail + ref->value, sizeof(word));
+	smart_assert(smart_value_written(word) || SMART_FAULT(unwritten));
+	return word & ~SMART_VALUE_FROZEN;
+}
+
+/* Puts the words of entries [from..to) of the list where they belong in a block whose meta lies at rear. */
+static void
+put_values(const struct smart_tree *tree, uint8_t *block, unsigned int rear, const struct smart_list *list,
+		   uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+	{
+		uint64_t word = value_of(tree, &list->refs[i]);
+
+		rear -= SMART_VALUE_BYTES;
+		memcpy(block + rear, &word, sizeof(word));
+	}
+}
+
 unsigned int
 smart_leaf_units_for(const struct smart_tree *tree, size_t needed, size_t reserve)
 {
@@ -285,6 +313,7 @@ smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsign
 	fabric_address address = smart_slot_address(room);
 	unsigned int rear = smart_slot_size(room) * SMART_UNIT - SMART_LEAF_REAR_BYTES; /* offset of meta */
 	uint8_t *block = tree->build_buffer;
+	unsigned int values = tree->options.value ? (to - from) * SMART_VALUE_BYTES : 0;
 	unsigned int used;
 	uint64_t hash;
 	uint64_t header;
@@ -295,17 +324,23 @@ smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsign
 	smart_assert(smart_slot_is_leaf(room) && !smart_slot_frozen(room));
 	hash = smart_prefix_hash(tree, key, depth);
 	used = put_entries(tree, block, list, from, to, skip, prefix);
-	smart_assert(used + SMART_LEAF_REAR_BYTES == smart_leaf_bytes_for(tree, list, from, to, skip) && used <= rear);
+	smart_assert(used + values + SMART_LEAF_REAR_BYTES == smart_leaf_bytes_for(tree, list, from, to, skip));
+	smart_assert(used + values <= rear);
 	header = smart_leaf_header_make(depth, lo, prefix, used, (uint32_t) (hash >> 45));
 	memcpy(block, &header, sizeof(header));
 	meta = smart_meta_make(used, state, hi, smart_crc32c((uint32_t) (hash ^ (hash >> 32)), block, used)) |
 		   SMART_META_SORTED;
 	tree->built_meta = meta;
 	*link = smart_slot_with_pk(room, lo);
-	/* Meta is the last word of the block.  A leaf that is almost full goes as one piece, meta included. */
-	if (rear - used < SMART_UNIT)
+	/*
+	 * Meta is the last word of the block.  A leaf that is almost full goes as one piece, meta included; so does one with
+	 * values, since a word that no entry has yet must not look like a value (V4).
+	 */
+	if (rear - used < SMART_UNIT || values > 0)
 	{
 		memset(block + used, 0, rear - used);
+		if (values > 0)
+			put_values(tree, block, rear, list, from, to);
 		memcpy(block + rear, &meta, sizeof(meta));
 		status = smart_block_write(tree, address, block, rear + sizeof(meta));
 	}

@@ -14,7 +14,8 @@ struct smart_ref
 	const uint8_t *tail;
 	uint16_t head_length;
 	uint16_t tail_length;
-	uint64_t rank; /* the tail's first eight bytes, as a number: orders most entries of one leaf */
+	uint32_t value; /* with values: how far behind tail its word lies; 0: it is the tree's guest_value */
+	uint64_t rank;  /* the tail's first eight bytes, as a number: orders most entries of one leaf */
 };
 
 static inline unsigned int

@@ -21,6 +21,14 @@ extern bool smart_pending(const struct smart_place *place, const struct smart_le
  */
 extern smart_status smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed);
 
+/*
+ * V3: the leaf is about to be copied; place is strict and leads to it, not pending.  If values may have been changed
+ * there, it is sealed, which lets go of *lock and makes that NULL (as in smart_end_leaf), and its values are frozen.
+ * *gone: another client has replaced it.
+ */
+extern smart_status
+smart_settle_values(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_leaf_lock **lock, bool *gone);
+
 /* smart_link of the slot that a strict descent came to, and of its copy in the cache; *won: it leads to desired now. */
 extern smart_status
 smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won);

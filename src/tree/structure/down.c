@@ -162,6 +162,7 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	unsigned int depth;
 	smart_slot link;
 	bool took = false;
+	bool gone;
 	bool won;
 	smart_status status;
 
@@ -169,11 +170,14 @@ smart_down(struct smart_tree *tree, const struct smart_key *key, size_t length, 
 	smart_assert(place->slot == leaf->link && lock->leaf == leaf->address && !smart_pending(place, leaf));
 	smart_assert(leaf->lo == leaf->hi || place->node == NULL);
 	list->count = 0;
+	*added = false;
+	status = smart_settle_values(tree, leaf, &lock, &gone);
+	if (status != SMART_OK || gone)
+		return status;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;
 	smart_assert(list->count > 0);
-	*added = false;
 	/* The first position where entries or key differ.  They ascend: a byte that first and last share, all share. */
 	common = smart_ref_common(&list->refs[0], &list->refs[list->count - 1]);
 	depth = list->base;

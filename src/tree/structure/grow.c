@@ -157,6 +157,9 @@ read_member(struct smart_tree *tree, const struct smart_key *key, const struct r
 		if (status != SMART_OK)
 			return status;
 	}
+	/* V3: the values of a leaf that is merged are not frozen. */
+	if ((leaf->meta & SMART_META_UPDATED) != 0 && !SMART_FAULT(nofreeze))
+		return SMART_OK;
 	if (leaf->state == SMART_NEW || leaf->depth != work->node->depth || leaf->lo != smart_slot_pk(work->slots[i]) ||
 		leaf->hi != range_end(work, i))
 		return SMART_OK;

@@ -8,6 +8,7 @@
  */
 #include "tree/block/access.h"
 #include "tree/block/lock.h"
+#include "tree/block/values.h"
 #include "tree/cached/hints.h"
 #include "tree/cached/results.h"
 #include "tree/structure/change.h"
@@ -51,6 +52,32 @@ smart_seal(struct smart_tree *tree, struct smart_leaf *leaf, bool *sealed)
 }
 
 smart_status
+smart_settle_values(struct smart_tree *tree, struct smart_leaf *leaf, struct smart_leaf_lock **lock, bool *gone)
+{
+	uint64_t sealed = smart_meta_sealed(leaf->meta);
+	uint64_t met = leaf->meta;
+	smart_status status = SMART_OK;
+
+	*gone = false;
+	if ((leaf->meta & SMART_META_UPDATED) == 0)
+		return SMART_OK;
+	smart_assert(tree->options.value && (*lock != NULL || leaf->state == SMART_SEALED));
+	if (*lock != NULL)
+	{
+		status = smart_word_cas(tree, (*lock)->word_address, leaf->meta, sealed, &met);
+		/* Sealed in any case, or it was replaced since another client sealed it: its lock is nobody's. */
+		(*lock)->meta = 0;
+		*lock = NULL;
+		if (status != SMART_OK)
+			return status;
+		*gone = met != leaf->meta && met != sealed;
+		leaf->meta = sealed;
+		leaf->state = SMART_SEALED;
+	}
+	return *gone ? SMART_OK : smart_values_freeze(tree, leaf, 0, gone);
+}
+
+smart_status
 smart_place_cas(struct smart_tree *tree, const struct smart_place *place, smart_slot desired, bool *won)
 {
 	uint64_t seen = 0;
@@ -90,6 +117,9 @@ smart_end_leaf(struct smart_tree *tree, const struct smart_place *place, struct 
 	if (lock != NULL)
 		lock->meta = 0;
 	(void) smart_leaf_hint_unblock(tree, &blocked);
+	/* With values: replaced by another client, and wiped (V4). */
+	if (status == SMART_OK && met == 0 && tree->options.value)
+		met = sealed;
 	if (status == SMART_OK && met != leaf->meta && met != sealed)
 	{
 		*won = false;
@@ -159,6 +189,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	struct smart_list *list = &tree->list;
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
 	bool mends = tree->mends;
+	bool gone;
 	smart_slot copy;
 	uint64_t seen;
 	smart_status status;
@@ -167,6 +198,9 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	smart_assert(leaf->state == (rewrite->lock == NULL ? SMART_SEALED : SMART_LIVE) && leaf->lo <= leaf->hi);
 	*won = rewrite->took = false;
 	list->count = 0;
+	status = smart_settle_values(tree, leaf, &rewrite->lock, &gone);
+	if (status != SMART_OK || gone)
+		return status;
 	status = smart_list_collect(tree, list, leaf, leaf->lo, leaf->hi);
 	if (status != SMART_OK)
 		return status;

@@ -11,6 +11,7 @@
  */
 #include "tree/block/access.h"
 #include "tree/block/lock.h"
+#include "tree/block/values.h"
 #include "tree/cached/hints.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
@@ -177,6 +178,7 @@ install(struct smart_tree *tree, const struct smart_key *key, const struct smart
 	unsigned int end = smart_node_next_pk(place->node, leaf->hi) - 1;
 	int index = SMART_FAULT(anyempty) ? any_index(tree, place->node) : smart_node_free_index(place->node, mid);
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
+	bool gone = false;
 	smart_slot upper;
 	uint64_t seen;
 	smart_status status = SMART_OK;
@@ -191,6 +193,11 @@ install(struct smart_tree *tree, const struct smart_key *key, const struct smart
 	smart_assert(SMART_FAULT(anyempty) || place->node->kind == SMART_NODE_256 ||
 				 (index > 0 && smart_slot_used(place->node->words[SMART_NODE_HEAD_WORDS + index - 1])));
 	tree->list.count = 0;
+	/* V3: no value above hi changes any more. */
+	if (tree->options.value)
+		status = smart_values_freeze(tree, leaf, mid, &gone);
+	if (status != SMART_OK || gone)
+		return status;
 	if (greatest_byte(leaf) >= (int) mid)
 		status = smart_list_collect(tree, &tree->list, leaf, mid, end);
 	if (status == SMART_OK)

@@ -25,6 +25,7 @@
  */
 #include "tree/block/access.h"
 #include "tree/block/lock.h"
+#include "tree/block/values.h"
 #include "tree/cached/hints.h"
 #include "tree/write/append.h"
 
@@ -42,7 +43,7 @@ smart_leaf_lock_or_combine(struct smart_tree *tree, smart_slot link, const struc
 	struct smart_handed entry = {.tree = tree->options.id,
 								 .bytes = key->bytes,
 								 .key_length = key->length,
-								 .length = (uint32_t) length};
+								 .length = (uint32_t) length + (tree->options.value ? SMART_VALUE_BYTES : 0)};
 	smart_status status;
 
 	smart_assert(tree->entered && tree->locked == 0);
@@ -79,6 +80,19 @@ stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
 		   smart_compare_equal_length(leaf->block + leaf->used - leaf->stride, suffix, leaf->stride) < 0;
 }
 
+/* The WRITE of the values of entries that were put behind the others, in the copy of the leaf; they take so many bytes. */
+static struct fabric_request
+write_values(const struct smart_leaf *leaf, unsigned int bytes)
+{
+	unsigned int last = smart_leaf_entries(leaf) + bytes / SMART_VALUE_BYTES - 1;
+	unsigned int offset = smart_value_offset(leaf, last);
+
+	return (struct fabric_request){.verb = FABRIC_WRITE,
+								   .remote = leaf->address + offset,
+								   .local = (void *) (uintptr_t) (leaf->block + offset),
+								   .length = bytes};
+}
+
 /*
  * One batch: WRITE the bytes at used, and CAS meta, from locked to unlocked in shared
  * mode.  before: NULL, or where a READ brings what lies below used; it goes in any order
@@ -89,32 +103,38 @@ static smart_status
 publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 			  const uint8_t *bytes, unsigned int length, uint64_t desired, uint8_t *before, bool *published)
 {
-	struct fabric_request batch[3];
-	int count = 2;
+	unsigned int values = tree->options.value ? length / leaf->stride * SMART_VALUE_BYTES : 0;
+	struct fabric_request batch[4];
+	int count = 0;
+	int commit;
 	smart_status status;
 
 	/* I4: the lock's holder alone writes at used; I3: hi only falls, and not here. */
 	smart_assert(tree->locked == leaf->address && lock->leaf == leaf->address && leaf->state == SMART_LIVE);
-	smart_assert(length <= smart_leaf_room(leaf) && smart_meta_used(desired) == leaf->used + length &&
-				 smart_meta_hi(desired) == leaf->hi && smart_meta_state(desired) == SMART_LIVE);
+	smart_assert(length + values <= smart_leaf_room_for(leaf, tree->options.value) &&
+				 smart_meta_used(desired) == leaf->used + length && smart_meta_hi(desired) == leaf->hi &&
+				 smart_meta_state(desired) == SMART_LIVE);
 	smart_assert(lock->meta == (tree->options.shared ? leaf->meta : 0) && !smart_meta_locked(desired));
-	batch[0] = (struct fabric_request){.verb = FABRIC_WRITE,
-									   .remote = leaf->address + leaf->used,
-									   .local = (void *) (uintptr_t) bytes,
-									   .length = length};
-	batch[1] = smart_cas_request(smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, false);
+	batch[count++] = (struct fabric_request){.verb = FABRIC_WRITE,
+											 .remote = leaf->address + leaf->used,
+											 .local = (void *) (uintptr_t) bytes,
+											 .length = length};
+	if (values > 0)
+		batch[count++] = write_values(leaf, values);
+	commit = count++;
+	batch[commit] = smart_cas_request(smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, false);
 	if (before != NULL)
 		batch[count++] = smart_read_request(leaf->address, before, leaf->used);
 	if (SMART_FAULT(metawrite))
-		batch[1] = (struct fabric_request){.verb = FABRIC_WRITE,
-										   .remote = batch[1].remote,
-										   .local = &desired,
-										   .length = sizeof(desired),
-										   .result = leaf->meta};
+		batch[commit] = (struct fabric_request){.verb = FABRIC_WRITE,
+												.remote = batch[commit].remote,
+												.local = &desired,
+												.length = sizeof(desired),
+												.result = leaf->meta};
 	status = smart_execute(tree, batch, count);
 	/* Published and let go, or sealed, by which it is no client's any more. */
 	lock->meta = 0;
-	*published = status == SMART_OK && batch[1].result == leaf->meta;
+	*published = status == SMART_OK && batch[commit].result == leaf->meta;
 	return status;
 }
 
@@ -145,16 +165,21 @@ smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown,
 {
 	const struct smart_leaf *leaf = &grown->leaf;
 
-	return smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length) <= smart_leaf_room(leaf);
+	return smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length) <=
+		   smart_leaf_room_for(leaf, tree->options.value);
 }
 
 void
-smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key, size_t length)
+smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key, size_t length,
+				uint64_t value)
 {
 	struct smart_leaf *leaf = &grown->leaf;
 	uint8_t *target = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
 	unsigned int stored = put_entry(tree, leaf, target, key, length);
 
+	if (tree->options.value)
+		memcpy((uint8_t *) (uintptr_t) leaf->block + smart_value_offset(leaf, smart_leaf_entries(leaf)), &value,
+			   sizeof(value));
 	grown->sorted = grown->sorted && stays_sorted(leaf, target);
 	grown->crc = smart_crc32c(grown->crc, target, stored);
 	leaf->used += stored;
@@ -167,7 +192,8 @@ smart_grown_meta(const struct smart_grown *grown)
 {
 	const struct smart_leaf *leaf = &grown->leaf;
 
-	return smart_meta_make(leaf->used, SMART_LIVE, leaf->hi, grown->crc) | (grown->sorted ? SMART_META_SORTED : 0);
+	return smart_meta_make(leaf->used, SMART_LIVE, leaf->hi, grown->crc) | (grown->sorted ? SMART_META_SORTED : 0) |
+		   (SMART_FAULT(lostmark) ? 0 : leaf->meta & SMART_META_UPDATED);
 }
 
 /* Puts an entry of another client there, if it belongs there. */
@@ -177,6 +203,8 @@ put_taken(struct append *append, const struct smart_handed *entry)
 	const struct smart_leaf *leaf = &append->grown.leaf;
 	struct smart_key key = {.bytes = entry->bytes, .length = entry->key_length};
 	unsigned int consumed = leaf->depth + leaf->prefix_length;
+	bool values = append->tree->options.value;
+	uint32_t length = values ? entry->key_length : entry->length;
 
 	smart_assert(entry->tree == append->tree->options.id && entry->key_length <= entry->length);
 	if (entry->key_length <= consumed || memcmp(entry->bytes, append->key->bytes, leaf->depth) != 0 ||
@@ -184,11 +212,12 @@ put_taken(struct append *append, const struct smart_handed *entry)
 		return SMART_COMBINED_NOT;
 	if (smart_leaf_contains(leaf, &key))
 		return SMART_COMBINED_THERE;
-	if (!smart_grown_fits(append->tree, &append->grown, entry->length))
+	if (!smart_grown_fits(append->tree, &append->grown, length))
 		return SMART_COMBINED_NOT;
 	if (SMART_FAULT(overwrite))
 		smart_grown_begin(&append->grown, append->read);
-	smart_grown_put(append->tree, &append->grown, &key, entry->length);
+	smart_grown_put(append->tree, &append->grown, &key, length,
+					values ? smart_value_behind(append->tree, entry->bytes) : 0);
 	return SMART_COMBINED_ADDED;
 }
 
@@ -209,7 +238,7 @@ publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const st
 	append.read = leaf;
 	append.count = 0;
 	smart_grown_begin(&append.grown, leaf);
-	smart_grown_put(tree, &append.grown, key, length);
+	smart_grown_put(tree, &append.grown, key, length, tree->guest_value);
 	if (services->take_handed != NULL)
 		append.count = services->take_handed(services, leaf->address, tree->options.id, append.taken, TAKEN_MAX);
 	for (unsigned int i = 0; i < append.count; i++)

@@ -33,8 +33,9 @@ struct smart_grown
 extern void smart_grown_begin(struct smart_grown *grown, const struct smart_leaf *read);
 /* Does an entry of length bytes, which shares the leaf's prefix, find room? */
 extern bool smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown, size_t length);
-extern void
-smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key, size_t length);
+/* value: the word of its value, in a tree with values. */
+extern void smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const struct smart_key *key,
+							size_t length, uint64_t value);
 /* The meta that publishes what has been put there. */
 extern uint64_t smart_grown_meta(const struct smart_grown *grown);
 

@@ -12,6 +12,7 @@
 #include "tree/block/access.h"
 #include "tree/block/lock.h"
 #include "tree/block/piggyback.h"
+#include "tree/block/values.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
 #include "tree/structure/change.h"
@@ -332,7 +333,8 @@ add_to_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 
 	smart_assert(tree->locked == leaf->address && smart_leaf_covers(leaf, key));
 	if (status == SMART_OK && taken && smart_leaf_prefix_matches(leaf, key) &&
-		smart_stored_bytes(tree, (unsigned int) insertion->length - consumed) <= smart_leaf_room(leaf))
+		smart_stored_bytes(tree, (unsigned int) insertion->length - consumed) <=
+			smart_leaf_room_for(leaf, tree->options.value))
 	{
 		status = smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
 		insertion->finished = status == SMART_OK && insertion->added;
@@ -467,7 +469,14 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX || length > SMART_ENTRY_MAX || length < key_length)
 		return SMART_TOO_LONG;
-	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == length);
+	if (tree->options.value)
+	{
+		if (!smart_value_is_behind(tree, entry, length) || length != key_length + SMART_VALUE_BYTES)
+			return SMART_TOO_LONG;
+		insertion.length = key_length;
+		tree->guest_value = smart_value_behind(tree, entry);
+	}
+	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == insertion.length);
 	/* A1: no cached result for this equality prefix while it may change. */
 	if (tree->results && !SMART_FAULT(lateblock))
 		blocked = smart_block(tree, entry, key_length);

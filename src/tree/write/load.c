@@ -18,6 +18,7 @@
  */
 #include "tree/block/access.h"
 #include "tree/block/gather.h"
+#include "tree/block/values.h"
 #include "tree/structure/change.h"
 
 struct open_node
@@ -291,6 +292,17 @@ drop_pending(struct smart_load *load, uint32_t taken)
 														  load->entries[left - 1].length);
 }
 
+/* The value behind a pending key becomes a word. */
+static void
+mark_value(uint8_t *value)
+{
+	uint64_t word;
+
+	memcpy(&word, value, sizeof(word));
+	word |= SMART_VALUE_WRITTEN;
+	memcpy(value, &word, sizeof(word));
+}
+
 /* Makes a leaf for [lo..hi] at the topmost depth of the first count pending entries. */
 static smart_status
 write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned int hi, smart_slot *link)
@@ -298,6 +310,7 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 	struct smart_tree *tree = load->tree;
 	struct smart_list *list = &tree->list;
 	unsigned int depth = leaf_depth(load);
+	unsigned int value_bytes = tree->options.value ? SMART_VALUE_BYTES : 0;
 	struct smart_key key = {.bytes = load->arena, .length = load->entries[0].length};
 	smart_status status;
 
@@ -311,10 +324,14 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 	for (uint32_t i = 0; i < count; i++)
 	{
 		const uint8_t *bytes = load->arena + load->entries[i].offset + depth;
+		uint32_t length = load->entries[i].length - depth - value_bytes;
 
 		list->refs[i] = (struct smart_ref){.head = bytes,
 										   .tail = bytes,
-										   .head_length = (uint16_t) (load->entries[i].length - depth)};
+										   .head_length = (uint16_t) length,
+										   .value = value_bytes > 0 ? length : 0};
+		if (value_bytes > 0)
+			mark_value(load->arena + load->entries[i].offset + depth + length);
 	}
 	status = smart_leaf_build(tree, &key, depth, lo, hi, list, 0, count, 0, link);
 	if (status == SMART_OK)
@@ -423,7 +440,8 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 	unsigned int common;
 	smart_status status = SMART_OK;
 
-	if (length == 0 || length > SMART_ENTRY_MAX)
+	if (length == 0 || length > SMART_ENTRY_MAX ||
+		(load->tree->options.value && !smart_value_is_behind(load->tree, entry, length)))
 		return SMART_TOO_LONG;
 	common = (unsigned int) smart_common_prefix(load->last, load->last_length, entry, length);
 	if (load->last_length > 0)

@@ -2,7 +2,7 @@
  * many.c
  *	  Many inserts at a time: C1 to C5 for the leaves of up to 64 keys together.
  *
- * Remote providers, exclusive mode.  The leaves are looked for together (window.c) and READ
+ * Remote providers, exclusive mode, trees without values.  The leaves are looked for together (window.c) and READ
  * in one batch.  Then each gets its entries by one WRITE at used and one CAS of meta, all of
  * them in one batch again.  So entries for 64 leaves take two round trips where the cache
  * knows the way.
@@ -158,7 +158,7 @@ fill_target(struct many *many, struct target *target)
 			many->fates[i] = FATE_THERE;
 		else if (smart_grown_fits(tree, &target->grown, length))
 		{
-			smart_grown_put(tree, &target->grown, key, length);
+			smart_grown_put(tree, &target->grown, key, length, 0);
 			many->fates[i] = FATE_PUT;
 			target->put++;
 		}
@@ -366,7 +366,8 @@ smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions
 												   addition->key_length) <= 0);
 		additions[i].settled = additions[i].added = false;
 	}
-	if (count > 1 && !tree->direct && !tree->options.shared && tree->services->try_lock_leaf != NULL)
+	if (count > 1 && !tree->direct && !tree->options.shared && !tree->options.value &&
+		tree->services->try_lock_leaf != NULL)
 		many = tree->env->allocate(tree->env, sizeof(*many));
 	if (many != NULL)
 		many->tree = tree;

@@ -210,7 +210,8 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
 			status = remove_once(tree, removal);
-		if (smart_no_room(status))
+		/* A standby is used again without being wiped (V4). */
+		if (smart_no_room(status) && !tree->options.value)
 		{
 			unblock_all(tree, removal->blocked);
 			status = smart_standby_renew(tree, status);
