@@ -23,6 +23,13 @@ ycsb_complain(const char *what, smart_status status)
 struct smart_tree_options
 ycsb_tree_options(const struct ycsb_options *options)
 {
+	if (options->values)
+		return (struct smart_tree_options){
+			.leaf_size = options->leaf_size,
+			.fixed_length = YCSB_INTEGER_BYTES,
+			.shared = true,
+			.value = true,
+		};
 	return (struct smart_tree_options){
 		.leaf_size = options->leaf_size,
 		.fixed_length = ycsb_is_integer(options->key_type) ? YCSB_INTEGER_BYTES + YCSB_PAYLOAD : 0,

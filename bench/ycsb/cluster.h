@@ -78,8 +78,9 @@ struct ycsb_cluster
 	void (*close)(struct ycsb_cluster *cluster);
 };
 
-/* This project's index. */
+/* This project's index; with values that are updated in place. */
 extern const struct ycsb_index ycsb_tree_index;
+extern const struct ycsb_index ycsb_values_index;
 
 /* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);

@@ -10,7 +10,7 @@
  *	            each, many of them rare, which make a radix tree about as high as DART 2.2 says
  *
  * followed by a payload of six bytes, as long as a PostgreSQL index has a row's
- * address there.  Different records have different keys.
+ * address there; with --values it is a number of eight.  Different records have different keys.
  */
 #ifndef YCSB_KEYS_H
 #define YCSB_KEYS_H

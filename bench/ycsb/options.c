@@ -68,6 +68,8 @@ static const char help[] =
 	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
+	"  --values=on|off          sim, shared, integers: entries of this project's tree have a value of eight bytes, which\n"
+	"                           an update changes in place [off]\n"
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
@@ -87,7 +89,7 @@ static const char help[] =
 	"record's first four bytes, and a number of its own, scrambled, in the other four; a string is the record's address\n"
 	"with +number in front of the @.  No entry is inserted twice, and no other workload asks for them.  update: updates.\n"
 	"\n"
-	"The tree is a set of byte strings, so there is no update in place.  An update is what an index has to do when a\n"
+	"Without --values the tree is a set of byte strings, and an update is what an index has to do when a\n"
 	"row gets another address: the entry is removed, and inserted again with another payload.  In between, a lookup\n"
 	"by another client does not find it; such lookups are counted as absent.  A read-modify-write is a lookup and\n"
 	"an update.  Where nothing is updated, an absent record is an error.\n"
@@ -277,6 +279,7 @@ static const struct choice
 	{"mode", SWITCH, FIELD(shared), .names = modes},
 	{"rdwc", SWITCH, FIELD(rdwc), .names = off_on},
 	{"offload", NAME, FIELD(offload), .names = offload_names, .names_count = 3},
+	{"values", SWITCH, FIELD(values), .names = off_on},
 	{"leaf-size", NUMBER32, FIELD(leaf_size), RANGE(SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)},
 	{"seed", NUMBER, FIELD(seed), RANGE(0, UINT64_MAX)},
 	{"csv", TEXT, FIELD(csv)},
@@ -344,6 +347,9 @@ check_options(const struct ycsb_options *options)
 		refuse("the keys of %s are integers", ycsb_index_names[options->index]);
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
+	if (options->values && (options->provider != YCSB_SIM || options->index != YCSB_TREE || !options->shared ||
+							!ycsb_is_integer(options->key_type)))
+		refuse("--values is for this project's tree on the simulated cluster, shared, with integers");
 	if (options->copies > options->memory_nodes)
 		refuse("%u copies are on as many --memory-nodes", options->copies);
 	if (options->colocated && options->memory_nodes > options->compute_nodes)

@@ -81,6 +81,7 @@ struct ycsb_options
 	uint64_t scan_max;
 	uint32_t value_bytes; /* of peers' entries, but SMART's */
 	uint32_t leaf_size;
+	bool values; /* of our tree's entries, to be changed in place, instead of payloads */
 	uint64_t seed;
 	const char *csv; /* NULL: none */
 	const char *svg;

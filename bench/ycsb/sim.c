@@ -329,7 +329,7 @@ open_client(struct sim_cluster *sim, unsigned int number)
 	client->compute = sim->compute[number % options->compute_nodes];
 	client->number = number / options->compute_nodes;
 	ycsb_simulated_init(&client->simulated, &sim->cluster, &sim->timed, options, number);
-	client->simulated.client.index = &ycsb_tree_index;
+	client->simulated.client.index = options->values ? &ycsb_values_index : &ycsb_tree_index;
 	init_services(client);
 	tree.id = TREE;
 	tree.root = ycsb_store_root();

@@ -32,19 +32,26 @@ add_record(void *argument, const uint8_t *key, size_t key_length, uint64_t recor
 	return smart_load_add(argument, entry, ycsb_payload(entry, key_length, record));
 }
 
+/* add: adds a record to a struct smart_load. */
 static smart_status
-tree_load(struct ycsb_client *client, const struct ycsb_options *options)
+load(struct ycsb_client *client, const struct ycsb_options *options, ycsb_record_fn add)
 {
 	struct smart_load *load;
 	smart_status status = smart_load_begin(client->tree, FILL, &load);
 
 	if (status != SMART_OK)
 		return status;
-	status = ycsb_sorted(options->key_type, options->keys, client->env, add_record, load);
+	status = ycsb_sorted(options->key_type, options->keys, client->env, add, load);
 	if (status == SMART_OK)
 		return smart_load_finish(load);
 	smart_load_abandon(load);
 	return status;
+}
+
+static smart_status
+tree_load(struct ycsb_client *client, const struct ycsb_options *options)
+{
+	return load(client, options, add_record);
 }
 
 static smart_status
@@ -94,4 +101,77 @@ const struct ycsb_index ycsb_tree_index = {
 	.update = tree_update,
 	.scan = tree_scan,
 	.update_is_removal = true,
+};
+
+/* ---- with values ---- */
+
+/* A payload becomes a value behind the key: the entry is longer then.  Its length. */
+static size_t
+make_value(uint8_t *entry, size_t key_length, size_t length, uint64_t *value)
+{
+	*value = 0;
+	smart_assert(length - key_length <= sizeof(*value) && key_length + sizeof(*value) <= YCSB_ENTRY_MAX);
+	memcpy(value, entry + key_length, length - key_length);
+	memcpy(entry + key_length, value, sizeof(*value));
+	return key_length + sizeof(*value);
+}
+
+static smart_status
+add_record_with_value(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
+{
+	uint8_t entry[YCSB_ENTRY_MAX];
+	uint64_t value;
+
+	memcpy(entry, key, key_length);
+	return smart_load_add(argument, entry,
+						  make_value(entry, key_length, ycsb_payload(entry, key_length, record), &value));
+}
+
+static smart_status
+values_load(struct ycsb_client *client, const struct ycsb_options *options)
+{
+	return load(client, options, add_record_with_value);
+}
+
+static smart_status
+values_lookup(struct ycsb_client *client, const uint8_t *key, size_t length, bool *found)
+{
+	uint64_t value;
+
+	return smart_tree_get(client->tree, key, length, &value, found);
+}
+
+static smart_status
+values_insert(struct ycsb_client *client, const uint8_t *payload_entry, size_t key_length, size_t length, bool *added)
+{
+	uint8_t entry[YCSB_ENTRY_MAX];
+	uint64_t value;
+
+	memcpy(entry, payload_entry, length);
+	length = make_value(entry, key_length, length, &value);
+	return smart_tree_insert(client->tree, entry, key_length, length, added);
+}
+
+static smart_status
+values_update(struct ycsb_client *client, const uint8_t *payload_entry, size_t key_length, size_t length)
+{
+	uint8_t entry[YCSB_ENTRY_MAX];
+	uint64_t value;
+	bool found;
+	smart_status status;
+
+	memcpy(entry, payload_entry, length);
+	make_value(entry, key_length, length, &value);
+	status = smart_tree_update(client->tree, entry, key_length, value, &found);
+	return status == SMART_OK && !found ? SMART_CORRUPT : status;
+}
+
+const struct ycsb_index ycsb_values_index = {
+	.begin = tree_begin,
+	.end = tree_end,
+	.load = values_load,
+	.lookup = values_lookup,
+	.insert = values_insert,
+	.update = values_update,
+	.scan = tree_scan,
 };

@@ -160,6 +160,33 @@ check_curve(void)
 	ycsb_results_release(results);
 }
 
+/* With values an update is a READ and a CAS or two, and nothing is written; without, an entry leaves and comes back. */
+static void
+check_values(void)
+{
+	struct ycsb_options options;
+	struct ycsb_results *results;
+	struct ycsb_summary updates;
+
+	default_options(&options);
+	options.compute_nodes = 3;
+	options.clients = 4;
+	options.rdwc = true;
+	options.values = true;
+	results = ycsb_results_of(&options);
+	ycsb_summarize(&results->result[YCSB_UPDATES], &updates);
+	CHECK(updates.writes == 0 && updates.atomics > 0.5 && updates.atomics < 2.5);
+	/* The way to a leaf may have to be learnt. */
+	CHECK(updates.round_trips >= 1.5 && updates.round_trips < 3 && updates.reads < 2);
+	CHECK(results->result[YCSB_A].measure->absent == 0 && results->result[YCSB_F].measure->absent == 0);
+	ycsb_results_release(results);
+	options.values = false;
+	results = ycsb_results_of(&options);
+	ycsb_summarize(&results->result[YCSB_UPDATES], &updates);
+	CHECK(updates.writes > 1 && updates.atomics > 4);
+	ycsb_results_release(results);
+}
+
 /* Keys next to a record: each is another one, a record's own is none of them, and they lie where it lies. */
 static void
 check_keys_beside(void)
@@ -238,6 +265,7 @@ main(void)
 	check_keys_beside();
 	check_histogram();
 	check_curve();
+	check_values();
 	default_options(&options);
 	check_determinism(&options);
 	options.key_type = YCSB_STRING;
