@@ -6,6 +6,14 @@ SEED ?= 1
 RUNS ?= 1000
 export PG_CONFIG
 
+# The one place that has the version; script/check-release compares what else tells it.
+SMART_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" smart.control)
+
+# What a package's build asks for in the environment: the daemon is made with it (PGXS, below, has flags of its own).
+BUILD_CPPFLAGS := $(CPPFLAGS)
+BUILD_CFLAGS := $(CFLAGS)
+BUILD_LDFLAGS := $(LDFLAGS)
+
 # V=1 shows every command.
 Q = $(if $(V),,@echo '  $(CC) $@';)
 
@@ -97,10 +105,13 @@ include memnode/memnode.mk
 include test/programs.mk
 include bench/ycsb.mk
 
+# DAEMON=no leaves out the daemon, which a package of its own has.
+ifeq ($(filter no,$(DAEMON)),)
 ifneq ($(wildcard $(PGXS)),)
 all: memnode
 install: install-memnode
 uninstall: uninstall-memnode
+endif
 endif
 
 # ---- goals ------------------------------------------------------------------------------------------------------
@@ -112,7 +123,8 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-assert test-crash test-rdma test-versions bench sim model tidy format figures help
+.PHONY: deps demo test test-assert test-crash test-packages test-rdma test-versions bench sim model tidy format figures
+.PHONY: packages image release help
 
 deps:
 	@script/deps
@@ -132,8 +144,21 @@ test-rdma: deps
 test-versions:
 	@test/versions
 
+test-packages:
+	@test/packages $(RELEASES)
+
 test-assert:
 	@test/assert
+
+packages: deps
+	@script/packages
+
+# Of the library that was linked last, which is this server's.
+image: all
+	@script/image
+
+release: deps
+	@script/release
 
 bench: deps
 	@bench/vs_nbtree $(BENCH_OPTS)
@@ -163,6 +188,10 @@ help:
 	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
 	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
 	@echo 'make test-assert             the same on a server built with assertions, from its source package'
+	@echo 'make test-packages           the packages, in clean Debian systems, as root; RELEASES="12 13 sid" (12)'
+	@echo 'make packages                Debian packages of this checkout, in build/packages'
+	@echo 'make image                   an OCI image of the extension for PostgreSQL 18, in build/image'
+	@echo 'make release                 the files of a release, in build/release, if all agree about its version'
 	@echo 'make installcheck            pg_regress and isolation tests against a running server'
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make model SEED=n RUNS=m     histories of a model of the journal; MODEL_OPTS="--trace …"'

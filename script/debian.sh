@@ -7,10 +7,62 @@ mirror()
 		/etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null | head -n 1
 }
 
+# bootstrap ROOT SUITE SCRIPT: the release as it comes, by the debootstrap script of that name; anew if a former try
+# stopped halfway. A file "ready" says that it is whole.
+bootstrap()
+{
+	local root=$1
+	rm -rf --one-file-system "$root"
+	debootstrap --variant=minbase "$2" "$root" "$(mirror)" "$3" || return 1
+	# Options of this system's apt, a proxy for instance, are wanted there, too.
+	cp /etc/apt/apt.conf.d/* "$root/etc/apt/apt.conf.d/"
+	# Such a system is soon made again and need not be safe on the disk.
+	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chmod 755 "$root/usr/sbin/policy-rc.d"
+	mkdir -p "$root/etc/postgresql-common" "$root/dev/shm"
+	echo 'create_main_cluster = false' >"$root/etc/postgresql-common/createcluster.conf"
+	touch "$root/ready"
+}
+
+MOUNTED= # by mount_on, latest first
+
+# mount_on PLACE ARGUMENT...: unless something is mounted there.
+mount_on()
+{
+	local place=$1
+	shift
+	mountpoint -q "$place" && return 0
+	mount "$@" "$place" && MOUNTED="$place $MOUNTED"
+}
+
+# mount_system ROOT: what programs in such a system need.
+mount_system()
+{
+	mount_on "$1/proc" -t proc proc && mount_on "$1/dev/shm" -t tmpfs -o mode=1777 shm
+}
+
+unmount_all()
+{
+	# shellcheck disable=SC2086
+	[ -z "$MOUNTED" ] || umount $MOUNTED
+	MOUNTED=
+}
+
 # copy_checkout DIRECTORY [TAR OPTION]...: this checkout, without git's files, made anew there.
 copy_checkout()
 {
 	local directory=$1
 	shift
 	rm -rf "$directory" && mkdir -p "$directory" && tar -cf - --exclude=./.git "$@" . | tar -xf - -C "$directory"
+}
+
+# source_tar PREFIX: the files of this checkout that belong to the project, as a tar below PREFIX that is the same
+# whenever and by whomever it is made. Their time is SOURCE_DATE_EPOCH.
+source_tar()
+{
+	{ git ls-files -z --cached --others --exclude-standard 2>/dev/null ||
+		find . -path ./build -prune -o -path ./.git -prune -o ! -type d ! -name '*.so' -print0; } |
+		tar -cf - --null -T - --transform="s,^\(\./\)\?,$1/," --sort=name --owner=0 --group=0 --numeric-owner \
+			--mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH"
 }
