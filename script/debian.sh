@@ -11,11 +11,13 @@ mirror()
 # stopped halfway. A file "ready" says that it is whole.
 bootstrap()
 {
-	local root=$1
+	local root=$1 file
 	rm -rf --one-file-system "$root"
 	debootstrap --variant=minbase "$2" "$root" "$(mirror)" "$3" || return 1
-	# Options of this system's apt, a proxy for instance, are wanted there, too.
-	cp /etc/apt/apt.conf.d/* "$root/etc/apt/apt.conf.d/"
+	# Options of this system's apt, a proxy for instance, are wanted there, too; but for those that a package brings along.
+	for file in /etc/apt/apt.conf.d/*; do
+		dpkg-query -S "$file" >/dev/null 2>&1 || cp "$file" "$root/etc/apt/apt.conf.d/"
+	done
 	# Such a system is soon made again and need not be safe on the disk.
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
