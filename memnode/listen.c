@@ -24,6 +24,15 @@ is_loopback(const struct sockaddr *address)
 	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *) address)->sin6_addr);
 }
 
+static bool
+is_every_address(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return ((const struct sockaddr_in *) address)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return address->sa_family == AF_INET6 &&
+		   IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *) address)->sin6_addr);
+}
+
 void
 memnode_address_text(const struct sockaddr *address, socklen_t length, char *text, size_t size)
 {
@@ -105,6 +114,23 @@ bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char
 	return listeners->count > 0;
 }
 
+/* The address that the first socket of the service manager is bound to. */
+static bool
+note_host(struct memnode_listeners *listeners, char *problem)
+{
+	struct sockaddr_storage bound;
+	socklen_t length = sizeof(bound);
+	int error;
+
+	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0)
+		return memnode_refuse(problem, "listen: a socket of the service manager: %s", strerror(errno));
+	if (is_every_address((const struct sockaddr *) &bound))
+		return true;
+	error = getnameinfo((const struct sockaddr *) &bound, length, listeners->host, sizeof(listeners->host), NULL, 0,
+						NI_NUMERICHOST);
+	return error == 0 || memnode_refuse(problem, "listen: a socket of the service manager: %s", gai_strerror(error));
+}
+
 /* Takes the sockets of the service manager instead of --listen. */
 static bool
 adopt_sockets(struct memnode_listeners *listeners, int first, unsigned int count, char *problem)
@@ -126,7 +152,7 @@ adopt_sockets(struct memnode_listeners *listeners, int first, unsigned int count
 		listeners->loopback = listeners->loopback && is_loopback((const struct sockaddr *) &bound);
 		listeners->descriptor[listeners->count++] = descriptor;
 	}
-	return note_port(listeners, problem);
+	return note_port(listeners, problem) && note_host(listeners, problem);
 }
 
 bool
@@ -152,6 +178,7 @@ memnode_listeners_bind_to(struct memnode_listeners *listeners, const char *setti
 	bool good;
 
 	*listeners = (struct memnode_listeners){.loopback = true, .setting = setting};
+	snprintf(listeners->host, sizeof(listeners->host), "%s", host);
 	if (error != 0)
 		return memnode_refuse(problem, "%s: %s: %s", setting, host, gai_strerror(error));
 	good = bind_all(listeners, found, problem);

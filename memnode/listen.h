@@ -16,6 +16,7 @@ struct memnode_listeners
 {
 	unsigned int count;
 	int descriptor[MEMNODE_LISTENERS_MAX];
+	char host[SESSION_HOST_MAX]; /* as named, or of the service manager's socket; empty: every address */
 	char port[SESSION_PORT_MAX]; /* the one that the kernel chose, if it was 0 */
 	bool loopback;               /* none but loopback addresses */
 	const char *setting;         /* that named them, for the operator */

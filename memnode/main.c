@@ -47,14 +47,16 @@ static struct memnode node;
 /* ---- settings that may change while it runs ---- */
 
 static bool
-read_keys(const struct memnode_options *options, struct stream_keys *keys, bool loopback, char *problem)
+read_keys(const struct memnode_options *options, struct stream_keys *keys, const struct memnode_listeners *listeners,
+		  char *problem)
 {
 	char why[FABRIC_PROBLEM_MAX];
 
 	memset(keys, 0, sizeof(*keys));
 	if (options->secret_file[0] == '\0')
-		return loopback || memnode_refuse(problem, "listen: %s is no loopback address, which needs a --secret-file",
-										  options->host[0] != '\0' ? options->host : "every address");
+		return listeners->loopback ||
+			   memnode_refuse(problem, "listen: %s is no loopback address, which needs a --secret-file",
+							  listeners->host[0] != '\0' ? listeners->host : "every address");
 	if (stream_keys_read(options->secret_file, keys, why, sizeof(why)) != SMART_OK)
 		return memnode_refuse(problem, "secret-file: %s", why);
 	return true;
@@ -93,7 +95,7 @@ start_announcing(struct daemon *daemon, char *problem)
 {
 	const struct memnode_options *options = &daemon->options;
 	struct discovery_node announced = {.incarnation = node.region.header->incarnation};
-	const char *host = options->advertise_host[0] != '\0' ? options->advertise_host : options->host;
+	const char *host = options->advertise_host[0] != '\0' ? options->advertise_host : daemon->listeners.host;
 	const char *port = options->advertise_port[0] != '\0' ? options->advertise_port : daemon->listeners.port;
 
 	daemon->announcer = NULL;
@@ -166,7 +168,7 @@ reload(void *argument)
 	char problem[MEMNODE_PROBLEM_MAX];
 
 	if (!memnode_options_read(&options, daemon->argc, daemon->argv, problem) ||
-		!read_keys(&options, &keys, daemon->listeners.loopback, problem) || !check_snapshot(&options, problem))
+		!read_keys(&options, &keys, &daemon->listeners, problem) || !check_snapshot(&options, problem))
 	{
 		node.counters.reloads[0]++;
 		memnode_log(SMART_LOG_WARNING, "the settings stay as they are: %s", problem);
@@ -256,7 +258,7 @@ start_reporting(struct daemon *daemon, char *problem)
 	char address[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
 	char why[MEMNODE_PROBLEM_MAX];
 
-	put_address(daemon->place, sizeof(daemon->place), daemon->options.host, daemon->listeners.port);
+	put_address(daemon->place, sizeof(daemon->place), daemon->listeners.host, daemon->listeners.port);
 	daemon->report = (struct memnode_report){.node = &node,
 											 .options = &daemon->options,
 											 .version = SMART_VERSION,
@@ -372,7 +374,7 @@ run(struct daemon *daemon, char *problem)
 	raise_descriptors(&daemon->options);
 	if (!memnode_listeners_bind(&daemon->listeners, &daemon->options, problem))
 		return false;
-	good = read_keys(&daemon->options, &daemon->keys, daemon->listeners.loopback, problem) &&
+	good = read_keys(&daemon->options, &daemon->keys, &daemon->listeners, problem) &&
 		   check_snapshot(&daemon->options, problem) &&
 		   memnode_memory_open(&daemon->memory, &daemon->options, daemon->listeners.port, problem);
 	if (good)
