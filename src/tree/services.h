@@ -75,7 +75,8 @@ struct smart_services
 {
 	/*
 	 * A block of this class for tree, on any memory node.  Its content is
-	 * whatever an earlier block of the same class left there.  Errors: SMART_NO_SPACE,
+	 * whatever an earlier block of the same class left there.  A leaf's block of a tree with
+	 * values: what this tree left there, or zeros since before any operation was open (V4).  Errors: SMART_NO_SPACE,
 	 * SMART_DISK_FULL, SMART_NO_MEMORY, SMART_UNREACHABLE, SMART_INTERRUPTED.
 	 */
 	smart_status (*allocate)(struct smart_services *services, uint64_t tree, smart_class class, fabric_address *block);
@@ -188,7 +189,9 @@ struct smart_services
 	 * the leaf of so many bytes, and then one client READs for all that have
 	 * waited: what it delivers was READ after the call began.  A client that
 	 * leads calls end with its copy, or with NULL if the READ failed, before
-	 * anything else.  SMART_INTERRUPTED: there is nothing to end.
+	 * anything else.  SMART_INTERRUPTED: there is nothing to end.  Updates share the
+	 * CAS of a value's word likewise, under the word's address: the copy has eight
+	 * bytes, and says that the CAS came about, or lost to a later update.
 	 */
 	smart_status (*read_begin)(struct smart_services *services, fabric_address leaf, uint8_t *buffer, uint32_t length,
 							   enum smart_delegation *delegation);

@@ -7,6 +7,9 @@
  * clients that wait READs for all of them, and a client that comes meanwhile waits for the next READ.  So no client is
  * given a copy whose READ was posted before it asked.
  *
+ * Updates of a value (src/tree/write/update.c) are shared as READs are, under the address of the value's word: what is
+ * in the air is a CAS, and who is told of its end has nothing left to do.
+ *
  * Writes.  A client that waits for a leaf's lock hands its entry in.  The client that gets the lock next appends all
  * entries that were handed in together with its own (src/tree/write/append.c), and tells each owner what became of its
  * entry.  Entries are a set: none replaces another.  An entry that does not fit, or does not belong into the leaf, is

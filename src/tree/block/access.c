@@ -490,10 +490,10 @@ smart_leave(struct smart_tree *tree, smart_status status)
 			stays = tree->services->moment(tree->services) == post->moment;
 		if (status == SMART_OK && !stays)
 			status = smart_post_flush(tree);
-		else if (post->wiped > 0)
+		else if (status != SMART_OK && status != SMART_UNREACHABLE && post->wiped > 0)
 			(void) smart_post_flush(tree);
 		if (!stays)
-			post->count = 0;
+			post->count = post->wiped = 0;
 		post->births = 0;
 	}
 	tree->entered = false;
