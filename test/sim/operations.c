@@ -127,7 +127,7 @@ choose_many(unsigned int *keys)
 		unsigned int times = 0;
 
 		for (unsigned int i = 0; i < world.plan.hot; i++)
-			times += world.keys.hot[i] == key && !dice_one_in(&world.dice, 4);
+			times += world.keys.hot[i] == key && dice_one_in(&world.dice, world.plan.lost_one_in != 0 ? 4 : 2);
 		for (unsigned int i = 0; i < times; i++)
 			keys[count++] = key;
 	}
@@ -136,10 +136,10 @@ choose_many(unsigned int *keys)
 
 /* What became of an entry, as far as the call has told; each is an event of its own. */
 static void
-note_addition(int event, const struct smart_addition *addition, smart_status status, bool unsure)
+note_addition(int event, const struct smart_addition *addition, smart_status status)
 {
 	if (addition->settled)
-		history_end(event, unsure && addition->added ? RESULT_ANY : addition->added ? RESULT_YES : RESULT_NO);
+		history_end(event, addition->added ? RESULT_YES : RESULT_NO);
 	else
 		note_failure(event, status, "inserts");
 	watch_counts[WATCH_TOGETHER] += addition->settled;
@@ -152,9 +152,6 @@ client_insert_many(struct client *client)
 	unsigned int keys[HOT_MAX];
 	int events[HOT_MAX];
 	unsigned int count = choose_many(keys);
-	uint64_t unknown = rdwc_unknown(client);
-	uint64_t start = world.now + 1;
-	bool unsure;
 	smart_status status;
 
 	world_trace("%u inserts begin", count);
@@ -166,13 +163,8 @@ client_insert_many(struct client *client)
 											   .length = world.keys.length[keys[i]]};
 	}
 	status = smart_tree_insert_many(client->tree, additions, count);
-	unsure = rdwc_unknown(client) != unknown;
 	for (unsigned int i = 0; i < count; i++)
-	{
-		note_addition(events[i], &additions[i], status, unsure);
-		if (unsure)
-			history_add(client->number, EVENT_INSERT, keys[i], start, world.now, RESULT_MAYBE);
-	}
+		note_addition(events[i], &additions[i], status);
 	world_trace("inserts end: %s", smart_status_text(status));
 	client_after(client, "inserts");
 }

@@ -258,7 +258,8 @@ plan_many(struct plan *plan)
 {
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
 
-	plan->many = !plan->direct && !plan->shared && dice_one_in(&dice, 2);
+	/* Not where it could not be told which of several entries may have been added by others: too many orders are possible. */
+	plan->many = !plan->direct && !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) && dice_one_in(&dice, 2);
 }
 
 /* So, too. */
