@@ -23,8 +23,14 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
-#define FULL_COUNT 10000
-#define FULL_BYTES (1024 * 1024)
+/*
+ * So many at a time, each time with a flush of WAL and no interrupt until all are gone: for some 50 ms, or, with memory
+ * nodes, as long as so many round trips take.
+ */
+#define FULL_COUNT        50000
+#define FULL_BYTES        (4 * 1024 * 1024)
+#define REMOTE_FULL_COUNT 10000
+
 #define ROOM_FIRST 256
 #define AGAIN_MS   100 /* between two attempts to reach a memory node */
 
@@ -80,7 +86,9 @@ smart_removal_end(struct smart_removal *removal)
 bool
 smart_removal_is_full(const struct smart_removal *removal)
 {
-	return removal->count >= FULL_COUNT || (removal->count > 0 && removal->start[removal->count] >= FULL_BYTES);
+	uint32 most = smart_server.remote ? REMOTE_FULL_COUNT : FULL_COUNT;
+
+	return removal->count >= most || (removal->count > 0 && removal->start[removal->count] >= FULL_BYTES);
 }
 
 /* ---- the tree ---- */

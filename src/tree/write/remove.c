@@ -267,7 +267,7 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 struct bulk
 {
 	struct smart_tree *tree;
-	bool dead_only; /* entries that stay are not counted */
+	bool dead_only; /* the cursor is a key that is to go, and entries that stay are not counted */
 	smart_dead_fn dead;
 	void *argument;
 	struct smart_cursor cursor;
@@ -368,8 +368,8 @@ bulk_step(struct bulk *bulk)
 	 * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning, so that what
 	 * stays is counted once.  Else the same place is visited again, until nothing dead is left in it.
 	 */
-	if (status == SMART_OK && drop->count > 0 &&
-		(bulk->dead_only || (cursor->length <= drop->depth + 1 && smart_key_byte(&key, drop->depth) == drop->lo)))
+	if (status == SMART_OK && drop->count > 0 && cursor->length <= drop->depth + 1 &&
+		smart_key_byte(&key, drop->depth) == drop->lo)
 	{
 		bulk->visited += drop->kept;
 		return smart_cursor_pass(cursor, drop->depth, drop->hi);
@@ -377,6 +377,32 @@ bulk_step(struct bulk *bulk)
 	if (bulk->ahead != NULL)
 		smart_readahead_changed(bulk->ahead);
 	return status;
+}
+
+/*
+ * Removes from the leaf that covers the cursor, which is one of the keys that are to go, all that are; moves the cursor
+ * behind the leaf or, if the key is not there, behind the key.  Within an epoch.
+ */
+static smart_status
+remove_step(struct bulk *bulk)
+{
+	struct smart_cursor *cursor = &bulk->cursor;
+	struct removal removal = {.key = smart_cursor_key(cursor),
+							  .drop = {.dead = leave_out, .argument = bulk},
+							  .blocked = bulk->blocked,
+							  .only_if_there = true};
+	smart_status status;
+
+	bulk->depth = UINT_MAX;
+	status = remove_entries(bulk->tree, &removal);
+	if (status != SMART_OK)
+		return status;
+	bulk->removed += removal.drop.count;
+	if (removal.drop.count > 0)
+		return smart_cursor_pass(cursor, removal.drop.depth, removal.drop.hi);
+	cursor->length = (uint32_t) smart_successor(cursor->bytes, cursor->length);
+	cursor->end = cursor->length == 0;
+	return SMART_OK;
 }
 
 static void
@@ -421,7 +447,7 @@ bulk_once(struct bulk *bulk)
 	smart_status status;
 
 	smart_enter(bulk->tree);
-	status = smart_leave(bulk->tree, bulk_step(bulk));
+	status = smart_leave(bulk->tree, bulk->dead_only ? remove_step(bulk) : bulk_step(bulk));
 	/* A1: no equality prefix stays blocked longer than its operation. */
 	smart_assert(bulk->blocked == NULL || bulk->blocked->count == 0);
 	return status;
