@@ -21,8 +21,17 @@ TABLES = {
     "random": ("bigint", "h"),
     "500 distinct": ("bigint", "(h & 9223372036854775807) % 500"),
     "e-mail": ('text COLLATE "C"', E_MAIL),
+    "e-mail, ICU": ('text COLLATE "en-x-icu"', E_MAIL),
 }
-NAMES = {"sequential": "t_sequential", "random": "t_random", "500 distinct": "t_distinct", "e-mail": "t_email"}
+NAMES = {"sequential": "t_sequential", "random": "t_random", "500 distinct": "t_distinct", "e-mail": "t_email",
+         "e-mail, ICU": "t_email_icu"}
+
+# A table with five indexes, for what costs by the index.
+WIDE = "(a bigint, b bigint, c text COLLATE \"C\", d int, e bigint)"
+WIDE_ROWS = "SELECT g, hashint8extended(g, 42), md5(g::text), (g %% 1000)::int, g / 10 FROM generate_series(1, %d) AS g"
+WIDE_INDEXES = {1: ("b",), 5: ("a", "b", "c", "d", "e, b")}
+CHANGES = {"1 % deleted": "DELETE FROM target WHERE a % 100 = 0", "10 % deleted": "DELETE FROM target WHERE a % 10 = 0",
+           "50 % deleted": "DELETE FROM target WHERE a % 2 = 0", "all updated": "UPDATE target SET b = b + 1"}
 
 
 def psql(*statements):
@@ -53,6 +62,7 @@ class Bench:
         self.options = options
         self.rows = options.rows
         self.probes = min(options.rows // 4, 500000)
+        self.wide_rows = options.rows // 4
         self.samples = {}
         self.units = {}
 
@@ -176,7 +186,62 @@ class Bench:
                 psql("CHECKPOINT", "VACUUM (FREEZE, ANALYZE) target")
                 self.query("full scan after inserts, per entry, " + title, kind, "SELECT count(k) FROM target",
                            "Index Only Scan", index)
+                self.query("full scan after inserts, backward, per entry, " + title, kind,
+                           "SELECT count(k) FROM (SELECT k FROM target ORDER BY k DESC OFFSET 0) AS s",
+                           "Index Only Scan Backward", index)
             psql("DROP TABLE target", "CHECKPOINT")
+
+    # ---- a table with several indexes, a queue, a session ----------------------------------------------------------
+
+    def wide(self, kind, indexes):
+        psql("CREATE TABLE target " + WIDE,
+             *["CREATE INDEX ON target USING %s (%s)" % (METHOD[kind], columns) for columns in WIDE_INDEXES[indexes]])
+
+    def vacuumed(self):
+        for indexes in WIDE_INDEXES:
+            for what, change in CHANGES.items():
+                for _, kind in self.alternate():
+                    self.wide(kind, indexes)
+                    psql("INSERT INTO target " + WIDE_ROWS % self.wide_rows, "CHECKPOINT", "VACUUM target", change,
+                         "CHECKPOINT")
+                    self.record("VACUUM, %d index%s, %s" % (indexes, "es" if indexes > 1 else "", what), "ms", kind,
+                                timed("VACUUM target")[0])
+                    psql("DROP TABLE target")
+
+    def copied(self):
+        path = psql("SHOW data_directory")[0] + "/bench.copy"
+        psql("COPY (%s) TO '%s'" % (WIDE_ROWS % self.wide_rows, path))
+        for _, kind in self.alternate():
+            self.wide(kind, 5)
+            ms = timed("COPY target FROM '%s'" % path)[0]
+            self.record("COPY, 5 indexes", "ns/row", kind, ms * 1e6 / self.wide_rows)
+            psql("DROP TABLE target", "CHECKPOINT")
+
+    def queued(self):
+        """The first entry of a queue, the first half of which has been deleted, and no VACUUM has come by."""
+        for _, kind in self.alternate():
+            psql("CREATE TABLE target (k bigint, v bigint)",
+                 "INSERT INTO target SELECT g, g FROM generate_series(1, %d) AS g" % self.wide_rows,
+                 "CREATE INDEX ON target USING %s (k)" % METHOD[kind], "CHECKPOINT", "VACUUM ANALYZE target",
+                 "DELETE FROM target WHERE k <= %d" % (self.wide_rows // 2))
+            times = timed("SELECT min(k) FROM target", ["SET enable_seqscan = off"], 6)
+            self.record("min of a queue, first time", "ms", kind, times[0])
+            for ms in times[1:]:
+                self.record("min of a queue, afterwards", "ms", kind, ms)
+            psql("DROP TABLE target")
+
+    def first(self):
+        """What a session that has just begun takes for its first statement."""
+        for kind in KINDS:
+            psql("CREATE TABLE target_%s AS SELECT g AS k FROM generate_series(1, 100000) AS g" % kind,
+                 "CREATE INDEX ON target_%s USING %s (k)" % (kind, METHOD[kind]), "VACUUM ANALYZE target_" + kind)
+        for _, kind in self.alternate():
+            for _ in range(20):
+                self.record("first of a session, query", "ms", kind,
+                            timed("SELECT k FROM target_%s WHERE k = 5" % kind)[0])
+                self.record("first of a session, insert", "ms", kind,
+                            timed("INSERT INTO target_%s VALUES (0)" % kind)[0])
+        psql("DROP TABLE target_nbtree, target_smart")
 
     # ---- WAL -----------------------------------------------------------------------------------------------------
 
@@ -264,6 +329,11 @@ class Bench:
         yield "INSERT random", lambda: self.inserted("random", "random order")
         yield "INSERT ascending", lambda: self.inserted("sequential", "ascending order")
         yield "INSERT e-mail", lambda: self.inserted("e-mail", "e-mail")
+        yield "INSERT e-mail, ICU", lambda: self.inserted("e-mail, ICU", "e-mail, ICU")
+        yield "VACUUM", self.vacuumed
+        yield "COPY", self.copied
+        yield "queue", self.queued
+        yield "session", self.first
         if self.options.remote:
             for name in ("random", "e-mail"):
                 yield "nested loop " + name, lambda name=name: self.joined(name)
@@ -281,8 +351,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
     parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv and vs_nbtree.svg")
-    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, nested loop, "
-                        "WAL, single rows, pgbench")
+    parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, VACUUM, "
+                        "COPY, queue, session, nested loop, WAL, single rows, pgbench")
     parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
     parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
     options = parser.parse_args()
