@@ -105,26 +105,31 @@ def write_csv(results, path):
                 "" if row is None else row[column] for column in COLUMNS))
 
 
+def write_block(file, of, indexes, workloads, place):
+    """The rows of one key set, number of clients and cache; the best of a column in bold letters."""
+    key_type, clients, cache = place
+    rows = [(index, [of.get((index, key_type, workload, cache, clients)) for workload in workloads])
+            for index in indexes]
+    best = [max((mops(row[column]) for _, row in rows if row[column]), default=0) for column in range(len(workloads))]
+    for index, row in rows:
+        if any(row):
+            file.write("| %s | %s | %s |\n" % (CACHES[cache], NAMES[index], " | ".join(
+                "" if cell is None else ("**%s**" if mops(cell) == best[column] else "%s") % three_digits(mops(cell))
+                for column, cell in enumerate(row))))
+
+
 def write_markdown(results, path):
-    """Of each key set and workload millions of operations a second, the best of a column in bold letters."""
+    """Millions of operations a second, a table for each key set and number of clients."""
     of = {(cell.index, cell.key_type, cell.workload, cell.cache, cell.clients): row for cell, row in results}
-    present = lambda position: list(dict.fromkeys(key[position] for key in of))
-    settings = [(cache, clients) for cache in present(3) for clients in present(4)]
+    indexes, key_types, workloads, caches, clients = (list(dict.fromkeys(key[i] for key in of)) for i in range(5))
     with open(path, "w", encoding="utf-8") as file:
-        for key_type in present(1):
-            for workload in present(2):
-                file.write("\n**%s, %s** (Mops)\n\n" % (workload.upper(), KEY_SETS[key_type]))
-                file.write("| cache, clients | %s |\n|---|%s\n" % (
-                    " | ".join("%s, %d" % (CACHES[cache], clients) for cache, clients in settings),
-                    "---|" * len(settings)))
-                rows = [(index, [of.get((index, key_type, workload) + setting) for setting in settings])
-                        for index in present(0) if any((index, key_type, workload) + s in of for s in settings)]
-                best = [max((mops(row[place]) for _, row in rows if row[place]), default=0)
-                        for place in range(len(settings))]
-                for index, row in rows:
-                    file.write("| %s | %s |\n" % (NAMES[index], " | ".join(
-                        "" if cell is None else ("**%s**" if mops(cell) == best[place] else "%s") % three_digits(
-                            mops(cell)) for place, cell in enumerate(row))))
+        for key_type in key_types:
+            for number in clients:
+                file.write("\n**%s, %d clients** (Mops)\n\n" % (KEY_SETS[key_type].capitalize(), number))
+                file.write("| cache | | %s |\n|---|---|%s\n" % (
+                    " | ".join(workload.upper() for workload in workloads), "---|" * len(workloads)))
+                for cache in caches:
+                    write_block(file, of, indexes, workloads, (key_type, number, cache))
 
 
 def behind(results):

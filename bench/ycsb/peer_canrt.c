@@ -33,12 +33,12 @@
 #include "keys.h"
 #include "peer.h"
 
-#define SLOTS          48
+#define SLOTS          40 /* of 48 that the bitmap may have: the lock counts all who ask for it, for milliseconds */
 #define FULL           ((UINT64_C(1) << SLOTS) - 1) /* of the bitmap */
 #define LOCKED         (UINT64_C(1) << SLOTS)
 #define LOCK_MASK      (~FULL)
 #define MOVED          (UINT64_C(1) << 63) /* of the lock: the node belongs to an old tree */
-#define LOAD_SLOTS     36                  /* of a data node, after a load */
+#define LOAD_SLOTS     30                  /* of a data node, after a load */
 #define CHARACTER_BITS 4
 #define HEIGHT_MAX     8
 #define PREFIX_ENTRY   5 /* bytes of the prefix nodes for each beginning: a character and a data node's number */
@@ -54,6 +54,7 @@ struct tree
 	uint32_t stride; /* of an item */
 	uint64_t node_bytes;
 	uint64_t items;
+	struct sim_timed_lock resizing;
 	fabric_address base[HEIGHT_MAX + 1][SIM_TIMED_NODES_MAX]; /* of the data nodes of each tree that there was */
 	fabric_address prefixes;                                  /* of the newest one */
 };
@@ -69,7 +70,7 @@ struct append
 {
 	struct peer_cluster *cluster;
 	struct sim_timed_client carrier;
-	bool under_way;
+	struct sim_timed_lock under_way;
 	uint32_t height; /* of the tree whose node it goes to */
 	unsigned int slot;
 	uint64_t key;
@@ -247,7 +248,6 @@ move_node(struct peer_cluster *cluster, uint32_t height, uint64_t number)
 struct resize
 {
 	struct peer_cluster *cluster;
-	uint32_t height; /* that is too low */
 	bool no_space;
 };
 
@@ -257,8 +257,6 @@ serve_resize(void *argument)
 	struct resize *resize = argument;
 	struct tree *tree = tree_of(resize->cluster);
 
-	if (tree->height != resize->height)
-		return;
 	resize->no_space = !allocate_tree(resize->cluster, tree->height + 1);
 	if (resize->no_space)
 		return;
@@ -358,8 +356,9 @@ carry(void *argument)
 		.argument = append,
 	};
 
+	sim_timed_acquire(&append->carrier, &append->under_way);
 	sim_timed_call(&append->carrier, &message);
-	append->under_way = false;
+	sim_timed_release(&append->carrier, &append->under_way);
 }
 
 /* When all clients have their cores: it works on its client's. */
@@ -380,9 +379,8 @@ post_append(struct peer_client *client, uint64_t key, uint64_t value, uint32_t h
 
 	if (append->cluster == NULL)
 		open_append(client, append);
-	while (append->under_way)
-		sim_timed_pass(&client->simulated.timed, model->poll_ns);
-	append->under_way = true;
+	sim_timed_acquire(&client->simulated.timed, &append->under_way);
+	sim_timed_release(&client->simulated.timed, &append->under_way);
 	append->height = height;
 	append->slot = slot;
 	append->key = key;
@@ -392,21 +390,25 @@ post_append(struct peer_client *client, uint64_t key, uint64_t value, uint32_t h
 	sim_timed_compute(&client->simulated.timed, model->doorbell_ns + model->request_ns);
 }
 
-/* Asks the memory node for a tree with room, and waits for it. */
+/* Asks the memory node for a tree with room, unless somebody has, and waits for it. */
 static smart_status
 ask_for_room(struct peer_client *client, uint32_t height)
 {
 	const struct sim_model *model = &client->cluster->options->model;
-	struct resize resize = {.cluster = client->cluster, .height = height};
+	struct tree *tree = tree_of(client->cluster);
+	struct resize resize = {.cluster = client->cluster};
 	struct sim_timed_message message = {
 		.bytes = sizeof(uint64_t),
-		.work_ns = tree_of(client->cluster)->items * (model->cache_ns + PEER_PERSIST_NS),
+		.work_ns = tree->items * (model->cache_ns + PEER_PERSIST_NS),
 		.serve = serve_resize,
 		.argument = &resize,
 	};
 	bool newer;
 
-	sim_timed_call(&client->simulated.timed, &message);
+	sim_timed_acquire(&client->simulated.timed, &tree->resizing);
+	if (tree->height == height)
+		sim_timed_call(&client->simulated.timed, &message);
+	sim_timed_release(&client->simulated.timed, &tree->resizing);
 	return resize.no_space ? SMART_NO_SPACE : refresh(client, &newer);
 }
 
