@@ -1,9 +1,10 @@
 """The table of all indexes: YCSB's workloads by key set, cache and number of clients, each cell a run of its own."""
 import csv
+import math
 import os
 import subprocess
 
-# The least that tells indexes apart: a machine of SMART's setting with trees and warm-ups that take a second or two.
+# SMART's setting, with memory nodes on machines of their own.
 CLUSTER = "--rdwc=on --compute-nodes=16 --memory-nodes=2"
 
 NAMES = {"tree": "this tree", "smart": "SMART", "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",
@@ -16,7 +17,7 @@ CACHES = {"1": "1 %", "10": "10 %", "whole": "all"}
 CLIENTS = (16, 128, 512, 1024)
 COMPUTE_NODES = 16
 
-# Keys; operations and warm-up of workloads by what they cost to simulate.
+# Keys; operations and warm-up of workloads, by what they cost to simulate: a run takes a second or two.
 FULL = {"keys": 200000, "c": (50000, 100000), "a": (50000, 50000), "e": (3000, 3000)}
 QUICK = {"keys": 3000, "c": (2000, 1000), "a": (2000, 1000), "e": (50, 50)}
 
@@ -132,9 +133,8 @@ def write_markdown(results, path):
                     write_block(file, of, indexes, workloads, (key_type, number, cache))
 
 
-def behind(results):
-    """Where this tree is not the first: (share of cells in which it is, and of each workload and key set the lowest
-    and the highest ratio to the best peer)."""
+def over_the_best(results):
+    """Of each setting: the ratio of this tree to the best of the others, and which that is."""
     best, mine = {}, {}
     for cell, row in results:
         if row is not None:
@@ -147,7 +147,7 @@ def behind(results):
 
 
 def write_summary(results, path):
-    ratios = behind(results)
+    ratios = over_the_best(results)
     with open(path, "w", encoding="utf-8") as file:
         file.write("| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n")
         for key_type, workload in dict.fromkeys(place[:2] for place in ratios):
@@ -176,23 +176,32 @@ def style():
             rule % ("#222", "#fff", "#ccc"), colours(0), rule % ("#ddd", "#0d1117", "#444"), colours(1))
 
 
-def panel(curves, clients, x, y, top):
-    """Throughput from 0 to top over the number of clients, both linear in their places."""
-    out = ['<rect class="grid" x="%d" y="%d" width="%d" height="%d"/>' % (x, y, PANEL, PANEL),
-           '<line class="grid" x1="%d" x2="%d" y1="%d" y2="%d"/>' % (x, x + PANEL, y + PANEL // 2, y + PANEL // 2),
-           '<text x="%d" y="%d" text-anchor="end">%s</text>' % (x - 3, y + 9, three_digits(top))]
+def panel(curves, clients, x, y, powers):
+    """Throughput, on a scale from one power of ten to another, over the numbers of clients, side by side."""
+    low, high = powers
+    out = ['<rect class="grid" x="%d" y="%d" width="%d" height="%d"/>' % (x, y, PANEL, PANEL)]
+    for power in range(low, high + 1):
+        height = y + PANEL * (high - power) / (high - low)
+        out.append('<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%g'
+                   '</text>' % (x, x + PANEL, height, height, x - 3, height + 4, 10 ** power))
     step = (PANEL - 16) / max(len(clients) - 1, 1)
     for index, points in curves:
         out.append('<polyline class="%s" points="%s"/>' % (index, " ".join(
-            "%.1f,%.1f" % (x + 8 + step * clients.index(number), y + PANEL - PANEL * value / top)
-            for number, value in points)))
+            "%.1f,%.1f" % (x + 8 + step * clients.index(number),
+                           y + PANEL * (high - math.log10(value)) / (high - low)) for number, value in points)))
     return out
+
+
+def powers_around(values):
+    low = math.floor(math.log10(min(values)))
+    return low, max(math.ceil(math.log10(max(values))), low + 1)
 
 
 def write_picture(results, key_type, path):
     done = [(cell, mops(row)) for cell, row in results if row is not None and cell.key_type == key_type]
     present = lambda name: list(dict.fromkeys(getattr(cell, name) for cell, _ in done))
     workloads, caches, clients, indexes = (present(name) for name in ("workload", "cache", "clients", "index"))
+    clients.sort()
     width, height = LEFT + len(workloads) * (PANEL + GAP + 16), TOP + len(caches) * (PANEL + GAP) + 26
     out = ['<text x="12" y="24" font-size="16">%s: million operations a second over clients, by workload and cache'
            '</text>' % KEY_SETS[key_type].capitalize()]
@@ -200,7 +209,7 @@ def write_picture(results, key_type, path):
         out.append('<text class="%s" x="%d" y="46" font-weight="bold">%s</text>' % (index, 12 + 92 * place, NAMES[index]))
     for column, workload in enumerate(workloads):
         x = LEFT + column * (PANEL + GAP + 16)
-        top = max(value for cell, value in done if cell.workload == workload) * 1.05
+        powers = powers_around([value for cell, value in done if cell.workload == workload])
         out.append('<text x="%d" y="%d" font-weight="bold">%s</text>' % (x, TOP - 8, workload.upper()))
         out.append('<text x="%d" y="%d">%d</text><text x="%d" y="%d" text-anchor="end">%d clients</text>' % (
             x, height - 14, clients[0], x + PANEL, height - 14, clients[-1]))
@@ -208,7 +217,7 @@ def write_picture(results, key_type, path):
             curves = [(index, [(cell.clients, value) for cell, value in done if (cell.index, cell.workload,
                                                                                 cell.cache) == (index, workload, cache)])
                       for index in reversed(indexes)]
-            out += panel(curves, clients, x, TOP + line * (PANEL + GAP), top)
+            out += panel(curves, clients, x, TOP + line * (PANEL + GAP), powers)
     for line, cache in enumerate(caches):
         out.append('<text x="12" y="%d">cache</text><text x="12" y="%d">%s</text>' % (
             TOP + line * (PANEL + GAP) + 60, TOP + line * (PANEL + GAP) + 76, CACHES[cache]))
