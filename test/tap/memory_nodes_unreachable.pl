@@ -25,9 +25,9 @@ sub make_tables
 		CREATE TABLE keys (id int);
 		CREATE UNIQUE INDEX keys_id ON keys USING smart (id);
 		INSERT INTO keys SELECT generate_series(1, 60000);
-		CREATE TABLE plain (id int);
+		CREATE TABLE plain (id int, word text DEFAULT repeat('x', 60));
 		INSERT INTO plain SELECT generate_series(1, 60000);
-		CREATE INDEX plain_id ON plain USING smart (id) WITH (logged = off);
+		CREATE INDEX plain_id ON plain USING smart (id) INCLUDE (word) WITH (logged = off);
 		ANALYZE numbers, keys, plain});
 	return;
 }
@@ -99,7 +99,7 @@ same_answers($node, 'postgres', $READ, 'on the other node');
 # One without a journal waits for its node.
 is_unreachable('plain_id');
 is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM plain WHERE id < 11'), '10', 'without a journal: it is read without the index');
-my (undef, undef, $err) = $node->psql('postgres', 'INSERT INTO plain SELECT generate_series(1, 1000)', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+my (undef, undef, $err) = $node->psql('postgres', 'INSERT INTO plain SELECT generate_series(1, 60000, 60)', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 like($err, qr/ERROR:  08006:/, 'without a journal: it takes no inserts');
 $memory[1]->start;
 node_becomes($node, $memory[1], 'up');
