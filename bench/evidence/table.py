@@ -7,6 +7,9 @@ import subprocess
 # SMART's setting, with memory nodes on machines of their own.
 CLUSTER = "--rdwc=on --compute-nodes=16 --memory-nodes=2"
 
+# Of this tree: values need keys of one length, and small entries are best off in small leaves.
+OWN = {"randint": " --leaf-size=256 --values=on", "email": ""}
+
 NAMES = {"tree": "this tree", "smart": "SMART", "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",
          "canrt": "CANRT", "wort": "WORT"}
 INTEGERS_ONLY = {"sherman", "dex", "canrt", "wort"}
@@ -37,8 +40,9 @@ class Cell:
 
     def line(self, sizes):
         operations, warmup = (1, 0) if self.workload == "load" else sizes[KINDS[self.workload]]
-        return "--index=%s %s --clients=%d --key-type=%s --cache=%d --workload=%s%s --keys=%d --operations=%d " \
-            "--warmup=%d" % (self.index, CLUSTER, self.clients // COMPUTE_NODES, self.key_type,
+        return "--index=%s %s%s --clients=%d --key-type=%s --cache=%d --workload=%s%s --keys=%d --operations=%d " \
+            "--warmup=%d" % (self.index, CLUSTER, OWN[self.key_type] if self.index == "tree" else "",
+                             self.clients // COMPUTE_NODES, self.key_type,
                              cache_bytes(sizes["keys"], self.key_type, self.cache), self.workload,
                              "" if self.workload == "load" else " --load=sorted", sizes["keys"], operations, warmup)
 
