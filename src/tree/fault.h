@@ -36,14 +36,14 @@ enum smart_fault
 	SMART_FAULT_keptview,
 	SMART_FAULT_hasty,
 	SMART_FAULT_nostandby,
-	SMART_FAULT_unlocked,
 	SMART_FAULT_nofreeze,
 	SMART_FAULT_unmarked,
 	SMART_FAULT_lostmark,
 	SMART_FAULT_frozenlost,
 	SMART_FAULT_unwritten,
 	SMART_FAULT_nowipe,
-	SMART_FAULT_latevalue
+	SMART_FAULT_latevalue,
+	SMART_FAULT_unlocked
 };
 
 /*
@@ -73,7 +73,6 @@ enum smart_fault
  *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
  *	  hasty          a removal uses a leaf's block again at once
  *	  nostandby      a removal that finds no room fails
- *	  unlocked       inserts that go together do not lock their leaves
  *	  nofreeze       a leaf is copied without freezing its values
  *	  unmarked       a value is changed in a leaf that is not marked as updated
  *	  lostmark       an append takes the mark away
@@ -81,6 +80,7 @@ enum smart_fault
  *	  unwritten      a value's word is believed, written or not
  *	  nowipe         a leaf is retired with its values in place
  *	  latevalue      an update that is lost counts for those that wait, too, whenever they came
+ *	  unlocked       inserts that go together do not lock their leaves
  */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;

@@ -214,13 +214,14 @@ struct frontier
 {
 	uint64_t latest_start; /* of those done: one that ended before cannot come now */
 	uint64_t first_end;    /* of those that have to come yet: one that began later cannot come now */
+	uint64_t first_lost;   /* likewise of those that may not have happened: they cannot come behind it */
 	bool complete;         /* all that have to come are done */
 };
 
 static void
 find_frontier(const struct segment *segment, event_set done, struct frontier *frontier)
 {
-	*frontier = (struct frontier){.first_end = NEVER, .complete = true};
+	*frontier = (struct frontier){.first_end = NEVER, .first_lost = NEVER, .complete = true};
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
 		const struct event *event = segment->events[i];
@@ -232,7 +233,29 @@ find_frontier(const struct segment *segment, event_set done, struct frontier *fr
 			frontier->complete = false;
 			frontier->first_end = event->end < frontier->first_end ? event->end : frontier->first_end;
 		}
+		else
+			frontier->first_lost = event->end < frontier->first_lost ? event->end : frontier->first_lost;
 	}
+}
+
+/*
+ * An event that has to come, can come now, and by its result changes nothing wherever it comes; or -1.  It may as well come
+ * first: in any order that explains the rest it can be moved to the front, unless that would bar one that may not have
+ * happened.
+ */
+static int
+find_idle(const struct segment *segment, event_set done, key_state state, const struct frontier *frontier)
+{
+	for (unsigned int i = 0; i < segment->count; i++)
+	{
+		const struct event *event = segment->events[i];
+
+		if ((done >> i & 1) == 0 && event->result != RESULT_MAYBE &&
+			(event->kind == EVENT_LOOKUP || event->result == RESULT_NO) && event->start <= frontier->first_end &&
+			event->start <= frontier->first_lost && apply(event, state) == state)
+			return (int) i;
+	}
+	return -1;
 }
 
 /*
@@ -243,6 +266,7 @@ static void
 explore(struct segment *segment, event_set done, key_state state)
 {
 	struct frontier frontier;
+	int idle;
 
 	/* Where there are no values there is nothing more to find out. */
 	if ((segment->results.count == 2 && !world.plan.values) || seen_before(done, state))
@@ -250,6 +274,12 @@ explore(struct segment *segment, event_set done, key_state state)
 	find_frontier(segment, done, &frontier);
 	if (frontier.complete)
 		add_state(&segment->results, state);
+	idle = find_idle(segment, done, state, &frontier);
+	if (idle >= 0)
+	{
+		explore(segment, done | (event_set) 1 << idle, state);
+		return;
+	}
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
 		const struct event *event = segment->events[i];
