@@ -388,7 +388,8 @@ at_utility(PlannedStmt *command, const char *text, bool read_only, ProcessUtilit
 	PG_TRY();
 	{
 		run_utility(command, text, read_only, utility_context, parameters, environment, receiver, completion);
-		if (copies)
+		/* It was COPY: those within it have restored what it is. */
+		if (statement.open)
 			smart_pending_write_out();
 	}
 	PG_FINALLY();
