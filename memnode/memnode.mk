@@ -4,7 +4,8 @@
 #   make install-memnode   the daemon, its manual page, units of systemd, its user and a sample of its settings, below
 #                          $(DESTDIR)
 #
-# Uses sources, SMART_VERSION, BUILD_CFLAGS and the like, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT and V of the Makefile.
+# Uses sources, SMART_VERSION, BUILD_CFLAGS and the like, SMART_LANGUAGE, SMART_WARNINGS, SMART_INCLUDES, STRICT, ASSERT
+# and V of the Makefile.
 
 # Not among PostgreSQL's programs, which are not on the path of a shell; a host may have the one without the other.
 memnode_prefix ?= /usr/local

@@ -7,81 +7,51 @@
 
 #include "base/assert.h"
 
+/* X(name, what is done, or left out) */
+#define SMART_FAULTS_LIST(X)                                                                   \
+	X(rollback, "a sealed leaf is made live again when its replacement fails")                 \
+	X(metawrite, "an append publishes meta by WRITE")                                          \
+	X(inplace, "a lock that is held is taken over")                                            \
+	X(nohi, "an empty range's end is not looked at")                                           \
+	X(slotonly, "the content of a changed leaf is confirmed by its cached slot alone")         \
+	X(trustempty, "\"not there\" is concluded from a cache")                                   \
+	X(anyempty, "INSTALL takes any unused slot")                                               \
+	X(zero, "a slot goes back to 0")                                                           \
+	X(bornlive, "blocks are live before they are linked")                                      \
+	X(stalecas, "strict descents go through cached nodes")                                     \
+	X(nofreezeempty, "unused slots are not frozen")                                            \
+	X(standsrule, "pending is decided by the absence of slot hi + 1")                          \
+	X(torn, "checksums are not compared")                                                      \
+	X(recent, "a remembered leaf is taken without a look at its node and slot")                \
+	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                   \
+	X(overwrite, "of the entries that are appended together the last one stays")               \
+	X(descent, "an empty range that a memory node came to is believed, whatever shows it")     \
+	X(openfill, "a cached result is kept although a writer has come meanwhile")                \
+	X(lateblock, "an equality prefix is blocked after the change")                             \
+	X(freehint, "a leaf is sealed, and its hint stays")                                        \
+	X(blindhint, "an append by a leaf hint does not look whether the key was there")           \
+	X(duplicates, "a key that is twice in a leaf is met twice")                                \
+	X(missmark, "recovery does not see what the last slot of a node leads to")                 \
+	X(keptview, "a node that was READ with a leaf is taken for strict by later attempts, too") \
+	X(hasty, "a removal uses a leaf's block again at once")                                    \
+	X(nostandby, "a removal that finds no room fails")                                         \
+	X(nofreeze, "a leaf is copied without freezing its values")                                \
+	X(unmarked, "a value is changed in a leaf that is not marked as updated")                  \
+	X(lostmark, "an append takes the mark away")                                               \
+	X(frozenlost, "an update that meets a frozen value takes it for another update")           \
+	X(unwritten, "a value's word is believed, written or not")                                 \
+	X(nowipe, "a leaf is retired with its values in place")                                    \
+	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came") \
+	X(unlocked, "inserts that go together do not lock their leaves")
+
 enum smart_fault
 {
 	SMART_FAULT_none,
-	SMART_FAULT_rollback,
-	SMART_FAULT_metawrite,
-	SMART_FAULT_inplace,
-	SMART_FAULT_nohi,
-	SMART_FAULT_slotonly,
-	SMART_FAULT_trustempty,
-	SMART_FAULT_anyempty,
-	SMART_FAULT_zero,
-	SMART_FAULT_bornlive,
-	SMART_FAULT_stalecas,
-	SMART_FAULT_nofreezeempty,
-	SMART_FAULT_standsrule,
-	SMART_FAULT_torn,
-	SMART_FAULT_recent,
-	SMART_FAULT_latejoin,
-	SMART_FAULT_overwrite,
-	SMART_FAULT_descent,
-	SMART_FAULT_openfill,
-	SMART_FAULT_lateblock,
-	SMART_FAULT_freehint,
-	SMART_FAULT_blindhint,
-	SMART_FAULT_duplicates,
-	SMART_FAULT_missmark,
-	SMART_FAULT_keptview,
-	SMART_FAULT_hasty,
-	SMART_FAULT_nostandby,
-	SMART_FAULT_nofreeze,
-	SMART_FAULT_unmarked,
-	SMART_FAULT_lostmark,
-	SMART_FAULT_frozenlost,
-	SMART_FAULT_unwritten,
-	SMART_FAULT_nowipe,
-	SMART_FAULT_latevalue,
-	SMART_FAULT_unlocked
+#define SMART_FAULT_NUMBER(name, text) SMART_FAULT_##name,
+	SMART_FAULTS_LIST(SMART_FAULT_NUMBER)
+#undef SMART_FAULT_NUMBER
 };
 
-/*
- *	  rollback       a sealed leaf is made live again when its replacement fails
- *	  metawrite      an append publishes meta by WRITE
- *	  inplace        a lock that is held is taken over
- *	  nohi           an empty range's end is not looked at
- *	  slotonly       the content of a changed leaf is confirmed by its cached slot alone
- *	  trustempty     "not there" is concluded from a cache
- *	  anyempty       INSTALL takes any unused slot
- *	  zero           a slot goes back to 0
- *	  bornlive       blocks are live before they are linked
- *	  stalecas       strict descents go through cached nodes
- *	  nofreezeempty  unused slots are not frozen
- *	  standsrule     pending is decided by the absence of slot hi + 1
- *	  torn           checksums are not compared
- *	  recent         a remembered leaf is taken without a look at its node and slot
- *	  latejoin       a reader joins a READ that is in the air (by src/compute)
- *	  overwrite      of the entries that are appended together the last one stays
- *	  descent        an empty range that a memory node came to is believed, whatever shows it
- *	  openfill       a cached result is kept although a writer has come meanwhile
- *	  lateblock      an equality prefix is blocked after the change
- *	  freehint       a leaf is sealed, and its hint stays
- *	  blindhint      an append by a leaf hint does not look whether the key was there
- *	  duplicates     a key that is twice in a leaf is met twice
- *	  missmark       recovery does not see what the last slot of a node leads to
- *	  keptview       a node that was READ with a leaf is taken for strict by later attempts, too
- *	  hasty          a removal uses a leaf's block again at once
- *	  nostandby      a removal that finds no room fails
- *	  nofreeze       a leaf is copied without freezing its values
- *	  unmarked       a value is changed in a leaf that is not marked as updated
- *	  lostmark       an append takes the mark away
- *	  frozenlost     an update that meets a frozen value takes it for another update
- *	  unwritten      a value's word is believed, written or not
- *	  nowipe         a leaf is retired with its values in place
- *	  latevalue      an update that is lost counts for those that wait, too, whenever they came
- *	  unlocked       inserts that go together do not lock their leaves
- */
 #ifdef SMART_FAULTS
 extern enum smart_fault smart_fault_active;
 #define SMART_FAULT(name) smart_unlikely(smart_fault_active == SMART_FAULT_##name)

@@ -198,13 +198,9 @@ run_all(struct run *run)
 static bool
 choose_fault(const char *name)
 {
-	static const char *const names[] = {"none",       "rollback",      "metawrite",  "inplace",   "nohi",
-										"slotonly",   "trustempty",    "anyempty",   "zero",      "bornlive",
-										"stalecas",   "nofreezeempty", "standsrule", "torn",      "recent",
-										"latejoin",   "overwrite",     "descent",    "openfill",  "lateblock",
-										"freehint",   "blindhint",     "duplicates", "missmark",  "keptview",
-										"hasty",      "nostandby",     "nofreeze",   "unmarked",  "lostmark",
-										"frozenlost", "unwritten",     "nowipe",     "latevalue", "unlocked"};
+#define FAULT_NAME(name, text) #name,
+	static const char *const names[] = {"none", SMART_FAULTS_LIST(FAULT_NAME)};
+#undef FAULT_NAME
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{

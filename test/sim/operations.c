@@ -127,7 +127,7 @@ choose_many(unsigned int *keys)
 		unsigned int times = 0;
 
 		for (unsigned int i = 0; i < world.plan.hot; i++)
-			times += world.keys.hot[i] == key && dice_one_in(&world.dice, world.plan.lost_one_in != 0 ? 4 : 2);
+			times += world.keys.hot[i] == key && dice_below(&world.dice, 4) < (world.plan.lost_one_in != 0 ? 1U : 3U);
 		for (unsigned int i = 0; i < times; i++)
 			keys[count++] = key;
 	}

@@ -388,7 +388,7 @@ at_utility(PlannedStmt *command, const char *text, bool read_only, ProcessUtilit
 	PG_TRY();
 	{
 		run_utility(command, text, read_only, utility_context, parameters, environment, receiver, completion);
-		/* It was COPY: those within it have restored what it is. */
+		/* COPY: whatever statements ran within it, it is the one that is under way again. */
 		if (statement.open)
 			smart_pending_write_out();
 	}

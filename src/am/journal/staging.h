@@ -23,7 +23,8 @@ extern void smart_staging_init(void);
 /*
  * Journals the add of an entry, which the index's tree has by now: into this backend's area, or straight into the chain
  * (chain.h) if that is about to be too late.  changes, and the result: as smart_chain_add().  The caller has an
- * inserter's lock of the index, which is kept to the end of the transaction.  subtransaction: that inserted the row.  Errors: as smart_chain_add().
+ * inserter's lock of the index, which is kept to the end of the transaction.  subtransaction: that inserted the row.
+ * Errors: as smart_chain_add().
  */
 extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
 							  SubTransactionId subtransaction);
