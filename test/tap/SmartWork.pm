@@ -23,7 +23,8 @@ use Time::HiRes qw(sleep time);
 use SmartMemnode;
 use SmartTest;
 
-our @EXPORT = qw(@WORK_SETTINGS $WORK_SCHEMA %ENDS run_cycle start_work end_work all_is_well damage_is_seen no_row_is_wrong log_is_sound);
+our @EXPORT = qw(@WORK_SETTINGS $WORK_SCHEMA @LOGGED %ENDS run_cycle start_work end_work all_is_well is_loaded state_of_rows damage_is_seen
+	no_row_is_wrong log_is_sound);
 
 # Rows are few, so that all that happens concerns the same leaves; and a commit that no session waits for is likely to be lost.
 our @WORK_SETTINGS = (
@@ -47,6 +48,9 @@ EXCEPTION WHEN unique_violation THEN
 END
 $$;
 SQL
+
+# Its indexes with a journal.
+our @LOGGED = ('rows_a', 'rows_b', 'rows_c_a', 'rows_some');
 
 my ($lost, $phantom) = (0, 0);
 
@@ -233,6 +237,30 @@ sub all_is_well
 		compare($node, 'rows', 'c DESC, a', 'true'), compare($node, 'rows', 'a % 100, c', 'c > 50'), compare($node, 'forgetful', 'a, b', 'true'));
 	is(join("\n", @problems), '', $name);
 	return;
+}
+
+# is_loaded(NODE, NAME): all logged indexes were loaded, none was rebuilt, and they are right.  One that was loaded while the
+# server was a standby, and is not up to date when that ends, is loaded once more.
+sub is_loaded
+{
+	my ($node, $name) = @_;
+
+	all_is_well($node, $name);
+	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
+	my %loaded = map { $_ => 1 } $log =~ /smart index "(rows\w+)" has been loaded/g;
+	my @loaded = sort keys %loaded;
+
+	is("@loaded", "@LOGGED", "$name: loaded");
+	unlike($log, qr/rebuilding smart index "rows/, "$name: not rebuilt");
+	return;
+}
+
+# state_of_rows(NODE): what the table has, in short.
+sub state_of_rows
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', "SELECT count(*), sum(hashtext(concat_ws(',', id, a, b, c))::bigint) FROM rows");
 }
 
 # An index that core was told to leave out of two statements: the comparison must see both kinds of damage.

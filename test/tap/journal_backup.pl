@@ -12,24 +12,7 @@ use Time::HiRes qw(sleep);
 use SmartTest;
 use SmartWork;
 
-my @LOGGED = ('rows_a', 'rows_b', 'rows_c_a', 'rows_some');
 my @BACKUP_SETTINGS = ('wal_level = replica', 'max_wal_senders = 4', 'wal_log_hints = on', 'wal_keep_size = 256MB');
-
-# All logged indexes were loaded, none was rebuilt, and they are right.  One that was loaded while the server was a standby, and
-# is not up to date when that ends, is loaded once more.
-sub is_loaded
-{
-	my ($node, $name) = @_;
-
-	all_is_well($node, $name);
-	my $log = slurp_file($node->logfile);
-	my %loaded = map { $_ => 1 } $log =~ /smart index "(rows\w+)" has been loaded/g;
-	my @loaded = sort keys %loaded;
-
-	is("@loaded", "@LOGGED", "$name: loaded");
-	unlike($log, qr/rebuilding smart index "rows/, "$name: not rebuilt");
-	return;
-}
 
 # A server on a copy of another's files, which uses its settings.
 sub start_copy
@@ -68,13 +51,6 @@ $copy->stop;
 log_is_sound($copy);
 
 # ---- recovery to a point, and from there to another one ----
-
-sub state_of_rows
-{
-	my ($node) = @_;
-
-	return $node->safe_psql('postgres', "SELECT count(*), sum(hashtext(concat_ws(',', id, a, b, c))::bigint) FROM rows");
-}
 
 $primary->safe_psql('postgres', "INSERT INTO rows (a, b, c) SELECT g, 'early ' || g, 55 FROM generate_series(1, 300) g; DELETE FROM rows WHERE a % 5 = 0; VACUUM rows;
 	SELECT pg_create_restore_point('early')");
