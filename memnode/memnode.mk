@@ -57,6 +57,7 @@ install-memnode: $(MEMNODE)
 	install -m 644 memnode/smart-memnode.socket '$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket'
 	install -m 644 memnode/smart-memnode.sysusers '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf'
 	install -m 644 memnode/smart-memnode.rules.yml '$(DESTDIR)$(memnode_datadir)/smart-memnode.rules.yml'
+	install -m 644 memnode/smart-memnode.dashboard.json '$(DESTDIR)$(memnode_datadir)/smart-memnode.dashboard.json'
 	install -m 644 memnode/smart-memnode.conf '$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample'
 	install -m 644 memnode/smart-memnode.8 '$(DESTDIR)$(memnode_mandir)/smart-memnode.8'
 
@@ -64,7 +65,8 @@ uninstall-memnode:
 	rm -f '$(DESTDIR)$(memnode_bindir)/smart-memnode' '$(DESTDIR)$(memnode_unitdir)/smart-memnode.service' \
 		'$(DESTDIR)$(memnode_unitdir)/smart-memnode.socket' '$(DESTDIR)$(memnode_userdir)/smart-memnode.conf' \
 		'$(DESTDIR)$(memnode_datadir)/smart-memnode.conf.sample' \
-		'$(DESTDIR)$(memnode_datadir)/smart-memnode.rules.yml' '$(DESTDIR)$(memnode_mandir)/smart-memnode.8'
+		'$(DESTDIR)$(memnode_datadir)/smart-memnode.rules.yml' \
+		'$(DESTDIR)$(memnode_datadir)/smart-memnode.dashboard.json' '$(DESTDIR)$(memnode_mandir)/smart-memnode.8'
 
 # For test/fuzz/run: what a program is made of that has a main of its own, and its libraries.
 list-memnode:
