@@ -350,7 +350,7 @@ def parse_arguments():
     parser.add_argument("--rows", type=int, help="rows of each table (2000000)")
     parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
-    parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv and vs_nbtree.svg")
+    parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv, vs_nbtree.svg and glance.svg")
     parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, VACUUM, "
                         "COPY, queue, session, nested loop, WAL, single rows, pgbench")
     parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
@@ -384,7 +384,7 @@ def main():
     report.table(title, results, os.environ.get("BENCH_SETTINGS", ""), options.rounds)
     os.makedirs(options.out, exist_ok=True)
     report.csv_file(os.path.join(options.out, "vs_nbtree.csv"), results)
-    report.svg_file(os.path.join(options.out, "vs_nbtree.svg"), title, results)
+    report.pictures(options.out, title, results)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The results of bench/measure.py as a table, a CSV file and a picture. A result is (name, unit, nbtree, smart); every
+"""The results of bench/measure.py as a table, a CSV file and pictures. A result is (name, unit, nbtree, smart); every
 unit is a cost, so a ratio smart/nbtree below 1 is smart's advantage."""
 import csv
 import html
+import os
 import sys
 
 
@@ -40,29 +41,77 @@ def csv_file(path, results):
             writer.writerow((name, unit, "%.3f" % nbtree, "%.3f" % smart, "%.4f" % (smart / nbtree)))
 
 
-def svg_file(path, title, results):
-    """One bar for each measurement: the ratio smart/nbtree, with a line where both would be equal."""
-    left, scale, step, top = 410, 400, 22, 70
-    rows = sorted(results, key=group)
-    longest = max(1.2, min(2.0, max(smart / nbtree for _, _, nbtree, smart in rows)))
-    width, height = left + int(scale * longest) + 80, top + step * len(rows) + 30
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">'
-           % (width, height),
-           '<rect width="100%" height="100%" fill="white"/>',
-           '<text x="16" y="28" font-size="17" font-weight="bold">%s</text>' % html.escape(title),
-           '<text x="16" y="48" fill="#555">cost of smart relative to nbtree; shorter is better</text>']
-    for place, (name, _, nbtree, smart) in enumerate(rows):
-        ratio = smart / nbtree
-        y = top + place * step
-        bar = scale * min(ratio, longest)
-        out.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (left - 8, y + 13, html.escape(name)))
-        out.append('<rect x="%d" y="%d" width="%.1f" height="16" fill="%s"/>'
-                   % (left, y, bar, "#2a7f9e" if ratio <= 1 else "#c8553d"))
-        out.append('<text x="%.1f" y="%d" fill="#333">%.2f</text>' % (left + bar + 6, y + 13, ratio))
-    one = left + scale
-    out.append('<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#333" stroke-dasharray="4 3"/>'
-               % (one, top - 8, one, height - 22))
-    out.append('<text x="%d" y="%d" text-anchor="middle" fill="#333">nbtree = 1</text>' % (one, height - 8))
-    out.append("</svg>")
+# What stands in README.md: headings, and under each (measurement, what it is called there).
+GLANCE = (
+    ("Room", (("bytes per entry built, random", "memory, random integers"),
+              ("bytes per entry built, e-mail", "memory, e-mail addresses"),
+              ("bytes on disk per entry built, random", "disk, random integers"),
+              ("WAL bytes per row, after a checkpoint, random order", "WAL of inserts after a checkpoint"))),
+    ("Writing", (("CREATE INDEX, random", "CREATE INDEX, random integers"),
+                 ("CREATE INDEX, e-mail", "CREATE INDEX, e-mail addresses"),
+                 ("INSERT, random order", "INSERT … SELECT, random integers"),
+                 ("single rows, 1 client", "INSERT of single rows"))),
+    ("Reading", (("point lookup, index only, random", "lookup, index only"),
+                 ("point lookup, heap fetch, random", "lookup with its row"),
+                 ("range scan, index only, per entry, random", "range scan, index only"),
+                 ("full scan after inserts, per entry, random order", "whole index, grown by inserts"))))
+LEFT, SCALE, STEP, TOP = 410, 400, 22, 70
+STYLE = """<style>text{fill:#222}.sheet{fill:#fff}.faint{fill:#666}.less{fill:#2a7f9e}.more{fill:#c8553d}
+line{stroke:#333;stroke-dasharray:4 3}@media (prefers-color-scheme:dark){text{fill:#ddd}.sheet{fill:#0d1117}.faint{fill:#999}
+.less{fill:#4fb3d4}.more{fill:#e8836c}line{stroke:#bbb}}</style>"""
+
+
+def bar(y, label, ratio, longest):
+    length = SCALE * min(ratio, longest)
+    return ['<text x="%d" y="%d" text-anchor="end">%s</text>' % (LEFT - 8, y + 13, html.escape(label)),
+            '<rect class="%s" x="%d" y="%d" width="%.1f" height="16"/>'
+            % ("less" if ratio <= 1 else "more", LEFT, y, length),
+            '<text x="%.1f" y="%d">%.2f</text>' % (LEFT + length + 6, y + 13, ratio)]
+
+
+def draw(path, title, groups):
+    """One bar for each ratio smart/nbtree of groups, (heading, [(label, ratio)]), with a line where both are equal."""
+    longest = max(1.2, min(2.0, max(ratio for _, bars in groups for _, ratio in bars)))
+    lines = []
+    y = TOP
+    for heading, bars in groups:
+        if heading:
+            lines.append('<text x="16" y="%d" font-weight="bold">%s</text>' % (y + 13, heading))
+        for label, ratio in bars:
+            lines += bar(y, label, ratio, longest)
+            y += STEP
+        y += STEP // 2
+    one = LEFT + SCALE
+    height = y + 24
+    head = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">'
+            % (LEFT + int(SCALE * longest) + 80, height),
+            STYLE, '<rect class="sheet" width="100%" height="100%"/>',
+            '<text x="16" y="28" font-size="17" font-weight="bold">%s</text>' % html.escape(title),
+            '<text class="faint" x="16" y="48">cost of smart relative to nbtree; shorter is better</text>']
+    tail = ['<line x1="%d" y1="%d" x2="%d" y2="%d"/>' % (one, TOP - 8, one, height - 22),
+            '<text x="%d" y="%d" text-anchor="middle">nbtree = 1</text>' % (one, height - 8), "</svg>"]
     with open(path, "w", encoding="utf-8") as handle:
-        handle.write("\n".join(out) + "\n")
+        handle.write("\n".join(head + lines + tail) + "\n")
+
+
+def pictures(directory, title, results):
+    """vs_nbtree.svg has everything; glance.svg what README.md shows, if that was measured."""
+    ratios = {name: smart / nbtree for name, _, nbtree, smart in results}
+    draw(os.path.join(directory, "vs_nbtree.svg"), title,
+         [("", [(row[0], ratios[row[0]]) for row in sorted(results, key=group)])])
+    if all(name in ratios for _, bars in GLANCE for name, _ in bars):
+        draw(os.path.join(directory, "glance.svg"), title,
+             [(heading, [(label, ratios[name]) for name, label in bars]) for heading, bars in GLANCE])
+
+
+def main():
+    """report.py CSV TITLE: draws the pictures beside a CSV file anew."""
+    path, title = sys.argv[1:]
+    with open(path, newline="", encoding="utf-8") as handle:
+        results = [(row["measurement"], row["unit"], float(row["nbtree"]), float(row["smart"]))
+                   for row in csv.DictReader(handle)]
+    pictures(os.path.dirname(path), title, results)
+
+
+if __name__ == "__main__":
+    main()
