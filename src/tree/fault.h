@@ -42,7 +42,8 @@
 	X(unwritten, "a value's word is believed, written or not")                                 \
 	X(nowipe, "a leaf is retired with its values in place")                                    \
 	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came") \
-	X(unlocked, "inserts that go together do not lock their leaves")
+	X(unlocked, "inserts that go together do not lock their leaves")                           \
+	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")
 
 enum smart_fault
 {

@@ -101,8 +101,9 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 
 /*
  * Adds many entries, whose keys ascend (one may follow itself), as so many smart_tree_insert(), each at a moment of its
- * own.  On a remote provider in exclusive mode those that fit into their leaves go together: two round trips for up
- * to SMART_POINTS_MAX leaves.  After an error those that are settled are in the tree, and others may be, too.
+ * own.  On a remote provider in exclusive mode they go together: two round trips for those of 128 leaves, and a few more
+ * if some of these have no room, for all of them.  After an error those that are settled are in the tree, and others may
+ * be, too.
  */
 struct smart_addition
 {

@@ -2,7 +2,7 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full|value]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full|value|many]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
  *            [--fault NAME] [--trace] [--counters] [--coverage]
  *
@@ -72,8 +72,7 @@ world_trace(const char *format, ...)
 bool
 world_keeps_count(void)
 {
-	return !world.mishap && world.plan.lost_one_in == 0 && world.plan.no_space_one_in == 0 &&
-		   world.plan.interrupt_one_in == 0;
+	return !world.mishap && world.plan.lost_one_in == 0 && world.plan.interrupt_one_in == 0;
 }
 
 static void
@@ -274,6 +273,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_FULL;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "value") == 0)
 		world.settings.bias = BIAS_VALUE;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "many") == 0)
+		world.settings.bias = BIAS_MANY;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))
 		run->fault = value;
 	else

@@ -116,15 +116,22 @@ client_single(struct client *client, enum event_kind kind, unsigned int key)
 
 /* ---- inserts that go together ---- */
 
-/* Some of the hot keys, in order, one of them perhaps twice; how many. */
+/* Some of the hot keys, in order, one of them perhaps twice, and perhaps some of a run; how many. */
 static unsigned int
 choose_many(unsigned int *keys)
 {
 	unsigned int count = 0;
+	unsigned int from = KEYS;
+	unsigned int end = KEYS;
 
+	if (world.settings.bias == BIAS_MANY && dice_one_in(&world.dice, 2))
+	{
+		from = dice_below(&world.dice, KEYS);
+		end = from + dice_between(&world.dice, 4, 32);
+	}
 	for (unsigned int key = 0; key < KEYS; key++)
 	{
-		unsigned int times = 0;
+		unsigned int times = key >= from && key < end && !dice_one_in(&world.dice, 5);
 
 		for (unsigned int i = 0; i < world.plan.hot; i++)
 			times += world.keys.hot[i] == key && dice_below(&world.dice, 4) < (world.plan.lost_one_in != 0 ? 1U : 3U);
@@ -148,9 +155,9 @@ note_addition(int event, const struct smart_addition *addition, smart_status sta
 void
 client_insert_many(struct client *client)
 {
-	struct smart_addition additions[HOT_MAX];
-	unsigned int keys[HOT_MAX];
-	int events[HOT_MAX];
+	struct smart_addition additions[KEYS + HOT_MAX];
+	unsigned int keys[KEYS + HOT_MAX];
+	int events[KEYS + HOT_MAX];
 	unsigned int count = choose_many(keys);
 	smart_status status;
 

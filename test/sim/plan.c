@@ -77,6 +77,7 @@ plan_load(struct plan *plan, struct dice *dice)
 	static const unsigned int pool[8] = {1, 10, 8, 0, 0, 3, 1};
 	static const unsigned int share[8] = {4, 16, 8, 0, 0, 1, 0};
 	static const unsigned int full[8] = {2, 6, 8, 2, 6, 2, 0};
+	static const unsigned int many[8] = {3, 16, 8, 2, 2, 3, 0};
 	static const unsigned int switches[] = {2, 5, 15, 60};
 
 	memcpy(plan->weight, weights[dice_below(dice, 4)], sizeof(plan->weight));
@@ -92,6 +93,8 @@ plan_load(struct plan *plan, struct dice *dice)
 		memcpy(plan->weight, fill, sizeof(plan->weight));
 	if (world.settings.bias == BIAS_FULL)
 		memcpy(plan->weight, full, sizeof(plan->weight));
+	if (world.settings.bias == BIAS_MANY)
+		memcpy(plan->weight, many, sizeof(plan->weight));
 	plan->hot = dice_between(dice, 3, HOT_MAX);
 	plan->setup = dice_below(dice, 10);
 	plan->operations = dice_between(dice, 2, 6);
@@ -176,9 +179,28 @@ plan_updates(struct plan *plan, struct dice *dice)
 	}
 }
 
+/* Calls for many keys that overlap, at leaves of all sizes; clients that sleep or die between the steps of their changes. */
+static void
+plan_batches(struct plan *plan, struct dice *dice)
+{
+	plan->direct = plan->shared = false;
+	plan->compute_nodes = 1;
+	plan->memory_nodes = dice_between(dice, 1, 2);
+	plan->clients = dice_between(dice, 2, 5);
+	plan->leaf_size = dice_between(dice, 1, 4) * 64;
+	plan->tiny_nodes = dice_between(dice, 3, 6);
+	plan->setup = dice_below(dice, 30);
+	plan->operations = dice_between(dice, 2, 7);
+	plan->stall_one_in = dice_between(dice, 3, 24);
+	plan->stall_read_one_in = dice_one_in(dice, 2) ? dice_between(dice, 8, 30) : 0;
+	plan->no_space_one_in = dice_one_in(dice, 5) ? dice_between(dice, 2, 12) : 0;
+}
+
 static void
 plan_bias(struct plan *plan, struct dice *dice)
 {
+	if (world.settings.bias == BIAS_MANY)
+		plan_batches(plan, dice);
 	if (world.settings.bias == BIAS_MERGE)
 	{
 		/* Many on few keys of one node, helpers that sleep between their READs, room for one more slot. */
@@ -258,8 +280,11 @@ plan_many(struct plan *plan)
 {
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
 
+	if (world.settings.bias == BIAS_MANY && plan->rdwc)
+		plan->lost_one_in = 0;
 	/* Not where it could not be told which of several entries may have been added by others: too many orders are possible. */
-	plan->many = !plan->direct && !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) && dice_one_in(&dice, 2);
+	plan->many = !plan->direct && !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) &&
+				 (dice_one_in(&dice, 2) || world.settings.bias == BIAS_MANY);
 }
 
 /* So, too. */

@@ -41,6 +41,7 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "recovered blocks",
 											  "blocks of standbys",
 											  "inserts of several",
+											  "installs of nodes",
 											  "updates of values",
 											  "leaves marked as updated",
 											  "values frozen"};
@@ -196,7 +197,7 @@ watch_slot(struct client *client, struct block *block, fabric_address address, s
 		watch_counts[WATCH_FREEZE]++;
 	}
 	else if (from == 0)
-		watch_counts[WATCH_INSTALL]++;
+		watch_counts[smart_slot_is_node(to) ? WATCH_INSTALL_NODE : WATCH_INSTALL]++;
 	else if (smart_slot_pk(from) != smart_slot_pk(to))
 		illegal("a partial key changes", address, from, to);
 	else if (smart_slot_is_empty(from))

@@ -39,6 +39,7 @@ enum watch_kind
 	WATCH_RECOVERED,      /* a block that the dead had left */
 	WATCH_STANDBY,        /* a removal uses a leaf's block again */
 	WATCH_TOGETHER,       /* an insert by a call for several */
+	WATCH_INSTALL_NODE,   /* an install of a node for one byte */
 	WATCH_UPDATE,
 	WATCH_MARK,
 	WATCH_VALUE_FREEZE,

@@ -118,6 +118,7 @@ enum bias
 	BIAS_CRASH,  /* the server dies time and again */
 	BIAS_FULL,   /* removals where there is no room */
 	BIAS_VALUE,  /* updates of values, and leaves that are rewritten meanwhile */
+	BIAS_MANY,   /* inserts of many keys at a time, by several clients */
 	BIAS_COUNT
 };
 

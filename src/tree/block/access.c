@@ -39,9 +39,9 @@
 /* Attempts that are made at once, without letting others run. */
 #define ATTEMPTS_EAGER 8
 
-#define WAITING_MAX 64
+#define WAITING_MAX 128
 #define BYTES_MAX   (32 * 1024)
-#define BIRTHS_MAX  16
+#define BIRTHS_MAX  256
 
 _Static_assert(BYTES_MAX >= SMART_LEAF_BYTES_MAX, "every block finds room when all others have been posted");
 

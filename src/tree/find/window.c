@@ -96,11 +96,19 @@ struct points
 	unsigned int count;
 	unsigned int arriving;                       /* nodes that are being READ, each for one key or more */
 	struct smart_place places[SMART_POINTS_MAX]; /* of the keys; UNKNOWN: this one comes to no leaf */
-	unsigned int waits_for[SMART_POINTS_MAX];    /* the node that the key's descent goes through next */
+	struct smart_above above[SMART_POINTS_MAX];
+	unsigned int waits_for[SMART_POINTS_MAX]; /* the node that the key's descent goes through next */
 	struct smart_node nodes[SMART_POINTS_MAX];
 	struct smart_node cached;
 	struct fabric_request batch[2 * SMART_POINTS_MAX];
 };
+
+static void
+pass(struct points *points, unsigned int point, struct smart_node *node)
+{
+	points->above[point] = (struct smart_above){.link = node->link, .arrived = node->arrived};
+	smart_node_step(node, &points->keys[point], &points->places[point], true);
+}
 
 /* Takes the key's descent as far as the cache leads; it then waits for the READ of the next node, if there is one. */
 static void
@@ -116,7 +124,7 @@ go_down(struct points *points, unsigned int point)
 		if (!smart_node_recall(points->tree, place->slot, place->consumed, node, &usable))
 			break;
 		if (usable)
-			smart_node_step(node, &points->keys[point], place, true);
+			pass(points, point, node);
 		else
 			place->kind = SMART_PLACE_UNKNOWN;
 	}
@@ -151,7 +159,10 @@ descend_all(struct points *points)
 		smart_keep_node(tree, 0, &root);
 	}
 	for (unsigned int point = 0; point < points->count; point++)
+	{
 		points->places[point] = (struct smart_place){.kind = smart_place_kind_of(root, 0, true), .slot = root};
+		points->above[point].link = 0;
+	}
 	for (;;)
 	{
 		points->arriving = 0;
@@ -174,13 +185,14 @@ descend_all(struct points *points)
 			if (!smart_node_finish_again(tree, node, &points->keys[point]))
 				continue;
 			smart_keep_node(tree, place->slot, node->words);
-			smart_node_step(node, &points->keys[point], place, true);
+			pass(points, point, node);
 		}
 	}
 }
 
 smart_status
-smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigned int count, struct smart_place *places)
+smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigned int count, struct smart_place *places,
+				  struct smart_above *above)
 {
 	struct points *points = tree->env->allocate(tree->env, sizeof(*points));
 	smart_status status;
@@ -194,6 +206,8 @@ smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigne
 	status = descend_all(points);
 	if (status == SMART_OK)
 		memcpy(places, points->places, count * sizeof(*places));
+	if (status == SMART_OK && above != NULL)
+		memcpy(above, points->above, count * sizeof(*above));
 	/* The nodes on the way go with this call. */
 	for (unsigned int point = 0; point < count && status == SMART_OK; point++)
 		places[point].node = places[point].child = NULL;
@@ -211,7 +225,7 @@ smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigne
 	smart_status status;
 
 	window->count = 0;
-	status = smart_points_find(tree, keys, count, places);
+	status = smart_points_find(tree, keys, count, places, NULL);
 	/* Each leaf once, whatever number of keys lie in it. */
 	for (unsigned int point = 0; point < count && status == SMART_OK; point++)
 	{

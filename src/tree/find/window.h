@@ -38,12 +38,20 @@ extern smart_status
 smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slot link, const uint8_t *bytes);
 /* The same of a leaf that the search was brought by a memory node (offload.c), if it was. */
 extern smart_status smart_offload_window(struct smart_tree *tree, smart_slot link, struct smart_window *window);
+/* The node that a key was led through last, and how many bytes of the key lead to it. */
+struct smart_above
+{
+	smart_slot link; /* 0: the root's slot leads to the key's place */
+	unsigned int arrived;
+};
+
 /*
  * Where count keys lead, as the cache shows it, and by READs of what it does not have; level by level, with a batch for
- * each.  Of a place its kind, slot and depth are set: hints.  SMART_NO_MEMORY, errors of the fabric.
+ * each.  Of a place its kind, slot and depth are set: hints.  above: NULL, or for each key the node with that slot.
+ * SMART_NO_MEMORY, errors of the fabric.
  */
 extern smart_status smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
-									  struct smart_place *places);
+									  struct smart_place *places, struct smart_above *above);
 /* The same, and READs the leaves there, each once, in one batch. */
 extern smart_status smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigned int count,
 									  struct smart_window *window);
