@@ -1,6 +1,7 @@
 -- What the server is told about access method, index and column, for nbtree and for smart. The table in README.md says the
 -- same; statements are in statements_*.sql.
-CREATE TABLE properties (a int, b text COLLATE "C", c text COLLATE "C.utf8", d timestamptz, e int);
+CREATE COLLATION properties_libc (provider = libc, locale = 'C.utf8@other');
+CREATE TABLE properties (a int, b text COLLATE "C", c text COLLATE properties_libc, d timestamptz, e int);
 CREATE INDEX properties_nbtree ON properties (a, b DESC, c, d NULLS FIRST) INCLUDE (e);
 CREATE INDEX properties_smart ON properties USING smart (a, b DESC, c, d NULLS FIRST) INCLUDE (e);
 

@@ -5,7 +5,8 @@
 \i :compare
 \set ECHO all
 
-CREATE TABLE scan_pattern (t text, c text COLLATE "C", i text COLLATE "en-x-icu", l text COLLATE "C.utf8", n name) WITH (autovacuum_enabled = off);
+CREATE COLLATION scan_pattern_libc (provider = libc, locale = 'C.utf8@other');
+CREATE TABLE scan_pattern (t text, c text COLLATE "C", i text COLLATE "en-x-icu", l text COLLATE scan_pattern_libc, n name) WITH (autovacuum_enabled = off);
 INSERT INTO scan_pattern SELECT w, w, w, w, w::name
 FROM (SELECT (ARRAY['ab', 'abc', 'Ab', 'a%', 'a_', 'a\b', 'ä', 'zz', ''])[1 + i % 9] || (ARRAY['', 'x', 'xy', '%', ' '])[1 + i % 5] AS w
 	FROM generate_series(1, 2000) i) w;

@@ -61,7 +61,7 @@ DROP SCHEMA types_documents CASCADE;
 DROP DATABASE IF EXISTS smart_icu;
 DROP DATABASE IF EXISTS smart_libc;
 CREATE DATABASE smart_icu TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en' LC_COLLATE 'C' LC_CTYPE 'C.utf8';
-CREATE DATABASE smart_libc TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER libc LOCALE 'C.utf8';
+CREATE DATABASE smart_libc TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER libc LOCALE 'C.utf8@other';
 \connect smart_icu
 SET client_min_messages = warning;
 SET jit = off;

@@ -84,8 +84,9 @@ CREATE INDEX points_u ON points USING smart (u);
 CREATE INDEX points_us ON points USING smart (us);
 CREATE INDEX ON points USING smart ((ROW(u, us)));
 \set VERBOSITY default
--- A column whose collation is of the C library: equality, and no order
-CREATE TYPE place AS (name text COLLATE "C.utf8", n int);
+-- A column whose collation is of the C library: equality, and no order. (This is C.UTF-8, by a name that does not tell.)
+CREATE COLLATION of_libc (provider = libc, locale = 'C.utf8@other');
+CREATE TYPE place AS (name text COLLATE of_libc, n int);
 CREATE TABLE places (p place);
 INSERT INTO places SELECT ROW('place ' || i, i)::place FROM generate_series(1, 100) i;
 CREATE INDEX places_p ON places USING smart (p);

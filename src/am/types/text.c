@@ -2,14 +2,15 @@
  * text.c
  *	  Normalized keys of text (and varchar), name and bpchar.
  *
- * The normalized key is the string's bytes and a 00, which no string contains.  Under C, POSIX and the server's builtin
- * collations that is also the order, and the operators of the pattern classes compare bytes whatever the collation is.
+ * The normalized key is the string's bytes and a 00, which no string contains.  Under C, POSIX, the server's builtin
+ * collations and C.UTF-8 that is also the order, and the operators of the pattern classes compare bytes whatever the
+ * collation is.
  *
  * Under a collation of ICU the string's sort key and a 00 are in front of that, as a string that the collation puts
  * level with another one compares by its bytes; but not if it is nondeterministic and takes them for equal: then there
  * is nothing but the sort key.
  *
- * Under a collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone.
+ * Under another collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone.
  */
 #include "postgres.h"
 
@@ -22,6 +23,7 @@
 #include "utils/varlena.h"
 
 #include "am/codec/normalizer.h"
+#include "am/types/collation.h"
 
 /* Sort keys that are longer take two calls */
 #define KEY_ROOM 512
@@ -248,10 +250,10 @@ finish_string(struct smart_normalizer *normalizer, bool pattern_class)
 				errhint("Use the default operator class, or a deterministic collation."));
 
 	normalizer->details = &bytes_only;
-	if (!pattern_class && !smart_orders_by_bytes(normalizer->collation))
+	if (!pattern_class)
 	{
-		normalizer->unordered = !smart_has_sort_keys(normalizer->collation);
-		normalizer->no_patterns = !normalizer->unordered;
+		normalizer->unordered = smart_collation_order(normalizer->collation) == SMART_ORDER_UNKNOWN;
+		normalizer->no_patterns = smart_collation_order(normalizer->collation) == SMART_ORDER_KEYS;
 	}
 	if (normalizer->no_patterns)
 	{
