@@ -301,6 +301,10 @@ CREATE FUNCTION smart_normalize_bpchar(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION smart_normalize_bpchar_pattern(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_normalize_text_libc(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION smart_normalize_bpchar_libc(internal) RETURNS internal
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION smart_normalize_bytea(internal) RETURNS internal
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION smart_normalize_uuid(internal) RETURNS internal
@@ -908,6 +912,37 @@ CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING smart FAMILY bpch
 	FUNCTION 2 btbpchar_pattern_sortsupport(internal),
 	FUNCTION 11 smart_normalize_bpchar_pattern(internal);
 
+-- Strings under a collation of the C library in the order of its sort keys, which have been wrong: not by default
+CREATE OPERATOR FAMILY text_libc_ops USING smart;
+CREATE OPERATOR CLASS text_libc_ops FOR TYPE text USING smart FAMILY text_libc_ops AS
+	OPERATOR 1 < (text, text),
+	OPERATOR 2 <= (text, text),
+	OPERATOR 3 = (text, text),
+	OPERATOR 4 >= (text, text),
+	OPERATOR 5 > (text, text),
+	OPERATOR 6 ~~ (text, text),
+	OPERATOR 7 ^@ (text, text),
+	OPERATOR 10 ~ (text, text),
+	FUNCTION 1 bttextcmp(text, text),
+	FUNCTION 2 bttextsortsupport(internal),
+	FUNCTION 11 smart_normalize_text_libc(internal);
+
+-- The same class under the name that varchar columns know
+CREATE OPERATOR CLASS varchar_libc_ops FOR TYPE text USING smart FAMILY text_libc_ops AS STORAGE text;
+
+CREATE OPERATOR FAMILY bpchar_libc_ops USING smart;
+CREATE OPERATOR CLASS bpchar_libc_ops FOR TYPE bpchar USING smart FAMILY bpchar_libc_ops AS
+	OPERATOR 1 < (bpchar, bpchar),
+	OPERATOR 2 <= (bpchar, bpchar),
+	OPERATOR 3 = (bpchar, bpchar),
+	OPERATOR 4 >= (bpchar, bpchar),
+	OPERATOR 5 > (bpchar, bpchar),
+	OPERATOR 6 ~~ (bpchar, text),
+	OPERATOR 10 ~ (bpchar, text),
+	FUNCTION 1 bpcharcmp(bpchar, bpchar),
+	FUNCTION 2 bpchar_sortsupport(internal),
+	FUNCTION 11 smart_normalize_bpchar_libc(internal);
+
 -- Row comparisons. For (a, b) > (1, 2) the planner gives a scan a >* ROW(1, 2), with an operator of the family of a;
 -- written in a query, these operators are an error.
 
@@ -1025,5 +1060,11 @@ ALTER OPERATOR FAMILY text_pattern_ops USING smart ADD
 	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
 	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
 ALTER OPERATOR FAMILY bpchar_pattern_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY text_libc_ops USING smart ADD
+	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
+	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);
+ALTER OPERATOR FAMILY bpchar_libc_ops USING smart ADD
 	OPERATOR 11 <* ("any", record), OPERATOR 12 <=* ("any", record),
 	OPERATOR 14 >=* ("any", record), OPERATOR 15 >* ("any", record);

@@ -1,11 +1,12 @@
--- Operator classes and families: valid, and with the members of btree's of the same name.
+-- Operator classes and families: valid, and with the members of btree's of the same name. (Those for sort keys of the C library
+-- have none there.)
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'smart' ORDER BY 2, 1;
 
 -- Members of one access method only, in the families that smart has; the strategies above 5 are its own
 WITH family AS
 	(SELECT f.oid, amname, opfname FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod
-	WHERE opfname IN (SELECT opfname FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod WHERE amname = 'smart')),
+	WHERE opfname IN (SELECT opfname FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod WHERE amname = 'smart' AND opfname NOT LIKE '%_libc_ops')),
 member AS
 	(SELECT amname, opfname, amopstrategy, amoppurpose, amopopr::regoperator::text AS operator
 	FROM pg_amop JOIN family f ON f.oid = amopfamily WHERE amname IN ('btree', 'smart') AND amopstrategy <= 5),

@@ -143,8 +143,8 @@ typedef RelFileNode smart_file;
 #endif
 
 /*
- * Are there sort keys for a collation that does not order strings by their bytes: bytes that compare as its strings
- * do?  Those of the C library cannot be trusted.
+ * Are there sort keys to be trusted for a collation that does not order strings by their bytes: bytes that compare as
+ * its strings do?  Those of the C library are not among them.
  */
 static inline bool
 smart_has_sort_keys(Oid collation)
@@ -160,7 +160,7 @@ smart_has_sort_keys(Oid collation)
 
 /*
  * Writes the sort key of a string, which has no 00 inside, and returns its length without the final 00.  If that is not
- * less than room, the key is not there.
+ * less than room, the key is not there.  For collations of ICU and of the C library.
  */
 static inline Size
 smart_sort_key(Oid collation, const char *string, Size length, char *out, Size room)
@@ -169,15 +169,26 @@ smart_sort_key(Oid collation, const char *string, Size length, char *out, Size r
 
 #if PG_VERSION_NUM >= 160000
 	return pg_strnxfrm(out, room, string, length, locale);
-#elif defined(USE_ICU)
-	UChar *wide;
-	int32_t wide_length = icu_to_uchar(&wide, string, length);
-	int32_t size = ucol_getSortKey(locale->info.icu.ucol, wide, wide_length, (uint8_t *) out, (int32_t) room);
-
-	pfree(wide);
-	return (Size) size - 1;
 #else
-	elog(ERROR, "collation %u has no sort keys", collation);
+	char *copy;
+	Size size;
+
+#ifdef USE_ICU
+	if (locale != NULL && locale->provider == COLLPROVIDER_ICU)
+	{
+		UChar *wide;
+		int32_t wide_length = icu_to_uchar(&wide, string, length);
+		int32_t wide_size = ucol_getSortKey(locale->info.icu.ucol, wide, wide_length, (uint8_t *) out, (int32_t) room);
+
+		pfree(wide);
+		return (Size) wide_size - 1;
+	}
+#endif
+	/* That of the database is the process's own, unless it is one of ICU. */
+	copy = pnstrdup(string, length);
+	size = locale != NULL ? strxfrm_l(out, copy, room, locale->info.lt) : strxfrm(out, copy, room);
+	pfree(copy);
+	return size;
 #endif
 }
 

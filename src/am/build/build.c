@@ -189,6 +189,7 @@ smart_am_build_empty(Relation index)
 	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	const struct smart_run none = {.block = InvalidBlockNumber};
 
+	smart_codec_check_refusal(codec);
 	smart_meta_create(index, INIT_FORKNUM, codec, 0, &none);
 	pfree(codec);
 }

@@ -37,6 +37,7 @@ smart_collector_begin(struct smart_collector *self, Relation heap, Relation inde
 	self->heap = heap;
 	self->index = index;
 	self->codec = smart_codec_make(index, CurrentMemoryContext);
+	smart_codec_check_refusal(self->codec);
 	width = self->codec->fixed_length > 0 ? (Size) self->codec->fixed_length + 32 : (Size) BLCKSZ / 64;
 	expected = (Size) RelationGetNumberOfBlocks(heap) / (Size) processes * ROWS_PER_PAGE * width;
 	smart_environment_init();

@@ -143,6 +143,21 @@ lay_out_tuple(struct smart_codec *codec)
 	smart_assert(codec->tuple_size <= (int32) TUPLE_MAX);
 }
 
+void
+smart_codec_check_refusal(const struct smart_codec *codec)
+{
+	for (int i = 0; i < codec->nkeys; i++)
+	{
+		const char *refusal = codec->columns[i].normalizer.refusal;
+
+		if (refusal != NULL)
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("index \"%s\" cannot be built with the operator class of its column %d",
+						   get_rel_name(codec->index), i + 1),
+					errdetail_internal("%s", refusal), errhint("Use the default operator class of the column's type."));
+	}
+}
+
 bool
 smart_codec_current(const struct smart_codec *codec)
 {

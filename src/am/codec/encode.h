@@ -134,12 +134,14 @@ struct smart_normalizer
 	int32 typmod;   /* of the column, or -1 */
 
 	/* out */
-	int width;         /* bytes of each normalized key, or 0 if they differ */
-	bool unordered;    /* normalized keys tell equality only: they do not sort like the values */
-	bool no_patterns;  /* strategies beyond btree's select all values, unless the pattern is a whole string */
-	bool forgets;      /* decode (with the residue) cannot give the value back */
-	bool by_catalog;   /* of an enum: the order of its values is read from the catalog (enum_order.c) */
-	uint32 version;    /* of what decides on the order outside of the server; 0: nothing does */
+	int width;        /* bytes of each normalized key, or 0 if they differ */
+	bool unordered;   /* normalized keys tell equality only: they do not sort like the values */
+	bool no_patterns; /* strategies beyond btree's select all values, unless the pattern is a whole string */
+	bool forgets;     /* decode (with the residue) cannot give the value back */
+	bool by_catalog;  /* of an enum: the order of its values is read from the catalog (enum_order.c) */
+	uint32 version;   /* of what decides on the order outside of the server; 0: nothing does */
+	const char
+		*refusal;      /* why no index is to be built with it: a sentence that lives as long as the backend; or NULL */
 	int residue_width; /* bytes in the payload, 0 if nothing is forgotten or nothing is kept */
 	int decode_extra;  /* bytes by which a decoded value may be longer than its normalized key (header aside) */
 	/* Of elements, bounds or the first column, and of the next column; or NULL.  They live as long as the backend. */
@@ -198,6 +200,9 @@ struct smart_codec
  * nondeterministic collation, INDETERMINATE_COLLATION; call it in ambuild before anything else.
  */
 extern struct smart_codec *smart_codec_make(Relation index, MemoryContext context);
+
+/* FEATURE_NOT_SUPPORTED if no index is to be built with this codec: to be called before one is. */
+extern void smart_codec_check_refusal(const struct smart_codec *codec);
 
 /*
  * Would the codec be made again as it is, as far as types can be altered without touching the index?  Finding out may

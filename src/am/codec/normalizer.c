@@ -195,21 +195,23 @@ smart_normalizer_make(struct smart_normalizer *normalizer, Oid bytes, Oid descri
 
 /* ---- parts ---- */
 
-/* Sets *class to the first operator class that orders values of type by compare */
+/* Sets *class to the operator class that orders values of type by compare: a default one, or else the first */
 static bool
 find_class(Oid method, Oid type, Oid compare, FormData_pg_opclass *class)
 {
 	CatCList *classes = SearchSysCacheList1(CLAAMNAMENSP, ObjectIdGetDatum(method));
 	bool found = false;
 
-	for (int i = 0; i < classes->n_members && !found; i++)
+	memset(class, 0, sizeof(*class));
+	for (int i = 0; i < classes->n_members && !(found && class->opcdefault); i++)
 	{
 		Form_pg_opclass one = (Form_pg_opclass) GETSTRUCT(&classes->members[i]->tuple);
 
-		found = IsBinaryCoercible(type, one->opcintype) &&
-				get_opfamily_proc(one->opcfamily, one->opcintype, one->opcintype, SMART_COMPARE_PROC) == compare;
-		if (found)
-			*class = *one;
+		if ((found && !one->opcdefault) || !IsBinaryCoercible(type, one->opcintype) ||
+			get_opfamily_proc(one->opcfamily, one->opcintype, one->opcintype, SMART_COMPARE_PROC) != compare)
+			continue;
+		*class = *one;
+		found = true;
 	}
 	ReleaseCatCacheList(classes);
 	return found;
@@ -253,6 +255,8 @@ smart_normalizer_add_part(struct smart_normalizer *whole, Oid type, Oid collatio
 	whole->unordered = whole->unordered || part.unordered;
 	whole->forgets = whole->forgets || part.forgets || part.residue_width > 0;
 	whole->version = part.version;
+	if (part.refusal != NULL)
+		whole->refusal = part.refusal;
 }
 
 List *

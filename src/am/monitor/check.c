@@ -1,7 +1,7 @@
 /*
  * check.c
- *	  smart_index_check(): is the tree whole, does it have what its journal tells of, and do heap and index hold the
- *	  same rows?
+ *	  smart_index_check(): is the tree whole and in the order that collations have now, does it have what its journal
+ *	  tells of, and do heap and index hold the same rows?
  *
  * From heap to index: the keys of all entries go into a Bloom filter, then the heap is read under a snapshot
  * that is older than the reading of the first entry; a row that it sees was inserted before, and its entry
@@ -38,6 +38,7 @@
 #include "am/journal/pending.h"
 #include "am/journal/standby.h"
 #include "am/monitor/check_journal.h"
+#include "am/monitor/check_order.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 
@@ -215,6 +216,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 					errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),
 					errdetail_internal("%s", message), smart_hint_reindex(index));
 		smart_check_status(status, index);
+		smart_check_order(check->self, index);
 		smart_check_journal(check->self, index);
 	}
 	if (!heapallindexed)

@@ -32,15 +32,20 @@
 /* From here on "C.UTF-8" is that of glibc itself */
 #define CODE_POINTS_SINCE VERSION(2, 35)
 
+/* Bytes of the longest sort key of a sample: several for each character, of which a sample has up to 110 */
+#define SAMPLE_KEY_ROOM 4096
+
 /* What was found out in this process */
 struct known
 {
 	struct known *next;
 	Oid collation;
 	enum smart_collation_order order;
+	bool keys_tried;
+	const char *refusal; /* if they do not hold; else NULL */
 };
 
-/* A string and the bytes by which it would be sorted */
+/* A string and the bytes that are to have its place */
 struct sample
 {
 	const char *string;
@@ -50,8 +55,8 @@ struct sample
 
 static struct known *all_known = NULL;
 
-static uint32
-libc_version(void)
+uint32
+smart_libc_version(void)
 {
 	unsigned int major = 0;
 	unsigned int minor = 0;
@@ -121,6 +126,41 @@ has_order_of_bytes(Oid collation)
 	return good;
 }
 
+/* A sample whose bytes are its sort key, a 00, and itself: as text.c makes a normalized key */
+static void
+set_keyed(struct sample *sample, const char *string, Oid collation)
+{
+	char *bytes = palloc(SAMPLE_KEY_ROOM + strlen(string) + 1);
+	Size size = smart_sort_key(collation, string, strlen(string), bytes, SAMPLE_KEY_ROOM);
+
+	if (size >= SAMPLE_KEY_ROOM)
+		elog(ERROR, "a sort key of collation %u has %zu bytes", collation, size);
+	strcpy(bytes + size + 1, string);
+	sample->string = string;
+	sample->bytes = bytes;
+	sample->length = size + 1 + strlen(string);
+}
+
+/* Do sort keys, and then the strings' bytes, compare as the strings?  As try_samples() otherwise. */
+static bool
+has_order_of_keys(Oid collation, const char *wrong[2])
+{
+	int count = smart_sample_characters_count + smart_sample_words_count;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart samples", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(context);
+	struct sample *samples = palloc(count * sizeof(struct sample));
+	bool good;
+
+	for (int i = 0; i < smart_sample_characters_count; i++)
+		set_keyed(&samples[i], smart_sample_characters[i], collation);
+	for (int i = 0; i < smart_sample_words_count; i++)
+		set_keyed(&samples[smart_sample_characters_count + i], smart_sample_words[i], collation);
+	good = try_samples(samples, count, collation, wrong);
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(context);
+	return good;
+}
+
 /* ---- collations of the C library ---- */
 
 /* "C.UTF-8" in any spelling that the C library takes: it leaves out what is no letter or digit, and the case */
@@ -185,7 +225,7 @@ find_order(Oid collation)
 		return SMART_ORDER_BYTES;
 	if (smart_has_sort_keys(collation))
 		return SMART_ORDER_KEYS;
-	if (GetDatabaseEncoding() == PG_UTF8 && libc_version() >= CODE_POINTS_SINCE && is_libc_c_utf8(collation) &&
+	if (GetDatabaseEncoding() == PG_UTF8 && smart_libc_version() >= CODE_POINTS_SINCE && is_libc_c_utf8(collation) &&
 		has_order_of_bytes(collation))
 		return SMART_ORDER_BYTES;
 	return SMART_ORDER_UNKNOWN;
@@ -217,4 +257,38 @@ smart_collation_order(Oid collation)
 {
 	smart_assert(OidIsValid(collation));
 	return know(collation)->order;
+}
+
+/* Tries out the sort keys of a collation; returns why they cannot be relied on, in memory that stays, or NULL */
+static const char *
+find_refusal(Oid collation)
+{
+	const char *wrong[2];
+	char *refusal;
+
+	if (GetDatabaseEncoding() != PG_UTF8)
+		refusal = psprintf("The database's encoding is %s, and sort keys of the C library are tried out in UTF8 only.",
+						   GetDatabaseEncodingName());
+	else if (!has_order_of_keys(collation, wrong))
+		refusal = psprintf(
+			"Under collation \"%s\" the C library's sort keys (strxfrm) of \"%s\" and \"%s\" compare otherwise "
+			"than these strings do (strcoll).",
+			get_collation_name(collation), wrong[0], wrong[1]);
+	else
+		return NULL;
+	return MemoryContextStrdup(TopMemoryContext, refusal);
+}
+
+bool
+smart_collation_keys_hold(Oid collation, const char **refusal)
+{
+	struct known *known = know(collation);
+
+	smart_assert(known->order == SMART_ORDER_UNKNOWN);
+	if (!known->keys_tried)
+		known->refusal = find_refusal(collation);
+	known->keys_tried = true;
+	if (known->refusal != NULL)
+		*refusal = known->refusal;
+	return known->refusal == NULL;
 }

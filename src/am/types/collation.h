@@ -17,4 +17,14 @@ enum smart_collation_order
 /* Found out once in a process for each collation.  The first time a collation "C.UTF-8" of the C library is tried out. */
 extern enum smart_collation_order smart_collation_order(Oid collation);
 
+/*
+ * Do the sort keys of a collation of unknown order (smart_sort_key()), and then the bytes, compare as its strings do, as
+ * far as samples can tell?  They are tried out once in a process for each collation.  If not, *refusal is set to a
+ * sentence about it, which lives as long as the process.
+ */
+extern bool smart_collation_keys_hold(Oid collation, const char **refusal);
+
+/* The C library's version, never 0: its sort keys are another version's no more. */
+extern uint32 smart_libc_version(void);
+
 #endif /* SMART_AM_COLLATION_H */

@@ -11,4 +11,8 @@
 extern const char *const smart_sample_characters[];
 extern const int smart_sample_characters_count;
 
+/* Words of languages that have rules of their own */
+extern const char *const smart_sample_words[];
+extern const int smart_sample_words_count;
+
 #endif /* SMART_AM_SAMPLES_H */

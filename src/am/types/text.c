@@ -10,7 +10,8 @@
  * level with another one compares by its bytes; but not if it is nondeterministic and takes them for equal: then there
  * is nothing but the sort key.
  *
- * Under another collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone.
+ * Under another collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone;
+ * but the classes text_libc_ops and the like take its sort keys as those of ICU if they hold where they are tried out.
  */
 #include "postgres.h"
 
@@ -233,15 +234,44 @@ bpchar_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int
 	return PointerGetDatum(space);
 }
 
+/* The operator classes that a type of strings has */
+enum string_class
+{
+	CLASS_DEFAULT,
+	CLASS_PATTERN, /* the operators compare bytes */
+	CLASS_LIBC     /* sort keys of the C library are trusted */
+};
+
+/* Sets what the order of a column's strings depends on */
+static void
+set_order(struct smart_normalizer *normalizer, enum string_class class)
+{
+	Oid collation = normalizer->collation;
+	enum smart_collation_order order = class == CLASS_PATTERN ? SMART_ORDER_BYTES : smart_collation_order(collation);
+
+	if (order == SMART_ORDER_KEYS)
+		normalizer->version = smart_sort_key_version(collation);
+	if (order == SMART_ORDER_UNKNOWN && class == CLASS_LIBC &&
+		smart_collation_keys_hold(collation, &normalizer->refusal))
+	{
+		normalizer->version = smart_libc_version();
+		order = SMART_ORDER_KEYS;
+	}
+	normalizer->unordered = order == SMART_ORDER_UNKNOWN;
+	normalizer->no_patterns = order == SMART_ORDER_KEYS;
+	normalizer->forgets = order == SMART_ORDER_KEYS && !get_collation_isdeterministic(collation);
+	normalizer->details = order != SMART_ORDER_KEYS ? &bytes_only : normalizer->forgets ? &key_only : &key_and_bytes;
+}
+
 /* What keys are made of under the column's collation; the errors are those that the comparisons would raise later */
 static void
-finish_string(struct smart_normalizer *normalizer, bool pattern_class)
+finish_string(struct smart_normalizer *normalizer, enum string_class class)
 {
 	if (!OidIsValid(normalizer->collation))
 		ereport(ERROR, errcode(ERRCODE_INDETERMINATE_COLLATION),
 				errmsg("could not determine the collation of a column of index \"%s\"", normalizer->index_name),
 				errhint("Name it with the COLLATE clause."));
-	if (pattern_class && !get_collation_isdeterministic(normalizer->collation))
+	if (class == CLASS_PATTERN && !get_collation_isdeterministic(normalizer->collation))
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("a pattern operator class of index \"%s\" cannot have a nondeterministic collation",
 					   normalizer->index_name),
@@ -249,18 +279,7 @@ finish_string(struct smart_normalizer *normalizer, bool pattern_class)
 						  "equal."),
 				errhint("Use the default operator class, or a deterministic collation."));
 
-	normalizer->details = &bytes_only;
-	if (!pattern_class)
-	{
-		normalizer->unordered = smart_collation_order(normalizer->collation) == SMART_ORDER_UNKNOWN;
-		normalizer->no_patterns = smart_collation_order(normalizer->collation) == SMART_ORDER_KEYS;
-	}
-	if (normalizer->no_patterns)
-	{
-		normalizer->version = smart_sort_key_version(normalizer->collation);
-		normalizer->forgets = !get_collation_isdeterministic(normalizer->collation);
-		normalizer->details = normalizer->forgets ? &key_only : &key_and_bytes;
-	}
+	set_order(normalizer, class);
 
 	/* The blanks of bpchar(n) are put back, if n is known. */
 	if (normalizer->encode == bpchar_encode &&
@@ -276,19 +295,27 @@ finish_string(struct smart_normalizer *normalizer, bool pattern_class)
 static void
 finish_collated(struct smart_normalizer *normalizer)
 {
-	finish_string(normalizer, false);
+	finish_string(normalizer, CLASS_DEFAULT);
 }
 
 static void
 finish_pattern(struct smart_normalizer *normalizer)
 {
-	finish_string(normalizer, true);
+	finish_string(normalizer, CLASS_PATTERN);
+}
+
+static void
+finish_libc(struct smart_normalizer *normalizer)
+{
+	finish_string(normalizer, CLASS_LIBC);
 }
 
 #define STRING(type) .encode = type##_encode, .end = string_end, .decode = type##_decode, .pattern = string_pattern
 
 SMART_NORMALIZER(text, finish_collated, STRING(text), .place = text_place);
 SMART_NORMALIZER(text_pattern, finish_pattern, STRING(text), .place = text_place);
+SMART_NORMALIZER(text_libc, finish_libc, STRING(text));
 SMART_NORMALIZER(name, finish_collated, STRING(name), .place = name_place);
 SMART_NORMALIZER(bpchar, finish_collated, STRING(bpchar));
 SMART_NORMALIZER(bpchar_pattern, finish_pattern, STRING(bpchar));
+SMART_NORMALIZER(bpchar_libc, finish_libc, STRING(bpchar));
