@@ -20,8 +20,11 @@ Q = $(if $(V),,@echo '  $(CC) $@';)
 # ---- the module -------------------------------------------------------------------------------------------------
 
 MODULE_big = smart
-EXTENSION = smart
-DATA = $(wildcard sql/smart--*.sql)
+
+# Classes for types that other extensions bring; each of these files has a .control beside it.
+TYPE_EXTENSIONS = smart_citext smart_cube smart_hstore smart_isn smart_ltree smart_seg
+EXTENSION = smart $(addprefix sql/,$(TYPE_EXTENSIONS))
+DATA = $(wildcard sql/smart--*.sql $(TYPE_EXTENSIONS:%=sql/%--*.sql))
 PGFILEDESC = "smart - ordered index in a SMART adaptive radix tree"
 
 # $(call sources,folders): the C files in folders and in their rooms, which are one level of folders below them.
@@ -46,7 +49,7 @@ OBJDIR := build/module/$(PG_MAJOR)-$(notdir $(CC))-$(FLAVOUR)
 OBJS = $(MODULE_SRCS:%.c=$(OBJDIR)/%.o)
 EXTRA_CLEAN = build regression.diffs regression.out results output_iso
 
-REGRESS = $(filter-out smart--%,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
+REGRESS = $(filter-out smart%,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 REGRESS_OPTS = --load-extension=smart
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=smart

@@ -26,6 +26,9 @@ CREATE TABLE kept_low PARTITION OF kept_parts FOR VALUES FROM (0) TO (100);
 CREATE TABLE kept_high PARTITION OF kept_parts FOR VALUES FROM (100) TO (200);
 INSERT INTO kept_parts SELECT i, -i FROM generate_series(0, 199) i;
 CREATE INDEX kept_parts_n ON kept_parts USING smart (n, id);
+CREATE EXTENSION smart_citext CASCADE;
+CREATE TABLE kept_names AS SELECT ('Name ' || i)::citext AS name FROM generate_series(1, 100) i;
+CREATE UNIQUE INDEX kept_names_name ON kept_names USING smart (name);
 CREATE UNLOGGED TABLE kept_unlogged AS SELECT generate_series(1, 10) AS id;
 CREATE INDEX kept_unlogged_id ON kept_unlogged USING smart (id);
 SQL
@@ -48,7 +51,7 @@ sub is_restored
 
 	is($node->safe_psql($database, $DEFINITIONS), $definitions, "$name: the same indexes");
 	index_is_sound($node, $database, $_, $name)
-		for ('kept_unique', 'kept_word', 'kept_pattern', 'kept_id_excl', 'kept_view_digit', 'kept_low_n_id_idx', 'kept_high_n_id_idx', 'kept_unlogged_id');
+		for ('kept_unique', 'kept_word', 'kept_pattern', 'kept_id_excl', 'kept_view_digit', 'kept_low_n_id_idx', 'kept_high_n_id_idx', 'kept_unlogged_id', 'kept_names_name');
 	same_answers($node, $database, 'SELECT id, at FROM kept WHERE id BETWEEN 100 AND 120 ORDER BY id', $name);
 	return;
 }

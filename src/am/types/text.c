@@ -1,6 +1,6 @@
 /*
  * text.c
- *	  Normalized keys of text (and varchar), name and bpchar.
+ *	  Normalized keys of text (and varchar), name and bpchar, and of citext, a type of the extension of that name.
  *
  * The normalized key is the string's bytes and a 00, which no string contains.  Under C, POSIX, the server's builtin
  * collations and C.UTF-8 that is also the order, and the operators of the pattern classes compare bytes whatever the
@@ -12,6 +12,9 @@
  *
  * Under another collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone;
  * but the classes text_libc_ops and the like take its sort keys as those of ICU if they hold where they are tried out.
+ *
+ * A citext is the string in lower case, as the locale of the database has it, whatever the column's collation is.  Two
+ * of them are equal if these strings are.
  */
 #include "postgres.h"
 
@@ -19,6 +22,7 @@
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/varlena.h"
@@ -234,6 +238,18 @@ bpchar_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int
 	return PointerGetDatum(space);
 }
 
+static uint8 *
+citext_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+	char *lower = str_tolower(VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text), DEFAULT_COLLATION_OID);
+
+	out = put_normalized(normalizer, out, limit, lower, strlen(lower));
+	pfree(lower);
+	smart_free_copy(text, value);
+	return out;
+}
+
 /* The operator classes that a type of strings has */
 enum string_class
 {
@@ -259,8 +275,10 @@ set_order(struct smart_normalizer *normalizer, enum string_class class)
 	}
 	normalizer->unordered = order == SMART_ORDER_UNKNOWN;
 	normalizer->no_patterns = order == SMART_ORDER_KEYS;
-	normalizer->forgets = order == SMART_ORDER_KEYS && !get_collation_isdeterministic(collation);
-	normalizer->details = order != SMART_ORDER_KEYS ? &bytes_only : normalizer->forgets ? &key_only : &key_and_bytes;
+	normalizer->details = &bytes_only;
+	if (order == SMART_ORDER_KEYS)
+		normalizer->details = get_collation_isdeterministic(collation) ? &key_and_bytes : &key_only;
+	normalizer->forgets = normalizer->forgets || normalizer->details == &key_only;
 }
 
 /* What keys are made of under the column's collation; the errors are those that the comparisons would raise later */
@@ -310,6 +328,18 @@ finish_libc(struct smart_normalizer *normalizer)
 	finish_string(normalizer, CLASS_LIBC);
 }
 
+/* Its "=" compares bytes under every collation, and tells apart what a nondeterministic one does not */
+static void
+finish_citext(struct smart_normalizer *normalizer)
+{
+	if (OidIsValid(normalizer->collation) && !get_collation_isdeterministic(normalizer->collation))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("a column of type citext in index \"%s\" cannot have a nondeterministic collation",
+					   normalizer->index_name),
+				errhint("Use type text under that collation, or citext under a deterministic one."));
+	finish_string(normalizer, CLASS_DEFAULT);
+}
+
 #define STRING(type) .encode = type##_encode, .end = string_end, .decode = type##_decode, .pattern = string_pattern
 
 SMART_NORMALIZER(text, finish_collated, STRING(text), .place = text_place);
@@ -319,3 +349,5 @@ SMART_NORMALIZER(name, finish_collated, STRING(name), .place = name_place);
 SMART_NORMALIZER(bpchar, finish_collated, STRING(bpchar));
 SMART_NORMALIZER(bpchar_pattern, finish_pattern, STRING(bpchar));
 SMART_NORMALIZER(bpchar_libc, finish_libc, STRING(bpchar));
+SMART_NORMALIZER(citext, finish_citext, .forgets = true, .encode = citext_encode, .end = string_end);
+SMART_NORMALIZER(citext_pattern, finish_pattern, .forgets = true, .encode = citext_encode, .end = string_end);
