@@ -12,10 +12,11 @@ SET search_path = types_extensions, public;
 \set ECHO all
 CREATE EXTENSION citext;
 CREATE TABLE extended (id int, name citext);
--- Without it there is none.
+-- Without it there is none; nor has this class of btree a counterpart.
+\set VERBOSITY sqlstate
 CREATE INDEX ON extended USING smart (name);
--- This class has no counterpart, either.
 CREATE INDEX ON extended USING smart ((extended.*) record_image_ops);
+\set VERBOSITY default
 CREATE EXTENSION smart_citext;
 CREATE EXTENSION smart_cube CASCADE;
 CREATE EXTENSION smart_hstore CASCADE;

@@ -158,6 +158,22 @@ smart_has_sort_keys(Oid collation)
 #endif
 }
 
+/* As smart_sort_key(), of the C library: the server does not ask that for sort keys which it does not trust. */
+static inline Size
+smart_libc_sort_key(pg_locale_t locale, const char *string, Size length, char *out, Size room)
+{
+	char *copy = pnstrdup(string, length);
+	Size size;
+
+	/* The locale of the database may be that of the process, without one of its own. */
+	if (locale != NULL && locale->info.lt != (locale_t) 0)
+		size = strxfrm_l(out, copy, room, locale->info.lt);
+	else
+		size = strxfrm(out, copy, room);
+	pfree(copy);
+	return size;
+}
+
 /*
  * Writes the sort key of a string, which has no 00 inside, and returns its length without the final 00.  If that is not
  * less than room, the key is not there.  For collations of ICU and of the C library.
@@ -167,28 +183,19 @@ smart_sort_key(Oid collation, const char *string, Size length, char *out, Size r
 {
 	pg_locale_t locale = pg_newlocale_from_collation(collation);
 
+	if (locale == NULL || locale->provider == COLLPROVIDER_LIBC)
+		return smart_libc_sort_key(locale, string, length, out, room);
 #if PG_VERSION_NUM >= 160000
 	return pg_strnxfrm(out, room, string, length, locale);
+#elif defined(USE_ICU)
+	UChar *wide;
+	int32_t wide_length = icu_to_uchar(&wide, string, length);
+	int32_t size = ucol_getSortKey(locale->info.icu.ucol, wide, wide_length, (uint8_t *) out, (int32_t) room);
+
+	pfree(wide);
+	return (Size) size - 1;
 #else
-	char *copy;
-	Size size;
-
-#ifdef USE_ICU
-	if (locale != NULL && locale->provider == COLLPROVIDER_ICU)
-	{
-		UChar *wide;
-		int32_t wide_length = icu_to_uchar(&wide, string, length);
-		int32_t wide_size = ucol_getSortKey(locale->info.icu.ucol, wide, wide_length, (uint8_t *) out, (int32_t) room);
-
-		pfree(wide);
-		return (Size) wide_size - 1;
-	}
-#endif
-	/* That of the database is the process's own, unless it is one of ICU. */
-	copy = pnstrdup(string, length);
-	size = locale != NULL ? strxfrm_l(out, copy, room, locale->info.lt) : strxfrm(out, copy, room);
-	pfree(copy);
-	return size;
+	elog(ERROR, "collation %u has no sort keys", collation);
 #endif
 }
 
