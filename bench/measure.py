@@ -179,8 +179,13 @@ class Bench:
             index = "target_" + kind
             psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0],
                  "CREATE INDEX %s ON target USING %s (k)" % (index, METHOD[kind]))
-            ms = timed("INSERT INTO target SELECT k, v FROM %s" % source)[0]
+            lines = psql("SELECT smart_round_trips()", "\\timing on\n",
+                         "INSERT INTO target SELECT k, v FROM %s" % source, "\\timing off\n",
+                         "SELECT smart_round_trips()")
+            ms = float(re.search(r"Time: ([0-9.]+) ms", "\n".join(lines)).group(1))
             self.record("INSERT, " + title, "ns/row", kind, ms * 1e6 / self.rows)
+            if kind == "smart":
+                report.note("INSERT, %s: %.4f round trips a row" % (title, (int(lines[-1]) - int(lines[0])) / self.rows))
             self.size("after inserts, " + title, kind, index)
             if turn == 0 and not self.options.remote:
                 psql("CHECKPOINT", "VACUUM (FREEZE, ANALYZE) target")
