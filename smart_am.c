@@ -14,6 +14,7 @@
 #include "am/codec/encode.h"
 #include "am/codec/enum_order.h"
 #include "am/compat.h"
+#include "am/constraint/statement.h"
 #include "am/index/options.h"
 #include "am/index/replica.h"
 #include "am/join/lookahead.h"
@@ -47,6 +48,7 @@ _PG_init(void)
 	smart_explain_init();
 	smart_lookahead_init();
 	smart_enum_order_init();
+	smart_constraint_init();
 	MarkGUCPrefixReserved("smart");
 }
 

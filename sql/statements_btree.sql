@@ -3,11 +3,7 @@
 CREATE TABLE needs_btree (id int NOT NULL, n int NOT NULL);
 CREATE UNIQUE INDEX needs_btree_id ON needs_btree USING smart (id);
 
--- Constraints in the catalog: btree in all versions. What they enforce a unique index does, too.
-ALTER TABLE needs_btree ADD PRIMARY KEY USING INDEX needs_btree_id;
-ALTER TABLE needs_btree ADD CONSTRAINT needs_btree_unique UNIQUE USING INDEX needs_btree_id;
-
--- Foreign keys that refer to a smart index
+-- Foreign keys that refer to a smart index, which is no constraint's
 CREATE TABLE needs_btree_too (id int);
 ALTER TABLE needs_btree_too ADD FOREIGN KEY (id) REFERENCES needs_btree (id) ON UPDATE CASCADE;
 INSERT INTO needs_btree VALUES (1, 1), (2, 2), (3, 3);

@@ -313,6 +313,24 @@ smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
  */
 #define SMART_SPECULATE_OURSELVES (PG_VERSION_NUM < 180000)
 
+/* Before version 18 unique indexes of partitioned tables, and the keys that foreign keys refer to, are to be btrees. */
+#define SMART_UNIQUE_PARTITIONS     (PG_VERSION_NUM >= 180000)
+#define SMART_REFERENCES_WANT_BTREE (PG_VERSION_NUM < 180000)
+
+/* Is a constraint WITHOUT OVERLAPS, which is GiST's? */
+#if PG_VERSION_NUM >= 180000
+#define smart_constraint_is_of_ranges(constraint) ((constraint)->without_overlaps)
+#else
+#define smart_constraint_is_of_ranges(constraint) false
+#endif
+
+/* Does a subcommand of ALTER TABLE have the indexes of a column made anew? */
+#if PG_VERSION_NUM >= 170000
+#define smart_alters_values(command) ((command) == AT_AlterColumnType || (command) == AT_SetExpression)
+#else
+#define smart_alters_values(command) ((command) == AT_AlterColumnType)
+#endif
+
 /* Before version 18 the planner asks some questions of btrees only (planner.c). */
 #define SMART_PLANNER_WANTS_BTREE (PG_VERSION_NUM < 180000)
 

@@ -29,6 +29,15 @@ CREATE INDEX kept_parts_n ON kept_parts USING smart (n, id);
 CREATE EXTENSION smart_citext CASCADE;
 CREATE TABLE kept_names AS SELECT ('Name ' || i)::citext AS name FROM generate_series(1, 100) i;
 CREATE UNIQUE INDEX kept_names_name ON kept_names USING smart (name);
+CREATE TABLE kept_keyed (id int, word text COLLATE "C", at int, CONSTRAINT kept_keyed_pkey PRIMARY KEY (id) INCLUDE (at) WITH (smart = on, fillfactor = 80),
+	CONSTRAINT kept_keyed_late UNIQUE NULLS NOT DISTINCT (word) WITH (smart = on) DEFERRABLE INITIALLY DEFERRED, CONSTRAINT kept_keyed_btree UNIQUE (at));
+INSERT INTO kept_keyed SELECT i, 'w' || i, i FROM generate_series(1, 1000) i;
+ALTER TABLE kept_keyed CLUSTER ON kept_keyed_pkey;
+COMMENT ON CONSTRAINT kept_keyed_pkey ON kept_keyed IS 'described as a constraint';
+CREATE UNIQUE INDEX kept_keyed_taken ON kept_keyed USING smart (at, id);
+ALTER TABLE kept_keyed ADD CONSTRAINT kept_keyed_own UNIQUE USING INDEX kept_keyed_taken;
+CREATE TABLE kept_refers (keyed int REFERENCES kept_keyed ON DELETE CASCADE);
+INSERT INTO kept_refers SELECT generate_series(1, 1000);
 CREATE UNLOGGED TABLE kept_unlogged AS SELECT generate_series(1, 10) AS id;
 CREATE INDEX kept_unlogged_id ON kept_unlogged USING smart (id);
 SQL
@@ -36,13 +45,14 @@ SQL
 # What a catalog says about all smart indexes, and how many rows each holds.
 my $DEFINITIONS = <<'SQL';
 SELECT pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident, i.indisclustered, obj_description(i.indexrelid, 'pg_class'),
-	(SELECT pg_get_constraintdef(o.oid) FROM pg_constraint o WHERE o.conindid = i.indexrelid AND o.contype = 'x'),
+	(SELECT concat(pg_get_constraintdef(o.oid), obj_description(o.oid, 'pg_constraint')) FROM pg_constraint o WHERE o.conindid = i.indexrelid AND o.contype IN ('p', 'u', 'x')),
 	CASE WHEN c.relkind = 'i' THEN (smart_index_stats(c.oid)).entries END
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
 WHERE a.amname = 'smart' ORDER BY 1
 SQL
 my $definitions = $node->safe_psql('postgres', $DEFINITIONS);
 like($definitions, qr/kept_parts_n.*kept_unlogged_id/s, 'there are indexes to keep');
+like($definitions, qr/UNIQUE INDEX $_ /, "$_ is among them") for ('kept_keyed_late', 'kept_keyed_own', 'kept_keyed_pkey');
 
 # is_restored(DATABASE, NAME)
 sub is_restored
@@ -51,8 +61,10 @@ sub is_restored
 
 	is($node->safe_psql($database, $DEFINITIONS), $definitions, "$name: the same indexes");
 	index_is_sound($node, $database, $_, $name)
-		for ('kept_unique', 'kept_word', 'kept_pattern', 'kept_id_excl', 'kept_view_digit', 'kept_low_n_id_idx', 'kept_high_n_id_idx', 'kept_unlogged_id', 'kept_names_name');
+		for ('kept_keyed_pkey', 'kept_keyed_late', 'kept_keyed_own', 'kept_unique', 'kept_word', 'kept_pattern', 'kept_id_excl', 'kept_view_digit', 'kept_low_n_id_idx', 'kept_high_n_id_idx', 'kept_unlogged_id', 'kept_names_name');
 	same_answers($node, $database, 'SELECT id, at FROM kept WHERE id BETWEEN 100 AND 120 ORDER BY id', $name);
+	my (undef, undef, $err) = $node->psql($database, 'INSERT INTO kept_refers VALUES (5000)');
+	like($err, qr/violates foreign key constraint "kept_refers_keyed_fkey"/, "$name: the foreign key is there");
 	return;
 }
 
@@ -73,6 +85,27 @@ is_restored('by_archive', 'archive once more');
 $node->command_ok(['pg_dump', '-f', "$directory/again.sql", 'by_script'], 'pg_dump of the copy');
 my ($first, $again) = map { my $text = slurp_file("$directory/$_"); $text =~ s/^\\(?:un)?restrict .*\n//mg; $text } ('script.sql', 'again.sql');
 is($again, $first, 'a copy of the copy is the same script');
+
+# With the setting turned on, the constraints of a dump that have no option become smart, too, and no other index does.
+{
+	local $ENV{PGOPTIONS} = '-c smart.constraints=on';
+
+	$node->safe_psql('postgres', 'CREATE DATABASE by_setting');
+	$node->command_ok(['pg_restore', '-e', '-j', '2', '-d', 'by_setting', "$directory/archive"], 'pg_restore with smart.constraints');
+}
+is($node->safe_psql('by_setting', "SELECT string_agg(c.relname, ' ' ORDER BY c.relname) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE amname = 'btree' AND relnamespace = 'public'::regnamespace"),
+	'', 'no constraint has a btree');
+index_is_sound($node, 'by_setting', 'kept_keyed_btree', 'made smart by the setting');
+
+# A server that has not loaded the library refuses what it cannot do, and nothing is a btree in silence.
+my $plain = PostgreSQL::Test::Cluster->new('plain');
+$plain->init;
+$plain->start;
+$plain->safe_psql('postgres', 'CREATE TABLE kept_keyed (id int NOT NULL)');
+my (undef, undef, $refused) = $plain->psql('postgres', q{ALTER TABLE ONLY kept_keyed ADD CONSTRAINT kept_keyed_pkey PRIMARY KEY (id) WITH (smart='on')});
+like($refused, qr/ERROR:  unrecognized parameter "smart"/, 'a server without the library');
+is($plain->safe_psql('postgres', 'SELECT count(*) FROM pg_constraint WHERE conindid <> 0 AND connamespace = 2200'), '0', 'and there is no constraint');
+$plain->stop;
 
 # Smart's own objects come with CREATE EXTENSION alone.
 unlike($first, qr/CREATE (?:ACCESS METHOD|OPERATOR|FUNCTION|VIEW)/, 'nothing of the extension is in the dump');

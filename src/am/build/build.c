@@ -67,6 +67,12 @@ has_class(Oid type, Oid method)
 	return OidIsValid(class) && get_opclass_input_type(class) == type;
 }
 
+bool
+smart_build_takes_class(Oid type, Oid class_type, Oid method)
+{
+	return type == class_type || !has_class(type, BTREE_AM_OID) || has_class(type, method);
+}
+
 /* May this index be built?  And what should the owner of a new one know at once? */
 static void
 check_request(Relation heap, Relation index)
@@ -88,7 +94,7 @@ check_request(Relation heap, Relation index)
 		Oid type = getBaseType(TupleDescAttr(RelationGetDescr(index), i)->atttypid);
 		Oid class_type = index->rd_opcintype[i];
 
-		if (type != class_type && has_class(type, BTREE_AM_OID) && !has_class(type, index->rd_rel->relam))
+		if (!smart_build_takes_class(type, class_type, index->rd_rel->relam))
 			ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("data type %s has no operator class of its own for access method \"smart\"",
 						   format_type_be(type)),

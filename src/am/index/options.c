@@ -1,6 +1,6 @@
 /*
  * options.c
- *	  Storage parameters of an index: leaf_size, fillfactor and logged, and one of btree's.
+ *	  Storage parameters of an index: leaf_size, fillfactor and logged, one of btree's, and the mark of constraints.
  */
 #include "postgres.h"
 
@@ -22,6 +22,7 @@ struct smart_options
 	int fillfactor;
 	bool logged;            /* with a journal */
 	bool deduplicate_items; /* ignored: entries share what they have in common anyway */
+	bool smart;             /* never false */
 };
 
 static relopt_kind option_kind;
@@ -39,6 +40,9 @@ smart_options_init(void)
 	/* So that a definition of a btree needs no other change than its method. */
 	add_bool_reloption(option_kind, "deduplicate_items", "Accepted as btree's option, without an effect", true,
 					   ShareUpdateExclusiveLock);
+	/* Constraints are declared, and dumped, without an access method: this says that theirs is smart (src/am/constraint). */
+	add_bool_reloption(option_kind, SMART_OPTION, "Gives the index of a constraint access method smart", true,
+					   ShareUpdateExclusiveLock);
 }
 
 bytea *
@@ -51,6 +55,7 @@ smart_am_options(Datum reloptions, bool validate)
 		{.optname = "deduplicate_items",
 		 .opttype = RELOPT_TYPE_BOOL,
 		 .offset = offsetof(struct smart_options, deduplicate_items)},
+		{.optname = SMART_OPTION, .opttype = RELOPT_TYPE_BOOL, .offset = offsetof(struct smart_options, smart)},
 	};
 	struct smart_options *options;
 
@@ -62,6 +67,10 @@ smart_am_options(Datum reloptions, bool validate)
 				errmsg("value %d out of bounds for option \"%s\"", options->leaf_size, "leaf_size"),
 				errdetail("Valid values are multiples of %d between %d and %d.", SMART_UNIT, SMART_LEAF_SIZE_MIN,
 						  SMART_LEAF_SIZE_MAX));
+	if (validate && options != NULL && !options->smart)
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("an index of access method \"smart\" cannot have option \"%s\" turned off", SMART_OPTION),
+				errhint("It chooses the access method where a constraint is declared."));
 	return (bytea *) options;
 }
 

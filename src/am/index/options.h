@@ -7,6 +7,8 @@
 
 #include "utils/rel.h"
 
+#define SMART_OPTION "smart" /* of constraints: WITH (smart = on) */
+
 extern void smart_options_init(void);
 extern int smart_options_leaf_size(Relation index);  /* bytes, a multiple of 64 */
 extern int smart_options_fillfactor(Relation index); /* percent */
