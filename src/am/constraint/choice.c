@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
@@ -36,14 +38,26 @@ smart_constraint_check_table(Oid table)
 				errhint("Leave option \"%s\" out, or use PostgreSQL 18 or newer.", SMART_OPTION));
 }
 
-/* Can the method index columns of this type by its default class? */
+/* The operator that a class has for equality of a type that is maybe not its own; InvalidOid: none but its own type's. */
+static Oid
+equality_of(Oid type, Oid class)
+{
+	return OidIsValid(class) ? get_opfamily_member(get_opclass_family(class), type, type, BTEqualStrategyNumber)
+							 : InvalidOid;
+}
+
+/*
+ * Can the method index columns of this type by its default class, and do conditions find them that would find them in a
+ * btree?  Operators may have been added to btree's family only.
+ */
 static bool
 takes_type(Oid type, Oid method)
 {
 	Oid base = getBaseType(type);
 	Oid class = GetDefaultOpClass(base, method);
 
-	return OidIsValid(class) && smart_build_takes_class(base, get_opclass_input_type(class), method);
+	return OidIsValid(class) && smart_build_takes_class(base, get_opclass_input_type(class), method) &&
+		   equality_of(base, class) == equality_of(base, GetDefaultOpClass(base, BTREE_AM_OID));
 }
 
 /* May the constraint have a smart index without being asked for it by name? */

@@ -45,7 +45,10 @@ is_constraint_index(const IndexStmt *statement)
 		   (strcmp(statement->accessMethod, DEFAULT_INDEX_TYPE) == 0 || strcmp(statement->accessMethod, METHOD) == 0);
 }
 
-/* LIKE has the method of the other table's index in its statement already, and its options. */
+/*
+ * LIKE has the method of the other table's index in its statement already, and its options.  It stays as it is: a table may be
+ * made like a partitioned one to become its partition.
+ */
 static void
 choose_index(IndexStmt *statement)
 {
@@ -55,9 +58,10 @@ choose_index(IndexStmt *statement)
 
 	if (!OidIsValid(table))
 		return;
-	if (strcmp(statement->accessMethod, METHOD) == 0)
+	if (statement->transformed)
 	{
-		smart_constraint_check_table(table);
+		if (strcmp(statement->accessMethod, METHOD) == 0)
+			smart_constraint_check_table(table);
 		return;
 	}
 	foreach (cell, statement->indexParams)
