@@ -27,7 +27,7 @@ ycsb_tree_options(const struct ycsb_options *options)
 		return (struct smart_tree_options){
 			.leaf_size = options->leaf_size,
 			.fixed_length = YCSB_INTEGER_BYTES,
-			.shared = true,
+			.shared = options->shared,
 			.value = true,
 		};
 	return (struct smart_tree_options){

@@ -58,6 +58,13 @@ struct ycsb_client
 
 typedef void (*ycsb_body)(struct ycsb_client *client, void *argument);
 
+/* Ranges that have changed hands while clients worked. */
+struct ycsb_moves
+{
+	unsigned int count;
+	uint64_t longest_ns; /* from when a range was about to be given until it could be used again */
+};
+
 struct ycsb_cluster
 {
 	unsigned int clients; /* numbered in turn over the compute nodes */
@@ -72,6 +79,17 @@ struct ycsb_cluster
 	/* The local work of an operation, where time is virtual; NULL: it takes the time that it takes. */
 	void (*work)(struct ycsb_client *client);
 
+	/*
+	 * Of a partitioned tree; else NULL.  enter: a turn with the owner of the key's range begins, and the client's handle is
+	 * on that range's tree, until leave.  next_range: the first key of the range behind that one; false: there is none.
+	 * turn_to: the handle goes over to the tree of a range, without a turn; false: there are not so many.
+	 */
+	smart_status (*enter)(struct ycsb_client *client, const uint8_t *key, size_t length);
+	void (*leave)(struct ycsb_client *client);
+	bool (*next_range)(struct ycsb_client *client, const uint8_t **key, size_t *length);
+	bool (*turn_to)(struct ycsb_client *client, unsigned int range);
+	const struct ycsb_moves *moves;
+
 	/* Of all caches, added up; 0 where there is none. */
 	void (*cache_use)(struct ycsb_cluster *cluster, struct ycsb_cache_use *use);
 
@@ -81,6 +99,10 @@ struct ycsb_cluster
 /* This project's index; with values that are updated in place. */
 extern const struct ycsb_index ycsb_tree_index;
 extern const struct ycsb_index ycsb_values_index;
+
+/* The same in ranges. */
+extern const struct ycsb_index ycsb_partitioned_index;
+extern const struct ycsb_index ycsb_partitioned_values_index;
 
 /* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);

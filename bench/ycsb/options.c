@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "compute/cache/cache.h"
+#include "compute/partition/partition.h"
 #include "tree/tree.h"
 #include "keys.h"
 #include "options.h"
@@ -64,11 +65,18 @@ static const char help[] =
 	"  --compute-nodes=N        processes, or simulated ones [1]\n"
 	"  --memory-nodes=N         sim only; the others have what they have [1]\n"
 	"  --mode=MODE              shared (several compute nodes may write) or exclusive (one does) [shared]\n"
+	"  --partitions=N           sim: the keys are divided into N ranges, each a tree of its own that one compute node owns\n"
+	"                           and opens in exclusive mode; a client works with the cache and the locks of its key's\n"
+	"                           owner, and with its own cores and NIC, as --index=dex does [0: one tree]\n"
+	"  --move                   in the first workload that is counted the last compute node gives its ranges to the others\n"
+	"                           after a third of the operations, and gets them back after two; tells how long none could\n"
+	"                           be used\n"
 	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
 	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
-	"  --values=on|off          sim, shared, integers: entries of this project's tree have a value of eight bytes, which\n"
+	"  --fill=PERCENT           of a leaf, when records are loaded from a sorted run [100]\n"
+	"  --values=on|off          sim, shared or --partitions, integers: entries of this project's tree have a value of eight bytes, which\n"
 	"                           an update changes in place [off]\n"
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
@@ -277,10 +285,13 @@ static const struct choice
 	{"compute-nodes", NUMBER32, FIELD(compute_nodes), RANGE(1, YCSB_NODES_MAX)},
 	{"memory-nodes", NUMBER32, FIELD(memory_nodes), RANGE(1, YCSB_NODES_MAX)},
 	{"mode", SWITCH, FIELD(shared), .names = modes},
+	{"partitions", NUMBER32, FIELD(partitions), RANGE(0, SMART_RANGES_MAX)},
 	{"rdwc", SWITCH, FIELD(rdwc), .names = off_on},
 	{"offload", NAME, FIELD(offload), .names = offload_names, .names_count = 3},
 	{"values", SWITCH, FIELD(values), .names = off_on},
 	{"leaf-size", NUMBER32, FIELD(leaf_size), RANGE(SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)},
+	{"fill", NUMBER32, FIELD(fill), RANGE(10, 100)},
+	{"move", FLAG, FIELD(move)},
 	{"seed", NUMBER, FIELD(seed), RANGE(0, UINT64_MAX)},
 	{"csv", TEXT, FIELD(csv)},
 	{"svg", TEXT, FIELD(svg)},
@@ -337,7 +348,13 @@ check_options(const struct ycsb_options *options)
 		refuse(remote ? "this provider needs --nodes" : "--nodes is for tcp and verbs");
 	if (options->provider != YCSB_SIM && (options->memory_nodes > 1 || options->timed))
 		refuse("--memory-nodes and --timed are for the simulated cluster");
-	if (!options->shared && options->compute_nodes > 1)
+	if (options->partitions > 0 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
+		refuse("--partitions is for this project's tree on the simulated cluster");
+	if (options->partitions > 0 && options->partitions < options->compute_nodes)
+		refuse("each compute node needs a range");
+	if (options->move && (options->partitions == 0 || options->compute_nodes == 1))
+		refuse("--move is for --partitions of several compute nodes");
+	if (!options->shared && options->compute_nodes > 1 && options->partitions == 0)
 		refuse("an exclusive tree is one compute node's");
 	if (options->cache_bytes > 0 && options->cache_bytes < SMART_CACHE_BYTES_MIN)
 		refuse("a cache has at least %zu bytes", SMART_CACHE_BYTES_MIN);
@@ -347,9 +364,9 @@ check_options(const struct ycsb_options *options)
 		refuse("the keys of %s are integers", ycsb_index_names[options->index]);
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
-	if (options->values && (options->provider != YCSB_SIM || options->index != YCSB_TREE || !options->shared ||
-							!ycsb_is_integer(options->key_type)))
-		refuse("--values is for this project's tree on the simulated cluster, shared, with integers");
+	if (options->values && (options->provider != YCSB_SIM || options->index != YCSB_TREE ||
+							(!options->shared && options->partitions == 0) || !ycsb_is_integer(options->key_type)))
+		refuse("--values is for this project's tree on the simulated cluster, shared or partitioned, with integers");
 	if (options->copies > options->memory_nodes)
 		refuse("%u copies are on as many --memory-nodes", options->copies);
 	if (options->colocated && options->memory_nodes > options->compute_nodes)
@@ -382,6 +399,7 @@ ycsb_options_default(struct ycsb_options *options)
 		.scan_max = 100,
 		.value_bytes = 8,
 		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
+		.fill = 100,
 		.seed = 1,
 	};
 	sim_model_default(&options->model);
@@ -415,6 +433,8 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 	if (optind < argc)
 		refuse("what is %s?", argv[optind]);
 	options->leaf_size = options->leaf_size / SMART_UNIT * SMART_UNIT;
+	/* Each range is one compute node's. */
+	options->shared = options->shared && options->partitions == 0;
 	if (options->warmup == UINT64_MAX)
 		options->warmup = options->operations / 2;
 	check_options(options);

@@ -75,13 +75,16 @@ struct ycsb_options
 	unsigned int compute_nodes;
 	unsigned int memory_nodes;
 	bool shared;
+	unsigned int partitions;         /* ranges that compute nodes own; 0: one tree, which is all compute nodes' */
+	bool move;                       /* the last compute node's ranges are given away, and come back */
 	bool rdwc;                       /* the clients of a compute node share READs and appends */
 	enum smart_offload_mode offload; /* tcp and verbs: the side that walks where the cache does not know the way */
 	uint64_t scan_min;               /* entries of a scan of workload E */
 	uint64_t scan_max;
 	uint32_t value_bytes; /* of peers' entries, but SMART's */
 	uint32_t leaf_size;
-	bool values; /* of our tree's entries, to be changed in place, instead of payloads */
+	uint32_t fill; /* percent of a leaf, of records that are loaded from a sorted run */
+	bool values;   /* of our tree's entries, to be changed in place, instead of payloads */
 	uint64_t seed;
 	const char *csv; /* NULL: none */
 	const char *svg;

@@ -159,6 +159,26 @@ measure_curve(struct run *run, enum ycsb_workload workload)
 
 /* ---- all of it ---- */
 
+/* The tree, or those of all ranges, added up as far as check wants. */
+static smart_status
+verify(struct ycsb_cluster *cluster, struct smart_verify_report *sum, char *message, size_t message_size)
+{
+	struct ycsb_client *first = cluster->client[0];
+	struct smart_verify_report report;
+	smart_status status = SMART_OK;
+
+	if (cluster->turn_to == NULL)
+		return smart_tree_verify(first->tree, NULL, NULL, sum, message, message_size);
+	*sum = (struct smart_verify_report){.entries = 0};
+	for (unsigned int range = 0; status == SMART_OK && cluster->turn_to(first, range); range++)
+	{
+		status = smart_tree_verify(first->tree, NULL, NULL, &report, message, message_size);
+		sum->entries += status == SMART_OK ? report.entries : 0;
+		sum->bytes_blocks += status == SMART_OK ? report.bytes_blocks : 0;
+	}
+	return status;
+}
+
 /* Is the tree whole, with every record, and every entry beside one, once? */
 static bool
 check(struct run *run)
@@ -167,8 +187,7 @@ check(struct run *run)
 	uint64_t entries = ycsb_records_present(records) + records->piggyback;
 	struct smart_verify_report report;
 	char message[256] = "";
-	smart_status status =
-		smart_tree_verify(run->cluster->client[0]->tree, NULL, NULL, &report, message, sizeof(message));
+	smart_status status = verify(run->cluster, &report, message, sizeof(message));
 
 	if (status != SMART_OK)
 		fprintf(stderr, "ycsb: the tree: %s: %s\n", smart_status_text(status), message);
@@ -214,6 +233,16 @@ load(struct run *run)
 	return done;
 }
 
+static void
+tell_moves(struct run *run)
+{
+	const struct ycsb_moves *moves = run->cluster->moves;
+
+	run->results->moved = moves->count;
+	run->results->longest_ns = moves->longest_ns;
+	printf("ranges: %u changed hands, each in %.1f us at most\n", moves->count, (double) moves->longest_ns / 1000);
+}
+
 static bool
 run_all(struct run *run)
 {
@@ -224,6 +253,8 @@ run_all(struct run *run)
 		if (run->options->wanted[workload] && !measure_curve(run, (enum ycsb_workload) workload))
 			return false;
 	}
+	if (run->options->move)
+		tell_moves(run);
 	return !run->options->check || check(run);
 }
 

@@ -24,6 +24,8 @@ struct ycsb_result
 
 struct ycsb_results
 {
+	unsigned int moved;  /* ranges that have changed hands */
+	uint64_t longest_ns; /* for which one of them could not be used */
 	unsigned int count;
 	struct ycsb_result result[YCSB_RESULTS_MAX];
 };

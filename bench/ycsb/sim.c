@@ -16,6 +16,7 @@
 #include "compute/coordinate/rdwc.h"
 #include "cluster.h"
 #include "random.h"
+#include "ranges.h"
 #include "simulated.h"
 #include "store.h"
 
@@ -39,8 +40,10 @@ struct sim_client
 	struct smart_services untimed;   /* those of them that take time, without it */
 	struct smart_rdwc_member member; /* with RDWC */
 	struct sim_cluster *sim;
-	struct compute_node *compute;
-	unsigned int number; /* among those of the compute node */
+	struct compute_node *compute; /* its own; of a partitioned tree, the owner of the range where it is */
+	unsigned int number;          /* among those that use the compute node's tables */
+	unsigned int range;
+	unsigned int owner; /* that range's, a compute node */
 };
 
 #define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
@@ -59,6 +62,7 @@ struct sim_cluster
 	struct ycsb_store store;
 	struct smart_epoch_shared *epoch; /* of all clients, in the order of their numbers */
 	struct compute_node *compute[SIM_TIMED_NODES_MAX];
+	struct ycsb_ranges ranges; /* of a partitioned tree */
 };
 
 /* ---- services ---- */
@@ -193,6 +197,19 @@ timed_find_hint(struct smart_services *services, smart_slot leaf, struct smart_l
 	return after_cache_work(services)->find_hint(services, leaf, hint);
 }
 
+static bool
+timed_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+{
+	return after_cache_work(services)->find_leaf(services, tree, leaf, copy, ticket);
+}
+
+static void
+timed_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
+				uint64_t ticket, bool hot)
+{
+	after_cache_work(services)->keep_leaf(services, tree, leaf, copy, meta, ticket, hot);
+}
+
 static smart_status
 timed_lock_leaf(struct smart_services *services, fabric_address leaf)
 {
@@ -230,6 +247,8 @@ let_services_take_time(struct sim_client *client)
 	services->find_result = timed_find_result;
 	services->keep_result = timed_keep_result;
 	services->find_hint = timed_find_hint;
+	services->find_leaf = timed_find_leaf;
+	services->keep_leaf = timed_keep_leaf;
 }
 
 static void
@@ -249,6 +268,111 @@ init_services(struct sim_client *client)
 	if (client->compute->cache != NULL)
 		smart_cache_services_init(&client->services, client->compute->cache, client->number);
 	let_services_take_time(client);
+}
+
+/* ---- a partitioned tree ---- */
+
+static struct sim_client *
+sim_client_of_ycsb(struct ycsb_client *client)
+{
+	return OWNER(struct sim_client, simulated.client, client);
+}
+
+/* The cache and the local locks of a compute node; cores and NIC stay the client's own. */
+static void
+work_with(struct sim_client *client, unsigned int compute)
+{
+	client->owner = compute;
+	client->compute = client->sim->compute[compute];
+	client->services.cache = client->compute->cache;
+	client->member.caller.rdwc = client->compute->rdwc;
+	client->member.locks = &client->compute->leaf_locks;
+}
+
+static void
+turn_to_tree(struct sim_client *client, unsigned int range, uint64_t tenure)
+{
+	const struct smart_range *found = ycsb_ranges_at(&client->sim->ranges, range);
+
+	client->range = range;
+	smart_tree_turn(client->simulated.client.tree, found->tree, found->root, tenure);
+}
+
+/* Routing takes a look at local memory that others use, too. */
+static smart_status
+sim_enter_range(struct ycsb_client *ycsb, const uint8_t *key, size_t length)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+	struct ycsb_ranges *ranges = &client->sim->ranges;
+	unsigned int range = ycsb_ranges_find(ranges, key, length);
+	unsigned int compute;
+	uint64_t tenure;
+	smart_status status = ycsb_ranges_move(ranges, ycsb->fabric, ycsb->env);
+
+	if (status != SMART_OK)
+		return status;
+	sim_timed_compute(&client->simulated.timed, client->sim->options->model.cache_ns);
+	status = ycsb_ranges_enter(ranges, ycsb->fabric, ycsb->env, ycsb->number, range, &compute, &tenure);
+	if (status != SMART_OK)
+		return status;
+	work_with(client, compute);
+	turn_to_tree(client, range, tenure);
+	return SMART_OK;
+}
+
+static void
+sim_leave_range(struct ycsb_client *ycsb)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+
+	ycsb_ranges_leave(&client->sim->ranges, client->owner, ycsb->number);
+}
+
+static bool
+sim_next_range(struct ycsb_client *ycsb, const uint8_t **key, size_t *length)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+	const struct smart_range *next;
+
+	if (client->range + 1 == client->sim->ranges.count)
+		return false;
+	next = ycsb_ranges_at(&client->sim->ranges, client->range + 1);
+	*key = next->bound;
+	*length = next->bound_length;
+	return true;
+}
+
+static bool
+sim_turn_to(struct ycsb_client *ycsb, unsigned int range)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+
+	if (range >= client->sim->ranges.count)
+		return false;
+	/* Nothing is known of a tenure that never comes: all is READ. */
+	turn_to_tree(client, range, UINT32_MAX);
+	return true;
+}
+
+static bool
+open_ranges(struct sim_cluster *sim)
+{
+	struct ycsb_client *first = sim->cluster.client[0];
+
+	sim->cluster.enter = sim_enter_range;
+	sim->cluster.leave = sim_leave_range;
+	sim->cluster.next_range = sim_next_range;
+	sim->cluster.turn_to = sim_turn_to;
+	sim->cluster.moves = &sim->ranges.moves;
+	return ycsb_ranges_open(&sim->ranges, sim->options, &sim->store, first->fabric, first->env);
+}
+
+static const struct ycsb_index *
+index_of(const struct ycsb_options *options)
+{
+	if (options->partitions > 0)
+		return options->values ? &ycsb_partitioned_values_index : &ycsb_partitioned_index;
+	return options->values ? &ycsb_values_index : &ycsb_tree_index;
 }
 
 /* ---- opening and closing ---- */
@@ -292,6 +416,7 @@ sim_close(struct ycsb_cluster *cluster)
 	free(cluster->client);
 	for (unsigned int i = 0; i < sim->options->compute_nodes && sim->compute[i] != NULL; i++)
 		close_compute_node(sim->compute[i]);
+	ycsb_ranges_close(&sim->ranges);
 	ycsb_store_close(&sim->store);
 	sim_timed_close(&sim->timed);
 	free(sim->epoch);
@@ -303,10 +428,11 @@ static struct compute_node *
 open_compute_node(const struct ycsb_options *options, unsigned int number)
 {
 	struct compute_node *node = calloc(1, sizeof(*node));
+	unsigned int clients = options->partitions > 0 ? options->clients * options->compute_nodes : options->clients;
 
 	if (node == NULL)
 		return NULL;
-	if (ycsb_open_tables(options, options->clients, ycsb_mix(options->seed) + number, &node->cache, &node->rdwc))
+	if (ycsb_open_tables(options, clients, ycsb_mix(options->seed) + number, &node->cache, &node->rdwc))
 		return node;
 	close_compute_node(node);
 	return NULL;
@@ -327,9 +453,9 @@ open_client(struct sim_cluster *sim, unsigned int number)
 		return false;
 	client->sim = sim;
 	client->compute = sim->compute[number % options->compute_nodes];
-	client->number = number / options->compute_nodes;
+	client->number = options->partitions > 0 ? number : number / options->compute_nodes;
 	ycsb_simulated_init(&client->simulated, &sim->cluster, &sim->timed, options, number);
-	client->simulated.client.index = options->values ? &ycsb_values_index : &ycsb_tree_index;
+	client->simulated.client.index = index_of(options);
 	init_services(client);
 	tree.id = TREE;
 	tree.root = ycsb_store_root();
@@ -373,7 +499,7 @@ open_all(struct sim_cluster *sim)
 		if (!open_client(sim, i))
 			return false;
 	}
-	return true;
+	return options->partitions == 0 || open_ranges(sim);
 }
 
 struct ycsb_cluster *

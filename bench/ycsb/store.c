@@ -110,6 +110,19 @@ make_slab(struct ycsb_store *store, struct ycsb_pool *pool, uint32_t block_bytes
 	return false;
 }
 
+fabric_address
+ycsb_store_reserve(struct ycsb_store *store, unsigned int node, uint64_t bytes)
+{
+	uint64_t offset = store->used[node];
+
+	smart_assert(node < store->nodes && offset % PAGE_BYTES == 0);
+	bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	if (bytes > store->bytes - offset)
+		return 0;
+	store->used[node] += bytes;
+	return fabric_make_address(node, offset);
+}
+
 bool
 ycsb_store_retired(const struct ycsb_store *store, smart_class class)
 {

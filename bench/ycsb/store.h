@@ -54,6 +54,9 @@ ycsb_store_root(void)
 	return fabric_make_address(0, YCSB_ROOT_OFFSET);
 }
 
+/* So many bytes of a memory node that are nobody's block, aligned to a page, of zeros.  0: no space. */
+extern fabric_address ycsb_store_reserve(struct ycsb_store *store, unsigned int node, uint64_t bytes);
+
 /* Do blocks of this class wait for their next use? */
 extern bool ycsb_store_retired(const struct ycsb_store *store, smart_class class);
 

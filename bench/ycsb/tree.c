@@ -8,8 +8,6 @@
 #include "keys.h"
 #include "sorted.h"
 
-#define FILL 100 /* percent of a leaf, as CREATE INDEX fills them */
-
 static smart_status
 tree_begin(struct ycsb_client *client)
 {
@@ -32,19 +30,66 @@ add_record(void *argument, const uint8_t *key, size_t key_length, uint64_t recor
 	return smart_load_add(argument, entry, ycsb_payload(entry, key_length, record));
 }
 
-/* add: adds a record to a struct smart_load. */
+/* A load on its way, of one tree or, range by range, of several. */
+struct loading
+{
+	struct ycsb_client *client;
+	unsigned int fill;  /* percent of a leaf */
+	ycsb_record_fn add; /* adds a record to a struct smart_load */
+	struct smart_load *load;
+	const uint8_t *end; /* where the next range begins; NULL: there is none */
+	size_t end_length;
+};
+
+/* The next range's tree, if the key belongs there. */
+static smart_status
+go_on(struct loading *loading, const uint8_t *key, size_t key_length)
+{
+	struct ycsb_client *client = loading->client;
+	smart_status status = SMART_OK;
+
+	if (loading->load != NULL &&
+		(loading->end == NULL ||
+		 smart_compare_bytes(loading->end, (unsigned int) loading->end_length, key, (unsigned int) key_length) > 0))
+		return SMART_OK;
+	if (loading->load != NULL)
+	{
+		status = smart_load_finish(loading->load);
+		loading->load = NULL;
+		client->cluster->leave(client);
+	}
+	if (status == SMART_OK && client->cluster->enter != NULL)
+		status = client->cluster->enter(client, key, key_length);
+	if (status != SMART_OK)
+		return status;
+	if (client->cluster->enter == NULL || !client->cluster->next_range(client, &loading->end, &loading->end_length))
+		loading->end = NULL;
+	return smart_load_begin(client->tree, loading->fill, &loading->load);
+}
+
+static smart_status
+load_record(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
+{
+	struct loading *loading = argument;
+	smart_status status = go_on(loading, key, key_length);
+
+	return status == SMART_OK ? loading->add(loading->load, key, key_length, record) : status;
+}
+
 static smart_status
 load(struct ycsb_client *client, const struct ycsb_options *options, ycsb_record_fn add)
 {
-	struct smart_load *load;
-	smart_status status = smart_load_begin(client->tree, FILL, &load);
+	struct loading loading = {.client = client, .fill = options->fill, .add = add};
+	smart_status status = ycsb_sorted(options->key_type, options->keys, client->env, load_record, &loading);
 
-	if (status != SMART_OK)
+	if (loading.load == NULL)
 		return status;
-	status = ycsb_sorted(options->key_type, options->keys, client->env, add, load);
 	if (status == SMART_OK)
-		return smart_load_finish(load);
-	smart_load_abandon(load);
+		status = smart_load_finish(loading.load);
+	else
+		smart_load_abandon(loading.load);
+	if (client->cluster->leave != NULL)
+		client->cluster->leave(client);
 	return status;
 }
 

@@ -43,7 +43,10 @@
 	X(nowipe, "a leaf is retired with its values in place")                                    \
 	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came") \
 	X(unlocked, "inserts that go together do not lock their leaves")                           \
-	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")
+	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")        \
+	X(latecopy, "a leaf's copy stays while a value is written")                                \
+	X(leftvalue, "a value is put where an append that came to nothing has left another")       \
+	X(hastygift, "a range is given away with turns under way (by src/compute)")
 
 enum smart_fault
 {

@@ -64,7 +64,7 @@ struct smart_leaf_hint
 	uint8_t greatest[8];     /* the first bytes of the greatest key, behind the prefix */
 };
 
-/* An equality prefix that is blocked, or a leaf's hint; for unblock_point. */
+/* An equality prefix that is blocked, or a leaf's hint or copy; for unblock_point. */
 struct smart_blocked
 {
 	uint64_t word;
@@ -179,7 +179,16 @@ struct smart_services
 					  uint64_t ticket, bool hot);
 	struct smart_blocked (*block_hint)(struct smart_services *services, smart_slot leaf);
 
-	/* What src/compute's functions for these eleven know of the client; the tree does not look at it. */
+	/*
+	 * Leaf copies (A5); both are NULL where the seven above are.  find puts the whole leaf that a slot leads to into
+	 * copy, as it was within the call; *ticket, found or not: what keep wants, 0: nothing is to be kept.  keep takes meta
+	 * instead of the copy's.  block_hint blocks copies, too.  tree: as find_result has it.
+	 */
+	bool (*find_leaf)(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket);
+	void (*keep_leaf)(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy,
+					  uint64_t meta, uint64_t ticket, bool hot);
+
+	/* What src/compute's functions for these thirteen know of the client; the tree does not look at it. */
 	struct smart_cache *cache;
 	unsigned int cache_client; /* its number among the cache's clients */
 

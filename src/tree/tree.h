@@ -66,8 +66,14 @@ struct smart_tree_options
 	bool shared; /* other compute nodes write too: lock the leaves */
 
 	/*
-	 * Shared mode on a remote provider, with entries of one length: each has a value, which is not counted in
-	 * fixed_length.  Blocks come from services that give a leaf's block only to leaves of this tree again, or as zeros
+	 * Where compute nodes own the tree in turn (src/README, Partitions): a number that changes with each owner.  What an
+	 * earlier owner's cache knew is not believed any more.
+	 */
+	uint64_t tenure;
+
+	/*
+	 * A remote provider, with entries of one length: each has a value, which is not counted in
+	 * fixed_length.  In exclusive mode the compute node's cache keeps leaves (A5) instead of results and hints.  Blocks come from services that give a leaf's block only to leaves of this tree again, or as zeros
 	 * that it had before any operation was open (V4).
 	 */
 	bool value;
@@ -87,6 +93,12 @@ struct smart_tree;
 extern smart_status smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_services *services,
 									const struct smart_tree_options *options, struct smart_tree **tree);
 extern void smart_tree_close(struct smart_tree *tree);
+
+/*
+ * Between operations: the handle goes over to the tree with this id, root and tenure, for which its other options hold,
+ * too.  A scan that is open on it begins anew with smart_scan_seek.
+ */
+extern void smart_tree_turn(struct smart_tree *tree, uint64_t id, fabric_address root, uint64_t tenure);
 
 /* ---- single entries ---- */
 

@@ -32,6 +32,8 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.hints = world.plan.hints,
 		.payload = world.plan.payload,
 		.value = world.plan.values,
+		/* Who is alone is in no turn, and knows nothing of what it knew before. */
+		.tenure = world.plan.owners ? UINT32_MAX + world.now : 0,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 		.patience = (uint8_t) world.plan.patience,
 	};
@@ -146,10 +148,16 @@ client_body(struct client *client)
 	unsigned int operations = dice_between(&world.dice, 1, world.plan.operations);
 
 	if (world.plan.prime)
+	{
+		owners_begin(client);
 		prime(client);
+		owners_end(client);
+	}
 	while (operations-- > 0 && !world_failed())
 	{
+		owners_begin(client);
 		operate(client, choose_operation());
+		owners_end(client);
 		schedule_maybe_stall(client, world.plan.stall_one_in);
 	}
 }

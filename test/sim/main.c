@@ -92,6 +92,7 @@ run_clients(void)
 		open_compute(&world.compute[i]);
 	for (unsigned int i = 0; i < world.plan.clients; i++)
 		client_open(&world.clients[i], (int) i, &world.compute[i % world.plan.compute_nodes], false);
+	owners_open(&world.clients[SOLO]);
 	world.step_limit = world.now + STEPS_MAX * (world.plan.full ? 8 : 1);
 	schedule_run(client_body);
 	rdwc_add_up();
@@ -146,6 +147,7 @@ live(void)
 	if (setjmp(world.alone) != 0)
 		return;
 	client_open(solo, SOLO, &world.compute[COMPUTE_MAX], false);
+	owners_reset(solo);
 	client_setup(solo);
 	world.mishap = world.plan.death != DEATH_NONE;
 	if (world.plan.death != DEATH_NONE)
@@ -239,6 +241,8 @@ take_flag(struct run *run, const char *flag)
 		world.settings.values = 1;
 	else if (strcmp(flag, "--no-values") == 0)
 		world.settings.values = 0;
+	else if (strcmp(flag, "--owners") == 0)
+		world.settings.owners = 1;
 	else if (strcmp(flag, "--trace") == 0)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)
@@ -288,8 +292,13 @@ main(int argc, char **argv)
 	struct run run = {.seed = 1, .runs = 1000};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	world.settings =
-		(struct settings){.shared = -1, .direct = -1, .real_cache = -1, .rdwc = -1, .descents = -1, .values = -1};
+	world.settings = (struct settings){.shared = -1,
+									   .direct = -1,
+									   .real_cache = -1,
+									   .rdwc = -1,
+									   .descents = -1,
+									   .values = -1,
+									   .owners = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))

@@ -140,10 +140,11 @@ plan_updates(struct plan *plan, struct dice *dice)
 	static const unsigned int crowd[8] = {6, 1, 1, 0, 0, 0, 0};
 	static const unsigned int churn[8] = {8, 6, 8, 0, 0, 0, 0};
 
-	plan->shared = plan->fixed = true;
+	plan->shared = chosen(world.settings.shared, dice, 100);
+	plan->fixed = true;
 	plan->direct = false;
 	plan->clients = dice_between(dice, 3, 6);
-	plan->compute_nodes = dice_between(dice, 1, plan->clients);
+	plan->compute_nodes = plan->shared ? dice_between(dice, 1, plan->clients) : 1;
 	plan->leaf_size = dice_between(dice, 1, 3) * 64;
 	plan->operations = dice_between(dice, 3, 8);
 	plan->stall_one_in = dice_between(dice, 3, 24);
@@ -153,7 +154,7 @@ plan_updates(struct plan *plan, struct dice *dice)
 		/* A crowd at two or three values, from two compute nodes. */
 		memcpy(plan->weight, crowd, sizeof(plan->weight));
 		plan->clients = dice_between(dice, 5, 6);
-		plan->compute_nodes = 2;
+		plan->compute_nodes = plan->shared ? 2 : 1;
 		plan->hot = dice_between(dice, 1, 3);
 		plan->setup = dice_between(dice, 4, 10);
 		plan->operations = dice_between(dice, 4, 8);
@@ -163,13 +164,13 @@ plan_updates(struct plan *plan, struct dice *dice)
 	{
 		/* Caches that lead to leaves that have been replaced, and whose blocks are used again meanwhile. */
 		memcpy(plan->weight, churn, sizeof(plan->weight));
-		plan->compute_nodes = plan->clients;
 		plan->leaf_size = 64;
 		plan->cache_shared = plan->cache_real = false;
 		plan->cache_miss_one_in = 0;
 		plan->cache_skip_one_in = 2;
 		plan->prime = true;
-		plan->clients = plan->compute_nodes = 3;
+		plan->clients = 3;
+		plan->compute_nodes = plan->shared ? 3 : 1;
 		plan->hot = dice_between(dice, 1, 2);
 		plan->setup = dice_between(dice, 2, 8);
 		plan->switch_one_in = dice_between(dice, 2, 15);
@@ -287,6 +288,22 @@ plan_many(struct plan *plan)
 				 (dice_one_in(&dice, 2) || world.settings.bias == BIAS_MANY);
 }
 
+/* So, too.  Who dies as the giver of a range, or its owner, takes its compute node along. */
+static void
+plan_owners(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 23};
+
+	plan->owners = chosen(world.settings.owners, &dice, 30) && !plan->direct && !plan->shared &&
+				   (world.settings.bias == BIAS_NONE || world.settings.bias == BIAS_VALUE);
+	if (!plan->owners)
+		return;
+	plan->compute_nodes = dice_between(&dice, 2, plan->clients < 3 ? 2 : 3);
+	plan->lost_one_in = plan->interrupt_one_in = 0;
+	if (plan->death != DEATH_NONE && dice_one_in(&dice, 2))
+		plan->death = DEATH_ONE;
+}
+
 /* So, too. */
 static void
 plan_recovery(struct plan *plan)
@@ -333,9 +350,12 @@ plan_values(struct plan *plan)
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
 	unsigned int percent = world.settings.bias == BIAS_VALUE ? 100 : 30;
 
-	plan->values = chosen(world.settings.values, &dice, percent) && plan->shared && !plan->direct && plan->fixed;
+	plan->values = chosen(world.settings.values, &dice, percent) && !plan->direct && plan->fixed;
 	if (!plan->values)
 		return;
+	/* Leaf copies instead. */
+	plan->copies = !plan->shared && !dice_one_in(&dice, 4);
+	plan->results = plan->hints = plan->many = false;
 	plan->payload = 0;
 	plan->weight[OPERATION_UPDATE] = dice_between(&dice, 4, 24);
 	/* V4: a block is used again as it was retired, and removals have no standbys. */
@@ -365,6 +385,7 @@ plan_make(struct plan *plan)
 	plan_many(plan);
 	plan_descents(plan);
 	plan_patience(plan);
+	plan_owners(plan);
 	plan_recovery(plan);
 	plan_full(plan);
 	plan_values(plan);

@@ -141,10 +141,11 @@ unlock_leaf(struct smart_services *services, fabric_address leaf)
 
 /* ---- the cache ---- */
 
+/* One for all, or, where they own the tree by turns, one for each compute node. */
 static struct smart_cache *
-all_results(void)
+results_of(const struct client *client)
 {
-	return (struct smart_cache *) (void *) world.results;
+	return (struct smart_cache *) (void *) world.results[world.plan.owners ? client->compute - world.compute : 0];
 }
 
 static struct smart_cache *
@@ -177,15 +178,31 @@ cache_open(struct cache *cache)
 		fill_cache(real_of(cache));
 }
 
+static bool
+has_results(void)
+{
+	return world.plan.results || world.plan.hints || world.plan.copies;
+}
+
 /* Shared memory starts anew. */
 void
 results_open(void)
 {
-	if (!world.plan.results && !world.plan.hints)
+	uint64_t seed;
+	bool full;
+
+	if (!has_results())
 		return;
-	smart_cache_init(all_results(), SMART_CACHE_BYTES_MIN, SOLO + 1, dice_roll(&world.dice));
-	if (dice_one_in(&world.dice, 2))
-		fill_cache(all_results());
+	seed = dice_roll(&world.dice);
+	full = dice_one_in(&world.dice, 2);
+	for (unsigned int i = 0; i <= (world.plan.owners ? COMPUTE_MAX : 0); i++)
+	{
+		struct smart_cache *cache = (struct smart_cache *) (void *) world.results[i];
+
+		smart_cache_init(cache, SMART_CACHE_BYTES_MIN, SOLO + 1, seed + i);
+		if (full)
+			fill_cache(cache);
+	}
 }
 
 static smart_slot
@@ -319,7 +336,8 @@ find_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 	result->hot = false;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
-	found = test_cache_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
+	found = test_cache_result(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, point,
+							  length, result);
 	watch_counts[WATCH_RESULT] += found;
 	return found;
 }
@@ -333,29 +351,32 @@ keep_result(struct smart_services *services, uint64_t tree, const uint8_t *point
 
 	if (dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
-	smart_cache_stat(all_results(), &before);
-	test_cache_keep_result(all_results(), (unsigned int) client_of(services)->number, tree, point, length, result);
-	smart_cache_stat(all_results(), &after);
+	smart_cache_stat(results_of(client_of(services)), &before);
+	test_cache_keep_result(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, point,
+						   length, result);
+	smart_cache_stat(results_of(client_of(services)), &after);
 	watch_counts[WATCH_RESULT_REFUSED] += after.counters.result_refusals - before.counters.result_refusals;
 }
 
 static struct smart_blocked
 block_point(struct smart_services *services, uint64_t tree, const uint8_t *point, unsigned int length)
 {
-	return test_cache_block(all_results(), (unsigned int) client_of(services)->number, tree, point, length);
+	return test_cache_block(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, point,
+							length);
 }
 
 static uint64_t
 unblock_point(struct smart_services *services, const struct smart_blocked *blocked)
 {
-	return test_cache_unblock(all_results(), blocked);
+	return test_cache_unblock(results_of(client_of(services)), blocked);
 }
 
 static bool
 find_hint(struct smart_services *services, smart_slot leaf, struct smart_leaf_hint *hint)
 {
-	bool found = !dice_one_in(&world.dice, world.plan.cache_miss_one_in) &&
-				 test_cache_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint);
+	bool found =
+		!dice_one_in(&world.dice, world.plan.cache_miss_one_in) &&
+		test_cache_hint(results_of(client_of(services)), (unsigned int) client_of(services)->number, leaf, hint);
 
 	watch_counts[WATCH_HINT] += found;
 	return found;
@@ -366,13 +387,37 @@ keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_l
 		  bool hot)
 {
 	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
-		test_cache_keep_hint(all_results(), (unsigned int) client_of(services)->number, leaf, hint, ticket, hot);
+		test_cache_keep_hint(results_of(client_of(services)), (unsigned int) client_of(services)->number, leaf, hint,
+							 ticket, hot);
 }
 
 static struct smart_blocked
 block_hint(struct smart_services *services, smart_slot leaf)
 {
-	return test_cache_block_hint(all_results(), (unsigned int) client_of(services)->number, leaf);
+	return test_cache_block_hint(results_of(client_of(services)), (unsigned int) client_of(services)->number, leaf);
+}
+
+static bool
+find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+{
+	bool found;
+
+	*ticket = 0;
+	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
+		return false;
+	found = test_cache_leaf(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, leaf,
+							copy, ticket);
+	watch_counts[WATCH_COPY] += found;
+	return found;
+}
+
+static void
+keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
+		  uint64_t ticket, bool hot)
+{
+	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
+		test_cache_keep_leaf(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, leaf,
+							 copy, meta, ticket, hot);
 }
 
 /* ---- the environment ---- */
@@ -443,7 +488,7 @@ services_init(struct client *client)
 	}
 	if (world.plan.rdwc)
 		rdwc_services(client);
-	if (world.plan.results || world.plan.hints)
+	if (has_results())
 	{
 		client->services.find_result = find_result;
 		client->services.keep_result = keep_result;
@@ -452,6 +497,8 @@ services_init(struct client *client)
 		client->services.find_hint = find_hint;
 		client->services.keep_hint = keep_hint;
 		client->services.block_hint = block_hint;
+		client->services.find_leaf = find_leaf;
+		client->services.keep_leaf = keep_leaf;
 	}
 	client->env = (struct smart_env){
 		.allocate = env_allocate,

@@ -58,6 +58,9 @@ store_reset(void)
 			world.blocks[node][unit].class = 0;
 		world.next_unit[node] = 2; /* the root's word is in the second unit */
 	}
+	/* Nobody's block, whatever an earlier history had there. */
+	for (unsigned int i = 0; i < OWNERS_UNITS && world.plan.owners; i++)
+		world.blocks[0][world.next_unit[0]++] = (struct block){.class = 0};
 	world.retired_count = 0;
 	world.allocated = 0;
 	world.moment = 0;

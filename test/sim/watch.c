@@ -44,7 +44,10 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "installs of nodes",
 											  "updates of values",
 											  "leaves marked as updated",
-											  "values frozen"};
+											  "values frozen",
+											  "values written over",
+											  "ranges given away",
+											  "leaf copies found"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
@@ -239,6 +242,24 @@ watch_lost_lock(const struct fabric_request *request)
 		illegal("a lock was taken over", request->remote, request->compare, request->result);
 }
 
+/* V5: a value is written over in a leaf that is linked and not sealed. */
+static void
+watch_overwrite(const struct fabric_request *request)
+{
+	fabric_address start = 0;
+	struct block *block = store_block(request->remote, &start);
+	uint64_t meta;
+
+	if (block == NULL || smart_class_is_node(block->class) || !world.plan.values || world.plan.shared)
+		return;
+	meta = store_word(start + smart_class_bytes(block->class) - SMART_LEAF_REAR_BYTES);
+	if (!block->linked)
+		return; /* of a leaf that is being made, or appended to */
+	if (smart_meta_state(meta) == SMART_SEALED)
+		illegal("a value is written over in a sealed leaf", request->remote, meta, 0);
+	watch_counts[WATCH_OVERWRITE]++;
+}
+
 /* A CAS, whether it took effect or not. */
 static void
 watch_cas(struct client *client, const struct fabric_request *request)
@@ -286,7 +307,9 @@ watch_request(void *argument, const struct fabric_request *request)
 	}
 	if (request->verb == FABRIC_READ && request->length > 8)
 		schedule_maybe_stall(client, world.plan.stall_read_one_in);
-	if (request->verb != FABRIC_CAS)
+	if (request->verb == FABRIC_WRITE && request->length == sizeof(uint64_t))
+		watch_overwrite(request);
+	if (request->verb != FABRIC_CAS || owners_word(request->remote))
 		return;
 	watch_cas(client, request);
 	if (request->result == request->compare)

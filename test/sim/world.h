@@ -32,6 +32,7 @@
 #define NODE_BYTES    (512 * 1024) /* of a memory node */
 #define PLACES_MAX    4            /* of a compute node's RDWC */
 #define RDWC_BYTES    (32 * 1024)
+#define OWNERS_UNITS  2 /* of the table of ranges, where there is one */
 #define UNITS         (NODE_BYTES / SMART_UNIT)
 #define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER         UINT64_MAX
@@ -71,7 +72,7 @@ struct plan
 	unsigned int leaf_size;
 	unsigned int tiny_nodes;
 	unsigned int payload; /* bytes behind the key */
-	bool values;          /* that can be changed in place; shared, remote, of one length */
+	bool values;          /* that can be changed in place; remote, of one length */
 	bool fixed;
 	unsigned int hot;               /* keys that clients use */
 	unsigned int setup;             /* operations before the clients start */
@@ -93,7 +94,9 @@ struct plan
 	bool prime;                /* clients fill their caches first */
 	bool results;              /* there are some; exclusive and remote */
 	bool hints;                /* of leaves, too */
+	bool copies;               /* of leaves; exclusive and remote, with values */
 	unsigned int point_digits; /* that a point has, of three */
+	bool owners;               /* compute nodes own the tree by turns; exclusive and remote */
 	bool many;                 /* inserts go together; exclusive and remote */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
@@ -132,6 +135,7 @@ struct settings
 	int rdwc;
 	int descents;
 	int values;
+	int owners;
 	bool trace;
 	bool watch; /* check every CAS as it happens */
 };
@@ -244,7 +248,13 @@ struct world
 	jmp_buf alone; /* where to go when a client that is alone is stuck */
 	struct client clients[CLIENTS_MAX + 1];
 	struct compute_node compute[COMPUTE_MAX + 1];
-	uint8_t results[CACHE_BYTES] __attribute__((aligned(128))); /* a struct smart_cache, of all clients */
+	uint8_t results[COMPUTE_MAX + 1][CACHE_BYTES]
+		__attribute__((aligned(128))); /* struct smart_cache, see results_of */
+
+	/* owners.c */
+	uint8_t partition[COMPUTE_MAX][1024] __attribute__((aligned(64))); /* struct smart_partition */
+	uint32_t first_owner;                                              /* the number of the first compute node */
+	const struct compute_node *wanted_by;                              /* who asks for the range; NULL: nobody */
 
 	/* store.c */
 	struct sim_memory memory;
@@ -325,6 +335,13 @@ extern void rdwc_services(struct client *client);
 extern unsigned int rdwc_locks_held(const struct client *client);
 extern uint64_t rdwc_unknown(const struct client *client);
 extern void rdwc_add_up(void);
+
+/* owners.c: turns, where compute nodes own the tree by turns; else nothing happens */
+extern void owners_reset(struct client *solo);
+extern void owners_open(struct client *solo);
+extern void owners_begin(struct client *client);
+extern void owners_end(struct client *client);
+extern bool owners_word(fabric_address address);
 
 /* recovery.c */
 extern void recovery_run(struct client *client);

@@ -128,4 +128,22 @@ test_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocke
 	return cache_unblock_point(&services, blocked);
 }
 
+static inline bool
+test_cache_leaf(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot leaf, uint8_t *copy,
+				uint64_t *ticket)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_find_leaf(&services, tree, leaf, copy, ticket);
+}
+
+static inline void
+test_cache_keep_leaf(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot leaf,
+					 const uint8_t *copy, uint64_t meta, uint64_t ticket, bool hot)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_keep_leaf(&services, tree, leaf, copy, meta, ticket, hot);
+}
+
 #endif /* TEST_CACHE_H */

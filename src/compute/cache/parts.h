@@ -37,9 +37,12 @@
 #define CACHE_NODES      11                                /* lengths of nodes, from kind 1 on */
 #define CACHE_RESULTS    5                                 /* of cached results, behind them */
 #define CACHE_HINTS      2                                 /* of leaf hints, behind those */
+#define CACHE_COPIES     6                                 /* of leaf copies, behind those */
 #define CACHE_RESULT     (CACHE_NODES + 1)                 /* the shortest one */
 #define CACHE_HINT       (CACHE_NODES + CACHE_RESULTS + 1) /* the shorter one */
-#define CACHE_KINDS      (CACHE_HINT + CACHE_HINTS)        /* arrays by kind; kind 0: none */
+#define CACHE_COPY       (CACHE_HINT + CACHE_HINTS)        /* the shortest one */
+#define CACHE_KINDS      (CACHE_COPY + CACHE_COPIES)       /* arrays by kind; kind 0: none */
+#define CACHE_COPY_UNITS 8                                 /* of the longest leaf that is kept */
 #define CACHE_SORT       (SMART_NODE_KINDS + 1) /* what figures tell apart: nodes by their own kind, cached results */
 #define CACHE_SORTS      (CACHE_SORT + 2)       /* and leaf hints */
 #define CACHE_LINE       64
@@ -49,12 +52,12 @@
 #define CACHE_RESULT_KEY UINT64_C(2)       /* a bit of a cached result's key, and no node's */
 #define CACHE_NUMBER     8                 /* frames are numbered by their offset in these units, from 1 */
 
-/* A copy.  A span's frames follow one another without a gap. */
+/* A node's copy, or another one.  A span's frames follow one another without a gap. */
 struct cache_frame
 {
 	uint32_t sequence;
 	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
-	/* Node: address, kind, bits of the tree's id.  Cached result: hash of its equality prefix.  Hint: leaf.  0: vacant. */
+	/* Node: address, kind, bits of the tree's id.  Cached result: hash of its equality prefix.  Hint, copy: leaf.  0: vacant. */
 	uint64_t key;
 	uint64_t body[]; /* the tree's id, where the key does not stand for it, and the words */
 };
@@ -75,7 +78,7 @@ struct cache_partition
 	uint64_t frames[CACHE_SORTS]; /* that hold a copy, and their bytes */
 	uint64_t bytes[CACHE_SORTS];
 	uint64_t random;
-	uint64_t unused;
+	uint64_t unused[3];
 };
 
 /*
@@ -144,11 +147,15 @@ cache_kind_slots(unsigned int kind)
 	return slots[kind - 1];
 }
 
-/* Words of a frame's copy; a cached result's have the tree's id in front, and one that tells what follows. */
+/*
+ * Words of a frame's copy; a cached result's have the tree's id in front, and one that tells what follows; a leaf's has
+ * two, and 1, 2, 3, 4, 6 or 8 units.
+ */
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
-	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS] = {3, 5, 6, 9, 16, 3, 4};
+	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {3,  5,  6,  9,  16, 3, 4,
+																					10, 18, 26, 34, 50, 66};
 
 	return kind >= CACHE_RESULT ? other_words[kind - CACHE_RESULT] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
 }
@@ -251,7 +258,7 @@ cache_key_fits(uint64_t key, unsigned int kind)
 	if (cache_is_result(key))
 		return kind >= CACHE_RESULT && kind < CACHE_HINT;
 	if (cache_is_hint(key))
-		return kind >= CACHE_HINT;
+		return kind >= CACHE_HINT; /* or a copy */
 	return kind < CACHE_RESULT && (key == CACHE_ROOT_KEY || cache_kind_slots(kind) <= cache_key_slots(key));
 }
 
@@ -380,6 +387,11 @@ extern bool cache_find_hint(struct smart_services *services, smart_slot leaf, st
 extern void cache_keep_hint(struct smart_services *services, smart_slot leaf, const struct smart_leaf_hint *hint,
 							uint64_t ticket, bool hot);
 extern struct smart_blocked cache_block_hint(struct smart_services *services, smart_slot leaf);
+/* A leaf that is longer than any frame has no copy. */
+extern bool
+cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket);
+extern void cache_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy,
+							uint64_t meta, uint64_t ticket, bool hot);
 
 /* ---- cache.c ---- */
 
@@ -402,7 +414,7 @@ extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
 _Static_assert(sizeof(struct cache_line) == 3 * CACHE_LINE, "a client's counters are cache lines");
-_Static_assert(sizeof(struct cache_partition) == 5 * CACHE_LINE, "a partition's header is whole lines");
+_Static_assert(sizeof(struct cache_partition) == 6 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
 				   sizeof(struct cache_frame) + 3 * sizeof(uint64_t) >= CACHE_MARK,
 			   "frames are numbered by eight bytes, and longer than what shares a mark");

@@ -30,6 +30,12 @@
  *	  words[2]   meta
  *	  words[3]   the greatest key's first bytes; left out where they are not known
  *
+ * A leaf copy is kept in the place of a hint, where hints are not asked for.  Its words:
+ *
+ *	  words[0]   generation 44 | spare 4 | 15 4 | units 12 (highest bits first)
+ *	  words[1]   what the tree's copies are kept as: another owner's are not found
+ *	  words[2..] the leaf
+ *
  * Progress: find is wait-free; keep gives up; block and unblock are bounded.
  */
 #define XXH_INLINE_ALL
@@ -49,6 +55,9 @@
 #define TAILS_SHIFT      8
 #define HINT_WORDS       4 /* of the longer kind */
 #define GREATEST_SHIFT   12
+#define COPY_MARK        (UINT64_C(15) << GREATEST_SHIFT) /* no hint's greatest key is so long */
+#define COPY_WORDS       2                                /* ahead of the leaf */
+#define LEAF_WORDS_MAX   (COPY_WORDS + CACHE_COPY_UNITS * SMART_UNIT / sizeof(uint64_t))
 #define LENGTHS_MASK     (UINT64_C(0xffff))
 
 _Static_assert(CACHE_GENERATION == UINT64_C(1) << GENERATION_SHIFT,
@@ -292,9 +301,9 @@ cache_find_hint(struct smart_services *services, smart_slot leaf, struct smart_l
 {
 	struct place place = place_of_leaf(services, leaf);
 	struct cache_line *line = place.part.line;
-	uint64_t words[HINT_WORDS] = {0};
+	uint64_t words[LEAF_WORDS_MAX];
 	uint32_t number = cache_find_frame(&place.part, 0, place.key, words);
-	bool found = number != 0 && stands(&place, words[0]);
+	bool found = number != 0 && stands(&place, words[0]) && (words[0] & COPY_MARK) != COPY_MARK;
 
 	note_question(&line->counters.hint_hits, &line->counters.hint_misses, &line->hint_share, found);
 	if (!found)
@@ -304,7 +313,8 @@ cache_find_hint(struct smart_services *services, smart_slot leaf, struct smart_l
 									 .meta = words[2],
 									 .prefix_length = (uint16_t) (words[0] & ((1 << GREATEST_SHIFT) - 1)),
 									 .greatest_length = (uint8_t) ((words[0] & LENGTHS_MASK) >> GREATEST_SHIFT)};
-	memcpy(hint->greatest, &words[3], sizeof(hint->greatest));
+	if (hint->greatest_length > 0)
+		memcpy(hint->greatest, &words[3], sizeof(hint->greatest));
 	smart_assert(hint->greatest_length <= sizeof(hint->greatest) && hint->prefix_length <= SMART_KEY_MAX);
 	return true;
 }
@@ -332,4 +342,61 @@ cache_block_hint(struct smart_services *services, smart_slot leaf)
 
 	cache_count(&place.part.line->counters.hint_blocks);
 	return block(&place, &place.part.line->counters.hint_drops);
+}
+
+/* ---- leaf copies ---- */
+
+bool
+cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+{
+	struct place place = place_of_leaf(services, leaf);
+	struct cache_line *line = place.part.line;
+	unsigned int units = smart_slot_size(leaf);
+	uint64_t words[LEAF_WORDS_MAX];
+	uint32_t number = 0;
+	bool found;
+	uint64_t word;
+
+	*ticket = 0;
+	if (units > CACHE_COPY_UNITS)
+		return false;
+	number = cache_find_frame(&place.part, 0, place.key, words);
+	found =
+		number != 0 && stands(&place, words[0]) && (words[0] & LENGTHS_MASK) == (COPY_MARK | units) && words[1] == tree;
+	note_question(&line->counters.hint_hits, &line->counters.hint_misses, &line->hint_share, found);
+	if (found)
+	{
+		cache_heat(&place.part, number);
+		memcpy(copy, words + COPY_WORDS, units * SMART_UNIT);
+		*ticket = words[0] & ~LENGTHS_MASK;
+		return true;
+	}
+	/* Acquire: what the caller READs from here on has all that former writers did.  Partner: unblock. */
+	word = __atomic_load_n(&place.version->word, __ATOMIC_ACQUIRE);
+	if ((word & CACHE_WRITERS) == 0)
+		*ticket = word;
+	return false;
+}
+
+void
+cache_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
+				uint64_t ticket, bool hot)
+{
+	struct place place = place_of_leaf(services, leaf);
+	struct cache_line *line = place.part.line;
+	unsigned int units = smart_slot_size(leaf);
+	unsigned int count = COPY_WORDS + units * SMART_UNIT / (unsigned int) sizeof(uint64_t);
+	unsigned int kind = CACHE_COPY;
+	uint64_t words[LEAF_WORDS_MAX];
+
+	if (units > CACHE_COPY_UNITS)
+		return;
+	while (cache_kind_words(kind) < count)
+		kind++;
+	smart_assert(kind < CACHE_KINDS && units > 0 && (ticket & CACHE_WRITERS) == 0);
+	words[0] = ticket | COPY_MARK | units;
+	words[1] = tree;
+	memcpy(words + COPY_WORDS, copy, units * SMART_UNIT);
+	memcpy((uint8_t *) (words + COPY_WORDS) + units * SMART_UNIT - SMART_LEAF_REAR_BYTES, &meta, sizeof(meta));
+	keep(&place, kind, words, count, ticket, hot, line->hint_share, &line->counters.hint_stores);
 }

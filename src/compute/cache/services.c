@@ -22,4 +22,6 @@ smart_cache_services_init(struct smart_services *services, struct smart_cache *c
 	services->find_hint = cache_find_hint;
 	services->keep_hint = cache_keep_hint;
 	services->block_hint = cache_block_hint;
+	services->find_leaf = cache_find_leaf;
+	services->keep_leaf = cache_keep_leaf;
 }

@@ -14,6 +14,13 @@ take(struct smart_tree *tree, size_t bytes, bool *failed)
 	return memory;
 }
 
+/* Of a server's tree, whose tenure is 0, the id. */
+static uint64_t
+cached_as(uint64_t id, uint64_t tenure)
+{
+	return id ^ tenure * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 smart_status
 smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_services *services,
 				const struct smart_tree_options *options, struct smart_tree **result)
@@ -24,7 +31,7 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	smart_assert(options->leaf_size % SMART_UNIT == 0 && options->leaf_size >= SMART_LEAF_SIZE_MIN &&
 				 options->leaf_size <= SMART_LEAF_SIZE_MAX);
 	smart_assert(options->fixed_length <= SMART_ENTRY_MAX);
-	smart_assert(!options->value || (options->shared && options->fixed_length > 0 && !fabric->direct));
+	smart_assert(!options->value || (options->fixed_length > 0 && !fabric->direct));
 	if (tree == NULL)
 		return SMART_NO_MEMORY;
 	memset(tree, 0, sizeof(*tree));
@@ -33,7 +40,10 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	tree->services = services;
 	tree->options = *options;
 	tree->direct = fabric->direct;
-	if (!tree->direct && !options->shared)
+	tree->cached_as = cached_as(options->id, options->tenure);
+	if (!tree->direct && !options->shared && options->value)
+		tree->copies = services->find_leaf != NULL;
+	else if (!tree->direct && !options->shared)
 	{
 		tree->results = options->point != NULL && services->find_result != NULL;
 		tree->hints = options->hints && services->find_hint != NULL;
@@ -62,6 +72,16 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	}
 	*result = tree;
 	return SMART_OK;
+}
+
+void
+smart_tree_turn(struct smart_tree *tree, uint64_t id, fabric_address root, uint64_t tenure)
+{
+	smart_assert(!tree->entered && !tree->direct && tree->locked == 0 && tree->room == 0 && tree->standby.link == 0);
+	tree->options.id = id;
+	tree->options.root = root;
+	tree->options.tenure = tenure;
+	tree->cached_as = cached_as(id, tenure);
 }
 
 void

@@ -81,7 +81,7 @@ smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8
  * whatever such a READ may be used for.
  */
 smart_status
-smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length)
+smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length, bool *delivered)
 {
 	struct smart_services *services = tree->services;
 	enum smart_delegation delegation = SMART_READ_ALONE;
@@ -89,9 +89,10 @@ smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buf
 
 	smart_assert(!tree->direct);
 	/* What waits to be posted changes blocks that this operation may look at: it goes ahead of the READ. */
-	if (services->read_begin != NULL && !smart_post_waits(tree))
+	if (services->read_begin != NULL && !tree->leads && !smart_post_waits(tree))
 		status = services->read_begin(services, leaf, buffer, (uint32_t) length, &delegation);
-	if (status != SMART_OK || delegation == SMART_READ_DELIVERED)
+	*delivered = status == SMART_OK && delegation == SMART_READ_DELIVERED;
+	if (status != SMART_OK || *delivered)
 		return status;
 	status = smart_block_read(tree, leaf, buffer, length);
 	if (delegation == SMART_READ_LEADS)
@@ -99,11 +100,21 @@ smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buf
 	return status;
 }
 
+/* A5: what was READ since the leaf's copy was asked for, and no other leaf's. */
+static void
+keep_copy(struct smart_tree *tree, const struct smart_leaf *leaf)
+{
+	if (tree->copies && tree->asked_link == leaf->link && tree->asked_ticket != 0 && leaf->state == SMART_LIVE)
+		tree->services->keep_leaf(tree->services, tree->cached_as, leaf->link, leaf->block, leaf->meta,
+								  tree->asked_ticket, false);
+}
+
 static inline smart_status
 leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
 		  struct smart_leaf *leaf, bool *good, bool together)
 {
 	unsigned int length = smart_slot_size(link) * SMART_UNIT;
+	bool delivered = !together;
 
 	smart_assert(smart_slot_is_leaf(link));
 	*good = false;
@@ -121,12 +132,16 @@ leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 	}
 	for (int i = 0; i < TORN_READS_MAX && !*good; i++)
 	{
-		smart_status status = together ? smart_leaf_read_together(tree, smart_slot_address(link), buffer, length)
-									   : smart_block_read(tree, smart_slot_address(link), buffer, length);
+		smart_status status = together
+								  ? smart_leaf_read_together(tree, smart_slot_address(link), buffer, length, &delivered)
+								  : smart_block_read(tree, smart_slot_address(link), buffer, length);
 
 		if (status != SMART_OK)
 			return status;
 		*good = smart_leaf_from_copy(tree, link, buffer, key, leaf);
+		/* Who has READ for others keeps it for them, too. */
+		if (*good && !delivered)
+			keep_copy(tree, leaf);
 	}
 	return SMART_OK;
 }

@@ -6,6 +6,7 @@
 #define SMART_TREE_LEAF_H
 
 #include "base/bytes.h"
+#include "tree/fault.h"
 #include "tree/step/place.h"
 #include "tree/tree.h"
 
@@ -87,6 +88,22 @@ smart_leaf_room_for(const struct smart_leaf *leaf, bool values)
 	return values ? room - smart_leaf_entries(leaf) * SMART_VALUE_BYTES : room;
 }
 
+/*
+ * Does an entry that takes so many bytes find room, and is there no value where its own shall be?  In exclusive mode the
+ * value of an append that came to nothing may be there still (V6): then the leaf has to be replaced.
+ */
+static inline bool
+smart_leaf_takes(const struct smart_leaf *leaf, unsigned int bytes, bool values)
+{
+	uint64_t word = 0;
+
+	if (bytes > smart_leaf_room_for(leaf, values))
+		return false;
+	if (values)
+		memcpy(&word, leaf->block + smart_value_offset(leaf, smart_leaf_entries(leaf)), sizeof(word));
+	return word == 0 || SMART_FAULT(leftvalue);
+}
+
 /* ---- all trees ---- */
 
 /*
@@ -126,8 +143,9 @@ smart_leaf_lower_bound(const struct smart_leaf *leaf, const uint8_t *rest, size_
  */
 extern bool smart_leaf_parse(const struct smart_tree *tree, smart_slot link, const uint8_t *block, uint64_t meta,
 							 struct smart_leaf *leaf);
-/* READ of a leaf that others may be waiting for; remote providers only. */
-extern smart_status smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length);
+/* READ of a leaf that others may be waiting for; remote providers only.  *delivered: it was another client's. */
+extern smart_status
+smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buffer, size_t length, bool *delivered);
 /* Takes a copy of the leaf that link leads to apart, as a READ has brought it.  Result: is it whole, and right for key? */
 extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy,
 								 const struct smart_key *key, struct smart_leaf *leaf);

@@ -20,6 +20,7 @@
 #include <xxhash.h>
 
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/cached/hints.h"
 #include "tree/cached/results.h"
 
@@ -31,14 +32,16 @@ static uint64_t
 identity_of(const struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
 			const uint8_t *prefix, unsigned int prefix_length)
 {
-	return XXH3_64bits_withSeed(prefix, prefix_length, smart_prefix_hash(tree, key, depth) ^ (uint64_t) lo << 56);
+	return XXH3_64bits_withSeed(prefix, prefix_length,
+								smart_prefix_hash(tree, key, depth) ^ tree->options.id ^ tree->cached_as ^
+									(uint64_t) lo << 56);
 }
 
 struct smart_blocked
 smart_leaf_hint_block(struct smart_tree *tree, smart_slot link)
 {
 	smart_assert(tree->entered && smart_slot_is_leaf(link));
-	if (!tree->hints)
+	if (!tree->hints && !tree->copies)
 		return (struct smart_blocked){.version = SMART_VERSION_NONE};
 	return tree->services->block_hint(tree->services, link);
 }
@@ -84,8 +87,13 @@ void
 smart_leaf_hint_begin(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 					  struct smart_blocked *blocked)
 {
-	smart_leaf_hint_keep(tree, link, tree->build_buffer, key, smart_meta_with_state(tree->built_meta, SMART_LIVE),
-						 smart_leaf_hint_unblock(tree, blocked));
+	uint64_t ticket = smart_leaf_hint_unblock(tree, blocked);
+
+	if (tree->copies)
+		smart_leaf_copy_changed(tree, link, tree->build_buffer, tree->built_meta, ticket);
+	else
+		smart_leaf_hint_keep(tree, link, tree->build_buffer, key, smart_meta_with_state(tree->built_meta, SMART_LIVE),
+							 ticket);
 }
 
 bool

@@ -2,7 +2,8 @@
  * hints.h
  *	  Leaf hints: what is known of a leaf without its entries.
  *
- * Where tree->hints is not set, block and unblock do nothing.
+ * Where neither tree->hints nor tree->copies is set, block and unblock do nothing.  They are for leaf copies, too, and
+ * so is begin (block/copies.h).
  */
 #ifndef SMART_TREE_HINTS_H
 #define SMART_TREE_HINTS_H

@@ -28,7 +28,7 @@ smart_block(struct smart_tree *tree, const uint8_t *bytes, size_t length)
 	smart_assert(tree->results);
 	if (point == 0)
 		return (struct smart_blocked){.version = SMART_VERSION_NONE};
-	return tree->services->block_point(tree->services, tree->options.id, bytes, point);
+	return tree->services->block_point(tree->services, tree->cached_as, bytes, point);
 }
 
 void
@@ -86,7 +86,7 @@ keep_collected(struct smart_tree *tree, const struct smart_key *point, struct sm
 		cached->length += smart_ref_put(cached->tails + cached->length, &list->refs[i], skip);
 	}
 	smart_assert(point->length + cached->length <= SMART_RESULT_BYTES_MAX);
-	tree->services->keep_result(tree->services, tree->options.id, point->bytes, point->length, cached);
+	tree->services->keep_result(tree->services, tree->cached_as, point->bytes, point->length, cached);
 }
 
 void
@@ -106,7 +106,7 @@ smart_tree_result(struct smart_tree *tree, const uint8_t *point, size_t length, 
 	cached->ticket = 0;
 	if (!tree->results || length == 0 || length >= SMART_RESULT_BYTES_MAX)
 		return false;
-	return tree->services->find_result(tree->services, tree->options.id, point, (unsigned int) length, cached);
+	return tree->services->find_result(tree->services, tree->cached_as, point, (unsigned int) length, cached);
 }
 
 bool

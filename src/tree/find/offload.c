@@ -18,6 +18,7 @@
  * then the other way is taken, so that no old measurement decides for ever.
  */
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/find/find.h"
 #include "tree/find/offload.h"
 #include "tree/find/window.h"
@@ -234,6 +235,9 @@ smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_
 	smart_status status;
 
 	smart_assert(tree->entered && smart_slot_is_leaf(link));
+	*good = smart_leaf_copy_find(tree, link, key, buffer, false, leaf);
+	if (*good)
+		return SMART_OK;
 	if (offload == NULL)
 		return smart_leaf_read(tree, link, key, buffer, leaf, good);
 	block = path_block(offload, link, smart_slot_size(link) * SMART_UNIT);

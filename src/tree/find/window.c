@@ -29,6 +29,7 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 				  int front_count, const smart_slot *slots, unsigned int count)
 {
 	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
+	bool delivered;
 	smart_status status;
 
 	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
@@ -44,7 +45,8 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 	}
 	/* A leaf by itself: others may be after it, too. */
 	if (front_count == 0 && count == 1)
-		status = smart_leaf_read_together(tree, smart_slot_address(slots[0]), batch[0].local, batch[0].length);
+		status =
+			smart_leaf_read_together(tree, smart_slot_address(slots[0]), batch[0].local, batch[0].length, &delivered);
 	else
 		status = fabric_execute(tree->fabric, batch, front_count + (int) count);
 	if (status == SMART_OK)

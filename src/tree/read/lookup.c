@@ -95,7 +95,7 @@ smart_tree_lookup(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 	if (tree->results)
 	{
 		point = smart_point_of(tree, key_bytes, key_length);
-		if (point > 0 && tree->services->find_result(tree->services, tree->options.id, key_bytes, point, &cached))
+		if (point > 0 && tree->services->find_result(tree->services, tree->cached_as, key_bytes, point, &cached))
 		{
 			smart_assert(!tree->options.shared && point + cached.length <= SMART_RESULT_BYTES_MAX);
 			*found = smart_result_contains(&cached, &key, point);

@@ -157,7 +157,9 @@ read_member(struct smart_tree *tree, const struct smart_key *key, const struct r
 		if (status != SMART_OK)
 			return status;
 	}
-	/* V3: the values of a leaf that is merged are not frozen. */
+	/* V3: the values of a leaf that is merged are not frozen.  V5: and only who has its local lock seals it. */
+	if (tree->options.value && !tree->options.shared)
+		return SMART_OK;
 	if ((leaf->meta & SMART_META_UPDATED) != 0 && !SMART_FAULT(nofreeze))
 		return SMART_OK;
 	if (leaf->state == SMART_NEW || leaf->depth != work->node->depth || leaf->lo != smart_slot_pk(work->slots[i]) ||

@@ -61,7 +61,7 @@ smart_settle_values(struct smart_tree *tree, struct smart_leaf *leaf, struct sma
 	*gone = false;
 	if ((leaf->meta & SMART_META_UPDATED) == 0)
 		return SMART_OK;
-	smart_assert(tree->options.value && (*lock != NULL || leaf->state == SMART_SEALED));
+	smart_assert(tree->options.value && tree->options.shared && (*lock != NULL || leaf->state == SMART_SEALED));
 	if (*lock != NULL)
 	{
 		status = smart_word_cas(tree, (*lock)->word_address, leaf->meta, sealed, &met);

@@ -24,6 +24,7 @@
  * it twice (I7), and the insert has added nothing.
  */
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/block/lock.h"
 #include "tree/block/values.h"
 #include "tree/cached/hints.h"
@@ -165,8 +166,8 @@ smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown,
 {
 	const struct smart_leaf *leaf = &grown->leaf;
 
-	return smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length) <=
-		   smart_leaf_room_for(leaf, tree->options.value);
+	return smart_leaf_takes(leaf, smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length),
+							tree->options.value);
 }
 
 void
@@ -248,7 +249,9 @@ publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const st
 	status = publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.grown.leaf.used - leaf->used, desired,
 						   NULL, published);
 	ticket = smart_leaf_hint_unblock(tree, &blocked);
-	if (*published)
+	if (*published && tree->copies)
+		smart_leaf_copy_changed(tree, leaf->link, leaf->block, desired, ticket);
+	else if (*published)
 		smart_leaf_hint_keep(tree, leaf->link, leaf->block, key, desired, ticket);
 	/* The owners are told what became of their entries.  A batch that failed may have taken effect. */
 	for (unsigned int i = 0; i < append.count; i++)
@@ -358,4 +361,35 @@ smart_append_by_leaf_hint(struct smart_tree *tree, const struct smart_place *pla
 	if (!there)
 		smart_leaf_hint_append(tree, &view, key, desired, ticket);
 	return SMART_OK;
+}
+
+/* ---- by a leaf's copy ---- */
+
+smart_status
+smart_append_by_copy(struct smart_tree *tree, const struct smart_place *place, const struct smart_key *key,
+					 size_t length, enum smart_appended *appended)
+{
+	struct smart_leaf_lock lock = {.leaf = smart_slot_address(place->slot)};
+	struct smart_leaf leaf;
+	bool published;
+	smart_status status;
+
+	smart_assert(tree->copies && tree->locked == smart_slot_address(place->slot));
+	*appended = SMART_APPENDED_NOT;
+	if (!smart_leaf_copy_find(tree, place->slot, key, tree->leaf_buffer, true, &leaf) || leaf.depth != place->depth ||
+		!smart_leaf_covers(&leaf, key))
+		return SMART_OK;
+	if (smart_leaf_prefix_matches(&leaf, key) && smart_leaf_contains(&leaf, key))
+	{
+		*appended = SMART_APPENDED_TWICE;
+		return SMART_OK;
+	}
+	*appended = SMART_APPENDED_FULL;
+	if (!smart_leaf_prefix_matches(&leaf, key) ||
+		!smart_leaf_takes(&leaf, smart_stored_bytes(tree, (unsigned int) length - leaf.depth - leaf.prefix_length),
+						  tree->options.value))
+		return SMART_OK;
+	status = publish_together(tree, &lock, &leaf, key, length, &published);
+	*appended = status == SMART_OK && published ? SMART_APPENDED_ADDED : SMART_APPENDED_NOT;
+	return status;
 }

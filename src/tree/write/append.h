@@ -39,13 +39,13 @@ extern void smart_grown_put(const struct smart_tree *tree, struct smart_grown *g
 /* The meta that publishes what has been put there. */
 extern uint64_t smart_grown_meta(const struct smart_grown *grown);
 
-/* What came of an append by a leaf hint. */
+/* What came of an append by a leaf hint, or a leaf's copy. */
 enum smart_appended
 {
 	SMART_APPENDED_NOT,  /* nothing was done: there is no hint, or it was too old */
 	SMART_APPENDED_FULL, /* the same: by its hint the leaf has no room, or is not for this key */
 	SMART_APPENDED_ADDED,
-	SMART_APPENDED_TWICE /* the key was there, and the leaf has it once more */
+	SMART_APPENDED_TWICE /* the key was there, and by a hint the leaf has it once more */
 };
 
 /*
@@ -56,5 +56,12 @@ enum smart_appended
 extern smart_status
 smart_append_by_leaf_hint(struct smart_tree *tree, const struct smart_place *place, const struct smart_key *key,
 						  size_t length, enum smart_appended *appended);
+
+/*
+ * The same by the leaf's copy (A5), with those that others have handed in.  The lock is let go when the append is posted:
+ * SMART_APPENDED_NOT without the lock says that another client has changed the leaf.
+ */
+extern smart_status smart_append_by_copy(struct smart_tree *tree, const struct smart_place *place,
+										 const struct smart_key *key, size_t length, enum smart_appended *appended);
 
 #endif /* SMART_TREE_APPEND_H */

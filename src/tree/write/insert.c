@@ -333,8 +333,8 @@ add_to_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 
 	smart_assert(tree->locked == leaf->address && smart_leaf_covers(leaf, key));
 	if (status == SMART_OK && taken && smart_leaf_prefix_matches(leaf, key) &&
-		smart_stored_bytes(tree, (unsigned int) insertion->length - consumed) <=
-			smart_leaf_room_for(leaf, tree->options.value))
+		smart_leaf_takes(leaf, smart_stored_bytes(tree, (unsigned int) insertion->length - consumed),
+						 tree->options.value))
 	{
 		status = smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
 		insertion->finished = status == SMART_OK && insertion->added;
@@ -394,6 +394,7 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	struct smart_services *services = tree->services;
 	enum smart_appended appended = SMART_APPENDED_NOT;
 	enum smart_combined combined;
+	bool settled;
 	smart_status status = smart_leaf_lock_or_combine(tree, place->slot, key, insertion->length, &combined);
 
 	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
@@ -414,11 +415,15 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	if (tree->hints && !insertion->strict &&
 		(services->is_awaited == NULL || !services->is_awaited(services, smart_slot_address(place->slot))))
 		status = smart_append_by_leaf_hint(tree, place, key, insertion->length, &appended);
-	if (status != SMART_OK || appended == SMART_APPENDED_ADDED || appended == SMART_APPENDED_TWICE)
+	else if (tree->copies && !insertion->strict)
+		status = smart_append_by_copy(tree, place, key, insertion->length, &appended);
+	settled = appended == SMART_APPENDED_ADDED || appended == SMART_APPENDED_TWICE;
+	if (status != SMART_OK || settled || tree->locked == 0)
 	{
-		insertion->finished = status == SMART_OK;
-		insertion->added = appended == SMART_APPENDED_ADDED || insertion->unsure;
-		smart_unlock_local(tree);
+		insertion->finished = status == SMART_OK && settled;
+		insertion->added = insertion->finished && (appended == SMART_APPENDED_ADDED || insertion->unsure);
+		if (tree->locked != 0)
+			smart_unlock_local(tree);
 		return status;
 	}
 	/* A leaf hint that tells of no room shows that the node above will be wanted. */

@@ -1,6 +1,6 @@
 /*
  * update.c
- *	  Update: a value is changed in place by one CAS (V1-V3).
+ *	  Update: a value is changed in place, in shared mode by one CAS (V1-V3), in exclusive mode by a WRITE (overwrite.c).
  *
  * A READ of the leaf, as a lookup's, and a CAS of the value's word; the first update in a leaf marks it in between.
  * Clients of a compute node that update one value at the same time share a CAS: one of those that wait CASes its own
@@ -12,6 +12,7 @@
 #include "tree/block/values.h"
 #include "tree/find/find.h"
 #include "tree/structure/strict.h"
+#include "tree/write/overwrite.h"
 
 /* Looks at a leaf that one holder of its lock keeps from being marked, before that one counts as stuck. */
 #define PATIENCE 24
@@ -173,27 +174,44 @@ update_once(struct smart_tree *tree, struct update *update)
 	return good && help ? smart_forward(tree, key, leaf.address) : SMART_OK;
 }
 
-smart_status
-smart_tree_update(struct smart_tree *tree, const uint8_t *key, size_t key_length, uint64_t value, bool *found)
+/* In shared mode, within an epoch. */
+static smart_status
+update_shared(struct smart_tree *tree, const struct smart_key *key, uint64_t word, bool *found)
 {
-	struct update update = {.key = {.bytes = key, .length = (uint32_t) key_length}};
+	struct update update = {.key = *key, .word = word};
 	unsigned int attempts = 0;
 	smart_status status;
 
-	smart_assert(tree->options.value);
-	if (key_length != tree->options.fixed_length || value > SMART_VALUE_MAX)
-		return SMART_TOO_LONG;
-	update.word = smart_value_word(value);
-	smart_enter(tree);
 	do
 	{
 		status = smart_again(tree, &attempts);
 		if (status == SMART_OK)
 			status = update_once(tree, &update);
 	} while (status == SMART_OK && !update.finished);
+	*found = update.found;
+	return status;
+}
+
+smart_status
+smart_tree_update(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, uint64_t value, bool *found)
+{
+	struct smart_key key = {.bytes = key_bytes, .length = (uint32_t) key_length};
+	uint64_t word;
+	bool there;
+	smart_status status;
+
+	smart_assert(tree->options.value);
+	if (key_length != tree->options.fixed_length || value > SMART_VALUE_MAX)
+		return SMART_TOO_LONG;
+	word = smart_value_word(value);
+	smart_enter(tree);
+	if (tree->options.shared)
+		status = update_shared(tree, &key, word, &there);
+	else
+		status = smart_overwrite(tree, &key, word, &there);
 	status = smart_leave(tree, status);
 	if (status == SMART_OK)
-		*found = update.found;
+		*found = there;
 	return status;
 }
 

@@ -1,0 +1,106 @@
+/*
+ * partitioned.c
+ *	  This project's index in ranges, behind the driver's interface: each operation is a turn with its range's owner.
+ */
+#include "cluster.h"
+
+static const struct ycsb_index *
+whole_of(const struct ycsb_client *client)
+{
+	return client->index == &ycsb_partitioned_values_index ? &ycsb_values_index : &ycsb_tree_index;
+}
+
+static smart_status
+partitioned_begin(struct ycsb_client *client)
+{
+	return whole_of(client)->begin(client);
+}
+
+static void
+partitioned_end(struct ycsb_client *client)
+{
+	whole_of(client)->end(client);
+}
+
+static smart_status
+partitioned_load(struct ycsb_client *client, const struct ycsb_options *options)
+{
+	return whole_of(client)->load(client, options);
+}
+
+static smart_status
+partitioned_lookup(struct ycsb_client *client, const uint8_t *key, size_t length, bool *found)
+{
+	smart_status status = client->cluster->enter(client, key, length);
+
+	if (status != SMART_OK)
+		return status;
+	status = whole_of(client)->lookup(client, key, length, found);
+	client->cluster->leave(client);
+	return status;
+}
+
+static smart_status
+partitioned_insert(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+{
+	smart_status status = client->cluster->enter(client, entry, key_length);
+
+	if (status != SMART_OK)
+		return status;
+	status = whole_of(client)->insert(client, entry, key_length, length, added);
+	client->cluster->leave(client);
+	return status;
+}
+
+static smart_status
+partitioned_update(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length)
+{
+	smart_status status = client->cluster->enter(client, entry, key_length);
+
+	if (status != SMART_OK)
+		return status;
+	status = whole_of(client)->update(client, entry, key_length, length);
+	client->cluster->leave(client);
+	return status;
+}
+
+/* From one range to the next, with the owner of each. */
+static smart_status
+partitioned_scan(struct ycsb_client *client, const uint8_t *key, size_t length, uint64_t wanted, uint64_t *seen)
+{
+	smart_status status;
+	uint64_t some;
+
+	*seen = 0;
+	do
+	{
+		status = client->cluster->enter(client, key, length);
+		if (status != SMART_OK)
+			return status;
+		status = whole_of(client)->scan(client, key, length, wanted - *seen, &some);
+		client->cluster->leave(client);
+		*seen += some;
+	} while (status == SMART_OK && *seen < wanted && client->cluster->next_range(client, &key, &length));
+	return status;
+}
+
+const struct ycsb_index ycsb_partitioned_index = {
+	.begin = partitioned_begin,
+	.end = partitioned_end,
+	.load = partitioned_load,
+	.lookup = partitioned_lookup,
+	.insert = partitioned_insert,
+	.update = partitioned_update,
+	.scan = partitioned_scan,
+	.update_is_removal = true,
+};
+
+const struct ycsb_index ycsb_partitioned_values_index = {
+	.begin = partitioned_begin,
+	.end = partitioned_end,
+	.load = partitioned_load,
+	.lookup = partitioned_lookup,
+	.insert = partitioned_insert,
+	.update = partitioned_update,
+	.scan = partitioned_scan,
+};

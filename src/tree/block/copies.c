@@ -1,0 +1,37 @@
+/*
+ * copies.c
+ *	  Leaf copies: whole leaves in the compute node's memory, each believed without a READ (A5).
+ *
+ * A copy is a leaf hint with everything: in exclusive mode each client of the compute node that changes a leaf by a CAS,
+ * of meta or of a value, blocks its copy meanwhile (A1), so a copy that is found is what a READ of that moment would
+ * bring.  It is handed to the code that looks at READs, which checks it as one: the node that leads here may be of any
+ * age, so whether this is the key's leaf is for the checksum to say.
+ */
+#include "tree/block/copies.h"
+#include "tree/block/leaf.h"
+
+bool
+smart_leaf_copy_find(struct smart_tree *tree, smart_slot link, const struct smart_key *key, uint8_t *buffer,
+					 bool changes, struct smart_leaf *leaf)
+{
+	if (!tree->copies)
+		return false;
+	tree->asked_link = link;
+	if (!tree->services->find_leaf(tree->services, tree->cached_as, link, buffer, &tree->asked_ticket) ||
+		!smart_leaf_from_copy(tree, link, buffer, key, leaf))
+		return false;
+	smart_assert(leaf->state != SMART_SEALED && !tree->options.shared);
+	/* Linked, and not sealed since: the authority for its keys (I1), which becomes live at any moment. */
+	if (leaf->state == SMART_NEW && changes)
+		return false;
+	leaf->state = SMART_LIVE;
+	return true;
+}
+
+void
+smart_leaf_copy_changed(struct smart_tree *tree, smart_slot link, const uint8_t *block, uint64_t meta, uint64_t ticket)
+{
+	smart_assert(smart_meta_state(meta) != SMART_SEALED && !smart_meta_locked(meta));
+	if (tree->copies && ticket != 0)
+		tree->services->keep_leaf(tree->services, tree->cached_as, link, block, meta, ticket, true);
+}
