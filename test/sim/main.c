@@ -2,7 +2,8 @@
  * main.c
  *	  The simulator: histories of the tree, one seed each.
  *
- * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote] [--bias merge|fill|pool|repeat|share|crash|full|value|many]
+ * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote]
+ *            [--bias merge|fill|pool|repeat|share|crash|full|value|many] [--owners]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
  *            [--fault NAME] [--trace] [--counters] [--coverage]
  *

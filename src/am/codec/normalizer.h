@@ -205,7 +205,8 @@ extern void smart_normalizer_make(struct smart_normalizer *normalizer, Oid bytes
 /*
  * Puts the normalizer of a part of whole's values before those that whole->part has already, which become its next.
  * compare: the function that orders parts; one of the access method's operator classes must have it as its support
- * function 1.  whole is unordered if the part is, forgets if the part does or has a residue, is refused if it is, and is of its version.
+ * function 1.  whole is unordered if the part is, forgets if the part does or has a residue, is refused if it is, and
+ * is of its version.
  * UNDEFINED_OBJECT if no class has that function.
  */
 extern void smart_normalizer_add_part(struct smart_normalizer *whole, Oid type, Oid collation, Oid compare);

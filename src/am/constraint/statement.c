@@ -46,8 +46,8 @@ is_constraint_index(const IndexStmt *statement)
 }
 
 /*
- * LIKE has the method of the other table's index in its statement already, and its options.  It stays as it is: a table may be
- * made like a partitioned one to become its partition.
+ * LIKE has the method of the other table's index in its statement already, and its options.  It stays as it is: a table
+ * may be made like a partitioned one to become its partition.
  */
 static void
 choose_index(IndexStmt *statement)

@@ -57,7 +57,7 @@ struct cache_frame
 {
 	uint32_t sequence;
 	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
-	/* Node: address, kind, bits of the tree's id.  Cached result: hash of its equality prefix.  Hint, copy: leaf.  0: vacant. */
+	/* Node: address, kind, bits of the tree's id.  Result: hash of its equality prefix.  Hint, copy: leaf.  0: vacant. */
 	uint64_t key;
 	uint64_t body[]; /* the tree's id, where the key does not stand for it, and the words */
 };

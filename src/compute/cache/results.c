@@ -4,8 +4,8 @@
  *
  * The tree checks what a node's copy leads to, so a copy may be stale.  The tree does not check a cached result (which
  * entries an equality prefix has) or a leaf hint (what an append has to know of a leaf before it is posted,
- * src/tree/cached/hints.c), so these have to be true (src/README, A1-A4).  Each belongs to a version, one of an array of words
- * that are never evicted:
+ * src/tree/cached/hints.c), so these have to be true (src/README, A1-A5).  Each belongs to a version, one of an array of
+ * words that are never evicted:
  *
  *	  - A writer blocks what its change makes untrue, and unblocks it afterwards.  A block raises the version's
  *	    generation and its number of writers, by one addition, and then takes the copy out of the cache.

@@ -3,8 +3,8 @@
  *	  Which parts a leaf is divided into, and their blocks.
  *
  * All of the leaf's entries are known, and all that come: so it is cut into as many parts as they need, at once.  Where
- * keys ascend at the leaf's end the parts are full but for the last; else there is room in each.  A byte with more entries than a leaf
- * holds gets a node of its own, with the same below.
+ * keys ascend at the leaf's end the parts are full but for the last; else there is room in each.  A byte with more
+ * entries than a leaf holds gets a node of its own, with the same below.
  */
 #include "tree/block/access.h"
 #include "tree/structure/change.h"
