@@ -207,10 +207,13 @@ class Bench:
             for what, change in CHANGES.items():
                 for _, kind in self.alternate():
                     self.wide(kind, indexes)
-                    psql("INSERT INTO target " + WIDE_ROWS % self.wide_rows, "CHECKPOINT", "VACUUM target", change,
-                         "CHECKPOINT")
-                    self.record("VACUUM, %d index%s, %s" % (indexes, "es" if indexes > 1 else "", what), "ms", kind,
-                                timed("VACUUM target")[0])
+                    name = "%d index%s, %s" % (indexes, "es" if indexes > 1 else "", what)
+                    psql("INSERT INTO target " + WIDE_ROWS % self.wide_rows, "CHECKPOINT", "VACUUM target")
+                    changed = timed(change)[0]
+                    psql("CHECKPOINT")
+                    ms = timed("VACUUM target")[0]
+                    self.record("VACUUM, " + name, "ms", kind, ms)
+                    self.record("change and VACUUM, " + name, "ms", kind, changed + ms)
                     psql("DROP TABLE target")
 
     def copied(self):

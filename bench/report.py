@@ -27,7 +27,7 @@ def table(title, results, settings, rounds):
 def group(result):
     """Sizes first, then builds, writes, reads and whole workloads."""
     order = ("bytes per entry built", "bytes per entry after", "bytes on disk per entry built",
-             "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "COPY", "single rows", "VACUUM",
+             "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "COPY", "single rows", "VACUUM", "change and",
              "point lookup, index", "point lookup, heap", "nested loop", "range", "full scan, index", "full scan after",
              "min of a queue", "first of a session", "pgbench")
     return [result[0].startswith(prefix) for prefix in order].index(True)

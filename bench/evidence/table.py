@@ -142,35 +142,45 @@ def write_markdown(results, path):
                     write_block(file, of, indexes, workloads, (key_type, number, cache))
 
 
-def over_the_best(results):
-    """Of each setting: the ratio of this tree to the best of the others, its own partitions left out, and which that is."""
+def over_the_best(results, own):
+    """Of each setting: the ratio of this tree, the best of these ways to run it, to the best of the others, and which
+    that is."""
     best, mine = {}, {}
     for cell, row in results:
         if row is not None:
             place = (cell.key_type, cell.workload, cell.cache, cell.clients)
-            if cell.index == "tree":
-                mine[place] = mops(row)
+            if cell.index in own:
+                mine[place] = max(mops(row), mine.get(place, 0))
             elif cell.index not in OWN and mops(row) > best.get(place, (0, ""))[0]:
                 best[place] = (mops(row), cell.index)
     return {place: (mine[place] / best[place][0], best[place][1]) for place in mine if place in best}
 
 
+def write_places(file, name, ratios):
+    """In how many of the settings this tree is the first, and where it is furthest behind and ahead."""
+    low, high = min(ratios, key=ratios.get), max(ratios, key=ratios.get)
+    file.write("| %s | %d of %d | %s |\n" % (
+        name, sum(ratio[0] >= 1 for ratio in ratios.values()), len(ratios),
+        " | ".join("%s | %s, %s cache, %d clients" % (three_digits(ratios[place][0]), NAMES[ratios[place][1]],
+                                                     CACHES[place[2]], place[3]) for place in (low, high))))
+
+
 def write_summary(results, path):
-    ratios = over_the_best(results)
     with open(path, "w", encoding="utf-8") as file:
-        file.write("| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n")
-        for key_type, workload in dict.fromkeys(place[:2] for place in ratios):
-            mine = {place: ratio for place, ratio in ratios.items() if place[:2] == (key_type, workload)}
-            low, high = min(mine, key=mine.get), max(mine, key=mine.get)
-            file.write("| %s | %s | %d of %d | %s |\n" % (
-                KEY_SETS[key_type], workload.upper(), sum(ratio[0] >= 1 for ratio in mine.values()), len(mine),
-                " | ".join("%s | %s, %s cache, %d clients" % (three_digits(mine[place][0]), NAMES[mine[place][1]],
-                                                             CACHES[place[2]], place[3]) for place in (low, high))))
+        for title, own in (("Without partitions", {"tree"}), ("With partitions or without", set(OWN))):
+            ratios = over_the_best(results, own)
+            file.write("\n%s\n\n| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n" % title)
+            for key_type in dict.fromkeys(place[0] for place in ratios):
+                of_keys = {place: ratio for place, ratio in ratios.items() if place[0] == key_type}
+                for workload in dict.fromkeys(place[1] for place in of_keys):
+                    write_places(file, "%s | %s" % (KEY_SETS[key_type], workload.upper()),
+                                 {place: ratio for place, ratio in of_keys.items() if place[1] == workload})
+                write_places(file, "%s | all" % KEY_SETS[key_type], of_keys)
 
 
 # ---- the picture: a row of panels for each cache, a panel for each workload ----
 
-COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "partitions": ("#c2449a", "#ff8fd6"), 
+COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "partitions": ("#c2449a", "#ff8fd6"),
            "smart": ("#1f77b4", "#6cb6ff"), "sherman": ("#2e8b57", "#57d38c"),
            "art": ("#8a6d3b", "#d2b48c"), "dart": ("#7a4fa3", "#c297ff"), "dex": ("#d9822b", "#ffb454"),
            "canrt": ("#0f8b8d", "#56d4d6"), "wort": ("#777777", "#aaaaaa")}

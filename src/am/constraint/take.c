@@ -44,7 +44,8 @@ static void
 refuse(Relation index, const char *what)
 {
 	ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			errmsg("index \"%s\" cannot become a constraint's", RelationGetRelationName(index)), errdetail("%s", what));
+			errmsg("index \"%s\" cannot become a constraint's", RelationGetRelationName(index)), errdetail("%s", what),
+			errhint("Add the constraint without USING INDEX, or with a unique index on its columns alone."));
 }
 
 static void

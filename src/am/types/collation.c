@@ -26,6 +26,7 @@
 
 #include "am/types/collation.h"
 #include "am/types/samples.h"
+#include "base/bytes.h"
 
 #define VERSION(major, minor) (((uint32) (major) << 16) | (uint32) (minor))
 
@@ -69,15 +70,6 @@ smart_libc_version(void)
 
 /* ---- trying out ---- */
 
-/* Compares two samples by their bytes */
-static int
-compare_bytes(const struct sample *left, const struct sample *right)
-{
-	int sign = memcmp(left->bytes, right->bytes, Min(left->length, right->length));
-
-	return sign != 0 ? sign : (left->length > right->length) - (left->length < right->length);
-}
-
 /* Do the bytes of all pairs compare as their strings do?  If not, *wrong is set to the two strings that do not. */
 static bool
 try_samples(const struct sample *samples, int count, Oid collation, const char *wrong[2])
@@ -89,7 +81,8 @@ try_samples(const struct sample *samples, int count, Oid collation, const char *
 			const char *left = samples[i].string;
 			const char *right = samples[j].string;
 			int sign = varstr_cmp(left, (int) strlen(left), right, (int) strlen(right), collation);
-			int by_bytes = compare_bytes(&samples[i], &samples[j]);
+			int by_bytes = smart_compare_bytes((const uint8 *) samples[i].bytes, samples[i].length,
+											   (const uint8 *) samples[j].bytes, samples[j].length);
 
 			smart_assert(by_bytes != 0);
 			if (sign != 0 && (sign < 0) == (by_bytes < 0))

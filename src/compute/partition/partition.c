@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "compute/partition/partition.h"
 #include "tree/fault.h"
 
@@ -133,21 +134,14 @@ smart_range_bound(const uint8_t *lower, size_t lower_length, const uint8_t *uppe
 	return same < SMART_RANGE_BOUND_MAX ? (unsigned int) same + 1 : 0;
 }
 
-/* As the bounds of trees: a string sorts before its extensions. */
-static int
-compare(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
-{
-	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
-
-	return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
-}
-
 static bool
 ascends(const struct smart_range *ranges, unsigned int count)
 {
 	for (unsigned int i = 1; i < count; i++)
 	{
-		if (compare(ranges[i - 1].bound, ranges[i - 1].bound_length, ranges[i].bound, ranges[i].bound_length) >= 0)
+		const struct smart_range *lower = &ranges[i - 1];
+
+		if (smart_compare_bytes(lower->bound, lower->bound_length, ranges[i].bound, ranges[i].bound_length) >= 0)
 			return false;
 	}
 	return ranges[0].bound_length == 0;
@@ -236,7 +230,7 @@ smart_partition_find(const struct smart_partition *partition, const uint8_t *key
 		unsigned int middle = (low + high) / 2;
 		const struct smart_range *range = &partition->line[middle].range;
 
-		if (compare(range->bound, range->bound_length, key, length) <= 0)
+		if (smart_compare_bytes(range->bound, range->bound_length, key, length) <= 0)
 			low = middle;
 		else
 			high = middle;

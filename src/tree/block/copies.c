@@ -2,9 +2,9 @@
  * copies.c
  *	  Leaf copies: whole leaves in the compute node's memory, each believed without a READ (A5).
  *
- * A copy is a leaf hint with everything: in exclusive mode each client of the compute node that changes a leaf by a CAS,
- * of meta or of a value, blocks its copy meanwhile (A1), so a copy that is found is what a READ of that moment would
- * bring.  It is handed to the code that looks at READs, which checks it as one: the node that leads here may be of any
+ * A copy is a leaf hint with everything: in exclusive mode each client of the compute node that changes a leaf, by a CAS
+ * of meta or a WRITE of a value (V5), blocks its copy meanwhile (A4), so a copy that is found is what a READ of that
+ * moment would bring.  It is handed to the code that looks at READs, which checks it as one: the node that leads here may be of any
  * age, so whether this is the key's leaf is for the checksum to say.
  */
 #include "tree/block/copies.h"

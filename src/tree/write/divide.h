@@ -65,10 +65,7 @@ struct smart_division
 	unsigned int count;
 	struct smart_part parts[SMART_PARTS_MAX];
 	unsigned int block_count;
-	smart_slot blocks[SMART_BLOCKS_MAX]; /* that were made and are not linked: 0: this one is */
-	uint64_t seen;                       /* what the step's CAS met, */
-	uint64_t sealed;                     /* and SEAL, */
-	uint64_t narrowed;                   /* and the next D1 */
+	smart_slot blocks[SMART_BLOCKS_MAX]; /* that were made; 0: this one is linked, or may be */
 };
 
 /* Does the view show the leaf's slot, or the empty range's, and that what this covers ends at hi? */
