@@ -26,6 +26,8 @@ sub smart_node
 	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", @settings, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
+	$node->poll_query_until('postgres', q{SELECT current_setting('smart.memory_nodes') = '' OR
+		(SELECT bool_and(state <> 'connecting') FROM smart_memory_nodes)}) or die "$name: a memory node is not found";
 	return $node;
 }
 
