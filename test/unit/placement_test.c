@@ -166,6 +166,39 @@ test_small_limit(void)
 	close_nodes();
 }
 
+/* Trees that grow by turns do not each come back to the same nodes, as those do of which each takes every third choice. */
+static void
+test_spread_in_step(void)
+{
+	unsigned int pages[NODES];
+	unsigned int all[NODES] = {0};
+	unsigned int of[NODES][NODES] = {{0}};
+	unsigned int home;
+	uint64_t tree[NODES];
+
+	open_nodes(1000);
+	smart_client_set_spread(client->client, 0);
+	for (unsigned int i = 0; i < NODES; i++)
+		tree[i] = make_tree(&home);
+	for (unsigned int round = 0; round < 30; round++)
+		for (unsigned int i = 0; i < NODES; i++)
+		{
+			allocate(tree[i], SMART_SPREAD_PAGES, pages);
+			for (unsigned int j = 0; j < NODES; j++)
+			{
+				of[i][j] += pages[j];
+				all[j] += pages[j];
+			}
+		}
+	for (unsigned int j = 0; j < NODES; j++)
+	{
+		CHECK(all[j] >= 28 * SMART_SPREAD_PAGES && all[j] <= 32 * SMART_SPREAD_PAGES);
+		for (unsigned int i = 0; i < NODES; i++)
+			CHECK(of[i][j] >= 5 * SMART_SPREAD_PAGES);
+	}
+	close_nodes();
+}
+
 /* A tree that was very large, and is no more, does not stay where it was for as long as it takes to grow as large. */
 static void
 test_shrunk(void)
@@ -302,6 +335,7 @@ main(void)
 	test_by_room();
 	test_large_spread();
 	test_small_limit();
+	test_spread_in_step();
 	test_shrunk();
 	test_home_moves();
 	test_found_elsewhere();

@@ -9,6 +9,10 @@
  * turn: each time every node gets as much credit as it has room, and the one with the most credit pays what all got.
  * So no node gets all of what is made at a time, as one would that had the most room.
  *
+ * A large tree leaves the home that it has, unless that has more credit than the others by all that a choice pays:
+ * trees that grow by turns would else each come to the same nodes again and again.  Credits stay small all the same,
+ * so that the pages of all trees are in proportion to the room.
+ *
  * Room is what a node said last (smart_extents_set_room), less the chunks that were taken since, with those that are
  * leaving since, and the free pages of the chunks that the extent map has there.  Other servers may have taken it
  * meanwhile: a node that turns out to be full, or does not answer, is passed over, and the one that has pages instead
@@ -35,11 +39,10 @@ smart_placement_is_usable(const struct smart_region *extents, unsigned int node)
 		   !smart_extents_node_is_barred(smart_extents_node_at(extents, node));
 }
 
-/* One of the nodes that may be used, in proportion to their room; FABRIC_NODES_MAX: there is none. */
-static unsigned int
-choose(const struct smart_region *extents, enum smart_node_choice choice)
+/* Every node that may be used gets as much credit as it has room; the sum of that. */
+static int64_t
+give_credit(const struct smart_region *extents, enum smart_node_choice choice)
 {
-	unsigned int best = FABRIC_NODES_MAX;
 	int64_t total = 0;
 
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
@@ -50,8 +53,34 @@ choose(const struct smart_region *extents, enum smart_node_choice choice)
 			continue;
 		entry->credit[choice] += (int64_t) room_of(entry);
 		total += (int64_t) room_of(entry);
-		if (best == FABRIC_NODES_MAX || entry->credit[choice] > smart_extents_node_at(extents, best)->credit[choice])
+	}
+	return total;
+}
+
+/*
+ * One of the nodes that may be used, in proportion to their room; FABRIC_NODES_MAX: there is none.  left: the home that
+ * the tree has had, or FABRIC_NODES_MAX.
+ */
+static unsigned int
+choose(const struct smart_region *extents, enum smart_node_choice choice, unsigned int left)
+{
+	int64_t total = give_credit(extents, choice);
+	unsigned int best = FABRIC_NODES_MAX;
+	int64_t most = 0;
+
+	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
+	{
+		const struct smart_extents_node *entry = smart_extents_node_at(extents, i);
+		int64_t credit;
+
+		if (entry == NULL || !smart_placement_is_usable(extents, i))
+			continue;
+		credit = entry->credit[choice] - (i == left ? total : 0);
+		if (best == FABRIC_NODES_MAX || credit > most)
+		{
 			best = i;
+			most = credit;
+		}
 	}
 	if (best < FABRIC_NODES_MAX)
 		smart_extents_node_at(extents, best)->credit[choice] -= total;
@@ -110,7 +139,7 @@ smart_placement_home(const struct smart_space *space, uint32_t number)
 	if (home != 0 && smart_placement_is_usable(space->region, home - 1) &&
 		(is_small(space, home - 1, pages) || moves_at - pages - 1 < SMART_SPREAD_PAGES))
 		return home - 1;
-	node = choose(space->region, SMART_NODE_SPREAD);
+	node = choose(space->region, SMART_NODE_SPREAD, home == 0 ? FABRIC_NODES_MAX : home - 1);
 	if (node < FABRIC_NODES_MAX)
 		smart_placement_move(space, number, node);
 	return node;
@@ -129,7 +158,7 @@ unsigned int
 smart_placement_order(const struct smart_space *space, uint32_t number, uint8_t nodes[FABRIC_NODES_MAX])
 {
 	const struct smart_region *extents = space->region;
-	unsigned int first = number != 0 ? smart_placement_home(space, number) : choose(extents, SMART_NODE_HOME);
+	unsigned int first = number != 0 ? smart_placement_home(space, number) : choose(extents, SMART_NODE_HOME, FABRIC_NODES_MAX);
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
