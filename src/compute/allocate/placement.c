@@ -158,7 +158,8 @@ unsigned int
 smart_placement_order(const struct smart_space *space, uint32_t number, uint8_t nodes[FABRIC_NODES_MAX])
 {
 	const struct smart_region *extents = space->region;
-	unsigned int first = number != 0 ? smart_placement_home(space, number) : choose(extents, SMART_NODE_HOME, FABRIC_NODES_MAX);
+	unsigned int first =
+		number != 0 ? smart_placement_home(space, number) : choose(extents, SMART_NODE_HOME, FABRIC_NODES_MAX);
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX; i++)
