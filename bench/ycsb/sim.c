@@ -198,16 +198,17 @@ timed_find_hint(struct smart_services *services, smart_slot leaf, struct smart_l
 }
 
 static bool
-timed_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+timed_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, bool ahead, uint8_t *copy,
+				uint64_t *ticket)
 {
-	return after_cache_work(services)->find_leaf(services, tree, leaf, copy, ticket);
+	return after_cache_work(services)->find_leaf(services, tree, leaf, ahead, copy, ticket);
 }
 
 static void
 timed_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
-				uint64_t ticket, bool hot)
+				uint64_t ticket, enum smart_keep how)
 {
-	after_cache_work(services)->keep_leaf(services, tree, leaf, copy, meta, ticket, hot);
+	after_cache_work(services)->keep_leaf(services, tree, leaf, copy, meta, ticket, how);
 }
 
 static smart_status

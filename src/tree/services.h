@@ -64,6 +64,14 @@ struct smart_leaf_hint
 	uint8_t greatest[8];     /* the first bytes of the greatest key, behind the prefix */
 };
 
+/* What a leaf copy is worth. */
+enum smart_keep
+{
+	SMART_KEEP_SPARE, /* room that nothing has had yet */
+	SMART_KEEP_READ,  /* others' room, as likely as questions like this one were answered of late */
+	SMART_KEEP_HOT    /* it was found or made by a change, and is used on */
+};
+
 /* An equality prefix that is blocked, or a leaf's hint or copy; for unblock_point. */
 struct smart_blocked
 {
@@ -180,15 +188,19 @@ struct smart_services
 	struct smart_blocked (*block_hint)(struct smart_services *services, smart_slot leaf);
 
 	/*
-	 * Leaf copies (A5); both are NULL where the seven above are.  find puts the whole leaf that a slot leads to into
+	 * Leaf copies (A5); all are NULL where the seven above are.  find puts the whole leaf that a slot leads to into
 	 * copy, as it was within the call; *ticket, found or not: what keep wants, 0: nothing is to be kept.  keep takes meta
-	 * instead of the copy's.  block_hint blocks copies, too.  tree: as find_result has it.
+	 * instead of the copy's.  block_hint blocks copies, too.  tree: as find_result has it.  ahead: for a scan, which asks
+	 * for many leaves once: what it finds and keeps is no reason for others to make room.  asks: is it likely enough,
+	 * as far as the last questions tell, that a scan's questions are worth their time?
 	 */
-	bool (*find_leaf)(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket);
+	bool (*find_leaf)(struct smart_services *services, uint64_t tree, smart_slot leaf, bool ahead, uint8_t *copy,
+					  uint64_t *ticket);
 	void (*keep_leaf)(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy,
-					  uint64_t meta, uint64_t ticket, bool hot);
+					  uint64_t meta, uint64_t ticket, enum smart_keep how);
+	bool (*asks_leaves)(struct smart_services *services);
 
-	/* What src/compute's functions for these thirteen know of the client; the tree does not look at it. */
+	/* What src/compute's functions for these fourteen know of the client; the tree does not look at it. */
 	struct smart_cache *cache;
 	unsigned int cache_client; /* its number among the cache's clients */
 

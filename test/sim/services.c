@@ -398,7 +398,7 @@ block_hint(struct smart_services *services, smart_slot leaf)
 }
 
 static bool
-find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, bool ahead, uint8_t *copy, uint64_t *ticket)
 {
 	bool found;
 
@@ -406,18 +406,25 @@ find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
 	found = test_cache_leaf(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, leaf,
-							copy, ticket);
-	watch_counts[WATCH_COPY] += found;
+							ahead, copy, ticket);
+	watch_counts[ahead ? WATCH_COPY_AHEAD : WATCH_COPY] += found;
 	return found;
 }
 
 static void
 keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
-		  uint64_t ticket, bool hot)
+		  uint64_t ticket, enum smart_keep how)
 {
 	if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		test_cache_keep_leaf(results_of(client_of(services)), (unsigned int) client_of(services)->number, tree, leaf,
-							 copy, meta, ticket, hot);
+							 copy, meta, ticket, how);
+}
+
+static bool
+asks_leaves(struct smart_services *services)
+{
+	(void) services;
+	return !dice_one_in(&world.dice, world.plan.cache_miss_one_in);
 }
 
 /* ---- the environment ---- */
@@ -499,6 +506,7 @@ services_init(struct client *client)
 		client->services.block_hint = block_hint;
 		client->services.find_leaf = find_leaf;
 		client->services.keep_leaf = keep_leaf;
+		client->services.asks_leaves = asks_leaves;
 	}
 	client->env = (struct smart_env){
 		.allocate = env_allocate,

@@ -47,7 +47,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "values frozen",
 											  "values written over",
 											  "ranges given away",
-											  "leaf copies found"};
+											  "leaf copies found",
+											  "leaf copies found by scans"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

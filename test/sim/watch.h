@@ -44,8 +44,9 @@ enum watch_kind
 	WATCH_MARK,
 	WATCH_VALUE_FREEZE,
 	WATCH_OVERWRITE,
-	WATCH_GIFT, /* a range given to another compute node */
-	WATCH_COPY, /* of a leaf, that was found */
+	WATCH_GIFT,       /* a range given to another compute node */
+	WATCH_COPY,       /* of a leaf, that was found */
+	WATCH_COPY_AHEAD, /* by a scan */
 	WATCH_COUNT
 };
 

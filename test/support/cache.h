@@ -129,21 +129,29 @@ test_cache_unblock(struct smart_cache *cache, const struct smart_blocked *blocke
 }
 
 static inline bool
-test_cache_leaf(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot leaf, uint8_t *copy,
-				uint64_t *ticket)
+test_cache_leaf(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot leaf, bool ahead,
+				uint8_t *copy, uint64_t *ticket)
 {
 	struct smart_services services = {.cache = cache, .cache_client = client};
 
-	return cache_find_leaf(&services, tree, leaf, copy, ticket);
+	return cache_find_leaf(&services, tree, leaf, ahead, copy, ticket);
 }
 
 static inline void
 test_cache_keep_leaf(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot leaf,
-					 const uint8_t *copy, uint64_t meta, uint64_t ticket, bool hot)
+					 const uint8_t *copy, uint64_t meta, uint64_t ticket, enum smart_keep how)
 {
 	struct smart_services services = {.cache = cache, .cache_client = client};
 
-	cache_keep_leaf(&services, tree, leaf, copy, meta, ticket, hot);
+	cache_keep_leaf(&services, tree, leaf, copy, meta, ticket, how);
+}
+
+static inline bool
+test_cache_asks(struct smart_cache *cache, unsigned int client)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_asks_leaves(&services);
 }
 
 #endif /* TEST_CACHE_H */

@@ -106,7 +106,7 @@ struct cache_line
 	uint64_t result_share; /* of questions that were answered of late, in parts of CACHE_SHARE */
 	uint64_t hint_share;
 	uint64_t random;
-	uint64_t unused;
+	uint64_t ahead_vain; /* of the questions for scans, those that found neither a copy nor room for one */
 };
 
 struct smart_cache
@@ -388,10 +388,11 @@ extern void cache_keep_hint(struct smart_services *services, smart_slot leaf, co
 							uint64_t ticket, bool hot);
 extern struct smart_blocked cache_block_hint(struct smart_services *services, smart_slot leaf);
 /* A leaf that is longer than any frame has no copy. */
-extern bool
-cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket);
+extern bool cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, bool ahead, uint8_t *copy,
+							uint64_t *ticket);
 extern void cache_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy,
-							uint64_t meta, uint64_t ticket, bool hot);
+							uint64_t meta, uint64_t ticket, enum smart_keep how);
+extern bool cache_asks_leaves(struct smart_services *services);
 
 /* ---- cache.c ---- */
 

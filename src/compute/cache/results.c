@@ -4,7 +4,7 @@
  *
  * The tree checks what a node's copy leads to, so a copy may be stale.  The tree does not check a cached result (which
  * entries an equality prefix has) or a leaf hint (what an append has to know of a leaf before it is posted,
- * src/tree/cached/hints.c), so these have to be true (src/README, A1-A5).  Each belongs to a version, one of an array of
+ * src/tree/cached/hints.c), so these have to be true (src/README, A1-A6).  Each belongs to a version, one of an array of
  * words that are never evicted:
  *
  *	  - A writer blocks what its change makes untrue, and unblocks it afterwards.  A block raises the version's
@@ -48,6 +48,10 @@
 
 #define SHARE_MEMORY 1024               /* questions that the share remembers, about */
 #define SHARE_MIN    (CACHE_SHARE / 16) /* new copies come in all the same, and may show that they are worth it */
+
+#define AHEAD_MEMORY   64                              /* questions for scans that are remembered, about */
+#define AHEAD_VAIN_MAX (CACHE_SHARE - CACHE_SHARE / 4) /* of them in vain, and every scan asks */
+#define AHEAD_ONE_IN   16                              /* batches that ask else */
 
 #define WORDS_MAX        16 /* of the longest kind of cached result */
 #define RESULT_KEY_BITS  6  /* of a key that are not of the hash */
@@ -120,6 +124,13 @@ note_question(uint64_t *hits, uint64_t *misses, uint64_t *share, bool answered)
 	*share = *share - *share / SHARE_MEMORY + (answered ? CACHE_SHARE / SHARE_MEMORY : 0);
 }
 
+/* Is there room that nothing has had yet? */
+static inline bool
+has_spare_room(const struct cache_part *part)
+{
+	return __atomic_load_n(&part->shared->spans_used, __ATOMIC_RELAXED) < part->cache->spans;
+}
+
 /* Is a copy with this first word, found a moment ago, true? */
 static inline bool
 stands(const struct place *place, uint64_t word)
@@ -132,11 +143,12 @@ stands(const struct place *place, uint64_t word)
  * Keeps count words in a frame of this kind, unless the ticket is not good any more.
  *
  * A new copy (not hot) is worth the room that others have to leave for it as likely as such questions were answered of
- * late, which is their share: where hardly any of them comes again the nodes keep their room.
+ * late, which is their share: where hardly any of them comes again the nodes keep their room.  What a scan has READ is
+ * not worth any.
  */
 static void
-keep(const struct place *place, unsigned int kind, const uint64_t *words, unsigned int count, uint64_t ticket, bool hot,
-	 uint64_t share, uint64_t *stores)
+keep(const struct place *place, unsigned int kind, const uint64_t *words, unsigned int count, uint64_t ticket,
+	 enum smart_keep how, uint64_t share, uint64_t *stores)
 {
 	const struct cache_part *part = &place->part;
 	struct cache_frame *frame;
@@ -144,8 +156,9 @@ keep(const struct place *place, unsigned int kind, const uint64_t *words, unsign
 
 	smart_assert(ticket != 0 && count <= cache_kind_words(kind) && cache_key_fits(place->key, kind));
 	smart_assert((ticket & CACHE_WRITERS) == 0 || SMART_FAULT(openfill));
-	if (!hot && __atomic_load_n(&part->shared->spans_used, __ATOMIC_RELAXED) >= part->cache->spans &&
-		cache_random(&part->line->random) % CACHE_SHARE >= (share > SHARE_MIN ? share : SHARE_MIN))
+	if (how != SMART_KEEP_HOT && !has_spare_room(part) &&
+		(how == SMART_KEEP_SPARE ||
+		 cache_random(&part->line->random) % CACHE_SHARE >= (share > SHARE_MIN ? share : SHARE_MIN)))
 		return;
 	if (!cache_try_lock(part))
 		return;
@@ -161,7 +174,7 @@ keep(const struct place *place, unsigned int kind, const uint64_t *words, unsign
 		for (unsigned int i = 0; i < count; i++)
 			__atomic_store_n(&cache_words_of(frame, place->key)[i], words[i], __ATOMIC_RELAXED);
 		cache_end_change(frame);
-		if (hot)
+		if (how == SMART_KEEP_HOT)
 			cache_heat(part, number);
 		cache_count(stores);
 	}
@@ -282,7 +295,8 @@ cache_keep_result(struct smart_services *services, uint64_t tree, const uint8_t 
 	words[0] = (cached->ticket & ~CACHE_WRITERS) | (uint64_t) cached->length << TAILS_SHIFT | length;
 	memcpy(words + 1, point, length);
 	memcpy((uint8_t *) (words + 1) + length, cached->tails, cached->length);
-	keep(&place, kind, words, count, cached->ticket, cached->hot, line->result_share, &line->counters.result_stores);
+	keep(&place, kind, words, count, cached->ticket, cached->hot ? SMART_KEEP_HOT : SMART_KEEP_READ, line->result_share,
+		 &line->counters.result_stores);
 }
 
 struct smart_blocked
@@ -332,7 +346,8 @@ cache_keep_hint(struct smart_services *services, smart_slot leaf, const struct s
 
 	smart_assert(hint->greatest_length <= sizeof(hint->greatest) && hint->prefix_length <= SMART_KEY_MAX);
 	memcpy(&words[3], hint->greatest, sizeof(hint->greatest));
-	keep(&place, kind, words, cache_kind_words(kind), ticket, hot, line->hint_share, &line->counters.hint_stores);
+	keep(&place, kind, words, cache_kind_words(kind), ticket, hot ? SMART_KEEP_HOT : SMART_KEEP_READ, line->hint_share,
+		 &line->counters.hint_stores);
 }
 
 struct smart_blocked
@@ -347,7 +362,8 @@ cache_block_hint(struct smart_services *services, smart_slot leaf)
 /* ---- leaf copies ---- */
 
 bool
-cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, uint8_t *copy, uint64_t *ticket)
+cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, bool ahead, uint8_t *copy,
+				uint64_t *ticket)
 {
 	struct place place = place_of_leaf(services, leaf);
 	struct cache_line *line = place.part.line;
@@ -355,6 +371,7 @@ cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf,
 	uint64_t words[LEAF_WORDS_MAX];
 	uint32_t number = 0;
 	bool found;
+	bool worth;
 	uint64_t word;
 
 	*ticket = 0;
@@ -363,14 +380,25 @@ cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf,
 	number = cache_find_frame(&place.part, 0, place.key, words);
 	found =
 		number != 0 && stands(&place, words[0]) && (words[0] & LENGTHS_MASK) == (COPY_MARK | units) && words[1] == tree;
-	note_question(&line->counters.hint_hits, &line->counters.hint_misses, &line->hint_share, found);
+	worth = found || (ahead && has_spare_room(&place.part));
+	if (ahead)
+	{
+		cache_count(found ? &line->counters.hint_hits : &line->counters.hint_misses);
+		line->ahead_vain =
+			line->ahead_vain - line->ahead_vain / AHEAD_MEMORY + (worth ? 0 : CACHE_SHARE / AHEAD_MEMORY);
+	}
+	else
+		note_question(&line->counters.hint_hits, &line->counters.hint_misses, &line->hint_share, found);
 	if (found)
 	{
-		cache_heat(&place.part, number);
+		if (!ahead)
+			cache_heat(&place.part, number);
 		memcpy(copy, words + COPY_WORDS, units * SMART_UNIT);
 		*ticket = words[0] & ~LENGTHS_MASK;
 		return true;
 	}
+	if (ahead && !worth)
+		return false;
 	/* Acquire: what the caller READs from here on has all that former writers did.  Partner: unblock. */
 	word = __atomic_load_n(&place.version->word, __ATOMIC_ACQUIRE);
 	if ((word & CACHE_WRITERS) == 0)
@@ -378,9 +406,19 @@ cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf,
 	return false;
 }
 
+/* Where the last questions for scans were in vain a few go on asking: that shows when it is otherwise. */
+bool
+cache_asks_leaves(struct smart_services *services)
+{
+	struct cache_line *line = cache_part_of(services->cache, services->cache_client, 0, 0).line;
+
+	smart_assert(line->ahead_vain <= CACHE_SHARE);
+	return line->ahead_vain <= AHEAD_VAIN_MAX || cache_random(&line->random) % AHEAD_ONE_IN == 0;
+}
+
 void
 cache_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf, const uint8_t *copy, uint64_t meta,
-				uint64_t ticket, bool hot)
+				uint64_t ticket, enum smart_keep how)
 {
 	struct place place = place_of_leaf(services, leaf);
 	struct cache_line *line = place.part.line;
@@ -398,5 +436,5 @@ cache_keep_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf,
 	words[1] = tree;
 	memcpy(words + COPY_WORDS, copy, units * SMART_UNIT);
 	memcpy((uint8_t *) (words + COPY_WORDS) + units * SMART_UNIT - SMART_LEAF_REAR_BYTES, &meta, sizeof(meta));
-	keep(&place, kind, words, count, ticket, hot, line->hint_share, &line->counters.hint_stores);
+	keep(&place, kind, words, count, ticket, how, line->hint_share, &line->counters.hint_stores);
 }

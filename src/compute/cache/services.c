@@ -24,4 +24,5 @@ smart_cache_services_init(struct smart_services *services, struct smart_cache *c
 	services->block_hint = cache_block_hint;
 	services->find_leaf = cache_find_leaf;
 	services->keep_leaf = cache_keep_leaf;
+	services->asks_leaves = cache_asks_leaves;
 }

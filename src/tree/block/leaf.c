@@ -106,7 +106,7 @@ keep_copy(struct smart_tree *tree, const struct smart_leaf *leaf)
 {
 	if (tree->copies && tree->asked_link == leaf->link && tree->asked_ticket != 0 && leaf->state == SMART_LIVE)
 		tree->services->keep_leaf(tree->services, tree->cached_as, leaf->link, leaf->block, leaf->meta,
-								  tree->asked_ticket, false);
+								  tree->asked_ticket, SMART_KEEP_READ);
 }
 
 static inline smart_status

@@ -10,6 +10,7 @@
  * for itself later (B1), and a key without one is looked for as any other.
  */
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/find/window.h"
 
 /* ---- windows ---- */
@@ -21,34 +22,84 @@ make_copy(struct smart_tree *tree, struct smart_window *window, unsigned int i, 
 	if (window->blocks[i].copy == NULL)
 		window->blocks[i].copy = tree->env->allocate(tree->env, SMART_LEAF_BYTES_MAX);
 	window->blocks[i].link = link;
+	window->blocks[i].ticket = 0;
 	return window->blocks[i].copy;
+}
+
+/*
+ * READs the blocks of the window that wait (their numbers), behind the requests in front.  Blocks and requests are not
+ * changed by others meanwhile: the window is one walk's.
+ */
+static smart_status
+read_blocks(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front, int front_count,
+			const uint8_t *waiting, unsigned int count)
+{
+	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
+	bool delivered = false;
+	smart_status status;
+
+	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
+	if (front_count > 0)
+		memcpy(batch, front, (size_t) front_count * sizeof(*front));
+	for (unsigned int i = 0; i < count; i++)
+	{
+		smart_slot link = window->blocks[waiting[i]].link;
+
+		batch[front_count + (int) i] = smart_read_request(smart_slot_address(link), window->blocks[waiting[i]].copy,
+														  smart_class_bytes(smart_slot_class(link)));
+	}
+	if (front_count > 0 || count != 1)
+		return fabric_execute(tree->fabric, batch, front_count + (int) count);
+	/* A leaf by itself: others may be after it, too; who READs it keeps it. */
+	status = smart_leaf_read_together(tree, batch[0].remote, batch[0].local, batch[0].length, &delivered);
+	if (delivered)
+		window->blocks[waiting[0]].ticket = 0;
+	return status;
 }
 
 smart_status
 smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
 				  int front_count, const smart_slot *slots, unsigned int count)
 {
-	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
-	bool delivered;
+	uint8_t waiting[SMART_READAHEAD_MAX];
 	smart_status status;
 
-	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
-	if (front_count > 0)
-		memcpy(batch, front, (size_t) front_count * sizeof(*front));
 	window->count = 0;
 	for (unsigned int i = 0; i < count; i++)
 	{
 		if (make_copy(tree, window, i, slots[i]) == NULL)
 			return SMART_NO_MEMORY;
-		batch[front_count + (int) i] = smart_read_request(smart_slot_address(slots[i]), window->blocks[i].copy,
-														  smart_class_bytes(smart_slot_class(slots[i])));
+		waiting[i] = (uint8_t) i;
 	}
-	/* A leaf by itself: others may be after it, too. */
-	if (front_count == 0 && count == 1)
-		status =
-			smart_leaf_read_together(tree, smart_slot_address(slots[0]), batch[0].local, batch[0].length, &delivered);
-	else
-		status = fabric_execute(tree->fabric, batch, front_count + (int) count);
+	status = read_blocks(tree, window, front, front_count, waiting, count);
+	if (status == SMART_OK)
+		window->count = count;
+	return status;
+}
+
+smart_status
+smart_window_fill(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count, bool *posted)
+{
+	uint8_t waiting[SMART_READAHEAD_MAX];
+	unsigned int waits = 0;
+	bool asks = smart_leaf_copy_asks(tree);
+	smart_status status = SMART_OK;
+
+	window->count = 0;
+	for (unsigned int i = 0; i < count; i++)
+	{
+		uint8_t *copy = make_copy(tree, window, i, slots[i]);
+
+		if (copy == NULL)
+			return SMART_NO_MEMORY;
+		/* The tickets are from before the READs. */
+		if (!asks || !smart_leaf_copy_take(tree, slots[i], copy, &window->blocks[i].ticket))
+			waiting[waits++] = (uint8_t) i;
+	}
+	*posted = waits > 0;
+	if (waits > 0)
+		status = read_blocks(tree, window, front, front_count, waiting, waits);
 	if (status == SMART_OK)
 		window->count = count;
 	return status;
@@ -66,7 +117,7 @@ smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slo
 }
 
 uint8_t *
-smart_window_take(struct smart_window *window, smart_slot link)
+smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket)
 {
 	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
 	for (uint32_t i = 0; i < window->count; i++)
@@ -74,6 +125,8 @@ smart_window_take(struct smart_window *window, smart_slot link)
 		if (window->blocks[i].link == link)
 		{
 			window->blocks[i].link = 0;
+			if (ticket != NULL)
+				*ticket = window->blocks[i].ticket;
 			return window->blocks[i].copy;
 		}
 	}
@@ -224,6 +277,7 @@ smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigne
 	struct smart_place places[SMART_POINTS_MAX];
 	smart_slot slots[SMART_POINTS_MAX];
 	unsigned int leaves = 0;
+	bool posted;
 	smart_status status;
 
 	window->count = 0;
@@ -241,5 +295,5 @@ smart_points_read(struct smart_tree *tree, const struct smart_key *keys, unsigne
 		slots[i] = slot;
 		leaves = i == leaves ? leaves + 1 : leaves;
 	}
-	return status == SMART_OK && leaves > 0 ? smart_window_read(tree, window, NULL, 0, slots, leaves) : status;
+	return status == SMART_OK && leaves > 0 ? smart_window_fill(tree, window, NULL, 0, slots, leaves, &posted) : status;
 }

@@ -18,6 +18,7 @@ struct smart_window
 	struct
 	{
 		smart_slot link; /* 0: used up */
+		uint64_t ticket; /* of a leaf that was READ, for its copy (A5); 0: it is not to be kept */
 		uint8_t *copy;   /* NULL: never used */
 	} blocks[SMART_READAHEAD_MAX];
 };
@@ -29,8 +30,15 @@ struct smart_window
 extern smart_status
 smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
 				  int front_count, const smart_slot *slots, unsigned int count);
-/* The copy of what link leads to, once; NULL: it is not there. */
-extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link);
+/*
+ * The same of leaves, but that those which have a copy (A5) come from there.  *posted: there was a batch; without one the
+ * requests in front were not executed either.
+ */
+extern smart_status
+smart_window_fill(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count, bool *posted);
+/* The copy of what link leads to, once, and its ticket if that is asked for; NULL: it is not there. */
+extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket);
 extern void smart_window_done(struct smart_window *window, struct smart_env *env);
 
 /* A window of one block, which was brought otherwise. */

@@ -16,6 +16,7 @@
  * ahead is READ again with the leaves, at no cost in round trips.  All
  * other evidence is strict.
  */
+#include "tree/block/copies.h"
 #include "tree/block/cursor.h"
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
@@ -399,7 +400,8 @@ static smart_status
 read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
 		  const struct smart_place *place, struct smart_leaf *leaf, bool *answers)
 {
-	uint8_t *copy = smart_window_take(&walk->window, place->slot);
+	uint64_t ticket = 0;
+	uint8_t *copy = smart_window_take(&walk->window, place->slot, &ticket);
 
 	smart_assert(place->kind == SMART_PLACE_LEAF && !smart_slot_frozen(place->slot));
 	if (copy == NULL)
@@ -407,18 +409,23 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 		struct fabric_request batch[ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
 		struct outlook outlook;
 		smart_status status = look_ahead(walk, cursor, place, &outlook);
+		bool posted = true;
 
 		if (status == SMART_OK)
-			status = smart_window_read(walk->tree, &walk->window, batch, route_prepare(walk->tree, &walk->route, batch),
-									   outlook.slots, outlook.count);
-		route_finish(&walk->route, status == SMART_OK);
+			status = smart_window_fill(walk->tree, &walk->window, batch, route_prepare(walk->tree, &walk->route, batch),
+									   outlook.slots, outlook.count, &posted);
+		/* Nodes wait for a batch that there has to be. */
+		if (posted)
+			route_finish(&walk->route, status == SMART_OK);
 		if (status != SMART_OK)
 			return status;
-		copy = smart_window_take(&walk->window, place->slot);
+		copy = smart_window_take(&walk->window, place->slot, &ticket);
 		smart_assert(copy != NULL);
 	}
 	*answers = smart_leaf_from_copy(walk->tree, place->slot, copy, key, leaf) && leaf->state == SMART_LIVE &&
 			   leaf->depth == place->depth && smart_leaf_covers(leaf, key);
+	if (*answers)
+		smart_leaf_copy_read(walk->tree, leaf, ticket);
 	return SMART_OK;
 }
 

@@ -152,7 +152,7 @@ read_child(struct walk *walk, struct frame *frame, unsigned int i, const uint8_t
 	unsigned int count = 0;
 	smart_status status;
 
-	*copy = smart_window_take(&frame->children, frame->slots[i]);
+	*copy = smart_window_take(&frame->children, frame->slots[i], NULL);
 	if (*copy != NULL)
 		return SMART_OK;
 	for (unsigned int next = i; next < frame->count && count < most && count < SMART_READAHEAD_MAX; next++)
@@ -166,7 +166,7 @@ read_child(struct walk *walk, struct frame *frame, unsigned int i, const uint8_t
 		return SMART_OK;
 	status = smart_window_read(walk->tree, &frame->children, NULL, 0, slots, count);
 	if (status == SMART_OK)
-		*copy = smart_window_take(&frame->children, frame->slots[i]);
+		*copy = smart_window_take(&frame->children, frame->slots[i], NULL);
 	return status == SMART_CORRUPT ? SMART_OK : status;
 }
 
