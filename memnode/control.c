@@ -20,6 +20,7 @@
 #include "base/assert.h"
 #include "control.h"
 #include "owners.h"
+#include "page.h"
 #include "status.h"
 
 #define BACKLOG         8
@@ -27,6 +28,7 @@
 #define GUESTS_MAX      8
 #define REQUEST_BYTES   64
 #define STATUS_REQUEST  "status\n"
+#define PAGE_REQUEST    "status html\n"
 
 struct memnode_control
 {
@@ -154,6 +156,11 @@ answer(struct memnode_control *control, const char *request, struct memnode_text
 	{
 		memnode_text_add(text, "%c", DONE);
 		memnode_status_write(control->report, text);
+	}
+	else if (strcmp(request, PAGE_REQUEST) == 0)
+	{
+		memnode_text_add(text, "%c", DONE);
+		memnode_page_write(control->report, text);
 	}
 	else if (sscanf(request, "forget %16" SCNx64, &id) == 1)
 		forget_owner(control->node, id, text);
@@ -338,6 +345,8 @@ memnode_control_ask(const struct memnode_options *options, char problem[MEMNODE_
 		return memnode_refuse(problem, "%s: the name is too long for a socket", what);
 	if (options->forget != 0)
 		snprintf(request, sizeof(request), "forget %016" PRIx64 "\n", options->forget);
+	else if (options->status == MEMNODE_STATUS_HTML)
+		strcpy(request, PAGE_REQUEST);
 	descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (descriptor < 0)
 		return memnode_refuse(problem, "%s: %s", what, strerror(errno));

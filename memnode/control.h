@@ -1,7 +1,7 @@
 /*
  * control.h
  *	  The socket on which a running daemon serves its own user: tells how it is,
- *	  by the text of status.h, and forgets an owner.
+ *	  by the text of status.h or the page of page.h, and forgets an owner.
  *
  * It lies at /dev/shm/smart-memnode.NAME:status, beside the shared memory of that name,
  * and only its user, and root, can reach it.

@@ -422,8 +422,9 @@ main(int argc, char **argv)
 		puts("smart-memnode " SMART_VERSION);
 		return 0;
 	}
-	if (daemon.options.status || daemon.options.forget != 0 ? memnode_control_ask(&daemon.options, problem)
-															: run(&daemon, problem))
+	if (daemon.options.status != MEMNODE_STATUS_NONE || daemon.options.forget != 0
+			? memnode_control_ask(&daemon.options, problem)
+			: run(&daemon, problem))
 		return 0;
 	if (problem[0] != '\0')
 		fprintf(stderr, "smart-memnode: %s\n", problem);

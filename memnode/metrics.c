@@ -204,43 +204,20 @@ write_sessions(const struct memnode_report *report, struct memnode_text *text)
 static void
 write_requests(const struct memnode_report *report, struct memnode_text *text)
 {
-	static const char *const types[WIRE_TYPES] = {
-		[WIRE_HELLO] = "hello",
-		[WIRE_LEASE] = "lease",
-		[WIRE_CHUNKS_TAKE] = "chunks_take",
-		[WIRE_CHUNKS_GIVE] = "chunks_give",
-		[WIRE_CHUNKS_LIST] = "chunks_list",
-		[WIRE_TREE_MAKE] = "tree_make",
-		[WIRE_TREE_DROP] = "tree_drop",
-		[WIRE_TREES_LIST] = "trees_list",
-		[WIRE_STATUS] = "status",
-		[WIRE_VERBS] = "verbs",
-		[WIRE_CONNECT] = "connect",
-		[WIRE_DESCEND] = "descend",
-	};
-	static const char *const answers[WIRE_STATUS_COUNT] = {
-		[WIRE_BAD] = "bad",         [WIRE_UNSUPPORTED] = "unsupported",
-		[WIRE_HELD] = "held",       [WIRE_FENCED] = "fenced",
-		[WIRE_STALE] = "stale",     [WIRE_FULL] = "full",
-		[WIRE_OUTSIDE] = "outside", [WIRE_BUSY] = "busy",
-		[WIRE_FOREIGN] = "foreign",
-	};
-	static const char *const verbs[FABRIC_VERBS] =
-		{[FABRIC_READ] = "read", [FABRIC_WRITE] = "write", [FABRIC_CAS] = "cas", [FABRIC_FAA] = "faa"};
 	const struct memnode_counters *counters = &report->node->counters;
 
 	begin(text, "requests", "counter", "", "Requests that were answered, by type.");
 	for (unsigned int type = WIRE_HELLO; type < WIRE_TYPES; type++)
-		labelled(text, "requests_total", "type", types[type], counters->requests[type]);
+		labelled(text, "requests_total", "type", memnode_request_words[type], counters->requests[type]);
 	begin(text, "refused_requests", "counter", "", "Requests that were refused, by reason.");
 	for (unsigned int status = WIRE_OK + 1; status < WIRE_STATUS_COUNT; status++)
-		labelled(text, "refused_requests_total", "reason", answers[status], counters->answers[status]);
+		labelled(text, "refused_requests_total", "reason", memnode_answer_words[status], counters->answers[status]);
 	begin(text, "verbs", "counter", "", "Verbs that came over TCP; those of RDMA do without the daemon.");
 	for (unsigned int verb = 0; verb < FABRIC_VERBS; verb++)
-		labelled(text, "verbs_total", "verb", verbs[verb], counters->verbs[verb]);
+		labelled(text, "verbs_total", "verb", memnode_verb_words[verb], counters->verbs[verb]);
 	begin(text, "verb_bytes", "counter", "bytes", "Bytes that verbs over TCP have read or changed.");
 	for (unsigned int verb = 0; verb < FABRIC_VERBS; verb++)
-		labelled(text, "verb_bytes_total", "verb", verbs[verb], counters->verb_bytes[verb]);
+		labelled(text, "verb_bytes_total", "verb", memnode_verb_words[verb], counters->verb_bytes[verb]);
 	counter(text, "received_bytes", "bytes", "Bytes of messages from clients.", counters->received_bytes);
 	counter(text, "sent_bytes", "bytes", "Bytes of messages to clients.", counters->sent_bytes);
 }

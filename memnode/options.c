@@ -302,15 +302,27 @@ set_forget(struct memnode_options *options, const char *value, char *problem)
 }
 
 static bool
+set_status(struct memnode_options *options, const char *value, char *problem)
+{
+	if (strcmp(value, "html") != 0 && strcmp(value, "text") != 0)
+		return memnode_refuse(problem, "status: \"%.60s\" is neither text nor html", value);
+	options->status = strcmp(value, "html") == 0 ? MEMNODE_STATUS_HTML : MEMNODE_STATUS_TEXT;
+	return true;
+}
+
+static bool
 set_argument(struct memnode_options *options, const char *argument, char *problem)
 {
 	static const char forget[] = "--forget=";
+	static const char status[] = "--status=";
 	const char *equals;
 
 	if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)
 		return options->help = true;
 	if (strcmp(argument, "--status") == 0)
-		return options->status = true;
+		return set_status(options, "text", problem);
+	if (strncmp(argument, status, strlen(status)) == 0)
+		return set_status(options, argument + strlen(status), problem);
 	if (strncmp(argument, forget, strlen(forget)) == 0)
 		return set_forget(options, argument + strlen(forget), problem);
 	if (strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0)
@@ -441,6 +453,7 @@ memnode_options_help(void)
 	}
 	printf("  %-24s how the daemon is that runs with these settings (--name, or --listen's port, tell which)\n",
 		   "--status");
+	printf("  %-24s the same as a page for a browser, with a map of the memory, on standard output\n", "--status=html");
 	printf("  %-24s let that daemon forget a server that is not connected, by the identity that --status shows\n",
 		   "--forget=OWNER");
 	printf("  %-24s this text\n  %-24s the version\n", "--help", "--version");

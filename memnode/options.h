@@ -15,6 +15,14 @@ enum memnode_memory_kind
 	MEMNODE_MEMORY_PATH
 };
 
+/* What is to be asked of the daemon that runs. */
+enum memnode_status_form
+{
+	MEMNODE_STATUS_NONE,
+	MEMNODE_STATUS_TEXT,
+	MEMNODE_STATUS_HTML
+};
+
 enum memnode_choice
 {
 	MEMNODE_NO,
@@ -48,7 +56,7 @@ struct memnode_options
 	enum smart_log_level log_level;
 	char config[PATH_MAX];
 	bool help;
-	bool status;     /* to be asked of the daemon that runs */
+	enum memnode_status_form status;
 	uint64_t forget; /* that daemon is to forget the owner of this identity; 0: none */
 	bool version;
 };

@@ -2,6 +2,9 @@
  * report.c
  *	  What the operator is told of a running node.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "client.h"
 #include "report.h"
@@ -18,6 +21,32 @@ const char *const memnode_refusal_words[MEMNODE_REFUSALS] = {
 	[MEMNODE_REFUSED_VERSION] = "version", [MEMNODE_REFUSED_BUSY] = "busy", [MEMNODE_REFUSED_STALE] = "stale",
 	[MEMNODE_REFUSED_LATE] = "late",       [MEMNODE_REFUSED_ROOM] = "room", [MEMNODE_REFUSED_MEMORY] = "memory",
 };
+
+const char *const memnode_request_words[WIRE_TYPES] = {
+	[WIRE_HELLO] = "hello",
+	[WIRE_LEASE] = "lease",
+	[WIRE_CHUNKS_TAKE] = "chunks_take",
+	[WIRE_CHUNKS_GIVE] = "chunks_give",
+	[WIRE_CHUNKS_LIST] = "chunks_list",
+	[WIRE_TREE_MAKE] = "tree_make",
+	[WIRE_TREE_DROP] = "tree_drop",
+	[WIRE_TREES_LIST] = "trees_list",
+	[WIRE_STATUS] = "status",
+	[WIRE_VERBS] = "verbs",
+	[WIRE_CONNECT] = "connect",
+	[WIRE_DESCEND] = "descend",
+};
+
+const char *const memnode_answer_words[WIRE_STATUS_COUNT] = {
+	[WIRE_BAD] = "bad",         [WIRE_UNSUPPORTED] = "unsupported",
+	[WIRE_HELD] = "held",       [WIRE_FENCED] = "fenced",
+	[WIRE_STALE] = "stale",     [WIRE_FULL] = "full",
+	[WIRE_OUTSIDE] = "outside", [WIRE_BUSY] = "busy",
+	[WIRE_FOREIGN] = "foreign",
+};
+
+const char *const memnode_verb_words[FABRIC_VERBS] =
+	{[FABRIC_READ] = "read", [FABRIC_WRITE] = "write", [FABRIC_CAS] = "cas", [FABRIC_FAA] = "faa"};
 
 void
 memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[MEMNODE_SESSION_STATES])
@@ -111,4 +140,23 @@ memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner)
 	uint64_t since_ns = report->node->lease_ns[owner];
 
 	return since_ns != 0 ? since_ns : report->node->started_ns;
+}
+
+void
+memnode_report_put_time(char text[MEMNODE_WHEN_BYTES], time_t when)
+{
+	struct tm local;
+
+	localtime_r(&when, &local);
+	strftime(text, MEMNODE_WHEN_BYTES, "%Y-%m-%d %H:%M:%S", &local);
+}
+
+void
+memnode_report_put_stretch(char text[MEMNODE_WHEN_BYTES], uint64_t seconds)
+{
+	uint64_t days = seconds / 86400;
+	int length = days > 0 ? snprintf(text, MEMNODE_WHEN_BYTES, "%" PRIu64 " day%s ", days, days == 1 ? "" : "s") : 0;
+
+	snprintf(text + length, MEMNODE_WHEN_BYTES - (size_t) length, "%02u:%02u:%02u",
+			 (unsigned int) (seconds / 3600 % 24), (unsigned int) (seconds / 60 % 60), (unsigned int) (seconds % 60));
 }

@@ -41,6 +41,9 @@ enum memnode_session_state
 /* Words for label values and for people. */
 extern const char *const memnode_session_words[MEMNODE_SESSION_STATES];
 extern const char *const memnode_refusal_words[MEMNODE_REFUSALS];
+extern const char *const memnode_request_words[WIRE_TYPES];       /* from WIRE_HELLO on */
+extern const char *const memnode_answer_words[WIRE_STATUS_COUNT]; /* of refusals: WIRE_OK has none */
+extern const char *const memnode_verb_words[FABRIC_VERBS];
 
 extern void memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[MEMNODE_SESSION_STATES]);
 
@@ -63,5 +66,13 @@ extern uint64_t memnode_report_owner_system(const struct memnode_report *report,
 
 /* Since when the incarnation has the owner's lease; since the node's start, where it had it before. */
 extern uint64_t memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner);
+
+#define MEMNODE_WHEN_BYTES 64
+
+/* A time of the machine's calendar, as text. */
+extern void memnode_report_put_time(char text[MEMNODE_WHEN_BYTES], time_t when);
+
+/* A stretch of time: "02:03:04", or with days before it. */
+extern void memnode_report_put_stretch(char text[MEMNODE_WHEN_BYTES], uint64_t seconds);
 
 #endif /* MEMNODE_REPORT_H */

@@ -14,7 +14,6 @@
 #define HOSTS_MAX  32
 #define OWNERS_MAX 64
 #define NS         UINT64_C(1000000000)
-#define TEXT_BYTES 64
 
 /* Sessions of one host. */
 struct host
@@ -29,35 +28,14 @@ in_mb(uint64_t bytes)
 	return bytes >> 20;
 }
 
-/* A time of the machine's calendar. */
-static void
-put_time(char text[TEXT_BYTES], time_t when)
-{
-	struct tm local;
-
-	localtime_r(&when, &local);
-	strftime(text, TEXT_BYTES, "%Y-%m-%d %H:%M:%S", &local);
-}
-
-/* A stretch of time: "02:03:04", or with days before it. */
-static void
-put_stretch(char text[TEXT_BYTES], uint64_t seconds)
-{
-	uint64_t days = seconds / 86400;
-	int length = days > 0 ? snprintf(text, TEXT_BYTES, "%" PRIu64 " day%s ", days, days == 1 ? "" : "s") : 0;
-
-	snprintf(text + length, TEXT_BYTES - (size_t) length, "%02u:%02u:%02u", (unsigned int) (seconds / 3600 % 24),
-			 (unsigned int) (seconds / 60 % 60), (unsigned int) (seconds % 60));
-}
-
 static void
 write_process(const struct memnode_report *report, struct memnode_text *text)
 {
-	char since[TEXT_BYTES];
-	char stretch[TEXT_BYTES];
+	char since[MEMNODE_WHEN_BYTES];
+	char stretch[MEMNODE_WHEN_BYTES];
 
-	put_time(since, report->started);
-	put_stretch(stretch, (smart_clock_ns() - report->node->started_ns) / NS);
+	memnode_report_put_time(since, report->started);
+	memnode_report_put_stretch(stretch, (smart_clock_ns() - report->node->started_ns) / NS);
 	memnode_text_add(text, "smart-memnode %s on %s\n", report->version, report->place);
 	memnode_text_add(text, "up        %s, since %s\n", stretch, since);
 	memnode_text_add(text, "metrics   %s\n", report->metrics[0] != '\0' ? report->metrics : "none");
@@ -67,14 +45,14 @@ static void
 write_keys(const struct memnode_report *report, struct memnode_text *text)
 {
 	unsigned int old = memnode_report_sessions_of_key(report, 0);
-	char when[TEXT_BYTES];
+	char when[MEMNODE_WHEN_BYTES];
 
 	if (report->key_count == 0)
 	{
 		memnode_text_add(text, "key       none: loopback addresses only\n");
 		return;
 	}
-	put_time(when, report->keys_read);
+	memnode_report_put_time(when, report->keys_read);
 	for (unsigned int i = 0; i < report->key_count; i++)
 		memnode_text_add(text, "key       %016" PRIx64 ", %u sessions, of %s, read %s\n", report->keys[i],
 						 memnode_report_sessions_of_key(report, report->keys[i]), report->options->secret_file, when);
@@ -88,7 +66,7 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 	const struct memnode *node = report->node;
 	uint64_t size = memnode_report_size(report);
 	uint64_t used = memnode_report_used(report);
-	char when[TEXT_BYTES];
+	char when[MEMNODE_WHEN_BYTES];
 
 	memnode_text_add(text, "memory    %s%s, incarnation %016" PRIx64 "\n", report->memory,
 					 report->removed ? " (which somebody has removed)" : "", node->region.header->incarnation);
@@ -98,7 +76,7 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 					 report->options->snapshot[0] != '\0' ? report->options->snapshot : "none at the next stop");
 	if (node->snapshot_time != 0)
 	{
-		put_time(when, node->snapshot_time);
+		memnode_report_put_time(when, node->snapshot_time);
 		memnode_text_add(text, "; began with one of %s, loaded in %.1f s", when,
 						 (double) node->snapshot_load_ns / (double) NS);
 	}
@@ -182,7 +160,7 @@ write_owner(const struct memnode_report *report, uint32_t owner, struct memnode_
 	const struct memnode_owner_record *record = memnode_owner_get(node, owner);
 	unsigned int sessions = memnode_owner_sessions(node, owner);
 	char address[MEMNODE_OWNER_ADDRESS_MAX];
-	char when[TEXT_BYTES];
+	char when[MEMNODE_WHEN_BYTES];
 
 	memnode_owner_address(record, address);
 	memnode_text_add(text, "owner     %016" PRIx64 ": cluster %" PRIu64 ", %u trees, %llu MB", record->id,
@@ -190,14 +168,14 @@ write_owner(const struct memnode_report *report, uint32_t owner, struct memnode_
 					 in_mb(memnode_report_owner_used(report, owner)));
 	if (sessions > 0)
 	{
-		put_stretch(when, (smart_clock_ns() - memnode_report_lease_ns(report, owner)) / NS);
+		memnode_report_put_stretch(when, (smart_clock_ns() - memnode_report_lease_ns(report, owner)) / NS);
 		memnode_text_add(text, ", %u sessions, over %s, lease %s%s", sessions,
 						 record->transport == WIRE_RDMA ? "RDMA" : "TCP",
 						 node->lease_ns[owner] != 0 ? "" : "more than ", when);
 	}
 	else if (record->seen != 0)
 	{
-		put_time(when, (time_t) record->seen);
+		memnode_report_put_time(when, (time_t) record->seen);
 		memnode_text_add(text, ", not connected since %s", when);
 	}
 	else

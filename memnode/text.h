@@ -18,4 +18,10 @@ struct memnode_text
 
 extern void memnode_text_add(struct memnode_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Adds a string from outside as the content of an element or of an attribute in XML: what means something there is
+ * written as a reference, and U+FFFD stands for bytes that are no UTF-8 and for characters that XML has not.
+ */
+extern void memnode_text_add_escaped(struct memnode_text *text, const char *string);
+
 #endif /* MEMNODE_TEXT_H */
