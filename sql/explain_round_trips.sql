@@ -1,4 +1,4 @@
--- EXPLAIN (ANALYZE, ROUND_TRIPS), from version 18 on: as many as the session counts.
+-- EXPLAIN tells as many round trips as the session counts: of each scan from version 18 on, before of the statement.
 SELECT current_setting('server_version_num')::int >= 180000 AS extended \gset
 \if :extended
 CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
@@ -8,7 +8,7 @@ CREATE FUNCTION pg_temp.told(node json) RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce((node->>'Round Trips')::bigint, 0) +
 		coalesce((SELECT sum(pg_temp.told(child)) FROM json_array_elements(node->'Plans') child), 0)
 $$;
-CREATE FUNCTION pg_temp.round_trips_told(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.round_trips_told(query text, options text DEFAULT 'ANALYZE, ROUND_TRIPS') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
 	plan json;
@@ -16,7 +16,7 @@ BEGIN
 	-- The second time all is open that a scan needs.
 	FOR i IN 1 .. 2 LOOP
 		before := smart_round_trips();
-		EXECUTE 'EXPLAIN (ANALYZE, ROUND_TRIPS, FORMAT JSON) ' || query INTO plan;
+		EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO plan;
 		before := smart_round_trips() - before;
 	END LOOP;
 	plan := plan->0->'Plan';
@@ -32,10 +32,65 @@ SELECT pg_temp.round_trips_told('SELECT * FROM round_trips x JOIN round_trips y 
 RESET enable_bitmapscan;
 SET enable_indexscan = off;
 SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400');
+SET smart.explain_round_trips = on;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400', 'ANALYZE');
 RESET ALL;
 EXPLAIN (COSTS OFF, ROUND_TRIPS) SELECT a FROM round_trips WHERE a = 17;
 EXPLAIN (ROUND_TRIPS maybe) SELECT 1;
 DROP TABLE round_trips;
 \else
 EXPLAIN (ROUND_TRIPS) SELECT 1;
+CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
+CREATE INDEX round_trips_a ON round_trips USING smart (a);
+VACUUM ANALYZE round_trips;
+CREATE FUNCTION pg_temp.round_trips_told(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint;
+	plan json;
+	told bigint;
+BEGIN
+	-- The second time all is open that the plan needs.
+	FOR i IN 1 .. 2 LOOP
+		before := smart_round_trips();
+		EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+		before := smart_round_trips() - before;
+	END LOOP;
+	told := (plan->0->>'Round Trips')::bigint;
+	RETURN CASE WHEN told IS NULL THEN 'not told' WHEN told = before THEN 'as counted' ELSE told || ', but ' || before END;
+END
+$$;
+-- The lines of EXPLAIN, with N for what differs from one server to another.
+CREATE FUNCTION pg_temp.lines_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE statement LOOP
+		RETURN NEXT regexp_replace(line, '(Round.Trips"?[:>] ?)\d+', '\1N');
+	END LOOP;
+END
+$$;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a = 17') AS off_by_default;
+SET smart.explain_round_trips = on;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a = 17');
+SELECT pg_temp.round_trips_told('SELECT a FROM round_trips WHERE a BETWEEN 17 AND 400');
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips x JOIN round_trips y ON y.a = x.a + 1 WHERE x.a < 3');
+SELECT pg_temp.round_trips_told('INSERT INTO round_trips SELECT 2000 + i, '''' FROM generate_series(1, 1000) i');
+-- A statement that explains another one: each has its own.
+CREATE FUNCTION pg_temp.inner_plan() RETURNS text LANGUAGE sql AS
+	$$ SELECT pg_temp.round_trips_told('SELECT count(*) FROM round_trips WHERE a = 18') $$;
+SELECT pg_temp.round_trips_told('SELECT pg_temp.inner_plan(), count(*) FROM round_trips WHERE a = 17');
+-- All formats, and only of what has run.
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT b FROM round_trips WHERE a = 17');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT YAML) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT XML) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (COSTS OFF) SELECT b FROM round_trips WHERE a = 17');
+-- One that fails leaves nothing behind.
+EXPLAIN (ANALYZE) SELECT 1 / (a - 17) FROM round_trips WHERE a = 17;
+SET smart.explain_round_trips = off;
+SELECT pg_temp.round_trips_told('SELECT a FROM round_trips WHERE a = 17');
+RESET ALL;
+DROP TABLE round_trips;
 \endif

@@ -39,6 +39,12 @@
 #include "storage/sinvaladt.h"
 #endif
 
+#if PG_VERSION_NUM < 170000
+#include "commands/explain.h"
+#include "executor/instrument.h"
+#include "tcop/tcopprot.h"
+#endif
+
 #if PG_VERSION_NUM < 150000
 #error "smart needs PostgreSQL 15 or newer"
 #endif
@@ -367,5 +373,28 @@ smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
 
 /* From version 18 on extensions may add options to EXPLAIN, and lines to its nodes. */
 #define SMART_EXTENDS_EXPLAIN (PG_VERSION_NUM >= 180000)
+
+/* What EXPLAIN does with a query that no hook takes; before version 17 there is no function of the server for it. */
+#if PG_VERSION_NUM >= 170000
+#define smart_standard_explain standard_ExplainOneQuery
+#else
+static inline void
+smart_standard_explain(Query *query, int options, IntoClause *into, ExplainState *state, const char *text,
+					   ParamListInfo params, QueryEnvironment *environment)
+{
+	BufferUsage before = pgBufferUsage;
+	BufferUsage usage = {0};
+	instr_time begin;
+	instr_time duration;
+	PlannedStmt *plan;
+
+	INSTR_TIME_SET_CURRENT(begin);
+	plan = pg_plan_query(query, text, options, params);
+	INSTR_TIME_SET_CURRENT(duration);
+	INSTR_TIME_SUBTRACT(duration, begin);
+	BufferUsageAccumDiff(&usage, &pgBufferUsage, &before);
+	ExplainOnePlan(plan, into, state, text, params, environment, &duration, state->buffers ? &usage : NULL);
+}
+#endif
 
 #endif /* SMART_AM_COMPAT_H */

@@ -106,9 +106,7 @@ smart_stat_fabric_reset(PG_FUNCTION_ARGS)
 PGDLLEXPORT Datum
 smart_round_trips(PG_FUNCTION_ARGS)
 {
-	struct smart_client *client = smart_server.client;
-
-	PG_RETURN_INT64(client == NULL ? 0 : (int64) client->fabric->counters.round_trips);
+	PG_RETURN_INT64((int64) smart_session_round_trips());
 }
 
 /* ---- what sessions shared at the leaves of memory nodes ---- */

@@ -1,13 +1,19 @@
 /*
  * explain.c
- *	  EXPLAIN (ANALYZE, ROUND_TRIPS): how often a scan of a smart index waited for
- *	  memory nodes.  From version 18 on, where extensions may add to EXPLAIN.
+ *	  EXPLAIN ANALYZE: how often a statement waited for memory nodes.
+ *
+ * From version 18 on extensions may add to EXPLAIN: each scan of a smart index tells, if the option ROUND_TRIPS or
+ * smart.explain_round_trips asks for it.  Before, an extension sees the beginning and the end of EXPLAIN only.  But the
+ * executor ends where the plan has been told, and the query's group is still open: so what is said there is
+ * part of the output, whatever its format.  It is the number of the whole statement.
  */
 #include "postgres.h"
 
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/scan/scan.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
 
 #if SMART_EXTENDS_EXPLAIN
 
@@ -47,7 +53,7 @@ scan_of(PlanState *node)
 static void
 explain_node(PlanState *node, List *ancestors, const char *relationship, const char *plan_name, ExplainState *state)
 {
-	if (state->analyze && GetExplainExtensionState(state, our_id) != NULL)
+	if (state->analyze && (smart_settings.explain_round_trips || GetExplainExtensionState(state, our_id) != NULL))
 	{
 		IndexScanDesc scan = scan_of(node);
 
@@ -69,9 +75,84 @@ smart_explain_init(void)
 
 #else
 
+#include "commands/explain.h"
+#include "executor/executor.h"
+
+/* A statement that is being explained. */
+struct explained
+{
+	ExplainState *state;
+	const char *text; /* the same pointer in its QueryDesc, and in no other one while it runs */
+	uint64 before;    /* round trips of this session when it began to run */
+};
+
+static struct explained *explained; /* the innermost one that is to tell; NULL: none */
+static ExplainOneQuery_hook_type next_hook;
+static ExecutorStart_hook_type next_start;
+static ExecutorEnd_hook_type next_end;
+
+static void
+explain_query(Query *query, int options, IntoClause *into, ExplainState *state, const char *text, ParamListInfo params,
+			  QueryEnvironment *environment)
+{
+	struct explained *outer = explained;
+	struct explained self = {.state = state, .text = text};
+
+	if (state->analyze && smart_settings.explain_round_trips)
+		explained = &self;
+	PG_TRY();
+	{
+		if (next_hook != NULL)
+			next_hook(query, options, into, state, text, params, environment);
+		else
+			smart_standard_explain(query, options, into, state, text, params, environment);
+	}
+	PG_FINALLY();
+	{
+		explained = outer;
+	}
+	PG_END_TRY();
+}
+
+/* Is this the statement that is explained, and not one that a function of it runs? */
+static bool
+is_explained(const QueryDesc *query)
+{
+	return explained != NULL && query->sourceText == explained->text;
+}
+
+static void
+executor_start(QueryDesc *query, int flags)
+{
+	if (is_explained(query))
+		explained->before = smart_session_round_trips();
+	if (next_start != NULL)
+		next_start(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+}
+
+static void
+executor_end(QueryDesc *query)
+{
+	if (is_explained(query))
+		ExplainPropertyInteger("Round Trips", NULL, (int64) (smart_session_round_trips() - explained->before),
+							   explained->state);
+	if (next_end != NULL)
+		next_end(query);
+	else
+		standard_ExecutorEnd(query);
+}
+
 void
 smart_explain_init(void)
 {
+	next_hook = ExplainOneQuery_hook;
+	ExplainOneQuery_hook = explain_query;
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+	next_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = executor_end;
 }
 
 #endif

@@ -194,15 +194,6 @@ return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
 	state->alike = position->ranges->filtered || state->passes_dead ? 0 : position->batch.count;
 }
 
-/* Of this session, so far. */
-static inline uint64
-session_round_trips(void)
-{
-	const struct smart_client *client = smart_server.client;
-
-	return client == NULL ? 0 : client->fabric->counters.round_trips;
-}
-
 uint64
 smart_scan_round_trips(IndexScanDesc scan)
 {
@@ -213,10 +204,10 @@ bool
 smart_scan_foresee(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
 {
 	struct scan_state *state = scan->opaque;
-	uint64 before = session_round_trips();
+	uint64 before = smart_session_round_trips();
 	bool read = smart_foresee(&state->position, keys, nkeys, sets);
 
-	state->round_trips += session_round_trips() - before;
+	state->round_trips += smart_session_round_trips() - before;
 	return read;
 }
 
@@ -376,7 +367,7 @@ static pg_noinline bool
 search_tuple(IndexScanDesc scan, bool backward)
 {
 	struct scan_state *state = scan->opaque;
-	uint64 before = session_round_trips();
+	uint64 before = smart_session_round_trips();
 	bool found;
 
 	state->alike = 0;
@@ -388,7 +379,7 @@ search_tuple(IndexScanDesc scan, bool backward)
 	if (unlikely(state->passes_dead) && found)
 		found = pass_known_dead(scan, state, backward);
 	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
-	state->round_trips += session_round_trips() - before;
+	state->round_trips += smart_session_round_trips() - before;
 	if (!found)
 		return false;
 	return_entry(scan, state, backward);
@@ -440,7 +431,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	/* What need not be rechecked version 15 may not look for in the heap, where TIDs serve others meanwhile in recovery. */
 	bool recheck = state->position.ranges->recheck || scan->xactStartedInRecovery;
 	bool passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);
-	uint64 before = session_round_trips();
+	uint64 before = smart_session_round_trips();
 	ItemPointerData tids[BITMAP_TIDS];
 	int count = 0;
 	int64 total = 0;
@@ -461,7 +452,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
 	if (count > 0)
 		tbm_add_tuples(bitmap, tids, count, recheck);
-	state->round_trips += session_round_trips() - before;
+	state->round_trips += smart_session_round_trips() - before;
 	return total + count;
 }
 

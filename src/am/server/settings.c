@@ -255,6 +255,9 @@ smart_settings_init(void)
 							 "Rebuild smart indexes that have lost their content and cannot be loaded.",
 							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
 							 &smart_settings.auto_rebuild, true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.explain_round_trips", "EXPLAIN ANALYZE tells how often it waited for memory nodes.",
+							 "From version 18 on each scan of a smart index tells, before that the whole statement.",
+							 &smart_settings.explain_round_trips, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("smart.constraints", "Gives new PRIMARY KEY and UNIQUE constraints smart indexes.",
 							 "A constraint's own option WITH (smart = on) or WITH (smart = off) counts before it.",
 							 &smart_settings.constraints, false, PGC_USERSET, 0, NULL, NULL, NULL);

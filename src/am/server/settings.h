@@ -34,6 +34,7 @@ struct smart_settings
 	int load_timeout_ms;
 	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;
+	bool explain_round_trips;
 	bool constraints; /* new PRIMARY KEY and UNIQUE constraints get smart indexes */
 	int rebuild_workers;
 };

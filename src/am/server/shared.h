@@ -134,6 +134,15 @@ struct smart_server
 
 extern struct smart_server smart_server;
 
+/* How often this session has waited for memory nodes so far. */
+static inline uint64
+smart_session_round_trips(void)
+{
+	const struct smart_client *client = smart_server.client;
+
+	return client == NULL ? 0 : client->fabric->counters.round_trips;
+}
+
 /* Raises an error with a hint unless the library was preloaded and the region is mapped. */
 extern void smart_server_require(void);
 
