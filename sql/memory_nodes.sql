@@ -13,6 +13,11 @@ CREATE INDEX memory_nodes_btree ON memory_nodes (a);
 SELECT bool_and(state = 'up') AS up, bool_and(transport IN ('local', 'tcp', 'verbs')) AS transport,
 	bool_and(capacity_bytes > 0) AS capacity, sum(used_bytes) > 0 AS used, sum(trees) >= 1 AS trees FROM smart_memory_nodes;
 
+-- The same in few columns
+SELECT bool_and(fill ~ '^#*[+]*-*$' AND length(fill) = 20 AND (fill LIKE '#%') = (used_bytes > 0)) AS fill,
+	bool_and(used = pg_size_pretty(used_bytes)) AS used, count(*) = (SELECT count(*) FROM smart_memory_nodes) AS nodes
+FROM smart_node_map JOIN smart_memory_nodes USING (node);
+
 -- An index is on some of them, one that is empty on none.
 SELECT count(*) > 0 AS somewhere, bool_and(m.address = n.address) AS same,
 	sum(n.bytes) BETWEEN 0.9 * smart_relation_size('memory_nodes_a') AND smart_relation_size('memory_nodes_a') AS bytes

@@ -120,6 +120,18 @@ COMMENT ON COLUMN smart_memory_nodes.since IS 'when it came into this state';
 COMMENT ON COLUMN smart_memory_nodes.problem IS 'the last one, also if it is over';
 GRANT SELECT ON smart_memory_nodes TO PUBLIC;
 
+CREATE VIEW smart_node_map AS
+SELECT node, address, state, rpad(repeat('#', mine) || repeat('+', handed_out - mine), 20, '-') AS fill,
+	pg_size_pretty(used_bytes) AS used, pg_size_pretty(capacity_bytes) AS capacity, trees
+FROM smart_memory_nodes(),
+	-- What is there at all has a mark, as long as there is room.
+	LATERAL (SELECT ceil(20.0 * used_bytes / nullif(capacity_bytes, 0))::integer AS mine,
+		ceil(20.0 * allocated_bytes / nullif(capacity_bytes, 0))::integer AS handed_out) twentieths;
+COMMENT ON VIEW smart_node_map IS 'memory nodes of this server, and how full each is, in few columns';
+COMMENT ON COLUMN smart_node_map.fill IS
+'a twentieth of the capacity each: # used by this server''s indexes, + handed out besides, to this or another server, - free; null: not known';
+GRANT SELECT ON smart_node_map TO PUBLIC;
+
 CREATE FUNCTION smart_index_nodes(index regclass, OUT node integer, OUT address text, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
