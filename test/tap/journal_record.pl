@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @INDEXES = ('items_n', 'items_word', 'items_wide');
+my @INDEXES = ('items_n', 'items_word', 'items_wide', 'items_long');
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", 'autovacuum = off', 'checkpoint_timeout = 1h',
@@ -20,11 +20,12 @@ $primary->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 
 $primary->start;
 $primary->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION smart;
-CREATE TABLE items (n bigint, word text COLLATE "C", wide text COLLATE "C");
+CREATE TABLE items (n bigint, word text COLLATE "C", wide text COLLATE "C", long text);
 ALTER TABLE items ALTER wide SET STORAGE EXTERNAL;
 CREATE INDEX items_n ON items USING smart (n);
 CREATE INDEX items_word ON items USING smart (word);
 CREATE INDEX items_wide ON items USING smart (n) INCLUDE (wide);
+CREATE INDEX items_long ON items USING smart (n) INCLUDE (long);
 CREATE FUNCTION wide(bytes int, seed int) RETURNS text LANGUAGE sql AS
 	$$SELECT left(string_agg(md5(seed::text || i), ''), bytes) FROM generate_series(0, bytes / 32) i$$;
 SQL
@@ -124,6 +125,8 @@ for my $images ('off', 'on')
 	$primary->safe_psql('postgres', 'CHECKPOINT');
 	$primary->safe_psql('postgres', 'INSERT INTO items SELECT i, left(repeat(md5(i::text), 100), i % 2500), wide(i % 5000, i) FROM generate_series(1, 6000) i');
 	$primary->safe_psql('postgres', 'DELETE FROM items WHERE n % 5 = 0; VACUUM items; INSERT INTO items SELECT i FROM generate_series(1, 1000) i');
+	# Values that are in their entries only because they are compressed.
+	$primary->safe_psql('postgres', 'INSERT INTO items (n, long) SELECT i, repeat(md5(i::text), i) FROM generate_series(307, 3000, 100) i');
 	my $rows = $primary->safe_psql('postgres', 'SELECT count(*), sum(n) FROM items');
 	my $offset = -s $primary->logfile;
 	$primary->kill9;
@@ -135,6 +138,7 @@ for my $images ('off', 'on')
 	index_is_sound($primary, 'postgres', $_, $name) for @INDEXES;
 	is($primary->safe_psql('postgres', 'SELECT count(*), sum(n) FROM items'), $rows, "$name: all rows are there");
 	same_answers($primary, 'postgres', 'SELECT n, word FROM items WHERE n BETWEEN 100 AND 900 ORDER BY n, word', $name);
+	same_answers($primary, 'postgres', 'SELECT n, md5(long) FROM items WHERE n BETWEEN 307 AND 907 ORDER BY n, md5(long)', "$name, long values");
 	same_pages($name);
 }
 ok($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 't', 'the standby found no difference');

@@ -45,6 +45,7 @@ make_column(Relation index, int number, struct smart_column *column)
 	column->byval = attribute->attbyval;
 	column->align = attribute->attalign;
 	column->storage = attribute->attstorage;
+	column->compression = attribute->attcompression;
 	column->attlen = attribute->attlen;
 	column->returnable = true;
 	if (column->attlen < -1 || column->attlen == 0)

@@ -77,13 +77,19 @@ entry_too_long(const struct smart_codec *codec, ItemPointer tid)
 {
 	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			errmsg("entry of index \"%s\" would be longer than %d bytes", get_rel_name(codec->index), codec->entry_max),
-			detail_row(tid), errhint("Leave long columns out of INCLUDE."));
+			detail_row(tid),
+			errhint(
+				"Leave long columns out of INCLUDE. Values are compressed as far as their column's storage allows."));
 }
 
-/* Writes a varlena with its header, never out of line, packed as its column's storage allows: its end, or NULL */
+/*
+ * Writes a varlena with its header, never out of line, packed as its column's storage allows: its end, or NULL.  What is
+ * compressed and how is as in index_form_tuple().
+ */
 static uint8 *
-encode_varlena(Datum value, char storage, uint8 *out, uint8 *limit)
+encode_varlena(const struct smart_column *column, Datum value, uint8 *out, uint8 *limit)
 {
+	char storage = column->storage;
 	bool compressible = storage == TYPSTORAGE_EXTENDED || storage == TYPSTORAGE_MAIN;
 	struct varlena *given = (struct varlena *) DatumGetPointer(value);
 	struct varlena *plain = VARATT_IS_EXTERNAL(given) ? detoast_external_attr(given) : given;
@@ -92,7 +98,7 @@ encode_varlena(Datum value, char storage, uint8 *out, uint8 *limit)
 
 	if (compressible && !VARATT_IS_EXTENDED(plain) && VARSIZE(plain) > TOAST_INDEX_TARGET)
 	{
-		Pointer compressed = DatumGetPointer(toast_compress_datum(PointerGetDatum(plain), InvalidCompressionMethod));
+		Pointer compressed = DatumGetPointer(toast_compress_datum(PointerGetDatum(plain), column->compression));
 
 		if (compressed != NULL)
 			kept = (struct varlena *) compressed;
@@ -128,7 +134,7 @@ encode_included(const struct smart_column *column, Datum value, bool isnull, uin
 		return NULL;
 	*out++ = isnull ? 0 : 1;
 	if (column->attlen < 0)
-		return isnull ? out : encode_varlena(value, column->storage, out, limit);
+		return isnull ? out : encode_varlena(column, value, out, limit);
 	if (isnull)
 		memset(out, 0, width);
 	else if (column->byval)
@@ -171,14 +177,24 @@ encode_payload(const struct smart_codec *codec, const Datum *values, const bool 
 }
 
 int
-smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
-				   uint8 *out, int *key_length)
+smart_codec_encode_key(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
+					   uint8 *out)
 {
 	uint8 *end = encode_columns(codec, codec->nkeys, values, isnull, out, out + SMART_COLUMNS_MAX);
 
 	if (unlikely(end == NULL))
 		key_too_long(codec, tid);
 	end = smart_entry_put_tid(codec, end, tid);
+	smart_assert(end - out <= SMART_KEY_MAX);
+	return end - out;
+}
+
+int
+smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
+				   uint8 *out, int *key_length)
+{
+	uint8 *end = out + smart_codec_encode_key(codec, values, isnull, tid, out);
+
 	*key_length = end - out;
 	if (codec->payload_width != 0)
 	{
@@ -186,7 +202,7 @@ smart_codec_encode(const struct smart_codec *codec, const Datum *values, const b
 		if (unlikely(end == NULL))
 			entry_too_long(codec, tid);
 	}
-	smart_assert(*key_length <= SMART_KEY_MAX && end - out <= SMART_ENTRY_MAX);
+	smart_assert(end - out <= SMART_ENTRY_MAX);
 	smart_assert(codec->fixed_length == 0 || end - out == codec->fixed_length);
 	smart_assert(smart_codec_key_length(codec, out, end - out) == *key_length);
 	return end - out;

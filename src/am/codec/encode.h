@@ -17,8 +17,9 @@
  * - "columns, TID" is the key: it is unique and no key is a prefix of another one.
  * - Residues: what the normalized keys of lossy types forget (the sign of a zero, say), fixed width.  Included columns:
  *   one byte (0 NULL, 1 value), then a fixed-length type's bytes as PostgreSQL stores them (zeros for NULL) or the
- *   varlena with its header.  If the payload has no fixed width, its last two bytes are its length without them,
- *   big-endian.
+ *   varlena with its header, compressed if it is long and its column's storage allows it.  The same row may have
+ *   another payload later, since a column's method of compression can change: so entries are told apart by their keys.
+ *   If the payload has no fixed width, its last two bytes are its length without them, big-endian.
  *
  * So an index whose columns are all of fixed width has entries of one length, and no length need be stored.
  */
@@ -169,7 +170,8 @@ struct smart_column
 	bool returnable;                    /* an index-only scan can return the column */
 	bool byval;
 	char align;
-	char storage; /* TYPSTORAGE_PLAIN: neither short headers nor compression */
+	char storage;     /* TYPSTORAGE_PLAIN: neither short headers nor compression */
+	char compression; /* method for long values of an included column, or InvalidCompressionMethod: the server's */
 	int16 attlen;
 	int32 tuple_offset; /* in an IndexTuple without NULLs, or -1 if it is not the same in all */
 };
@@ -216,6 +218,10 @@ extern bool smart_codec_current(const struct smart_codec *codec);
  */
 extern int smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
 							  uint8 *out, int *key_length);
+
+/* Encodes the key alone (columns and TID); out has room for SMART_KEY_MAX bytes.  Errors: as above, of the key. */
+extern int smart_codec_encode_key(const struct smart_codec *codec, const Datum *values, const bool *isnull,
+								  ItemPointer tid, uint8 *out);
 
 /*
  * Encodes the first count key columns without a TID, e.g. the normalized key of a unique key.  out has room for

@@ -167,9 +167,8 @@ static void
 check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
 	struct check *check = state;
-	int key_length;
+	int key_length = smart_codec_encode_key(check->self->codec, values, isnull, tid, check->entry);
 
-	(void) smart_codec_encode(check->self->codec, values, isnull, tid, check->entry, &key_length);
 	smart_assert((check->filter == NULL) == (check->self->tree == NULL));
 	if (check->filter != NULL && !bloom_lacks_element(check->filter, check->entry, (size_t) key_length))
 		return;
