@@ -392,7 +392,8 @@ take_signals(struct memnode_loop *loop)
 static void
 end_late(struct memnode_loop *loop)
 {
-	uint64_t now = smart_clock_ns();
+	/* As the round began: a pause in the middle of it is not known yet (excuse_pause). */
+	uint64_t now = loop->options->node->round_ns;
 
 	loop->limited = false;
 	for (struct connection *connection = loop->connections; connection != NULL; connection = connection->next)
