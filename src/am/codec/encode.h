@@ -266,7 +266,7 @@ smart_codec_key_length(const struct smart_codec *codec, const uint8 *entry, int 
 
 /* Writes a TID behind the columns that end at out; returns where the key ends */
 static inline uint8 *
-smart_entry_put_tid(const struct smart_codec *codec, uint8 *out, ItemPointer tid)
+smart_entry_put_tid(const struct smart_codec *codec, uint8 *out, const ItemPointerData *tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);

@@ -27,6 +27,7 @@
 #include "utils/wait_event.h"
 
 #include "am/index/relation.h"
+#include "am/journal/chain.h"
 #include "am/maintenance/kill_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/orphans_names.h"
@@ -100,6 +101,7 @@ try_open(Oid oid)
 static void
 remove_list(const struct smart_kill_list *list)
 {
+	const struct smart_entries keys = {.bytes = list->bytes, .start = list->start, .count = list->count};
 	Relation heap = NULL;
 	Relation index = NULL;
 	uint32 removed = 0;
@@ -115,7 +117,7 @@ remove_list(const struct smart_kill_list *list)
 		index = try_open(list->index);
 	/* The OID may be another relation's by now. */
 	if (index != NULL && index->rd_index != NULL && index->rd_index->indrelid == table)
-		removed = smart_dead_entries_remove(heap, index, list);
+		removed = smart_dead_entries_remove(heap, index, &keys);
 	if (index != NULL)
 		relation_close(index, NoLock);
 	if (heap != NULL)

@@ -32,8 +32,9 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
-#define BITMAP_TIDS 256 /* added to a bitmap at a time */
-#define WORD        sizeof(uint64)
+#define BITMAP_TIDS        256 /* added to a bitmap at a time */
+#define STRETCHES_PER_NOTE 16  /* of dead entries that are passed by */
+#define WORD               sizeof(uint64)
 
 StaticAssertDecl(SMART_BATCH_SLACK >= WORD, "room behind a batch");
 
@@ -251,12 +252,15 @@ note_dead(IndexScanDesc scan, struct scan_state *state)
 
 /*
  * Are entries that are passed by noted, too?  Those who noted them before may have found that they could not be removed
- * yet, or that too many waited.
+ * yet, or that too many waited.  To note them costs more than to pass them by, so of a session's stretches of them one in some
+ * is noted, and the first.
  */
 static inline bool
 notes_again(IndexScanDesc scan, const struct scan_state *state)
 {
-	return smart_kills_possible(scan->heapRelation) &&
+	static uint32 stretches = 0;
+
+	return stretches++ % STRETCHES_PER_NOTE == 0 && smart_kills_possible(scan->heapRelation) &&
 		   (state->position.relation->meta.journal_state == SMART_JOURNAL_NONE || smart_kill_queue_has_room());
 }
 
@@ -330,7 +334,8 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 	struct smart_position *position = &state->position;
 	int step = backward ? -1 : 1;
 	uint32 batch = position->batches;
-	bool notes = notes_again(scan, state);
+	bool passed = false;
+	bool notes = false;
 	ItemPointerData tid;
 
 	for (;;)
@@ -340,6 +345,9 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 		current_tid(state, &tid);
 		if (!smart_dead_rows_has(&state->dead, &tid))
 			return true;
+		if (!passed)
+			notes = notes_again(scan, state);
+		passed = true;
 		if (notes)
 			note_entry(state);
 		if (likely(next < position->batch.count && !position->ranges->filtered))
@@ -357,7 +365,6 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 			follow_position(scan, state, true);
 			CHECK_FOR_INTERRUPTS();
 			batch = position->batches;
-			notes = notes_again(scan, state);
 		}
 	}
 }

@@ -33,6 +33,7 @@
 #include "am/recovery/region_file.h"
 #include "am/server/dead_rows.h"
 #include "am/server/environment.h"
+#include "am/server/key_locks.h"
 #include "am/server/kill_queue.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
@@ -124,6 +125,7 @@ request_shared_memory(void)
 	smart_staging_request();
 	smart_kill_queue_request();
 	smart_dead_rows_request();
+	smart_key_locks_request();
 }
 
 /* epoch: what the reclamation epoch begins with (smart_epoch_init). */
@@ -319,6 +321,7 @@ start_shared_memory(void)
 	smart_staging_make();
 	smart_kill_queue_make();
 	smart_dead_rows_make();
+	smart_key_locks_make();
 	if (mapped)
 		on_shmem_exit(postmaster_exit, Int32GetDatum(MyProcPid));
 }

@@ -1,10 +1,11 @@
 /*
  * dead_entries.c
- *	  Entries of dead rows that scans have met, removed from an index with a journal.
+ *	  Entries of dead rows that sessions have met, removed from an index with a journal: by a worker, or by the session
+ *	  that inserts a row with the same key (unique.c).
  *
- * A session may not do so itself as it does where there is no journal (kill.c): a standby has snapshots of its own, to
- * which the row may not be dead.  So the heap's page is pruned first.  Heap's own record of that, with the horizon for
- * which a standby waits or cancels its queries, stands in WAL before the removal, which needs none therefore.
+ * Where there is no journal, an entry may go when its row is dead for all (kill.c).  Here a standby has snapshots of its
+ * own, to which the row may not be dead.  So the heap's page is pruned first.  Heap's own record of that, with the horizon
+ * for which a standby waits or cancels its queries, stands in WAL before the removal, which needs none therefore.
  *
  * Everything is looked at again under the lock of removers and a vacuum pin, in this order:
  *
@@ -26,10 +27,11 @@
 #include "am/codec/encode.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/journal/chain.h"
 #include "am/journal/lock.h"
 #include "am/scan/kill.h"
-#include "am/server/kill_queue.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
 #include "am/write/dead_entries.h"
 #include "am/write/removal.h"
 #include "base/assert.h"
@@ -103,24 +105,90 @@ is_dead(Relation heap, Buffer buffer, const ItemPointerData *tid)
 
 /* ---- the index ---- */
 
+/* Orders entry i of a batch and a key; 0: it is the key's. */
+static int
+compare_item(const struct smart_batch *batch, uint32 i, const uint8 *key, uint32 length)
+{
+	const struct smart_item *item = &batch->items[i];
+	uint32 shared = Min(batch->prefix_length, length);
+	int order = memcmp(batch->prefix, key, shared);
+
+	if (order != 0 || shared == length)
+		return order;
+	order = memcmp(batch->bytes + item->offset, key + shared, Min(item->length, length - shared));
+	return order == 0 && item->length < length - shared ? -1 : order;
+}
+
+/*
+ * Which keys are in the tree?  They mostly come in order and lie in few leaves, so a batch that was read for one key tells
+ * of those behind it, too.  False: the tree cannot be read.
+ */
+static bool
+find_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+{
+	struct smart_scan *scan = smart_relation_scan(relation);
+	const uint8 *last = NULL; /* key */
+	uint32 last_length = 0;
+	struct smart_batch batch = {0};
+	uint32 at = 0;
+
+	for (uint32 i = 0; i < keys->count; i++)
+	{
+		const uint8 *key = keys->bytes + keys->start[i];
+		uint32 length = keys->start[i + 1] - keys->start[i];
+
+		/* The batch has all entries from the key that it was read for up to its own last one. */
+		if (batch.count == 0 || smart_compare_bytes(key, length, last, last_length) < 0 ||
+			compare_item(&batch, batch.count - 1, key, length) < 0)
+		{
+			smart_status status = smart_scan_seek(scan, key, length, NULL, 0, false);
+
+			batch.count = at = 0;
+			if (status == SMART_OK)
+				status = smart_relation_next(scan, &batch);
+			if (status != SMART_OK && status != SMART_DONE)
+				return false;
+		}
+		last = key;
+		last_length = length;
+		while (at < batch.count && compare_item(&batch, at, key, length) < 0)
+			at++;
+		present[i] = at < batch.count && compare_item(&batch, at, key, length) == 0;
+	}
+	return true;
+}
+
+/* On memory nodes a lookup READs one leaf, and nothing ahead. */
+static bool
+look_up_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+{
+	for (uint32 i = 0; i < keys->count; i++)
+	{
+		if (smart_relation_lookup(relation, keys->bytes + keys->start[i], (int) (keys->start[i + 1] - keys->start[i]),
+								  &present[i]) != SMART_OK)
+			return false;
+	}
+	return true;
+}
+
 /* Adds to the removal what is in the tree and may go. */
 static void
-collect(struct smart_removal *removal, Relation heap, const struct smart_kill_list *list)
+collect(struct smart_removal *removal, Relation heap, const struct smart_entries *keys)
 {
 	struct smart_relation *relation = removal->relation;
 	BlockNumber blocks = RelationGetNumberOfBlocks(heap);
+	bool *present = palloc(keys->count * sizeof(bool));
 	Buffer buffer = InvalidBuffer;
 
-	for (uint32 i = 0; i < list->count; i++)
+	if (!(smart_server.remote ? look_up_present : find_present)(relation, keys, present))
+		return;
+	for (uint32 i = 0; i < keys->count; i++)
 	{
-		const uint8 *key = list->bytes + list->start[i];
-		int length = (int) (list->start[i + 1] - list->start[i]);
+		const uint8 *key = keys->bytes + keys->start[i];
+		int length = (int) (keys->start[i + 1] - keys->start[i]);
 		ItemPointerData tid;
-		bool found;
 
-		if (smart_relation_lookup(relation, key, length, &found) != SMART_OK)
-			break;
-		if (!found)
+		if (!present[i])
 			continue;
 		smart_entry_tid(relation->codec, key + length, &tid);
 		if (ItemPointerGetBlockNumber(&tid) >= blocks)
@@ -131,12 +199,12 @@ collect(struct smart_removal *removal, Relation heap, const struct smart_kill_li
 	}
 	if (BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
-	smart_assert(removal->count <= list->count);
+	smart_assert(removal->count <= keys->count);
 }
 
 /* The lock of removers is held. */
 static uint32
-remove_entries(Relation heap, Relation index, const struct smart_kill_list *list)
+remove_entries(Relation heap, Relation index, const struct smart_entries *keys)
 {
 	struct smart_relation *relation;
 	struct smart_removal removal;
@@ -152,24 +220,24 @@ remove_entries(Relation heap, Relation index, const struct smart_kill_list *list
 	/* A tree that was given up, or replaced, is not protected by the pin. */
 	if (relation->changes == smart_changes())
 	{
-		collect(&removal, heap, list);
+		collect(&removal, heap, keys);
 		(void) smart_removal_perform(&removal);
 	}
 	smart_pin_leave(&pin);
 	smart_removal_end(&removal);
-	smart_assert(removal.removed <= list->count);
+	smart_assert(removal.removed <= keys->count);
 	return (uint32) removal.removed;
 }
 
 uint32
-smart_dead_entries_remove(Relation heap, Relation index, const struct smart_kill_list *list)
+smart_dead_entries_remove(Relation heap, Relation index, const struct smart_entries *keys)
 {
 	uint32 removed;
 
 	if (!smart_is_our_index(index) || !index->rd_index->indisvalid || !RelationNeedsWAL(index) ||
 		!smart_kills_possible(heap) || !smart_journal_try_lock(index, SMART_LOCK_REMOVE))
 		return 0;
-	removed = remove_entries(heap, index, list);
+	removed = remove_entries(heap, index, keys);
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	return removed;
 }

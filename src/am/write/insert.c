@@ -7,14 +7,8 @@
  * old one goes with the statement.
  *
  * Two backends that insert the same key into a unique index must not both find nothing and then both
- * publish.  So check and publication happen under a lock on the key: a page lock of the index whose "page"
- * is the hash of the key's columns.  Nothing else takes page locks on a smart index; the lock can be
- * cancelled, shows up in pg_locks and is given back by the transaction machinery on errors.  It covers check
- * and publication only: before this backend waits for another transaction it releases the lock, and starts
- * again afterwards.
- *
- * The backend looks at the rows that it found under a vacuum pin: otherwise VACUUM could give the TID that was
- * just read to a row with another key, and the backend would report a duplicate that is none.
+ * publish.  So check (unique.h) and publication happen under a lock on the key (key_locks.h).  It covers these two
+ * only: before this backend waits for another transaction it releases the lock, and starts again afterwards.
  *
  * An entry goes into the tree first, and then into the journal (staging.h), so that the tree never has less.
  *
@@ -23,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -31,7 +24,6 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "am/codec/encode.h"
@@ -40,41 +32,22 @@
 #include "am/index/relation.h"
 #include "am/journal/await.h"
 #include "am/journal/staging.h"
-#include "am/scan/kill.h"
 #include "am/scan/predicate.h"
+#include "am/server/key_locks.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/write/insert.h"
+#include "am/write/unique.h"
 #include "base/assert.h"
 
 #define LOOK_MS           100  /* between two attempts, if no change is announced */
 #define NOTICED_WITHIN_MS 5000 /* that a memory node is away */
 
-/* A row that is to be inserted. */
-struct candidate
-{
-	struct smart_relation *relation;
-	Relation heap;
-	Relation index;
-	const Datum *values;
-	const bool *isnull;
-	ItemPointer tid;
-	const uint8 *entry;
-	int key_length;
-	int columns_length; /* where the index is unique */
-	int length;
-	IndexUniqueCheck check;
-	bool nulls_equal; /* NULLS NOT DISTINCT */
-	bool others;      /* the row may be of another transaction: CREATE INDEX CONCURRENTLY */
-	SubTransactionId subtransaction;
-	TimestampTz until; /* how long to wait for a memory node; 0: it has not been away yet */
-};
-
 /* Puts the entry, which its tree has if there is one, into the journal.  False: trees have changed, and it is not there. */
 static bool
-journal(const struct candidate *candidate)
+journal(const struct smart_candidate *candidate)
 {
 	struct smart_relation *self = candidate->relation;
 
@@ -89,7 +62,7 @@ journal(const struct candidate *candidate)
  * come about, it goes on as any other.
  */
 static bool
-can_do_without_tree(const struct candidate *candidate)
+can_do_without_tree(const struct smart_candidate *candidate)
 {
 	return smart_server.remote && smart_settings.node_down_after_s > 0 && !candidate->index->rd_index->indisunique &&
 		   smart_meta_is_loadable(&candidate->relation->meta) &&
@@ -98,7 +71,7 @@ can_do_without_tree(const struct candidate *candidate)
 
 /* The tree could not be reached: waits for a moment. */
 static void
-wait_for_change(struct candidate *candidate)
+wait_for_change(struct smart_candidate *candidate)
 {
 	int limit_ms = smart_settings.node_down_after_s * 1000 + NOTICED_WITHIN_MS;
 
@@ -112,7 +85,7 @@ wait_for_change(struct candidate *candidate)
  * statement.  False: as above.
  */
 static bool
-publish_also(const struct candidate *candidate)
+publish_also(const struct smart_candidate *candidate)
 {
 	struct smart_relation *self = candidate->relation;
 	Relation index = candidate->index;
@@ -139,7 +112,7 @@ publish_also(const struct candidate *candidate)
 
 /* Adds the entry to the tree, and then to the journal; false as above. */
 static bool
-publish(struct candidate *candidate)
+publish(struct smart_candidate *candidate)
 {
 	bool waits = can_do_without_tree(candidate);
 	smart_status status;
@@ -164,127 +137,6 @@ publish(struct candidate *candidate)
 
 /* ---- unique indexes ---- */
 
-enum verdict
-{
-	NO_CONFLICT,
-	MAYBE_CONFLICT, /* another row has the key, or may have it soon */
-	WAIT_FOR,       /* it depends on another transaction */
-	CANDIDATE_GONE, /* the candidate itself is dead: nothing matters any more */
-	CONFLICT
-};
-
-/* What was found out about a candidate. */
-struct finding
-{
-	bool own_entry;    /* the candidate's own TID is in the index */
-	bool row_dead;     /* the row looked at last, and for all transactions */
-	TransactionId xid; /* to wait for */
-	uint32 token;      /* of its speculative insertion, or 0 */
-};
-
-/* What the row at another entry's TID means for the candidate. */
-static enum verdict
-judge_row(const struct candidate *candidate, ItemPointer tid, struct finding *finding)
-{
-	SnapshotData dirty;
-	ItemPointerData root = *tid;
-	ItemPointerData own = *candidate->tid;
-
-	finding->row_dead = false;
-
-	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
-	if (ItemPointerEquals(tid, candidate->tid))
-	{
-		finding->own_entry = true;
-		return NO_CONFLICT;
-	}
-
-	/* One entry stands for a whole HOT chain. */
-	InitDirtySnapshot(dirty);
-	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, &finding->row_dead))
-		return NO_CONFLICT;
-	finding->row_dead = false;
-	if (candidate->check == UNIQUE_CHECK_PARTIAL)
-		return MAYBE_CONFLICT;
-	finding->xid = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
-	finding->token = dirty.speculativeToken;
-	if (TransactionIdIsValid(finding->xid))
-		return WAIT_FOR;
-
-	/*
-	 * Both are there for good, unless the candidate has been deleted in the
-	 * meantime: CREATE INDEX CONCURRENTLY inserts rows of others, by the root
-	 * of their chain.
-	 */
-	if (!table_index_fetch_tuple_check(candidate->heap, &own, SnapshotSelf, NULL))
-		return CANDIDATE_GONE;
-	return CONFLICT;
-}
-
-/* The TID of entry i of a batch, which has the candidate's columns.  Some of it may lie in the prefix. */
-static void
-batch_tid(const struct candidate *candidate, const struct smart_batch *batch, uint32 i, ItemPointer tid)
-{
-	const struct smart_codec *codec = candidate->relation->codec;
-	const struct smart_item *item = &batch->items[i];
-	uint32 at = (uint32) candidate->columns_length;
-	uint8 bytes[SMART_TID_LONGEST];
-	uint32 width = SMART_TID_PLAIN;
-
-	for (uint32 b = 0; b < width; b++, at++)
-	{
-		smart_assert(at < batch->prefix_length + item->length);
-		bytes[b] =
-			at < batch->prefix_length ? batch->prefix[at] : batch->bytes[item->offset + at - batch->prefix_length];
-		if (b == 0 && codec->compact_tids)
-			width = smart_tid_length_by_first(bytes[0]);
-	}
-	smart_entry_tid(codec, bytes + width, tid);
-}
-
-/* Looks at all entries with the candidate's columns, and notes the dead ones.  The caller has a vacuum pin. */
-static enum verdict
-judge(const struct candidate *candidate, struct finding *finding, struct smart_kills *dead)
-{
-	struct smart_scan *scan = smart_relation_scan(candidate->relation);
-	size_t columns_length = (size_t) candidate->columns_length;
-	uint8 behind[SMART_COLUMNS_MAX];
-	size_t behind_length;
-	struct smart_batch batch;
-	smart_status status;
-
-	memset(finding, 0, sizeof(*finding));
-	memcpy(behind, candidate->entry, columns_length);
-	behind_length = smart_successor(behind, columns_length);
-	status = smart_scan_seek(scan, candidate->entry, columns_length, behind, behind_length, false);
-	smart_check_status(status, candidate->index);
-	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
-	{
-		for (uint32 i = 0; i < batch.count; i++)
-		{
-			ItemPointerData tid;
-			enum verdict verdict;
-
-			batch_tid(candidate, &batch, i, &tid);
-			verdict = judge_row(candidate, &tid, finding);
-			if (finding->row_dead && smart_kills_possible(candidate->heap))
-			{
-				uint8 key[SMART_KEY_MAX];
-				uint8 *end;
-
-				memcpy(key, candidate->entry, columns_length);
-				end = smart_entry_put_tid(candidate->relation->codec, key + columns_length, &tid);
-				smart_kills_note(dead, key, (int) (end - key));
-			}
-			if (verdict != NO_CONFLICT)
-				return verdict;
-		}
-	}
-	if (status != SMART_DONE)
-		smart_report_status(status, candidate->index);
-	return NO_CONFLICT;
-}
-
 /*
  * Checks that no live row has the candidate's columns and adds its entry, as
  * the kind of check says; waits for transactions that have not decided yet.
@@ -293,24 +145,23 @@ judge(const struct candidate *candidate, struct finding *finding, struct smart_k
  * so that all has to be done again.  UNIQUE_VIOLATION.
  */
 static bool
-insert_unique(struct candidate *candidate, bool *unique)
+insert_unique(struct smart_candidate *candidate, bool *unique)
 {
-	BlockNumber lock = hash_bytes(candidate->entry, candidate->columns_length);
+	uint32 lock =
+		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
 	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
-	struct smart_kills dead;
-	struct finding finding;
-	enum verdict verdict;
+	struct smart_finding finding;
+	enum smart_verdict verdict;
 	bool added = true;
 	char *key;
 
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
 	smart_assert(candidate->columns_length > 0 && candidate->columns_length < candidate->key_length);
-	smart_kills_init(&dead);
 	for (;;)
 	{
 		struct smart_pin_ticket pin;
 
-		LockPage(candidate->index, lock, ExclusiveLock);
+		smart_key_lock(lock);
 		pin = smart_pin_enter(candidate->relation->meta.tree);
 		/*
 		 * After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins.  The index has to be
@@ -319,26 +170,24 @@ insert_unique(struct candidate *candidate, bool *unique)
 		if (unlikely(candidate->relation->changes != smart_changes()))
 		{
 			smart_pin_leave(&pin);
-			UnlockPage(candidate->index, lock, ExclusiveLock);
-			smart_kills_release(&dead);
+			smart_key_unlock();
 			return false;
 		}
-		verdict = judge(candidate, &finding, &dead);
+		verdict = smart_unique_judge(candidate, &finding);
 		smart_pin_leave(&pin);
-		smart_assert((verdict == WAIT_FOR) == TransactionIdIsValid(finding.xid));
-		if (!existing && verdict != WAIT_FOR && verdict != CONFLICT)
+		smart_assert((verdict == SMART_WAIT_FOR) == TransactionIdIsValid(finding.xid));
+		if (!existing && verdict != SMART_WAIT_FOR && verdict != SMART_CONFLICT)
 			added = publish(candidate);
-		UnlockPage(candidate->index, lock, ExclusiveLock);
-		smart_kills_apply(&dead, candidate->relation, candidate->heap);
-		if (verdict != WAIT_FOR)
+		smart_key_unlock();
+		smart_versions_after_check(candidate, &finding.versions);
+		if (verdict != SMART_WAIT_FOR)
 			break;
 		if (finding.token != 0)
 			SpeculativeInsertionWait(finding.xid, finding.token);
 		else
 			XactLockTableWait(finding.xid, candidate->index, candidate->tid, XLTW_InsertIndex);
 	}
-	smart_kills_release(&dead);
-	if (verdict == CONFLICT)
+	if (verdict == SMART_CONFLICT)
 	{
 		/* The failure of a serializable transaction comes first: it explains this one. */
 		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
@@ -349,13 +198,13 @@ insert_unique(struct candidate *candidate, bool *unique)
 				key ? errdetail("Key %s already exists.", key) : 0,
 				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
 	}
-	if (existing && verdict == NO_CONFLICT && !finding.own_entry)
+	if (existing && verdict == SMART_NO_CONFLICT && !finding.own_entry)
 		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
 				errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
 				errhint("This may be because of a non-immutable index expression."),
 				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
-	smart_assert(verdict != MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
-	*unique = verdict != MAYBE_CONFLICT;
+	smart_assert(verdict != SMART_MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
+	*unique = verdict != SMART_MAYBE_CONFLICT;
 	return added;
 }
 
@@ -393,7 +242,7 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
  * rebuild is invalidated, but the statement does not fail.
  */
 static bool
-insert_while_rebuilt(const struct candidate *candidate)
+insert_while_rebuilt(const struct smart_candidate *candidate)
 {
 	struct smart_relation *self = candidate->relation;
 	Relation index = candidate->index;
@@ -429,7 +278,7 @@ insert_while_rebuilt(const struct candidate *candidate)
 
 /* Adds the candidate's entry.  False: trees have changed, so that the index has to be looked at again. */
 static bool
-insert_once(struct candidate *candidate, const bool *isnull, bool *unique)
+insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 {
 	const struct smart_relation *self = candidate->relation;
 	/* NULLs are distinct unless the index says otherwise. */
@@ -472,17 +321,17 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 {
 	struct smart_relation *self = open_index(index, info->ii_AmCache, info->ii_Context);
 	uint8 entry[SMART_ENTRY_MAX];
-	struct candidate candidate = {.relation = self,
-								  .heap = heap,
-								  .index = index,
-								  .values = values,
-								  .isnull = isnull,
-								  .tid = tid,
-								  .entry = entry,
-								  .check = check,
-								  .nulls_equal = info->ii_NullsNotDistinct,
-								  .others = info->ii_Concurrent,
-								  .subtransaction = GetCurrentSubTransactionId()};
+	struct smart_candidate candidate = {.relation = self,
+										.heap = heap,
+										.index = index,
+										.values = values,
+										.isnull = isnull,
+										.tid = tid,
+										.entry = entry,
+										.check = check,
+										.nulls_equal = info->ii_NullsNotDistinct,
+										.others = info->ii_Concurrent,
+										.subtransaction = GetCurrentSubTransactionId()};
 	bool unique;
 
 	info->ii_AmCache = self;
@@ -497,6 +346,11 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	}
 	while (unlikely(!insert_once(&candidate, isnull, &unique)))
 		candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
+	if (unchanged && check == UNIQUE_CHECK_NO && !candidate.relation->lost)
+	{
+		candidate.columns_length = smart_entry_columns_length(candidate.relation->codec, entry, candidate.key_length);
+		smart_versions_after_insert(&candidate);
+	}
 	return unique;
 }
 
@@ -515,13 +369,13 @@ compare_adds(const void *a, const void *b)
 static struct smart_relation *
 insert_waited(Relation index, struct smart_relation *self, const struct smart_pending_add *add)
 {
-	struct candidate candidate = {.relation = open_index(index, self, CurrentMemoryContext),
-								  .index = index,
-								  .entry = add->entry,
-								  .key_length = add->key_length,
-								  .length = add->length,
-								  .check = UNIQUE_CHECK_NO,
-								  .subtransaction = add->subtransaction};
+	struct smart_candidate candidate = {.relation = open_index(index, self, CurrentMemoryContext),
+										.index = index,
+										.entry = add->entry,
+										.key_length = add->key_length,
+										.length = add->length,
+										.check = UNIQUE_CHECK_NO,
+										.subtransaction = add->subtransaction};
 	bool unique;
 
 	while (unlikely(!insert_once(&candidate, NULL, &unique)))

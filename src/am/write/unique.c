@@ -1,0 +1,133 @@
+/*
+ * unique.c
+ *	  The check of a unique index: looks at all entries with the key of a row that is being inserted.
+ *
+ * The check looks at the rows that it found under a vacuum pin.  Otherwise VACUUM could give the TID that was just read to
+ * a row with another key, and the check would report a duplicate that is none.
+ *
+ * A version that is dead for all transactions is remembered (dead_rows.h), and the table is not asked for it again; what
+ * becomes of its entry is told in versions.c.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "am/codec/encode.h"
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/scan/kill.h"
+#include "am/server/dead_rows.h"
+#include "am/write/unique.h"
+#include "base/assert.h"
+
+/* ---- the check ---- */
+
+/* What the row at another entry's TID means for the candidate; *dead: it is dead for all transactions. */
+static enum smart_verdict
+judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, struct smart_finding *finding,
+		  bool *dead)
+{
+	SnapshotData dirty;
+	ItemPointerData root = *tid;
+	ItemPointerData own = *candidate->tid;
+
+	/* One entry stands for a whole HOT chain. */
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, dead))
+		return SMART_NO_CONFLICT;
+	*dead = false;
+	if (candidate->check == UNIQUE_CHECK_PARTIAL)
+		return SMART_MAYBE_CONFLICT;
+	finding->xid = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	finding->token = dirty.speculativeToken;
+	if (TransactionIdIsValid(finding->xid))
+		return SMART_WAIT_FOR;
+
+	/*
+	 * Both are there for good, unless the candidate has been deleted in the
+	 * meantime: CREATE INDEX CONCURRENTLY inserts rows of others, by the root
+	 * of their chain.
+	 */
+	if (!table_index_fetch_tuple_check(candidate->heap, &own, SnapshotSelf, NULL))
+		return SMART_CANDIDATE_GONE;
+	return SMART_CONFLICT;
+}
+
+/* The same for an entry's TID.  Rows that are known to be dead are passed by. */
+static enum smart_verdict
+judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struct smart_dead_rows *rows,
+			struct smart_finding *finding)
+{
+	enum smart_verdict verdict;
+	bool dead = false;
+
+	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
+	if (ItemPointerEquals(tid, candidate->tid))
+	{
+		finding->own_entry = true;
+		return SMART_NO_CONFLICT;
+	}
+	if (smart_dead_rows_any(rows) && smart_dead_rows_has(rows, tid))
+	{
+		smart_versions_add(&finding->versions, tid, false);
+		return SMART_NO_CONFLICT;
+	}
+	verdict = judge_row(candidate, tid, finding, &dead);
+	if (dead && rows->tree != 0)
+	{
+		smart_dead_rows_note(rows, tid);
+		smart_versions_add(&finding->versions, tid, true);
+	}
+	return verdict;
+}
+
+/* Begins to look at the entries with the candidate's columns. */
+static struct smart_scan *
+seek(const struct smart_candidate *candidate)
+{
+	struct smart_scan *scan = smart_relation_scan(candidate->relation);
+	size_t columns_length = (size_t) candidate->columns_length;
+	uint8 behind[SMART_COLUMNS_MAX];
+	size_t behind_length;
+
+	memcpy(behind, candidate->entry, columns_length);
+	behind_length = smart_successor(behind, columns_length);
+	smart_check_status(smart_scan_seek(scan, candidate->entry, columns_length, behind, behind_length, false),
+					   candidate->index);
+	return scan;
+}
+
+enum smart_verdict
+smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding *finding)
+{
+	Relation index = candidate->index;
+	struct smart_dead_rows rows;
+	struct smart_batch batch;
+	struct smart_scan *scan;
+	smart_status status;
+
+	memset(finding, 0, offsetof(struct smart_finding, versions));
+	smart_versions_init(&finding->versions);
+	/* Before the tree is read.  What is remembered is told by pages, as heap has them. */
+	smart_dead_rows_begin(&rows, smart_kills_possible(candidate->heap) ? candidate->relation->meta.tree : 0,
+						  smart_relation_database(index), RelationGetRelid(candidate->heap));
+	scan = seek(candidate);
+	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
+	{
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			ItemPointerData tid;
+			enum smart_verdict verdict;
+
+			smart_versions_tid(candidate->relation->codec, (uint32) candidate->columns_length, &batch, i, &tid);
+			verdict = judge_entry(candidate, &tid, &rows, finding);
+			if (verdict != SMART_NO_CONFLICT)
+				return verdict;
+		}
+	}
+	if (status != SMART_DONE)
+		smart_report_status(status, index);
+	return SMART_NO_CONFLICT;
+}

@@ -1,0 +1,206 @@
+/*
+ * versions.c
+ *	  Entries of dead versions of a row, which whoever inserts another version removes.
+ *
+ * A row that is updated again and again leaves an entry for each of its versions, until VACUUM comes.  Two inserts meet
+ * them: the check of a unique index, which looks at all entries of the key anyway; and the insert of a version whose
+ * columns of the index have not changed, as the executor tells (nbtree deletes such entries "bottom-up" before it splits a
+ * page for them).  When some tens of dead ones have come together their session removes them: as a scan does in an index
+ * without a journal (kill.h), and as the worker does where there is one (dead_entries.h).  Fewer are not worth a leaf's
+ * rewriting and a flush of WAL.  So what a key costs does not grow with the number of its updates.
+ *
+ * Not every attempt succeeds: a session may have the table's page pinned, so that it is not pruned, or VACUUM may be at
+ * work.  The number of dead entries grows on then, and the next attempt comes a while later.
+ *
+ * On memory nodes a removal takes some round trips, so it is the worker's.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "am/compat.h"
+#include "am/index/pin.h"
+#include "am/index/relation.h"
+#include "am/journal/chain.h"
+#include "am/scan/kill.h"
+#include "am/server/dead_rows.h"
+#include "am/server/kill_queue.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
+#include "am/write/dead_entries.h"
+#include "am/write/unique.h"
+#include "am/write/versions.h"
+#include "base/assert.h"
+
+#define WORTH_REMOVING 48 /* dead entries of one key */
+#define INSERTS \
+	31 /* of unchanged columns, of which one looks for dead versions; prime, since a table's indexes take turns */
+#define ASKED_MAX 128 /* rows that it asks the table for */
+
+/* ---- removal ---- */
+
+/* The keys of the listed rows, in CurrentMemoryContext. */
+static struct smart_entries
+make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions)
+{
+	size_t columns_length = (size_t) candidate->columns_length;
+	uint8 *bytes = palloc(versions->listed * (columns_length + SMART_TID_LONGEST));
+	uint32 *start = palloc((versions->listed + 1) * sizeof(uint32));
+	uint8 *at = bytes;
+
+	for (uint32 i = 0; i < versions->listed; i++)
+	{
+		start[i] = (uint32) (at - bytes);
+		memcpy(at, candidate->entry, columns_length);
+		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &versions->rows[i]);
+	}
+	start[versions->listed] = (uint32) (at - bytes);
+	return (struct smart_entries){.bytes = bytes, .start = start, .count = versions->listed};
+}
+
+/* Removes entries without a journal. */
+static void
+kill_entries(const struct smart_candidate *candidate, const struct smart_entries *keys)
+{
+	struct smart_kills kills;
+
+	smart_kills_init(&kills);
+	for (uint32 i = 0; i < keys->count; i++)
+	{
+		if (kills.count == SMART_KILLS_MAX)
+			smart_kills_apply(&kills, candidate->relation, candidate->heap);
+		smart_kills_note(&kills, keys->bytes + keys->start[i], (int) (keys->start[i + 1] - keys->start[i]));
+	}
+	smart_kills_apply(&kills, candidate->relation, candidate->heap);
+	smart_kills_release(&kills);
+}
+
+/* Tells the worker of the keys from the first one on. */
+static void
+hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys, uint32 first)
+{
+	for (uint32 i = first; i < keys->count; i++)
+		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
+							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
+}
+
+/* Removes them all, if it is worth it; else the worker is told of the fresh ones. */
+static void
+remove_versions(const struct smart_candidate *candidate, const struct smart_versions *versions, bool worth)
+{
+	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "smart dead versions", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(own);
+	struct smart_entries keys = make_keys(candidate, versions);
+
+	if (candidate->relation->meta.journal_state == SMART_JOURNAL_NONE)
+		kill_entries(candidate, &keys);
+	else if (worth && !smart_server.remote)
+		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
+	else
+		hand_over(candidate, &keys, worth ? 0 : keys.count - Min(versions->fresh, keys.count));
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(own);
+}
+
+void
+smart_versions_after_check(const struct smart_candidate *candidate, const struct smart_versions *versions)
+{
+	/* Each check meets one more: so after an attempt that failed it takes as many again. */
+	bool worth = versions->dead >= WORTH_REMOVING && versions->dead % WORTH_REMOVING == 0;
+
+	if (unlikely(versions->fresh > 0 || worth))
+		remove_versions(candidate, versions, worth);
+}
+
+/* ---- columns that have not changed ---- */
+
+/* Is the row dead for all transactions?  Remembered ones are; else the table is asked, *questions times at most. */
+static bool
+is_dead(const struct smart_candidate *candidate, ItemPointerData *tid, struct smart_dead_rows *rows, uint32 *questions,
+		bool *fresh)
+{
+	ItemPointerData root = *tid;
+	bool all_dead = false;
+
+	*fresh = false;
+	if (ItemPointerEquals(tid, candidate->tid))
+		return false;
+	if (smart_dead_rows_any(rows) && smart_dead_rows_has(rows, tid))
+		return true;
+	if (*questions == 0)
+		return false;
+	--*questions;
+	*fresh = !table_index_fetch_tuple_check(candidate->heap, &root, SnapshotSelf, &all_dead) && all_dead;
+	if (*fresh)
+		smart_dead_rows_note(rows, tid);
+	return *fresh;
+}
+
+/*
+ * Looks at the entries with the candidate's columns whose rows are on its page of the table, or on the one before.  There
+ * most of its versions are; and of columns that many rows share there are not many.
+ */
+static void
+look_nearby(const struct smart_candidate *candidate, struct smart_versions *versions)
+{
+	struct smart_relation *relation = candidate->relation;
+	BlockNumber block = ItemPointerGetBlockNumber(candidate->tid);
+	uint32 columns_length = (uint32) candidate->columns_length;
+	struct smart_scan *scan = smart_relation_scan(relation);
+	uint8 from[SMART_KEY_MAX];
+	uint8 to[SMART_KEY_MAX];
+	uint32 questions = ASKED_MAX;
+	struct smart_dead_rows rows;
+	struct smart_batch batch;
+	ItemPointerData tid;
+	size_t from_length;
+	size_t to_length;
+
+	memcpy(from, candidate->entry, columns_length);
+	memcpy(to, candidate->entry, columns_length);
+	ItemPointerSet(&tid, block > 0 ? block - 1 : 0, FirstOffsetNumber);
+	from_length = (size_t) (smart_entry_put_tid(relation->codec, from + columns_length, &tid) - from);
+	ItemPointerSet(&tid, block, MaxOffsetNumber);
+	to_length = (size_t) (smart_entry_put_tid(relation->codec, to + columns_length, &tid) - to);
+	smart_dead_rows_begin(&rows, relation->meta.tree, smart_relation_database(candidate->index),
+						  RelationGetRelid(candidate->heap));
+	if (smart_scan_seek(scan, from, from_length, to, to_length, false) != SMART_OK)
+		return;
+	while (smart_relation_next(scan, &batch) == SMART_OK)
+	{
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			bool fresh;
+
+			smart_versions_tid(relation->codec, columns_length, &batch, i, &tid);
+			if (is_dead(candidate, &tid, &rows, &questions, &fresh))
+				smart_versions_add(versions, &tid, fresh);
+		}
+	}
+}
+
+void
+smart_versions_after_insert(const struct smart_candidate *candidate)
+{
+	static uint32 inserts = 0;
+	struct smart_relation *relation = candidate->relation;
+	struct smart_versions versions;
+	struct smart_pin_ticket pin;
+	bool current;
+
+	smart_assert(candidate->columns_length > 0 && candidate->check == UNIQUE_CHECK_NO);
+	if (likely(++inserts % INSERTS != 0) || smart_server.remote || !smart_kills_possible(candidate->heap))
+		return;
+	smart_versions_init(&versions);
+	/* As a check does: VACUUM gives no TID that was just read to another row. */
+	pin = smart_pin_enter(relation->meta.tree);
+	current = relation->changes == smart_changes();
+	if (current)
+		look_nearby(candidate, &versions);
+	smart_pin_leave(&pin);
+	if (current && versions.dead >= WORTH_REMOVING)
+		remove_versions(candidate, &versions, true);
+}
