@@ -27,8 +27,8 @@ static void
 close_handle(struct smart_handle *handle)
 {
 	smart_assert(handle->references == 0 && handle->tree != NULL && handle->codec != NULL);
-	if (handle->idle_scan != NULL)
-		smart_scan_close(handle->idle_scan);
+	while (handle->idle > 0)
+		smart_scan_close(handle->idle_scans[--handle->idle]);
 	smart_tree_close(handle->tree);
 	pfree(handle->codec);
 	hash_search(handles, &handle->id, HASH_REMOVE, NULL);

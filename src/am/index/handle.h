@@ -11,12 +11,16 @@
 #include "am/index/meta.h"
 #include "tree/tree.h"
 
+/* An UPDATE uses two at a time: to find its row, and for the check of a unique index. */
+#define SMART_IDLE_SCANS 2
+
 struct smart_handle
 {
 	uint64 id; /* of the tree; the hash key */
 	struct smart_tree *tree;
 	struct smart_codec *codec;    /* a copy, for the tree's equality prefixes */
-	struct smart_scan *idle_scan; /* kept for the next user, or NULL */
+	struct smart_scan *idle_scans[SMART_IDLE_SCANS]; /* kept for the next users */
+	uint32 idle;                                     /* so many of them */
 	uint32 references;
 	uint32 changes; /* smart_changes() when the tree was known to be there */
 	bool dropped;   /* close it with the last reference */

@@ -341,8 +341,8 @@ release_relation(void *argument)
 	if (self->handle == NULL)
 		return;
 	smart_assert(self->handle->references > 0);
-	if (self->scan != NULL && self->handle->idle_scan == NULL)
-		self->handle->idle_scan = self->scan;
+	if (self->scan != NULL && self->handle->idle < SMART_IDLE_SCANS)
+		self->handle->idle_scans[self->handle->idle++] = self->scan;
 	else if (self->scan != NULL)
 		smart_scan_close(self->scan);
 	smart_handle_unpin(self->handle);
@@ -573,13 +573,10 @@ struct smart_scan *
 smart_relation_scan(struct smart_relation *self)
 {
 	smart_assert(self->tree != NULL);
+	if (self->scan == NULL && self->handle->idle > 0)
+		self->scan = self->handle->idle_scans[--self->handle->idle];
 	if (self->scan == NULL)
-	{
-		self->scan = self->handle->idle_scan;
-		self->handle->idle_scan = NULL;
-		if (self->scan == NULL)
-			smart_raise_if_failed(smart_scan_open(self->tree, &self->scan), NULL);
-	}
+		smart_raise_if_failed(smart_scan_open(self->tree, &self->scan), NULL);
 	return self->scan;
 }
 

@@ -264,7 +264,8 @@ write_out_own(void)
 	area = &areas[own];
 	for (uint32 i = 0; i < area->nindexes; i++)
 	{
-		struct smart_tail tail = {0};
+		/* Where the chain's tail was last is known by the journal. */
+		struct smart_tail tail = {.journal = area->indexes[i].journal};
 		Relation index;
 
 		if (area->indexes[i].count == 0)

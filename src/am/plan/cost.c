@@ -568,7 +568,8 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 	*total_cost = *startup_cost + (demand.ranges - 1) * descent + reading + entries * demand.ranges * entry;
 	*startup_cost += first;
 	*selectivity = select_part(root, index, conditions);
-	*correlation = estimate_correlation(root, index);
+	/* One row is on one page, whatever the order. */
+	*correlation = entries * demand.ranges * loop_count > 1 ? estimate_correlation(root, index) : 0;
 	smart_assert(*startup_cost >= 0 && *startup_cost <= *total_cost);
 	smart_assert(entries >= 1 && *pages >= 1);
 	path->indexclauses = clauses;

@@ -22,6 +22,8 @@
 #include "catalog/pg_opfamily.h"
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "am/compat.h"
@@ -58,14 +60,14 @@ cost_nothing(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startu
  * name and the families of a btree.  Nothing is ever scanned by that one: it says that it can neither return rows nor a
  * bitmap, so core throws away the paths that it makes of it.
  *
- * joins: there may be some in the query; ordered: the index keeps the order of its columns.  The result is palloc'ed;
- * NULL: the index has nothing to tell about either question.
+ * joins: there may be some in the query; ends: it may matter where values end, and the index keeps the order of its
+ * columns.  The result is palloc'ed; NULL: the index has nothing to tell about either question.
  */
 static IndexOptInfo *
-as_btree(const IndexOptInfo *info, bool joins, bool ordered)
+as_btree(const IndexOptInfo *info, bool joins, bool ends)
 {
 	bool proves = joins && info->unique && info->immediate && info->indpred == NIL;
-	bool has_ends = ordered && info->indpred == NIL && info->canreturn[0];
+	bool has_ends = ends && info->indpred == NIL && info->canreturn[0];
 	IndexOptInfo *btree;
 
 	if (!SMART_PLANNER_WANTS_BTREE || info->sortopfamily == NULL || (!proves && !has_ends))
@@ -93,7 +95,7 @@ as_btree(const IndexOptInfo *info, bool joins, bool ordered)
  * then may be used after a promotion, too, and not the other way round.
  */
 static bool
-describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOptInfo **btree)
+describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, bool compares, IndexOptInfo **btree)
 {
 	Relation index = index_open(info->indexoid, NoLock);
 	struct smart_glance glance = {0};
@@ -129,7 +131,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 			if (info->sortopfamily[i] == BOOL_BTREE_FAM_OID)
 				info->opfamily[i] = BOOL_BTREE_FAM_OID;
 		}
-		*btree = as_btree(info, joins, glance.ordered);
+		*btree = as_btree(info, joins, compares && glance.ordered);
 		if (!glance.ordered)
 		{
 			/* Without these no path of the index is taken as sorted; all conditions match as before. */
@@ -142,10 +144,33 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, IndexOpt
 	return usable;
 }
 
+/* Does a condition do anything but compare for equality, so that it may matter where a column's values end? */
+static bool
+may_compare_order(const Node *condition)
+{
+	const OpExpr *operation = (const OpExpr *) condition;
+	ListCell *cell;
+
+	if (condition == NULL)
+		return false;
+	if (!IsA(condition, List))
+		return !IsA(condition, OpExpr) || get_oprrest(operation->opno) != F_EQSEL;
+	foreach (cell, (const List *) condition)
+	{
+		if (may_compare_order(lfirst(cell)))
+			return true;
+	}
+	return false;
+}
+
 static void
 describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 {
+	const FromExpr *from =
+		root->parse->jointree; /* NULL: CREATE INDEX and CLUSTER ask about a table, and make no plan */
+	/* A lookup by key has use for neither of a btree's two answers. */
 	bool joins = list_length(root->parse->rtable) > 1;
+	bool compares = joins || (from != NULL && may_compare_order(from->quals));
 	List *btrees = NIL;
 	ListCell *cell;
 
@@ -158,7 +183,7 @@ describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 
 		if (info->amcostestimate != smart_am_cost || info->hypothetical)
 			continue;
-		if (!describe_index(info, rel, joins, &btree))
+		if (!describe_index(info, rel, joins, compares, &btree))
 			rel->indexlist = foreach_delete_current(rel->indexlist, cell);
 		else if (btree != NULL)
 			btrees = lappend(btrees, btree);
