@@ -108,42 +108,96 @@ drop_duplicates(const struct smart_tree *tree, struct smart_list *list, uint32_t
 	list->count = kept;
 }
 
-smart_status
-smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, unsigned int lo,
-				   unsigned int hi)
+/* The reference to an entry of a leaf; its rank is wanted where entries have to be sorted. */
+static inline struct smart_ref
+make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
+		 bool ranked)
 {
-	const uint8_t *prefix = smart_leaf_prefix(leaf);
-	unsigned int offset = leaf->start;
-	uint32_t first = list->count;
-	uint32_t sorted = 0;
-	const uint8_t *suffix;
-	unsigned int length;
+	return (struct smart_ref){.head = smart_leaf_prefix(leaf),
+							  .head_length = (uint16_t) leaf->prefix_length,
+							  .tail = suffix,
+							  .tail_length = (uint16_t) length,
+							  .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
+							  .rank = ranked ? smart_rank(suffix, length) : 0};
+}
 
-	smart_assert(list->count == 0 || list->base == leaf->depth);
-	list->base = leaf->depth;
-	while (offset < leaf->used)
+/* Entries of one length: [offset..end) of those whose first byte lies in lo..hi, or all. */
+static void
+collect_strided(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, unsigned int offset,
+				unsigned int end, bool all, unsigned int lo, unsigned int hi)
+{
+	bool ranked = leaf->sorted_end < leaf->used;
+	uint32_t count = list->count;
+
+	smart_assert(leaf->stride != 0 && end <= leaf->used && count + (end - offset) / leaf->stride <= list->capacity);
+	for (const uint8_t *suffix = leaf->block + offset; suffix < leaf->block + end; suffix += leaf->stride)
+	{
+		if (all || (suffix[0] >= lo && suffix[0] <= hi))
+			list->refs[count++] = make_ref(tree, leaf, suffix, leaf->stride, ranked);
+	}
+	list->count = count;
+}
+
+/* Appends the leaf's entries to the list, unsorted; *sorted: up to where they ascend.  SMART_CORRUPT: malformed. */
+static smart_status
+collect_entries(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, bool all,
+				unsigned int lo, unsigned int hi, uint32_t *sorted)
+{
+	unsigned int offset = leaf->start;
+	smart_status status = SMART_OK;
+
+	*sorted = list->count;
+	if (leaf->stride != 0)
+	{
+		unsigned int run = leaf->sorted_end > offset ? leaf->sorted_end : offset;
+
+		if ((leaf->used - offset) % leaf->stride != 0 || (run - offset) % leaf->stride != 0)
+			return SMART_CORRUPT;
+		status = smart_list_reserve(tree, list, list->count + (leaf->used - offset) / leaf->stride);
+		if (status != SMART_OK)
+			return status;
+		collect_strided(tree, list, leaf, offset, run, all, lo, hi);
+		*sorted = list->count;
+		collect_strided(tree, list, leaf, run, leaf->used, all, lo, hi);
+		return SMART_OK;
+	}
+	while (offset < leaf->used && status == SMART_OK)
 	{
 		bool in_run = offset < leaf->sorted_end;
-		smart_status status;
+		const uint8_t *suffix;
+		unsigned int length;
 
 		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
 		if (offset == 0)
 			return SMART_CORRUPT;
-		if (leaf->prefix_length > 0 ? prefix[0] < lo || prefix[0] > hi : suffix[0] < lo || suffix[0] > hi)
+		if (!all && (suffix[0] < lo || suffix[0] > hi))
 			continue;
 		status = smart_list_reserve(tree, list, list->count + 1);
-		if (status != SMART_OK)
-			return status;
-		list->refs[list->count++] =
-			(struct smart_ref){.head = prefix,
-							   .head_length = (uint16_t) leaf->prefix_length,
-							   .tail = suffix,
-							   .tail_length = (uint16_t) length,
-							   .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
-							   .rank = smart_rank(suffix, length)};
+		if (status == SMART_OK)
+			list->refs[list->count++] = make_ref(tree, leaf, suffix, length, true);
 		if (in_run)
-			sorted = list->count;
+			*sorted = list->count;
 	}
+	return status;
+}
+
+smart_status
+smart_list_collect(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, unsigned int lo,
+				   unsigned int hi)
+{
+	/* Entries that share a prefix share their first byte. */
+	bool all = leaf->prefix_length > 0 || (lo == 0 && hi == 255);
+	uint32_t first = list->count;
+	uint32_t sorted;
+	smart_status status;
+
+	smart_assert(list->count == 0 || list->base == leaf->depth);
+	list->base = leaf->depth;
+	if (leaf->prefix_length > 0 && (smart_leaf_prefix(leaf)[0] < lo || smart_leaf_prefix(leaf)[0] > hi))
+		return SMART_OK;
+	status = collect_entries(tree, list, leaf, all, lo, hi, &sorted);
+	if (status != SMART_OK)
+		return status;
 	sort_tail(list, sorted);
 	/* In the sorted run there are none; by pointers none is made. */
 	if (!tree->direct && list->count > sorted && list->count > first)
