@@ -7,10 +7,9 @@ import statistics
 import subprocess
 import sys
 
+import churn
 import report
-
-KINDS = ("nbtree", "smart")
-METHOD = {"nbtree": "btree", "smart": "smart"}
+from session import KINDS, METHOD, pgbench, psql, timed, wal_of
 
 # Expressions over g = 1 … rows; the hashes make the data the same in every run.
 E_MAIL = """(ARRAY['anna','ben','carla','david','elena','farid','grace','hugo','ines','jan','katja','liam','maria',
@@ -34,35 +33,13 @@ CHANGES = {"1 % deleted": "DELETE FROM target WHERE a % 100 = 0", "10 % deleted"
            "50 % deleted": "DELETE FROM target WHERE a % 2 = 0", "all updated": "UPDATE target SET b = b + 1"}
 
 
-def psql(*statements):
-    """Runs statements in one session; returns all lines that it prints."""
-    script = "".join(s if s.startswith("\\") else s.rstrip(";") + ";\n" for s in statements)
-    done = subprocess.run(["psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"], input=script, text=True,
-                          stdout=subprocess.PIPE, check=False)
-    if done.returncode != 0:
-        sys.exit("bench: failed: " + script[:300])
-    return done.stdout.splitlines()
-
-
-def timed(statement, before=(), runs=1):
-    """Milliseconds of each of several runs of a statement in one session, as psql measures them."""
-    lines = psql(*before, "\\timing on\n", *[statement] * runs)
-    return [float(m.group(1)) for m in (re.match(r"Time: ([0-9.]+) ms", line) for line in lines) if m][-runs:]
-
-
-def wal_of(statement):
-    """Bytes of WAL that a statement writes, on a server that does nothing else."""
-    position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
-    lines = psql(position, statement, position)
-    return int(lines[-1]) - int(lines[0])
-
-
 class Bench:
     def __init__(self, options):
         self.options = options
         self.rows = options.rows
         self.probes = min(options.rows // 4, 500000)
         self.wide_rows = options.rows // 4
+        self.loaded = False
         self.samples = {}
         self.units = {}
 
@@ -87,6 +64,11 @@ class Bench:
     # ---- the data ------------------------------------------------------------------------------------------------
 
     def load(self):
+        """Fills the tables of TABLES, unless they are there."""
+        if self.loaded:
+            return
+        self.loaded = True
+        report.note("loading %d rows into each of %d tables" % (self.rows, len(TABLES)))
         for name, (column, expression) in TABLES.items():
             table = NAMES[name]
             psql("CREATE TABLE %s (k %s, v bigint)" % (table, column),
@@ -131,6 +113,7 @@ class Bench:
     def built(self, name):
         """CREATE INDEX, its size, lookups and scans of the fresh index."""
         table = NAMES[name]
+        self.load()
         for _, kind in self.alternate():
             index = "%s_%s" % (table, kind)
             ms = timed("CREATE INDEX %s ON %s USING %s (k)" % (index, table, METHOD[kind]))[0]
@@ -153,6 +136,7 @@ class Bench:
     def joined(self, name):
         """A nested loop over keys that were not looked up before; nbtree's pages are in shared buffers."""
         table = NAMES[name]
+        self.load()
         before = ["SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_hashjoin = off",
                   "SET enable_mergejoin = off", "SET enable_memoize = off", "SET enable_material = off"]
         statements = {"index only": "SELECT count(*) FROM %s_probe AS p JOIN %s AS t USING (k)",
@@ -175,6 +159,7 @@ class Bench:
     def inserted(self, name, title):
         """INSERT … SELECT into an indexed empty table, in the source's order, and what the grown index takes."""
         source = NAMES[name]
+        self.load()
         for turn, kind in self.alternate():
             index = "target_" + kind
             psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0],
@@ -260,6 +245,7 @@ class Bench:
         many = max(self.rows // 2, 10000)
         some = many // 10
         table_alone = {}
+        self.load()
         for kind in (None,) + KINDS:
             def target(kind=kind):
                 psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0])
@@ -281,18 +267,16 @@ class Bench:
             measure("after a checkpoint", some, "%s WHERE v > %d AND v <= %d" % (empty, many, many + some))
 
     def insert_rows(self, clients, duration):
-        """Runs transactions of one row each, in random order; returns how many a second."""
+        """Runs transactions of one row each, in random order; returns the microseconds of each."""
         script = "\\set k random(1, 9000000000000000000)\nINSERT INTO target VALUES (:k, 0);\n"
-        done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-f", "/dev/stdin", "-c", str(clients), "-j", "2"] +
-                              duration + ["postgres"], check=True, text=True, input=script, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL)
-        return float(re.search(r"^tps = ([0-9.]+)", done.stdout, re.M).group(1))
+        return pgbench(clients, duration, script)
 
     def single_rows(self):
         """Transactions of one row each into a table with many entries: their rate, and the WAL of the index alone,
         without images of whole pages."""
         transactions = max(1000, self.rows // 100)
         table_alone = 0
+        self.load()
         for kind in (None,) + KINDS:
             psql("CREATE TABLE target (k bigint, v bigint)")
             if kind is not None:
@@ -300,9 +284,8 @@ class Bench:
             psql("INSERT INTO target SELECT k, v FROM %s WHERE v <= %d" % (NAMES["random"], self.rows // 2))
             for clients in (1, 4, 8) if kind is not None else ():
                 psql("CHECKPOINT")
-                rate = self.insert_rows(clients, ["-T", str(self.options.seconds)])
                 self.record("single rows, %d client%s" % (clients, "s" if clients > 1 else ""), "us/txn", kind,
-                            clients * 1e6 / rate)
+                            self.insert_rows(clients, ["-T", str(self.options.seconds)]))
             psql("ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()", "CHECKPOINT")
             before = int(psql("SELECT pg_current_wal_insert_lsn() - '0/0'")[-1])
             self.insert_rows(1, ["-t", str(transactions)])
@@ -315,7 +298,7 @@ class Bench:
 
     # ---- pgbench -------------------------------------------------------------------------------------------------
 
-    def pgbench(self, name, flag):
+    def accounts(self, name, flag):
         """Microseconds per transaction, prepared statements, the primary key replaced by a unique index of either kind."""
         scale = max(1, self.rows // 100000)
         subprocess.run(["pgbench", "-i", "-q", "-s", str(scale), "postgres"], check=True, stdout=subprocess.DEVNULL,
@@ -324,11 +307,7 @@ class Bench:
         for _, kind in self.alternate():
             psql("CREATE UNIQUE INDEX accounts_%s ON pgbench_accounts USING %s (aid)" % (kind, METHOD[kind]),
                  "VACUUM ANALYZE pgbench_accounts", "CHECKPOINT")
-            done = subprocess.run(["pgbench", "-n", "-M", "prepared", flag, "-c", "2", "-j", "2", "-T",
-                                   str(self.options.seconds), "postgres"], check=True, text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL)
-            tps = float(re.search(r"^tps = ([0-9.]+)", done.stdout, re.M).group(1))
-            self.record(name, "us/txn", kind, 2e6 / tps)
+            self.record(name, "us/txn", kind, pgbench(2, [flag, "-T", str(self.options.seconds)]))
             psql("DROP INDEX accounts_" + kind)
 
     def steps(self):
@@ -341,6 +320,8 @@ class Bench:
         yield "VACUUM", self.vacuumed
         yield "COPY", self.copied
         yield "queue", self.queued
+        for name, step in churn.Churn(self).steps():
+            yield "churn " + name, step
         yield "session", self.first
         if self.options.remote:
             for name in ("random", "e-mail"):
@@ -349,18 +330,20 @@ class Bench:
         yield "WAL ascending", lambda: self.logged("sequential", "ascending order")
         yield "WAL e-mail", lambda: self.logged("e-mail", "e-mail")
         yield "single rows", self.single_rows
-        yield "pgbench -S", lambda: self.pgbench("pgbench -S, 2 clients", "-S")
-        yield "pgbench -N", lambda: self.pgbench("pgbench -N, 2 clients", "-N")
+        yield "pgbench -S", lambda: self.accounts("pgbench -S, 2 clients", "-S")
+        yield "pgbench -N", lambda: self.accounts("pgbench -N, 2 clients", "-N")
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="bench/vs_nbtree", description="smart beside nbtree on the same tables")
+    parser = argparse.ArgumentParser(prog="bench/vs_nbtree", description="smart beside nbtree on the same tables",
+                                     epilog="Less is better everywhere: a rate is shown as time per transaction. "
+                                     "--only churn measures what dead entries cost, --only 'churn hot' one row of it.")
     parser.add_argument("--rows", type=int, help="rows of each table (2000000)")
     parser.add_argument("--rounds", type=int, help="rounds; figures are medians over them (3)")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
     parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv, vs_nbtree.svg and glance.svg")
     parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, VACUUM, "
-                        "COPY, queue, session, nested loop, WAL, single rows, pgbench")
+                        "COPY, queue, churn, session, nested loop, WAL, single rows, pgbench")
     parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
     parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
     options = parser.parse_args()
@@ -381,15 +364,16 @@ def main():
         sys.exit("bench/measure.py: --only %r names none of: %s"
                  % (options.only, ", ".join(name for name, _ in bench.steps())))
     psql("CREATE EXTENSION smart")
-    report.note("loading %d rows into each of %d tables" % (options.rows, len(TABLES)))
-    bench.load()
     for name, step in wanted:
         report.note(name)
         step()
     title = "smart and nbtree, %s rows, PostgreSQL %s" % (
         format(options.rows, ","), psql("SHOW server_version")[0].split()[0])
     results = bench.results()
-    report.table(title, results, os.environ.get("BENCH_SETTINGS", ""), options.rounds)
+    settings = [line for line in (os.environ.get("BENCH_SETTINGS", ""),) if line]
+    if any(name.startswith("churn ") for name, _ in wanted):
+        settings.append("of churn: " + ";".join("%s = %s" % setting for setting in churn.SETTINGS.items()))
+    report.table(title, results, settings, options.rounds)
     os.makedirs(options.out, exist_ok=True)
     report.csv_file(os.path.join(options.out, "vs_nbtree.csv"), results)
     report.pictures(options.out, title, results)

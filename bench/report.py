@@ -1,9 +1,12 @@
 """The results of bench/measure.py as a table, a CSV file and pictures. A result is (name, unit, nbtree, smart); every
-unit is a cost, so a ratio smart/nbtree below 1 is smart's advantage."""
+unit is a cost, time per transaction where others give a rate, so a ratio smart/nbtree below 1 is smart's advantage: half
+of nbtree's rate is a ratio of 2."""
 import csv
 import html
 import os
 import sys
+
+CHURN = "churn, " # what the names of these measurements begin with
 
 
 def note(text):
@@ -16,9 +19,10 @@ def number(value):
 
 def table(title, results, settings, rounds):
     print("\n%s" % title)
-    print("medians of %d round%s, the two kinds taking turns; lower is better" % (rounds, "s" if rounds > 1 else ""))
-    if settings:
-        print("settings: " + settings.replace(";", ", "))
+    print("medians of %d round%s, the two kinds taking turns" % (rounds, "s" if rounds > 1 else ""))
+    print("lower is better, also where a rate was measured: us/txn is time per transaction, 95 % of nbtree's rate is 1.05")
+    for line in settings:
+        print("settings " + line.replace(";", ", "))
     print("\n%-56s %-7s %10s %10s %7s" % ("", "unit", "nbtree", "smart", "ratio"))
     for name, unit, nbtree, smart in sorted(results, key=group):
         print("%-56s %-7s %10s %10s %7.2f" % (name, unit, number(nbtree), number(smart), smart / nbtree))
@@ -27,9 +31,9 @@ def table(title, results, settings, rounds):
 def group(result):
     """Sizes first, then builds, writes, reads and whole workloads."""
     order = ("bytes per entry built", "bytes per entry after", "bytes on disk per entry built",
-             "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "COPY", "single rows", "VACUUM", "change and",
-             "point lookup, index", "point lookup, heap", "nested loop", "range", "full scan, index", "full scan after",
-             "min of a queue", "first of a session", "pgbench")
+             "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "COPY", "single rows", CHURN, "VACUUM",
+             "change and", "point lookup, index", "point lookup, heap", "nested loop", "range", "full scan, index",
+             "full scan after", "min of a queue", "first of a session", "pgbench")
     return [result[0].startswith(prefix) for prefix in order].index(True)
 
 
@@ -55,6 +59,8 @@ GLANCE = (
                  ("point lookup, heap fetch, random", "lookup with its row"),
                  ("range scan, index only, per entry, random", "range scan, index only"),
                  ("full scan after inserts, per entry, random order", "whole index, grown by inserts"))))
+# Of the measurements of churn the worst is shown, whichever it is, behind this heading.
+CHURN_BEHIND = "Writing"
 LEFT, SCALE, STEP, TOP = 410, 400, 22, 70
 STYLE = """<style>text{fill:#222}.sheet{fill:#fff}.faint{fill:#666}.less{fill:#2a7f9e}.more{fill:#c8553d}
 line{stroke:#333;stroke-dasharray:4 3}@media (prefers-color-scheme:dark){text{fill:#ddd}.sheet{fill:#0d1117}.faint{fill:#999}
@@ -94,14 +100,28 @@ def draw(path, title, groups):
         handle.write("\n".join(head + lines + tail) + "\n")
 
 
+def glance(ratios):
+    """What README.md shows; None if not all of it was measured."""
+    churn = [name for name in ratios if name.startswith(CHURN)]
+    if not churn or not all(name in ratios for _, bars in GLANCE for name, _ in bars):
+        return None
+    worst = max(churn, key=ratios.get)
+    groups = []
+    for heading, bars in GLANCE:
+        groups.append((heading, [(label, ratios[name]) for name, label in bars]))
+        if heading == CHURN_BEHIND:
+            groups.append(("Churn", [("worst of %d: %s" % (len(churn), worst[len(CHURN):]), ratios[worst])]))
+    return groups
+
+
 def pictures(directory, title, results):
     """vs_nbtree.svg has everything; glance.svg what README.md shows, if that was measured."""
     ratios = {name: smart / nbtree for name, _, nbtree, smart in results}
     draw(os.path.join(directory, "vs_nbtree.svg"), title,
          [("", [(row[0], ratios[row[0]]) for row in sorted(results, key=group)])])
-    if all(name in ratios for _, bars in GLANCE for name, _ in bars):
-        draw(os.path.join(directory, "glance.svg"), title,
-             [(heading, [(label, ratios[name]) for name, label in bars]) for heading, bars in GLANCE])
+    shown = glance(ratios)
+    if shown is not None:
+        draw(os.path.join(directory, "glance.svg"), title, shown)
 
 
 def main():
