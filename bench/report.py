@@ -124,13 +124,18 @@ def pictures(directory, title, results):
         draw(os.path.join(directory, "glance.svg"), title, shown)
 
 
-def main():
-    """report.py CSV TITLE: draws the pictures beside a CSV file anew."""
-    path, title = sys.argv[1:]
+def read_csv(path):
     with open(path, newline="", encoding="utf-8") as handle:
-        results = [(row["measurement"], row["unit"], float(row["nbtree"]), float(row["smart"]))
-                   for row in csv.DictReader(handle)]
-    pictures(os.path.dirname(path), title, results)
+        return [(row["measurement"], row["unit"], float(row["nbtree"]), float(row["smart"]))
+                for row in csv.DictReader(handle)]
+
+
+def main():
+    """report.py CSV TITLE [OTHER CSV]...: draws the pictures beside a CSV file anew, which takes over the rows of others."""
+    path, title, *others = sys.argv[1:]
+    results = {result[0]: result for name in [path] + others for result in read_csv(name)}
+    csv_file(path, results.values())
+    pictures(os.path.dirname(path), title, list(results.values()))
 
 
 if __name__ == "__main__":
