@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-from session import METHOD, pgbench, psql, timed
+from session import METHOD, pgbench, psql, server_cpu, timed
 
 CLIENTS = 4
 SETTINGS = {"fsync": "off", "synchronous_commit": "on", "autovacuum": "on", "autovacuum_naptime": "1s",
@@ -22,8 +22,8 @@ ONE = ["CREATE TABLE target (id int PRIMARY KEY, v int)%s", "CREATE INDEX ON tar
        "CREATE OR REPLACE PROCEDURE update_one(times int) LANGUAGE plpgsql AS 'BEGIN FOR i IN 1 .. times LOOP "
        "UPDATE target SET v = v + 1 WHERE id = 1; COMMIT; END LOOP; END'"]
 
-# Names of the rows, what makes a table of so many rows, and what each of the clients does. sysbench's statements are those
-# of its oltp_update_index and oltp_delete, and so are the rows that they take: three of four in the middle hundredth.
+# For each workload the name of its row, what makes the table, and what each of the clients does. sysbench's statements are
+# those of its oltp_update_index and oltp_delete, and so are the rows that they take: three of four in the middle hundredth.
 SYSBENCH = ["CREATE TABLE target (id serial PRIMARY KEY, k int NOT NULL DEFAULT 0, c char(120) NOT NULL DEFAULT '', "
             "pad char(60) NOT NULL DEFAULT '')",
             "INSERT INTO target (k, c, pad) SELECT 1 + (hashint8(g) & 2147483647) %% %(rows)d, repeat(md5(g::text), 3), "
@@ -104,12 +104,20 @@ class Churn:
     def record(self, name, kind, microseconds):
         self.bench.record("churn, " + name, "us/txn", kind, microseconds)
 
+    def run(self, name, kind, clients, arguments=(), script=None, per_transaction=1):
+        """Records what pgbench's transactions take, or each of so many parts of one."""
+        before = server_cpu()
+        microseconds, count = pgbench(clients, self.duration + list(arguments), script)
+        self.record(name, kind, microseconds / per_transaction)
+        if self.bench.options.cpu:
+            self.bench.record("CPU of churn, " + name, "us/txn", kind,
+                              (server_cpu() - before) / count / per_transaction)
+
     def one(self):
         """One session that updates one row, a commit each; so many in one call that the client costs nothing."""
         for _, kind in self.alternate():
             make(kind, [ONE[0] % ""] + ONE[1:])
-            call = "CALL update_one(%d);\n" % ONE_CALL
-            self.record("one row", kind, pgbench(1, self.duration, call) / ONE_CALL)
+            self.run("one row", kind, 1, script="CALL update_one(%d);\n" % ONE_CALL, per_transaction=ONE_CALL)
             psql("DROP TABLE target")
 
     def one_without_vacuum(self):
@@ -126,7 +134,7 @@ class Churn:
         rows = self.rows.get(name, 0)
         for _, kind in self.alternate():
             make(kind, [s % {"rows": rows} for s in statements] if rows else statements)
-            self.record(title, kind, pgbench(CLIENTS, self.duration + ["-D", "rows=%d" % rows], script))
+            self.run(title, kind, CLIENTS, ["-D", "rows=%d" % rows], script)
             psql("DROP TABLE target")
 
     def tpcb(self):
@@ -138,5 +146,5 @@ class Churn:
             expect_kind(kind)
             for script in "simple-update", "tpcb-like":
                 psql("CHECKPOINT")
-                self.record("pgbench " + script, kind, pgbench(CLIENTS, self.duration + ["-b", script]))
+                self.run("pgbench " + script, kind, CLIENTS, ["-b", script])
         psql("DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history")

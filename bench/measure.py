@@ -269,7 +269,7 @@ class Bench:
     def insert_rows(self, clients, duration):
         """Runs transactions of one row each, in random order; returns the microseconds of each."""
         script = "\\set k random(1, 9000000000000000000)\nINSERT INTO target VALUES (:k, 0);\n"
-        return pgbench(clients, duration, script)
+        return pgbench(clients, duration, script)[0]
 
     def single_rows(self):
         """Transactions of one row each into a table with many entries: their rate, and the WAL of the index alone,
@@ -307,7 +307,7 @@ class Bench:
         for _, kind in self.alternate():
             psql("CREATE UNIQUE INDEX accounts_%s ON pgbench_accounts USING %s (aid)" % (kind, METHOD[kind]),
                  "VACUUM ANALYZE pgbench_accounts", "CHECKPOINT")
-            self.record(name, "us/txn", kind, pgbench(2, [flag, "-T", str(self.options.seconds)]))
+            self.record(name, "us/txn", kind, pgbench(2, [flag, "-T", str(self.options.seconds)])[0])
             psql("DROP INDEX accounts_" + kind)
 
     def steps(self):
@@ -345,6 +345,8 @@ def parse_arguments():
     parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, VACUUM, "
                         "COPY, queue, churn, session, nested loop, WAL, single rows, pgbench")
     parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
+    parser.add_argument("--cpu", action="store_true", help="churn: the server's processor time per transaction, too, which "
+                        "depends less on what else the machine does")
     parser.add_argument("--quick", action="store_true", help="100000 rows, one round, 2 s: to try the script")
     options = parser.parse_args()
     small = options.quick

@@ -1,4 +1,6 @@
 """What bench/measure.py and bench/churn.py run on the server that PGHOST names: psql and pgbench."""
+import glob
+import os
 import re
 import subprocess
 import sys
@@ -31,13 +33,35 @@ def wal_of(statement):
 
 
 def pgbench(clients, arguments, script=None):
-    """Microseconds that a transaction takes in each of several clients, prepared statements; of a script or a built-in one.
-    A rate becomes a cost by that, so that less is better, as in everything else: a rate ratio of 0.95 is 1.05 here."""
+    """Runs transactions in several clients, prepared statements; of a script or a built-in one. Returns the microseconds
+    that one takes in its client, and how many there were. A rate becomes a cost by that, so that less is better, as in
+    everything else: a rate ratio of 0.95 is 1.05 here."""
     if script is not None:
         arguments = ["-f", "/dev/stdin"] + arguments
     done = subprocess.run(["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "2"] + arguments + ["postgres"],
                           check=False, text=True, input=script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     rate = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
-    if done.returncode != 0 or rate is None:
+    count = re.search(r"^number of transactions actually processed: ([0-9]+)", done.stdout, re.M)
+    if done.returncode != 0 or rate is None or count is None:
         sys.exit("bench: pgbench failed: %s\n%s" % (done.stderr[-1000:], script or " ".join(arguments)))
-    return clients * 1e6 / float(rate.group(1))
+    return clients * 1e6 / float(rate.group(1)), int(count.group(1))
+
+
+def server_cpu():
+    """Microseconds of processor time that the server's processes have taken so far. Those that have ended are the
+    postmaster's, which waits for them."""
+    with open(psql("SHOW data_directory")[0] + "/postmaster.pid", encoding="utf-8") as handle:
+        postmaster = handle.readline().strip()
+    ticks = 0
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as handle:
+                fields = handle.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        # Behind the name: state, parent, …, utime, stime, and those of children that were waited for.
+        if path.split("/")[2] == postmaster:
+            ticks += sum(int(field) for field in fields[11:15])
+        elif fields[1] == postmaster:
+            ticks += sum(int(field) for field in fields[11:13])
+    return ticks * 1e6 / os.sysconf("SC_CLK_TCK")
