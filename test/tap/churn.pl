@@ -1,0 +1,172 @@
+# One row that gets a new version with each commit, and no VACUUM: what sessions and the worker remove keeps up with it, so
+# that neither the entries of a constraint nor the pages of the table that an update reads grow with the number of updates.
+# All of it is counted; how long anything takes says nothing here.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use SmartMemnode;
+use SmartTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $BATCH = 1000;
+my $PAGES_MAX = 40;           # read for an update; nbtree takes 5, as the control shows
+my $ENTRIES_MAX = 2 * $BATCH; # of one row, at any time
+my $FEW = 500;                # when nothing else happens
+my @SETTINGS = ('autovacuum = off', 'fsync = off', 'enable_seqscan = off', 'enable_bitmapscan = off', 'checkpoint_timeout = 1h',
+	'bgwriter_lru_maxpages = 0');
+
+# What a table has that keeps one row from coming twice, and the name of its index.
+my %TABLES = (
+	'primary key' => [ 'PRIMARY KEY (id) WITH (smart = on)', 'pkey' ],
+	'INCLUDE' => [ 'UNIQUE (id) INCLUDE (v) WITH (smart = on)', 'id_v_key' ],
+	'deferred' => [ 'UNIQUE (id) WITH (smart = on) DEFERRABLE INITIALLY DEFERRED', 'id_key' ],
+	'exclusion' => [ 'EXCLUDE USING smart (id WITH =)', 'id_excl' ],
+	'nbtree' => [ 'PRIMARY KEY (id) WITH (smart = off)', 'pkey' ]);
+
+# A table with one row; a new value of v is not a HOT update.
+sub make
+{
+	my ($node, $table, $kind) = @_;
+	my $method = $kind eq 'nbtree' ? 'btree' : 'smart';
+
+	$node->safe_psql('postgres', "CREATE TABLE $table (id int, k int, v int, $TABLES{$kind}[0]);
+		CREATE INDEX ${table}_v ON $table USING $method (v); CREATE INDEX ${table}_k ON $table USING $method (k);
+		INSERT INTO $table VALUES (1, 7, 0);
+		CREATE PROCEDURE update_$table(times int) LANGUAGE plpgsql AS 'BEGIN FOR i IN 1 .. times LOOP UPDATE $table SET v = v + 1 WHERE id = 1; COMMIT; END LOOP; END'");
+	return "${table}_$TABLES{$kind}[1]";
+}
+
+# Updates the row so often; returns how many pages of the table were read for each, the worker's among them.
+sub updates
+{
+	my ($node, $table, $times) = @_;
+	my $pages = "SELECT pg_stat_force_next_flush(); SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = '$table'";
+	my ($before, $after) = grep { $_ ne '' } split /\n/, $node->safe_psql('postgres', "$pages; CALL update_$table($times); $pages");
+
+	return ($after - $before) / $times;
+}
+
+sub entries
+{
+	my ($node, $index) = @_;
+
+	return $node->safe_psql('postgres', "SELECT (smart_index_stats('$index')).entries");
+}
+
+# The entries of an index go while updates meet them.
+sub falls
+{
+	my ($node, $table, $index, $name) = @_;
+
+	foreach my $attempt (1 .. $PostgreSQL::Test::Utils::timeout_default)
+	{
+		updates($node, $table, 10);
+		last if entries($node, $index) <= $FEW;
+		sleep(0.5);
+	}
+	return cmp_ok(entries($node, $index), '<=', $FEW, $name);
+}
+
+# The row is found by each index, at its last version.
+sub row_is
+{
+	my ($node, $table, $updates, $name) = @_;
+
+	same_answers($node, 'postgres', "SELECT id, v FROM $table WHERE id = 1 ORDER BY id, v", "$name: by its key");
+	is($node->safe_psql('postgres', "SELECT count(*), max(v) FROM $table WHERE id = 1"), "1|$updates", "$name: one row, with all updates");
+	return;
+}
+
+# Batches of updates of one row, without a snapshot that is older.
+sub stays_flat
+{
+	my ($node, $kind, $batches, $name) = @_;
+	my $table = 'flat_' . lc($kind =~ s/\W/_/r);
+	my $index = make($node, $table, $kind);
+	my ($pages, $most, $entries) = (0, 0, 0);
+
+	foreach my $batch (1 .. $batches)
+	{
+		$pages = updates($node, $table, $BATCH);
+		$most = $pages if $pages > $most;
+		next if $kind eq 'nbtree';
+		$entries = entries($node, $index) if entries($node, $index) > $entries;
+	}
+	note("$name: at most $most pages for an update, $pages in the end, $entries entries");
+	cmp_ok($most, '<=', $PAGES_MAX, "$name: what an update reads of the table");
+	row_is($node, $table, $batches * $BATCH, $name);
+	return if $kind eq 'nbtree';
+	cmp_ok($entries, '<=', $ENTRIES_MAX, "$name: entries after each batch");
+	cmp_ok(entries($node, "${table}_k"), '<=', $ENTRIES_MAX, "$name: entries of a column that stays as it is");
+	index_is_sound($node, 'postgres', $_, $name) for ($index, "${table}_k", "${table}_v");
+	return;
+}
+
+# While a snapshot sees an old version, no entry may go that leads there; afterwards all that are dead do.
+sub held_back
+{
+	my ($node, $name) = @_;
+	my $index = make($node, 'held', 'primary key');
+	my $old = $node->background_psql('postgres', on_error_stop => 0);
+
+	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+	updates($node, 'held', 3 * $BATCH);
+	is($old->query_safe('SELECT id, v FROM held WHERE id = 1'), '1|0', "$name: an older snapshot finds its version");
+	is($old->query_safe('SELECT v FROM held WHERE v <= 0'), '0', "$name: by another index, too");
+	$old->query_safe('COMMIT');
+	$old->quit;
+	falls($node, 'held', $index, "$name: when the snapshot has gone, so do the entries");
+	index_is_sound($node, 'postgres', $_, "$name, a snapshot") for ($index, 'held_v', 'held_k');
+	return;
+}
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", @SETTINGS, ''));
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION smart');
+stays_flat($node, 'nbtree', 20, 'control: nbtree');
+stays_flat($node, 'primary key', 20, 'primary key');
+stays_flat($node, $_, 5, $_) for ('INCLUDE', 'deferred', 'exclusion');
+held_back($node, 'primary');
+
+# ---- a standby ----
+
+# A query there sees an old version, and has no feedback: what the primary removes waits for it.
+my $index = make($node, 'replayed', 'primary key');
+
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\nhot_standby_feedback = off");
+$standby->start;
+becomes($standby, $index, 'ready');
+my $query = $standby->background_psql('postgres', on_error_stop => 0);
+$query->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+updates($node, 'replayed', 3 * $BATCH);
+is($query->query_safe('SELECT id, v FROM replayed WHERE id = 1'), '1|0', 'standby: a query finds its version');
+$query->query_safe('COMMIT');
+$query->quit;
+falls($node, 'replayed', $index, 'standby: entries go on the primary');
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+cmp_ok(entries($standby, $index), '<=', $FEW, 'standby: and there, when the query has ended');
+index_is_sound($standby, 'postgres', $_, 'standby') for ($index, 'replayed_v', 'replayed_k');
+$standby->stop;
+$node->stop;
+
+# ---- memory nodes ----
+
+my $memory = SmartMemnode->new('one', '--size=64M');
+my $remote = smart_node('remote', @SETTINGS, 'smart.memory_nodes = ' . addresses($memory));
+
+stays_flat($remote, 'primary key', 5, 'memory node');
+held_back($remote, 'memory node');
+$remote->stop;
+log_is_quiet($_) for ($node, $standby, $remote);
+done_testing();
