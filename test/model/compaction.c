@@ -91,13 +91,44 @@ write_pages(struct actor *self, const struct meta *meta, unsigned int run, entri
 	return record.next;
 }
 
+/* J3-free: the removers' lock is taken before pages are let go. */
+static void
+lock_out_loaders(struct actor *self)
+{
+	if (!FAULT(letgo))
+		step_lock(self, LOCK_REMOVERS, "J3-free: takes the removers' lock to let go pages");
+}
+
+static void
+let_in_loaders(struct actor *self)
+{
+	if (!FAULT(letgo))
+		unlock(self, LOCK_REMOVERS);
+}
+
+/* J3-free: what the chain had before the cut, and the run before. */
+static void
+release(struct actor *self)
+{
+	struct record record = {.kind = RECORD_RELEASE};
+
+	lock_out_loaders(self);
+	step_lock(self, LOCK_PAGE + 0, "J3-free: lets go the chain before the cut");
+	(void) wal_insert(&record);
+	unlock(self, LOCK_PAGE + 0);
+	let_in_loaders(self);
+}
+
 /* J5-switch. */
 static void
-switch_runs(struct actor *self, const struct record *record, unsigned int marks)
+switch_runs(struct actor *self, struct record *record, unsigned int marks)
 {
 	struct server *server = self->server;
 	bool good = true;
 
+	record->releases = one_in(2);
+	if (record->releases)
+		lock_out_loaders(self);
 	step_lock(self, LOCK_PAGE + 0, "J5-switch: switches to the run, under the metapage's lock");
 	/* The counter would not do instead: it is raised after the tree was given up. */
 	if (record->from_tree && !FAULT(switchcheck))
@@ -108,6 +139,8 @@ switch_runs(struct actor *self, const struct record *record, unsigned int marks)
 	if (good)
 		(void) wal_insert(record);
 	unlock(self, LOCK_PAGE + 0);
+	if (record->releases)
+		let_in_loaders(self);
 }
 
 void
@@ -120,6 +153,12 @@ compaction_run(struct actor *self)
 	entries content = 0;
 
 	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
+	if (one_in(4))
+	{
+		release(self);
+		unlock(self, LOCK_COMPACTION);
+		return;
+	}
 	meta = step_read_meta(self, "reads the metapage");
 	record.from_tree = meta.stale || world.plan.runs_from_tree;
 	record.run = (uint8_t) claim(self);

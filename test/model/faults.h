@@ -34,6 +34,7 @@
 	X(runpage, "J3-walk", "a walker does not compare runs' ids", 10000, "--theme walk")                                \
 	X(runid, "J3-run", "ids of runs are used again", 10000, "--theme walk")                                            \
 	X(early, "J3-free", "pages are used again after one switch", 50000, "--theme walk")                                \
+	X(letgo, "J3-free", "pages are let go while a loader reads them", 100000, "--theme loss")                          \
 	X(newer, "J3-free", "pages of an unknown newer run are taken for free", 10000, "--theme walk")                     \
 	X(publate, "J4-load", "the tail is read before the tree takes adds", 10000, "--theme loss")                        \
 	X(counterfirst, "J4-load", "the counter is raised before the tree takes adds", 10000, "--theme loss")              \

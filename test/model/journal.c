@@ -63,6 +63,8 @@
  * J3-free    Free are new pages; pages of runs up to the current one, but for this and the previous one; log pages with
  *            serials below the first one of the previous run's chain.  Pages of a newer run are not, except to a
  *            compaction whose own run it is not.  So whoever reads a run is not left behind before the second switch.
+ *            The previous run and its chain may be let go sooner, under the removers' lock: then no loader of the
+ *            primary reads them, and a standby loads its tree anew.
  * J4-load    A loader holds the removers' lock.  It publishes the tree that takes adds, and then raises the counter, and
  *            reads the chain to its tail afterwards.  So an operation behind what it has read was appended by an adder
  *            who had put the entry into this tree.  No removal is carried out in a tree that takes adds, since it could

@@ -104,7 +104,15 @@ redo_run(struct pages *pages, const struct record *record)
 		meta->claimed = record->run;
 		return;
 	}
-	meta->previous = meta->run;
+	if (record->kind == RECORD_RELEASE)
+	{
+		meta->previous = 0;
+		meta->previous_first = meta->first.serial;
+		return;
+	}
+	meta->before = meta->run;
+	meta->before_first = meta->first.serial;
+	meta->previous = record->releases ? 0 : meta->run;
 	meta->previous_first = meta->first.serial;
 	meta->run = record->run;
 	meta->run_first = record->next;
@@ -131,6 +139,7 @@ wal_redo(struct pages *pages, const struct record *record)
 		case RECORD_CLAIM:
 		case RECORD_RUN_PAGE:
 		case RECORD_SWITCH:
+		case RECORD_RELEASE:
 			redo_run(pages, record);
 			break;
 		case RECORD_NAME:

@@ -19,8 +19,8 @@ check_use(const struct page *page, const struct link *link)
 }
 
 /*
- * A walker was left behind.  Never within two switches: neither from the current run nor from the one before, nor from a
- * chain that belongs to one of them.
+ * A walker was left behind.  Never within two switches, unless pages were let go: neither from the current run nor from the
+ * one before, nor from a chain that belongs to one of them.  And nothing is let go while a loader of the primary reads.
  */
 static bool
 left_behind(struct actor *self, unsigned int run, unsigned int serial)
@@ -29,6 +29,10 @@ left_behind(struct actor *self, unsigned int run, unsigned int serial)
 
 	if (run != 0 ? run == meta->run || run == meta->previous : serial >= meta->previous_first)
 		violation("J3-free: a page of a run or chain that may be read is gone");
+	/* A mover takes that lock when it has read the most already. */
+	if (!self->server->recovery && self->server->holder[LOCK_REMOVERS] == self && self != &world.actors[MOVER] &&
+		(run != 0 ? run == meta->run || run == meta->before : serial >= meta->before_first))
+		violation("J3-free: pages were let go that a loader of the primary reads");
 	trace(self->name, "was left behind");
 	return false;
 }

@@ -98,7 +98,9 @@ struct meta
 	uint8_t base;     /* the last run that was written from a tree */
 	struct link run_first;
 	struct place first;     /* the cut */
-	uint8_t previous_first; /* the first serial of the chain that belongs to the previous run */
+	uint8_t previous_first; /* the first serial of the chain that belongs to the previous run, unless that was let go */
+	uint8_t before;         /* for the checks alone: as if nothing was ever let go */
+	uint8_t before_first;
 	struct place tail;
 	uint8_t marks; /* how often the journal was marked stale */
 	bool stale;
@@ -128,6 +130,7 @@ enum record_kind
 	RECORD_CLAIM,
 	RECORD_RUN_PAGE,
 	RECORD_SWITCH,
+	RECORD_RELEASE,
 	RECORD_NAME,
 	RECORD_STALE
 };
@@ -140,6 +143,7 @@ struct record
 	uint8_t block, tail;
 	uint8_t run;
 	bool from_tree;
+	bool releases; /* the run before */
 	uint16_t use;
 	entries content;
 	struct link next;

@@ -73,7 +73,7 @@ struct smart_meta
 	uint32 run_pages;             /* of the run */
 	int64 run_made;               /* a TimestampTz; 0: never */
 	struct smart_chain_place cut; /* operations from here on count over the run; on the chain's first page */
-	uint64 previous_serial;       /* of the chain's first page when the last compaction began: those before are free */
+	uint64 previous_serial;       /* of the chain's first page that may still be read: those before are free */
 	uint64 adds;                  /* entries, on pages of the chain that have a next one */
 	uint64 removals;              /* likewise */
 	uint64 tail_serial;           /* of the chain's last page, 0: there is no chain yet */
@@ -149,6 +149,18 @@ smart_meta_wants_compaction(const struct smart_meta *meta)
 		return meta->journal_state == SMART_JOURNAL_STALE;
 	return chain > SMART_CHAIN_SHORT && chain > meta->run_pages &&
 		   (superfluous >= all / 2 || (chain > SMART_CHAIN_LONG && chain / 2 > meta->run_pages));
+}
+
+/*
+ * May what the chain had before the current run's cut be let go?  A standby that has not read that yet has time until the
+ * new chain is half as long as the run.
+ */
+static inline bool
+smart_meta_wants_release(const struct smart_meta *meta)
+{
+	/* Serials begin with 1: before that there is nothing. */
+	return meta->journal_state == SMART_JOURNAL_WHOLE && Max(meta->previous_serial, 1) < meta->cut.serial &&
+		   meta->tail_serial - meta->cut.serial > Max(SMART_CHAIN_SHORT, meta->run_pages / 2);
 }
 
 /* The journal, if it is whole, is so no more. */

@@ -256,7 +256,8 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 		UnlockReleaseBuffer(link.old);
 	*spare = linked ? InvalidBuffer : link.fresh;
 	/* No worker sees a file that this transaction has made. */
-	if (linked && smart_meta_wants_compaction(&link.meta) && index->rd_createSubid == InvalidSubTransactionId &&
+	if (linked && (smart_meta_wants_compaction(&link.meta) || smart_meta_wants_release(&link.meta)) &&
+		index->rd_createSubid == InvalidSubTransactionId &&
 		smart_relation_new_file_subid(index) == InvalidSubTransactionId)
 		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 	if (lost)

@@ -14,9 +14,10 @@
  *	4. The metapage switches to the new run and to the cut, if it still names the tree, and nothing that concerns the
  *	   journal as a whole has happened.
  *
- * What a reader needs who has read the metapage before the switch: its run is the previous one then, and its chain begins
- * at the cut before, whose serial was made previous_serial when this compaction began.  Both last until the next
- * compaction begins (free.h).
+ * What a reader needs who has read the metapage before the switch: its run, and the chain from the cut before.  On this
+ * server readers have the lock of removers, and nothing is let go while one has it.  On a standby nothing keeps it.  A
+ * tree that follows there needs the chain: that stays until the new one is half as long as the run (meta.h), or the next
+ * compaction begins.  Only who is loading one needs the older run, and can begin anew: that is let go by the switch.
  */
 #include "postgres.h"
 
@@ -205,9 +206,12 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	return done;
 }
 
-/* Step 4; false: it must not be done, since the run may lack what is in no chain any more. */
+/*
+ * Step 4; false: it must not be done, since the run may lack what is in no chain any more.  alone: nobody on this server
+ * reads the run before.
+ */
 static bool
-switch_runs(const struct compaction *compaction, const struct smart_run *run)
+switch_runs(struct compaction *compaction, const struct smart_run *run, bool alone)
 {
 	const struct smart_meta *before = &compaction->meta;
 	struct smart_meta meta;
@@ -223,7 +227,7 @@ switch_runs(const struct compaction *compaction, const struct smart_run *run)
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	meta.previous_run = meta.run;
+	meta.previous_run = alone ? 0 : meta.run;
 	meta.run = run->pages > 0 ? run->id : 0;
 	meta.run_block = run->block;
 	meta.run_pages = run->pages;
@@ -235,7 +239,22 @@ switch_runs(const struct compaction *compaction, const struct smart_run *run)
 	meta.removals -= before->removals;
 	meta.journal_state = SMART_JOURNAL_WHOLE;
 	(void) smart_meta_change(compaction->index, buffer, &meta);
+	compaction->meta = meta;
 	return true;
+}
+
+/* Step 4, and the run before is let go, unless somebody reads it. */
+static bool
+finish(struct compaction *compaction, const struct smart_run *run)
+{
+	bool alone = smart_journal_try_lock(compaction->index, SMART_LOCK_REMOVE);
+	bool switched = switch_runs(compaction, run, alone);
+
+	if (alone)
+		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
+	if (switched && alone)
+		(void) smart_free_collect(compaction->index, &compaction->meta, look_around, compaction);
+	return switched;
 }
 
 static bool
@@ -250,7 +269,35 @@ compact(struct compaction *compaction)
 	begun = begin(compaction);
 	smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
 	return begun && smart_free_collect(compaction->index, &compaction->meta, look_around, compaction) &&
-		   write_run(compaction, &run) && switch_runs(compaction, &run);
+		   write_run(compaction, &run) && finish(compaction, &run);
+}
+
+/* Lets go what the chain had before the cut; false: somebody may be reading it. */
+static bool
+release(struct compaction *compaction)
+{
+	Relation index = compaction->index;
+	struct smart_meta *meta = &compaction->meta;
+	Buffer buffer;
+	bool due;
+
+	if (!smart_journal_try_lock(index, SMART_LOCK_REMOVE))
+		return false;
+	buffer = smart_meta_lock(index, meta);
+	due = smart_meta_wants_release(meta);
+	if (due)
+	{
+		meta->previous_run = 0;
+		meta->previous_serial = meta->cut.serial;
+		(void) smart_meta_change(index, buffer, meta);
+	}
+	else
+		UnlockReleaseBuffer(buffer);
+	smart_journal_unlock(index, SMART_LOCK_REMOVE);
+	/* Where this gives way to others, the next compaction finds the rest. */
+	if (due)
+		(void) smart_free_collect(index, meta, look_around, compaction);
+	return true;
 }
 
 enum smart_compacted
@@ -260,21 +307,25 @@ smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *),
 	MemoryContext context;
 	MemoryContext old;
 	struct smart_meta meta;
+	bool due;
 	bool done;
 
 	smart_assert(!RecoveryInProgress());
 	smart_meta_read(index, &meta);
+	due = is_due(&compaction, &meta);
 	/* A lost index is loaded or rebuilt first, and who has rebuilt it sees to this. */
-	if (!is_due(&compaction, &meta) || smart_relation_loss(index) != NULL)
+	if ((!due && !smart_meta_wants_release(&meta)) || smart_relation_loss(index) != NULL)
 		return SMART_COMPACTED_NOT;
 	if (!smart_journal_try_lock(index, SMART_LOCK_COMPACT))
 		return SMART_COMPACT_LATER;
 	/* The open index goes with it. */
 	context = AllocSetContextCreate(CurrentMemoryContext, "smart compaction", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	done = compact(&compaction);
+	done = due ? compact(&compaction) : release(&compaction);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	smart_journal_unlock(index, SMART_LOCK_COMPACT);
-	return done ? SMART_COMPACTED : SMART_COMPACT_LATER;
+	if (!done)
+		return SMART_COMPACT_LATER;
+	return due ? SMART_COMPACTED : SMART_COMPACTED_NOT;
 }

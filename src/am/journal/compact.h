@@ -16,8 +16,8 @@ enum smart_compacted
 
 /*
  * Compacts the journal of an index if its chain is long or it is stale, or if the run has more than twice as many
- * entries as the tree, which has about so many (below 0: that is not known).  Others may read and change the index
- * meanwhile.
+ * entries as the tree, which has about so many (below 0: that is not known).  If there is no need to, lets go the pages
+ * that nobody needs any more.  Others may read and change the index meanwhile.
  *
  * The caller holds an inserter's locks of table and index, or stronger ones.  gives_way is called now and then: are its
  * locks in anyone's way?  Errors, after which all is as before: of reading the tree; DISK_FULL.

@@ -4,14 +4,13 @@
  *
  * The metapage alone tells which pages are in use; the free space map only proposes.  In use are
  *
- *	  of runs    the current one, the one before it, and those from the id on that was claimed last, which is being
- *	             written, or was until its writer died
- *	  log pages  from the first one on that the chain had when the last compaction began
+ *	  of runs    the current one, the one before it unless that was let go, and those from the id on that was claimed
+ *	             last, which is being written, or was until its writer died
+ *	  log pages  from a serial on: of the current run's chain, or of that before
  *
- * When a compaction begins, it lets go the run before the current one, and what the chain had before the current run's
- * cut.  So what a switch of runs makes superfluous is used again after the begin of the next compaction at the earliest,
- * and a reader who began with an older run has had all that time; a loader on this server keeps compactions from
- * beginning (lock.h), so that it is never left behind.
+ * Compaction lets go what a switch of runs makes superfluous (compact.c): the run before at once, the chain before when
+ * the chain has become long again; and both when the next one begins.  Never while a loader on this server reads them
+ * (lock.h).  A standby may be left behind, and loads its tree anew.
  *
  * A copy of the metapage may be old: what was free by it stays free until the page itself says otherwise, since ids and
  * serials only grow.
