@@ -10,6 +10,11 @@
 #include "base/crc32c.h"
 #include "tree/pack.h"
 
+#define MANY 15 /* of what a head says of a number: it follows, less so much */
+#define TAIL ((int) sizeof(uint64_t))
+
+#define SHORT 64 /* bytes of an entry that are quickly copied */
+
 /* ---- entries ---- */
 
 static uint8_t *
@@ -26,21 +31,57 @@ put_number(uint8_t *at, uint32_t number)
 
 /* A number below 2^14, at most two bytes; false: there is none. */
 static bool
-get_number(struct smart_unpacker *unpacker, int *number)
+get_number(const uint8_t **from, const uint8_t *end, int *number)
 {
-	const uint8_t *at = unpacker->at;
+	const uint8_t *at = *from;
 
-	if (at >= unpacker->end)
+	if (at >= end)
 		return false;
 	*number = *at & 127;
 	if (*at++ >= 128)
 	{
-		if (at >= unpacker->end || *at >= 128)
+		if (at >= end || *at >= 128)
 			return false;
 		*number |= *at++ << 7;
 	}
-	unpacker->at = at;
+	*from = at;
 	return true;
+}
+
+/* How many bytes at the end of an entry are compared with those at the end of the one before, which is so long. */
+static int
+tail_length(int before, int shared, int rest)
+{
+	if (rest < 2 || before < TAIL || shared + rest < TAIL)
+		return 0;
+	return rest < TAIL ? rest : TAIL;
+}
+
+/* All bits of the last bytes of a word, of which there is at least one. */
+static uint64_t
+last_bytes(int count)
+{
+	smart_assert(count > 0 && count <= TAIL);
+	return ~UINT64_C(0) << (8 * (TAIL - count));
+}
+
+static uint64_t
+get_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+/* The mask of a word: bit i says whether the byte that lies i bytes behind its address is not 0. */
+static uint32_t
+mask_of(uint64_t word)
+{
+	uint64_t flags = (((word & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f)) | word) >> 7;
+
+	/* Each flag comes to its place among the highest eight bits; no two partial products meet, so nothing is carried. */
+	return (uint32_t) (((flags & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080)) >> 56);
 }
 
 void
@@ -52,20 +93,49 @@ smart_packer_begin(struct smart_packer *packer, uint8_t *at, uint8_t *end)
 	smart_assert(at <= end);
 }
 
+/* The head and the numbers of an entry; no more than 5 bytes. */
+static uint8_t *
+put_head(uint8_t *at, uint32_t shared, uint32_t rest)
+{
+	*at++ = (uint8_t) ((shared < MANY ? shared : MANY) << 4 | (rest < MANY ? rest : MANY));
+	if (shared >= MANY)
+		at = put_number(at, shared - MANY);
+	if (rest >= MANY)
+		at = put_number(at, rest - MANY);
+	return at;
+}
+
 bool
 smart_packer_add(struct smart_packer *packer, const uint8_t *entry, int length)
 {
-	uint32_t shared = (uint32_t) smart_common_prefix(packer->before, (size_t) packer->length, entry, (size_t) length);
-	uint32_t rest = (uint32_t) length - shared;
+	int shared = (int) smart_common_prefix(packer->before, (size_t) packer->length, entry, (size_t) length);
+	int rest = length - shared;
+	int tail = tail_length(packer->length, shared, rest);
+	uint8_t head[16];
+	uint8_t *head_end = put_head(head, (uint32_t) shared, (uint32_t) rest);
+	uint32_t mask = 0;
+	int64_t room;
+	int from;
 
 	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
-	if (packer->end - packer->at < (shared < 128 ? 1 : 2) + (rest < 128 ? 1 : 2) + (int64_t) rest)
+	if (tail > 0)
+	{
+		mask = mask_of((get_word(packer->before + packer->length - TAIL) ^ get_word(entry + length - TAIL)) &
+					   last_bytes(tail));
+		*head_end++ = (uint8_t) mask;
+	}
+	room = packer->end - packer->at - (head_end - head) - (rest - tail);
+	if (room < TAIL && room < __builtin_popcount(mask))
 		return false;
-	packer->at = put_number(packer->at, shared);
-	packer->at = put_number(packer->at, rest);
-	smart_copy_short(packer->at, entry + shared, rest);
-	packer->at += rest;
-	smart_copy_short(packer->before + shared, entry + shared, rest);
+	smart_copy_short(packer->at, head, (size_t) (head_end - head));
+	packer->at += head_end - head;
+	smart_copy_short(packer->at, entry + shared, (size_t) (rest - tail));
+	packer->at += rest - tail;
+	for (; mask != 0; mask &= mask - 1)
+		*packer->at++ = entry[length - TAIL + __builtin_ctz(mask)];
+	/* What is read back by words is better not written by bytes, so short ones are copied as a whole. */
+	from = length <= SHORT ? 0 : shared;
+	smart_copy_short(packer->before + from, entry + from, (size_t) (length - from));
 	packer->length = length;
 	smart_assert(packer->at <= packer->end);
 	return true;
@@ -80,23 +150,78 @@ smart_unpacker_begin(struct smart_unpacker *unpacker, const uint8_t *at, const u
 	smart_assert(at <= end);
 }
 
+/* What an entry begins with: how much it shares, its own bytes; false: there is no such entry. */
+static bool
+get_head(const struct smart_unpacker *unpacker, const uint8_t **at, int *shared, int *rest)
+{
+	int more;
+
+	*shared = **at >> 4;
+	*rest = *(*at)++ & MANY;
+	if (*shared == MANY)
+	{
+		if (!get_number(at, unpacker->end, &more))
+			return false;
+		*shared += more;
+	}
+	if (*rest == MANY)
+	{
+		if (!get_number(at, unpacker->end, &more))
+			return false;
+		*rest += more;
+	}
+	return *shared <= unpacker->length && *shared + *rest > 0 && *shared + *rest <= SMART_ENTRY_MAX;
+}
+
 bool
 smart_unpacker_next(struct smart_unpacker *unpacker)
 {
-	const uint8_t *begin = unpacker->at;
+	const uint8_t *at = unpacker->at;
+	uint8_t *entry = unpacker->entry;
+	uint32_t mask = 0;
 	int shared;
 	int rest;
+	int tail;
+	int64_t left;
 
-	if (begin == unpacker->end)
+	if (at == unpacker->end || !get_head(unpacker, &at, &shared, &rest))
 		return false;
-	if (!get_number(unpacker, &shared) || !get_number(unpacker, &rest) || shared > unpacker->length ||
-		shared + rest == 0 || shared + rest > SMART_ENTRY_MAX || rest > unpacker->end - unpacker->at)
+	tail = tail_length(unpacker->length, shared, rest);
+	if (tail > 0)
 	{
-		unpacker->at = begin;
-		return false;
+		if (at == unpacker->end)
+			return false;
+		mask = *at++;
+		if ((mask & ((1u << (TAIL - tail)) - 1)) != 0)
+			return false;
 	}
-	smart_copy_short(unpacker->entry + shared, unpacker->at, (size_t) rest);
-	unpacker->at += rest;
+	left = unpacker->end - at - (rest - tail);
+	if (left < TAIL && left < __builtin_popcount(mask))
+		return false;
+	if (tail > 0)
+	{
+		uint64_t word = get_word(entry + unpacker->length - TAIL) & last_bytes(tail);
+		uint8_t *end = entry + shared + rest - TAIL;
+
+		smart_copy_short(entry + shared, at, (size_t) (rest - tail));
+		at += rest - tail;
+		if (tail < TAIL)
+			word |= get_word(end) & ~last_bytes(tail);
+		/* In a register: the next entry reads it as a word. */
+		for (; mask != 0; mask &= mask - 1)
+		{
+			int shift = 8 * __builtin_ctz(mask);
+
+			word = (word & ~(UINT64_C(0xff) << shift)) | (uint64_t) *at++ << shift;
+		}
+		memcpy(end, &word, sizeof(word));
+	}
+	else
+	{
+		smart_copy_short(entry + shared, at, (size_t) rest);
+		at += rest;
+	}
+	unpacker->at = at;
 	unpacker->length = shared + rest;
 	return true;
 }

@@ -2,8 +2,19 @@
  * pack.h
  *	  Entries one after another, as a journal's pages hold them (src/am/journal/page.h).
  *
- * An entry is packed as how many bytes it shares with the entry before, how many are its own, and those.  Numbers have
- * 7 bits a byte, the last one is below 128.  A batch is a head and packed entries, the first of which shares nothing.
+ * A packed entry leaves out what it has in common with the entry before: the bytes that both begin with, and those of
+ * its last 8 bytes that stand in the last 8 of the other one, too.  These are mostly of its TID: rows that were inserted
+ * together lie close to each other.
+ *
+ *	head     1 byte: how many bytes it shares with the beginning of the entry before (high bits), and how many follow
+ *	         these, the rest (low bits); 15: the number less 15 comes behind the head
+ *	numbers  7 bits a byte, the lowest ones first; the last byte is below 128
+ *	mask     1 byte, if the rest is more than one byte and both entries have at least 8: bit i says whether the byte
+ *	         that stands 8 - i bytes before the end is written, else it is as in the entry before.  It is about the
+ *	         rest, its last 8 bytes at most; lower bits are 0.
+ *	bytes    of the rest: those that the mask is not about, and then those that it says are written
+ *
+ * A batch is a head and packed entries, the first of which has none before it.
  *
  * What is read comes from disk, perhaps torn or of another life of the page: every number is checked before it is used,
  * and what is accepted lies within its bounds whatever the bytes are.

@@ -66,8 +66,8 @@ sub damaged
 # fresh(): a whole journal with a run and a chain of several pages.
 sub fresh
 {
-	$node->safe_psql('postgres', 'TRUNCATE items; INSERT INTO items SELECT i * 7 FROM generate_series(1, 2000) i; REINDEX INDEX items_n;
-		INSERT INTO items SELECT i * 11 FROM generate_series(1, 4000) i');
+	$node->safe_psql('postgres', 'TRUNCATE items; INSERT INTO items SELECT i * 7 FROM generate_series(1, 8000) i; REINDEX INDEX items_n;
+		INSERT INTO items SELECT i * 11 FROM generate_series(1, 12000) i');
 	return;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "support/check.h"
 #include "support/env_thread.h"
 #include "support/must.h"
@@ -51,7 +52,7 @@ any_length(void)
 	}
 }
 
-/* An entry that shares a random beginning with the one before, the whole of it sometimes. */
+/* An entry that shares a random beginning with the one before, the whole of it sometimes, and some bytes at the end. */
 static void
 make_item(struct item *item, const struct item *before)
 {
@@ -65,6 +66,11 @@ make_item(struct item *item, const struct item *before)
 		memcpy(item->bytes, before->bytes, (size_t) shared);
 	for (int i = shared; i < item->length; i++)
 		item->bytes[i] = (uint8_t) test_random(&seed);
+	for (int i = 1; before != NULL && i <= 10 && i <= item->length - shared && i <= before->length; i++)
+	{
+		if (below(3) != 0)
+			item->bytes[item->length - i] = before->bytes[before->length - i];
+	}
 }
 
 static bool
@@ -123,6 +129,38 @@ check_entries(void)
 	CHECK(bad == 0);
 }
 
+/* Bytes that so many entries take of this length, with keys of 8 bytes that ascend by a step, and TIDs that ascend. */
+static int
+packed_bytes(int count, uint64_t step, int length)
+{
+	static uint8_t room[64 * ITEMS];
+	uint8_t entry[32] = {1};
+	struct smart_packer packer;
+
+	smart_packer_begin(&packer, room, room + sizeof(room));
+	for (int i = 0; i < count; i++)
+	{
+		(void) smart_put_be64(entry + 1, step * (uint64_t) i);
+		(void) smart_put_be16(entry + length - 2, (uint16_t) (1 + i % 200));
+		(void) smart_put_be32(entry + length - 6, (uint32_t) (i / 200));
+		must(smart_packer_add(&packer, entry, length), "room");
+	}
+	return (int) (packer.at - room);
+}
+
+/* What is left out is what there was no need to write. */
+static void
+check_sizes(void)
+{
+	CHECK(packed_bytes(1, 1, 15) == 17);
+	/* Head, mask, the last byte of the key, that of the TID; and a little whenever one before these changes. */
+	CHECK(packed_bytes(2000, 1, 15) <= 2000 * 4 + 100);
+	/* Keys that share nothing but the first bytes. */
+	CHECK(packed_bytes(2000, UINT64_C(0x0123456789abcdef), 15) <= 2000 * 11 + 100);
+	/* What lies between the key and the TID is the same in all entries. */
+	CHECK(packed_bytes(2000, 1, 17) <= 2000 * 4 + 100);
+}
+
 /* What is no packed entry ends the reading where it began. */
 static bool
 is_refused(const uint8_t *bytes, size_t length, uint32_t good_before)
@@ -149,19 +187,23 @@ is_refused(const uint8_t *bytes, size_t length, uint32_t good_before)
 static void
 check_no_entries(void)
 {
-	uint8_t too_long[SMART_ENTRY_MAX + 8] = {0, 0xc1, 0x3e}; /* 8001 bytes */
+	uint8_t too_long[SMART_ENTRY_MAX + 8] = {0x0f, 0xb2, 0x3e}; /* 8001 bytes */
 
-	REFUSED(0, 0);                      /* cut off behind the first number */
-	REFUSED(0, 0x80);                   /* within it */
-	REFUSED(0, 0x80, 0x80, 0x01);       /* three bytes of a number */
-	REFUSED(0, 0, 0);                   /* no bytes at all */
-	REFUSED(0, 0, 2, 7);                /* fewer than there should be */
-	REFUSED(0, 1, 1, 7);                /* shared with an entry that is not there */
-	REFUSED(1, 0, 2, 7, 7, 3, 1, 7);    /* more than it has */
-	REFUSED(1, 0, 2, 7, 7, 2, 0x82);    /* cut off within the second number */
-	REFUSED(0, 0, 0xff, 0x7f, 7, 7, 7); /* 16383 bytes */
+	REFUSED(0, 0x0f);                                        /* cut off before the number */
+	REFUSED(0, 0x0f, 0x80);                                  /* within it */
+	REFUSED(0, 0x0f, 0x80, 0x80, 0x01);                      /* three bytes of a number */
+	REFUSED(0, 0);                                           /* no bytes at all */
+	REFUSED(0, 0x02, 7);                                     /* fewer than there should be */
+	REFUSED(0, 0x11, 7);                                     /* shared with an entry that is not there */
+	REFUSED(1, 0x02, 7, 7, 0x31, 7);                         /* more than it has */
+	REFUSED(1, 0x02, 7, 7, 0xf1, 0x82);                      /* cut off within the number of what is shared */
+	REFUSED(0, 0x0f, 0xff, 0x7f, 7, 7, 7);                   /* 16398 bytes */
+	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 8);                /* cut off before the mask */
+	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0);             /* before the byte that the mask is not about */
+	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 8, 3, 9);          /* before the second byte that it tells of */
+	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0x17, 1, 9, 9, 9); /* a mask of a byte that is shared */
 	CHECK(is_refused(too_long, sizeof(too_long), 0));
-	too_long[1] = 0xc0; /* 8000 of them, which are there */
+	too_long[1] = 0xb1; /* 8000 of them, which are there */
 	CHECK(!is_refused(too_long, 3 + SMART_ENTRY_MAX, 0));
 }
 
@@ -285,6 +327,7 @@ main(void)
 	items = calloc(ITEMS, sizeof(*items));
 	must(items != NULL, "calloc");
 	check_entries();
+	check_sizes();
 	check_no_entries();
 	check_batches();
 	free(items);

@@ -14,7 +14,7 @@ struct smart_codec;
 
 #define SMART_META_BLOCK   0
 #define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
-#define SMART_META_VERSION 3
+#define SMART_META_VERSION 4
 
 enum smart_meta_state
 {

@@ -1,0 +1,65 @@
+# The file of an index whose rows are updated again and again does not become larger than that of a btree: what a new run
+# makes superfluous is used anew in time.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SmartTest;
+use Test::More;
+
+my $ROWS = 150000;
+my $ROUNDS = 6;
+
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 256MB', 'fsync = off', 'smart.compaction_rate = 0');
+
+sub sql
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+sub becomes_true
+{
+	my ($condition, $index, $name) = @_;
+
+	$node->poll_query_until('postgres', "SELECT $condition FROM smart_index_pages('$index')") or die "$name: $index";
+	return;
+}
+
+# Updates all rows, round after round; returns the pages of smart's file for each one of btree's.
+sub work
+{
+	my ($table, $key) = @_;
+	my $index = "${table}_smart";
+
+	sql("CREATE TABLE $table AS SELECT $key AS id, 0 AS word FROM generate_series(1, $ROWS) g");
+	sql("CREATE INDEX ${table}_btree ON $table (id); CREATE INDEX $index ON $table USING smart (id); VACUUM $table");
+	for my $round (1 .. $ROUNDS)
+	{
+		my $run = sql("SELECT run FROM smart_index_pages('$index')");
+
+		sql("UPDATE $table SET word = word + 1");
+		becomes_true('previous_pages = 0 OR chain_pages <= greatest(128, run_pages / 2) + 1', $index, 'what was superseded is let go when the chain is long');
+		sql("VACUUM $table");
+		becomes_true("run > $run AND chain_pages < 10 AND unfinished_pages = 0", $index, 'there is a new run');
+		note("$table, round $round, file, run, chain, previous, free: ",
+			sql("SELECT concat_ws(' ', pg_relation_size('$index') / 8192, run_pages, chain_pages, previous_pages, free_pages) FROM smart_index_pages('$index')"));
+	}
+	return sql("SELECT pg_relation_size('$index')::float8 / pg_relation_size('${table}_btree')");
+}
+
+# The pages of a chain are as full as those of a run: an ascending key takes some bytes in either.
+my $rising = work('rising', 'g::bigint * 1000');
+cmp_ok($rising, '<=', 0.75, 'keys that ascend: three quarters of a btree, at most');
+cmp_ok($rising, '>', 0.1, 'but there is a run and a chain');
+my $random = work('random', 'hashint8extended(g, 0)');
+cmp_ok($random, '<=', 1.1, 'random keys: not much more than a btree');
+cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('rising_smart')}), '<=', 6, 'bytes of an ascending entry');
+cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('random_smart')}), '<=', 12, 'bytes of a random one');
+index_is_sound($node, 'postgres', $_, 'after all rounds') foreach ('rising_smart', 'random_smart');
+
+log_is_quiet($node);
+$node->stop;
+done_testing;
