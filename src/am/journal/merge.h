@@ -8,13 +8,7 @@
 #include "am/codec/encode.h"
 #include "am/index/meta.h"
 #include "am/journal/read.h"
-
-/* Called now and then, to serve interrupts and more. */
-struct smart_look
-{
-	void (*around)(void *argument);
-	void *argument;
-};
+#include "am/journal/sorted_chain.h"
 
 /* Takes the next entry; false: that is enough. */
 typedef bool (*smart_sink_fn)(void *argument, const uint8 *entry, int length);

@@ -170,6 +170,17 @@ smart_reader_begin_chain(struct smart_reader *reader, Relation index, const stru
 	reader->reaches = meta->tail_serial;
 }
 
+void
+smart_reader_move(struct smart_reader *reader, const struct smart_chain_place *place)
+{
+	smart_assert(reader->reaches > 0 && place->serial > 0);
+	reader->loaded = reader->loaded && reader->number == place->serial && reader->block == place->block;
+	reader->number = place->serial;
+	reader->block = place->block;
+	reader->offset = place->offset;
+	reader->in_batch = false;
+}
+
 /* The page that was read is done.  The last one of the chain is looked at again the next time. */
 static enum smart_found
 end_page(struct smart_reader *reader)

@@ -51,6 +51,9 @@ smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct
 extern void smart_reader_begin_chain(struct smart_reader *reader, Relation index, const struct smart_meta *meta,
 									 const struct smart_chain_place *place, bool bulk);
 
+/* Goes to the begin of a batch of the chain, which a reader that began with this metapage has passed. */
+extern void smart_reader_move(struct smart_reader *reader, const struct smart_chain_place *place);
+
 /*
  * The next entry of the run, or operation of the chain.  At the end of the chain it may be called again later.
  * INDEX_CORRUPTED; errors of reading a file.
