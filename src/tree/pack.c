@@ -150,27 +150,58 @@ smart_unpacker_begin(struct smart_unpacker *unpacker, const uint8_t *at, const u
 	smart_assert(at <= end);
 }
 
-/* What an entry begins with: how much it shares, its own bytes; false: there is no such entry. */
-static bool
-get_head(const struct smart_unpacker *unpacker, const uint8_t **at, int *shared, int *rest)
+/* What a packed entry says of itself, in front of its bytes. */
+struct shape
+{
+	int shared;
+	int rest;
+	int tail; /* of the rest: bytes that the mask is about */
+	uint32_t mask;
+};
+
+/* The head and the numbers of an entry that follows one of so many bytes; false: there is no such entry. */
+static inline bool
+get_head(const uint8_t **at, const uint8_t *end, int before, struct shape *shape)
 {
 	int more;
 
-	*shared = **at >> 4;
-	*rest = *(*at)++ & MANY;
-	if (*shared == MANY)
+	shape->shared = **at >> 4;
+	shape->rest = *(*at)++ & MANY;
+	if (shape->shared == MANY)
 	{
-		if (!get_number(at, unpacker->end, &more))
+		if (!get_number(at, end, &more))
 			return false;
-		*shared += more;
+		shape->shared += more;
 	}
-	if (*rest == MANY)
+	if (shape->rest == MANY)
 	{
-		if (!get_number(at, unpacker->end, &more))
+		if (!get_number(at, end, &more))
 			return false;
-		*rest += more;
+		shape->rest += more;
 	}
-	return *shared <= unpacker->length && *shared + *rest > 0 && *shared + *rest <= SMART_ENTRY_MAX;
+	return shape->shared <= before && shape->shared + shape->rest > 0 && shape->shared + shape->rest <= SMART_ENTRY_MAX;
+}
+
+/* All in front of its bytes; false: there is no such entry, or its bytes are not all there. */
+static inline bool
+get_shape(const uint8_t **at, const uint8_t *end, int before, struct shape *shape)
+{
+	int64_t left;
+
+	if (*at == end || !get_head(at, end, before, shape))
+		return false;
+	shape->tail = tail_length(before, shape->shared, shape->rest);
+	shape->mask = 0;
+	if (shape->tail > 0)
+	{
+		if (*at == end)
+			return false;
+		shape->mask = *(*at)++;
+		if ((shape->mask & ((1u << (TAIL - shape->tail)) - 1)) != 0)
+			return false;
+	}
+	left = end - *at - (shape->rest - shape->tail);
+	return left >= TAIL || left >= __builtin_popcount(shape->mask);
 }
 
 bool
@@ -178,37 +209,23 @@ smart_unpacker_next(struct smart_unpacker *unpacker)
 {
 	const uint8_t *at = unpacker->at;
 	uint8_t *entry = unpacker->entry;
-	uint32_t mask = 0;
-	int shared;
-	int rest;
-	int tail;
-	int64_t left;
+	struct shape shape;
+	int plain;
 
-	if (at == unpacker->end || !get_head(unpacker, &at, &shared, &rest))
+	if (!get_shape(&at, unpacker->end, unpacker->length, &shape))
 		return false;
-	tail = tail_length(unpacker->length, shared, rest);
-	if (tail > 0)
+	plain = shape.rest - shape.tail;
+	if (shape.tail > 0)
 	{
-		if (at == unpacker->end)
-			return false;
-		mask = *at++;
-		if ((mask & ((1u << (TAIL - tail)) - 1)) != 0)
-			return false;
-	}
-	left = unpacker->end - at - (rest - tail);
-	if (left < TAIL && left < __builtin_popcount(mask))
-		return false;
-	if (tail > 0)
-	{
-		uint64_t word = get_word(entry + unpacker->length - TAIL) & last_bytes(tail);
-		uint8_t *end = entry + shared + rest - TAIL;
+		uint64_t word = get_word(entry + unpacker->length - TAIL) & last_bytes(shape.tail);
+		uint8_t *end = entry + shape.shared + shape.rest - TAIL;
 
-		smart_copy_short(entry + shared, at, (size_t) (rest - tail));
-		at += rest - tail;
-		if (tail < TAIL)
-			word |= get_word(end) & ~last_bytes(tail);
+		smart_copy_short(entry + shape.shared, at, (size_t) plain);
+		at += plain;
+		if (shape.tail < TAIL)
+			word |= get_word(end) & ~last_bytes(shape.tail);
 		/* In a register: the next entry reads it as a word. */
-		for (; mask != 0; mask &= mask - 1)
+		for (uint32_t mask = shape.mask; mask != 0; mask &= mask - 1)
 		{
 			int shift = 8 * __builtin_ctz(mask);
 
@@ -218,12 +235,28 @@ smart_unpacker_next(struct smart_unpacker *unpacker)
 	}
 	else
 	{
-		smart_copy_short(entry + shared, at, (size_t) rest);
-		at += rest;
+		smart_copy_short(entry + shape.shared, at, (size_t) plain);
+		at += plain;
 	}
 	unpacker->at = at;
-	unpacker->length = shared + rest;
+	unpacker->length = shape.shared + shape.rest;
 	return true;
+}
+
+uint32_t
+smart_unpacker_count(const struct smart_unpacker *unpacker)
+{
+	const uint8_t *at = unpacker->at;
+	int length = unpacker->length;
+	struct shape shape;
+	uint32_t count;
+
+	for (count = 0; get_shape(&at, unpacker->end, length, &shape); count++)
+	{
+		at += shape.rest - shape.tail + __builtin_popcount(shape.mask);
+		length = shape.shared + shape.rest;
+	}
+	return count;
 }
 
 uint32_t

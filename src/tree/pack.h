@@ -60,6 +60,9 @@ extern void smart_unpacker_begin(struct smart_unpacker *unpacker, const uint8_t 
 /* The next entry, in unpacker->entry.  False: no more (at == end), or what is there is no entry (at != end). */
 extern bool smart_unpacker_next(struct smart_unpacker *unpacker);
 
+/* How many entries follow, up to the end or to what is none; none of them is read. */
+extern uint32_t smart_unpacker_count(const struct smart_unpacker *unpacker);
+
 /* CRC-32C of some content. */
 extern uint32_t smart_content_crc(const uint8_t *bytes, size_t length);
 

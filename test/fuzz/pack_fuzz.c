@@ -27,6 +27,8 @@ static uint32_t
 read_entries(struct smart_unpacker *unpacker, struct smart_packer *packer)
 {
 	const uint8_t *at = unpacker->at;
+	uint32_t expected = smart_unpacker_count(unpacker);
+	uint32_t found = 0;
 	uint32_t count = 0;
 	bool room = true;
 
@@ -36,10 +38,12 @@ read_entries(struct smart_unpacker *unpacker, struct smart_packer *packer)
 		must(unpacker->at > at && unpacker->at <= unpacker->end, "reading does not move on within the content");
 		must(unpacker->length > 0 && unpacker->length <= SMART_ENTRY_MAX, "the length of an entry");
 		at = unpacker->at;
+		found++;
 		room = room && smart_packer_add(packer, unpacker->entry, unpacker->length);
 		count += room;
 	}
 	must(unpacker->at == at, "what is no entry moves the reader");
+	must(found == expected, "the number of entries");
 	return count;
 }
 

@@ -113,7 +113,11 @@ round_trip(void)
 	good &= page[room] == CANARY;
 	smart_unpacker_begin(&unpacker, page, packer.at);
 	for (uint32_t i = 0; i < count; i++)
+	{
+		good &= i % 64 != 0 || smart_unpacker_count(&unpacker) == count - i;
 		good &= smart_unpacker_next(&unpacker) && same(&unpacker, &items[i]);
+	}
+	good &= smart_unpacker_count(&unpacker) == 0;
 	good &= !smart_unpacker_next(&unpacker) && unpacker.at == unpacker.end;
 	free(page);
 	return good;
@@ -176,6 +180,7 @@ is_refused(const uint8_t *bytes, size_t length, uint32_t good_before)
 	for (uint32_t i = 0; i < good_before; i++)
 		refused &= smart_unpacker_next(&unpacker);
 	at = unpacker.at;
+	refused &= smart_unpacker_count(&unpacker) == 0;
 	refused &= !smart_unpacker_next(&unpacker) && unpacker.at == at && at != unpacker.end;
 	free(copy);
 	return refused;

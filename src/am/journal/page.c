@@ -81,6 +81,5 @@ smart_log_page_count(Page page, uint64 *adds, uint64 *removals)
 	enum smart_operation operation;
 
 	for (uint32 place = SMART_PAGE_BEGIN; smart_batch_open(page, place, &unpacker, &operation, &place);)
-		while (smart_unpacker_next(&unpacker))
-			++*(operation == SMART_OPERATION_REMOVE ? removals : adds);
+		*(operation == SMART_OPERATION_REMOVE ? removals : adds) += smart_unpacker_count(&unpacker);
 }

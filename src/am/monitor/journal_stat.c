@@ -42,10 +42,7 @@ count_operations(Page page, uint32 place, struct counts *counts)
 	enum smart_operation operation;
 
 	while (smart_batch_open(page, place, &unpacker, &operation, &place))
-	{
-		while (smart_unpacker_next(&unpacker))
-			(*(operation == SMART_OPERATION_ADD ? &counts->adds : &counts->removals))++;
-	}
+		*(operation == SMART_OPERATION_ADD ? &counts->adds : &counts->removals) += smart_unpacker_count(&unpacker);
 }
 
 static void
