@@ -14,16 +14,19 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(smart_node region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
-# smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".
+our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
+
+# smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".  A round trip to
+# a memory node has a price that was not measured: else plans would depend on what else the machine does.
 sub smart_node
 {
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init;
-	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", @settings, ''));
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $ROUND_TRIP_PRICE, @settings, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
 	$node->poll_query_until('postgres', q{SELECT current_setting('smart.memory_nodes') = '' OR
