@@ -112,26 +112,31 @@ foreach my $name (sort keys %script)
 	push @files, '-f', pgbench_script($text) . "\@$weight";
 }
 
-my ($bench_out, $bench_err, $vacuum_out, $vacuum_err) = ('', '', '', '');
-my $bench = IPC::Run::start(
-	[ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', $seconds, '--max-tries=1', @connection, @files, 'postgres' ],
-	'>', \$bench_out, '2>', \$bench_err);
+# Beside other work VACUUM may take as long as the clients: then they begin once more.
 my $vacuums = 0;
-while ($bench->pumpable)
+for (1 .. 10)
 {
-	my ($status) = $node->psql('postgres', 'VACUUM (INDEX_CLEANUP on) busy; VACUUM once');
+	my ($bench_out, $bench_err) = ('', '');
+	my $bench = IPC::Run::start(
+		[ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', $seconds, '--max-tries=1', @connection, @files, 'postgres' ],
+		'>', \$bench_out, '2>', \$bench_err);
 
-	last if $status != 0;
-	$vacuums++;
-	$bench->pump_nb;
+	while ($bench->pumpable)
+	{
+		my ($status) = $node->psql('postgres', 'VACUUM (INDEX_CLEANUP on) busy; VACUUM once');
+
+		last if $status != 0;
+		$vacuums++;
+		$bench->pump_nb;
+	}
+	$bench->finish;
+	is($bench->full_result(0), 0, 'no client failed') or diag($bench_err);
+	unlike($bench_err, qr/ERROR/, 'no statement failed');
+	like($bench_out, qr/number of transactions actually processed: [1-9]/, 'the clients did something');
+	note($bench_out);
+	last if $vacuums > 2;
 }
-$bench->finish;
-
-is($bench->full_result(0), 0, 'no client failed') or diag($bench_err);
-unlike($bench_err, qr/ERROR/, 'no statement failed');
-like($bench_out, qr/number of transactions actually processed: [1-9]/, 'the clients did something');
 cmp_ok($vacuums, '>', 2, "VACUUM ran all the time ($vacuums times)");
-note($bench_out);
 
 foreach my $index (qw(busy_id busy_word busy_include once_id))
 {
