@@ -126,7 +126,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-assert test-crash test-packages test-rdma test-versions bench sim model tidy format figures
+.PHONY: deps demo test test-assert test-crash test-fresh test-packages test-rdma test-versions bench sim model tidy format figures
 .PHONY: packages image release help
 
 deps:
@@ -140,6 +140,9 @@ test:
 
 test-crash: deps
 	@test/crash $(or $(CYCLES),100)
+
+test-fresh:
+	@test/fresh
 
 test-rdma: deps
 	@test/rdma $(if $(ALL),--all)
@@ -187,6 +190,7 @@ help:
 	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
+	@echo 'make test-fresh              make demo and make test in a clean Debian 12, as root'
 	@echo 'make test-crash [CYCLES=n]    kills everything at random moments: n cycles of each kind (100), answers compared each time'
 	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
 	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
