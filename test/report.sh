@@ -42,12 +42,6 @@ tally()
 	fi
 }
 
-# skip NAME REASON: a test that cannot run here.
-skip()
-{
-	tally "$1" 0 0 0 1 "$2"
-}
-
 # finish: what failed and how to run it again, what was skipped and why, and the closing line, which is the last one.
 # Returns the script's exit status. Nothing failed is not enough: something has to be counted.
 finish()
