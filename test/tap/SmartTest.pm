@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -29,9 +29,19 @@ sub smart_node
 	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $ROUND_TRIP_PRICE, @settings, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
-	$node->poll_query_until('postgres', q{SELECT current_setting('smart.memory_nodes') = '' OR
-		(SELECT bool_and(state <> 'connecting') FROM smart_memory_nodes)}) or die "$name: a memory node is not found";
+	looks_for_nodes($node);
 	return $node;
+}
+
+# looks_for_nodes(NODE): waits until a server that was started has found its memory nodes, or that they are away. Before that no
+# index is planned with.
+sub looks_for_nodes
+{
+	my ($node) = @_;
+
+	$node->poll_query_until('postgres', q{SELECT current_setting('smart.memory_nodes') = '' OR
+		(SELECT bool_and(state <> 'connecting') FROM smart_memory_nodes)}) or die $node->name . ': a memory node is not found';
+	return;
 }
 
 # region_of(NODE): the path of its region, which is the shared memory of its data directory or a file there.

@@ -74,6 +74,7 @@ my $address = $memory[$gone]->address;
 
 # The server is restarted: everything is there, and stays where it is.
 $node->restart;
+looks_for_nodes($node);
 same_answers($node, 'postgres', $QUERY, 'the server was restarted');
 index_is_sound($node, 'postgres', $_, 'the server was restarted') for ('numbers_id', 'numbers_word');
 $node->safe_psql('postgres', 'INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(60001, 61000) g');
@@ -151,6 +152,7 @@ $node->safe_psql('postgres', 'REINDEX TABLE numbers');
 same_answers($node, 'postgres', $QUERY, 'in a region');
 $node->adjust_conf('postgresql.conf', 'smart.memory_nodes', addresses(@memory));
 $node->restart;
+looks_for_nodes($node);
 is_lost($node, 'numbers_id', 'made anew', 'from a region to memory nodes');
 $node->safe_psql('postgres', 'REINDEX TABLE numbers');
 same_answers($node, 'postgres', $QUERY, 'on memory nodes again');

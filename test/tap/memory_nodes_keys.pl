@@ -132,6 +132,7 @@ $memory->start;
 node_becomes($node, $memory, 'up');
 index_is_sound($node, 'postgres', 'numbers_id', 'after a restart of the memory node');
 $node->restart;
+looks_for_nodes($node);
 same_answers($node, 'postgres', 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id', 'after a restart of the server');
 
 # A file that is no good changes nothing.

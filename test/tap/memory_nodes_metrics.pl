@@ -71,6 +71,7 @@ $memory->start;
 is(metric($port, 'trees'), 1, 'what a node that was killed has found');
 is(trees_of($port, $cluster), 1, 'and whose it is');
 $node->start;
+looks_for_nodes($node);
 same_answers($node, 'postgres', 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id', 'it goes on');
 $node->safe_psql('postgres', 'DROP TABLE numbers');
 $node->stop;

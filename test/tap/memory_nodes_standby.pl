@@ -162,6 +162,7 @@ for my $node ($primary, $standby)
 {
 	$node->stop('immediate');
 	$node->start;
+	looks_for_nodes($node);
 	all_is_right($node, 'after a crash');
 }
 $memory[0]->kill9;

@@ -79,6 +79,7 @@ $node->stop;
 $memory->signal('CONT');
 $node->adjust_conf('postgresql.conf', 'smart.fabric_timeout', '60s');
 $node->start;
+looks_for_nodes($node);
 same_answers($node, 'postgres', $QUERY, 'after a start');
 index_is_sound($node, 'postgres', 'numbers_id', 'after a start');
 
