@@ -24,7 +24,7 @@ SELECT * FROM journal_pages_of_a;
 TRUNCATE journal_pages;
 SELECT * FROM journal_pages_of_a;
 
--- VACUUM or a worker writes one where half of the journal is superfluous, VACUUM also where most entries have gone.
+-- A worker writes one where half of the journal is superfluous, or most entries of the run have gone.
 CREATE PROCEDURE pg_temp.wait_for_compaction(index regclass) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. 600 LOOP

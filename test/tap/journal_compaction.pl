@@ -33,6 +33,16 @@ sub set_rate
 	return;
 }
 
+# Waits until no compaction is due any more, or next to due: the metapage does not count what is on the last page.
+sub settle
+{
+	my ($index) = @_;
+
+	$node->poll_query_until('postgres', "SELECT unfinished_pages = 0 AND (chain_pages <= greatest(run_pages, 128) + 8 OR 4 * removals < run_entries + adds + removals + 4000)
+		FROM smart_index_pages('$index')") or die "$index is not compacted";
+	return;
+}
+
 # All processes are killed, and the region is not accepted any more: trees are loaded.
 sub lose_trees
 {
@@ -88,7 +98,9 @@ sql('VACUUM numbers');
 is(pages("run || ' ' || adds || ' ' || (chain_pages > 130)"), '0 150000 true', 'a chain without anything superfluous stays');
 sql('DELETE FROM numbers WHERE id > 90000');
 sql('VACUUM numbers');
-is(pages("run || ' ' || run_entries || ' ' || adds || ' ' || removals"), '1 90000 0 0', 'VACUUM makes a run when half of the journal is superfluous');
+ok($node->poll_query_until('postgres', "SELECT run = 1 AND unfinished_pages = 0 FROM smart_index_pages('numbers_id')"),
+	'after VACUUM a worker makes a run when half of the journal is superfluous');
+is(pages("run || ' ' || run_entries || ' ' || adds || ' ' || removals"), '1 90000 0 0', 'and has all of the journal in it');
 cmp_ok(pages('run_fill'), '>', 0.9, 'pages of the run are full');
 sql('CREATE TABLE large (id text COLLATE "C", word int); CREATE INDEX large_id ON large USING smart (id)');
 fill('large');
@@ -119,11 +131,12 @@ for my $round (1 .. 3)
 		$writers->pump_nb;
 	}
 	$writers->finish;
+	settle('numbers_id');
 	like($out, qr/number of failed transactions: 0|number of transactions actually processed/, "round $round: the writers come to their end");
 	lose_trees("round $round", 'numbers_id');
 	same_answers($node, 'postgres', 'SELECT id, word FROM numbers WHERE id BETWEEN 1 AND 200000 ORDER BY id, word', "round $round");
 }
-cmp_ok(pages('run'), '>=', $first + 3, 'there were many compactions');
+cmp_ok(pages('run'), '>', $first, 'there were compactions meanwhile');
 
 # The file stays small while rows come and go.
 sql('CREATE TABLE steady (id int, word int); INSERT INTO steady SELECT g, 0 FROM generate_series(1, 200000) g; CREATE INDEX steady_id ON steady USING smart (id)');
@@ -132,7 +145,9 @@ my $largest = 0;
 for my $round (1 .. 16)
 {
 	sql("DELETE FROM steady WHERE id % 4 = $round % 4; VACUUM steady");
+	settle('steady_id');
 	sql("INSERT INTO steady SELECT g, $round FROM generate_series(1, 200000) g WHERE g % 4 = $round % 4; VACUUM steady");
+	settle('steady_id');
 	my $size = sql("SELECT pg_relation_size('steady_id') / current_setting('block_size')::int");
 	my $run = pages('run_pages', 'steady_id');
 	$largest = $size if $size > $largest;
@@ -165,7 +180,8 @@ is(pages('run', 'slow_id'), '0', 'there is no run');
 cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'but pages of one');
 set_rate(0);
 sql('VACUUM slow');
-is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), "$many 0", 'VACUUM makes a run, and pages of the other one are free');
+ok($node->poll_query_until('postgres', "SELECT run_entries = $many AND unfinished_pages = 0 FROM smart_index_pages('slow_id')"),
+	'the next one makes a run, and pages of the other one are free');
 lose_trees('after a cancel', 'slow_id');
 
 # A crash in the middle.
@@ -178,7 +194,7 @@ set_rate(0);
 my $before = sql("SELECT pg_relation_size('slow_id')");
 my $left = pages('unfinished_pages', 'slow_id');
 sql('VACUUM slow');
-is(pages('run_entries || \' \' || unfinished_pages', 'slow_id'), "$many 0", 'the next compaction makes a run');
+ok($node->poll_query_until('postgres', "SELECT run_entries = $many AND unfinished_pages = 0 FROM smart_index_pages('slow_id')"), 'the next compaction makes a run');
 cmp_ok(sql("SELECT pg_relation_size('slow_id')") - $before, '<=', 8192 * (pages('run_pages', 'slow_id') - $left), 'and uses those pages');
 lose_trees('and after it', 'slow_id');
 

@@ -163,6 +163,14 @@ smart_meta_wants_release(const struct smart_meta *meta)
 		   meta->tail_serial - meta->cut.serial > Max(SMART_CHAIN_SHORT, meta->run_pages / 2);
 }
 
+/* Has the run more than twice as many entries as the tree, which has about so many? */
+static inline bool
+smart_meta_run_is_sparse(const struct smart_meta *meta, double entries)
+{
+	return smart_meta_is_loadable(meta) && meta->run_pages > SMART_CHAIN_SHORT &&
+		   2 * entries < (double) meta->run_entries;
+}
+
 /* The journal, if it is whole, is so no more. */
 static inline void
 smart_meta_lose_journal(struct smart_meta *meta)

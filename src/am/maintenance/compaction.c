@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "am/index/meta.h"
 #include "am/index/relation.h"
 #include "am/journal/compact.h"
 #include "am/maintenance/compaction.h"
@@ -80,6 +81,16 @@ gives_way(void *argument)
 		   smart_lock_is_awaited(opened->index, RowExclusiveLock);
 }
 
+/* How many entries the index has, as its journal tells: after a compaction, what the run has. */
+static double
+count_entries(Relation index)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	return Max(0, (double) meta.run_entries + (double) meta.adds - (double) meta.removals);
+}
+
 /* Compacts the journal of an index, within a transaction; returns when to do it again. */
 static int
 compact(Oid index)
@@ -101,7 +112,7 @@ compact(Oid index)
 	{
 		/* What is wished for meanwhile is this wish: the chain may have become long again. */
 		do
-			compacted = smart_journal_compact(opened.index, -1, gives_way, &opened);
+			compacted = smart_journal_compact(opened.index, count_entries(opened.index), gives_way, &opened);
 		while (compacted == SMART_COMPACTED);
 		if (compacted == SMART_COMPACT_LATER)
 			again_ms = GAVE_WAY_MS;

@@ -249,7 +249,7 @@ smart_settings_init(void)
 							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.compaction_rate",
 							"Megabytes a second that the compaction of a journal writes at most.",
-							"0: no limit but that of vacuum_cost_delay.", &smart_settings.compaction_rate_mb, 0, 0,
+							"0: no limit.", &smart_settings.compaction_rate_mb, 0, 0,
 							COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("smart.auto_rebuild",
 							 "Rebuild smart indexes that have lost their content and cannot be loaded.",

@@ -30,7 +30,6 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/journal/await.h"
-#include "am/journal/compact.h"
 #include "am/journal/lock.h"
 #include "am/server/compactions.h"
 #include "am/server/dead_rows.h"
@@ -38,7 +37,6 @@
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
-#include "am/server/waiters.h"
 #include "am/server/wishes.h"
 #include "am/write/removal.h"
 #include "am/write/vacuum.h"
@@ -386,32 +384,18 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 
 /* ---- the end of VACUUM ---- */
 
-/* Does another session wait for what VACUUM has locked? */
-static bool
-gives_way(void *argument)
-{
-	Relation index = argument;
-	Relation table = RelationIdGetRelation(index->rd_index->indrelid);
-	bool waited_for =
-		smart_lock_is_awaited(table, ShareUpdateExclusiveLock) || smart_lock_is_awaited(index, RowExclusiveLock);
-
-	RelationClose(table);
-	return waited_for;
-}
-
-/* Compacts the journal if that is due; where it must not fail, and where it gave way, a worker does it later. */
+/*
+ * Has a worker compact the journal if that is due: VACUUM does not wait for it, and what is locked is locked for a shorter
+ * time.  Where most of the run has gone, too, which the journal's own counts may not tell yet.
+ */
 static void
-compact(Relation index, const IndexBulkDeleteResult *stats)
+wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
 {
-	bool urgent = smart_is_autovacuum_worker() && (MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) != 0;
-	double entries = stats->estimated_count ? -1 : stats->num_index_tuples;
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	if (meta.journal_state == SMART_JOURNAL_NONE)
-		return;
-	if (urgent ? smart_meta_wants_compaction(&meta)
-			   : smart_journal_compact(index, entries, gives_way, index) == SMART_COMPACT_LATER)
+	if (smart_meta_wants_compaction(&meta) ||
+		(!stats->estimated_count && smart_meta_run_is_sparse(&meta, stats->num_index_tuples)))
 		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 }
 
@@ -435,6 +419,6 @@ smart_am_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->num_index_tuples = Max(info->num_heap_tuples, 0);
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
-	compact(info->index, stats);
+	wish_for_compaction(info->index, stats);
 	return stats;
 }
