@@ -34,6 +34,7 @@
 #if PG_VERSION_NUM >= 170000
 #include "storage/procarray.h"
 #include "storage/procnumber.h"
+#include "access/tidstore.h"
 #else
 #include "storage/backendid.h"
 #include "storage/sinvaladt.h"
@@ -257,6 +258,74 @@ smart_check_snapshot_age(Relation index, Snapshot snapshot)
 #else
 #define smart_vacuum_delay_point() vacuum_delay_point()
 #endif
+
+/* Has the server bulk delete an index as VACUUM does, with a list of dead rows that is empty. */
+static inline void
+smart_vacuum_nothing(IndexVacuumInfo *info)
+{
+#if PG_VERSION_NUM >= 170000
+	VacDeadItemsInfo none = {0};
+
+	(void) vac_bulkdel_one_index(info, NULL, NULL, &none);
+#else
+	VacDeadItems none = {0};
+
+	(void) vac_bulkdel_one_index(info, NULL, &none);
+#endif
+}
+
+/*
+ * Calls add for each table block with rows in VACUUM's list of dead ones, in ascending order; their offset numbers ascend,
+ * too.  False: add has said so, and there the walk has ended.
+ */
+typedef bool (*smart_dead_block_fn)(void *argument, BlockNumber block, const OffsetNumber *offsets, int count);
+
+static inline bool
+smart_each_dead_block(void *list, smart_dead_block_fn add, void *argument)
+{
+	OffsetNumber offsets[MaxOffsetNumber];
+	bool more = true;
+#if PG_VERSION_NUM >= 170000
+	TidStore *store = list;
+	TidStoreIterResult *block;
+	TidStoreIter *iteration;
+
+	TidStoreLockShare(store);
+	iteration = TidStoreBeginIterate(store);
+	while (more && (block = TidStoreIterateNext(iteration)) != NULL)
+	{
+#if PG_VERSION_NUM >= 180000
+		int count = TidStoreGetBlockOffsets(block, offsets, lengthof(offsets));
+#else
+		int count = block->num_offsets;
+
+		memcpy(offsets, block->offsets, (Size) count * sizeof(OffsetNumber));
+#endif
+		more = add(argument, block->blkno, offsets, count);
+	}
+	TidStoreEndIterate(iteration);
+	TidStoreUnlock(store);
+#else
+	const VacDeadItems *items = list;
+	int count;
+
+	for (int i = 0; i < items->num_items && more; i += count)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&items->items[i]);
+
+		for (count = 0; i + count < items->num_items; count++)
+		{
+			const ItemPointerData *tid = &items->items[i + count];
+
+			if (count == lengthof(offsets) || ItemPointerGetBlockNumber(tid) != block)
+				break;
+			offsets[count] = ItemPointerGetOffsetNumber(tid);
+		}
+		more = add(argument, block, offsets, count);
+	}
+#endif
+	return more;
+}
 
 /* Is this a worker of autovacuum? */
 #if PG_VERSION_NUM >= 170000

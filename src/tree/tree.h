@@ -254,29 +254,50 @@ extern void smart_scan_forget(struct smart_scan *scan);
 /* Makes of key the least string behind all that begin with it; returns its length, 0: there is none. */
 extern size_t smart_successor(uint8_t *key, size_t length);
 
+/* ---- many removals ---- */
+
+/* An entry's bytes, or its last ones, see below. */
+typedef bool (*smart_dead_fn)(void *argument, const uint8_t *bytes, size_t length);
+typedef void (*smart_found_fn)(void *argument, const uint8_t *entry, size_t length);
+
+/* Which entries a bulk delete is about. */
+struct smart_victims
+{
+	/*
+	 * Is an entry to go?  It is shown at least so many bytes, the last ones of the entry, or the whole entry if that is
+	 * shorter or tail is 0.  It may be asked again about an entry whose leaf changed meanwhile.
+	 */
+	smart_dead_fn dead;
+	size_t tail;
+	/* Entries that sort above this key are left alone; NULL: none is. */
+	const uint8_t *last;
+	size_t last_length;
+	/* Not NULL: is told of each entry that is to go, in ascending order, and nothing is removed. */
+	smart_found_fn found;
+	void *argument;
+};
+
 /*
- * Bulk delete: visits all entries in key order, a leaf at a time, and removes those
- * for which dead() says so.  dead() sees the entry's whole bytes; it may be
- * asked again about an entry whose leaf changed meanwhile.  *visited and
- * *removed count entries.  Called between leaves: pause_point, where the caller
+ * Bulk delete: visits all entries in key order, a leaf at a time.  *visited and
+ * *removed (none, with found) count entries.  Called between leaves: pause_point, where the caller
  * may check for interrupts (return false: SMART_INTERRUPTED); NULL: none.
  */
-typedef bool (*smart_dead_fn)(void *argument, const uint8_t *entry, size_t length);
 typedef bool (*smart_pause_fn)(void *argument);
 
-extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point,
-										   void *argument, uint64_t *visited, uint64_t *removed);
+extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *victims,
+										   smart_pause_fn pause_point, uint64_t *visited, uint64_t *removed);
 
 /*
- * The same for the leaves of some keys only.  next() returns the least of them that is not below from, which never
- * falls, in memory that is good until the next call; false: there is none.  When it is asked for a key behind another
- * one, nothing that dead() takes for dead is left at the other.  After an error that comes under way *removed is set, too.
+ * The same for the leaves of some keys only, without found.  next() returns the least of them that is not below from,
+ * which never falls, in memory that is good until the next call; false: there is none.  When it is asked for a key behind
+ * another one, nothing that dead() takes for dead is left at the other.  After an error that comes under way *removed is
+ * set, too.
  */
 typedef bool (*smart_next_key_fn)(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key,
 								  size_t *key_length);
 
-extern smart_status smart_tree_remove_many(struct smart_tree *tree, smart_next_key_fn next, smart_dead_fn dead,
-										   void *argument, uint64_t *removed);
+extern smart_status smart_tree_remove_many(struct smart_tree *tree, const struct smart_victims *victims,
+										   smart_next_key_fn next, uint64_t *removed);
 
 /*
  * Bulk delete for one leaf, the one that covers key, if there is one: dead() is asked about

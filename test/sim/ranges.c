@@ -298,6 +298,7 @@ client_erase(struct client *client)
 	/* Some take one leaf only: nothing has to go then, but what was met may be gone. */
 	bool whole = !dice_one_in(&world.dice, 3);
 	unsigned int first = dice_below(&world.dice, KEYS);
+	const struct smart_victims victims = {.dead = is_dead, .argument = &erasure};
 	uint64_t visited;
 	uint64_t removed;
 	smart_status status;
@@ -311,9 +312,9 @@ client_erase(struct client *client)
 								  : -1;
 	world_trace("bulk delete of %llx begins", (unsigned long long) erasure.dead);
 	if (whole && dice_one_in(&world.dice, 2))
-		status = smart_tree_remove_many(client->tree, next_dead, is_dead, &erasure, &removed);
+		status = smart_tree_remove_many(client->tree, &victims, next_dead, &removed);
 	else if (whole)
-		status = smart_tree_bulk_delete(client->tree, is_dead, NULL, &erasure, &visited, &removed);
+		status = smart_tree_bulk_delete(client->tree, &victims, NULL, &visited, &removed);
 	else
 		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &erasure,
 								 &removed);

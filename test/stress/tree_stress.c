@@ -199,7 +199,8 @@ bulk_delete(struct worker *worker)
 			worker->arena->present[key] = false;
 		}
 	}
-	CHECK(smart_tree_bulk_delete(worker->client->tree, is_dead, NULL, worker, &visited, &removed) == SMART_OK &&
+	CHECK(smart_tree_bulk_delete(worker->client->tree, &(struct smart_victims){.dead = is_dead, .argument = worker},
+								 NULL, &visited, &removed) == SMART_OK &&
 		  removed == expected);
 }
 

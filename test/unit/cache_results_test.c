@@ -435,7 +435,8 @@ check_tree(struct bench *bench)
 	CHECK(smart_tree_remove(bench->client[1]->tree, entry, KEY, &done) == SMART_OK && done);
 	CHECK(!look_up(bench, 0, 7, 1) && look_up(bench, 0, 7, 2) && count_point(bench, 0, 7) == 2);
 	CHECK(look_up(bench, 0, 8, 1) && count_point(bench, 0, 8) == 1);
-	CHECK(smart_tree_bulk_delete(bench->client[1]->tree, is_odd, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(smart_tree_bulk_delete(bench->client[1]->tree, &(struct smart_victims){.dead = is_odd}, NULL, &visited,
+								 &removed) == SMART_OK);
 	CHECK(removed == ENTRIES - 1);
 	for (unsigned int i = 0; i < ENTRIES; i++)
 		CHECK(!look_up(bench, 0, i, 1) && (i == 7 || count_point(bench, 0, i) == 0));

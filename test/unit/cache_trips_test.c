@@ -239,10 +239,12 @@ check_deep(struct bench *bench)
 	}
 	CHECK(trips(bench) - before < DEEP_KEYS / 2 * 20);
 	before = trips(bench);
-	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, is_dead, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, &(struct smart_victims){.dead = is_dead}, NULL, &visited,
+								 &removed) == SMART_OK);
 	CHECK(removed == DEEP_KEYS / 2 && trips(bench) - before < DEEP_KEYS / 2 * 30);
 	before = trips(bench);
-	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, is_dead, NULL, NULL, &visited, &removed) == SMART_OK);
+	CHECK(smart_tree_bulk_delete(bench->client[0]->tree, &(struct smart_victims){.dead = is_dead}, NULL, &visited,
+								 &removed) == SMART_OK);
 	CHECK(removed == 0 && trips(bench) - before < DEEP_BYTES * 2);
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		tree_client_close(bench->client[i]);

@@ -311,8 +311,8 @@ check_model(struct bench *bench)
 		}
 		if (i % 10000 != 9999)
 			continue;
-		CHECK(smart_tree_bulk_delete(bench->client[client]->tree, is_multiple, NULL, NULL, &visited, &removed) ==
-			  SMART_OK);
+		CHECK(smart_tree_bulk_delete(bench->client[client]->tree, &(struct smart_victims){.dead = is_multiple}, NULL,
+									 &visited, &removed) == SMART_OK);
 		for (number = 0; number < MODEL; number++)
 			there[number] &= (number & 0xff) % 3 != 0;
 	}

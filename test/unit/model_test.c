@@ -53,7 +53,9 @@ struct round
 	struct tree_client *client;
 	struct smart_scan *scan;
 	uint64_t dead_salt;
-	unsigned int dead_quarters; /* what part of the entries a bulk delete removes */
+	unsigned int dead_quarters; /* what part of the entries a bulk delete removes, */
+	size_t dead_tail;           /* as so many of their last bytes tell; 0: all of them */
+	unsigned int dead_last;     /* the last candidate that it may remove */
 };
 
 static struct round round_;
@@ -318,8 +320,9 @@ static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {
 	uint64_t state = round_.dead_salt;
+	size_t tail = round_.dead_tail == 0 || round_.dead_tail > length ? length : round_.dead_tail;
 
-	for (size_t i = 0; i < length; i++)
+	for (size_t i = length - tail; i < length; i++)
 		state = state * 31 + entry[i];
 	return test_random(&state) % 4 < round_.dead_quarters;
 }
@@ -333,6 +336,16 @@ learn(void)
 								&round_.candidates[i].present) == SMART_OK);
 }
 
+/* Which entries are dead, among those up to a candidate or among all. */
+static void
+choose_dead(bool up_to_one)
+{
+	round_.dead_salt = test_random(&round_.random_state);
+	round_.dead_quarters = below(5);
+	round_.dead_tail = below(2) == 0 ? 0 : 1 + below(12);
+	round_.dead_last = up_to_one ? below(round_.count) : round_.count - 1;
+}
+
 /* Takes dead entries out of one leaf, where one of the candidates belongs. */
 static void
 weed(void)
@@ -343,8 +356,7 @@ weed(void)
 	uint64_t gone = 0;
 	bool ended;
 
-	round_.dead_salt = test_random(&round_.random_state);
-	round_.dead_quarters = below(5);
+	choose_dead(false);
 	for (unsigned int i = 0; i < round_.count; i++)
 		was[i] = round_.candidates[i].present;
 	ended = done(smart_tree_weed(round_.client->tree, chosen->entry, chosen->key_length, is_dead, NULL, &removed));
@@ -362,6 +374,15 @@ weed(void)
 	fail_memory(true);
 }
 
+/* Is a candidate to go? */
+static bool
+goes(unsigned int i)
+{
+	const struct candidate *candidate = &round_.candidates[i];
+
+	return i <= round_.dead_last && is_dead(NULL, candidate->entry, candidate->length);
+}
+
 /* smart_next_key_fn: candidates are in order. */
 static bool
 next_dead(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
@@ -370,8 +391,7 @@ next_dead(void *argument, const uint8_t *from, size_t from_length, const uint8_t
 	{
 		const struct candidate *candidate = &round_.candidates[i];
 
-		if (!is_dead(NULL, candidate->entry, candidate->length) ||
-			smart_compare_bytes(candidate->entry, candidate->key_length, from, from_length) < 0)
+		if (!goes(i) || smart_compare_bytes(candidate->entry, candidate->key_length, from, from_length) < 0)
 			continue;
 		*key = candidate->entry;
 		*key_length = candidate->key_length;
@@ -380,30 +400,73 @@ next_dead(void *argument, const uint8_t *from, size_t from_length, const uint8_t
 	return false;
 }
 
-/* All that is dead; either by a look at every entry, or by its keys. */
+/* What a bulk delete that removes nothing tells of. */
+struct told
+{
+	unsigned int next; /* candidate */
+	uint64_t count;
+	bool right;
+};
+
+/* smart_found_fn: each dead candidate that is there, in order. */
+static void
+told_of(void *argument, const uint8_t *entry, size_t length)
+{
+	struct told *told = argument;
+
+	while (told->next < round_.count && !(round_.candidates[told->next].present && goes(told->next)))
+		told->next++;
+	told->right = told->right && told->next < round_.count && round_.candidates[told->next].length == length &&
+				  memcmp(round_.candidates[told->next].entry, entry, length) == 0;
+	told->next++;
+	told->count++;
+}
+
+static void
+find_dead(uint64_t present, uint64_t dead)
+{
+	struct told told = {.right = true};
+	const struct smart_victims victims = {.dead = is_dead,
+										  .tail = round_.dead_tail,
+										  .found = told_of,
+										  .argument = &told};
+	uint64_t visited;
+	uint64_t removed;
+
+	if (!done(smart_tree_bulk_delete(round_.client->tree, &victims, NULL, &visited, &removed)))
+		return;
+	CHECK(told.right && told.count == dead && visited == present && removed == 0);
+}
+
+/* All that is dead; either by a look at every entry, or by its keys, which may be those up to one. */
 static void
 bulk_delete(void)
 {
 	bool by_keys = below(2) == 0;
+	struct smart_victims victims = {.dead = is_dead};
 	bool ended;
 	uint64_t visited;
 	uint64_t removed;
 	uint64_t present = 0;
 	uint64_t dead = 0;
 
-	round_.dead_salt = test_random(&round_.random_state);
-	round_.dead_quarters = below(5);
+	choose_dead(by_keys && below(2) == 0);
+	victims.tail = round_.dead_tail;
 	for (unsigned int i = 0; i < round_.count; i++)
 	{
-		struct candidate *candidate = &round_.candidates[i];
-
-		present += candidate->present;
-		dead += candidate->present && is_dead(NULL, candidate->entry, candidate->length);
+		present += round_.candidates[i].present;
+		dead += round_.candidates[i].present && goes(i);
 	}
+	if (!by_keys && below(2) == 0)
+		find_dead(present, dead);
 	if (by_keys)
-		ended = done(smart_tree_remove_many(round_.client->tree, next_dead, is_dead, NULL, &removed));
+	{
+		victims.last = round_.candidates[round_.dead_last].entry;
+		victims.last_length = round_.candidates[round_.dead_last].key_length;
+		ended = done(smart_tree_remove_many(round_.client->tree, &victims, next_dead, &removed));
+	}
 	else
-		ended = done(smart_tree_bulk_delete(round_.client->tree, is_dead, NULL, NULL, &visited, &removed));
+		ended = done(smart_tree_bulk_delete(round_.client->tree, &victims, NULL, &visited, &removed));
 	if (!ended)
 	{
 		/* It went some way. */
@@ -414,15 +477,14 @@ bulk_delete(void)
 		fail_memory(false);
 		learn();
 		for (unsigned int i = 0; i < round_.count; i++)
-			CHECK(was[i] == round_.candidates[i].present ||
-				  (was[i] && is_dead(NULL, round_.candidates[i].entry, round_.candidates[i].length)));
+			CHECK(was[i] == round_.candidates[i].present || (was[i] && goes(i)));
 		fail_memory(true);
 		return;
 	}
 	CHECK((by_keys || visited == present) && removed == dead);
 	for (unsigned int i = 0; i < round_.count; i++)
 	{
-		if (is_dead(NULL, round_.candidates[i].entry, round_.candidates[i].length))
+		if (goes(i))
 			round_.candidates[i].present = false;
 	}
 }

@@ -453,7 +453,8 @@ bulk_delete(struct bench *bench, unsigned int every, uint64_t expected)
 	uint64_t visited;
 	uint64_t removed;
 
-	CHECK(smart_tree_bulk_delete(bench->client->tree, is_dead, NULL, &every, &visited, &removed) == SMART_OK);
+	CHECK(smart_tree_bulk_delete(bench->client->tree, &(struct smart_victims){.dead = is_dead, .argument = &every},
+								 NULL, &visited, &removed) == SMART_OK);
 	CHECK(removed == expected);
 	return trips(bench) - before;
 }

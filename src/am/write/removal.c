@@ -19,6 +19,7 @@
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "am/write/dead_tids.h"
 #include "am/write/removal.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -41,28 +42,57 @@ smart_removal_begin(struct smart_removal *removal, struct smart_relation *relati
 	smart_assert(relation->tree != NULL && !relation->lost);
 }
 
+/* Memory of size bytes with what old has in its first used ones, which is freed then; NULL: there is none. */
+static void *
+grow(const struct smart_removal *removal, void *old, Size used, Size size)
+{
+	void *grown = MemoryContextAllocExtended(removal->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+
+	if (grown == NULL || old == NULL)
+		return grown;
+	memcpy(grown, old, used);
+	pfree(old);
+	return grown;
+}
+
+/* Makes room for one more key; false: there is no memory. */
+static bool
+reserve(struct smart_removal *removal, Size used, Size length)
+{
+	if (removal->start == NULL || removal->count == removal->room)
+	{
+		uint32 room = Max(2 * removal->room, ROOM_FIRST);
+		uint32 *start = grow(removal, removal->start, ((Size) removal->count + 1) * sizeof(uint32),
+							 ((Size) room + 1) * sizeof(uint32));
+
+		if (start == NULL)
+			return false;
+		removal->start = start;
+		removal->room = room;
+	}
+	if (used + length > removal->size)
+	{
+		Size size = Max(2 * removal->size, used + Max(length, SMART_KEY_MAX));
+		uint8 *bytes = grow(removal, removal->bytes, used, size);
+
+		if (bytes == NULL)
+			return false;
+		removal->bytes = bytes;
+		removal->size = size;
+	}
+	return true;
+}
+
 void
 smart_removal_add(struct smart_removal *removal, const uint8 *key, int key_length)
 {
 	uint32 begin = removal->count == 0 ? 0 : removal->start[removal->count];
 
 	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
-	if (removal->bytes == NULL)
+	if (!reserve(removal, begin, (Size) key_length))
 	{
-		removal->room = ROOM_FIRST;
-		removal->size = SMART_KEY_MAX;
-		removal->start = MemoryContextAlloc(removal->context, (removal->room + 1) * sizeof(uint32));
-		removal->bytes = MemoryContextAlloc(removal->context, removal->size);
-	}
-	if (removal->count == removal->room)
-	{
-		removal->room *= 2;
-		removal->start = repalloc(removal->start, (removal->room + 1) * sizeof(uint32));
-	}
-	while (begin + (Size) key_length > removal->size)
-	{
-		removal->size *= 2;
-		removal->bytes = repalloc(removal->bytes, removal->size);
+		removal->out_of_memory = true;
+		return;
 	}
 	memcpy(removal->bytes + begin, key, (Size) key_length);
 	removal->start[removal->count++] = begin;
@@ -74,10 +104,9 @@ smart_removal_end(struct smart_removal *removal)
 {
 	smart_assert(removal->count <= removal->room);
 	if (removal->bytes != NULL)
-	{
 		pfree(removal->bytes);
+	if (removal->start != NULL)
 		pfree(removal->start);
-	}
 	removal->bytes = NULL;
 	removal->start = NULL;
 	removal->count = 0;
@@ -127,32 +156,20 @@ compare_keys(const void *a, const void *b, void *argument)
 							   removal->start[right + 1] - removal->start[right]);
 }
 
-/* smart_next_key_fn */
-static bool
-next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
-{
-	struct victims *victims = argument;
-	const struct smart_removal *removal = victims->removal;
-	uint32 i;
-
-	while (victims->next < removal->count && compare_at(victims, victims->next, from, from_length) < 0)
-		victims->next++;
-	if (victims->next == removal->count)
-		return false;
-	victims->at = victims->next;
-	i = victims->order[victims->next];
-	*key = removal->bytes + removal->start[i];
-	*key_length = removal->start[i + 1] - removal->start[i];
-	return true;
-}
-
-/* Finds the first position whose key is not below another one. */
+/* Finds the first position, from one on, whose key is not below another one. */
 static uint32
-search(const struct victims *victims, const uint8 *key, size_t key_length)
+search(const struct victims *victims, uint32 from, const uint8 *key, size_t key_length)
 {
-	uint32 low = 0;
-	uint32 high = victims->removal->count;
+	uint32 count = victims->removal->count;
+	uint32 low = from;
+	uint32 high = from;
 
+	/* Mostly it is near: in steps that double, until it has been passed. */
+	for (uint32 step = 1; high < count && compare_at(victims, high, key, key_length) < 0; step *= 2)
+	{
+		low = high + 1;
+		high = Min(count, high + step);
+	}
 	while (low < high)
 	{
 		uint32 middle = low + (high - low) / 2;
@@ -163,6 +180,24 @@ search(const struct victims *victims, const uint8 *key, size_t key_length)
 			high = middle;
 	}
 	return low;
+}
+
+/* smart_next_key_fn */
+static bool
+next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
+{
+	struct victims *victims = argument;
+	const struct smart_removal *removal = victims->removal;
+	uint32 i;
+
+	victims->next = search(victims, victims->next, from, from_length);
+	if (victims->next == removal->count)
+		return false;
+	victims->at = victims->next;
+	i = victims->order[victims->next];
+	*key = removal->bytes + removal->start[i];
+	*key_length = removal->start[i + 1] - removal->start[i];
+	return true;
 }
 
 /* smart_dead_fn: is it one of the keys?  A leaf's entries come in ascending order, but from its beginning again. */
@@ -177,13 +212,22 @@ is_victim(void *argument, const uint8_t *entry, size_t length)
 
 	if (order > 0 && at > 0 && compare_at(victims, at - 1, entry, key_length) >= 0)
 	{
-		at = search(victims, entry, key_length);
+		at = search(victims, 0, entry, key_length);
 		order = at < count ? compare_at(victims, at, entry, key_length) : 1;
 	}
 	while (order < 0 && ++at < count)
 		order = compare_at(victims, at, entry, key_length);
 	victims->at = at;
 	return at < count && order == 0;
+}
+
+/* smart_dead_fn: is it an entry of a dead row? */
+static bool
+is_of_dead_row(void *argument, const uint8_t *bytes, size_t length)
+{
+	const struct victims *victims = argument;
+
+	return smart_removal_is_dead(victims->codec, victims->removal->dead, bytes, length);
 }
 
 /* Removes the keys from the tree, a leaf at a time; also after a memory node has been away for a moment. */
@@ -193,6 +237,15 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 	struct smart_space *space = &smart_backend_client()->space;
 	struct victims victims = {.codec = removal->relation->codec, .removal = removal, .order = order};
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
+	const struct smart_dead_tids *dead = removal->dead;
+	uint32 last = order[removal->count - 1];
+	const struct smart_victims those = {
+		.dead = dead == NULL ? is_victim : is_of_dead_row,
+		.tail = dead == NULL ? 0 : smart_removal_tail(victims.codec),
+		.last = removal->bytes + removal->start[last],
+		.last_length = removal->start[last + 1] - removal->start[last],
+		.argument = &victims,
+	};
 	bool was_removing = space->removing;
 	smart_status status;
 
@@ -201,7 +254,7 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 	{
 		uint64_t removed = 0;
 
-		status = smart_tree_remove_many(removal->relation->tree, next_victim, is_victim, &victims, &removed);
+		status = smart_tree_remove_many(removal->relation->tree, &those, next_victim, &removed);
 		removal->removed += removed;
 		if (status != SMART_UNREACHABLE || !smart_server.remote || GetCurrentTimestamp() >= end)
 			break;
@@ -210,6 +263,23 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 	space->removing = was_removing;
 	smart_assert(victims.next <= removal->count && status != SMART_INTERRUPTED);
 	return status;
+}
+
+/* The numbers of the keys in ascending order, which is mostly that in which they came. */
+static uint32 *
+sort(const struct smart_removal *removal)
+{
+	uint32 *order = MemoryContextAlloc(removal->context, removal->count * sizeof(uint32));
+	bool ascending = true;
+
+	for (uint32 i = 0; i < removal->count; i++)
+	{
+		order[i] = i;
+		ascending = ascending && (i == 0 || compare_keys(&order[i - 1], &order[i], (void *) removal) <= 0);
+	}
+	if (!ascending)
+		qsort_arg(order, removal->count, sizeof(uint32), compare_keys, (void *) removal);
+	return order;
 }
 
 /* ---- the order ---- */
@@ -239,14 +309,14 @@ smart_removal_perform(struct smart_removal *removal)
 	volatile smart_status status = SMART_OK;
 	uint32 *order;
 
+	if (removal->out_of_memory)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+				errdetail("Failed to collect the keys of entries that are to be removed."));
 	if (removal->count == 0)
 		return true;
 	smart_assert(removal->relation->meta.journal_state != SMART_JOURNAL_NONE);
 	/* What may fail comes first. */
-	order = MemoryContextAlloc(removal->context, removal->count * sizeof(uint32));
-	for (uint32 i = 0; i < removal->count; i++)
-		order[i] = i;
-	qsort_arg(order, removal->count, sizeof(uint32), compare_keys, removal);
+	order = sort(removal);
 	HOLD_INTERRUPTS();
 	note(removal->relation, true);
 	PG_TRY();

@@ -10,6 +10,9 @@
 
 #include "utils/relcache.h"
 
+#include "am/codec/encode.h"
+#include "am/write/dead_tids.h"
+
 struct smart_relation;
 
 /* Keys of entries that are to be removed, collected in memory of the context in which it was begun. */
@@ -23,15 +26,45 @@ struct smart_removal
 	Size size;   /* of bytes */
 	uint8 *bytes;
 	uint32 *start;
-	uint64 removed; /* entries, from the tree */
+	uint64 removed;     /* entries, from the tree */
+	bool out_of_memory; /* a key could not be collected */
+	const struct smart_dead_tids
+		*dead; /* the keys are all that entries of these rows have up to the last key; NULL: not known */
 };
 
 /* The caller holds the lock of removers (lock.h) until all is removed. */
 extern void smart_removal_begin(struct smart_removal *removal, struct smart_relation *relation, Relation index);
+
+/* Where there is no memory for another one, out_of_memory is set: the caller may be where no error can be raised. */
 extern void smart_removal_add(struct smart_removal *removal, const uint8 *key, int key_length);
 
 /* Frees the memory of the keys; those that have not been removed are forgotten. */
 extern void smart_removal_end(struct smart_removal *removal);
+
+/*
+ * Does an entry belong to a dead row?  For an entry's last bytes, at least smart_removal_tail() of them (0: all of them),
+ * which a codec's entries have the TID and what comes behind it in.
+ */
+static inline size_t
+smart_removal_tail(const struct smart_codec *codec)
+{
+	return codec->payload_width < 0 ? 0 : (size_t) codec->payload_width + SMART_TID_LONGEST;
+}
+
+static inline bool
+smart_removal_is_dead(const struct smart_codec *codec, const struct smart_dead_tids *dead, const uint8 *bytes,
+					  size_t length)
+{
+	const uint8 *end = bytes + smart_codec_key_length(codec, bytes, (int) length);
+	BlockNumber block;
+	OffsetNumber offset;
+
+	if (codec->compact_tids)
+		smart_tid_get_compact(end, &block, &offset);
+	else
+		smart_tid_get_plain(end, &block, &offset);
+	return smart_dead_tids_have(dead, block, offset);
+}
 
 /* Are there so many that it is worth removing them? */
 extern bool smart_removal_is_full(const struct smart_removal *removal);

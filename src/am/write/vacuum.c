@@ -38,6 +38,7 @@
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 #include "am/server/wishes.h"
+#include "am/write/dead_tids.h"
 #include "am/write/removal.h"
 #include "am/write/vacuum.h"
 #include "base/assert.h"
@@ -51,8 +52,9 @@ struct bulk_delete
 {
 	struct smart_relation *relation;
 	struct smart_removal *removal; /* with a journal: the walk collects here, and removes nothing itself; else NULL */
-	IndexBulkDeleteCallback dead;
+	IndexBulkDeleteCallback callback;
 	void *argument;
+	struct smart_dead_tids *dead; /* what callback says, if that is known; else NULL */
 	MemoryContext context;
 	bool given_up;    /* the tree could not be changed, and has to be loaded again */
 	int failures;     /* trees that could not be walked to the end */
@@ -70,29 +72,23 @@ keep_error(struct bulk_delete *bulk)
 }
 
 /*
- * Asks core whether a row is dead.  (CREATE INDEX CONCURRENTLY collects the TIDs that it is shown in a sort, which may
- * fail.)
+ * smart_dead_fn: asks the server whether a row is dead.  (CREATE INDEX CONCURRENTLY collects the TIDs that it is shown in
+ * a sort, which may fail.)
  */
 static bool
-is_dead(void *argument, const uint8_t *entry, size_t length)
+is_dead(void *argument, const uint8_t *bytes, size_t length)
 {
 	struct bulk_delete *bulk = argument;
 	const struct smart_codec *codec = bulk->relation->codec;
-	int key_length = smart_codec_key_length(codec, entry, (int) length);
 	volatile bool dead = false;
 	ItemPointerData tid;
 
 	if (bulk->error != NULL)
 		return false;
-	smart_entry_tid(codec, entry + key_length, &tid);
+	smart_entry_tid(codec, bytes + smart_codec_key_length(codec, bytes, (int) length), &tid);
 	PG_TRY();
 	{
-		dead = bulk->dead(&tid, bulk->argument);
-		if (dead && bulk->removal != NULL)
-		{
-			smart_removal_add(bulk->removal, entry, key_length);
-			dead = false;
-		}
+		dead = bulk->callback(&tid, bulk->argument);
 	}
 	PG_CATCH();
 	{
@@ -100,6 +96,24 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 	}
 	PG_END_TRY();
 	return dead;
+}
+
+/* The same where the dead rows are known. */
+static bool
+is_of_dead_row(void *argument, const uint8_t *bytes, size_t length)
+{
+	const struct bulk_delete *bulk = argument;
+
+	return smart_removal_is_dead(bulk->relation->codec, bulk->dead, bytes, length);
+}
+
+/* smart_found_fn */
+static void
+collect(void *argument, const uint8_t *entry, size_t length)
+{
+	struct bulk_delete *bulk = argument;
+
+	smart_removal_add(bulk->removal, entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length));
 }
 
 /*
@@ -115,7 +129,7 @@ pause_point(void *argument)
 		VacuumCostBalance += VacuumCostPageHit;
 	PG_TRY();
 	{
-		if (bulk->removal != NULL && smart_removal_is_full(bulk->removal))
+		if (bulk->removal != NULL && (smart_removal_is_full(bulk->removal) || bulk->removal->out_of_memory))
 			bulk->given_up = !smart_removal_perform(bulk->removal);
 		smart_vacuum_delay_point();
 	}
@@ -222,6 +236,12 @@ static smart_status
 walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 {
 	struct smart_client *client = smart_backend_client();
+	const struct smart_victims victims = {
+		.dead = bulk->dead == NULL ? is_dead : is_of_dead_row,
+		.tail = smart_removal_tail(bulk->relation->codec),
+		.found = bulk->removal == NULL ? NULL : collect,
+		.argument = bulk,
+	};
 	uint64_t seen = 0;
 	uint64_t gone = 0;
 	uint64 before = 0; /* removed by an earlier walk, which came to no end: they are not met again */
@@ -234,7 +254,7 @@ walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 		bulk->removal->count = 0;
 	}
 	client->space.removing = true;
-	status = smart_tree_bulk_delete(bulk->relation->tree, is_dead, pause_point, bulk, &seen, &gone);
+	status = smart_tree_bulk_delete(bulk->relation->tree, &victims, pause_point, &seen, &gone);
 	client->space.removing = false;
 	if (bulk->error != NULL)
 		ReThrowError(bulk->error);
@@ -292,6 +312,7 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 			return false;
 		}
 		smart_removal_begin(&removal, bulk->relation, index);
+		removal.dead = bulk->dead;
 		bulk->removal = &removal;
 	}
 	if (RelationNeedsWAL(index))
@@ -329,12 +350,13 @@ static IndexBulkDeleteResult *
 bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
 				  void *callback_state)
 {
-	struct bulk_delete bulk = {.dead = callback, .argument = callback_state, .context = CurrentMemoryContext};
+	struct bulk_delete bulk = {.callback = callback, .argument = callback_state, .context = CurrentMemoryContext};
 	uint64 visited = 0;
 	uint64 removed = 0;
 	bool again;
 	bool lost;
 
+	bulk.dead = smart_dead_tids_of(info, callback, callback_state);
 	do
 	{
 		again = false;
@@ -361,6 +383,8 @@ bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulk
 		}
 	} while (again);
 	smart_assert(bulk.error == NULL && removed <= visited);
+	if (bulk.dead != NULL)
+		smart_dead_tids_free(bulk.dead);
 	if (stats == NULL)
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
 	stats->num_pages = smart_relation_pages(bulk.relation);
@@ -376,6 +400,8 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 {
 	Relation index = info->index;
 
+	if (smart_dead_tids_learn(callback))
+		return stats;
 	stats = bulk_delete_index(info, stats, callback, callback_state);
 	/* Rows that scans have found dead may have given their places away soon. */
 	smart_dead_rows_forget(smart_relation_database(index), index->rd_index->indrelid);

@@ -222,3 +222,45 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 	/* Nothing has to be tidied. */
 	return smart_no_room(status) ? SMART_OK : status;
 }
+
+/* Finds a range of the node that is small together with the next one, or is empty and the only one. */
+static bool
+find_small(const struct smart_tree *tree, const struct smart_node *node, unsigned int *pk)
+{
+	const uint64_t *slots = node->words + SMART_NODE_HEAD_WORDS;
+	unsigned int next;
+
+	for (*pk = 0; *pk < 256; *pk = next)
+	{
+		int index = smart_node_cover_index(node, *pk);
+
+		next = smart_node_next_pk(node, *pk);
+		if (index < 0)
+			return false;
+		if (next == 256)
+			return *pk == 0 && smart_slot_is_empty(slots[index]);
+		if (mergeable(tree, slots[index], slots[smart_node_cover_index(node, next)]))
+			return true;
+	}
+	return false;
+}
+
+smart_status
+smart_tidy_node(struct smart_tree *tree, const struct smart_key *key)
+{
+	uint8_t bytes[SMART_KEY_MAX + 1];
+	struct smart_key small = {.bytes = bytes};
+	struct smart_place place;
+	unsigned int pk;
+	smart_status status = smart_find_strict(tree, key, &place);
+
+	smart_assert(tree->entered && tree->locked == 0);
+	if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL ||
+		!find_small(tree, place.node, &pk))
+		return status;
+	small.length = place.depth + 1;
+	for (unsigned int i = 0; i < place.depth; i++)
+		bytes[i] = (uint8_t) smart_key_byte(key, i);
+	bytes[place.depth] = (uint8_t) pk;
+	return smart_tidy(tree, &small);
+}

@@ -17,6 +17,7 @@
 #include "tree/structure/change.h"
 #include "tree/structure/standby.h"
 #include "tree/structure/strict.h"
+#include "tree/write/sweep.h"
 
 /* Attempts to put a leaf back that lies in a standby. */
 #define SETTLE_ATTEMPTS 8
@@ -267,10 +268,10 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 struct bulk
 {
 	struct smart_tree *tree;
+	const struct smart_victims *victims;
 	bool dead_only; /* the cursor is a key that is to go, and entries that stay are not counted */
-	smart_dead_fn dead;
-	void *argument;
 	struct smart_cursor cursor;
+	struct smart_sweep *sweep;     /* NULL: the tree cannot be swept */
 	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
 	struct blocked *blocked;       /* NULL: there are no cached results */
 	uint8_t *entry;                /* the whole bytes of the entry that is asked about */
@@ -284,6 +285,7 @@ static bool
 is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	struct bulk *bulk = argument;
+	const struct smart_victims *victims = bulk->victims;
 	size_t head = leaf->depth + leaf->prefix_length;
 
 	/* Between two looks at one place its leaf may have gone deeper. */
@@ -297,7 +299,12 @@ is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, un
 	}
 	memcpy(bulk->entry + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
 	memcpy(bulk->entry + head, suffix, length);
-	return bulk->dead(bulk->argument, bulk->entry, head + length);
+	if (!victims->dead(victims->argument, bulk->entry, head + length))
+		return false;
+	/* The key of an entry that begins with it is the same. */
+	return victims->last == NULL ||
+		   smart_compare_bytes(bulk->entry, head + length < victims->last_length ? head + length : victims->last_length,
+							   victims->last, victims->last_length) <= 0;
 }
 
 /* The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not. */
@@ -313,6 +320,19 @@ leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, 
 	bulk->blocked->points[bulk->blocked->count++] =
 		smart_block(bulk->tree, bulk->entry, leaf->depth + leaf->prefix_length + length);
 	return true;
+}
+
+/* Is an entry to be removed?  It is not if somebody only wants to be told of it. */
+static bool
+meet(struct bulk *bulk, const struct smart_leaf *leaf, const struct smart_ref *ref)
+{
+	const struct smart_victims *victims = bulk->victims;
+	bool dead = is_dead(bulk, leaf, ref->tail, ref->tail_length);
+
+	if (!dead || victims->found == NULL)
+		return dead;
+	victims->found(victims->argument, bulk->entry, leaf->depth + leaf->prefix_length + ref->tail_length);
+	return false;
 }
 
 /* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
@@ -342,7 +362,7 @@ bulk_step(struct bulk *bulk)
 	list->count = 0;
 	status = smart_list_collect(tree, list, &leaf, smart_key_byte(&key, leaf.depth), limit);
 	for (uint32_t i = 0; status == SMART_OK && i < list->count; i++)
-		dead += is_dead(bulk, &leaf, list->refs[i].tail, list->refs[i].tail_length);
+		dead += meet(bulk, &leaf, &list->refs[i]);
 	if (status != SMART_OK)
 		return status;
 	if (dead == 0)
@@ -413,6 +433,7 @@ bulk_end(struct bulk *bulk)
 	smart_standby_release(bulk->tree);
 	if (bulk->ahead != NULL)
 		smart_readahead_close(bulk->ahead);
+	smart_release(env, bulk->sweep);
 	smart_release(env, bulk->entry);
 	smart_release(env, bulk->blocked);
 	smart_cursor_done(&bulk->cursor, env);
@@ -420,23 +441,51 @@ bulk_end(struct bulk *bulk)
 
 /* Makes what a bulk delete from the first entry on needs; bulk_end() is due if it succeeds. */
 static smart_status
-bulk_begin(struct bulk *bulk)
+bulk_begin(struct bulk *bulk, bool sweeps)
 {
 	struct smart_tree *tree = bulk->tree;
-	smart_status status = smart_cursor_init(&bulk->cursor, tree->env);
+	struct smart_env *env = tree->env;
+	smart_status status = smart_cursor_init(&bulk->cursor, env);
 
 	if (status != SMART_OK)
 		return status;
-	bulk->entry = tree->env->allocate(tree->env, SMART_KEY_MAX + SMART_ENTRY_MAX);
+	bulk->entry = env->allocate(env, SMART_KEY_MAX + SMART_ENTRY_MAX);
 	if (tree->results)
-		bulk->blocked = tree->env->allocate(tree->env, sizeof(*bulk->blocked));
-	if (bulk->entry == NULL || (tree->results && bulk->blocked == NULL))
+		bulk->blocked = env->allocate(env, sizeof(*bulk->blocked));
+	if (sweeps)
+		bulk->sweep = env->allocate(env, sizeof(*bulk->sweep));
+	if (bulk->entry == NULL || (tree->results && bulk->blocked == NULL) || (sweeps && bulk->sweep == NULL))
 	{
 		bulk_end(bulk);
 		return SMART_NO_MEMORY;
 	}
 	if (bulk->blocked != NULL)
 		bulk->blocked->count = 0;
+	if (sweeps)
+		smart_sweep_begin(bulk->sweep, tree, bulk->victims, bulk->entry);
+	return SMART_OK;
+}
+
+/* As a sweep, or, where that does not do, strictly. */
+static smart_status
+step(struct bulk *bulk)
+{
+	struct smart_sweep *sweep = bulk->sweep;
+	bool done = false;
+	smart_status status = SMART_OK;
+
+	if (sweep != NULL)
+		status = bulk->dead_only ? smart_sweep_remove(sweep, &bulk->cursor, &done)
+								 : smart_sweep_step(sweep, &bulk->cursor, &done);
+	if (status != SMART_OK)
+		return status;
+	if (!done && sweep != NULL)
+		smart_sweep_lose(sweep);
+	if (!done)
+		return bulk->dead_only ? remove_step(bulk) : bulk_step(bulk);
+	bulk->visited += sweep->visited;
+	if (bulk->victims->found == NULL)
+		bulk->removed += sweep->dead;
 	return SMART_OK;
 }
 
@@ -447,19 +496,20 @@ bulk_once(struct bulk *bulk)
 	smart_status status;
 
 	smart_enter(bulk->tree);
-	status = smart_leave(bulk->tree, bulk->dead_only ? remove_step(bulk) : bulk_step(bulk));
+	status = smart_leave(bulk->tree, step(bulk));
 	/* A1: no equality prefix stays blocked longer than its operation. */
 	smart_assert(bulk->blocked == NULL || bulk->blocked->count == 0);
 	return status;
 }
 
 smart_status
-smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_fn pause_point, void *argument,
+smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *victims, smart_pause_fn pause_point,
 					   uint64_t *visited, uint64_t *removed)
 {
-	struct bulk bulk = {.tree = tree, .dead = dead, .argument = argument};
-	smart_status status = bulk_begin(&bulk);
+	struct bulk bulk = {.tree = tree, .victims = victims};
+	smart_status status = bulk_begin(&bulk, smart_sweep_fits(tree));
 
+	smart_assert(victims->last == NULL);
 	if (status != SMART_OK)
 		return status;
 	if (!tree->direct)
@@ -468,10 +518,17 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 		smart_readahead_start(bulk.ahead, NULL, 0, false);
 	while (status == SMART_OK && !bulk.cursor.end)
 	{
-		status = bulk_once(&bulk);
-		if (status == SMART_OK && pause_point != NULL && !pause_point(argument))
+		struct smart_key next = smart_cursor_key(&bulk.cursor);
+
+		if (bulk.sweep != NULL)
+			status = smart_sweep_tidy(bulk.sweep, &next);
+		if (status == SMART_OK)
+			status = bulk_once(&bulk);
+		if (status == SMART_OK && pause_point != NULL && !pause_point(victims->argument))
 			status = SMART_INTERRUPTED;
 	}
+	if (status == SMART_OK && bulk.sweep != NULL)
+		status = smart_sweep_tidy(bulk.sweep, NULL);
 	bulk_end(&bulk);
 	if (status == SMART_OK)
 	{
@@ -482,24 +539,34 @@ smart_tree_bulk_delete(struct smart_tree *tree, smart_dead_fn dead, smart_pause_
 }
 
 smart_status
-smart_tree_remove_many(struct smart_tree *tree, smart_next_key_fn next, smart_dead_fn dead, void *argument,
+smart_tree_remove_many(struct smart_tree *tree, const struct smart_victims *victims, smart_next_key_fn next,
 					   uint64_t *removed)
 {
-	struct bulk bulk = {.tree = tree, .dead_only = true, .dead = dead, .argument = argument};
-	smart_status status = bulk_begin(&bulk);
-	const uint8_t *key;
-	size_t key_length;
+	struct bulk bulk = {.tree = tree, .victims = victims, .dead_only = true};
+	smart_status status = bulk_begin(&bulk, smart_sweep_fits(tree));
+	struct smart_key key = {0};
+	const uint8_t *bytes;
+	size_t length;
 
+	smart_assert(victims->found == NULL);
 	if (status != SMART_OK)
 		return status;
 	while (status == SMART_OK && !bulk.cursor.end &&
-		   next(argument, bulk.cursor.bytes, bulk.cursor.length, &key, &key_length))
+		   next(victims->argument, bulk.cursor.bytes, bulk.cursor.length, &bytes, &length))
 	{
-		smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
-		memcpy(bulk.cursor.bytes, key, key_length);
-		bulk.cursor.length = (uint32_t) key_length;
-		status = bulk_once(&bulk);
+		smart_assert(length > 0 && length <= SMART_KEY_MAX);
+		if (bulk.sweep != NULL)
+			smart_sweep_go(bulk.sweep, &bulk.cursor, bytes, length);
+		memcpy(bulk.cursor.bytes, bytes, length);
+		bulk.cursor.length = (uint32_t) length;
+		key = smart_cursor_key(&bulk.cursor);
+		if (bulk.sweep != NULL)
+			status = smart_sweep_tidy(bulk.sweep, &key);
+		if (status == SMART_OK)
+			status = bulk_once(&bulk);
 	}
+	if (status == SMART_OK && bulk.sweep != NULL)
+		status = smart_sweep_tidy(bulk.sweep, NULL);
 	bulk_end(&bulk);
 	*removed = bulk.removed;
 	return status;
@@ -509,17 +576,19 @@ smart_status
 smart_tree_weed(struct smart_tree *tree, const uint8_t *key, size_t key_length, smart_dead_fn dead, void *argument,
 				uint64_t *removed)
 {
-	struct bulk bulk = {.tree = tree, .dead = dead, .argument = argument};
+	const struct smart_victims victims = {.dead = dead, .argument = argument};
+	struct bulk bulk = {.tree = tree, .victims = &victims};
 	smart_status status;
 
 	if (key_length == 0 || key_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
-	status = bulk_begin(&bulk);
+	status = bulk_begin(&bulk, false);
 	if (status != SMART_OK)
 		return status;
 	memcpy(bulk.cursor.bytes, key, key_length);
 	bulk.cursor.length = (uint32_t) key_length;
-	status = bulk_once(&bulk);
+	smart_enter(tree);
+	status = smart_leave(tree, bulk_step(&bulk));
 	bulk_end(&bulk);
 	if (status == SMART_OK)
 		*removed = bulk.removed;
