@@ -223,26 +223,36 @@ smart_tidy(struct smart_tree *tree, const struct smart_key *key)
 	return smart_no_room(status) ? SMART_OK : status;
 }
 
-/* Finds a range of the node that is small together with the next one, or is empty and the only one. */
+/* A node is replaced for the sake of what became small in it if that is one range in so many. */
+#define WORTH_ONE_IN 8
+
+/*
+ * Are there enough ranges that are small together with the next one, or only one, which is empty?  *pk: of the first such
+ * range.
+ */
 static bool
-find_small(const struct smart_tree *tree, const struct smart_node *node, unsigned int *pk)
+is_worth_tidying(const struct smart_tree *tree, const struct smart_node *node, unsigned int *pk)
 {
 	const uint64_t *slots = node->words + SMART_NODE_HEAD_WORDS;
+	unsigned int small = 0;
+	unsigned int count = 0;
 	unsigned int next;
 
-	for (*pk = 0; *pk < 256; *pk = next)
+	for (unsigned int at = 0; at < 256; at = next)
 	{
-		int index = smart_node_cover_index(node, *pk);
+		int index = smart_node_cover_index(node, at);
 
-		next = smart_node_next_pk(node, *pk);
+		next = smart_node_next_pk(node, at);
 		if (index < 0)
 			return false;
-		if (next == 256)
-			return *pk == 0 && smart_slot_is_empty(slots[index]);
-		if (mergeable(tree, slots[index], slots[smart_node_cover_index(node, next)]))
-			return true;
+		count++;
+		if (next < 256 ? !mergeable(tree, slots[index], slots[smart_node_cover_index(node, next)])
+					   : count > 1 || !smart_slot_is_empty(slots[index]))
+			continue;
+		if (small++ == 0)
+			*pk = at;
 	}
-	return false;
+	return small > 0 && small * WORTH_ONE_IN >= count;
 }
 
 smart_status
@@ -251,12 +261,12 @@ smart_tidy_node(struct smart_tree *tree, const struct smart_key *key)
 	uint8_t bytes[SMART_KEY_MAX + 1];
 	struct smart_key small = {.bytes = bytes};
 	struct smart_place place;
-	unsigned int pk;
+	unsigned int pk = 0;
 	smart_status status = smart_find_strict(tree, key, &place);
 
 	smart_assert(tree->entered && tree->locked == 0);
 	if (status != SMART_OK || place.kind == SMART_PLACE_MISMATCH || place.node == NULL ||
-		!find_small(tree, place.node, &pk))
+		!is_worth_tidying(tree, place.node, &pk))
 		return status;
 	small.length = place.depth + 1;
 	for (unsigned int i = 0; i < place.depth; i++)

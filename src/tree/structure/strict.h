@@ -26,7 +26,7 @@ extern smart_status smart_forward(struct smart_tree *tree, const struct smart_ke
  * on.  Ends where a replacement gained nothing: the ranges looked small, and their entries did not fit.
  */
 extern smart_status smart_tidy(struct smart_tree *tree, const struct smart_key *key);
-/* The same for a node that key leads through, after removals anywhere in it. */
+/* The same for a node that key leads through, after removals anywhere in it, if enough has become small there. */
 extern smart_status smart_tidy_node(struct smart_tree *tree, const struct smart_key *key);
 
 #endif /* SMART_TREE_STRICT_H */
