@@ -36,8 +36,11 @@
 #include "base/assert.h"
 
 #define WORTH_REMOVING 48 /* dead entries of one key */
-#define INSERTS \
-	31 /* of unchanged columns, of which one looks for dead versions; prime, since a table's indexes take turns */
+
+/* Of so many inserts of unchanged columns one looks for dead versions.  Primes, since the indexes of a table take turns. */
+#define INSERTS_PER_LOOK        31
+#define REMOTE_INSERTS_PER_LOOK 127 /* it takes a round trip */
+
 #define ASKED_MAX 128 /* rows that it asks the table for */
 
 /* ---- removal ---- */
@@ -192,7 +195,8 @@ smart_versions_after_insert(const struct smart_candidate *candidate)
 	bool current;
 
 	smart_assert(candidate->columns_length > 0 && candidate->check == UNIQUE_CHECK_NO);
-	if (likely(++inserts % INSERTS != 0) || smart_server.remote || !smart_kills_possible(candidate->heap))
+	if (likely(++inserts % (smart_server.remote ? REMOTE_INSERTS_PER_LOOK : INSERTS_PER_LOOK) != 0) ||
+		!smart_kills_possible(candidate->heap))
 		return;
 	smart_versions_init(&versions);
 	/* As a check does: VACUUM gives no TID that was just read to another row. */
