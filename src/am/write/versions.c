@@ -108,11 +108,22 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
 	MemoryContextDelete(own);
 }
 
+/*
+ * Each check meets one more, so it is as often as that that an attempt is made again.  The worker, which comes later, is
+ * told again only when there are twice as many.
+ */
+static bool
+is_worth_it(uint32 dead)
+{
+	uint32 times = dead / WORTH_REMOVING;
+
+	return times > 0 && dead % WORTH_REMOVING == 0 && (!smart_server.remote || (times & (times - 1)) == 0);
+}
+
 void
 smart_versions_after_check(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
-	/* Each check meets one more: so after an attempt that failed it takes as many again. */
-	bool worth = versions->dead >= WORTH_REMOVING && versions->dead % WORTH_REMOVING == 0;
+	bool worth = is_worth_it(versions->dead);
 
 	if (unlikely(versions->fresh > 0 || worth))
 		remove_versions(candidate, versions, worth);
