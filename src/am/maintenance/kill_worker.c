@@ -20,6 +20,8 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -97,6 +99,19 @@ try_open(Oid oid)
 	return ConditionalLockRelationOid(oid, RowExclusiveLock) ? try_relation_open(oid, NoLock) : NULL;
 }
 
+/*
+ * As VACUUM does: rows that die while this transaction runs are not kept for its snapshot, which it looks at none with.
+ * Else versions would gather in a hot row for as long as a removal takes, with memory nodes some round trips.
+ */
+static void
+keep_no_rows(void)
+{
+	LWLockAcquire(ProcArrayLock, LW_EXCLUSIVE);
+	MyProc->statusFlags |= PROC_IN_VACUUM;
+	ProcGlobal->statusFlags[MyProc->pgxactoff] = MyProc->statusFlags;
+	LWLockRelease(ProcArrayLock);
+}
+
 /* In a transaction of its own.  Who holds a lock that keeps inserters out is not waited for, nor is the index's drop. */
 static void
 remove_list(const struct smart_kill_list *list)
@@ -109,6 +124,7 @@ remove_list(const struct smart_kill_list *list)
 
 	smart_assert(list->count > 0);
 	StartTransactionCommand();
+	keep_no_rows();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	table = IndexGetRelation(list->index, true);
 	if (OidIsValid(table))
