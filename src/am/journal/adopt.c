@@ -77,7 +77,7 @@ bring_up_to_date(struct adoption *adoption, const struct smart_codec *codec, con
 	smart_rebuild_use_base(MyDatabaseId, oid);
 	smart_changes_announce();
 	/* In what comes behind the first end there are none: this process has the lock of removers. */
-	smart_staging_write_out(index, &tail);
+	smart_staging_write_out(index, &tail, false);
 	if (!smart_journal_apply(index, codec, tree, &place, after_piece, adoption))
 		return false;
 	smart_wal_flush();

@@ -62,7 +62,7 @@ load(Relation index, const struct smart_codec *codec, const struct smart_look *l
 		return false;
 	smart_rebuild_use_base(MyDatabaseId, oid);
 	smart_changes_announce();
-	smart_staging_write_out(index, &tail);
+	smart_staging_write_out(index, &tail, false);
 	if (!smart_journal_apply(index, codec, tree, &place, NULL, NULL))
 		return false;
 	smart_wal_flush();

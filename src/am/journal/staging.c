@@ -244,13 +244,17 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 }
 
 void
-smart_staging_write_out(Relation index, struct smart_tail *tail)
+smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled)
 {
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
 	for (int i = 0; i < MaxBackends && meta.journal != 0; i++)
-		write_out_area(index, tail, meta.journal, i);
+	{
+		/* An add is staged before its row's end can be seen by others, and so is what says that the area is not empty. */
+		if (!settled || __atomic_load_n(&areas[i].used, __ATOMIC_RELAXED) > 0)
+			write_out_area(index, tail, meta.journal, i);
+	}
 }
 
 /* Writes out all that this backend's area holds.  An index that has gone, or has another file now, needs nothing. */

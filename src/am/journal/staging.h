@@ -29,8 +29,12 @@ extern void smart_staging_init(void);
 extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
 							  SubTransactionId subtransaction);
 
-/* Writes out what all areas have of an index.  The caller has an inserter's lock of it.  Errors as above. */
-extern void smart_staging_write_out(Relation index, struct smart_tail *tail);
+/*
+ * Writes out what all areas have of an index.  settled: what the caller is about to do concerns adds alone that were staged
+ * before it learned of their rows, so areas that look empty need not be locked.  The caller has an inserter's lock of the
+ * index.  Errors as above.
+ */
+extern void smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled);
 
 /* The file of an index gets a new content, in this transaction: what this backend's area has of it is of no use. */
 extern void smart_staging_discard(Relation index);

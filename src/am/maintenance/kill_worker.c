@@ -3,8 +3,8 @@
  *	  The launcher's job for dead entries that scans have met, and the background worker that removes those of one
  *	  database.
  *
- * One worker runs at a time.  It takes what waits about once a second, and leaves the database when nothing has come for
- * some seconds, since DROP DATABASE waits for it, or when another database is next.
+ * One worker runs at a time.  It takes what waits about once a second, or at once when it is much, and leaves the database
+ * when nothing has come for some seconds, since DROP DATABASE waits for it, or when another database is next.
  */
 #include "postgres.h"
 
@@ -170,6 +170,7 @@ smart_kill_worker_main(Datum argument)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
 	pgstat_report_activity(STATE_RUNNING, "removing entries of dead rows");
 	list = MemoryContextAlloc(TopMemoryContext, sizeof(*list));
+	smart_kill_queue_attend(true);
 	for (int idle = 0; idle < IDLE_ROUNDS;)
 	{
 		idle = remove_all(list) ? 0 : idle + 1;
@@ -179,5 +180,6 @@ smart_kill_worker_main(Datum argument)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	smart_kill_queue_attend(false);
 	proc_exit(0);
 }

@@ -181,7 +181,7 @@ load(struct move *move)
 		return false;
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
-	smart_staging_write_out(index, &tail);
+	smart_staging_write_out(index, &tail, false);
 	return smart_journal_apply(index, move->codec, move->tree, &place, NULL, NULL);
 }
 

@@ -9,7 +9,9 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
@@ -19,7 +21,8 @@
 
 #define TRANCHE     "smart_kill_queue"
 #define QUEUE_BYTES (256 * 1024)
-#define RECENT      4096 /* a power of two */
+#define MANY_BYTES  (6 * 1024) /* of keys that do not wait for the worker's next round: some hundreds */
+#define RECENT      4096       /* a power of two */
 
 /* What comes before each key. */
 struct head
@@ -32,6 +35,7 @@ struct head
 struct kill_queue
 {
 	uint32 used;           /* bytes */
+	Latch *worker;         /* of the process that removes; NULL: there is none */
 	uint32 recent[RECENT]; /* hashes of keys that were handed over, each in its own place; 0: none */
 	uint8 bytes[QUEUE_BYTES];
 };
@@ -66,6 +70,7 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	const struct head head = {.database = database, .index = index, .length = length};
 	uint32 hash = hash_combine(hash_bytes(key, (int) length), index) | 1;
 	uint32 *recent;
+	Latch *worker = NULL;
 	bool first = false;
 
 	smart_assert(OidIsValid(database) && OidIsValid(index) && length > 0 && length <= SMART_KILL_LIST_BYTES);
@@ -79,6 +84,8 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	if (queue->used + sizeof(head) + length <= QUEUE_BYTES)
 	{
 		first = queue->used == 0;
+		if (queue->used < MANY_BYTES && queue->used + sizeof(head) + length >= MANY_BYTES)
+			worker = queue->worker;
 		memcpy(queue->bytes + queue->used, &head, sizeof(head));
 		memcpy(queue->bytes + queue->used + sizeof(head), key, length);
 		queue->used += sizeof(head) + length;
@@ -86,6 +93,9 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	}
 	smart_assert(queue->used <= QUEUE_BYTES);
 	LWLockRelease(lock);
+	/* A latch of a process that has ended meanwhile may be set: it lies in shared memory. */
+	if (worker != NULL)
+		SetLatch(worker);
 	if (first)
 		smart_launcher_wake();
 }
@@ -168,6 +178,14 @@ smart_kill_queue_take(Oid database, struct smart_kill_list *list)
 	take(database, list);
 	smart_assert((list->count > 0) == OidIsValid(list->index));
 	return list->count > 0;
+}
+
+void
+smart_kill_queue_attend(bool attends)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	queue->worker = attends ? MyLatch : NULL;
+	LWLockRelease(lock);
 }
 
 void

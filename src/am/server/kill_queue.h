@@ -23,7 +23,7 @@ struct smart_kill_list
 extern void smart_kill_queue_request(void);
 extern void smart_kill_queue_make(void);
 
-/* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher. */
+/* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher, or who removes. */
 extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length);
 
 /* Is the queue far from being full? */
@@ -34,6 +34,9 @@ extern bool smart_kill_queue_next(Oid last, Oid *database);
 
 /* Takes keys of an index of this database, in the order in which they came.  False: none waits. */
 extern bool smart_kill_queue_take(Oid database, struct smart_kill_list *list);
+
+/* From now on this process is woken when many keys wait, or (false) not any more. */
+extern void smart_kill_queue_attend(bool attends);
 
 /* Forgets the keys of a database. */
 extern void smart_kill_queue_forget(Oid database);

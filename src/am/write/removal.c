@@ -321,7 +321,7 @@ smart_removal_perform(struct smart_removal *removal)
 	note(removal->relation, true);
 	PG_TRY();
 	{
-		smart_staging_write_out(removal->index, &removal->relation->tail);
+		smart_staging_write_out(removal->index, &removal->relation->tail, true);
 		smart_chain_remove(removal->index, &removal->relation->tail, &keys, &done);
 		smart_wal_flush();
 		status = remove_from_tree(removal, order);

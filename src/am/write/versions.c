@@ -35,7 +35,7 @@
 #include "am/write/versions.h"
 #include "base/assert.h"
 
-#define WORTH_REMOVING 48 /* dead entries of one key */
+#define WORTH_REMOVING 32 /* dead entries of one key */
 
 /* Of so many inserts of unchanged columns one looks for dead versions.  Primes, since the indexes of a table take turns. */
 #define INSERTS_PER_LOOK        31
