@@ -18,7 +18,7 @@ struct smart_handle
 {
 	uint64 id; /* of the tree; the hash key */
 	struct smart_tree *tree;
-	struct smart_codec *codec;    /* a copy, for the tree's equality prefixes */
+	struct smart_codec *codec;                       /* a copy, for the tree's equality prefixes */
 	struct smart_scan *idle_scans[SMART_IDLE_SCANS]; /* kept for the next users */
 	uint32 idle;                                     /* so many of them */
 	uint32 references;

@@ -248,9 +248,9 @@ smart_settings_init(void)
 							"A statement that needs its tree and waits longer fails.", &smart_settings.load_timeout_ms,
 							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.compaction_rate",
-							"Megabytes a second that the compaction of a journal writes at most.",
-							"0: no limit.", &smart_settings.compaction_rate_mb, 0, 0,
-							COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL, NULL);
+							"Megabytes a second that the compaction of a journal writes at most.", "0: no limit.",
+							&smart_settings.compaction_rate_mb, 0, 0, COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL,
+							NULL);
 	DefineCustomBoolVariable("smart.auto_rebuild",
 							 "Rebuild smart indexes that have lost their content and cannot be loaded.",
 							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
