@@ -52,7 +52,8 @@ unmount_all()
 }
 
 # within ROOT COMMAND...: with that system as the root of all files, and with mounts, processes and shared memory of its
-# own: they end with it. Unlike in chroot, programs there may make namespaces.
+# own: they end with it. Unlike in chroot, programs there may make namespaces. The shell stays, as their first process,
+# which has to wait for whatever loses its parent: a server that was killed is there as long as nobody does.
 within()
 {
 	local root=$1
@@ -60,8 +61,8 @@ within()
 	# shellcheck disable=SC2016
 	unshare --mount --pid --ipc --fork --kill-child sh -c 'mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc &&
 		mount -t sysfs sys sys && mount -t tmpfs -o mode=1777 shm dev/shm && { [ ! -c /dev/net/tun ] || { mkdir -p dev/net &&
-		touch dev/net/tun && mount --bind /dev/net/tun dev/net/tun; }; } && pivot_root . mnt && cd / && umount --lazy /mnt &&
-		exec "$@"' "$root" env -u TMPDIR "$@"
+		touch dev/net/tun && mount --bind /dev/net/tun dev/net/tun; }; } && pivot_root . mnt && cd / && umount --lazy /mnt ||
+		exit 125; "$@"; exit $?' "$root" env -u TMPDIR "$@"
 }
 
 # copy_checkout DIRECTORY [TAR OPTION]...: this checkout, without git's files, made anew there.
