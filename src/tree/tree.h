@@ -272,14 +272,22 @@ struct smart_victims
 	/* Entries that sort above this key are left alone; NULL: none is. */
 	const uint8_t *last;
 	size_t last_length;
-	/* Not NULL: is told of each entry that is to go, in ascending order, and nothing is removed. */
+	/* Not NULL: is told of each entry that is to go, in ascending order, and nothing is removed, */
 	smart_found_fn found;
+	/*
+	 * unless this is set: then it is told of all that is removed, whatever the call returns.  Where other clients are in
+	 * the way it may be told more than once, in any order, or of what is there still when the call has failed.
+	 */
+	bool at_once;
 	void *argument;
 };
 
+/* Is this a tree whose bulk delete is one walk by pointers, so that at_once saves a second one? */
+extern bool smart_tree_is_swept(const struct smart_tree *tree);
+
 /*
  * Bulk delete: visits all entries in key order, a leaf at a time.  *visited and
- * *removed (none, with found) count entries.  Called between leaves: pause_point, where the caller
+ * *removed (none, if they are only told of) count entries.  Called between leaves: pause_point, where the caller
  * may check for interrupts (return false: SMART_INTERRUPTED); NULL: none.
  */
 typedef bool (*smart_pause_fn)(void *argument);
@@ -288,7 +296,7 @@ extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, const struct
 										   smart_pause_fn pause_point, uint64_t *visited, uint64_t *removed);
 
 /*
- * The same for the leaves of some keys only, without found.  next() returns the least of them that is not below from,
+ * The same for the leaves of some keys only; found only with at_once.  next() returns the least of them that is not below from,
  * which never falls, in memory that is good until the next call; false: there is none.  When it is asked for a key behind
  * another one, nothing that dead() takes for dead is left at the other.  After an error that comes under way *removed is
  * set, too.

@@ -18,8 +18,8 @@
 	X(uniqueload, "J2-unique", "a tree that is not opened for reads is asked", 10000, "--theme loss --unique")         \
 	X(undo, "J2-undo", "undo records are not looked at after a crash", 10000, "--theme loss")                          \
 	X(giveup, "J2-giveup", "a tree that is given up is not marked in its record", 10000, "--theme loss")               \
-	X(removefirst, "J2-remove", "the tree before the chain", 10000, "--theme stale")                                   \
-	X(noflush, "J2-remove", "no flush between chain and tree", 10000, "--theme stale")                                 \
+	X(wordfirst, "J2-word", "no removal is under way, although the chain lacks it", 10000, "--theme stale")            \
+	X(noflush, "J2-remove", "no flush behind the chain", 10000, "--theme stale")                                       \
 	X(openbefore, "J2-remove", "a remover looks for the tree before it has the removers' lock", 50000,                 \
 	  "--theme stale")                                                                                                 \
 	X(lostanswer, "J2-remove", "no victims, says lost memory", 10000, "--theme loss")                                  \

@@ -205,6 +205,7 @@ loader_run(struct actor *self)
 		step_lock(self, LOCK_TABLE, "J4-rebuild: takes the table's lock");
 	if (!(stale ? FAULT(rebuildlock) : FAULT(loadlock)))
 		step_lock(self, LOCK_REMOVERS, "J4-load: takes the removers' lock");
+	self->kept_first = server->pages.meta.previous_first;
 	if (!stale)
 		step_lock(self, LOCK_APPLY, "J4-load: takes the lock of applying");
 	step(self, "J4-load: has the index a tree by now?");

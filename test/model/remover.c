@@ -47,9 +47,12 @@ journal_removals(struct actor *self, entries victims)
 	wal_flush();
 }
 
-/* J2-remove, under the removers' lock.  False: the tree could not be reached; the caller's statement fails. */
+/*
+ * J2-remove, under the removers' lock.  sweeps: the tree comes before the journal, under the same word.  False: the tree
+ * could not be reached; the caller's statement fails.
+ */
 static bool
-carry_out(struct actor *self, int number, entries victims)
+carry_out(struct actor *self, int number, entries victims, bool sweeps)
 {
 	struct tree *tree = tree_at(self->server, number);
 
@@ -57,7 +60,7 @@ carry_out(struct actor *self, int number, entries victims)
 	step(self, "J2-word: 'removal under way'");
 	tree->under_way = true;
 	self->held = true;
-	if (!FAULT(removefirst))
+	if (!sweeps)
 		journal_removals(self, victims);
 	if (one_in(world.plan.unable_one_in))
 	{
@@ -67,9 +70,11 @@ carry_out(struct actor *self, int number, entries victims)
 		return false;
 	}
 	take_away(self, tree, victims);
+	if (sweeps && !FAULT(wordfirst))
+		journal_removals(self, victims);
 	step(self, "J2-word: no removal is under way");
 	tree->under_way = false;
-	if (FAULT(removefirst))
+	if (sweeps && FAULT(wordfirst))
 		journal_removals(self, victims);
 	self->held = false;
 	self->between = 0;
@@ -137,7 +142,8 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 				victims |= tree_at(server, tree)->content & BIT(ENTRY(key, tid));
 		}
 		/* What lost memory answers is an error, and tells of no victims. */
-		if ((tree_at(server, tree)->lost && !FAULT(lostanswer)) || (victims != 0 && !carry_out(self, tree, victims)))
+		if ((tree_at(server, tree)->lost && !FAULT(lostanswer)) ||
+			(victims != 0 && !carry_out(self, tree, victims, one_in(2))))
 			return false;
 		unlock(self, LOCK_REMOVERS);
 		return true;
@@ -232,7 +238,7 @@ worker_run(struct actor *self)
 	{
 		step(self, "J2-kill: looks at the line pointer");
 		dead = line->state == LINE_DEAD || (FAULT(prune) && row_is_dead(server, line) && line->key == KEY_OF(entry));
-		if (dead && !carry_out(self, tree, BIT(entry)))
+		if (dead && !carry_out(self, tree, BIT(entry), false))
 			actor_abort(self);
 	}
 	unlock(self, LOCK_REMOVERS);

@@ -243,7 +243,8 @@ struct actor
 	bool answers; /* the tree, and does not only take adds */
 	bool open;
 	struct meta meta;
-	struct place tail; /* page.block 0: not known */
+	struct place tail;  /* page.block 0: not known */
+	uint8_t kept_first; /* a loader's: the first serial that had not been let go when it took the removers' lock */
 };
 
 enum role

@@ -233,6 +233,7 @@ struct erasure
 	const struct client *client;
 	uint64_t dead;    /* keys, one bit each */
 	int events[KEYS]; /* the removal that has to be, -1: none */
+	uint64_t told;    /* how often a key was told of */
 	unsigned int met[KEYS];
 	int meetings[KEYS][MEETINGS_MAX];
 };
@@ -254,6 +255,18 @@ is_dead(void *argument, const uint8_t *entry, size_t length)
 		erasure->meetings[key][erasure->met[key]++] =
 			history_begin(erasure->client->number, EVENT_REMOVE, (unsigned int) key);
 	return true;
+}
+
+/* smart_found_fn: what is told of is removed from a journal, so nothing may be that is to stay. */
+static void
+told_of(void *argument, const uint8_t *entry, size_t length)
+{
+	struct erasure *erasure = argument;
+	int key = keys_find(&world.keys, entry, length);
+
+	if (key < 0 || (erasure->dead >> key & 1) == 0)
+		world_violation("bulk delete told of an entry that is to stay");
+	erasure->told++;
 }
 
 /* smart_next_key_fn: the least dead key that is not below from. */
@@ -298,9 +311,9 @@ client_erase(struct client *client)
 	/* Some take one leaf only: nothing has to go then, but what was met may be gone. */
 	bool whole = !dice_one_in(&world.dice, 3);
 	unsigned int first = dice_below(&world.dice, KEYS);
-	const struct smart_victims victims = {.dead = is_dead, .argument = &erasure};
+	struct smart_victims victims = {.dead = is_dead, .argument = &erasure};
 	uint64_t visited;
-	uint64_t removed;
+	uint64_t removed = 0;
 	smart_status status;
 
 	if (dice_one_in(&world.dice, 2))
@@ -311,6 +324,9 @@ client_erase(struct client *client)
 								  ? history_begin(client->number, EVENT_REMOVE, key)
 								  : -1;
 	world_trace("bulk delete of %llx begins", (unsigned long long) erasure.dead);
+	victims.at_once = dice_one_in(&world.dice, 2);
+	if (victims.at_once)
+		victims.found = told_of;
 	if (whole && dice_one_in(&world.dice, 2))
 		status = smart_tree_remove_many(client->tree, &victims, next_dead, &removed);
 	else if (whole)
@@ -319,6 +335,8 @@ client_erase(struct client *client)
 		status = smart_tree_weed(client->tree, world.keys.bytes[first], world.keys.key_length[first], is_dead, &erasure,
 								 &removed);
 	world_trace("bulk delete ends: %s", smart_status_text(status));
+	if (status == SMART_OK && whole && victims.at_once && erasure.told < removed)
+		world_violation("bulk delete told of fewer entries than it removed");
 	++world.now;
 	note_erasure(&erasure, status == SMART_OK);
 	if (status != SMART_OK && status != SMART_UNREACHABLE && status != SMART_INTERRUPTED &&

@@ -28,6 +28,53 @@
 #define STEPS_MAX   8 /* from page to page before the metapage is asked where the tail is */
 #define KNOWN_TAILS 64
 
+/* ---- how many operations a page has ---- */
+
+/* Of the page to which this process appended last, as long as nobody else has: else they are counted on the page. */
+static struct
+{
+	uint64 journal;
+	uint64 serial;
+	LocationIndex end; /* pd_lower when they were counted */
+	uint32 adds;
+	uint32 removals;
+} counted;
+
+/* So many were appended to a page whose content ended there, and ends here now. */
+static void
+count_appended(const struct smart_tail *tail, LocationIndex from, LocationIndex to, enum smart_operation operation,
+			   uint32 count)
+{
+	if (counted.journal != tail->journal || counted.serial != tail->serial || counted.end != from)
+	{
+		counted.adds = counted.removals = 0;
+		/* What stands before it is not known. */
+		counted.journal = from == SMART_PAGE_BEGIN ? tail->journal : 0;
+		counted.serial = tail->serial;
+	}
+	counted.end = to;
+	if (operation == SMART_OPERATION_ADD)
+		counted.adds += count;
+	else
+		counted.removals += count;
+}
+
+/* Adds the operations of a page, which is getting a next one, to what the metapage says of all such pages. */
+static void
+count_page(Page page, struct smart_meta *meta)
+{
+	const struct smart_page_head *head = smart_page_head(page);
+
+	if (counted.journal == head->journal && counted.serial == head->number &&
+		counted.end == ((PageHeader) page)->pd_lower)
+	{
+		meta->adds += counted.adds;
+		meta->removals += counted.removals;
+	}
+	else
+		smart_log_page_count(page, &meta->adds, &meta->removals);
+}
+
 /* ---- one record ---- */
 
 #define CONTENTS MAXALIGN(SizeOfPageHeaderData) /* where the metapage, and the head of a page, begin */
@@ -200,7 +247,7 @@ link_page(Relation index, struct link *link)
 									  .offset = SMART_PAGE_BEGIN};
 
 	if (BufferIsValid(link->old))
-		smart_log_page_count(BufferGetPage(link->old), &meta->adds, &meta->removals);
+		count_page(BufferGetPage(link->old), meta);
 	START_CRIT_SECTION();
 	smart_page_init(BufferGetPage(link->fresh), SMART_PAGE_LOG, meta->journal, begin.serial, 0);
 	MarkBufferDirty(link->fresh);
@@ -343,10 +390,22 @@ lock_tail(Relation index, struct smart_tail *tail, Size bytes, Buffer *spare)
 
 /* ---- operations ---- */
 
+/* Finishes a batch of count operations, which the locked tail has room for, and appends it. */
+static void
+append_batch(Relation index, const struct smart_tail *tail, Buffer buffer, uint8 *batch, int length,
+			 enum smart_operation operation, uint32 count)
+{
+	LocationIndex lower = ((PageHeader) BufferGetPage(buffer))->pd_lower;
+
+	smart_batch_finish(batch, length, operation, tail->serial, lower);
+	write_batch(index, buffer, batch, length);
+	count_appended(tail, lower, (LocationIndex) (lower + length), operation, count);
+}
+
 /* Appends as many of the entries from first on as the locked tail has room for, by one record; returns the next one. */
 static uint32
-append_some(Relation index, Buffer buffer, uint64 serial, enum smart_operation operation,
-			const struct smart_entries *entries, uint32 first)
+append_some(Relation index, const struct smart_tail *tail, Buffer buffer, const struct smart_entries *entries,
+			uint32 first)
 {
 	uint8 batch[BLCKSZ];
 	struct smart_packer packer;
@@ -358,8 +417,7 @@ append_some(Relation index, Buffer buffer, uint64 serial, enum smart_operation o
 												  (int) (entries->start[i + 1] - entries->start[i])))
 		i++;
 	smart_assert(i > first);
-	smart_batch_finish(batch, (int) (packer.at - batch), operation, serial, lower);
-	write_batch(index, buffer, batch, (int) (packer.at - batch));
+	append_batch(index, tail, buffer, batch, (int) (packer.at - batch), SMART_OPERATION_ADD, i - first);
 	return i;
 }
 
@@ -388,7 +446,7 @@ smart_chain_add(Relation index, struct smart_tail *tail, uint32 changes, const u
 	bool current = smart_changes() == changes;
 
 	if (current)
-		(void) append_some(index, buffer, tail->serial, SMART_OPERATION_ADD, &entries, 0);
+		(void) append_some(index, tail, buffer, &entries, 0);
 	UnlockReleaseBuffer(buffer);
 	give_back(index, spare);
 	return current;
@@ -405,69 +463,67 @@ smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, cons
 
 		if (!BufferIsValid(buffer))
 			break;
-		i = append_some(index, buffer, tail->serial, SMART_OPERATION_ADD, entries, i);
+		i = append_some(index, tail, buffer, entries, i);
 		UnlockReleaseBuffer(buffer);
 	}
 	return i;
 }
 
-/* How many of the entries from first on a batch of so many bytes has room for; the next one. */
-static uint32
-pack_some(const struct smart_entries *entries, uint32 first, Size room)
+void
+smart_chain_remove_batch(Relation index, struct smart_tail *tail, struct smart_reserve *reserve,
+						 const struct smart_packed *packed)
 {
-	uint8 batch[BLCKSZ];
-	struct smart_packer packer;
-	uint32 i = first;
+	Buffer spare = smart_reserve_lock(index, reserve);
+	Buffer buffer = lock_tail(index, tail, packed->length, &spare);
 
-	if (room <= sizeof(struct smart_batch_head))
-		return first;
-	smart_packer_begin(&packer, batch + sizeof(struct smart_batch_head), batch + room);
-	while (i < entries->count && smart_packer_add(&packer, entries->bytes + entries->start[i],
-												  (int) (entries->start[i + 1] - entries->start[i])))
-		i++;
-	return i;
+	append_batch(index, tail, buffer, packed->bytes, packed->length, SMART_OPERATION_REMOVE, packed->count);
+	UnlockReleaseBuffer(buffer);
+	smart_reserve_unlock(index, reserve, spare);
 }
 
-/* Pages that the entries take besides the tail, as full as that is now. */
-static uint32
-count_pages(Relation index, struct smart_tail *tail, const struct smart_entries *entries)
+Size
+smart_chain_room(Relation index, struct smart_tail *tail)
 {
 	Buffer buffer = lock_tail(index, tail, 0, NULL);
-	uint32 pages = 0;
-	uint32 i = 0;
+	Size room = 0;
 
 	if (BufferIsValid(buffer))
 	{
-		i = pack_some(entries, 0, PageGetExactFreeSpace(BufferGetPage(buffer)));
+		room = PageGetExactFreeSpace(BufferGetPage(buffer));
 		UnlockReleaseBuffer(buffer);
 	}
-	for (; i < entries->count; pages++)
-	{
-		uint32 first = i;
+	return room;
+}
 
-		i = pack_some(entries, first, SMART_PAGE_ROOM);
-		smart_assert(i > first);
+/* Pages that batches take besides the tail, as full as that is now. */
+static uint32
+count_pages(Relation index, struct smart_tail *tail, const struct smart_batches *batches)
+{
+	Size room = smart_chain_room(index, tail);
+	uint32 pages = 0;
+
+	for (uint32 i = 0; i < batches->count; i++)
+	{
+		if (batches->packed[i].length > room)
+		{
+			room = SMART_PAGE_ROOM;
+			pages++;
+		}
+		room -= batches->packed[i].length;
 	}
 	return pages;
 }
 
 void
-smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_entries *keys, volatile uint32 *done)
+smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_batches *batches, volatile uint32 *done)
 {
 	struct smart_reserve reserve;
 
 	*done = 0;
 	/* A disk that is full is found so before anything is in the journal. */
-	smart_reserve_begin(index, &reserve, count_pages(index, tail, keys));
-	while (*done < keys->count)
-	{
-		Buffer spare = smart_reserve_lock(index, &reserve);
-		Buffer buffer = lock_tail(index, tail, batch_bytes(keys, *done), &spare);
-
-		*done = append_some(index, buffer, tail->serial, SMART_OPERATION_REMOVE, keys, *done);
-		UnlockReleaseBuffer(buffer);
-		smart_reserve_unlock(index, &reserve, spare);
-	}
+	smart_reserve_begin(index, &reserve, count_pages(index, tail, batches));
+	for (; *done < batches->count; ++*done)
+		smart_chain_remove_batch(index, tail, &reserve, &batches->packed[*done]);
 	smart_reserve_end(index, &reserve);
 }
 

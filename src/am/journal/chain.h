@@ -11,6 +11,8 @@
 #include "storage/buf.h"
 
 #include "am/index/meta.h"
+#include "am/journal/batches.h"
+#include "am/journal/free.h"
 #include "am/journal/page.h"
 
 /* Entries, or keys, one behind the other: item i lies from start[i] to start[i + 1]. */
@@ -39,13 +41,22 @@ extern bool smart_chain_add(Relation index, struct smart_tail *tail, uint32 chan
 extern uint32
 smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, const struct smart_entries *entries);
 
+/* Bytes that the tail has room for now. */
+extern Size smart_chain_room(Relation index, struct smart_tail *tail);
+
 /*
- * Appends removals by their keys; *done counts those that are in the chain, also after an error.  None is if there is no
- * room on disk for all, unless another process takes that room meanwhile.  The caller is the only remover (lock.h).
- * Errors as above.
+ * Appends a batch of removals, whose head is set.  A page that is needed is one of the reserve, if that has any.  The
+ * caller is the only remover (lock.h).  Errors as above.
+ */
+extern void smart_chain_remove_batch(Relation index, struct smart_tail *tail, struct smart_reserve *reserve,
+									 const struct smart_packed *packed);
+
+/*
+ * The same for all batches; *done counts those that are in the chain, also after an error.  None is if there is no room
+ * on disk for all, unless another process takes that room meanwhile.
  */
 extern void
-smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_entries *keys, volatile uint32 *done);
+smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_batches *batches, volatile uint32 *done);
 
 /*
  * Where the chain ends now, as its tail's lock tells: what is appended later stands there or behind.  A chain that has no

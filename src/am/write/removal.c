@@ -282,12 +282,26 @@ sort(const struct smart_removal *removal)
 	return order;
 }
 
+/* Packs the keys in the order in which they came. */
+static void
+pack(const struct smart_removal *removal, struct smart_batches *batches)
+{
+	smart_batches_begin(batches, removal->context);
+	for (uint32 i = 0; i < removal->count; i++)
+	{
+		if (!smart_batches_add(batches, removal->bytes + removal->start[i],
+							   (int) (removal->start[i + 1] - removal->start[i])))
+			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+					errdetail("Failed to pack removals for the journal."));
+	}
+}
+
 /* ---- the order ---- */
 
-/* A tree that another process gives up meanwhile stays given up. */
-static void
-note(const struct smart_relation *relation, bool begins)
+void
+smart_removal_note(const struct smart_relation *relation, bool begins)
 {
+	/* A tree that another process gives up meanwhile stays given up. */
 	uint64 mine = smart_server_incarnation();
 
 	(void) smart_space_swap_note(&smart_backend_client()->space, relation->meta.tree, SMART_NOTE_REMOVAL,
@@ -304,7 +318,7 @@ smart_removal_give_up(const struct smart_relation *relation, Relation index)
 bool
 smart_removal_perform(struct smart_removal *removal)
 {
-	const struct smart_entries keys = {.bytes = removal->bytes, .start = removal->start, .count = removal->count};
+	struct smart_batches batches;
 	volatile uint32 done = 0;
 	volatile smart_status status = SMART_OK;
 	uint32 *order;
@@ -317,12 +331,13 @@ smart_removal_perform(struct smart_removal *removal)
 	smart_assert(removal->relation->meta.journal_state != SMART_JOURNAL_NONE);
 	/* What may fail comes first. */
 	order = sort(removal);
+	pack(removal, &batches);
 	HOLD_INTERRUPTS();
-	note(removal->relation, true);
+	smart_removal_note(removal->relation, true);
 	PG_TRY();
 	{
 		smart_staging_write_out(removal->index, &removal->relation->tail, true);
-		smart_chain_remove(removal->index, &removal->relation->tail, &keys, &done);
+		smart_chain_remove(removal->index, &removal->relation->tail, &batches, &done);
 		smart_wal_flush();
 		status = remove_from_tree(removal, order);
 	}
@@ -331,7 +346,7 @@ smart_removal_perform(struct smart_removal *removal)
 		/* An error has ended the hold.  Nothing has happened if nothing is in the journal. */
 		HOLD_INTERRUPTS();
 		if (done == 0)
-			note(removal->relation, false);
+			smart_removal_note(removal->relation, false);
 		else
 			smart_removal_give_up(removal->relation, removal->index);
 		RESUME_INTERRUPTS();
@@ -339,11 +354,12 @@ smart_removal_perform(struct smart_removal *removal)
 	}
 	PG_END_TRY();
 	if (status == SMART_OK)
-		note(removal->relation, false);
+		smart_removal_note(removal->relation, false);
 	else
 		smart_removal_give_up(removal->relation, removal->index);
 	RESUME_INTERRUPTS();
 	removal->count = 0;
+	smart_batches_end(&batches);
 	pfree(order);
 	return status == SMART_OK;
 }

@@ -2,7 +2,7 @@
  * removal.h
  *	  Removing entries from a tree and its journal.
  *
- * The journal comes first, and durable: else an entry would stay in the journal alone after a crash, where no VACUUM
+ * The journal comes first, and durable (but for swept.h): else an entry would stay in the journal alone after a crash, where no VACUUM
  * finds it, and a later loading would bring it back when its TID serves another row.
  */
 #ifndef SMART_AM_REMOVAL_H
@@ -74,6 +74,9 @@ extern bool smart_removal_is_full(const struct smart_removal *removal);
  * changed it is given up, and the index is lost until it has been loaded again: false.  Errors: those of WAL.
  */
 extern bool smart_removal_perform(struct smart_removal *removal);
+
+/* Puts down with the tree that entries are being removed, or that they are gone from the journal, too, and durably. */
+extern void smart_removal_note(const struct smart_relation *relation, bool begins);
 
 /*
  * The tree of a journal that is whole is not used any more, by any process, and the index is lost until it has been

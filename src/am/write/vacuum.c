@@ -7,7 +7,7 @@
  * entry.  And VACUUM gives TIDs to new rows once ambulkdelete returns, so it returns only when no scan looks
  * any more at a TID that it removed.
  *
- * Where there is a journal, the entries go from there first (removal.h).
+ * Where there is a journal, the entries go from there first (removal.h), or soon afterwards (swept.h).
  */
 #include "postgres.h"
 
@@ -40,6 +40,7 @@
 #include "am/server/wishes.h"
 #include "am/write/dead_tids.h"
 #include "am/write/removal.h"
+#include "am/write/swept.h"
 #include "am/write/vacuum.h"
 #include "base/assert.h"
 
@@ -52,6 +53,7 @@ struct bulk_delete
 {
 	struct smart_relation *relation;
 	struct smart_removal *removal; /* with a journal: the walk collects here, and removes nothing itself; else NULL */
+	struct smart_swept *swept;     /* with a journal: the walk removes, and this journals it; else NULL */
 	IndexBulkDeleteCallback callback;
 	void *argument;
 	struct smart_dead_tids *dead; /* what callback says, if that is known; else NULL */
@@ -116,6 +118,15 @@ collect(void *argument, const uint8_t *entry, size_t length)
 	smart_removal_add(bulk->removal, entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length));
 }
 
+/* The same for a sweep, which has removed it. */
+static void
+collect_removed(void *argument, const uint8_t *entry, size_t length)
+{
+	struct bulk_delete *bulk = argument;
+
+	smart_swept_add(bulk->swept, entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length));
+}
+
 /*
  * Called between two leaves, where no lock is held: the cost delay may sleep, and interrupts are served, also those that
  * end nothing (a barrier that all backends have to pass must not wait for the end of the walk).  An error waits as above.
@@ -131,7 +142,12 @@ pause_point(void *argument)
 	{
 		if (bulk->removal != NULL && (smart_removal_is_full(bulk->removal) || bulk->removal->out_of_memory))
 			bulk->given_up = !smart_removal_perform(bulk->removal);
-		smart_vacuum_delay_point();
+		if (bulk->swept != NULL)
+			smart_swept_pause(bulk->swept);
+		if (bulk->swept == NULL || !bulk->swept->open)
+			smart_vacuum_delay_point();
+		if (bulk->swept != NULL)
+			smart_swept_open(bulk->swept);
 	}
 	PG_CATCH();
 	{
@@ -239,7 +255,10 @@ walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 	const struct smart_victims victims = {
 		.dead = bulk->dead == NULL ? is_dead : is_of_dead_row,
 		.tail = smart_removal_tail(bulk->relation->codec),
-		.found = bulk->removal == NULL ? NULL : collect,
+		.found = bulk->swept != NULL     ? collect_removed
+				 : bulk->removal != NULL ? collect
+										 : NULL,
+		.at_once = bulk->swept != NULL,
 		.argument = bulk,
 	};
 	uint64_t seen = 0;
@@ -253,9 +272,13 @@ walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 		before = bulk->removal->removed;
 		bulk->removal->count = 0;
 	}
+	if (bulk->swept != NULL)
+		smart_swept_open(bulk->swept);
 	client->space.removing = true;
 	status = smart_tree_bulk_delete(bulk->relation->tree, &victims, pause_point, &seen, &gone);
 	client->space.removing = false;
+	if (bulk->swept != NULL)
+		smart_swept_close(bulk->swept);
 	if (bulk->error != NULL)
 		ReThrowError(bulk->error);
 	if (bulk->removal != NULL)
@@ -297,7 +320,9 @@ static bool
 bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed, bool *again)
 {
 	bool logged = bulk->relation->meta.journal_state != SMART_JOURNAL_NONE;
+	bool sweeps = logged && bulk->dead != NULL && smart_swept_fits(bulk->relation);
 	struct smart_removal removal;
+	struct smart_swept swept;
 	smart_status status;
 
 	*again = false;
@@ -311,19 +336,29 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 			smart_journal_unlock(index, SMART_LOCK_REMOVE);
 			return false;
 		}
-		smart_removal_begin(&removal, bulk->relation, index);
-		removal.dead = bulk->dead;
-		bulk->removal = &removal;
+		if (sweeps)
+			smart_swept_begin(&swept, bulk->relation, index);
+		else
+		{
+			smart_removal_begin(&removal, bulk->relation, index);
+			removal.dead = bulk->dead;
+		}
+		bulk->swept = sweeps ? &swept : NULL;
+		bulk->removal = sweeps ? NULL : &removal;
 	}
 	if (RelationNeedsWAL(index))
 		smart_wal_flush();
 	status = remove_dead(bulk, index, visited, removed);
 	if (logged)
 	{
-		smart_removal_end(&removal);
+		if (sweeps)
+			smart_swept_end(&swept);
+		else
+			smart_removal_end(&removal);
 		smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	}
 	bulk->removal = NULL;
+	bulk->swept = NULL;
 	/* Is it the tree, or the way to it, that failed? */
 	if (status == SMART_UNREACHABLE || status == SMART_STALE || status == SMART_CORRUPT ||
 		(status == SMART_TIMEOUT && smart_server.remote))

@@ -19,15 +19,17 @@
 struct smart_ancestor
 {
 	const uint64_t *words; /* NULL: none */
+	fabric_address address;
 	uint64_t header;
 	uint64_t identity;
 };
 
-/* A later descent may begin at the node with these words, if it is live. */
+/* A later descent may begin at the node with these words, which lies there, if it is live. */
 static inline void
-smart_remember_ancestor(struct smart_ancestor *ancestor, const uint64_t *words)
+smart_remember_ancestor(struct smart_ancestor *ancestor, const uint64_t *words, fabric_address address)
 {
 	*ancestor = (struct smart_ancestor){.words = words,
+										.address = address,
 										.header = smart_load_acquire(&words[0]),
 										.identity = smart_load_acquire(&words[1])};
 	if (smart_node_state(ancestor->header) != SMART_LIVE)

@@ -32,7 +32,8 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	while (found == SMART_PLACE_NODE)
 	{
 		unsigned int kind = smart_slot_size(place->slot);
-		const uint64_t *words = fabric_direct(tree->fabric, smart_slot_address(place->slot), smart_kind_bytes(kind));
+		fabric_address node = smart_slot_address(place->slot);
+		const uint64_t *words = fabric_direct(tree->fabric, node, smart_kind_bytes(kind));
 		uint64_t header;
 
 		if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
@@ -49,6 +50,7 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 		smart_assert(found > SMART_PLACE_NODE || place->consumed == smart_node_depth(header) + 1);
 		place->index = 0; /* any but the root's */
 		place->shared = words;
+		place->shared_at = node;
 	}
 	if (smart_likely(found == SMART_PLACE_LEAF))
 	{
@@ -89,6 +91,7 @@ smart_find_from(struct smart_tree *tree, const struct smart_key *key, struct sma
 	}
 	place->index = 0;
 	place->shared = words;
+	place->shared_at = ancestor->address;
 	place->consumed = smart_node_depth(ancestor->header);
 	smart_place_step(place, ancestor->header, words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], key, false);
 	return walk_direct(tree, key, place);
@@ -122,6 +125,7 @@ find_recent_leaf(const struct smart_recent *recent, const struct smart_key *key,
 	place->slot = recent->slot;
 	place->index = 0; /* any but the root's */
 	place->shared = recent->node.words;
+	place->shared_at = recent->node.address;
 	place->depth = depth;
 	place->consumed = depth + 1;
 	return true;
@@ -129,12 +133,12 @@ find_recent_leaf(const struct smart_recent *recent, const struct smart_key *key,
 
 /* The node was live within this epoch and has the key's first bytes for its prefix. */
 static bool
-remember_node(struct smart_recent *recent, const struct smart_key *key, const uint64_t *words)
+remember_node(struct smart_recent *recent, const struct smart_key *key, const uint64_t *words, fabric_address address)
 {
 	struct smart_ancestor node;
 	unsigned int depth;
 
-	smart_remember_ancestor(&node, words);
+	smart_remember_ancestor(&node, words, address);
 	depth = smart_node_depth(node.header);
 	if (node.words == NULL || depth > SMART_RECENT_DEPTH_MAX || depth >= key->length)
 		return false;
@@ -154,7 +158,7 @@ smart_remember_node(struct smart_tree *tree, const struct smart_key *key, const 
 		return;
 	words = fabric_direct(tree->fabric, node->address, smart_kind_bytes(node->kind));
 	if (words != NULL)
-		remember_node(&tree->recent, key, words);
+		remember_node(&tree->recent, key, words, node->address);
 }
 
 void
@@ -176,7 +180,7 @@ smart_remember_leaf(struct smart_tree *tree, const struct smart_key *key, const 
 		return;
 	}
 	block = fabric_direct(tree->fabric, smart_slot_address(place->slot), length);
-	if (block == NULL || !remember_node(recent, key, place->shared))
+	if (block == NULL || !remember_node(recent, key, place->shared, place->shared_at))
 		return;
 	slots = place->shared + SMART_NODE_HEAD_WORDS;
 	count = tree->kind_slots[smart_node_kind(recent->node.header)];

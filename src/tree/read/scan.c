@@ -268,7 +268,7 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 			/* Its node may be where the next one is found. */
 			scan->parent.words = NULL;
 			if (place->index >= 0)
-				smart_remember_ancestor(&scan->parent, place->shared);
+				smart_remember_ancestor(&scan->parent, place->shared, place->shared_at);
 			*limit = leaf->hi;
 			return SMART_OK;
 		}

@@ -49,7 +49,8 @@ struct smart_place
 	int index;                   /* of the slot in node, -1: the root slot */
 	struct smart_node *node;     /* that holds the slot, NULL: the root slot */
 	struct smart_node *child;    /* MISMATCH, FROZEN: the node that differs, or needs help */
-	const uint64_t *shared;      /* by pointers: the words of the node that holds the slot */
+	const uint64_t *shared;      /* by pointers: the words of the node that holds the slot, */
+	fabric_address shared_at;    /* and where it lies */
 	unsigned int depth;          /* position of the byte that the slot's range is about; 0 at the root */
 	unsigned int consumed;       /* bytes of the key that lead to the slot's child: depth + 1, at the root 0 */
 	unsigned int mismatch_at;    /* MISMATCH: first position that differs */

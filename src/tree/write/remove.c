@@ -307,13 +307,18 @@ is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, un
 							   victims->last, victims->last_length) <= 0;
 }
 
-/* The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not. */
+/*
+ * The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not.  Who is told of
+ * what is removed is told ahead.
+ */
 static bool
 leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	struct bulk *bulk = argument;
 	bool dead = is_dead(argument, leaf, suffix, length);
 
+	if (dead && bulk->victims->found != NULL)
+		bulk->victims->found(bulk->victims->argument, bulk->entry, leaf->depth + leaf->prefix_length + length);
 	if (!dead || bulk->blocked == NULL)
 		return dead;
 	smart_assert(bulk->blocked->count < BLOCKED_MAX);
@@ -329,7 +334,7 @@ meet(struct bulk *bulk, const struct smart_leaf *leaf, const struct smart_ref *r
 	const struct smart_victims *victims = bulk->victims;
 	bool dead = is_dead(bulk, leaf, ref->tail, ref->tail_length);
 
-	if (!dead || victims->found == NULL)
+	if (!dead || !smart_victims_stay(victims))
 		return dead;
 	victims->found(victims->argument, bulk->entry, leaf->depth + leaf->prefix_length + ref->tail_length);
 	return false;
@@ -484,7 +489,7 @@ step(struct bulk *bulk)
 	if (!done)
 		return bulk->dead_only ? remove_step(bulk) : bulk_step(bulk);
 	bulk->visited += sweep->visited;
-	if (bulk->victims->found == NULL)
+	if (!smart_victims_stay(bulk->victims))
 		bulk->removed += sweep->dead;
 	return SMART_OK;
 }
@@ -507,7 +512,7 @@ smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *vict
 					   uint64_t *visited, uint64_t *removed)
 {
 	struct bulk bulk = {.tree = tree, .victims = victims};
-	smart_status status = bulk_begin(&bulk, smart_sweep_fits(tree));
+	smart_status status = bulk_begin(&bulk, smart_tree_is_swept(tree));
 
 	smart_assert(victims->last == NULL);
 	if (status != SMART_OK)
@@ -543,12 +548,12 @@ smart_tree_remove_many(struct smart_tree *tree, const struct smart_victims *vict
 					   uint64_t *removed)
 {
 	struct bulk bulk = {.tree = tree, .victims = victims, .dead_only = true};
-	smart_status status = bulk_begin(&bulk, smart_sweep_fits(tree));
+	smart_status status = bulk_begin(&bulk, smart_tree_is_swept(tree));
 	struct smart_key key = {0};
 	const uint8_t *bytes;
 	size_t length;
 
-	smart_assert(victims->found == NULL);
+	smart_assert(!smart_victims_stay(victims));
 	if (status != SMART_OK)
 		return status;
 	while (status == SMART_OK && !bulk.cursor.end &&

@@ -22,8 +22,9 @@
 #include "tree/write/sweep.h"
 
 bool
-smart_sweep_fits(const struct smart_tree *tree)
+smart_tree_is_swept(const struct smart_tree *tree)
 {
+	/* Nobody but this compute node locks leaves, and no value goes astray. */
 	return tree->direct && !tree->options.shared && !tree->options.value;
 }
 
@@ -83,7 +84,7 @@ find(struct smart_sweep *sweep, const struct smart_key *key, struct smart_place 
 			 smart_leaf_covers(leaf, key);
 	if (*found)
 	{
-		smart_remember_ancestor(&sweep->parent, place->shared);
+		smart_remember_ancestor(&sweep->parent, place->shared, place->shared_at);
 		prefetch_next(tree, place, leaf);
 	}
 	return status;
@@ -256,15 +257,13 @@ tell(struct smart_sweep *sweep, struct look *look)
 static bool
 is_linked(struct smart_tree *tree, struct smart_place *place, const struct smart_leaf *leaf)
 {
-	const struct fabric_window *window = &tree->fabric->window[fabric_node(leaf->address)];
-	const uint8_t *node = (const uint8_t *) place->shared;
 	const uint64_t *slots = place->shared + SMART_NODE_HEAD_WORDS;
 	uint64_t header = smart_load_acquire(place->shared);
 	unsigned int kind = smart_node_kind(header);
 	unsigned int count = tree->kind_slots[kind];
 	unsigned int i = kind == SMART_NODE_256 ? leaf->lo : 0;
 
-	if (smart_node_state(header) != SMART_LIVE || node < window->base || node >= window->base + window->size)
+	if (smart_node_state(header) != SMART_LIVE)
 		return false;
 	while (i < count && smart_load_acquire(&slots[i]) != place->slot)
 		i = kind == SMART_NODE_256 ? count : i + 1;
@@ -272,8 +271,7 @@ is_linked(struct smart_tree *tree, struct smart_place *place, const struct smart
 		return false;
 	place->node = NULL;
 	place->index = (int) i;
-	place->slot_address =
-		smart_node_slot_address(fabric_make_address(fabric_node(leaf->address), (uint64_t) (node - window->base)), i);
+	place->slot_address = smart_node_slot_address(place->shared_at, i);
 	return true;
 }
 
@@ -379,10 +377,13 @@ replace(struct smart_sweep *sweep, const struct smart_key *key, struct smart_pla
 	return status;
 }
 
-/* Locks the leaf that place leads to, looks at it once more, and removes what is to go from all of it. */
+/*
+ * Locks the leaf that place leads to, looks at it once more, and removes what is to go from all of it.  seen: the leaf's
+ * meta when it was looked at in this operation; 0: it was not.  With the same meta it has the same entries (I4, I6).
+ */
 static smart_status
 remove_dead(struct smart_sweep *sweep, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
-			bool *done)
+			uint64_t seen, bool *done)
 {
 	const struct smart_victims *victims = sweep->victims;
 	struct smart_tree *tree = sweep->tree;
@@ -390,6 +391,7 @@ remove_dead(struct smart_sweep *sweep, const struct smart_key *key, struct smart
 	struct look look = {.leaf = leaf, .key = key, .lo = leaf->lo, .outside = true};
 	struct smart_leaf_lock lock;
 	smart_status unlocked;
+	bool removed = false;
 	bool good;
 	bool stuck;
 	smart_status status = smart_lock_local(tree, place->slot);
@@ -407,12 +409,21 @@ remove_dead(struct smart_sweep *sweep, const struct smart_key *key, struct smart
 		if (victims->last != NULL && smart_leaf_covers(leaf, &last) && key->length >= leaf->depth &&
 			last.length > leaf->depth && memcmp(last.bytes, key->bytes, leaf->depth) == 0)
 			look.last = &last;
-		status = look_at(sweep, &look);
+		if (leaf->meta != seen)
+			status = look_at(sweep, &look);
 		*done = status == SMART_OK && sweep->dead == 0;
-		if (status == SMART_OK && sweep->dead > 0)
+		/* What lies out of range has gone elsewhere: nobody is to be told of it. */
+		if (status == SMART_OK && sweep->dead > 0 &&
+			(victims->found == NULL || sweep->count == sweep->dead || SMART_FAULT(strayed)))
+		{
 			status = replace(sweep, key, place, leaf, &lock, done);
+			removed = *done;
+		}
 	}
 	unlocked = smart_leaf_unlock(tree, &lock);
+	/* The leaf that was replaced stays as it is within this epoch. */
+	if (removed && victims->found != NULL && !SMART_FAULT(untold))
+		tell(sweep, &look);
 	return status != SMART_OK ? status : unlocked;
 }
 
@@ -436,17 +447,18 @@ smart_sweep_step(struct smart_sweep *sweep, struct smart_cursor *cursor, bool *d
 	look.lo = smart_key_byte(&key, leaf.depth);
 	whole = cursor->length <= leaf.depth + 1 && look.lo == leaf.lo;
 	look.from = whole ? NULL : &key;
+	look.outside = whole && !smart_victims_stay(sweep->victims);
 	status = look_at(sweep, &look);
 	if (status != SMART_OK)
 		return status;
-	if (sweep->dead > 0 && sweep->victims->found != NULL)
+	if (sweep->dead > 0 && smart_victims_stay(sweep->victims))
 		tell(sweep, &look);
 	else if (sweep->dead > 0)
 	{
 		/* What stays there is counted once. */
 		*done = whole;
 		if (whole)
-			status = remove_dead(sweep, &key, &place, &leaf, done);
+			status = remove_dead(sweep, &key, &place, &leaf, leaf.meta, done);
 		if (status != SMART_OK || !*done)
 			return status;
 	}
@@ -465,7 +477,7 @@ smart_sweep_remove(struct smart_sweep *sweep, struct smart_cursor *cursor, bool 
 	if (status != SMART_OK || !*done)
 		return status;
 	if (place.kind == SMART_PLACE_LEAF)
-		status = remove_dead(sweep, &key, &place, &leaf, done);
+		status = remove_dead(sweep, &key, &place, &leaf, 0, done);
 	else
 		*done = false;
 	if (status == SMART_OK && *done)

@@ -26,8 +26,12 @@ struct smart_sweep
 	uint16_t at[SMART_LEAF_BYTES_MAX / 2]; /* their offsets */
 };
 
-/* Can the tree be swept?  By pointers, where nobody but this compute node locks leaves, and without values. */
-extern bool smart_sweep_fits(const struct smart_tree *tree);
+/* Is somebody told of them, and nothing removed? */
+static inline bool
+smart_victims_stay(const struct smart_victims *victims)
+{
+	return victims->found != NULL && !victims->at_once;
+}
 
 /* entry: memory of the caller's for SMART_KEY_MAX + SMART_ENTRY_MAX bytes. */
 extern void smart_sweep_begin(struct smart_sweep *sweep, struct smart_tree *tree, const struct smart_victims *victims,

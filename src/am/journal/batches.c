@@ -1,0 +1,100 @@
+/*
+ * batches.c
+ *	  Removals, packed before they go to the chain.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "am/journal/batches.h"
+#include "am/journal/page.h"
+#include "base/assert.h"
+
+#define ROOM_FIRST 4
+
+void
+smart_batches_begin(struct smart_batches *batches, MemoryContext context)
+{
+	batches->context = context;
+	batches->count = batches->room = 0;
+	batches->packed = NULL;
+}
+
+/* Memory of size bytes, all 0; NULL: there is none. */
+static void *
+allocate(const struct smart_batches *batches, Size size)
+{
+	return MemoryContextAllocExtended(batches->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+}
+
+static bool
+enlarge(struct smart_batches *batches)
+{
+	uint32 room = Max(2 * batches->room, ROOM_FIRST);
+	struct smart_packed *packed = allocate(batches, room * sizeof(*packed));
+
+	if (packed == NULL)
+		return false;
+	if (batches->packed != NULL)
+	{
+		memcpy(packed, batches->packed, batches->room * sizeof(*packed));
+		pfree(batches->packed);
+	}
+	batches->packed = packed;
+	batches->room = room;
+	return true;
+}
+
+/* Begins another batch. */
+static bool
+add_batch(struct smart_batches *batches)
+{
+	struct smart_packed *packed;
+
+	if (batches->count == batches->room && !enlarge(batches))
+		return false;
+	packed = &batches->packed[batches->count];
+	if (packed->bytes == NULL)
+		packed->bytes = allocate(batches, SMART_PAGE_ROOM);
+	if (packed->bytes == NULL)
+		return false;
+	packed->count = 0;
+	smart_packer_begin(&batches->packer, packed->bytes + sizeof(struct smart_batch_head),
+					   packed->bytes + SMART_PAGE_ROOM);
+	batches->count++;
+	return true;
+}
+
+bool
+smart_batches_add(struct smart_batches *batches, const uint8 *key, int length)
+{
+	struct smart_packed *packed;
+
+	/* Every key fits into a batch of its own. */
+	if ((batches->count == 0 || !smart_packer_add(&batches->packer, key, length)) &&
+		(!add_batch(batches) || !smart_packer_add(&batches->packer, key, length)))
+		return false;
+	packed = &batches->packed[batches->count - 1];
+	packed->length = (LocationIndex) (batches->packer.at - packed->bytes);
+	packed->count++;
+	return true;
+}
+
+void
+smart_batches_clear(struct smart_batches *batches)
+{
+	batches->count = 0;
+}
+
+void
+smart_batches_end(struct smart_batches *batches)
+{
+	for (uint32 i = 0; i < batches->room; i++)
+	{
+		if (batches->packed[i].bytes != NULL)
+			pfree(batches->packed[i].bytes);
+	}
+	if (batches->packed != NULL)
+		pfree(batches->packed);
+	smart_batches_begin(batches, batches->context);
+}
