@@ -19,8 +19,8 @@
 #include "am/write/swept.h"
 #include "base/assert.h"
 
-/* Entries after which WAL is flushed: some 50 ms, as for those that are collected first. */
-#define WINDOW 50000
+/* Entries after which WAL is flushed and the note taken away: some 200 ms, but for interrupts, which are served at once. */
+#define WINDOW 250000
 
 /* A packed key takes so many more bytes than its entry does in a leaf, where it has 2 at least: 3 for each of these. */
 #define PACKED_FACTOR 3
