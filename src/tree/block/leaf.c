@@ -183,25 +183,6 @@ smart_leaf_prefix_matches(const struct smart_leaf *leaf, const struct smart_key 
 	return true;
 }
 
-unsigned int
-smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length)
-{
-	const uint8_t *bytes = leaf->block + offset;
-	unsigned int head = 0;
-	unsigned int size = leaf->stride;
-
-	if (size == 0)
-	{
-		head = bytes[0] < 0x80 ? 1 : 2;
-		size = head == 1 ? bytes[0] : ((bytes[0] & 0x7fu) << 8) | bytes[1];
-	}
-	if (smart_unlikely(size == 0 || offset + head + size > leaf->used))
-		return 0;
-	*suffix = bytes + head;
-	*length = size;
-	return offset + head + size;
-}
-
 int
 smart_leaf_compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
 				   const struct smart_key *key)

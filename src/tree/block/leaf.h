@@ -178,8 +178,25 @@ extern bool smart_leaf_contains(const struct smart_leaf *leaf, const struct smar
  * The entry at offset: its suffix and that suffix's length.  Returns the offset
  * of the next one; 0: the leaf is malformed.
  */
-extern unsigned int
-smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length);
+static inline unsigned int
+smart_leaf_next_entry(const struct smart_leaf *leaf, unsigned int offset, const uint8_t **suffix, unsigned int *length)
+{
+	const uint8_t *bytes = leaf->block + offset;
+	unsigned int head = 0;
+	unsigned int size = leaf->stride;
+
+	if (size == 0)
+	{
+		head = bytes[0] < 0x80 ? 1 : 2;
+		size = head == 1 ? bytes[0] : ((bytes[0] & 0x7fu) << 8) | bytes[1];
+	}
+	if (smart_unlikely(size == 0 || offset + head + size > leaf->used))
+		return 0;
+	*suffix = bytes + head;
+	*length = size;
+	return offset + head + size;
+}
+
 /*
  * Order of an entry (whose prefix is known to match) and a key: an entry that
  * begins with all of a complete key equals it; against a bound, padding counts.
