@@ -25,6 +25,7 @@
 	X(keptparent, "a sweep goes on below a node that its cursor has left")                     \
 	X(untold, "what a sweep removes is not told")                                              \
 	X(strayed, "a sweep tells of what lies out of its leaf's range, too")                      \
+	X(oldorder, "a leaf is put in order as a scan saw it, and not as it is under its lock")    \
 	X(recent, "a remembered leaf is taken without a look at its node and slot")                \
 	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                   \
 	X(overwrite, "of the entries that are appended together the last one stays")               \

@@ -282,7 +282,10 @@ struct smart_victims
 	void *argument;
 };
 
-/* Is this a tree whose bulk delete is one walk by pointers, so that at_once saves a second one? */
+/*
+ * Is this a tree whose leaves may be replaced by who comes to them by pointers?  Then a bulk delete is one walk (SWEEP), so
+ * that at_once saves a second one, and scans leave leaves in order (ORDER).
+ */
 extern bool smart_tree_is_swept(const struct smart_tree *tree);
 
 /*

@@ -74,6 +74,13 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	return SMART_OK;
 }
 
+bool
+smart_tree_is_swept(const struct smart_tree *tree)
+{
+	/* Nobody but this compute node locks leaves, and no value goes astray. */
+	return tree->direct && !tree->options.shared && !tree->options.value;
+}
+
 void
 smart_tree_turn(struct smart_tree *tree, uint64_t id, fabric_address root, uint64_t tenure)
 {

@@ -26,6 +26,18 @@ smart_lock_local(struct smart_tree *tree, smart_slot link)
 	return status;
 }
 
+bool
+smart_try_lock_local(struct smart_tree *tree, smart_slot link)
+{
+	struct smart_services *services = tree->services;
+
+	smart_assert(tree->entered && tree->locked == 0 && smart_slot_is_leaf(link));
+	if (services->try_lock_leaf == NULL || !services->try_lock_leaf(services, smart_slot_address(link)))
+		return false;
+	tree->locked = smart_slot_address(link);
+	return true;
+}
+
 void
 smart_unlock_local(struct smart_tree *tree)
 {

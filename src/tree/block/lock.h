@@ -16,6 +16,8 @@ struct smart_leaf_lock
 
 /* The local lock, of one leaf at a time.  SMART_INTERRUPTED, SMART_TIMEOUT: not locked. */
 extern smart_status smart_lock_local(struct smart_tree *tree, smart_slot link);
+/* The same if it is free at this moment; false: it is not, or locks cannot be tried. */
+extern bool smart_try_lock_local(struct smart_tree *tree, smart_slot link);
 extern void smart_unlock_local(struct smart_tree *tree);
 /*
  * The local lock is held: reads the leaf.  In shared mode it waits as long as another compute node appends to the leaf;

@@ -17,6 +17,7 @@
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
 #include "tree/read/scan.h"
+#include "tree/structure/order.h"
 #include "tree/structure/strict.h"
 
 #define PREFETCH_AHEAD 4
@@ -30,6 +31,7 @@ struct smart_scan
 	uint32_t from_length;
 	uint32_t to_length;
 	uint32_t steps;  /* batches since seek */
+	bool orders;     /* leaves are put in order */
 	uint64_t ticket; /* of the point that the range is, until its first step; 0: none */
 	struct smart_batch_buffer buffer;
 	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
@@ -65,6 +67,7 @@ smart_scan_open(struct smart_tree *tree, struct smart_scan **result)
 		smart_scan_close(scan);
 		return status;
 	}
+	scan->orders = smart_tree_is_swept(tree);
 	scan->cursor.end = true;
 	*result = scan;
 	return SMART_OK;
@@ -305,6 +308,11 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 	{
 		smart_assert(limit <= 255);
 		status = smart_batch_fill(&scan->buffer, &leaf, limit, &bounds, batch);
+		if (status != SMART_OK)
+			return status;
+		/* One that ends in its first leaf leaves that as it is.  The batch is copied out. */
+		if (scan->orders && scan->steps > 0 && smart_leaf_wants_order(&leaf))
+			status = smart_order_leaf(scan->tree, &key, &leaf);
 		if (status != SMART_OK)
 			return status;
 		scan->steps++;

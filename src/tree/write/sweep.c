@@ -21,13 +21,6 @@
 #include "tree/structure/strict.h"
 #include "tree/write/sweep.h"
 
-bool
-smart_tree_is_swept(const struct smart_tree *tree)
-{
-	/* Nobody but this compute node locks leaves, and no value goes astray. */
-	return tree->direct && !tree->options.shared && !tree->options.value;
-}
-
 void
 smart_sweep_begin(struct smart_sweep *sweep, struct smart_tree *tree, const struct smart_victims *victims,
 				  uint8_t *entry)
