@@ -125,8 +125,7 @@ sub loses_wal
 	# PREPARE makes all durable that came before.
 	$node->safe_psql('postgres', "BEGIN; INSERT INTO numbers SELECT g, 'prepared' FROM generate_series(3001, 3100) g;
 		SAVEPOINT a; INSERT INTO keys SELECT generate_series(3001, 3100); RELEASE a; PREPARE TRANSACTION 'open'");
-	$walwriter = pid_of($node, 'walwriter');
-	kill 'STOP', $walwriter;
+	$walwriter = stop_walwriter($node);
 	$open->query_safe("INSERT INTO numbers SELECT g, 'open' FROM generate_series(2101, 2200) g");
 	$node->safe_psql('postgres', <<'SQL');
 SET synchronous_commit = off;

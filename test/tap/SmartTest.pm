@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of stop_walwriter is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -99,6 +99,24 @@ sub pid_of
 
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = '$type'") or die "there is no $type";
 	return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'");
+}
+
+# stop_walwriter(NODE): returns its pid. It is stopped while it waits for something to do: if it held a lock, whoever flushes
+# WAL would wait for ever.
+sub stop_walwriter
+{
+	my ($node) = @_;
+
+	foreach my $attempt (1 .. 1000)
+	{
+		my $pid = pid_of($node, 'walwriter');
+
+		kill 'STOP', $pid;
+		return $pid if $node->safe_psql('postgres', "SELECT wait_event_type IS NOT DISTINCT FROM 'Activity' FROM pg_stat_activity WHERE pid = $pid") eq 't';
+		kill 'CONT', $pid;
+		sleep(0.01);
+	}
+	die 'the walwriter does not come to rest';
 }
 
 # is_gone(NODE, PID): waits for a backend whose client has heard of the end: it is not the end for the backend.

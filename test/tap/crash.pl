@@ -16,9 +16,8 @@ sub removes_after_wal
 {
 	my ($node, $how) = @_;
 	my $offset = -s $node->logfile;
-	my $walwriter = pid_of($node, 'walwriter');
+	my $walwriter = stop_walwriter($node);
 
-	kill 'STOP', $walwriter;
 	$node->safe_psql('postgres', 'SET synchronous_commit = off; BEGIN; INSERT INTO numbers SELECT g FROM generate_series(5001, 5200) g; ROLLBACK;
 		DELETE FROM numbers WHERE id BETWEEN 901 AND 950; VACUUM numbers; INSERT INTO numbers SELECT g FROM generate_series(6001, 6100) g');
 	$ends{$how}->($node, $walwriter);
@@ -33,9 +32,8 @@ sub writes_much
 {
 	my ($node, $how) = @_;
 	my $offset = -s $node->logfile;
-	my $walwriter = pid_of($node, 'walwriter');
+	my $walwriter = stop_walwriter($node);
 
-	kill 'STOP', $walwriter;
 	my $open = session($node, "BEGIN; INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(300001, 360000) g");
 	$ends{$how}->($node, $walwriter);
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM numbers'), '1000', "much, and $how: rows are lost");
@@ -95,8 +93,7 @@ $node->safe_psql('postgres', "INSERT INTO numbers VALUES (7002, 'before')");
 my $before = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 $node->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, 'torn', repeat('x', 100000))});
 $node->poll_query_until('postgres', "SELECT pg_current_wal_flush_lsn() > '$before'") or die 'WAL is not flushed';
-my $walwriter = pid_of($node, 'walwriter');
-kill 'STOP', $walwriter;
+my $walwriter = stop_walwriter($node);
 my $unlucky = session($node, "BEGIN; INSERT INTO numbers VALUES (7003, 'torn')");
 $offset = -s $node->logfile;
 $ends{'kill -9 of the postmaster'}->($node, $walwriter);
@@ -124,11 +121,10 @@ foreach my $how (sort keys %ends)
 {
 	my $from = -s $minimal->logfile;
 	my $copy = "COPY keys FROM stdin WITH (FREEZE);\n" . join("\n", 1 .. 500) . "\n\\.\n";
-	my $walwriter = pid_of($minimal, 'walwriter');
 
 	# A truncation makes its commit durable.
 	$minimal->safe_psql('postgres', "BEGIN; TRUNCATE keys; $copy INSERT INTO keys VALUES (501); COMMIT");
-	kill 'STOP', $walwriter;
+	my $walwriter = stop_walwriter($minimal);
 	my $open = session($minimal, 'SET synchronous_commit = off; INSERT INTO keys VALUES (502); BEGIN; TRUNCATE keys; INSERT INTO keys VALUES (1)');
 	$ends{$how}->($minimal, $walwriter);
 	$open->{run}->kill_kill;

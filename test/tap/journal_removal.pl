@@ -129,9 +129,8 @@ sub removal_is_durable
 	{
 		$node->safe_psql('postgres', q{TRUNCATE items; INSERT INTO items SELECT g, 'first ' || g, g FROM generate_series(1, 5000) g;
 			DELETE FROM items WHERE id <= 3000; CHECKPOINT});
-		$walwriter = pid_of($node, 'walwriter');
 		$offset = -s $node->logfile;
-		kill 'STOP', $walwriter;
+		$walwriter = stop_walwriter($node);
 		$node->safe_psql('postgres', 'VACUUM (TRUNCATE off) items');
 		$lost = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()');
 		last if $lost eq 't';

@@ -13,11 +13,9 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $node = smart_node('main', 'autovacuum = off', 'wal_writer_delay = 10s', 'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0');
-my $writer = pid_of($node, 'walwriter');
+my $writer = stop_walwriter($node);
 
 my $crashed = 0;
-
-kill 'STOP', $writer;
 
 sub entries
 {
