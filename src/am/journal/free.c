@@ -187,7 +187,8 @@ smart_reserve_end(Relation index, struct smart_reserve *reserve)
 {
 	Buffer buffer;
 
-	while (BufferIsValid(buffer = smart_reserve_lock(index, reserve)))
+	/* The macro may look at its argument more than once. */
+	while ((buffer = smart_reserve_lock(index, reserve)) != InvalidBuffer)
 		smart_page_give_back(index, buffer);
 	pfree(reserve->blocks);
 	smart_assert(reserve->next == reserve->count);
