@@ -17,7 +17,8 @@ use SmartTest;
 
 my $CYCLES = $ENV{CYCLES} || 3;
 my $SEED = $ENV{SEED} || time() % 1_000_000;
-my $ATTEMPTS = 60; # to kill a VACUUM between tree and journal
+my $ATTEMPTS = 60; # to kill a VACUUM within a removal
+my $ROWS = 100_000;
 my @INDEXES = ('items_id', 'items_word', 'items_key');
 
 # Nothing but the test makes WAL durable, or removes an entry.
@@ -153,6 +154,29 @@ sub removal_is_durable
 
 # ---- a VACUUM that is killed ----
 
+# killer(SECONDS): kills a VACUUM within so many after it has begun with the indexes.
+sub killer
+{
+	my ($within) = @_;
+
+	return <<"SQL";
+DO \$\$
+DECLARE
+	victim int;
+BEGIN
+	FOR i IN 1 .. 2000 LOOP
+		PERFORM pg_stat_clear_snapshot();
+		SELECT pid INTO victim FROM pg_stat_progress_vacuum WHERE phase = 'vacuuming indexes';
+		EXIT WHEN FOUND;
+		PERFORM pg_sleep(0.0001);
+	END LOOP;
+	PERFORM pg_sleep(random() * $within);
+	EXECUTE format('COPY (SELECT 1) TO PROGRAM %L', 'kill -9 ' || victim);
+END
+\$\$;
+SQL
+}
+
 sub was_killed
 {
 	my ($at) = @_;
@@ -165,40 +189,34 @@ sub was_killed
 	return 0;
 }
 
-# Whether it died between tree and journal is seen by the tree's being loaded anew.
+# If it died within a removal, the tree is loaded anew.
 sub vacuum_dies
 {
 	my ($cycle) = @_;
-	# One that never sleeps removes from the tree first; the others, from the journal.
-	my $delay = $cycle % 2 == 0 ? '1ms' : '0';
+	# Without a cost delay VACUUM removes from the tree first, with one from the journal.
+	my ($delay, $takes) = $cycle % 2 == 0 ? ('1ms', 0.12) : ('0', 0.02);
 	my $name = "cycle $cycle: a VACUUM with a cost delay of $delay is killed";
 	my $offset = -s $node->logfile;
 	my $loaded = 0;
 	my $attempts = 0;
 
-	$node->safe_psql('postgres', q{TRUNCATE items; INSERT INTO items SELECT g, md5(g::text), g FROM generate_series(1, 60000) g});
+	$node->safe_psql('postgres', "TRUNCATE items; INSERT INTO items SELECT g, md5(g::text), g FROM generate_series(1, $ROWS) g");
 	while (!$loaded && $attempts++ < $ATTEMPTS)
 	{
 		my $at = -s $node->logfile;
 		my $errors = '';
-		my $vacuum;
-		my $pid;
+		my $killed = '';
+		my ($vacuum, $killer);
 
-		$node->safe_psql('postgres', "DELETE FROM items WHERE id % $ATTEMPTS = $attempts - 1 OR id > 60000;
-			INSERT INTO items SELECT g, md5(g::text), g FROM generate_series(60001, 70000) g; DELETE FROM items WHERE id > 60000");
-		$vacuum = IPC::Run::start([ 'psql', '-qXd', $node->connstr('postgres') . ' application_name=victim', '-c', "SET vacuum_cost_delay = '$delay'",
-			'-c', 'VACUUM (TRUNCATE off, PARALLEL 0) items' ], '<', \undef, '>', \$errors, '2>', \$errors);
-		$node->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_progress_vacuum WHERE phase = 'vacuuming indexes')
-			OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'victim')});
-		sleep(rand(0.01));
-		$pid = $node->safe_psql('postgres', q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'victim'});
-		if ($pid eq '')
-		{
-			$vacuum->finish;
-			next;
-		}
-		kill 'KILL', $pid;
+		$node->safe_psql('postgres', "DELETE FROM items WHERE id % $ATTEMPTS = $attempts - 1 OR id > $ROWS;
+			INSERT INTO items SELECT g, md5(g::text), g FROM generate_series($ROWS + 1, $ROWS + 10000) g; DELETE FROM items WHERE id > $ROWS");
+		# A session kills it: a process that asks the server first often comes too late.
+		$killer = IPC::Run::start([ 'psql', '-qXd', $node->connstr('postgres') . ' application_name=killer', '-c', killer($takes) ], '<', \undef, '>', \$killed, '2>', \$killed);
+		$node->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'killer' AND state = 'active')});
+		$vacuum = IPC::Run::start([ 'psql', '-qXd', $node->connstr('postgres'), '-c', "SET vacuum_cost_delay = '$delay'", '-c', 'VACUUM (TRUNCATE off, PARALLEL 0) items' ],
+			'<', \undef, '>', \$errors, '2>', \$errors);
 		$vacuum->finish;
+		$killer->finish;
 		# It may have ended before the signal came.
 		next if $errors eq '' && !was_killed($at);
 		$node->wait_for_log(qr/all server processes terminated; reinitializing.*ready to accept connections/s, $at);
@@ -206,12 +224,12 @@ sub vacuum_dies
 		all_are_ready("$name, attempt $attempts");
 		$loaded = were_loaded($at);
 	}
-	ok($loaded, "$name between tree and journal, and the tree is loaded anew");
+	ok($loaded, "$name within a removal, and the tree is loaded anew");
 	note("$attempts attempts");
 	all_is_right($name);
 	$node->safe_psql('postgres', 'VACUUM (TRUNCATE off) items');
 	all_is_right("$name, and the next one is not");
-	places_are_used_again(100001, 5000);
+	places_are_used_again($ROWS + 100001, 5000);
 	all_die(1);
 	all_is_right("$name, and the machine loses its power");
 	none_is_rebuilt($offset, $name);
