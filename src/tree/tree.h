@@ -272,19 +272,20 @@ struct smart_victims
 	/* Entries that sort above this key are left alone; NULL: none is. */
 	const uint8_t *last;
 	size_t last_length;
-	/* Not NULL: is told of each entry that is to go, in ascending order, and nothing is removed, */
+	/* Not NULL: is told of each entry that is to go, in ascending order.  Nothing is removed, unless at_once is set. */
 	smart_found_fn found;
 	/*
-	 * unless this is set: then it is told of all that is removed, whatever the call returns.  Where other clients are in
-	 * the way it may be told more than once, in any order, or of what is there still when the call has failed.
+	 * With found: the entries are removed, too.  found is told of every entry that is removed, whatever the call returns.
+	 * If other clients are in the way, it may be told twice, in any order, and, if the call fails, of an entry that is
+	 * still there.
 	 */
 	bool at_once;
 	void *argument;
 };
 
 /*
- * Is this a tree whose leaves may be replaced by who comes to them by pointers?  Then a bulk delete is one walk (SWEEP), so
- * that at_once saves a second one, and scans leave leaves in order (ORDER).
+ * Can clients replace leaves that they have found by pointers?  Then a bulk delete sweeps the tree (SWEEP), at_once saves a
+ * second walk, and scans put leaves in order (ORDER).
  */
 extern bool smart_tree_is_swept(const struct smart_tree *tree);
 
@@ -299,10 +300,10 @@ extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, const struct
 										   smart_pause_fn pause_point, uint64_t *visited, uint64_t *removed);
 
 /*
- * The same for the leaves of some keys only; found only with at_once.  next() returns the least of them that is not below from,
- * which never falls, in memory that is good until the next call; false: there is none.  When it is asked for a key behind
- * another one, nothing that dead() takes for dead is left at the other.  After an error that comes under way *removed is
- * set, too.
+ * The same for the leaves of some keys only; found only with at_once.  next() returns the least of them that is not
+ * below from, which never falls, in memory that is good until the next call; false: there is none.  When it is asked
+ * for a key behind another one, nothing that dead() takes for dead is left at the other.  After an error that comes
+ * under way *removed is set, too.
  */
 typedef bool (*smart_next_key_fn)(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key,
 								  size_t *key_length);

@@ -20,18 +20,12 @@ smart_batches_begin(struct smart_batches *batches, MemoryContext context)
 	batches->packed = NULL;
 }
 
-/* Memory of size bytes, all 0; NULL: there is none. */
-static void *
-allocate(const struct smart_batches *batches, Size size)
-{
-	return MemoryContextAllocExtended(batches->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
-}
-
 static bool
 enlarge(struct smart_batches *batches)
 {
 	uint32 room = Max(2 * batches->room, ROOM_FIRST);
-	struct smart_packed *packed = allocate(batches, room * sizeof(*packed));
+	struct smart_packed *packed =
+		MemoryContextAllocExtended(batches->context, room * sizeof(*packed), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 
 	if (packed == NULL)
 		return false;
@@ -55,7 +49,7 @@ add_batch(struct smart_batches *batches)
 		return false;
 	packed = &batches->packed[batches->count];
 	if (packed->bytes == NULL)
-		packed->bytes = allocate(batches, SMART_PAGE_ROOM);
+		packed->bytes = MemoryContextAllocExtended(batches->context, SMART_PAGE_ROOM, MCXT_ALLOC_NO_OOM);
 	if (packed->bytes == NULL)
 		return false;
 	packed->count = 0;

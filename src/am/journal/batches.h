@@ -1,6 +1,6 @@
 /*
  * batches.h
- *	  Removals, packed before they go to the chain: so it is known how many pages they take, and none is packed twice.
+ *	  Removals, packed before they go to the chain.  That tells how many pages they need, and packs none of them twice.
  */
 #ifndef SMART_AM_JOURNAL_BATCHES_H
 #define SMART_AM_JOURNAL_BATCHES_H

@@ -25,7 +25,7 @@
 /* A packed key takes so many more bytes than its entry does in a leaf, where it has 2 at least: 3 for each of these. */
 #define PACKED_FACTOR 3
 
-/* The first key of a batch stands there whole.  One that is longer is rare, and a disk that fills up with it still more. */
+/* The first key of a batch is not shortened.  If a longer one meets a full disk, the tree is given up, and loaded anew. */
 #define FIRST_KEY 1024
 
 bool

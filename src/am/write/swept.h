@@ -2,13 +2,14 @@
  * swept.h
  *	  VACUUM's removals from a tree that is swept: tree and journal in one walk.
  *
- * Elsewhere the journal comes first (removal.h), so that entries are looked at twice: when they are collected, and when
- * they are removed.  A sweep removes what it finds dead at once, and tells of it; the removals go to the journal page by
- * page, behind it.  What makes that safe is the note of a removal, which stands with the tree until all of them are in
- * the journal and durable: a server that finds it after a crash loads the tree anew, and finds there what it had lost
- * there only.
+ * Other removals collect keys, journal them, and then look up each leaf again (removal.h).  A sweep removes a dead entry
+ * when it finds it.  The removals go to the journal behind it, page by page.
  *
- * So the note has to stand for a short time only.  Where VACUUM sleeps under way (vacuum_cost_delay) it collects first.
+ * The tree's note of a removal makes this safe.  It stands until the journal has all removals, durably.  A server that
+ * finds the note after a crash loads the tree anew from the journal.  So the lost entries are back, and VACUUM can find
+ * them again.
+ *
+ * The note should stand for a short time only.  A VACUUM that sleeps under way (vacuum_cost_delay) collects first.
  */
 #ifndef SMART_AM_SWEPT_H
 #define SMART_AM_SWEPT_H

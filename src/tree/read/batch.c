@@ -171,43 +171,6 @@ insert_item(const struct smart_batch_buffer *buffer, uint32_t count, const uint8
 	return true;
 }
 
-/* Does an entry pass if its first byte does? */
-static inline bool
-passes_by_byte(const struct filter *filter)
-{
-	return filter->lower.cut == CUT_ALL && filter->upper.cut == CUT_ALL && filter->last.cut == CUT_ALL;
-}
-
-/*
- * Those of a sorted run of which only the bytes beyond the limit do not pass.  *offset: where it ends, or is
- * malformed.
- */
-static uint32_t
-gather_run(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter,
-		   unsigned int *offset)
-{
-	unsigned int limit = filter->by_byte ? filter->limit : 255;
-	unsigned int next = *offset;
-	uint32_t count = 0;
-
-	while (next != 0 && next < leaf->sorted_end)
-	{
-		const uint8_t *suffix;
-		unsigned int length;
-
-		*offset = next;
-		next = smart_leaf_next_entry(leaf, next, &suffix, &length);
-		if (smart_unlikely(next != 0 && suffix[0] > limit))
-			next = leaf->sorted_end;
-		else if (smart_likely(next != 0))
-			buffer->items[count++] =
-				(struct smart_item){.offset = (uint16_t) (suffix - leaf->block), .length = (uint16_t) length};
-	}
-	if (next != 0)
-		*offset = next;
-	return count;
-}
-
 /* Items with offsets into the leaf's block, ascending.  SMART_CORRUPT: malformed. */
 static smart_status
 gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter,
@@ -230,8 +193,6 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 			items[i] = (struct smart_item){.offset = (uint16_t) (first + i * stride), .length = (uint16_t) stride};
 		offset = leaf->sorted_end;
 	}
-	if (stride == 0 && passes_by_byte(filter))
-		count = gather_run(buffer, leaf, filter, &offset);
 	while (offset < leaf->used)
 	{
 		bool in_run = offset < leaf->sorted_end;

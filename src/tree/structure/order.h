@@ -8,8 +8,8 @@
 #include "tree/block/leaf.h"
 
 /*
- * Is it worth while?  Entries that were appended since the leaf was made are sorted by every scan that comes by; to write
- * the leaf anew costs as much as two or three of these, and pays only as often as a quarter of it has been appended.
+ * Should a scan put the leaf in order?  Every scan sorts the entries that were appended since the leaf was made.  A copy
+ * costs as much as a few such sorts.  So it is made when a quarter of the leaf or more was appended.
  */
 static inline bool
 smart_leaf_wants_order(const struct smart_leaf *leaf)
@@ -18,9 +18,8 @@ smart_leaf_wants_order(const struct smart_leaf *leaf)
 }
 
 /*
- * Replaces a leaf that a scan has come to by a copy in order, for a tree that is swept (tree.h).  Within an operation that
- * has nothing locked; key leads to the leaf.  Nothing happens where its lock is not free at this moment, where it is being
- * changed, or where there is no room.
+ * Replaces a leaf by a copy in order.  The tree is swept (tree.h); the operation has nothing locked; key leads to the
+ * leaf.  Does nothing if the leaf's lock is taken, if the leaf is being changed, or if there is no room.
  */
 extern smart_status
 smart_order_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_leaf *leaf);
