@@ -160,13 +160,33 @@ sub state_of
 	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
 }
 
-# becomes(NODE, INDEX, STATE): it is a test that it comes to this state.
+# becomes(NODE, INDEX, STATE): it is a test that it comes to this state. If it does not, what the server is at is shown.
 sub becomes
 {
 	my ($node, $index, $state) = @_;
+	my $done = $node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass");
 
-	return ok($node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass"),
-		"$index becomes $state");
+	ok($done, "$index becomes $state") or tell_of($node);
+	return $done;
+}
+
+# tell_of(NODE): the last lines of its log, and what its processes are at.
+sub tell_of
+{
+	my ($node) = @_;
+	my @log = grep { !/LOG:  statement:/ } split /^/, PostgreSQL::Test::Utils::slurp_file($node->logfile);
+
+	diag(@log[ (@log > 20 ? -20 : 0) .. -1 ]);
+	foreach my $query ('SELECT * FROM smart_index_state', 'SELECT address, state FROM smart_memory_nodes',
+		'SELECT pid, phase, tuples_done FROM pg_stat_progress_create_index',
+		'SELECT pid, backend_type, state, wait_event, now() - xact_start, left(query, 60) FROM pg_stat_activity WHERE datname IS NOT NULL',
+		'SELECT pid, relation::regclass, mode, granted FROM pg_locks WHERE relation > 16383')
+	{
+		my ($status, $out, $err) = $node->psql('postgres', $query);
+
+		diag("$query:\n$out$err");
+	}
+	return;
 }
 
 # pgbench_script(TEXT): a file with a pgbench script, removed when the test ends.
