@@ -9,6 +9,8 @@
 #include "tree/block/access.h"
 #include "tree/block/leaf_build.h"
 
+#define RANKED_ONE_IN 8 /* fewer appended entries than this part of a leaf are sorted without ranks */
+
 unsigned int
 smart_ref_common(const struct smart_ref *a, const struct smart_ref *b)
 {
@@ -108,34 +110,47 @@ drop_duplicates(const struct smart_tree *tree, struct smart_list *list, uint32_t
 	list->count = kept;
 }
 
-/* The reference to an entry of a leaf; its rank is wanted where entries have to be sorted. */
+/* The reference to an entry of a leaf. */
 static inline struct smart_ref
-make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
-		 bool ranked)
+make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	return (struct smart_ref){.head = smart_leaf_prefix(leaf),
 							  .head_length = (uint16_t) leaf->prefix_length,
 							  .tail = suffix,
 							  .tail_length = (uint16_t) length,
 							  .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
-							  .rank = ranked ? smart_rank(suffix, length) : 0};
+							  .rank = smart_rank(suffix, length)};
 }
 
-/* Entries of one length: [offset..end) of those whose first byte lies in lo..hi, or all. */
+/*
+ * Entries of one length: [offset..end) of those whose first byte lies in lo..hi, or all.  Their ranks are wanted where many
+ * have to be sorted.
+ */
 static void
 collect_strided(struct smart_tree *tree, struct smart_list *list, const struct smart_leaf *leaf, unsigned int offset,
-				unsigned int end, bool all, unsigned int lo, unsigned int hi)
+				unsigned int end, bool all, unsigned int lo, unsigned int hi, bool ranked)
 {
-	bool ranked = leaf->sorted_end < leaf->used;
-	uint32_t count = list->count;
+	const struct smart_ref common = {.head = smart_leaf_prefix(leaf),
+									 .head_length = (uint16_t) leaf->prefix_length,
+									 .tail_length = (uint16_t) leaf->stride};
+	bool valued = tree->options.value;
+	struct smart_ref *ref = &list->refs[list->count];
 
-	smart_assert(leaf->stride != 0 && end <= leaf->used && count + (end - offset) / leaf->stride <= list->capacity);
+	smart_assert(leaf->stride != 0 && end <= leaf->used);
+	smart_assert(list->count + (end - offset) / leaf->stride <= list->capacity);
 	for (const uint8_t *suffix = leaf->block + offset; suffix < leaf->block + end; suffix += leaf->stride)
 	{
-		if (all || (suffix[0] >= lo && suffix[0] <= hi))
-			list->refs[count++] = make_ref(tree, leaf, suffix, leaf->stride, ranked);
+		if (!all && (suffix[0] < lo || suffix[0] > hi))
+			continue;
+		*ref = common;
+		ref->tail = suffix;
+		if (valued)
+			ref->value = smart_value_distance(leaf, suffix);
+		if (ranked)
+			ref->rank = smart_rank(suffix, leaf->stride);
+		ref++;
 	}
-	list->count = count;
+	list->count = (uint32_t) (ref - list->refs);
 }
 
 /* Appends the leaf's entries to the list, unsorted; *sorted: up to where they ascend.  SMART_CORRUPT: malformed. */
@@ -150,15 +165,16 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 	if (leaf->stride != 0)
 	{
 		unsigned int run = leaf->sorted_end > offset ? leaf->sorted_end : offset;
+		bool ranked = leaf->used - run > (leaf->used - offset) / RANKED_ONE_IN;
 
 		if ((leaf->used - offset) % leaf->stride != 0 || (run - offset) % leaf->stride != 0)
 			return SMART_CORRUPT;
 		status = smart_list_reserve(tree, list, list->count + (leaf->used - offset) / leaf->stride);
 		if (status != SMART_OK)
 			return status;
-		collect_strided(tree, list, leaf, offset, run, all, lo, hi);
+		collect_strided(tree, list, leaf, offset, run, all, lo, hi, ranked);
 		*sorted = list->count;
-		collect_strided(tree, list, leaf, run, leaf->used, all, lo, hi);
+		collect_strided(tree, list, leaf, run, leaf->used, all, lo, hi, ranked);
 		return SMART_OK;
 	}
 	while (offset < leaf->used && status == SMART_OK)
@@ -174,7 +190,7 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 			continue;
 		status = smart_list_reserve(tree, list, list->count + 1);
 		if (status == SMART_OK)
-			list->refs[list->count++] = make_ref(tree, leaf, suffix, length, true);
+			list->refs[list->count++] = make_ref(tree, leaf, suffix, length);
 		if (in_run)
 			*sorted = list->count;
 	}
@@ -267,6 +283,8 @@ smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *lis
 	unsigned int prefix = leaf_prefix_for(list, from, to, skip);
 	size_t bytes = SMART_LEAF_HEADER_BYTES + prefix + SMART_LEAF_REAR_BYTES;
 
+	if (tree->options.fixed_length != 0 && from < to)
+		return bytes + (to - from) * smart_stored_bytes(tree, smart_ref_length(&list->refs[from]) - skip - prefix);
 	for (uint32_t i = from; i < to; i++)
 		bytes += smart_stored_bytes(tree, smart_ref_length(&list->refs[i]) - skip - prefix);
 	return bytes;
@@ -278,7 +296,8 @@ smart_ref_put(uint8_t *target, const struct smart_ref *ref, unsigned int skip)
 	unsigned int head = skip < ref->head_length ? ref->head_length - skip : 0;
 	unsigned int tail_skip = skip > ref->head_length ? skip - ref->head_length : 0;
 
-	smart_copy_short(target, ref->head + ref->head_length - head, head);
+	if (head > 0)
+		smart_copy_short(target, ref->head + skip, head);
 	smart_copy_short(target + head, ref->tail + tail_skip, ref->tail_length - tail_skip);
 	return head + ref->tail_length - tail_skip;
 }

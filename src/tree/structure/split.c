@@ -21,6 +21,7 @@ unsigned int
 smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned int key_byte, bool ascending)
 {
 	unsigned int last = smart_ref_byte(&list->refs[list->count - 1], position);
+	unsigned int byte = smart_ref_byte(&list->refs[0], position);
 	unsigned int cut = 0;
 	size_t total = 0;
 	size_t below = 0;
@@ -36,16 +37,18 @@ smart_choose_cut(const struct smart_list *list, unsigned int position, unsigned 
 		size_t distance;
 
 		below += smart_ref_length(&list->refs[i]);
-		if (next == smart_ref_byte(&list->refs[i], position))
+		if (next == byte)
 			continue;
-		if (ascending && next == last && key_byte == last && 2 * below >= total)
-			return last;
+		byte = next;
 		distance = 2 * below > total ? 2 * below - total : total - 2 * below;
 		if (distance < best)
 		{
 			best = distance;
 			cut = next;
 		}
+		/* All that follow are farther from the middle. */
+		if (2 * below >= total)
+			return ascending && key_byte == last ? last : cut;
 	}
 	return cut;
 }
@@ -104,6 +107,9 @@ greatest_byte(const struct smart_leaf *leaf)
 
 	if (leaf->prefix_length > 0)
 		return smart_leaf_prefix(leaf)[0];
+	/* Of the sorted run, the last one. */
+	if (leaf->stride != 0 && leaf->sorted_end > offset)
+		offset = leaf->sorted_end - leaf->stride;
 	while (offset < leaf->used)
 	{
 		const uint8_t *suffix;
