@@ -40,6 +40,7 @@ check_world(void)
 	const struct tree *tree = server->reads == NONE ? NULL : tree_at(server, server->reads);
 	bool stale = server->pages.meta.stale;
 	entries between = 0;
+	entries held = 0; /* by the tree */
 	entries journal;
 
 	if (!journal_content(&server->pages, &journal))
@@ -49,6 +50,8 @@ check_world(void)
 	}
 	if (tree != NULL && tree->lost)
 		tree = NULL;
+	if (tree != NULL)
+		held = index_entries(server, server->reads);
 	if (world.plan.unique)
 		check_unique(server);
 	for (int i = 0; i < ACTORS; i++)
@@ -57,7 +60,7 @@ check_world(void)
 	{
 		const struct line *line = &server->pages.lines[TID_OF(entry)];
 		bool in_journal = (journal & BIT(entry)) != 0;
-		bool in_tree = tree != NULL && (tree->content & BIT(entry)) != 0;
+		bool in_tree = tree != NULL && (held & BIT(entry)) != 0;
 
 		if (in_journal && !stale)
 			check_present(line, entry, "journal");

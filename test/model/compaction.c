@@ -32,10 +32,14 @@ scan_tree(struct actor *self, int tree, entries *content)
 	*content = 0;
 	for (unsigned int entry = 0; entry < ENTRIES; entry++)
 	{
+		entries all;
+
 		if (TID_OF(entry) >= world.plan.tids || KEY_OF(entry) >= world.plan.keys)
 			continue;
 		step(self, "J5-cut: scans the tree");
-		*content |= tree_at(self->server, tree)->content & BIT(entry);
+		if (!tree_entries(self->server, tree_at(self->server, tree), &all))
+			return false;
+		*content |= all & BIT(entry);
 	}
 	return !tree_at(self->server, tree)->lost;
 }
@@ -114,7 +118,8 @@ release(struct actor *self)
 
 	lock_out_loaders(self);
 	step_lock(self, LOCK_PAGE + 0, "J3-free: lets go the chain before the cut");
-	(void) wal_insert(&record);
+	if (!view_has_run(self->server, self->server->pages.meta.previous) || FAULT(pagedrelease))
+		(void) wal_insert(&record);
 	unlock(self, LOCK_PAGE + 0);
 	let_in_loaders(self);
 }
@@ -124,10 +129,11 @@ static void
 switch_runs(struct actor *self, struct record *record, unsigned int marks)
 {
 	struct server *server = self->server;
+	bool locks = one_in(2);
 	bool good = true;
 
-	record->releases = one_in(2);
-	if (record->releases)
+	record->releases = locks;
+	if (locks)
 		lock_out_loaders(self);
 	step_lock(self, LOCK_PAGE + 0, "J5-switch: switches to the run, under the metapage's lock");
 	/* The counter would not do instead: it is raised after the tree was given up. */
@@ -136,10 +142,13 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 									: self->tree == server->reads && server->named == NONE;
 	if (record->from_tree && !FAULT(switchmarks))
 		good = good && marks == server->pages.meta.marks;
+	/* J13-pages: the index comes to a view of the current run first. */
+	good = good && (!view_has_run(server, server->pages.meta.previous) || FAULT(pagedswitch));
+	record->releases = record->releases && (!view_has_run(server, server->pages.meta.run) || FAULT(pagedrelease));
 	if (good)
 		(void) wal_insert(record);
 	unlock(self, LOCK_PAGE + 0);
-	if (record->releases)
+	if (locks)
 		let_in_loaders(self);
 }
 

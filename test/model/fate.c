@@ -51,6 +51,12 @@ make_standby(struct server *server)
 		end.offset = server->pages.blocks[end.page.block].count;
 		*tree = (struct tree){.fed = true, .base = server->pages.meta.base, .place = end};
 		(void) journal_content(&server->pages, &tree->content);
+		if (world.plan.marks && !FAULT(markfed))
+			*tree = (struct tree){.fed = true,
+								  .base = tree->base,
+								  .place = server->pages.meta.first,
+								  .run = server->pages.meta.run,
+								  .run_first = server->pages.meta.run_first};
 		server->fed = server->region.tree_count++;
 	}
 }
@@ -109,7 +115,7 @@ is_kept(const struct server *server, int number)
 	const struct tree *tree = &server->region.trees[number];
 
 	if (tree->lost || tree->given_up || tree->fed || (!tree->whole && !FAULT(keptpart)) ||
-		(tree->under_way && !FAULT(underway)))
+		(tree->under_way && !FAULT(underway)) || !view_is_readable(server, tree))
 		return false;
 	return !world.plan.kept_by_name || server->pages.meta.tree == tree_name(server, number);
 }
@@ -218,6 +224,7 @@ lose_tree(struct server *server)
 	trace("a tree's memory is lost", "");
 	tree_at(server, number)->lost = true;
 	tree_at(server, number)->content = 0;
+	tree_at(server, number)->run = 0;
 }
 
 void

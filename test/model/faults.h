@@ -7,6 +7,7 @@
 #ifndef MODEL_FAULTS_H
 #define MODEL_FAULTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FAULTS(X)                                                                                                      \
@@ -78,7 +79,24 @@
 	X(movebase, "J11-name", "the new tree is named though a run was written from the older one meanwhile", 100000,     \
 	  "--theme move")                                                                                                  \
 	X(movesilent, "J11-switch", "the counter is not raised", 100000, "--theme move --unique")                          \
-	X(moveafter, "J11-switch", "all come to the new tree before the counter is raised", 500000, "--theme move --unique")
+	X(moveafter, "J11-switch", "all come to the new tree before the counter is raised", 500000,                        \
+	  "--theme move --unique")                                                                                         \
+	X(pagedcut, "J13-open", "run and cut of a view come from two looks at the metapage", 100000, "--theme paged")      \
+	X(pagedopen, "J13-open", "nobody looks whether the view's run is there still when it is opened", 100000,           \
+	  "--theme paged")                                                                                                 \
+	X(pagedswitch, "J13-pages", "runs are switched although the index's view has the run before", 100000,              \
+	  "--theme paged")                                                                                                 \
+	X(pagedrelease, "J13-pages", "a run is let go that the index's view has", 100000, "--theme paged")                 \
+	X(pagedgone, "J13-remove", "a removal leaves no tombstone in the delta", 100000, "--theme paged")                  \
+	X(pagedid, "J13-read", "a reader does not compare the page's run", 100000, "--theme paged")                        \
+	X(pagedleft, "J13-read", "a reader whose run has gone takes the page for empty", 100000, "--theme paged")          \
+	X(marklook, "J13-mark", "whether a run is being written is looked at before the mark", 200000, "--theme paged")    \
+	X(markwritten, "J13-mark", "a mark alone, although a run is being written", 100000, "--theme paged")               \
+	X(markrun, "J13-mark", "a mark alone, in a run that is not the current one any more", 100000, "--theme paged")     \
+	X(markmover, "J13-mark", "a mark alone, although a tree is being filled from the journal", 100000,                 \
+	  "--theme paged")                                                                                                 \
+	X(markfed, "J13-standby", "a standby keeps a whole tree, although its primary marks", 100000, "--theme paged")     \
+	X(fedrun, "J13-standby", "a standby goes on with a view of the run before", 200000, "--theme paged")
 
 enum fault
 {
@@ -88,8 +106,8 @@ enum fault
 	FAULTS_COUNT
 };
 
-extern uint64_t faults_active; /* a bit for each */
+extern bool faults_active[FAULTS_COUNT];
 
-#define FAULT(name) ((faults_active >> FAULT_##name & 1) != 0)
+#define FAULT(name) (faults_active[FAULT_##name])
 
 #endif /* MODEL_FAULTS_H */

@@ -6,7 +6,8 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move (a history's own choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged (a history's own
+ *                            choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -107,6 +108,22 @@
  * J11-switch The counter is raised, and all come to the new tree, in one.  Only then are there removals again.  Who reads
  *            the older tree with a snapshot goes on with it.  Moves of indexes without a whole journal are not modelled.
  *
+ * The server has nothing of J13 yet: the model comes first.  A *view* answers from the pages of a run and from a tree, the
+ * *delta*, that has the operations behind the run's cut.  Theme "paged" has views wherever a tree is loaded or moved to.
+ * J13-open   A view is opened as a tree is: J4-load, J11, or a standby's.  Its run and its cut come from one look at the
+ *            metapage.  Under the metapage's lock, where it is opened or named, its run must be the current one or the one
+ *            before.  Later both could be gone.
+ * J13-pages  Runs are not switched as long as the index has a view of the run before, and no run is let go that the index
+ *            has a view of.  So the index comes to a view of the current run, or to a whole tree, before the next switch.
+ * J13-read   A reader looks into the delta, and then at the run's pages, which tell their run.  If a page is another run's
+ *            the index has another tree by now, and the reader goes on in that.
+ * J13-remove A removal of what the run has leaves a tombstone in the delta.
+ * J13-mark   Or the removal is a mark on the run's page, and no operation.  Then nobody may be reading the run into
+ *            something else: under the metapage's lock, which is held until the mark is made, the view's run is the current
+ *            one, no newer one has been claimed, and no tree is being filled.
+ * J13-standby A standby's tree would not learn of marks, so it has a view, too.  It must be of the current run: marks that
+ *            are made there are not in the run before.
+ *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
  * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
@@ -124,7 +141,7 @@
 #include "model/world.h"
 
 struct world world;
-uint64_t faults_active;
+bool faults_active[FAULTS_COUNT];
 
 static const struct
 {
@@ -189,7 +206,7 @@ choose_fault(const char *name)
 	{
 		if (strcmp(faults[i].name, name) == 0)
 		{
-			faults_active |= UINT64_C(1) << i;
+			faults_active[i] = true;
 			return true;
 		}
 	}
@@ -215,7 +232,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any", "loss", "stale", "runs", "dead", "standby", "walk", "move", NULL};
+	static const char *const themes[] = {"any",     "loss", "stale", "runs",  "dead",
+										 "standby", "walk", "move",  "paged", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -327,9 +345,9 @@ test_fault(int fault)
 	take_line(&run, faults[fault].options);
 	run.runs = faults[fault].histories;
 	run.enough = 1;
-	faults_active = UINT64_C(1) << fault;
+	faults_active[fault] = true;
 	run_all(&run, false);
-	faults_active = 0;
+	faults_active[fault] = false;
 	if (run.violations != 0)
 	{
 		memcpy(message, world.violation, sizeof(message));

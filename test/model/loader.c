@@ -42,7 +42,8 @@ open_for_reads(struct actor *self, int number, bool adopted, bool rebuilt)
 	}
 	step_lock(self, LOCK_PAGE + 0, "J4-open: opens the tree for reads, under the metapage's lock");
 	stale = server->pages.meta.stale && !rebuilt && !FAULT(openstale);
-	if (stale || tree->lost || (tree->given_up && !FAULT(openspoiled)))
+	if (stale || tree->lost || (tree->given_up && !FAULT(openspoiled)) ||
+		(!view_is_readable(server, tree) && !FAULT(pagedopen)))
 	{
 		unlock(self, LOCK_PAGE + 0);
 		tree_give_up(self, number);
@@ -79,6 +80,21 @@ load_unseen(struct actor *self, struct tree *tree)
 	}
 }
 
+/* J13-open: a view that nobody sees yet; false: the journal is stale. */
+static bool
+load_view(struct actor *self, struct tree *tree)
+{
+	do
+	{
+		struct meta meta = step_read_meta(self, "J13-open: reads the metapage");
+
+		if (meta.stale)
+			return false;
+		view_begin(self, tree, &meta);
+	} while (!apply(self, tree, NULL));
+	return true;
+}
+
 /* The same into one that takes adds already: what the journal holds is added, nothing is removed. */
 static bool
 load_seen(struct actor *self, int number)
@@ -110,12 +126,13 @@ static bool
 load(struct actor *self, int number)
 {
 	struct tree *tree = tree_at(self->server, number);
+	bool paged = world.plan.paged && !one_in(3);
 
-	if (one_in(2))
+	if (!paged && one_in(2))
 		return load_seen(self, number);
 	do
 	{
-		if (!load_unseen(self, tree))
+		if (!(paged ? load_view(self, tree) : load_unseen(self, tree)))
 			return false;
 		if (FAULT(publate))
 		{
@@ -135,7 +152,8 @@ adopt(struct actor *self, int number)
 	struct tree *tree = tree_at(server, number);
 	struct meta meta = step_read_meta(self, "J6-adopt: reads the metapage");
 
-	if (meta.stale || (meta.base != tree->base && !FAULT(base) && !world.settings.drafted))
+	if (meta.stale || (meta.base != tree->base && !FAULT(base) && !world.settings.drafted) ||
+		(tree->run != 0 && tree->run != meta.run && !FAULT(fedrun)))
 		return false;
 	if (!FAULT(nolast) && !FAULT(adoptopen) && !apply(self, tree, NULL))
 		return false;

@@ -12,7 +12,14 @@ fill(struct actor *self, struct tree *tree)
 	struct place place;
 	entries content;
 
-	if (meta.stale || !walk(self, &meta, NULL, &content, &place))
+	if (meta.stale)
+		return false;
+	if (world.plan.paged && !one_in(3))
+	{
+		view_begin(self, tree, &meta);
+		return apply(self, tree, NULL);
+	}
+	if (!walk(self, &meta, NULL, &content, &place))
 		return false;
 	tree->content = content;
 	tree->base = meta.base;
@@ -61,7 +68,8 @@ name(struct actor *self, int older, int number)
 	self->held = true;
 	step_lock(self, LOCK_PAGE + 0, "J11-name: names the new tree, under the metapage's lock");
 	good = (server->reads == older || FAULT(movegone)) && (!server->pages.meta.stale || FAULT(movestale)) &&
-		   (server->pages.meta.base == tree_at(server, number)->base || FAULT(movebase));
+		   (server->pages.meta.base == tree_at(server, number)->base || FAULT(movebase)) &&
+		   (view_is_readable(server, tree_at(server, number)) || FAULT(pagedopen));
 	if (good)
 	{
 		tree_at(server, number)->whole = true;

@@ -35,7 +35,7 @@ journal_content(const struct pages *pages, entries *content)
 		page = &pages->blocks[link.block];
 		if (page->kind != PAGE_RUN || page->use != link.use)
 			return false;
-		*content |= page->content;
+		*content |= page->content & (entries) ~page->dead;
 	}
 	for (link = meta->first.page; link.block != 0; link = page->next)
 	{

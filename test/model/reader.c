@@ -38,6 +38,15 @@ load_fed(struct actor *self)
 
 		if (meta.stale && !FAULT(readstale))
 			return false;
+		/* J13-standby. */
+		if (world.plan.paged && (world.plan.marks ? !FAULT(markfed) : one_in(2)))
+		{
+			step(self, "J13-standby: the view is the standby's");
+			view_begin(self, tree, &meta);
+			tree->fed = true;
+			server->fed = (int) (tree - server->region.trees);
+			return true;
+		}
 		if (!walk(self, &meta, NULL, &content, &place))
 			continue;
 		step(self, "J6-apply: the loaded tree is the standby's");
@@ -66,6 +75,10 @@ bring_up_to(struct actor *self, const struct meta *meta, const struct place *tar
 		tree = tree_at(server, server->fed);
 		if (tree->base < meta->base && !FAULT(base) && !world.settings.drafted)
 			server->fed = NONE;
+		/* J13-standby: marks are in the current run alone. */
+		else if (tree->run != 0 && tree->run != server->pages.meta.run &&
+				 !(FAULT(fedrun) && view_is_readable(server, tree)))
+			server->fed = NONE;
 		else if (apply(self, tree, target))
 			return server->fed;
 		else
@@ -92,9 +105,23 @@ follow(struct actor *self, const struct meta *meta, const struct place *target)
 	return tree;
 }
 
+/* J13-read: the pages of the view's run have gone.  The reader goes on in the tree that the index has now. */
+static int
+look_for_tree(struct actor *self, const struct meta *meta, const struct place *target)
+{
+	struct server *server = self->server;
+	int tree;
+
+	step(self, "J13-read: looks for the index's tree again");
+	tree = server->recovery ? follow(self, meta, target) : server->reads;
+	if (tree == NONE)
+		actor_abort(self);
+	return tree;
+}
+
 /* What the tree leads to, as the snapshot sees it. */
 static unsigned int
-scan(struct actor *self, int tree, unsigned int key)
+scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, const struct place *target)
 {
 	struct server *server = self->server;
 	unsigned int met = 0;
@@ -102,8 +129,11 @@ scan(struct actor *self, int tree, unsigned int key)
 
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
-		step(self, "looks for an entry");
-		if ((tree_at(server, tree)->content & BIT(ENTRY(key, tid))) != 0)
+		bool found = false;
+
+		while (!tree_look(self, tree, ENTRY(key, tid), &found))
+			tree = look_for_tree(self, meta, target);
+		if (found)
 			met |= 1u << tid;
 		if (tree_at(server, tree)->lost)
 			actor_abort(self);
@@ -163,7 +193,7 @@ reader_run(struct actor *self)
 	}
 	if (tree != NONE)
 	{
-		seen = scan(self, tree, key);
+		seen = scan(self, tree, key, &meta, &target);
 		if (seen != truth)
 			violation("J7: a query saw rows %#x instead of %#x", seen, truth);
 	}

@@ -12,7 +12,7 @@ take_away(struct actor *self, struct tree *tree, entries victims)
 		if ((victims & BIT(entry)) == 0)
 			continue;
 		step(self, "J2-remove: removes an entry from the tree");
-		tree->content &= (entries) ~BIT(entry);
+		tree_take(tree, &(struct op){.entry = (uint8_t) entry, .removes = true});
 	}
 }
 
@@ -28,8 +28,15 @@ mark_stale(struct actor *self)
 	unlock(self, LOCK_PAGE + 0);
 }
 
+/* J13-mark: a removal is a mark, or an operation. */
+static bool
+is_marked(struct actor *self, const struct tree *tree, unsigned int entry)
+{
+	return world.plan.marks && tree->run != 0 && (tree->content & BIT(entry)) == 0 && view_mark(self, tree, entry);
+}
+
 static void
-journal_removals(struct actor *self, entries victims)
+journal_removals(struct actor *self, struct tree *tree, entries victims)
 {
 	if (one_in(world.plan.full_one_in))
 		mark_stale(self);
@@ -37,7 +44,7 @@ journal_removals(struct actor *self, entries victims)
 	{
 		for (unsigned int entry = 0; entry < ENTRIES; entry++)
 		{
-			if ((victims & BIT(entry)) != 0)
+			if ((victims & BIT(entry)) != 0 && !is_marked(self, tree, entry))
 				(void) append(self, (struct op){.entry = (uint8_t) entry, .removes = true}, false);
 		}
 	}
@@ -56,12 +63,14 @@ carry_out(struct actor *self, int number, entries victims, bool sweeps)
 {
 	struct tree *tree = tree_at(self->server, number);
 
+	/* Where marks are set, what the delta has is looked at before. */
+	sweeps = sweeps && !(world.plan.marks && tree->run != 0);
 	self->between = victims;
 	step(self, "J2-word: 'removal under way'");
 	tree->under_way = true;
 	self->held = true;
 	if (!sweeps)
-		journal_removals(self, victims);
+		journal_removals(self, tree, victims);
 	if (one_in(world.plan.unable_one_in))
 	{
 		/* Or the next one that looks at the word does it. */
@@ -71,11 +80,11 @@ carry_out(struct actor *self, int number, entries victims, bool sweeps)
 	}
 	take_away(self, tree, victims);
 	if (sweeps && !FAULT(wordfirst))
-		journal_removals(self, victims);
+		journal_removals(self, tree, victims);
 	step(self, "J2-word: no removal is under way");
 	tree->under_way = false;
 	if (sweeps && FAULT(wordfirst))
-		journal_removals(self, victims);
+		journal_removals(self, tree, victims);
 	self->held = false;
 	self->between = 0;
 	return true;
@@ -114,6 +123,7 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 	{
 		int tree = begin_removal(self, true);
 		entries victims = 0;
+		entries all;
 
 		if (tree == NONE)
 		{
@@ -136,10 +146,13 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 			continue;
 		}
 		step(self, "J2-remove: finds the victims in the tree");
+		/* A view that was given up meanwhile may have lost its run. */
+		if (!tree_entries(server, tree_at(server, tree), &all))
+			return false;
 		for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 		{
 			if ((dead >> tid & 1) != 0)
-				victims |= tree_at(server, tree)->content & BIT(ENTRY(key, tid));
+				victims |= all & BIT(ENTRY(key, tid));
 		}
 		/* What lost memory answers is an error, and tells of no victims. */
 		if ((tree_at(server, tree)->lost && !FAULT(lostanswer)) ||
@@ -203,7 +216,7 @@ meet_dead_row(struct actor *self, unsigned int *entry)
 		const struct line *line = &server->pages.lines[TID_OF((first + i) % ENTRIES)];
 
 		*entry = (first + i) % ENTRIES;
-		if ((tree_at(server, server->reads)->content & BIT(*entry)) != 0 &&
+		if ((index_entries(server, server->reads) & BIT(*entry)) != 0 &&
 			(line->state == LINE_DEAD || (line->key == KEY_OF(*entry) && row_is_dead(server, line))))
 			return true;
 	}
@@ -217,6 +230,7 @@ worker_run(struct actor *self)
 	struct record record = {.kind = RECORD_PRUNE};
 	const struct line *line;
 	unsigned int entry;
+	entries all;
 	bool dead;
 	int tree;
 
@@ -231,7 +245,7 @@ worker_run(struct actor *self)
 	if (tree != NONE)
 	{
 		step(self, "J2-kill: looks whether the entry is in the tree");
-		if ((tree_at(server, tree)->content & BIT(entry)) == 0 && !FAULT(killlook))
+		if (!tree_entries(server, tree_at(server, tree), &all) || ((all & BIT(entry)) == 0 && !FAULT(killlook)))
 			tree = NONE;
 	}
 	if (tree != NONE)

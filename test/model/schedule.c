@@ -283,6 +283,23 @@ make_theme(struct plan *plan, enum theme theme)
 			plan->pace[WORKER] = 32;
 			plan->refuse_one_in = sometimes(2, 6);
 			break;
+		case THEME_PAGED:
+			plan->paged = true;
+			plan->marks = one_in(2);
+			plan->pace[MOVER] = 24;
+			plan->pace[COMPACTION] = 32;
+			plan->pace[READER_1] = plan->pace[READER_2] = 4 + sometimes(2, 24);
+			plan->pace[WORKER] = sometimes(2, 24);
+			plan->stall_one_in = sometimes(2, 20);
+			plan->fate[FATE_LOSE_TREE] = sometimes(2, 2);
+			plan->fate[FATE_CRASH] = sometimes(2, 2);
+			plan->fate[FATE_POWER_LOSS] = sometimes(2, 1);
+			plan->fate[FATE_REPLAY] = sometimes(2, 8);
+			plan->fate[FATE_PROMOTE] = sometimes(2, 1);
+			plan->pace[APPLIER] = 1 + sometimes(2, below(12));
+			plan->refuse_one_in = sometimes(3, 6);
+			plan->full_one_in = sometimes(4, 3);
+			break;
 		case THEME_MOVE:
 			plan->pace[MOVER] = 32;
 			plan->pace[VACUUM] = sometimes(2, 24);

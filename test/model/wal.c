@@ -99,6 +99,11 @@ redo_run(struct pages *pages, const struct record *record)
 													 .use = record->use};
 		return;
 	}
+	if (record->kind == RECORD_MARK)
+	{
+		pages->blocks[record->block].dead |= BIT(record->op.entry);
+		return;
+	}
 	if (record->kind == RECORD_CLAIM)
 	{
 		meta->claimed = record->run;
@@ -138,6 +143,7 @@ wal_redo(struct pages *pages, const struct record *record)
 			break;
 		case RECORD_CLAIM:
 		case RECORD_RUN_PAGE:
+		case RECORD_MARK:
 		case RECORD_SWITCH:
 		case RECORD_RELEASE:
 			redo_run(pages, record);

@@ -64,7 +64,7 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 		if ((page.kind != PAGE_RUN || page.id != meta->run) && !FAULT(runpage))
 			return left_behind(self, meta->run, 0);
 		check_use(&page, &link);
-		*content |= page.content;
+		*content |= page.content & (entries) ~page.dead;
 		link = page.next;
 	}
 	*place = meta->first;
@@ -104,7 +104,7 @@ apply_piece(struct actor *self, struct tree *tree, const struct page *page)
 		if (!last)
 			continue;
 		step(self, page->ops[offset].removes ? "J6-apply: removes an entry" : "J6-apply: adds an entry");
-		take_op(&tree->content, &page->ops[offset]);
+		tree_take(tree, &page->ops[offset]);
 	}
 	step(self, "J6-apply: stores the place");
 	tree->place = place;

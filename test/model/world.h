@@ -86,6 +86,7 @@ struct page
 	uint8_t count;
 	struct op ops[OPS_PER_PAGE];
 	entries content;
+	entries dead; /* of a run page's content: marked as removed */
 	struct link next;
 	uint16_t use;
 };
@@ -129,6 +130,7 @@ enum record_kind
 	RECORD_LINK,
 	RECORD_CLAIM,
 	RECORD_RUN_PAGE,
+	RECORD_MARK,
 	RECORD_SWITCH,
 	RECORD_RELEASE,
 	RECORD_NAME,
@@ -164,6 +166,11 @@ struct tree
 	bool fed;       /* a standby's: apply alone has changed it since it was loaded */
 	uint8_t base;   /* of the run that it was loaded from */
 	struct place place;
+
+	/* A view (J13): the tree is a delta. */
+	uint8_t run; /* whose pages it stands over; 0: the tree has all itself */
+	struct link run_first;
+	entries gone; /* of the run: what was removed */
 };
 
 struct undo
@@ -286,6 +293,7 @@ enum theme
 	THEME_STANDBY, /* promotions */
 	THEME_WALK,    /* runs are switched while pages are read */
 	THEME_MOVE,    /* the index gets another tree while it has one */
+	THEME_PAGED,   /* trees are views */
 	THEMES
 };
 
@@ -322,6 +330,8 @@ struct plan
 	unsigned int impatient_one_in; /* VACUUMs that find no tree */
 	unsigned int asynchronous_one_in;
 	bool runs_from_tree; /* also while the journal is whole */
+	bool paged;          /* trees that are loaded may be views */
+	bool marks;          /* what is removed from a view's run is marked there */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
 
@@ -451,6 +461,32 @@ extern void move_end(struct server *server);
 
 /* U1. */
 extern void undo_note(struct actor *self, int tree, unsigned int entry);
+
+/* ---- paged.c ---- */
+
+/* J13-open: begins a view of the run and the cut that this copy of the metapage tells of, which has no operation yet. */
+extern void view_begin(struct actor *self, struct tree *tree, const struct meta *meta);
+
+/* Is the run of this tree, if it is a view, the current one or the one before, which has not been let go? */
+extern bool view_is_readable(const struct server *server, const struct tree *tree);
+
+/* Has the index, or will it have, a view of this run? */
+extern bool view_has_run(const struct server *server, unsigned int run);
+
+/* An operation is carried out in a tree. */
+extern void tree_take(struct tree *tree, const struct op *op);
+
+/* J13-mark: marks the entry in the view's run.  False: it is not there, or may not be marked. */
+extern bool view_mark(struct actor *self, const struct tree *tree, unsigned int entry);
+
+/* What a tree has, its run included, at one moment; false: the run's pages have gone. */
+extern bool tree_entries(const struct server *server, const struct tree *tree, entries *content);
+
+/* The same of the tree that the index has. */
+extern entries index_entries(const struct server *server, int tree);
+
+/* A reader's look, in steps.  False: the run's pages have gone. */
+extern bool tree_look(struct actor *self, int tree, unsigned int entry, bool *found);
 
 /* ---- append.c ---- */
 

@@ -61,13 +61,17 @@ is_duplicate(const struct actor *self, unsigned int entry)
 	struct server *server = self->server;
 	uint64_t mine = UINT64_C(1) << self->xid;
 	uint64_t over = server->pages.committed & ~server->running;
+	entries all;
 
+	/* A view that was replaced: asked again. */
+	if (!tree_entries(server, tree_at(server, self->tree), &all))
+		return true;
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		const struct line *line = &server->pages.lines[tid];
 
 		if (tid == TID_OF(entry) || line->state != LINE_NORMAL || line->key != KEY_OF(entry) ||
-			(tree_at(server, self->tree)->content & BIT(ENTRY(KEY_OF(entry), tid))) == 0)
+			(all & BIT(ENTRY(KEY_OF(entry), tid))) == 0)
 			continue;
 		/* Seen by a snapshot that takes unfinished inserts for committed, and unfinished deletions for aborted. */
 		if (row_is_visible(&(struct line){.state = LINE_NORMAL, .xmin = line->xmin}, over | server->running) &&

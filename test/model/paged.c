@@ -1,0 +1,146 @@
+/*
+ * paged.c
+ *	  Views: an index answers from the pages of its run, and from a tree that has what happened since.  J13.
+ */
+#include "model/world.h"
+
+void
+view_begin(struct actor *self, struct tree *tree, const struct meta *meta)
+{
+	struct meta other = *meta;
+
+	if (FAULT(pagedcut))
+		other = step_read_meta(self, "J13-open: reads the metapage again");
+	*tree = (struct tree){.run = meta->run, .run_first = meta->run_first, .base = meta->base, .place = other.first};
+}
+
+bool
+view_is_readable(const struct server *server, const struct tree *tree)
+{
+	const struct meta *meta = &server->pages.meta;
+
+	return tree->run == 0 || tree->run == meta->run || tree->run == meta->previous;
+}
+
+bool
+view_has_run(const struct server *server, unsigned int run)
+{
+	const int trees[] = {server->reads, server->named};
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (run != 0 && trees[i] != NONE && server->region.trees[trees[i]].run == run)
+			return true;
+	}
+	return false;
+}
+
+void
+tree_take(struct tree *tree, const struct op *op)
+{
+	if (!op->removes)
+	{
+		tree->content |= BIT(op->entry);
+		return;
+	}
+	tree->content &= (entries) ~BIT(op->entry);
+	if (tree->run != 0 && !FAULT(pagedgone))
+		tree->gone |= BIT(op->entry);
+}
+
+static bool
+is_of_run(const struct tree *tree, const struct page *page)
+{
+	return page->kind == PAGE_RUN && page->id == tree->run;
+}
+
+/* One record, under the locks of the page and the metapage; false: no page of the run has the entry. */
+static bool
+mark(struct actor *self, const struct tree *tree, unsigned int entry)
+{
+	struct record record = {.kind = RECORD_MARK, .op = {.entry = (uint8_t) entry}};
+	struct link link = tree->run_first;
+	bool done = false;
+
+	while (link.block != 0 && !done)
+	{
+		const struct page *page = &self->server->pages.blocks[link.block];
+
+		step_lock(self, LOCK_PAGE + link.block, "J13-mark: looks for the entry on a page of the run");
+		record.block = link.block;
+		done = (page->content & (entries) ~page->dead & BIT(entry)) != 0;
+		if (done)
+			self->position = wal_insert(&record);
+		unlock(self, LOCK_PAGE + link.block);
+		link = page->next;
+	}
+	return done;
+}
+
+bool
+view_mark(struct actor *self, const struct tree *tree, unsigned int entry)
+{
+	const struct server *server = self->server;
+	const struct meta *meta = &server->pages.meta;
+	bool done;
+
+	step_lock(self, LOCK_PAGE + 0, "J13-mark: does somebody read the run?");
+	done = (meta->run == tree->run || FAULT(markrun)) && (meta->claimed == meta->run || FAULT(markwritten)) &&
+		   (server->mover == NULL || FAULT(markmover));
+	if (FAULT(marklook))
+		unlock(self, LOCK_PAGE + 0);
+	done = done && mark(self, tree, entry);
+	unlock(self, LOCK_PAGE + 0);
+	return done;
+}
+
+bool
+tree_entries(const struct server *server, const struct tree *tree, entries *content)
+{
+	struct link link = tree->run_first;
+
+	*content = tree->content;
+	while (tree->run != 0 && link.block != 0)
+	{
+		const struct page *page = &server->pages.blocks[link.block];
+
+		if (!is_of_run(tree, page) || page->use != link.use)
+			return false;
+		*content |= page->content & (entries) ~(page->dead | tree->gone);
+		link = page->next;
+	}
+	return true;
+}
+
+entries
+index_entries(const struct server *server, int tree)
+{
+	entries content;
+
+	if (!tree_entries(server, &server->region.trees[tree], &content))
+		violation("J13-pages: a page of the run that the index's view has is gone");
+	return content;
+}
+
+bool
+tree_look(struct actor *self, int number, unsigned int entry, bool *found)
+{
+	const struct tree *tree = tree_at(self->server, number);
+	struct link link = tree->run_first;
+
+	step(self, "looks for an entry");
+	*found = (tree->content & BIT(entry)) != 0;
+	if (*found || tree->run == 0 || (tree->gone & BIT(entry)) != 0)
+		return true;
+	while (link.block != 0)
+	{
+		struct page page = step_read(self, link.block, "J13-read: reads a page of the run");
+
+		if (!is_of_run(tree, &page) && !FAULT(pagedid))
+			return FAULT(pagedleft);
+		if ((page.content & (entries) ~page.dead & BIT(entry)) != 0)
+			*found = true;
+		link = page.next;
+	}
+	return true;
+}
