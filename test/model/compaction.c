@@ -74,9 +74,10 @@ cut_and_scan(struct actor *self, struct place *cut, entries *content, unsigned i
 
 /* The run's pages, the last one first. */
 static struct link
-write_pages(struct actor *self, const struct meta *meta, unsigned int run, entries content)
+write_pages(struct actor *self, const struct meta *meta, unsigned int run, entries content, const struct place *cut)
 {
-	struct record record = {.kind = RECORD_RUN_PAGE, .run = (uint8_t) run};
+	struct record record = {.kind = RECORD_RUN_PAGE, .run = (uint8_t) run, .cut = *cut};
+	entries above = BIT(ENTRIES) - 1; /* no page has them in its range yet */
 
 	while (content != 0)
 	{
@@ -86,6 +87,9 @@ write_pages(struct actor *self, const struct meta *meta, unsigned int run, entri
 			record.content |= content & (entries) -content;
 			content &= (entries) (content - 1);
 		}
+		/* Up to the next page's first entry. */
+		record.range = content == 0 ? above : above & (entries) ((content & (entries) -content) - 1);
+		above &= (entries) ~record.range;
 		record.block = (uint8_t) append_take_page(self, meta, run);
 		step(self, "J3-run: writes a page of the run");
 		(void) wal_insert(&record);
@@ -168,6 +172,12 @@ compaction_run(struct actor *self)
 		unlock(self, LOCK_COMPACTION);
 		return;
 	}
+	if (world.plan.paged && one_in(world.plan.merges ? 8 : 2) == !world.plan.merges)
+	{
+		merge_run(self);
+		unlock(self, LOCK_COMPACTION);
+		return;
+	}
 	meta = step_read_meta(self, "reads the metapage");
 	record.from_tree = meta.stale || world.plan.runs_from_tree;
 	record.run = (uint8_t) claim(self);
@@ -184,7 +194,7 @@ compaction_run(struct actor *self)
 		if (one_in(2) && !walk(self, &meta, &record.cut, &content, &end))
 			violation("J3-free: a compaction was left behind");
 	}
-	record.next = write_pages(self, &meta, record.run, content);
+	record.next = write_pages(self, &meta, record.run, content, &record.cut);
 	switch_runs(self, &record, marks);
 	unlock(self, LOCK_COMPACTION);
 }

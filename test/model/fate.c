@@ -56,7 +56,8 @@ make_standby(struct server *server)
 								  .base = tree->base,
 								  .place = server->pages.meta.first,
 								  .run = server->pages.meta.run,
-								  .run_first = server->pages.meta.run_first};
+								  .run_first = server->pages.meta.run_first,
+								  .cut = server->pages.meta.first};
 		server->fed = server->region.tree_count++;
 	}
 }
@@ -85,7 +86,12 @@ fate_begin(void)
 			continue;
 		start->lines[tid] =
 			(struct line){.state = LINE_NORMAL, .key = (uint8_t) key, .xmin = 1, .xmax = one_in(3) ? 2 : 0};
-		*page = (struct page){.kind = PAGE_RUN, .id = 1, .content = page->content | BIT(ENTRY(key, tid)), .use = 1};
+		*page = (struct page){.kind = PAGE_RUN,
+							  .id = 1,
+							  .content = page->content | BIT(ENTRY(key, tid)),
+							  .range = BIT(ENTRIES) - 1,
+							  .merged = meta->first,
+							  .use = 1};
 		meta->run_first = (struct link){.block = 1, .use = 1};
 	}
 	world.primary = primary;

@@ -88,15 +88,17 @@
 	  "--theme paged")                                                                                                 \
 	X(pagedrelease, "J13-pages", "a run is let go that the index's view has", 100000, "--theme paged")                 \
 	X(pagedgone, "J13-remove", "a removal leaves no tombstone in the delta", 100000, "--theme paged")                  \
-	X(pagedid, "J13-read", "a reader does not compare the page's run", 100000, "--theme paged")                        \
-	X(pagedleft, "J13-read", "a reader whose run has gone takes the page for empty", 100000, "--theme paged")          \
+	X(pagedid, "J13-read", "a reader does not compare the page's run", 200000, "--theme marks")                        \
+	X(pagedleft, "J13-read", "a reader whose run has gone takes the page for empty", 100000, "--theme marks")          \
 	X(marklook, "J13-mark", "whether a run is being written is looked at before the mark", 200000, "--theme paged")    \
 	X(markwritten, "J13-mark", "a mark alone, although a run is being written", 100000, "--theme paged")               \
 	X(markrun, "J13-mark", "a mark alone, in a run that is not the current one any more", 100000, "--theme paged")     \
 	X(markmover, "J13-mark", "a mark alone, although a tree is being filled from the journal", 100000,                 \
 	  "--theme paged")                                                                                                 \
-	X(markfed, "J13-standby", "a standby keeps a whole tree, although its primary marks", 100000, "--theme paged")     \
-	X(fedrun, "J13-standby", "a standby goes on with a view of the run before", 200000, "--theme paged")
+	X(markfed, "J13-standby", "a standby keeps a whole tree, although its primary marks", 100000, "--theme marks")     \
+	X(fedrun, "J13-standby", "a standby goes on with a view of the run before", 200000, "--theme marks")               \
+	X(fedcut, "J13-standby", "a standby goes on with a view of a cut before", 400000, "--theme marks")                 \
+	X(mergecut, "J13-merge", "the cut moves behind what a page of the run lacks", 100000, "--theme paged")
 
 enum fault
 {

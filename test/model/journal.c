@@ -6,7 +6,7 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged (a history's own
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks (a history's own
  *                            choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
@@ -121,8 +121,11 @@
  * J13-mark   Or the removal is a mark on the run's page, and no operation.  Then nobody may be reading the run into
  *            something else: under the metapage's lock, which is held until the mark is made, the view's run is the current
  *            one, no newer one has been claimed, and no tree is being filled.
- * J13-standby A standby's tree would not learn of marks, so it has a view, too.  It must be of the current run: marks that
- *            are made there are not in the run before.
+ * J13-merge  A page of the run may take in the operations of its range from where it is merged to the chain's end, in one
+ *            record under its lock, which drops what is marked.  The cut moves to the least of the places up to which pages
+ *            are merged.  Operations that a page has already may be applied again, since all that follow are, too.
+ * J13-standby A standby's tree would not learn of marks, so it has a view, too, of the current run and the current cut.  In an
+ *            older run, or in a delta from an older cut, is what was merged or written since, and removed by a mark alone.
  *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
@@ -232,8 +235,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any",     "loss", "stale", "runs",  "dead",
-										 "standby", "walk", "move",  "paged", NULL};
+	static const char *const themes[] = {"any",  "loss", "stale", "runs",  "dead", "standby",
+										 "walk", "move", "paged", "marks", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -362,7 +365,8 @@ test_fault(int fault)
 static int
 test_all(void)
 {
-	static const char *const clean[] = {"--runs 200000", "--runs 20000 --as-drafted --runs-from tree"};
+	static const char *const clean[] = {"--runs 200000", "--runs 20000 --as-drafted --runs-from tree",
+										"--runs 50000 --theme paged", "--runs 50000 --theme marks"};
 	int passed = 0;
 	int failed = 0;
 

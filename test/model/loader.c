@@ -153,7 +153,7 @@ adopt(struct actor *self, int number)
 	struct meta meta = step_read_meta(self, "J6-adopt: reads the metapage");
 
 	if (meta.stale || (meta.base != tree->base && !FAULT(base) && !world.settings.drafted) ||
-		(tree->run != 0 && tree->run != meta.run && !FAULT(fedrun)))
+		(tree->run != 0 && !view_is_current(server, tree)))
 		return false;
 	if (!FAULT(nolast) && !FAULT(adoptopen) && !apply(self, tree, NULL))
 		return false;

@@ -11,7 +11,11 @@ view_begin(struct actor *self, struct tree *tree, const struct meta *meta)
 
 	if (FAULT(pagedcut))
 		other = step_read_meta(self, "J13-open: reads the metapage again");
-	*tree = (struct tree){.run = meta->run, .run_first = meta->run_first, .base = meta->base, .place = other.first};
+	*tree = (struct tree){.run = meta->run,
+						  .run_first = meta->run_first,
+						  .base = meta->base,
+						  .place = other.first,
+						  .cut = other.first};
 }
 
 bool
@@ -20,6 +24,15 @@ view_is_readable(const struct server *server, const struct tree *tree)
 	const struct meta *meta = &server->pages.meta;
 
 	return tree->run == 0 || tree->run == meta->run || tree->run == meta->previous;
+}
+
+bool
+view_is_current(const struct server *server, const struct tree *tree)
+{
+	const struct meta *meta = &server->pages.meta;
+
+	return (tree->run == meta->run || (FAULT(fedrun) && view_is_readable(server, tree))) &&
+		   ((tree->cut.serial == meta->first.serial && tree->cut.offset == meta->first.offset) || FAULT(fedcut));
 }
 
 bool

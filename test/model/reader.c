@@ -76,8 +76,7 @@ bring_up_to(struct actor *self, const struct meta *meta, const struct place *tar
 		if (tree->base < meta->base && !FAULT(base) && !world.settings.drafted)
 			server->fed = NONE;
 		/* J13-standby: marks are in the current run alone. */
-		else if (tree->run != 0 && tree->run != server->pages.meta.run &&
-				 !(FAULT(fedrun) && view_is_readable(server, tree)))
+		else if (tree->run != 0 && !view_is_current(server, tree))
 			server->fed = NONE;
 		else if (apply(self, tree, target))
 			return server->fed;

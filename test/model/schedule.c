@@ -245,6 +245,33 @@ sometimes(unsigned int one_in_n, unsigned int value)
 	return one_in(one_in_n) ? value : 0;
 }
 
+/* Trees are views.  standby: there is one, and it is promoted; what is removed is marked. */
+static void
+make_paged(struct plan *plan, bool standby)
+{
+	plan->paged = true;
+	plan->merges = one_in(2);
+	plan->marks = standby || one_in(2);
+	plan->pace[MOVER] = 24;
+	plan->pace[COMPACTION] = 32;
+	plan->pace[READER_1] = plan->pace[READER_2] = 4 + sometimes(2, 24);
+	plan->pace[WORKER] = sometimes(2, 24);
+	plan->stall_one_in = sometimes(2, 20);
+	plan->refuse_one_in = sometimes(3, 6);
+	plan->full_one_in = standby ? 0 : sometimes(4, 3);
+	plan->fate[FATE_LOSE_TREE] = standby ? 0 : sometimes(2, 2);
+	plan->fate[FATE_CRASH] = standby ? 0 : sometimes(2, 2);
+	plan->fate[FATE_POWER_LOSS] = standby ? 0 : sometimes(2, 1);
+	if (!standby)
+		return;
+	plan->pace[WRITER_1] = plan->pace[WRITER_2] = 8;
+	plan->pace[COMPACTION] = 48;
+	plan->pace[APPLIER] = 1 + sometimes(2, below(12));
+	plan->asynchronous_one_in = 3;
+	plan->fate[FATE_FLUSH] = plan->fate[FATE_REPLAY] = 12;
+	plan->fate[FATE_PROMOTE] = 1;
+}
+
 /* What a history is about makes some things frequent. */
 static void
 make_theme(struct plan *plan, enum theme theme)
@@ -284,21 +311,8 @@ make_theme(struct plan *plan, enum theme theme)
 			plan->refuse_one_in = sometimes(2, 6);
 			break;
 		case THEME_PAGED:
-			plan->paged = true;
-			plan->marks = one_in(2);
-			plan->pace[MOVER] = 24;
-			plan->pace[COMPACTION] = 32;
-			plan->pace[READER_1] = plan->pace[READER_2] = 4 + sometimes(2, 24);
-			plan->pace[WORKER] = sometimes(2, 24);
-			plan->stall_one_in = sometimes(2, 20);
-			plan->fate[FATE_LOSE_TREE] = sometimes(2, 2);
-			plan->fate[FATE_CRASH] = sometimes(2, 2);
-			plan->fate[FATE_POWER_LOSS] = sometimes(2, 1);
-			plan->fate[FATE_REPLAY] = sometimes(2, 8);
-			plan->fate[FATE_PROMOTE] = sometimes(2, 1);
-			plan->pace[APPLIER] = 1 + sometimes(2, below(12));
-			plan->refuse_one_in = sometimes(3, 6);
-			plan->full_one_in = sometimes(4, 3);
+		case THEME_MARKS:
+			make_paged(plan, theme == THEME_MARKS);
 			break;
 		case THEME_MOVE:
 			plan->pace[MOVER] = 32;

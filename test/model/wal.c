@@ -95,6 +95,8 @@ redo_run(struct pages *pages, const struct record *record)
 		pages->blocks[record->block] = (struct page){.kind = PAGE_RUN,
 													 .id = record->run,
 													 .content = record->content,
+													 .range = record->range,
+													 .merged = record->cut,
 													 .next = record->next,
 													 .use = record->use};
 		return;
@@ -102,6 +104,20 @@ redo_run(struct pages *pages, const struct record *record)
 	if (record->kind == RECORD_MARK)
 	{
 		pages->blocks[record->block].dead |= BIT(record->op.entry);
+		return;
+	}
+	if (record->kind == RECORD_REWRITE)
+	{
+		struct page *page = &pages->blocks[record->block];
+
+		page->content = record->content;
+		page->dead = 0;
+		page->merged = record->cut;
+		return;
+	}
+	if (record->kind == RECORD_CUT)
+	{
+		meta->first = record->cut;
 		return;
 	}
 	if (record->kind == RECORD_CLAIM)
@@ -144,6 +160,8 @@ wal_redo(struct pages *pages, const struct record *record)
 		case RECORD_CLAIM:
 		case RECORD_RUN_PAGE:
 		case RECORD_MARK:
+		case RECORD_REWRITE:
+		case RECORD_CUT:
 		case RECORD_SWITCH:
 		case RECORD_RELEASE:
 			redo_run(pages, record);

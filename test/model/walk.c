@@ -85,6 +85,33 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 	return true;
 }
 
+bool
+walk_chain(struct actor *self, entries range, entries *added, entries *removed, struct place *place)
+{
+	*added = *removed = 0;
+	for (;;)
+	{
+		struct page page = step_read(self, place->page.block, "reads a page of the chain");
+
+		if (page.kind != PAGE_LOG || page.id != place->serial)
+			return left_behind(self, 0, place->serial);
+		check_use(&page, &place->page);
+		for (; place->offset < page.count; place->offset++)
+		{
+			const struct op *op = &page.ops[place->offset];
+
+			take_op(added, op);
+			take_op(removed, &(struct op){.entry = op->entry, .removes = !op->removes});
+		}
+		if (page.next.block == 0)
+			break;
+		*place = (struct place){.page = page.next, .serial = (uint8_t) (place->serial + 1)};
+	}
+	*added &= range;
+	*removed &= range;
+	return true;
+}
+
 /* J6-apply: some of the page's operations, the last one of each entry, and then the place. */
 static void
 apply_piece(struct actor *self, struct tree *tree, const struct page *page)

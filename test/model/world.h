@@ -86,7 +86,9 @@ struct page
 	uint8_t count;
 	struct op ops[OPS_PER_PAGE];
 	entries content;
-	entries dead; /* of a run page's content: marked as removed */
+	entries dead;        /* of a run page's content: marked as removed */
+	entries range;       /* a run page's */
+	struct place merged; /* a run page's: it has the chain's operations before */
 	struct link next;
 	uint16_t use;
 };
@@ -133,6 +135,8 @@ enum record_kind
 	RECORD_MARK,
 	RECORD_SWITCH,
 	RECORD_RELEASE,
+	RECORD_REWRITE,
+	RECORD_CUT,
 	RECORD_NAME,
 	RECORD_STALE
 };
@@ -148,6 +152,7 @@ struct record
 	bool releases; /* the run before */
 	uint16_t use;
 	entries content;
+	entries range;
 	struct link next;
 	struct place cut;
 	int tree;
@@ -170,7 +175,8 @@ struct tree
 	/* A view (J13): the tree is a delta. */
 	uint8_t run; /* whose pages it stands over; 0: the tree has all itself */
 	struct link run_first;
-	entries gone; /* of the run: what was removed */
+	entries gone;     /* of the run: what was removed */
+	struct place cut; /* operations from here on are in it */
 };
 
 struct undo
@@ -294,6 +300,7 @@ enum theme
 	THEME_WALK,    /* runs are switched while pages are read */
 	THEME_MOVE,    /* the index gets another tree while it has one */
 	THEME_PAGED,   /* trees are views */
+	THEME_MARKS,   /* the same, and a standby, while removals are marked in runs */
 	THEMES
 };
 
@@ -331,6 +338,7 @@ struct plan
 	unsigned int asynchronous_one_in;
 	bool runs_from_tree; /* also while the journal is whole */
 	bool paged;          /* trees that are loaded may be views */
+	bool merges;         /* pages of runs are merged with the chain more often than runs are switched */
 	bool marks;          /* what is removed from a view's run is marked there */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
@@ -470,6 +478,9 @@ extern void view_begin(struct actor *self, struct tree *tree, const struct meta 
 /* Is the run of this tree, if it is a view, the current one or the one before, which has not been let go? */
 extern bool view_is_readable(const struct server *server, const struct tree *tree);
 
+/* J13-standby: is it of the current run and cut, so that it misses no mark? */
+extern bool view_is_current(const struct server *server, const struct tree *tree);
+
 /* Has the index, or will it have, a view of this run? */
 extern bool view_has_run(const struct server *server, unsigned int run);
 
@@ -513,6 +524,9 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 /* Applies the chain to a tree from the tree's place on, as far as walk() reads.  False: left behind. */
 extern bool apply(struct actor *self, struct tree *tree, const struct place *end);
 
+/* Of which entries of a range the chain's last operation from this place on is an add, and of which a removal; *place: where it ended. */
+extern bool walk_chain(struct actor *self, entries range, entries *added, entries *removed, struct place *place);
+
 extern bool place_is_behind(const struct place *place, const struct place *other);
 
 /* ---- one file each ---- */
@@ -522,6 +536,7 @@ extern void vacuum_run(struct actor *self);
 extern void worker_run(struct actor *self);
 extern void loader_run(struct actor *self);
 extern void compaction_run(struct actor *self);
+extern void merge_run(struct actor *self); /* by the compaction, under its lock */
 extern void reader_run(struct actor *self);
 extern void applier_run(struct actor *self);
 extern void mover_run(struct actor *self);
