@@ -54,6 +54,10 @@ sub rounds
 	$bench->signal('TERM');
 	$bench->finish;
 	unlike($log, qr/ERROR|aborted/, "$name: no insert has failed");
+	# The nodes stay now. On a busy machine a loading may take longer than the limits above let it.
+	$node->safe_psql('postgres', q{ALTER SYSTEM SET smart.fabric_timeout = '30s'});
+	$node->safe_psql('postgres', q{ALTER SYSTEM SET smart.node_down_after = '60s'});
+	$node->reload;
 	becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word');
 	index_is_sound($node, 'postgres', $_, $name) for ('numbers_id', 'numbers_word');
 	$node->safe_psql('postgres', 'VACUUM numbers');
