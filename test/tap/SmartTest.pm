@@ -160,11 +160,13 @@ sub state_of
 	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
 }
 
-# becomes(NODE, INDEX, STATE): it is a test that it comes to this state. If it does not, what the server is at is shown.
+# becomes(NODE, INDEX, STATE): it is a test that it comes to this state, and, if it is ready, that the log has said so. If it
+# does not, what the server is at is shown.
 sub becomes
 {
 	my ($node, $index, $state) = @_;
-	my $done = $node->poll_query_until('postgres', "SELECT state = '$state' FROM smart_index_state WHERE index = '$index'::regclass");
+	my $told = $state eq 'ready' ? "AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = '$index'::regclass)" : '';
+	my $done = $node->poll_query_until('postgres', "SELECT state = '$state' $told FROM smart_index_state WHERE index = '$index'::regclass");
 
 	ok($done, "$index becomes $state") or tell_of($node);
 	return $done;

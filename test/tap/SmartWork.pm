@@ -105,17 +105,36 @@ sub end_work
 
 # ---- the ends ----
 
-# False: there is none. The clients end by themselves when a memory node does not answer.
+# Does the server say so of this process, when that is gone?
+sub was_killed
+{
+	my ($node, $pid, $offset) = @_;
+
+	sleep(0.01) while kill(0, $pid);
+	foreach my $look (1 .. 20)
+	{
+		return 1 if $node->log_contains(qr/\(PID $pid\) was terminated by signal 9/, $offset);
+		sleep(0.05);
+	}
+	return 0;
+}
+
+# False: there is none. The clients end by themselves when a memory node does not answer, perhaps just before the signal comes.
 sub kill_a_backend
 {
 	my ($node) = @_;
 	my $offset = -s $node->logfile;
-	my @pids = split /\n/, $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' ORDER BY pid");
+	my $backends = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' ORDER BY pid";
 
-	return 0 if !@pids || !kill('KILL', $pids[ int(rand(@pids)) ]);
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
-	return 1;
+	while (my @pids = split /\n/, $node->safe_psql('postgres', $backends))
+	{
+		my $pid = $pids[ int(rand(@pids)) ];
+
+		next if !kill('KILL', $pid) || !was_killed($node, $pid, $offset);
+		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+		return 1;
+	}
+	return 0;
 }
 
 sub backend_is_killed
@@ -229,7 +248,7 @@ sub all_is_well
 	my @problems;
 
 	push @problems, 'an index is not usable: ' . $node->safe_psql('postgres', 'SELECT index, state, reason, last_error FROM smart_index_state')
-	  if !$node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state});
+	  if !$node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state});
 	$name .= sprintf(', usable after %.1f s', time() - $start);
 	($status, $out, $err) = $node->psql('postgres', 'SELECT smart_index_check(index, true) FROM smart_index_state');
 	push @problems, $err if $status != 0;

@@ -46,11 +46,11 @@ smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const str
 
 	smart_tell_begin(heap, index);
 	loaded = load(index, look, &entries);
-	pgstat_progress_end_command();
 	if (loaded)
 		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(index)),
 				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
 						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+	pgstat_progress_end_command();
 	return loaded;
 }
 

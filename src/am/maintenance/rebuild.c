@@ -255,10 +255,10 @@ run(struct rebuild *rebuild, const char *loss)
 	smart_validity_announce(rows->index);
 	smart_rebuild_end(MyDatabaseId, RelationGetRelid(rows->index));
 	RESUME_INTERRUPTS();
-	pgstat_progress_end_command();
 	ereport(LOG, errmsg("smart index \"%s\" has been rebuilt", name),
 			errdetail("It was loaded with " INT64_FORMAT " entries; this took %ld ms.", (int64) rows->entries,
 					  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+	pgstat_progress_end_command();
 }
 
 /*
