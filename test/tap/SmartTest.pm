@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of stop_walwriter is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -126,6 +126,21 @@ sub is_gone
 
 	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die "backend $pid does not end";
 	return;
+}
+
+# signal_came(NODE, PID, OFFSET): whether a process that was sent signal 9 has ended by it, as the log says from there on. It
+# may have been about to end by itself.
+sub signal_came
+{
+	my ($node, $pid, $offset) = @_;
+
+	sleep(0.01) while kill(0, $pid);
+	foreach my $look (1 .. 20)
+	{
+		return 1 if $node->log_contains(qr/\(PID $pid\) was terminated by signal 9/, $offset);
+		sleep(0.05);
+	}
+	return 0;
 }
 
 # same_answers(NODE, DATABASE, QUERY, NAME): the index gives what a sequential scan gives. The query must have an

@@ -105,20 +105,6 @@ sub end_work
 
 # ---- the ends ----
 
-# Does the server say so of this process, when that is gone?
-sub was_killed
-{
-	my ($node, $pid, $offset) = @_;
-
-	sleep(0.01) while kill(0, $pid);
-	foreach my $look (1 .. 20)
-	{
-		return 1 if $node->log_contains(qr/\(PID $pid\) was terminated by signal 9/, $offset);
-		sleep(0.05);
-	}
-	return 0;
-}
-
 # False: there is none. The clients end by themselves when a memory node does not answer, perhaps just before the signal comes.
 sub kill_a_backend
 {
@@ -130,7 +116,7 @@ sub kill_a_backend
 	{
 		my $pid = $pids[ int(rand(@pids)) ];
 
-		next if !kill('KILL', $pid) || !was_killed($node, $pid, $offset);
+		next if !kill('KILL', $pid) || !signal_came($node, $pid, $offset);
 		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 		return 1;
 	}

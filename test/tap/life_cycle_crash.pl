@@ -53,7 +53,7 @@ sub ends
 		return $node->start;
 	}
 	# It may have ended.
-	return if !kill 'KILL', $pid;
+	return if !kill('KILL', $pid) || !signal_came($node, $pid, $offset);
 	$node->wait_for_log(qr/all server processes terminated; reinitializing.*ready to accept connections/s, $offset);
 	return $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 }
