@@ -136,7 +136,6 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 	bool locks = one_in(2);
 	bool good = true;
 
-	record->releases = locks;
 	if (locks)
 		lock_out_loaders(self);
 	step_lock(self, LOCK_PAGE + 0, "J5-switch: switches to the run, under the metapage's lock");
@@ -148,7 +147,7 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 		good = good && marks == server->pages.meta.marks;
 	/* J13-pages: the index comes to a view of the current run first. */
 	good = good && (!view_has_run(server, server->pages.meta.previous) || FAULT(pagedswitch));
-	record->releases = record->releases && (!view_has_run(server, server->pages.meta.run) || FAULT(pagedrelease));
+	record->releases = locks && (!view_has_run(server, server->pages.meta.run) || FAULT(pagedrelease));
 	if (good)
 		(void) wal_insert(record);
 	unlock(self, LOCK_PAGE + 0);
@@ -156,8 +155,9 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 		let_in_loaders(self);
 }
 
-void
-compaction_run(struct actor *self)
+/* J3-run, J5. */
+static void
+write_run(struct actor *self)
 {
 	struct record record = {.kind = RECORD_SWITCH};
 	unsigned int marks = 0;
@@ -165,19 +165,6 @@ compaction_run(struct actor *self)
 	struct meta meta;
 	entries content = 0;
 
-	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
-	if (one_in(4))
-	{
-		release(self);
-		unlock(self, LOCK_COMPACTION);
-		return;
-	}
-	if (world.plan.paged && one_in(world.plan.merges ? 8 : 2) == !world.plan.merges)
-	{
-		merge_run(self);
-		unlock(self, LOCK_COMPACTION);
-		return;
-	}
 	meta = step_read_meta(self, "reads the metapage");
 	record.from_tree = meta.stale || world.plan.runs_from_tree;
 	record.run = (uint8_t) claim(self);
@@ -196,5 +183,19 @@ compaction_run(struct actor *self)
 	}
 	record.next = write_pages(self, &meta, record.run, content, &record.cut);
 	switch_runs(self, &record, marks);
+}
+
+void
+compaction_run(struct actor *self)
+{
+	unsigned int merges = world.plan.merges ? 7 : 4; /* of 8 */
+
+	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
+	if (one_in(4))
+		release(self);
+	else if (world.plan.paged && below(8) < merges)
+		merge_run(self);
+	else
+		write_run(self);
 	unlock(self, LOCK_COMPACTION);
 }

@@ -49,15 +49,11 @@ make_standby(struct server *server)
 		struct tree *tree = &server->region.trees[server->region.tree_count];
 
 		end.offset = server->pages.blocks[end.page.block].count;
-		*tree = (struct tree){.fed = true, .base = server->pages.meta.base, .place = end};
+		*tree = (struct tree){.base = server->pages.meta.base, .place = end};
 		(void) journal_content(&server->pages, &tree->content);
 		if (world.plan.marks && !FAULT(markfed))
-			*tree = (struct tree){.fed = true,
-								  .base = tree->base,
-								  .place = server->pages.meta.first,
-								  .run = server->pages.meta.run,
-								  .run_first = server->pages.meta.run_first,
-								  .cut = server->pages.meta.first};
+			*tree = view_make(&server->pages.meta, &server->pages.meta.first);
+		tree->fed = true;
 		server->fed = server->region.tree_count++;
 	}
 }
@@ -121,7 +117,7 @@ is_kept(const struct server *server, int number)
 	const struct tree *tree = &server->region.trees[number];
 
 	if (tree->lost || tree->given_up || tree->fed || (!tree->whole && !FAULT(keptpart)) ||
-		(tree->under_way && !FAULT(underway)) || !view_is_readable(server, tree))
+		(tree->under_way && !FAULT(underway)))
 		return false;
 	return !world.plan.kept_by_name || server->pages.meta.tree == tree_name(server, number);
 }

@@ -8,7 +8,6 @@
 #define MODEL_FAULTS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define FAULTS(X)                                                                                                      \
 	X(chainfirst, "J2-add", "the chain before the tree", 10000, "--theme any")                                         \

@@ -6,8 +6,8 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks (a history's own
- *                            choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks (a history's
+ *                            own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -124,8 +124,8 @@
  * J13-merge  A page of the run may take in the operations of its range from where it is merged to the chain's end, in one
  *            record under its lock, which drops what is marked.  The cut moves to the least of the places up to which pages
  *            are merged.  Operations that a page has already may be applied again, since all that follow are, too.
- * J13-standby A standby's tree would not learn of marks, so it has a view, too, of the current run and the current cut.  In an
- *            older run, or in a delta from an older cut, is what was merged or written since, and removed by a mark alone.
+ * J13-standby  A standby's tree would not learn of marks, so it has a view, too, of the current run and the current cut.
+ *            An entry may be in an older run or delta that was merged since, and then removed by a mark alone.
  *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.

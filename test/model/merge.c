@@ -36,11 +36,11 @@ merge_page(struct actor *self, const struct meta *meta)
 		return;
 	record.block = link.block;
 	record.cut = page.merged;
-	if (!walk_chain(self, page.range, &added, &removed, &record.cut))
+	if (!walk_chain(self, NULL, &added, &removed, &record.cut))
 		return;
 	step_lock(self, LOCK_PAGE + link.block, "J13-merge: rewrites a page of the run");
 	page = self->server->pages.blocks[link.block];
-	record.content = (page.content & (entries) ~(page.dead | removed)) | added;
+	record.content = (page.content & (entries) ~(page.dead | removed)) | (added & page.range);
 	if (page.kind == PAGE_RUN && page.id == meta->run)
 		(void) wal_insert(&record);
 	unlock(self, LOCK_PAGE + link.block);

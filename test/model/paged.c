@@ -4,6 +4,13 @@
  */
 #include "model/world.h"
 
+struct tree
+view_make(const struct meta *meta, const struct place *cut)
+{
+	return (
+		struct tree){.run = meta->run, .run_first = meta->run_first, .base = meta->base, .place = *cut, .cut = *cut};
+}
+
 void
 view_begin(struct actor *self, struct tree *tree, const struct meta *meta)
 {
@@ -11,11 +18,7 @@ view_begin(struct actor *self, struct tree *tree, const struct meta *meta)
 
 	if (FAULT(pagedcut))
 		other = step_read_meta(self, "J13-open: reads the metapage again");
-	*tree = (struct tree){.run = meta->run,
-						  .run_first = meta->run_first,
-						  .base = meta->base,
-						  .place = other.first,
-						  .cut = other.first};
+	*tree = view_make(meta, &other.first);
 }
 
 bool

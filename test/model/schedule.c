@@ -258,12 +258,15 @@ make_paged(struct plan *plan, bool standby)
 	plan->pace[WORKER] = sometimes(2, 24);
 	plan->stall_one_in = sometimes(2, 20);
 	plan->refuse_one_in = sometimes(3, 6);
-	plan->full_one_in = standby ? 0 : sometimes(4, 3);
-	plan->fate[FATE_LOSE_TREE] = standby ? 0 : sometimes(2, 2);
-	plan->fate[FATE_CRASH] = standby ? 0 : sometimes(2, 2);
-	plan->fate[FATE_POWER_LOSS] = standby ? 0 : sometimes(2, 1);
 	if (!standby)
+	{
+		plan->full_one_in = sometimes(4, 3);
+		plan->fate[FATE_LOSE_TREE] = sometimes(2, 2);
+		plan->fate[FATE_CRASH] = sometimes(2, 2);
+		plan->fate[FATE_POWER_LOSS] = sometimes(2, 1);
 		return;
+	}
+	plan->full_one_in = 0;
 	plan->pace[WRITER_1] = plan->pace[WRITER_2] = 8;
 	plan->pace[COMPACTION] = 48;
 	plan->pace[APPLIER] = 1 + sometimes(2, below(12));

@@ -55,6 +55,8 @@ bool
 walk(struct actor *self, const struct meta *meta, const struct place *end, entries *content, struct place *place)
 {
 	struct link link = meta->run_first;
+	entries added;
+	entries removed;
 
 	*content = 0;
 	while (link.block != 0)
@@ -68,6 +70,16 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 		link = page.next;
 	}
 	*place = meta->first;
+	if (!walk_chain(self, end, &added, &removed, place))
+		return false;
+	*content = (*content & (entries) ~removed) | added;
+	return true;
+}
+
+bool
+walk_chain(struct actor *self, const struct place *end, entries *added, entries *removed, struct place *place)
+{
+	*added = *removed = 0;
 	while (end == NULL || !place_is_behind(place, end))
 	{
 		struct page page = step_read(self, place->page.block, "reads a page of the chain");
@@ -76,39 +88,17 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 			return left_behind(self, 0, place->serial);
 		check_use(&page, &place->page);
 		while (place->offset < page.count && (end == NULL || !place_is_behind(place, end)))
-			take_op(content, &page.ops[place->offset++]);
-		if (page.next.block == 0)
-			break;
-		if (end == NULL || !place_is_behind(place, end))
-			*place = (struct place){.page = page.next, .serial = (uint8_t) (place->serial + 1)};
-	}
-	return true;
-}
-
-bool
-walk_chain(struct actor *self, entries range, entries *added, entries *removed, struct place *place)
-{
-	*added = *removed = 0;
-	for (;;)
-	{
-		struct page page = step_read(self, place->page.block, "reads a page of the chain");
-
-		if (page.kind != PAGE_LOG || page.id != place->serial)
-			return left_behind(self, 0, place->serial);
-		check_use(&page, &place->page);
-		for (; place->offset < page.count; place->offset++)
 		{
-			const struct op *op = &page.ops[place->offset];
+			const struct op *op = &page.ops[place->offset++];
 
 			take_op(added, op);
 			take_op(removed, &(struct op){.entry = op->entry, .removes = !op->removes});
 		}
 		if (page.next.block == 0)
 			break;
-		*place = (struct place){.page = page.next, .serial = (uint8_t) (place->serial + 1)};
+		if (end == NULL || !place_is_behind(place, end))
+			*place = (struct place){.page = page.next, .serial = (uint8_t) (place->serial + 1)};
 	}
-	*added &= range;
-	*removed &= range;
 	return true;
 }
 

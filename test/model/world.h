@@ -472,6 +472,9 @@ extern void undo_note(struct actor *self, int tree, unsigned int entry);
 
 /* ---- paged.c ---- */
 
+/* A view of the run of this metapage, with a delta that begins at this place. */
+extern struct tree view_make(const struct meta *meta, const struct place *cut);
+
 /* J13-open: begins a view of the run and the cut that this copy of the metapage tells of, which has no operation yet. */
 extern void view_begin(struct actor *self, struct tree *tree, const struct meta *meta);
 
@@ -524,8 +527,12 @@ walk(struct actor *self, const struct meta *meta, const struct place *end, entri
 /* Applies the chain to a tree from the tree's place on, as far as walk() reads.  False: left behind. */
 extern bool apply(struct actor *self, struct tree *tree, const struct place *end);
 
-/* Of which entries of a range the chain's last operation from this place on is an add, and of which a removal; *place: where it ended. */
-extern bool walk_chain(struct actor *self, entries range, entries *added, entries *removed, struct place *place);
+/*
+ * The chain alone, from *place, which moves: of which entries the last operation is an add, and of which a removal.  False:
+ * left behind.
+ */
+extern bool
+walk_chain(struct actor *self, const struct place *end, entries *added, entries *removed, struct place *place);
 
 extern bool place_is_behind(const struct place *place, const struct place *other);
 

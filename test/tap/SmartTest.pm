@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of indexes_become becomes pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -133,11 +133,12 @@ sub is_gone
 sub signal_came
 {
 	my ($node, $pid, $offset) = @_;
+	my $looks = 0; # since it is gone
 
-	sleep(0.01) while kill(0, $pid);
-	foreach my $look (1 .. 20)
+	foreach my $look (1 .. 20 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return 1 if $node->log_contains(qr/\(PID $pid\) was terminated by signal 9/, $offset);
+		last if !kill(0, $pid) && ++$looks > 20;
 		sleep(0.05);
 	}
 	return 0;
@@ -175,13 +176,21 @@ sub state_of
 	return $node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = '$index'::regclass");
 }
 
-# becomes(NODE, INDEX, STATE): it is a test that it comes to this state, and, if it is ready, that the log has said so. If it
-# does not, what the server is at is shown.
+# indexes_become(NODE, STATES, CONDITION, DATABASE): waits until all indexes, or those of a condition, are in one of these
+# states. An index is ready a moment before the log says how it became so; this waits for that, too.
+sub indexes_become
+{
+	my ($node, $states, $condition, $database) = @_;
+
+	return $node->poll_query_until($database // 'postgres', "SELECT bool_and(state IN ($states) AND (state <> 'ready' OR NOT EXISTS
+		(SELECT FROM pg_stat_progress_create_index WHERE index_relid = index))) FROM smart_index_state WHERE " . ($condition // 'true'));
+}
+
+# becomes(NODE, INDEX, STATE): it is a test that it comes to this state. If it does not, what the server is at is shown.
 sub becomes
 {
 	my ($node, $index, $state) = @_;
-	my $told = $state eq 'ready' ? "AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index WHERE index_relid = '$index'::regclass)" : '';
-	my $done = $node->poll_query_until('postgres', "SELECT state = '$state' $told FROM smart_index_state WHERE index = '$index'::regclass");
+	my $done = indexes_become($node, "'$state'", "index = '$index'::regclass");
 
 	ok($done, "$index becomes $state") or tell_of($node);
 	return $done;

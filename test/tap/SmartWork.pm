@@ -234,7 +234,7 @@ sub all_is_well
 	my @problems;
 
 	push @problems, 'an index is not usable: ' . $node->safe_psql('postgres', 'SELECT index, state, reason, last_error FROM smart_index_state')
-	  if !$node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state});
+	  if !indexes_become($node, q{'ready', 'empty'});
 	$name .= sprintf(', usable after %.1f s', time() - $start);
 	($status, $out, $err) = $node->psql('postgres', 'SELECT smart_index_check(index, true) FROM smart_index_state');
 	push @problems, $err if $status != 0;

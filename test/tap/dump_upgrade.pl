@@ -45,7 +45,7 @@ sub upgrade
 		"pg_upgrade, $name");
 	$new->start;
 	is($new->safe_psql('postgres', $definitions), $before, "$name: the same indexes");
-	ok($new->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}), 'which can be used');
+	ok(indexes_become($new, q{'ready', 'empty'}), 'which can be used');
 	my $log = slurp_file($new->logfile);
 	like($log, qr/smart index "$_" has been loaded/, "$_ is loaded, $name") for ('kept_id', 'kept_word', 'keyed_id');
 	unlike($log, qr/rebuilding smart index/, "none is rebuilt, $name");

@@ -114,7 +114,7 @@ SKIP:
 	}
 	$node->stop;
 	$start->($mount->('24m'));
-	ok($node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}),
+	ok(indexes_become($node, q{'ready', 'empty'}),
 		'an empty disk after a restart is noticed');
 	ok($node->log_contains(qr/smart index "t_b" has been loaded/), 'what was there is loaded');
 	index_is_sound($node, 'postgres', $_, 'loaded') for ('t_b', 'other_b');

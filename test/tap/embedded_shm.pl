@@ -31,7 +31,7 @@ sub is_used
 {
 	my ($node, $offset, $how, $name) = @_;
 
-	ok($node->poll_query_until('postgres', q{SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}), "$name: all indexes are ready");
+	ok(indexes_become($node, q{'ready'}), "$name: all indexes are ready");
 	same_answers($node, 'postgres', $QUERY, $name);
 	index_is_sound($node, 'postgres', 'numbers_id', $name);
 	$node->safe_psql('postgres', 'INSERT INTO numbers SELECT max(id) + 1 FROM numbers');

@@ -124,7 +124,7 @@ foreach my $strategy ('wal_log', 'file_copy')
 {
 	$primary->safe_psql('template1', "CREATE DATABASE copy_$strategy TEMPLATE postgres STRATEGY $strategy");
 	is($primary->safe_psql("copy_$strategy", "INSERT INTO rows (a, b, c) VALUES (1, 'copied', 1) RETURNING b"), 'copied', "$strategy: an insert waits");
-	ok($primary->poll_query_until("copy_$strategy", q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}), "$strategy: usable");
+	ok(indexes_become($primary, q{'ready', 'empty'}, 'true', "copy_$strategy"), "$strategy: usable");
 	index_is_sound($primary, "copy_$strategy", $_, $strategy) for @LOGGED;
 	same_answers($primary, "copy_$strategy", 'SELECT a, b FROM rows ORDER BY a, b', $strategy);
 	index_is_sound($primary, 'postgres', $_, "$strategy, the original") for @LOGGED;

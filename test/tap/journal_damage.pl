@@ -87,7 +87,7 @@ sub is_rebuilt
 
 	$node->start;
 	# Waits until it is there again.
-	ok($node->poll_query_until('postgres', "SELECT state = 'ready' AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index = 't_a'::regclass"), "$name: ready");
+	ok(indexes_become($node, q{'ready'}, "index = 't_a'::regclass"), "$name: ready");
 	my $log = slurp_file($node->logfile, $offset);
 	like($log, qr/journal of index "t_a" is damaged|invalid page in block|could not read block/, "$name: the log tells of the damage");
 	like($log, qr/smart index "t_a" is going to be rebuilt from its table/, "$name: and what comes of it");
@@ -142,7 +142,7 @@ foreach my $checksums (0, 1)
 	damage(sub { });
 	$offset = -s $node->logfile;
 	$node->start;
-	ok($node->poll_query_until('postgres', "SELECT state = 'ready' AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index = 't_a'::regclass"), "$how: lost then, it is there again");
+	ok(indexes_become($node, q{'ready'}, "index = 't_a'::regclass"), "$how: lost then, it is there again");
 	index_is_sound($node, 'postgres', 't_a', "$how: right");
 
 	# A metapage that is damaged concerns no other index, and REINDEX mends it.

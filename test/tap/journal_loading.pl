@@ -32,7 +32,7 @@ sub all_loaded
 {
 	my ($name) = @_;
 
-	ok($node->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index::text <> 'plain_a'}), "$name: all are there");
+	ok(indexes_become($node, q{'ready', 'empty'}, "index::text <> 'plain_a'"), "$name: all are there");
 	unlike(slurp_file($node->logfile, $offset), qr/rebuilding smart index/, "$name: none is rebuilt");
 	return;
 }

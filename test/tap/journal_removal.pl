@@ -42,7 +42,7 @@ sub all_are_ready
 {
 	my ($name) = @_;
 
-	ok($node->poll_query_until('postgres', q{SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}), "$name: the indexes are ready");
+	ok(indexes_become($node, q{'ready'}), "$name: the indexes are ready");
 	return;
 }
 

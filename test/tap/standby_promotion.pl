@@ -36,7 +36,7 @@ sub new_standby
 	$standby->init_from_backup($primary, "base_$count", has_streaming => 1);
 	$standby->start;
 	caught_up();
-	$standby->poll_query_until('postgres', q{SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}) or die 'the indexes are not loaded';
+	indexes_become($standby, q{'ready'}) or die 'the indexes are not loaded';
 	$standby->safe_psql('postgres', 'SELECT smart_index_check(index) FROM smart_index_state');
 	return;
 }
@@ -61,7 +61,7 @@ sub all_is_right
 {
 	my ($name) = @_;
 
-	ok($standby->poll_query_until('postgres', q{SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state}), "$name: all indexes are ready")
+	ok(indexes_become($standby, q{'ready'}), "$name: all indexes are ready")
 		or diag($standby->safe_psql('postgres', 'SELECT * FROM smart_index_state'));
 	index_is_sound($standby, 'postgres', $_, $name) for @INDEXES;
 	same_answers($standby, 'postgres', $_, "$name: $_")

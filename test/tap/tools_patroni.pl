@@ -161,7 +161,7 @@ sub follows
 
 	wait_until_ready($standby);
 	ok($standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$place'"), "$name follows: $what");
-	ok($standby->poll_query_until('postgres', q{SELECT bool_and(state IN ('ready', 'empty')) AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index::text <> 'forgetful_a'}),
+	ok(indexes_become($standby, q{'ready', 'empty'}, "index::text <> 'forgetful_a'"),
 		"$name: indexes are ready: $what");
 	same_answers($standby, 'postgres', $query, "$name: $what");
 	is($standby->safe_psql('postgres', $query), $node{$leader}->safe_psql('postgres', $query), "as $leader has it");

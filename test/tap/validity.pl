@@ -108,7 +108,7 @@ sub is_usable
 
 	$database //= 'postgres';
 	answers($node, $name, $database);
-	ok($node->poll_query_until($database, "SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: usable");
+	ok(indexes_become($node, q{'ready'}, "index::text IN $INDEXES", $database), "$name: usable");
 	index_is_sound($node, $database, $_, $name) for ('numbers_id', 'numbers_word');
 	return if $database ne 'postgres';
 	change($node);
@@ -353,7 +353,7 @@ sub reasons
 		$offset = -s $node->logfile;
 		$node->start;
 		ok($node->wait_for_log(qr/smart starts with an empty region: \Q$reason\E\n/, $offset), "$name: the log says so");
-		ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index) FROM smart_index_state WHERE index::text IN $INDEXES"), "$name: loaded");
+		ok(indexes_become($node, q{'ready'}, "index::text IN $INDEXES"), "$name: loaded");
 	}
 	return $node->stop;
 }

@@ -50,6 +50,7 @@ smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const str
 		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(index)),
 				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
 						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
+	/* Who finds it over finds the message, too. */
 	pgstat_progress_end_command();
 	return loaded;
 }
