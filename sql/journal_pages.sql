@@ -2,7 +2,7 @@
 CREATE TABLE journal_pages (a int, b text COLLATE "C");
 ALTER TABLE journal_pages SET (autovacuum_enabled = off);
 CREATE INDEX journal_pages_a ON journal_pages USING smart (a) INCLUDE (b);
-CREATE VIEW journal_pages_of_a AS SELECT journal, run, run_pages, run_entries, round(run_fill::numeric, 1) AS fill,
+CREATE VIEW journal_pages_of_a AS SELECT journal, run, run_pages, run_entries, run_fences, round(run_fill::numeric, 1) AS fill,
 	compacted IS NOT NULL AS compacted, chain_pages, adds, removals, previous_pages, unfinished_pages, free_pages
 	FROM smart_index_pages('journal_pages_a');
 SELECT * FROM journal_pages_of_a;
@@ -38,7 +38,7 @@ SELECT journal, run, chain_pages > 128 AS long FROM journal_pages_of_a;
 DELETE FROM journal_pages WHERE a > 5000;
 VACUUM journal_pages;
 CALL pg_temp.wait_for_compaction('journal_pages_a');
-SELECT journal, run > 0 AS run, run_pages > 50 AS pages, run_entries, chain_pages < 130 AS short, unfinished_pages
+SELECT journal, run > 0 AS run, run_pages > 50 AS pages, run_entries, run_fences, chain_pages < 130 AS short, unfinished_pages
 	FROM journal_pages_of_a;
 INSERT INTO journal_pages SELECT i, md5(i::text) || md5((-i)::text) || md5(i::text || '.') FROM generate_series(5001, 12000) i;
 REINDEX INDEX journal_pages_a;

@@ -259,12 +259,6 @@ smart_unpacker_count(const struct smart_unpacker *unpacker)
 	return count;
 }
 
-uint32_t
-smart_content_crc(const uint8_t *bytes, size_t length)
-{
-	return ~smart_crc32c(UINT32_MAX, bytes, length);
-}
-
 /* ---- batches ---- */
 
 /* The serial and the place are in it, so that a batch is not taken for one of another page or another life of this one. */

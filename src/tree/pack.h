@@ -1,6 +1,6 @@
 /*
  * pack.h
- *	  Entries one after another, as a journal's pages hold them (src/am/journal/page.h).
+ *	  Entries one after another, as a journal's pages hold them (src/am/journal/page.h; those of a run in groups, groups.h).
  *
  * A packed entry leaves out what it has in common with the entry before: the bytes that both begin with, and those of
  * its last 8 bytes that stand in the last 8 of the other one, too.  These are mostly of its TID: rows that were inserted
@@ -62,9 +62,6 @@ extern bool smart_unpacker_next(struct smart_unpacker *unpacker);
 
 /* How many entries follow, up to the end or to what is none; none of them is read. */
 extern uint32_t smart_unpacker_count(const struct smart_unpacker *unpacker);
-
-/* CRC-32C of some content. */
-extern uint32_t smart_content_crc(const uint8_t *bytes, size_t length);
 
 /* ---- batches ---- */
 

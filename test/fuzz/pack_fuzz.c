@@ -1,18 +1,22 @@
 /*
  * pack_fuzz.c
- *	  Any bytes as the content of a journal's page (tree/pack.h): libFuzzer drives the readers of batches and entries.
+ *	  Any bytes as the content of a journal's page (tree/pack.h, tree/groups.h): libFuzzer drives the readers of batches,
+ *	  entries and groups.
  *
  * The first byte of an input chooses.  0: the rest is a page of batches, as they are.  1: a page of batches whose
- * checksums are made right, so that their entries are whatever the bytes are.  2: the entries of a run page.
+ * checksums are made right, so that their entries are whatever the bytes are.  2: packed entries.  3: groups of a run page,
+ * 4: of a fence page; the second byte tells how long the directory is, the third one how long the key that is looked for,
+ * which follows.
  *
  * What must be true: reading ends, stays within the page, and every entry has a length that there can be; and what was
- * found, packed anew, is found again.
+ * found, packed anew, is found again.  In groups a search ends, and finds nothing that is before its key.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "support/must.h"
-#include "tree/pack.h"
+#include "tree/groups.h"
 
 #define PAGE   8192u
 #define SERIAL UINT64_C(7)
@@ -105,6 +109,36 @@ read_batches(uint8_t *page, uint32_t end, bool mended)
 	}
 }
 
+/* Reads groups from the first entry on, or from a key on. */
+static void
+read_groups(const uint8_t *bytes, size_t size, int suffix)
+{
+	static struct smart_unpacker unpacker;
+	struct smart_groups groups;
+	uint8_t found[4];
+	const uint8_t *end = bytes + size;
+	const uint8_t *directory;
+	const uint8_t *key = bytes + 2;
+	int length;
+
+	if (size < 2 || size - 2 < (size_t) bytes[0] + bytes[1])
+		return;
+	length = bytes[1];
+	directory = end - bytes[0];
+	if (!smart_groups_open(&groups, key + length, directory, directory, end, suffix))
+		return;
+	smart_groups_rewind(&groups, &unpacker);
+	while (smart_groups_next(&groups, &unpacker))
+		must(unpacker.length > 0 && unpacker.length <= SMART_ENTRY_MAX, "the length of an entry");
+	if (smart_groups_seek(&groups, key, length, &unpacker))
+		must(unpacker.length < suffix ||
+				 smart_compare_bytes(unpacker.entry, (size_t) (unpacker.length - suffix), key, (size_t) length) >= 0,
+			 "an entry before the key");
+	while (smart_groups_next(&groups, &unpacker))
+		must(unpacker.length > 0 && unpacker.length <= SMART_ENTRY_MAX, "the length of an entry behind the key");
+	(void) smart_groups_floor(&groups, key, length, &unpacker, found);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -117,13 +151,20 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	page = malloc(size);
 	must(page != NULL, "malloc");
 	memcpy(page, data + 1, size - 1);
-	if (data[0] % 3 == 2)
+	switch (data[0] % 5)
 	{
-		smart_unpacker_begin(&unpacker, page, page + size - 1);
-		check_entries(&unpacker);
+		case 2:
+			smart_unpacker_begin(&unpacker, page, page + size - 1);
+			check_entries(&unpacker);
+			break;
+		case 3:
+		case 4:
+			read_groups(page, size - 1, data[0] % 5 == 4 ? 4 : 0);
+			break;
+		default:
+			read_batches(page, (uint32_t) size - 1, data[0] % 5 == 1);
+			break;
 	}
-	else
-		read_batches(page, (uint32_t) size - 1, data[0] % 3 == 1);
 	free(page);
 	return 0;
 }

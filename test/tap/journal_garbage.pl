@@ -1,5 +1,5 @@
 # Pages of a journal that are not what they were: appending goes on behind a tail that is lost, and a tree is never loaded
-# from damaged pages, but made from its table.  The server's own checksums are off, so that ours are asked.
+# from damaged pages, but made from its table; and what a search in the run would meet is found by the check.  The server's own checksums are off, so that ours are asked.
 use strict;
 use warnings;
 
@@ -32,10 +32,10 @@ sub pages
 	my ($path) = @_;
 	my $bytes = PostgreSQL::Test::Utils::slurp_file($path);
 	my @pages = unpack('(a' . BLOCK . ')*', $bytes);
-	my ($run_pages) = unpack('L', substr($pages[0], META + 100, 4));
-	my ($serial, $tail) = unpack('QL', substr($pages[0], META + 152, 12));
+	my ($run_pages, $root, $fences) = unpack('L3', substr($pages[0], META + 100, 12));
+	my ($serial, $tail) = unpack('QL', substr($pages[0], META + 160, 12));
 
-	return {page => \@pages, run => [1 .. $run_pages], log => [$run_pages + 1 .. $#pages], serial => $serial, tail => $tail};
+	return {page => \@pages, run => [1 .. $run_pages], root => $root, log => [$run_pages + $fences + 1 .. $#pages], serial => $serial, tail => $tail};
 }
 
 sub put
@@ -146,5 +146,70 @@ for my $name (sort keys %damages)
 	ok(!$node->log_contains(qr/smart index "items_n" has been loaded/, $offset), "$name: and not loaded");
 	index_is_sound($node, 'postgres', 'items_n', $name);
 }
+
+# ---- searching ----
+
+my @crcs = map { my $crc = $_; $crc = $crc & 1 ? $crc >> 1 ^ 0x82f63b78 : $crc >> 1 for 1 .. 8; $crc } 0 .. 255;
+
+# mend(FILE, BLOCK): gives a page of the run the checksum of what it holds.
+sub mend
+{
+	my ($file, $block) = @_;
+	my $page = $file->{page}[$block];
+	my ($lower, $upper) = unpack('S2', substr($page, LOWER, 4));
+	my $crc = 0xffffffff;
+
+	$crc = $crc >> 8 ^ $crcs[($crc ^ $_) & 255] foreach unpack('C*', substr($page, CONTENT, $lower - CONTENT) . substr($page, $upper));
+	put($file, $block, CONTENT - 4, pack('L', $crc ^ 0xffffffff));
+	return;
+}
+
+# What a search in the run meets, and a loading does not: the check alone tells of it.
+my %astray = (
+	'undamaged, but for the checksum of a run page that is computed here' => [sub { mend($_[0], 2) }, undef],
+	'and of a fence page' => [sub { mend($_[0], $_[0]{root}) }, undef],
+	'a fence page of zeros' => [sub { $_[0]{page}[$_[0]{root}] = "\0" x BLOCK }, qr/Block \d+ is not the page that should follow/],
+	'a byte of a fence page' => [sub { put($_[0], $_[0]{root}, CONTENT + 5, 'x') }, qr/Block \d+ has a wrong checksum or position/],
+	'no root' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 0)) }, qr/Block \d+ has a wrong checksum or position/],
+	'a root that is too high' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 2)) }, qr/Block 1 is not the page that should follow/],
+	# Its head and a number take two bytes, and the block the last four of it.
+	'a fence that leads to the second page instead of the first one' => [sub {
+		my ($file) = @_;
+		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
+		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 2));
+		mend($file, $file->{root});
+	}, qr/Block 1 has entries that a search does not find/],
+	'a fence that leads to the metapage' => [sub {
+		my ($file) = @_;
+		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
+		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 0));
+		mend($file, $file->{root});
+	}, qr/Block 0 is not the page that should follow/],
+	'a fence that leads beyond the file' => [sub {
+		my ($file) = @_;
+		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
+		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 1_000_000));
+		mend($file, $file->{root});
+	}, qr/Block 1000000 is missing/],
+	'a group that seems to begin with less than it does' => [sub {
+		my ($file) = @_;
+		my ($upper) = unpack('S', substr($file->{page}[2], LOWER + 2, 2));
+		put($file, 2, $upper, pack('L', 0));
+		mend($file, 2);
+	}, qr/Block 2 has entries that a search does not find/]);
+for my $name (sort keys %astray)
+{
+	my ($change, $error) = @{$astray{$name}};
+	my ($status, $out, $complaint);
+
+	fresh();
+	damaged($change, 1);
+	becomes($node, 'items_n', 'ready');
+	($status, $out, $complaint) = $node->psql('postgres', q{SELECT smart_index_check('items_n', true)});
+	defined $error ? like($complaint, $error, "$name: it is noticed") : is($complaint, '', $name);
+	same_answers($node, 'postgres', 'SELECT n FROM items WHERE n BETWEEN 5000 AND 5500 ORDER BY n', $name);
+}
+$node->safe_psql('postgres', 'REINDEX INDEX items_n');
+index_is_sound($node, 'postgres', 'items_n', 'another run');
 log_is_quiet($node);
 done_testing();

@@ -228,6 +228,8 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 		.run_entries = run->entries,
 		.run_block = run->pages > 0 ? run->block : InvalidBlockNumber,
 		.run_pages = run->pages,
+		.run_root = run->pages > 0 ? run->root : InvalidBlockNumber,
+		.run_fences = run->fences,
 		.run_made = run->pages > 0 ? GetCurrentTimestamp() : 0,
 		.cut.block = InvalidBlockNumber,
 		.tail_block = InvalidBlockNumber,

@@ -14,7 +14,7 @@ struct smart_codec;
 
 #define SMART_META_BLOCK   0
 #define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
-#define SMART_META_VERSION 4
+#define SMART_META_VERSION 5
 
 enum smart_meta_state
 {
@@ -70,7 +70,9 @@ struct smart_meta
 	uint64 last_run;              /* the last id that was given to a run, valid or not */
 	uint64 run_entries;           /* of the run */
 	BlockNumber run_block;        /* its first page */
-	uint32 run_pages;             /* of the run */
+	uint32 run_pages;             /* of the run, all with entries */
+	BlockNumber run_root;         /* the page where a search in the run begins: a fence page, unless it has one page */
+	uint32 run_fences;            /* fence pages of the run */
 	int64 run_made;               /* a TimestampTz; 0: never */
 	struct smart_chain_place cut; /* operations from here on count over the run; on the chain's first page */
 	uint64 previous_serial;       /* of the chain's first page that may still be read: those before are free */
@@ -81,7 +83,7 @@ struct smart_meta
 	uint32 crc;                   /* crc32c of the bytes before it */
 };
 
-StaticAssertDecl(offsetof(struct smart_meta, crc) == 164 && sizeof(struct smart_meta) == 168, "metapage format");
+StaticAssertDecl(offsetof(struct smart_meta, crc) == 172 && sizeof(struct smart_meta) == 176, "metapage format");
 
 /* A run that has been written (run.h); without pages there are no entries.  A build's begins in block 1. */
 struct smart_run
@@ -91,6 +93,8 @@ struct smart_run
 	uint64 entries;
 	BlockNumber block; /* its first page, or InvalidBlockNumber */
 	uint32 pages;
+	BlockNumber root; /* InvalidBlockNumber without pages */
+	uint32 fences;
 };
 
 /*

@@ -231,6 +231,8 @@ switch_runs(struct compaction *compaction, const struct smart_run *run, bool alo
 	meta.run = run->pages > 0 ? run->id : 0;
 	meta.run_block = run->block;
 	meta.run_pages = run->pages;
+	meta.run_root = run->root;
+	meta.run_fences = run->fences;
 	meta.run_entries = run->entries;
 	meta.run_made = GetCurrentTimestamp();
 	meta.cut = compaction->cut;

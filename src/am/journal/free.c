@@ -31,7 +31,7 @@ smart_page_is_free(Page page, const struct smart_meta *meta)
 	if (PageIsNew(page))
 		return true;
 	/* Nothing is known of what is not a page of this journal; it is left alone. */
-	if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, head->number))
+	if (smart_page_is_of_run(page, meta->journal, head->number))
 		return head->number < meta->last_run && head->number != meta->run && head->number != meta->previous_run;
 	if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, head->number))
 		return head->number < meta->previous_serial;

@@ -9,6 +9,7 @@
 
 #include "am/journal/page.h"
 #include "base/assert.h"
+#include "base/crc32c.h"
 
 void
 smart_page_init(Page page, enum smart_page_kind kind, uint64 journal, uint64 number, uint32 position)
@@ -32,36 +33,56 @@ smart_page_is(Page page, enum smart_page_kind kind, uint64 journal, uint64 numbe
 	const struct smart_page_head *head = smart_page_head(page);
 
 	return !PageIsNew(page) && header->pd_lower >= SMART_PAGE_BEGIN && header->pd_lower <= header->pd_upper &&
-		   header->pd_upper == BLCKSZ && head->kind == kind && head->journal == journal && head->number == number;
+		   (kind == SMART_PAGE_LOG ? header->pd_upper == BLCKSZ : header->pd_upper <= BLCKSZ) && head->kind == kind &&
+		   head->journal == journal && head->number == number;
 }
 
-/* ---- run pages ---- */
+/* ---- run pages and fence pages ---- */
 
 static uint32
 content_crc(Page page)
 {
-	return smart_content_crc((uint8 *) page + SMART_PAGE_BEGIN, ((PageHeader) page)->pd_lower - SMART_PAGE_BEGIN);
+	const PageHeader header = (PageHeader) page;
+	uint32 crc = smart_crc32c(UINT32_MAX, (uint8 *) page + SMART_PAGE_BEGIN, header->pd_lower - SMART_PAGE_BEGIN);
+
+	return ~smart_crc32c(crc, (uint8 *) page + header->pd_upper, (Size) (BLCKSZ - header->pd_upper));
+}
+
+static int
+suffix_of(Page page)
+{
+	return smart_page_head(page)->kind == SMART_PAGE_FENCE ? SMART_FENCE_SUFFIX : 0;
 }
 
 void
-smart_run_page_finish(Page page, const uint8 *end)
+smart_run_page_begin(Page page, struct smart_groups_writer *writer)
 {
-	smart_assert(smart_page_head(page)->kind == SMART_PAGE_RUN);
-	smart_assert(end > (uint8 *) page + SMART_PAGE_BEGIN && end <= (uint8 *) page + BLCKSZ);
-	((PageHeader) page)->pd_lower = (LocationIndex) (end - (uint8 *) page);
+	smart_groups_begin(writer, (uint8 *) page + SMART_PAGE_BEGIN, (uint8 *) page + BLCKSZ, suffix_of(page));
+}
+
+void
+smart_run_page_finish(Page page, struct smart_groups_writer *writer)
+{
+	const uint8 *directory = smart_groups_finish(writer);
+	PageHeader header = (PageHeader) page;
+
+	header->pd_lower = (LocationIndex) (writer->packer.at - (uint8 *) page);
+	header->pd_upper = (LocationIndex) (directory - (uint8 *) page);
 	smart_page_head(page)->crc = content_crc(page);
+	smart_assert(header->pd_lower > SMART_PAGE_BEGIN && header->pd_lower <= header->pd_upper);
 }
 
 bool
-smart_run_page_open(Page page, struct smart_unpacker *unpacker)
+smart_run_page_open(Page page, struct smart_groups *groups)
 {
-	uint32 lower = ((PageHeader) page)->pd_lower;
+	const PageHeader header = (PageHeader) page;
+	const uint8 *bytes = (uint8 *) page;
 
 	/* One that was reserved and never written has no content. */
-	if (lower == SMART_PAGE_BEGIN || smart_page_head(page)->crc != content_crc(page))
+	if (header->pd_lower == SMART_PAGE_BEGIN || smart_page_head(page)->crc != content_crc(page))
 		return false;
-	smart_unpacker_begin(unpacker, (uint8 *) page + SMART_PAGE_BEGIN, (uint8 *) page + lower);
-	return true;
+	return smart_groups_open(groups, bytes + SMART_PAGE_BEGIN, bytes + header->pd_lower, bytes + header->pd_upper,
+							 bytes + BLCKSZ, suffix_of(page));
 }
 
 /* ---- batches of log pages ---- */

@@ -2,11 +2,17 @@
  * page.h
  *	  The pages of a journal: what an index's tree holds, in blocks 1 and up of the main fork.
  *
- *	  run page   entries of one whole tree, in ascending order
- *	  log page   batches of operations, in the order in which they happened
+ *	  run page    entries of one whole tree, in ascending order
+ *	  fence page  the way to run pages, or to fence pages one level below: for each but the first of these a separator, the
+ *	              shortest string that is behind all entries in front of it, and not behind those on it; its block follows.
+ *	              The first one's is any string that begins as the next ones do: what is before all others is looked for
+ *	              there.
+ *	  log page    batches of operations, in the order in which they happened
  *
- * Both have PostgreSQL's page header, and behind it a head that says what the page is and which one comes next.
- * Content lies between the head and pd_lower, packed as tree/pack.h tells.  Integers are in the server's byte order.
+ * All have PostgreSQL's page header, and behind it a head that says what the page is and which one comes next.  Content
+ * lies between the head and pd_lower, packed as tree/pack.h tells.  Run pages and fence pages are packed in groups, as
+ * tree/groups.h tells, whose directory lies between pd_upper and the page's end; and no byte of them is changed while
+ * their run lives.  Integers are in the server's byte order.
  */
 #ifndef SMART_AM_JOURNAL_PAGE_H
 #define SMART_AM_JOURNAL_PAGE_H
@@ -14,11 +20,12 @@
 #include "storage/block.h"
 #include "storage/bufpage.h"
 
-#include "tree/pack.h"
+#include "tree/groups.h"
 
 enum smart_page_kind
 {
 	SMART_PAGE_RUN = 0x5352,
+	SMART_PAGE_FENCE = 0x5346,
 	SMART_PAGE_LOG = 0x534c
 };
 
@@ -26,12 +33,12 @@ struct smart_page_head
 {
 	uint16 kind;      /* enum smart_page_kind */
 	uint16 unused;    /* 0 */
-	BlockNumber next; /* InvalidBlockNumber: there is none (yet) */
+	BlockNumber next; /* InvalidBlockNumber: there is none (yet); fence pages have none */
 	uint64 journal;   /* of whose content it is (meta.h) */
-	uint64 number;    /* run page: the run's id; log page: its serial, one more than that of the page before */
-	uint32
-		position; /* run page: how many pages of its run come before it; log page: pd_lower once there is a next one */
-	uint32 crc;   /* run page: CRC-32C of content; log page: 0, each batch has its own */
+	uint64 number;    /* log page: its serial, one more than that of the page before; else the run's id */
+	uint32 position;  /* run page: how many run pages come before it; fence page: its level, 1 is that above run pages;
+						 log page: pd_lower once there is a next one */
+	uint32 crc;       /* CRC-32C of content and directory; log page: 0, each batch has its own */
 };
 
 StaticAssertDecl(sizeof(struct smart_page_head) == 32 && offsetof(struct smart_page_head, crc) == 28, "page format");
@@ -40,8 +47,17 @@ StaticAssertDecl(sizeof(struct smart_page_head) == 32 && offsetof(struct smart_p
 #define SMART_PAGE_BEGIN (MAXALIGN(SizeOfPageHeaderData) + sizeof(struct smart_page_head))
 #define SMART_PAGE_ROOM  (BLCKSZ - SMART_PAGE_BEGIN)
 
-StaticAssertDecl(SMART_PACKED_MAX(SMART_ENTRY_MAX) + sizeof(struct smart_batch_head) <= SMART_PAGE_ROOM,
+#define SMART_FENCE_SUFFIX    ((int) sizeof(BlockNumber)) /* behind a separator: the block, the highest byte first */
+#define SMART_FENCE_FIRST_MAX 64                          /* bytes of the first separator on a page */
+
+StaticAssertDecl(SMART_PACKED_MAX(SMART_ENTRY_MAX) + sizeof(struct smart_batch_head) <= SMART_PAGE_ROOM &&
+					 SMART_GROUPS_SPACE(SMART_ENTRY_MAX) <= SMART_PAGE_ROOM &&
+					 SMART_PAGE_ROOM <= SMART_GROUPS_SPACE_MAX,
 				 "every entry fits on a page");
+StaticAssertDecl(SMART_PACKED_MAX(SMART_FENCE_FIRST_MAX + SMART_FENCE_SUFFIX) +
+						 SMART_PACKED_MAX(SMART_KEY_MAX + SMART_FENCE_SUFFIX) + SMART_GROUPS_DIRECTORY(2) <=
+					 SMART_PAGE_ROOM,
+				 "every fence page has two children");
 
 static inline struct smart_page_head *
 smart_page_head(Page page)
@@ -55,13 +71,22 @@ extern void smart_page_init(Page page, enum smart_page_kind kind, uint64 journal
 /* Is it a page of this kind, journal and number?  Its content has not been looked at. */
 extern bool smart_page_is(Page page, enum smart_page_kind kind, uint64 journal, uint64 number);
 
-/* ---- run pages ---- */
+/* ---- run pages and fence pages ---- */
 
-/* Closes a run page whose content ends at end. */
-extern void smart_run_page_finish(Page page, const uint8 *end);
+static inline bool
+smart_page_is_of_run(Page page, uint64 journal, uint64 run)
+{
+	return smart_page_is(page, SMART_PAGE_RUN, journal, run) || smart_page_is(page, SMART_PAGE_FENCE, journal, run);
+}
 
-/* Begins to read one, which smart_page_is() has accepted.  False: it has no content, or that is damaged. */
-extern bool smart_run_page_open(Page page, struct smart_unpacker *unpacker);
+/* Begins to fill one. */
+extern void smart_run_page_begin(Page page, struct smart_groups_writer *writer);
+
+/* Closes it. */
+extern void smart_run_page_finish(Page page, struct smart_groups_writer *writer);
+
+/* Opens one that smart_page_is() has accepted.  False: it has no content, or that is damaged. */
+extern bool smart_run_page_open(Page page, struct smart_groups *groups);
 
 /* ---- batches of log pages ---- */
 

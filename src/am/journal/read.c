@@ -7,8 +7,10 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
+#include "am/journal/fences.h"
 #include "am/journal/read.h"
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #define AHEAD 32 /* blocks behind the one that is read: pages of a run mostly follow each other */
 
@@ -44,8 +46,8 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 	smart_meta_read(reader->index, &meta);
 	if (meta.journal != reader->journal)
 		return SMART_FOUND_BEHIND;
-	if (kind == SMART_PAGE_RUN ? meta.run != reader->number && meta.previous_run != reader->number
-							   : reader->number < meta.previous_serial)
+	if (kind == SMART_PAGE_LOG ? reader->number < meta.previous_serial
+							   : meta.run != reader->number && meta.previous_run != reader->number)
 		return SMART_FOUND_BEHIND;
 	report_damage(reader, "is not the page that should follow");
 }
@@ -111,6 +113,7 @@ smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct
 {
 	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_block, bulk);
 	reader->expected_pages = meta->run_pages;
+	reader->root = meta->run_root;
 	reader->expected_entries = meta->run_entries;
 }
 
@@ -124,6 +127,31 @@ report_run_end(const struct smart_reader *reader)
 			smart_hint_reindex(reader->index));
 }
 
+/* Reads and opens the run page or fence page where the reader is; positions: which it may have. */
+static enum smart_found
+open_page(struct smart_reader *reader, enum smart_page_kind kind, uint32 first_position, uint32 last_position)
+{
+	enum smart_found found = load_page(reader, kind);
+	uint32 position = smart_page_head(reader->page.data)->position;
+
+	if (found != SMART_FOUND)
+		return found;
+	if (position < first_position || position > last_position ||
+		!smart_run_page_open(reader->page.data, &reader->groups))
+		report_damage(reader, "has a wrong checksum or position");
+	return SMART_FOUND;
+}
+
+/* The page that was read has no entry more. */
+static void
+leave_page(struct smart_reader *reader)
+{
+	if (reader->unpacker.at != reader->groups.end)
+		report_damage(reader, "holds what is no entry");
+	reader->block = smart_page_head(reader->page.data)->next;
+	reader->loaded = false;
+}
+
 enum smart_found
 smart_reader_next_entry(struct smart_reader *reader)
 {
@@ -135,28 +163,72 @@ smart_reader_next_entry(struct smart_reader *reader)
 		{
 			if (reader->block == InvalidBlockNumber)
 			{
-				if (reader->pages != reader->expected_pages || reader->entries != reader->expected_entries)
+				if (reader->pages != reader->expected_pages ||
+					(!reader->sought && reader->entries != reader->expected_entries))
 					report_run_end(reader);
 				return SMART_FOUND_END;
 			}
-			found = load_page(reader, SMART_PAGE_RUN);
+			found = open_page(reader, SMART_PAGE_RUN, reader->pages, reader->pages);
 			if (found != SMART_FOUND)
 				return found;
-			if (smart_page_head(reader->page.data)->position != reader->pages ||
-				!smart_run_page_open(reader->page.data, &reader->unpacker))
-				report_damage(reader, "has a wrong checksum or position");
+			smart_groups_rewind(&reader->groups, &reader->unpacker);
 			reader->pages++;
 		}
-		if (smart_unpacker_next(&reader->unpacker))
+		if (smart_groups_next(&reader->groups, &reader->unpacker))
 		{
 			reader->entries++;
 			return SMART_FOUND;
 		}
-		if (reader->unpacker.at != reader->unpacker.end)
-			report_damage(reader, "holds what is no entry");
-		reader->block = smart_page_head(reader->page.data)->next;
-		reader->loaded = false;
+		leave_page(reader);
 	}
+}
+
+/* Goes down to the run page that would have the key. */
+static enum smart_found
+descend(struct smart_reader *reader, const uint8 *key, int length)
+{
+	uint8 block[SMART_FENCE_SUFFIX];
+	enum smart_found found;
+	uint32 level = SMART_FENCE_LEVELS;
+	uint32 least = 1;
+
+	reader->block = reader->root;
+	if (reader->expected_pages > 1)
+	{
+		/* The root says how many levels there are. */
+		do
+		{
+			found = open_page(reader, SMART_PAGE_FENCE, least, level);
+			if (found != SMART_FOUND)
+				return found;
+			if (!smart_groups_floor(&reader->groups, key, length, &reader->unpacker, block))
+				report_damage(reader, "holds what is no separator");
+			reader->block = smart_load_be32(block);
+			level = smart_page_head(reader->page.data)->position - 1;
+			least = level;
+		} while (level > 0);
+	}
+	return open_page(reader, SMART_PAGE_RUN, 0, reader->expected_pages - 1);
+}
+
+enum smart_found
+smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length)
+{
+	enum smart_found found;
+
+	smart_assert(reader->reaches == 0);
+	if (reader->expected_pages == 0)
+		return SMART_FOUND_END;
+	reader->sought = true;
+	found = descend(reader, key, length);
+	if (found != SMART_FOUND)
+		return found;
+	reader->pages = smart_page_head(reader->page.data)->position + 1;
+	if (smart_groups_seek(&reader->groups, key, length, &reader->unpacker))
+		return SMART_FOUND;
+	leave_page(reader);
+	/* All entries of the next page are behind the key. */
+	return smart_reader_next_entry(reader);
 }
 
 /* ---- the chain ---- */

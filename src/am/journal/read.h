@@ -35,8 +35,11 @@ struct smart_reader
 	uint64 entries;    /* run: that have been read */
 	uint64 expected_entries;
 	uint32 expected_pages;
-	uint32 offset;  /* chain: of the batch behind the current one */
-	uint64 reaches; /* chain: the page with this serial, at least */
+	BlockNumber root;           /* run: where a search begins */
+	bool sought;                /* run: it was not read from the beginning on */
+	struct smart_groups groups; /* run: of page */
+	uint32 offset;              /* chain: of the batch behind the current one */
+	uint64 reaches;             /* chain: the page with this serial, at least */
 	bool in_batch;
 	enum smart_operation operation; /* chain: of the current batch */
 	struct smart_unpacker unpacker;
@@ -66,6 +69,12 @@ extern bool smart_reader_at_batch_end(const struct smart_reader *reader);
 
 /* Chain: where the next batch lies, at the end of one. */
 extern struct smart_chain_place smart_reader_place(const struct smart_reader *reader);
+
+/*
+ * The first entry of the run that is not before this key, or beginning of one; the next ones follow as above.  Results and
+ * errors likewise.
+ */
+extern enum smart_found smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length);
 
 /*
  * Is what was found last an entry as the codec makes them, or a key of one?  INDEX_CORRUPTED if it is not: the page is

@@ -19,6 +19,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/read.h"
 #include "am/monitor/check_journal.h"
+#include "am/monitor/check_run.h"
 #include "base/assert.h"
 
 /* An entry that is not in the tree; two numbers made of its key stand for it. */
@@ -140,7 +141,10 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	smart_meta_read(index, &meta);
 	smart_assert(meta.journal == self->meta.journal);
 	if (smart_meta_is_loadable(&meta))
+	{
+		smart_check_run(index, self->codec, &meta);
 		read_journal(check, &meta);
+	}
 	report_missing(check);
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	hash_destroy(check->missing);

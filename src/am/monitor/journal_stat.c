@@ -26,6 +26,7 @@ struct counts
 {
 	uint64 run;       /* pages of the current run */
 	uint64 run_bytes; /* of content on them */
+	uint64 fences;    /* fence pages of the current run */
 	uint64 chain;     /* pages of the chain */
 	uint64 adds;
 	uint64 removals;
@@ -55,9 +56,11 @@ count_page(Page page, const struct smart_meta *meta, struct counts *counts)
 	else if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, meta->run))
 	{
 		counts->run++;
-		counts->run_bytes += ((PageHeader) page)->pd_lower - SMART_PAGE_BEGIN;
+		counts->run_bytes += SMART_PAGE_ROOM - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
 	}
-	else if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, head->number) && head->number > meta->run)
+	else if (smart_page_is(page, SMART_PAGE_FENCE, meta->journal, meta->run))
+		counts->fences++;
+	else if (smart_page_is_of_run(page, meta->journal, head->number) && head->number > meta->run)
 		counts->writing++;
 	else if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, head->number) && head->number >= meta->cut.serial)
 	{
@@ -92,7 +95,7 @@ count_pages(Relation index, const struct smart_meta *meta, struct counts *counts
 /*
  * smart_index_pages(index regclass)
  *
- * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_entries, run_fill, compacted, chain_pages, adds,
+ * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_entries, run_fences, run_fill, compacted, chain_pages, adds,
  * removals, previous_pages, unfinished_pages, free_pages.  Errors: those of smart_index_open() and smart_meta_read().
  */
 PGDLLEXPORT Datum
@@ -114,6 +117,7 @@ smart_index_pages(PG_FUNCTION_ARGS)
 	smart_row_count(&row, meta.run);
 	smart_row_count(&row, counts.run);
 	smart_row_count(&row, meta.run_entries);
+	smart_row_count(&row, counts.fences);
 	/* Without pages there is nothing to be full. */
 	smart_row_value(&row, Float8GetDatum((double) counts.run_bytes / (double) (Max(counts.run, 1) * SMART_PAGE_ROOM)),
 					counts.run > 0);

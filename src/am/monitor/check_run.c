@@ -1,0 +1,88 @@
+/*
+ * check_run.c
+ *	  Is all that an index's run holds found there?
+ *
+ * The entries must ascend.  A search decides between pages, and on a page between groups (tree/groups.h): so the entries
+ * on either side of each border are looked for, and have to be found where they are.  Within a group it looks at all.
+ */
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+#include "am/journal/read.h"
+#include "am/monitor/check_run.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+struct run_check
+{
+	Relation index;
+	struct smart_reader reader;
+	struct smart_reader search;
+	uint32 page;  /* of the entry before */
+	uint32 group; /* on that page */
+	int length;   /* of the entry before, 0: there is none */
+	uint8 entry[SMART_ENTRY_MAX];
+};
+
+static __attribute__((noreturn)) void
+report_run(const struct run_check *check, const char *what)
+{
+	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(check->index)),
+			errdetail_internal("Block %u %s.", check->reader.block, what), smart_hint_reindex(check->index));
+}
+
+/* A search for an entry leads to it. */
+static void
+search_for(struct run_check *check, const uint8 *entry, int length)
+{
+	struct smart_reader *search = &check->search;
+
+	if (smart_reader_seek_entry(search, entry, length) != SMART_FOUND || search->unpacker.length != length ||
+		memcmp(search->unpacker.entry, entry, (Size) length) != 0)
+		report_run(check, "has entries that a search does not find");
+}
+
+/* The reader has found the next entry. */
+static void
+check_entry(struct run_check *check)
+{
+	const struct smart_unpacker *from = &check->reader.unpacker;
+	bool first = check->length == 0;
+
+	if (!first && smart_compare_bytes(check->entry, (Size) check->length, from->entry, (Size) from->length) >= 0)
+		report_run(check, "has entries that do not ascend");
+	if (first || check->page != check->reader.pages || check->group != check->reader.groups.group)
+	{
+		if (!first)
+			search_for(check, check->entry, check->length);
+		search_for(check, from->entry, from->length);
+	}
+	check->page = check->reader.pages;
+	check->group = check->reader.groups.group;
+	check->length = from->length;
+	memcpy(check->entry, from->entry, (Size) from->length);
+}
+
+void
+smart_check_run(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	struct run_check *check = palloc0(sizeof(*check));
+	enum smart_found found;
+
+	check->index = index;
+	smart_reader_begin_run(&check->reader, index, meta, true);
+	smart_reader_begin_run(&check->search, index, meta, false);
+	while ((found = smart_reader_next_entry(&check->reader)) == SMART_FOUND)
+	{
+		smart_reader_check(&check->reader, codec, false);
+		check_entry(check);
+	}
+	if (found != SMART_FOUND_END)
+		elog(ERROR, "pages of index \"%s\" were used anew while they were read", RelationGetRelationName(index));
+	/* The last entry is at a border, too. */
+	if (check->length > 0)
+		search_for(check, check->entry, check->length);
+	pfree(check);
+}
