@@ -77,9 +77,8 @@ smart_groups_open(struct smart_groups *groups, const uint8_t *begin, const uint8
 	return true;
 }
 
-/* What is to be read next is this group; false: what is there is no entry, as the unpacker tells. */
-static bool
-enter(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker)
+bool
+smart_groups_enter(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker)
 {
 	groups->group = group;
 	smart_unpacker_begin(unpacker, groups->begin, begin_of(groups, 1));
@@ -95,7 +94,7 @@ enter(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpack
 void
 smart_groups_rewind(struct smart_groups *groups, struct smart_unpacker *unpacker)
 {
-	(void) enter(groups, 0, unpacker);
+	(void) smart_groups_enter(groups, 0, unpacker);
 }
 
 bool
@@ -104,7 +103,7 @@ smart_groups_next(struct smart_groups *groups, struct smart_unpacker *unpacker)
 	while (!smart_unpacker_next(unpacker))
 	{
 		if (unpacker->at != unpacker->end || groups->group + 1 == groups->count ||
-			!enter(groups, groups->group + 1, unpacker))
+			!smart_groups_enter(groups, groups->group + 1, unpacker))
 			return false;
 	}
 	return true;
@@ -123,7 +122,7 @@ compare(const struct smart_groups *groups, const struct smart_unpacker *unpacker
 static bool
 read_first(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker)
 {
-	return enter(groups, group, unpacker) && smart_unpacker_next(unpacker);
+	return smart_groups_enter(groups, group, unpacker) && smart_unpacker_next(unpacker);
 }
 
 /*
@@ -183,11 +182,17 @@ choose(struct smart_groups *groups, const uint8_t *key, int length, bool at, str
 }
 
 bool
-smart_groups_seek(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker)
+smart_groups_enter_before(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker)
 {
 	uint32_t group;
 
-	if (!choose(groups, key, length, false, unpacker, &group) || !enter(groups, group, unpacker))
+	return choose(groups, key, length, false, unpacker, &group) && smart_groups_enter(groups, group, unpacker);
+}
+
+bool
+smart_groups_seek(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker)
+{
+	if (!smart_groups_enter_before(groups, key, length, unpacker))
 		return false;
 	while (smart_groups_next(groups, unpacker))
 	{
@@ -204,7 +209,7 @@ smart_groups_floor(struct smart_groups *groups, const uint8_t *key, int length, 
 	uint32_t group;
 	bool found = false;
 
-	if (!choose(groups, key, length, true, unpacker, &group) || !enter(groups, group, unpacker))
+	if (!choose(groups, key, length, true, unpacker, &group) || !smart_groups_enter(groups, group, unpacker))
 		return false;
 	while (smart_unpacker_next(unpacker) && unpacker->length >= groups->suffix &&
 		   ((group == 0 && !found) || compare(groups, unpacker, key, length) <= 0))

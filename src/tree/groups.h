@@ -79,8 +79,9 @@ struct smart_groups
 extern bool smart_groups_open(struct smart_groups *groups, const uint8_t *begin, const uint8_t *end,
 							  const uint8_t *directory, const uint8_t *directory_end, int suffix);
 
-/* Begins with the first entry. */
+/* Begins with the first entry; or with the first one of a group, false then: it is damaged. */
 extern void smart_groups_rewind(struct smart_groups *groups, struct smart_unpacker *unpacker);
+extern bool smart_groups_enter(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker);
 
 /* As smart_unpacker_next(): at the end of all, unpacker->at == groups->end; else what is there is no entry. */
 extern bool smart_groups_next(struct smart_groups *groups, struct smart_unpacker *unpacker);
@@ -88,6 +89,10 @@ extern bool smart_groups_next(struct smart_groups *groups, struct smart_unpacker
 /* The first entry that is not before the key: what smart_groups_next() says of it. */
 extern bool
 smart_groups_seek(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker);
+
+/* Begins with the last group whose first entry is before the key, or with the first one.  False: it is damaged. */
+extern bool
+smart_groups_enter_before(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker);
 
 /*
  * The suffix of the last entry that is not behind the key, or of the first one.  False: an entry is damaged.  What the

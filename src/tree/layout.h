@@ -48,7 +48,7 @@
 #define SMART_LEAF_UNITS_MAX 127
 #define SMART_LEAF_BYTES_MAX (SMART_LEAF_UNITS_MAX * SMART_UNIT)
 #define SMART_KEY_MAX        4095 /* bytes of columns and TID: depth has 12 bits */
-#define SMART_ENTRY_MAX      8000 /* bytes with payload */
+#define SMART_ENTRY_MAX      8001 /* bytes with payload */
 
 /* ---- slots ---- */
 

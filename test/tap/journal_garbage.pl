@@ -169,8 +169,8 @@ my %astray = (
 	'undamaged, but for the checksum of a run page that is computed here' => [sub { mend($_[0], 2) }, undef],
 	'and of a fence page' => [sub { mend($_[0], $_[0]{root}) }, undef],
 	'a fence page of zeros' => [sub { $_[0]{page}[$_[0]{root}] = "\0" x BLOCK }, qr/Block \d+ is not the page that should follow/],
-	'a byte of a fence page' => [sub { put($_[0], $_[0]{root}, CONTENT + 5, 'x') }, qr/Block \d+ has a wrong checksum or position/],
-	'no root' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 0)) }, qr/Block \d+ has a wrong checksum or position/],
+	'a byte of a fence page' => [sub { put($_[0], $_[0]{root}, CONTENT + 5, 'x') }, qr/Block \d+ has a wrong checksum/],
+	'no root' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 0)) }, qr/Block \d+ is not on the level that it should be on/],
 	'a root that is too high' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 2)) }, qr/Block 1 is not the page that should follow/],
 	# Its head and a number take two bytes, and the block the last four of it.
 	'a fence that leads to the second page instead of the first one' => [sub {

@@ -12,7 +12,7 @@ use SmartMemnode;
 use SmartTest;
 
 my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-my $node = smart_node('main', 'autovacuum = off', 'smart.auto_rebuild = off', 'smart.rebuild_workers = 4', 'max_prepared_transactions = 2',
+my $node = smart_node('main', 'autovacuum = off', 'smart.answer_from_pages = off', 'smart.auto_rebuild = off', 'smart.rebuild_workers = 4', 'max_prepared_transactions = 2',
 	'shared_buffers = 32MB');
 my $offset;
 

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $node = smart_node('main', 'autovacuum = off', 'max_prepared_transactions = 2', 'smart.auto_rebuild = off');
+my $node = smart_node('main', 'autovacuum = off', 'max_prepared_transactions = 2', 'smart.auto_rebuild = off', 'smart.answer_from_pages = off');
 my $STATE = q{(SELECT state FROM smart_index_state WHERE index = 'keys_a'::regclass)};
 
 $node->safe_psql('postgres', <<'SQL');

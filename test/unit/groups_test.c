@@ -186,6 +186,54 @@ floor_finds(struct smart_groups *groups, const struct item *key)
 	return found && smart_load_be32(suffix) == (place > 0 ? place - 1 : 0);
 }
 
+/* Group after group from the last one on: each has the items before those of the next one. */
+static bool
+backward_finds_all(struct smart_groups *groups, int suffix)
+{
+	static struct smart_unpacker unpacker;
+	uint32_t left = count;
+	uint32_t group = groups->count;
+
+	while (group-- > 0)
+	{
+		uint32_t n = 0;
+
+		if (!smart_groups_enter(groups, group, &unpacker))
+			return false;
+		while (smart_unpacker_next(&unpacker))
+			n++;
+		if (n == 0 || n > left || unpacker.at != unpacker.end || !is_item(&unpacker, left - 1, suffix))
+			return false;
+		left -= n;
+	}
+	return left == 0;
+}
+
+/* The last group that begins before the key: the next one does not. */
+static bool
+enter_before_finds(struct smart_groups *groups, const struct item *key, int suffix)
+{
+	static struct smart_unpacker unpacker;
+	uint32_t place = items_before(key, false);
+	uint32_t group;
+
+	if (!smart_groups_enter_before(groups, key->bytes, key->length, &unpacker))
+		return false;
+	group = groups->group;
+	for (uint32_t i = 0; i < groups->count; i++)
+	{
+		bool before = false;
+
+		if (!smart_groups_enter(groups, i, &unpacker) || !smart_unpacker_next(&unpacker))
+			return false;
+		for (uint32_t k = 0; k < place && !before; k++)
+			before = is_item(&unpacker, k, suffix);
+		if (before != (i <= group) && !(i == 0 && place == 0))
+			return false;
+	}
+	return place > 0 || group == 0;
+}
+
 static void
 check_page(const struct shape *shape, uint32_t wanted)
 {
@@ -205,11 +253,13 @@ check_page(const struct shape *shape, uint32_t wanted)
 	for (uint32_t i = 0; i < count; i++)
 		good &= smart_groups_next(&groups, &unpacker) && is_item(&unpacker, i, shape->suffix);
 	CHECK(good && !smart_groups_next(&groups, &unpacker) && unpacker.at == end);
+	CHECK(backward_finds_all(&groups, shape->suffix));
 	good = true;
 	for (int i = 0; i < KEYS && good; i++)
 	{
 		make_key(&key, shape);
 		good &= seek_finds(&groups, &key, shape->suffix);
+		good &= i % 10 != 0 || enter_before_finds(&groups, &key, shape->suffix);
 		good &= shape->suffix == 0 || floor_finds(&groups, &key);
 	}
 	CHECK(good);

@@ -118,7 +118,7 @@ sum_lengths(struct smart_codec *codec)
 	}
 	smart_assert(growth <= (int) GROWTH_MAX);
 	codec->compact_tids = codec->fixed_length == 0;
-	codec->entry_max = Min(SMART_ENTRY_MAX, (int) (TUPLE_MAX - TUPLE_HEAD_MAX) - growth);
+	codec->entry_max = Min(SMART_ENTRY_MAX - 1, (int) (TUPLE_MAX - TUPLE_HEAD_MAX) - growth);
 }
 
 /* Where the columns of an IndexTuple without NULLs lie, up to and including the first of variable length */
@@ -195,6 +195,6 @@ smart_codec_make(Relation index, MemoryContext context)
 	lay_out_tuple(codec);
 
 	smart_assert(codec->fixed_length == 0 || codec->payload_width >= 0);
-	smart_assert(codec->entry_max >= SMART_KEY_MAX && codec->entry_max <= SMART_ENTRY_MAX);
+	smart_assert(codec->entry_max >= SMART_KEY_MAX && codec->entry_max < SMART_ENTRY_MAX);
 	return codec;
 }

@@ -187,7 +187,7 @@ struct smart_codec
 	bool compact_tids;    /* entries differ in length, so TIDs may */
 	int payload_width;    /* bytes of every payload, or -1 if they differ */
 	int residue_width;    /* bytes of all residues */
-	int entry_max;        /* at most SMART_ENTRY_MAX: what still can be returned as an IndexTuple */
+	int entry_max;        /* what still can be returned as an IndexTuple, and has room in a delta (journal/apply.h) */
 	bool ordered;         /* the normalized keys of all key columns sort like the values */
 	bool returnable;      /* all columns can be returned */
 	bool alterable;       /* types can be altered so that the codec is out of date: smart_codec_current() */

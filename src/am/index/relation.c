@@ -24,6 +24,7 @@
 #include "am/nodes/locate.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
+#include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 
@@ -323,6 +324,23 @@ smart_relation_is_loadable(Relation index)
 	return cached_loss(index, cache) != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
 
+/* The same, of an index that is lost. */
+static bool
+can_answer(Relation index, const struct relation_cache *cache)
+{
+	return smart_settings.answer_from_pages && !smart_server.remote && !cache->standby && !RecoveryInProgress() &&
+		   smart_meta_is_loadable(&cache->meta) && cache->fits && index->rd_createSubid == InvalidSubTransactionId &&
+		   smart_relation_new_file_subid(index) == InvalidSubTransactionId;
+}
+
+bool
+smart_relation_can_answer(Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+
+	return cached_loss(index, cache) != NULL && can_answer(index, cache);
+}
+
 bool
 smart_relation_mark_stale(Relation index)
 {
@@ -439,7 +457,33 @@ smart_relation_try_open(Relation index)
 }
 
 struct smart_relation *
-smart_relation_open_to_insert(Relation index)
+smart_relation_open_bare(Relation index)
+{
+	const char *loss;
+
+	return make_relation(index, &loss);
+}
+
+bool
+smart_relation_arrive(struct smart_relation *self, Relation index)
+{
+	struct relation_cache *cache;
+
+	smart_assert(self->tree == NULL && self->view != NULL);
+	cache = get_cache(index);
+	self->changes = cache->changes;
+	if (cached_loss(index, cache) != NULL)
+		return false;
+	if (cache->meta.tree == 0 || cache->meta.encoding != self->meta.encoding)
+		report_loss(index, "The index has been rebuilt since the statement began.");
+	self->meta = cache->meta;
+	self->view = NULL;
+	attach_tree(self, index);
+	return true;
+}
+
+struct smart_relation *
+smart_relation_open_to_insert(Relation index, bool asks_view)
 {
 	Oid database = smart_relation_database(index);
 	const char *loss;
@@ -448,7 +492,7 @@ smart_relation_open_to_insert(Relation index)
 	uint64 tree;
 
 	/* A unique index must be asked before it takes anything. */
-	if (loss != NULL && index->rd_index->indisunique)
+	if (loss != NULL && index->rd_index->indisunique && !asks_view)
 		report_loss(index, loss);
 	if (loss == NULL && older != 0)
 		attach_tree(self, index);
@@ -644,6 +688,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	struct relation_cache *cache;
 
 	glance->missed = false;
+	glance->paged = false;
 	if (!smart_server_available() || smart_server_recovers())
 		return false;
 	cache = get_cache(index);
@@ -651,7 +696,11 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	glance->fixed_length = cache->meta.fixed_length;
 	glance->bytes = 0;
 	if (cached_loss(index, cache) != NULL)
-		return false;
+	{
+		glance->paged = can_answer(index, cache);
+		glance->bytes = (uint64) cache->meta.run_pages * BLCKSZ;
+		return glance->paged;
+	}
 	glance->missed = smart_tree_is_missed(cache->meta.tree);
 	if (glance->missed)
 		return false;
@@ -710,17 +759,28 @@ smart_report_status(smart_status status, Relation index)
 	smart_raise_status(status, index);
 }
 
+struct smart_relation *
+smart_relation_open_tree(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	struct smart_relation *self = palloc0(sizeof(*self));
+
+	self->handle = smart_handle_pin(index, codec, meta);
+	if (self->handle == NULL)
+		return NULL;
+	self->index = RelationGetRelid(index);
+	self->meta = *meta;
+	self->tree = self->handle->tree;
+	self->release = (MemoryContextCallback){.func = release_relation, .arg = self};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
+	return self;
+}
+
 struct smart_tree *
 smart_am_tree_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {
-	struct smart_relation *owner = palloc0(sizeof(*owner)); /* of the handle only */
+	struct smart_relation *self = smart_relation_open_tree(index, codec, meta);
 
-	owner->handle = smart_handle_pin(index, codec, meta);
-	if (owner->handle == NULL)
-		return NULL;
-	owner->release = (MemoryContextCallback){.func = release_relation, .arg = owner};
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &owner->release);
-	return owner->handle->tree;
+	return self == NULL ? NULL : self->tree;
 }
 
 uint64

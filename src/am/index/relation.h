@@ -35,6 +35,8 @@ extern Relation smart_index_try_open(Oid index);
 
 /* ---- an open one ---- */
 
+struct smart_view;
+
 struct smart_relation
 {
 	Oid index;
@@ -42,6 +44,7 @@ struct smart_relation
 	struct smart_codec *codec; /* a copy of its own */
 	struct smart_tree *tree;   /* NULL: the index has no tree yet, hence no entries; or it is lost */
 	bool lost;                 /* opened for inserts only: tree is the one that is being built, NULL if none is */
+	struct smart_view *view;   /* lost, and it answers from its journal (src/am/journal/view.h); or NULL */
 	bool standby;              /* opened in recovery: tree is what this server has loaded (src/am/journal/follow.h) */
 	uint32 changes;            /* smart_changes() when all this was read */
 	struct smart_tail tail;    /* of the journal's chain, as far as it is known */
@@ -49,6 +52,7 @@ struct smart_relation
 	uint32 also_leaf_size;     /* opened for inserts only: of that tree */
 	struct smart_tree *also;   /* likewise: the tree; NULL: none, or it has gone */
 	uint32 rows;               /* likewise: for as many rows it was used so far */
+	bool asks_again;           /* likewise: its view cannot go on, and it has to be opened again */
 
 	/* Private to relation.c. */
 	struct smart_handle *handle;
@@ -67,11 +71,18 @@ extern struct smart_relation *smart_relation_open(Relation index);
 /* The same, but NULL for an index that is lost. */
 extern struct smart_relation *smart_relation_try_open(Relation index);
 
+/* The same, but without its tree, as a lost one. */
+extern struct smart_relation *smart_relation_open_bare(Relation index);
+
+/* Gives one that was opened so its tree, unless it is lost still: false.  Errors: its entries are made otherwise now. */
+extern bool smart_relation_arrive(struct smart_relation *self, Relation index);
+
 /*
- * The same for inserts.  A lost index is opened, too, unless it is unique: what is inserted goes into the tree that
- * is being loaded or built, or into the journal alone, or nowhere, which its metapage says then.
+ * The same for inserts.  A lost index is opened, too, unless it is unique and the caller cannot ask it by a view
+ * (journal/view.h): what is inserted goes into the tree that is being loaded or built, or into the journal alone, or nowhere,
+ * which its metapage says then.
  */
-extern struct smart_relation *smart_relation_open_to_insert(Relation index);
+extern struct smart_relation *smart_relation_open_to_insert(Relation index, bool asks_view);
 
 /*
  * Has the index another tree by now?  Then self has that from now on: what was read from the older one is still there, but
@@ -118,7 +129,8 @@ struct smart_glance
 {
 	bool ordered;        /* scans return rows in the order of the columns */
 	uint32 fixed_length; /* bytes of every entry, or 0 */
-	uint64 bytes;        /* that the tree's memory takes */
+	uint64 bytes;        /* that the tree's memory takes, or the run's pages */
+	bool paged;          /* it is lost, and answers from the pages of its journal until it is loaded */
 	bool missed;         /* it cannot be used, but is not lost: a memory node is away */
 };
 
@@ -148,6 +160,12 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 
 /* Is the index lost, and could its tree be loaded from its journal? */
 extern bool smart_relation_is_loadable(Relation index);
+
+/*
+ * And could it answer from that, too?  On a server with memory nodes it could not: the delta would lie there, and be away with
+ * them.  Nor if its file is one of this transaction: what is read there may never have been.
+ */
+extern bool smart_relation_can_answer(Relation index);
 
 /*
  * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).
@@ -197,5 +215,9 @@ extern uint64 smart_am_tree_create(Relation index, const struct smart_codec *cod
 /* Opens the tree that a metapage, or what was made of one, names; NULL if it is not there.  As long as the above. */
 extern struct smart_tree *
 smart_am_tree_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta);
+
+/* The same as an open index, for scans. */
+extern struct smart_relation *
+smart_relation_open_tree(Relation index, const struct smart_codec *codec, const struct smart_meta *meta);
 
 #endif /* SMART_AM_RELATION_H */

@@ -202,8 +202,9 @@ smart_tree_make(Relation index, uint64 *tree)
 	return SMART_OK;
 }
 
-smart_status
-smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree)
+/* One that follows the journal of a metapage; base: what of that it is made from, losses or a run. */
+static smart_status
+make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, uint64 *tree)
 {
 	struct smart_space *space = &smart_backend_client()->space;
 	struct smart_tree_owner owner;
@@ -214,21 +215,35 @@ smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64
 		smart_locate_wait();
 	smart_am_tree_make_room(false);
 	describe_file(index, &owner);
-	/* There are no transactions of its own: one that has ended, whenever it is asked for. */
+	/* It is no transaction's: one that has ended, whenever it is asked for. */
 	owner.creator = BootstrapTransactionId;
-	owner.flags = SMART_TREE_OF_STANDBY;
+	owner.flags = flags;
 	owner.leaf_size = meta->leaf_size;
+	/* What a primary reads of its own chain may be lost in a crash, and a delta is with it. */
+	owner.incarnation = flags == SMART_TREE_IS_DELTA ? smart_server_incarnation() : 0;
 	status = create(&owner, tree);
 	if (status != SMART_OK)
 		return status;
-	(void) smart_space_put_note(space, *tree, SMART_NOTE_LOSSES, meta->losses);
+	(void) smart_space_put_note(space, *tree, SMART_NOTE_LOSSES, base);
 	/* Last: until then it is the tree of no journal, which the collection of orphans leaves alone. */
 	(void) smart_space_put_note(space, *tree, SMART_NOTE_JOURNAL, meta->journal);
 	return SMART_OK;
 }
 
-bool
-smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
+smart_status
+smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree)
+{
+	return make_follower(index, meta, SMART_TREE_OF_STANDBY, meta->losses, tree);
+}
+
+smart_status
+smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tree)
+{
+	return make_follower(index, meta, SMART_TREE_IS_DELTA, meta->run, tree);
+}
+
+static bool
+find_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, struct smart_tree_info *info)
 {
 	struct smart_space *space = &smart_backend_client()->space;
 	uint64 cursor = 0;
@@ -237,12 +252,25 @@ smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smar
 		return false;
 	while (smart_space_next_tree(space, &cursor, info))
 	{
-		if (info->owner.flags == SMART_TREE_OF_STANDBY && info->owner.database == smart_relation_database(index) &&
-			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == meta->losses &&
+		if (info->owner.flags == flags && info->owner.database == smart_relation_database(index) &&
+			info->owner.incarnation == (flags == SMART_TREE_IS_DELTA ? smart_server_incarnation() : 0) &&
+			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == base &&
 			info->note[SMART_NOTE_PLACE] != 0 && info->note[SMART_NOTE_REMOVAL] == 0 && !info->lost)
 			return true;
 	}
 	return false;
+}
+
+bool
+smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
+{
+	return find_follower(index, meta, SMART_TREE_OF_STANDBY, meta->losses, info);
+}
+
+bool
+smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
+{
+	return find_follower(index, meta, SMART_TREE_IS_DELTA, meta->run, info);
 }
 
 void

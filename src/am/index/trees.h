@@ -17,7 +17,8 @@
  * A removal from a tree with a journal is put down first: the server's incarnation while it is under way.  A tree in which
  * another server's is found, or that was given up, is not used again: it may have entries that the journal has not.
  *
- * The others are those of trees that a standby has made: it cannot name them in metapages, and finds them by their journals.
+ * The others are those of trees that a standby has made, and of deltas (src/am/journal/delta.h): no metapage names them, and
+ * they are found by their journals.
  */
 enum smart_tree_note
 {
@@ -25,7 +26,7 @@ enum smart_tree_note
 	SMART_NOTE_JOURNAL, /* which one it is loaded from; 0: it is being made; or SMART_ADOPTED */
 	SMART_NOTE_SERIAL,  /* up to which place the chain has been applied (struct smart_chain_place) */
 	SMART_NOTE_PLACE,   /* the same: block << 32 | offset; 0: it has not been loaded yet */
-	SMART_NOTE_LOSSES,  /* of the journal, when it was loaded */
+	SMART_NOTE_LOSSES,  /* of the journal, when it was loaded; of a delta: the id of its run, 0 if there is none */
 	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
 };
 
@@ -39,14 +40,16 @@ enum smart_tree_note
 #define SMART_GIVEN_UP PG_UINT64_MAX
 #define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
 
-/* Of an owner's flags: a standby has made the tree. */
-#define SMART_TREE_OF_STANDBY 1
+/* An owner's flags. */
+#define SMART_TREE_OF_STANDBY 1u /* a standby has made the tree */
+#define SMART_TREE_IS_DELTA   2u
 
-/* Has a standby made the tree, and does no metapage name it yet? */
+/* Does the tree follow a chain, and no metapage names it? */
 static inline bool
 smart_tree_is_followed(const struct smart_tree_info *info)
 {
-	return info->owner.flags == SMART_TREE_OF_STANDBY && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED;
+	return info->owner.flags == SMART_TREE_IS_DELTA ||
+		   (info->owner.flags == SMART_TREE_OF_STANDBY && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED);
 }
 
 static inline bool
@@ -62,11 +65,16 @@ smart_tree_is_chosen(const struct smart_tree_info *info)
  */
 extern smart_status smart_tree_make(Relation index, uint64 *tree);
 
-/* The same on a standby, for the journal that the index's metapage names. */
+/* The same for one that follows the chain of the journal that the index's metapage names: of a standby, or a delta. */
 extern smart_status smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree);
+extern smart_status smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tree);
 
-/* The tree that this server, as a standby, has loaded from the journal of a metapage, and that may be used; false: none. */
+/*
+ * The tree that this server, as a standby, has loaded from the journal of a metapage, or the delta over its run; and that may
+ * be used.  False: none.
+ */
 extern bool smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);
+extern bool smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);
 
 /*
  * Called where a tree is about to be made, inside a transaction, with nothing of a tree in hand: may free what is not

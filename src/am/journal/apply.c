@@ -76,29 +76,73 @@ add_to_piece(struct piece *piece, const struct smart_codec *codec, const struct 
 	piece->bytes += (Size) from->length;
 }
 
+/* ---- carrying out ---- */
+
+int
+smart_delta_entry(const struct smart_codec *codec, enum smart_operation operation, const uint8 *entry, int length,
+				  uint8 *out)
+{
+	int rest = codec->fixed_length > 0 ? codec->fixed_length - length : 0;
+
+	smart_assert(rest >= 0 && length + rest < SMART_ENTRY_MAX);
+	memcpy(out, entry, (Size) length);
+	memset(out + length, 0, (Size) rest);
+	out[length + rest] = operation == SMART_OPERATION_ADD ? SMART_DELTA_ADDED : SMART_DELTA_REMOVED;
+	return length + rest + 1;
+}
+
+static smart_status
+carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *tree, const struct operation *operation)
+{
+	uint8 entry[SMART_ENTRY_MAX];
+	Size length = (Size) smart_delta_entry(codec, operation->operation, operation->entry, operation->length, entry);
+	Size key_length = (Size) operation->key_length;
+	smart_status status;
+	bool done = false;
+
+	/*
+	 * An earlier operation on the entry goes first.  Who reads between the two steps sees what the run has, or nothing: what
+	 * was true for him before both, or may be seen by later snapshots alone.
+	 */
+	while ((status = smart_tree_insert(tree, entry, key_length, length, &done)) == SMART_OK && !done)
+	{
+		status = smart_tree_remove(tree, entry, key_length, &done);
+		if (status != SMART_OK)
+			break;
+	}
+	return status;
+}
+
+static smart_status
+carry_out(struct smart_tree *tree, const struct operation *operation)
+{
+	bool done;
+
+	return operation->operation == SMART_OPERATION_ADD
+			   ? smart_tree_insert(tree, operation->entry, (size_t) operation->key_length, (size_t) operation->length,
+								   &done)
+			   : smart_tree_remove(tree, operation->entry, (size_t) operation->key_length, &done);
+}
+
 static void
-carry_out(Relation index, struct smart_tree *tree, const struct piece *piece)
+carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
+			  const struct piece *piece)
 {
 	qsort(piece->operations, piece->count, sizeof(struct operation), compare_operations);
 	for (uint32 i = 0; i < piece->count; i++)
 	{
 		const struct operation *operation = &piece->operations[i];
-		bool done;
 
 		if (i > 0 && operation->key_length == operation[-1].key_length &&
 			memcmp(operation->entry, operation[-1].entry, (Size) operation->key_length) == 0)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		smart_check_status(operation->operation == SMART_OPERATION_ADD
-							   ? smart_tree_insert(tree, operation->entry, (size_t) operation->key_length,
-												   (size_t) operation->length, &done)
-							   : smart_tree_remove(tree, operation->entry, (size_t) operation->key_length, &done),
-						   index);
+		smart_check_status(delta ? carry_out_in_delta(codec, tree, operation) : carry_out(tree, operation), index);
 	}
 }
 
 bool
-smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
 					struct smart_chain_place *place, void (*after_piece)(void *, const struct smart_chain_place *),
 					void *argument)
 {
@@ -136,7 +180,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 		}
 		if (found == SMART_FOUND_BEHIND)
 			break;
-		carry_out(index, tree, &piece);
+		carry_out_all(index, codec, tree, delta, &piece);
 		*place = smart_reader_place(reader);
 		if (after_piece != NULL && piece.count > 0)
 			after_piece(argument, place);

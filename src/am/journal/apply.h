@@ -6,17 +6,29 @@
 #define SMART_AM_JOURNAL_APPLY_H
 
 #include "am/index/meta.h"
+#include "tree/pack.h"
 #include "tree/tree.h"
 
 struct smart_codec;
 
 /*
- * Applies to a tree what the chain has from *place up to its end, and moves *place there; after_piece, if not NULL, is
+ * How a delta (delta.h) holds an operation: as the entry, or the key of what was removed, and a byte behind that says which of
+ * the two.  Entries of one length stay so: zeros fill up a key.  Returns the length of what is put into out, which has
+ * SMART_ENTRY_MAX bytes.
+ */
+#define SMART_DELTA_REMOVED 0
+#define SMART_DELTA_ADDED   1
+
+extern int smart_delta_entry(const struct smart_codec *codec, enum smart_operation operation, const uint8 *entry,
+							 int length, uint8 *out);
+
+/*
+ * Applies to a tree, which is a delta or is not, what the chain has from *place up to its end, and moves *place there; after_piece, if not NULL, is
  * called with each place up to which all has been applied.  Others may read and change the tree meanwhile: per piece each
  * entry is changed once, so that an operation that is applied again after a cancel does no harm.  False: left behind.
  * Errors as above.
  */
-extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
 								struct smart_chain_place *place,
 								void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
 

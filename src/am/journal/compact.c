@@ -34,6 +34,7 @@
 #include "am/index/relation.h"
 #include "am/journal/chain.h"
 #include "am/journal/compact.h"
+#include "am/journal/delta.h"
 #include "am/journal/free.h"
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
@@ -254,6 +255,8 @@ finish(struct compaction *compaction, const struct smart_run *run)
 
 	if (alone)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
+	/* Of a run before: one that its loading has left behind. */
+	smart_delta_leave(compaction->index);
 	if (switched && alone)
 		(void) smart_free_collect(compaction->index, &compaction->meta, look_around, compaction);
 	return switched;

@@ -126,14 +126,29 @@ enum standing
 	STANDING_LOST     /* it cannot go on with this journal */
 };
 
+bool
+smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place)
+{
+	Buffer buffer;
+	Page page;
+	bool is_at_end;
+
+	if (place->serial == 0)
+		return meta->tail_serial == 0;
+	buffer = ReadBuffer(index, place->block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	is_at_end = smart_page_is(page, SMART_PAGE_LOG, meta->journal, place->serial) &&
+				smart_page_head(page)->next == InvalidBlockNumber && ((PageHeader) page)->pd_lower == place->offset;
+	UnlockReleaseBuffer(buffer);
+	return is_at_end;
+}
+
 /* How the tree stands to what has been replayed; *place: up to where it has everything. */
 static enum standing
 look(Relation index, uint64 tree, struct smart_chain_place *place)
 {
 	struct smart_meta meta;
-	Buffer buffer;
-	Page page;
-	bool current;
 
 	if (!smart_follow_place(tree, place))
 		return STANDING_LOST;
@@ -141,15 +156,7 @@ look(Relation index, uint64 tree, struct smart_chain_place *place)
 	if (!smart_meta_is_loadable(&meta) || meta.journal != get_note(tree, SMART_NOTE_JOURNAL) ||
 		meta.losses != get_note(tree, SMART_NOTE_LOSSES))
 		return STANDING_LOST;
-	if (place->serial == 0)
-		return meta.tail_serial == 0 ? STANDING_CURRENT : STANDING_OLDER;
-	buffer = ReadBuffer(index, place->block);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buffer);
-	current = smart_page_is(page, SMART_PAGE_LOG, meta.journal, place->serial) &&
-			  smart_page_head(page)->next == InvalidBlockNumber && ((PageHeader) page)->pd_lower == place->offset;
-	UnlockReleaseBuffer(buffer);
-	return current ? STANDING_CURRENT : STANDING_OLDER;
+	return smart_follow_is_at_end(index, &meta, place) ? STANDING_CURRENT : STANDING_OLDER;
 }
 
 /* smart_journal_apply's after_piece. */
@@ -197,7 +204,7 @@ apply(Relation index, const struct smart_relation *self)
 	{
 		PG_TRY();
 		{
-			done = smart_journal_apply(index, self->codec, self->tree, &place, after_piece, &tree);
+			done = smart_journal_apply(index, self->codec, self->tree, false, &place, after_piece, &tree);
 		}
 		PG_CATCH();
 		{

@@ -26,7 +26,7 @@ extern bool smart_follow_load(Relation index, const struct smart_look *look, uin
  */
 extern bool smart_follow_catch_up(Relation index, const struct smart_relation *self);
 
-/* ---- for adopt.c ---- */
+/* ---- for adopt.c and delta.c ---- */
 
 /* One process at a time applies a chain to a tree. */
 extern void smart_follow_lock(uint64 tree);
@@ -35,6 +35,10 @@ extern void smart_follow_unlock(uint64 tree);
 /* The place up to which a tree has everything; false: it is not to be used any more.  Two words: see follow.c. */
 extern bool smart_follow_place(uint64 tree, struct smart_chain_place *place);
 extern void smart_follow_note_place(uint64 tree, const struct smart_chain_place *place);
+
+/* Does the chain of this metapage end at this place? */
+extern bool
+smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place);
 
 /* Lets all trees of a journal leave but one (0: all), which others may still read. */
 extern void smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep);

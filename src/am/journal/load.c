@@ -24,6 +24,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
+#include "am/journal/delta.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
 #include "am/journal/staging.h"
@@ -63,7 +64,7 @@ load(Relation index, const struct smart_codec *codec, const struct smart_look *l
 	smart_rebuild_use_base(MyDatabaseId, oid);
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, tree, &place, NULL, NULL))
+	if (!smart_journal_apply(index, codec, tree, false, &place, NULL, NULL))
 		return false;
 	smart_wal_flush();
 	if (smart_rebuild_is_invalid(MyDatabaseId, oid, true))
@@ -140,7 +141,9 @@ try_load(Relation index, const struct smart_look *look, uint64 *entries)
 		done = load(index, codec, look, tree, entries) && put_into_use(index, codec, id);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, ObjectIdGetDatum(oid));
-	if (!done)
+	if (done)
+		smart_delta_leave(index);
+	else
 		smart_rebuild_cancel(MyDatabaseId, oid);
 	return done;
 }

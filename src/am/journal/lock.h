@@ -14,7 +14,7 @@ enum smart_journal_lock
 {
 	SMART_LOCK_COMPACT = 1, /* one process writes a run */
 	SMART_LOCK_REMOVE,      /* one process removes entries; or a tree is loaded; or compaction cuts the chain */
-	SMART_LOCK_APPLY        /* one process brings the tree of a standby up to date */
+	SMART_LOCK_DELTA        /* one process makes a delta (delta.h) */
 };
 
 extern void smart_journal_lock(Relation index, enum smart_journal_lock lock);

@@ -36,8 +36,8 @@ struct smart_page_head
 	BlockNumber next; /* InvalidBlockNumber: there is none (yet); fence pages have none */
 	uint64 journal;   /* of whose content it is (meta.h) */
 	uint64 number;    /* log page: its serial, one more than that of the page before; else the run's id */
-	uint32 position;  /* run page: how many run pages come before it; fence page: its level, 1 is that above run pages;
-						 log page: pd_lower once there is a next one */
+	uint32 position;  /* run page: the block of the page before, or InvalidBlockNumber; fence page: its level, 1 is that
+						 above run pages; log page: pd_lower once there is a next one */
 	uint32 crc;       /* CRC-32C of content and directory; log page: 0, each batch has its own */
 };
 

@@ -114,6 +114,7 @@ smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct
 	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_block, bulk);
 	reader->expected_pages = meta->run_pages;
 	reader->root = meta->run_root;
+	reader->before = InvalidBlockNumber;
 	reader->expected_entries = meta->run_entries;
 }
 
@@ -127,18 +128,33 @@ report_run_end(const struct smart_reader *reader)
 			smart_hint_reindex(reader->index));
 }
 
-/* Reads and opens the run page or fence page where the reader is; positions: which it may have. */
+/* Reads and opens the run page or fence page where the reader is; *position: of its head. */
 static enum smart_found
-open_page(struct smart_reader *reader, enum smart_page_kind kind, uint32 first_position, uint32 last_position)
+open_page(struct smart_reader *reader, enum smart_page_kind kind, uint32 *position)
 {
 	enum smart_found found = load_page(reader, kind);
-	uint32 position = smart_page_head(reader->page.data)->position;
 
 	if (found != SMART_FOUND)
 		return found;
-	if (position < first_position || position > last_position ||
-		!smart_run_page_open(reader->page.data, &reader->groups))
-		report_damage(reader, "has a wrong checksum or position");
+	if (!smart_run_page_open(reader->page.data, &reader->groups))
+		report_damage(reader, "has a wrong checksum");
+	*position = smart_page_head(reader->page.data)->position;
+	return SMART_FOUND;
+}
+
+/* Reads and opens the next run page. */
+static enum smart_found
+open_next_page(struct smart_reader *reader)
+{
+	BlockNumber before;
+	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &before);
+
+	if (found != SMART_FOUND)
+		return found;
+	if (before != reader->before)
+		report_damage(reader, "is not the page that should follow");
+	smart_groups_rewind(&reader->groups, &reader->unpacker);
+	reader->pages++;
 	return SMART_FOUND;
 }
 
@@ -148,6 +164,7 @@ leave_page(struct smart_reader *reader)
 {
 	if (reader->unpacker.at != reader->groups.end)
 		report_damage(reader, "holds what is no entry");
+	reader->before = reader->block;
 	reader->block = smart_page_head(reader->page.data)->next;
 	reader->loaded = false;
 }
@@ -157,22 +174,20 @@ smart_reader_next_entry(struct smart_reader *reader)
 {
 	for (;;)
 	{
-		enum smart_found found;
-
 		if (!reader->loaded)
 		{
+			enum smart_found found;
+
 			if (reader->block == InvalidBlockNumber)
 			{
-				if (reader->pages != reader->expected_pages ||
-					(!reader->sought && reader->entries != reader->expected_entries))
+				if (!reader->sought &&
+					(reader->pages != reader->expected_pages || reader->entries != reader->expected_entries))
 					report_run_end(reader);
 				return SMART_FOUND_END;
 			}
-			found = open_page(reader, SMART_PAGE_RUN, reader->pages, reader->pages);
+			found = open_next_page(reader);
 			if (found != SMART_FOUND)
 				return found;
-			smart_groups_rewind(&reader->groups, &reader->unpacker);
-			reader->pages++;
 		}
 		if (smart_groups_next(&reader->groups, &reader->unpacker))
 		{
@@ -189,26 +204,23 @@ descend(struct smart_reader *reader, const uint8 *key, int length)
 {
 	uint8 block[SMART_FENCE_SUFFIX];
 	enum smart_found found;
-	uint32 level = SMART_FENCE_LEVELS;
-	uint32 least = 1;
+	uint32 expected = 0; /* level of the page; 0: the root says how many there are */
+	uint32 level = reader->expected_pages > 1;
 
 	reader->block = reader->root;
-	if (reader->expected_pages > 1)
+	for (; level > 0; expected = level)
 	{
-		/* The root says how many levels there are. */
-		do
-		{
-			found = open_page(reader, SMART_PAGE_FENCE, least, level);
-			if (found != SMART_FOUND)
-				return found;
-			if (!smart_groups_floor(&reader->groups, key, length, &reader->unpacker, block))
-				report_damage(reader, "holds what is no separator");
-			reader->block = smart_load_be32(block);
-			level = smart_page_head(reader->page.data)->position - 1;
-			least = level;
-		} while (level > 0);
+		found = open_page(reader, SMART_PAGE_FENCE, &level);
+		if (found != SMART_FOUND)
+			return found;
+		if (level == 0 || level > SMART_FENCE_LEVELS || (expected > 0 && level != expected))
+			report_damage(reader, "is not on the level that it should be on");
+		if (!smart_groups_floor(&reader->groups, key, length, &reader->unpacker, block))
+			report_damage(reader, "holds what is no separator");
+		reader->block = smart_load_be32(block);
+		level--;
 	}
-	return open_page(reader, SMART_PAGE_RUN, 0, reader->expected_pages - 1);
+	return open_page(reader, SMART_PAGE_RUN, &reader->before);
 }
 
 enum smart_found
@@ -223,12 +235,59 @@ smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int lengt
 	found = descend(reader, key, length);
 	if (found != SMART_FOUND)
 		return found;
-	reader->pages = smart_page_head(reader->page.data)->position + 1;
 	if (smart_groups_seek(&reader->groups, key, length, &reader->unpacker))
 		return SMART_FOUND;
 	leave_page(reader);
 	/* All entries of the next page are behind the key. */
 	return smart_reader_next_entry(reader);
+}
+
+enum smart_found
+smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length)
+{
+	enum smart_found found;
+
+	if (reader->expected_pages == 0)
+		return SMART_FOUND_END;
+	reader->sought = true;
+	found = descend(reader, key, length);
+	if (found == SMART_FOUND && !smart_groups_enter_before(&reader->groups, key, length, &reader->unpacker))
+		report_damage(reader, "holds what is no entry");
+	return found;
+}
+
+enum smart_found
+smart_reader_previous_group(struct smart_reader *reader)
+{
+	uint32 group = reader->groups.group;
+	BlockNumber behind = reader->block;
+	enum smart_found found;
+
+	if (group == 0)
+	{
+		if (reader->before == InvalidBlockNumber)
+			return SMART_FOUND_END;
+		reader->block = reader->before;
+		found = open_page(reader, SMART_PAGE_RUN, &reader->before);
+		if (found != SMART_FOUND)
+			return found;
+		if (smart_page_head(reader->page.data)->next != behind)
+			report_damage(reader, "is not the page that should precede");
+		group = reader->groups.count;
+	}
+	if (!smart_groups_enter(&reader->groups, group - 1, &reader->unpacker))
+		report_damage(reader, "holds what is no entry");
+	return SMART_FOUND;
+}
+
+bool
+smart_reader_next_of_group(struct smart_reader *reader)
+{
+	if (smart_unpacker_next(&reader->unpacker))
+		return true;
+	if (reader->unpacker.at != reader->unpacker.end)
+		report_damage(reader, "holds what is no entry");
+	return false;
 }
 
 /* ---- the chain ---- */

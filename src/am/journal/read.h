@@ -36,6 +36,7 @@ struct smart_reader
 	uint64 expected_entries;
 	uint32 expected_pages;
 	BlockNumber root;           /* run: where a search begins */
+	BlockNumber before;         /* run: the page before block, or InvalidBlockNumber */
 	bool sought;                /* run: it was not read from the beginning on */
 	struct smart_groups groups; /* run: of page */
 	uint32 offset;              /* chain: of the batch behind the current one */
@@ -75,6 +76,15 @@ extern struct smart_chain_place smart_reader_place(const struct smart_reader *re
  * errors likewise.
  */
 extern enum smart_found smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length);
+
+/*
+ * Backward, a group of entries (tree/groups.h) at a time.  seek_group: the last group of the run that has entries before
+ * this key, if any does; previous_group: the one before.  Then next_of_group gives the group's entries, which ascend all the
+ * same; false: there are no more in it.
+ */
+extern enum smart_found smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length);
+extern enum smart_found smart_reader_previous_group(struct smart_reader *reader);
+extern bool smart_reader_next_of_group(struct smart_reader *reader);
 
 /*
  * Is what was found last an entry as the codec makes them, or a key of one?  INDEX_CORRUPTED if it is not: the page is

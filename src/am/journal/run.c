@@ -48,10 +48,11 @@ struct smart_run_writer
 };
 
 static void
-begin_page(struct smart_run_writer *writer)
+begin_page(struct smart_run_writer *writer, BlockNumber before)
 {
 	writer->page = (Page) (writer->pages + (Size) writer->held * BLCKSZ);
-	smart_page_init(writer->page, SMART_PAGE_RUN, writer->run.journal, writer->run.id, writer->run.pages++);
+	smart_page_init(writer->page, SMART_PAGE_RUN, writer->run.journal, writer->run.id, before);
+	writer->run.pages++;
 	smart_run_page_begin(writer->page, &writer->groups);
 }
 
@@ -208,7 +209,7 @@ begin_run(struct smart_run_writer *writer, const uint8 *entry, int length)
 	writer->fences.argument = writer;
 	writer->first_length = Min(length, FIRST_KEPT);
 	memcpy(writer->first, entry, (Size) writer->first_length);
-	begin_page(writer);
+	begin_page(writer, InvalidBlockNumber);
 }
 
 /* The page is full, or the last one; it is written, of a build soon. */
@@ -248,6 +249,7 @@ fence(struct smart_run_writer *writer, const uint8 *entry, int length)
 static void
 next_page(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
+	BlockNumber before = writer->block;
 	BlockNumber next;
 
 	end_page(writer);
@@ -262,7 +264,7 @@ next_page(struct smart_run_writer *writer, const uint8 *entry, int length)
 		writer->end++;
 	}
 	writer->block = next;
-	begin_page(writer);
+	begin_page(writer, before);
 }
 
 bool

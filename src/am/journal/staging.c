@@ -257,9 +257,9 @@ smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled)
 	}
 }
 
-/* Writes out all that this backend's area holds.  An index that has gone, or has another file now, needs nothing. */
-static void
-write_out_own(void)
+/* An index that has gone, or has another file now, needs nothing. */
+void
+smart_staging_write_out_own(void)
 {
 	struct area *area;
 
@@ -308,7 +308,7 @@ at_transaction_end(XactEvent event, void *argument)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			write_out_own();
+			smart_staging_write_out_own();
 			write_through = true;
 			break;
 		case XACT_EVENT_COMMIT:
@@ -376,7 +376,7 @@ take_index(Relation index, uint64 journal)
 	}
 	if (area->nindexes == INDEXES_MAX)
 	{
-		write_out_own();
+		smart_staging_write_out_own();
 		forget_all();
 	}
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
@@ -407,7 +407,7 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 	staged.index = (uint16) take_index(index, tail->journal);
 	/* Nobody else adds to it. */
 	if (unlikely(area->used + need > AREA_BYTES))
-		write_out_own();
+		smart_staging_write_out_own();
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
 	current = smart_changes() == changes;
 	if (likely(current))
@@ -477,7 +477,7 @@ before_utility(PlannedStmt *statement, const char *query, bool read_only, Proces
 			   QueryCompletion *completion)
 {
 	if (own >= 0 && areas[own].used > 0 && !is_harmless(statement->utilityStmt))
-		write_out_own();
+		smart_staging_write_out_own();
 	if (previous_utility_hook)
 		previous_utility_hook(statement, query, read_only, context, parameters, environment, receiver, completion);
 	else

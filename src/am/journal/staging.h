@@ -36,6 +36,9 @@ extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 ch
  */
 extern void smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled);
 
+/* Writes out all that this backend has staged: for who reads chains.  Errors as above. */
+extern void smart_staging_write_out_own(void);
+
 /* The file of an index gets a new content, in this transaction: what this backend's area has of it is of no use. */
 extern void smart_staging_discard(Relation index);
 

@@ -11,6 +11,7 @@
 #include "am/journal/await.h"
 #include "am/journal/follow.h"
 #include "am/journal/standby.h"
+#include "am/journal/view.h"
 #include "base/assert.h"
 
 /* Recovery may end between any two of these lines.  So whether the index is lost is asked once in a round. */
@@ -25,7 +26,14 @@ smart_journal_open(Relation index, bool wait)
 		if (unlikely(self == NULL) && !smart_adopt(index))
 		{
 			if (wait && smart_relation_is_loadable(index))
+			{
+				/* Until it is loaded its pages answer. */
+				if (smart_relation_can_answer(index))
+					self = smart_view_open(index);
+				if (self != NULL)
+					return self;
 				smart_journal_await(index);
+			}
 			else
 				self = smart_relation_open(index);
 		}

@@ -8,7 +8,8 @@
  * name was there, and its maker had ended, before its name was looked for; and from then on it cannot
  * get one, since a tree is named by its maker, or by a copy of a metapage that names it already.
  *
- * What a standby has loaded is named by its journal, which a metapage names as long as the index has that content.
+ * What a standby has loaded, or is a delta, is named by its journal, which a metapage names as long as the index has that
+ * content.
  *
  * The launcher starts the orphan collector, a process for one database, since a process can be connected
  * to one only.  The collector for InvalidOid is connected to none: it frees the trees of dropped databases
@@ -109,12 +110,12 @@ knows_trees_of_unread(const struct smart_survey *survey, const List *before, HTA
 	return true;
 }
 
-/* Under which name a tree is looked for: its own, or, as long as a standby has it, that of its journal. */
+/* Under which name a tree is looked for: its own, or, as long as a standby has it, or it is a delta, that of its journal. */
 static const uint64 *
 name_of(const struct smart_tree_info *info)
 {
-	bool by_journal = smart_server.shared->standby && info->owner.flags == SMART_TREE_OF_STANDBY &&
-					  info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED;
+	bool by_journal =
+		smart_tree_is_followed(info) && (smart_server.shared->standby || info->owner.flags == SMART_TREE_IS_DELTA);
 
 	return by_journal ? &info->note[SMART_NOTE_JOURNAL] : &info->id;
 }

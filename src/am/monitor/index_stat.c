@@ -140,7 +140,7 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 		return rebuild->side == 0 ? "loading" : "rebuilding";
 	if (*loss != NULL)
 		return absence != NULL ? "unreachable" : "lost";
-	return smart_relation_glance(index, &glance) && glance.bytes != 0 ? "ready" : "empty";
+	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? "ready" : "empty";
 }
 
 /*

@@ -22,10 +22,12 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/view.h"
 #include "am/nodes/locate.h"
 #include "am/scan/position.h"
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
+#include "am/server/rebuild_table.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
@@ -67,6 +69,49 @@ tree_scan(struct smart_position *self)
 	if (self->tree_scan == NULL)
 		self->tree_scan = smart_relation_scan(self->relation);
 	return self->tree_scan;
+}
+
+/* ---- an index without a tree ---- */
+
+static inline struct smart_view *
+view_of(const struct smart_position *self)
+{
+	return self->relation->view;
+}
+
+static inline bool
+is_empty(const struct smart_position *self)
+{
+	return self->relation->tree == NULL && view_of(self) == NULL;
+}
+
+/* Goes on in the tree, as soon as there is one, with what the view has not returned. */
+static pg_noinline void
+leave_view(struct smart_position *self)
+{
+	const struct smart_view_range *rest = smart_view_rest(view_of(self));
+
+	smart_view_leave(self->relation, self->scan->indexRelation);
+	smart_check_status(smart_scan_seek(tree_scan(self), rest->from, rest->from_length, rest->to, rest->to_length,
+									   self->backward),
+					   self->scan->indexRelation);
+}
+
+/* The next batch of the range, of the view or, if its pages have gone, of the tree. */
+static pg_noinline smart_status
+next_of_view(struct smart_position *self)
+{
+	switch (smart_view_next(view_of(self), &self->batch))
+	{
+		case SMART_FOUND:
+			return SMART_OK;
+		case SMART_FOUND_END:
+			return SMART_DONE;
+		case SMART_FOUND_BEHIND:
+			break;
+	}
+	leave_view(self);
+	return smart_relation_next(tree_scan(self), &self->batch);
 }
 
 /* ---- the batch ---- */
@@ -140,6 +185,26 @@ wants_pin(const struct smart_position *self)
 	return needs_pin(self) && !(is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()));
 }
 
+/* Pins the view, which has all that is there afterwards; false: the index has its tree now, and that is to be pinned. */
+static pg_noinline bool
+pin_view(struct smart_position *self)
+{
+	Relation index = self->scan->indexRelation;
+	SnapshotType type = self->scan->xs_snapshot->snapshot_type;
+	/* These look for what others have not committed yet. */
+	bool all = type == SNAPSHOT_DIRTY || type == SNAPSHOT_SELF;
+
+	self->pin = smart_pin_enter(smart_view_pinned(view_of(self)));
+	if (likely(self->relation->changes == smart_changes()) || !smart_relation_arrive(self->relation, index))
+	{
+		if (smart_view_catch_up(self->relation, index, all))
+			return true;
+		end_pin(self);
+		smart_view_leave(self->relation, index);
+	}
+	return false;
+}
+
 /* Begins a pin, in the place of the present one.  Has the index another tree by now?  That is read from now on. */
 static bool
 renew_pin(struct smart_position *self)
@@ -149,6 +214,13 @@ renew_pin(struct smart_position *self)
 	for (;;)
 	{
 		end_pin(self);
+		if (unlikely(view_of(self) != NULL))
+		{
+			if (pin_view(self))
+				return false;
+			moved = true;
+			continue;
+		}
 		smart_assert(self->relation->tree != NULL);
 		self->pin = smart_pin_enter(self->relation->meta.tree);
 		/* After the pin: who gives a tree up, or moves it, announces that first; a VACUUM waits for pins afterwards. */
@@ -181,6 +253,13 @@ seek_range(struct smart_position *self, bool backward)
 	smart_assert(is_pinned(self) || !needs_pin(self));
 	self->backward = backward;
 	self->told = false;
+	if (unlikely(view_of(self) != NULL))
+	{
+		self->known = false;
+		smart_view_seek(view_of(self), self->ranges->from, self->ranges->from_length, self->ranges->to,
+						self->ranges->to_length, backward);
+		return;
+	}
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);
 	if (self->known)
 		return;
@@ -190,12 +269,22 @@ seek_range(struct smart_position *self, bool backward)
 	smart_check_status(status, self->scan->indexRelation);
 }
 
+/* Seeks a range in the direction of the scan. */
+static void
+seek(struct smart_position *self, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
+{
+	if (unlikely(view_of(self) != NULL))
+		smart_view_seek(view_of(self), from, from_length, to, to_length, self->backward);
+	else
+		smart_check_status(smart_scan_seek(tree_scan(self), from, from_length, to, to_length, self->backward),
+						   self->scan->indexRelation);
+}
+
 /* Seeks what lies at or behind (backward: before) a key within the current range.  False: nothing can lie there. */
 static bool
 seek_key(struct smart_position *self, const uint8 *key, uint32 length, bool backward)
 {
 	const struct smart_ranges *ranges = self->ranges;
-	smart_status status;
 
 	smart_assert(length > 0 && (is_pinned(self) || !needs_pin(self)));
 	self->backward = backward;
@@ -205,15 +294,14 @@ seek_key(struct smart_position *self, const uint8 *key, uint32 length, bool back
 	{
 		if (smart_compare_bytes(ranges->from, ranges->from_length, key, length) >= 0)
 			return false;
-		status = smart_scan_seek(tree_scan(self), ranges->from, ranges->from_length, key, length, true);
+		seek(self, ranges->from, ranges->from_length, key, length);
 	}
 	else
 	{
 		if (ranges->to_length > 0 && smart_compare_bytes(key, length, ranges->to, ranges->to_length) >= 0)
 			return false;
-		status = smart_scan_seek(tree_scan(self), key, length, ranges->to, ranges->to_length, false);
+		seek(self, key, length, ranges->to, ranges->to_length);
 	}
-	smart_check_status(status, self->scan->indexRelation);
 	return true;
 }
 
@@ -269,7 +357,8 @@ read_batch(struct smart_position *self, bool backward, bool sought)
 
 		CHECK_FOR_INTERRUPTS();
 		if (sought && !self->known)
-			status = smart_relation_next(tree_scan(self), &self->batch);
+			status = unlikely(view_of(self) != NULL) ? next_of_view(self)
+													 : smart_relation_next(tree_scan(self), &self->batch);
 		else if (sought && !self->told)
 		{
 			self->told = true;
@@ -312,7 +401,7 @@ static bool
 seek_first_range(struct smart_position *self, bool backward)
 {
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, self->ranges);
-	if (self->relation->tree == NULL || !smart_ranges_first(self->ranges, backward))
+	if (is_empty(self) || !smart_ranges_first(self->ranges, backward))
 		return false;
 	smart_prefetch_begin(&self->prefetch, self->ranges);
 	smart_position_begin_pin(self);
@@ -348,7 +437,7 @@ take_batches(struct smart_position *self, bool backward)
 	place = smart_shared_scan_take(self->scan);
 	if (place == NULL)
 		return;
-	more = self->relation->tree != NULL;
+	more = !is_empty(self);
 	if (!place->started)
 		more = seek_first_range(self, backward);
 	else if (more)

@@ -19,6 +19,7 @@
 #include "am/index/relation.h"
 #include "am/journal/pending.h"
 #include "am/journal/standby.h"
+#include "am/journal/view.h"
 #include "am/scan/foresee.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
@@ -242,7 +243,8 @@ note_dead(IndexScanDesc scan, struct scan_state *state)
 {
 	ItemPointerData tid;
 
-	if (state->position.whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
+	if (state->position.whereabouts != SMART_IN_BATCH || state->position.relation->tree == NULL ||
+		!smart_kills_possible(scan->heapRelation))
 		return;
 	note_entry(state);
 	current_tid(state, &tid);
@@ -294,7 +296,8 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
 	state->passes_dead = false;
-	smart_dead_rows_begin(&state->dead, relation->meta.tree, smart_relation_database(index), index->rd_index->indrelid);
+	smart_dead_rows_begin(&state->dead, relation->view != NULL ? 0 : relation->meta.tree,
+						  smart_relation_database(index), index->rd_index->indrelid);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);
 	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
@@ -315,7 +318,10 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 	leave_batch(scan, state);
 	smart_position_reset(position);
 	smart_pending_before_scan(scan->indexRelation, scan->xs_snapshot);
-	smart_relation_refresh(position->relation, scan->indexRelation);
+	if (unlikely(position->relation->view != NULL))
+		smart_view_refresh(position->relation, scan->indexRelation);
+	else
+		smart_relation_refresh(position->relation, scan->indexRelation);
 	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);
 }
 
@@ -435,8 +441,12 @@ int64
 smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
 	struct scan_state *state = scan->opaque;
-	/* What need not be rechecked version 15 may not look for in the heap, where TIDs serve others meanwhile in recovery. */
-	bool recheck = state->position.ranges->recheck || scan->xactStartedInRecovery;
+	/*
+	 * What need not be rechecked version 15 may not look for in the heap, where TIDs serve others meanwhile in recovery, and
+	 * while pages answer.
+	 */
+	bool recheck =
+		state->position.ranges->recheck || scan->xactStartedInRecovery || state->position.relation->view != NULL;
 	bool passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);
 	uint64 before = smart_session_round_trips();
 	ItemPointerData tids[BITMAP_TIDS];

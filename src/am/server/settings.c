@@ -244,6 +244,11 @@ smart_settings_init(void)
 		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
 		&smart_settings.round_trip_cost, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MAX,
 		PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.answer_from_pages",
+							 "An index that is being loaded answers from the pages of its journal.",
+							 "off: statements that need it wait, and others are planned without it. Without effect if "
+							 "there are memory nodes.",
+							 &smart_settings.answer_from_pages, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.load_timeout", "Longest wait for an index that is being loaded.",
 							"A statement that needs its tree and waits longer fails.", &smart_settings.load_timeout_ms,
 							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);

@@ -31,6 +31,7 @@ struct smart_settings
 	int offload;            /* enum smart_offload_mode */
 	int on_unavailable;     /* enum smart_on_unavailable */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
+	bool answer_from_pages; /* while an index is loaded */
 	int load_timeout_ms;
 	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;

@@ -30,8 +30,10 @@
 #include "am/compat.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/staging.h"
+#include "am/journal/view.h"
 #include "am/scan/predicate.h"
 #include "am/server/key_locks.h"
 #include "am/server/rebuild_table.h"
@@ -135,106 +137,7 @@ publish(struct smart_candidate *candidate)
 	return journal(candidate);
 }
 
-/* ---- unique indexes ---- */
-
-/*
- * Checks that no live row has the candidate's columns and adds its entry, as
- * the kind of check says; waits for transactions that have not decided yet.
- * *unique: false if the check is UNIQUE_CHECK_PARTIAL and there may be a
- * conflict, which the caller has to look at later.  False: trees have changed,
- * so that all has to be done again.  UNIQUE_VIOLATION.
- */
-static bool
-insert_unique(struct smart_candidate *candidate, bool *unique)
-{
-	uint32 lock =
-		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
-	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
-	struct smart_finding finding;
-	enum smart_verdict verdict;
-	bool added = true;
-	char *key;
-
-	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
-	smart_assert(candidate->columns_length > 0 && candidate->columns_length < candidate->key_length);
-	for (;;)
-	{
-		struct smart_pin_ticket pin;
-
-		smart_key_lock(lock);
-		pin = smart_pin_enter(candidate->relation->meta.tree);
-		/*
-		 * After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins.  The index has to be
-		 * looked at again, and may have to be waited for.
-		 */
-		if (unlikely(candidate->relation->changes != smart_changes()))
-		{
-			smart_pin_leave(&pin);
-			smart_key_unlock();
-			return false;
-		}
-		verdict = smart_unique_judge(candidate, &finding);
-		smart_pin_leave(&pin);
-		smart_assert((verdict == SMART_WAIT_FOR) == TransactionIdIsValid(finding.xid));
-		if (!existing && verdict != SMART_WAIT_FOR && verdict != SMART_CONFLICT)
-			added = publish(candidate);
-		smart_key_unlock();
-		smart_versions_after_check(candidate, &finding.versions);
-		if (verdict != SMART_WAIT_FOR)
-			break;
-		if (finding.token != 0)
-			SpeculativeInsertionWait(finding.xid, finding.token);
-		else
-			XactLockTableWait(finding.xid, candidate->index, candidate->tid, XLTW_InsertIndex);
-	}
-	if (verdict == SMART_CONFLICT)
-	{
-		/* The failure of a serializable transaction comes first: it explains this one. */
-		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
-		key = BuildIndexValueDescription(candidate->index, (Datum *) candidate->values, (bool *) candidate->isnull);
-		ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
-				errmsg("duplicate key value violates unique constraint \"%s\"",
-					   RelationGetRelationName(candidate->index)),
-				key ? errdetail("Key %s already exists.", key) : 0,
-				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
-	}
-	if (existing && verdict == SMART_NO_CONFLICT && !finding.own_entry)
-		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
-				errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
-				errhint("This may be because of a non-immutable index expression."),
-				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
-	smart_assert(verdict != SMART_MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
-	*unique = verdict != SMART_MAYBE_CONFLICT;
-	return added;
-}
-
-/* ---- any index ---- */
-
-/*
- * The open index of this statement, with a tree to insert into; none if the index is lost and not being rebuilt.  self: as
- * it was opened before, or NULL.  context: of the statement.
- */
-static struct smart_relation *
-open_index(Relation index, struct smart_relation *self, MemoryContext context)
-{
-	bool fresh = self != NULL && self->changes == smart_changes();
-
-	if (unlikely(!fresh))
-	{
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		/* A unique index must be asked first. */
-		if (index->rd_index->indisunique)
-			smart_journal_await(index);
-		self = smart_relation_open_to_insert(index);
-		MemoryContextSwitchTo(old);
-	}
-	if (unlikely(self->tree == NULL) && !self->lost)
-		smart_relation_make_tree(self, index);
-	smart_assert(self->index == RelationGetRelid(index));
-	smart_assert(self->tree != NULL || self->lost);
-	return self;
-}
+/* ---- lost indexes ---- */
 
 /*
  * Inserts an entry of a lost index that is being loaded or rebuilt, under a pin, for which a rebuild waits after it has
@@ -276,6 +179,155 @@ insert_while_rebuilt(const struct smart_candidate *candidate)
 	return current;
 }
 
+/* Adds the entry to the tree that is being made, if there is one, and to the journal; false as above. */
+static bool
+publish_while_lost(struct smart_candidate *candidate)
+{
+	if (candidate->relation->tree != NULL && !insert_while_rebuilt(candidate))
+		return false;
+	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+	return journal(candidate);
+}
+
+/* ---- unique indexes ---- */
+
+/*
+ * Pins what is going to be asked, which has all entries that are there now.  False: trees have changed, or pages cannot answer
+ * any more, so that the index has to be opened again.
+ */
+static bool
+begin_check(struct smart_candidate *candidate, struct smart_pin_ticket *pin)
+{
+	struct smart_relation *self = candidate->relation;
+	bool usable;
+
+	*pin = smart_pin_enter(self->view != NULL ? smart_view_pinned(self->view) : self->meta.tree);
+	/*
+	 * After the pin: a VACUUM that gives a tree up announces that first, and then waits for pins.  The index has to be looked at
+	 * again, and may have to be waited for.
+	 */
+	usable = likely(self->changes == smart_changes());
+	if (usable && unlikely(self->view != NULL))
+	{
+		usable = smart_view_catch_up(self, candidate->index, true);
+		self->asks_again = !usable;
+	}
+	if (!usable)
+		smart_pin_leave(pin);
+	return usable;
+}
+
+/*
+ * Checks that no live row has the candidate's columns and adds its entry, as
+ * the kind of check says; waits for transactions that have not decided yet.
+ * *unique: false if the check is UNIQUE_CHECK_PARTIAL and there may be a
+ * conflict, which the caller has to look at later.  False: trees have changed,
+ * so that all has to be done again.  UNIQUE_VIOLATION.
+ */
+static bool
+insert_unique(struct smart_candidate *candidate, bool *unique)
+{
+	uint32 lock =
+		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
+	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
+	struct smart_finding finding;
+	enum smart_verdict verdict;
+	bool added = true;
+	char *key;
+
+	smart_assert(candidate->relation->lost ? candidate->relation->view != NULL : candidate->relation->tree != NULL);
+	smart_assert(candidate->columns_length > 0 && candidate->columns_length < candidate->key_length);
+	for (;;)
+	{
+		struct smart_pin_ticket pin;
+
+		smart_key_lock(lock);
+		if (!begin_check(candidate, &pin))
+		{
+			smart_key_unlock();
+			return false;
+		}
+		verdict = smart_unique_judge(candidate, &finding);
+		smart_pin_leave(&pin);
+		smart_assert((verdict == SMART_WAIT_FOR) == TransactionIdIsValid(finding.xid));
+		candidate->relation->asks_again = verdict == SMART_ASK_AGAIN;
+		if (verdict == SMART_ASK_AGAIN)
+			added = false;
+		else if (!existing && verdict != SMART_WAIT_FOR && verdict != SMART_CONFLICT)
+			added = (candidate->relation->lost ? publish_while_lost : publish)(candidate);
+		smart_key_unlock();
+		smart_versions_after_check(candidate, &finding.versions);
+		if (verdict != SMART_WAIT_FOR)
+			break;
+		if (finding.token != 0)
+			SpeculativeInsertionWait(finding.xid, finding.token);
+		else
+			XactLockTableWait(finding.xid, candidate->index, candidate->tid, XLTW_InsertIndex);
+	}
+	if (verdict == SMART_CONFLICT)
+	{
+		/* The failure of a serializable transaction comes first: it explains this one. */
+		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
+		key = BuildIndexValueDescription(candidate->index, (Datum *) candidate->values, (bool *) candidate->isnull);
+		ereport(ERROR, errcode(ERRCODE_UNIQUE_VIOLATION),
+				errmsg("duplicate key value violates unique constraint \"%s\"",
+					   RelationGetRelationName(candidate->index)),
+				key ? errdetail("Key %s already exists.", key) : 0,
+				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
+	}
+	if (existing && verdict == SMART_NO_CONFLICT && !finding.own_entry)
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
+				errmsg("the row to check again is not in index \"%s\"", RelationGetRelationName(candidate->index)),
+				errhint("This may be because of a non-immutable index expression."),
+				errtableconstraint(candidate->heap, RelationGetRelationName(candidate->index)));
+	smart_assert(verdict != SMART_MAYBE_CONFLICT || candidate->check == UNIQUE_CHECK_PARTIAL);
+	*unique = verdict != SMART_MAYBE_CONFLICT;
+	return added;
+}
+
+/* ---- any index ---- */
+
+/*
+ * A unique index must be asked first: by its tree, or by its pages while that is lost.  self: as it was opened before, whose
+ * pages may not answer any more.
+ */
+static struct smart_relation *
+open_unique(Relation index, const struct smart_relation *self)
+{
+	if (smart_relation_can_answer(index) && (self == NULL || !self->asks_again) && !smart_adopt(index))
+	{
+		struct smart_relation *opened = smart_relation_open_to_insert(index, true);
+
+		if (!opened->lost || smart_view_attach(opened, index))
+			return opened;
+	}
+	smart_journal_await(index);
+	return smart_relation_open_to_insert(index, false);
+}
+
+/*
+ * The open index of this statement, with a tree to insert into; none if the index is lost and not being rebuilt.  self: as
+ * it was opened before, or NULL.  context: of the statement.
+ */
+static struct smart_relation *
+open_index(Relation index, struct smart_relation *self, MemoryContext context)
+{
+	bool fresh = self != NULL && self->changes == smart_changes() && !self->asks_again;
+
+	if (unlikely(!fresh))
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		self = index->rd_index->indisunique ? open_unique(index, self) : smart_relation_open_to_insert(index, false);
+		MemoryContextSwitchTo(old);
+	}
+	if (unlikely(self->tree == NULL) && !self->lost)
+		smart_relation_make_tree(self, index);
+	smart_assert(self->index == RelationGetRelid(index));
+	smart_assert(self->tree != NULL || self->lost);
+	return self;
+}
+
 /* Adds the candidate's entry.  False: trees have changed, so that the index has to be looked at again. */
 static bool
 insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
@@ -285,13 +337,6 @@ insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 	bool check = candidate->check != UNIQUE_CHECK_NO;
 
 	*unique = true;
-	if (unlikely(self->lost))
-	{
-		if (self->tree != NULL && !insert_while_rebuilt(candidate))
-			return false;
-		smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
-		return journal(candidate);
-	}
 	for (int i = 0; check && !candidate->nulls_equal && i < self->codec->nkeys; i++)
 		check = !isnull[i];
 	if (check)
@@ -300,7 +345,9 @@ insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 		return insert_unique(candidate, unique);
 	}
 	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
-	return candidate->check == UNIQUE_CHECK_EXISTING || publish(candidate);
+	if (candidate->check == UNIQUE_CHECK_EXISTING)
+		return true;
+	return (unlikely(self->lost) ? publish_while_lost : publish)(candidate);
 }
 
 /* May the entry wait for others of its statement?  The statement then has the index locked until its subtransaction ends. */

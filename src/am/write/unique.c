@@ -17,6 +17,7 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/server/dead_rows.h"
 #include "am/write/unique.h"
@@ -84,50 +85,72 @@ judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struc
 }
 
 /* Begins to look at the entries with the candidate's columns. */
-static struct smart_scan *
+static void
 seek(const struct smart_candidate *candidate)
 {
-	struct smart_scan *scan = smart_relation_scan(candidate->relation);
 	size_t columns_length = (size_t) candidate->columns_length;
 	uint8 behind[SMART_COLUMNS_MAX];
 	size_t behind_length;
 
 	memcpy(behind, candidate->entry, columns_length);
 	behind_length = smart_successor(behind, columns_length);
-	smart_check_status(smart_scan_seek(scan, candidate->entry, columns_length, behind, behind_length, false),
-					   candidate->index);
-	return scan;
+	if (unlikely(candidate->relation->view != NULL))
+		smart_view_seek(candidate->relation->view, candidate->entry, (uint32) columns_length, behind,
+						(uint32) behind_length, false);
+	else
+		smart_check_status(smart_scan_seek(smart_relation_scan(candidate->relation), candidate->entry, columns_length,
+										   behind, behind_length, false),
+						   candidate->index);
+}
+
+/* The next ones; else *verdict if there are no more. */
+static bool
+next(const struct smart_candidate *candidate, struct smart_batch *batch, enum smart_verdict *verdict)
+{
+	smart_status status;
+
+	*verdict = SMART_NO_CONFLICT;
+	if (unlikely(candidate->relation->view != NULL))
+	{
+		enum smart_found found = smart_view_next(candidate->relation->view, batch);
+
+		if (found == SMART_FOUND_BEHIND)
+			*verdict = SMART_ASK_AGAIN;
+		return found == SMART_FOUND;
+	}
+	status = smart_relation_next(smart_relation_scan(candidate->relation), batch);
+	if (status != SMART_OK && status != SMART_DONE)
+		smart_report_status(status, candidate->index);
+	return status == SMART_OK;
 }
 
 enum smart_verdict
 smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding *finding)
 {
 	Relation index = candidate->index;
+	const struct smart_relation *relation = candidate->relation;
+	bool remembers = smart_kills_possible(candidate->heap) && relation->view == NULL;
 	struct smart_dead_rows rows;
 	struct smart_batch batch;
-	struct smart_scan *scan;
-	smart_status status;
+	enum smart_verdict verdict;
 
 	memset(finding, 0, offsetof(struct smart_finding, versions));
 	smart_versions_init(&finding->versions);
 	/* Before the tree is read.  What is remembered is told by pages, as heap has them. */
-	smart_dead_rows_begin(&rows, smart_kills_possible(candidate->heap) ? candidate->relation->meta.tree : 0,
-						  smart_relation_database(index), RelationGetRelid(candidate->heap));
-	scan = seek(candidate);
-	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
+	smart_dead_rows_begin(&rows, remembers ? relation->meta.tree : 0, smart_relation_database(index),
+						  RelationGetRelid(candidate->heap));
+	seek(candidate);
+	while (next(candidate, &batch, &verdict))
 	{
 		for (uint32 i = 0; i < batch.count; i++)
 		{
 			ItemPointerData tid;
-			enum smart_verdict verdict;
 
-			smart_versions_tid(candidate->relation->codec, (uint32) candidate->columns_length, &batch, i, &tid);
+			smart_versions_tid(relation->codec, (uint32) candidate->columns_length, &batch, i, &tid);
 			verdict = judge_entry(candidate, &tid, &rows, finding);
 			if (verdict != SMART_NO_CONFLICT)
 				return verdict;
 		}
 	}
-	if (status != SMART_DONE)
-		smart_report_status(status, index);
-	return SMART_NO_CONFLICT;
+	return verdict;
 }

@@ -39,7 +39,8 @@ enum smart_verdict
 	SMART_MAYBE_CONFLICT, /* another row has the key, or may have it soon */
 	SMART_WAIT_FOR,       /* it depends on another transaction */
 	SMART_CANDIDATE_GONE, /* the candidate itself is dead: nothing matters any more */
-	SMART_CONFLICT
+	SMART_CONFLICT,
+	SMART_ASK_AGAIN /* pages that answered have gone, since the index has its tree again */
 };
 
 /* What was found out about a candidate. */
@@ -53,7 +54,7 @@ struct smart_finding
 
 /*
  * Looks at all entries with the candidate's columns.  The caller has the key's lock (key_locks.h) and a vacuum pin of the
- * index's tree.  Errors: of the tree, and of reading the table.
+ * index's tree, or view.  Errors: of the tree, and of reading the table.
  */
 extern enum smart_verdict smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding *finding);
 

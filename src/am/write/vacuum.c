@@ -157,16 +157,24 @@ pause_point(void *argument)
 	return bulk->error == NULL && !bulk->given_up;
 }
 
-/* Waits until no scan looks any more at a TID that was read before now, be it from a tree that the index had before. */
+/*
+ * Waits until no scan looks any more at a TID that was read before now, be it from a tree (0: none) that the index had before,
+ * or from the pages of its journal.
+ */
 static void
 wait_for_scans(Relation index, uint64 tree)
 {
+	struct smart_meta meta;
 	const char *what = "bulk deletion in";
 	const char *whom = "scans that may still look at removed entries";
 	uint64 *leaving = palloc(LEAVING_MAX * sizeof(*leaving));
 	int count = smart_leaving_trees_of(smart_relation_database(index), RelationGetRelid(index), leaving, LEAVING_MAX);
 
-	smart_pin_wait(index, tree, what, whom);
+	if (tree != 0)
+		smart_pin_wait(index, tree, what, whom);
+	smart_meta_read(index, &meta);
+	if (meta.journal != 0)
+		smart_pin_wait(index, meta.journal, what, whom);
 	for (int i = 0; i < count; i++)
 	{
 		if (leaving[i] != tree)
@@ -189,7 +197,7 @@ give_up_tree(Relation index)
 		return false;
 	smart_validity_announce(index);
 	smart_validity_notice(index);
-	if (smart_server_available() && smart_relation_tree(index) != 0)
+	if (smart_server_available())
 		wait_for_scans(index, smart_relation_tree(index));
 	return true;
 }

@@ -1,0 +1,268 @@
+/*
+ * delta.c
+ *	  The delta of an index that answers from the pages of its journal.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/index/backend.h"
+#include "am/index/options.h"
+#include "am/index/trees.h"
+#include "am/journal/apply.h"
+#include "am/journal/delta.h"
+#include "am/journal/follow.h"
+#include "am/journal/lock.h"
+#include "am/journal/sorted_chain.h"
+#include "am/server/rebuild_table.h"
+#include "base/assert.h"
+
+/* The codec for the delta's handle: what lies behind the keys of entries is not always as long. */
+static struct smart_codec *
+codec_of(const struct smart_codec *codec)
+{
+	struct smart_codec *own = palloc(codec->size);
+
+	memcpy(own, codec, codec->size);
+	own->payload_width = -1;
+	return own;
+}
+
+/* What a metapage would say that named the delta. */
+static struct smart_meta
+meta_of(Relation index, const struct smart_meta *meta, uint64 tree)
+{
+	struct smart_meta own = *meta;
+
+	own.tree = tree;
+	own.region = smart_meta_region();
+	own.database = smart_relation_database(index);
+	if (own.fixed_length > 0)
+		own.fixed_length++;
+	return own;
+}
+
+/* ---- making it ---- */
+
+static void
+look_around(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Fills an empty delta with what the chain has; SMART_FOUND_END: that was all. */
+static enum smart_found
+fill(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_load *load,
+	 struct smart_chain_place *place)
+{
+	const struct smart_look look = {.around = look_around};
+	struct smart_last_operation *last = palloc(sizeof(*last));
+	struct smart_sorted_chain *chain;
+	enum smart_found found = smart_sorted_chain_begin(index, codec, meta, &look, &chain, place);
+	uint8 entry[SMART_ENTRY_MAX];
+
+	if (found != SMART_FOUND_END)
+		return found;
+	while ((found = smart_sorted_chain_next(chain, last)) == SMART_FOUND)
+	{
+		int length = smart_delta_entry(codec, last->operation, last->entry, last->length, entry);
+
+		CHECK_FOR_INTERRUPTS();
+		smart_check_status(smart_load_add(load, entry, (size_t) length), index);
+	}
+	smart_sorted_chain_end(chain);
+	pfree(last);
+	return found;
+}
+
+/* The tree leaves, which no other process has seen. */
+static void
+drop_after_error(int code, Datum tree)
+{
+	smart_am_tree_drop((uint64) tree);
+}
+
+static bool
+build(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_tree *tree,
+	  struct smart_chain_place *place)
+{
+	struct smart_load *volatile load = NULL;
+	volatile bool done = false;
+
+	PG_TRY();
+	{
+		struct smart_load *begun;
+
+		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(index), &begun), index);
+		load = begun;
+		done = fill(index, codec, meta, begun, place) == SMART_FOUND_END;
+		load = NULL; /* finish frees it whatever comes out */
+		if (done)
+			smart_check_status(smart_load_finish(begun), index);
+		else
+			smart_load_abandon(begun);
+	}
+	PG_CATCH();
+	{
+		if (load != NULL)
+			smart_load_abandon(load);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return done;
+}
+
+/* Makes the delta; false: there is no room, or the journal has gone on. */
+static bool
+make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	volatile bool done = false;
+	smart_status status;
+	uint64 id;
+
+	status = smart_tree_make_delta(index, meta, &id);
+	if (status == SMART_NO_SPACE || status == SMART_DISK_FULL)
+		return false;
+	smart_check_status(status, index);
+	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
+	{
+		const struct smart_meta own = meta_of(index, meta, id);
+		struct smart_tree *tree = smart_am_tree_open(index, codec_of(codec), &own);
+		struct smart_chain_place place;
+
+		if (tree == NULL)
+			elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", id);
+		done = build(index, codec, meta, tree, &place);
+		if (done)
+			smart_follow_note_place(id, &place);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
+	if (!done)
+		smart_am_tree_drop(id);
+	return done;
+}
+
+/* The same; what it takes of this process's memory goes afterwards. */
+static bool
+make_apart(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart delta", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	bool done = make(index, codec, meta);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return done;
+}
+
+/* ---- opening it ---- */
+
+static struct smart_relation *
+find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	struct smart_tree_info info;
+	struct smart_meta own;
+
+	if (!smart_tree_of_delta(index, meta, &info))
+		return NULL;
+	own = meta_of(index, meta, info.id);
+	return smart_relation_open_tree(index, codec_of(codec), &own);
+}
+
+struct smart_relation *
+smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+{
+	struct smart_relation *delta = find(index, codec, meta);
+
+	smart_assert(!RecoveryInProgress());
+	if (delta != NULL)
+		return delta;
+	/* One process makes it. */
+	smart_journal_lock(index, SMART_LOCK_DELTA);
+	delta = find(index, codec, meta);
+	if (delta == NULL && make_apart(index, codec, meta))
+		delta = find(index, codec, meta);
+	smart_journal_unlock(index, SMART_LOCK_DELTA);
+	return delta;
+}
+
+/* ---- catching up ---- */
+
+/* smart_journal_apply's after_piece. */
+static void
+after_piece(void *argument, const struct smart_chain_place *place)
+{
+	smart_follow_note_place(*(const uint64 *) argument, place);
+}
+
+static void
+unlock_after_error(int code, Datum tree)
+{
+	smart_follow_unlock((uint64) tree);
+}
+
+/* Is it over the run of now?  *current: it has all that the chain has. */
+static bool
+look(Relation index, const struct smart_relation *delta, struct smart_chain_place *place, bool *current)
+{
+	struct smart_meta meta;
+
+	if (!smart_follow_place(delta->meta.tree, place))
+		return false;
+	smart_meta_read_again(index, &meta);
+	if (!smart_meta_is_loadable(&meta) || meta.journal != delta->meta.journal || meta.run != delta->meta.run)
+		return false;
+	*current = smart_follow_is_at_end(index, &meta, place);
+	return true;
+}
+
+bool
+smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta)
+{
+	uint64 tree = delta->meta.tree;
+	struct smart_chain_place place;
+	volatile bool usable;
+	bool current;
+
+	if (!look(index, delta, &place, &current))
+		return false;
+	if (likely(current))
+		return true;
+	smart_follow_lock(tree);
+	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
+	{
+		usable = look(index, delta, &place, &current);
+		if (usable && !current)
+			usable = smart_journal_apply(index, codec, delta->tree, true, &place, after_piece, &tree);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
+	smart_follow_unlock(tree);
+	return usable;
+}
+
+/* ---- leaving ---- */
+
+void
+smart_delta_leave(Relation index)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	struct smart_meta meta;
+	uint64 cursor = 0;
+
+	smart_meta_read(index, &meta);
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.owner.flags != SMART_TREE_IS_DELTA || info.owner.database != smart_relation_database(index) ||
+			info.note[SMART_NOTE_JOURNAL] != meta.journal || smart_rebuild_holds_tree(info.id))
+			continue;
+		/* Also one that is being made at this moment: nobody is to find it when it is done. */
+		(void) smart_space_put_note(space, info.id, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+		(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), info.id);
+	}
+}

@@ -1,0 +1,416 @@
+/*
+ * view.c
+ *	  An index without a tree that answers from the pages of its journal.
+ *
+ * Two sources are merged, in either direction: the entries of the run, which are read by groups, and the delta, whose
+ * entries count over them.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "utils/rel.h"
+
+#include "am/journal/apply.h"
+#include "am/journal/await.h"
+#include "am/journal/delta.h"
+#include "am/journal/staging.h"
+#include "am/journal/view.h"
+#include "am/server/rebuild_table.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define BATCH_FIRST 16    /* entries of the first batch of a range; then twice as many each time */
+#define BATCH_MAX   256   /* at most */
+#define BATCH_BYTES 49152 /* of a batch; offsets have 16 bits */
+
+StaticAssertDecl(BATCH_BYTES + SMART_ENTRY_MAX <= PG_UINT16_MAX, "the bytes of a batch");
+
+/* Entries of one group of the run, for a scan that goes backward. */
+struct pile
+{
+	uint32 count; /* of those that have not been taken, the last one first */
+	uint32 room;
+	uint32 *ends; /* where in bytes each of them ends */
+	Size bytes_room;
+	uint8 *bytes;
+};
+
+struct smart_view
+{
+	Relation index;
+	const struct smart_codec *codec;
+	MemoryContext context;
+	struct smart_meta meta; /* of the run */
+	struct smart_relation *delta;
+	struct smart_view_range range; /* what has not been returned */
+	bool backward;
+	bool sought; /* the two sources stand in this range */
+	bool behind; /* pages of the run were used anew */
+
+	/* The run's next entry. */
+	const uint8 *run_entry; /* NULL: there is none in the range */
+	int run_length;
+	struct smart_reader reader;
+	struct pile pile;
+
+	/* The delta's next entry. */
+	bool delta_there;
+	bool delta_added;
+	int delta_length;
+	int delta_key_length;
+	int delta_item; /* of its batch */
+	struct smart_batch delta_batch;
+	uint8 delta_entry[SMART_ENTRY_MAX];
+
+	/* The batch that is returned. */
+	uint32 most;
+	struct smart_item items[BATCH_MAX];
+	uint8 bytes[BATCH_BYTES + SMART_ENTRY_MAX + SMART_BATCH_SLACK];
+};
+
+/* ---- the run ---- */
+
+/* Is an entry that was read in the direction of the scan beyond the range? */
+static bool
+is_beyond(const struct smart_view *view, const uint8 *entry, int length)
+{
+	const struct smart_view_range *range = &view->range;
+
+	if (view->backward)
+		return smart_compare_bytes(entry, (Size) length, range->from, range->from_length) < 0;
+	return range->to_length > 0 && smart_compare_bytes(entry, (Size) length, range->to, range->to_length) >= 0;
+}
+
+static void
+set_run(struct smart_view *view, const uint8 *entry, int length)
+{
+	view->run_entry = entry == NULL || is_beyond(view, entry, length) ? NULL : entry;
+	view->run_length = length;
+}
+
+/* What a reader found is there to be taken; forward. */
+static void
+take_found(struct smart_view *view, enum smart_found found)
+{
+	view->behind |= found == SMART_FOUND_BEHIND;
+	if (found != SMART_FOUND)
+	{
+		set_run(view, NULL, 0);
+		return;
+	}
+	smart_reader_check(&view->reader, view->codec, false);
+	set_run(view, view->reader.unpacker.entry, view->reader.unpacker.length);
+}
+
+/* Puts down the entries of the reader's group; those before to alone, if that has a length. */
+static void
+pile_up(struct smart_view *view, const uint8 *to, uint32 to_length)
+{
+	struct pile *pile = &view->pile;
+	const struct smart_unpacker *from = &view->reader.unpacker;
+	Size used = 0;
+
+	pile->count = 0;
+	while (smart_reader_next_of_group(&view->reader))
+	{
+		smart_reader_check(&view->reader, view->codec, false);
+		if (to_length > 0 && smart_compare_bytes(from->entry, (Size) from->length, to, to_length) >= 0)
+			break;
+		if (pile->count == pile->room)
+		{
+			pile->room = Max(2 * pile->room, 64);
+			pile->ends = pile->ends == NULL ? MemoryContextAlloc(view->context, pile->room * sizeof(uint32))
+											: repalloc(pile->ends, pile->room * sizeof(uint32));
+		}
+		if (used + (Size) from->length > pile->bytes_room)
+		{
+			pile->bytes_room = Max(2 * pile->bytes_room, used + 4 * SMART_ENTRY_MAX);
+			pile->bytes = pile->bytes == NULL ? MemoryContextAlloc(view->context, pile->bytes_room)
+											  : repalloc(pile->bytes, pile->bytes_room);
+		}
+		memcpy(pile->bytes + used, from->entry, (Size) from->length);
+		used += (Size) from->length;
+		pile->ends[pile->count++] = (uint32) used;
+	}
+}
+
+/* The last entry of the pile, or of the group before. */
+static void
+take_from_pile(struct smart_view *view)
+{
+	struct pile *pile = &view->pile;
+	uint32 begin;
+
+	while (pile->count == 0)
+	{
+		enum smart_found found = smart_reader_previous_group(&view->reader);
+
+		if (found != SMART_FOUND)
+		{
+			take_found(view, found);
+			return;
+		}
+		pile_up(view, NULL, 0);
+	}
+	pile->count--;
+	begin = pile->count == 0 ? 0 : pile->ends[pile->count - 1];
+	set_run(view, pile->bytes + begin, (int) (pile->ends[pile->count] - begin));
+}
+
+static void
+seek_run(struct smart_view *view)
+{
+	static const uint8 highest[SMART_KEY_MAX + 1] = {[0 ... SMART_KEY_MAX] = 0xff};
+	const struct smart_view_range *range = &view->range;
+	enum smart_found found;
+
+	if (!view->backward)
+	{
+		take_found(view, smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length));
+		return;
+	}
+	found = range->to_length > 0 ? smart_reader_seek_group(&view->reader, range->to, (int) range->to_length)
+								 : smart_reader_seek_group(&view->reader, highest, (int) sizeof(highest));
+	if (found != SMART_FOUND)
+	{
+		take_found(view, found);
+		return;
+	}
+	pile_up(view, range->to, range->to_length);
+	take_from_pile(view);
+}
+
+static void
+advance_run(struct smart_view *view)
+{
+	if (view->backward)
+		take_from_pile(view);
+	else
+		take_found(view, smart_reader_next_entry(&view->reader));
+}
+
+/* ---- the delta ---- */
+
+static void
+advance_delta(struct smart_view *view)
+{
+	struct smart_batch *batch = &view->delta_batch;
+	const struct smart_codec *codec = view->codec;
+	const struct smart_item *item;
+
+	view->delta_item += view->backward ? -1 : 1;
+	if (view->delta_item < 0 || (uint32) view->delta_item >= batch->count)
+	{
+		smart_status status = smart_relation_next(smart_relation_scan(view->delta), batch);
+
+		view->delta_there = status == SMART_OK;
+		if (status == SMART_DONE)
+			return;
+		smart_check_status(status, view->index);
+		view->delta_item = view->backward ? (int) batch->count - 1 : 0;
+	}
+	item = &batch->items[view->delta_item];
+	memcpy(view->delta_entry, batch->prefix, batch->prefix_length);
+	memcpy(view->delta_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+	view->delta_length = (int) (batch->prefix_length + item->length) - 1;
+	view->delta_added = view->delta_entry[view->delta_length] == SMART_DELTA_ADDED;
+	if (view->delta_added)
+		view->delta_key_length = smart_codec_key_length(codec, view->delta_entry, view->delta_length);
+	else
+		view->delta_key_length = codec->fixed_length > 0 ? codec->fixed_key_length : view->delta_length;
+}
+
+static void
+seek_delta(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+
+	smart_check_status(smart_scan_seek(smart_relation_scan(view->delta), range->from, range->from_length, range->to,
+									   range->to_length, view->backward),
+					   view->index);
+	view->delta_batch.count = 0;
+	view->delta_item = -1;
+	view->delta_there = true;
+	advance_delta(view);
+}
+
+/* ---- merging ---- */
+
+/* Which source has the next entry in the direction of the scan?  Below 0: the delta; above: the run; 0: both have it. */
+static int
+choose(const struct smart_view *view)
+{
+	int order;
+
+	if (!view->delta_there || view->run_entry == NULL)
+		return view->delta_there ? -1 : 1;
+	/* No key is a prefix of another one: what begins with a key is its entry. */
+	order = smart_compare_bytes(view->delta_entry, (Size) view->delta_key_length, view->run_entry,
+								(Size) Min(view->run_length, view->delta_key_length));
+	return view->backward ? -order : order;
+}
+
+static Size
+put(struct smart_view *view, struct smart_batch *batch, Size used, const uint8 *entry, int length)
+{
+	view->items[batch->count++] = (struct smart_item){.offset = (uint16) used, .length = (uint16) length};
+	memcpy(view->bytes + used, entry, (Size) length);
+	return used + (Size) length;
+}
+
+/* Takes the next entries of both sources, in the direction of the scan. */
+static void
+gather(struct smart_view *view, struct smart_batch *batch)
+{
+	Size used = 0;
+
+	while (batch->count < view->most && used < BATCH_BYTES && !view->behind &&
+		   (view->delta_there || view->run_entry != NULL))
+	{
+		int order = choose(view);
+
+		if (order > 0)
+			used = put(view, batch, used, view->run_entry, view->run_length);
+		else if (view->delta_added)
+			used = put(view, batch, used, view->delta_entry, view->delta_length);
+		if (order >= 0)
+			advance_run(view);
+		if (order <= 0)
+			advance_delta(view);
+	}
+}
+
+/* What was returned is not in the range any more. */
+static void
+shrink(struct smart_view *view, const struct smart_batch *batch)
+{
+	struct smart_view_range *range = &view->range;
+	const struct smart_item *last = &view->items[view->backward ? 0 : batch->count - 1];
+	const uint8 *entry = view->bytes + last->offset;
+	uint32 length = (uint32) smart_codec_key_length(view->codec, entry, last->length);
+
+	memcpy(view->backward ? range->to : range->from, entry, length);
+	if (view->backward)
+		range->to_length = length;
+	else
+		range->from_length = (uint32) smart_successor(range->from, length);
+}
+
+enum smart_found
+smart_view_next(struct smart_view *view, struct smart_batch *batch)
+{
+	CHECK_FOR_INTERRUPTS();
+	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
+	if (!view->sought)
+	{
+		view->sought = true;
+		seek_run(view);
+		seek_delta(view);
+	}
+	gather(view, batch);
+	if (batch->count == 0)
+		return view->behind ? SMART_FOUND_BEHIND : SMART_FOUND_END;
+	for (uint32 i = 0; view->backward && i < batch->count / 2; i++)
+	{
+		struct smart_item item = view->items[i];
+
+		view->items[i] = view->items[batch->count - 1 - i];
+		view->items[batch->count - 1 - i] = item;
+	}
+	shrink(view, batch);
+	view->most = Min(2 * view->most, BATCH_MAX);
+	return SMART_FOUND;
+}
+
+void
+smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
+				bool backward)
+{
+	struct smart_view_range *range = &view->range;
+
+	smart_assert(from_length <= SMART_KEY_MAX && to_length <= SMART_KEY_MAX);
+	memmove(range->from, from, from_length);
+	memmove(range->to, to, to_length);
+	range->from_length = from_length;
+	range->to_length = to_length;
+	view->backward = backward;
+	view->sought = false;
+	view->most = BATCH_FIRST;
+}
+
+const struct smart_view_range *
+smart_view_rest(const struct smart_view *view)
+{
+	return &view->range;
+}
+
+/* ---- opening ---- */
+
+bool
+smart_view_attach(struct smart_relation *self, Relation index)
+{
+	struct smart_view *view;
+
+	smart_assert(self->view == NULL);
+	if (!smart_relation_can_answer(index))
+		return false;
+	view = palloc(sizeof(*view));
+	memset(view, 0, offsetof(struct smart_view, delta_entry));
+	view->index = index;
+	view->codec = self->codec;
+	view->context = CurrentMemoryContext;
+	smart_meta_read(index, &view->meta);
+	view->delta = smart_delta_open(index, self->codec, &view->meta);
+	if (view->delta == NULL)
+		return false;
+	smart_reader_begin_run(&view->reader, index, &view->meta, false);
+	self->view = view;
+	return true;
+}
+
+struct smart_relation *
+smart_view_open(Relation index)
+{
+	struct smart_relation *self = smart_relation_open_bare(index);
+
+	return smart_view_attach(self, index) ? self : NULL;
+}
+
+uint64
+smart_view_pinned(const struct smart_view *view)
+{
+	return view->meta.journal;
+}
+
+bool
+smart_view_catch_up(struct smart_relation *self, Relation index, bool all)
+{
+	if (all)
+		smart_staging_write_out(index, &self->tail, true);
+	else
+		smart_staging_write_out_own();
+	return smart_delta_catch_up(index, self->codec, self->view->delta);
+}
+
+void
+smart_view_leave(struct smart_relation *self, Relation index)
+{
+	while (!smart_relation_arrive(self, index))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (smart_relation_is_loadable(index))
+			smart_journal_await(index);
+		else
+			(void) smart_relation_open(index); /* says why it cannot be used, unless that is over */
+	}
+}
+
+void
+smart_view_refresh(struct smart_relation *self, Relation index)
+{
+	if (unlikely(self->changes != smart_changes()) && smart_relation_arrive(self, index))
+		return;
+	if (!smart_view_catch_up(self, index, false))
+		smart_view_leave(self, index);
+}

@@ -1,0 +1,66 @@
+/*
+ * view.h
+ *	  An index without a tree that answers from the pages of its journal: those of its run, and over them the delta, which
+ *	  has what happened since (delta.h).
+ *
+ * For a primary.  An entry that a view returns may be that of a row that has gone, whose TID may serve another row by then.
+ * That row is too new for an MVCC snapshot that was taken before the view was brought up to date; other readers have it under
+ * a pin (src/README, J13).
+ */
+#ifndef SMART_AM_JOURNAL_VIEW_H
+#define SMART_AM_JOURNAL_VIEW_H
+
+#include "am/index/relation.h"
+#include "am/journal/read.h"
+
+struct smart_view;
+
+/*
+ * Opens an index that can answer from its journal to be read: a relation without a tree that has a view, in CurrentMemoryContext.  NULL: there is no
+ * room for the delta, or it cannot answer any more.  Errors: those of delta.h.
+ */
+extern struct smart_relation *smart_view_open(Relation index);
+
+/* Gives one that was opened to insert into a lost index a view, by which it is asked for duplicates.  False: as above. */
+extern bool smart_view_attach(struct smart_relation *self, Relation index);
+
+/*
+ * The view has all from now on that a snapshot sees that was taken before; or, all, whatever any transaction has inserted: the
+ * caller has an inserter's lock of the index then.  False: it cannot go on.  Errors: as above.
+ */
+extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
+
+/*
+ * Before each search of a scan, after its snapshot was taken: the view is brought up to date.  Or the index has its tree again:
+ * then self has that, and its view is NULL.  It waits for the tree if the view cannot go on.  Errors: as above, and those of
+ * await.h.
+ */
+extern void smart_view_refresh(struct smart_relation *self, Relation index);
+
+/* Waits until the index has its tree: self has that afterwards, and its view is NULL.  Errors as above. */
+extern void smart_view_leave(struct smart_relation *self, Relation index);
+
+/* What a pin is for that keeps VACUUM waiting until nobody looks at what this view has returned: its journal's id. */
+extern uint64 smart_view_pinned(const struct smart_view *view);
+
+/* As smart_scan_seek(), with keys of at most SMART_KEY_MAX bytes. */
+extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, const uint8 *to,
+							uint32 to_length, bool backward);
+
+/*
+ * The next batch, as smart_scan_next() returns it.  SMART_FOUND_BEHIND: pages of the run were used anew, since the index has
+ * had its tree again; what has not been returned is in the range that smart_view_rest() tells.
+ */
+extern enum smart_found smart_view_next(struct smart_view *view, struct smart_batch *batch);
+
+struct smart_view_range
+{
+	uint32 from_length;
+	uint32 to_length; /* 0: no end */
+	uint8 from[SMART_KEY_MAX + 1];
+	uint8 to[SMART_KEY_MAX + 1];
+};
+
+extern const struct smart_view_range *smart_view_rest(const struct smart_view *view);
+
+#endif /* SMART_AM_JOURNAL_VIEW_H */
