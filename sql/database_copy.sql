@@ -25,9 +25,14 @@ CREATE INDEX empty_one_a ON empty_one USING smart (a);
 CREATE DATABASE smart_copy TEMPLATE smart_template;
 \connect smart_copy
 SET enable_seqscan = off;
--- Waits until it is loaded.
+-- Its pages answer until it is loaded.
 INSERT INTO logged_one VALUES (2000);
 INSERT INTO logged_one VALUES (700);
+SELECT count(*), sum(a) FROM logged_one WHERE a BETWEEN 400 AND 1600;
+-- Waits until it is loaded.
+SET smart.answer_from_pages = off;
+INSERT INTO logged_one VALUES (2000);
+RESET smart.answer_from_pages;
 SELECT smart_index_check('logged_one_a', true);
 SELECT indexname, state FROM smart_indexes ORDER BY indexname;
 SELECT index, state, reason FROM smart_index_state ORDER BY index::text;

@@ -192,7 +192,8 @@ is_refused(const uint8_t *bytes, size_t length, uint32_t good_before)
 static void
 check_no_entries(void)
 {
-	uint8_t too_long[SMART_ENTRY_MAX + 8] = {0x0f, 0xb2, 0x3e}; /* 8001 bytes */
+	const uint32_t most = SMART_ENTRY_MAX - 15; /* in the number behind the head */
+	uint8_t too_long[SMART_ENTRY_MAX + 8] = {0x0f, 0x80 | ((most + 1) & 127), (uint8_t) ((most + 1) >> 7)};
 
 	REFUSED(0, 0x0f);                                        /* cut off before the number */
 	REFUSED(0, 0x0f, 0x80);                                  /* within it */
@@ -208,7 +209,8 @@ check_no_entries(void)
 	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 8, 3, 9);          /* before the second byte that it tells of */
 	REFUSED(1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0x17, 1, 9, 9, 9); /* a mask of a byte that is shared */
 	CHECK(is_refused(too_long, sizeof(too_long), 0));
-	too_long[1] = 0xb1; /* 8000 of them, which are there */
+	too_long[1] = 0x80 | (most & 127); /* as many as there may be, which are there */
+	too_long[2] = (uint8_t) (most >> 7);
 	CHECK(!is_refused(too_long, 3 + SMART_ENTRY_MAX, 0));
 }
 

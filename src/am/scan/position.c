@@ -10,6 +10,8 @@
  * The processes of a parallel scan take batches in turn, in the order of the index: each reads several in
  * its turn, and keeps copies of them (shared_scan.c).  Such a scan never turns round.
  *
+ * An index that has lost its tree may have a view instead (journal/view.h); the scan goes on in a tree when it has to.
+ *
  * A scan that looks at the heap or the visibility map later without a snapshot that keeps removed rows away
  * reads leaves under a pin, for which VACUUM waits before it gives TIDs to other rows.  A pin serves batch
  * after batch until a VACUUM waits for it.
