@@ -132,14 +132,15 @@ goes_on('a prepared transaction');
 
 # ---- an index that is being loaded ----
 
-# The worker that loads it is stopped until the server has been promoted; false: it was too fast.
+# The worker that loads it is stopped until the server has been promoted; false: it was too fast. Who watches for it keeps no
+# snapshot, for which replay would wait.
 sub promoted_while_loading
 {
 	my $PROGRESS = q{SELECT max(pid) FROM pg_stat_progress_create_index};
 
 	new_standby();
 	my $watcher = $standby->background_psql('postgres');
-	$watcher->query_until(qr/watching/, "\\echo watching\nDO \$\$ BEGIN WHILE ($PROGRESS) IS NULL LOOP PERFORM pg_stat_clear_snapshot(); END LOOP; END \$\$;\n\\echo seen\n");
+	$watcher->query_until(qr/watching/, "\\echo watching\nDO \$\$ BEGIN WHILE ($PROGRESS) IS NULL LOOP COMMIT; END LOOP; END \$\$;\n\\echo seen\n");
 	$primary->safe_psql('postgres', 'DROP INDEX IF EXISTS large_id; CREATE INDEX large_id ON large USING smart (id)');
 	my $worker = pid_of($standby, 'smart rebuild');
 	$watcher->query_until(qr/seen/, '');
