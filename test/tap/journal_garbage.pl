@@ -1,5 +1,6 @@
 # Pages of a journal that are not what they were: appending goes on behind a tail that is lost, and a tree is never loaded
-# from damaged pages, but made from its table; and what a search in the run would meet is found by the check.  The server's own checksums are off, so that ours are asked.
+# from damaged pages, but made from its table; and what a search in the run would meet is found by the check.  The server's own
+# checksums are off, so that ours are asked.
 use strict;
 use warnings;
 
@@ -164,6 +165,17 @@ sub mend
 	return;
 }
 
+# lead(FILE, BLOCK): the first fence leads to this block. Its head and a number take two bytes, and the block the last four of it.
+sub lead
+{
+	my ($file, $block) = @_;
+	my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
+
+	put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', $block));
+	mend($file, $file->{root});
+	return;
+}
+
 # What a search in the run meets, and a loading does not: the check alone tells of it.
 my %astray = (
 	'undamaged, but for the checksum of a run page that is computed here' => [sub { mend($_[0], 2) }, undef],
@@ -172,25 +184,9 @@ my %astray = (
 	'a byte of a fence page' => [sub { put($_[0], $_[0]{root}, CONTENT + 5, 'x') }, qr/Block \d+ has a wrong checksum/],
 	'no root' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 0)) }, qr/Block \d+ is not on the level that it should be on/],
 	'a root that is too high' => [sub { put($_[0], $_[0]{root}, CONTENT - 8, pack('L', 2)) }, qr/Block 1 is not the page that should follow/],
-	# Its head and a number take two bytes, and the block the last four of it.
-	'a fence that leads to the second page instead of the first one' => [sub {
-		my ($file) = @_;
-		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
-		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 2));
-		mend($file, $file->{root});
-	}, qr/Block 1 has entries that a search does not find/],
-	'a fence that leads to the metapage' => [sub {
-		my ($file) = @_;
-		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
-		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 0));
-		mend($file, $file->{root});
-	}, qr/Block 0 is not the page that should follow/],
-	'a fence that leads beyond the file' => [sub {
-		my ($file) = @_;
-		my $length = 15 + ord(substr($file->{page}[$file->{root}], CONTENT + 1, 1));
-		put($file, $file->{root}, CONTENT + 2 + $length - 4, pack('N', 1_000_000));
-		mend($file, $file->{root});
-	}, qr/Block 1000000 is missing/],
+	'a fence that leads to the second page instead of the first one' => [sub { lead($_[0], 2) }, qr/Block 1 has entries that a search does not find/],
+	'a fence that leads to the metapage' => [sub { lead($_[0], 0) }, qr/Block 0 is not the page that should follow/],
+	'a fence that leads beyond the file' => [sub { lead($_[0], 1_000_000) }, qr/Block 1000000 is missing/],
 	'a group that seems to begin with less than it does' => [sub {
 		my ($file) = @_;
 		my ($upper) = unpack('S', substr($file->{page}[2], LOWER + 2, 2));

@@ -321,16 +321,22 @@ sql(q{COMMIT PREPARED 'keeps out'});
 ok(indexes_become($node, q{'ready', 'empty'}), 'it is loaded');
 my %run = map { $_ => sql("SELECT run FROM smart_index_pages('$_')") } ('large_a', 'large_b');
 my $vacuum = $node->background_psql('postgres');
+my $before_vacuum = -s $node->logfile;
 # It waits for the first cursor, which pins what it has read.
 $vacuum->query_until(qr/begun/, "\\echo begun\nVACUUM large;\n");
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query = 'VACUUM large;' AND wait_event IS NOT NULL AND wait_event_type <> 'Client'}) or die 'VACUUM does not wait';
+ok($node->wait_for_log(qr/bulk deletion in index "large_a" waits for scans/, $before_vacuum), 'VACUUM waits for a scan that has begun on pages');
 is($cursors[0]->query_safe('FETCH 5000 FROM c'), join("\n", @large[500 .. 5499]), 'the index-only scan goes on in the tree');
 $vacuum->quit;
 foreach my $index (sort keys %run)
 {
 	ok($node->poll_query_until('postgres', "SELECT run > $run{$index} AND unfinished_pages = 0 FROM smart_index_pages('$index')"), "$index has another run");
 }
+# The worker has told which pages are free when it ends. The chain takes those of the run before, so the file does not grow.
+$node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')}) or die 'compaction does not end';
+my $size = sql(q{SELECT pg_relation_size('large_b')});
 sql('INSERT INTO large SELECT hashint8extended(g, 1), md5(-g || $$new$$) FROM generate_series(1, 80000) g');
+is(sql(q{SELECT pg_relation_size('large_b')}), $size, 'pages are used anew');
+cmp_ok(sql(q{SELECT chain_pages FROM smart_index_pages('large_b')}), '>', 200, 'many of them');
 is($cursors[0]->query_safe('FETCH 500 FROM c'), join("\n", @large[5500 .. 5999]), 'and on, where the run has gone');
 is($cursors[1]->query_safe('FETCH 18000 FROM c'), join("\n", reverse @texts[-18500 .. -501]), 'a scan goes on where pages have been used anew');
 is($cursors[1]->query_safe('FETCH BACKWARD 5 FROM c'), join("\n", @texts[-18499 .. -18495]), 'and back');

@@ -74,7 +74,10 @@ extern struct smart_relation *smart_relation_try_open(Relation index);
 /* The same, but without its tree, as a lost one. */
 extern struct smart_relation *smart_relation_open_bare(Relation index);
 
-/* Gives one that was opened so its tree, unless it is lost still: false.  Errors: its entries are made otherwise now. */
+/*
+ * An index that was opened so, and has a view, is given its tree, if it has one by now; the view is left then.  False: it is
+ * still lost.  Errors: its entries are made otherwise now.
+ */
 extern bool smart_relation_arrive(struct smart_relation *self, Relation index);
 
 /*
@@ -162,8 +165,8 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 extern bool smart_relation_is_loadable(Relation index);
 
 /*
- * And could it answer from that, too?  On a server with memory nodes it could not: the delta would lie there, and be away with
- * them.  Nor if its file is one of this transaction: what is read there may never have been.
+ * And may the pages of its journal answer until then?  Not with memory nodes: the delta would lie there, and be away with
+ * them.  Not if the file is new in this transaction: its rollback takes back what was read there.
  */
 extern bool smart_relation_can_answer(Relation index);
 

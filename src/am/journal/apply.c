@@ -101,8 +101,9 @@ carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *tree, con
 	bool done = false;
 
 	/*
-	 * An earlier operation on the entry goes first.  Who reads between the two steps sees what the run has, or nothing: what
-	 * was true for him before both, or may be seen by later snapshots alone.
+	 * An earlier operation on the entry makes room first.  A reader between the two steps sees what the run has, or nothing.
+	 * That is right for him: this operation lies behind the place up to which he has everything, so the row is too new for
+	 * him, or dead.
 	 */
 	while ((status = smart_tree_insert(tree, entry, key_length, length, &done)) == SMART_OK && !done)
 	{

@@ -2,8 +2,8 @@
  * await.c
  *	  Waiting for an index that is being loaded.
  *
- * Who must ask an index before a row can be inserted (a unique one), or before TIDs are given to other rows (VACUUM),
- * cannot do without its tree; who has planned with it would have to plan again.
+ * VACUUM cannot do without the tree: it has to remove entries before TIDs are given to other rows.  Where the pages of the
+ * journal do not answer (view.h), an insert into a unique index cannot either, nor can a statement that has planned with it.
  */
 #include "postgres.h"
 

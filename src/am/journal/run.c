@@ -23,11 +23,10 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
-#define FIRST_RUN  UINT64CONST(1)
-#define ALIGNMENT  4096
-#define AT_ONCE    32 /* pages of a build that are logged by one record */
-#define HELD_MAX   (AT_ONCE + SMART_FENCE_LEVELS)
-#define FIRST_KEPT SMART_FENCE_FIRST_MAX
+#define FIRST_RUN UINT64CONST(1)
+#define ALIGNMENT 4096
+#define AT_ONCE   32 /* pages of a build that are logged by one record */
+#define HELD_MAX  (AT_ONCE + SMART_FENCE_LEVELS)
 
 struct smart_run_writer
 {
@@ -40,7 +39,7 @@ struct smart_run_writer
 	struct smart_groups_writer groups;
 	struct smart_fences fences;
 	int first_length; /* of what is kept of the first entry */
-	uint8 first[FIRST_KEPT];
+	uint8 first[SMART_FENCE_FIRST_MAX];
 	int held;     /* build: full pages that have not been written yet, at the beginning of pages */
 	char *pages;  /* build: HELD_MAX; compaction: one; aligned for any I/O */
 	char *memory; /* of pages */
@@ -207,7 +206,7 @@ begin_run(struct smart_run_writer *writer, const uint8 *entry, int length)
 	writer->fences.journal = writer->run.journal;
 	writer->fences.run = writer->run.id;
 	writer->fences.argument = writer;
-	writer->first_length = Min(length, FIRST_KEPT);
+	writer->first_length = Min(length, SMART_FENCE_FIRST_MAX);
 	memcpy(writer->first, entry, (Size) writer->first_length);
 	begin_page(writer, InvalidBlockNumber);
 }

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/rel.h"
 
@@ -26,21 +26,17 @@
 
 StaticAssertDecl(BATCH_BYTES + SMART_ENTRY_MAX <= PG_UINT16_MAX, "the bytes of a batch");
 
-/* Entries of one group of the run, for a scan that goes backward. */
+/* Entries of one group of the run, for a scan that goes backward: the last one is taken first, and so on. */
 struct pile
 {
-	uint32 count; /* of those that have not been taken, the last one first */
-	uint32 room;
-	uint32 *ends; /* where in bytes each of them ends */
-	Size bytes_room;
-	uint8 *bytes;
+	StringInfoData bytes; /* of those that have not been taken */
+	StringInfoData ends;  /* where in bytes each of them ends: ints */
 };
 
 struct smart_view
 {
 	Relation index;
 	const struct smart_codec *codec;
-	MemoryContext context;
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
 	struct smart_view_range range; /* what has not been returned */
@@ -109,29 +105,16 @@ pile_up(struct smart_view *view, const uint8 *to, uint32 to_length)
 {
 	struct pile *pile = &view->pile;
 	const struct smart_unpacker *from = &view->reader.unpacker;
-	Size used = 0;
 
-	pile->count = 0;
+	resetStringInfo(&pile->bytes);
+	resetStringInfo(&pile->ends);
 	while (smart_reader_next_of_group(&view->reader))
 	{
 		smart_reader_check(&view->reader, view->codec, false);
 		if (to_length > 0 && smart_compare_bytes(from->entry, (Size) from->length, to, to_length) >= 0)
 			break;
-		if (pile->count == pile->room)
-		{
-			pile->room = Max(2 * pile->room, 64);
-			pile->ends = pile->ends == NULL ? MemoryContextAlloc(view->context, pile->room * sizeof(uint32))
-											: repalloc(pile->ends, pile->room * sizeof(uint32));
-		}
-		if (used + (Size) from->length > pile->bytes_room)
-		{
-			pile->bytes_room = Max(2 * pile->bytes_room, used + 4 * SMART_ENTRY_MAX);
-			pile->bytes = pile->bytes == NULL ? MemoryContextAlloc(view->context, pile->bytes_room)
-											  : repalloc(pile->bytes, pile->bytes_room);
-		}
-		memcpy(pile->bytes + used, from->entry, (Size) from->length);
-		used += (Size) from->length;
-		pile->ends[pile->count++] = (uint32) used;
+		appendBinaryStringInfo(&pile->bytes, (const char *) from->entry, from->length);
+		appendBinaryStringInfo(&pile->ends, (const char *) &pile->bytes.len, sizeof(int));
 	}
 }
 
@@ -140,9 +123,10 @@ static void
 take_from_pile(struct smart_view *view)
 {
 	struct pile *pile = &view->pile;
-	uint32 begin;
+	int end;
+	int begin = 0;
 
-	while (pile->count == 0)
+	while (pile->ends.len == 0)
 	{
 		enum smart_found found = smart_reader_previous_group(&view->reader);
 
@@ -153,9 +137,11 @@ take_from_pile(struct smart_view *view)
 		}
 		pile_up(view, NULL, 0);
 	}
-	pile->count--;
-	begin = pile->count == 0 ? 0 : pile->ends[pile->count - 1];
-	set_run(view, pile->bytes + begin, (int) (pile->ends[pile->count] - begin));
+	pile->ends.len -= (int) sizeof(int);
+	memcpy(&end, pile->ends.data + pile->ends.len, sizeof(end));
+	if (pile->ends.len > 0)
+		memcpy(&begin, pile->ends.data + pile->ends.len - sizeof(int), sizeof(begin));
+	set_run(view, (const uint8 *) pile->bytes.data + begin, end - begin);
 }
 
 static void
@@ -359,7 +345,8 @@ smart_view_attach(struct smart_relation *self, Relation index)
 	memset(view, 0, offsetof(struct smart_view, delta_entry));
 	view->index = index;
 	view->codec = self->codec;
-	view->context = CurrentMemoryContext;
+	initStringInfo(&view->pile.bytes);
+	initStringInfo(&view->pile.ends);
 	smart_meta_read(index, &view->meta);
 	view->delta = smart_delta_open(index, self->codec, &view->meta);
 	if (view->delta == NULL)

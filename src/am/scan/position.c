@@ -73,7 +73,7 @@ tree_scan(struct smart_position *self)
 	return self->tree_scan;
 }
 
-/* ---- an index without a tree ---- */
+/* ---- the tree, or the view of an index that has none ---- */
 
 static inline struct smart_view *
 view_of(const struct smart_position *self)
@@ -87,6 +87,17 @@ is_empty(const struct smart_position *self)
 	return self->relation->tree == NULL && view_of(self) == NULL;
 }
 
+/* Seeks a range in the direction of the scan. */
+static void
+seek(struct smart_position *self, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
+{
+	if (unlikely(view_of(self) != NULL))
+		smart_view_seek(view_of(self), from, from_length, to, to_length, self->backward);
+	else
+		smart_check_status(smart_scan_seek(tree_scan(self), from, from_length, to, to_length, self->backward),
+						   self->scan->indexRelation);
+}
+
 /* Goes on in the tree, as soon as there is one, with what the view has not returned. */
 static pg_noinline void
 leave_view(struct smart_position *self)
@@ -94,9 +105,7 @@ leave_view(struct smart_position *self)
 	const struct smart_view_range *rest = smart_view_rest(view_of(self));
 
 	smart_view_leave(self->relation, self->scan->indexRelation);
-	smart_check_status(smart_scan_seek(tree_scan(self), rest->from, rest->from_length, rest->to, rest->to_length,
-									   self->backward),
-					   self->scan->indexRelation);
+	seek(self, rest->from, rest->from_length, rest->to, rest->to_length);
 }
 
 /* The next batch of the range, of the view or, if its pages have gone, of the tree. */
@@ -258,8 +267,7 @@ seek_range(struct smart_position *self, bool backward)
 	if (unlikely(view_of(self) != NULL))
 	{
 		self->known = false;
-		smart_view_seek(view_of(self), self->ranges->from, self->ranges->from_length, self->ranges->to,
-						self->ranges->to_length, backward);
+		seek(self, self->ranges->from, self->ranges->from_length, self->ranges->to, self->ranges->to_length);
 		return;
 	}
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);
@@ -269,17 +277,6 @@ seek_range(struct smart_position *self, bool backward)
 		status = smart_prefetch_seek(&self->prefetch, tree_scan(self), self->ranges, backward);
 	while (smart_again_if_away(status, &since_ns));
 	smart_check_status(status, self->scan->indexRelation);
-}
-
-/* Seeks a range in the direction of the scan. */
-static void
-seek(struct smart_position *self, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
-{
-	if (unlikely(view_of(self) != NULL))
-		smart_view_seek(view_of(self), from, from_length, to, to_length, self->backward);
-	else
-		smart_check_status(smart_scan_seek(tree_scan(self), from, from_length, to, to_length, self->backward),
-						   self->scan->indexRelation);
 }
 
 /* Seeks what lies at or behind (backward: before) a key within the current range.  False: nothing can lie there. */
