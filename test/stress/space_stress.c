@@ -22,8 +22,10 @@
 #define OPERATIONS 60000
 #define PLACES     512
 #define TREES      3
+#define ROUND      2000 /* operations between two meetings of all threads */
 
 static struct test_node *node;
+static pthread_barrier_t together;
 static uint64_t trees[TREES];
 static uint64_t place[PLACES]; /* a block, or 0 */
 
@@ -84,8 +86,10 @@ work(void *argument)
 			replace(mine, number, &lost);
 		wrong += seen != 0 && __atomic_load_n(first_word(seen), __ATOMIC_RELAXED) != seen;
 		services->leave(services);
-		if (i % 2000 == 0)
+		if (i % ROUND == 0)
 		{
+			/* A thread that waits for a processor inside its epoch keeps back what all retire, but of one round only. */
+			pthread_barrier_wait(&together);
 			/* A tree of one's own, dropped with what it has. */
 			fabric_address root;
 			uint64_t tree = test_tree_create(mine, &root);
@@ -93,7 +97,7 @@ work(void *argument)
 			for (unsigned int j = 0; j < 20; j++)
 				lost += services->allocate(services, tree, class_of(j), &seen) != SMART_OK;
 			(void) smart_space_drop_tree(&mine->client->space, tree);
-			(void) smart_space_reclaim(&mine->client->space, trees[i / 2000 % TREES]);
+			(void) smart_space_reclaim(&mine->client->space, trees[i / ROUND % TREES]);
 		}
 	}
 	CHECK(wrong == 0);
@@ -149,6 +153,7 @@ stress(bool extents)
 
 	node = extents ? test_book_open(THREADS + 1, 3, 40) : test_node_open(THREADS + 1, UINT64_C(256) << 20);
 	client = test_client_open(node, 1);
+	pthread_barrier_init(&together, NULL, THREADS);
 	for (unsigned int i = 0; i < TREES; i++)
 		trees[i] = test_tree_create(client, &root);
 	start_all(thread, work);
@@ -156,10 +161,11 @@ stress(bool extents)
 	for (unsigned int i = 0; extents && i < 20000; i++)
 		(void) test_work_off_duties(client);
 	join_all(thread);
+	pthread_barrier_destroy(&together);
 	CHECK(smart_space_verify(&client->client->space, message, sizeof(message)) == SMART_OK);
 	/* Blocks came back in time: the region is far from full. */
 	smart_space_usage(&client->client->space, &usage);
-	CHECK(usage.size <= UINT64_C(64) << 20);
+	CHECK(usage.size <= UINT64_C(32) << 20);
 	give_back(client);
 	if (extents)
 	{
