@@ -7,6 +7,7 @@ CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (leaf_size 
 CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (leaf_size = 8192);
 CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (fillfactor = 5);
 CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (pages_per_range = 5);
+CREATE INDEX index_options_bad ON index_options USING smart (a) WITH (resident = sometimes);
 CREATE INDEX index_options_bad ON index_options USING smart (a point_ops);
 CREATE INDEX index_options_bad ON index_options USING smart (a text_ops);
 

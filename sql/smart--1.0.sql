@@ -42,7 +42,7 @@ COMMENT ON FUNCTION smart_index_state(regclass) IS
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
-		CASE WHEN s.state IN ('ready', 'empty') THEN smart_relation_size(c.oid) END AS bytes
+		CASE WHEN s.state IN ('ready', 'empty', 'paged') THEN smart_relation_size(c.oid) END AS bytes
 	FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
 		JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace,
 		LATERAL (SELECT smart_index_state(c.oid) AS state) s

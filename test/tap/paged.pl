@@ -182,6 +182,16 @@ $waits->quit;
 is(sql('SELECT string_agg(a::text, $$,$$) FROM rows WHERE c = 300000'), '7', 'the second of two inserts of one key fails');
 stays_lost('duplicates were looked for');
 
+# ---- VACUUM ----
+
+# It removes entries without a tree, and their places serve other rows.
+sql(q{DELETE FROM rows WHERE c BETWEEN 5000 AND 9000; VACUUM rows});
+stays_lost('VACUUM');
+answers_are_right('VACUUM');
+sql(q{INSERT INTO rows SELECT hashint8extended(g, 5), 'in their places', g FROM generate_series(5000, 7000) g});
+answers_are_right('rows in the places of others');
+is(sql(q{SET enable_seqscan = off; SELECT count(*) FROM rows WHERE c BETWEEN 7001 AND 9000}), '0', 'what was removed stays so');
+
 # ---- files that change ----
 
 sql("SET allow_in_place_tablespaces = on; CREATE TABLESPACE place LOCATION ''");

@@ -29,6 +29,7 @@
 #include "am/codec/enum_order.h"
 #include "am/compat.h"
 #include "am/index/meta.h"
+#include "am/index/options.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/run.h"
@@ -136,6 +137,36 @@ load(struct smart_collector *rows)
 	PG_END_TRY();
 }
 
+/* The same where pages are to answer: there is no tree. */
+static void
+write_run(struct smart_collector *rows)
+{
+	struct smart_run run;
+
+	rows->run = smart_run_begin_build(rows->index);
+	smart_collector_load(rows, NULL);
+	smart_run_finish(rows->run, &run);
+	smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, SMART_TREE_NOWHERE, &run);
+}
+
+/* Are the pages of this index's journal to answer? */
+static bool
+is_to_answer(Relation index)
+{
+	return smart_options_resident(index) == SMART_RESIDENT_NEVER && smart_meta_wants_journal(index) &&
+		   !smart_server.remote;
+}
+
+/* Writes the metapage of an index without entries. */
+static void
+make_empty(Relation index, const struct smart_codec *codec)
+{
+	const struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
+								   .block = InvalidBlockNumber};
+
+	smart_meta_create(index, MAIN_FORKNUM, codec, is_to_answer(index) ? SMART_TREE_NOWHERE : 0, &none);
+}
+
 IndexBuildResult *
 smart_am_build(Relation heap, Relation index, IndexInfo *info)
 {
@@ -170,15 +201,12 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	smart_sorter_perform(rows->sorter);
 	result->heap_tuples = rows->rows;
 	result->index_tuples = rows->entries;
-	if (rows->entries > 0)
-		load(rows);
+	if (rows->entries == 0)
+		make_empty(index, rows->codec);
+	else if (is_to_answer(index))
+		write_run(rows);
 	else
-	{
-		struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
-								 .block = InvalidBlockNumber};
-
-		smart_meta_create(index, MAIN_FORKNUM, rows->codec, 0, &none);
-	}
+		load(rows);
 	smart_assert(RelationGetNumberOfBlocks(index) > SMART_META_BLOCK);
 	smart_sorter_end(rows->sorter);
 	if (parallel != NULL)

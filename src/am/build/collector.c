@@ -1,7 +1,7 @@
 /*
  * collector.c
  *	  From the table to the tree: rows become entries for the sorter, and these,
- *	  in order, a tree.
+ *	  in order, a tree, or a run, or both.
  */
 #include "postgres.h"
 
@@ -95,7 +95,8 @@ load_entries(struct smart_collector *self, struct smart_load *load)
 		}
 		if (self->duplicates != NULL)
 			smart_duplicates_check(self->duplicates, entry, length);
-		smart_check_status(smart_load_add(load, entry, (size_t) length), self->index);
+		if (load != NULL)
+			smart_check_status(smart_load_add(load, entry, (size_t) length), self->index);
 		if (self->run != NULL)
 			smart_run_add(self->run, entry, length);
 		if (++done % REPORT_EVERY == 0)
@@ -117,6 +118,11 @@ smart_collector_load(struct smart_collector *self, struct smart_tree *tree)
 	struct smart_load *volatile loading = NULL;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
+	if (tree == NULL)
+	{
+		load_entries(self, NULL);
+		return;
+	}
 	PG_TRY();
 	{
 		struct smart_load *opened;

@@ -49,7 +49,10 @@ extern void smart_collector_begin(struct smart_collector *self, Relation heap, R
 /* Reads all rows that scan gives, or, if it is NULL, all of the table; sets info->ii_BrokenHotChain if there is one. */
 extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress);
 
-/* When the sorter has been told to perform: puts all entries into a tree that no other process sees.  UNIQUE_VIOLATION. */
+/*
+ * When the sorter has been told to perform: puts all entries into a tree that no other process sees (NULL: into none).
+ * UNIQUE_VIOLATION.
+ */
 extern void smart_collector_load(struct smart_collector *self, struct smart_tree *tree);
 
 #endif /* SMART_AM_COLLECTOR_H */

@@ -48,6 +48,12 @@ struct smart_tail
 	Buffer buffer; /* where that was found, or InvalidBuffer */
 };
 
+/*
+ * In the place of a tree's id, of an index that has never had one: its journal answers (src/am/journal/view.h).  No directory has
+ * it, so that the index is one that has lost its tree.
+ */
+#define SMART_TREE_NOWHERE PG_UINT64_MAX
+
 /* The content of the metapage; integers in the server's byte order. */
 struct smart_meta
 {
@@ -99,8 +105,8 @@ struct smart_run
 
 /*
  * Writes the metapage of an index that has none, in a fork without blocks but a run's, and WAL-logs it where the fork is
- * logged (the init fork always is).  tree 0: an empty index whose tree the first insert makes.  Called last in a build:
- * from then on the tree belongs to the index.
+ * logged (the init fork always is).  tree 0: an empty index whose tree the first insert makes; SMART_TREE_NOWHERE: one whose
+ * run answers.  Called last in a build: from then on the tree belongs to the index.
  */
 extern void smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *codec, uint64 tree,
 							  const struct smart_run *run);

@@ -1,6 +1,6 @@
 /*
  * options.c
- *	  Storage parameters of an index: leaf_size, fillfactor and logged, one of btree's, and the mark of constraints.
+ *	  Storage parameters of an index: leaf_size, fillfactor, logged and resident, one of btree's, and the mark of constraints.
  */
 #include "postgres.h"
 
@@ -21,11 +21,16 @@ struct smart_options
 	int leaf_size;
 	int fillfactor;
 	bool logged;            /* with a journal */
+	int resident;           /* enum smart_resident */
 	bool deduplicate_items; /* ignored: entries share what they have in common anyway */
 	bool smart;             /* never false */
 };
 
 static relopt_kind option_kind;
+
+static relopt_enum_elt_def resident_values[] = {{"always", SMART_RESIDENT_ALWAYS},
+												{"never", SMART_RESIDENT_NEVER},
+												{NULL, 0}};
 
 void
 smart_options_init(void)
@@ -37,6 +42,9 @@ smart_options_init(void)
 					  FILLFACTOR_MIN, 100, ShareUpdateExclusiveLock);
 	/* The metapage decides, so a change counts from the next REINDEX on. */
 	add_bool_reloption(option_kind, "logged", "Keeps the index in WAL and in its file, too", true, AccessExclusiveLock);
+	add_enum_reloption(option_kind, "resident", "Keeps the index in memory, or answers from the pages of its file",
+					   resident_values, SMART_RESIDENT_ALWAYS, "Valid values are \"always\" and \"never\".",
+					   ShareUpdateExclusiveLock);
 	/* So that a definition of a btree needs no other change than its method. */
 	add_bool_reloption(option_kind, "deduplicate_items", "Accepted as btree's option, without an effect", true,
 					   ShareUpdateExclusiveLock);
@@ -52,6 +60,7 @@ smart_am_options(Datum reloptions, bool validate)
 		{.optname = "leaf_size", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, leaf_size)},
 		{.optname = "fillfactor", .opttype = RELOPT_TYPE_INT, .offset = offsetof(struct smart_options, fillfactor)},
 		{.optname = "logged", .opttype = RELOPT_TYPE_BOOL, .offset = offsetof(struct smart_options, logged)},
+		{.optname = "resident", .opttype = RELOPT_TYPE_ENUM, .offset = offsetof(struct smart_options, resident)},
 		{.optname = "deduplicate_items",
 		 .opttype = RELOPT_TYPE_BOOL,
 		 .offset = offsetof(struct smart_options, deduplicate_items)},
@@ -100,4 +109,12 @@ smart_options_logged(Relation index)
 	const struct smart_options *options = (const struct smart_options *) index->rd_options;
 
 	return options == NULL || options->logged;
+}
+
+enum smart_resident
+smart_options_resident(Relation index)
+{
+	const struct smart_options *options = (const struct smart_options *) index->rd_options;
+
+	return options == NULL ? SMART_RESIDENT_ALWAYS : (enum smart_resident) options->resident;
 }

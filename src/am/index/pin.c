@@ -136,6 +136,14 @@ log_holders(const struct smart_client *client, uint64 tree, uint64 number, const
 	pfree(pids.data);
 }
 
+bool
+smart_pin_is_held(uint64 tree)
+{
+	struct smart_pins_shared *pins = smart_backend_client()->compute->pins;
+
+	return smart_pins_holder(pins, tree, smart_pins_advance(pins), 0) != SMART_CLIENT_NONE;
+}
+
 void
 smart_pin_wait(Relation index, uint64 tree, const char *what, const char *whom)
 {

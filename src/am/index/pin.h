@@ -29,6 +29,9 @@ extern void smart_pin_leave(struct smart_pin_ticket *ticket);
  */
 extern void smart_pin_wait(Relation index, uint64 tree, const char *what, const char *whom);
 
+/* Has any process pinned a tree?  One that nobody can find any more is not pinned later. */
+extern bool smart_pin_is_held(uint64 tree);
+
 /* Does any process wait for pins to end? */
 extern bool smart_pin_wanted(void);
 

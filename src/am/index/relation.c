@@ -218,6 +218,8 @@ find_loss(Relation index, const struct relation_cache *cache)
 		return NULL;
 	if (cache->standby)
 		return find_standby_loss(cache);
+	if (meta->tree == SMART_TREE_NOWHERE && meta->state == SMART_META_READY)
+		return "It has no tree.";
 	if (meta->state == SMART_META_STALE)
 		return "Rows were inserted or removed while its content could not be reached.";
 	if (meta->database != smart_relation_database(index))
@@ -232,7 +234,7 @@ find_loss(Relation index, const struct relation_cache *cache)
 		!smart_space_get_note(space, meta->tree, SMART_NOTE_REMOVAL, &removal))
 		return "The memory node does not have it.";
 	if (removal == SMART_GIVEN_UP)
-		return "It was given up while a memory node could not be used.";
+		return "It was given up.";
 	if (removal != 0 && removal != smart_server_incarnation())
 		return "The removal of entries was interrupted.";
 	if (!cache->fits)
@@ -294,6 +296,10 @@ report_loss(Relation index, const char *loss)
 		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
 				errmsg("the content of index \"%s\" cannot be reached", RelationGetRelationName(index)),
 				errdetail_internal("%s", loss), hint_lost(index));
+	if (smart_relation_is_to_answer(index))
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("index \"%s\" has no tree", RelationGetRelationName(index)),
+				errdetail("The pages of its journal answer, as its storage parameter \"resident\" says."));
 	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			errmsg("the content of index \"%s\" is lost", RelationGetRelationName(index)),
 			errdetail_internal("%s", loss), hint_lost(index));
@@ -328,9 +334,9 @@ smart_relation_is_loadable(Relation index)
 static bool
 can_answer(Relation index, const struct relation_cache *cache)
 {
-	return smart_settings.answer_from_pages && !smart_server.remote && !cache->standby && !RecoveryInProgress() &&
-		   smart_meta_is_loadable(&cache->meta) && cache->fits && index->rd_createSubid == InvalidSubTransactionId &&
-		   smart_relation_new_file_subid(index) == InvalidSubTransactionId;
+	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER) &&
+		   !smart_server.remote && !cache->standby && !RecoveryInProgress() && smart_meta_is_loadable(&cache->meta) &&
+		   cache->fits;
 }
 
 bool
@@ -339,6 +345,19 @@ smart_relation_can_answer(Relation index)
 	struct relation_cache *cache = get_cache(index);
 
 	return cached_loss(index, cache) != NULL && can_answer(index, cache);
+}
+
+/* The same, lost or not. */
+static bool
+is_to_answer(Relation index, const struct relation_cache *cache)
+{
+	return smart_options_resident(index) == SMART_RESIDENT_NEVER && can_answer(index, cache);
+}
+
+bool
+smart_relation_is_to_answer(Relation index)
+{
+	return is_to_answer(index, get_cache(index));
 }
 
 bool
@@ -525,7 +544,8 @@ smart_relation_open_to_insert(Relation index, bool asks_view)
 	/* Nor is it missing then if it is journaled. */
 	if (!smart_meta_is_loadable(&self->meta))
 		(void) smart_meta_mark_stale(index, older);
-	smart_validity_notice(index);
+	if (!smart_relation_is_to_answer(index))
+		smart_validity_notice(index);
 	return self;
 }
 
@@ -687,20 +707,20 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 {
 	struct relation_cache *cache;
 
-	glance->missed = false;
-	glance->paged = false;
+	*glance = (struct smart_glance){.unsettled = true};
 	if (!smart_server_available() || smart_server_recovers())
 		return false;
 	cache = get_cache(index);
 	glance->ordered = cached_codec(cache)->ordered;
 	glance->fixed_length = cache->meta.fixed_length;
-	glance->bytes = 0;
 	if (cached_loss(index, cache) != NULL)
 	{
 		glance->paged = can_answer(index, cache);
+		glance->unsettled = !is_to_answer(index, cache);
 		glance->bytes = (uint64) cache->meta.run_pages * BLCKSZ;
 		return glance->paged;
 	}
+	glance->unsettled = cache->meta.tree != 0 && is_to_answer(index, cache);
 	glance->missed = smart_tree_is_missed(cache->meta.tree);
 	if (glance->missed)
 		return false;

@@ -133,7 +133,8 @@ struct smart_glance
 	bool ordered;        /* scans return rows in the order of the columns */
 	uint32 fixed_length; /* bytes of every entry, or 0 */
 	uint64 bytes;        /* that the tree's memory takes, or the run's pages */
-	bool paged;          /* it is lost, and answers from the pages of its journal until it is loaded */
+	bool paged;          /* it is lost, and answers from the pages of its journal */
+	bool unsettled;      /* a worker has to see to it: it is lost, or to be paged and is not */
 	bool missed;         /* it cannot be used, but is not lost: a memory node is away */
 };
 
@@ -164,11 +165,11 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 /* Is the index lost, and could its tree be loaded from its journal? */
 extern bool smart_relation_is_loadable(Relation index);
 
-/*
- * And may the pages of its journal answer until then?  Not with memory nodes: the delta would lie there, and be away with
- * them.  Not if the file is new in this transaction: its rollback takes back what was read there.
- */
+/* And may the pages of its journal answer?  Not with memory nodes: the delta would lie there, and be away with them. */
 extern bool smart_relation_can_answer(Relation index);
+
+/* Are these pages to answer, lost or not, as its storage parameters say (resident = never)? */
+extern bool smart_relation_is_to_answer(Relation index);
 
 /*
  * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).

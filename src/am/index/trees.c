@@ -252,6 +252,10 @@ find_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 		return false;
 	while (smart_space_next_tree(space, &cursor, info))
 	{
+		/* A copy of the file goes on as it likes, and has a delta of its own; if it is rolled back, that was none of the file's. */
+		if (flags == SMART_TREE_IS_DELTA && (info->owner.relation != smart_relation_file(index) ||
+											 info->owner.tablespace != smart_relation_tablespace(index)))
+			continue;
 		if (info->owner.flags == flags && info->owner.database == smart_relation_database(index) &&
 			info->owner.incarnation == (flags == SMART_TREE_IS_DELTA ? smart_server_incarnation() : 0) &&
 			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == base &&
@@ -289,6 +293,15 @@ smart_tree_is_given_up(uint64 tree)
 
 	return smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &note) &&
 		   note == SMART_GIVEN_UP;
+}
+
+bool
+smart_tree_is_delta(uint64 tree)
+{
+	struct smart_tree_info info;
+
+	return smart_space_tree_info(&smart_backend_client()->space, tree, &info) &&
+		   info.owner.flags == SMART_TREE_IS_DELTA;
 }
 
 bool

@@ -90,6 +90,7 @@ extern void smart_am_tree_make_room(bool temporary);
 extern void smart_tree_give_up(Relation index, uint64 tree);
 
 extern bool smart_tree_is_given_up(uint64 tree);
+extern bool smart_tree_is_delta(uint64 tree);
 
 /* Has a tree a part on a memory node that statements do without (peers.h)? */
 extern bool smart_tree_is_missed(uint64 tree);

@@ -125,7 +125,8 @@ carry_out(struct smart_tree *tree, const struct operation *operation)
 			   : smart_tree_remove(tree, operation->entry, (size_t) operation->key_length, &done);
 }
 
-static void
+/* False: there is no room in the delta. */
+static bool
 carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
 			  const struct piece *piece)
 {
@@ -133,13 +134,18 @@ carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree
 	for (uint32 i = 0; i < piece->count; i++)
 	{
 		const struct operation *operation = &piece->operations[i];
+		smart_status status;
 
 		if (i > 0 && operation->key_length == operation[-1].key_length &&
 			memcmp(operation->entry, operation[-1].entry, (Size) operation->key_length) == 0)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		smart_check_status(delta ? carry_out_in_delta(codec, tree, operation) : carry_out(tree, operation), index);
+		status = delta ? carry_out_in_delta(codec, tree, operation) : carry_out(tree, operation);
+		if (delta && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+			return false;
+		smart_check_status(status, index);
 	}
+	return true;
 }
 
 bool
@@ -153,6 +159,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 						  .capacity = PIECE_FIRST,
 						  .context = AllocSetContextCreate(context, "smart piece", ALLOCSET_DEFAULT_SIZES)};
 	enum smart_found found = SMART_FOUND;
+	bool room = true;
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
@@ -166,7 +173,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 	}
 	if (found == SMART_FOUND)
 		smart_reader_begin_chain(reader, index, &meta, place, false);
-	while (found == SMART_FOUND)
+	while (found == SMART_FOUND && room)
 	{
 		piece.count = 0;
 		piece.bytes = 0;
@@ -181,11 +188,13 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 		}
 		if (found == SMART_FOUND_BEHIND)
 			break;
-		carry_out_all(index, codec, tree, delta, &piece);
+		room = carry_out_all(index, codec, tree, delta, &piece);
+		if (!room)
+			break;
 		*place = smart_reader_place(reader);
 		if (after_piece != NULL && piece.count > 0)
 			after_piece(argument, place);
 	}
 	MemoryContextDelete(context);
-	return found == SMART_FOUND_END;
+	return found == SMART_FOUND_END && room;
 }

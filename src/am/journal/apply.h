@@ -23,10 +23,10 @@ extern int smart_delta_entry(const struct smart_codec *codec, enum smart_operati
 							 int length, uint8 *out);
 
 /*
- * Applies to a tree, which is a delta or is not, what the chain has from *place up to its end, and moves *place there; after_piece, if not NULL, is
- * called with each place up to which all has been applied.  Others may read and change the tree meanwhile: per piece each
- * entry is changed once, so that an operation that is applied again after a cancel does no harm.  False: left behind.
- * Errors as above.
+ * Applies to a tree, which is a delta or is not, what the chain has from *place up to its end, and moves *place there;
+ * after_piece, if not NULL, is called with each place up to which all has been applied.  Others may read and change the tree
+ * meanwhile: per piece each entry is changed once, so that an operation that is applied again after a cancel does no harm.
+ * False: left behind, or there is no room in the delta.  Errors as above.
  */
 extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
 								struct smart_chain_place *place,

@@ -2,8 +2,9 @@
  * await.c
  *	  Waiting for an index that is being loaded.
  *
- * VACUUM cannot do without the tree: it has to remove entries before TIDs are given to other rows.  Where the pages of the
- * journal do not answer (view.h), an insert into a unique index cannot either, nor can a statement that has planned with it.
+ * Where the pages of the journal do not answer (view.h), VACUUM cannot do without the tree, as it has to remove entries before
+ * TIDs are given to other rows; nor can an insert into a unique index, or a statement that has planned with it.  And where
+ * pages are to answer for good, but there is no room for a delta, they wait for a compaction.
  */
 #include "postgres.h"
 
@@ -18,7 +19,9 @@
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/await.h"
+#include "am/journal/due.h"
 #include "am/journal/load.h"
+#include "am/server/compactions.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -26,7 +29,8 @@
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
-#define LOOK_MS 1000 /* between two looks, if no change is announced */
+#define LOOK_MS          1000 /* between two looks, if no change is announced */
+#define LOOK_FOR_ROOM_MS 50
 
 static void
 look_around(void *argument)
@@ -74,7 +78,7 @@ smart_journal_wait(Relation index)
 		smart_adopt(index))
 		return true;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
-	while (smart_relation_is_loadable(index))
+	while (smart_relation_is_loadable(index) && !smart_relation_is_to_answer(index))
 	{
 		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 
@@ -92,12 +96,39 @@ smart_journal_wait(Relation index)
 	return true;
 }
 
+/* There is no room for the delta of an index whose pages answer: waits for the end of a compaction, if one is due. */
+static void
+wait_for_room(Relation index)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
+	struct smart_meta before;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &before);
+	do
+	{
+		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		if (rest_ms <= 0 || !smart_compaction_is_due(index, &before))
+			smart_report_status(SMART_NO_SPACE, index);
+		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
+		smart_meta_read(index, &meta);
+	} while (meta.run == before.run && smart_relation_can_answer(index));
+}
+
 void
 smart_journal_await(Relation index)
 {
 	struct smart_rebuild known = {0};
 	bool runs;
 
+	if (unlikely(smart_relation_is_to_answer(index) && smart_relation_can_answer(index)))
+	{
+		/* No worker is going to load it. */
+		wait_for_room(index);
+		return;
+	}
 	if (likely(smart_journal_wait(index)))
 		return;
 	runs = smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), &known) &&

@@ -35,6 +35,7 @@
 #include "am/journal/chain.h"
 #include "am/journal/compact.h"
 #include "am/journal/delta.h"
+#include "am/journal/due.h"
 #include "am/journal/free.h"
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
@@ -62,7 +63,7 @@ struct compaction
 static bool
 is_due(const struct compaction *compaction, const struct smart_meta *meta)
 {
-	return smart_meta_wants_compaction(meta) ||
+	return smart_compaction_is_due(compaction->index, meta) ||
 		   (meta->journal_state == SMART_JOURNAL_WHOLE && meta->run_pages > SMART_CHAIN_SHORT &&
 			compaction->entries >= 0 && 2 * compaction->entries < (double) meta->run_entries);
 }
@@ -115,10 +116,13 @@ begin(struct compaction *compaction)
 	struct smart_meta *meta = &compaction->meta;
 	Buffer buffer;
 
-	if (smart_relation_loss(index) != NULL)
+	compaction->self = smart_relation_try_open(index);
+	if (compaction->self == NULL && !smart_relation_can_answer(index))
 		return false;
-	compaction->self = smart_relation_open(index);
-	if (compaction->self->tree == NULL)
+	/* A whole journal's run needs no tree. */
+	if (compaction->self == NULL)
+		compaction->self = smart_relation_open_bare(index);
+	if (compaction->self->meta.tree == 0)
 		return false;
 	smart_chain_end(index, &compaction->self->tail, &compaction->cut);
 	/* Of a whole journal it is taken later. */
@@ -198,7 +202,7 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run);
 	compaction->begin = GetCurrentTimestamp();
 	if (meta->journal_state == SMART_JOURNAL_STALE)
-		done = write_tree(compaction);
+		done = compaction->self->tree != NULL && write_tree(compaction);
 	else
 		done = smart_journal_merge(compaction->index, compaction->self->codec, meta, &look, write_entry, compaction,
 								   &compaction->cut) == SMART_FOUND_END;
@@ -218,7 +222,7 @@ switch_runs(struct compaction *compaction, const struct smart_run *run, bool alo
 	struct smart_meta meta;
 	Buffer buffer;
 
-	if (smart_relation_loss(compaction->index) != NULL)
+	if (before->journal_state == SMART_JOURNAL_STALE && smart_relation_loss(compaction->index) != NULL)
 		return false;
 	buffer = smart_meta_lock(compaction->index, &meta);
 	smart_assert(meta.journal == before->journal && meta.run == before->run && meta.last_run == before->last_run);
@@ -255,8 +259,8 @@ finish(struct compaction *compaction, const struct smart_run *run)
 
 	if (alone)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
-	/* Of a run before: one that its loading has left behind. */
-	smart_delta_leave(compaction->index);
+	if (switched)
+		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == NULL);
 	if (switched && alone)
 		(void) smart_free_collect(compaction->index, &compaction->meta, look_around, compaction);
 	return switched;
@@ -305,6 +309,16 @@ release(struct compaction *compaction)
 	return true;
 }
 
+/*
+ * Has the index lost its tree, and is it to have one first?  Not if its pages answer meanwhile: they may do so for long, and
+ * what the chain has is in memory, too.
+ */
+static bool
+is_waited_for(Relation index)
+{
+	return smart_relation_loss(index) != NULL && !smart_relation_can_answer(index);
+}
+
 enum smart_compacted
 smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *), void *argument)
 {
@@ -318,8 +332,8 @@ smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *),
 	smart_assert(!RecoveryInProgress());
 	smart_meta_read(index, &meta);
 	due = is_due(&compaction, &meta);
-	/* A lost index is loaded or rebuilt first, and who has rebuilt it sees to this. */
-	if ((!due && !smart_meta_wants_release(&meta)) || smart_relation_loss(index) != NULL)
+	/* Who loads or rebuilds a lost index sees to this. */
+	if ((!due && !smart_meta_wants_release(&meta)) || is_waited_for(index))
 		return SMART_COMPACTED_NOT;
 	if (!smart_journal_try_lock(index, SMART_LOCK_COMPACT))
 		return SMART_COMPACT_LATER;

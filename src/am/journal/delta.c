@@ -20,6 +20,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/sorted_chain.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/wishes.h"
 #include "base/assert.h"
 
 /* The codec for the delta's handle: what lies behind the keys of entries is not always as long. */
@@ -55,8 +56,14 @@ look_around(void *argument)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Fills an empty delta with what the chain has; SMART_FOUND_END: that was all. */
-static enum smart_found
+static bool
+is_full(smart_status status)
+{
+	return status == SMART_NO_SPACE || status == SMART_DISK_FULL;
+}
+
+/* Fills an empty delta with what the chain has.  False: the journal has gone on, or there is no room. */
+static bool
 fill(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_load *load,
 	 struct smart_chain_place *place)
 {
@@ -67,17 +74,21 @@ fill(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	uint8 entry[SMART_ENTRY_MAX];
 
 	if (found != SMART_FOUND_END)
-		return found;
+		return false;
 	while ((found = smart_sorted_chain_next(chain, last)) == SMART_FOUND)
 	{
 		int length = smart_delta_entry(codec, last->operation, last->entry, last->length, entry);
+		smart_status status;
 
 		CHECK_FOR_INTERRUPTS();
-		smart_check_status(smart_load_add(load, entry, (size_t) length), index);
+		status = smart_load_add(load, entry, (size_t) length);
+		if (is_full(status))
+			return false;
+		smart_check_status(status, index);
 	}
 	smart_sorted_chain_end(chain);
 	pfree(last);
-	return found;
+	return found == SMART_FOUND_END;
 }
 
 /* The tree leaves, which no other process has seen. */
@@ -100,10 +111,16 @@ build(Relation index, const struct smart_codec *codec, const struct smart_meta *
 
 		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(index), &begun), index);
 		load = begun;
-		done = fill(index, codec, meta, begun, place) == SMART_FOUND_END;
+		done = fill(index, codec, meta, begun, place);
 		load = NULL; /* finish frees it whatever comes out */
 		if (done)
-			smart_check_status(smart_load_finish(begun), index);
+		{
+			smart_status status = smart_load_finish(begun);
+
+			done = !is_full(status);
+			if (done)
+				smart_check_status(status, index);
+		}
 		else
 			smart_load_abandon(begun);
 	}
@@ -125,8 +142,12 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	smart_status status;
 	uint64 id;
 
+	/* A file that is new in this transaction goes with it. */
+	if (index->rd_createSubid != InvalidSubTransactionId ||
+		smart_relation_new_file_subid(index) != InvalidSubTransactionId)
+		smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
 	status = smart_tree_make_delta(index, meta, &id);
-	if (status == SMART_NO_SPACE || status == SMART_DISK_FULL)
+	if (is_full(status))
 		return false;
 	smart_check_status(status, index);
 	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
@@ -163,32 +184,70 @@ make_apart(Relation index, const struct smart_codec *codec, const struct smart_m
 /* ---- opening it ---- */
 
 static struct smart_relation *
-find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_pin_ticket *pin)
 {
 	struct smart_tree_info info;
-	struct smart_meta own;
 
-	if (!smart_tree_of_delta(index, meta, &info))
-		return NULL;
-	own = meta_of(index, meta, info.id);
-	return smart_relation_open_tree(index, codec_of(codec), &own);
+	while (smart_tree_of_delta(index, meta, &info))
+	{
+		struct smart_meta own = meta_of(index, meta, info.id);
+		uint64 left;
+
+		*pin = smart_pin_enter(info.id);
+		/* After the pin: one that leaves is noted so, and then its pins are looked at. */
+		if (smart_space_get_note(&smart_backend_client()->space, info.id, SMART_NOTE_REMOVAL, &left) && left == 0)
+			return smart_relation_open_tree(index, codec_of(codec), &own);
+		smart_pin_leave(pin);
+	}
+	return NULL;
 }
 
 struct smart_relation *
-smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+				 struct smart_pin_ticket *pin)
 {
-	struct smart_relation *delta = find(index, codec, meta);
+	struct smart_relation *delta = find(index, codec, meta, pin);
 
 	smart_assert(!RecoveryInProgress());
 	if (delta != NULL)
 		return delta;
 	/* One process makes it. */
 	smart_journal_lock(index, SMART_LOCK_DELTA);
-	delta = find(index, codec, meta);
+	delta = find(index, codec, meta, pin);
 	if (delta == NULL && make_apart(index, codec, meta))
-		delta = find(index, codec, meta);
+		delta = find(index, codec, meta, pin);
 	smart_journal_unlock(index, SMART_LOCK_DELTA);
 	return delta;
+}
+
+/* ---- leaving ---- */
+
+/* Nobody opens it any more; who has it open goes on reading it. */
+static void
+leave(Relation index, uint64 tree)
+{
+	(void) smart_space_put_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+	(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree);
+}
+
+void
+smart_delta_leave(Relation index, bool all)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_tree_info info;
+	struct smart_meta meta;
+	uint64 cursor = 0;
+
+	smart_meta_read(index, &meta);
+	while (smart_space_next_tree(space, &cursor, &info))
+	{
+		if (info.owner.flags != SMART_TREE_IS_DELTA || info.owner.database != smart_relation_database(index) ||
+			info.note[SMART_NOTE_JOURNAL] != meta.journal || smart_rebuild_holds_tree(info.id) ||
+			(!all && info.note[SMART_NOTE_LOSSES] == meta.run))
+			continue;
+		/* Also one that is being made at this moment: nobody is to find it when it is done. */
+		leave(index, info.id);
+	}
 }
 
 /* ---- catching up ---- */
@@ -238,31 +297,14 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 	{
 		usable = look(index, delta, &place, &current);
 		if (usable && !current)
+		{
 			usable = smart_journal_apply(index, codec, delta->tree, true, &place, after_piece, &tree);
+			/* One that is made anew has one operation for each entry. */
+			if (!usable)
+				leave(index, tree);
+		}
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);
 	return usable;
-}
-
-/* ---- leaving ---- */
-
-void
-smart_delta_leave(Relation index)
-{
-	struct smart_space *space = &smart_backend_client()->space;
-	struct smart_tree_info info;
-	struct smart_meta meta;
-	uint64 cursor = 0;
-
-	smart_meta_read(index, &meta);
-	while (smart_space_next_tree(space, &cursor, &info))
-	{
-		if (info.owner.flags != SMART_TREE_IS_DELTA || info.owner.database != smart_relation_database(index) ||
-			info.note[SMART_NOTE_JOURNAL] != meta.journal || smart_rebuild_holds_tree(info.id))
-			continue;
-		/* Also one that is being made at this moment: nobody is to find it when it is done. */
-		(void) smart_space_put_note(space, info.id, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
-		(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), info.id);
-	}
 }

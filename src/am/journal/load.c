@@ -142,7 +142,7 @@ try_load(Relation index, const struct smart_look *look, uint64 *entries)
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, ObjectIdGetDatum(oid));
 	if (done)
-		smart_delta_leave(index);
+		smart_delta_leave(index, true);
 	else
 		smart_rebuild_cancel(MyDatabaseId, oid);
 	return done;

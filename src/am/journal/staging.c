@@ -30,11 +30,15 @@
 
 #include "am/compat.h"
 #include "am/journal/chain.h"
+#include "am/journal/due.h"
 #include "am/journal/free.h"
 #include "am/journal/staging.h"
+#include "am/server/compactions.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+
+#define WRITTEN_BETWEEN 16 /* areas, between two looks at the length of a chain */
 
 #define TRANCHE     "smart_staging"
 #define INDEXES_MAX 16
@@ -218,6 +222,20 @@ write_some(Relation index, struct smart_tail *tail, uint64 journal, int number, 
 	return left;
 }
 
+/* An index whose pages answer has the chain in memory, so that this must not become too long, even if nobody asks the index. */
+static void
+look_at_chain(Relation index)
+{
+	static uint32 written = 0;
+	struct smart_meta meta;
+
+	if (likely(++written % WRITTEN_BETWEEN != 0))
+		return;
+	smart_meta_read(index, &meta);
+	if (smart_compaction_is_due(index, &meta))
+		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+}
+
 static void
 write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number)
 {
@@ -241,6 +259,7 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 	}
 	if (BufferIsValid(spare))
 		smart_page_give_back(index, spare);
+	look_at_chain(index);
 }
 
 void

@@ -7,8 +7,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "am/journal/apply.h"
@@ -19,6 +21,8 @@
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+
+#define RENEWALS_MAX 10 /* as often runs may be switched faster than a delta is made */
 
 #define BATCH_FIRST 16    /* entries of the first batch of a range; then twice as many each time */
 #define BATCH_MAX   256   /* at most */
@@ -39,6 +43,7 @@ struct smart_view
 	const struct smart_codec *codec;
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
+	struct smart_pin_ticket pin;   /* of the delta */
 	struct smart_view_range range; /* what has not been returned */
 	bool backward;
 	bool sought; /* the two sources stand in this range */
@@ -221,6 +226,57 @@ seek_delta(struct smart_view *view)
 	advance_delta(view);
 }
 
+/* ---- what there is now ---- */
+
+/*
+ * Takes the run of now, and its delta, by which what has not been returned is sought: compaction has switched runs.  False: there
+ * is no room for the delta, or the index does not answer so any more.
+ */
+static bool
+take_run(struct smart_view *view)
+{
+	Relation index = view->index;
+	MemoryContext old;
+
+	if (!smart_relation_can_answer(index))
+		return false;
+	view->delta = NULL;
+	smart_pin_leave(&view->pin);
+	/* As long as the view. */
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
+	for (int i = 0; i < RENEWALS_MAX && view->delta == NULL; i++)
+	{
+		uint64 run = view->meta.run;
+
+		/* If the journal has gone on meanwhile, there is another one to be made. */
+		smart_meta_read(index, &view->meta);
+		if (i > 0 && view->meta.run == run)
+			break;
+		view->delta = smart_delta_open(index, view->codec, &view->meta, &view->pin);
+	}
+	MemoryContextSwitchTo(old);
+	view->sought = false;
+	view->behind = false;
+	if (view->delta == NULL)
+		return false;
+	smart_reader_begin_run(&view->reader, index, &view->meta, false);
+	return true;
+}
+
+/* Brings the view up to date, with the run of now if that is another one; false as above. */
+static bool
+catch_up(struct smart_view *view)
+{
+	for (int i = 0; i < RENEWALS_MAX; i++)
+	{
+		if (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta))
+			return true;
+		if (!take_run(view))
+			return false;
+	}
+	return false;
+}
+
 /* ---- merging ---- */
 
 /* Which source has the next entry in the direction of the scan?  Below 0: the delta; above: the run; 0: both have it. */
@@ -283,11 +339,10 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 		range->from_length = (uint32) smart_successor(range->from, length);
 }
 
-enum smart_found
-smart_view_next(struct smart_view *view, struct smart_batch *batch)
+/* Reads what comes next in the range, as far as it can be read. */
+static void
+read_on(struct smart_view *view, struct smart_batch *batch)
 {
-	CHECK_FOR_INTERRUPTS();
-	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
 	if (!view->sought)
 	{
 		view->sought = true;
@@ -295,8 +350,19 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 		seek_delta(view);
 	}
 	gather(view, batch);
+}
+
+enum smart_found
+smart_view_next(struct smart_view *view, struct smart_batch *batch)
+{
+	CHECK_FOR_INTERRUPTS();
+	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
+	read_on(view, batch);
+	/* The journal of now has what a snapshot sees that was taken before, too. */
+	for (int i = 0; i < RENEWALS_MAX && batch->count == 0 && view->behind && take_run(view) && catch_up(view); i++)
+		read_on(view, batch);
 	if (batch->count == 0)
-		return view->behind ? SMART_FOUND_BEHIND : SMART_FOUND_END;
+		return view->behind || view->delta == NULL ? SMART_FOUND_BEHIND : SMART_FOUND_END;
 	for (uint32 i = 0; view->backward && i < batch->count / 2; i++)
 	{
 		struct smart_item item = view->items[i];
@@ -339,19 +405,14 @@ smart_view_attach(struct smart_relation *self, Relation index)
 	struct smart_view *view;
 
 	smart_assert(self->view == NULL);
-	if (!smart_relation_can_answer(index))
-		return false;
 	view = palloc(sizeof(*view));
 	memset(view, 0, offsetof(struct smart_view, delta_entry));
 	view->index = index;
 	view->codec = self->codec;
 	initStringInfo(&view->pile.bytes);
 	initStringInfo(&view->pile.ends);
-	smart_meta_read(index, &view->meta);
-	view->delta = smart_delta_open(index, self->codec, &view->meta);
-	if (view->delta == NULL)
+	if (!take_run(view))
 		return false;
-	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	self->view = view;
 	return true;
 }
@@ -377,7 +438,14 @@ smart_view_catch_up(struct smart_relation *self, Relation index, bool all)
 		smart_staging_write_out(index, &self->tail, true);
 	else
 		smart_staging_write_out_own();
-	return smart_delta_catch_up(index, self->codec, self->view->delta);
+	return catch_up(self->view);
+}
+
+void
+smart_view_catch_up_serializable(struct smart_relation *self, Relation index)
+{
+	if (IsolationIsSerializable() && !smart_view_catch_up(self, index, true))
+		smart_view_leave(self, index);
 }
 
 void
@@ -386,6 +454,8 @@ smart_view_leave(struct smart_relation *self, Relation index)
 	while (!smart_relation_arrive(self, index))
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (smart_relation_is_to_answer(index) && catch_up(self->view))
+			return;
 		if (smart_relation_is_loadable(index))
 			smart_journal_await(index);
 		else

@@ -31,13 +31,22 @@ extern bool smart_view_attach(struct smart_relation *self, Relation index);
 extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
 
 /*
+ * The same for a scan that has locked what it is going to read, if its transaction is serializable: all, since it has to be told of
+ * rows that others have not committed yet, by the table.  It waits as below.
+ */
+extern void smart_view_catch_up_serializable(struct smart_relation *self, Relation index);
+
+/*
  * Before each search of a scan, after its snapshot was taken: the view is brought up to date.  Or the index has its tree again:
  * then self has that, and its view is NULL.  It waits for the tree if the view cannot go on.  Errors: as above, and those of
  * await.h.
  */
 extern void smart_view_refresh(struct smart_relation *self, Relation index);
 
-/* Waits until the index has its tree: self has that afterwards, and its view is NULL.  Errors as above. */
+/*
+ * Waits until the index has its tree: self has that afterwards, and its view is NULL.  Or it is to have none, and the view is up
+ * to date.  Errors as above.
+ */
 extern void smart_view_leave(struct smart_relation *self, Relation index);
 
 /* What a pin is for that keeps VACUUM waiting until nobody looks at what this view has returned: its journal's id. */
@@ -48,8 +57,9 @@ extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 f
 							uint32 to_length, bool backward);
 
 /*
- * The next batch, as smart_scan_next() returns it.  SMART_FOUND_BEHIND: pages of the run were used anew, since the index has
- * had its tree again; what has not been returned is in the range that smart_view_rest() tells.
+ * The next batch, as smart_scan_next() returns it.  Where pages of the run are used anew meanwhile, the scan goes on in the run
+ * that is in its place.  SMART_FOUND_BEHIND: that cannot answer, mostly since the index has its tree again; what has not been
+ * returned is in the range that smart_view_rest() tells.
  */
 extern enum smart_found smart_view_next(struct smart_view *view, struct smart_batch *batch);
 

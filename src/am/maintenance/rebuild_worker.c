@@ -39,6 +39,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/maintenance/follow_worker.h"
@@ -290,7 +291,8 @@ enum need
 	NEED_NOTHING,
 	NEED_LOADING,
 	NEED_REBUILD,
-	NEED_MOVE
+	NEED_MOVE,
+	NEED_PAGES /* it has a tree, and is to have none */
 };
 
 static enum need needs;
@@ -378,8 +380,12 @@ look_at(Oid index)
 	needs = NEED_NOTHING;
 	if (relation == NULL)
 		return;
-	if (smart_relation_loss(relation) != NULL)
-		needs = smart_relation_is_loadable(relation) ? NEED_LOADING : NEED_REBUILD;
+	if (smart_relation_loss(relation) != NULL && smart_relation_is_loadable(relation))
+		needs = smart_relation_is_to_answer(relation) ? NEED_NOTHING : NEED_LOADING;
+	else if (smart_relation_loss(relation) != NULL)
+		needs = NEED_REBUILD;
+	else if (smart_relation_tree(relation) != 0 && smart_relation_is_to_answer(relation))
+		needs = NEED_PAGES;
 	else if (smart_move_is_due(relation))
 		needs = NEED_MOVE;
 	relation_close(relation, AccessShareLock);
@@ -398,6 +404,13 @@ move(Oid index)
 	smart_rebuild_say_move(MyDatabaseId, index);
 	if (!smart_move_index(index))
 		smart_rebuild_forget(MyDatabaseId, index);
+}
+
+static void
+leave_memory(Oid index)
+{
+	smart_restore_leave_memory(index);
+	smart_rebuild_forget(MyDatabaseId, index);
 }
 
 /* Looks at the claimed index; returns whether there is something to be done now. */
@@ -419,7 +432,7 @@ is_to_be_restored(void)
 static void
 restore_claimed(void)
 {
-	int code = attempt(needs == NEED_MOVE ? move : restore);
+	int code = attempt(needs == NEED_MOVE ? move : needs == NEED_PAGES ? leave_memory : restore);
 
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
 	if (needs == NEED_LOADING && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
@@ -466,7 +479,8 @@ try_index(Oid index, bool perform)
 /*
  * A session that has the index of such a tree open may still be using it, however long the tree has been out of use for
  * all others.  So the worker frees the tree when all transactions have ended that had a lock of the index when it first
- * saw the tree in the table; later ones do not get to it.
+ * saw the tree in the table; later ones do not get to it.  A delta (src/am/journal/delta.h) is pinned by who uses it: one
+ * transaction may leave several behind.
  */
 struct leaving
 {
@@ -477,6 +491,20 @@ struct leaving
 };
 
 static struct leaving *leaving_trees = NULL;
+
+/* Have all users gone? */
+static bool
+is_left(struct leaving *leaving)
+{
+	const VirtualTransactionId *user = &leaving->users[leaving->next_user];
+
+	if (smart_tree_is_delta(leaving->tree))
+		return !smart_pin_is_held(leaving->tree);
+	while (VirtualTransactionIdIsValid(*user) && VirtualXactLock(*user, false))
+		user++;
+	leaving->next_user = (int) (user - leaving->users);
+	return !VirtualTransactionIdIsValid(*user);
+}
 
 /* Frees those trees whose users have all gone; returns whether there are others.  Outside of transactions. */
 static bool
@@ -515,12 +543,8 @@ free_left(void)
 	while (*link != NULL)
 	{
 		struct leaving *leaving = *link;
-		const VirtualTransactionId *user = &leaving->users[leaving->next_user];
 
-		while (VirtualTransactionIdIsValid(*user) && VirtualXactLock(*user, false))
-			user++;
-		leaving->next_user = (int) (user - leaving->users);
-		if (VirtualTransactionIdIsValid(*user))
+		if (!is_left(leaving))
 		{
 			link = &leaving->next;
 			continue;

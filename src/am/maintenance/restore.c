@@ -1,6 +1,7 @@
 /*
  * restore.c
- *	  A lost index gets its tree back: from its journal, or, if that does not suffice, from its table.
+ *	  A lost index gets its tree back: from its journal, or, if that does not suffice, from its table.  Or an index gives its
+ *	  tree up.
  *
  * Loading takes no stronger locks than an insert, so that it keeps nothing out but what changes the table's definition;
  * a session that wants to do that is more important, and loading gives way and begins again later.
@@ -15,13 +16,16 @@
 #include "utils/rel.h"
 
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/adopt.h"
 #include "am/journal/load.h"
+#include "am/journal/lock.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/compactions.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/validity.h"
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
@@ -85,6 +89,44 @@ smart_restore_condemn(Oid index)
 				errdetail("Its journal is damaged."));
 		(void) smart_relation_mark_stale(opened.index);
 		smart_changes_announce();
+	}
+	index_close(opened.index, NoLock);
+	table_close(opened.heap, NoLock);
+}
+
+/*
+ * The tree is one that is lost from now on: who has it open goes on with it until he looks at the counter of changes, and what
+ * he adds then is in the journal alone (src/README, J1).
+ */
+static void
+leave_memory(Relation index)
+{
+	uint64 tree = smart_relation_tree(index);
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	smart_tree_give_up(index, tree);
+	(void) smart_leaving_add(MyDatabaseId, RelationGetRelid(index), tree);
+	if (smart_meta_move_tree(index, smart_relation_codec(index), tree, SMART_TREE_NOWHERE, &meta.losses))
+		ereport(LOG, errmsg("smart index \"%s\" has left memory", RelationGetRelationName(index)),
+				errdetail("The pages of its journal answer, as its storage parameter \"resident\" says."));
+	smart_validity_announce(index);
+}
+
+void
+smart_restore_leave_memory(Oid index)
+{
+	struct smart_opened opened;
+
+	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+		return;
+	/* Who removes entries or loads a tree ends first; the planner asks for this again. */
+	if (smart_journal_try_lock(opened.index, SMART_LOCK_REMOVE))
+	{
+		if (smart_relation_loss(opened.index) == NULL && smart_relation_tree(opened.index) != 0 &&
+			smart_relation_is_to_answer(opened.index))
+			leave_memory(opened.index);
+		smart_journal_unlock(opened.index, SMART_LOCK_REMOVE);
 	}
 	index_close(opened.index, NoLock);
 	table_close(opened.heap, NoLock);

@@ -1,6 +1,7 @@
 /*
  * restore.h
- *	  A lost index gets its tree back: from its journal, or, if that does not suffice, from its table.
+ *	  A lost index gets its tree back: from its journal, or, if that does not suffice, from its table.  Or an index gives its
+ *	  tree up, as the pages of its journal are to answer.
  */
 #ifndef SMART_AM_RESTORE_H
 #define SMART_AM_RESTORE_H
@@ -16,5 +17,8 @@ extern bool smart_restore_index(Oid index, bool rebuild);
 
 /* The journal of an index is damaged: it is declared stale, so that the index is rebuilt from its table.  In a transaction. */
 extern void smart_restore_condemn(Oid index);
+
+/* Gives up an index's tree if its pages are to answer.  In a transaction.  LOCK_NOT_AVAILABLE: as above. */
+extern void smart_restore_leave_memory(Oid index);
 
 #endif /* SMART_AM_RESTORE_H */

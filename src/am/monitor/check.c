@@ -1,7 +1,7 @@
 /*
  * check.c
- *	  smart_index_check(): is the tree whole and in the order that collations have now, does it have what its journal
- *	  tells of, and do heap and index hold the same rows?
+ *	  smart_index_check(): is the tree, or the run that answers, whole and in the order that collations have now, does the
+ *	  tree have what its journal tells of, and do heap and index hold the same rows?
  *
  * From heap to index: the keys of all entries go into a Bloom filter, then the heap is read under a snapshot
  * that is older than the reading of the first entry; a row that it sees was inserted before, and its entry
@@ -34,9 +34,8 @@
 #include "am/compat.h"
 #include "am/index/meta.h"
 #include "am/index/relation.h"
-#include "am/journal/follow.h"
 #include "am/journal/pending.h"
-#include "am/journal/standby.h"
+#include "am/monitor/check_entries.h"
 #include "am/monitor/check_journal.h"
 #include "am/monitor/check_order.h"
 #include "am/server/rebuild_table.h"
@@ -84,33 +83,6 @@ line_pointer_used(struct check *check, ItemPointer tid)
 	return used;
 }
 
-/* The open index; but opened again if it may have another tree by now: VACUUM takes away entries there alone. */
-static struct smart_relation *
-open_of_now(const struct check *check)
-{
-	return check->self->standby || check->self->changes == smart_changes() ? check->self
-																		   : smart_journal_open(check->index, false);
-}
-
-/* Is an entry whose line pointer is free still there? */
-static bool
-is_still_there(struct check *check, const uint8 *key, int key_length)
-{
-	struct smart_relation *self;
-	bool found;
-
-	/* On a standby the line pointer was freed by replay, which has replayed the removal of the entry before. */
-	if (check->self->standby && !smart_follow_catch_up(check->index, check->self) && RecoveryInProgress())
-		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				errmsg("index \"%s\" has to be loaded anew", RelationGetRelationName(check->index)),
-				errhint("Check it again later."));
-	self = open_of_now(check);
-	if (self->tree == NULL)
-		return false;
-	smart_check_status(smart_relation_lookup(self, key, key_length, &found), check->index);
-	return found;
-}
-
 static void
 check_line_pointer(struct check *check, const uint8 *key, int key_length)
 {
@@ -120,7 +92,7 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 	smart_entry_tid(check->self->codec, key + key_length, &tid);
 	for (int look = 0; look < LOOKS_AGAIN; look++)
 	{
-		if (line_pointer_used(check, &tid) || !is_still_there(check, key, key_length))
+		if (line_pointer_used(check, &tid) || !smart_check_is_there(check->self, check->index, key, key_length))
 			return;
 	}
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
@@ -131,34 +103,25 @@ check_line_pointer(struct check *check, const uint8 *key, int key_length)
 }
 
 static void
-check_entries(struct check *check)
+check_entries(void *argument, const struct smart_batch *batch)
 {
-	struct smart_scan *scan = smart_relation_scan(check->self);
-	struct smart_batch batch;
-	smart_status status;
+	struct check *check = argument;
 
-	smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), check->index);
-	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
+	memcpy(check->entry, batch->prefix, batch->prefix_length);
+	for (uint32 i = 0; i < batch->count; i++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		memcpy(check->entry, batch.prefix, batch.prefix_length);
-		for (uint32 i = 0; i < batch.count; i++)
-		{
-			const struct smart_item *item = &batch.items[i];
-			int length = (int) (batch.prefix_length + item->length);
-			int key_length;
+		const struct smart_item *item = &batch->items[i];
+		int length = (int) (batch->prefix_length + item->length);
+		int key_length;
 
-			smart_assert(length <= SMART_ENTRY_MAX);
-			memcpy(check->entry + batch.prefix_length, batch.bytes + item->offset, item->length);
-			key_length = smart_codec_key_length(check->self->codec, check->entry, length);
-			smart_assert(key_length > 0 && key_length <= length);
-			bloom_add_element(check->filter, check->entry, (size_t) key_length);
-			if (check->heap_has_pages)
-				check_line_pointer(check, check->entry, key_length);
-		}
+		smart_assert(length <= SMART_ENTRY_MAX);
+		memcpy(check->entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+		key_length = smart_codec_key_length(check->self->codec, check->entry, length);
+		smart_assert(key_length > 0 && key_length <= length);
+		bloom_add_element(check->filter, check->entry, (size_t) key_length);
+		if (check->heap_has_pages)
+			check_line_pointer(check, check->entry, key_length);
 	}
-	if (status != SMART_DONE)
-		smart_report_status(status, check->index);
 }
 
 /* ---- from heap to index ---- */
@@ -169,7 +132,6 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	struct check *check = state;
 	int key_length = smart_codec_encode_key(check->self->codec, values, isnull, tid, check->entry);
 
-	smart_assert((check->filter == NULL) == (check->self->tree == NULL));
 	if (check->filter != NULL && !bloom_lacks_element(check->filter, check->entry, (size_t) key_length))
 		return;
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
@@ -181,12 +143,45 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 
 /* ---- the whole ---- */
 
+/* Is the tree whole?  Returns how many entries it has. */
+static uint64
+check_tree(struct check *check)
+{
+	struct smart_verify_report report = {0};
+	Relation index = check->index;
+	char message[256];
+	smart_status status = smart_relation_verify(check->self, &report, message, sizeof(message));
+
+	if (status == SMART_CORRUPT)
+		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)), errdetail_internal("%s", message),
+				smart_hint_reindex(index));
+	smart_check_status(status, index);
+	smart_check_journal(check->self, index);
+	return report.entries;
+}
+
+/* Is the tree whole that answers, or the run?  Returns about how many entries it has. */
+static uint64
+check_structure(struct check *check)
+{
+	uint64 entries = 0;
+
+	if (check->self->tree != NULL)
+		entries = check_tree(check);
+	else if (check->self->view != NULL)
+		entries = smart_check_pages(check->self, check->index);
+	else
+		return 0;
+	smart_check_order(check->self, check->index);
+	return entries;
+}
+
 static void
 check_index(Relation heap, Relation index, bool heapallindexed)
 {
-	struct smart_verify_report report = {0};
-	char message[256];
 	struct check *check = palloc0(sizeof(struct check));
+	uint64 entries;
 	Snapshot snapshot = NULL;
 	IndexInfo *info;
 	TableScanDesc scan;
@@ -205,27 +200,15 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 					errmsg("index \"%s\" cannot be checked with this transaction's snapshot",
 						   RelationGetRelationName(index)));
 	}
-	check->self = smart_journal_open(index, false);
-	if (check->self->tree != NULL)
-	{
-		smart_status status = smart_relation_verify(check->self, &report, message, sizeof(message));
-
-		if (status == SMART_CORRUPT)
-			ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
-					errmsg("index \"%s\" is corrupt", RelationGetRelationName(index)),
-					errdetail_internal("%s", message), smart_hint_reindex(index));
-		smart_check_status(status, index);
-		smart_check_order(check->self, index);
-		smart_check_journal(check->self, index);
-	}
+	check->self = smart_check_open(index);
+	entries = check_structure(check);
 	if (!heapallindexed)
 		return;
 
-	if (check->self->tree != NULL)
+	if (check->self->tree != NULL || check->self->view != NULL)
 	{
-		check->filter =
-			bloom_create((int64) Max(report.entries, 1), maintenance_work_mem, (uint64) GetCurrentTimestamp());
-		check_entries(check);
+		check->filter = bloom_create((int64) Max(entries, 1), maintenance_work_mem, (uint64) GetCurrentTimestamp());
+		smart_check_each(check->self, index, check_entries, check);
 		if (BufferIsValid(check->buffer))
 			ReleaseBuffer(check->buffer);
 	}

@@ -1,6 +1,6 @@
 /*
  * check_journal.c
- *	  Does an index's tree have all that its journal tells of?
+ *	  Does an index's tree have all that its journal tells of?  And is the run whole?
  *
  * A tree has an entry before the journal has it, so whatever is read here may be looked for in the tree at once.  Nobody
  * removes entries meanwhile (lock.h).  What is not found then may have been removed by a later operation of the chain:
@@ -149,4 +149,17 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	hash_destroy(check->missing);
 	pfree(check);
+}
+
+uint64
+smart_check_pages(struct smart_relation *self, Relation index)
+{
+	struct smart_meta meta;
+
+	smart_journal_lock(index, SMART_LOCK_REMOVE);
+	smart_meta_read(index, &meta);
+	if (smart_meta_is_loadable(&meta))
+		smart_check_run(index, self->codec, &meta);
+	smart_journal_unlock(index, SMART_LOCK_REMOVE);
+	return meta.run_entries + meta.adds;
 }

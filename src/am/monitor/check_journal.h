@@ -16,4 +16,10 @@ struct smart_relation;
  */
 extern void smart_check_journal(struct smart_relation *self, Relation index);
 
+/*
+ * The same for one whose journal answers: is its run whole?  Returns how many entries it has and the chain adds.  Errors as
+ * above.
+ */
+extern uint64 smart_check_pages(struct smart_relation *self, Relation index);
+
 #endif /* SMART_AM_CHECK_JOURNAL_H */

@@ -2,7 +2,7 @@
  * check_order.c
  *	  Are an index's entries in the order of the values that they were made of?
  *
- * A tree is in the order of its bytes, which is looked at elsewhere.  Here each entry's values are compared with those
+ * A tree, or a run, is in the order of its bytes, which is looked at elsewhere.  Here each entry's values are compared with those
  * of the one before it, by the comparison that the operator class names: in the first column in which the two differ,
  * since that is what has put them in this order.
  */
@@ -17,6 +17,7 @@
 #include "am/codec/encode.h"
 #include "am/index/meta.h"
 #include "am/index/relation.h"
+#include "am/monitor/check_entries.h"
 #include "am/monitor/check_order.h"
 #include "base/assert.h"
 
@@ -103,8 +104,10 @@ compare_neighbours(struct order_check *check)
 }
 
 static void
-check_batch(struct order_check *check, const struct smart_batch *batch)
+check_batch(void *argument, const struct smart_batch *batch)
 {
+	struct order_check *check = argument;
+
 	for (uint32 i = 0; i < batch->count; i++)
 	{
 		const struct smart_item *item = &batch->items[i];
@@ -135,11 +138,8 @@ void
 smart_check_order(struct smart_relation *self, Relation index)
 {
 	struct order_check *check;
-	struct smart_scan *scan;
-	struct smart_batch batch;
-	smart_status status;
 
-	smart_assert(self->tree != NULL);
+	smart_assert(self->tree != NULL || self->view != NULL);
 	if (!has_checked(self->codec))
 		return;
 	check = palloc0(sizeof(*check));
@@ -150,15 +150,7 @@ smart_check_order(struct smart_relation *self, Relation index)
 	for (int i = 0; i < self->codec->nkeys; i++)
 		fmgr_info_copy(&check->compare[i], index_getprocinfo(index, i + 1, SMART_COMPARE_PROC), CurrentMemoryContext);
 
-	scan = smart_relation_scan(self);
-	smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), index);
-	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
-	{
-		CHECK_FOR_INTERRUPTS();
-		check_batch(check, &batch);
-	}
-	if (status != SMART_DONE)
-		smart_report_status(status, index);
+	smart_check_each(self, index, check_batch, check);
 	pfree(check->now->space);
 	pfree(check->before->space);
 	pfree(check->now);

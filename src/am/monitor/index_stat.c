@@ -26,7 +26,9 @@
 
 #include "am/codec/encode.h"
 #include "am/compat.h"
+#include "am/index/backend.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/adopt.h"
 #include "am/journal/standby.h"
 #include "am/monitor/stat_row.h"
@@ -39,7 +41,22 @@ PG_FUNCTION_INFO_V1(smart_index_state);
 PG_FUNCTION_INFO_V1(smart_index_condition);
 PG_FUNCTION_INFO_V1(smart_normalized_key);
 
-/* Bytes of memory of the tree; pg_relation_size() tells those of the pages.  NULL if the index was dropped a moment ago. */
+/* Bytes of memory that the delta takes of an index whose pages answer; 0 if nobody has asked it yet. */
+static uint64
+delta_bytes(Relation index)
+{
+	struct smart_tree_info info;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	return smart_tree_of_delta(index, &meta, &info) ? smart_space_tree_bytes(&smart_backend_client()->space, info.id)
+													: 0;
+}
+
+/*
+ * Bytes of memory of the tree, or of what the index has beside its pages; pg_relation_size() tells those of the pages.  NULL if
+ * the index was dropped a moment ago.
+ */
 PGDLLEXPORT Datum
 smart_relation_size(PG_FUNCTION_ARGS)
 {
@@ -48,7 +65,10 @@ smart_relation_size(PG_FUNCTION_ARGS)
 
 	if (index == NULL)
 		PG_RETURN_NULL();
-	bytes = smart_relation_bytes(smart_journal_open(index, false));
+	if (smart_relation_can_answer(index) && smart_relation_is_to_answer(index))
+		bytes = delta_bytes(index);
+	else
+		bytes = smart_relation_bytes(smart_journal_open(index, false));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_INT64((int64) bytes);
 }
@@ -138,6 +158,8 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
 	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
 		return rebuild->side == 0 ? "loading" : "rebuilding";
+	if (*loss != NULL && absence == NULL && smart_relation_is_to_answer(index))
+		return "paged";
 	if (*loss != NULL)
 		return absence != NULL ? "unreachable" : "lost";
 	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? "ready" : "empty";
@@ -145,7 +167,7 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
+ * 'paged': it has no tree, as the pages of its journal are to answer; 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
  * 'unavailable': this server runs without the library, or has no region, or no unlogged tables while it is a standby;
  * 'locked': another session keeps all others out of the index, and the state is not known.  NULL if the index was dropped a
  * moment ago.

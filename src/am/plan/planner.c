@@ -138,7 +138,8 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, bool com
 			info->sortopfamily = NULL;
 		}
 	}
-	if ((!usable || glance.paged) && !glance.missed && (!RecoveryInProgress() || smart_relation_is_loadable(index)))
+	if (!partitioned && glance.unsettled && !glance.missed &&
+		(!RecoveryInProgress() || smart_relation_is_loadable(index)))
 		smart_validity_notice(index);
 	index_close(index, NoLock);
 	return usable;

@@ -400,6 +400,8 @@ static bool
 seek_first_range(struct smart_position *self, bool backward)
 {
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, self->ranges);
+	if (unlikely(view_of(self) != NULL))
+		smart_view_catch_up_serializable(self->relation, self->scan->indexRelation);
 	if (is_empty(self) || !smart_ranges_first(self->ranges, backward))
 		return false;
 	smart_prefetch_begin(&self->prefetch, self->ranges);

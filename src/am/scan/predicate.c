@@ -8,9 +8,9 @@
  * are split or replaced.  Strings whose numbers are the same by chance make a transaction fail that need not,
  * and nothing else.
  *
- * A backend that adds an entry checks all lengths that such a string may have, after the entry is in the tree:
- * a scan that locks after that finds the entry, and is told by the table that there is a row it must not see;
- * a lock that a scan took before is found.
+ * A backend that adds an entry checks all lengths that such a string may have, after the entry is in the tree, or, of an index
+ * that has none, is staged (src/am/journal/staging.h): a scan that locks after that finds the entry, and is told by the table
+ * that there is a row it must not see; a lock that a scan took before is found.
  *
  * Strings as short as that of all values, or none, are a lock on the whole index.
  */

@@ -185,8 +185,11 @@ publish_while_lost(struct smart_candidate *candidate)
 {
 	if (candidate->relation->tree != NULL && !insert_while_rebuilt(candidate))
 		return false;
+	if (!journal(candidate))
+		return false;
+	/* Behind it: who locks later than this looks writes out all areas, and finds the entry. */
 	smart_predicate_check(candidate->index, candidate->entry, candidate->key_length);
-	return journal(candidate);
+	return true;
 }
 
 /* ---- unique indexes ---- */
@@ -294,15 +297,21 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 static struct smart_relation *
 open_unique(Relation index, const struct smart_relation *self)
 {
-	if (smart_relation_can_answer(index) && (self == NULL || !self->asks_again) && !smart_adopt(index))
-	{
-		struct smart_relation *opened = smart_relation_open_to_insert(index, true);
+	bool asks = self == NULL || !self->asks_again;
 
-		if (!opened->lost || smart_view_attach(opened, index))
-			return opened;
+	for (;; asks = true)
+	{
+		if (smart_relation_can_answer(index) && asks && !smart_adopt(index))
+		{
+			struct smart_relation *opened = smart_relation_open_to_insert(index, true);
+
+			if (!opened->lost || smart_view_attach(opened, index))
+				return opened;
+		}
+		smart_journal_await(index);
+		if (!smart_relation_can_answer(index))
+			return smart_relation_open_to_insert(index, false);
 	}
-	smart_journal_await(index);
-	return smart_relation_open_to_insert(index, false);
 }
 
 /*

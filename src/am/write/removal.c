@@ -39,7 +39,7 @@ void
 smart_removal_begin(struct smart_removal *removal, struct smart_relation *relation, Relation index)
 {
 	*removal = (struct smart_removal){.relation = relation, .index = index, .context = CurrentMemoryContext};
-	smart_assert(relation->tree != NULL && !relation->lost);
+	smart_assert((relation->tree != NULL && !relation->lost) || relation->view != NULL);
 }
 
 /* Memory of size bytes with what old has in its first used ones, which is freed then; NULL: there is none. */
@@ -315,6 +315,33 @@ smart_removal_give_up(const struct smart_relation *relation, Relation index)
 	smart_validity_notice(index);
 }
 
+/* Is anything to be removed? */
+static bool
+has_keys(const struct smart_removal *removal)
+{
+	if (removal->out_of_memory)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+				errdetail("Failed to collect the keys of entries that are to be removed."));
+	return removal->count > 0;
+}
+
+void
+smart_removal_journal(struct smart_removal *removal)
+{
+	struct smart_batches batches;
+	volatile uint32 done;
+
+	if (!has_keys(removal))
+		return;
+	pack(removal, &batches);
+	/* No add is to follow its own removal. */
+	smart_staging_write_out(removal->index, &removal->relation->tail, true);
+	smart_chain_remove(removal->index, &removal->relation->tail, &batches, &done);
+	removal->removed += removal->count;
+	removal->count = 0;
+	smart_batches_end(&batches);
+}
+
 bool
 smart_removal_perform(struct smart_removal *removal)
 {
@@ -323,10 +350,7 @@ smart_removal_perform(struct smart_removal *removal)
 	volatile smart_status status = SMART_OK;
 	uint32 *order;
 
-	if (removal->out_of_memory)
-		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
-				errdetail("Failed to collect the keys of entries that are to be removed."));
-	if (removal->count == 0)
+	if (!has_keys(removal))
 		return true;
 	smart_assert(removal->relation->meta.journal_state != SMART_JOURNAL_NONE);
 	/* What may fail comes first. */

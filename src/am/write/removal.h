@@ -32,7 +32,7 @@ struct smart_removal
 		*dead; /* the keys are all that entries of these rows have up to the last key; NULL: not known */
 };
 
-/* The caller holds the lock of removers (lock.h) until all is removed. */
+/* The caller holds the lock of removers (lock.h) until all is removed.  The relation has a tree, or a view. */
 extern void smart_removal_begin(struct smart_removal *removal, struct smart_relation *relation, Relation index);
 
 /* Where there is no memory for another one, out_of_memory is set: the caller may be where no error can be raised. */
@@ -74,6 +74,9 @@ extern bool smart_removal_is_full(const struct smart_removal *removal);
  * changed it is given up, and the index is lost until it has been loaded again: false.  Errors: those of WAL.
  */
 extern bool smart_removal_perform(struct smart_removal *removal);
+
+/* The same where there is no tree: the removals are in the journal then.  Errors as above. */
+extern void smart_removal_journal(struct smart_removal *removal);
 
 /* Puts down with the tree that entries are being removed, or that they are gone from the journal, too, and durably. */
 extern void smart_removal_note(const struct smart_relation *relation, bool begins);

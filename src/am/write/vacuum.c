@@ -29,7 +29,10 @@
 #include "am/index/meta.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/journal/adopt.h"
 #include "am/journal/await.h"
+#include "am/journal/due.h"
 #include "am/journal/lock.h"
 #include "am/server/compactions.h"
 #include "am/server/dead_rows.h"
@@ -39,6 +42,7 @@
 #include "am/server/validity.h"
 #include "am/server/wishes.h"
 #include "am/write/dead_tids.h"
+#include "am/write/paged_delete.h"
 #include "am/write/removal.h"
 #include "am/write/swept.h"
 #include "am/write/vacuum.h"
@@ -177,7 +181,8 @@ wait_for_scans(Relation index, uint64 tree)
 		smart_pin_wait(index, meta.journal, what, whom);
 	for (int i = 0; i < count; i++)
 	{
-		if (leaving[i] != tree)
+		/* A view's TIDs are read under a pin of the journal. */
+		if (leaving[i] != tree && !smart_tree_is_delta(leaving[i]))
 			smart_pin_wait(index, leaving[i], what, whom);
 	}
 	pfree(leaving);
@@ -251,6 +256,13 @@ open_usable(Relation index, bool *lost)
 	PG_END_TRY();
 	*lost = readable;
 	return relation;
+}
+
+/* The pages that the index would fill; relation: the open one, or NULL: it answers from pages. */
+static BlockNumber
+count_pages(Relation index, const struct smart_relation *relation)
+{
+	return relation == NULL ? RelationGetNumberOfBlocks(index) : smart_relation_pages(relation);
 }
 
 /* ---- bulk delete ---- */
@@ -388,6 +400,21 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	return true;
 }
 
+/* Does it with the pages of an index that has lost its tree; false: they do not answer. */
+static bool
+delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
+{
+	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
+
+	if (!smart_relation_can_answer(index) || smart_adopt(index) || !smart_paged_delete(index, &paged))
+		return false;
+	/* Its tree may have been lost a moment ago. */
+	wait_for_scans(index, smart_relation_tree(index));
+	*visited = paged.visited;
+	*removed = paged.removed;
+	return true;
+}
+
 /* Removes the dead entries, or says that the index cannot be used any more: NULL. */
 static IndexBulkDeleteResult *
 bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
@@ -404,6 +431,16 @@ bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulk
 	{
 		again = false;
 		bulk.given_up = false;
+		bulk.relation = NULL;
+		if (delete_on_pages(&bulk, info->index, &visited, &removed))
+			break;
+		/* Where it is to have no tree, there was no room: there is some by now, or an error. */
+		again = smart_relation_can_answer(info->index) && smart_relation_is_to_answer(info->index);
+		if (again)
+		{
+			smart_journal_await(info->index);
+			continue;
+		}
 		wait_for_loading(info->index);
 		bulk.relation = open_usable(info->index, &lost);
 		if (lost)
@@ -430,7 +467,7 @@ bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulk
 		smart_dead_tids_free(bulk.dead);
 	if (stats == NULL)
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
-	stats->num_pages = smart_relation_pages(bulk.relation);
+	stats->num_pages = count_pages(info->index, bulk.relation);
 	stats->estimated_count = false;
 	stats->num_index_tuples = (double) (visited - removed);
 	stats->tuples_removed += (double) removed;
@@ -463,7 +500,7 @@ wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	if (smart_meta_wants_compaction(&meta) ||
+	if (smart_compaction_is_due(index, &meta) ||
 		(!stats->estimated_count && smart_meta_run_is_sparse(&meta, stats->num_index_tuples)))
 		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 }
@@ -478,13 +515,15 @@ smart_am_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		return stats;
 	if (stats == NULL)
 	{
-		relation = open_usable(info->index, &lost);
-		if (relation == NULL)
+		bool paged = smart_relation_can_answer(info->index);
+
+		relation = paged ? NULL : open_usable(info->index, &lost);
+		if (relation == NULL && !paged)
 			return NULL;
 
 		/* Nothing was removed, so nothing was counted: one entry per row, but for partial indexes. */
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
-		stats->num_pages = smart_relation_pages(relation);
+		stats->num_pages = count_pages(info->index, relation);
 		stats->num_index_tuples = Max(info->num_heap_tuples, 0);
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
