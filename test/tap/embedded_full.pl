@@ -24,14 +24,14 @@ sub meets_the_limit
 	my ($node, $sqlstate, $name) = @_;
 	my ($status, undef, $err);
 
-	$node->safe_psql('postgres', "CREATE TABLE t (a int, b text COLLATE \"C\"); CREATE INDEX t_b ON t USING smart (b);
-		CREATE TABLE other (a int, b text); CREATE INDEX other_b ON other USING smart (b); INSERT INTO t " . rows(1, 1000));
+	$node->safe_psql('postgres', "CREATE TABLE t (a int, b text COLLATE \"C\"); CREATE INDEX t_b ON t USING smart (b) WITH (resident = always);
+		CREATE TABLE other (a int, b text); CREATE INDEX other_b ON other USING smart (b) WITH (resident = always); INSERT INTO t " . rows(1, 1000));
 	($status, undef, $err) = $node->psql('postgres', "INSERT INTO t " . rows(1001, 300000) . "", @VERBOSE);
 	isnt($status, 0, "$name: the statement fails");
 	like($err, qr/ERROR:  $sqlstate:.*HINT:.*smart\.embedded_/s, "$name: SQLSTATE $sqlstate and a hint");
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 1000, "$name: it was rolled back");
 	same_answers($node, 'postgres', 'SELECT a FROM t ORDER BY b', "$name: the rows before it");
-	(undef, undef, $err) = $node->psql('postgres', "CREATE TABLE big AS " . rows(1, 300000) . "; CREATE INDEX ON big USING smart (b)",
+	(undef, undef, $err) = $node->psql('postgres', "CREATE TABLE big AS " . rows(1, 300000) . "; CREATE INDEX ON big USING smart (b) WITH (resident = always)",
 		@VERBOSE);
 	like($err, qr/ERROR:  $sqlstate:/, "$name: nor can an index be built that is too long");
 

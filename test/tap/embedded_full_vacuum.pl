@@ -35,9 +35,9 @@ BEGIN
 END
 $$;
 CREATE TABLE numbers (n int, k int);
-CREATE INDEX numbers_k ON numbers USING smart (k);
+CREATE INDEX numbers_k ON numbers USING smart (k) WITH (resident = always);
 CREATE TABLE strings (n int, k text COLLATE "C");
-CREATE INDEX strings_k ON strings USING smart (k);
+CREATE INDEX strings_k ON strings USING smart (k) WITH (resident = always);
 SQL
 
 # Each pattern ends with everything deleted.

@@ -43,7 +43,7 @@ $node->safe_psql('postgres', 'CREATE TABLE small AS SELECT generate_series(1, 10
 my ($status, $out, $err) = $node->psql('postgres', <<'SQL');
 \set VERBOSITY verbose
 CREATE TABLE large AS SELECT md5(i::text) || md5((-i)::text) || md5((i + 0.5)::text) AS word FROM generate_series(1, 1000000) i;
-CREATE INDEX large_word ON large USING smart (word COLLATE "C");
+CREATE INDEX large_word ON large USING smart (word COLLATE "C") WITH (resident = always);
 SQL
 like($err, qr/53[12]00/, 'a build that is larger than the region fails with its code');
 $node->safe_psql('postgres', 'INSERT INTO small SELECT generate_series(1001, 2000); DROP TABLE large');

@@ -494,6 +494,50 @@ test_no_room(bool extents, bool disk)
 	test_node_close(node);
 }
 
+/* ---- a reserve ---- */
+
+/* Pages for blocks until there are none; returns how many. */
+static uint32_t
+take_all(struct smart_space *space, uint64_t tree)
+{
+	fabric_address block;
+	uint32_t count = 0;
+
+	while (smart_space_allocate(space, tree, SMART_CLASS_LEAF(64), &block) == SMART_OK)
+		count++;
+	return count;
+}
+
+/* The last part of what a region may grow to is for clients that use the reserve; and it is not kept as memory until then. */
+static void
+test_reserve(void)
+{
+	const uint32_t reserved = 2000;
+	struct test_node *node = test_node_open(1, 64 * MB);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	struct smart_space_usage usage;
+	fabric_address root;
+	uint64_t tree = test_tree_create(client, &root);
+	uint32_t count;
+
+	space->reserved_pages = reserved;
+	smart_space_usage(space, &usage);
+	CHECK(usage.size < usage.max_size / 2);
+	count = take_all(space, tree);
+	CHECK(count < usage.max_size / SMART_PAGE_BYTES - reserved);
+	CHECK(take_all(space, tree) == 0);
+	space->uses_reserve = true;
+	count = take_all(space, tree); /* of these pages some are the space's own */
+	CHECK(count <= reserved && count > reserved / 2);
+	space->uses_reserve = false;
+	CHECK(smart_space_drop_tree(space, tree));
+	tree = test_tree_create(client, &root);
+	CHECK(take_all(space, tree) > 0);
+	test_client_close(client);
+	test_node_close(node);
+}
+
 /* ---- a region that is closed and mapped again ---- */
 
 static void
@@ -576,5 +620,6 @@ main(void)
 		test_again(extents);
 	}
 	test_no_room(false, true);
+	test_reserve();
 	return check_finish();
 }

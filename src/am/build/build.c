@@ -39,6 +39,9 @@
 #include "am/server/shared.h"
 #include "base/assert.h"
 
+#define ENTRY_BYTES     40 /* of an entry, where they differ in length */
+#define MEMORY_PER_BYTE 1.5
+
 char *
 smart_am_build_phase_name(int64 phase)
 {
@@ -111,6 +114,24 @@ check_request(Relation heap, Relation index)
 				errhint("Insert into the partition itself."));
 }
 
+/* May pages answer in the place of a tree? */
+static bool
+may_answer(Relation index)
+{
+	return smart_options_resident(index) != SMART_RESIDENT_ALWAYS && smart_meta_wants_journal(index) &&
+		   !smart_server.remote;
+}
+
+/* Are they to?  Where there is no room, a tree that is begun takes what others have, only to be given up. */
+static bool
+is_to_answer(Relation index, const struct smart_collector *rows)
+{
+	double width = rows->codec->fixed_length > 0 ? rows->codec->fixed_length : ENTRY_BYTES;
+
+	return may_answer(index) && (smart_options_resident(index) == SMART_RESIDENT_NEVER ||
+								 !smart_tree_has_room((uint64) (rows->entries * width * MEMORY_PER_BYTE)));
+}
+
 /* Makes the tree and the run, and, last of all, the metapage that names them. */
 static void
 load(struct smart_collector *rows)
@@ -124,10 +145,13 @@ load(struct smart_collector *rows)
 	{
 		if (smart_meta_wants_journal(rows->index))
 			rows->run = smart_run_begin_build(rows->index);
+		rows->may_leave = may_answer(rows->index);
 		smart_collector_load(rows, tree);
 		if (rows->run != NULL)
 			smart_run_finish(rows->run, &run);
-		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, id, &run);
+		if (rows->left)
+			smart_am_tree_drop(id);
+		smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, rows->left ? SMART_TREE_NOWHERE : id, &run);
 	}
 	PG_CATCH();
 	{
@@ -149,22 +173,15 @@ write_run(struct smart_collector *rows)
 	smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, SMART_TREE_NOWHERE, &run);
 }
 
-/* Are the pages of this index's journal to answer? */
-static bool
-is_to_answer(Relation index)
-{
-	return smart_options_resident(index) == SMART_RESIDENT_NEVER && smart_meta_wants_journal(index) &&
-		   !smart_server.remote;
-}
-
 /* Writes the metapage of an index without entries. */
 static void
 make_empty(Relation index, const struct smart_codec *codec)
 {
 	const struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
 								   .block = InvalidBlockNumber};
+	bool never = smart_options_resident(index) == SMART_RESIDENT_NEVER;
 
-	smart_meta_create(index, MAIN_FORKNUM, codec, is_to_answer(index) ? SMART_TREE_NOWHERE : 0, &none);
+	smart_meta_create(index, MAIN_FORKNUM, codec, never && may_answer(index) ? SMART_TREE_NOWHERE : 0, &none);
 }
 
 IndexBuildResult *
@@ -203,7 +220,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	result->index_tuples = rows->entries;
 	if (rows->entries == 0)
 		make_empty(index, rows->codec);
-	else if (is_to_answer(index))
+	else if (is_to_answer(index, rows))
 		write_run(rows);
 	else
 		load(rows);

@@ -72,8 +72,24 @@ smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDes
 
 /* ---- into a tree ---- */
 
+/* Adds an entry to the tree, which is given up if there is no room for it any more, and if it may be: *load is NULL then. */
 static void
-load_entries(struct smart_collector *self, struct smart_load *load)
+load_entry(struct smart_collector *self, struct smart_load **load, const uint8 *entry, int length)
+{
+	smart_status status = smart_load_add(*load, entry, (size_t) length);
+
+	if (self->may_leave && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+	{
+		smart_load_abandon(*load);
+		*load = NULL;
+		self->left = true;
+	}
+	else
+		smart_check_status(status, self->index);
+}
+
+static void
+load_entries(struct smart_collector *self, struct smart_load **load)
 {
 	const uint8 *entry;
 	int length;
@@ -95,8 +111,8 @@ load_entries(struct smart_collector *self, struct smart_load *load)
 		}
 		if (self->duplicates != NULL)
 			smart_duplicates_check(self->duplicates, entry, length);
-		if (load != NULL)
-			smart_check_status(smart_load_add(load, entry, (size_t) length), self->index);
+		if (*load != NULL)
+			load_entry(self, load, entry, length);
 		if (self->run != NULL)
 			smart_run_add(self->run, entry, length);
 		if (++done % REPORT_EVERY == 0)
@@ -115,29 +131,35 @@ load_entries(struct smart_collector *self, struct smart_load *load)
 void
 smart_collector_load(struct smart_collector *self, struct smart_tree *tree)
 {
-	struct smart_load *volatile loading = NULL;
+	/* In memory of its own, as an error's handler looks at it. */
+	struct smart_load **loading = palloc0(sizeof(*loading));
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
 	if (tree == NULL)
 	{
-		load_entries(self, NULL);
+		load_entries(self, loading);
 		return;
 	}
 	PG_TRY();
 	{
 		struct smart_load *opened;
+		smart_status status;
 
 		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(self->index), &opened),
 						   self->index);
-		loading = opened;
-		load_entries(self, opened);
-		loading = NULL; /* finish frees it whatever comes out */
-		smart_check_status(smart_load_finish(opened), self->index);
+		*loading = opened;
+		load_entries(self, loading);
+		opened = *loading;
+		*loading = NULL; /* finish frees it whatever comes out */
+		status = opened == NULL ? SMART_OK : smart_load_finish(opened);
+		self->left |= self->may_leave && (status == SMART_NO_SPACE || status == SMART_DISK_FULL);
+		if (!self->left)
+			smart_check_status(status, self->index);
 	}
 	PG_CATCH();
 	{
-		if (loading != NULL)
-			smart_load_abandon(loading);
+		if (*loading != NULL)
+			smart_load_abandon(*loading);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

@@ -29,6 +29,8 @@ struct smart_collector
 
 	/* Where the entries are put down, too, as they are loaded; NULL: nowhere. */
 	struct smart_run_writer *run;
+	bool may_leave; /* with a run: where the tree has no room any more, the rest goes into that alone */
+	bool left;      /* that has happened, and the tree is of no use */
 
 	/*
 	 * Both are set before the table is read.  all_versions: read also the rows that a transaction has not yet

@@ -130,6 +130,8 @@ smart_backend_client(void)
 	if (header->started == 0)
 		header->started = smart_run_started();
 	smart_server.client = opened;
+	if (!smart_server.remote)
+		opened->space.reserved_pages = (uint32) (smart_server.region.max_size / SMART_PAGE_BYTES / SMART_DELTA_SHARE);
 	RegisterXactCallback(at_transaction_end, NULL);
 	smart_client_set_offload(opened, (enum smart_offload_mode) smart_settings.offload);
 	return opened;

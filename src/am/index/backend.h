@@ -7,6 +7,9 @@
 
 #include "compute/client.h"
 
+#define SMART_DELTA_SHARE \
+	8 /* of an embedded region: one is left to deltas (src/am/journal/delta.h) by all other trees */
+
 /*
  * This backend as a client of the compute node: made at the first call, closed when the backend exits.  Raises an
  * error where smart_server_require() does, or when memory or client lines have run out; never NULL.  Does not wait

@@ -28,7 +28,8 @@ struct smart_options
 
 static relopt_kind option_kind;
 
-static relopt_enum_elt_def resident_values[] = {{"always", SMART_RESIDENT_ALWAYS},
+static relopt_enum_elt_def resident_values[] = {{"auto", SMART_RESIDENT_AUTO},
+												{"always", SMART_RESIDENT_ALWAYS},
 												{"never", SMART_RESIDENT_NEVER},
 												{NULL, 0}};
 
@@ -43,7 +44,7 @@ smart_options_init(void)
 	/* The metapage decides, so a change counts from the next REINDEX on. */
 	add_bool_reloption(option_kind, "logged", "Keeps the index in WAL and in its file, too", true, AccessExclusiveLock);
 	add_enum_reloption(option_kind, "resident", "Keeps the index in memory, or answers from the pages of its file",
-					   resident_values, SMART_RESIDENT_ALWAYS, "Valid values are \"always\" and \"never\".",
+					   resident_values, SMART_RESIDENT_AUTO, "Valid values are \"auto\", \"always\" and \"never\".",
 					   ShareUpdateExclusiveLock);
 	/* So that a definition of a btree needs no other change than its method. */
 	add_bool_reloption(option_kind, "deduplicate_items", "Accepted as btree's option, without an effect", true,
@@ -116,5 +117,5 @@ smart_options_resident(Relation index)
 {
 	const struct smart_options *options = (const struct smart_options *) index->rd_options;
 
-	return options == NULL ? SMART_RESIDENT_ALWAYS : (enum smart_resident) options->resident;
+	return options == NULL ? SMART_RESIDENT_AUTO : (enum smart_resident) options->resident;
 }

@@ -12,6 +12,7 @@
 /* When an index has its tree in memory, if the pages of its journal can answer instead (src/am/journal/view.h). */
 enum smart_resident
 {
+	SMART_RESIDENT_AUTO, /* while there is room */
 	SMART_RESIDENT_ALWAYS,
 	SMART_RESIDENT_NEVER
 };

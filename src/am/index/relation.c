@@ -28,6 +28,8 @@
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 
+#define ROOM_PER_BYTE 4 /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
+
 /* ---- PostgreSQL's side of it ---- */
 
 bool
@@ -347,11 +349,31 @@ smart_relation_can_answer(Relation index)
 	return cached_loss(index, cache) != NULL && can_answer(index, cache);
 }
 
-/* The same, lost or not. */
 static bool
-is_to_answer(Relation index, const struct relation_cache *cache)
+is_to_answer(Relation index, struct relation_cache *cache)
 {
-	return smart_options_resident(index) == SMART_RESIDENT_NEVER && can_answer(index, cache);
+	const struct smart_meta *meta = &cache->meta;
+
+	if (!can_answer(index, cache))
+		return false;
+	switch (smart_options_resident(index))
+	{
+		case SMART_RESIDENT_NEVER:
+			return true;
+		case SMART_RESIDENT_AUTO:
+			/* It had to go.  With the room that it has left alone it would have to go again. */
+			return meta->tree == SMART_TREE_NOWHERE &&
+				   !smart_tree_has_room((uint64) (meta->run_pages + (meta->tail_serial - meta->cut.serial)) * BLCKSZ *
+										ROOM_PER_BYTE);
+		default:
+			return false;
+	}
+}
+
+bool
+smart_relation_may_answer(Relation index)
+{
+	return smart_options_resident(index) != SMART_RESIDENT_ALWAYS && can_answer(index, get_cache(index));
 }
 
 bool
@@ -501,6 +523,19 @@ smart_relation_arrive(struct smart_relation *self, Relation index)
 	return true;
 }
 
+void
+smart_relation_lose(struct smart_relation *self, Relation index)
+{
+	struct relation_cache *cache = get_cache(index);
+
+	smart_assert(self->view == NULL && self->also == NULL && !self->lost);
+	if (cache->meta.encoding != self->meta.encoding)
+		report_loss(index, "The index has been rebuilt since the statement began.");
+	release_relation(self);
+	self->meta = cache->meta;
+	self->changes = cache->changes;
+}
+
 struct smart_relation *
 smart_relation_open_to_insert(Relation index, bool asks_view)
 {
@@ -570,6 +605,9 @@ smart_relation_follow(struct smart_relation *self, Relation index)
 	smart_assert(self->tree != NULL && self->also == NULL && !self->lost);
 	if (likely(self->changes == smart_changes()))
 		return false;
+	cache = get_cache(index);
+	if (cached_loss(index, cache) != NULL && can_answer(index, cache))
+		return true;
 	cache = get_whole(index);
 	self->changes = cache->changes;
 	if (cache->meta.tree == older)
@@ -605,14 +643,23 @@ void
 smart_relation_make_tree(struct smart_relation *self, Relation index)
 {
 	volatile bool named = false;
+	smart_status status;
 	uint64 tree;
 
 	smart_assert(self->tree == NULL);
 	smart_meta_read(index, &self->meta);
+	if (self->meta.tree == SMART_TREE_NOWHERE)
+		return;
 	if (self->meta.tree == 0)
 	{
 		/* Before the metapage is locked: no process waits there for a memory node, nor could it be interrupted. */
-		smart_raise_if_failed(smart_tree_make(index, &tree), index);
+		status = smart_tree_make(index, &tree);
+		if ((status == SMART_NO_SPACE || status == SMART_DISK_FULL) && smart_relation_may_answer(index))
+		{
+			(void) smart_meta_name_tree(index, self->codec, SMART_TREE_NOWHERE, &self->meta);
+			return;
+		}
+		smart_raise_if_failed(status, index);
 		PG_TRY();
 		{
 			named = smart_meta_name_tree(index, self->codec, tree, &self->meta);
@@ -626,6 +673,8 @@ smart_relation_make_tree(struct smart_relation *self, Relation index)
 		/* Another backend was faster. */
 		if (!named)
 			smart_am_tree_drop(tree);
+		if (self->meta.tree == SMART_TREE_NOWHERE)
+			return;
 	}
 	attach_tree(self, index);
 	smart_assert(self->tree != NULL && self->meta.tree != 0);

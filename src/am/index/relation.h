@@ -81,6 +81,12 @@ extern struct smart_relation *smart_relation_open_bare(Relation index);
 extern bool smart_relation_arrive(struct smart_relation *self, Relation index);
 
 /*
+ * The other way round: an index that was opened with its tree, or was empty, has lost that, and its pages can answer.  Self is as if
+ * it had been opened so.  What was read from the tree is still there, but its scans are not.  Errors as above.
+ */
+extern void smart_relation_lose(struct smart_relation *self, Relation index);
+
+/*
  * The same for inserts.  A lost index is opened, too, unless it is unique and the caller cannot ask it by a view
  * (journal/view.h): what is inserted goes into the tree that is being loaded or built, or into the journal alone, or nowhere,
  * which its metapage says then.
@@ -90,7 +96,8 @@ extern struct smart_relation *smart_relation_open_to_insert(Relation index, bool
 /*
  * Has the index another tree by now?  Then self has that from now on: what was read from the older one is still there, but
  * its scans are not.  Called before each read by an operation that needs what is in the index at that moment, or is
- * protected by a pin.  Errors: the index is lost, or its entries are made otherwise now.
+ * protected by a pin.  True, too, if the index has lost its tree, and pages can answer: self keeps that, to be given a view
+ * (smart_view_replace_tree()).  Errors: the index is lost, or its entries are made otherwise now.
  */
 extern bool smart_relation_follow(struct smart_relation *self, Relation index);
 
@@ -99,7 +106,7 @@ extern bool smart_relation_refresh(struct smart_relation *self, Relation index);
 
 /*
  * Makes the tree of an index that has none, unless another backend has done so in the meantime (the lock of the metapage
- * decides), and sets self->tree.
+ * decides), and sets self->tree.  Or it is to have none, since there is no room: then it has to be opened again.
  */
 extern void smart_relation_make_tree(struct smart_relation *self, Relation index);
 
@@ -168,8 +175,14 @@ extern bool smart_relation_is_loadable(Relation index);
 /* And may the pages of its journal answer?  Not with memory nodes: the delta would lie there, and be away with them. */
 extern bool smart_relation_can_answer(Relation index);
 
-/* Are these pages to answer, lost or not, as its storage parameters say (resident = never)? */
+/*
+ * Are these pages to answer, and no worker loads the index?  As its storage parameter "resident" says: never, lost or not; or
+ * auto, if it has given up its tree, or could not be loaded, and there is no room for one.
+ */
 extern bool smart_relation_is_to_answer(Relation index);
+
+/* May it give up its tree, so that they answer? */
+extern bool smart_relation_may_answer(Relation index);
 
 /*
  * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).

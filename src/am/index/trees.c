@@ -296,6 +296,15 @@ smart_tree_is_given_up(uint64 tree)
 }
 
 bool
+smart_tree_has_room(uint64 bytes)
+{
+	struct smart_space_usage usage;
+
+	smart_space_usage(&smart_backend_client()->space, &usage);
+	return usage.used + bytes <= usage.max_size - usage.max_size / SMART_DELTA_SHARE;
+}
+
+bool
 smart_tree_is_delta(uint64 tree)
 {
 	struct smart_tree_info info;

@@ -89,6 +89,12 @@ extern void smart_am_tree_make_room(bool temporary);
  */
 extern void smart_tree_give_up(Relation index, uint64 tree);
 
+/*
+ * Is there room for a tree of so many bytes?  Deltas have a share of an embedded region that trees leave to them
+ * (SMART_DELTA_SHARE).
+ */
+extern bool smart_tree_has_room(uint64 bytes);
+
 extern bool smart_tree_is_given_up(uint64 tree);
 extern bool smart_tree_is_delta(uint64 tree);
 

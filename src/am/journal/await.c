@@ -16,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "am/compat.h"
+#include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/await.h"
@@ -31,6 +32,7 @@
 
 #define LOOK_MS          1000 /* between two looks, if no change is announced */
 #define LOOK_FOR_ROOM_MS 50
+#define AT_ONCE_MS       1000
 
 static void
 look_around(void *argument)
@@ -96,11 +98,40 @@ smart_journal_wait(Relation index)
 	return true;
 }
 
-/* There is no room for the delta of an index whose pages answer: waits for the end of a compaction, if one is due. */
+static uint64
+memory_in_use(void)
+{
+	struct smart_space_usage usage;
+
+	smart_space_usage(&smart_backend_client()->space, &usage);
+	return usage.used;
+}
+
+/* Until when this process waits for room.  Who comes again at once, as that did not suffice, has the same time. */
+static TimestampTz
+room_deadline(Relation index)
+{
+	static Oid waiting = InvalidOid; /* for which index */
+	static TimestampTz since;
+	static TimestampTz last;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (waiting != RelationGetRelid(index) || TimestampDifferenceExceeds(last, now, AT_ONCE_MS))
+		since = now;
+	waiting = RelationGetRelid(index);
+	last = now;
+	return TimestampTzPlusMilliseconds(since, smart_settings.load_timeout_ms);
+}
+
+/*
+ * There is no room for the delta of an index whose pages answer.  Waits for a compaction, if one is due, or for others to give
+ * back memory.
+ */
 static void
 wait_for_room(Relation index)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
+	TimestampTz end = room_deadline(index);
+	uint64 used = memory_in_use();
 	struct smart_meta before;
 	struct smart_meta meta;
 
@@ -109,12 +140,14 @@ wait_for_room(Relation index)
 	{
 		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 
-		if (rest_ms <= 0 || !smart_compaction_is_due(index, &before))
+		if (rest_ms <= 0)
 			smart_report_status(SMART_NO_SPACE, index);
-		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
-		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
 		smart_meta_read(index, &meta);
-	} while (meta.run == before.run && smart_relation_can_answer(index));
+		if (smart_compaction_is_due(index, &meta))
+			smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
+		end = room_deadline(index);
+	} while (meta.run == before.run && memory_in_use() >= used && smart_relation_can_answer(index));
 }
 
 void

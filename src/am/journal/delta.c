@@ -48,6 +48,13 @@ meta_of(Relation index, const struct smart_meta *meta, uint64 tree)
 	return own;
 }
 
+/* A delta takes the last memory of a region, too. */
+static void
+use_reserve(bool use)
+{
+	smart_backend_client()->space.uses_reserve = use;
+}
+
 /* ---- making it ---- */
 
 static void
@@ -95,6 +102,7 @@ fill(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 static void
 drop_after_error(int code, Datum tree)
 {
+	use_reserve(false);
 	smart_am_tree_drop((uint64) tree);
 }
 
@@ -146,7 +154,9 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	if (index->rd_createSubid != InvalidSubTransactionId ||
 		smart_relation_new_file_subid(index) != InvalidSubTransactionId)
 		smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
+	use_reserve(true);
 	status = smart_tree_make_delta(index, meta, &id);
+	use_reserve(false);
 	if (is_full(status))
 		return false;
 	smart_check_status(status, index);
@@ -158,11 +168,13 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 
 		if (tree == NULL)
 			elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", id);
+		use_reserve(true);
 		done = build(index, codec, meta, tree, &place);
 		if (done)
 			smart_follow_note_place(id, &place);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
+	use_reserve(false);
 	if (!done)
 		smart_am_tree_drop(id);
 	return done;
@@ -262,6 +274,7 @@ after_piece(void *argument, const struct smart_chain_place *place)
 static void
 unlock_after_error(int code, Datum tree)
 {
+	use_reserve(false);
 	smart_follow_unlock((uint64) tree);
 }
 
@@ -298,7 +311,9 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 		usable = look(index, delta, &place, &current);
 		if (usable && !current)
 		{
+			use_reserve(true);
 			usable = smart_journal_apply(index, codec, delta->tree, true, &place, after_piece, &tree);
+			use_reserve(false);
 			/* One that is made anew has one operation for each entry. */
 			if (!usable)
 				leave(index, tree);

@@ -8,18 +8,20 @@
 #include "am/index/relation.h"
 #include "am/journal/due.h"
 
-#define SHARE 8 /* of the region, of which the operations of a chain are to take one */
+#define PAGES_MIN       16 /* of the chain, that are worth a compaction where memory is short */
+#define MEMORY_PER_BYTE 2  /* that a delta takes for what stands in the chain, about */
 
 static bool
 takes_too_much(Relation index, const struct smart_meta *meta)
 {
 	uint64 pages = meta->tail_serial - meta->cut.serial;
+	uint64 bytes = pages * BLCKSZ * MEMORY_PER_BYTE;
 	struct smart_space_usage usage;
 
-	if (pages <= SMART_CHAIN_SHORT || !smart_relation_can_answer(index))
+	if (pages < PAGES_MIN || !smart_relation_can_answer(index))
 		return false;
 	smart_space_usage(&smart_backend_client()->space, &usage);
-	return pages * BLCKSZ > usage.max_size / SHARE;
+	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
 }
 
 bool

@@ -448,6 +448,27 @@ smart_view_catch_up_serializable(struct smart_relation *self, Relation index)
 		smart_view_leave(self, index);
 }
 
+bool
+smart_view_replace_tree(struct smart_relation *self, Relation index)
+{
+	MemoryContext old;
+
+	if ((likely(self->changes == smart_changes()) && self->meta.tree != 0) || self->view != NULL)
+		return false;
+	if (self->standby || !smart_relation_can_answer(index))
+		return false;
+	/* As long as the open index. */
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(self));
+	smart_relation_lose(self, index);
+	while (!smart_view_attach(self, index) && smart_relation_can_answer(index))
+		smart_journal_await(index);
+	MemoryContextSwitchTo(old);
+	/* Or it has its tree again. */
+	if (self->view == NULL)
+		(void) smart_relation_refresh(self, index);
+	return true;
+}
+
 void
 smart_view_leave(struct smart_relation *self, Relation index)
 {

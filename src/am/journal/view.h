@@ -49,6 +49,12 @@ extern void smart_view_refresh(struct smart_relation *self, Relation index);
  */
 extern void smart_view_leave(struct smart_relation *self, Relation index);
 
+/*
+ * An index that was opened with its tree, or was empty, may have lost that by now: then self has a view, if its pages can answer.
+ * Errors as above.  Returns whether it has been so; smart_relation_follow() or smart_relation_refresh() tells the rest.
+ */
+extern bool smart_view_replace_tree(struct smart_relation *self, Relation index);
+
 /* What a pin is for that keeps VACUUM waiting until nobody looks at what this view has returned: its journal's id. */
 extern uint64 smart_view_pinned(const struct smart_view *view);
 

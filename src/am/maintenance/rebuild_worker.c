@@ -413,6 +413,13 @@ leave_memory(Oid index)
 	smart_rebuild_forget(MyDatabaseId, index);
 }
 
+static void
+stay_without(Oid index)
+{
+	if (smart_restore_without(index))
+		smart_rebuild_forget(MyDatabaseId, index);
+}
+
 /* Looks at the claimed index; returns whether there is something to be done now. */
 static bool
 is_to_be_restored(void)
@@ -434,6 +441,9 @@ restore_claimed(void)
 {
 	int code = attempt(needs == NEED_MOVE ? move : needs == NEED_PAGES ? leave_memory : restore);
 
+	/* There is no room for the tree: the index goes on without one, if it may. */
+	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
+		(void) attempt(stay_without);
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
 	if (needs == NEED_LOADING && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
 		attempt(smart_restore_condemn) == 0)

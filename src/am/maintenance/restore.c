@@ -16,8 +16,8 @@
 #include "utils/rel.h"
 
 #include "am/index/relation.h"
-#include "am/index/trees.h"
 #include "am/journal/adopt.h"
+#include "am/journal/leave.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
 #include "am/maintenance/loading.h"
@@ -25,7 +25,6 @@
 #include "am/maintenance/restore.h"
 #include "am/server/compactions.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/validity.h"
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
@@ -94,25 +93,6 @@ smart_restore_condemn(Oid index)
 	table_close(opened.heap, NoLock);
 }
 
-/*
- * The tree is one that is lost from now on: who has it open goes on with it until he looks at the counter of changes, and what
- * he adds then is in the journal alone (src/README, J1).
- */
-static void
-leave_memory(Relation index)
-{
-	uint64 tree = smart_relation_tree(index);
-	struct smart_meta meta;
-
-	smart_meta_read(index, &meta);
-	smart_tree_give_up(index, tree);
-	(void) smart_leaving_add(MyDatabaseId, RelationGetRelid(index), tree);
-	if (smart_meta_move_tree(index, smart_relation_codec(index), tree, SMART_TREE_NOWHERE, &meta.losses))
-		ereport(LOG, errmsg("smart index \"%s\" has left memory", RelationGetRelationName(index)),
-				errdetail("The pages of its journal answer, as its storage parameter \"resident\" says."));
-	smart_validity_announce(index);
-}
-
 void
 smart_restore_leave_memory(Oid index)
 {
@@ -125,9 +105,27 @@ smart_restore_leave_memory(Oid index)
 	{
 		if (smart_relation_loss(opened.index) == NULL && smart_relation_tree(opened.index) != 0 &&
 			smart_relation_is_to_answer(opened.index))
-			leave_memory(opened.index);
+			(void) smart_leave_memory(opened.index, smart_relation_tree(opened.index),
+									  "its storage parameter \"resident\" says so");
 		smart_journal_unlock(opened.index, SMART_LOCK_REMOVE);
 	}
 	index_close(opened.index, NoLock);
 	table_close(opened.heap, NoLock);
+}
+
+bool
+smart_restore_without(Oid index)
+{
+	struct smart_opened opened;
+	struct smart_meta meta;
+	bool done = true;
+
+	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+		return true;
+	smart_meta_read(opened.index, &meta);
+	if (smart_relation_loss(opened.index) != NULL && meta.tree != SMART_TREE_NOWHERE)
+		done = smart_leave_memory(opened.index, meta.tree, "there is no room for its tree");
+	index_close(opened.index, NoLock);
+	table_close(opened.heap, NoLock);
+	return done;
 }

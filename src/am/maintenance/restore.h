@@ -21,4 +21,10 @@ extern void smart_restore_condemn(Oid index);
 /* Gives up an index's tree if its pages are to answer.  In a transaction.  LOCK_NOT_AVAILABLE: as above. */
 extern void smart_restore_leave_memory(Oid index);
 
+/*
+ * For an index that could not be loaded, as there was no room: its pages answer, if they may, and no worker tries again until there
+ * is room; false: they may not.  In a transaction.  LOCK_NOT_AVAILABLE: as above.
+ */
+extern bool smart_restore_without(Oid index);
+
 #endif /* SMART_AM_RESTORE_H */

@@ -140,7 +140,8 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	(void) smart_relation_follow(self, index);
 	smart_meta_read(index, &meta);
 	smart_assert(meta.journal == self->meta.journal);
-	if (smart_meta_is_loadable(&meta))
+	/* A tree that was given up a moment ago may have less. */
+	if (smart_meta_is_loadable(&meta) && smart_relation_loss(index) == NULL)
 	{
 		smart_check_run(index, self->codec, &meta);
 		read_journal(check, &meta);

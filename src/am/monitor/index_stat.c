@@ -65,7 +65,7 @@ smart_relation_size(PG_FUNCTION_ARGS)
 
 	if (index == NULL)
 		PG_RETURN_NULL();
-	if (smart_relation_can_answer(index) && smart_relation_is_to_answer(index))
+	if (smart_relation_can_answer(index))
 		bytes = delta_bytes(index);
 	else
 		bytes = smart_relation_bytes(smart_journal_open(index, false));

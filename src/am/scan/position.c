@@ -225,10 +225,16 @@ renew_pin(struct smart_position *self)
 	for (;;)
 	{
 		end_pin(self);
+		if (smart_view_replace_tree(self->relation, self->scan->indexRelation))
+		{
+			self->tree_scan = NULL;
+			smart_prefetch_lose(&self->prefetch);
+			moved = true;
+		}
 		if (unlikely(view_of(self) != NULL))
 		{
 			if (pin_view(self))
-				return false;
+				return moved;
 			moved = true;
 			continue;
 		}

@@ -318,6 +318,8 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 	leave_batch(scan, state);
 	smart_position_reset(position);
 	smart_pending_before_scan(scan->indexRelation, scan->xs_snapshot);
+	if (unlikely(position->relation->tree == NULL && position->relation->view == NULL))
+		(void) smart_view_replace_tree(position->relation, scan->indexRelation);
 	if (unlikely(position->relation->view != NULL))
 		smart_view_refresh(position->relation, scan->indexRelation);
 	else

@@ -32,6 +32,7 @@
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/await.h"
+#include "am/journal/leave.h"
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/scan/predicate.h"
@@ -112,6 +113,14 @@ publish_also(const struct smart_candidate *candidate)
 	return false;
 }
 
+/* Was there no room for the tree, and does the index go on without one? */
+static bool
+goes_on_without(Relation index, const struct smart_relation *self, smart_status status)
+{
+	return unlikely(status == SMART_NO_SPACE || status == SMART_DISK_FULL) &&
+		   smart_leave_memory(index, self->meta.tree, "there is no room for its tree");
+}
+
 /* Adds the entry to the tree, and then to the journal; false as above. */
 static bool
 publish(struct smart_candidate *candidate)
@@ -130,6 +139,8 @@ publish(struct smart_candidate *candidate)
 		wait_for_change(candidate);
 		return false;
 	}
+	if (goes_on_without(candidate->index, candidate->relation, status))
+		return false;
 	smart_check_status(status, candidate->index);
 	if (unlikely(candidate->relation->also_id != 0) && !publish_also(candidate))
 		return false;
@@ -332,6 +343,8 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 	}
 	if (unlikely(self->tree == NULL) && !self->lost)
 		smart_relation_make_tree(self, index);
+	if (unlikely(self->tree == NULL) && !self->lost)
+		return open_index(index, NULL, context);
 	smart_assert(self->index == RelationGetRelid(index));
 	smart_assert(self->tree != NULL || self->lost);
 	return self;
@@ -458,7 +471,7 @@ publish_together(Relation index, struct smart_relation *self, const struct smart
 	}
 	status = smart_relation_try_insert_many(self, additions, count);
 	pfree(additions);
-	if (smart_status_is_of_node(status))
+	if (smart_status_is_of_node(status) || goes_on_without(index, self, status))
 		return false;
 	smart_check_status(status, index);
 	return true;

@@ -44,6 +44,19 @@ takes_spare(const struct smart_space *space, unsigned int order)
 	return lists->chunks * usable - lists->used - lists->barred < pages_left(space) + (1u << order);
 }
 
+/* Would a run for blocks be taken from what a region has and may still grow by, and is reserved? */
+static bool
+takes_reserve(const struct smart_space *space, unsigned int order)
+{
+	const struct smart_region *region = space->region;
+	const struct smart_page_lists *lists = smart_lists_of(region, region->blocks);
+	uint64_t pages = region->max_size / SMART_PAGE_BYTES;
+
+	if (space->reserved_pages == 0 || space->uses_reserve || space->removing || space->purpose != SMART_SPACE_ANY)
+		return false;
+	return pages < (uint64_t) lists->used + space->reserved_pages + (1u << order);
+}
+
 bool
 smart_pages_available(const struct smart_space *space, unsigned int node, unsigned int order)
 {
@@ -87,6 +100,8 @@ take_own(struct smart_space *space, bool blocks, unsigned int order, uint32_t *p
 	const uint32_t *lists = smart_region_header(space->region)->home.list;
 	unsigned int list = find_list(lists, order);
 
+	if (blocks && takes_reserve(space, order))
+		return SMART_NO_SPACE;
 	if (list == SMART_PAGE_ORDERS || (blocks && takes_spare(space, order)))
 	{
 		smart_status status = smart_chunk_add_home(space->region);

@@ -72,10 +72,12 @@ struct smart_space
 	struct smart_lock_table *locks;
 	const struct smart_storage *storage; /* where blocks lie (trees.h) */
 	struct smart_supply *supply;         /* NULL: embedded; else region is an extent map (extents.h) */
-	bool removing;                       /* this client removes entries: it will give back more than it takes */
-	enum smart_space_purpose purpose;    /* of the allocation in hand */
-	uint32_t small_pages;                /* a tree of fewer pages lies on one memory node (placement.h) */
-	unsigned int retired;                /* since the client last tried to advance the epoch */
+	uint32_t reserved_pages;             /* embedded: that blocks leave to clients that use the reserve */
+	bool uses_reserve;
+	bool removing;                    /* this client removes entries: it will give back more than it takes */
+	enum smart_space_purpose purpose; /* of the allocation in hand */
+	uint32_t small_pages;             /* a tree of fewer pages lies on one memory node (placement.h) */
+	unsigned int retired;             /* since the client last tried to advance the epoch */
 	struct
 	{
 		uint64_t id;

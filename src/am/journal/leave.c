@@ -1,0 +1,40 @@
+/*
+ * leave.c
+ *	  An index gives up its tree.
+ *
+ * The tree is one that is lost from now on: who has it open goes on with it until he looks at the counter of changes, and what
+ * he adds then is in the journal alone (src/README, J1).
+ */
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/index/relation.h"
+#include "am/index/trees.h"
+#include "am/journal/leave.h"
+#include "am/server/rebuild_table.h"
+#include "am/server/validity.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+bool
+smart_leave_memory(Relation index, uint64 tree, const char *why)
+{
+	struct smart_meta meta;
+
+	smart_assert(tree != 0 && tree != SMART_TREE_NOWHERE);
+	smart_meta_read(index, &meta);
+	if (meta.tree != tree)
+		return true;
+	if (!smart_meta_is_loadable(&meta) || !smart_relation_may_answer(index))
+		return false;
+	smart_tree_give_up(index, tree);
+	(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree);
+	if (smart_meta_move_tree(index, smart_relation_codec(index), tree, SMART_TREE_NOWHERE, &meta.losses))
+		ereport(LOG, errmsg("smart index \"%s\" has left memory: %s", RelationGetRelationName(index), why),
+				errdetail("The pages of its journal answer."));
+	smart_validity_announce(index);
+	smart_launcher_wake();
+	return true;
+}
