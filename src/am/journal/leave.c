@@ -10,6 +10,7 @@
 #include "utils/rel.h"
 
 #include "am/compat.h"
+#include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/leave.h"
@@ -17,6 +18,14 @@
 #include "am/server/validity.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
+
+static bool
+is_there(uint64 tree)
+{
+	fabric_address root;
+
+	return smart_space_find_tree(&smart_backend_client()->space, tree, &root);
+}
 
 bool
 smart_leave_memory(Relation index, uint64 tree, const char *why)
@@ -30,7 +39,9 @@ smart_leave_memory(Relation index, uint64 tree, const char *why)
 	if (!smart_meta_is_loadable(&meta) || !smart_relation_may_answer(index))
 		return false;
 	smart_tree_give_up(index, tree);
-	(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree);
+	/* VACUUM waits for who reads the tree, as long as the metapage names it, or it stands in the table of those that leave. */
+	if (is_there(tree) && !smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree))
+		return true;
 	if (smart_meta_move_tree(index, smart_relation_codec(index), tree, SMART_TREE_NOWHERE, &meta.losses))
 		ereport(LOG, errmsg("smart index \"%s\" has left memory: %s", RelationGetRelationName(index), why),
 				errdetail("The pages of its journal answer."));

@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
@@ -401,13 +402,29 @@ arrive(struct smart_position *self, bool backward, bool there)
 	return false;
 }
 
+/*
+ * What others add from now on meets the lock; what they have added before is to be found: not in a tree that takes no adds any
+ * more.
+ */
+static pg_noinline void
+look_again(struct smart_position *self)
+{
+	if (smart_view_replace_tree(self->relation, self->scan->indexRelation))
+	{
+		self->tree_scan = NULL;
+		smart_prefetch_lose(&self->prefetch);
+	}
+	if (view_of(self) != NULL)
+		smart_view_catch_up_serializable(self->relation, self->scan->indexRelation);
+}
+
 /* Comes to the first range.  False: there is none, or nothing is in the index. */
 static bool
 seek_first_range(struct smart_position *self, bool backward)
 {
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, self->ranges);
-	if (unlikely(view_of(self) != NULL))
-		smart_view_catch_up_serializable(self->relation, self->scan->indexRelation);
+	if (unlikely(IsolationIsSerializable()))
+		look_again(self);
 	if (is_empty(self) || !smart_ranges_first(self->ranges, backward))
 		return false;
 	smart_prefetch_begin(&self->prefetch, self->ranges);
