@@ -210,10 +210,8 @@ remove_entries(Relation heap, Relation index, const struct smart_entries *keys)
 	struct smart_removal removal;
 	struct smart_pin_ticket pin;
 
-	if (smart_relation_loss(index) != NULL)
-		return 0;
-	relation = smart_relation_open(index);
-	if (relation->tree == NULL || relation->meta.journal_state == SMART_JOURNAL_NONE)
+	relation = smart_relation_try_open(index);
+	if (relation == NULL || relation->tree == NULL || relation->meta.journal_state == SMART_JOURNAL_NONE)
 		return 0;
 	smart_removal_begin(&removal, relation, index);
 	pin = smart_pin_enter(relation->meta.tree);

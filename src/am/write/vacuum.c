@@ -221,8 +221,8 @@ wait_for_loading(Relation index)
 }
 
 /*
- * Opens an index that may be unusable: a warning, and NULL; *lost: its metapage
- * can be read.  Only errors that are raised while nothing is locked are taken that way.
+ * Opens an index that may be unusable: a warning, and NULL; *lost: its metapage can be read.  Without a warning if its pages can
+ * answer by now.  Only errors that are raised while nothing is locked are taken that way.
  */
 static struct smart_relation *
 open_usable(Relation index, bool *lost)
@@ -233,7 +233,10 @@ open_usable(Relation index, bool *lost)
 
 	PG_TRY();
 	{
-		relation = smart_relation_open(index);
+		relation = smart_relation_try_open(index);
+		readable = relation == NULL && smart_relation_can_answer(index);
+		if (relation == NULL && !readable)
+			relation = smart_relation_open(index);
 	}
 	PG_CATCH();
 	{
@@ -443,8 +446,10 @@ bulk_delete_index(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulk
 		}
 		wait_for_loading(info->index);
 		bulk.relation = open_usable(info->index, &lost);
+		/* It may have given its tree up a moment ago. */
 		if (lost)
-			again = !give_up_tree(info->index);
+			again = (smart_relation_can_answer(info->index) && ++bulk.failures < FAILURES_MAX) ||
+					!give_up_tree(info->index);
 		if (bulk.relation == NULL && !again)
 			return stats;
 		if (bulk.relation == NULL || bulk.relation->tree == NULL)
