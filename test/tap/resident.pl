@@ -248,6 +248,22 @@ sql('CREATE INDEX CONCURRENTLY made_b ON made USING smart (b) WITH (resident = n
 is(state_of($node, 'made_b'), 'paged', 'built concurrently');
 index_is_sound($node, 'postgres', $_, 'built anew') foreach ('made_a', 'made_b');
 
+# A page that is damaged: the index is rebuilt from its table, and then without a tree again.
+sql('INSERT INTO made SELECT g, g FROM generate_series(100, 5000) g; REINDEX INDEX made_a; CHECKPOINT');
+$path = $node->data_dir . '/' . sql(q{SELECT pg_relation_filepath('made_a')});
+$node->stop;
+open $file, '+<:raw', $path or die "$path: $!";
+seek $file, 8192, 0 or die $!;
+print $file "\0" x 8192 or die $!;
+close $file or die $!;
+$offset = -s $node->logfile;
+$node->start;
+fails('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0', 'XX00[12]', 'a damaged page');
+ok($node->wait_for_log(qr/smart index "made_a" has been rebuilt/, $offset), 'it is rebuilt by itself');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND smart_index_state('made_a') = 'paged' FROM made WHERE a = 3}), 'and without a tree again');
+is(sql('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0'), '4902', 'with all rows');
+index_is_sound($node, 'postgres', 'made_a', 'rebuilt');
+
 # Where there is no journal the parameter has no effect.
 sql(<<'SQL');
 CREATE UNLOGGED TABLE unlogged (a int);
@@ -268,7 +284,7 @@ $standby->start;
 sql(q{DELETE FROM rows WHERE c % 5 = 0; VACUUM rows; INSERT INTO made VALUES (10, 'ten')});
 $node->wait_for_catchup($standby);
 ok($standby->poll_query_until('postgres', q{SELECT smart_index_state('made_a') = 'ready'}), 'a standby has a tree');
-is($standby->safe_psql('postgres', 'SET enable_seqscan = off; SELECT a FROM made WHERE a > 3'), '10', 'and answers');
+is($standby->safe_psql('postgres', 'SET enable_seqscan = off; SELECT a FROM made WHERE a BETWEEN 4 AND 50'), '10', 'and answers');
 $node->stop;
 $standby->promote;
 $node = $standby;

@@ -28,6 +28,7 @@
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 
+#define PAGES_TO_GROW 32
 #define ROOM_PER_BYTE 4 /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
 
 /* ---- PostgreSQL's side of it ---- */
@@ -349,6 +350,18 @@ smart_relation_can_answer(Relation index)
 	return cached_loss(index, cache) != NULL && can_answer(index, cache);
 }
 
+/*
+ * Is there room for the tree of an index that had to go?  With the room that it has left alone it would have to go again; and a small
+ * one grows.
+ */
+static bool
+has_room_again(const struct smart_meta *meta)
+{
+	uint64 pages = meta->run_pages + (meta->tail_serial - meta->cut.serial) + PAGES_TO_GROW;
+
+	return smart_tree_has_room(pages * BLCKSZ * ROOM_PER_BYTE);
+}
+
 static bool
 is_to_answer(Relation index, struct relation_cache *cache)
 {
@@ -361,10 +374,7 @@ is_to_answer(Relation index, struct relation_cache *cache)
 		case SMART_RESIDENT_NEVER:
 			return true;
 		case SMART_RESIDENT_AUTO:
-			/* It had to go.  With the room that it has left alone it would have to go again. */
-			return meta->tree == SMART_TREE_NOWHERE &&
-				   !smart_tree_has_room((uint64) (meta->run_pages + (meta->tail_serial - meta->cut.serial)) * BLCKSZ *
-										ROOM_PER_BYTE);
+			return meta->tree == SMART_TREE_NOWHERE && !has_room_again(meta);
 		default:
 			return false;
 	}

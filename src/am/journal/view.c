@@ -13,6 +13,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "am/compat.h"
 #include "am/journal/apply.h"
 #include "am/journal/await.h"
 #include "am/journal/delta.h"
@@ -226,6 +227,32 @@ seek_delta(struct smart_view *view)
 	advance_delta(view);
 }
 
+/* ---- damage ---- */
+
+/* Called for each message while a view's pages are read: nobody else may read those of an index that has no tree for good. */
+static void
+look_for_damage(void *argument)
+{
+	const struct smart_view *view = argument;
+	int code = geterrcode();
+
+	if (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED)
+		smart_rebuild_want_anew(smart_relation_database(view->index), RelationGetRelid(view->index));
+}
+
+static void
+begin_reading(struct smart_view *view, ErrorContextCallback *callback)
+{
+	*callback = (ErrorContextCallback){.previous = error_context_stack, .callback = look_for_damage, .arg = view};
+	error_context_stack = callback;
+}
+
+static void
+end_reading(const ErrorContextCallback *callback)
+{
+	error_context_stack = callback->previous;
+}
+
 /* ---- what there is now ---- */
 
 /*
@@ -267,14 +294,18 @@ take_run(struct smart_view *view)
 static bool
 catch_up(struct smart_view *view)
 {
-	for (int i = 0; i < RENEWALS_MAX; i++)
+	ErrorContextCallback callback;
+	bool done = false;
+	bool usable = true;
+
+	begin_reading(view, &callback);
+	for (int i = 0; i < RENEWALS_MAX && usable && !done; i++)
 	{
-		if (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta))
-			return true;
-		if (!take_run(view))
-			return false;
+		done = view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta);
+		usable = done || take_run(view);
 	}
-	return false;
+	end_reading(&callback);
+	return done;
 }
 
 /* ---- merging ---- */
@@ -355,12 +386,16 @@ read_on(struct smart_view *view, struct smart_batch *batch)
 enum smart_found
 smart_view_next(struct smart_view *view, struct smart_batch *batch)
 {
+	ErrorContextCallback callback;
+
 	CHECK_FOR_INTERRUPTS();
+	begin_reading(view, &callback);
 	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
 	read_on(view, batch);
 	/* The journal of now has what a snapshot sees that was taken before, too. */
 	for (int i = 0; i < RENEWALS_MAX && batch->count == 0 && view->behind && take_run(view) && catch_up(view); i++)
 		read_on(view, batch);
+	end_reading(&callback);
 	if (batch->count == 0)
 		return view->behind || view->delta == NULL ? SMART_FOUND_BEHIND : SMART_FOUND_END;
 	for (uint32 i = 0; view->backward && i < batch->count / 2; i++)
@@ -402,7 +437,9 @@ smart_view_rest(const struct smart_view *view)
 bool
 smart_view_attach(struct smart_relation *self, Relation index)
 {
+	ErrorContextCallback callback;
 	struct smart_view *view;
+	bool done;
 
 	smart_assert(self->view == NULL);
 	view = palloc(sizeof(*view));
@@ -411,10 +448,12 @@ smart_view_attach(struct smart_relation *self, Relation index)
 	view->codec = self->codec;
 	initStringInfo(&view->pile.bytes);
 	initStringInfo(&view->pile.ends);
-	if (!take_run(view))
-		return false;
-	self->view = view;
-	return true;
+	begin_reading(view, &callback);
+	done = take_run(view);
+	end_reading(&callback);
+	if (done)
+		self->view = view;
+	return done;
 }
 
 struct smart_relation *

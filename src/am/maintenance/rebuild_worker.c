@@ -291,6 +291,7 @@ enum need
 	NEED_NOTHING,
 	NEED_LOADING,
 	NEED_REBUILD,
+	NEED_CONDEMNING, /* its journal is damaged, and it is rebuilt then */
 	NEED_MOVE,
 	NEED_PAGES /* it has a tree, and is to have none */
 };
@@ -371,6 +372,7 @@ attempt(void (*action)(Oid index))
 static void
 look_at(Oid index)
 {
+	struct smart_rebuild known = {0};
 	Relation relation;
 
 	/* The other indexes do not wait for whatever is being done to this one. */
@@ -380,8 +382,9 @@ look_at(Oid index)
 	needs = NEED_NOTHING;
 	if (relation == NULL)
 		return;
+	(void) smart_rebuild_find(MyDatabaseId, index, &known);
 	if (smart_relation_loss(relation) != NULL && smart_relation_is_loadable(relation))
-		needs = smart_relation_is_to_answer(relation) ? NEED_NOTHING : NEED_LOADING;
+		needs = known.damaged ? NEED_CONDEMNING : smart_relation_is_to_answer(relation) ? NEED_NOTHING : NEED_LOADING;
 	else if (smart_relation_loss(relation) != NULL)
 		needs = NEED_REBUILD;
 	else if (smart_relation_tree(relation) != 0 && smart_relation_is_to_answer(relation))
@@ -439,8 +442,11 @@ is_to_be_restored(void)
 static void
 restore_claimed(void)
 {
-	int code = attempt(needs == NEED_MOVE ? move : needs == NEED_PAGES ? leave_memory : restore);
+	int code;
 
+	if (needs == NEED_CONDEMNING && attempt(smart_restore_condemn) != 0)
+		return;
+	code = attempt(needs == NEED_MOVE ? move : needs == NEED_PAGES ? leave_memory : restore);
 	/* There is no room for the tree: the index goes on without one, if it may. */
 	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
 		(void) attempt(stay_without);

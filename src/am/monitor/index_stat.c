@@ -27,6 +27,7 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/backend.h"
+#include "am/index/options.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/adopt.h"
@@ -159,7 +160,11 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
 		return rebuild->side == 0 ? "loading" : "rebuilding";
 	if (*loss != NULL && absence == NULL && smart_relation_is_to_answer(index))
+	{
+		*loss = smart_options_resident(index) == SMART_RESIDENT_NEVER ? "Its option \"resident\" says so"
+																	  : "There is no room for its tree";
 		return "paged";
+	}
 	if (*loss != NULL)
 		return absence != NULL ? "unreachable" : "lost";
 	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? "ready" : "empty";

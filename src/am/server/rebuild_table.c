@@ -232,14 +232,11 @@ smart_rebuild_tree(Oid database, Oid index)
 	return smart_rebuild_find(database, index, &rebuild) && rebuild.state == SMART_REBUILD_RUNNING ? rebuild.tree : 0;
 }
 
-void
-smart_rebuild_want(Oid database, Oid index)
+static void
+want(Oid database, Oid index, bool damaged)
 {
-	struct smart_rebuild known;
 	struct smart_rebuild *place;
 
-	if (table == NULL || (smart_rebuild_find(database, index, &known) && known.state != SMART_REBUILD_DONE))
-		return;
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	place = take_place(database, index);
 	if (place != NULL && place->state != SMART_REBUILD_WAITING && place->state != SMART_REBUILD_RUNNING)
@@ -248,9 +245,28 @@ smart_rebuild_want(Oid database, Oid index)
 		place->due = place->since;
 		place->failures = place->waits = 0;
 		place->error[0] = '\0';
+		place->damaged = false;
 		smart_launcher_wake();
 	}
+	if (place != NULL && place->state == SMART_REBUILD_WAITING)
+		place->damaged |= damaged;
 	LWLockRelease(lock);
+}
+
+void
+smart_rebuild_want(Oid database, Oid index)
+{
+	struct smart_rebuild known;
+
+	if (table != NULL && (!smart_rebuild_find(database, index, &known) || known.state == SMART_REBUILD_DONE))
+		want(database, index, false);
+}
+
+void
+smart_rebuild_want_anew(Oid database, Oid index)
+{
+	if (table != NULL)
+		want(database, index, true);
 }
 
 static bool

@@ -35,6 +35,7 @@ struct smart_rebuild
 	uint64 older;                        /* RUNNING: what the metapage named, or 0; leaves if all goes well */
 	uint32 older_leaf_size;              /* RUNNING: of a move (smart_rebuild_begin_move); else 0 */
 	bool moves;                          /* its tree has to move; it is not lost */
+	bool damaged;                        /* WAITING: who has read its journal has found it damaged */
 	bool spoiled;                        /* RUNNING: invalidated, has to fail */
 	bool sealed;                         /* RUNNING: it will succeed */
 	TimestampTz since;                   /* when it came into this state */
@@ -82,6 +83,9 @@ extern uint64 smart_rebuild_tree(Oid database, Oid index);
 
 /* Registers a lost index for a rebuild, unless it is registered already or the table is full. */
 extern void smart_rebuild_want(Oid database, Oid index);
+
+/* The same for one whose journal was found to be damaged: it is rebuilt from its table. */
+extern void smart_rebuild_want_anew(Oid database, Oid index);
 
 /*
  * A rebuild begins: from now on inserts go into the tree side; base will be the index's tree; older is the tree that the
