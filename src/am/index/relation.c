@@ -345,8 +345,11 @@ can_answer(Relation index, const struct relation_cache *cache)
 bool
 smart_relation_can_answer(Relation index)
 {
-	struct relation_cache *cache = get_cache(index);
+	struct relation_cache *cache;
 
+	if (!smart_server_available())
+		return false;
+	cache = get_cache(index);
 	return cached_loss(index, cache) != NULL && can_answer(index, cache);
 }
 
@@ -389,7 +392,7 @@ smart_relation_may_answer(Relation index)
 bool
 smart_relation_is_to_answer(Relation index)
 {
-	return is_to_answer(index, get_cache(index));
+	return smart_server_available() && is_to_answer(index, get_cache(index));
 }
 
 bool
