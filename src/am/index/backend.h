@@ -7,8 +7,8 @@
 
 #include "compute/client.h"
 
-#define SMART_DELTA_SHARE \
-	8 /* of an embedded region: one is left to deltas (src/am/journal/delta.h) by all other trees */
+/* One part in so many of an embedded region is for deltas (src/am/journal/delta.h); other trees leave it alone. */
+#define SMART_DELTA_SHARE 8
 
 /*
  * This backend as a client of the compute node: made at the first call, closed when the backend exits.  Raises an

@@ -49,8 +49,8 @@ struct smart_tail
 };
 
 /*
- * In the place of a tree's id, of an index that has never had one: its journal answers (src/am/journal/view.h).  No directory has
- * it, so that the index is one that has lost its tree.
+ * In the place of a tree's id: the index was built without a tree, or has given it up, and its journal answers
+ * (src/am/journal/view.h).  No directory has this id, so the index counts as lost.
  */
 #define SMART_TREE_NOWHERE PG_UINT64_MAX
 

@@ -28,8 +28,8 @@
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 
-#define PAGES_TO_GROW 32
-#define ROOM_PER_BYTE 4 /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
+#define PAGES_TO_GROW 32 /* of a journal, that a small index is expected to gain soon */
+#define ROOM_PER_BYTE 4  /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
 
 /* ---- PostgreSQL's side of it ---- */
 
@@ -300,9 +300,12 @@ report_loss(Relation index, const char *loss)
 				errmsg("the content of index \"%s\" cannot be reached", RelationGetRelationName(index)),
 				errdetail_internal("%s", loss), hint_lost(index));
 	if (smart_relation_is_to_answer(index))
-		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				errmsg("index \"%s\" has no tree", RelationGetRelationName(index)),
-				errdetail("The pages of its journal answer, as its storage parameter \"resident\" says."));
+		ereport(
+			ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("index \"%s\" has no tree", RelationGetRelationName(index)),
+			errdetail("The pages of its journal answer."),
+			errhint(
+				"smart_index_pages() shows what they hold. ALTER INDEX ... SET (resident = always) brings a tree back."));
 	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			errmsg("the content of index \"%s\" is lost", RelationGetRelationName(index)),
 			errdetail_internal("%s", loss), hint_lost(index));
