@@ -137,6 +137,26 @@ compaction_ends();
 all_are_sound('vacuumed twice');
 is(sql('SELECT count(*) FROM rows WHERE c = 2'), '0', 'what was removed stays so');
 
+# Nor does a scan return what was removed since it looked there: the table, whose pages are all visible then, is not asked for it.
+sql('DELETE FROM rows WHERE c % 60 = 0');
+$cursor->query_safe('SET enable_seqscan = off; SET enable_sort = off; BEGIN; DECLARE c CURSOR FOR SELECT a FROM rows ORDER BY a');
+@all = split "\n", sql('SET enable_indexscan = off; SET enable_indexonlyscan = off; SELECT a FROM rows ORDER BY a');
+is($cursor->query_safe('FETCH 10 FROM c'), join("\n", @all[0 .. 9]), 'another one begins');
+$offset = -s $node->logfile;
+$vacuum = $node->background_psql('postgres');
+$vacuum->query_until(qr/begun/, "\\echo begun\nVACUUM rows;\n");
+ok($node->wait_for_log(qr/bulk deletion in index "rows_a" waits for scans/, $offset), 'VACUUM waits for it');
+is($cursor->query_safe('FETCH 100 FROM c'), join("\n", @all[10 .. 109]), 'it has the next entries');
+$vacuum->quit;
+is($cursor->query_safe('FETCH ALL FROM c'), join("\n", @all[110 .. $#all]), 'and all others when VACUUM has ended');
+$cursor->query_safe('COMMIT');
+
+# A statement that looks for each of its rows holds back no memory of what it has looked at before.
+sql(q{INSERT INTO rows SELECT hashint8extended(g, 2), 'many', g FROM generate_series(1, 1000000) g ON CONFLICT DO NOTHING});
+is(sql('SELECT count(*) FROM rows WHERE c BETWEEN 1 AND 1000000'), '1000000', 'ON CONFLICT, a million times');
+compaction_ends();
+answers_are_right('many conflicts');
+
 # A cursor lasts while runs are written and pages are used anew, several times.
 @all = split "\n", sql('SET enable_indexscan = off; SET enable_indexonlyscan = off; SELECT a FROM rows WHERE a > 8000000000000000000 ORDER BY a DESC');
 $cursor->query_safe('SET enable_indexonlyscan = off; BEGIN; DECLARE c CURSOR FOR SELECT a FROM rows WHERE a > 8000000000000000000 ORDER BY a DESC');

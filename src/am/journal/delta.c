@@ -142,11 +142,28 @@ build(Relation index, const struct smart_codec *codec, const struct smart_meta *
 	return done;
 }
 
+/*
+ * Pins a delta.  False: it leaves, and may have gone.  In this order, since one that leaves is noted so before its pins are looked
+ * at.
+ */
+static bool
+pin_delta(uint64 tree, struct smart_pin_ticket *pin)
+{
+	uint64 left;
+
+	*pin = smart_pin_enter(tree);
+	if (smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &left) && left == 0)
+		return true;
+	smart_pin_leave(pin);
+	return false;
+}
+
 /* Makes the delta; false: there is no room, or the journal has gone on. */
 static bool
 make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {
 	volatile bool done = false;
+	struct smart_pin_ticket pin;
 	smart_status status;
 	uint64 id;
 
@@ -160,6 +177,9 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	if (is_full(status))
 		return false;
 	smart_check_status(status, index);
+	/* A compaction that ends meanwhile lets it go before anybody has found it. */
+	if (!pin_delta(id, &pin))
+		return false;
 	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
 	{
 		const struct smart_meta own = meta_of(index, meta, id);
@@ -177,6 +197,7 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	use_reserve(false);
 	if (!done)
 		smart_am_tree_drop(id);
+	smart_pin_leave(&pin);
 	return done;
 }
 
@@ -203,13 +224,9 @@ find(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	while (smart_tree_of_delta(index, meta, &info))
 	{
 		struct smart_meta own = meta_of(index, meta, info.id);
-		uint64 left;
 
-		*pin = smart_pin_enter(info.id);
-		/* After the pin: one that leaves is noted so, and then its pins are looked at. */
-		if (smart_space_get_note(&smart_backend_client()->space, info.id, SMART_NOTE_REMOVAL, &left) && left == 0)
+		if (pin_delta(info.id, pin))
 			return smart_relation_open_tree(index, codec_of(codec), &own);
-		smart_pin_leave(pin);
 	}
 	return NULL;
 }

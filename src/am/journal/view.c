@@ -47,8 +47,9 @@ struct smart_view
 	struct smart_pin_ticket pin;   /* of the delta */
 	struct smart_view_range range; /* what has not been returned */
 	bool backward;
-	bool sought; /* the two sources stand in this range */
-	bool behind; /* pages of the run were used anew */
+	bool sought;                   /* the two sources stand in this range */
+	bool behind;                   /* pages of the run were used anew */
+	MemoryContextCallback release; /* of the pin */
 
 	/* The run's next entry. */
 	const uint8 *run_entry; /* NULL: there is none in the range */
@@ -434,6 +435,15 @@ smart_view_rest(const struct smart_view *view)
 
 /* ---- opening ---- */
 
+/* A statement may open a view for each of its rows (ON CONFLICT), and a pin holds the delta's memory back. */
+static void
+release_view(void *argument)
+{
+	struct smart_view *view = argument;
+
+	smart_pin_leave(&view->pin);
+}
+
 bool
 smart_view_attach(struct smart_relation *self, Relation index)
 {
@@ -448,6 +458,8 @@ smart_view_attach(struct smart_relation *self, Relation index)
 	view->codec = self->codec;
 	initStringInfo(&view->pile.bytes);
 	initStringInfo(&view->pile.ends);
+	view->release = (MemoryContextCallback){.func = release_view, .arg = view};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &view->release);
 	begin_reading(view, &callback);
 	done = take_run(view);
 	end_reading(&callback);
@@ -477,6 +489,8 @@ smart_view_catch_up(struct smart_relation *self, Relation index, bool all)
 		smart_staging_write_out(index, &self->tail, true);
 	else
 		smart_staging_write_out_own();
+	/* What was read ahead may have been removed meanwhile. */
+	self->view->sought = false;
 	return catch_up(self->view);
 }
 

@@ -16,8 +16,8 @@
 struct smart_view;
 
 /*
- * Opens an index that can answer from its journal to be read: a relation without a tree that has a view, in CurrentMemoryContext.  NULL: there is no
- * room for the delta, or it cannot answer any more.  Errors: those of delta.h.
+ * Opens an index that can answer from its journal to be read: a relation without a tree that has a view, which ends with
+ * CurrentMemoryContext.  NULL: there is no room for the delta, or it cannot answer any more.  Errors: those of delta.h.
  */
 extern struct smart_relation *smart_view_open(Relation index);
 
@@ -26,7 +26,7 @@ extern bool smart_view_attach(struct smart_relation *self, Relation index);
 
 /*
  * The view has all from now on that a snapshot sees that was taken before; or, all, whatever any transaction has inserted: the
- * caller has an inserter's lock of the index then.  False: it cannot go on.  Errors: as above.
+ * caller has an inserter's lock of the index then.  What it has read ahead is read again.  False: it cannot go on.  Errors: as above.
  */
 extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
 

@@ -1,0 +1,74 @@
+# The deltas of an index without a tree come and go with its runs: one that is being made while a compaction ends is let go before
+# anybody has found it. Its maker is stopped meanwhile, and goes on as it likes.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SmartTest;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $TREES = q{SELECT coalesce(sum(trees), 0) FROM smart_stat_space};
+# A compaction takes some seconds. It is due when the delta is large for this region.
+my $node = smart_node('main', 'autovacuum = off', q{smart.embedded_max_size = '16MB'}, 'smart.compaction_rate = 1', 'max_parallel_workers_per_gather = 0');
+my $count = 1000;
+
+sub sql
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+sub run_of
+{
+	return sql(q{SELECT run FROM smart_index_pages('rows_a')});
+}
+
+sql(<<'SQL');
+CREATE TABLE rows (a bigint, b int);
+INSERT INTO rows SELECT hashint8extended(g, 0), g FROM generate_series(1, 1000) g;
+CREATE INDEX rows_a ON rows USING smart (a) WITH (resident = never);
+SQL
+my $met = 0;
+foreach my $round (1 .. 4)
+{
+	# Deltas end with the server.
+	$node->restart if $round > 1;
+	ok($node->poll_query_until('postgres', $TREES, '0'), "round $round: there is no delta");
+	my $run = run_of();
+	my $reader = $node->background_psql('postgres');
+	my $watcher = $node->background_psql('postgres');
+	my $pid = $reader->query_safe('SET enable_seqscan = off; SELECT pg_backend_pid()');
+
+	$watcher->query_until(qr/watching/, "\\echo watching\nDO \$\$ BEGIN WHILE ($TREES) = 0 LOOP COMMIT; END LOOP; END \$\$;\n\\echo seen\n");
+	sql("INSERT INTO rows SELECT hashint8extended(g, 0), g FROM generate_series($count + 1, $count + 200000) g");
+	sql('VACUUM rows');
+	$count += 200000;
+	$reader->query_until(qr/asks/, "\\echo asks\nSELECT count(*) FROM rows WHERE a >= -9223372036854775808;\n\\echo answered\n");
+	$watcher->query_until(qr/seen/, '');
+	kill 'STOP', $pid;
+	$watcher->quit;
+	# It may have been stopped with a lock that others wait for.
+	for (my $wait = 0; $wait < 50 && run_of() == $run; $wait++)
+	{
+		sleep(0.2);
+	}
+	$met++ if run_of() > $run;
+	# The worker that frees what is let go looks five times a second.
+	sleep(0.7);
+	sql(q{CREATE TEMPORARY TABLE other (a int, b text); CREATE INDEX ON other USING smart (b, a);
+		INSERT INTO other SELECT g, md5(g::text) FROM generate_series(1, 20000) g});
+	kill 'CONT', $pid;
+	like($reader->query_until(qr/answered/, ''), qr/^$count$/m, "round $round: all rows");
+	$reader->quit;
+	ok($node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')}),
+		"round $round: compaction has ended");
+	index_is_sound($node, 'postgres', 'rows_a', "round $round");
+}
+cmp_ok($met, '>=', 1, 'a compaction has ended while a delta was made or used');
+ok($node->poll_query_until('postgres', $TREES, '1'), 'one delta is left');
+log_is_quiet($node);
+$node->stop;
+done_testing();
