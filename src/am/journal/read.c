@@ -7,6 +7,8 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
+#include "am/compat.h"
+#include "am/journal/fence_cache.h"
 #include "am/journal/fences.h"
 #include "am/journal/read.h"
 #include "base/assert.h"
@@ -56,18 +58,20 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 static enum smart_found
 load_page(struct smart_reader *reader, enum smart_page_kind kind)
 {
-	BlockNumber blocks = RelationGetNumberOfBlocks(reader->index);
 	Buffer buffer;
 
 	CHECK_FOR_INTERRUPTS();
-	if (reader->block >= blocks)
+	/* A file grows. */
+	if (reader->block >= reader->blocks || reader->strategy != NULL)
+		reader->blocks = RelationGetNumberOfBlocks(reader->index);
+	if (reader->block >= reader->blocks)
 		report_damage(reader, "is missing");
 	if (reader->strategy != NULL)
 	{
 		/* The first page asks for all that follow within reach, each other one for the last of those. */
 		for (BlockNumber next = reader->pages == 0 ? 1 : AHEAD; next <= AHEAD; next++)
 		{
-			if (reader->block + next < blocks)
+			if (reader->block + next < reader->blocks)
 				(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, reader->block + next);
 		}
 	}
@@ -198,24 +202,48 @@ smart_reader_next_entry(struct smart_reader *reader)
 	}
 }
 
+/* Opens the fence page where the reader is, unless it is known. */
+static enum smart_found
+open_fence(struct smart_reader *reader, uint32 *level, struct smart_groups **groups)
+{
+	const struct smart_fence_name name = {.journal = reader->journal,
+										  .run = reader->number,
+										  .tablespace = smart_relation_tablespace(reader->index),
+										  .file = smart_relation_file(reader->index),
+										  .block = reader->block};
+	enum smart_found found;
+
+	*groups = smart_fence_cache_find(&name, level);
+	if (*groups != NULL)
+		return SMART_FOUND;
+	found = open_page(reader, SMART_PAGE_FENCE, level);
+	if (found != SMART_FOUND)
+		return found;
+	*groups = &reader->groups;
+	if (*level > 0)
+		smart_fence_cache_keep(&name, reader->page.data, *level);
+	return SMART_FOUND;
+}
+
 /* Goes down to the run page that would have the key. */
 static enum smart_found
 descend(struct smart_reader *reader, const uint8 *key, int length)
 {
 	uint8 block[SMART_FENCE_SUFFIX];
-	enum smart_found found;
 	uint32 expected = 0; /* level of the page; 0: the root says how many there are */
 	uint32 level = reader->expected_pages > 1;
 
 	reader->block = reader->root;
 	for (; level > 0; expected = level)
 	{
-		found = open_page(reader, SMART_PAGE_FENCE, &level);
+		struct smart_groups *groups;
+		enum smart_found found = open_fence(reader, &level, &groups);
+
 		if (found != SMART_FOUND)
 			return found;
 		if (level == 0 || level > SMART_FENCE_LEVELS || (expected > 0 && level != expected))
 			report_damage(reader, "is not on the level that it should be on");
-		if (!smart_groups_floor(&reader->groups, key, length, &reader->unpacker, block))
+		if (!smart_groups_floor(groups, key, length, &reader->unpacker, block))
 			report_damage(reader, "holds what is no separator");
 		reader->block = smart_load_be32(block);
 		level--;

@@ -28,11 +28,12 @@ struct smart_reader
 	Relation index;
 	BufferAccessStrategy strategy; /* NULL: the buffers of everybody */
 	uint64 journal;
-	uint64 number;     /* of the page: run id, or serial */
-	BlockNumber block; /* the page that is being read; InvalidBlockNumber: behind the last one */
-	bool loaded;       /* it is in page */
-	uint32 pages;      /* that have been read */
-	uint64 entries;    /* run: that have been read */
+	uint64 number;      /* of the page: run id, or serial */
+	BlockNumber block;  /* the page that is being read; InvalidBlockNumber: behind the last one */
+	BlockNumber blocks; /* that the file has, at least */
+	bool loaded;        /* it is in page */
+	uint32 pages;       /* that have been read */
+	uint64 entries;     /* run: that have been read */
 	uint64 expected_entries;
 	uint32 expected_pages;
 	BlockNumber root;           /* run: where a search begins */

@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
+#include "am/journal/fence_cache.h"
 #include "am/journal/follow.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
@@ -27,8 +28,10 @@ report_replaced(Relation index)
 struct smart_relation *
 smart_check_open(Relation index)
 {
-	struct smart_relation *self = smart_relation_is_to_answer(index) ? smart_view_open(index) : NULL;
+	struct smart_relation *self;
 
+	smart_fence_cache_clear();
+	self = smart_relation_is_to_answer(index) ? smart_view_open(index) : NULL;
 	if (self == NULL)
 		return smart_journal_open(index, false);
 	if (!smart_view_catch_up(self, index, true))
