@@ -73,16 +73,23 @@ smart_run_page_finish(Page page, struct smart_groups_writer *writer)
 }
 
 bool
-smart_run_page_open(Page page, struct smart_groups *groups)
+smart_run_page_open_sound(Page page, struct smart_groups *groups)
 {
 	const PageHeader header = (PageHeader) page;
 	const uint8 *bytes = (uint8 *) page;
 
-	/* One that was reserved and never written has no content. */
-	if (header->pd_lower == SMART_PAGE_BEGIN || smart_page_head(page)->crc != content_crc(page))
-		return false;
 	return smart_groups_open(groups, bytes + SMART_PAGE_BEGIN, bytes + header->pd_lower, bytes + header->pd_upper,
 							 bytes + BLCKSZ, suffix_of(page));
+}
+
+bool
+smart_run_page_open(Page page, struct smart_groups *groups)
+{
+	const PageHeader header = (PageHeader) page;
+
+	/* One that was reserved and never written has no content. */
+	return header->pd_lower > SMART_PAGE_BEGIN && smart_page_head(page)->crc == content_crc(page) &&
+		   smart_run_page_open_sound(page, groups);
 }
 
 /* ---- batches of log pages ---- */

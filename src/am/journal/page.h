@@ -85,8 +85,12 @@ extern void smart_run_page_begin(Page page, struct smart_groups_writer *writer);
 /* Closes it. */
 extern void smart_run_page_finish(Page page, struct smart_groups_writer *writer);
 
-/* Opens one that smart_page_is() has accepted.  False: it has no content, or that is damaged. */
+/*
+ * Opens one that smart_page_is() has accepted.  False: it has no content, or that is damaged.  open_sound: one that open has
+ * accepted before, perhaps as a copy, without reading all of it.
+ */
 extern bool smart_run_page_open(Page page, struct smart_groups *groups);
+extern bool smart_run_page_open_sound(Page page, struct smart_groups *groups);
 
 /* ---- batches of log pages ---- */
 

@@ -8,8 +8,8 @@
 #include "utils/rel.h"
 
 #include "am/compat.h"
-#include "am/journal/fence_cache.h"
 #include "am/journal/fences.h"
+#include "am/journal/known.h"
 #include "am/journal/read.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -54,11 +54,11 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 	report_damage(reader, "is not the page that should follow");
 }
 
-/* Copies the page where the reader is. */
+/* Locks the page where the reader is; *from_disk: it had to be read from there. */
 static enum smart_found
-load_page(struct smart_reader *reader, enum smart_page_kind kind)
+lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer, bool *from_disk)
 {
-	Buffer buffer;
+	int64 reads = pgBufferUsage.shared_blks_read;
 
 	CHECK_FOR_INTERRUPTS();
 	/* A file grows. */
@@ -75,13 +75,29 @@ load_page(struct smart_reader *reader, enum smart_page_kind kind)
 				(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, reader->block + next);
 		}
 	}
-	buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, reader->block, RBM_NORMAL, reader->strategy);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	*buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, reader->block, RBM_NORMAL, reader->strategy);
+	*from_disk = pgBufferUsage.shared_blks_read != reads;
+	LockBuffer(*buffer, BUFFER_LOCK_SHARE);
+	if (smart_page_is(BufferGetPage(*buffer), kind, reader->journal, reader->number))
+		return SMART_FOUND;
+	UnlockReleaseBuffer(*buffer);
+	return explain_page(reader, kind);
+}
+
+/* Copies the page where the reader is. */
+static enum smart_found
+load_page(struct smart_reader *reader, enum smart_page_kind kind)
+{
+	Buffer buffer;
+	bool from_disk;
+	enum smart_found found = lock_page(reader, kind, &buffer, &from_disk);
+
+	if (found != SMART_FOUND)
+		return found;
 	memcpy(reader->page.data, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	if (!smart_page_is(reader->page.data, kind, reader->journal, reader->number))
-		return explain_page(reader, kind);
 	reader->loaded = true;
+	reader->only_group = false;
 	return SMART_FOUND;
 }
 
@@ -173,6 +189,26 @@ leave_page(struct smart_reader *reader)
 	reader->loaded = false;
 }
 
+/* Of the page one group is there, which has been read, and it has more. */
+static bool
+has_groups_left(const struct smart_reader *reader)
+{
+	return reader->only_group && reader->unpacker.at == reader->unpacker.end &&
+		   reader->groups.group + 1 < reader->groups.count;
+}
+
+/* Copies all of the page of whose entries one group is there. */
+static enum smart_found
+load_groups(struct smart_reader *reader)
+{
+	uint32 group = reader->groups.group;
+	uint32 position;
+	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &position);
+
+	reader->groups.group = group;
+	return found;
+}
+
 enum smart_found
 smart_reader_next_entry(struct smart_reader *reader)
 {
@@ -193,27 +229,44 @@ smart_reader_next_entry(struct smart_reader *reader)
 			if (found != SMART_FOUND)
 				return found;
 		}
-		if (smart_groups_next(&reader->groups, &reader->unpacker))
+		if (reader->only_group ? smart_unpacker_next(&reader->unpacker)
+							   : smart_groups_next(&reader->groups, &reader->unpacker))
 		{
 			reader->entries++;
 			return SMART_FOUND;
 		}
-		leave_page(reader);
+		if (has_groups_left(reader))
+		{
+			enum smart_found found = load_groups(reader);
+
+			if (found != SMART_FOUND)
+				return found;
+		}
+		else
+			leave_page(reader);
 	}
+}
+
+/* ---- searching in the run ---- */
+
+static struct smart_page_name
+name_of_page(const struct smart_reader *reader)
+{
+	return (struct smart_page_name){.journal = reader->journal,
+									.run = reader->number,
+									.tablespace = smart_relation_tablespace(reader->index),
+									.file = smart_relation_file(reader->index),
+									.block = reader->block};
 }
 
 /* Opens the fence page where the reader is, unless it is known. */
 static enum smart_found
 open_fence(struct smart_reader *reader, uint32 *level, struct smart_groups **groups)
 {
-	const struct smart_fence_name name = {.journal = reader->journal,
-										  .run = reader->number,
-										  .tablespace = smart_relation_tablespace(reader->index),
-										  .file = smart_relation_file(reader->index),
-										  .block = reader->block};
+	const struct smart_page_name name = name_of_page(reader);
 	enum smart_found found;
 
-	*groups = smart_fence_cache_find(&name, level);
+	*groups = smart_known_fence(&name, level);
 	if (*groups != NULL)
 		return SMART_FOUND;
 	found = open_page(reader, SMART_PAGE_FENCE, level);
@@ -221,7 +274,7 @@ open_fence(struct smart_reader *reader, uint32 *level, struct smart_groups **gro
 		return found;
 	*groups = &reader->groups;
 	if (*level > 0)
-		smart_fence_cache_keep(&name, reader->page.data, *level);
+		smart_known_keep_fence(&name, reader->page.data, *level);
 	return SMART_FOUND;
 }
 
@@ -248,23 +301,89 @@ descend(struct smart_reader *reader, const uint8 *key, int length)
 		reader->block = smart_load_be32(block);
 		level--;
 	}
-	return open_page(reader, SMART_PAGE_RUN, &reader->before);
+	return SMART_FOUND;
+}
+
+/* Copies what is left of the group that the unpacker is in, and goes on there. */
+static void
+copy_group(struct smart_reader *reader, const char *page)
+{
+	struct smart_unpacker *unpacker = &reader->unpacker;
+	struct smart_groups *groups = &reader->groups;
+	char *copy = reader->page.data;
+
+	memcpy(copy, page, SMART_PAGE_BEGIN);
+	memcpy(copy + ((const char *) unpacker->at - page), unpacker->at, (Size) (unpacker->end - unpacker->at));
+	unpacker->at = (uint8 *) copy + ((const char *) unpacker->at - page);
+	unpacker->end = (uint8 *) copy + ((const char *) unpacker->end - page);
+	groups->begin = (uint8 *) copy + ((const char *) groups->begin - page);
+	groups->end = (uint8 *) copy + ((const char *) groups->end - page);
+	groups->words = (uint8 *) copy + ((const char *) groups->words - page);
+	groups->places = (uint8 *) copy + ((const char *) groups->places - page);
+	reader->loaded = true;
+	reader->only_group = true;
+}
+
+/* Locks the run page where the reader is, and opens it in its buffer; *sound: it could be opened. */
+static enum smart_found
+lock_run_page(struct smart_reader *reader, Buffer *buffer, bool *sound)
+{
+	const struct smart_page_name name = name_of_page(reader);
+	bool known = smart_known_sound(&name);
+	bool from_disk;
+	enum smart_found found;
+
+	if (known)
+		reader->blocks = Max(reader->blocks, reader->block + 1);
+	found = lock_page(reader, SMART_PAGE_RUN, buffer, &from_disk);
+	if (found != SMART_FOUND)
+		return found;
+	/* All of it is read if nobody here has found it sound. */
+	*sound = known && !from_disk ? smart_run_page_open_sound(BufferGetPage(*buffer), &reader->groups)
+								 : smart_run_page_open(BufferGetPage(*buffer), &reader->groups);
+	if (*sound && !known)
+		smart_known_note_sound(&name);
+	return SMART_FOUND;
+}
+
+/* Searches the run page where the reader is: *there is what search says. */
+static enum smart_found
+search_page(struct smart_reader *reader, const uint8 *key, int length,
+			bool (*search)(struct smart_groups *, const uint8 *, int, struct smart_unpacker *), bool *there)
+{
+	Buffer buffer;
+	bool sound;
+	enum smart_found found = lock_run_page(reader, &buffer, &sound);
+
+	if (found != SMART_FOUND)
+		return found;
+	if (sound)
+	{
+		*there = search(&reader->groups, key, length, &reader->unpacker);
+		copy_group(reader, BufferGetPage(buffer));
+	}
+	UnlockReleaseBuffer(buffer);
+	if (!sound)
+		report_damage(reader, "has a wrong checksum");
+	reader->before = smart_page_head(reader->page.data)->position;
+	return SMART_FOUND;
 }
 
 enum smart_found
 smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length)
 {
 	enum smart_found found;
+	bool there;
 
 	smart_assert(reader->reaches == 0);
 	if (reader->expected_pages == 0)
 		return SMART_FOUND_END;
 	reader->sought = true;
 	found = descend(reader, key, length);
-	if (found != SMART_FOUND)
+	if (found == SMART_FOUND)
+		found = search_page(reader, key, length, smart_groups_seek, &there);
+	if (found != SMART_FOUND || there)
 		return found;
-	if (smart_groups_seek(&reader->groups, key, length, &reader->unpacker))
-		return SMART_FOUND;
 	leave_page(reader);
 	/* All entries of the next page are behind the key. */
 	return smart_reader_next_entry(reader);
@@ -274,12 +393,15 @@ enum smart_found
 smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length)
 {
 	enum smart_found found;
+	bool there;
 
 	if (reader->expected_pages == 0)
 		return SMART_FOUND_END;
 	reader->sought = true;
 	found = descend(reader, key, length);
-	if (found == SMART_FOUND && !smart_groups_enter_before(&reader->groups, key, length, &reader->unpacker))
+	if (found == SMART_FOUND)
+		found = search_page(reader, key, length, smart_groups_enter_before, &there);
+	if (found == SMART_FOUND && !there)
 		report_damage(reader, "holds what is no entry");
 	return found;
 }
@@ -302,6 +424,12 @@ smart_reader_previous_group(struct smart_reader *reader)
 		if (smart_page_head(reader->page.data)->next != behind)
 			report_damage(reader, "is not the page that should precede");
 		group = reader->groups.count;
+	}
+	else if (reader->only_group)
+	{
+		found = load_groups(reader);
+		if (found != SMART_FOUND)
+			return found;
 	}
 	if (!smart_groups_enter(&reader->groups, group - 1, &reader->unpacker))
 		report_damage(reader, "holds what is no entry");

@@ -2,9 +2,9 @@
  * read.h
  *	  Reading a journal: the entries of its run, and the operations of its chain.
  *
- * A reader copies a page and holds nothing afterwards, since a server that drops the index waits for pins, on a standby
- * in the process that replays WAL.  What it reads may be a moment old, and a page may serve another purpose by then:
- * the page itself says so.
+ * A reader copies a page, or the group of entries that it has come for, and holds nothing afterwards, since a server that drops
+ * the index waits for pins, on a standby in the process that replays WAL.  What it reads may be a moment old, and a page may
+ * serve another purpose by then: the page itself says so.
  */
 #ifndef SMART_AM_JOURNAL_READ_H
 #define SMART_AM_JOURNAL_READ_H
@@ -32,6 +32,7 @@ struct smart_reader
 	BlockNumber block;  /* the page that is being read; InvalidBlockNumber: behind the last one */
 	BlockNumber blocks; /* that the file has, at least */
 	bool loaded;        /* it is in page */
+	bool only_group;    /* run: but of its entries those of the current group alone */
 	uint32 pages;       /* that have been read */
 	uint64 entries;     /* run: that have been read */
 	uint64 expected_entries;

@@ -44,8 +44,7 @@ struct smart_view
 	const struct smart_codec *codec;
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
-	struct smart_pin_ticket pin;   /* of the delta */
-	struct smart_view_range range; /* what has not been returned */
+	struct smart_pin_ticket pin; /* of the delta */
 	bool backward;
 	bool sought;                   /* the two sources stand in this range */
 	bool behind;                   /* pages of the run were used anew */
@@ -54,7 +53,6 @@ struct smart_view
 	/* The run's next entry. */
 	const uint8 *run_entry; /* NULL: there is none in the range */
 	int run_length;
-	struct smart_reader reader;
 	struct pile pile;
 
 	/* The delta's next entry. */
@@ -64,10 +62,13 @@ struct smart_view
 	int delta_key_length;
 	int delta_item; /* of its batch */
 	struct smart_batch delta_batch;
-	uint8 delta_entry[SMART_ENTRY_MAX];
 
-	/* The batch that is returned. */
-	uint32 most;
+	uint32 most; /* entries of the batch that is returned */
+
+	/* Large, and not set at first. */
+	struct smart_view_range range; /* what has not been returned */
+	struct smart_reader reader;
+	uint8 delta_entry[SMART_ENTRY_MAX];
 	struct smart_item items[BATCH_MAX];
 	uint8 bytes[BATCH_BYTES + SMART_ENTRY_MAX + SMART_BATCH_SLACK];
 };
@@ -277,7 +278,7 @@ take_run(struct smart_view *view)
 		uint64 run = view->meta.run;
 
 		/* If the journal has gone on meanwhile, there is another one to be made. */
-		smart_meta_read(index, &view->meta);
+		smart_meta_read_again(index, &view->meta);
 		if (i > 0 && view->meta.run == run)
 			break;
 		view->delta = smart_delta_open(index, view->codec, &view->meta, &view->pin);
@@ -453,7 +454,7 @@ smart_view_attach(struct smart_relation *self, Relation index)
 
 	smart_assert(self->view == NULL);
 	view = palloc(sizeof(*view));
-	memset(view, 0, offsetof(struct smart_view, delta_entry));
+	memset(view, 0, offsetof(struct smart_view, range));
 	view->index = index;
 	view->codec = self->codec;
 	initStringInfo(&view->pile.bytes);

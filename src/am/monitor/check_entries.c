@@ -8,8 +8,8 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
-#include "am/journal/fence_cache.h"
 #include "am/journal/follow.h"
+#include "am/journal/known.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
 #include "am/server/rebuild_table.h"
@@ -30,7 +30,7 @@ smart_check_open(Relation index)
 {
 	struct smart_relation *self;
 
-	smart_fence_cache_clear();
+	smart_known_forget();
 	self = smart_relation_is_to_answer(index) ? smart_view_open(index) : NULL;
 	if (self == NULL)
 		return smart_journal_open(index, false);
