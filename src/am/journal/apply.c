@@ -35,6 +35,7 @@ struct operation
 struct piece
 {
 	struct operation *operations;
+	struct operation *more; /* NULL: they are on the stack */
 	uint32 capacity;
 	uint32 count;
 	Size bytes;
@@ -52,6 +53,23 @@ compare_operations(const void *a, const void *b)
 	return order != 0 ? order : (left->number < right->number) - (left->number > right->number);
 }
 
+/* Twice as much room for operations; the first ones have theirs on the stack. */
+static void
+grow(struct piece *piece)
+{
+	Size bytes = piece->capacity * sizeof(struct operation);
+
+	piece->capacity *= 2;
+	if (piece->more != NULL)
+		piece->more = repalloc(piece->more, 2 * bytes);
+	else
+	{
+		piece->more = palloc(2 * bytes);
+		memcpy(piece->more, piece->operations, bytes);
+	}
+	piece->operations = piece->more;
+}
+
 static void
 add_to_piece(struct piece *piece, const struct smart_codec *codec, const struct smart_reader *reader)
 {
@@ -60,10 +78,7 @@ add_to_piece(struct piece *piece, const struct smart_codec *codec, const struct 
 
 	smart_assert(piece->count < PIECE_OPERATIONS + BLCKSZ && piece->count <= piece->capacity);
 	if (piece->count == piece->capacity)
-	{
-		piece->capacity *= 2;
-		piece->operations = repalloc(piece->operations, piece->capacity * sizeof(*operation));
-	}
+		grow(piece);
 	operation = &piece->operations[piece->count];
 	operation->operation = reader->operation;
 	operation->length = from->length;
@@ -153,16 +168,18 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 					struct smart_chain_place *place, void (*after_piece)(void *, const struct smart_chain_place *),
 					void *argument)
 {
+	/* The next call has it again: where each insert into a unique index applies its own entry, this is called for each. */
+	static struct smart_reader *reader = NULL;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
-	struct smart_reader *reader = MemoryContextAlloc(context, sizeof(*reader));
-	struct piece piece = {.operations = MemoryContextAlloc(context, PIECE_FIRST * sizeof(struct operation)),
-						  .capacity = PIECE_FIRST,
-						  .context = AllocSetContextCreate(context, "smart piece", ALLOCSET_DEFAULT_SIZES)};
+	struct operation first[PIECE_FIRST];
+	struct piece piece = {.operations = first, .capacity = PIECE_FIRST, .context = context};
 	enum smart_found found = SMART_FOUND;
 	bool room = true;
 	struct smart_meta meta;
 
-	smart_meta_read(index, &meta);
+	if (reader == NULL)
+		reader = MemoryContextAlloc(TopMemoryContext, sizeof(*reader));
+	smart_meta_read_again(index, &meta);
 	/* A chain that was not there when the tree was loaded begins with serial 1. */
 	if (place->serial == 0 && meta.tail_serial > 0)
 	{
@@ -196,5 +213,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 			after_piece(argument, place);
 	}
 	MemoryContextDelete(context);
+	if (piece.more != NULL)
+		pfree(piece.more);
 	return found == SMART_FOUND_END && room;
 }

@@ -455,6 +455,8 @@ smart_reader_begin_chain(struct smart_reader *reader, Relation index, const stru
 	begin(reader, index, meta->journal, place->serial, place->serial == 0 ? InvalidBlockNumber : place->block, bulk);
 	reader->offset = place->offset;
 	reader->reaches = meta->tail_serial;
+	/* It was there when the chain came to this place. */
+	reader->blocks = place->serial == 0 ? 0 : place->block + 1;
 }
 
 void

@@ -231,7 +231,7 @@ look_at_chain(Relation index)
 
 	if (likely(++written % WRITTEN_BETWEEN != 0))
 		return;
-	smart_meta_read(index, &meta);
+	smart_meta_read_again(index, &meta);
 	if (smart_compaction_is_due(index, &meta))
 		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 }
@@ -254,7 +254,7 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 		return;
 	while (write_some(index, tail, journal, number, &spare))
 	{
-		smart_meta_read(index, &meta);
+		smart_meta_read_again(index, &meta);
 		spare = smart_page_take(index, &meta);
 	}
 	if (BufferIsValid(spare))
@@ -267,7 +267,7 @@ smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled)
 {
 	struct smart_meta meta;
 
-	smart_meta_read(index, &meta);
+	smart_meta_read_again(index, &meta);
 	for (int i = 0; i < MaxBackends && meta.journal != 0; i++)
 	{
 		/* An add is staged before its row's end can be seen by others, and so is what says that the area is not empty. */
