@@ -152,8 +152,8 @@ is($cursor->query_safe('FETCH ALL FROM c'), join("\n", @all[110 .. $#all]), 'and
 $cursor->query_safe('COMMIT');
 
 # A statement that looks for each of its rows holds back no memory of what it has looked at before.
-sql(q{INSERT INTO rows SELECT hashint8extended(g, 2), 'many', g FROM generate_series(1, 1000000) g ON CONFLICT DO NOTHING});
-is(sql('SELECT count(*) FROM rows WHERE c BETWEEN 1 AND 1000000'), '1000000', 'ON CONFLICT, a million times');
+sql(q{INSERT INTO rows SELECT hashint8extended(g, 2), 'many', g FROM generate_series(1, 500000) g ON CONFLICT DO NOTHING});
+is(sql('SELECT count(*) FROM rows WHERE c BETWEEN 1 AND 500000'), '500000', 'ON CONFLICT, half a million times');
 compaction_ends();
 answers_are_right('many conflicts');
 
@@ -304,13 +304,13 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 sql(q{DELETE FROM rows WHERE c % 5 = 0; VACUUM rows; INSERT INTO made VALUES (10, 'ten')});
 $node->wait_for_catchup($standby);
-ok($standby->poll_query_until('postgres', q{SELECT smart_index_state('made_a') = 'ready'}), 'a standby has a tree');
+is(state_of($standby, 'made_a'), 'paged', 'a standby has none either');
 is($standby->safe_psql('postgres', 'SET enable_seqscan = off; SELECT a FROM made WHERE a BETWEEN 4 AND 50'), '10', 'and answers');
 $node->stop;
 $standby->promote;
 $node = $standby;
 $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND smart_index_state('made_a') = 'paged' FROM made WHERE a = 10}), 'none after its promotion');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND smart_index_state('made_a') = 'paged' FROM made WHERE a = 10}), 'nor after its promotion');
 fails(q{INSERT INTO made VALUES (10, 'twice')}, '23505', 'which answers, too');
 answers_are_right('promoted');
 all_are_sound('promoted');

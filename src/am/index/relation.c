@@ -341,8 +341,7 @@ static bool
 can_answer(Relation index, const struct relation_cache *cache)
 {
 	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER) &&
-		   !smart_server.remote && !cache->standby && !RecoveryInProgress() && smart_meta_is_loadable(&cache->meta) &&
-		   cache->fits;
+		   !smart_server.remote && smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
 
 bool
@@ -534,6 +533,7 @@ smart_relation_arrive(struct smart_relation *self, Relation index)
 	if (cache->meta.tree == 0 || cache->meta.encoding != self->meta.encoding)
 		report_loss(index, "The index has been rebuilt since the statement began.");
 	self->meta = cache->meta;
+	self->standby = cache->standby;
 	self->view = NULL;
 	attach_tree(self, index);
 	return true;

@@ -143,7 +143,7 @@ wait_for_room(Relation index)
 		if (rest_ms <= 0)
 			smart_report_status(SMART_NO_SPACE, index);
 		smart_meta_read(index, &meta);
-		if (smart_compaction_is_due(index, &meta))
+		if (!RecoveryInProgress() && smart_compaction_is_due(index, &meta))
 			smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
 		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
 		end = room_deadline(index);

@@ -237,7 +237,6 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 {
 	struct smart_relation *delta = find(index, codec, meta, pin);
 
-	smart_assert(!RecoveryInProgress());
 	if (delta != NULL)
 		return delta;
 	/* One process makes it. */
@@ -247,6 +246,14 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 		delta = find(index, codec, meta, pin);
 	smart_journal_unlock(index, SMART_LOCK_DELTA);
 	return delta;
+}
+
+bool
+smart_delta_is_there(Relation index, const struct smart_meta *meta)
+{
+	struct smart_tree_info info;
+
+	return smart_tree_of_delta(index, meta, &info);
 }
 
 /* ---- leaving ---- */

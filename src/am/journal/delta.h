@@ -26,6 +26,9 @@ extern struct smart_relation *smart_delta_open(Relation index, const struct smar
  */
 extern bool smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta);
 
+/* Has somebody made the delta of the run that this metapage tells of? */
+extern bool smart_delta_is_there(Relation index, const struct smart_meta *meta);
+
 /* Deltas of an index's journal leave, which others may still read: those of runs before, and, if it has a tree, all. */
 extern void smart_delta_leave(Relation index, bool all);
 

@@ -17,6 +17,7 @@
 #include "am/journal/apply.h"
 #include "am/journal/await.h"
 #include "am/journal/delta.h"
+#include "am/journal/follow.h"
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/server/rebuild_table.h"
@@ -310,6 +311,20 @@ catch_up(struct smart_view *view)
 	return done;
 }
 
+/* Has the index its tree again?  Then self has that; on a standby it has all that was there when this is called. */
+static bool
+arrive(struct smart_relation *self, Relation index)
+{
+	if (RecoveryInProgress())
+	{
+		const struct smart_relation *loaded = smart_relation_try_open(index);
+
+		if (loaded == NULL || (loaded->tree != NULL && !smart_follow_catch_up(index, loaded)))
+			return false;
+	}
+	return smart_relation_arrive(self, index);
+}
+
 /* ---- merging ---- */
 
 /* Which source has the next entry in the direction of the scan?  Below 0: the delta; above: the run; 0: both have it. */
@@ -526,7 +541,7 @@ smart_view_replace_tree(struct smart_relation *self, Relation index)
 void
 smart_view_leave(struct smart_relation *self, Relation index)
 {
-	while (!smart_relation_arrive(self, index))
+	while (!arrive(self, index))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (smart_relation_is_to_answer(index) && catch_up(self->view))
@@ -541,7 +556,7 @@ smart_view_leave(struct smart_relation *self, Relation index)
 void
 smart_view_refresh(struct smart_relation *self, Relation index)
 {
-	if (unlikely(self->changes != smart_changes()) && smart_relation_arrive(self, index))
+	if (unlikely(self->changes != smart_changes()) && arrive(self, index))
 		return;
 	if (!smart_view_catch_up(self, index, false))
 		smart_view_leave(self, index);

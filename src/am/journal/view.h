@@ -3,7 +3,7 @@
  *	  An index without a tree that answers from the pages of its journal: those of its run, and over them the delta, which
  *	  has what happened since (delta.h).
  *
- * For a primary.  An entry that a view returns may be that of a row that has gone, whose TID may serve another row by then.
+ * An entry that a view returns may be that of a row that has gone, whose TID may serve another row by then.
  * That row is too new for an MVCC snapshot that was taken before the view was brought up to date; other readers have it under
  * a pin (src/README, J13).
  */

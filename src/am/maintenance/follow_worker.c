@@ -24,7 +24,9 @@
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/journal/delta.h"
 #include "am/journal/follow.h"
+#include "am/journal/view.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/loading.h"
 #include "am/server/rebuild_table.h"
@@ -170,13 +172,44 @@ open_both(Oid index, struct opened *opened)
 	return opened->index != NULL;
 }
 
+/* The pages of its journal answer. */
+static void
+follow_pages(Relation index)
+{
+	uint64 tree = smart_relation_tree(index);
+	struct smart_relation *self;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	/* It had one before its parameter was changed. */
+	if (smart_relation_loss(index) == NULL && tree != 0)
+	{
+		smart_follow_give_up(index, tree);
+		smart_follow_leave(index, &meta, 0);
+	}
+	smart_delta_leave(index, false);
+	/* Queries have less to do, and nothing if there is none of them. */
+	if (!smart_delta_is_there(index, &meta))
+		return;
+	self = smart_view_open(index);
+	forget_snapshot();
+	if (self != NULL)
+		(void) smart_view_catch_up(self, index, false);
+}
+
 static void
 follow(struct opened *opened)
 {
 	const struct smart_look look = {.around = look_around, .argument = opened};
 
-	if (smart_relation_is_loadable(opened->index))
+	if (smart_relation_is_to_answer(opened->index))
+		follow_pages(opened->index);
+	else if (smart_relation_is_loadable(opened->index))
+	{
 		(void) smart_load_and_tell(opened->heap, opened->index, smart_follow_load, &look);
+		if (smart_relation_loss(opened->index) == NULL)
+			smart_delta_leave(opened->index, true);
+	}
 	else if (smart_relation_loss(opened->index) == NULL)
 	{
 		const struct smart_relation *self = smart_relation_open(opened->index);
