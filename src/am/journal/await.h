@@ -8,14 +8,14 @@
 #include "utils/relcache.h"
 
 /*
- * Returns when the index is not lost, or not to be loaded; until then it waits for the loading, within
- * smart.load_timeout, and loads it itself if this process holds a lock that keeps others from doing so.
- * OBJECT_NOT_IN_PREREQUISITE_STATE: the time is over; errors of loading.  One whose pages are to answer (resident = never) is
- * not loaded: it returns, within the same time, when there may be room for its delta; else OUT_OF_MEMORY.
+ * Waits until the index is loaded, for smart.load_timeout at most.  Loads it itself if this process holds a lock that keeps others
+ * from doing so.  Returns at once if it is not lost, or cannot be loaded.  An index without a tree (resident) is not
+ * loaded: for that it waits, as long, until its delta may have room.  OBJECT_NOT_IN_PREREQUISITE_STATE or OUT_OF_MEMORY: the time
+ * is over; errors of loading.
  */
 extern void smart_journal_await(Relation index);
 
-/* The same, but false when the time is over. */
+/* The same, but returns false when the time is over. */
 extern bool smart_journal_wait(Relation index);
 
 #endif /* SMART_AM_JOURNAL_AWAIT_H */

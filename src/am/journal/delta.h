@@ -12,24 +12,24 @@
 #include "am/index/relation.h"
 
 /*
- * Opens the delta of the journal that this metapage tells of; it is made if there is none.  As an open index, whose tree it
- * is, and whose entries apply.h tells of.  It does not go away before the pin ends, but with that it may.  NULL: there is no room
- * for it, or the journal has gone on.  It has to be brought up to date.  The caller has locked the index.  INDEX_CORRUPTED: the
- * journal is damaged; errors of the tree.
+ * Opens the delta over the run that this metapage names, and makes it if there is none.  The result is a relation whose tree is the
+ * delta; apply.h describes its entries.  It stays until the pin ends.  It may be behind the chain: see smart_delta_catch_up().
+ * Returns NULL if it has no room, or if runs have been switched.  The caller has locked the index.  INDEX_CORRUPTED: the journal is
+ * damaged; errors of the tree.
  */
 extern struct smart_relation *smart_delta_open(Relation index, const struct smart_codec *codec,
 											   const struct smart_meta *meta, struct smart_pin_ticket *pin);
 
 /*
- * Brings it up to where the chain ends when this is called, or later.  It waits for others who do so, interruptibly.  False:
- * the journal has gone on, or is not whole any more, and so it is not to be used.  Errors as above.
+ * Applies the chain, up to its present end at least.  Waits, interruptibly, for others who do so.  Returns false if the delta must
+ * not be used any more: runs have been switched, or the journal is not whole.  Errors: as above.
  */
 extern bool smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta);
 
-/* Has somebody made the delta of the run that this metapage tells of? */
+/* Is there a delta over the run that this metapage names? */
 extern bool smart_delta_is_there(Relation index, const struct smart_meta *meta);
 
-/* Deltas of an index's journal leave, which others may still read: those of runs before, and, if it has a tree, all. */
+/* Lets go an index's deltas over former runs; all: all of them, since it has a tree.  Others may still be reading them. */
 extern void smart_delta_leave(Relation index, bool all);
 
 #endif /* SMART_AM_JOURNAL_DELTA_H */

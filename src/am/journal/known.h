@@ -1,9 +1,8 @@
 /*
  * known.h
- *	  What this backend knows of the pages of runs, so that a search for one key need not find it out each time: copies of
- *	  fence pages, and which run pages are sound.
+ *	  What this backend remembers of run pages: copies of fence pages, and which pages had the right checksum.
  *
- * The pages of a run are written before a metapage names it, and stay until there is another one.
+ * A search for one key would read and check them each time otherwise.  The pages of a run do not change while a metapage names it.
  */
 #ifndef SMART_AM_JOURNAL_KNOWN_H
 #define SMART_AM_JOURNAL_KNOWN_H
@@ -22,18 +21,18 @@ struct smart_page_name
 	BlockNumber block;
 };
 
-/* The groups of a fence page that was kept, and its level; NULL: it was not, or is not kept any more. */
+/* Returns the groups of a copied fence page, and its level; NULL: there is no copy. */
 extern struct smart_groups *smart_known_fence(const struct smart_page_name *name, uint32 *level);
 
-/* Keeps a fence page that smart_run_page_open() has opened, in the place of another one.  It may not be found again. */
+/* Copies a fence page that smart_run_page_open() has accepted.  The copy may replace another one, and be replaced. */
 extern void smart_known_keep_fence(const struct smart_page_name *name, Page page, uint32 level);
 
-/* Has this backend found a run page sound?  It may not know any more. */
+/* Has this backend checked the run page?  False if it was, but is forgotten. */
 extern bool smart_known_sound(const struct smart_page_name *name);
 
 extern void smart_known_note_sound(const struct smart_page_name *name);
 
-/* All is forgotten: for who is to find out what pages are like. */
+/* Forgets all, so that smart_index_check() reads and checks the pages themselves. */
 extern void smart_known_forget(void);
 
 #endif /* SMART_AM_JOURNAL_KNOWN_H */

@@ -8,9 +8,9 @@
 #include "utils/relcache.h"
 
 /*
- * Gives up this tree of an index, if pages can answer in its place.  The tree's memory is free when the transactions have ended
- * that may use it.  The caller has an inserter's lock of the index.  False: it keeps its tree; true, too, if it has had another
- * one.  why: for the log.
+ * Gives up this tree of an index, if its pages can answer.  The tree's memory is freed when the transactions that may use it have
+ * ended.  The caller holds an inserter's lock of the index.  why: for the log.  Returns false if the index keeps the tree, true if it
+ * does not have it any more.
  */
 extern bool smart_leave_memory(Relation index, uint64 tree, const char *why);
 

@@ -16,17 +16,18 @@
 struct smart_view;
 
 /*
- * Opens an index that can answer from its journal to be read: a relation without a tree that has a view, which ends with
- * CurrentMemoryContext.  NULL: there is no room for the delta, or it cannot answer any more.  Errors: those of delta.h.
+ * Opens an index for reading from its pages: a relation with a view and no tree, in CurrentMemoryContext.  Returns NULL if the
+ * delta has no room, or if the pages cannot answer any more.  Errors: see delta.h.
  */
 extern struct smart_relation *smart_view_open(Relation index);
 
-/* Gives one that was opened to insert into a lost index a view, by which it is asked for duplicates.  False: as above. */
+/* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
 extern bool smart_view_attach(struct smart_relation *self, Relation index);
 
 /*
- * The view has all from now on that a snapshot sees that was taken before; or, all, whatever any transaction has inserted: the
- * caller has an inserter's lock of the index then.  What it has read ahead is read again.  False: it cannot go on.  Errors: as above.
+ * Brings the view up to date: it has all that a snapshot sees which was taken before this call.  all: and whatever any transaction
+ * has inserted; the caller holds an inserter's lock of the index then.  Entries that were read ahead are read again.  Returns
+ * false if the view cannot go on.  Errors: as above.
  */
 extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
 
