@@ -355,23 +355,30 @@ smart_relation_can_answer(Relation index)
 	return cached_loss(index, cache) != NULL && can_answer(index, cache);
 }
 
-/*
- * Is there room for the tree of an index that had to go?  With the room that it has left alone it would have to go again; and a small
- * one grows.
- */
+/* Is there as much room for a tree as its journal has pages, times this? */
 static bool
-has_room_again(const struct smart_meta *meta)
+has_room(const struct smart_meta *meta, uint64 times)
 {
 	uint64 pages = meta->run_pages + (meta->tail_serial - meta->cut.serial) + PAGES_TO_GROW;
 
-	return smart_tree_has_room(pages * BLCKSZ * ROOM_PER_BYTE);
+	return smart_tree_has_room(times * pages * BLCKSZ);
+}
+
+/*
+ * An index that has given up its tree gets one again when there is much more room than it has left, or it would have to give that
+ * up, too.  A standby has not tried: it does without attempts that must fail.
+ */
+static bool
+lacks_room(const struct relation_cache *cache)
+{
+	if (cache->meta.tree == SMART_TREE_NOWHERE)
+		return !has_room(&cache->meta, ROOM_PER_BYTE);
+	return cache->standby && cache->meta.region == 0 && !has_room(&cache->meta, 1);
 }
 
 static bool
 is_to_answer(Relation index, struct relation_cache *cache)
 {
-	const struct smart_meta *meta = &cache->meta;
-
 	if (!can_answer(index, cache))
 		return false;
 	switch (smart_options_resident(index))
@@ -379,7 +386,7 @@ is_to_answer(Relation index, struct relation_cache *cache)
 		case SMART_RESIDENT_NEVER:
 			return true;
 		case SMART_RESIDENT_AUTO:
-			return meta->tree == SMART_TREE_NOWHERE && !has_room_again(meta);
+			return lacks_room(cache);
 		default:
 			return false;
 	}

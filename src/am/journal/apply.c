@@ -140,9 +140,9 @@ carry_out(struct smart_tree *tree, const struct operation *operation)
 			   : smart_tree_remove(tree, operation->entry, (size_t) operation->key_length, &done);
 }
 
-/* False: there is no room in the delta. */
+/* False: the target has no room. */
 static bool
-carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
+carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree *tree, enum smart_target target,
 			  const struct piece *piece)
 {
 	qsort(piece->operations, piece->count, sizeof(struct operation), compare_operations);
@@ -155,8 +155,8 @@ carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree
 			memcmp(operation->entry, operation[-1].entry, (Size) operation->key_length) == 0)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		status = delta ? carry_out_in_delta(codec, tree, operation) : carry_out(tree, operation);
-		if (delta && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
+		status = target == SMART_TARGET_DELTA ? carry_out_in_delta(codec, tree, operation) : carry_out(tree, operation);
+		if ((status == SMART_NO_SPACE || status == SMART_DISK_FULL) && target != SMART_TARGET_TREE)
 			return false;
 		smart_check_status(status, index);
 	}
@@ -164,7 +164,7 @@ carry_out_all(Relation index, const struct smart_codec *codec, struct smart_tree
 }
 
 bool
-smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
+smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, enum smart_target target,
 					struct smart_chain_place *place, void (*after_piece)(void *, const struct smart_chain_place *),
 					void *argument)
 {
@@ -205,7 +205,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 		}
 		if (found == SMART_FOUND_BEHIND)
 			break;
-		room = carry_out_all(index, codec, tree, delta, &piece);
+		room = carry_out_all(index, codec, tree, target, &piece);
 		if (!room)
 			break;
 		*place = smart_reader_place(reader);

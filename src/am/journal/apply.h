@@ -22,14 +22,23 @@ struct smart_codec;
 extern int smart_delta_entry(const struct smart_codec *codec, enum smart_operation operation, const uint8 *entry,
 							 int length, uint8 *out);
 
+/* What operations are applied to. */
+enum smart_target
+{
+	SMART_TARGET_TREE,  /* if that has no room, it is an error */
+	SMART_TARGET_SPARE, /* a tree that the index can do without, since its pages can answer */
+	SMART_TARGET_DELTA
+};
+
 /*
- * Applies to a tree, which is a delta or is not, what the chain has from *place up to its end, and moves *place there;
+ * Applies to a tree what the chain has from *place up to its end, and moves *place there;
  * after_piece, if not NULL, is called with each place up to which all has been applied.  Others may read and change the tree
  * meanwhile: per piece each entry is changed once, so that an operation that is applied again after a cancel does no harm.
- * False: left behind, or there is no room in the delta.  Errors as above.
+ * Returns false if the chain has been cut before *place, or if the target has no room.  OUT_OF_MEMORY, DISK_FULL: a tree has no
+ * room.  INDEX_CORRUPTED; errors of the tree.
  */
-extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, bool delta,
-								struct smart_chain_place *place,
+extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+								enum smart_target target, struct smart_chain_place *place,
 								void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
 
 #endif /* SMART_AM_JOURNAL_APPLY_H */

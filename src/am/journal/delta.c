@@ -336,7 +336,7 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 		if (usable && !current)
 		{
 			use_reserve(true);
-			usable = smart_journal_apply(index, codec, delta->tree, true, &place, after_piece, &tree);
+			usable = smart_journal_apply(index, codec, delta->tree, SMART_TARGET_DELTA, &place, after_piece, &tree);
 			use_reserve(false);
 			/* One that is made anew has one operation for each entry. */
 			if (!usable)

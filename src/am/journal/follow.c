@@ -186,8 +186,9 @@ let_go(Relation index, uint64 tree, enum standing standing)
 		return;
 	ereport(LOG,
 			errmsg("smart index \"%s\" has to be loaded anew on this standby server", RelationGetRelationName(index)),
-			standing == STANDING_LOST ? errdetail("Its journal is not whole, or has been written anew.")
-									  : errdetail("Its journal was compacted faster than it was read."));
+			standing == STANDING_LOST
+				? errdetail("Its journal is not whole, or has been written anew.")
+				: errdetail("Its journal was compacted faster than it was read, or it has no room."));
 	smart_follow_give_up(index, tree);
 }
 
@@ -198,13 +199,14 @@ apply(Relation index, const struct smart_relation *self)
 	uint64 tree = self->meta.tree;
 	struct smart_chain_place place;
 	enum standing standing = look(index, tree, &place);
+	enum smart_target target = smart_relation_may_answer(index) ? SMART_TARGET_SPARE : SMART_TARGET_TREE;
 	volatile bool done = standing == STANDING_CURRENT;
 
 	if (standing == STANDING_OLDER)
 	{
 		PG_TRY();
 		{
-			done = smart_journal_apply(index, self->codec, self->tree, false, &place, after_piece, &tree);
+			done = smart_journal_apply(index, self->codec, self->tree, target, &place, after_piece, &tree);
 		}
 		PG_CATCH();
 		{

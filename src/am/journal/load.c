@@ -64,7 +64,7 @@ load(Relation index, const struct smart_codec *codec, const struct smart_look *l
 	smart_rebuild_use_base(MyDatabaseId, oid);
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, tree, false, &place, NULL, NULL))
+	if (!smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, &place, NULL, NULL))
 		return false;
 	smart_wal_flush();
 	if (smart_rebuild_is_invalid(MyDatabaseId, oid, true))

@@ -181,12 +181,10 @@ follow_pages(Relation index)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	/* It had one before its parameter was changed. */
+	/* It had one before its parameter was changed; or that has found no room for more. */
 	if (smart_relation_loss(index) == NULL && tree != 0)
-	{
 		smart_follow_give_up(index, tree);
-		smart_follow_leave(index, &meta, 0);
-	}
+	smart_follow_leave(index, &meta, 0);
 	smart_delta_leave(index, false);
 	/* Queries have less to do, and nothing if there is none of them. */
 	if (!smart_delta_is_there(index, &meta))
