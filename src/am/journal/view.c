@@ -311,18 +311,34 @@ catch_up(struct smart_view *view)
 	return done;
 }
 
-/* Has the index its tree again?  Then self has that; on a standby it has all that was there when this is called. */
+/* smart_relation_arrive() on a standby, whose tree has to have all that a snapshot sees which was taken before. */
+static bool
+arrive_on_standby(struct smart_relation *self, Relation index)
+{
+	uint32 changes = smart_changes();
+	const struct smart_relation *loaded = smart_relation_try_open(index);
+
+	if (loaded == NULL)
+	{
+		self->changes = changes;
+		return false;
+	}
+	if ((loaded->standby && loaded->tree != NULL && !smart_follow_catch_up(index, loaded)) ||
+		!smart_relation_arrive(self, index))
+		return false;
+	/* That was loaded anew between the two. */
+	if (self->standby && self->meta.tree != loaded->meta.tree && !smart_follow_catch_up(index, self))
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("index \"%s\" has been loaded anew since the statement began", RelationGetRelationName(index)),
+				errhint("Try again."));
+	return true;
+}
+
+/* Does the index have its tree again?  Then self has that, and no view. */
 static bool
 arrive(struct smart_relation *self, Relation index)
 {
-	if (RecoveryInProgress())
-	{
-		const struct smart_relation *loaded = smart_relation_try_open(index);
-
-		if (loaded == NULL || (loaded->tree != NULL && !smart_follow_catch_up(index, loaded)))
-			return false;
-	}
-	return smart_relation_arrive(self, index);
+	return RecoveryInProgress() ? arrive_on_standby(self, index) : smart_relation_arrive(self, index);
 }
 
 /* ---- merging ---- */
