@@ -150,6 +150,13 @@ $primary->safe_psql('postgres', 'ALTER INDEX small_a SET (resident = always); DE
 caught_up();
 becomes($standby, 'small_a', 'ready');
 is($standby->safe_psql('postgres', 'SET enable_seqscan = off; SELECT max(a), count(*) FROM small WHERE a > 4990'), '5001|10', 'with a tree again');
+$primary->safe_psql('postgres', 'CREATE INDEX small_b ON small USING smart (a) WITH (resident = never); DROP INDEX small_a; INSERT INTO small VALUES (-1)');
+caught_up();
+is($standby->safe_psql('postgres', 'SET enable_seqscan = off; SELECT min(a) FROM small WHERE a < 100'), '-1', 'an index without a tree is asked');
+my $trees = $standby->safe_psql('postgres', 'SELECT trees FROM smart_stat_space');
+$primary->safe_psql('postgres', 'DROP TABLE small');
+caught_up();
+ok($standby->poll_query_until('postgres', "SELECT trees < $trees FROM smart_stat_space"), 'its delta goes with it');
 # There is no room for this one: it is not loaded, and its pages answer.
 $primary->safe_psql('postgres', 'ALTER INDEX rows_a SET (resident = always)');
 caught_up();

@@ -39,7 +39,7 @@
 #define DUE_ONCE 64
 
 static int candidates = 0;
-static int loaded = 0; /* of them, as far as the round has come */
+static int served = 0; /* of them, as far as the round has come: those that have a tree or a delta */
 
 struct opened
 {
@@ -53,10 +53,10 @@ void
 smart_follow_count(int indexes)
 {
 	candidates = indexes;
-	loaded = 0;
+	served = 0;
 }
 
-/* If there are more trees than indexes that have one, some may be of indexes that were dropped. */
+/* If there are more trees and deltas than indexes that have one, some may be of indexes that were dropped. */
 static void
 look_for_orphans(void)
 {
@@ -64,10 +64,10 @@ look_for_orphans(void)
 	struct smart_space *space = &smart_backend_client()->space;
 	struct smart_tree_info info;
 	uint64 cursor = 0;
-	int too_many = -loaded;
+	int too_many = -served;
 
 	while (smart_space_next_tree(space, &cursor, &info))
-		too_many += info.owner.database == MyDatabaseId && info.owner.flags == SMART_TREE_OF_STANDBY;
+		too_many += info.owner.database == MyDatabaseId && smart_tree_is_followed(&info);
 	if (too_many > 0 && too_many != wished)
 		smart_orphans_wish(MyDatabaseId);
 	wished = too_many;
@@ -189,6 +189,7 @@ follow_pages(Relation index)
 	/* Queries have less to do, and nothing if there is none of them. */
 	if (!smart_delta_is_there(index, &meta))
 		return;
+	served++;
 	self = smart_view_open(index);
 	forget_snapshot();
 	if (self != NULL)
@@ -216,7 +217,7 @@ follow(struct opened *opened)
 		if (self->standby && self->tree != NULL)
 			(void) smart_follow_catch_up(opened->index, self);
 	}
-	loaded += smart_relation_loss(opened->index) == NULL && smart_relation_tree(opened->index) != 0;
+	served += smart_relation_loss(opened->index) == NULL && smart_relation_tree(opened->index) != 0;
 }
 
 void
