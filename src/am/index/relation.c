@@ -365,8 +365,8 @@ has_room(const struct smart_meta *meta, uint64 times)
 }
 
 /*
- * An index that has given up its tree gets one again when there is much more room than it has left, or it would have to give that
- * up, too.  A standby has not tried: it does without attempts that must fail.
+ * An index that gave up its tree for lack of room needs much more room to get one again; otherwise it would give it up again soon.  A
+ * standby only rules out attempts to load that cannot succeed.
  */
 static bool
 lacks_room(const struct relation_cache *cache)

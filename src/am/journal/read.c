@@ -61,7 +61,7 @@ lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer
 	int64 reads = pgBufferUsage.shared_blks_read;
 
 	CHECK_FOR_INTERRUPTS();
-	/* A file grows. */
+	/* Files only grow. */
 	if (reader->block >= reader->blocks || reader->strategy != NULL)
 		reader->blocks = RelationGetNumberOfBlocks(reader->index);
 	if (reader->block >= reader->blocks)

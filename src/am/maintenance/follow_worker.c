@@ -172,7 +172,7 @@ open_both(Oid index, struct opened *opened)
 	return opened->index != NULL;
 }
 
-/* The pages of its journal answer. */
+/* The index is to have no tree here: its pages answer. */
 static void
 follow_pages(Relation index)
 {
@@ -181,12 +181,13 @@ follow_pages(Relation index)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	/* It had one before its parameter was changed; or that has found no room for more. */
+	/* Its parameter has changed. */
 	if (smart_relation_loss(index) == NULL && tree != 0)
 		smart_follow_give_up(index, tree);
+	/* Also one that a query has given up, since it had no room for more. */
 	smart_follow_leave(index, &meta, 0);
 	smart_delta_leave(index, false);
-	/* Queries have less to do, and nothing if there is none of them. */
+	/* The delta is kept near to what is replayed, if a query has made one. */
 	if (!smart_delta_is_there(index, &meta))
 		return;
 	served++;
