@@ -16,28 +16,31 @@ wait_remaining_ms(struct smart_env *env, uint64_t deadline_ns)
 	return left < UINT32_MAX ? (uint32_t) left : UINT32_MAX;
 }
 
-bool
-wait_interrupted(struct smart_env *env, struct grace *grace)
+smart_status
+wait_status(struct smart_env *env, struct grace *grace)
 {
 	uint64_t now;
 
+	if (grace != NULL && grace->is_over != NULL && grace->is_over(grace))
+		return SMART_UNREACHABLE;
 	if (!env->interrupted(env))
-		return false;
+		return SMART_OK;
 	if (grace == NULL)
-		return true;
+		return SMART_INTERRUPTED;
 	now = env->now_ns(env);
 	if (grace->until_ns == 0)
 		grace->until_ns = now + GRACE_NS;
-	return now >= grace->until_ns;
+	return now >= grace->until_ns ? SMART_INTERRUPTED : SMART_OK;
 }
 
 smart_status
 wait_slice(struct smart_env *env, struct grace *grace, int descriptor, bool to_write, uint64_t deadline_ns)
 {
+	smart_status status = wait_status(env, grace);
 	uint32_t left;
 
-	if (wait_interrupted(env, grace))
-		return SMART_INTERRUPTED;
+	if (status != SMART_OK)
+		return status;
 	left = wait_remaining_ms(env, deadline_ns);
 	if (left == 0)
 		return SMART_TIMEOUT;

@@ -17,14 +17,20 @@
 struct grace
 {
 	uint64_t until_ns; /* the end of this batch's grace; 0: not interrupted yet, as each batch begins */
+
+	/* Is it known by now that the node does not answer, so that nobody waits for it any more?  NULL: that is never known. */
+	bool (*is_over)(const struct grace *grace);
 };
 
-/* Has the client been interrupted, and is its grace over?  grace NULL: it has none. */
-extern bool wait_interrupted(struct smart_env *env, struct grace *grace);
+/*
+ * SMART_INTERRUPTED: the client has been interrupted, and its grace is over.  SMART_UNREACHABLE: the wait is, as above.  grace
+ * NULL: it has none.
+ */
+extern smart_status wait_status(struct smart_env *env, struct grace *grace);
 
 /*
  * Sleeps a moment, or until the descriptor can be read (or written, if to_write):
- * SMART_OK, and the caller tries again.  SMART_INTERRUPTED, SMART_TIMEOUT: it has to stop.
+ * SMART_OK, and the caller tries again.  Errors as above, and SMART_TIMEOUT: it has to stop.
  */
 extern smart_status
 wait_slice(struct smart_env *env, struct grace *grace, int descriptor, bool to_write, uint64_t deadline_ns);

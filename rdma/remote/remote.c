@@ -29,6 +29,9 @@
 /* The way to one memory node. */
 struct remote_path
 {
+	struct grace grace; /* first: of the interrupts of the present call */
+	struct fabric_nodes *nodes;
+	unsigned int node;
 	struct fabric_link *link; /* NULL: none yet */
 	uint32_t generation;      /* that the link was made with */
 	uint64_t used_ns;
@@ -37,7 +40,6 @@ struct remote_path
 struct fabric_remote
 {
 	struct fabric fabric; /* first */
-	struct grace grace;   /* of the interrupts of the present call */
 	struct fabric_remote_options options;
 	struct stream_secret no_secret;
 	unsigned int failed; /* the node that the last failure was about */
@@ -95,6 +97,15 @@ raise_generation(struct fabric_remote *remote, unsigned int node, uint32_t given
 
 /* ---- links ---- */
 
+/* struct grace's is_over. */
+static bool
+is_missed(const struct grace *grace)
+{
+	const struct remote_path *path = (const struct remote_path *) grace;
+
+	return path->nodes->is_missed(path->nodes, path->node);
+}
+
 static void
 close_path(struct fabric_remote *remote, unsigned int node)
 {
@@ -118,7 +129,7 @@ open_session(struct fabric_remote *remote, unsigned int node, const struct fabri
 	struct fabric_remote_options *mine = &remote->options;
 	struct session_options options = {
 		.env = mine->env,
-		.grace = &remote->grace,
+		.grace = &remote->path[node].grace,
 		.secret = mine->secret != NULL ? mine->secret : &remote->no_secret,
 		.hello = {.owner = mine->owner,
 				  .system = mine->system,
@@ -175,7 +186,7 @@ open_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_ns)
 		return status;
 	}
 	smart_assert(path->link != NULL && path->link->session == session && path->link->node == node);
-	path->link->grace = &remote->grace;
+	path->link->grace = &path->grace;
 	remote->fabric.counters.connections++;
 	return SMART_OK;
 }
@@ -188,6 +199,7 @@ prepare_path(struct fabric_remote *remote, unsigned int node, uint64_t deadline_
 	uint64_t now = remote->options.env->now_ns(remote->options.env);
 	smart_status status = SMART_OK;
 
+	path->grace.until_ns = 0;
 	if (path->link != NULL && (path->generation != load_generation(remote, node) ||
 							   (now > path->used_ns + IDLE_LIMIT_NS && session_is_lost(path->link->session))))
 		close_path(remote, node);
@@ -286,7 +298,6 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 	};
 	smart_status status;
 
-	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	for (int i = 0; i < count; i++)
 	{
@@ -322,7 +333,6 @@ remote_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 	uint32_t length;
 	smart_status status;
 
-	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	status = prepare_path(remote, node, deadline_ns);
 	if (status == SMART_OK)
@@ -369,6 +379,12 @@ fabric_remote_open(const struct fabric_remote_options *options, struct fabric **
 	memset(remote, 0, sizeof(*remote));
 	remote->fabric.provider = &remote_provider;
 	remote->options = *options;
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		remote->path[node].nodes = options->nodes;
+		remote->path[node].node = node;
+		remote->path[node].grace.is_over = options->nodes->is_missed != NULL ? is_missed : NULL;
+	}
 	*fabric = &remote->fabric;
 	return SMART_OK;
 }
@@ -410,7 +426,6 @@ fabric_remote_session(struct fabric *fabric, unsigned int node, struct session *
 	smart_status status;
 
 	smart_assert(node < FABRIC_NODES_MAX);
-	remote->grace.until_ns = 0;
 	fabric->problem[0] = '\0';
 	status = prepare_path(remote, node, smart_deadline_ns(remote->options.env, remote->options.timeout_ms));
 	if (status == SMART_OK)

@@ -46,6 +46,9 @@ struct fabric_nodes
 	 */
 	bool (*await)(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns);
 
+	/* Is a node known not to answer, so that who waits for its reply gives up?  Called often.  NULL: it never is. */
+	bool (*is_missed)(struct fabric_nodes *nodes, unsigned int node);
+
 	/* By node number; in memory that all clients share, changed by atomics only, never falls. */
 	uint32_t *generation;
 };

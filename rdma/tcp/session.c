@@ -57,6 +57,21 @@ fail(struct session *session, smart_status status, const char *reason)
 	return status;
 }
 
+/* Why a wait came to this status, which is not SMART_OK; late: if it has taken too long. */
+static const char *
+problem_of_wait(smart_status status, const char *late)
+{
+	switch (status)
+	{
+		case SMART_TIMEOUT:
+			return late;
+		case SMART_UNREACHABLE:
+			return "no reply until the node counted as away";
+		default:
+			return "interrupted";
+	}
+}
+
 smart_status
 session_disbelieve(struct session *session)
 {
@@ -171,7 +186,7 @@ go_on(struct session *session, uint64_t deadline_ns)
 	status = wait_slice(session->env, session->grace, stream_descriptor(session->stream),
 						session->out_start < session->out_end, deadline_ns);
 	if (status != SMART_OK)
-		return fail(session, status, status == SMART_TIMEOUT ? "no reply within the time limit" : "interrupted");
+		return fail(session, status, problem_of_wait(status, "no reply within the time limit"));
 	return SMART_OK;
 }
 
@@ -383,8 +398,7 @@ connect_in(struct session *session, const struct session_options *options, const
 			return fail(session, SMART_UNREACHABLE, stream_problem(session->stream));
 		status = wait_slice(session->env, session->grace, descriptor, wait == STREAM_WANT_WRITE, deadline_ns);
 		if (status != SMART_OK)
-			return fail(session, status,
-						status == SMART_TIMEOUT ? "no TLS handshake within the time limit" : "interrupted");
+			return fail(session, status, problem_of_wait(status, "no TLS handshake within the time limit"));
 	}
 	return greet(session, options, version, deadline_ns);
 }

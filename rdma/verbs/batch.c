@@ -252,8 +252,9 @@ round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 
 		if (now_ns < begin_ns + SPIN_NS && now_ns < deadline_ns)
 			continue;
-		if (wait_interrupted(env, verbs->link.grace))
-			return SMART_INTERRUPTED;
+		status = wait_status(env, verbs->link.grace);
+		if (status != SMART_OK)
+			return status;
 		if (now_ns >= deadline_ns)
 			return SMART_TIMEOUT;
 		/* Arm the channel, look again: what completed in between rings no more.  An event takes the arm away. */

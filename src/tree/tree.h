@@ -251,6 +251,13 @@ extern smart_status smart_scan_next(struct smart_scan *scan, struct smart_batch 
  */
 extern void smart_scan_forget(struct smart_scan *scan);
 
+/*
+ * The part of the range that has not been returned yet, also after next has failed: from and to have room for SMART_KEY_MAX + 1
+ * bytes; no bytes of to: no end.
+ */
+extern void
+smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_length, uint8_t *to, uint32_t *to_length);
+
 /* Makes of key the least string behind all that begin with it; returns its length, 0: there is none. */
 extern size_t smart_successor(uint8_t *key, size_t length);
 

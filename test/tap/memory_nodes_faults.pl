@@ -102,8 +102,8 @@ my %full = map { $_ => { %{ $sessions{$_} } } } keys %sessions;
 $full{$_}{fails} = join('|', grep { $_ ne '' } $full{$_}{fails}, '53200') for grep { !/^plain/ } keys %full;
 during($node, 'full', \%full, sub {
 	$node->safe_psql('postgres', 'CREATE TABLE large AS ' . sprintf($few, 40000) . '; CREATE TABLE small AS ' . sprintf($few, 2000));
-	ok(until_full('CREATE INDEX ON large USING smart (b)'), 'full: no room for a large index');
-	ok(until_full('CREATE INDEX ON small USING smart (b)'), 'full: nor for a small one');
+	ok(until_full('CREATE INDEX ON large USING smart (b) WITH (resident = always)'), 'full: no room for a large index');
+	ok(until_full('CREATE INDEX ON small USING smart (b) WITH (resident = always)'), 'full: nor for a small one');
 	sleep(2);
 	$node->safe_psql('postgres', 'DROP TABLE large, small');
 	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');

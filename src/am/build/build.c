@@ -118,8 +118,7 @@ check_request(Relation heap, Relation index)
 static bool
 may_answer(Relation index)
 {
-	return smart_options_resident(index) != SMART_RESIDENT_ALWAYS && smart_meta_wants_journal(index) &&
-		   !smart_server.remote;
+	return smart_options_resident(index) != SMART_RESIDENT_ALWAYS && smart_meta_wants_journal(index);
 }
 
 /* Are they to?  Where there is no room, a tree that is begun takes what others have, only to be given up. */

@@ -15,6 +15,7 @@
 #include "am/index/backend.h"
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
+#include "am/recovery/delta_region.h"
 #include "am/recovery/marks.h"
 #include "am/recovery/region_file.h"
 #include "am/recovery/startup.h"
@@ -116,6 +117,30 @@ smart_backend_client_at_startup(void)
 	return opened;
 }
 
+static struct smart_client *deltas; /* with memory nodes: of their region */
+
+static void
+close_deltas(int code, Datum argument)
+{
+	smart_client_close(deltas);
+	deltas = NULL;
+}
+
+struct smart_client *
+smart_delta_client(void)
+{
+	if (!smart_server.remote)
+		return smart_backend_client();
+	if (likely(deltas != NULL))
+		return deltas;
+	smart_server_require();
+	smart_environment_init();
+	smart_raise_if_failed(smart_delta_region_make(), NULL);
+	smart_raise_if_failed(smart_client_open(&smart_server.delta_compute, &smart_environment, MyProcPid, &deltas), NULL);
+	on_shmem_exit(close_deltas, 0);
+	return deltas;
+}
+
 struct smart_client *
 smart_backend_client(void)
 {
@@ -135,4 +160,26 @@ smart_backend_client(void)
 	RegisterXactCallback(at_transaction_end, NULL);
 	smart_client_set_offload(opened, (enum smart_offload_mode) smart_settings.offload);
 	return opened;
+}
+
+struct smart_space *
+smart_tree_space(uint64 tree)
+{
+	fabric_address root;
+
+	/* No id is in both: each region counts from a random number. */
+	if (smart_server.remote && smart_server.shared->deltas_made &&
+		smart_space_find_tree(&smart_delta_client()->space, tree, &root))
+		return &smart_delta_client()->space;
+	return &smart_backend_client()->space;
+}
+
+bool
+smart_trees_next(struct smart_trees_cursor *cursor, struct smart_tree_info *info)
+{
+	if (!cursor->at_deltas && smart_space_next_tree(&smart_backend_client()->space, &cursor->trees, info))
+		return true;
+	cursor->at_deltas = true;
+	return smart_server.remote && smart_server.shared->deltas_made &&
+		   smart_space_next_tree(&smart_delta_client()->space, &cursor->deltas, info);
 }

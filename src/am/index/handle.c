@@ -16,6 +16,7 @@
 #include "am/index/meta.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
+#include "am/server/shared.h"
 #include "base/assert.h"
 
 #define HANDLES_FEW 128
@@ -57,12 +58,11 @@ equality_prefix(void *argument, const uint8_t *bytes, size_t length)
  * hash table is taken first: that may raise an error, while nothing is open yet.
  */
 static struct smart_handle *
-make_handle(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, fabric_address root,
-			uint32 changes)
+make_handle(struct smart_client *client, Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+			fabric_address root, uint32 changes)
 {
 	bool found;
 	struct smart_handle *handle = hash_search(handles, &meta->tree, HASH_ENTER, &found);
-	struct smart_client *client = smart_backend_client();
 	struct smart_codec *copy = MemoryContextAllocExtended(TopMemoryContext, codec->size, MCXT_ALLOC_NO_OOM);
 	struct smart_tree_options options = {
 		.id = meta->tree,
@@ -94,10 +94,21 @@ make_handle(Relation index, const struct smart_codec *codec, const struct smart_
 	return handle;
 }
 
+/* In whose region the tree is; NULL: in none of them. */
+static struct smart_client *
+client_of(Relation index, const struct smart_meta *meta)
+{
+	if (smart_server.remote && smart_server.shared->deltas_made && meta->region == smart_meta_delta_region() &&
+		meta->database == smart_relation_database(index))
+		return smart_delta_client();
+	return smart_meta_tree_is_here(index, meta) ? smart_backend_client() : NULL;
+}
+
 struct smart_handle *
 smart_handle_pin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {
 	struct smart_handle *handle;
+	struct smart_client *client;
 	fabric_address root;
 	uint32 changes = smart_changes(); /* before the tree is looked for */
 
@@ -113,14 +124,14 @@ smart_handle_pin(Relation index, const struct smart_codec *codec, const struct s
 	if (handle != NULL && unlikely(handle->changes != changes))
 	{
 		/* The tree may have been lost with a memory node. */
-		if (smart_space_tree_lost(&smart_backend_client()->space, handle->id))
+		if (smart_space_tree_lost(smart_tree_space(handle->id), handle->id))
 			return NULL;
 		handle->changes = changes;
 	}
 	if (handle == NULL)
 	{
-		if (!smart_meta_tree_is_here(index, meta) ||
-			!smart_space_find_tree(&smart_backend_client()->space, meta->tree, &root))
+		client = client_of(index, meta);
+		if (client == NULL || !smart_space_find_tree(&client->space, meta->tree, &root))
 			return NULL;
 		/* Looks at all handles, hence not again before as many were opened as stay now. */
 		if (hash_get_num_entries(handles) >= handles_limit)
@@ -135,7 +146,7 @@ smart_handle_pin(Relation index, const struct smart_codec *codec, const struct s
 			}
 			handles_limit = HANDLES_FEW + 2 * hash_get_num_entries(handles);
 		}
-		handle = make_handle(index, codec, meta, root, changes);
+		handle = make_handle(client, index, codec, meta, root, changes);
 	}
 	smart_assert(handle->id == meta->tree && handle->tree != NULL);
 	handle->references++;

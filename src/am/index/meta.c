@@ -80,6 +80,12 @@ smart_meta_region(void)
 	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
 }
 
+uint64
+smart_meta_delta_region(void)
+{
+	return smart_region_header(smart_delta_client()->compute->region)->incarnation;
+}
+
 void
 smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {

@@ -203,6 +203,9 @@ extern XLogRecPtr smart_meta_change(Relation index, Buffer buffer, struct smart_
 /* This region's incarnation: trees of any other are gone. */
 extern uint64 smart_meta_region(void);
 
+/* And that of the region which deltas lie in: the same without memory nodes. */
+extern uint64 smart_meta_delta_region(void);
+
 /* Were the entries made as codec would make them? */
 extern bool smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec);
 

@@ -341,7 +341,14 @@ static bool
 can_answer(Relation index, const struct relation_cache *cache)
 {
 	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER) &&
-		   !smart_server.remote && smart_meta_is_loadable(&cache->meta) && cache->fits;
+		   smart_meta_is_loadable(&cache->meta) && cache->fits;
+}
+
+/* Has it no tree that can be read now? */
+static bool
+wants_answer(Relation index, struct relation_cache *cache)
+{
+	return cached_loss(index, cache) != NULL || unlikely(smart_tree_is_away(cache->meta.tree));
 }
 
 bool
@@ -352,7 +359,13 @@ smart_relation_can_answer(Relation index)
 	if (!smart_server_available())
 		return false;
 	cache = get_cache(index);
-	return cached_loss(index, cache) != NULL && can_answer(index, cache);
+	return wants_answer(index, cache) && can_answer(index, cache);
+}
+
+bool
+smart_relation_could_answer(Relation index)
+{
+	return smart_server_available() && can_answer(index, get_cache(index));
 }
 
 /* Is there as much room for a tree as its journal has pages, times this? */
@@ -535,7 +548,7 @@ smart_relation_arrive(struct smart_relation *self, Relation index)
 	smart_assert(self->tree == NULL && self->view != NULL);
 	cache = get_cache(index);
 	self->changes = cache->changes;
-	if (cached_loss(index, cache) != NULL)
+	if (wants_answer(index, cache))
 		return false;
 	if (cache->meta.tree == 0 || cache->meta.encoding != self->meta.encoding)
 		report_loss(index, "The index has been rebuilt since the statement began.");
@@ -813,7 +826,7 @@ smart_relation_tree(Relation index)
 uint64
 smart_relation_bytes(const struct smart_relation *self)
 {
-	return self->tree == NULL ? 0 : smart_space_tree_bytes(&smart_backend_client()->space, self->meta.tree);
+	return self->tree == NULL ? 0 : smart_space_tree_bytes(smart_tree_space(self->meta.tree), self->meta.tree);
 }
 
 BlockNumber

@@ -75,8 +75,8 @@ extern struct smart_relation *smart_relation_try_open(Relation index);
 extern struct smart_relation *smart_relation_open_bare(Relation index);
 
 /*
- * An index that was opened so, and has a view, is given its tree, if it has one by now; the view is left then.  False: it is
- * still lost.  Errors: its entries are made otherwise now.
+ * An index that was opened so, and has a view, is given its tree, if it has one by now that can be read; the view is left then.
+ * False: it has none.  Errors: its entries are made otherwise now.
  */
 extern bool smart_relation_arrive(struct smart_relation *self, Relation index);
 
@@ -172,8 +172,12 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
 /* Is the index lost, and could its tree be loaded from its journal? */
 extern bool smart_relation_is_loadable(Relation index);
 
-/* And may the pages of its journal answer?  Not with memory nodes: the delta would lie there, and be away with them. */
+/*
+ * Has it no tree that can be read now, since that is lost or a memory node does not answer, and may the pages of its journal answer?
+ * could: or may they, should it come to that?
+ */
 extern bool smart_relation_can_answer(Relation index);
+extern bool smart_relation_could_answer(Relation index);
 
 /*
  * Are these pages to answer, and no worker loads the index?  As its storage parameter "resident" says: never, lost or not; or

@@ -169,7 +169,7 @@ smart_am_tree_make_room(bool temporary)
 }
 
 static smart_status
-create(const struct smart_tree_owner *owner, uint64 *id)
+create(struct smart_space *space, const struct smart_tree_owner *owner, uint64 *id)
 {
 	fabric_address root;
 	uint64 since_ns = 0;
@@ -177,7 +177,7 @@ create(const struct smart_tree_owner *owner, uint64 *id)
 
 	smart_assert(owner->creator != 0 && OidIsValid(owner->database));
 	do
-		status = smart_space_create_tree(&smart_backend_client()->space, owner, id, &root);
+		status = smart_space_create_tree(space, owner, id, &root);
 	while (smart_again_if_away(status, &since_ns));
 	return status;
 }
@@ -194,7 +194,7 @@ smart_tree_make(Relation index, uint64 *tree)
 	smart_am_tree_make_room(index->rd_rel->relpersistence == RELPERSISTENCE_TEMP);
 	smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
 	describe_owner(index, &owner);
-	status = create(&owner, &id);
+	status = create(&smart_backend_client()->space, &owner, &id);
 	if (status != SMART_OK)
 		return status;
 	remember_young_tree(index, id);
@@ -206,12 +206,13 @@ smart_tree_make(Relation index, uint64 *tree)
 static smart_status
 make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, uint64 *tree)
 {
-	struct smart_space *space = &smart_backend_client()->space;
+	bool is_delta = flags == SMART_TREE_IS_DELTA;
+	struct smart_space *space = &(is_delta ? smart_delta_client() : smart_backend_client())->space;
 	struct smart_tree_owner owner;
 	smart_status status;
 
 	smart_assert(meta->journal != 0 && meta->journal != SMART_ADOPTED);
-	if (smart_server.remote)
+	if (smart_server.remote && !is_delta)
 		smart_locate_wait();
 	smart_am_tree_make_room(false);
 	describe_file(index, &owner);
@@ -220,8 +221,8 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 	owner.flags = flags;
 	owner.leaf_size = meta->leaf_size;
 	/* What a primary reads of its own chain may be lost in a crash, and a delta is with it. */
-	owner.incarnation = flags == SMART_TREE_IS_DELTA ? smart_server_incarnation() : 0;
-	status = create(&owner, tree);
+	owner.incarnation = is_delta ? smart_server_incarnation() : 0;
+	status = create(space, &owner, tree);
 	if (status != SMART_OK)
 		return status;
 	(void) smart_space_put_note(space, *tree, SMART_NOTE_LOSSES, base);
@@ -245,19 +246,19 @@ smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tre
 static bool
 find_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, struct smart_tree_info *info)
 {
-	struct smart_space *space = &smart_backend_client()->space;
+	bool is_delta = flags == SMART_TREE_IS_DELTA;
 	uint64 cursor = 0;
 
 	if (!smart_meta_is_loadable(meta))
 		return false;
-	while (smart_space_next_tree(space, &cursor, info))
+	while (smart_space_next_tree(&(is_delta ? smart_delta_client() : smart_backend_client())->space, &cursor, info))
 	{
 		/* A copy of the file goes on as it likes, and has a delta of its own; if it is rolled back, that was none of the file's. */
-		if (flags == SMART_TREE_IS_DELTA && (info->owner.relation != smart_relation_file(index) ||
-											 info->owner.tablespace != smart_relation_tablespace(index)))
+		if (is_delta && (info->owner.relation != smart_relation_file(index) ||
+						 info->owner.tablespace != smart_relation_tablespace(index)))
 			continue;
 		if (info->owner.flags == flags && info->owner.database == smart_relation_database(index) &&
-			info->owner.incarnation == (flags == SMART_TREE_IS_DELTA ? smart_server_incarnation() : 0) &&
+			info->owner.incarnation == (is_delta ? smart_server_incarnation() : 0) &&
 			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == base &&
 			info->note[SMART_NOTE_PLACE] != 0 && info->note[SMART_NOTE_REMOVAL] == 0 && !info->lost)
 			return true;
@@ -295,12 +296,37 @@ smart_tree_is_given_up(uint64 tree)
 		   note == SMART_GIVEN_UP;
 }
 
+/* The memory that nobody has on memory nodes; UINT64_MAX: one of them is away, and it is not known. */
+static uint64
+free_on_nodes(void)
+{
+	uint64 bytes = 0;
+	struct smart_peer peer;
+
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
+	{
+		if (!smart_peer_get(smart_server.peers, node, &peer) || peer.state == SMART_PEER_LOST)
+			continue;
+		if (peer.state != SMART_PEER_UP || peer.capacity == 0)
+			return UINT64_MAX;
+		if (!smart_space_node_is_closed(&smart_backend_client()->space, node))
+			bytes += peer.capacity - Min(peer.allocated, peer.capacity);
+	}
+	return bytes;
+}
+
 bool
 smart_tree_has_room(uint64 bytes)
 {
 	struct smart_space_usage usage;
 
 	smart_space_usage(&smart_backend_client()->space, &usage);
+	if (smart_server.remote)
+	{
+		uint64 rest = free_on_nodes();
+
+		return rest == UINT64_MAX || bytes <= rest + (usage.size - usage.used);
+	}
 	return usage.used + bytes <= usage.max_size - usage.max_size / SMART_DELTA_SHARE;
 }
 
@@ -309,27 +335,39 @@ smart_tree_is_delta(uint64 tree)
 {
 	struct smart_tree_info info;
 
-	return smart_space_tree_info(&smart_backend_client()->space, tree, &info) &&
-		   info.owner.flags == SMART_TREE_IS_DELTA;
+	return smart_space_tree_info(smart_tree_space(tree), tree, &info) && info.owner.flags == SMART_TREE_IS_DELTA;
+}
+
+/* Has the tree a part on a node of which that is true?  Only if it is away. */
+static bool
+has_part_on(uint64 tree, bool (*is)(struct smart_peers *peers, unsigned int node))
+{
+	struct smart_space *space;
+	struct smart_tree_info info;
+	uint64_t pages[FABRIC_NODES_MAX];
+	bool has;
+
+	if (!smart_server.remote || tree == 0 || likely(!smart_peers_are_away(smart_server.peers)))
+		return false;
+	space = &smart_backend_client()->space;
+	if (!smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))
+		return false;
+	has = is(smart_server.peers, fabric_node(info.root));
+	for (unsigned int node = 0; node < FABRIC_NODES_MAX && !has; node++)
+		has = pages[node] != 0 && is(smart_server.peers, node);
+	return has;
 }
 
 bool
 smart_tree_is_missed(uint64 tree)
 {
-	struct smart_space *space;
-	struct smart_tree_info info;
-	uint64_t pages[FABRIC_NODES_MAX];
-	bool missed;
+	return has_part_on(tree, smart_peer_is_missed);
+}
 
-	if (!smart_server.remote || tree == 0 || likely(!smart_peers_are_missed(smart_server.peers)))
-		return false;
-	space = &smart_backend_client()->space;
-	if (!smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))
-		return false;
-	missed = smart_peer_is_missed(smart_server.peers, fabric_node(info.root));
-	for (unsigned int node = 0; node < FABRIC_NODES_MAX && !missed; node++)
-		missed = pages[node] != 0 && smart_peer_is_missed(smart_server.peers, node);
-	return missed;
+bool
+smart_tree_is_away(uint64 tree)
+{
+	return has_part_on(tree, smart_peer_is_away);
 }
 
 bool
@@ -355,7 +393,7 @@ smart_am_tree_drop(uint64 tree)
 {
 	smart_assert(tree != 0 && smart_server.shared->made);
 	smart_handle_drop(tree);
-	smart_space_drop_tree(&smart_backend_client()->space, tree);
+	smart_space_drop_tree(smart_tree_space(tree), tree);
 	smart_launcher_wake();
 }
 

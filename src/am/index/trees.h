@@ -91,7 +91,7 @@ extern void smart_tree_give_up(Relation index, uint64 tree);
 
 /*
  * Is there room for a tree of so many bytes?  Deltas have a share of an embedded region that trees leave to them
- * (SMART_DELTA_SHARE).
+ * (SMART_DELTA_SHARE).  On memory nodes also if that is not known, as one of them is away.
  */
 extern bool smart_tree_has_room(uint64 bytes);
 
@@ -100,6 +100,9 @@ extern bool smart_tree_is_delta(uint64 tree);
 
 /* Has a tree a part on a memory node that statements do without (peers.h)? */
 extern bool smart_tree_is_missed(uint64 tree);
+
+/* The same, or on one that does not answer, which may be over in a moment. */
+extern bool smart_tree_is_away(uint64 tree);
 
 /*
  * Has a tree to move to other memory nodes: has it a part on one that is closed, as that shall be taken away, or is it chosen

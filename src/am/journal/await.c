@@ -103,7 +103,7 @@ memory_in_use(void)
 {
 	struct smart_space_usage usage;
 
-	smart_space_usage(&smart_backend_client()->space, &usage);
+	smart_space_usage(&smart_delta_client()->space, &usage);
 	return usage.used;
 }
 

@@ -41,7 +41,7 @@ meta_of(Relation index, const struct smart_meta *meta, uint64 tree)
 	struct smart_meta own = *meta;
 
 	own.tree = tree;
-	own.region = smart_meta_region();
+	own.region = smart_meta_delta_region();
 	own.database = smart_relation_database(index);
 	if (own.fixed_length > 0)
 		own.fixed_length++;
@@ -52,7 +52,7 @@ meta_of(Relation index, const struct smart_meta *meta, uint64 tree)
 static void
 use_reserve(bool use)
 {
-	smart_backend_client()->space.uses_reserve = use;
+	smart_delta_client()->space.uses_reserve = use;
 }
 
 /* ---- making it ---- */
@@ -152,7 +152,7 @@ pin_delta(uint64 tree, struct smart_pin_ticket *pin)
 	uint64 left;
 
 	*pin = smart_pin_enter(tree);
-	if (smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &left) && left == 0)
+	if (smart_space_get_note(&smart_delta_client()->space, tree, SMART_NOTE_REMOVAL, &left) && left == 0)
 		return true;
 	smart_pin_leave(pin);
 	return false;
@@ -262,14 +262,14 @@ smart_delta_is_there(Relation index, const struct smart_meta *meta)
 static void
 leave(Relation index, uint64 tree)
 {
-	(void) smart_space_put_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+	(void) smart_space_put_note(&smart_delta_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 	(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree);
 }
 
 void
 smart_delta_leave(Relation index, bool all)
 {
-	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_space *space = &smart_delta_client()->space;
 	struct smart_tree_info info;
 	struct smart_meta meta;
 	uint64 cursor = 0;

@@ -20,7 +20,7 @@ takes_too_much(Relation index, const struct smart_meta *meta)
 
 	if (pages < PAGES_MIN || !smart_relation_can_answer(index))
 		return false;
-	smart_space_usage(&smart_backend_client()->space, &usage);
+	smart_space_usage(&smart_delta_client()->space, &usage);
 	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
 }
 

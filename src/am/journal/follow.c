@@ -46,7 +46,7 @@ get_note(uint64 tree, enum smart_tree_note which)
 {
 	uint64 note;
 
-	if (!smart_space_get_note(&smart_backend_client()->space, tree, which, &note))
+	if (!smart_space_get_note(smart_tree_space(tree), tree, which, &note))
 		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", tree);
 	return note;
 }
@@ -54,7 +54,7 @@ get_note(uint64 tree, enum smart_tree_note which)
 static void
 put_note(uint64 tree, enum smart_tree_note which, uint64 note)
 {
-	(void) smart_space_put_note(&smart_backend_client()->space, tree, which, note);
+	(void) smart_space_put_note(smart_tree_space(tree), tree, which, note);
 }
 
 bool
@@ -92,7 +92,7 @@ smart_follow_give_up(Relation index, uint64 tree)
 void
 smart_follow_lock(uint64 tree)
 {
-	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_space *space = smart_tree_space(tree);
 
 	smart_assert(MyProcPid != 0);
 	while (!smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, 0, (uint64) MyProcPid))

@@ -7,6 +7,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
+#include "am/index/trees.h"
 #include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/follow.h"
@@ -23,6 +24,14 @@ smart_journal_open(Relation index, bool wait)
 	{
 		struct smart_relation *self = smart_relation_try_open(index);
 
+		/* A memory node does not answer. */
+		if (self != NULL && unlikely(smart_tree_is_away(self->meta.tree)) && smart_relation_can_answer(index))
+		{
+			struct smart_relation *paged = smart_view_open(index);
+
+			if (paged != NULL)
+				return paged;
+		}
 		if (unlikely(self == NULL) && !smart_adopt(index))
 		{
 			if (wait && smart_relation_is_loadable(index))

@@ -12,8 +12,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "am/compat.h"
+#include "am/index/trees.h"
 #include "am/journal/apply.h"
 #include "am/journal/await.h"
 #include "am/journal/delta.h"
@@ -21,9 +23,12 @@
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/report.h"
+#include "am/server/settings.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
+#define LOOK_MS      20 /* between two looks at a memory node that may be away */
 #define RENEWALS_MAX 10 /* as often runs may be switched faster than a delta is made */
 
 #define BATCH_FIRST 16    /* entries of the first batch of a range; then twice as many each time */
@@ -318,7 +323,7 @@ arrive_on_standby(struct smart_relation *self, Relation index)
 	uint32 changes = smart_changes();
 	const struct smart_relation *loaded = smart_relation_try_open(index);
 
-	if (loaded == NULL)
+	if (loaded == NULL || smart_tree_is_away(loaded->meta.tree))
 	{
 		self->changes = changes;
 		return false;
@@ -533,17 +538,13 @@ smart_view_catch_up_serializable(struct smart_relation *self, Relation index)
 		smart_view_leave(self, index);
 }
 
-bool
-smart_view_replace_tree(struct smart_relation *self, Relation index)
+/* The tree has gone, or cannot be read: self has a view, or the tree of now. */
+static void
+replace_tree(struct smart_relation *self, Relation index)
 {
-	MemoryContext old;
-
-	if ((likely(self->changes == smart_changes()) && self->meta.tree != 0) || self->view != NULL)
-		return false;
-	if (self->standby || !smart_relation_can_answer(index))
-		return false;
 	/* As long as the open index. */
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(self));
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(self));
+
 	smart_relation_lose(self, index);
 	while (!smart_view_attach(self, index) && smart_relation_can_answer(index))
 		smart_journal_await(index);
@@ -551,6 +552,35 @@ smart_view_replace_tree(struct smart_relation *self, Relation index)
 	/* Or it has its tree again. */
 	if (self->view == NULL)
 		(void) smart_relation_refresh(self, index);
+}
+
+bool
+smart_view_replace_tree(struct smart_relation *self, Relation index)
+{
+	if ((likely(self->changes == smart_changes()) && self->meta.tree != 0) || self->view != NULL)
+		return false;
+	if (self->standby || !smart_relation_can_answer(index))
+		return false;
+	replace_tree(self, index);
+	return true;
+}
+
+bool
+smart_view_after_failure(struct smart_relation *self, Relation index, smart_status status, TimestampTz *until)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!smart_status_is_of_node(status) || self->view != NULL || self->standby || !smart_relation_could_answer(index))
+		return false;
+	if (*until == 0)
+		*until = TimestampTzPlusMilliseconds(now, smart_settings.fabric_timeout_ms);
+	/* Only the launcher can tell that a node is away, which takes it a moment. */
+	if (now >= *until)
+		return false;
+	if (!smart_relation_can_answer(index))
+		smart_changes_wait(LOOK_MS);
+	if (smart_relation_can_answer(index))
+		replace_tree(self, index);
 	return true;
 }
 
@@ -565,7 +595,10 @@ smart_view_leave(struct smart_relation *self, Relation index)
 		if (smart_relation_is_loadable(index))
 			smart_journal_await(index);
 		else
+		{
 			(void) smart_relation_open(index); /* says why it cannot be used, unless that is over */
+			smart_changes_wait(LOOK_MS);       /* or it has a tree that does not answer */
+		}
 	}
 }
 

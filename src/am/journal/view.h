@@ -10,6 +10,8 @@
 #ifndef SMART_AM_JOURNAL_VIEW_H
 #define SMART_AM_JOURNAL_VIEW_H
 
+#include "datatype/timestamp.h"
+
 #include "am/index/relation.h"
 #include "am/journal/read.h"
 
@@ -55,6 +57,14 @@ extern void smart_view_leave(struct smart_relation *self, Relation index);
  * Errors as above.  Returns whether it has been so; smart_relation_follow() or smart_relation_refresh() tells the rest.
  */
 extern bool smart_view_replace_tree(struct smart_relation *self, Relation index);
+
+/*
+ * A read of an index that was opened with its tree came to this status, and *until is 0 before the first time.  True: it is to be done
+ * again, since self has a view now, or the memory node may answer.  Not on a standby, nor if no pages could answer; nor
+ * after smart.fabric_timeout.  Errors as above.
+ */
+extern bool
+smart_view_after_failure(struct smart_relation *self, Relation index, smart_status status, TimestampTz *until);
 
 /* What a pin is for that keeps VACUUM waiting until nobody looks at what this view has returned: its journal's id. */
 extern uint64 smart_view_pinned(const struct smart_view *view);

@@ -61,12 +61,11 @@ static void
 look_for_orphans(void)
 {
 	static int wished = 0; /* for so many too many */
-	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_trees_cursor cursor = {0};
 	struct smart_tree_info info;
-	uint64 cursor = 0;
 	int too_many = -served;
 
-	while (smart_space_next_tree(space, &cursor, &info))
+	while (smart_trees_next(&cursor, &info))
 		too_many += info.owner.database == MyDatabaseId && smart_tree_is_followed(&info);
 	if (too_many > 0 && too_many != wished)
 		smart_orphans_wish(MyDatabaseId);

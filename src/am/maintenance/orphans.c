@@ -160,15 +160,14 @@ look_at_all(struct smart_survey *survey, bool temporary_only)
 {
 	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(uint64), .hcxt = CurrentMemoryContext};
 	HTAB *names = hash_create("smart named trees", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_trees_cursor cursor = {0};
 	struct smart_tree_info info;
 	Snapshot snapshot;
-	uint64 cursor = 0;
 	uint64 room = 64;
 
 	survey->count = 0;
 	survey->tree = palloc(room * sizeof(struct smart_surveyed_tree));
-	while (smart_space_next_tree(space, &cursor, &info))
+	while (smart_trees_next(&cursor, &info))
 	{
 		if (temporary_only &&
 			(info.owner.backend != smart_my_backend() || info.owner.incarnation != smart_server_incarnation()))

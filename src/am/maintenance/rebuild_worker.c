@@ -42,6 +42,7 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/journal/delta.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/move.h"
@@ -391,6 +392,9 @@ look_at(Oid index)
 		needs = NEED_PAGES;
 	else if (smart_move_is_due(relation))
 		needs = NEED_MOVE;
+	/* A memory node was away for a moment, in which pages have answered. */
+	if (smart_relation_could_answer(relation) && !smart_relation_can_answer(relation))
+		smart_delta_leave(relation, true);
 	relation_close(relation, AccessShareLock);
 }
 

@@ -50,8 +50,7 @@ delta_bytes(Relation index)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	return smart_tree_of_delta(index, &meta, &info) ? smart_space_tree_bytes(&smart_backend_client()->space, info.id)
-													: 0;
+	return smart_tree_of_delta(index, &meta, &info) ? smart_space_tree_bytes(smart_tree_space(info.id), info.id) : 0;
 }
 
 /*

@@ -69,6 +69,7 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	struct smart_peer peer;
 	bool changed = !smart_peer_get(endpoints->peers, place, &peer) || peer.state != state;
 	bool was_missed = peer.missed;
+	bool was_down = peer.state == SMART_PEER_DOWN;
 	char address[SMART_ADDRESS_MAX];
 	char number[16] = "";
 
@@ -87,7 +88,8 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	smart_peer_put(endpoints->peers, place, &peer);
 	if (state != SMART_PEER_UP && state != SMART_PEER_CONNECTING)
 		rest(endpoints, endpoint, true);
-	if (was_missed && !peer.missed)
+	/* Pages have answered meanwhile. */
+	if ((was_missed && !peer.missed) || (was_down && state == SMART_PEER_UP))
 		smart_validity_announce_trees(&endpoints->client->space, false);
 	/* Lost indexes may have waited for it, and longer and longer. */
 	if (changed && state == SMART_PEER_UP)

@@ -204,6 +204,13 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 	return status == SMART_OK && is_up(node, &peer);
 }
 
+/* What is read here without the lock is one byte. */
+static bool
+is_missed(struct fabric_nodes *nodes, unsigned int node)
+{
+	return smart_peers_are_away(smart_server.peers) && smart_server.peers->peer[node].missed;
+}
+
 bool
 smart_locate_again(smart_status status, uint64 *since_ns)
 {
@@ -214,7 +221,7 @@ smart_locate_again(smart_status status, uint64 *since_ns)
 struct fabric_nodes *
 smart_locate_nodes(void)
 {
-	static struct fabric_nodes nodes = {.locate = locate, .await = await};
+	static struct fabric_nodes nodes = {.locate = locate, .await = await, .is_missed = is_missed};
 
 	verbs_set_device(smart_settings.rdma_device, 0, smart_settings.rdma_gid_index);
 	nodes.generation = smart_server.peers->generation;

@@ -25,7 +25,7 @@ smart_peers_init(struct smart_peers *peers)
 	peers->lock = &GetNamedLWLockTranche(PEERS_TRANCHE)->lock;
 	ConditionVariableInit(&peers->changed);
 	pg_atomic_init_u32(&peers->tried, 0);
-	pg_atomic_init_u32(&peers->missed, 0);
+	pg_atomic_init_u32(&peers->away, 0);
 }
 
 bool
@@ -38,14 +38,20 @@ smart_peer_get(struct smart_peers *peers, unsigned int place, struct smart_peer 
 	return peer->used;
 }
 
+static bool
+is_away(const struct smart_peer *peer)
+{
+	return peer->missed || peer->state == SMART_PEER_DOWN;
+}
+
 /* The lock is held. */
 static void
-count_missed(struct smart_peers *peers, bool before, bool now)
+count_away(struct smart_peers *peers, bool before, bool now)
 {
 	if (now && !before)
-		pg_atomic_fetch_add_u32(&peers->missed, 1);
+		pg_atomic_fetch_add_u32(&peers->away, 1);
 	else if (before && !now)
-		pg_atomic_fetch_sub_u32(&peers->missed, 1);
+		pg_atomic_fetch_sub_u32(&peers->away, 1);
 }
 
 void
@@ -61,7 +67,7 @@ smart_peer_put(struct smart_peers *peers, unsigned int place, const struct smart
 	changed = !shared->used || shared->state != peer->state;
 	if (!changed)
 		now = shared->since;
-	count_missed(peers, shared->missed, peer->missed);
+	count_away(peers, shared->used && is_away(shared), is_away(peer));
 	*shared = *peer;
 	shared->used = true;
 	shared->since = now;
@@ -75,7 +81,7 @@ smart_peer_remove(struct smart_peers *peers, unsigned int place)
 {
 	smart_assert(place < SMART_PEER_PLACES && peers->launcher == MyProcPid);
 	LWLockAcquire(peers->lock, LW_EXCLUSIVE);
-	count_missed(peers, peers->peer[place].missed, false);
+	count_away(peers, peers->peer[place].used && is_away(&peers->peer[place]), false);
 	memset(&peers->peer[place], 0, sizeof(peers->peer[place]));
 	LWLockRelease(peers->lock);
 	ConditionVariableBroadcast(&peers->changed);
@@ -103,9 +109,9 @@ smart_peers_are_tried(struct smart_peers *peers)
 }
 
 bool
-smart_peers_are_missed(struct smart_peers *peers)
+smart_peers_are_away(struct smart_peers *peers)
 {
-	return pg_atomic_read_u32(&peers->missed) != 0;
+	return pg_atomic_read_u32(&peers->away) != 0;
 }
 
 bool
@@ -113,7 +119,15 @@ smart_peer_is_missed(struct smart_peers *peers, unsigned int node)
 {
 	struct smart_peer peer;
 
-	return smart_peers_are_missed(peers) && smart_peer_get(peers, node, &peer) && peer.missed;
+	return smart_peers_are_away(peers) && smart_peer_get(peers, node, &peer) && peer.missed;
+}
+
+bool
+smart_peer_is_away(struct smart_peers *peers, unsigned int node)
+{
+	struct smart_peer peer;
+
+	return smart_peers_are_away(peers) && smart_peer_get(peers, node, &peer) && is_away(&peer);
 }
 
 void

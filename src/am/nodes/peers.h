@@ -53,7 +53,7 @@ struct smart_peers
 	ConditionVariable changed; /* an entry's state, or tried */
 	pid_t launcher;            /* 0: it does not run */
 	pg_atomic_uint32 tried;    /* 1: the launcher has tried every address once */
-	pg_atomic_uint32 missed;   /* entries that are */
+	pg_atomic_uint32 away;     /* entries that are missed, or down */
 	uint32 generation[FABRIC_NODES_MAX];
 	struct smart_peer peer[SMART_PEER_PLACES];
 };
@@ -75,9 +75,10 @@ extern void smart_peers_set_tried(struct smart_peers *peers, bool tried);
 /* If so, each memory node of the extent map has an entry. */
 extern bool smart_peers_are_tried(struct smart_peers *peers);
 
-/* Is a node missed?  Cheap as long as none is. */
+/* Is a node missed?  Or does it not answer, which may be over in a moment?  Cheap as long as that is true of none. */
 extern bool smart_peer_is_missed(struct smart_peers *peers, unsigned int node);
-extern bool smart_peers_are_missed(struct smart_peers *peers);
+extern bool smart_peer_is_away(struct smart_peers *peers, unsigned int node);
+extern bool smart_peers_are_away(struct smart_peers *peers);
 
 /*
  * Lets all clients make their links to a node anew before they use it again, and the node forget what the old ones

@@ -35,8 +35,8 @@
 #define REGION_FILE  "pgsql_tmp_region"
 #define EXTENTS_FILE "pgsql_tmp_book"
 
-/* Remembers why there is no region, for the error of its users, and logs it. */
-static void __attribute__((format(printf, 1, 2))) region_missing(const char *format, ...)
+void
+smart_region_report_missing(const char *format, ...)
 {
 	va_list arguments;
 
@@ -68,7 +68,7 @@ warn_of_copy_on_write(const char *path)
 					errhint("Set smart.embedded_path to a directory on another file system."));
 }
 
-/* Opens the file so that no other server uses it; -1: region_missing() was called. */
+/* Opens the file so that no other server uses it; -1: smart_region_report_missing() was called. */
 static int
 open_file(const char *directory, const char *name)
 {
@@ -78,10 +78,10 @@ open_file(const char *directory, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = BasicOpenFilePerm(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
 	if (fd < 0)
-		region_missing("could not open file \"%s\": %s", path, strerror(errno));
+		smart_region_report_missing("could not open file \"%s\": %s", path, strerror(errno));
 	else if (!smart_region_lock(fd))
 	{
-		region_missing("file \"%s\" is in use by another server", path);
+		smart_region_report_missing("file \"%s\" is in use by another server", path);
 		close(fd);
 		fd = -1;
 	}
@@ -107,7 +107,7 @@ remove_file(const char *directory, const char *name)
 	close(fd);
 }
 
-/* The descriptor of what the region lies in, opened for this server; -1: region_missing() was called. */
+/* The descriptor of what the region lies in, opened for this server; -1: smart_region_report_missing() was called. */
 static int
 open_region(uint64 max_size)
 {
@@ -120,7 +120,7 @@ open_region(uint64 max_size)
 	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
 		(mkdir(directory, S_IRWXU) != 0 && errno != EEXIST))
 	{
-		region_missing("could not create directory \"%s\": %s", directory, strerror(errno));
+		smart_region_report_missing("could not create directory \"%s\": %s", directory, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -148,7 +148,7 @@ smart_region_file_map(void)
 	{
 		mapped = smart_extent_map(&smart_server.region, fd) == SMART_OK;
 		if (!mapped)
-			region_missing("could not map the address space of the extent map: %s", strerror(errno));
+			smart_region_report_missing("could not map the address space of the extent map: %s", strerror(errno));
 	}
 	else
 	{
@@ -157,7 +157,8 @@ smart_region_file_map(void)
 			max_size = (uint64) file.st_size;
 		mapped = smart_region_map(&smart_server.region, fd, max_size) == SMART_OK;
 		if (!mapped)
-			region_missing("could not map " UINT64_FORMAT " MB of address space: %s", max_size >> 20, strerror(errno));
+			smart_region_report_missing("could not map " UINT64_FORMAT " MB of address space: %s", max_size >> 20,
+										strerror(errno));
 	}
 	if (!mapped)
 		close(fd);

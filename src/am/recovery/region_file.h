@@ -5,10 +5,15 @@
 #ifndef SMART_AM_REGION_FILE_H
 #define SMART_AM_REGION_FILE_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 /* Maps smart_server.region in the postmaster, once; false: smart_server.problem tells why there is none, as the log does. */
 extern bool smart_region_file_map(void);
+
+/* Keeps in smart_server.problem why there is no region, for the error of its users, and logs it. */
+extern void smart_region_report_missing(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Empties the region, or makes the one of a server that has none yet: a region of another incarnation.  No other

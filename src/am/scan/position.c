@@ -31,6 +31,7 @@
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/report.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
@@ -124,6 +125,53 @@ next_of_view(struct smart_position *self)
 	}
 	leave_view(self);
 	return smart_relation_next(tree_scan(self), &self->batch);
+}
+
+static bool renew_pin(struct smart_position *self);
+
+/*
+ * A read of the tree came to this status: goes on with the range in the pages of the journal, or once more in the tree, where that
+ * can help.  sought: some of the range may have been returned.
+ */
+static pg_noinline bool
+go_on_after_failure(struct smart_position *self, smart_status status, bool sought)
+{
+	struct smart_view_range rest;
+
+	if (view_of(self) != NULL)
+		return false;
+	if (sought)
+		smart_scan_rest(tree_scan(self), rest.from, &rest.from_length, rest.to, &rest.to_length);
+	if (!smart_view_after_failure(self->relation, self->scan->indexRelation, status, &self->until))
+		return false;
+	smart_prefetch_lose(&self->prefetch);
+	self->tree_scan = NULL;
+	self->known = false;
+	if (needs_pin(self))
+		(void) renew_pin(self);
+	else if (view_of(self) != NULL)
+		smart_view_refresh(self->relation, self->scan->indexRelation);
+	if (sought)
+		seek(self, rest.from, rest.from_length, rest.to, rest.to_length);
+	else
+		seek(self, self->ranges->from, self->ranges->from_length, self->ranges->to, self->ranges->to_length);
+	return true;
+}
+
+/* The next batch of the range, of the tree. */
+static smart_status
+next_of_tree(struct smart_position *self)
+{
+	smart_status status = smart_scan_next(tree_scan(self), &self->batch);
+
+	while (unlikely(status != SMART_OK && status != SMART_DONE) && go_on_after_failure(self, status, true))
+		status = view_of(self) != NULL ? next_of_view(self) : smart_scan_next(tree_scan(self), &self->batch);
+	/* Where pages cannot answer, it may be that it waits for the memory node. */
+	if (unlikely(smart_status_is_of_node(status)))
+		status = smart_relation_next(tree_scan(self), &self->batch);
+	if (unlikely(self->until != 0) && (status == SMART_OK || status == SMART_DONE))
+		self->until = 0;
+	return status;
 }
 
 /* ---- the batch ---- */
@@ -280,9 +328,11 @@ seek_range(struct smart_position *self, bool backward)
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);
 	if (self->known)
 		return;
-	do
+	status = smart_prefetch_seek(&self->prefetch, tree_scan(self), self->ranges, backward);
+	if (likely(status == SMART_OK) || go_on_after_failure(self, status, false))
+		return;
+	while (smart_again_if_away(status, &since_ns))
 		status = smart_prefetch_seek(&self->prefetch, tree_scan(self), self->ranges, backward);
-	while (smart_again_if_away(status, &since_ns));
 	smart_check_status(status, self->scan->indexRelation);
 }
 
@@ -363,8 +413,7 @@ read_batch(struct smart_position *self, bool backward, bool sought)
 
 		CHECK_FOR_INTERRUPTS();
 		if (sought && !self->known)
-			status = unlikely(view_of(self) != NULL) ? next_of_view(self)
-													 : smart_relation_next(tree_scan(self), &self->batch);
+			status = unlikely(view_of(self) != NULL) ? next_of_view(self) : next_of_tree(self);
 		else if (sought && !self->told)
 		{
 			self->told = true;

@@ -48,6 +48,8 @@ struct smart_position
 	struct smart_batch batch;
 	struct smart_pieces pieces; /* of a parallel scan: batches to come */
 
+	TimestampTz until; /* while a memory node does not answer: to when it is tried again; else 0 */
+
 	struct smart_pin_ticket pin; /* for which VACUUM waits, as long as the batch's TIDs are used */
 
 	enum smart_mark mark;

@@ -99,6 +99,7 @@ struct smart_shared
 	uint64 server_incarnation;         /* never changes */
 	bool made;                         /* there is a region; any client, the directory's lock held */
 	bool used;                         /* a backend of this start is or was a client; likewise */
+	bool deltas_made;                  /* there is a region of deltas; likewise, its own directory's lock held */
 	bool standby;                      /* the start was of a standby, or recovers from a backup; never changes */
 	bool promoted;                     /* and that has ended (region_file.h); as made */
 	pg_atomic_uint32 startup;          /* enum smart_startup_state; startup.c, by CAS to busy */
@@ -124,6 +125,9 @@ struct smart_server
 	uint64 identity;       /* on memory nodes (identity.h); 0 unless remote */
 	struct smart_region region;
 	struct smart_compute compute;
+	struct smart_region
+		delta_region; /* these two with memory nodes only: of the server's own memory (delta_region.h) */
+	struct smart_compute delta_compute;
 	struct smart_shared *shared; /* NULL: the library was not preloaded */
 	struct smart_peers *peers;   /* NULL unless remote */
 	LWLockPadded *space_locks;

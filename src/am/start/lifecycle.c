@@ -28,6 +28,7 @@
 
 #include "am/journal/staging.h"
 #include "am/nodes/peers.h"
+#include "am/recovery/delta_region.h"
 #include "am/recovery/identity.h"
 #include "am/recovery/marks.h"
 #include "am/recovery/region_file.h"
@@ -75,6 +76,28 @@ release_lock(struct smart_lock_table *table, unsigned int lock)
 
 static struct smart_lock_table lock_table = {acquire_lock, release_lock};
 
+/* Locks of the region of deltas: where that is, leaves on memory nodes do without light locks. */
+static LWLock *
+delta_lock_of(unsigned int lock)
+{
+	smart_assert(smart_server.remote);
+	return lock < SPACE_LOCKS ? &smart_server.space_locks[SPACE_LOCKS + lock].lock : lock_of(lock);
+}
+
+static void
+acquire_delta_lock(struct smart_lock_table *table, unsigned int lock)
+{
+	LWLockAcquire(delta_lock_of(lock), LW_EXCLUSIVE);
+}
+
+static void
+release_delta_lock(struct smart_lock_table *table, unsigned int lock)
+{
+	LWLockRelease(delta_lock_of(lock));
+}
+
+static struct smart_lock_table delta_lock_table = {acquire_delta_lock, release_delta_lock};
+
 /* Puts a part behind *end, and moves that behind it; returns where it lies, NULL without a base. */
 static void *
 add_part(char *base, Size *end, Size bytes)
@@ -98,6 +121,8 @@ lay_out(char *base, Size *zeros)
 	compute->pins = add_part(base, &end, smart_pins_size(MaxBackends));
 	if (smart_server.remote)
 	{
+		smart_server.delta_compute.epoch = add_part(base, &end, smart_epoch_size(MaxBackends));
+		smart_server.delta_compute.pins = add_part(base, &end, smart_pins_size(MaxBackends));
 		smart_server.peers = add_part(base, &end, sizeof(struct smart_peers));
 		compute->leaf_locks = add_part(base, &end, sizeof(struct smart_leaf_locks));
 		compute->rdwc = add_part(base, &end, smart_rdwc_size(SMART_RDWC_PLACES, MaxBackends));
@@ -117,7 +142,7 @@ request_shared_memory(void)
 	if (previous_request_hook)
 		previous_request_hook();
 	RequestAddinShmemSpace(lay_out(NULL, &zeros) + PART_ALIGNMENT);
-	RequestNamedLWLockTranche(SPACE_TRANCHE, SPACE_LOCKS);
+	RequestNamedLWLockTranche(SPACE_TRANCHE, smart_server.remote ? 2 * SPACE_LOCKS : SPACE_LOCKS);
 	RequestNamedLWLockTranche(LEAVES_TRANCHE, SMART_LOCK_LEAVES);
 	if (smart_server.remote)
 		smart_peers_request();
@@ -174,6 +199,12 @@ make_shared_memory(uint64 epoch)
 	smart_pins_init(compute->pins, MaxBackends);
 	if (smart_server.remote)
 	{
+		struct smart_compute *deltas = &smart_server.delta_compute;
+
+		deltas->region = &smart_server.delta_region;
+		deltas->locks = &delta_lock_table;
+		smart_epoch_init(deltas->epoch, MaxBackends, 0);
+		smart_pins_init(deltas->pins, MaxBackends);
 		smart_peers_init(smart_server.peers);
 		smart_rdwc_init(compute->rdwc, SMART_RDWC_PLACES, MaxBackends);
 	}
@@ -306,7 +337,9 @@ start_shared_memory(void)
 	smart_assert(smart_server.client == NULL);
 	smart_assert(!IsUnderPostmaster);
 	smart_server.problem[0] = '\0';
-	mapped = !first_start || smart_region_file_map();
+	mapped = !first_start || (smart_region_file_map() && (!smart_server.remote || smart_delta_region_map()));
+	if (mapped && smart_server.remote)
+		smart_delta_region_empty();
 	if (mapped && first_start && smart_server.remote)
 		smart_server.identity = smart_identity_find();
 	if (mapped)

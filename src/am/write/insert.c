@@ -60,15 +60,16 @@ journal(const struct smart_candidate *candidate)
 }
 
 /*
- * Can the entry go to the journal alone, if a memory node is away?  Nobody has to ask the index before.  Then the insert
- * does not fail, but waits until the node is back, or statements do without it (src/am/nodes/endpoints.c).  Should neither
- * come about, it goes on as any other.
+ * Can the entry go to the journal alone, if a memory node is away, since nobody has to ask the index before, or pages will answer?
+ * Then the insert does not fail, but waits until the node is back, or statements do without it (src/am/nodes/endpoints.c).
+ * Should neither come about, it goes on as any other.
  */
 static bool
 can_do_without_tree(const struct smart_candidate *candidate)
 {
-	return smart_server.remote && smart_settings.node_down_after_s > 0 && !candidate->index->rd_index->indisunique &&
+	return smart_server.remote && smart_settings.node_down_after_s > 0 &&
 		   smart_meta_is_loadable(&candidate->relation->meta) &&
+		   (!candidate->index->rd_index->indisunique || smart_relation_could_answer(candidate->index)) &&
 		   (candidate->until == 0 || GetCurrentTimestamp() < candidate->until);
 }
 
@@ -261,15 +262,17 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 			smart_key_unlock();
 			return false;
 		}
-		verdict = smart_unique_judge(candidate, &finding);
+		verdict = smart_unique_judge(candidate, can_do_without_tree(candidate), &finding);
 		smart_pin_leave(&pin);
 		smart_assert((verdict == SMART_WAIT_FOR) == TransactionIdIsValid(finding.xid));
-		candidate->relation->asks_again = verdict == SMART_ASK_AGAIN;
+		candidate->relation->asks_again = verdict == SMART_ASK_AGAIN && candidate->relation->view != NULL;
 		if (verdict == SMART_ASK_AGAIN)
 			added = false;
 		else if (!existing && verdict != SMART_WAIT_FOR && verdict != SMART_CONFLICT)
 			added = (candidate->relation->lost ? publish_while_lost : publish)(candidate);
 		smart_key_unlock();
+		if (verdict == SMART_ASK_AGAIN && candidate->relation->view == NULL)
+			wait_for_change(candidate);
 		smart_versions_after_check(candidate, &finding.versions);
 		if (verdict != SMART_WAIT_FOR)
 			break;

@@ -20,6 +20,7 @@
 #include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/server/dead_rows.h"
+#include "am/server/report.h"
 #include "am/write/unique.h"
 #include "base/assert.h"
 
@@ -103,9 +104,9 @@ seek(const struct smart_candidate *candidate)
 						   candidate->index);
 }
 
-/* The next ones; else *verdict if there are no more. */
+/* The next ones; else *verdict if there are no more, or they cannot be read.  waits: who inserts waits for a memory node. */
 static bool
-next(const struct smart_candidate *candidate, struct smart_batch *batch, enum smart_verdict *verdict)
+next(const struct smart_candidate *candidate, bool waits, struct smart_batch *batch, enum smart_verdict *verdict)
 {
 	smart_status status;
 
@@ -118,14 +119,20 @@ next(const struct smart_candidate *candidate, struct smart_batch *batch, enum sm
 			*verdict = SMART_ASK_AGAIN;
 		return found == SMART_FOUND;
 	}
-	status = smart_relation_next(smart_relation_scan(candidate->relation), batch);
+	status = (waits ? smart_scan_next : smart_relation_next)(smart_relation_scan(candidate->relation), batch);
+	if (waits && smart_status_is_of_node(status))
+	{
+		CHECK_FOR_INTERRUPTS();
+		*verdict = SMART_ASK_AGAIN;
+		return false;
+	}
 	if (status != SMART_OK && status != SMART_DONE)
 		smart_report_status(status, candidate->index);
 	return status == SMART_OK;
 }
 
 enum smart_verdict
-smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding *finding)
+smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct smart_finding *finding)
 {
 	Relation index = candidate->index;
 	const struct smart_relation *relation = candidate->relation;
@@ -140,7 +147,7 @@ smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding
 	smart_dead_rows_begin(&rows, remembers ? relation->meta.tree : 0, smart_relation_database(index),
 						  RelationGetRelid(candidate->heap));
 	seek(candidate);
-	while (next(candidate, &batch, &verdict))
+	while (next(candidate, waits, &batch, &verdict))
 	{
 		for (uint32 i = 0; i < batch.count; i++)
 		{

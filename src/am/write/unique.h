@@ -40,7 +40,7 @@ enum smart_verdict
 	SMART_WAIT_FOR,       /* it depends on another transaction */
 	SMART_CANDIDATE_GONE, /* the candidate itself is dead: nothing matters any more */
 	SMART_CONFLICT,
-	SMART_ASK_AGAIN /* pages that answered have gone, since the index has its tree again */
+	SMART_ASK_AGAIN /* pages that answered have gone, since the index has its tree again; or a memory node does not answer */
 };
 
 /* What was found out about a candidate. */
@@ -54,8 +54,9 @@ struct smart_finding
 
 /*
  * Looks at all entries with the candidate's columns.  The caller has the key's lock (key_locks.h) and a vacuum pin of the
- * index's tree, or view.  Errors: of the tree, and of reading the table.
+ * index's tree, or view.  waits: a memory node that does not answer is no error.  Errors: of the tree, and of reading the table.
  */
-extern enum smart_verdict smart_unique_judge(const struct smart_candidate *candidate, struct smart_finding *finding);
+extern enum smart_verdict
+smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct smart_finding *finding);
 
 #endif /* SMART_AM_UNIQUE_H */

@@ -409,7 +409,13 @@ delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited,
 {
 	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
 
-	if (!smart_relation_can_answer(index) || smart_adopt(index) || !smart_paged_delete(index, &paged))
+	/* A memory node that does not answer may do so in a moment. */
+	if (smart_relation_loss(index) == NULL || !smart_relation_can_answer(index) || smart_adopt(index))
+		return false;
+	/* The tree may come back with its memory node, but not without these removals. */
+	if (smart_relation_absence(index) != NULL)
+		smart_tree_give_up(index, smart_relation_tree(index));
+	if (!smart_paged_delete(index, &paged))
 		return false;
 	/* Its tree may have been lost a moment ago. */
 	wait_for_scans(index, smart_relation_tree(index));

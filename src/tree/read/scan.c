@@ -349,6 +349,22 @@ smart_scan_forget(struct smart_scan *scan)
 		smart_readahead_forget(scan->ahead);
 }
 
+void
+smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_length, uint8_t *to, uint32_t *to_length)
+{
+	const struct smart_cursor *cursor = &scan->cursor;
+	/* A backward scan that has not moved stands before its upper end, which no successor tells. */
+	bool moved = cursor->backward ? cursor->pad == 0xff : true;
+	const uint8_t *edge = moved ? cursor->bytes : scan->to;
+
+	*from_length = cursor->backward ? scan->from_length : cursor->length;
+	*to_length = !cursor->backward || !moved ? scan->to_length : cursor->length;
+	memcpy(from, cursor->backward ? scan->from : cursor->bytes, *from_length);
+	memcpy(to, cursor->backward ? edge : scan->to, *to_length);
+	if (cursor->backward && moved)
+		*to_length = (uint32_t) smart_successor(to, *to_length);
+}
+
 smart_status
 smart_scan_next(struct smart_scan *scan, struct smart_batch *batch)
 {
