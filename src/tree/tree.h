@@ -253,9 +253,9 @@ extern void smart_scan_forget(struct smart_scan *scan);
 
 /*
  * The part of the range that has not been returned yet, also after next has failed: from and to have room for SMART_KEY_MAX + 1
- * bytes; no bytes of to: no end.
+ * bytes; no bytes of to: no end.  False: all has been returned.
  */
-extern void
+extern bool
 smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_length, uint8_t *to, uint32_t *to_length);
 
 /* Makes of key the least string behind all that begin with it; returns its length, 0: there is none. */

@@ -28,6 +28,7 @@ stop_server(struct server *server)
 	server->adds = NONE;
 	server->reads = NONE;
 	server->fed = NONE;
+	server->behind = NONE;
 	move_end(server);
 }
 
@@ -117,7 +118,7 @@ is_kept(const struct server *server, int number)
 	const struct tree *tree = &server->region.trees[number];
 
 	if (tree->lost || tree->given_up || tree->fed || (!tree->whole && !FAULT(keptpart)) ||
-		(tree->under_way && !FAULT(underway)))
+		(tree->under_way && !FAULT(underway)) || (tree->behind && !FAULT(behindkept)))
 		return false;
 	return !world.plan.kept_by_name || server->pages.meta.tree == tree_name(server, number);
 }
@@ -221,6 +222,8 @@ lose_tree(struct server *server)
 
 	if (server->also != NONE && one_in(3))
 		number = server->also;
+	if (number == NONE)
+		number = server->behind;
 	if (number == NONE)
 		return;
 	trace("a tree's memory is lost", "");

@@ -97,7 +97,13 @@
 	X(markfed, "J13-standby", "a standby keeps a whole tree, although its primary marks", 100000, "--theme marks")     \
 	X(fedrun, "J13-standby", "a standby goes on with a view of the run before", 200000, "--theme marks")               \
 	X(fedcut, "J13-standby", "a standby goes on with a view of a cut before", 400000, "--theme marks")                 \
-	X(mergecut, "J13-merge", "the cut moves behind what a page of the run lacks", 100000, "--theme paged")
+	X(mergecut, "J13-merge", "the cut moves behind what a page of the run lacks", 100000, "--theme paged")             \
+	X(behindplace, "J14-catch", "the chain is applied from where it ends now", 100000, "--theme behind")               \
+	X(behindopen, "J14-catch", "one apply, while the tree takes adds", 200000, "--theme behind")                       \
+	X(behindonce, "J14-catch", "one apply, before the tree takes adds", 100000, "--theme behind")                      \
+	X(behindremove, "J14-remove", "removals by the journal leave a tree for later", 200000, "--theme behind")          \
+	X(behindkept, "J14-leave", "a tree that was left behind is kept after a crash", 100000,                            \
+	  "--theme behind --kept-by record")
 
 enum fault
 {

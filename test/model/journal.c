@@ -6,8 +6,8 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks (a history's
- *                            own choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind (a
+ *                            history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -127,6 +127,15 @@
  * J13-standby  A standby's tree would not learn of marks, so it has a view, too, of the current run and the current cut.
  *            An entry may be in an older run or delta that was merged since, and then removed by a mark alone.
  *
+ * J14-leave  A tree that cannot be reached for a moment is left behind, by who could not add to it: he looks where the chain
+ *            ends, and notes this place in the tree's record, if it is the index's tree, is not being moved, no removal is
+ *            under way, and the journal is whole; else he gives it up.  (Runs of a stale journal are written from the tree.)  Then it is the index's tree no more, and the counter is raised.  What the
+ *            chain has before that place is in the tree.  A start of the server does not use such a tree.
+ * J14-catch  A loader may bring it up to date and open it, as a standby's tree is adopted: it applies the chain from the place on,
+ *            removals, too; then the tree takes adds, the counter is raised, and the rest is applied.
+ * J14-remove VACUUM of an index without a tree removes what the journal has.  A tree that was left behind is given up before:
+ *            it may have an entry of an adder who did not come to append it, and which nobody would find there.
+ *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
  * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
@@ -235,8 +244,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any",  "loss", "stale", "runs",  "dead", "standby",
-										 "walk", "move", "paged", "marks", NULL};
+	static const char *const themes[] = {"any",  "loss", "stale", "runs",  "dead",   "standby",
+										 "walk", "move", "paged", "marks", "behind", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -366,7 +375,8 @@ static int
 test_all(void)
 {
 	static const char *const clean[] = {"--runs 200000", "--runs 20000 --as-drafted --runs-from tree",
-										"--runs 50000 --theme paged", "--runs 50000 --theme marks"};
+										"--runs 50000 --theme paged", "--runs 50000 --theme marks",
+										"--runs 100000 --theme behind"};
 	int passed = 0;
 	int failed = 0;
 

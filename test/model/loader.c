@@ -51,10 +51,13 @@ open_for_reads(struct actor *self, int number, bool adopted, bool rebuilt)
 	}
 	tree->whole = true;
 	tree->fed = false;
+	tree->behind = false;
 	if (world.plan.kept_by_name)
 		(void) wal_insert(&record);
 	server->reads = number;
 	server->fed = NONE;
+	if (server->behind == number)
+		server->behind = NONE;
 	unlock(self, LOCK_PAGE + 0);
 	return true;
 }
@@ -161,6 +164,38 @@ adopt(struct actor *self, int number)
 	return FAULT(nolast) || FAULT(adoptonce) || apply(self, tree, NULL);
 }
 
+/* J14-catch; false: the tree is of no use any more. */
+static bool
+catch_up(struct actor *self, int number)
+{
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, number);
+	struct meta meta = step_read_meta(self, "J14-catch: reads the metapage");
+
+	if (FAULT(behindplace))
+	{
+		tree->place = meta.tail;
+		tree->place.offset = server->pages.blocks[meta.tail.page.block].count;
+	}
+	if (meta.stale || (!FAULT(behindopen) && !apply(self, tree, NULL)))
+		return false;
+	take_adds(self, number);
+	return FAULT(behindonce) || apply(self, tree, NULL);
+}
+
+/* The tree that was left behind, unless it has to leave. */
+static int
+tree_to_catch_up(struct actor *self)
+{
+	struct server *server = self->server;
+	int number = server->behind;
+
+	if (number == NONE || (catch_up(self, number) && !tree_at(server, number)->lost))
+		return number;
+	tree_give_up(self, number);
+	return NONE;
+}
+
 /* J4-rebuild, under the removers' lock and the table's. */
 static void
 rebuild(struct actor *self)
@@ -196,7 +231,9 @@ adopt_or_load(struct actor *self)
 		if (!adopted)
 			tree_give_up(self, number);
 	}
-	if (!adopted)
+	else
+		number = tree_to_catch_up(self);
+	if (!adopted && number == NONE)
 	{
 		number = tree_make(self);
 		if (!load(self, number))
@@ -229,6 +266,8 @@ loader_run(struct actor *self)
 	step(self, "J4-load: has the index a tree by now?");
 	if (server->reads == NONE && server->pages.meta.stale == stale)
 	{
+		if (stale && server->behind != NONE)
+			tree_give_up(self, server->behind);
 		if (stale)
 			rebuild(self);
 		else

@@ -113,6 +113,26 @@ begin_removal(struct actor *self, bool locks)
 	return tree;
 }
 
+/* J14-remove: VACUUM of an index that has no tree; what a reader of the journal's pages does is told elsewhere (J13). */
+static void
+remove_by_journal(struct actor *self, unsigned int key, unsigned int dead)
+{
+	struct server *server = self->server;
+	entries all = 0;
+
+	if (server->behind != NONE && !FAULT(behindremove))
+		tree_give_up(self, server->behind);
+	step(self, "J14-remove: finds the victims in the journal");
+	(void) journal_content(&server->pages, &all);
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		if ((dead >> tid & 1) != 0 && (all & BIT(ENTRY(key, tid))) != 0)
+			(void) append(self, (struct op){.entry = (uint8_t) ENTRY(key, tid), .removes = true}, false);
+	}
+	step(self, "J14-remove: flushes WAL");
+	wal_flush();
+}
+
 /* One key's entries of dead rows.  False: VACUUM must not free their TIDs.  *marked: it may, in any case. */
 static bool
 vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked)
@@ -125,6 +145,12 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 		entries victims = 0;
 		entries all;
 
+		if (tree == NONE && world.plan.leaves && !server->pages.meta.stale && one_in(2))
+		{
+			remove_by_journal(self, key, dead);
+			unlock(self, LOCK_REMOVERS);
+			return true;
+		}
 		if (tree == NONE)
 		{
 			unlock(self, LOCK_REMOVERS);

@@ -317,6 +317,17 @@ make_theme(struct plan *plan, enum theme theme)
 		case THEME_MARKS:
 			make_paged(plan, theme == THEME_MARKS);
 			break;
+		case THEME_BEHIND:
+			plan->leaves = true;
+			plan->refuse_one_in = 3;
+			plan->unable_one_in = sometimes(2, 3);
+			plan->full_one_in = sometimes(4, 3);
+			plan->pace[READER_1] = plan->pace[WORKER] = sometimes(2, 16);
+			plan->pace[COMPACTION] = sometimes(3, 24);
+			plan->error_one_in = 40;
+			plan->fate[FATE_CRASH] = sometimes(2, 2);
+			plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+			break;
 		case THEME_MOVE:
 			plan->pace[MOVER] = 32;
 			plan->pace[VACUUM] = sometimes(2, 24);
@@ -364,6 +375,7 @@ make_plan(struct plan *plan)
 	plan->refuse_one_in = sometimes(4, 4);
 	plan->unable_one_in = sometimes(4, 3);
 	plan->full_one_in = sometimes(6, 3);
+	plan->leaves = one_in(2);
 	plan->impatient_one_in = sometimes(4, 3);
 	plan->asynchronous_one_in = 1 + below(3);
 	plan->unique = (settings->unique || one_in(4)) && !settings->drafted;
@@ -372,6 +384,8 @@ make_plan(struct plan *plan)
 	make_theme(plan, settings->theme == THEMES ? (enum theme) below(THEMES) : settings->theme);
 	if (settings->drafted)
 		plan->full_one_in = plan->impatient_one_in = 0;
+	/* Where runs are written from a tree, the switch could not tell that it was left behind meanwhile. */
+	plan->leaves = plan->leaves && !settings->drafted && !plan->runs_from_tree;
 }
 
 static void

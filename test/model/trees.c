@@ -43,7 +43,37 @@ tree_give_up(struct actor *self, int tree)
 		server->reads = NONE;
 	if (server->fed == tree)
 		server->fed = NONE;
+	if (server->behind == tree)
+		server->behind = NONE;
 	step(self, "J2-giveup: raises the counter");
+	server->changes++;
+}
+
+void
+tree_leave_behind(struct actor *self, int number)
+{
+	struct server *server = self->server;
+	struct tree *tree = tree_at(server, number);
+	struct place end;
+
+	append_lock_tail(self);
+	end = self->tail;
+	end.offset = server->pages.blocks[end.page.block].count;
+	unlock(self, LOCK_PAGE + end.page.block);
+	step(self, "J14-leave: notes where the tree was left, unless a removal is under way");
+	if (tree->behind)
+		return;
+	if (server->reads != number || tree->under_way || tree->given_up || tree->run != 0 || server->mover != NULL ||
+		server->pages.meta.stale)
+	{
+		tree_give_up(self, number);
+		return;
+	}
+	tree->place = end;
+	tree->behind = true;
+	server->adds = server->reads = NONE;
+	server->behind = number;
+	step(self, "J14-leave: raises the counter");
 	server->changes++;
 }
 

@@ -168,6 +168,7 @@ struct tree
 	bool whole;     /* was opened for reads */
 	bool given_up;  /* must not be used any more */
 	bool under_way; /* a removal is under way */
+	bool behind;    /* was left behind: it lacks what the chain has from its place on */
 	bool fed;       /* a standby's: apply alone has changed it since it was loaded */
 	uint8_t base;   /* of the run that it was loaded from */
 	struct place place;
@@ -218,6 +219,7 @@ struct server
 	unsigned int changes; /* of which tree is to be used */
 	int adds;             /* the tree that takes adds, or NONE */
 	int reads;            /* the one that answers */
+	int behind;           /* the one that did and was left behind, or NONE */
 	int fed;              /* a standby's, also after its promotion until it is adopted */
 	int also;             /* the tree that the index moves to, once that takes adds, too */
 	int named;            /* the same when the metapage names it; processes have yet to come to it */
@@ -301,6 +303,7 @@ enum theme
 	THEME_MOVE,    /* the index gets another tree while it has one */
 	THEME_PAGED,   /* trees are views */
 	THEME_MARKS,   /* the same, and a standby, while removals are marked in runs */
+	THEME_BEHIND,  /* trees are left behind */
 	THEMES
 };
 
@@ -340,6 +343,7 @@ struct plan
 	bool paged;          /* trees that are loaded may be views */
 	bool merges;         /* pages of runs are merged with the chain more often than runs are switched */
 	bool marks;          /* what is removed from a view's run is marked there */
+	bool leaves;         /* trees that do not take an add are left behind more often than given up */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
 
@@ -460,6 +464,9 @@ extern int tree_name(const struct server *server, int tree);
 
 /* J2-giveup. */
 extern void tree_give_up(struct actor *self, int tree);
+
+/* J14-leave. */
+extern void tree_leave_behind(struct actor *self, int tree);
 
 /* J2-add: self->changes, and then self->tree, which takes adds, and self->also, which takes them, too. */
 extern void tree_open_to_add(struct actor *self);

@@ -49,7 +49,10 @@ put_into_tree(struct actor *self, unsigned int entry, bool again)
 		return self->also == NONE || put_into_also(self, entry);
 	}
 	/* The tree lacks an entry from here on. */
-	tree_give_up(self, self->tree);
+	if (world.plan.leaves && !tree->lost && !one_in(4))
+		tree_leave_behind(self, self->tree);
+	else
+		tree_give_up(self, self->tree);
 	tree_open_to_add(self);
 	return false;
 }

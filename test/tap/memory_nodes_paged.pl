@@ -172,6 +172,7 @@ waitpid($pid, 0);
 is($?, 0, 'a node that is away for a moment: no statement fails');
 all_are('ready', 'a moment');
 unlike(log_since($offset), qr/has been loaded/, 'a moment: trees are what they were');
+like(log_since($offset), qr/"numbers_id" has its tree again/, 'a moment: and have caught up');
 all_are_sound('a moment');
 answers_are_right('a moment');
 

@@ -20,7 +20,9 @@ lose_power($node);
 $memory->kill9;
 $memory->forget;
 start_again($node);
-isnt($node->psql('postgres', 'SET smart.load_timeout = 0; INSERT INTO numbers VALUES (0)'), 0, 'a unique index takes no inserts');
+is($node->safe_psql('postgres', 'INSERT INTO numbers VALUES (0) RETURNING id'), '0', 'pages answer for a unique index, which takes inserts');
+isnt($node->psql('postgres', 'INSERT INTO numbers VALUES (0)'), 0, 'and finds duplicates');
+isnt($node->psql('postgres', 'SET smart.answer_from_pages = off; SET smart.load_timeout = 0; INSERT INTO numbers VALUES (-1)'), 0, 'where they are not to answer, it takes none');
 
 # What is due so late would not come about in time by itself: a load takes no second.
 ok($node->poll_query_until('postgres', "SELECT state = 'lost' AND next_attempt > now() + interval '25 s' FROM smart_index_state"), 'the next attempt is far off');
@@ -29,7 +31,7 @@ my $due = $node->safe_psql('postgres', 'SELECT next_attempt FROM smart_index_sta
 $memory->start;
 becomes($node, 'numbers_id', 'ready');
 is($node->safe_psql('postgres', "SELECT since < '$due' AND next_attempt IS NULL FROM smart_index_state"), 't', 'the index was loaded before that');
-is($node->safe_psql('postgres', 'INSERT INTO numbers VALUES (0) RETURNING id'), '0', 'it takes inserts');
+is($node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-2) RETURNING id'), '-2', 'it takes inserts');
 index_is_sound($node, 'postgres', 'numbers_id', 'the node is back');
 $node->stop;
 log_is_quiet($node);

@@ -269,6 +269,20 @@ is_item(const struct smart_batch *batch, uint32_t i, const struct candidate *can
 		   memcmp(candidate->entry + batch->prefix_length, batch->bytes + item->offset, item->length) == 0;
 }
 
+/* Seeks what the scan has not returned. */
+static smart_status
+begin_anew(bool backward)
+{
+	static uint8_t from[SMART_KEY_MAX + 1];
+	static uint8_t to[SMART_KEY_MAX + 1];
+	uint32_t from_length;
+	uint32_t to_length;
+
+	if (!smart_scan_rest(round_.scan, from, &from_length, to, &to_length))
+		return SMART_OK;
+	return smart_scan_seek(round_.scan, from, from_length, to, to_length, backward);
+}
+
 /* Runs a scan over bounds against the array; true: every entry came, once, in order. */
 static bool
 compare_scan(const struct bounds *bounds, bool backward, smart_status *status)
@@ -291,6 +305,8 @@ compare_scan(const struct bounds *bounds, bool backward, smart_status *status)
 				return false;
 			at += step;
 		}
+		if (below(8) == 0)
+			*status = begin_anew(backward);
 	}
 	while (at >= 0 && at < (int) round_.count && !within(bounds, &round_.candidates[at]))
 		at += step;

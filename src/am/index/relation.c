@@ -188,6 +188,7 @@ smart_relation_codec(Relation index)
 /* ---- is the tree the content of the index? ---- */
 
 #define OUT_OF_REACH  "A memory node that holds a part of it is away."
+#define LEFT_BEHIND   "Rows were inserted while a memory node that holds a part of it was away."
 #define OTHER_ENTRIES "Its entries were made for other operator classes, collations or row types."
 
 /* The same in recovery, of an index that is not empty. */
@@ -238,6 +239,8 @@ find_loss(Relation index, const struct relation_cache *cache)
 		return "The memory node does not have it.";
 	if (removal == SMART_GIVEN_UP)
 		return "It was given up.";
+	if (removal == smart_tree_behind_word())
+		return LEFT_BEHIND;
 	if (removal != 0 && removal != smart_server_incarnation())
 		return "The removal of entries was interrupted.";
 	if (!cache->fits)
@@ -360,6 +363,23 @@ smart_relation_can_answer(Relation index)
 		return false;
 	cache = get_cache(index);
 	return wants_answer(index, cache) && can_answer(index, cache);
+}
+
+/* The same, of an index that is lost. */
+static bool
+is_about_to_return(const struct relation_cache *cache)
+{
+	struct smart_chain_place place;
+	uint32 losses;
+
+	return unlikely(smart_tree_is_away(cache->meta.tree)) && !smart_tree_is_missed(cache->meta.tree) &&
+		   smart_tree_is_behind(cache->meta.tree, &place, &losses);
+}
+
+bool
+smart_relation_is_about_to_return(Relation index)
+{
+	return smart_server_available() && is_about_to_return(get_cache(index));
 }
 
 bool
@@ -594,7 +614,7 @@ smart_relation_open_to_insert(Relation index, bool asks_view)
 	/* What is inserted into a lost index goes into the tree that is being built, or nowhere. */
 	smart_assert(self->handle == NULL && older != 0);
 	self->lost = true;
-	/* Its tree is about to have less than its journal: it is of no use any more, also if the memory node comes back. */
+	/* It has become missed since the caller looked: its tree is about to have less than its journal. */
 	if (is_out_of_reach(loss))
 		smart_tree_give_up(index, older);
 	tree = smart_rebuild_tree(database, self->index);
@@ -615,7 +635,7 @@ smart_relation_open_to_insert(Relation index, bool asks_view)
 	/* Nor is it missing then if it is journaled. */
 	if (!smart_meta_is_loadable(&self->meta))
 		(void) smart_meta_mark_stale(index, older);
-	if (!smart_relation_is_to_answer(index))
+	if (!smart_relation_is_to_answer(index) && !smart_relation_is_about_to_return(index))
 		smart_validity_notice(index);
 	return self;
 }
@@ -801,7 +821,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	if (cached_loss(index, cache) != NULL)
 	{
 		glance->paged = can_answer(index, cache);
-		glance->unsettled = !is_to_answer(index, cache);
+		glance->unsettled = !is_to_answer(index, cache) && !is_about_to_return(cache);
 		glance->bytes = (uint64) cache->meta.run_pages * BLCKSZ;
 		return glance->paged;
 	}

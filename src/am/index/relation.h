@@ -179,6 +179,9 @@ extern bool smart_relation_is_loadable(Relation index);
 extern bool smart_relation_can_answer(Relation index);
 extern bool smart_relation_could_answer(Relation index);
 
+/* Was its tree left behind (src/README, J14) a moment ago, so that no worker loads another one yet? */
+extern bool smart_relation_is_about_to_return(Relation index);
+
 /*
  * Are these pages to answer, and no worker loads the index?  As its storage parameter "resident" says: never, lost or not; or
  * auto, if it has given up its tree, or could not be loaded, and there is no room for one.

@@ -287,14 +287,79 @@ smart_tree_give_up(Relation index, uint64 tree)
 	smart_validity_announce(index);
 }
 
+/* ---- trees that are left behind ---- */
+
+/* Its place is being noted, or it catches up. */
+static uint64
+changing_word(void)
+{
+	return smart_server_incarnation() ^ 1;
+}
+
+uint64
+smart_tree_behind_word(void)
+{
+	return smart_server_incarnation() ^ 2;
+}
+
+static bool
+swap_word(uint64 tree, uint64 now, uint64 word)
+{
+	return smart_space_swap_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, now, word);
+}
+
 bool
 smart_tree_is_given_up(uint64 tree)
 {
 	uint64 note;
 
 	return smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &note) &&
-		   note == SMART_GIVEN_UP;
+		   (note == SMART_GIVEN_UP || note == changing_word());
 }
+
+bool
+smart_tree_leave_behind(uint64 tree, const struct smart_chain_place *place, uint32 losses)
+{
+	struct smart_space *space = &smart_backend_client()->space;
+
+	if (!swap_word(tree, 0, changing_word()))
+		return false;
+	(void) smart_space_put_note(space, tree, SMART_NOTE_SERIAL, place->serial);
+	(void) smart_space_put_note(space, tree, SMART_NOTE_PLACE, (uint64) place->block << 32 | place->offset);
+	(void) smart_space_put_note(space, tree, SMART_NOTE_LOSSES, losses);
+	return swap_word(tree, changing_word(), smart_tree_behind_word());
+}
+
+bool
+smart_tree_is_behind(uint64 tree, struct smart_chain_place *place, uint32 *losses)
+{
+	struct smart_tree_info info;
+	uint64 number;
+
+	if (!smart_server.remote || tree == 0 || !smart_space_tree_info(&smart_backend_client()->space, tree, &info) ||
+		info.note[SMART_NOTE_REMOVAL] != smart_tree_behind_word())
+		return false;
+	number = info.note[SMART_NOTE_PLACE];
+	*place = (struct smart_chain_place){.serial = info.note[SMART_NOTE_SERIAL],
+										.block = (BlockNumber) (number >> 32),
+										.offset = (uint32) number};
+	*losses = (uint32) info.note[SMART_NOTE_LOSSES];
+	return true;
+}
+
+bool
+smart_tree_begin_catching_up(uint64 tree)
+{
+	return swap_word(tree, smart_tree_behind_word(), changing_word());
+}
+
+bool
+smart_tree_end_catching_up(uint64 tree)
+{
+	return swap_word(tree, changing_word(), 0);
+}
+
+/* ---- room ---- */
 
 /* The memory that nobody has on memory nodes; UINT64_MAX: one of them is away, and it is not known. */
 static uint64

@@ -15,14 +15,16 @@
  * What is noted with a tree (smart_space_put_note).
  *
  * A removal from a tree with a journal is put down first: the server's incarnation while it is under way.  A tree in which
- * another server's is found, or that was given up, is not used again: it may have entries that the journal has not.
+ * another server's is found, or that was given up, is not used again: it may have entries that the journal has not.  One that
+ * was left behind (src/README, J14) has a word of this start of the server there, and lacks what its journal's chain has
+ * behind a place.
  *
  * The others are those of trees that a standby has made, and of deltas (src/am/journal/delta.h): no metapage names them, and
- * they are found by their journals.
+ * they are found by their journals.  Place and losses are also those of a tree that was left behind.
  */
 enum smart_tree_note
 {
-	SMART_NOTE_REMOVAL, /* 0; the incarnation of the server that removes entries; or SMART_GIVEN_UP */
+	SMART_NOTE_REMOVAL, /* 0; the incarnation of the server that removes entries; SMART_GIVEN_UP; or left behind */
 	SMART_NOTE_JOURNAL, /* which one it is loaded from; 0: it is being made; or SMART_ADOPTED */
 	SMART_NOTE_SERIAL,  /* up to which place the chain has been applied (struct smart_chain_place) */
 	SMART_NOTE_PLACE,   /* the same: block << 32 | offset; 0: it has not been loaded yet */
@@ -95,7 +97,27 @@ extern void smart_tree_give_up(Relation index, uint64 tree);
  */
 extern bool smart_tree_has_room(uint64 bytes);
 
+/* Was it given up, or is it about to be left behind, or to catch up, and was given up if who is at that has failed? */
 extern bool smart_tree_is_given_up(uint64 tree);
+
+/*
+ * Leaves a tree behind at this place of its journal's chain.  False: a removal is under way, or it was left behind or given
+ * up before.
+ */
+extern bool smart_tree_leave_behind(uint64 tree, const struct smart_chain_place *place, uint32 losses);
+
+/* What stands in its note then. */
+extern uint64 smart_tree_behind_word(void);
+
+/* Was it left behind, and where? */
+extern bool smart_tree_is_behind(uint64 tree, struct smart_chain_place *place, uint32 *losses);
+
+/*
+ * It is going to catch up: until that has ended it is as one that was given up.  False: it was not left behind, or was given up
+ * since.
+ */
+extern bool smart_tree_begin_catching_up(uint64 tree);
+extern bool smart_tree_end_catching_up(uint64 tree);
 extern bool smart_tree_is_delta(uint64 tree);
 
 /* Has a tree a part on a memory node that statements do without (peers.h)? */

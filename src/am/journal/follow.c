@@ -313,12 +313,12 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	return true;
 }
 
-bool
+enum smart_loaded
 smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries)
 {
 	bool loaded = false;
 
 	for (int i = 0; i < ATTEMPTS_MAX && !loaded && RecoveryInProgress() && smart_relation_is_loadable(index); i++)
 		loaded = try_load(index, look, entries);
-	return loaded;
+	return loaded ? SMART_LOADED : SMART_LOADED_NOT;
 }

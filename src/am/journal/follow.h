@@ -17,7 +17,7 @@
  * loaded.  False: it was not so.  The caller has locked table and index.  INDEX_CORRUPTED: the journal is damaged;
  * errors of the tree.
  */
-extern bool smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries);
+extern enum smart_loaded smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries);
 
 /*
  * Brings the tree of an index that was opened in recovery up to what has been replayed when this is called, or later.

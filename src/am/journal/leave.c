@@ -13,6 +13,7 @@
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
+#include "am/journal/chain.h"
 #include "am/journal/leave.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
@@ -25,6 +26,38 @@ is_there(uint64 tree)
 	fabric_address root;
 
 	return smart_space_find_tree(&smart_backend_client()->space, tree, &root);
+}
+
+/* Notes where; false: it cannot be left there, so that it has to be given up. */
+static bool
+leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
+{
+	struct smart_chain_place end;
+	struct smart_rebuild move;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (meta.tree != tree || !smart_meta_is_loadable(&meta) ||
+		smart_rebuild_find_move(smart_relation_database(index), RelationGetRelid(index), &move))
+		return false;
+	/* Before the note: what others append who have seen that stands behind this place. */
+	smart_chain_end(index, tail, &end);
+	return smart_tree_leave_behind(tree, &end, meta.losses);
+}
+
+void
+smart_leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
+{
+	struct smart_chain_place place;
+	uint32 losses;
+
+	smart_assert(tree != 0);
+	if (smart_tree_is_behind(tree, &place, &losses) || smart_tree_is_given_up(tree))
+		return;
+	if (leave_behind(index, tail, tree))
+		smart_validity_announce(index);
+	else if (!smart_tree_is_behind(tree, &place, &losses))
+		smart_tree_give_up(index, tree);
 }
 
 bool

@@ -9,6 +9,8 @@
  *	4. All staging areas are written out, and the chain is applied up to its end.
  *	5. WAL is flushed: what has been read is durable, and needs no undo records (src/README, U2).
  *	6. The metapage names the tree, unless it says that the journal has become stale (vacuum.c).
+ *
+ * One whose tree was left behind needs less (catch_up.h).
  */
 #include "postgres.h"
 
@@ -24,6 +26,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
+#include "am/journal/catch_up.h"
 #include "am/journal/delta.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
@@ -148,16 +151,21 @@ try_load(Relation index, const struct smart_look *look, uint64 *entries)
 	return done;
 }
 
-bool
+enum smart_loaded
 smart_journal_load(Relation index, const struct smart_look *look, uint64 *entries)
 {
-	bool loaded = false;
+	enum smart_loaded loaded = SMART_LOADED_NOT;
 
 	smart_assert(IsTransactionState() && !RecoveryInProgress());
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
-	for (int i = 0; i < ATTEMPTS_MAX && !loaded && smart_relation_is_loadable(index); i++)
-		loaded = try_load(index, look, entries);
-	if (!loaded && smart_relation_is_loadable(index))
+	if (smart_catch_up(index))
+		loaded = SMART_CAUGHT_UP;
+	for (int i = 0; i < ATTEMPTS_MAX && loaded == SMART_LOADED_NOT && smart_relation_is_loadable(index); i++)
+	{
+		if (try_load(index, look, entries))
+			loaded = SMART_LOADED;
+	}
+	if (loaded == SMART_LOADED_NOT && smart_relation_is_loadable(index))
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("the journal of index \"%s\" was compacted faster than it could be read",
 					   RelationGetRelationName(index)));

@@ -10,11 +10,11 @@
 #include "am/journal/fill.h"
 
 /*
- * Loads the tree of an index, if it is lost and can be loaded; *entries: that were loaded.  False: it was not so.  The
+ * Loads the tree of an index, if it is lost and can be loaded; *entries: that were loaded, if it was (SMART_LOADED).  The
  * caller holds an inserter's locks of table and index.  It waits for others who load or remove, interruptibly, and after
  * an error the index is as lost as before.  INDEX_CORRUPTED: the journal is damaged; OBJECT_NOT_IN_PREREQUISITE_STATE: a
  * row could not be inserted meanwhile, or runs came faster than one could be read; errors of the tree.
  */
-extern bool smart_journal_load(Relation index, const struct smart_look *look, uint64 *entries);
+extern enum smart_loaded smart_journal_load(Relation index, const struct smart_look *look, uint64 *entries);
 
 #endif /* SMART_AM_JOURNAL_LOAD_H */

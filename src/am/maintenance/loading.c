@@ -42,17 +42,17 @@ smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const str
 {
 	TimestampTz start = GetCurrentTimestamp();
 	uint64 entries;
-	bool loaded;
+	enum smart_loaded loaded;
 
 	smart_tell_begin(heap, index);
 	loaded = load(index, look, &entries);
-	if (loaded)
+	if (loaded == SMART_LOADED)
 		ereport(LOG, errmsg("smart index \"%s\" has been loaded", RelationGetRelationName(index)),
 				errdetail("From its journal, with " UINT64_FORMAT " entries; this took %ld ms.", entries,
 						  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
 	/* Who finds it over finds the message, too. */
 	pgstat_progress_end_command();
-	return loaded;
+	return loaded != SMART_LOADED_NOT;
 }
 
 /* ---- as it sees others ---- */

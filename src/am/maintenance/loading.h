@@ -10,7 +10,7 @@
 #include "am/journal/fill.h"
 
 /* smart_journal_load() on a primary, smart_follow_load() on a standby. */
-typedef bool (*smart_load_fn)(Relation index, const struct smart_look *look, uint64 *entries);
+typedef enum smart_loaded (*smart_load_fn)(Relation index, const struct smart_look *look, uint64 *entries);
 
 /*
  * Loads the index of a table, shows in pg_stat_progress_create_index how far that is, and tells the log when it is done.

@@ -140,8 +140,9 @@ go_on_after_failure(struct smart_position *self, smart_status status, bool sough
 
 	if (view_of(self) != NULL)
 		return false;
-	if (sought)
-		smart_scan_rest(tree_scan(self), rest.from, &rest.from_length, rest.to, &rest.to_length);
+	/* A range that was read to its end does not fail. */
+	if (sought && !smart_scan_rest(tree_scan(self), rest.from, &rest.from_length, rest.to, &rest.to_length))
+		return false;
 	if (!smart_view_after_failure(self->relation, self->scan->indexRelation, status, &self->until))
 		return false;
 	smart_prefetch_lose(&self->prefetch);

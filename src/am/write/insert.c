@@ -30,6 +30,7 @@
 #include "am/compat.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/leave.h"
@@ -46,6 +47,7 @@
 #include "base/assert.h"
 
 #define LOOK_MS           100  /* between two attempts, if no change is announced */
+#define NOTICE_MS         20   /* the same, while the launcher may be about to notice that a memory node is away */
 #define NOTICED_WITHIN_MS 5000 /* that a memory node is away */
 
 /* Puts the entry, which its tree has if there is one, into the journal.  False: trees have changed, and it is not there. */
@@ -73,15 +75,24 @@ can_do_without_tree(const struct smart_candidate *candidate)
 		   (candidate->until == 0 || GetCurrentTimestamp() < candidate->until);
 }
 
-/* The tree could not be reached: waits for a moment. */
+/*
+ * The tree could not be reached.  If the node is known to be away, and pages can answer, the index goes on without the tree.  Else
+ * waits for a moment.
+ */
 static void
-wait_for_change(struct smart_candidate *candidate)
+leave_tree_or_wait(struct smart_candidate *candidate)
 {
+	struct smart_relation *self = candidate->relation;
 	int limit_ms = smart_settings.node_down_after_s * 1000 + NOTICED_WITHIN_MS;
 
+	if (smart_tree_is_away(self->meta.tree) && smart_relation_could_answer(candidate->index))
+	{
+		smart_leave_behind(candidate->index, &self->tail, self->meta.tree);
+		return;
+	}
 	if (candidate->until == 0)
 		candidate->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), limit_ms);
-	smart_changes_wait(LOOK_MS);
+	smart_changes_wait(NOTICE_MS);
 }
 
 /*
@@ -137,7 +148,7 @@ publish(struct smart_candidate *candidate)
 																		 candidate->key_length, candidate->length);
 	if (waits && smart_status_is_of_node(status))
 	{
-		wait_for_change(candidate);
+		leave_tree_or_wait(candidate);
 		return false;
 	}
 	if (goes_on_without(candidate->index, candidate->relation, status))
@@ -272,7 +283,7 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 			added = (candidate->relation->lost ? publish_while_lost : publish)(candidate);
 		smart_key_unlock();
 		if (verdict == SMART_ASK_AGAIN && candidate->relation->view == NULL)
-			wait_for_change(candidate);
+			leave_tree_or_wait(candidate);
 		smart_versions_after_check(candidate, &finding.versions);
 		if (verdict != SMART_WAIT_FOR)
 			break;
@@ -328,6 +339,16 @@ open_unique(Relation index, const struct smart_relation *self)
 	}
 }
 
+/* A tree that is missed is about to have less than its journal, also if its memory node comes back. */
+static void
+leave_missed_tree(Relation index)
+{
+	struct smart_tail tail = {0};
+
+	if (smart_relation_absence(index) != NULL && smart_relation_is_loadable(index))
+		smart_leave_behind(index, &tail, smart_relation_tree(index));
+}
+
 /*
  * The open index of this statement, with a tree to insert into; none if the index is lost and not being rebuilt.  self: as
  * it was opened before, or NULL.  context: of the statement.
@@ -341,6 +362,7 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 	{
 		MemoryContext old = MemoryContextSwitchTo(context);
 
+		leave_missed_tree(index);
 		self = index->rd_index->indisunique ? open_unique(index, self) : smart_relation_open_to_insert(index, false);
 		MemoryContextSwitchTo(old);
 	}

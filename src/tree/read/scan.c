@@ -349,7 +349,7 @@ smart_scan_forget(struct smart_scan *scan)
 		smart_readahead_forget(scan->ahead);
 }
 
-void
+bool
 smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_length, uint8_t *to, uint32_t *to_length)
 {
 	const struct smart_cursor *cursor = &scan->cursor;
@@ -357,12 +357,15 @@ smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_len
 	bool moved = cursor->backward ? cursor->pad == 0xff : true;
 	const uint8_t *edge = moved ? cursor->bytes : scan->to;
 
+	if (cursor->end)
+		return false;
 	*from_length = cursor->backward ? scan->from_length : cursor->length;
 	*to_length = !cursor->backward || !moved ? scan->to_length : cursor->length;
 	memcpy(from, cursor->backward ? scan->from : cursor->bytes, *from_length);
 	memcpy(to, cursor->backward ? edge : scan->to, *to_length);
 	if (cursor->backward && moved)
 		*to_length = (uint32_t) smart_successor(to, *to_length);
+	return true;
 }
 
 smart_status
