@@ -13,6 +13,7 @@
 #include "am/compat.h"
 #include "am/codec/encode.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/lock.h"
 #include "am/journal/view.h"
 #include "am/recovery/undo.h"
@@ -68,16 +69,34 @@ walk(struct smart_paged_delete *paged, struct smart_relation *self, Relation ind
 	smart_removal_end(&removal);
 }
 
+/*
+ * A tree that comes back, since a memory node was away, would not do so without these removals, nor would it without entries that
+ * the journal does not have, and that nobody finds here (src/README, J14).
+ */
+static void
+give_tree_up(Relation index)
+{
+	uint64 tree = smart_relation_tree(index);
+
+	if (tree != 0 && tree != SMART_TREE_NOWHERE)
+		smart_tree_give_up(index, tree);
+}
+
 bool
 smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart bulk delete", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	struct smart_relation *self;
+	struct smart_relation *self = NULL;
 	bool done;
 
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
-	self = smart_view_open(index);
+	/* Unless it has its tree again, since this process waited. */
+	if (smart_relation_loss(index) != NULL)
+	{
+		give_tree_up(index);
+		self = smart_view_open(index);
+	}
 	done = self != NULL && smart_view_catch_up(self, index, true);
 	if (done)
 		walk(paged, self, index);

@@ -256,7 +256,8 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 
 		status = smart_tree_remove_many(removal->relation->tree, &those, next_victim, &removed);
 		removal->removed += removed;
-		if (status != SMART_UNREACHABLE || !smart_server.remote || GetCurrentTimestamp() >= end)
+		if (status != SMART_UNREACHABLE || !smart_server.remote || GetCurrentTimestamp() >= end ||
+			smart_tree_is_missed(removal->relation->meta.tree))
 			break;
 		pg_usleep(AGAIN_MS * 1000L);
 	}
@@ -297,6 +298,15 @@ pack(const struct smart_removal *removal, struct smart_batches *batches)
 }
 
 /* ---- the order ---- */
+
+bool
+smart_removal_may_begin(const struct smart_relation *relation)
+{
+	uint64 note;
+
+	return smart_space_get_note(&smart_backend_client()->space, relation->meta.tree, SMART_NOTE_REMOVAL, &note) &&
+		   (note == 0 || note == smart_server_incarnation());
+}
 
 void
 smart_removal_note(const struct smart_relation *relation, bool begins)

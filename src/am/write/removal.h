@@ -78,6 +78,13 @@ extern bool smart_removal_perform(struct smart_removal *removal);
 /* The same where there is no tree: the removals are in the journal then.  Errors as above. */
 extern void smart_removal_journal(struct smart_removal *removal);
 
+/*
+ * Does nothing but a removal stand in the tree's note?  Asked by who removes whatever is dead, with the lock of removers, before he
+ * looks for that: where something else stands, others may have gone by that, and have put entries into the journal alone,
+ * though the counter has not been raised yet.
+ */
+extern bool smart_removal_may_begin(const struct smart_relation *relation);
+
 /* Puts down with the tree that entries are being removed, or that they are gone from the journal, too, and durably. */
 extern void smart_removal_note(const struct smart_relation *relation, bool begins);
 

@@ -352,8 +352,11 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	if (logged)
 	{
 		smart_journal_lock(index, SMART_LOCK_REMOVE);
-		/* Another remover may have given the tree up, and a loader put one in its place, while this process waited. */
-		*again = bulk->relation->changes != smart_changes();
+		/*
+		 * Another remover may have given the tree up, and a loader put one in its place, while this process waited.  Or somebody
+		 * is about to announce that it lacks something.
+		 */
+		*again = bulk->relation->changes != smart_changes() || !smart_removal_may_begin(bulk->relation);
 		if (*again)
 		{
 			smart_journal_unlock(index, SMART_LOCK_REMOVE);
@@ -410,12 +413,8 @@ delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited,
 	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
 
 	/* A memory node that does not answer may do so in a moment. */
-	if (smart_relation_loss(index) == NULL || !smart_relation_can_answer(index) || smart_adopt(index))
-		return false;
-	/* The tree may come back with its memory node, but not without these removals. */
-	if (smart_relation_absence(index) != NULL)
-		smart_tree_give_up(index, smart_relation_tree(index));
-	if (!smart_paged_delete(index, &paged))
+	if (smart_relation_loss(index) == NULL || !smart_relation_can_answer(index) || smart_adopt(index) ||
+		!smart_paged_delete(index, &paged))
 		return false;
 	/* Its tree may have been lost a moment ago. */
 	wait_for_scans(index, smart_relation_tree(index));
