@@ -47,6 +47,9 @@ read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 
 	smart_assert(sets >= 2 && foreseen->count == 0);
 	smart_position_begin_pin(self);
+	/* It may have gone on in pages with a new pin. */
+	if (self->relation->tree == NULL)
+		return false;
 	if (self->expected == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(self->prefetch.context);

@@ -230,7 +230,9 @@ smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Re
 	uint32 worth = smart_server.remote ? REMOTE_WORTH : 1;
 	struct smart_pin_ticket pin;
 
-	smart_assert(kills->count <= SMART_KILLS_MAX && relation->tree != NULL);
+	smart_assert(kills->count <= SMART_KILLS_MAX);
+	/* A scan that has read them from a tree may have gone on in pages of the journal. */
+	smart_assert(relation->tree != NULL || relation->meta.journal_state != SMART_JOURNAL_NONE);
 	if (relation->meta.journal_state != SMART_JOURNAL_NONE)
 		hand_over(kills, relation);
 	else if (kills->count >= worth)
