@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of indexes_become becomes pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -194,6 +194,16 @@ sub becomes
 
 	ok($done, "$index becomes $state") or tell_of($node);
 	return $done;
+}
+
+# compaction_ends(NODE): waits until no journal of it is being written anew.
+sub compaction_ends
+{
+	my ($node) = @_;
+
+	$node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')})
+		or die 'compaction does not end';
+	return;
 }
 
 # tell_of(NODE): the last lines of its log, and what its processes are at.

@@ -213,6 +213,27 @@ answers_are_right('trees again');
 sql('DROP TABLE numbers');
 ok($node->poll_query_until('postgres', 'SELECT NOT EXISTS (SELECT FROM smart_stat_space() WHERE trees > 0)'), 'nothing is left of the indexes');
 $node->stop;
-is($memory->stop, 0, 'the memory node stops cleanly');
+log_is_quiet($node);
+
+# ---- the server has little memory of its own ----
+
+# The journal is compacted early enough for what is in its chain to find room when a node goes.
+my $other = SmartMemnode->new('other', '--size=256M');
+
+$node = smart_node('small', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.compaction_rate = 0', 'smart.embedded_max_size = 16MB', 'smart.memory_nodes = ' . addresses($other));
+sql('CREATE TABLE many (id bigint); CREATE UNIQUE INDEX many_id ON many USING smart (id)');
+sql('INSERT INTO many SELECT hashint8extended(g, 0) FROM generate_series(1, 80000) g');
+ok($node->poll_query_until('postgres', q{SELECT chain_pages <= 160 FROM smart_index_pages('many_id')}), 'little memory: the chain is kept short');
+$other->kill9;
+is(sql('SET enable_seqscan = off; SELECT count(*) FROM many WHERE id > 0 AND id < 1000000000000000'), sql('SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM many WHERE id > 0 AND id < 1000000000000000'),
+	'little memory: pages answer');
+is(sql('INSERT INTO many SELECT g FROM generate_series(1, 100000) g RETURNING 1') =~ tr/1//, 100000, 'little memory: and take inserts');
+fails('INSERT INTO many VALUES (100000)', 23505, 'little memory: duplicates are found');
+index_is_sound($node, 'postgres', 'many_id', 'little memory');
+$other->start;
+becomes($node, 'many_id', 'ready');
+index_is_sound($node, 'postgres', 'many_id', 'little memory, the node is back');
+$node->stop;
+is($_->stop, 0, 'a memory node stops cleanly') foreach ($memory, $other);
 log_is_quiet($node);
 done_testing();

@@ -342,7 +342,7 @@ foreach my $index (sort keys %run)
 	ok($node->poll_query_until('postgres', "SELECT run > $run{$index} AND unfinished_pages = 0 FROM smart_index_pages('$index')"), "$index has another run");
 }
 # The worker has told which pages are free when it ends. The chain takes those of the run before, so the file does not grow.
-$node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')}) or die 'compaction does not end';
+compaction_ends($node);
 my $size = sql(q{SELECT pg_relation_size('large_b')});
 sql('INSERT INTO large SELECT hashint8extended(g, 1), md5(-g || $$new$$) FROM generate_series(1, 80000) g');
 is(sql(q{SELECT pg_relation_size('large_b')}), $size, 'pages are used anew');

@@ -71,12 +71,6 @@ sub fails
 	return;
 }
 
-sub compaction_ends
-{
-	$node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')}) or die 'compaction does not end';
-	return;
-}
-
 # ---- more than the region holds ----
 
 sql(<<'SQL');
@@ -105,7 +99,7 @@ fails('INSERT INTO rows VALUES (1, NULL, 1699999)', '23505', 'a duplicate of wha
 is(sql(q{INSERT INTO rows VALUES (5, 'conflict', 1500005), (6, 'none', 2000001) ON CONFLICT (c) DO UPDATE SET b = 'newer' RETURNING a <> 5, b, c}),
 	"t|newer|1500005\nt|none|2000001", 'ON CONFLICT');
 ok($node->poll_query_until('postgres', q{SELECT bool_and(run > 1) FROM smart_index_state, smart_index_pages(index)}), 'runs are written anew, without trees');
-compaction_ends();
+compaction_ends($node);
 are_paged('compacted');
 answers_are_right('compacted');
 all_are_sound('compacted');
@@ -131,9 +125,9 @@ sql(q{INSERT INTO rows SELECT hashint8extended(g, 2), 'new' || g % 10, g FROM ge
 cmp_ok(sql('SELECT pg_relation_size($$rows$$)'), '<=', $table_size * 1.01, 'the places of rows that were removed are used again');
 answers_are_right('rows in their places');
 fails('INSERT INTO rows VALUES (1, NULL, 4)', '23505', 'a duplicate of one of these');
-compaction_ends();
+compaction_ends($node);
 sql('VACUUM rows');
-compaction_ends();
+compaction_ends($node);
 all_are_sound('vacuumed twice');
 is(sql('SELECT count(*) FROM rows WHERE c = 2'), '0', 'what was removed stays so');
 
@@ -154,7 +148,7 @@ $cursor->query_safe('COMMIT');
 # A statement that looks for each of its rows holds back no memory of what it has looked at before.
 sql(q{INSERT INTO rows SELECT hashint8extended(g, 2), 'many', g FROM generate_series(1, 500000) g ON CONFLICT DO NOTHING});
 is(sql('SELECT count(*) FROM rows WHERE c BETWEEN 1 AND 500000'), '500000', 'ON CONFLICT, half a million times');
-compaction_ends();
+compaction_ends($node);
 answers_are_right('many conflicts');
 
 # A cursor lasts while runs are written and pages are used anew, several times.
@@ -168,7 +162,7 @@ foreach my $round (1 .. 3)
 
 	sql("INSERT INTO rows SELECT hashint8extended(g, 3), 'later', g FROM generate_series(${round}000001 + 2000000, ${round}300000 + 2000000) g");
 	ok($node->poll_query_until('postgres', "SELECT run > $run FROM smart_index_pages('rows_a')"), "round $round: another run");
-	compaction_ends();
+	compaction_ends($node);
 	is($cursor->query_safe('FETCH 1000 FROM c'), join("\n", @all[$at .. $at + 999]), 'the scan goes on');
 	$at += 1000;
 }

@@ -70,12 +70,6 @@ sub are_paged
 	return;
 }
 
-sub compaction_ends
-{
-	$primary->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart compaction')}) or die 'compaction does not end';
-	return;
-}
-
 is($primary->safe_psql('postgres', q{SELECT string_agg(DISTINCT state, ' ') FROM smart_index_state}), 'paged', 'the primary has no tree');
 caught_up();
 are_paged('begun');
@@ -101,7 +95,7 @@ foreach my $round (1 .. 3)
 	$primary->safe_psql('postgres', "UPDATE rows SET a = a + 1 WHERE c BETWEEN $from AND $from + 5000");
 	caught_up();
 	is($cursor->query_safe('FETCH 1000 FROM c'), join("\n", @all[10 .. 1009]), "round $round: it goes on");
-	compaction_ends();
+	compaction_ends($primary);
 	ok($primary->safe_psql('postgres', q{SELECT run FROM smart_index_pages('rows_a')}) > $run, "round $round: another run");
 	caught_up();
 	answers_are_right("round $round");
@@ -136,7 +130,7 @@ COMMIT;
 SQL
 $writer->query_until(qr/ended/, '');
 $writer->quit;
-compaction_ends();
+compaction_ends($primary);
 caught_up();
 answers_are_right('sessions have read');
 

@@ -156,9 +156,10 @@ smart_journal_await(Relation index)
 	struct smart_rebuild known = {0};
 	bool runs;
 
-	if (unlikely(smart_relation_is_to_answer(index) && smart_relation_can_answer(index)))
+	if (unlikely(smart_relation_can_answer(index) &&
+				 (smart_relation_is_to_answer(index) || smart_relation_loss(index) == NULL)))
 	{
-		/* No worker is going to load it. */
+		/* No worker is going to load it, or not yet: a memory node does not answer. */
 		wait_for_room(index);
 		return;
 	}

@@ -7,10 +7,15 @@
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/journal/due.h"
+#include "am/server/shared.h"
 
 #define PAGES_MIN       16 /* of the chain, that are worth a compaction where memory is short */
 #define MEMORY_PER_BYTE 2  /* that a delta takes for what stands in the chain, about */
 
+/*
+ * Is the delta of an index whose pages answer too large?  Or, with memory nodes, where one may go at any moment, would it be, if they
+ * had to?
+ */
 static bool
 takes_too_much(Relation index, const struct smart_meta *meta)
 {
@@ -18,7 +23,11 @@ takes_too_much(Relation index, const struct smart_meta *meta)
 	uint64 bytes = pages * BLCKSZ * MEMORY_PER_BYTE;
 	struct smart_space_usage usage;
 
-	if (pages < PAGES_MIN || !smart_relation_can_answer(index))
+	if (pages < PAGES_MIN)
+		return false;
+	if (smart_server.remote && bytes > smart_server.delta_region.max_size / SMART_DELTA_SHARE)
+		return smart_relation_could_answer(index);
+	if (!smart_relation_can_answer(index))
 		return false;
 	smart_space_usage(&smart_delta_client()->space, &usage);
 	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
