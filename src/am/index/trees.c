@@ -361,11 +361,12 @@ smart_tree_end_catching_up(uint64 tree)
 
 /* ---- room ---- */
 
-/* The memory that nobody has on memory nodes; UINT64_MAX: one of them is away, and it is not known. */
+/* The memory that nobody has on memory nodes; UINT64_MAX: one of them is away, or none is known yet. */
 static uint64
 free_on_nodes(void)
 {
 	uint64 bytes = 0;
+	bool any = false;
 	struct smart_peer peer;
 
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
@@ -374,10 +375,11 @@ free_on_nodes(void)
 			continue;
 		if (peer.state != SMART_PEER_UP || peer.capacity == 0)
 			return UINT64_MAX;
+		any = true;
 		if (!smart_space_node_is_closed(&smart_backend_client()->space, node))
 			bytes += peer.capacity - Min(peer.allocated, peer.capacity);
 	}
-	return bytes;
+	return any ? bytes : UINT64_MAX;
 }
 
 bool

@@ -69,10 +69,11 @@ journal(const struct smart_candidate *candidate)
 static bool
 can_do_without_tree(const struct smart_candidate *candidate)
 {
-	return smart_server.remote && smart_settings.node_down_after_s > 0 &&
-		   smart_meta_is_loadable(&candidate->relation->meta) &&
-		   (!candidate->index->rd_index->indisunique || smart_relation_could_answer(candidate->index)) &&
-		   (candidate->until == 0 || GetCurrentTimestamp() < candidate->until);
+	if (!smart_server.remote || !smart_meta_is_loadable(&candidate->relation->meta) ||
+		(candidate->until != 0 && GetCurrentTimestamp() >= candidate->until))
+		return false;
+	return smart_relation_could_answer(candidate->index) ||
+		   (smart_settings.node_down_after_s > 0 && !candidate->index->rd_index->indisunique);
 }
 
 /*
