@@ -282,7 +282,10 @@ make_theme(struct plan *plan, enum theme theme)
 	static const unsigned int alone[ACTORS] = {[WRITER_1] = 16, [WRITER_2] = 16, [LOADER] = 16, [SESSION] = 8};
 
 	if (theme == THEME_ANY)
+	{
+		plan->leaves = world.seed % 2 == 0;
 		return;
+	}
 	memset(plan->fate, 0, sizeof(plan->fate));
 	memcpy(plan->pace, alone, sizeof(plan->pace));
 	plan->fate[FATE_FLUSH] = 2;
@@ -375,7 +378,6 @@ make_plan(struct plan *plan)
 	plan->refuse_one_in = sometimes(4, 4);
 	plan->unable_one_in = sometimes(4, 3);
 	plan->full_one_in = sometimes(6, 3);
-	plan->leaves = one_in(2);
 	plan->impatient_one_in = sometimes(4, 3);
 	plan->asynchronous_one_in = 1 + below(3);
 	plan->unique = (settings->unique || one_in(4)) && !settings->drafted;
