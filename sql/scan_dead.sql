@@ -88,7 +88,7 @@ $$;
 -- Another session may still have an older snapshot.
 DO $$
 BEGIN
-	FOR i IN 1..3000 LOOP
+	FOR i IN 1..30000 LOOP
 		EXIT WHEN pg_temp.heap_fetches('SELECT count(a) FROM scan_dead WHERE a <= 250') = 50;
 		PERFORM pg_sleep(0.01);
 	END LOOP;
