@@ -413,7 +413,7 @@ delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited,
 	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
 
 	/* A memory node that does not answer may do so in a moment. */
-	if (smart_relation_loss(index) == NULL || !smart_relation_can_answer(index) || smart_adopt(index) ||
+	if (!smart_relation_can_answer(index) || smart_relation_loss(index) == NULL || smart_adopt(index) ||
 		!smart_paged_delete(index, &paged))
 		return false;
 	/* Its tree may have been lost a moment ago. */
