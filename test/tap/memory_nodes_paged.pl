@@ -158,6 +158,8 @@ if ($pid == 0)
 	$patient->quit;
 	POSIX::_exit($failed > 0);
 }
+$node->adjust_conf('postgresql.conf', 'smart.node_down_after', "'300s'");
+$node->reload;
 $offset = -s $node->logfile;
 foreach my $round (1 .. 3)
 {
@@ -166,11 +168,13 @@ foreach my $round (1 .. 3)
 	sleep(0.2);
 	$memory->start;
 	node_becomes($node, $memory, 'up');
+	all_are('ready', "a moment, $round");
 }
 PostgreSQL::Test::Utils::append_to_file($stop, '');
 waitpid($pid, 0);
 is($?, 0, 'a node that is away for a moment: no statement fails');
-all_are('ready', 'a moment');
+$node->adjust_conf('postgresql.conf', 'smart.node_down_after', "'2s'");
+$node->reload;
 unlike(log_since($offset), qr/has been loaded/, 'a moment: trees are what they were');
 like(log_since($offset), qr/"numbers_id" has its tree again/, 'a moment: and have caught up');
 all_are_sound('a moment');
