@@ -1,5 +1,5 @@
 # smart.on_unavailable = wait: statements that need a memory node which is away go on when it is back, those that change
-# something, too; and nothing else waits.  Here nothing is done without the node (smart.node_down_after).
+# something, too; and nothing else waits.  Here nothing is done without the node (smart.node_down_after), and pages do not answer.
 use strict;
 use warnings;
 
@@ -12,7 +12,7 @@ use SmartTest;
 
 my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 my $memory = SmartMemnode->new('one', '--size=64M');
-my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.load_timeout = 2s', 'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.memory_nodes = ' . addresses($memory));
+my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.load_timeout = 2s', 'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.answer_from_pages = off', 'smart.memory_nodes = ' . addresses($memory));
 
 # A session that is at a statement until the memory node is back.
 sub waiting
