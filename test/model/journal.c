@@ -108,7 +108,7 @@
  * J11-switch The counter is raised, and all come to the new tree, in one.  Only then are there removals again.  Who reads
  *            the older tree with a snapshot goes on with it.  Moves of indexes without a whole journal are not modelled.
  *
- * The server has nothing of J13 yet: the model comes first.  A *view* answers from the pages of a run and from a tree, the
+ * The server has views, but neither marks nor merged pages: the model comes first.  A *view* answers from the pages of a run and from a tree, the
  * *delta*, that has the operations behind the run's cut.  Theme "paged" has views wherever a tree is loaded or moved to.
  * J13-open   A view is opened as a tree is: J4-load, J11, or a standby's.  Its run and its cut come from one look at the
  *            metapage.  Under the metapage's lock, where it is opened or named, its run must be the current one or the one

@@ -31,22 +31,28 @@ give_up(int code, Datum index)
 	smart_rebuild_cancel(MyDatabaseId, DatumGetObjectId(index));
 }
 
-/* Applies what the chain has behind the place; false: the tree cannot go on with this journal. */
-static bool
-apply_rest(Relation index, const struct smart_codec *codec, struct smart_tree *tree, struct smart_chain_place *place)
+bool
+smart_take_adds(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+				struct smart_chain_place *place)
 {
-	Oid oid = RelationGetRelid(index);
 	struct smart_tail tail = {0};
 
-	if (!smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, place, NULL, NULL))
-		return false;
-	smart_rebuild_use_base(MyDatabaseId, oid);
+	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
 	if (!smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, place, NULL, NULL))
 		return false;
 	smart_wal_flush();
-	return !smart_rebuild_is_invalid(MyDatabaseId, oid, true);
+	return true;
+}
+
+/* Applies what the chain has behind the place; false: the tree cannot go on with this journal. */
+static bool
+apply_rest(Relation index, const struct smart_codec *codec, struct smart_tree *tree, struct smart_chain_place *place)
+{
+	return smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, place, NULL, NULL) &&
+		   smart_take_adds(index, codec, tree, place) &&
+		   !smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(index), true);
 }
 
 /* Has this tree been the index's until it was left behind, with a journal that has been whole since? */

@@ -25,13 +25,10 @@
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
-#include "am/journal/apply.h"
 #include "am/journal/catch_up.h"
 #include "am/journal/delta.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
-#include "am/journal/staging.h"
-#include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
@@ -60,16 +57,9 @@ load(Relation index, const struct smart_codec *codec, const struct smart_look *l
 {
 	Oid oid = RelationGetRelid(index);
 	struct smart_chain_place place;
-	struct smart_tail tail = {0};
 
-	if (!smart_journal_fill(index, codec, tree, look, &place, entries))
+	if (!smart_journal_fill(index, codec, tree, look, &place, entries) || !smart_take_adds(index, codec, tree, &place))
 		return false;
-	smart_rebuild_use_base(MyDatabaseId, oid);
-	smart_changes_announce();
-	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, &place, NULL, NULL))
-		return false;
-	smart_wal_flush();
 	if (smart_rebuild_is_invalid(MyDatabaseId, oid, true))
 		report_invalidated(index);
 	return true;

@@ -125,8 +125,7 @@ struct smart_server
 	uint64 identity;       /* on memory nodes (identity.h); 0 unless remote */
 	struct smart_region region;
 	struct smart_compute compute;
-	struct smart_region
-		delta_region; /* these two with memory nodes only: of the server's own memory (delta_region.h) */
+	struct smart_region delta_region; /* with memory nodes: of the server's own memory (delta_region.h) */
 	struct smart_compute delta_compute;
 	struct smart_shared *shared; /* NULL: the library was not preloaded */
 	struct smart_peers *peers;   /* NULL unless remote */
