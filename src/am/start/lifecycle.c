@@ -54,49 +54,37 @@ static shmem_startup_hook_type previous_startup_hook;
 
 /* ---- shared memory ---- */
 
-static LWLock *
-lock_of(unsigned int lock)
+/* The light locks of a region.  Leaves are locked by them in one region alone: on memory nodes they have other locks. */
+struct light_locks
 {
+	struct smart_lock_table table; /* first */
+	unsigned int first;            /* of its locks in the space's tranche */
+};
+
+static LWLock *
+lock_of(const struct smart_lock_table *table, unsigned int lock)
+{
+	const struct light_locks *locks = (const struct light_locks *) table;
+
 	smart_assert(lock < SMART_LOCK_COUNT);
-	return lock < SPACE_LOCKS ? &smart_server.space_locks[lock].lock
+	return lock < SPACE_LOCKS ? &smart_server.space_locks[locks->first + lock].lock
 							  : &smart_server.leaf_locks[lock - SPACE_LOCKS].lock;
 }
 
 static void
 acquire_lock(struct smart_lock_table *table, unsigned int lock)
 {
-	LWLockAcquire(lock_of(lock), LW_EXCLUSIVE);
+	LWLockAcquire(lock_of(table, lock), LW_EXCLUSIVE);
 }
 
 static void
 release_lock(struct smart_lock_table *table, unsigned int lock)
 {
-	LWLockRelease(lock_of(lock));
+	LWLockRelease(lock_of(table, lock));
 }
 
-static struct smart_lock_table lock_table = {acquire_lock, release_lock};
-
-/* Locks of the region of deltas: where that is, leaves on memory nodes do without light locks. */
-static LWLock *
-delta_lock_of(unsigned int lock)
-{
-	smart_assert(smart_server.remote);
-	return lock < SPACE_LOCKS ? &smart_server.space_locks[SPACE_LOCKS + lock].lock : lock_of(lock);
-}
-
-static void
-acquire_delta_lock(struct smart_lock_table *table, unsigned int lock)
-{
-	LWLockAcquire(delta_lock_of(lock), LW_EXCLUSIVE);
-}
-
-static void
-release_delta_lock(struct smart_lock_table *table, unsigned int lock)
-{
-	LWLockRelease(delta_lock_of(lock));
-}
-
-static struct smart_lock_table delta_lock_table = {acquire_delta_lock, release_delta_lock};
+static struct light_locks region_locks = {.table = {acquire_lock, release_lock}};
+static struct light_locks delta_locks = {.table = {acquire_lock, release_lock}, .first = SPACE_LOCKS};
 
 /* Puts a part behind *end, and moves that behind it; returns where it lies, NULL without a base. */
 static void *
@@ -194,7 +182,7 @@ make_shared_memory(uint64 epoch)
 
 	/* What the compute node needs. */
 	compute->region = &smart_server.region;
-	compute->locks = &lock_table;
+	compute->locks = &region_locks.table;
 	smart_epoch_init(compute->epoch, MaxBackends, epoch);
 	smart_pins_init(compute->pins, MaxBackends);
 	if (smart_server.remote)
@@ -202,7 +190,7 @@ make_shared_memory(uint64 epoch)
 		struct smart_compute *deltas = &smart_server.delta_compute;
 
 		deltas->region = &smart_server.delta_region;
-		deltas->locks = &delta_lock_table;
+		deltas->locks = &delta_locks.table;
 		smart_epoch_init(deltas->epoch, MaxBackends, 0);
 		smart_pins_init(deltas->pins, MaxBackends);
 		smart_peers_init(smart_server.peers);
