@@ -42,7 +42,7 @@ COMMENT ON FUNCTION smart_index_state(regclass) IS
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
-		CASE WHEN s.state IN ('ready', 'empty', 'paged') THEN smart_relation_size(c.oid) END AS bytes
+		CASE WHEN s.state IN ('ready', 'empty', 'paged', 'carried') THEN smart_relation_size(c.oid) END AS bytes
 	FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
 		JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace,
 		LATERAL (SELECT smart_index_state(c.oid) AS state) s
@@ -273,6 +273,12 @@ REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(r
 	FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass), smart_index_pages(regclass)
 	TO pg_stat_scan_tables;
+
+CREATE FUNCTION smart_carry(index regclass) RETURNS boolean
+AS 'MODULE_PATHNAME', 'smart_carry_index' LANGUAGE C STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION smart_carry(regclass) IS
+'brings the tree on memory nodes of an index that writes back up to date at once; false: it has none, or not yet, or a memory node is away';
+REVOKE ALL ON FUNCTION smart_carry(regclass) FROM PUBLIC;
 
 CREATE FUNCTION smart_normalized_key(index regclass, VARIADIC columns "any") RETURNS bytea
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;

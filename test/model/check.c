@@ -33,6 +33,49 @@ check_unique(const struct server *server)
 	}
 }
 
+/* J15-place: is it a place of the page that is there?  Half of one is none. */
+static void
+check_place(const struct server *server, const struct place *place)
+{
+	const struct page *page = &server->pages.blocks[place->page.block];
+
+	if (page->kind == PAGE_LOG && page->id == place->serial && page->use != place->page.use)
+		violation("J15-place: half of a place fits block %u", place->page.block);
+}
+
+/* J15: follower and chain together, and the follower alone where that is allowed, are the journal. */
+static void
+check_follower(struct server *server, entries journal)
+{
+	const struct meta *meta = &server->pages.meta;
+	int number = follower_find(server, meta);
+	const struct tree *tree;
+	const struct page *page;
+	struct link link = meta->first.page;
+	struct tree merged;
+
+	if (number == NONE)
+		return;
+	tree = tree_at(server, number);
+	check_place(server, &tree->place);
+	if (!follower_has_run(tree, meta))
+		return;
+	merged = (struct tree){.content = tree->content};
+	for (unsigned int offset = meta->first.offset; link.block != 0; link = page->next, offset = 0)
+	{
+		page = &server->pages.blocks[link.block];
+		for (; offset < page->count; offset++)
+			tree_take(&merged, &page->ops[offset]);
+	}
+	if (merged.content != journal)
+		violation("J15: follower and delta have %#x, and the journal %#x", merged.content, journal);
+	page = &server->pages.blocks[tree->place.page.block];
+	if (page->kind == PAGE_LOG && page->id == tree->place.serial && page->next.block == 0 &&
+		page->count == tree->place.offset && tree->content != journal)
+		violation("J15: a follower with a place at the chain's end has %#x, and the journal %#x", tree->content,
+				  journal);
+}
+
 void
 check_world(void)
 {
@@ -50,6 +93,8 @@ check_world(void)
 	}
 	if (tree != NULL && tree->lost)
 		tree = NULL;
+	if (world.plan.carries)
+		check_follower(server, journal);
 	if (tree != NULL)
 		held = index_entries(server, server->reads);
 	if (world.plan.unique)

@@ -2,6 +2,8 @@
  * fate.c
  *	  What happens to servers: WAL reaches the disk, a standby replays it, crashes, promotion.
  */
+#include <string.h>
+
 #include "model/world.h"
 
 static const struct region fresh_region;
@@ -29,6 +31,8 @@ stop_server(struct server *server)
 	server->reads = NONE;
 	server->fed = NONE;
 	server->behind = NONE;
+	if (world.plan.carries)
+		memset(server->deltas, 0, sizeof(server->deltas));
 	move_end(server);
 }
 
@@ -55,6 +59,8 @@ make_standby(struct server *server)
 		if (world.plan.marks && !FAULT(markfed))
 			*tree = view_make(&server->pages.meta, &server->pages.meta.first);
 		tree->fed = true;
+		tree->follows = tree->whole = world.plan.carries;
+		tree->losses = server->pages.meta.marks;
 		server->fed = server->region.tree_count++;
 	}
 }
@@ -99,7 +105,7 @@ fate_begin(void)
 	primary->region.tree_count = 1;
 	primary->region.trees[tree] = (struct tree){.content = start->blocks[1].content, .whole = true, .base = 1};
 	/* Or it has just lost its tree. */
-	primary->region.trees[tree].given_up = one_in(4);
+	primary->region.trees[tree].given_up = one_in(4) || world.plan.carries;
 	if (!primary->region.trees[tree].given_up)
 		primary->adds = primary->reads = tree;
 	meta->tree = tree_name(primary, tree);
@@ -117,7 +123,7 @@ is_kept(const struct server *server, int number)
 {
 	const struct tree *tree = &server->region.trees[number];
 
-	if (tree->lost || tree->given_up || tree->fed || (!tree->whole && !FAULT(keptpart)) ||
+	if (tree->lost || tree->given_up || tree->fed || tree->follows || (!tree->whole && !FAULT(keptpart)) ||
 		(tree->under_way && !FAULT(underway)) || (tree->behind && !FAULT(behindkept)))
 		return false;
 	return !world.plan.kept_by_name || server->pages.meta.tree == tree_name(server, number);
@@ -134,6 +140,22 @@ undo_lost_rows(struct region *region, unsigned int end)
 			region->trees[region->undo[i].tree].content &= (entries) ~BIT(region->undo[i].entry);
 	}
 	region->undo_count = 0;
+}
+
+/* A power loss.  What lies on memory nodes is still there, of which the followers alone are used again. */
+static void
+lose_memory(struct server *server)
+{
+	if (!world.plan.carries)
+	{
+		forget_region(server);
+		return;
+	}
+	for (int i = 0; i < server->region.tree_count; i++)
+	{
+		if (!server->region.trees[i].follows)
+			server->region.trees[i] = (struct tree){.lost = true};
+	}
 }
 
 /* As drafted, no add is cut in two, and no WAL is lost. */
@@ -162,7 +184,7 @@ crash(bool power_loss)
 	world.inserted = world.flushed = end;
 	wal_replay_all(&server->pages, end);
 	if (power_loss)
-		forget_region(server);
+		lose_memory(server);
 	undo_lost_rows(region, end);
 	region->durable = end;
 	for (int i = 0; i < region->tree_count; i++)
@@ -172,7 +194,7 @@ crash(bool power_loss)
 	}
 	/* The others are dropped. */
 	for (int i = 0; i < region->tree_count; i++)
-		region->trees[i].given_up = i != kept;
+		region->trees[i].given_up = region->trees[i].follows ? region->trees[i].given_up : i != kept;
 	server->adds = server->reads = kept;
 }
 
@@ -220,6 +242,8 @@ lose_tree(struct server *server)
 {
 	int number = server->reads != NONE ? server->reads : server->adds;
 
+	if (number == NONE && world.plan.carries)
+		number = follower_find(server, &server->pages.meta);
 	if (server->also != NONE && one_in(3))
 		number = server->also;
 	if (number == NONE)

@@ -103,7 +103,25 @@
 	X(behindonce, "J14-catch", "one apply, before the tree takes adds", 100000, "--theme behind")                      \
 	X(behindremove, "J14-remove", "removals by the journal leave a tree for later", 200000, "--theme behind")          \
 	X(behindkept, "J14-leave", "a tree that was left behind is kept after a crash", 100000,                            \
-	  "--theme behind --kept-by record")
+	  "--theme behind --kept-by record")                                                                               \
+	X(carryflush, "J15-carry", "no flush before a piece is carried out", 10000, "--theme carry")                       \
+	X(carrynote, "J15-carry", "the place is noted before the piece is carried out", 10000, "--theme carry")            \
+	X(carryorder, "J15-carry", "in the order of keys, and of one entry an earlier operation last", 10000,              \
+	  "--theme carry")                                                                                                 \
+	X(carryhalf, "J15-place", "the two words of a place, whatever the block was before", 500000, "--theme carry")      \
+	X(carryfirst, "J15-load", "no flush before the first place is noted", 10000, "--theme carry")                      \
+	X(carrypromoted, "J15-promoted", "who applies when a standby is promoted goes on without a flush", 500000,         \
+	  "--theme carry")                                                                                                 \
+	X(carrylosses, "J15-found", "the count of losses is not compared", 50000, "--theme carry")                         \
+	X(carrycut, "J15-read", "a follower is read although its place is before the cut", 50000, "--theme carry")         \
+	X(carrywhole, "J15-read", "a follower alone is read although its place is not at the end", 10000, "--theme carry") \
+	X(carryleft, "J15-read", "the delta as it is when a follower fails that needed none", 200000, "--theme carry")     \
+	X(carryalone, "J15-read", "the delta as it is when a follower is not wanted that needed none", 100000,             \
+	  "--theme carry")                                                                                                 \
+	X(carryahead, "J15-ahead", "what was read ahead stays when the follower begins to need no delta", 200000,          \
+	  "--theme carry")                                                                                                 \
+	X(carryrenewed, "J15-ahead", "what was read ahead stays when the run is switched", 300000, "--theme carry")        \
+	X(carrypin, "J15-pin", "VACUUM does not wait for who has a pin", 10000, "--theme carry")
 
 enum fault
 {

@@ -6,8 +6,8 @@
  *        journal --runs M [--seed N] ...  histories; exit status 1 if one of them was wrong, 2 for wrong usage
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
- *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind (a
- *                            history's own choice)
+ *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind,
+ *                            carry (a history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -18,8 +18,8 @@
  *   --trace                  shows every step
  *
  * The same seed and options make the same history.  One table of three TIDs with rows of two keys; two writers, VACUUM,
- * a worker that removes the entries of dead rows which scans have met, two loaders, a compaction, two readers; a
- * standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
+ * a worker that removes the entries of dead rows which scans have met, two loaders, a compaction, two readers, a
+ * carrier; a standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
  * An entry is a key with a TID.  One step is one group of stores or loads of shared memory, one page under its lock,
  * one WAL record with the changes of its pages, one flush, or one change of a tree.  Processes make them in any order,
  * stop for long, and fail before any step at which they serve interrupts.
@@ -136,11 +136,43 @@
  * J14-remove VACUUM of an index without a tree removes what the journal has.  A tree that was left behind is given up before:
  *            it may have an entry of an adder who did not come to append it, and which nobody would find there.
  *
+ * In theme "carry" the index has no tree of its own: who inserts only appends, VACUUM and unique checks ask run and chain.  It
+ * has a *follower*, a tree on memory nodes that no metapage names, and which outlives crashes and power losses of the server.
+ * J15-found  A follower is found by its journal and the count of losses, that is, of marks (J2-stale): the chain of a journal
+ *            that was stale lacks removals.  It is found when its first place has been noted, until it is given up.
+ * J15-load   It is loaded from run and chain; the losses are those of the metapage that was read before.  WAL is flushed
+ *            before the first place is noted, since after a crash it would have what the chain lacks.
+ * J15-carry  Under the lock of applying the carrier takes a piece of the chain, of one page or more; flushes WAL; carries out
+ *            of each entry the last operation, all removals before all adds; and notes the place afterwards.  An entry
+ *            that was removed and added again takes part in both.  If the carrier dies in its piece, all of it is carried
+ *            out again.  If the chain's page has gone the follower is given up, and loaded anew.
+ * J15-place  A place is two words.  A look, or a crash, may come between them.  Half of a place fits no page, as long as the
+ *            two are of different blocks.  But the piece may end on the block that it began on, if that was let go and
+ *            used again meanwhile; so a block that is no log page is noted in between.
+ * J15-promoted  A promoted standby's tree goes on as the follower.  Who was applying to it goes on to the end of the chain,
+ *            which is a new primary's: he flushes WAL before each piece if he is not in recovery when he has read it,
+ *            and so does who was loading it before he notes the place.
+ * J15-delta  The delta has the last operation on each entry behind the run's cut.  It is of one start of the server, and is
+ *            brought up to date by readers, one at a time, until runs are switched.  An earlier operation on an entry
+ *            goes in a step of its own.
+ * J15-read   A reader takes the run and the cut of one look at the metapage.  The follower may take the run's place if its
+ *            place is not before that cut; then delta and follower are merged, in any order, and the delta counts.  Or
+ *            the follower is read alone, if the chain ends at its place; that is looked at after the snapshot was taken.
+ *            Then nobody has brought the delta up to date.  So if the follower fails or is not wanted from then on, the
+ *            view begins anew, as it does if pages of the run have gone.
+ * J15-ahead  What was read of the follower ahead may be used if the delta is merged then, and its cut is the same; or if the
+ *            follower needed none when it was read.  So it is forgotten when the run is switched, and when the follower
+ *            begins to need none.
+ * J15-pin    Who has no snapshot pins first and then looks whether the index has no tree.  VACUUM waits for the pins before
+ *            it frees TIDs.  It need not flush WAL.
+ *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
  * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
  * - No entry of either leads to a TID that is free, or that serves a row with another key.  Since WAL makes the pages,
  *   what is true of the journal now is true of each tree that is ever loaded from this WAL.
+ * - The follower, if its place is not before the cut, and the operations behind the cut together are what the journal says;
+ *   so is the follower alone, if the chain ends at its place.  Half of a place fits no page.
  * Further: a query sees exactly the rows of its snapshot, on either server (reader.c); no walker takes a page that is
  * used for something else, and none is left behind early (walk.c).
  */
@@ -244,8 +276,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any",  "loss", "stale", "runs",  "dead",   "standby",
-										 "walk", "move", "paged", "marks", "behind", NULL};
+	static const char *const themes[] = {"any",  "loss",  "stale", "runs",   "dead",  "standby", "walk",
+										 "move", "paged", "marks", "behind", "carry", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -374,9 +406,12 @@ test_fault(int fault)
 static int
 test_all(void)
 {
-	static const char *const clean[] = {"--runs 200000", "--runs 20000 --as-drafted --runs-from tree",
-										"--runs 50000 --theme paged", "--runs 50000 --theme marks",
-										"--runs 100000 --theme behind"};
+	static const char *const clean[] = {"--runs 200000",
+										"--runs 20000 --as-drafted --runs-from tree",
+										"--runs 50000 --theme paged",
+										"--runs 50000 --theme marks",
+										"--runs 100000 --theme behind",
+										"--runs 200000 --theme carry"};
 	int passed = 0;
 	int failed = 0;
 

@@ -245,6 +245,18 @@ adopt_or_load(struct actor *self)
 	(void) open_for_reads(self, number, adopted, false);
 }
 
+/* J15: an index that was rebuilt, and has a run again, is to have no tree. */
+static void
+leave_memory(struct actor *self)
+{
+	struct server *server = self->server;
+
+	step_lock(self, LOCK_REMOVERS, "J15: takes the removers' lock");
+	if (server->reads != NONE && !server->pages.meta.stale)
+		tree_give_up(self, server->reads);
+	unlock(self, LOCK_REMOVERS);
+}
+
 void
 loader_run(struct actor *self)
 {
@@ -253,9 +265,13 @@ loader_run(struct actor *self)
 
 	if (server->reads != NONE && tree_at(server, server->reads)->lost)
 		tree_give_up(self, server->reads);
+	if (server->reads != NONE && world.plan.carries)
+		leave_memory(self);
 	if (server->reads != NONE)
 		return;
 	stale = step_read_meta(self, "looks whether the journal is stale").stale;
+	if (!stale && world.plan.carries)
+		return;
 	if (stale)
 		step_lock(self, LOCK_TABLE, "J4-rebuild: takes the table's lock");
 	if (!(stale ? FAULT(rebuildlock) : FAULT(loadlock)))

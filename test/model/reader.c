@@ -49,8 +49,19 @@ load_fed(struct actor *self)
 		}
 		if (!walk(self, &meta, NULL, &content, &place))
 			continue;
+		if (world.plan.carries && !server->recovery && !FAULT(carryfirst))
+		{
+			step(self, "J15-load: flushes WAL");
+			wal_flush();
+		}
 		step(self, "J6-apply: the loaded tree is the standby's");
-		*tree = (struct tree){.content = content, .fed = true, .base = meta.base, .place = place};
+		*tree = (struct tree){.content = content,
+							  .fed = true,
+							  .base = meta.base,
+							  .place = place,
+							  .follows = world.plan.carries,
+							  .whole = world.plan.carries,
+							  .losses = meta.marks};
 		server->fed = (int) (tree - server->region.trees);
 		return true;
 	}
@@ -68,6 +79,8 @@ bring_up_to(struct actor *self, const struct meta *meta, const struct place *tar
 
 		/* The tree was adopted, and is a primary's. */
 		step(self, "J6-apply: looks for the tree");
+		if (world.plan.carries && !server->recovery)
+			return NONE;
 		if (server->fed == NONE && !server->recovery)
 			return server->reads;
 		if (server->fed == NONE && !load_fed(self))
@@ -118,25 +131,13 @@ look_for_tree(struct actor *self, const struct meta *meta, const struct place *t
 	return tree;
 }
 
-/* What the tree leads to, as the snapshot sees it. */
+/* What the snapshot sees of the rows that entries of the key lead to. */
 static unsigned int
-scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, const struct place *target)
+fetch(struct actor *self, unsigned int key, unsigned int met)
 {
 	struct server *server = self->server;
-	unsigned int met = 0;
 	unsigned int seen = 0;
 
-	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
-	{
-		bool found = false;
-
-		while (!tree_look(self, tree, ENTRY(key, tid), &found))
-			tree = look_for_tree(self, meta, target);
-		if (found)
-			met |= 1u << tid;
-		if (tree_at(server, tree)->lost)
-			actor_abort(self);
-	}
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		const struct line *line = &server->pages.lines[tid];
@@ -153,6 +154,39 @@ scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, co
 	return seen;
 }
 
+/* What the tree leads to, as the snapshot sees it. */
+static unsigned int
+scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, const struct place *target)
+{
+	struct server *server = self->server;
+	unsigned int met = 0;
+
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		bool found = false;
+
+		while (!tree_look(self, tree, ENTRY(key, tid), &found))
+			tree = look_for_tree(self, meta, target);
+		if (found)
+			met |= 1u << tid;
+		if (tree_at(server, tree)->lost)
+			actor_abort(self);
+	}
+	return fetch(self, key, met);
+}
+
+/* J15-read, of an index that has no tree; false: it does not answer so. */
+static bool
+scan_carried(struct actor *self, unsigned int key, unsigned int *seen)
+{
+	unsigned int met = 0;
+
+	if (!world.plan.carries || self->server->recovery || !carried_scan(self, key, &met))
+		return false;
+	*seen = fetch(self, key, met);
+	return true;
+}
+
 void
 reader_run(struct actor *self)
 {
@@ -165,6 +199,11 @@ reader_run(struct actor *self)
 	bool whole = true;
 	int tree;
 
+	if (world.plan.carries && !server->recovery && one_in(3))
+	{
+		carried_scan_pinned(self, key);
+		return;
+	}
 	if (FAULT(earlytail) && server->recovery)
 		whole = find_target(self, &meta, &target);
 	step(self, "J6-read: takes a snapshot");
@@ -190,9 +229,12 @@ reader_run(struct actor *self)
 		step(self, "opens the index");
 		tree = server->reads;
 	}
-	if (tree != NONE)
+	if (tree != NONE || world.plan.carries)
 	{
-		seen = scan(self, tree, key, &meta, &target);
+		if (tree != NONE)
+			seen = scan(self, tree, key, &meta, &target);
+		else if (!scan_carried(self, key, &seen))
+			seen = truth;
 		if (seen != truth)
 			violation("J7: a query saw rows %#x instead of %#x", seen, truth);
 	}

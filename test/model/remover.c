@@ -124,11 +124,20 @@ remove_by_journal(struct actor *self, unsigned int key, unsigned int dead)
 		tree_give_up(self, server->behind);
 	step(self, "J14-remove: finds the victims in the journal");
 	(void) journal_content(&server->pages, &all);
+	/* Under the removers' lock the index gets no tree. */
+	if (world.plan.carries && one_in(world.plan.full_one_in))
+	{
+		mark_stale(self);
+		return;
+	}
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		if ((dead >> tid & 1) != 0 && (all & BIT(ENTRY(key, tid))) != 0)
 			(void) append(self, (struct op){.entry = (uint8_t) ENTRY(key, tid), .removes = true}, false);
 	}
+	/* What makes their TIDs free follows in WAL (J15). */
+	if (world.plan.carries && one_in(2))
+		return;
 	step(self, "J14-remove: flushes WAL");
 	wal_flush();
 }
@@ -145,7 +154,7 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 		entries victims = 0;
 		entries all;
 
-		if (tree == NONE && world.plan.leaves && !server->pages.meta.stale && one_in(2))
+		if (tree == NONE && !server->pages.meta.stale && (world.plan.carries || (world.plan.leaves && one_in(2))))
 		{
 			remove_by_journal(self, key, dead);
 			unlock(self, LOCK_REMOVERS);
@@ -189,6 +198,23 @@ vacuum_key(struct actor *self, unsigned int key, unsigned int dead, bool *marked
 	}
 }
 
+/* Nobody looks at what he has read without a snapshot. */
+static void
+wait_for_pins(struct actor *self)
+{
+	bool pinned = world.plan.carries && !FAULT(carrypin);
+
+	while (pinned)
+	{
+		step(self, "J15-pin: looks whether somebody has a pin");
+		pinned = false;
+		for (int i = 0; i < ACTORS; i++)
+			pinned = pinned || (world.actors[i].pinned && world.actors[i].server == self->server);
+		if (pinned)
+			step_wait(self);
+	}
+}
+
 void
 vacuum_run(struct actor *self)
 {
@@ -217,6 +243,7 @@ vacuum_run(struct actor *self)
 		if (!vacuum_key(self, key, dead, &marked))
 			actor_abort(self);
 	}
+	wait_for_pins(self);
 	record.kind = RECORD_FREE;
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{

@@ -114,6 +114,7 @@ static const struct
 	[READER_2] = {"reader 2", reader_run},
 	[APPLIER] = {"applier", applier_run},
 	[MOVER] = {"mover", mover_run},
+	[CARRIER] = {"carrier", carrier_run},
 };
 
 /* Where every process begins, and begins again. */
@@ -154,6 +155,7 @@ release(struct actor *actor)
 	actor->xid = 0;
 	actor->between = 0;
 	actor->looks = false;
+	actor->pinned = false;
 	actor->busy = false;
 	actor->held = false;
 	actor->open = false;
@@ -275,6 +277,34 @@ make_paged(struct plan *plan, bool standby)
 	plan->fate[FATE_PROMOTE] = 1;
 }
 
+/* The index has no tree, but a follower. */
+static void
+make_carried(struct plan *plan)
+{
+	bool standby = one_in(4);
+
+	plan->carries = true;
+	plan->runs_from_tree = false;
+	plan->pace[SESSION] = 0;
+	plan->pace[LOADER] = 8;
+	plan->pace[CARRIER] = 8 + sometimes(2, 24);
+	plan->pace[READER_1] = plan->pace[READER_2] = 8 + sometimes(2, 16);
+	plan->pace[COMPACTION] = sometimes(3, 8) + sometimes(2, 24);
+	plan->stall_one_in = sometimes(2, 20);
+	plan->error_one_in = sometimes(2, 40);
+	plan->full_one_in = sometimes(4, 3);
+	plan->asynchronous_one_in = one_in(2) ? 1 : 3;
+	plan->fate[FATE_FLUSH] = sometimes(2, 2);
+	plan->fate[FATE_LOSE_TREE] = sometimes(3, 2);
+	plan->fate[FATE_CRASH] = sometimes(2, 2);
+	plan->fate[FATE_POWER_LOSS] = sometimes(2, 1);
+	if (!standby)
+		return;
+	plan->pace[APPLIER] = 8;
+	plan->fate[FATE_FLUSH] = plan->fate[FATE_REPLAY] = 12;
+	plan->fate[FATE_PROMOTE] = 2;
+}
+
 /* What a history is about makes some things frequent. */
 static void
 make_theme(struct plan *plan, enum theme theme)
@@ -330,6 +360,9 @@ make_theme(struct plan *plan, enum theme theme)
 			plan->error_one_in = 40;
 			plan->fate[FATE_CRASH] = sometimes(2, 2);
 			plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+			break;
+		case THEME_CARRY:
+			make_carried(plan);
 			break;
 		case THEME_MOVE:
 			plan->pace[MOVER] = 32;

@@ -10,8 +10,7 @@ place_is_behind(const struct place *place, const struct place *other)
 	return place->serial > other->serial || (place->serial == other->serial && place->offset >= other->offset);
 }
 
-/* A page that the walker takes for its own has to be the one that it means. */
-static void
+void
 check_use(const struct page *page, const struct link *link)
 {
 	if (page->use != link->use)
@@ -102,6 +101,16 @@ walk_chain(struct actor *self, const struct place *end, entries *added, entries 
 	return true;
 }
 
+/* J15-promoted: what was read may be a new primary's, whose WAL is not flushed by who replays it. */
+static void
+flush_after_promotion(struct actor *self, const struct tree *tree)
+{
+	if (!tree->follows || self->server->recovery || FAULT(carrypromoted))
+		return;
+	step(self, "J15-promoted: flushes WAL");
+	wal_flush();
+}
+
 /* J6-apply: some of the page's operations, the last one of each entry, and then the place. */
 static void
 apply_piece(struct actor *self, struct tree *tree, const struct page *page)
@@ -110,6 +119,7 @@ apply_piece(struct actor *self, struct tree *tree, const struct page *page)
 	unsigned int offset = place.offset;
 
 	place.offset = (uint8_t) (offset + 1 + below(page->count - offset));
+	flush_after_promotion(self, tree);
 	if (FAULT(placefirst))
 		tree->place = place;
 	for (; offset < place.offset; offset++)

@@ -172,6 +172,8 @@ struct tree
 	bool fed;       /* a standby's: apply alone has changed it since it was loaded */
 	uint8_t base;   /* of the run that it was loaded from */
 	struct place place;
+	bool follows;   /* J15: a follower, which outlives the server; it is found when it is whole */
+	uint8_t losses; /* a follower's: marks of the journal when it was loaded */
 
 	/* A view (J13): the tree is a delta. */
 	uint8_t run; /* whose pages it stands over; 0: the tree has all itself */
@@ -203,6 +205,7 @@ enum lock
 	LOCK_APPLY,
 	LOCK_COMPACTION,
 	LOCK_TABLE,                  /* VACUUM's */
+	LOCK_DELTA,                  /* the delta's, as LOCK_APPLY */
 	LOCK_KEY,                    /* + the key */
 	LOCK_PAGE = LOCK_KEY + KEYS, /* + the block's number */
 	LOCKS = LOCK_PAGE + BLOCKS
@@ -226,7 +229,8 @@ struct server
 	bool spoiled;         /* it lacks an entry */
 	bool sealed;          /* too late to say so */
 	struct actor *mover;
-	uint64_t running; /* transactions */
+	uint64_t running;                    /* transactions */
+	struct tree deltas[RECORDS_MAX + 1]; /* by the run; theme "carry" */
 	struct actor *holder[LOCKS];
 };
 
@@ -245,7 +249,8 @@ struct actor
 	unsigned int stalled_until;
 
 	/* What others and the checks have to know about it. */
-	bool looks; /* has a snapshot */
+	bool looks;  /* has a snapshot */
+	bool pinned; /* VACUUM waits for it before it frees TIDs; theme "carry" */
 	uint64_t snapshot;
 	unsigned int xid; /* 0: none */
 	entries between;  /* entries of which it has done one of two steps */
@@ -275,6 +280,7 @@ enum role
 	READER_2,
 	APPLIER,
 	MOVER,
+	CARRIER,
 	ACTORS
 };
 
@@ -304,6 +310,7 @@ enum theme
 	THEME_PAGED,   /* trees are views */
 	THEME_MARKS,   /* the same, and a standby, while removals are marked in runs */
 	THEME_BEHIND,  /* trees are left behind */
+	THEME_CARRY,   /* the index has no tree, but a follower */
 	THEMES
 };
 
@@ -343,6 +350,7 @@ struct plan
 	bool paged;          /* trees that are loaded may be views */
 	bool merges;         /* pages of runs are merged with the chain more often than runs are switched */
 	bool marks;          /* what is removed from a view's run is marked there */
+	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
 	bool leaves;         /* trees that do not take an add are left behind more often than given up */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
@@ -543,6 +551,32 @@ walk_chain(struct actor *self, const struct place *end, entries *added, entries 
 
 extern bool place_is_behind(const struct place *place, const struct place *other);
 
+/* A page that a walker takes for its own has to be the one that it means. */
+extern void check_use(const struct page *page, const struct link *link);
+
+/* ---- carry.c ---- */
+
+/* J15-found: has the follower all that this metapage's run has?  Is it one of this journal that may be used at all? */
+extern bool follower_has_run(const struct tree *tree, const struct meta *meta);
+extern bool follower_is_known(const struct tree *tree, const struct meta *meta);
+
+/* One that is known, or NONE. */
+extern int follower_find(const struct server *server, const struct meta *meta);
+
+/* J15-delta: the one of this metapage's run, which may be made just now. */
+extern struct tree *delta_of(struct server *server, const struct meta *meta);
+
+/* It has all that the chain has now.  False: its run is not the current one any more. */
+extern bool delta_catch_up(struct actor *self, struct tree *delta);
+
+/* ---- carried.c ---- */
+
+/* To which TIDs follower, run and delta lead.  False: the index does not answer so any more. */
+extern bool carried_scan(struct actor *self, unsigned int key, unsigned int *met);
+
+/* The same for one who has no snapshot, but a pin. */
+extern void carried_scan_pinned(struct actor *self, unsigned int key);
+
 /* ---- one file each ---- */
 
 extern void writer_run(struct actor *self);
@@ -554,6 +588,7 @@ extern void merge_run(struct actor *self); /* by the compaction, under its lock 
 extern void reader_run(struct actor *self);
 extern void applier_run(struct actor *self);
 extern void mover_run(struct actor *self);
+extern void carrier_run(struct actor *self);
 
 extern void fate_happen(enum fate fate);
 extern void fate_begin(void);

@@ -66,8 +66,14 @@ is_duplicate(const struct actor *self, unsigned int entry)
 	uint64_t over = server->pages.committed & ~server->running;
 	entries all;
 
+	/* J15: asked in the journal. */
+	if (self->tree == NONE)
+	{
+		if (server->pages.meta.stale || !journal_content(&server->pages, &all))
+			return true;
+	}
 	/* A view that was replaced: asked again. */
-	if (!tree_entries(server, tree_at(server, self->tree), &all))
+	else if (!tree_entries(server, tree_at(server, self->tree), &all))
 		return true;
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
@@ -84,12 +90,13 @@ is_duplicate(const struct actor *self, unsigned int entry)
 	return false;
 }
 
-/* J2-unique. */
-static void
+/* J2-unique.  True: an index that has no tree was asked, and has got the entry, in its journal (J15). */
+static bool
 put_unique(struct actor *self, unsigned int entry, bool again)
 {
 	struct server *server = self->server;
 	bool trusts = again && FAULT(uniqueagain);
+	bool appended = false;
 	bool done = false;
 
 	for (;;)
@@ -100,9 +107,14 @@ put_unique(struct actor *self, unsigned int entry, bool again)
 			step(self, "J2-unique: looks for the key's rows");
 			done = (trusts || !is_duplicate(self, entry)) && put_into_tree(self, entry, again);
 		}
+		else if (self->tree == NONE && world.plan.carries)
+		{
+			step(self, "J2-unique: looks for the key's rows in the journal");
+			appended = !is_duplicate(self, entry) && append(self, (struct op){.entry = (uint8_t) entry}, true);
+		}
 		unlock(self, LOCK_KEY + KEY_OF(entry));
-		if (done)
-			return;
+		if (done || appended)
+			return appended;
 		/* Another row has the key, or may have; or the index has no tree. */
 		if (one_in(4))
 			actor_abort(self);
@@ -111,17 +123,15 @@ put_unique(struct actor *self, unsigned int entry, bool again)
 	}
 }
 
-/* What the tree that takes adds is to get. */
-static void
+/* What the tree that takes adds is to get.  True: the entry is in the chain already. */
+static bool
 put(struct actor *self, unsigned int entry, bool again)
 {
 	if (world.plan.unique)
-		put_unique(self, entry, again);
-	else
-	{
-		while ((self->tree != NONE || self->also != NONE) && !put_into_tree(self, entry, again))
-			again = true;
-	}
+		return put_unique(self, entry, again);
+	while ((self->tree != NONE || self->also != NONE) && !put_into_tree(self, entry, again))
+		again = true;
+	return false;
 }
 
 /* J2-add. */
@@ -134,17 +144,13 @@ add(struct actor *self, unsigned int entry)
 	if (!self->open || one_in(2))
 		tree_open_to_add(self);
 	self->held = self->held || world.settings.drafted;
-	if (!FAULT(chainfirst))
-		put(self, entry, false);
-	while (!append(self, op, true))
+	while (!((!FAULT(chainfirst) && put(self, entry, again)) || append(self, op, true)))
 	{
 		tree_open_to_add(self);
 		again = true;
-		if (!FAULT(chainfirst))
-			put(self, entry, again);
 	}
 	if (FAULT(chainfirst))
-		put(self, entry, again);
+		(void) put(self, entry, again);
 	self->held = false;
 	self->between = 0;
 }

@@ -128,6 +128,7 @@ is_to_answer(Relation index, const struct smart_collector *rows)
 	double width = rows->codec->fixed_length > 0 ? rows->codec->fixed_length : ENTRY_BYTES;
 
 	return may_answer(index) && (smart_options_resident(index) == SMART_RESIDENT_NEVER ||
+								 smart_relation_writes_back(index) ||
 								 !smart_tree_has_room((uint64) (rows->entries * width * MEMORY_PER_BYTE)));
 }
 
@@ -178,7 +179,7 @@ make_empty(Relation index, const struct smart_codec *codec)
 {
 	const struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
 								   .block = InvalidBlockNumber};
-	bool never = smart_options_resident(index) == SMART_RESIDENT_NEVER;
+	bool never = smart_options_resident(index) == SMART_RESIDENT_NEVER || smart_relation_writes_back(index);
 
 	smart_meta_create(index, MAIN_FORKNUM, codec, never && may_answer(index) ? SMART_TREE_NOWHERE : 0, &none);
 }

@@ -13,6 +13,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
 #include "am/compat.h"
@@ -29,6 +30,7 @@
 #include "am/server/validity.h"
 
 #define PAGES_TO_GROW 32 /* of a journal, that a small index is expected to gain soon */
+#define BUFFERS_PER_PAGE 8 /* shared ones, where indexes that write back are read from their pages */
 #define ROOM_PER_BYTE 4  /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
 
 /* ---- PostgreSQL's side of it ---- */
@@ -339,11 +341,19 @@ smart_relation_is_loadable(Relation index)
 	return cached_loss(index, cache) != NULL && smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
 
+bool
+smart_relation_writes_back(Relation index)
+{
+	return smart_server.remote && smart_settings.write_back && smart_options_resident(index) == SMART_RESIDENT_AUTO &&
+		   smart_meta_wants_journal(index) && !RecoveryInProgress();
+}
+
 /* The same, of an index that is lost. */
 static bool
 can_answer(Relation index, const struct relation_cache *cache)
 {
-	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER) &&
+	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER ||
+			smart_relation_writes_back(index)) &&
 		   smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
 
@@ -388,13 +398,17 @@ smart_relation_could_answer(Relation index)
 	return smart_server_available() && can_answer(index, get_cache(index));
 }
 
+static uint64
+count_pages(const struct smart_meta *meta)
+{
+	return meta->run_pages + (meta->tail_serial - meta->cut.serial);
+}
+
 /* Is there as much room for a tree as its journal has pages, times this? */
 static bool
 has_room(const struct smart_meta *meta, uint64 times)
 {
-	uint64 pages = meta->run_pages + (meta->tail_serial - meta->cut.serial) + PAGES_TO_GROW;
-
-	return smart_tree_has_room(times * pages * BLCKSZ);
+	return smart_tree_has_room(times * (count_pages(meta) + PAGES_TO_GROW) * BLCKSZ);
 }
 
 /*
@@ -414,6 +428,8 @@ is_to_answer(Relation index, struct relation_cache *cache)
 {
 	if (!can_answer(index, cache))
 		return false;
+	if (smart_relation_writes_back(index))
+		return true;
 	switch (smart_options_resident(index))
 	{
 		case SMART_RESIDENT_NEVER:
@@ -423,6 +439,36 @@ is_to_answer(Relation index, struct relation_cache *cache)
 		default:
 			return false;
 	}
+}
+
+bool
+smart_relation_is_carried(Relation index, const struct smart_meta *meta)
+{
+	uint64 above = smart_settings.carry_above_mb < 0 ? (uint64) NBuffers / BUFFERS_PER_PAGE
+													 : (uint64) smart_settings.carry_above_mb * (1024 * 1024 / BLCKSZ);
+
+	return smart_relation_writes_back(index) && smart_meta_is_loadable(meta) && meta->tree != 0 &&
+		   count_pages(meta) >= above;
+}
+
+/* The same, of an index that is lost. */
+static bool
+wants_follower(Relation index, const struct relation_cache *cache)
+{
+	struct smart_tree_info info;
+
+	if (!can_answer(index, cache) || !smart_relation_is_carried(index, &cache->meta))
+		return false;
+	if (smart_tree_of_journal(index, &cache->meta, &info) && !smart_tree_is_missed(info.id) &&
+		!smart_tree_has_to_move(&info))
+		return false;
+	return has_room(&cache->meta, 1);
+}
+
+bool
+smart_relation_wants_follower(Relation index)
+{
+	return smart_server_available() && wants_follower(index, get_cache(index));
 }
 
 bool
@@ -706,6 +752,12 @@ smart_relation_make_tree(struct smart_relation *self, Relation index)
 	smart_meta_read(index, &self->meta);
 	if (self->meta.tree == SMART_TREE_NOWHERE)
 		return;
+	if (self->meta.tree == 0 && smart_meta_is_loadable(&self->meta) && smart_relation_writes_back(index))
+	{
+		(void) smart_meta_name_tree(index, self->codec, SMART_TREE_NOWHERE, &self->meta);
+		if (self->meta.tree == SMART_TREE_NOWHERE)
+			return;
+	}
 	if (self->meta.tree == 0)
 	{
 		/* Before the metapage is locked: no process waits there for a memory node, nor could it be interrupted. */
@@ -821,7 +873,8 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	if (cached_loss(index, cache) != NULL)
 	{
 		glance->paged = can_answer(index, cache);
-		glance->unsettled = !is_to_answer(index, cache) && !is_about_to_return(cache);
+		glance->unsettled =
+			is_to_answer(index, cache) ? wants_follower(index, cache) : !is_about_to_return(cache);
 		glance->bytes = (uint64) cache->meta.run_pages * BLCKSZ;
 		return glance->paged;
 	}

@@ -188,6 +188,15 @@ extern bool smart_relation_is_about_to_return(Relation index);
  */
 extern bool smart_relation_is_to_answer(Relation index);
 
+/*
+ * Does the index write back (src/README, J15)?  It has no tree then but a follower on memory nodes, and so its pages are always to
+ * answer.  is_carried: is it, with this metapage, large enough to have one?  wants_follower: it has none that can be had and
+ * may stay, and there is room for one.
+ */
+extern bool smart_relation_writes_back(Relation index);
+extern bool smart_relation_is_carried(Relation index, const struct smart_meta *meta);
+extern bool smart_relation_wants_follower(Relation index);
+
 /* May it give up its tree, so that they answer? */
 extern bool smart_relation_may_answer(Relation index);
 

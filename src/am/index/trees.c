@@ -232,9 +232,9 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 }
 
 smart_status
-smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree)
+smart_tree_make_follower(Relation index, const struct smart_meta *meta, uint64 *tree)
 {
-	return make_follower(index, meta, SMART_TREE_OF_STANDBY, meta->losses, tree);
+	return make_follower(index, meta, SMART_TREE_IS_FOLLOWER, meta->losses, tree);
 }
 
 smart_status
@@ -243,25 +243,55 @@ smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tre
 	return make_follower(index, meta, SMART_TREE_IS_DELTA, meta->run, tree);
 }
 
-static bool
-find_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, struct smart_tree_info *info)
+/* What a tree is looked for by. */
+struct wanted
 {
-	bool is_delta = flags == SMART_TREE_IS_DELTA;
+	const struct smart_meta *meta;
+	uint32 flags;
+	uint64 base;
+	uint64 incarnation;
+	struct smart_tree_owner file;
+	bool of_file; /* it is of this file alone */
+};
+
+static bool
+is_wanted(const struct wanted *wanted, const struct smart_tree_info *info)
+{
+	const struct smart_tree_owner *owner = &info->owner;
+
+	return owner->flags == wanted->flags && owner->database == wanted->file.database &&
+		   owner->incarnation == wanted->incarnation &&
+		   (!wanted->of_file ||
+			(owner->relation == wanted->file.relation && owner->tablespace == wanted->file.tablespace)) &&
+		   info->note[SMART_NOTE_JOURNAL] == wanted->meta->journal && info->note[SMART_NOTE_LOSSES] == wanted->base &&
+		   info->note[SMART_NOTE_PLACE] != 0 && info->note[SMART_NOTE_REMOVAL] == 0 && !info->lost;
+}
+
+/* Where this process has found trees before: one statement looks for the same ones again and again. */
+#define FOUND 64 /* a power of two */
+
+static uint64 *
+found_before(const struct wanted *wanted)
+{
+	static uint64 found[FOUND];
+
+	return &found[(wanted->meta->journal + wanted->flags) % FOUND];
+}
+
+static bool
+find(struct smart_space *space, const struct wanted *wanted, struct smart_tree_info *info)
+{
+	uint64 *before = found_before(wanted);
 	uint64 cursor = 0;
 
-	if (!smart_meta_is_loadable(meta))
-		return false;
-	while (smart_space_next_tree(&(is_delta ? smart_delta_client() : smart_backend_client())->space, &cursor, info))
+	if (*before != 0 && smart_space_tree_info(space, *before, info) && is_wanted(wanted, info))
+		return true;
+	while (smart_space_next_tree(space, &cursor, info))
 	{
-		/* A copy of the file goes on as it likes, and has a delta of its own; if it is rolled back, that was none of the file's. */
-		if (is_delta && (info->owner.relation != smart_relation_file(index) ||
-						 info->owner.tablespace != smart_relation_tablespace(index)))
+		if (!is_wanted(wanted, info))
 			continue;
-		if (info->owner.flags == flags && info->owner.database == smart_relation_database(index) &&
-			info->owner.incarnation == (is_delta ? smart_server_incarnation() : 0) &&
-			info->note[SMART_NOTE_JOURNAL] == meta->journal && info->note[SMART_NOTE_LOSSES] == base &&
-			info->note[SMART_NOTE_PLACE] != 0 && info->note[SMART_NOTE_REMOVAL] == 0 && !info->lost)
-			return true;
+		*before = info->id;
+		return true;
 	}
 	return false;
 }
@@ -269,13 +299,25 @@ find_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 bool
 smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
 {
-	return find_follower(index, meta, SMART_TREE_OF_STANDBY, meta->losses, info);
+	struct wanted wanted = {.meta = meta, .flags = SMART_TREE_IS_FOLLOWER, .base = meta->losses};
+
+	describe_file(index, &wanted.file);
+	/* A copy of the file goes on as it likes; if it is rolled back, that was none of the file's.  A standby sees neither. */
+	wanted.of_file = !RecoveryInProgress();
+	return smart_meta_is_loadable(meta) && find(&smart_backend_client()->space, &wanted, info);
 }
 
 bool
 smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
 {
-	return find_follower(index, meta, SMART_TREE_IS_DELTA, meta->run, info);
+	struct wanted wanted = {.meta = meta,
+							.flags = SMART_TREE_IS_DELTA,
+							.base = meta->run,
+							.incarnation = smart_server_incarnation(),
+							.of_file = true};
+
+	describe_file(index, &wanted.file);
+	return smart_meta_is_loadable(meta) && find(&smart_delta_client()->space, &wanted, info);
 }
 
 void

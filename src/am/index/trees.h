@@ -19,8 +19,9 @@
  * was left behind (src/README, J14) has a word of this start of the server there, and lacks what its journal's chain has
  * behind a place.
  *
- * The others are those of trees that a standby has made, and of deltas (src/am/journal/delta.h): no metapage names them, and
- * they are found by their journals.  Place and losses are also those of a tree that was left behind.
+ * The others are those of followers, which a standby makes, or a primary for indexes that write back (src/README, J15), and of
+ * deltas (src/am/journal/delta.h): no metapage names them, and they are found by their journals.  Place and losses are also
+ * those of a tree that was left behind.
  */
 enum smart_tree_note
 {
@@ -29,11 +30,11 @@ enum smart_tree_note
 	SMART_NOTE_SERIAL,  /* up to which place the chain has been applied (struct smart_chain_place) */
 	SMART_NOTE_PLACE,   /* the same: block << 32 | offset; 0: it has not been loaded yet */
 	SMART_NOTE_LOSSES,  /* of the journal, when it was loaded; of a delta: the id of its run, 0 if there is none */
-	SMART_NOTE_APPLIER  /* the process that applies the chain to it, or 0 */
+	SMART_NOTE_APPLIER  /* who applies the chain to it (src/am/journal/follow.c), or 0 */
 };
 
 /*
- * Of any tree but those that a standby has made and no metapage names yet: SMART_CHOSEN if smart_rebalance() wants it
+ * Of any tree but followers that no metapage names: SMART_CHOSEN if smart_rebalance() wants it
  * moved.
  */
 #define SMART_NOTE_CHOSEN SMART_NOTE_APPLIER
@@ -43,7 +44,7 @@ enum smart_tree_note
 #define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
 
 /* An owner's flags. */
-#define SMART_TREE_OF_STANDBY 1u /* a standby has made the tree */
+#define SMART_TREE_IS_FOLLOWER 1u
 #define SMART_TREE_IS_DELTA   2u
 
 /* Does the tree follow a chain, and no metapage names it? */
@@ -51,7 +52,7 @@ static inline bool
 smart_tree_is_followed(const struct smart_tree_info *info)
 {
 	return info->owner.flags == SMART_TREE_IS_DELTA ||
-		   (info->owner.flags == SMART_TREE_OF_STANDBY && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED);
+		   (info->owner.flags == SMART_TREE_IS_FOLLOWER && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED);
 }
 
 static inline bool
@@ -67,13 +68,13 @@ smart_tree_is_chosen(const struct smart_tree_info *info)
  */
 extern smart_status smart_tree_make(Relation index, uint64 *tree);
 
-/* The same for one that follows the chain of the journal that the index's metapage names: of a standby, or a delta. */
-extern smart_status smart_tree_make_on_standby(Relation index, const struct smart_meta *meta, uint64 *tree);
+/* The same for one that follows the chain of the journal that the index's metapage names. */
+extern smart_status smart_tree_make_follower(Relation index, const struct smart_meta *meta, uint64 *tree);
 extern smart_status smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tree);
 
 /*
- * The tree that this server, as a standby, has loaded from the journal of a metapage, or the delta over its run; and that may
- * be used.  False: none.
+ * The follower that this server has loaded from the journal of a metapage, or the delta over its run; and that may be used.
+ * False: none.
  */
 extern bool smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);
 extern bool smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);

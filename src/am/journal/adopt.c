@@ -154,6 +154,9 @@ smart_adopt(Relation index)
 	smart_meta_read(index, &meta);
 	if (meta.tree == 0 || meta.journal == 0)
 		return false;
+	/* The tree goes on as the follower that it has been. */
+	if (smart_relation_writes_back(index))
+		return false;
 	/* A tree that is out of reach cannot be brought up to date: the index is loaded where it can be. */
 	if (!smart_tree_of_journal(index, &meta, &info) || smart_tree_is_missed(info.id))
 	{

@@ -22,7 +22,7 @@
 #include "am/journal/await.h"
 #include "am/journal/due.h"
 #include "am/journal/load.h"
-#include "am/server/compactions.h"
+#include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -144,7 +144,7 @@ wait_for_room(Relation index)
 			smart_report_status(SMART_NO_SPACE, index);
 		smart_meta_read(index, &meta);
 		if (!RecoveryInProgress() && smart_compaction_is_due(index, &meta))
-			smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+			smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
 		end = room_deadline(index);
 	} while (meta.run == before.run && memory_in_use() >= used && smart_relation_can_answer(index));

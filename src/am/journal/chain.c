@@ -21,7 +21,7 @@
 #include "am/compat.h"
 #include "am/journal/chain.h"
 #include "am/journal/free.h"
-#include "am/server/compactions.h"
+#include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 
@@ -306,7 +306,7 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 	if (linked && (smart_meta_wants_compaction(&link.meta) || smart_meta_wants_release(&link.meta)) &&
 		index->rd_createSubid == InvalidSubTransactionId &&
 		smart_relation_new_file_subid(index) == InvalidSubTransactionId)
-		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 	if (lost)
 		ereport(LOG, errcode(ERRCODE_INDEX_CORRUPTED),
 				errmsg("the last page of the journal of index \"%s\" is damaged", RelationGetRelationName(index)),

@@ -31,6 +31,7 @@
 #include "am/journal/apply.h"
 #include "am/journal/follow.h"
 #include "am/journal/page.h"
+#include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "am/server/shared.h"
@@ -73,9 +74,14 @@ smart_follow_place(uint64 tree, struct smart_chain_place *place)
 void
 smart_follow_note_place(uint64 tree, const struct smart_chain_place *place)
 {
+	uint64 number = (uint64) place->block << 32 | place->offset;
+
 	smart_assert((place->serial == 0) == (place->block == InvalidBlockNumber));
+	/* The page before may have been let go, and its block be that of a later one: that of the metapage is no page's. */
+	if (get_note(tree, SMART_NOTE_SERIAL) != place->serial && get_note(tree, SMART_NOTE_PLACE) >> 32 == place->block)
+		put_note(tree, SMART_NOTE_PLACE, place->offset);
 	put_note(tree, SMART_NOTE_SERIAL, place->serial);
-	put_note(tree, SMART_NOTE_PLACE, (uint64) place->block << 32 | place->offset);
+	put_note(tree, SMART_NOTE_PLACE, number);
 }
 
 void
@@ -89,16 +95,34 @@ smart_follow_give_up(Relation index, uint64 tree)
 
 /* ---- one at a time ---- */
 
+/* This process in this start of the server: a tree on memory nodes outlives both, and what is noted with it. */
+static uint64
+applier(void)
+{
+	return (smart_server_incarnation() & ~(uint64) PG_UINT32_MAX) | (uint32) MyProcPid;
+}
+
+/* Is it of a process of this start?  One that died would have ended that. */
+static bool
+is_alive(uint64 other)
+{
+	return ((other ^ applier()) & ~(uint64) PG_UINT32_MAX) == 0;
+}
+
 void
 smart_follow_lock(uint64 tree)
 {
 	struct smart_space *space = smart_tree_space(tree);
 
 	smart_assert(MyProcPid != 0);
-	while (!smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, 0, (uint64) MyProcPid))
+	for (;;)
 	{
-		(void) get_note(tree, SMART_NOTE_APPLIER);
-		ConditionVariableSleep(&smart_server.shared->applied, PG_WAIT_EXTENSION);
+		uint64 other = get_note(tree, SMART_NOTE_APPLIER);
+
+		if (other != 0 && is_alive(other))
+			ConditionVariableSleep(&smart_server.shared->applied, PG_WAIT_EXTENSION);
+		else if (smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, other, applier()))
+			break;
 	}
 	ConditionVariableCancelSleep();
 }
@@ -106,7 +130,7 @@ smart_follow_lock(uint64 tree)
 void
 smart_follow_unlock(uint64 tree)
 {
-	smart_assert(get_note(tree, SMART_NOTE_APPLIER) == (uint64) MyProcPid);
+	smart_assert(get_note(tree, SMART_NOTE_APPLIER) == applier());
 	put_note(tree, SMART_NOTE_APPLIER, 0);
 	ConditionVariableBroadcast(&smart_server.shared->applied);
 }
@@ -185,21 +209,22 @@ let_go(Relation index, uint64 tree, enum standing standing)
 	if (get_note(tree, SMART_NOTE_REMOVAL) != 0)
 		return;
 	ereport(LOG,
-			errmsg("smart index \"%s\" has to be loaded anew on this standby server", RelationGetRelationName(index)),
+			RecoveryInProgress() ? errmsg("smart index \"%s\" has to be loaded anew on this standby server",
+										  RelationGetRelationName(index))
+								 : errmsg("smart index \"%s\" has to be loaded anew on memory nodes",
+										  RelationGetRelationName(index)),
 			standing == STANDING_LOST
 				? errdetail("Its journal is not whole, or has been written anew.")
 				: errdetail("Its journal was compacted faster than it was read, or it has no room."));
 	smart_follow_give_up(index, tree);
 }
 
-/* With the tree's lock; false: it cannot go on. */
-static bool
-apply(Relation index, const struct smart_relation *self)
+bool
+smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target)
 {
 	uint64 tree = self->meta.tree;
 	struct smart_chain_place place;
 	enum standing standing = look(index, tree, &place);
-	enum smart_target target = smart_relation_may_answer(index) ? SMART_TARGET_SPARE : SMART_TARGET_TREE;
 	volatile bool done = standing == STANDING_CURRENT;
 
 	if (standing == STANDING_OLDER)
@@ -226,6 +251,7 @@ bool
 smart_follow_catch_up(Relation index, const struct smart_relation *self)
 {
 	uint64 tree = self->meta.tree;
+	enum smart_target target = smart_relation_may_answer(index) ? SMART_TARGET_SPARE : SMART_TARGET_TREE;
 	struct smart_chain_place place;
 	volatile bool done = false;
 
@@ -237,7 +263,7 @@ smart_follow_catch_up(Relation index, const struct smart_relation *self)
 	{
 		/* From the end of recovery on the chain is applied by adoption alone, since there are writers (adopt.c). */
 		if (RecoveryInProgress())
-			done = apply(index, self);
+			done = smart_follow_apply(index, self, target);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);
@@ -262,7 +288,7 @@ smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep)
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.id != keep && info.owner.flags == SMART_TREE_OF_STANDBY &&
+		if (info.id != keep && info.owner.flags == SMART_TREE_IS_FOLLOWER &&
 			info.owner.database == smart_relation_database(index) && info.note[SMART_NOTE_JOURNAL] == meta->journal &&
 			!smart_rebuild_holds_tree(info.id))
 		{
@@ -287,7 +313,7 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	smart_meta_read(index, &meta);
 	if (!smart_meta_is_loadable(&meta) || meta.tree == 0)
 		return false;
-	smart_check_status(smart_tree_make_on_standby(index, &meta, &id), index);
+	smart_check_status(smart_tree_make_follower(index, &meta, &id), index);
 	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
 	{
 		struct smart_tree *tree;
@@ -306,6 +332,9 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 		smart_am_tree_drop(id);
 		return false;
 	}
+	/* A primary's is found after a crash, and has no undo records. */
+	if (!RecoveryInProgress())
+		smart_wal_flush();
 	smart_follow_note_place(id, &place);
 	/* The change is announced before older trees leave: no session comes to one of them from then on. */
 	smart_validity_announce(index);
@@ -313,12 +342,18 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	return true;
 }
 
+static bool
+is_wanted(Relation index)
+{
+	return RecoveryInProgress() ? smart_relation_is_loadable(index) : smart_relation_wants_follower(index);
+}
+
 enum smart_loaded
 smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries)
 {
 	bool loaded = false;
 
-	for (int i = 0; i < ATTEMPTS_MAX && !loaded && RecoveryInProgress() && smart_relation_is_loadable(index); i++)
+	for (int i = 0; i < ATTEMPTS_MAX && !loaded && is_wanted(index); i++)
 		loaded = try_load(index, look, entries);
 	return loaded ? SMART_LOADED : SMART_LOADED_NOT;
 }

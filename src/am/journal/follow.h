@@ -10,12 +10,13 @@
 
 #include "am/index/meta.h"
 #include "am/index/relation.h"
+#include "am/journal/apply.h"
 #include "am/journal/fill.h"
 
 /*
- * Loads the tree of an index in recovery, if it has none yet that may be used and can be loaded; *entries: that were
- * loaded.  False: it was not so.  The caller has locked table and index.  INDEX_CORRUPTED: the journal is damaged;
- * errors of the tree.
+ * Loads the tree of an index in recovery, or the follower of one that writes back (carry.h), if it has none yet that may be
+ * used and can be loaded; *entries: that were loaded.  The caller has locked table and index.  INDEX_CORRUPTED: the journal
+ * is damaged; errors of the tree.
  */
 extern enum smart_loaded smart_follow_load(Relation index, const struct smart_look *look, uint64 *entries);
 
@@ -26,11 +27,17 @@ extern enum smart_loaded smart_follow_load(Relation index, const struct smart_lo
  */
 extern bool smart_follow_catch_up(Relation index, const struct smart_relation *self);
 
-/* ---- for adopt.c and delta.c ---- */
+/* ---- for adopt.c, carry.c and delta.c ---- */
 
 /* One process at a time applies a chain to a tree. */
 extern void smart_follow_lock(uint64 tree);
 extern void smart_follow_unlock(uint64 tree);
+
+/*
+ * With that lock: applies to the tree of an open index what the chain has that it lacks.  False: it cannot go on, and is given up;
+ * so it is after an error that is its own.
+ */
+extern bool smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target);
 
 /* The place up to which a tree has everything; false: it is not to be used any more.  Two words: see follow.c. */
 extern bool smart_follow_place(uint64 tree, struct smart_chain_place *place);

@@ -27,6 +27,7 @@
 #include "am/index/trees.h"
 #include "am/journal/catch_up.h"
 #include "am/journal/delta.h"
+#include "am/journal/follow.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
 #include "am/server/rebuild_table.h"
@@ -135,7 +136,13 @@ try_load(Relation index, const struct smart_look *look, uint64 *entries)
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, ObjectIdGetDatum(oid));
 	if (done)
+	{
+		struct smart_meta meta;
+
+		smart_meta_read(index, &meta);
 		smart_delta_leave(index, true);
+		smart_follow_leave(index, &meta, 0);
+	}
 	else
 		smart_rebuild_cancel(MyDatabaseId, oid);
 	return done;

@@ -29,11 +29,12 @@
 #include "utils/rel.h"
 
 #include "am/compat.h"
+#include "am/index/relation.h"
 #include "am/journal/chain.h"
 #include "am/journal/due.h"
 #include "am/journal/free.h"
 #include "am/journal/staging.h"
-#include "am/server/compactions.h"
+#include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -222,18 +223,24 @@ write_some(Relation index, struct smart_tail *tail, uint64 journal, int number, 
 	return left;
 }
 
-/* An index whose pages answer has the chain in memory, so that this must not become too long, even if nobody asks the index. */
+/*
+ * An index whose pages answer has the chain in memory, so that this must not become too long, even if nobody asks the index.  What
+ * it has is to be carried to memory nodes.
+ */
 static void
 look_at_chain(Relation index)
 {
 	static uint32 written = 0;
+	bool looks = ++written % WRITTEN_BETWEEN == 0;
 	struct smart_meta meta;
 
-	if (likely(++written % WRITTEN_BETWEEN != 0))
+	if (likely(!looks && !smart_relation_writes_back(index)))
 		return;
 	smart_meta_read_again(index, &meta);
-	if (smart_compaction_is_due(index, &meta))
-		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+	if (smart_relation_is_carried(index, &meta))
+		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(index), RelationGetRelid(index));
+	if (looks && smart_compaction_is_due(index, &meta))
+		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
 
 static void

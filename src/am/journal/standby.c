@@ -27,7 +27,7 @@ smart_journal_open(Relation index, bool wait)
 		/* A memory node does not answer. */
 		if (self != NULL && unlikely(smart_tree_is_away(self->meta.tree)) && smart_relation_can_answer(index))
 		{
-			struct smart_relation *paged = smart_view_open(index);
+			struct smart_relation *paged = smart_view_open(index, false);
 
 			if (paged != NULL)
 				return paged;
@@ -38,7 +38,7 @@ smart_journal_open(Relation index, bool wait)
 			{
 				/* Until it is loaded its pages answer. */
 				if (smart_relation_can_answer(index))
-					self = smart_view_open(index);
+					self = smart_view_open(index, false);
 				if (self != NULL)
 					return self;
 				smart_journal_await(index);

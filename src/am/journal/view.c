@@ -2,8 +2,8 @@
  * view.c
  *	  An index without a tree that answers from the pages of its journal.
  *
- * Two sources are merged, in either direction: the entries of the run, which are read by groups, and the delta, whose
- * entries count over them.
+ * Two sources are merged, in either direction: the base, and the delta, whose entries count over its.  The base is the run, which
+ * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h).
  */
 #include "postgres.h"
 
@@ -18,6 +18,7 @@
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
 #include "am/journal/await.h"
+#include "am/journal/carry.h"
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/staging.h"
@@ -51,15 +52,27 @@ struct smart_view
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
 	struct smart_pin_ticket pin; /* of the delta */
+	struct smart_relation *follower; /* NULL: the base is the run */
+	uint32 changes;                  /* when one was looked for */
+	uint64 renewals;                 /* as often the base has been another one */
 	bool backward;
+	bool alone;                    /* the base is to be the run */
+	bool whole;                    /* the follower needs no delta, which there may not be */
 	bool sought;                   /* the two sources stand in this range */
+	enum smart_view_told told;     /* before that: what the caller has done for the follower */
 	bool behind;                   /* pages of the run were used anew */
 	MemoryContextCallback release; /* of the pin */
 
-	/* The run's next entry. */
-	const uint8 *run_entry; /* NULL: there is none in the range */
-	int run_length;
-	struct pile pile;
+	/* The base's next entry. */
+	const uint8 *base_entry; /* NULL: there is none in the range */
+	int base_length;
+	struct pile pile; /* of the run */
+
+	/* The follower's. */
+	int base_item; /* of its batch */
+	bool given;    /* that is all there is in the range */
+	bool passed;   /* the rest of it was returned as it is */
+	struct smart_batch base_batch;
 
 	/* The delta's next entry. */
 	bool delta_there;
@@ -75,6 +88,7 @@ struct smart_view
 	struct smart_view_range range; /* what has not been returned */
 	struct smart_reader reader;
 	uint8 delta_entry[SMART_ENTRY_MAX];
+	uint8 follower_entry[SMART_ENTRY_MAX];
 	struct smart_item items[BATCH_MAX];
 	uint8 bytes[BATCH_BYTES + SMART_ENTRY_MAX + SMART_BATCH_SLACK];
 };
@@ -93,10 +107,10 @@ is_beyond(const struct smart_view *view, const uint8 *entry, int length)
 }
 
 static void
-set_run(struct smart_view *view, const uint8 *entry, int length)
+set_base(struct smart_view *view, const uint8 *entry, int length)
 {
-	view->run_entry = entry == NULL || is_beyond(view, entry, length) ? NULL : entry;
-	view->run_length = length;
+	view->base_entry = entry == NULL || is_beyond(view, entry, length) ? NULL : entry;
+	view->base_length = length;
 }
 
 /* What a reader found is there to be taken; forward. */
@@ -106,11 +120,11 @@ take_found(struct smart_view *view, enum smart_found found)
 	view->behind |= found == SMART_FOUND_BEHIND;
 	if (found != SMART_FOUND)
 	{
-		set_run(view, NULL, 0);
+		set_base(view, NULL, 0);
 		return;
 	}
 	smart_reader_check(&view->reader, view->codec, false);
-	set_run(view, view->reader.unpacker.entry, view->reader.unpacker.length);
+	set_base(view, view->reader.unpacker.entry, view->reader.unpacker.length);
 }
 
 /* Puts down the entries of the reader's group; those before to alone, if that has a length. */
@@ -155,7 +169,7 @@ take_from_pile(struct smart_view *view)
 	memcpy(&end, pile->ends.data + pile->ends.len, sizeof(end));
 	if (pile->ends.len > 0)
 		memcpy(&begin, pile->ends.data + pile->ends.len - sizeof(int), sizeof(begin));
-	set_run(view, (const uint8 *) pile->bytes.data + begin, end - begin);
+	set_base(view, (const uint8 *) pile->bytes.data + begin, end - begin);
 }
 
 static void
@@ -188,6 +202,112 @@ advance_run(struct smart_view *view)
 		take_from_pile(view);
 	else
 		take_found(view, smart_reader_next_entry(&view->reader));
+}
+
+/* ---- the follower ---- */
+
+/*
+ * From now on the run is the base, for what has not been returned.  Where the follower needed no delta, that may not be there, or
+ * not be up to date.
+ */
+static void
+stay_alone(struct smart_view *view)
+{
+	view->alone = true;
+	view->behind |= view->whole;
+	view->whole = false;
+	view->follower = NULL;
+	view->renewals++;
+	view->sought = false;
+}
+
+/* A read of the follower came to this. */
+static void
+leave_follower(struct smart_view *view, smart_status status)
+{
+	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY)
+		smart_report_status(status, view->index);
+	stay_alone(view);
+}
+
+/* Reads its next batch; false: there is none, or none that can be had. */
+static bool
+read_follower(struct smart_view *view)
+{
+	smart_status status = SMART_DONE;
+
+	if (!view->given)
+		status = smart_scan_next(smart_relation_scan(view->follower), &view->base_batch);
+	if (status == SMART_OK)
+	{
+		view->base_item = view->backward ? (int) view->base_batch.count : -1;
+		return true;
+	}
+	view->base_batch.count = 0;
+	set_base(view, NULL, 0);
+	if (status != SMART_DONE)
+		leave_follower(view, status);
+	return false;
+}
+
+static void
+advance_follower(struct smart_view *view)
+{
+	struct smart_batch *batch = &view->base_batch;
+	const struct smart_item *item;
+
+	view->base_item += view->backward ? -1 : 1;
+	if (view->base_item < 0 || (uint32) view->base_item >= batch->count)
+	{
+		if (!read_follower(view))
+			return;
+		view->base_item += view->backward ? -1 : 1;
+	}
+	item = &batch->items[view->base_item];
+	memcpy(view->follower_entry, batch->prefix, batch->prefix_length);
+	memcpy(view->follower_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+	set_base(view, view->follower_entry, (int) (batch->prefix_length + item->length));
+}
+
+static void
+seek_follower(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+	smart_status status = SMART_OK;
+
+	view->given = view->told == SMART_VIEW_GIVEN;
+	if (view->told == SMART_VIEW_NOTHING)
+		status = smart_scan_seek(smart_relation_scan(view->follower), range->from, range->from_length, range->to,
+								 range->to_length, view->backward);
+	view->told = SMART_VIEW_NOTHING;
+	view->passed = false;
+	if (!view->given)
+		view->base_batch.count = 0;
+	view->base_item = view->backward ? (int) view->base_batch.count : -1;
+	if (status == SMART_OK)
+		advance_follower(view);
+	else
+		leave_follower(view, status);
+}
+
+/* ---- the base ---- */
+
+static void
+seek_base(struct smart_view *view)
+{
+	if (view->follower != NULL)
+		seek_follower(view);
+	else
+		seek_run(view);
+}
+
+static void
+advance_base(struct smart_view *view)
+{
+	if (view->follower != NULL)
+		advance_follower(view);
+	else
+		advance_run(view);
 }
 
 /* ---- the delta ---- */
@@ -226,6 +346,9 @@ seek_delta(struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
 
+	view->delta_there = false;
+	if (view->whole)
+		return;
 	smart_check_status(smart_scan_seek(smart_relation_scan(view->delta), range->from, range->from_length, range->to,
 									   range->to_length, view->backward),
 					   view->index);
@@ -263,6 +386,43 @@ end_reading(const ErrorContextCallback *callback)
 
 /* ---- what there is now ---- */
 
+/* Looks whether there is a follower that can be the base, and whether it needs the delta. */
+static void
+take_follower(struct smart_view *view)
+{
+	/* As long as the view. */
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
+
+	view->follower = view->alone ? NULL : smart_carry_open(view->index, view->codec, &view->meta);
+	MemoryContextSwitchTo(old);
+	view->whole = view->follower != NULL && smart_carry_has_all(view->index, view->follower);
+	view->changes = smart_changes();
+	view->renewals++;
+	view->sought = false;
+	view->told = SMART_VIEW_NOTHING;
+}
+
+/* The same, if there is one now, or the one there was cannot be any more. */
+static void
+look_for_follower(struct smart_view *view)
+{
+	if (view->follower != NULL ? !smart_carry_is_usable(view->follower, &view->meta)
+							   : !view->alone && unlikely(view->changes != smart_changes()))
+		take_follower(view);
+}
+
+/* Has the follower all by itself by now?  What was read ahead of it before has not. */
+static bool
+is_whole(struct smart_view *view)
+{
+	bool was_whole = view->whole;
+
+	view->whole = view->follower != NULL && smart_carry_has_all(view->index, view->follower);
+	if (view->whole && !was_whole)
+		view->renewals++;
+	return view->whole;
+}
+
 /*
  * Takes the run of now, and its delta, by which what has not been returned is sought: compaction has switched runs.  False: there
  * is no room for the delta, or the index does not answer so any more.
@@ -271,28 +431,28 @@ static bool
 take_run(struct smart_view *view)
 {
 	Relation index = view->index;
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
 
-	if (!smart_relation_can_answer(index))
-		return false;
 	view->delta = NULL;
+	view->follower = NULL;
+	view->whole = false;
 	smart_pin_leave(&view->pin);
-	/* As long as the view. */
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
-	for (int i = 0; i < RENEWALS_MAX && view->delta == NULL; i++)
+	for (int i = 0; i < RENEWALS_MAX && view->delta == NULL && !view->whole && smart_relation_can_answer(index); i++)
 	{
 		uint64 run = view->meta.run;
 
-		/* If the journal has gone on meanwhile, there is another one to be made. */
+		/* If the journal has gone on meanwhile, there is another delta to be made. */
 		smart_meta_read_again(index, &view->meta);
 		if (i > 0 && view->meta.run == run)
 			break;
-		view->delta = smart_delta_open(index, view->codec, &view->meta, &view->pin);
+		take_follower(view);
+		if (!view->whole)
+			view->delta = smart_delta_open(index, view->codec, &view->meta, &view->pin);
 	}
 	MemoryContextSwitchTo(old);
 	view->sought = false;
 	view->behind = false;
-	if (view->delta == NULL)
+	if (view->delta == NULL && !view->whole)
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	return true;
@@ -309,9 +469,11 @@ catch_up(struct smart_view *view)
 	begin_reading(view, &callback);
 	for (int i = 0; i < RENEWALS_MAX && usable && !done; i++)
 	{
-		done = view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta);
+		done = is_whole(view) || (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta));
 		usable = done || take_run(view);
 	}
+	if (done && !view->whole)
+		look_for_follower(view);
 	end_reading(&callback);
 	return done;
 }
@@ -348,17 +510,17 @@ arrive(struct smart_relation *self, Relation index)
 
 /* ---- merging ---- */
 
-/* Which source has the next entry in the direction of the scan?  Below 0: the delta; above: the run; 0: both have it. */
+/* Which source has the next entry in the direction of the scan?  Below 0: the delta; above: the base; 0: both have it. */
 static int
 choose(const struct smart_view *view)
 {
 	int order;
 
-	if (!view->delta_there || view->run_entry == NULL)
+	if (!view->delta_there || view->base_entry == NULL)
 		return view->delta_there ? -1 : 1;
 	/* No key is a prefix of another one: what begins with a key is its entry. */
-	order = smart_compare_bytes(view->delta_entry, (Size) view->delta_key_length, view->run_entry,
-								(Size) Min(view->run_length, view->delta_key_length));
+	order = smart_compare_bytes(view->delta_entry, (Size) view->delta_key_length, view->base_entry,
+								(Size) Min(view->base_length, view->delta_key_length));
 	return view->backward ? -order : order;
 }
 
@@ -376,20 +538,37 @@ gather(struct smart_view *view, struct smart_batch *batch)
 {
 	Size used = 0;
 
-	while (batch->count < view->most && used < BATCH_BYTES && !view->behind &&
-		   (view->delta_there || view->run_entry != NULL))
+	while (batch->count < view->most && used < BATCH_BYTES && !view->behind && view->sought &&
+		   (view->delta_there || view->base_entry != NULL))
 	{
 		int order = choose(view);
 
 		if (order > 0)
-			used = put(view, batch, used, view->run_entry, view->run_length);
+			used = put(view, batch, used, view->base_entry, view->base_length);
 		else if (view->delta_added)
 			used = put(view, batch, used, view->delta_entry, view->delta_length);
 		if (order >= 0)
-			advance_run(view);
+			advance_base(view);
 		if (order <= 0)
 			advance_delta(view);
 	}
+}
+
+/* Where the delta has nothing in the range, the rest of the follower's batch is what comes next. */
+static void
+pass(struct smart_view *view, struct smart_batch *batch)
+{
+	uint32 item = (uint32) view->base_item;
+
+	*batch = view->base_batch;
+	if (view->backward)
+		batch->count = item + 1;
+	else
+	{
+		batch->items += item;
+		batch->count -= item;
+	}
+	view->passed = true;
 }
 
 /* What was returned is not in the range any more. */
@@ -397,28 +576,64 @@ static void
 shrink(struct smart_view *view, const struct smart_batch *batch)
 {
 	struct smart_view_range *range = &view->range;
-	const struct smart_item *last = &view->items[view->backward ? 0 : batch->count - 1];
-	const uint8 *entry = view->bytes + last->offset;
-	uint32 length = (uint32) smart_codec_key_length(view->codec, entry, last->length);
+	const struct smart_item *last = &batch->items[view->backward ? 0 : batch->count - 1];
+	uint8 *edge = view->backward ? range->to : range->from;
+	uint8 entry[SMART_ENTRY_MAX];
+	uint32 length;
 
-	memcpy(view->backward ? range->to : range->from, entry, length);
+	memcpy(entry, batch->prefix, batch->prefix_length);
+	memcpy(entry + batch->prefix_length, batch->bytes + last->offset, last->length);
+	length = (uint32) smart_codec_key_length(view->codec, entry, (int) (batch->prefix_length + last->length));
+	memcpy(edge, entry, length);
 	if (view->backward)
 		range->to_length = length;
 	else
 		range->from_length = (uint32) smart_successor(range->from, length);
 }
 
+/* Seeks the range in both sources. */
+static void
+seek(struct smart_view *view)
+{
+	view->sought = true;
+	if (!view->behind)
+		seek_base(view);
+	if (view->sought && !view->behind)
+		seek_delta(view);
+}
+
 /* Reads what comes next in the range, as far as it can be read. */
 static void
 read_on(struct smart_view *view, struct smart_batch *batch)
 {
-	if (!view->sought)
+	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
+	if (view->sought && view->passed)
 	{
-		view->sought = true;
-		seek_run(view);
-		seek_delta(view);
+		/* The batch has been used up. */
+		view->passed = false;
+		view->base_batch.count = 0;
+		advance_base(view);
 	}
-	gather(view, batch);
+	/* A follower that cannot be read leaves its place to the run. */
+	while (!view->sought)
+		seek(view);
+	if (view->follower != NULL && !view->behind && !view->delta_there && view->base_entry != NULL)
+		pass(view, batch);
+	else
+		gather(view, batch);
+}
+
+/* Puts entries that were gathered backward in order. */
+static void
+turn_round(struct smart_view *view, const struct smart_batch *batch)
+{
+	for (uint32 i = 0; i < batch->count / 2; i++)
+	{
+		struct smart_item item = view->items[i];
+
+		view->items[i] = view->items[batch->count - 1 - i];
+		view->items[batch->count - 1 - i] = item;
+	}
 }
 
 enum smart_found
@@ -428,21 +643,18 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 
 	CHECK_FOR_INTERRUPTS();
 	begin_reading(view, &callback);
-	*batch = (struct smart_batch){.prefix = view->bytes, .bytes = view->bytes, .items = view->items};
 	read_on(view, batch);
+	/* A follower that cannot be read leaves its place to the run. */
+	if (batch->count == 0 && !view->sought)
+		read_on(view, batch);
 	/* The journal of now has what a snapshot sees that was taken before, too. */
 	for (int i = 0; i < RENEWALS_MAX && batch->count == 0 && view->behind && take_run(view) && catch_up(view); i++)
 		read_on(view, batch);
 	end_reading(&callback);
 	if (batch->count == 0)
-		return view->behind || view->delta == NULL ? SMART_FOUND_BEHIND : SMART_FOUND_END;
-	for (uint32 i = 0; view->backward && i < batch->count / 2; i++)
-	{
-		struct smart_item item = view->items[i];
-
-		view->items[i] = view->items[batch->count - 1 - i];
-		view->items[batch->count - 1 - i] = item;
-	}
+		return view->behind || (view->delta == NULL && !view->whole) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
+	if (view->backward && !view->passed)
+		turn_round(view, batch);
 	shrink(view, batch);
 	view->most = Min(2 * view->most, BATCH_MAX);
 	return SMART_FOUND;
@@ -461,7 +673,32 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	range->to_length = to_length;
 	view->backward = backward;
 	view->sought = false;
+	view->told = SMART_VIEW_NOTHING;
 	view->most = BATCH_FIRST;
+}
+
+struct smart_relation *
+smart_view_follower(const struct smart_view *view, uint64 *renewals)
+{
+	*renewals = view->renewals;
+	return view->follower;
+}
+
+void
+smart_view_tell(struct smart_view *view, enum smart_view_told told, const struct smart_batch *batch)
+{
+	smart_assert(view->follower != NULL && !view->sought && (told == SMART_VIEW_GIVEN) == (batch != NULL));
+	view->told = told;
+	if (batch != NULL)
+		view->base_batch = *batch;
+}
+
+void
+smart_view_stay_alone(struct smart_view *view)
+{
+	if (view->follower != NULL)
+		stay_alone(view);
+	view->alone = true;
 }
 
 const struct smart_view_range *
@@ -482,7 +719,7 @@ release_view(void *argument)
 }
 
 bool
-smart_view_attach(struct smart_relation *self, Relation index)
+smart_view_attach(struct smart_relation *self, Relation index, bool alone)
 {
 	ErrorContextCallback callback;
 	struct smart_view *view;
@@ -493,6 +730,7 @@ smart_view_attach(struct smart_relation *self, Relation index)
 	memset(view, 0, offsetof(struct smart_view, range));
 	view->index = index;
 	view->codec = self->codec;
+	view->alone = alone;
 	initStringInfo(&view->pile.bytes);
 	initStringInfo(&view->pile.ends);
 	view->release = (MemoryContextCallback){.func = release_view, .arg = view};
@@ -506,11 +744,11 @@ smart_view_attach(struct smart_relation *self, Relation index)
 }
 
 struct smart_relation *
-smart_view_open(Relation index)
+smart_view_open(Relation index, bool alone)
 {
 	struct smart_relation *self = smart_relation_open_bare(index);
 
-	return smart_view_attach(self, index) ? self : NULL;
+	return smart_view_attach(self, index, alone) ? self : NULL;
 }
 
 uint64
@@ -546,7 +784,7 @@ replace_tree(struct smart_relation *self, Relation index)
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(self));
 
 	smart_relation_lose(self, index);
-	while (!smart_view_attach(self, index) && smart_relation_can_answer(index))
+	while (!smart_view_attach(self, index, false) && smart_relation_can_answer(index))
 		smart_journal_await(index);
 	MemoryContextSwitchTo(old);
 	/* Or it has its tree again. */

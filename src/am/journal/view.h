@@ -19,12 +19,13 @@ struct smart_view;
 
 /*
  * Opens an index for reading from its pages: a relation with a view and no tree, in CurrentMemoryContext.  Returns NULL if the
- * delta has no room, or if the pages cannot answer any more.  Errors: see delta.h.
+ * delta has no room, or if the pages cannot answer any more.  alone: they answer also where there is a tree on memory nodes that
+ * could be read in the place of the run (carry.h), since that takes round trips.  Errors: see delta.h.
  */
-extern struct smart_relation *smart_view_open(Relation index);
+extern struct smart_relation *smart_view_open(Relation index, bool alone);
 
 /* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
-extern bool smart_view_attach(struct smart_relation *self, Relation index);
+extern bool smart_view_attach(struct smart_relation *self, Relation index, bool alone);
 
 /*
  * Brings the view up to date: it has all that a snapshot sees which was taken before this call.  all: and whatever any transaction
@@ -72,6 +73,22 @@ extern uint64 smart_view_pinned(const struct smart_view *view);
 /* As smart_scan_seek(), with keys of at most SMART_KEY_MAX bytes. */
 extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, const uint8 *to,
 							uint32 to_length, bool backward);
+
+/*
+ * The tree on memory nodes that the view reads in the place of the run (carry.h), or NULL; *renewals is raised when it is another one.
+ * Right after a seek the caller may say that he has positioned its scan on the range, or that this batch is all that it has there.
+ * stay_alone: it is not to be read from now on.
+ */
+enum smart_view_told
+{
+	SMART_VIEW_NOTHING,
+	SMART_VIEW_POSITIONED,
+	SMART_VIEW_GIVEN
+};
+
+extern struct smart_relation *smart_view_follower(const struct smart_view *view, uint64 *renewals);
+extern void smart_view_tell(struct smart_view *view, enum smart_view_told told, const struct smart_batch *batch);
+extern void smart_view_stay_alone(struct smart_view *view);
 
 /*
  * The next batch, as smart_scan_next() returns it.  Where pages of the run are used anew meanwhile, the scan goes on in the run

@@ -190,7 +190,7 @@ follow_pages(Relation index)
 	if (!smart_delta_is_there(index, &meta))
 		return;
 	served++;
-	self = smart_view_open(index);
+	self = smart_view_open(index, true);
 	forget_snapshot();
 	if (self != NULL)
 		(void) smart_view_catch_up(self, index, false);

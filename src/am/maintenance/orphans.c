@@ -40,6 +40,7 @@
 #include "am/nodes/peers.h"
 #include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
@@ -110,12 +111,16 @@ knows_trees_of_unread(const struct smart_survey *survey, const List *before, HTA
 	return true;
 }
 
-/* Under which name a tree is looked for: its own, or, as long as a standby has it, or it is a delta, that of its journal. */
+/*
+ * Under which name a tree is looked for: its own, or, if it is a delta, or a follower of a standby or of indexes that write back,
+ * that of its journal.
+ */
 static const uint64 *
 name_of(const struct smart_tree_info *info)
 {
 	bool by_journal =
-		smart_tree_is_followed(info) && (smart_server.shared->standby || info->owner.flags == SMART_TREE_IS_DELTA);
+		smart_tree_is_followed(info) && (smart_server.shared->standby || smart_settings.write_back ||
+										 info->owner.flags == SMART_TREE_IS_DELTA);
 
 	return by_journal ? &info->note[SMART_NOTE_JOURNAL] : &info->id;
 }

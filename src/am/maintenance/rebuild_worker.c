@@ -3,8 +3,8 @@
  *	  The launcher's job for lost indexes, and the background workers that load or rebuild those of one database
  *	  and free the trees that they do not need any more.
  *
- * After each start of the server, or its promotion, and when smart.auto_rebuild is turned on, the launcher
- * starts a worker in each database; else in those that sessions have put down in the table.  It leaves
+ * After each start of the server, or its promotion, and when smart.auto_rebuild is turned on, or smart.write_back is changed, the
+ * launcher starts a worker in each database; else in those that sessions have put down in the table.  It leaves
  * template databases alone until a session uses their indexes: as long as a worker is connected, no database
  * can be made from them.
  *
@@ -43,6 +43,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/delta.h"
+#include "am/journal/follow.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/move.h"
@@ -159,6 +160,9 @@ smart_rebuild_tend(void)
 	static TimestampTz next_round = 0;
 	bool standby = RecoveryInProgress();
 	static bool was_on = false; /* smart.auto_rebuild */
+	static bool was_back = false; /* smart.write_back, and smart.carry_above: */
+	static int was_above = -1;
+	bool others = smart_settings.write_back != was_back || smart_settings.carry_above_mb != was_above;
 	Oid due[DUE_ONCE];
 	Oid left[DUE_ONCE];
 	int count = smart_rebuild_due(due, DUE_ONCE);
@@ -171,7 +175,7 @@ smart_rebuild_tend(void)
 		return IDLE_MS;
 	was_standby |= standby;
 	/* On a standby they are looked through again and again, and once more when it is none any more. */
-	if (!begun || (smart_settings.auto_rebuild && !was_on) || standby != was_standby ||
+	if (!begun || (smart_settings.auto_rebuild && !was_on) || others || standby != was_standby ||
 		(standby && unseen == NIL && GetCurrentTimestamp() >= next_round))
 	{
 		/* All databases are to be looked through. */
@@ -187,6 +191,8 @@ smart_rebuild_tend(void)
 		next_round = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ROUND_MS);
 	}
 	was_on = smart_settings.auto_rebuild;
+	was_back = smart_settings.write_back;
+	was_above = smart_settings.carry_above_mb;
 	if ((unseen != NIL || count > 0 || count_left > 0) && list_databases(SMART_DATABASES_OPEN, &databases))
 	{
 		/* Start what can be started, in databases that can be connected to. */
@@ -291,6 +297,7 @@ enum need
 {
 	NEED_NOTHING,
 	NEED_LOADING,
+	NEED_FOLLOWER, /* pages answer, but there is to be a tree on memory nodes */
 	NEED_REBUILD,
 	NEED_CONDEMNING, /* its journal is damaged, and it is rebuilt then */
 	NEED_MOVE,
@@ -370,6 +377,17 @@ attempt(void (*action)(Oid index))
 	return code;
 }
 
+/* An index that writes back has become small, and is read from its pages alone. */
+static void
+leave_follower(Relation index)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (smart_relation_writes_back(index) && !smart_relation_is_carried(index, &meta))
+		smart_follow_leave(index, &meta, 0);
+}
+
 static void
 look_at(Oid index)
 {
@@ -386,6 +404,7 @@ look_at(Oid index)
 	(void) smart_rebuild_find(MyDatabaseId, index, &known);
 	if (smart_relation_loss(relation) != NULL && smart_relation_is_loadable(relation))
 		needs = known.damaged                                 ? NEED_CONDEMNING
+				: smart_relation_wants_follower(relation)     ? NEED_FOLLOWER
 				: smart_relation_is_to_answer(relation)       ? NEED_NOTHING
 				: smart_relation_is_about_to_return(relation) ? NEED_NOTHING
 															  : NEED_LOADING;
@@ -395,6 +414,7 @@ look_at(Oid index)
 		needs = NEED_PAGES;
 	else if (smart_move_is_due(relation))
 		needs = NEED_MOVE;
+	leave_follower(relation);
 	/* A memory node was away for a moment, in which pages have answered. */
 	if (smart_relation_could_answer(relation) && !smart_relation_can_answer(relation))
 		smart_delta_leave(relation, true);
@@ -420,6 +440,13 @@ static void
 leave_memory(Oid index)
 {
 	smart_restore_leave_memory(index);
+	smart_rebuild_forget(MyDatabaseId, index);
+}
+
+static void
+load_follower(Oid index)
+{
+	smart_restore_follower(index);
 	smart_rebuild_forget(MyDatabaseId, index);
 }
 
@@ -453,12 +480,15 @@ restore_claimed(void)
 
 	if (needs == NEED_CONDEMNING && attempt(smart_restore_condemn) != 0)
 		return;
-	code = attempt(needs == NEED_MOVE ? move : needs == NEED_PAGES ? leave_memory : restore);
+	code = attempt(needs == NEED_MOVE       ? move
+				   : needs == NEED_PAGES    ? leave_memory
+				   : needs == NEED_FOLLOWER ? load_follower
+											: restore);
 	/* There is no room for the tree: the index goes on without one, if it may. */
 	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
 		(void) attempt(stay_without);
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
-	if (needs == NEED_LOADING && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
+	if ((needs == NEED_LOADING || needs == NEED_FOLLOWER) && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
 		attempt(smart_restore_condemn) == 0)
 		(void) attempt(restore);
 }

@@ -18,15 +18,29 @@
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/leave.h"
+#include "am/journal/follow.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
-#include "am/server/compactions.h"
+#include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/waiters.h"
 #include "base/assert.h"
+
+/* smart_look; of a follower, which nobody inserts into. */
+static void
+look_for_waiters(void *argument)
+{
+	const struct smart_opened *opened = argument;
+
+	CHECK_FOR_INTERRUPTS();
+	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				errmsg("the loading of index \"%s\" gives way to a lock that another session waits for",
+					   RelationGetRelationName(opened->index)));
+}
 
 /* smart_look. */
 static void
@@ -34,14 +48,10 @@ look_around(void *argument)
 {
 	const struct smart_opened *opened = argument;
 
-	CHECK_FOR_INTERRUPTS();
+	look_for_waiters(argument);
 	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(opened->index), false))
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("a row could not be inserted into index \"%s\" while it was loaded",
-					   RelationGetRelationName(opened->index)));
-	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the loading of index \"%s\" gives way to a lock that another session waits for",
 					   RelationGetRelationName(opened->index)));
 }
 
@@ -69,7 +79,7 @@ smart_restore_index(Oid index, bool rebuild)
 	done = rebuild && smart_rebuild_index(index);
 	/* Its journal is still stale. */
 	if (done)
-		smart_compaction_wish(MyDatabaseId, index);
+		smart_errand_wish(SMART_ERRAND_COMPACT, MyDatabaseId, index);
 	return done;
 }
 
@@ -106,11 +116,26 @@ smart_restore_leave_memory(Oid index)
 		if (smart_relation_loss(opened.index) == NULL && smart_relation_tree(opened.index) != 0 &&
 			smart_relation_is_to_answer(opened.index))
 			(void) smart_leave_memory(opened.index, smart_relation_tree(opened.index),
-									  "its storage parameter \"resident\" says so");
+									  smart_relation_writes_back(opened.index)
+										  ? "it writes back from now on"
+										  : "its storage parameter \"resident\" says so");
 		smart_journal_unlock(opened.index, SMART_LOCK_REMOVE);
 	}
 	index_close(opened.index, NoLock);
 	table_close(opened.heap, NoLock);
+}
+
+void
+smart_restore_follower(Oid index)
+{
+	struct smart_opened opened;
+	const struct smart_look look = {.around = look_for_waiters, .argument = &opened};
+
+	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+		return;
+	(void) smart_load_and_tell(opened.heap, opened.index, smart_follow_load, &look);
+	index_close(opened.index, RowExclusiveLock);
+	table_close(opened.heap, RowExclusiveLock);
 }
 
 bool

@@ -22,6 +22,12 @@ extern void smart_restore_condemn(Oid index);
 extern void smart_restore_leave_memory(Oid index);
 
 /*
+ * Loads the follower of an index that writes back, if it wants one (src/am/index/relation.h).  In a transaction.  Errors as those of
+ * smart_restore_index().
+ */
+extern void smart_restore_follower(Oid index);
+
+/*
  * For an index that could not be loaded, as there was no room: its pages answer, if they may, and no worker tries again until there
  * is room; false: they may not.  In a transaction.  LOCK_NOT_AVAILABLE: as above.
  */

@@ -31,7 +31,7 @@ smart_check_open(Relation index)
 	struct smart_relation *self;
 
 	smart_known_forget();
-	self = smart_relation_can_answer(index) ? smart_view_open(index) : NULL;
+	self = smart_relation_can_answer(index) ? smart_view_open(index, true) : NULL;
 	if (self == NULL)
 		return smart_journal_open(index, false);
 	if (!smart_view_catch_up(self, index, true))

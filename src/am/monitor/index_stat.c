@@ -34,6 +34,7 @@
 #include "am/journal/standby.h"
 #include "am/monitor/stat_row.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/validity.h"
 #include "am/server/shared.h"
 
 PG_FUNCTION_INFO_V1(smart_relation_size);
@@ -53,6 +54,19 @@ delta_bytes(Relation index)
 	return smart_tree_of_delta(index, &meta, &info) ? smart_space_tree_bytes(smart_tree_space(info.id), info.id) : 0;
 }
 
+/* Those of the tree on memory nodes that follows the journal of one that writes back; 0 if there is none. */
+static uint64
+follower_bytes(Relation index)
+{
+	struct smart_tree_info info;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	return smart_relation_is_carried(index, &meta) && smart_tree_of_journal(index, &meta, &info)
+			   ? smart_space_tree_bytes(smart_tree_space(info.id), info.id)
+			   : 0;
+}
+
 /*
  * Bytes of memory of the tree, or of what the index has beside its pages; pg_relation_size() tells those of the pages.  NULL if
  * the index was dropped a moment ago.
@@ -66,7 +80,7 @@ smart_relation_size(PG_FUNCTION_ARGS)
 	if (index == NULL)
 		PG_RETURN_NULL();
 	if (smart_relation_can_answer(index))
-		bytes = delta_bytes(index);
+		bytes = delta_bytes(index) + follower_bytes(index);
 	else
 		bytes = smart_relation_bytes(smart_journal_open(index, false));
 	relation_close(index, AccessShareLock);
@@ -158,6 +172,16 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
 	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
 		return rebuild->side == 0 ? "loading" : "rebuilding";
+	if (*loss != NULL && absence == NULL && smart_relation_writes_back(index) && smart_relation_is_to_answer(index))
+	{
+		bool carried = follower_bytes(index) > 0;
+
+		/* Nobody may have planned with it since its file is another one, say. */
+		if (!carried && smart_relation_wants_follower(index))
+			smart_validity_notice(index);
+		*loss = carried ? "It writes back, and has a tree on memory nodes that follows" : "It writes back";
+		return carried ? "carried" : "paged";
+	}
 	if (*loss != NULL && absence == NULL && smart_relation_is_to_answer(index))
 	{
 		*loss = smart_options_resident(index) == SMART_RESIDENT_NEVER ? "Its option \"resident\" says so"
@@ -171,7 +195,8 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 
 /*
  * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'paged': it has no tree, as the pages of its journal are to answer; 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
+ * 'paged': it has no tree, as the pages of its journal are to answer; 'carried': nor has this, but a tree on memory nodes follows
+ * what is written; 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
  * 'unavailable': this server runs without the library, or has no region, or no unlogged tables while it is a standby;
  * 'locked': another session keeps all others out of the index, and the state is not known.  NULL if the index was dropped a
  * moment ago.

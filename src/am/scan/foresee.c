@@ -21,7 +21,7 @@
 
 /* Adds where the ranges of these keys begin, unless the results are cached.  False: there are enough. */
 static bool
-add_ranges(struct smart_position *self, struct smart_ranges *ranges, ScanKey keys, int nkeys)
+add_ranges(struct smart_position *self, struct smart_tree *tree, struct smart_ranges *ranges, ScanKey keys, int nkeys)
 {
 	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
 	struct smart_result cached = {.ticket = 0};
@@ -30,7 +30,7 @@ add_ranges(struct smart_position *self, struct smart_ranges *ranges, ScanKey key
 	if (!smart_ranges_first(ranges, false) || smart_foreseen_ends_with(foreseen, ranges))
 		return true;
 	if (smart_ranges_are_points(ranges) &&
-		smart_tree_result(self->relation->tree, ranges->from, ranges->from_length, &cached))
+		smart_tree_result(tree, ranges->from, ranges->from_length, &cached))
 		return true;
 	/* As for any other READ, the lock comes first. */
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, ranges);
@@ -43,12 +43,14 @@ static bool
 read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 {
 	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
+	struct smart_relation *read;
 	smart_status status;
 
 	smart_assert(sets >= 2 && foreseen->count == 0);
 	smart_position_begin_pin(self);
 	/* It may have gone on in pages with a new pin. */
-	if (self->relation->tree == NULL)
+	read = smart_position_tree(self);
+	if (read == NULL)
 		return false;
 	if (self->expected == NULL)
 	{
@@ -60,15 +62,15 @@ read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 	for (int i = 0; i < sets; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!add_ranges(self, self->expected, keys + i * nkeys, nkeys))
+		if (!add_ranges(self, read->tree, self->expected, keys + i * nkeys, nkeys))
 			break;
 	}
 	if (foreseen->count < 2)
 		return false;
 	/* Whatever the matter is, the searches will meet it, and know what to do. */
-	status = smart_foreseen_read(foreseen, smart_relation_scan(self->relation));
+	status = smart_foreseen_read(foreseen, smart_relation_scan(read));
 	if (status != SMART_OK)
-		smart_scan_forget(smart_relation_scan(self->relation));
+		smart_scan_forget(smart_relation_scan(read));
 	return status == SMART_OK;
 }
 
@@ -78,7 +80,7 @@ smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 	bool read;
 
 	self->prefetch.foreseen.count = 0;
-	read = sets >= 2 && smart_server.remote && self->relation->tree != NULL &&
+	read = sets >= 2 && smart_server.remote && smart_position_tree(self) != NULL &&
 		   IsMVCCSnapshot(self->scan->xs_snapshot) && read_ahead(self, keys, nkeys, sets);
 	if (!read)
 	{

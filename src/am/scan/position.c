@@ -67,20 +67,42 @@ smart_position_init(struct smart_position *self, IndexScanDesc scan, struct smar
 	smart_assert(self->whereabouts == SMART_AT_START && self->mark == SMART_MARK_AT_START);
 }
 
-static struct smart_scan *
-tree_scan(struct smart_position *self)
-{
-	if (self->tree_scan == NULL)
-		self->tree_scan = smart_relation_scan(self->relation);
-	return self->tree_scan;
-}
-
 /* ---- the tree, or the view of an index that has none ---- */
 
 static inline struct smart_view *
 view_of(const struct smart_position *self)
 {
 	return self->relation->view;
+}
+
+/* The tree that is read, also by a view; NULL: none. */
+struct smart_relation *
+smart_position_tree(struct smart_position *self)
+{
+	struct smart_relation *follower;
+	uint64 renewals;
+
+	if (likely(view_of(self) == NULL))
+		return self->relation->tree == NULL ? NULL : self->relation;
+	follower = smart_view_follower(view_of(self), &renewals);
+	/* What was read ahead was another one's, or may lack what a run by now has. */
+	if (self->renewals != renewals)
+	{
+		self->renewals = renewals;
+		self->tree_scan = NULL;
+		if (follower != NULL)
+			smart_scan_forget(smart_relation_scan(follower));
+		smart_prefetch_lose(&self->prefetch);
+	}
+	return follower;
+}
+
+static struct smart_scan *
+tree_scan(struct smart_position *self)
+{
+	if (self->tree_scan == NULL)
+		self->tree_scan = smart_relation_scan(self->relation);
+	return self->tree_scan;
 }
 
 static inline bool
@@ -106,6 +128,7 @@ leave_view(struct smart_position *self)
 {
 	const struct smart_view_range *rest = smart_view_rest(view_of(self));
 
+	CHECK_FOR_INTERRUPTS();
 	smart_view_leave(self->relation, self->scan->indexRelation);
 	seek(self, rest->from, rest->from_length, rest->to, rest->to_length);
 }
@@ -114,16 +137,19 @@ leave_view(struct smart_position *self)
 static pg_noinline smart_status
 next_of_view(struct smart_position *self)
 {
-	switch (smart_view_next(view_of(self), &self->batch))
+	/* It may have a view again, which is up to date. */
+	for (; view_of(self) != NULL; leave_view(self))
 	{
-		case SMART_FOUND:
-			return SMART_OK;
-		case SMART_FOUND_END:
-			return SMART_DONE;
-		case SMART_FOUND_BEHIND:
-			break;
+		switch (smart_view_next(view_of(self), &self->batch))
+		{
+			case SMART_FOUND:
+				return SMART_OK;
+			case SMART_FOUND_END:
+				return SMART_DONE;
+			case SMART_FOUND_BEHIND:
+				break;
+		}
 	}
-	leave_view(self);
 	return smart_relation_next(tree_scan(self), &self->batch);
 }
 
@@ -284,7 +310,14 @@ renew_pin(struct smart_position *self)
 		if (unlikely(view_of(self) != NULL))
 		{
 			if (pin_view(self))
+			{
+				struct smart_relation *follower = smart_position_tree(self);
+
+				if (follower != NULL)
+					smart_scan_forget(smart_relation_scan(follower));
+				smart_prefetch_lose(&self->prefetch);
 				return moved;
+			}
 			moved = true;
 			continue;
 		}
@@ -310,6 +343,29 @@ smart_position_begin_pin(struct smart_position *self)
 
 /* ---- seeking ---- */
 
+/* Comes to the current range of a view: what is to be read of its follower may have been read ahead, or be cached. */
+static pg_noinline void
+seek_range_of_view(struct smart_position *self)
+{
+	struct smart_ranges *ranges = self->ranges;
+	struct smart_relation *follower;
+
+	/* Others than MVCC's find what was inserted a moment ago, mostly in the delta. */
+	if (!IsMVCCSnapshot(self->scan->xs_snapshot))
+		smart_view_stay_alone(view_of(self));
+	follower = smart_position_tree(self);
+	seek(self, ranges->from, ranges->from_length, ranges->to, ranges->to_length);
+	if (follower == NULL)
+		return;
+	if (smart_prefetch_look(&self->prefetch, follower->tree, ranges, self->backward))
+	{
+		(void) smart_prefetch_fill(&self->prefetch, ranges, &self->cached, &self->batch);
+		smart_view_tell(view_of(self), SMART_VIEW_GIVEN, &self->batch);
+	}
+	else if (smart_prefetch_seek(&self->prefetch, smart_relation_scan(follower), ranges, self->backward) == SMART_OK)
+		smart_view_tell(view_of(self), SMART_VIEW_POSITIONED, NULL);
+}
+
 /* Comes to the current range: seeks it in the tree, unless its result is cached. */
 static void
 seek_range(struct smart_position *self, bool backward)
@@ -323,7 +379,7 @@ seek_range(struct smart_position *self, bool backward)
 	if (unlikely(view_of(self) != NULL))
 	{
 		self->known = false;
-		seek(self, self->ranges->from, self->ranges->from_length, self->ranges->to, self->ranges->to_length);
+		seek_range_of_view(self);
 		return;
 	}
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);

@@ -35,6 +35,7 @@ struct smart_position
 	struct smart_relation *relation;
 	struct smart_ranges *ranges;
 	struct smart_scan *tree_scan; /* NULL until it is needed */
+	uint64 renewals;              /* of the view (journal/view.h), when its follower was looked at last */
 	struct smart_prefetch prefetch;
 	struct smart_ranges *expected; /* of searches to come (foresee.c); NULL until it is needed */
 	bool known;                    /* the result of the current range is cached, and it is not sought in the tree */
@@ -65,6 +66,9 @@ struct smart_position
 /* Sets up everything but the strings at the end, in CurrentMemoryContext; relation and ranges live as long. */
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
+
+/* The tree that is read, also by a view: NULL if there is none, and the index is empty or pages alone answer. */
+extern struct smart_relation *smart_position_tree(struct smart_position *position);
 
 /*
  * Before a leaf is read that has to be sought: begins a pin where one is needed, or a new one if a VACUUM waits for the

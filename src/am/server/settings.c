@@ -249,6 +249,14 @@ smart_settings_init(void)
 							 "off: statements that need it wait, and others are planned without it. Without effect if "
 							 "there are memory nodes.",
 							 &smart_settings.answer_from_pages, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.write_back", "Who writes to an index on memory nodes does not wait for them.",
+							 "What is inserted and removed is in the journal and in the server's memory, and a worker "
+							 "carries it to the memory nodes. Without effect if there are none.",
+							 &smart_settings.write_back, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.carry_above",
+							"Indexes that write back and are larger than this are carried to memory nodes.",
+							"The others are read from their pages. -1: an eighth of shared_buffers.",
+							&smart_settings.carry_above_mb, -1, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.load_timeout", "Longest wait for an index that is being loaded.",
 							"A statement that needs its tree and waits longer fails.", &smart_settings.load_timeout_ms,
 							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);

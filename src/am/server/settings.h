@@ -32,6 +32,8 @@ struct smart_settings
 	int on_unavailable;     /* enum smart_on_unavailable */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
 	bool answer_from_pages; /* while an index is loaded */
+	bool write_back;        /* writers do not wait for memory nodes */
+	int carry_above_mb;     /* -1: a share of the shared buffers */
 	int load_timeout_ms;
 	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;

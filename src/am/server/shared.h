@@ -16,6 +16,7 @@
 #include "storage/lwlock.h"
 #include "storage/s_lock.h"
 
+#include "am/server/errands.h"
 #include "compute/client.h"
 #include "compute/coordinate/rdwc.h"
 #include "rdma/fabric.h"
@@ -68,29 +69,29 @@ struct smart_orphans_wishes
 	struct smart_orphans_prepared prepared[SMART_ORPHANS_PREPARED];
 };
 
-#define SMART_COMPACTIONS 64 /* indexes; the others wish again */
+#define SMART_ERRANDS 64 /* indexes; the others wish again */
 
-enum smart_compaction_state
+enum smart_errand_state
 {
-	SMART_COMPACTION_WAITS,
-	SMART_COMPACTION_CALLED, /* a worker has been started for it */
-	SMART_COMPACTION_RUNS
+	SMART_ERRAND_WAITS,
+	SMART_ERRAND_CALLED, /* a worker has been started for it */
+	SMART_ERRAND_RUNS
 };
 
-struct smart_compaction
+struct smart_errand
 {
 	Oid database;
 	Oid index;
-	enum smart_compaction_state state;
+	enum smart_errand_state state;
 	TimestampTz when; /* WAITS: not before; CALLED: since */
 };
 
-/* Whose journals are to be compacted (compactions.c). */
-struct smart_compactions
+/* What is to be done to journals (errands.c). */
+struct smart_errands
 {
 	slock_t lock; /* of all that follows */
 	int count;
-	struct smart_compaction wish[SMART_COMPACTIONS];
+	struct smart_errand wish[SMART_ERRANDS];
 };
 
 /* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
@@ -111,7 +112,7 @@ struct smart_shared
 	struct smart_fabric_totals fabric;
 	pg_atomic_uint32 moves_wished; /* 1: trees may have been chosen to be moved (wishes.h) */
 	struct smart_orphans_wishes orphans;
-	struct smart_compactions compactions;
+	struct smart_errands errands[SMART_ERRAND_KINDS];
 };
 
 struct smart_peers;

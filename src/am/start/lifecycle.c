@@ -177,7 +177,8 @@ make_shared_memory(uint64 epoch)
 	pg_atomic_init_u64(&shared->fabric.reset_at, now);
 	pg_atomic_init_u32(&shared->moves_wished, 1); /* an earlier start of the server may have begun it */
 	SpinLockInit(&shared->orphans.lock);
-	SpinLockInit(&shared->compactions.lock);
+	for (int i = 0; i < (int) SMART_ERRAND_KINDS; i++)
+		SpinLockInit(&shared->errands[i].lock);
 	shared->orphans.all = true; /* an earlier start of the server may have left something */
 
 	/* What the compute node needs. */

@@ -331,7 +331,7 @@ open_unique(Relation index, const struct smart_relation *self)
 		{
 			struct smart_relation *opened = smart_relation_open_to_insert(index, true);
 
-			if (!opened->lost || smart_view_attach(opened, index))
+			if (!opened->lost || smart_view_attach(opened, index, true))
 				return opened;
 		}
 		smart_journal_await(index);

@@ -17,6 +17,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/view.h"
 #include "am/recovery/undo.h"
+#include "am/server/errands.h"
 #include "am/write/dead_tids.h"
 #include "am/write/paged_delete.h"
 #include "am/write/removal.h"
@@ -88,6 +89,7 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart bulk delete", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct smart_relation *self = NULL;
+	struct smart_meta meta;
 	bool done;
 
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
@@ -95,7 +97,7 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 	if (smart_relation_loss(index) != NULL)
 	{
 		give_tree_up(index);
-		self = smart_view_open(index);
+		self = smart_view_open(index, true);
 	}
 	done = self != NULL && smart_view_catch_up(self, index, true);
 	if (done)
@@ -105,6 +107,10 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 	MemoryContextDelete(context);
 	if (done)
 		smart_wal_flush();
+	if (done)
+		smart_meta_read(index, &meta);
+	if (done && smart_relation_is_carried(index, &meta))
+		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(index), RelationGetRelid(index));
 	smart_assert(paged->removed <= paged->visited);
 	return done;
 }

@@ -34,7 +34,7 @@
 #include "am/journal/await.h"
 #include "am/journal/due.h"
 #include "am/journal/lock.h"
-#include "am/server/compactions.h"
+#include "am/server/errands.h"
 #include "am/server/dead_rows.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
@@ -512,7 +512,7 @@ wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
 	smart_meta_read(index, &meta);
 	if (smart_compaction_is_due(index, &meta) ||
 		(!stats->estimated_count && smart_meta_run_is_sparse(&meta, stats->num_index_tuples)))
-		smart_compaction_wish(smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
 
 IndexBulkDeleteResult *

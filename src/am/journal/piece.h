@@ -1,0 +1,56 @@
+/*
+ * piece.h
+ *	  A piece of a chain: operations that are carried out together, in a tree or in a delta.
+ */
+#ifndef SMART_AM_JOURNAL_PIECE_H
+#define SMART_AM_JOURNAL_PIECE_H
+
+#include "am/codec/encode.h"
+#include "am/journal/read.h"
+#include "tree/pack.h"
+#include "tree/tree.h"
+
+#define SMART_PIECE_FIRST 64 /* operations that there is room for at first: mostly there are few */
+
+struct smart_piece_operation
+{
+	uint8 *entry;
+	int key_length;
+	int length;
+	uint32 number; /* in the piece */
+	enum smart_operation operation;
+	bool anew; /* it adds what an earlier one of the piece has removed */
+};
+
+struct smart_piece
+{
+	const struct smart_codec *codec;
+	MemoryContext context; /* of the entries */
+	uint32 count;
+	Size bytes; /* of the entries */
+	uint32 capacity;
+	struct smart_piece_operation *operations;
+	struct smart_piece_operation *more; /* NULL: they are in first */
+	struct smart_piece_operation first[SMART_PIECE_FIRST];
+};
+
+/* An empty piece; after an error its memory goes with CurrentMemoryContext. */
+extern void smart_piece_init(struct smart_piece *piece, const struct smart_codec *codec);
+extern void smart_piece_free(struct smart_piece *piece);
+
+/* Empties it. */
+extern void smart_piece_clear(struct smart_piece *piece);
+
+/* Adds the operation that a reader has found. */
+extern void smart_piece_add(struct smart_piece *piece, const struct smart_reader *reader);
+
+/*
+ * Carries out the operations of each entry as if they came one after the other; of those that add an entry, or remove it, only
+ * the last one has to.  Before it ends a reader may miss an entry that was removed and added anew.  Returns the status of the tree.
+ */
+extern smart_status smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree);
+
+/* The same in a delta (delta.h). */
+extern smart_status smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta);
+
+#endif /* SMART_AM_JOURNAL_PIECE_H */

@@ -1,0 +1,40 @@
+/*
+ * carry_stat.c
+ *	  smart_carry(): carries to memory nodes what an index has written back.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "fmgr.h"
+#include "utils/rel.h"
+
+#include "am/index/relation.h"
+#include "am/journal/carry.h"
+#include "am/journal/staging.h"
+#include "am/server/shared.h"
+
+PG_FUNCTION_INFO_V1(smart_carry_index);
+
+/*
+ * smart_carry(index regclass) returns boolean
+ *
+ * The tree on memory nodes of an index that writes back is brought up to date, and not in a moment by a worker.  True: it has all that
+ * had been written when this was called.  False: the index has none, or not yet, or a memory node is away.  Errors: those of
+ * smart_index_open() and smart_carry() (src/am/journal/carry.h).
+ */
+PGDLLEXPORT Datum
+smart_carry_index(PG_FUNCTION_ARGS)
+{
+	Relation index = smart_index_open(PG_GETARG_OID(0));
+	struct smart_tail tail = {0};
+	enum smart_carried carried = SMART_CARRIED_NONE;
+
+	smart_server_require();
+	if (smart_relation_writes_back(index))
+	{
+		smart_staging_write_out(index, &tail, true);
+		carried = smart_carry(index);
+	}
+	relation_close(index, AccessShareLock);
+	PG_RETURN_BOOL(carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_ALL);
+}

@@ -1,0 +1,132 @@
+/*
+ * errands.c
+ *	  Whose journals are to be compacted, and whose chains are to be carried to memory nodes.
+ */
+#include "postgres.h"
+
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "am/server/errands.h"
+#include "am/server/shared.h"
+#include "am/server/wishes.h"
+#include "base/assert.h"
+
+#define CALL_MS 60000 /* a worker that has not begun by then does not come: its database has gone, or refuses it */
+
+static struct smart_errands *
+errands(enum smart_errand_kind kind)
+{
+	return &smart_server.shared->errands[kind];
+}
+
+/* Its place, or the number of wishes; the lock is held. */
+static int
+find(const struct smart_errands *table, Oid database, Oid index)
+{
+	int place = 0;
+
+	smart_assert(table->count >= 0 && table->count <= SMART_ERRANDS);
+	while (place < table->count && (table->wish[place].database != database || table->wish[place].index != index))
+		place++;
+	return place;
+}
+
+void
+smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index)
+{
+	struct smart_errands *table = errands(kind);
+	bool added;
+
+	smart_assert(OidIsValid(database) && OidIsValid(index));
+	SpinLockAcquire(&table->lock);
+	added = find(table, database, index) == table->count && table->count < SMART_ERRANDS;
+	if (added)
+		table->wish[table->count++] =
+			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS};
+	SpinLockRelease(&table->lock);
+	if (added)
+		smart_launcher_wake();
+}
+
+static bool
+is_due(const struct smart_errand *wish, TimestampTz now)
+{
+	return wish->state == SMART_ERRAND_WAITS && wish->when <= now;
+}
+
+Oid
+smart_errand_call(enum smart_errand_kind kind, bool *waiting)
+{
+	struct smart_errands *table = errands(kind);
+	TimestampTz now = GetCurrentTimestamp();
+	Oid database = InvalidOid;
+
+	SpinLockAcquire(&table->lock);
+	for (int i = 0; i < table->count; i++)
+	{
+		struct smart_errand *wish = &table->wish[i];
+
+		if (is_due(wish, now) && (database == InvalidOid || database == wish->database))
+		{
+			database = wish->database;
+			wish->state = SMART_ERRAND_CALLED;
+			wish->when = now;
+		}
+		else if (wish->state == SMART_ERRAND_CALLED && TimestampDifferenceExceeds(wish->when, now, CALL_MS))
+			table->wish[i--] = table->wish[--table->count];
+	}
+	*waiting = table->count > 0;
+	SpinLockRelease(&table->lock);
+	return database;
+}
+
+Oid
+smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, bool *others)
+{
+	struct smart_errands *table = errands(kind);
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz next = DT_NOEND;
+	Oid index = InvalidOid;
+
+	*others = false;
+	SpinLockAcquire(&table->lock);
+	for (int i = 0; i < table->count; i++)
+	{
+		struct smart_errand *wish = &table->wish[i];
+
+		if (wish->database != database)
+			*others = true;
+		else if (!OidIsValid(index) && (wish->state == SMART_ERRAND_CALLED || is_due(wish, now)))
+		{
+			index = wish->index;
+			wish->state = SMART_ERRAND_RUNS;
+		}
+		else if (wish->state == SMART_ERRAND_WAITS)
+			next = Min(next, wish->when);
+	}
+	SpinLockRelease(&table->lock);
+	*rest_ms = next == DT_NOEND ? -1 : TimestampDifferenceMilliseconds(now, next);
+	return index;
+}
+
+void
+smart_errand_end(enum smart_errand_kind kind, Oid database, Oid index, int again_ms)
+{
+	struct smart_errands *table = errands(kind);
+	TimestampTz due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), again_ms);
+	int place;
+
+	SpinLockAcquire(&table->lock);
+	place = find(table, database, index);
+	smart_assert(place < table->count && table->wish[place].state == SMART_ERRAND_RUNS);
+	if (again_ms < 0)
+		table->wish[place] = table->wish[--table->count];
+	else
+	{
+		table->wish[place].state = SMART_ERRAND_WAITS;
+		table->wish[place].when = due;
+	}
+	SpinLockRelease(&table->lock);
+	smart_launcher_wake();
+}

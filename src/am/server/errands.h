@@ -1,0 +1,38 @@
+/*
+ * errands.h
+ *	  Whose journals are to be compacted, and whose chains are to be carried to memory nodes: what the processes of a server tell its
+ *	  launcher.
+ *
+ * Who appends a page to a chain that has become long wishes for a compaction, and does so again with each further page; who
+ * appends anything to the chain of an index that writes back wishes for that to be carried.  So nothing is lost with a wish that
+ * finds no room, or with the server: all of it is in shared memory and begins empty.
+ */
+#ifndef SMART_AM_ERRANDS_H
+#define SMART_AM_ERRANDS_H
+
+enum smart_errand_kind
+{
+	SMART_ERRAND_COMPACT,
+	SMART_ERRAND_CARRY,
+	SMART_ERRAND_KINDS
+};
+
+/* Wishes for this to be done to an index's journal; a wish that is known keeps its time. */
+extern void smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index);
+
+/*
+ * In the launcher: a database with a wish that is due, whose wishes are now for a worker; InvalidOid: none.  *waiting:
+ * are there any wishes?
+ */
+extern Oid smart_errand_call(enum smart_errand_kind kind, bool *waiting);
+
+/*
+ * In the worker: the next index of its database, InvalidOid: none.  smart_errand_end() has to follow.  *rest_ms: until another one
+ * is due; below 0: none waits.  *others: do other databases wait?
+ */
+extern Oid smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, bool *others);
+
+/* again_ms: it failed or gave way, and is to be tried again after so many milliseconds; below 0: it is not. */
+extern void smart_errand_end(enum smart_errand_kind kind, Oid database, Oid index, int again_ms);
+
+#endif /* SMART_AM_ERRANDS_H */

@@ -1,0 +1,277 @@
+/*
+ * carried.c
+ *	  A query of an index that has no tree: from the follower or the run's pages, and from the delta.  J15-read,
+ *	  J15-ahead, J15-pin.
+ */
+#include "model/world.h"
+
+#define RENEWALS_MAX      10 /* as often runs may be switched faster than a delta is made */
+#define UNANSWERED_ONE_IN 16 /* looks into a follower that do not come back, although it is there */
+
+struct view
+{
+	struct meta meta;   /* of the run */
+	struct tree *delta; /* NULL: there is none yet */
+	int follower;       /* NONE: the base is the run */
+	bool whole;         /* it needs no delta */
+	bool alone;         /* the base is to be the run */
+	bool behind;        /* the view has to be brought up to date before it is read */
+	bool ahead;         /* some of the follower was read ahead, */
+	entries read_ahead; /* this */
+};
+
+/* Does the chain end at the follower's place, as it is now? */
+static bool
+has_all(struct actor *self, int number)
+{
+	struct meta meta = step_read_meta(self, "J15-read: reads the metapage again");
+	const struct tree *tree = tree_at(self->server, number);
+	struct place place;
+	struct page page;
+
+	step(self, "J15-read: looks at the follower's place");
+	if (!follower_is_known(tree, &meta) || (!follower_has_run(tree, &meta) && !FAULT(carrycut)))
+		return false;
+	if (FAULT(carrywhole))
+		return true;
+	place = tree->place;
+	page = step_read(self, place.page.block, "J15-read: does the chain end there?");
+	return page.kind == PAGE_LOG && page.id == place.serial && page.next.block == 0 && page.count == place.offset;
+}
+
+static bool
+is_usable(const struct server *server, int number, const struct meta *meta)
+{
+	const struct tree *tree = &server->region.trees[number];
+
+	return follower_is_known(tree, meta) && (follower_has_run(tree, meta) || FAULT(carrycut));
+}
+
+static void
+take_follower(struct actor *self, struct view *view)
+{
+	view->follower = NONE;
+	if (!view->alone)
+	{
+		step(self, "J15-read: looks for the follower");
+		view->follower = follower_find(self->server, &view->meta);
+	}
+	if (view->follower != NONE && !is_usable(self->server, view->follower, &view->meta))
+		view->follower = NONE;
+	view->whole = view->follower != NONE && has_all(self, view->follower);
+	view->ahead = view->ahead && FAULT(carryrenewed) && view->follower != NONE;
+}
+
+/* False: the index does not answer so any more. */
+static bool
+take_run(struct actor *self, struct view *view)
+{
+	view->delta = NULL;
+	view->whole = false;
+	view->behind = false;
+	view->meta = step_read_meta(self, "J15-read: reads the metapage");
+	if (view->meta.stale || self->server->reads != NONE)
+		return false;
+	take_follower(self, view);
+	if (!view->whole)
+	{
+		step(self, "J15-read: opens the delta");
+		view->delta = delta_of(self->server, &view->meta);
+	}
+	return true;
+}
+
+static bool
+is_whole(struct actor *self, struct view *view)
+{
+	bool was_whole = view->whole;
+
+	view->whole = view->follower != NONE && has_all(self, view->follower);
+	/* What was read ahead has not all. */
+	if (view->whole && !was_whole && !FAULT(carryahead))
+		view->ahead = false;
+	return view->whole;
+}
+
+/* From now on the view has all that the chain has now; false: as above. */
+static bool
+catch_up(struct actor *self, struct view *view)
+{
+	bool done = false;
+
+	for (int i = 0; i < RENEWALS_MAX && !done; i++)
+	{
+		done = is_whole(self, view) || (view->delta != NULL && delta_catch_up(self, view->delta));
+		if (!done && !take_run(self, view))
+			return false;
+	}
+	/* If there is one now, or the one there was cannot be read any more. */
+	if (done && !view->whole &&
+		(view->follower == NONE ? !one_in(3) : !is_usable(self->server, view->follower, &view->meta)))
+		take_follower(self, view);
+	return done;
+}
+
+/* ---- one entry ---- */
+
+enum looked
+{
+	LOOKED,
+	LOOKED_AGAIN, /* the base is another one */
+	LOOKED_BEHIND /* the run's pages have gone */
+};
+
+/* The base is to be the run.  Where the follower needed no delta, nobody has brought that up to date. */
+static void
+leave_follower(struct view *view, bool wrongly)
+{
+	view->behind = view->behind || (view->whole && !wrongly);
+	view->follower = NONE;
+	view->alone = true;
+	view->whole = false;
+	view->ahead = false;
+}
+
+/* What the run or the follower says of an entry. */
+static enum looked
+look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *found)
+{
+	struct link link = view->meta.run_first;
+	struct tree *tree;
+
+	*found = false;
+	if (view->follower != NONE)
+	{
+		step(self, "J15-read: looks into the follower");
+		tree = tree_at(self->server, view->follower);
+		*found = ((view->ahead ? view->read_ahead : tree->content) & BIT(entry)) != 0;
+		if (view->ahead || (!tree->lost && !one_in(UNANSWERED_ONE_IN)))
+			return LOOKED;
+		/* The memory node does not answer. */
+		leave_follower(view, FAULT(carryleft));
+		return LOOKED_AGAIN;
+	}
+	while (link.block != 0)
+	{
+		struct page page = step_read(self, link.block, "J15-read: reads a page of the run");
+
+		if (page.kind != PAGE_RUN || page.id != view->meta.run)
+			return LOOKED_BEHIND;
+		*found = *found || (page.content & BIT(entry)) != 0;
+		link = page.next;
+	}
+	return LOOKED;
+}
+
+/* The delta's operation on an entry, which counts. */
+struct word
+{
+	bool added;
+	bool removed;
+};
+
+static struct word
+look_at_delta(struct actor *self, const struct view *view, unsigned int entry)
+{
+	step(self, "J15-read: looks into the delta");
+	return (struct word){.added = (view->delta->content & BIT(entry)) != 0,
+						 .removed = (view->delta->gone & BIT(entry)) != 0};
+}
+
+/* Either source may be read first: each is, in batches. */
+static enum looked
+look_once(struct actor *self, struct view *view, unsigned int entry, bool *found)
+{
+	bool first = one_in(2);
+	enum looked looked;
+	struct word word = {.added = false};
+
+	if (view->behind || (view->delta == NULL && !view->whole))
+		return LOOKED_BEHIND;
+	if (first && !view->whole)
+		word = look_at_delta(self, view, entry);
+	looked = look_at_base(self, view, entry, found);
+	if (looked == LOOKED && !first && !view->whole)
+		word = look_at_delta(self, view, entry);
+	if (!view->whole)
+		*found = word.added || (*found && !word.removed);
+	return looked;
+}
+
+/* False: the index does not answer so any more. */
+static bool
+look(struct actor *self, struct view *view, unsigned int entry, bool *found)
+{
+	enum looked looked;
+
+	while ((looked = look_once(self, view, entry, found)) != LOOKED)
+	{
+		if (looked == LOOKED_BEHIND && !(take_run(self, view) && catch_up(self, view)))
+			return false;
+	}
+	return true;
+}
+
+/* J15-ahead. */
+static void
+read_ahead(struct actor *self, struct view *view)
+{
+	const struct tree *tree;
+
+	if (view->follower == NONE || !one_in(2))
+		return;
+	step(self, "J15-ahead: reads the follower ahead");
+	tree = tree_at(self->server, view->follower);
+	view->read_ahead = tree->content;
+	view->ahead = !tree->lost;
+}
+
+bool
+carried_scan(struct actor *self, unsigned int key, unsigned int *met)
+{
+	struct view view = {.follower = NONE, .alone = one_in(6)};
+
+	if (!take_run(self, &view) || !catch_up(self, &view))
+		return false;
+	read_ahead(self, &view);
+	if (view.ahead && !catch_up(self, &view))
+		return false;
+	/* Others than those with a snapshot find what was inserted a moment ago, mostly in the delta. */
+	if (self->pinned && one_in(2))
+		leave_follower(&view, FAULT(carryalone));
+	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+	{
+		bool found = false;
+
+		if (!look(self, &view, ENTRY(key, tid), &found))
+			return false;
+		if (found)
+			*met |= 1u << tid;
+	}
+	return true;
+}
+
+void
+carried_scan_pinned(struct actor *self, unsigned int key)
+{
+	const struct server *server = self->server;
+	unsigned int met = 0;
+
+	step(self, "J15-pin: pins");
+	self->pinned = true;
+	step(self, "J15-pin: looks whether the index has a tree");
+	if (server->reads == NONE && carried_scan(self, key, &met))
+	{
+		for (unsigned int tid = 0; tid < world.plan.tids; tid++)
+		{
+			const struct line *line = &server->pages.lines[tid];
+
+			if ((met >> tid & 1) == 0)
+				continue;
+			step(self, "fetches a row");
+			if (line->state == LINE_UNUSED || (line->state == LINE_NORMAL && line->key != key))
+				violation("J15-pin: a pinned reader was led to a TID that is free, or another row's (TID %u)", tid);
+		}
+	}
+	self->pinned = false;
+}
