@@ -258,7 +258,7 @@ carry('write-back is on again');
 answers_are_right('write-back is on again');
 
 # A node is taken away.
-my $address = addresses($memory[0]);
+my $address = $memory[0]->address;
 
 sql("SELECT smart_retire_node('$address')");
 ok($node->poll_query_until('postgres', "SELECT state = 'retired' FROM smart_memory_nodes WHERE address = '$address'"), 'nothing is left on a node that is taken away');

@@ -206,7 +206,7 @@ smart_tree_make(Relation index, uint64 *tree)
 static smart_status
 make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, uint64 *tree)
 {
-	bool is_delta = flags == SMART_TREE_IS_DELTA;
+	bool is_delta = (flags & SMART_TREE_IS_DELTA) != 0;
 	struct smart_space *space = &(is_delta ? smart_delta_client() : smart_backend_client())->space;
 	struct smart_tree_owner owner;
 	smart_status status;
@@ -238,9 +238,9 @@ smart_tree_make_follower(Relation index, const struct smart_meta *meta, uint64 *
 }
 
 smart_status
-smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tree)
+smart_tree_make_delta(Relation index, const struct smart_meta *meta, bool lean, uint64 *tree)
 {
-	return make_follower(index, meta, SMART_TREE_IS_DELTA, meta->run, tree);
+	return make_follower(index, meta, SMART_TREE_IS_DELTA | (lean ? SMART_TREE_IS_LEAN : 0), meta->run, tree);
 }
 
 /* What a tree is looked for by. */
@@ -259,7 +259,7 @@ is_wanted(const struct wanted *wanted, const struct smart_tree_info *info)
 {
 	const struct smart_tree_owner *owner = &info->owner;
 
-	return owner->flags == wanted->flags && owner->database == wanted->file.database &&
+	return (owner->flags & ~SMART_TREE_IS_LEAN) == wanted->flags && owner->database == wanted->file.database &&
 		   owner->incarnation == wanted->incarnation &&
 		   (!wanted->of_file ||
 			(owner->relation == wanted->file.relation && owner->tablespace == wanted->file.tablespace)) &&
@@ -444,7 +444,15 @@ smart_tree_is_delta(uint64 tree)
 {
 	struct smart_tree_info info;
 
-	return smart_space_tree_info(smart_tree_space(tree), tree, &info) && info.owner.flags == SMART_TREE_IS_DELTA;
+	return smart_space_tree_info(smart_tree_space(tree), tree, &info) && (info.owner.flags & SMART_TREE_IS_DELTA) != 0;
+}
+
+bool
+smart_tree_is_lean(uint64 tree)
+{
+	struct smart_tree_info info;
+
+	return smart_space_tree_info(smart_tree_space(tree), tree, &info) && (info.owner.flags & SMART_TREE_IS_LEAN) != 0;
 }
 
 /* Has the tree a part on a node of which that is true?  Only if it is away. */

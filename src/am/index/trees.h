@@ -45,13 +45,14 @@ enum smart_tree_note
 
 /* An owner's flags. */
 #define SMART_TREE_IS_FOLLOWER 1u
-#define SMART_TREE_IS_DELTA   2u
+#define SMART_TREE_IS_DELTA    2u
+#define SMART_TREE_IS_LEAN     4u /* of a delta: it goes with its run, and with no follower (src/am/journal/delta.h) */
 
 /* Does the tree follow a chain, and no metapage names it? */
 static inline bool
 smart_tree_is_followed(const struct smart_tree_info *info)
 {
-	return info->owner.flags == SMART_TREE_IS_DELTA ||
+	return (info->owner.flags & SMART_TREE_IS_DELTA) != 0 ||
 		   (info->owner.flags == SMART_TREE_IS_FOLLOWER && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED);
 }
 
@@ -70,7 +71,7 @@ extern smart_status smart_tree_make(Relation index, uint64 *tree);
 
 /* The same for one that follows the chain of the journal that the index's metapage names. */
 extern smart_status smart_tree_make_follower(Relation index, const struct smart_meta *meta, uint64 *tree);
-extern smart_status smart_tree_make_delta(Relation index, const struct smart_meta *meta, uint64 *tree);
+extern smart_status smart_tree_make_delta(Relation index, const struct smart_meta *meta, bool lean, uint64 *tree);
 
 /*
  * The follower that this server has loaded from the journal of a metapage, or the delta over its run; and that may be used.
@@ -120,6 +121,7 @@ extern bool smart_tree_is_behind(uint64 tree, struct smart_chain_place *place, u
 extern bool smart_tree_begin_catching_up(uint64 tree);
 extern bool smart_tree_end_catching_up(uint64 tree);
 extern bool smart_tree_is_delta(uint64 tree);
+extern bool smart_tree_is_lean(uint64 tree);
 
 /* Has a tree a part on a memory node that statements do without (peers.h)? */
 extern bool smart_tree_is_missed(uint64 tree);

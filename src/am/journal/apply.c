@@ -27,7 +27,8 @@
 
 /* False: the target has no room. */
 static bool
-carry_out(Relation index, struct smart_tree *tree, enum smart_target target, struct smart_piece *piece)
+carry_out(Relation index, struct smart_tree *tree, enum smart_target target, struct smart_piece *piece,
+		  struct smart_reader *run)
 {
 	smart_status status;
 
@@ -37,7 +38,7 @@ carry_out(Relation index, struct smart_tree *tree, enum smart_target target, str
 	 */
 	if (target != SMART_TARGET_DELTA && !RecoveryInProgress())
 		smart_wal_flush();
-	status = target == SMART_TARGET_DELTA ? smart_piece_carry_out_in_delta(piece, tree)
+	status = target == SMART_TARGET_DELTA ? smart_piece_carry_out_in_delta(piece, tree, run)
 										  : smart_piece_carry_out(piece, tree);
 	if ((status == SMART_NO_SPACE || status == SMART_DISK_FULL) && target != SMART_TARGET_TREE)
 		return false;
@@ -47,11 +48,12 @@ carry_out(Relation index, struct smart_tree *tree, enum smart_target target, str
 
 bool
 smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, enum smart_target target,
-					struct smart_chain_place *place, void (*after_piece)(void *, const struct smart_chain_place *),
-					void *argument)
+					const struct smart_meta *lean, struct smart_chain_place *place,
+					void (*after_piece)(void *, const struct smart_chain_place *), void *argument)
 {
 	/* The next call has it again: where each insert into a unique index applies its own entry, this is called for each. */
 	static struct smart_reader *reader = NULL;
+	static struct smart_reader *run = NULL;
 	struct smart_piece piece;
 	enum smart_found found = SMART_FOUND;
 	bool room = true;
@@ -59,7 +61,10 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 	struct smart_meta meta;
 
 	if (reader == NULL)
+	{
 		reader = MemoryContextAlloc(TopMemoryContext, sizeof(*reader));
+		run = MemoryContextAlloc(TopMemoryContext, sizeof(*run));
+	}
 	smart_piece_init(&piece, codec);
 	smart_meta_read_again(index, &meta);
 	/* A chain that was not there when the tree was loaded begins with serial 1. */
@@ -72,6 +77,8 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 	}
 	if (found == SMART_FOUND)
 		smart_reader_begin_chain(reader, index, &meta, place, false);
+	if (lean != NULL)
+		smart_reader_begin_run(run, index, lean, false);
 	while (found == SMART_FOUND && room)
 	{
 		smart_piece_clear(&piece);
@@ -86,7 +93,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, struct smar
 		if (found == SMART_FOUND_BEHIND)
 			break;
 		any = piece.count > 0;
-		room = carry_out(index, tree, target, &piece);
+		room = carry_out(index, tree, target, &piece, lean != NULL ? run : NULL);
 		if (!room)
 			break;
 		*place = smart_reader_place(reader);

@@ -172,7 +172,7 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 		smart_relation_new_file_subid(index) != InvalidSubTransactionId)
 		smart_orphans_note(SMART_ORPHANS_IF_ABORTED);
 	use_reserve(true);
-	status = smart_tree_make_delta(index, meta, &id);
+	status = smart_tree_make_delta(index, meta, !smart_relation_is_carried(index, meta), &id);
 	use_reserve(false);
 	if (is_full(status))
 		return false;
@@ -277,7 +277,7 @@ smart_delta_leave(Relation index, bool all)
 	smart_meta_read(index, &meta);
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
-		if (info.owner.flags != SMART_TREE_IS_DELTA || info.owner.database != smart_relation_database(index) ||
+		if ((info.owner.flags & SMART_TREE_IS_DELTA) == 0 || info.owner.database != smart_relation_database(index) ||
 			info.note[SMART_NOTE_JOURNAL] != meta.journal || smart_rebuild_holds_tree(info.id) ||
 			(!all && info.note[SMART_NOTE_LOSSES] == meta.run))
 			continue;
@@ -322,6 +322,7 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 {
 	uint64 tree = delta->meta.tree;
 	struct smart_chain_place place;
+	const struct smart_meta *lean;
 	volatile bool usable;
 	bool current;
 
@@ -329,6 +330,7 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 		return false;
 	if (likely(current))
 		return true;
+	lean = smart_tree_is_lean(tree) ? &delta->meta : NULL;
 	smart_follow_lock(tree);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
@@ -336,7 +338,8 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 		if (usable && !current)
 		{
 			use_reserve(true);
-			usable = smart_journal_apply(index, codec, delta->tree, SMART_TARGET_DELTA, &place, after_piece, &tree);
+			usable =
+				smart_journal_apply(index, codec, delta->tree, SMART_TARGET_DELTA, lean, &place, after_piece, &tree);
 			use_reserve(false);
 			/* One that is made anew has one operation for each entry. */
 			if (!usable)

@@ -4,6 +4,8 @@
  *
  * It lies in the memory that trees lie in, and all processes share it.  No metapage names it: it is found by its journal
  * and its run (trees.h).  Whoever reads brings it up to date with the chain first, as a standby's tree (follow.h).
+ *
+ * One that is lean (trees.h) has nothing of entries that have come and gone since its run was written (src/README, J13).
  */
 #ifndef SMART_AM_JOURNAL_DELTA_H
 #define SMART_AM_JOURNAL_DELTA_H

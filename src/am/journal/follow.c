@@ -29,6 +29,7 @@
 #include "am/index/backend.h"
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
+#include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/page.h"
 #include "am/recovery/undo.h"
@@ -209,10 +210,10 @@ let_go(Relation index, uint64 tree, enum standing standing)
 	if (get_note(tree, SMART_NOTE_REMOVAL) != 0)
 		return;
 	ereport(LOG,
-			RecoveryInProgress() ? errmsg("smart index \"%s\" has to be loaded anew on this standby server",
-										  RelationGetRelationName(index))
-								 : errmsg("smart index \"%s\" has to be loaded anew on memory nodes",
-										  RelationGetRelationName(index)),
+			RecoveryInProgress()
+				? errmsg("smart index \"%s\" has to be loaded anew on this standby server",
+						 RelationGetRelationName(index))
+				: errmsg("smart index \"%s\" has to be loaded anew on memory nodes", RelationGetRelationName(index)),
 			standing == STANDING_LOST
 				? errdetail("Its journal is not whole, or has been written anew.")
 				: errdetail("Its journal was compacted faster than it was read, or it has no room."));
@@ -231,7 +232,7 @@ smart_follow_apply(Relation index, const struct smart_relation *self, enum smart
 	{
 		PG_TRY();
 		{
-			done = smart_journal_apply(index, self->codec, self->tree, target, &place, after_piece, &tree);
+			done = smart_journal_apply(index, self->codec, self->tree, target, NULL, &place, after_piece, &tree);
 		}
 		PG_CATCH();
 		{
@@ -339,6 +340,9 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	/* The change is announced before older trees leave: no session comes to one of them from then on. */
 	smart_validity_announce(index);
 	smart_follow_leave(index, &meta, id);
+	/* Those that are lean are of no use for it. */
+	if (!RecoveryInProgress())
+		smart_delta_leave(index, true);
 	return true;
 }
 

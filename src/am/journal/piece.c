@@ -262,16 +262,52 @@ carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
 	return status;
 }
 
+/* Has the run this entry?  If its pages are used anew: perhaps. */
+static bool
+run_has(struct smart_reader *run, const struct smart_piece_operation *operation)
+{
+	const struct smart_unpacker *found = &run->unpacker;
+	Size length = (Size) operation->key_length;
+
+	switch (smart_reader_seek_entry(run, operation->entry, operation->key_length))
+	{
+		case SMART_FOUND:
+			return (Size) found->length >= length && memcmp(found->entry, operation->entry, length) == 0;
+		case SMART_FOUND_END:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* The removal of an entry that has come after the run was written: it goes, and nothing is left.  *done: it was so. */
+static smart_status
+remove_from_lean_delta(struct smart_tree *delta, struct smart_reader *run,
+					   const struct smart_piece_operation *operation, bool *done)
+{
+	smart_status status = smart_tree_remove(delta, operation->entry, (Size) operation->key_length, done);
+
+	if (status == SMART_OK && *done)
+		*done = !run_has(run, operation);
+	return status;
+}
+
 smart_status
-smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta)
+smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run)
 {
 	smart_status status = SMART_OK;
 
 	keep_last(piece);
 	for (uint32 i = 0; i < piece->count && status == SMART_OK; i++)
 	{
+		const struct smart_piece_operation *operation = &piece->operations[i];
+		bool done = false;
+
 		CHECK_FOR_INTERRUPTS();
-		status = carry_out_in_delta(piece->codec, delta, &piece->operations[i]);
+		if (run != NULL && operation->operation == SMART_OPERATION_REMOVE)
+			status = remove_from_lean_delta(delta, run, operation, &done);
+		if (status == SMART_OK && !done)
+			status = carry_out_in_delta(piece->codec, delta, operation);
 	}
 	return status;
 }

@@ -50,7 +50,8 @@ extern void smart_piece_add(struct smart_piece *piece, const struct smart_reader
  */
 extern smart_status smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree);
 
-/* The same in a delta (delta.h). */
-extern smart_status smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta);
+/* The same in a delta (delta.h), which is lean if it is given a reader of its run. */
+extern smart_status
+smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run);
 
 #endif /* SMART_AM_JOURNAL_PIECE_H */

@@ -51,7 +51,7 @@ struct smart_view
 	const struct smart_codec *codec;
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
-	struct smart_pin_ticket pin; /* of the delta */
+	struct smart_pin_ticket pin;     /* of the delta */
 	struct smart_relation *follower; /* NULL: the base is the run */
 	uint32 changes;                  /* when one was looked for */
 	uint64 renewals;                 /* as often the base has been another one */
@@ -423,6 +423,16 @@ is_whole(struct smart_view *view)
 	return view->whole;
 }
 
+/* A lean delta goes with the run alone. */
+static void
+leave_lean(struct smart_view *view)
+{
+	if (view->follower == NULL || view->whole || view->delta == NULL || !smart_tree_is_lean(view->delta->meta.tree))
+		return;
+	view->follower = NULL;
+	view->renewals++;
+}
+
 /*
  * Takes the run of now, and its delta, by which what has not been returned is sought: compaction has switched runs.  False: there
  * is no room for the delta, or the index does not answer so any more.
@@ -455,6 +465,7 @@ take_run(struct smart_view *view)
 	if (view->delta == NULL && !view->whole)
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
+	leave_lean(view);
 	return true;
 }
 
@@ -474,6 +485,7 @@ catch_up(struct smart_view *view)
 	}
 	if (done && !view->whole)
 		look_for_follower(view);
+	leave_lean(view);
 	end_reading(&callback);
 	return done;
 }

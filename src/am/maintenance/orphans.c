@@ -118,9 +118,8 @@ knows_trees_of_unread(const struct smart_survey *survey, const List *before, HTA
 static const uint64 *
 name_of(const struct smart_tree_info *info)
 {
-	bool by_journal =
-		smart_tree_is_followed(info) && (smart_server.shared->standby || smart_settings.write_back ||
-										 info->owner.flags == SMART_TREE_IS_DELTA);
+	bool by_journal = smart_tree_is_followed(info) && (smart_server.shared->standby || smart_settings.write_back ||
+													   (info->owner.flags & SMART_TREE_IS_DELTA) != 0);
 
 	return by_journal ? &info->note[SMART_NOTE_JOURNAL] : &info->id;
 }
@@ -141,7 +140,7 @@ fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, H
 	if (owner->database != MyDatabaseId)
 		return SMART_TREE_ELSEWHERE;
 	/* Nobody looks for a delta that another run of the server has made. */
-	if (owner->flags == SMART_TREE_IS_DELTA && owner->incarnation != smart_server_incarnation())
+	if ((owner->flags & SMART_TREE_IS_DELTA) != 0 && owner->incarnation != smart_server_incarnation())
 		return SMART_TREE_LEAKED;
 	if (names == NULL)
 		return SMART_TREE_UNDECIDED;

@@ -296,7 +296,11 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
 	state->passes_dead = false;
-	smart_dead_rows_begin(&state->dead, relation->view != NULL ? 0 : relation->meta.tree,
+	/* A view is brought up to date later. */
+	smart_dead_rows_begin(&state->dead,
+						  relation->view == NULL ? relation->meta.tree
+						  : RecoveryInProgress() ? 0
+												 : smart_view_pinned(relation->view),
 						  smart_relation_database(index), index->rd_index->indrelid);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);

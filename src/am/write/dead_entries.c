@@ -27,8 +27,10 @@
 #include "am/codec/encode.h"
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/chain.h"
 #include "am/journal/lock.h"
+#include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
@@ -171,6 +173,36 @@ look_up_present(struct smart_relation *relation, const struct smart_entries *key
 	return true;
 }
 
+/* The same of a view. */
+static bool
+view_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+{
+	for (uint32 i = 0; i < keys->count; i++)
+	{
+		const uint8 *key = keys->bytes + keys->start[i];
+		uint32 length = keys->start[i + 1] - keys->start[i];
+		uint8 behind[SMART_KEY_MAX];
+		struct smart_batch batch;
+		enum smart_found found;
+
+		memcpy(behind, key, length);
+		smart_view_seek(relation->view, key, length, behind, (uint32) smart_successor(behind, length), false);
+		found = smart_view_next(relation->view, &batch);
+		if (found == SMART_FOUND_BEHIND)
+			return false;
+		present[i] = found == SMART_FOUND;
+	}
+	return true;
+}
+
+static bool
+are_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+{
+	if (relation->view != NULL)
+		return view_present(relation, keys, present);
+	return (smart_server.remote ? look_up_present : find_present)(relation, keys, present);
+}
+
 /* Adds to the removal what is in the tree and may go. */
 static void
 collect(struct smart_removal *removal, Relation heap, const struct smart_entries *keys)
@@ -180,7 +212,7 @@ collect(struct smart_removal *removal, Relation heap, const struct smart_entries
 	bool *present = palloc(keys->count * sizeof(bool));
 	Buffer buffer = InvalidBuffer;
 
-	if (!(smart_server.remote ? look_up_present : find_present)(relation, keys, present))
+	if (!are_present(relation, keys, present))
 		return;
 	for (uint32 i = 0; i < keys->count; i++)
 	{
@@ -202,6 +234,32 @@ collect(struct smart_removal *removal, Relation heap, const struct smart_entries
 	smart_assert(removal->count <= keys->count);
 }
 
+/* The same where pages answer for good: the removals are in the journal then, and that is all (src/README, J13). */
+static uint32
+remove_by_journal(Relation heap, Relation index, const struct smart_entries *keys)
+{
+	struct smart_relation *relation = NULL;
+	struct smart_removal removal;
+	struct smart_pin_ticket pin;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (meta.tree == SMART_TREE_NOWHERE && smart_relation_can_answer(index))
+		relation = smart_view_open(index, true);
+	if (relation == NULL)
+		return 0;
+	smart_removal_begin(&removal, relation, index);
+	pin = smart_pin_enter(smart_view_pinned(relation->view));
+	if (relation->changes == smart_changes() && smart_view_catch_up(relation, index, true))
+	{
+		collect(&removal, heap, keys);
+		smart_removal_journal(&removal);
+	}
+	smart_pin_leave(&pin);
+	smart_removal_end(&removal);
+	return (uint32) removal.removed;
+}
+
 /* The lock of removers is held. */
 static uint32
 remove_entries(Relation heap, Relation index, const struct smart_entries *keys)
@@ -211,7 +269,9 @@ remove_entries(Relation heap, Relation index, const struct smart_entries *keys)
 	struct smart_pin_ticket pin;
 
 	relation = smart_relation_try_open(index);
-	if (relation == NULL || relation->tree == NULL || relation->meta.journal_state == SMART_JOURNAL_NONE)
+	if (relation == NULL)
+		return remove_by_journal(heap, index, keys);
+	if (relation->tree == NULL || relation->meta.journal_state == SMART_JOURNAL_NONE)
 		return 0;
 	smart_removal_begin(&removal, relation, index);
 	pin = smart_pin_enter(relation->meta.tree);

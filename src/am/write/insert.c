@@ -441,7 +441,7 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	}
 	while (unlikely(!insert_once(&candidate, isnull, &unique)))
 		candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
-	if (unchanged && check == UNIQUE_CHECK_NO && !candidate.relation->lost)
+	if (unchanged && check == UNIQUE_CHECK_NO)
 	{
 		candidate.columns_length = smart_entry_columns_length(candidate.relation->codec, entry, candidate.key_length);
 		smart_versions_after_insert(&candidate);

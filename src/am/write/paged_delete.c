@@ -17,7 +17,6 @@
 #include "am/journal/lock.h"
 #include "am/journal/view.h"
 #include "am/recovery/undo.h"
-#include "am/server/errands.h"
 #include "am/write/dead_tids.h"
 #include "am/write/paged_delete.h"
 #include "am/write/removal.h"
@@ -89,7 +88,6 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart bulk delete", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct smart_relation *self = NULL;
-	struct smart_meta meta;
 	bool done;
 
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
@@ -107,10 +105,6 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 	MemoryContextDelete(context);
 	if (done)
 		smart_wal_flush();
-	if (done)
-		smart_meta_read(index, &meta);
-	if (done && smart_relation_is_carried(index, &meta))
-		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(index), RelationGetRelid(index));
 	smart_assert(paged->removed <= paged->visited);
 	return done;
 }

@@ -10,12 +10,14 @@
 #include "utils/timestamp.h"
 
 #include "am/codec/encode.h"
+#include "am/compat.h"
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/chain.h"
 #include "am/journal/staging.h"
 #include "am/recovery/undo.h"
+#include "am/server/errands.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
@@ -339,6 +341,7 @@ void
 smart_removal_journal(struct smart_removal *removal)
 {
 	struct smart_batches batches;
+	struct smart_meta meta;
 	volatile uint32 done;
 
 	if (!has_keys(removal))
@@ -349,6 +352,10 @@ smart_removal_journal(struct smart_removal *removal)
 	smart_chain_remove(removal->index, &removal->relation->tail, &batches, &done);
 	removal->removed += removal->count;
 	removal->count = 0;
+	smart_meta_read_again(removal->index, &meta);
+	if (smart_relation_is_carried(removal->index, &meta))
+		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(removal->index),
+						  RelationGetRelid(removal->index));
 	smart_batches_end(&batches);
 }
 

@@ -136,15 +136,18 @@ smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct s
 {
 	Relation index = candidate->index;
 	const struct smart_relation *relation = candidate->relation;
-	bool remembers = smart_kills_possible(candidate->heap) && relation->view == NULL;
+	uint64 where = relation->view != NULL ? smart_view_pinned(relation->view) : relation->meta.tree;
 	struct smart_dead_rows rows;
 	struct smart_batch batch;
 	enum smart_verdict verdict;
 
 	memset(finding, 0, offsetof(struct smart_finding, versions));
 	smart_versions_init(&finding->versions);
-	/* Before the tree is read.  What is remembered is told by pages, as heap has them. */
-	smart_dead_rows_begin(&rows, remembers ? relation->meta.tree : 0, smart_relation_database(index),
+	/*
+	 * Before the tree is read; or, under a pin of the view, after that was brought up to date, since VACUUM waits for the pin before it
+	 * raises the generation.  What is remembered is told by pages, as heap has them.
+	 */
+	smart_dead_rows_begin(&rows, smart_kills_possible(candidate->heap) ? where : 0, smart_relation_database(index),
 						  RelationGetRelid(candidate->heap));
 	seek(candidate);
 	while (next(candidate, waits, &batch, &verdict))

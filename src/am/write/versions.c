@@ -12,11 +12,12 @@
  * Not every attempt succeeds: a session may have the table's page pinned, so that it is not pruned, or VACUUM may be at
  * work.  The number of dead entries grows on then, and the next attempt comes a while later.
  *
- * On memory nodes a removal takes some round trips, so it is the worker's.
+ * On memory nodes a removal takes some round trips, so it is the worker's.  Where pages answer it takes none.
  */
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "common/pg_prng.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -25,6 +26,7 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/journal/chain.h"
+#include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/server/dead_rows.h"
 #include "am/server/kill_queue.h"
@@ -64,6 +66,13 @@ make_keys(const struct smart_candidate *candidate, const struct smart_versions *
 	return (struct smart_entries){.bytes = bytes, .start = start, .count = versions->listed};
 }
 
+/* Does a removal take round trips?  Where pages answer it is in the journal alone. */
+static bool
+is_remote(const struct smart_candidate *candidate)
+{
+	return smart_server.remote && candidate->relation->view == NULL;
+}
+
 /* Removes entries without a journal. */
 static void
 kill_entries(const struct smart_candidate *candidate, const struct smart_entries *keys)
@@ -100,7 +109,7 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
 
 	if (candidate->relation->meta.journal_state == SMART_JOURNAL_NONE)
 		kill_entries(candidate, &keys);
-	else if (worth && !smart_server.remote)
+	else if (worth && !is_remote(candidate))
 		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
 	else
 		hand_over(candidate, &keys, worth ? 0 : keys.count - Min(versions->fresh, keys.count));
@@ -113,17 +122,22 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
  * told again only when there are twice as many.
  */
 static bool
-is_worth_it(uint32 dead)
+is_worth_it(uint32 dead, bool remote)
 {
 	uint32 times = dead / WORTH_REMOVING;
 
-	return times > 0 && dead % WORTH_REMOVING == 0 && (!smart_server.remote || (times & (times - 1)) == 0);
+	if (times == 0)
+		return false;
+	if (remote)
+		return dead % WORTH_REMOVING == 0 && (times & (times - 1)) == 0;
+	/* Where the worker removes the fresh ones each time, their number may stay what it is. */
+	return dead % WORTH_REMOVING == 0 || pg_prng_uint64(&pg_global_prng_state) % WORTH_REMOVING == 0;
 }
 
 void
 smart_versions_after_check(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
-	bool worth = is_worth_it(versions->dead);
+	bool worth = is_worth_it(versions->dead, is_remote(candidate));
 
 	if (unlikely(versions->fresh > 0 || worth))
 		remove_versions(candidate, versions, worth);
@@ -153,6 +167,30 @@ is_dead(const struct smart_candidate *candidate, ItemPointerData *tid, struct sm
 	return *fresh;
 }
 
+/* What a pin keeps VACUUM waiting for, and dead rows are remembered by. */
+static uint64
+pinned(const struct smart_relation *relation)
+{
+	return relation->view != NULL ? smart_view_pinned(relation->view) : relation->meta.tree;
+}
+
+static bool
+seek(struct smart_relation *relation, const uint8 *from, size_t from_length, const uint8 *to, size_t to_length)
+{
+	if (relation->view == NULL)
+		return smart_scan_seek(smart_relation_scan(relation), from, from_length, to, to_length, false) == SMART_OK;
+	smart_view_seek(relation->view, from, (uint32) from_length, to, (uint32) to_length, false);
+	return true;
+}
+
+static bool
+next(struct smart_relation *relation, struct smart_batch *batch)
+{
+	if (relation->view == NULL)
+		return smart_relation_next(smart_relation_scan(relation), batch) == SMART_OK;
+	return smart_view_next(relation->view, batch) == SMART_FOUND;
+}
+
 /*
  * Looks at the entries with the candidate's columns whose rows are on its page of the table, or on the one before.  There
  * most of its versions are; and of columns that many rows share there are not many.
@@ -163,7 +201,6 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 	struct smart_relation *relation = candidate->relation;
 	BlockNumber block = ItemPointerGetBlockNumber(candidate->tid);
 	uint32 columns_length = (uint32) candidate->columns_length;
-	struct smart_scan *scan = smart_relation_scan(relation);
 	uint8 from[SMART_KEY_MAX];
 	uint8 to[SMART_KEY_MAX];
 	uint32 questions = ASKED_MAX;
@@ -179,11 +216,11 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 	from_length = (size_t) (smart_entry_put_tid(relation->codec, from + columns_length, &tid) - from);
 	ItemPointerSet(&tid, block, MaxOffsetNumber);
 	to_length = (size_t) (smart_entry_put_tid(relation->codec, to + columns_length, &tid) - to);
-	smart_dead_rows_begin(&rows, relation->meta.tree, smart_relation_database(candidate->index),
+	smart_dead_rows_begin(&rows, pinned(relation), smart_relation_database(candidate->index),
 						  RelationGetRelid(candidate->heap));
-	if (smart_scan_seek(scan, from, from_length, to, to_length, false) != SMART_OK)
+	if (!seek(relation, from, from_length, to, to_length))
 		return;
-	while (smart_relation_next(scan, &batch) == SMART_OK)
+	while (next(relation, &batch))
 	{
 		for (uint32 i = 0; i < batch.count; i++)
 		{
@@ -196,6 +233,22 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 	}
 }
 
+/* An index without a tree is asked by a view, which stays as long as it is open.  False: it cannot be. */
+static bool
+open_view(struct smart_relation *relation, Relation index)
+{
+	MemoryContext old;
+
+	if (relation->view != NULL)
+		return true;
+	if (relation->tree != NULL || !smart_relation_is_to_answer(index))
+		return false;
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(relation));
+	(void) smart_view_attach(relation, index, true);
+	MemoryContextSwitchTo(old);
+	return relation->view != NULL;
+}
+
 void
 smart_versions_after_insert(const struct smart_candidate *candidate)
 {
@@ -206,13 +259,15 @@ smart_versions_after_insert(const struct smart_candidate *candidate)
 	bool current;
 
 	smart_assert(candidate->columns_length > 0 && candidate->check == UNIQUE_CHECK_NO);
-	if (likely(++inserts % (smart_server.remote ? REMOTE_INSERTS_PER_LOOK : INSERTS_PER_LOOK) != 0) ||
-		!smart_kills_possible(candidate->heap))
+	if (likely(++inserts % (smart_server.remote && !relation->lost ? REMOTE_INSERTS_PER_LOOK : INSERTS_PER_LOOK) !=
+			   0) ||
+		!smart_kills_possible(candidate->heap) || (relation->lost && !open_view(relation, candidate->index)))
 		return;
 	smart_versions_init(&versions);
 	/* As a check does: VACUUM gives no TID that was just read to another row. */
-	pin = smart_pin_enter(relation->meta.tree);
-	current = relation->changes == smart_changes();
+	pin = smart_pin_enter(pinned(relation));
+	current = relation->changes == smart_changes() &&
+			  (relation->view == NULL || smart_view_catch_up(relation, candidate->index, true));
 	if (current)
 		look_nearby(candidate, &versions);
 	smart_pin_leave(&pin);
