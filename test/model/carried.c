@@ -1,7 +1,7 @@
 /*
  * carried.c
  *	  A query of an index that has no tree: from the follower or the run's pages, and from the delta.  J15-read,
- *	  J15-ahead, J15-pin.
+ *	  J15-ahead, J15-pin, J15-lean.
  */
 #include "model/world.h"
 
@@ -51,7 +51,7 @@ static void
 take_follower(struct actor *self, struct view *view)
 {
 	view->follower = NONE;
-	if (!view->alone)
+	if (!view->alone && is_carried())
 	{
 		step(self, "J15-read: looks for the follower");
 		view->follower = follower_find(self->server, &view->meta);
@@ -60,6 +60,16 @@ take_follower(struct actor *self, struct view *view)
 		view->follower = NONE;
 	view->whole = view->follower != NONE && has_all(self, view->follower);
 	view->ahead = view->ahead && FAULT(carryrenewed) && view->follower != NONE;
+}
+
+/* J15-lean. */
+static void
+leave_lean(struct view *view)
+{
+	if (view->follower == NONE || view->whole || view->delta == NULL || !view->delta->lean || FAULT(leanfollower))
+		return;
+	view->follower = NONE;
+	view->ahead = false;
 }
 
 /* False: the index does not answer so any more. */
@@ -74,10 +84,8 @@ take_run(struct actor *self, struct view *view)
 		return false;
 	take_follower(self, view);
 	if (!view->whole)
-	{
-		step(self, "J15-read: opens the delta");
-		view->delta = delta_of(self->server, &view->meta);
-	}
+		view->delta = delta_open(self, &view->meta);
+	leave_lean(view);
 	return true;
 }
 
@@ -109,6 +117,7 @@ catch_up(struct actor *self, struct view *view)
 	if (done && !view->whole &&
 		(view->follower == NONE ? !one_in(3) : !is_usable(self->server, view->follower, &view->meta)))
 		take_follower(self, view);
+	leave_lean(view);
 	return done;
 }
 
@@ -274,4 +283,12 @@ carried_scan_pinned(struct actor *self, unsigned int key)
 		}
 	}
 	self->pinned = false;
+}
+
+bool
+carried_look(struct actor *self, unsigned int entry, bool *found)
+{
+	struct view view = {.follower = NONE, .alone = true};
+
+	return take_run(self, &view) && catch_up(self, &view) && look(self, &view, entry, found);
 }

@@ -1,13 +1,14 @@
 /*
  * carry.c
  *	  The follower of an index that has no tree of its own, and who carries the chain to it: J15-found, J15-load,
- *	  J15-carry, J15-place.  And the delta, which is brought up to date in the same way: J15-delta.
+ *	  J15-carry, J15-place.  And the delta, which is brought up to date in the same way: J15-delta, J15-lean.
  */
 #include <string.h>
 
 #include "model/world.h"
 
-#define PIECE_MAX 6 /* operations */
+#define PIECE_MAX     6  /* operations */
+#define UNKNOWN_STEPS 20 /* that it may take until all know that the index is carried */
 
 /* Of which entries a piece has an operation, and what is done about them. */
 struct piece
@@ -21,6 +22,14 @@ struct piece
 };
 
 /* ---- which tree it is ---- */
+
+bool
+is_carried(void)
+{
+	if (world.work < world.plan.small)
+		return false;
+	return world.plan.small == 0 || world.work >= world.plan.small + UNKNOWN_STEPS || one_in(2);
+}
 
 bool
 follower_has_run(const struct tree *tree, const struct meta *meta)
@@ -205,6 +214,17 @@ leave_others(struct server *server, const struct tree *tree)
 	}
 }
 
+/* J15-lean: all deltas, also one that is being made; they are of no use to the follower, which is found by now. */
+static void
+let_go_deltas(struct actor *self)
+{
+	struct server *server = self->server;
+
+	step(self, "J15-lean: the deltas leave");
+	for (int i = 0; i < server->delta_count; i++)
+		server->deltas[i].given_up = true;
+}
+
 /* J15-load. */
 static void
 load_follower(struct actor *self)
@@ -230,6 +250,7 @@ load_follower(struct actor *self)
 	step(self, "J15-load: older followers leave");
 	leave_others(self->server, tree);
 	self->server->changes++;
+	let_go_deltas(self);
 }
 
 static void
@@ -252,7 +273,7 @@ carrier_run(struct actor *self)
 	int number;
 
 	/* An index that was rebuilt has a tree, until that has left. */
-	if (server->reads != NONE || server->adds != NONE)
+	if (server->reads != NONE || server->adds != NONE || !is_carried())
 		return;
 	meta = step_read_meta(self, "J15-carry: reads the metapage");
 	number = follower_find(server, &meta);
@@ -264,28 +285,68 @@ carrier_run(struct actor *self)
 
 /* ---- the delta ---- */
 
-struct tree *
-delta_of(struct server *server, const struct meta *meta)
+static struct tree *
+find_delta(struct server *server, const struct meta *meta)
 {
-	struct tree *delta = &server->deltas[meta->run];
+	for (int i = 0; i < server->delta_count; i++)
+	{
+		struct tree *delta = &server->deltas[i];
 
-	if (delta->run == 0)
-		*delta = view_make(meta, &meta->first);
+		if (delta->run == meta->run && delta->whole && !delta->given_up)
+			return delta;
+	}
+	return NULL;
+}
+
+/* Whether it is lean is decided before it can be found, and for good. */
+static void
+make_delta(struct actor *self, const struct meta *meta)
+{
+	struct server *server = self->server;
+	struct tree *delta;
+
+	step(self, "J15-lean: begins a delta, lean if the index is not carried");
+	if (server->delta_count == DELTAS)
+		actor_exhausted(self);
+	delta = &server->deltas[server->delta_count++];
+	*delta = view_make(meta, &meta->first);
+	delta->lean = !is_carried();
+	step(self, "J15-delta: the delta is made");
+	delta->whole = true;
+}
+
+struct tree *
+delta_open(struct actor *self, const struct meta *meta)
+{
+	struct tree *delta;
+
+	step(self, "J15-read: opens the delta");
+	delta = find_delta(self->server, meta);
+	if (delta != NULL)
+		return delta;
+	step_lock(self, LOCK_DELTA, "J15-delta: takes the lock of deltas");
+	if (find_delta(self->server, meta) == NULL)
+		make_delta(self, meta);
+	delta = find_delta(self->server, meta);
+	unlock(self, LOCK_DELTA);
 	return delta;
 }
 
-/* An earlier operation on the entry makes room first. */
+/* An earlier operation on the entry makes room first; if a lean delta had it as added, that is perhaps all. */
 static void
 change_delta(struct actor *self, struct tree *delta, unsigned int entry, bool removes)
 {
-	if (((delta->content | delta->gone) & BIT(entry)) != 0)
+	struct op op = {.entry = (uint8_t) entry, .removes = removes};
+	bool leaves = removes && delta->lean && (delta->content & BIT(entry)) != 0;
+
+	if (!leaves && ((delta->content | delta->gone) & BIT(entry)) != 0)
 	{
 		step(self, "J15-delta: an earlier operation goes");
 		delta->content &= (entries) ~BIT(entry);
 		delta->gone &= (entries) ~BIT(entry);
 	}
 	step(self, removes ? "J15-delta: notes a removal" : "J15-delta: notes an add");
-	tree_take(delta, &(struct op){.entry = (uint8_t) entry, .removes = removes});
+	tree_carry_out(self, delta, &op);
 }
 
 static bool
@@ -293,7 +354,7 @@ is_of_now(struct actor *self, const struct tree *delta)
 {
 	struct meta meta = step_read_meta(self, "J15-delta: reads the metapage");
 
-	return !meta.stale && meta.run == delta->run;
+	return !meta.stale && meta.run == delta->run && !delta->given_up;
 }
 
 /* Under the delta's lock; false: left behind. */

@@ -193,7 +193,7 @@ compaction_run(struct actor *self)
 	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
 	if (one_in(4))
 		release(self);
-	else if (world.plan.paged && below(8) < merges)
+	else if (world.plan.paged && (!world.plan.lean || FAULT(leanmerge)) && below(8) < merges)
 		merge_run(self);
 	else
 		write_run(self);

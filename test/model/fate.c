@@ -31,8 +31,7 @@ stop_server(struct server *server)
 	server->reads = NONE;
 	server->fed = NONE;
 	server->behind = NONE;
-	if (world.plan.carries)
-		memset(server->deltas, 0, sizeof(server->deltas));
+	server->delta_count = 0;
 	move_end(server);
 }
 

@@ -87,6 +87,9 @@
 	  "--theme paged")                                                                                                 \
 	X(pagedrelease, "J13-pages", "a run is let go that the index's view has", 100000, "--theme paged")                 \
 	X(pagedgone, "J13-remove", "a removal leaves no tombstone in the delta", 100000, "--theme paged")                  \
+	X(leanblind, "J13-lean", "nothing is left of a removal, whatever the run has", 100000, "--theme paged")            \
+	X(leannow, "J13-lean", "the run of now is looked into, and not the delta's own", 200000, "--theme paged")          \
+	X(leanmerge, "J13-lean", "pages of the run are merged although the delta is lean", 200000, "--theme paged")        \
 	X(pagedid, "J13-read", "a reader does not compare the page's run", 200000, "--theme marks")                        \
 	X(pagedleft, "J13-read", "a reader whose run has gone takes the page for empty", 100000, "--theme marks")          \
 	X(marklook, "J13-mark", "whether a run is being written is looked at before the mark", 200000, "--theme paged")    \
@@ -108,7 +111,7 @@
 	X(carrynote, "J15-carry", "the place is noted before the piece is carried out", 10000, "--theme carry")            \
 	X(carryorder, "J15-carry", "in the order of keys, and of one entry an earlier operation last", 10000,              \
 	  "--theme carry")                                                                                                 \
-	X(carryhalf, "J15-place", "the two words of a place, whatever the block was before", 500000, "--theme carry")      \
+	X(carryhalf, "J15-place", "the two words of a place, whatever the block was before", 1000000, "--theme carry")     \
 	X(carryfirst, "J15-load", "no flush before the first place is noted", 10000, "--theme carry")                      \
 	X(carrypromoted, "J15-promoted", "who applies when a standby is promoted goes on without a flush", 500000,         \
 	  "--theme carry")                                                                                                 \
@@ -121,7 +124,9 @@
 	X(carryahead, "J15-ahead", "what was read ahead stays when the follower begins to need no delta", 200000,          \
 	  "--theme carry")                                                                                                 \
 	X(carryrenewed, "J15-ahead", "what was read ahead stays when the run is switched", 300000, "--theme carry")        \
-	X(carrypin, "J15-pin", "VACUUM does not wait for who has a pin", 10000, "--theme carry")
+	X(carrypin, "J15-pin", "VACUUM does not wait for who has a pin", 10000, "--theme carry")                           \
+	X(leanfollower, "J15-lean", "a lean delta is read together with a follower", 300000, "--theme carry")              \
+	X(killfirst, "J2-kill", "the line pointer is looked at before the entry", 200000, "--theme carry")
 
 enum fault
 {

@@ -53,7 +53,8 @@
  * J2-kill    A worker that removes single entries has heap prune the row first.  Under the removers' lock it then looks
  *            whether the entry is in the tree, and only afterwards whether the line pointer is dead.  So VACUUM, which
  *            would have taken the entry away, has yet to free the TID; and heap's record with its conflict horizon
- *            stands in WAL before the removal, so that no snapshot of a standby misses the row.
+ *            stands in WAL before the removal, so that no snapshot of a standby misses the row.  Where no tree answers (J15) it
+ *            pins, looks into run and delta, which have all that the chain has under the removers' lock, and appends; no flush.
  * J2-stale   Removals that cannot be journaled are replaced by a mark, in WAL: the journal is stale.  Each such batch
  *            makes a mark of its own, also if the journal is stale already (J5-switch).  VACUUM that finds no tree and
  *            may not wait makes one under the metapage's lock, unless the index has a tree by then.
@@ -118,6 +119,10 @@
  * J13-read   A reader looks into the delta, and then at the run's pages, which tell their run.  If a page is another run's
  *            the index has another tree by now, and the reader goes on in that.
  * J13-remove A removal of what the run has leaves a tombstone in the delta.
+ * J13-lean   In a lean delta a removal of what was added leaves a tombstone only if the run has the entry, too; else
+ *            nothing is left.  It is the delta's own run that is looked into, and not the run of now.  If its pages have gone the
+ *            tombstone is left.  Such a run's pages must not be merged (J13-merge): the add may come into the run after
+ *            somebody has looked, and before the removal does.  In half of the histories of paged themes deltas are lean.
  * J13-mark   Or the removal is a mark on the run's page, and no operation.  Then nobody may be reading the run into
  *            something else: under the metapage's lock, which is held until the mark is made, the view's run is the current
  *            one, no newer one has been claimed, and no tree is being filled.
@@ -155,6 +160,10 @@
  * J15-delta  The delta has the last operation on each entry behind the run's cut.  It is of one start of the server, and is
  *            brought up to date by readers, one at a time, until runs are switched.  An earlier operation on an entry
  *            goes in a step of its own.
+ * J15-lean   As long as the index is not carried it has no follower, and deltas are made lean (J13-lean), and are so for good.
+ *            A follower may have an entry that has come and gone since the run was written, of which a lean delta does not
+ *            tell; so who has a lean delta reads the run, or the follower alone.  When a follower has been loaded all
+ *            deltas are let go, also one that is being made.  Not all processes know at once that the index is carried.
  * J15-read   A reader takes the run and the cut of one look at the metapage.  The follower may take the run's place if its
  *            place is not before that cut; then delta and follower are merged, in any order, and the delta counts.  Or
  *            the follower is read alone, if the chain ends at its place; that is looked at after the snapshot was taken.

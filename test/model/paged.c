@@ -1,14 +1,19 @@
 /*
  * paged.c
- *	  Views: an index answers from the pages of its run, and from a tree that has what happened since.  J13.
+ *	  Views: an index answers from the pages of its run, and from a tree that has what happened since.  J13; and lean
+ *	  deltas, J13-lean.
  */
 #include "model/world.h"
 
 struct tree
 view_make(const struct meta *meta, const struct place *cut)
 {
-	return (
-		struct tree){.run = meta->run, .run_first = meta->run_first, .base = meta->base, .place = *cut, .cut = *cut};
+	return (struct tree){.run = meta->run,
+						 .run_first = meta->run_first,
+						 .base = meta->base,
+						 .place = *cut,
+						 .cut = *cut,
+						 .lean = world.plan.lean};
 }
 
 void
@@ -62,6 +67,52 @@ tree_take(struct tree *tree, const struct op *op)
 	tree->content &= (entries) ~BIT(op->entry);
 	if (tree->run != 0 && !FAULT(pagedgone))
 		tree->gone |= BIT(op->entry);
+}
+
+/* J13-lean: has the delta's own run the entry?  If its pages have gone: perhaps. */
+static bool
+run_has(struct actor *self, const struct tree *delta, unsigned int entry)
+{
+	unsigned int run = delta->run;
+	struct link link = delta->run_first;
+
+	if (FAULT(leanblind))
+		return false;
+	if (FAULT(leannow))
+	{
+		struct meta meta = step_read_meta(self, "J13-lean: reads the metapage");
+
+		run = meta.run;
+		link = meta.run_first;
+	}
+	while (link.block != 0)
+	{
+		struct page page = step_read(self, link.block, "J13-lean: looks for the entry on a page of the run");
+
+		if (page.kind != PAGE_RUN || page.id != run || (page.content & (entries) ~page.dead & BIT(entry)) != 0)
+			return true;
+		link = page.next;
+	}
+	return false;
+}
+
+void
+tree_carry_out(struct actor *self, struct tree *tree, const struct op *op)
+{
+	entries bit = BIT(op->entry);
+
+	if (!op->removes || !tree->lean || (tree->content & bit) == 0)
+	{
+		tree_take(tree, op);
+		return;
+	}
+	/* The add has taken the place of a tombstone. */
+	tree->content &= (entries) ~bit;
+	tree->gone &= (entries) ~bit;
+	if (!run_has(self, tree, op->entry))
+		return;
+	step(self, "J13-lean: the run has the entry: notes its removal");
+	tree_take(tree, op);
 }
 
 static bool

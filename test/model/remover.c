@@ -12,7 +12,7 @@ take_away(struct actor *self, struct tree *tree, entries victims)
 		if ((victims & BIT(entry)) == 0)
 			continue;
 		step(self, "J2-remove: removes an entry from the tree");
-		tree_take(tree, &(struct op){.entry = (uint8_t) entry, .removes = true});
+		tree_carry_out(self, tree, &(struct op){.entry = (uint8_t) entry, .removes = true});
 	}
 }
 
@@ -256,6 +256,19 @@ vacuum_run(struct actor *self)
 	unlock(self, LOCK_TABLE);
 }
 
+/* The entries that a scan meets. */
+static entries
+entries_met(const struct server *server)
+{
+	entries all = 0;
+
+	if (server->reads != NONE)
+		return index_entries(server, server->reads);
+	if (world.plan.carries && !server->pages.meta.stale)
+		(void) journal_content(&server->pages, &all);
+	return all;
+}
+
 /* The entry of a dead row, as a scan meets it; false: there is none. */
 static bool
 meet_dead_row(struct actor *self, unsigned int *entry)
@@ -264,16 +277,59 @@ meet_dead_row(struct actor *self, unsigned int *entry)
 	unsigned int first = below(ENTRIES);
 
 	step(self, "notes the entry of a dead row");
-	for (unsigned int i = 0; i < ENTRIES && server->reads != NONE; i++)
+	for (unsigned int i = 0; i < ENTRIES && (server->reads != NONE || world.plan.carries); i++)
 	{
 		const struct line *line = &server->pages.lines[TID_OF((first + i) % ENTRIES)];
 
 		*entry = (first + i) % ENTRIES;
-		if ((index_entries(server, server->reads) & BIT(*entry)) != 0 &&
+		if ((entries_met(server) & BIT(*entry)) != 0 &&
 			(line->state == LINE_DEAD || (line->key == KEY_OF(*entry) && row_is_dead(server, line))))
 			return true;
 	}
 	return false;
+}
+
+static bool
+is_line_dead(struct actor *self, unsigned int entry)
+{
+	const struct line *line = &self->server->pages.lines[TID_OF(entry)];
+
+	step(self, "J2-kill: looks at the line pointer");
+	return line->state == LINE_DEAD || (FAULT(prune) && row_is_dead(self->server, line) && line->key == KEY_OF(entry));
+}
+
+/* J2-kill where no tree answers, under the removers' lock: the journal alone, and no flush. */
+static void
+kill_by_journal(struct actor *self, unsigned int entry)
+{
+	bool found = false;
+	bool dead = false;
+
+	step(self, "J15-pin: pins");
+	self->pinned = true;
+	if (FAULT(killfirst))
+		dead = is_line_dead(self, entry);
+	if (carried_look(self, entry, &found) && found)
+	{
+		if (!FAULT(killfirst))
+			dead = is_line_dead(self, entry);
+		if (dead)
+			(void) append(self, (struct op){.entry = (uint8_t) entry, .removes = true}, false);
+	}
+	self->pinned = false;
+}
+
+/* J2-kill in a tree, under the removers' lock. */
+static void
+kill_in_tree(struct actor *self, int tree, unsigned int entry)
+{
+	entries all;
+
+	step(self, "J2-kill: looks whether the entry is in the tree");
+	if (!tree_entries(self->server, tree_at(self->server, tree), &all) || ((all & BIT(entry)) == 0 && !FAULT(killlook)))
+		return;
+	if (is_line_dead(self, entry) && !carry_out(self, tree, BIT(entry), false))
+		actor_abort(self);
 }
 
 void
@@ -281,32 +337,19 @@ worker_run(struct actor *self)
 {
 	struct server *server = self->server;
 	struct record record = {.kind = RECORD_PRUNE};
-	const struct line *line;
 	unsigned int entry;
-	entries all;
-	bool dead;
 	int tree;
 
 	if (!meet_dead_row(self, &entry))
 		return;
-	line = &server->pages.lines[TID_OF(entry)];
 	step(self, "J2-kill: prunes the row's page");
 	record.tid = (uint8_t) TID_OF(entry);
-	if (row_is_dead(server, line) && !FAULT(prune))
+	if (row_is_dead(server, &server->pages.lines[TID_OF(entry)]) && !FAULT(prune))
 		(void) wal_insert(&record);
 	tree = begin_removal(self, !FAULT(killlock));
 	if (tree != NONE)
-	{
-		step(self, "J2-kill: looks whether the entry is in the tree");
-		if (!tree_entries(server, tree_at(server, tree), &all) || ((all & BIT(entry)) == 0 && !FAULT(killlook)))
-			tree = NONE;
-	}
-	if (tree != NONE)
-	{
-		step(self, "J2-kill: looks at the line pointer");
-		dead = line->state == LINE_DEAD || (FAULT(prune) && row_is_dead(server, line) && line->key == KEY_OF(entry));
-		if (dead && !carry_out(self, tree, BIT(entry), false))
-			actor_abort(self);
-	}
+		kill_in_tree(self, tree, entry);
+	else if (world.plan.carries)
+		kill_by_journal(self, entry);
 	unlock(self, LOCK_REMOVERS);
 }

@@ -252,6 +252,7 @@ static void
 make_paged(struct plan *plan, bool standby)
 {
 	plan->paged = true;
+	plan->lean = world.seed % 2 == 0;
 	plan->merges = one_in(2);
 	plan->marks = standby || one_in(2);
 	plan->pace[MOVER] = 24;
@@ -277,15 +278,17 @@ make_paged(struct plan *plan, bool standby)
 	plan->fate[FATE_PROMOTE] = 1;
 }
 
-/* The index has no tree, but a follower. */
+/* The index has no tree, but a follower; or none as long as it is small. */
 static void
 make_carried(struct plan *plan)
 {
 	bool standby = one_in(4);
 
 	plan->carries = true;
+	plan->small = sometimes(2, below(plan->steps));
 	plan->runs_from_tree = false;
 	plan->pace[SESSION] = 0;
+	plan->pace[WORKER] = sometimes(2, 16);
 	plan->pace[LOADER] = 8;
 	plan->pace[CARRIER] = 8 + sometimes(2, 24);
 	plan->pace[READER_1] = plan->pace[READER_2] = 8 + sometimes(2, 16);

@@ -131,7 +131,7 @@ apply_piece(struct actor *self, struct tree *tree, const struct page *page)
 		if (!last)
 			continue;
 		step(self, page->ops[offset].removes ? "J6-apply: removes an entry" : "J6-apply: adds an entry");
-		tree_take(tree, &page->ops[offset]);
+		tree_carry_out(self, tree, &page->ops[offset]);
 	}
 	step(self, "J6-apply: stores the place");
 	tree->place = place;

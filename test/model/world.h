@@ -19,7 +19,8 @@
 #define BLOCKS           14 /* of the index's file; block 0 is the metapage */
 #define OPS_PER_PAGE     2
 #define ENTRIES_PER_PAGE 2
-#define TREES            12 /* that one region sees in a history */
+#define TREES            12  /* that one region sees in a history */
+#define DELTAS           100 /* that one start of a server sees */
 #define UNDO_MAX         24
 #define XIDS             60
 #define RECORDS_MAX      200
@@ -178,6 +179,7 @@ struct tree
 	/* A view (J13): the tree is a delta. */
 	uint8_t run; /* whose pages it stands over; 0: the tree has all itself */
 	struct link run_first;
+	bool lean;        /* J13-lean */
 	entries gone;     /* of the run: what was removed */
 	struct place cut; /* operations from here on are in it */
 };
@@ -229,8 +231,9 @@ struct server
 	bool spoiled;         /* it lacks an entry */
 	bool sealed;          /* too late to say so */
 	struct actor *mover;
-	uint64_t running;                    /* transactions */
-	struct tree deltas[RECORDS_MAX + 1]; /* by the run; theme "carry" */
+	uint64_t running;           /* transactions */
+	struct tree deltas[DELTAS]; /* theme "carry" */
+	int delta_count;
 	struct actor *holder[LOCKS];
 };
 
@@ -350,7 +353,9 @@ struct plan
 	bool paged;          /* trees that are loaded may be views */
 	bool merges;         /* pages of runs are merged with the chain more often than runs are switched */
 	bool marks;          /* what is removed from a view's run is marked there */
+	bool lean;           /* deltas of views are lean, and pages of runs are not merged */
 	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
+	unsigned int small;  /* steps after which the index is carried: before, it has no follower */
 	bool leaves;         /* trees that do not take an add are left behind more often than given up */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
@@ -505,6 +510,9 @@ extern bool view_has_run(const struct server *server, unsigned int run);
 /* An operation is carried out in a tree. */
 extern void tree_take(struct tree *tree, const struct op *op);
 
+/* The same in one that may be lean, which takes steps then (J13-lean). */
+extern void tree_carry_out(struct actor *self, struct tree *tree, const struct op *op);
+
 /* J13-mark: marks the entry in the view's run.  False: it is not there, or may not be marked. */
 extern bool view_mark(struct actor *self, const struct tree *tree, unsigned int entry);
 
@@ -563,10 +571,13 @@ extern bool follower_is_known(const struct tree *tree, const struct meta *meta);
 /* One that is known, or NONE. */
 extern int follower_find(const struct server *server, const struct meta *meta);
 
-/* J15-delta: the one of this metapage's run, which may be made just now. */
-extern struct tree *delta_of(struct server *server, const struct meta *meta);
+/* Is the index carried, as this process knows it?  Settings, and a size, of which not all know at once. */
+extern bool is_carried(void);
 
-/* It has all that the chain has now.  False: its run is not the current one any more. */
+/* J15-delta: the one of this metapage's run, which may be made just now; NULL: it was let go meanwhile. */
+extern struct tree *delta_open(struct actor *self, const struct meta *meta);
+
+/* It has all that the chain has now.  False: its run is not the current one any more, or it was let go. */
 extern bool delta_catch_up(struct actor *self, struct tree *delta);
 
 /* ---- carried.c ---- */
@@ -576,6 +587,9 @@ extern bool carried_scan(struct actor *self, unsigned int key, unsigned int *met
 
 /* The same for one who has no snapshot, but a pin. */
 extern void carried_scan_pinned(struct actor *self, unsigned int key);
+
+/* J2-kill: is an entry there, in run and delta, with all that the chain has now?  False: the index does not answer so. */
+extern bool carried_look(struct actor *self, unsigned int entry, bool *found);
 
 /* ---- one file each ---- */
 

@@ -167,6 +167,21 @@ carry('the nodes are back');
 answers_are_right('the nodes are back');
 unlike(log_since($offset), qr/has been loaded/, 'nothing was loaded anew');
 
+# They hang: that is no fault of the trees there.
+sql(q{ALTER SYSTEM SET smart.fabric_timeout = '2s'});
+$node->reload;
+$_->signal('STOP') foreach (@memory);
+my (undef, undef, $hangs) = $node->psql('postgres', "INSERT INTO numbers VALUES (-100, 'hangs');\nSELECT smart_carry('numbers_id')",
+	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+$_->signal('CONT') foreach (@memory);
+like($hangs, qr/ERROR:  08006:/, 'the nodes hang: nothing can be carried');
+node_becomes($node, $_, 'up') foreach (@memory);
+carry('the nodes go on');
+answers_are_right('the nodes go on');
+unlike(log_since($offset), qr/has been loaded/, 'the nodes go on: nothing was loaded anew');
+sql('ALTER SYSTEM RESET smart.fabric_timeout');
+$node->reload;
+
 # They have lost their memory.
 $offset = -s $node->logfile;
 $_->kill9 foreach (@memory);

@@ -29,9 +29,9 @@
 #include "am/server/shared.h"
 #include "am/server/validity.h"
 
-#define PAGES_TO_GROW 32 /* of a journal, that a small index is expected to gain soon */
-#define BUFFERS_PER_PAGE 8 /* shared ones, where indexes that write back are read from their pages */
-#define ROOM_PER_BYTE 4  /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
+#define PAGES_TO_GROW    32 /* of a journal, that a small index is expected to gain soon */
+#define BUFFERS_PER_PAGE 8  /* shared ones, where indexes that write back are read from their pages */
+#define ROOM_PER_BYTE    4 /* of the journal that a tree is loaded from: twice as much as it takes at most, as a rule */
 
 /* ---- PostgreSQL's side of it ---- */
 
@@ -873,8 +873,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	if (cached_loss(index, cache) != NULL)
 	{
 		glance->paged = can_answer(index, cache);
-		glance->unsettled =
-			is_to_answer(index, cache) ? wants_follower(index, cache) : !is_about_to_return(cache);
+		glance->unsettled = is_to_answer(index, cache) ? wants_follower(index, cache) : !is_about_to_return(cache);
 		glance->bytes = (uint64) cache->meta.run_pages * BLCKSZ;
 		return glance->paged;
 	}
@@ -930,7 +929,9 @@ smart_report_status(smart_status status, Relation index)
 		const char *loss;
 
 		CHECK_FOR_INTERRUPTS();
-		loss = cache == NULL || is_restored_here(index) ? NULL : cached_loss(index, cache);
+		/* One that is to have no tree has none for another reason: it is a follower that cannot be reached. */
+		loss =
+			cache == NULL || is_restored_here(index) || is_to_answer(index, cache) ? NULL : cached_loss(index, cache);
 		if (loss != NULL)
 			report_loss(index, loss);
 	}

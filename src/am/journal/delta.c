@@ -23,6 +23,8 @@
 #include "am/server/wishes.h"
 #include "base/assert.h"
 
+#define ATTEMPTS_MAX 10 /* as often it may be let go before it is found */
+
 /* The codec for the delta's handle: what lies behind the keys of entries is not always as long. */
 static struct smart_codec *
 codec_of(const struct smart_codec *codec)
@@ -242,7 +244,8 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 	/* One process makes it. */
 	smart_journal_lock(index, SMART_LOCK_DELTA);
 	delta = find(index, codec, meta, pin);
-	if (delta == NULL && make_apart(index, codec, meta))
+	/* It may be let go before it is found, as a follower has been loaded. */
+	for (int i = 0; i < ATTEMPTS_MAX && delta == NULL && make_apart(index, codec, meta); i++)
 		delta = find(index, codec, meta, pin);
 	smart_journal_unlock(index, SMART_LOCK_DELTA);
 	return delta;

@@ -29,7 +29,6 @@
 #include "am/index/backend.h"
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
-#include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/page.h"
 #include "am/recovery/undo.h"
@@ -340,9 +339,6 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	/* The change is announced before older trees leave: no session comes to one of them from then on. */
 	smart_validity_announce(index);
 	smart_follow_leave(index, &meta, id);
-	/* Those that are lean are of no use for it. */
-	if (!RecoveryInProgress())
-		smart_delta_leave(index, true);
 	return true;
 }
 

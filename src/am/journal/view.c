@@ -280,7 +280,6 @@ seek_follower(struct smart_view *view)
 		status = smart_scan_seek(smart_relation_scan(view->follower), range->from, range->from_length, range->to,
 								 range->to_length, view->backward);
 	view->told = SMART_VIEW_NOTHING;
-	view->passed = false;
 	if (!view->given)
 		view->base_batch.count = 0;
 	view->base_item = view->backward ? (int) view->base_batch.count : -1;
@@ -431,6 +430,8 @@ leave_lean(struct smart_view *view)
 		return;
 	view->follower = NULL;
 	view->renewals++;
+	view->sought = false;
+	view->told = SMART_VIEW_NOTHING;
 }
 
 /*
@@ -608,6 +609,7 @@ static void
 seek(struct smart_view *view)
 {
 	view->sought = true;
+	view->passed = false;
 	if (!view->behind)
 		seek_base(view);
 	if (view->sought && !view->behind)

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "am/index/relation.h"
 #include "am/journal/carry.h"
@@ -46,6 +47,8 @@ smart_carrying_tend(void)
 static int
 carry(struct smart_errand_index *opened)
 {
+	/* What the catalogs were read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
+	InvalidateCatalogSnapshot();
 	switch (smart_carry(opened->index))
 	{
 		case SMART_CARRIED_SOME:
@@ -68,8 +71,10 @@ load_anew(Oid index)
 void
 smart_carrying_worker_main(Datum argument)
 {
-	static const struct smart_errand_work work = {
-		.kind = SMART_ERRAND_CARRY, .stays_ms = BATCH_MS, .perform = carry, .condemn = load_anew};
+	static const struct smart_errand_work work = {.kind = SMART_ERRAND_CARRY,
+												  .stays_ms = BATCH_MS,
+												  .perform = carry,
+												  .condemn = load_anew};
 
 	smart_errand_worker_run(DatumGetObjectId(argument), &work);
 }

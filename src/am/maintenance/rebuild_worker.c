@@ -50,6 +50,7 @@
 #include "am/maintenance/orphans_names.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
+#include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -159,7 +160,7 @@ smart_rebuild_tend(void)
 	static bool was_standby = false;
 	static TimestampTz next_round = 0;
 	bool standby = RecoveryInProgress();
-	static bool was_on = false; /* smart.auto_rebuild */
+	static bool was_on = false;   /* smart.auto_rebuild */
 	static bool was_back = false; /* smart.write_back, and smart.carry_above: */
 	static int was_above = -1;
 	bool others = smart_settings.write_back != was_back || smart_settings.carry_above_mb != was_above;
@@ -377,14 +378,21 @@ attempt(void (*action)(Oid index))
 	return code;
 }
 
-/* An index that writes back has become small, and is read from its pages alone. */
+/*
+ * Of an index that writes back: there may be something to be carried, since before the server's start.  Or it has become small, and
+ * is read from its pages alone.
+ */
 static void
-leave_follower(Relation index)
+look_at_follower(Relation index)
 {
 	struct smart_meta meta;
 
+	if (!smart_relation_writes_back(index))
+		return;
 	smart_meta_read(index, &meta);
-	if (smart_relation_writes_back(index) && !smart_relation_is_carried(index, &meta))
+	if (smart_relation_is_carried(index, &meta))
+		smart_errand_wish(SMART_ERRAND_CARRY, MyDatabaseId, RelationGetRelid(index));
+	else
 		smart_follow_leave(index, &meta, 0);
 }
 
@@ -414,7 +422,7 @@ look_at(Oid index)
 		needs = NEED_PAGES;
 	else if (smart_move_is_due(relation))
 		needs = NEED_MOVE;
-	leave_follower(relation);
+	look_at_follower(relation);
 	/* A memory node was away for a moment, in which pages have answered. */
 	if (smart_relation_could_answer(relation) && !smart_relation_can_answer(relation))
 		smart_delta_leave(relation, true);
@@ -488,8 +496,8 @@ restore_claimed(void)
 	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
 		(void) attempt(stay_without);
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
-	if ((needs == NEED_LOADING || needs == NEED_FOLLOWER) && (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) &&
-		attempt(smart_restore_condemn) == 0)
+	if ((needs == NEED_LOADING || needs == NEED_FOLLOWER) &&
+		(code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) && attempt(smart_restore_condemn) == 0)
 		(void) attempt(restore);
 }
 

@@ -18,6 +18,7 @@
 #include "am/index/relation.h"
 #include "am/journal/adopt.h"
 #include "am/journal/leave.h"
+#include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
@@ -133,7 +134,9 @@ smart_restore_follower(Oid index)
 
 	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
 		return;
-	(void) smart_load_and_tell(opened.heap, opened.index, smart_follow_load, &look);
+	/* Deltas that are lean are of no use for it. */
+	if (smart_load_and_tell(opened.heap, opened.index, smart_follow_load, &look))
+		smart_delta_leave(opened.index, true);
 	index_close(opened.index, RowExclusiveLock);
 	table_close(opened.heap, RowExclusiveLock);
 }

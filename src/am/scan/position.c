@@ -75,6 +75,17 @@ view_of(const struct smart_position *self)
 	return self->relation->view;
 }
 
+/* There is no view any more: what was read ahead of its follower counts with its delta only. */
+static inline void
+forget_follower(struct smart_position *self)
+{
+	if (likely(self->renewals == 0))
+		return;
+	self->renewals = 0;
+	self->tree_scan = NULL;
+	smart_prefetch_lose(&self->prefetch);
+}
+
 /* The tree that is read, also by a view; NULL: none. */
 struct smart_relation *
 smart_position_tree(struct smart_position *self)
@@ -83,7 +94,10 @@ smart_position_tree(struct smart_position *self)
 	uint64 renewals;
 
 	if (likely(view_of(self) == NULL))
+	{
+		forget_follower(self);
 		return self->relation->tree == NULL ? NULL : self->relation;
+	}
 	follower = smart_view_follower(view_of(self), &renewals);
 	/* What was read ahead was another one's, or may lack what a run by now has. */
 	if (self->renewals != renewals)
@@ -382,6 +396,7 @@ seek_range(struct smart_position *self, bool backward)
 		seek_range_of_view(self);
 		return;
 	}
+	forget_follower(self);
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);
 	if (self->known)
 		return;

@@ -37,10 +37,14 @@ smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index)
 {
 	struct smart_errands *table = errands(kind);
 	bool added;
+	int place;
 
 	smart_assert(OidIsValid(database) && OidIsValid(index));
 	SpinLockAcquire(&table->lock);
-	added = find(table, database, index) == table->count && table->count < SMART_ERRANDS;
+	place = find(table, database, index);
+	added = place == table->count && table->count < SMART_ERRANDS;
+	if (place < table->count)
+		table->wish[place].again = table->wish[place].state == SMART_ERRAND_RUNS;
 	if (added)
 		table->wish[table->count++] =
 			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS};
@@ -101,6 +105,7 @@ smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, boo
 		{
 			index = wish->index;
 			wish->state = SMART_ERRAND_RUNS;
+			wish->again = false;
 		}
 		else if (wish->state == SMART_ERRAND_WAITS)
 			next = Min(next, wish->when);
@@ -114,13 +119,13 @@ void
 smart_errand_end(enum smart_errand_kind kind, Oid database, Oid index, int again_ms)
 {
 	struct smart_errands *table = errands(kind);
-	TimestampTz due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), again_ms);
+	TimestampTz due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(again_ms, 0));
 	int place;
 
 	SpinLockAcquire(&table->lock);
 	place = find(table, database, index);
 	smart_assert(place < table->count && table->wish[place].state == SMART_ERRAND_RUNS);
-	if (again_ms < 0)
+	if (again_ms < 0 && !table->wish[place].again)
 		table->wish[place] = table->wish[--table->count];
 	else
 	{

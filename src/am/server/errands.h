@@ -17,7 +17,10 @@ enum smart_errand_kind
 	SMART_ERRAND_KINDS
 };
 
-/* Wishes for this to be done to an index's journal; a wish that is known keeps its time. */
+/*
+ * Wishes for this to be done to an index's journal; a wish that is known keeps its time.  While it is being done: that it is done
+ * once more.
+ */
 extern void smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index);
 
 /*

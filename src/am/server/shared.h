@@ -83,6 +83,7 @@ struct smart_errand
 	Oid database;
 	Oid index;
 	enum smart_errand_state state;
+	bool again;       /* RUNS: it was wished for meanwhile */
 	TimestampTz when; /* WAITS: not before; CALLED: since */
 };
 
