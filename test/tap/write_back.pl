@@ -67,7 +67,7 @@ sub carry
 {
 	my ($name) = @_;
 
-	is(sql("SELECT bool_and(smart_carry(i)) FROM unnest('{" . join(',', @indexes) . "}'::regclass[]) i"), 't', "$name: all is carried");
+	ok($node->poll_query_until('postgres', "SELECT bool_and(smart_carry(i)) FROM unnest('{" . join(',', @indexes) . "}'::regclass[]) i"), "$name: all is carried");
 	return;
 }
 
@@ -192,6 +192,40 @@ ok($node->wait_for_log(qr/smart index "numbers_both" has been loaded/, $offset),
 carry('loaded anew');
 answers_are_right('loaded anew');
 all_are_sound('loaded anew');
+
+# ---- what the nodes have is damaged ----
+
+# Changes what the nodes have of words, where it lies.
+sub damage
+{
+	foreach my $memory (@memory)
+	{
+		my $content = PostgreSQL::Test::Utils::slurp_file("/dev/shm/smart-memnode.$memory->{name}");
+
+		open(my $file, '+<:raw', "/dev/shm/smart-memnode.$memory->{name}") or die $!;
+		while ($content =~ /[0-9a-f]{24}/g)
+		{
+			seek($file, $-[0], 0);
+			print $file 'damage';
+		}
+		close($file);
+	}
+	return;
+}
+
+$offset = -s $node->logfile;
+damage();
+foreach my $index ('numbers_word', 'numbers_both')
+{
+	my (undef, undef, $finding) = $node->psql('postgres', "SELECT smart_index_check('$index')", extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+	like($finding, qr/ERROR:  XX002: the tree on memory nodes of index "$index" is corrupt.*HINT:  .*loaded anew/s, "smart_index_check finds damage on the nodes: $index");
+	ok($node->wait_for_log(qr/smart index "$index" has been loaded/, $offset), "the tree is loaded anew: $index");
+}
+all_are('carried', 'damaged');
+carry('loaded anew after damage');
+answers_are_right('loaded anew after damage');
+all_are_sound('loaded anew after damage');
 
 # ---- the server ends ----
 

@@ -34,8 +34,7 @@ enum smart_tree_note
 };
 
 /*
- * Of any tree but followers that no metapage names: SMART_CHOSEN if smart_rebalance() wants it
- * moved.
+ * Of any tree but followers that no metapage names: SMART_CHOSEN if smart_rebalance() wants it moved.
  */
 #define SMART_NOTE_CHOSEN SMART_NOTE_APPLIER
 #define SMART_CHOSEN      PG_UINT64_MAX /* no process */

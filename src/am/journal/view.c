@@ -227,6 +227,14 @@ leave_follower(struct smart_view *view, smart_status status)
 {
 	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY)
 		smart_report_status(status, view->index);
+	if (status == SMART_CORRUPT)
+	{
+		/* Without a code that would say that the journal is (look_for_damage()). */
+		ereport(LOG,
+				errmsg("the tree on memory nodes of index \"%s\" is corrupt", RelationGetRelationName(view->index)),
+				errdetail("The pages of its journal answer, and it is loaded anew from them."));
+		smart_follow_give_up(view->index, view->follower->meta.tree);
+	}
 	stay_alone(view);
 }
 

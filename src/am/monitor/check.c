@@ -36,6 +36,7 @@
 #include "am/index/relation.h"
 #include "am/journal/pending.h"
 #include "am/monitor/check_entries.h"
+#include "am/monitor/check_follower.h"
 #include "am/monitor/check_journal.h"
 #include "am/monitor/check_order.h"
 #include "am/server/rebuild_table.h"
@@ -170,7 +171,10 @@ check_structure(struct check *check)
 	if (check->self->tree != NULL)
 		entries = check_tree(check);
 	else if (check->self->view != NULL)
+	{
 		entries = smart_check_pages(check->self, check->index);
+		smart_check_follower(check->index);
+	}
 	else
 		return 0;
 	smart_check_order(check->self, check->index);
