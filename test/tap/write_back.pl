@@ -118,6 +118,7 @@ all_are_sound('all of it is carried');
 cmp_ok(round_trips('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), '>', 0, 'scans read the nodes');
 is(sql(q{SELECT state, reason FROM smart_index_state WHERE index = 'numbers_id'::regclass}), 'carried|It writes back, and has a tree on memory nodes that follows', 'the view tells');
 cmp_ok(sql(q{SELECT sum(bytes) FROM smart_indexes}), '>', 1000000, 'and what it takes');
+cmp_ok(sql(q{SELECT sum(bytes) FROM smart_index_nodes('numbers_word')}), '>', 100000, 'and where');
 
 # What lies behind the key is that of the row that is there now: the place of a row is used again in one piece of the chain.
 sql(q{CREATE TABLE places (a int, b int) WITH (autovacuum_enabled = off); CREATE INDEX places_a ON places USING smart (a) INCLUDE (b);

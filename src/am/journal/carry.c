@@ -51,6 +51,17 @@ find(Relation index, const struct smart_meta *meta, struct smart_tree_info *info
 	return true;
 }
 
+uint64
+smart_carry_tree(Relation index)
+{
+	struct smart_tree_info info;
+	struct smart_meta meta;
+	struct smart_meta own;
+
+	smart_meta_read(index, &meta);
+	return find(index, &meta, &info, &own) ? own.tree : 0;
+}
+
 struct smart_relation *
 smart_carry_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
 {

@@ -9,6 +9,9 @@
 
 #include "am/index/relation.h"
 
+/* The follower of an index; 0: it has none. */
+extern uint64 smart_carry_tree(Relation index);
+
 /*
  * Opens the follower that reads may be answered from together with the delta over the run of this metapage, in
  * CurrentMemoryContext; NULL: there is none, or a memory node is away.  usable: may it still be?

@@ -31,6 +31,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/adopt.h"
+#include "am/journal/carry.h"
 #include "am/journal/standby.h"
 #include "am/monitor/stat_row.h"
 #include "am/server/rebuild_table.h"
@@ -58,13 +59,9 @@ delta_bytes(Relation index)
 static uint64
 follower_bytes(Relation index)
 {
-	struct smart_tree_info info;
-	struct smart_meta meta;
+	uint64 tree = smart_carry_tree(index);
 
-	smart_meta_read(index, &meta);
-	return smart_relation_is_carried(index, &meta) && smart_tree_of_journal(index, &meta, &info)
-			   ? smart_space_tree_bytes(smart_tree_space(info.id), info.id)
-			   : 0;
+	return tree == 0 ? 0 : smart_space_tree_bytes(smart_tree_space(tree), tree);
 }
 
 /*

@@ -18,6 +18,7 @@
 
 #include "am/index/backend.h"
 #include "am/index/relation.h"
+#include "am/journal/carry.h"
 #include "am/monitor/stat_row.h"
 #include "am/nodes/peers.h"
 #include "am/server/shared.h"
@@ -180,7 +181,9 @@ smart_index_nodes(PG_FUNCTION_ARGS)
 	smart_rows_begin(&row, fcinfo);
 	if (index == NULL)
 		PG_RETURN_NULL();
-	tree = smart_relation_tree(index);
+	tree = smart_carry_tree(index);
+	if (tree == 0)
+		tree = smart_relation_tree(index);
 	relation_close(index, AccessShareLock);
 	if (tree == 0 || !smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))
 		PG_RETURN_NULL();
