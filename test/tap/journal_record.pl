@@ -16,7 +16,7 @@ my @INDEXES = ('items_n', 'items_word', 'items_wide', 'items_long');
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", 'autovacuum = off', 'checkpoint_timeout = 1h',
-	'max_wal_size = 4GB', 'bgwriter_lru_maxpages = 0', "wal_consistency_checking = 'generic'", ''));
+	'max_wal_size = 4GB', 'wal_keep_size = 4GB', 'bgwriter_lru_maxpages = 0', "wal_consistency_checking = 'generic'", ''));
 $primary->start;
 $primary->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION smart;
