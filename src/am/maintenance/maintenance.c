@@ -3,9 +3,9 @@
  *	  The server's launcher and its jobs.
  *
  * There are seven: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
- * long journals (compaction.c), for what memory nodes have not yet (carrying.c) and for dead entries (kill_worker.c), to start the collection of orphans (orphans.c), and to
- * look after the region.  After a crash it is usually the launcher that makes good what was left (startup.c).  It also finds
- * the memory nodes, keeps a session to each, and does what no client waits for.
+ * long journals (compaction.c), for what memory nodes have not yet (carrying.c) and for dead entries (kill_worker.c), to start the
+ * collection of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that makes good what
+ * was left (startup.c).  It also finds the memory nodes, keeps a session to each, and does what no client waits for.
  *
  * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  Memory nodes
  * are the standby's as a primary's are, under an identity of its own (src/am/recovery/identity.h); so nothing about them
@@ -128,9 +128,13 @@ tend_region(void)
 /* ---- the process ---- */
 
 static struct smart_job jobs[] = {
-	{.tend = smart_moves_tend},   {.tend = smart_rebuild_tend},
-	{.tend = smart_orphans_tend}, {.tend = smart_compaction_tend},
-	{.tend = smart_carrying_tend}, {.tend = smart_kill_tend},    {.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
+	{.tend = smart_moves_tend},
+	{.tend = smart_rebuild_tend},
+	{.tend = smart_orphans_tend},
+	{.tend = smart_compaction_tend},
+	{.tend = smart_carrying_tend},
+	{.tend = smart_kill_tend},
+	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
 
 static void
