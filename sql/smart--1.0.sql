@@ -38,7 +38,7 @@ COMMENT ON FUNCTION smart_relation_size(regclass) IS
 CREATE FUNCTION smart_index_state(index regclass) RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_state(regclass) IS
-'ready, empty, invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), unreachable (a memory node is away), loading (from its journal), rebuilding (from its table), unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees) or locked (another session keeps all others out)';
+'ready, empty, paged (it has no tree: the pages of its journal answer), carried (nor has this, but a tree on memory nodes follows), invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), unreachable (a memory node is away), loading (from its journal), rebuilding (from its table), unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees) or locked (another session keeps all others out)';
 
 CREATE VIEW smart_indexes AS
 	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,

@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my @memory = map { SmartMemnode->new($_, '--size=128M') } ('one', 'two');
-my $node = smart_node('main', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.node_down_after = 300s', 'smart.fabric_timeout = 300s', 'smart.load_timeout = 300s',
+my $node = smart_node('main', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 1GB', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.node_down_after = 300s', 'smart.fabric_timeout = 300s', 'smart.load_timeout = 300s',
 	'smart.write_back = on', 'smart.carry_above = 0', 'smart.spread_above = 0', 'smart.embedded_max_size = 64MB', 'smart.memory_nodes = ' . addresses(@memory));
 my @indexes = ('numbers_id', 'numbers_word', 'numbers_both');
 
@@ -315,6 +315,32 @@ ok($node->poll_query_until('postgres', "SELECT state = 'retired' FROM smart_memo
 carry('a node was taken away');
 answers_are_right('a node was taken away');
 all_are_sound('a node was taken away');
+
+# ---- a standby is promoted ----
+
+sql('ALTER INDEX numbers_id SET TABLESPACE pg_default');
+sql('DROP TABLESPACE elsewhere');
+becomes($node, $_, 'carried') foreach (@indexes);
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+node_becomes($standby, $memory[1], 'up');
+becomes($standby, $_, 'ready') foreach (@indexes);
+sql(q{INSERT INTO numbers SELECT g, 'replayed ' || g FROM generate_series(140000, 140999) g});
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+$node->stop;
+$standby->promote;
+$offset = -s $standby->logfile;
+$node = $standby;
+all_are('carried', 'a promoted standby');
+answers_are_right('a promoted standby');
+writes_cost_nothing('a promoted standby', 150000);
+carry('a promoted standby');
+answers_are_right('a promoted standby, carried');
+all_are_sound('a promoted standby');
+unlike(log_since($offset), qr/has been loaded/, 'a promoted standby: the trees are used as they are');
 
 log_is_quiet($node);
 done_testing();

@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -17,29 +16,17 @@
 #include "am/journal/carry.h"
 #include "am/maintenance/carrying.h"
 #include "am/maintenance/errand_worker.h"
-#include "am/maintenance/launcher.h"
 #include "am/server/rebuild_table.h"
 
-#define LOOK_MS  100   /* between two looks at the wishes ... */
-#define IDLE_MS  60000 /* ... when there are none; a wish wakes the launcher */
-#define BATCH_MS 200   /* in which operations come together */
+#define LOOK_MS  100 /* between two looks at the wishes */
+#define BATCH_MS 200 /* in which operations come together */
 
 /* ---- the launcher's job ---- */
 
 long
 smart_carrying_tend(void)
 {
-	static BackgroundWorkerHandle *child = NULL; /* NULL: it has ended */
-	bool waiting;
-	Oid database;
-
-	if (smart_child_runs(&child))
-		return LOOK_MS;
-	database = smart_errand_call(SMART_ERRAND_CARRY, &waiting);
-	/* Where max_worker_processes leaves no place, the wish is forgotten after a while, and comes again. */
-	if (OidIsValid(database))
-		(void) smart_child_start("smart carrier", "smart_carrying_worker_main", database, &child);
-	return waiting ? LOOK_MS : IDLE_MS;
+	return smart_errand_tend(SMART_ERRAND_CARRY, "smart carrier", "smart_carrying_worker_main", LOOK_MS);
 }
 
 /* ---- the worker ---- */

@@ -7,35 +7,22 @@
 
 #include "access/relation.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "utils/rel.h"
 
 #include "am/index/meta.h"
 #include "am/journal/compact.h"
 #include "am/maintenance/compaction.h"
 #include "am/maintenance/errand_worker.h"
-#include "am/maintenance/launcher.h"
 #include "base/assert.h"
 
-#define LOOK_MS 500   /* between two looks at the wishes ... */
-#define IDLE_MS 60000 /* ... when there are none; a wish wakes the launcher */
+#define LOOK_MS 500 /* between two looks at the wishes */
 
 /* ---- the launcher's job ---- */
 
 long
 smart_compaction_tend(void)
 {
-	static BackgroundWorkerHandle *child = NULL; /* NULL: it has ended */
-	bool waiting;
-	Oid database;
-
-	if (smart_child_runs(&child))
-		return LOOK_MS;
-	database = smart_errand_call(SMART_ERRAND_COMPACT, &waiting);
-	/* Where max_worker_processes leaves no place, the wish is forgotten after a while, and comes again. */
-	if (OidIsValid(database))
-		(void) smart_child_start("smart compaction", "smart_compaction_worker_main", database, &child);
-	return waiting ? LOOK_MS : IDLE_MS;
+	return smart_errand_tend(SMART_ERRAND_COMPACT, "smart compaction", "smart_compaction_worker_main", LOOK_MS);
 }
 
 /* ---- the worker ---- */
@@ -82,8 +69,7 @@ condemn(Oid index)
 void
 smart_compaction_worker_main(Datum argument)
 {
-	static const struct smart_errand_work work = {
-		.kind = SMART_ERRAND_COMPACT, .perform = compact, .condemn = condemn};
+	static const struct smart_errand_work work = {.kind = SMART_ERRAND_COMPACT, .perform = compact, .condemn = condemn};
 
 	smart_errand_worker_run(DatumGetObjectId(argument), &work);
 }

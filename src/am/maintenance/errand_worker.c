@@ -29,11 +29,31 @@
 
 #include "am/index/relation.h"
 #include "am/maintenance/errand_worker.h"
+#include "am/maintenance/launcher.h"
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
+#define IDLE_MS        60000 /* of the launcher, when there are no wishes; one wakes it */
 #define AFTER_ERROR_MS 30000
 #define TURN_MS        1000 /* until other databases may have the worker's place */
+
+/* ---- the launcher's job ---- */
+
+long
+smart_errand_tend(enum smart_errand_kind kind, const char *name, const char *function, long look_ms)
+{
+	static BackgroundWorkerHandle *children[SMART_ERRAND_KINDS]; /* NULL: it has ended */
+	bool waiting;
+	Oid database;
+
+	if (smart_child_runs(&children[kind]))
+		return look_ms;
+	database = smart_errand_call(kind, &waiting);
+	/* Where max_worker_processes leaves no place, the wish is forgotten after a while, and comes again. */
+	if (OidIsValid(database))
+		(void) smart_child_start(name, function, database, &children[kind]);
+	return waiting ? look_ms : IDLE_MS;
+}
 
 /* ---- one index ---- */
 
