@@ -24,6 +24,7 @@
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
 #include "am/server/shared.h"
+#include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
@@ -324,6 +325,7 @@ void
 smart_tree_give_up(Relation index, uint64 tree)
 {
 	smart_assert(tree != 0);
+	smart_changes_foretell(tree);
 	(void) smart_space_put_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 	/* Behind the note: who has seen the number sees that. */
 	smart_validity_announce(index);

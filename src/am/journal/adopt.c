@@ -72,7 +72,7 @@ bring_up_to_date(struct adoption *adoption, const struct smart_codec *codec, con
 	if (tree == NULL || !smart_follow_place(adoption->tree, &place))
 		return false;
 	/* Removals are carried out before the tree takes adds: one of them could be of an entry that is added anew. */
-	if (!smart_journal_apply(index, codec, tree, target, NULL, &place, after_piece, adoption))
+	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, adoption))
 		return false;
 	if (!smart_rebuild_begin(MyDatabaseId, oid, 0, adoption->tree, 0))
 		ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("too many indexes are being loaded"));
@@ -80,7 +80,7 @@ bring_up_to_date(struct adoption *adoption, const struct smart_codec *codec, con
 	smart_changes_announce();
 	/* In what comes behind the first end there are none: this process has the lock of removers. */
 	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, tree, target, NULL, &place, after_piece, adoption))
+	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, adoption))
 		return false;
 	smart_wal_flush();
 	return !smart_rebuild_is_invalid(MyDatabaseId, oid, true);

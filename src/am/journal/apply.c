@@ -25,6 +25,12 @@
 #define PIECE_OPERATIONS 8192 /* or some more: up to the end of a batch, which has less than BLCKSZ */
 #define PIECE_BYTES      (1024 * 1024)
 
+static bool
+is_delta(enum smart_target target)
+{
+	return target == SMART_TARGET_DELTA || target == SMART_TARGET_LEAN_DELTA;
+}
+
 /* False: the target has no room. */
 static bool
 carry_out(Relation index, struct smart_tree *tree, enum smart_target target, struct smart_piece *piece,
@@ -36,70 +42,78 @@ carry_out(Relation index, struct smart_tree *tree, enum smart_target target, str
 	 * A follower outlives a crash, and must have nothing that the chain lacks then.  Where a standby was promoted a moment ago, who
 	 * applies may have begun before.
 	 */
-	if (target != SMART_TARGET_DELTA && !RecoveryInProgress())
+	if (!is_delta(target) && !RecoveryInProgress())
 		smart_wal_flush();
-	status = target == SMART_TARGET_DELTA ? smart_piece_carry_out_in_delta(piece, tree, run)
-										  : smart_piece_carry_out(piece, tree);
+	status = is_delta(target) ? smart_piece_carry_out_in_delta(piece, tree, run) : smart_piece_carry_out(piece, tree);
 	if ((status == SMART_NO_SPACE || status == SMART_DISK_FULL) && target != SMART_TARGET_TREE)
 		return false;
 	smart_check_status(status, index);
 	return true;
 }
 
+/* Where the chain begins that a tree has nothing of, since there was none.  False: it has been cut. */
+static bool
+find_begin(const struct smart_meta *meta, struct smart_chain_place *place)
+{
+	if (meta->tail_serial == 0)
+		return true;
+	/* Serials begin with 1. */
+	if (meta->cut.serial != 1)
+		return false;
+	*place = (struct smart_chain_place){.serial = 1, .block = meta->cut.block, .offset = SMART_PAGE_BEGIN};
+	return true;
+}
+
 bool
-smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, enum smart_target target,
-					const struct smart_meta *lean, struct smart_chain_place *place,
+smart_journal_apply(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+					struct smart_tree *tree, enum smart_target target, struct smart_chain_place *place,
 					void (*after_piece)(void *, const struct smart_chain_place *), void *argument)
 {
 	/* The next call has it again: where each insert into a unique index applies its own entry, this is called for each. */
 	static struct smart_reader *reader = NULL;
 	static struct smart_reader *run = NULL;
-	struct smart_piece piece;
+	struct smart_piece *piece = smart_piece_begin(codec);
+	const struct smart_meta *chain = meta;
 	enum smart_found found = SMART_FOUND;
+	struct smart_meta now;
 	bool room = true;
-	bool any;
-	struct smart_meta meta;
 
 	if (reader == NULL)
 	{
 		reader = MemoryContextAlloc(TopMemoryContext, sizeof(*reader));
 		run = MemoryContextAlloc(TopMemoryContext, sizeof(*run));
 	}
-	smart_piece_init(&piece, codec);
-	smart_meta_read_again(index, &meta);
-	/* A chain that was not there when the tree was loaded begins with serial 1. */
-	if (place->serial == 0 && meta.tail_serial > 0)
+	if (meta == NULL || place->serial == 0)
 	{
-		if (meta.cut.serial == 1)
-			*place = (struct smart_chain_place){.serial = 1, .block = meta.cut.block, .offset = SMART_PAGE_BEGIN};
-		else
-			found = SMART_FOUND_BEHIND;
+		smart_meta_read_again(index, &now);
+		chain = &now;
 	}
-	if (found == SMART_FOUND)
-		smart_reader_begin_chain(reader, index, &meta, place, false);
-	if (lean != NULL)
-		smart_reader_begin_run(run, index, lean, false);
+	if (place->serial == 0 && !find_begin(chain, place))
+		return false;
+	smart_reader_begin_chain(reader, index, chain, place, false);
+	/* The delta's own run, which need not be that of now. */
+	if (target == SMART_TARGET_LEAN_DELTA)
+		smart_reader_begin_run(run, index, meta, false);
 	while (found == SMART_FOUND && room)
 	{
-		smart_piece_clear(&piece);
-		while ((piece.count < PIECE_OPERATIONS && piece.bytes < PIECE_BYTES) || !smart_reader_at_batch_end(reader))
+		smart_piece_clear(piece);
+		while ((piece->count < PIECE_OPERATIONS && piece->bytes < PIECE_BYTES) || !smart_reader_at_batch_end(reader))
 		{
 			found = smart_reader_next_operation(reader);
 			if (found != SMART_FOUND)
 				break;
 			smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
-			smart_piece_add(&piece, reader);
+			smart_piece_add(piece, reader);
 		}
 		if (found == SMART_FOUND_BEHIND)
 			break;
-		any = piece.count > 0;
-		room = carry_out(index, tree, target, &piece, lean != NULL ? run : NULL);
+		room = carry_out(index, tree, target, piece, target == SMART_TARGET_LEAN_DELTA ? run : NULL);
 		if (!room)
 			break;
 		*place = smart_reader_place(reader);
-		if (after_piece != NULL && any)
+		if (after_piece != NULL && piece->count > 0)
 			after_piece(argument, place);
 	}
-	smart_piece_free(&piece);
+	smart_piece_end(piece);
 	return found == SMART_FOUND_END && room;
 }

@@ -22,26 +22,28 @@ struct smart_codec;
 extern int smart_delta_entry(const struct smart_codec *codec, enum smart_operation operation, const uint8 *entry,
 							 int length, uint8 *out);
 
+/* Bytes of the key of an entry of a delta, which has length bytes. */
+extern int smart_delta_key_length(const struct smart_codec *codec, const uint8 *entry, int length);
+
 /* What operations are applied to. */
 enum smart_target
 {
 	SMART_TARGET_TREE,  /* if that has no room, it is an error */
 	SMART_TARGET_SPARE, /* a tree that the index can do without, since its pages can answer */
-	SMART_TARGET_DELTA
+	SMART_TARGET_DELTA,
+	SMART_TARGET_LEAN_DELTA /* is not told of entries that came and went, and that its run does not have */
 };
 
 /*
  * Applies to a tree what the chain has from *place up to its end, and moves *place there;
  * after_piece, if not NULL, is called with each place up to which all has been applied.  Others may read and change the tree
  * meanwhile: per piece each entry is changed once, so that an operation that is applied again after a cancel does no harm.
- * lean: of a delta that is not told of entries which came and went, and which its run does not have: a metapage that tells of the
- * run; else NULL.
+ * meta: read when the chain had *place; for a delta it tells of its run; NULL: of now, and not for a delta.
  * Returns false if the chain has been cut before *place, or if the target has no room.  OUT_OF_MEMORY, DISK_FULL: a tree has no
  * room.  INDEX_CORRUPTED; errors of the tree.
  */
-extern bool
-smart_journal_apply(Relation index, const struct smart_codec *codec, struct smart_tree *tree, enum smart_target target,
-					const struct smart_meta *lean, struct smart_chain_place *place,
-					void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
+extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+								struct smart_tree *tree, enum smart_target target, struct smart_chain_place *place,
+								void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
 
 #endif /* SMART_AM_JOURNAL_APPLY_H */

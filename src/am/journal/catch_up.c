@@ -40,7 +40,7 @@ smart_take_adds(Relation index, const struct smart_codec *codec, struct smart_tr
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, NULL, place, NULL, NULL))
+	if (!smart_journal_apply(index, codec, NULL, tree, SMART_TARGET_TREE, place, NULL, NULL))
 		return false;
 	smart_wal_flush();
 	return true;
@@ -50,7 +50,7 @@ smart_take_adds(Relation index, const struct smart_codec *codec, struct smart_tr
 static bool
 apply_rest(Relation index, const struct smart_codec *codec, struct smart_tree *tree, struct smart_chain_place *place)
 {
-	return smart_journal_apply(index, codec, tree, SMART_TARGET_TREE, NULL, place, NULL, NULL) &&
+	return smart_journal_apply(index, codec, NULL, tree, SMART_TARGET_TREE, place, NULL, NULL) &&
 		   smart_take_adds(index, codec, tree, place) &&
 		   !smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(index), true);
 }

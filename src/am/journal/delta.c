@@ -307,47 +307,59 @@ unlock_after_error(int code, Datum tree)
 
 /* Is it over the run of now?  *current: it has all that the chain has. */
 static bool
-look(Relation index, const struct smart_relation *delta, struct smart_chain_place *place, bool *current)
+look(Relation index, const struct smart_relation *delta, struct smart_meta *meta, bool *current)
 {
-	struct smart_meta meta;
+	struct smart_chain_place place;
 
-	if (!smart_follow_place(delta->meta.tree, place))
+	if (!smart_follow_place(delta->meta.tree, &place))
 		return false;
-	smart_meta_read_again(index, &meta);
-	if (!smart_meta_is_loadable(&meta) || meta.journal != delta->meta.journal || meta.run != delta->meta.run)
+	smart_meta_read_again(index, meta);
+	if (!smart_meta_is_loadable(meta) || meta->journal != delta->meta.journal || meta->run != delta->meta.run)
 		return false;
-	*current = smart_follow_is_at_end(index, &meta, place);
+	*current = smart_follow_is_at_end(index, meta, &place);
 	return true;
+}
+
+/* The same for who has locked it; false: it cannot go on. */
+static bool
+apply(Relation index, const struct smart_codec *codec, const struct smart_relation *delta,
+	  const struct smart_meta *meta)
+{
+	uint64 tree = delta->meta.tree;
+	enum smart_target target = smart_tree_is_lean(tree) ? SMART_TARGET_LEAN_DELTA : SMART_TARGET_DELTA;
+	struct smart_chain_place place;
+	bool done;
+
+	if (!smart_follow_place(tree, &place))
+		return false;
+	/* Another process may have done it. */
+	if (smart_follow_is_at_end(index, meta, &place))
+		return true;
+	use_reserve(true);
+	done = smart_journal_apply(index, codec, meta, delta->tree, target, &place, after_piece, &tree);
+	use_reserve(false);
+	/* One that is made anew has one operation for each entry. */
+	if (!done)
+		leave(index, tree);
+	return done;
 }
 
 bool
 smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta)
 {
 	uint64 tree = delta->meta.tree;
-	struct smart_chain_place place;
-	const struct smart_meta *lean;
-	volatile bool usable;
+	struct smart_meta meta;
+	volatile bool usable = false;
 	bool current;
 
-	if (!look(index, delta, &place, &current))
+	if (!look(index, delta, &meta, &current))
 		return false;
 	if (likely(current))
 		return true;
-	lean = smart_tree_is_lean(tree) ? &delta->meta : NULL;
 	smart_follow_lock(tree);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
-		usable = look(index, delta, &place, &current);
-		if (usable && !current)
-		{
-			use_reserve(true);
-			usable =
-				smart_journal_apply(index, codec, delta->tree, SMART_TARGET_DELTA, lean, &place, after_piece, &tree);
-			use_reserve(false);
-			/* One that is made anew has one operation for each entry. */
-			if (!usable)
-				leave(index, tree);
-		}
+		usable = apply(index, codec, delta, &meta);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);

@@ -10,6 +10,7 @@
 #include "am/server/shared.h"
 
 #define PAGES_MIN       16 /* of the chain, that are worth a compaction where memory is short */
+#define PAGES_LONG      64 /* of the chain, where memory has what they have as long as they are there */
 #define MEMORY_PER_BYTE 2  /* that a delta takes for what stands in the chain, about */
 
 /*
@@ -33,8 +34,18 @@ takes_too_much(Relation index, const struct smart_meta *meta)
 	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
 }
 
+/* Stands more of an index that has no tree of its own in the memory of its delta than on the pages of its run? */
+static bool
+outgrows_run(const struct smart_meta *meta)
+{
+	uint64 pages = meta->tail_serial - meta->cut.serial;
+
+	return meta->tree == SMART_TREE_NOWHERE && smart_meta_is_loadable(meta) && pages > PAGES_LONG &&
+		   pages > meta->run_pages;
+}
+
 bool
 smart_compaction_is_due(Relation index, const struct smart_meta *meta)
 {
-	return smart_meta_wants_compaction(meta) || takes_too_much(index, meta);
+	return smart_meta_wants_compaction(meta) || outgrows_run(meta) || takes_too_much(index, meta);
 }

@@ -231,7 +231,7 @@ smart_follow_apply(Relation index, const struct smart_relation *self, enum smart
 	{
 		PG_TRY();
 		{
-			done = smart_journal_apply(index, self->codec, self->tree, target, NULL, &place, after_piece, &tree);
+			done = smart_journal_apply(index, self->codec, NULL, self->tree, target, &place, after_piece, &tree);
 		}
 		PG_CATCH();
 		{

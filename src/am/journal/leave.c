@@ -42,6 +42,7 @@ leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
 		return false;
 	/* Before the note: what others append who have seen that stands behind this place. */
 	smart_chain_end(index, tail, &end);
+	smart_changes_foretell(tree);
 	return smart_tree_leave_behind(tree, &end, meta.losses);
 }
 

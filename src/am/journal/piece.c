@@ -12,27 +12,42 @@
 
 #include "am/journal/apply.h"
 #include "am/journal/piece.h"
+#include "am/journal/sorted_keys.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
+#define FEW 16 /* operations, which go into a delta one by one */
+
 /* ---- collecting ---- */
 
-void
-smart_piece_init(struct smart_piece *piece, const struct smart_codec *codec)
+struct smart_piece *
+smart_piece_begin(const struct smart_codec *codec)
 {
-	memset(piece, 0, offsetof(struct smart_piece, first));
+	static struct smart_piece *piece = NULL;
+
+	if (piece == NULL)
+	{
+		MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
+
+		piece = MemoryContextAlloc(TopMemoryContext, sizeof(*piece));
+		memset(piece, 0, offsetof(struct smart_piece, first));
+		piece->context = context;
+	}
+	/* What an error has left. */
+	smart_piece_end(piece);
 	piece->codec = codec;
-	piece->context = AllocSetContextCreate(CurrentMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
-	piece->operations = piece->first;
-	piece->capacity = SMART_PIECE_FIRST;
+	return piece;
 }
 
 void
-smart_piece_free(struct smart_piece *piece)
+smart_piece_end(struct smart_piece *piece)
 {
-	MemoryContextDelete(piece->context);
+	smart_piece_clear(piece);
 	if (piece->more != NULL)
 		pfree(piece->more);
+	piece->more = NULL;
+	piece->operations = piece->first;
+	piece->capacity = SMART_PIECE_FIRST;
 }
 
 void
@@ -54,7 +69,7 @@ grow(struct smart_piece *piece)
 		piece->more = repalloc(piece->more, 2 * bytes);
 	else
 	{
-		piece->more = palloc(2 * bytes);
+		piece->more = MemoryContextAlloc(TopMemoryContext, 2 * bytes);
 		memcpy(piece->more, piece->operations, bytes);
 	}
 	piece->operations = piece->more;
@@ -120,33 +135,13 @@ keep_last(struct smart_piece *piece)
 
 /* ---- in a tree ---- */
 
-/* The keys to be removed, in order, and how far the walk over the tree has come. */
+/* The keys to be removed, beside which the walk over the tree goes. */
 struct victims
 {
-	const struct smart_codec *codec;
-	const struct smart_piece_operation **keys;
-	uint32 count;
-	uint32 next;
+	struct smart_sorted_keys keys; /* with numbers of operations */
+	struct smart_piece *piece;
+	bool delta; /* the tree is one */
 };
-
-/* The first key, from one on, that is not below another one. */
-static uint32
-search(const struct victims *victims, uint32 from, const uint8 *key, size_t key_length)
-{
-	uint32 low = from;
-	uint32 high = victims->count;
-
-	while (low < high)
-	{
-		uint32 middle = low + (high - low) / 2;
-
-		if (compare_keys(victims->keys[middle], key, key_length) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 /* smart_next_key_fn */
 static bool
@@ -154,42 +149,46 @@ next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8
 {
 	struct victims *victims = argument;
 
-	victims->next = search(victims, victims->next, from, from_length);
-	if (victims->next == victims->count)
-		return false;
-	*key = victims->keys[victims->next]->entry;
-	*key_length = (size_t) victims->keys[victims->next]->key_length;
-	return true;
+	return smart_sorted_keys_next(&victims->keys, from, from_length, key, key_length);
 }
 
-/* smart_dead_fn */
+/* smart_dead_fn.  Who asks has found the entry, which nobody else removes. */
 static bool
 is_victim(void *argument, const uint8_t *entry, size_t length)
 {
-	const struct victims *victims = argument;
-	size_t key_length = (size_t) smart_codec_key_length(victims->codec, entry, (int) length);
-	uint32 place = search(victims, 0, entry, key_length);
+	struct victims *victims = argument;
+	const struct smart_codec *codec = victims->piece->codec;
+	int key_length = victims->delta ? smart_delta_key_length(codec, entry, (int) length)
+									: smart_codec_key_length(codec, entry, (int) length);
+	const struct smart_sorted_key *key = smart_sorted_keys_find(&victims->keys, entry, (size_t) key_length);
 
-	return place < victims->count && compare_keys(victims->keys[place], entry, key_length) == 0;
+	if (key != NULL)
+		victims->piece->operations[key->number].met = true;
+	return key != NULL;
 }
 
+/* Removes what is to go, and what is to be added anew.  Operations in order. */
 static smart_status
-remove_all(const struct smart_piece *piece, struct smart_tree *tree)
+remove_all(struct smart_piece *piece, struct smart_tree *tree, bool delta)
 {
-	struct victims victims = {.codec = piece->codec,
-							  .keys = MemoryContextAlloc(piece->context, piece->count * sizeof(*victims.keys))};
+	struct smart_sorted_key *keys = MemoryContextAlloc(piece->context, piece->count * sizeof(*keys));
+	struct victims victims = {.keys = {.keys = keys}, .piece = piece, .delta = delta};
 	struct smart_victims those = {.dead = is_victim, .argument = &victims};
 	uint64_t removed;
 
 	for (uint32 i = 0; i < piece->count; i++)
 	{
-		if (piece->operations[i].operation == SMART_OPERATION_REMOVE || piece->operations[i].anew)
-			victims.keys[victims.count++] = &piece->operations[i];
+		const struct smart_piece_operation *operation = &piece->operations[i];
+
+		if (operation->operation == SMART_OPERATION_REMOVE || operation->anew)
+			keys[victims.keys.count++] = (struct smart_sorted_key){.bytes = operation->entry,
+																   .length = (uint32) operation->key_length,
+																   .number = i};
 	}
-	if (victims.count == 0)
+	if (victims.keys.count == 0)
 		return SMART_OK;
-	those.last = victims.keys[victims.count - 1]->entry;
-	those.last_length = (size_t) victims.keys[victims.count - 1]->key_length;
+	those.last = keys[victims.keys.count - 1].bytes;
+	those.last_length = keys[victims.keys.count - 1].length;
 	return smart_tree_remove_many(tree, &those, next_victim, &removed);
 }
 
@@ -219,7 +218,7 @@ smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree)
 	if (piece->count == 0)
 		return SMART_OK;
 	keep_last(piece);
-	status = remove_all(piece, tree);
+	status = remove_all(piece, tree, false);
 	return status == SMART_OK ? add_all(piece, tree) : status;
 }
 
@@ -262,14 +261,22 @@ carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
 	return status;
 }
 
-/* Has the run this entry?  If its pages are used anew: perhaps. */
+int
+smart_delta_key_length(const struct smart_codec *codec, const uint8 *entry, int length)
+{
+	if (entry[length - 1] == SMART_DELTA_ADDED)
+		return smart_codec_key_length(codec, entry, length - 1);
+	return codec->fixed_length > 0 ? codec->fixed_key_length : length - 1;
+}
+
+/* Has the run this entry?  If its pages are used anew: perhaps.  ahead: the one before was below it. */
 static bool
-run_has(struct smart_reader *run, const struct smart_piece_operation *operation)
+run_has(struct smart_reader *run, const struct smart_piece_operation *operation, bool ahead)
 {
 	const struct smart_unpacker *found = &run->unpacker;
 	Size length = (Size) operation->key_length;
 
-	switch (smart_reader_seek_entry(run, operation->entry, operation->key_length))
+	switch ((ahead ? smart_reader_seek_ahead : smart_reader_seek_entry)(run, operation->entry, operation->key_length))
 	{
 		case SMART_FOUND:
 			return (Size) found->length >= length && memcmp(found->entry, operation->entry, length) == 0;
@@ -280,15 +287,80 @@ run_has(struct smart_reader *run, const struct smart_piece_operation *operation)
 	}
 }
 
-/* The removal of an entry that has come after the run was written: it goes, and nothing is left.  *done: it was so. */
+/* One by itself. */
 static smart_status
-remove_from_lean_delta(struct smart_tree *delta, struct smart_reader *run,
-					   const struct smart_piece_operation *operation, bool *done)
+carry_out_one(const struct smart_codec *codec, struct smart_tree *delta, struct smart_reader *run,
+			  const struct smart_piece_operation *operation)
 {
-	smart_status status = smart_tree_remove(delta, operation->entry, (Size) operation->key_length, done);
+	smart_status status;
+	bool met = false;
 
-	if (status == SMART_OK && *done)
-		*done = !run_has(run, operation);
+	/* Of an entry that has come after the run was written nothing is left. */
+	if (run != NULL && operation->operation == SMART_OPERATION_REMOVE)
+	{
+		status = smart_tree_remove(delta, operation->entry, (Size) operation->key_length, &met);
+		if (status != SMART_OK || (met && !run_has(run, operation, false)))
+			return status;
+	}
+	return carry_out_in_delta(codec, delta, operation);
+}
+
+/*
+ * The operations that stand in the delta afterwards, as what is to be added to it; numbers: which they are.  run: as below.  Of
+ * what was met and removed, and came after the run was written, nothing is left.
+ */
+static uint32
+list_additions(struct smart_piece *piece, struct smart_reader *run, struct smart_addition *additions, uint32 *numbers)
+{
+	uint32 count = 0;
+	bool ahead = false;
+
+	for (uint32 i = 0; i < piece->count; i++)
+	{
+		const struct smart_piece_operation *operation = &piece->operations[i];
+		uint8 entry[SMART_ENTRY_MAX];
+		uint8 *bytes;
+		int length;
+
+		CHECK_FOR_INTERRUPTS();
+		if (run != NULL && operation->operation == SMART_OPERATION_REMOVE && operation->met)
+		{
+			bool there = run_has(run, operation, ahead);
+
+			ahead = true;
+			if (!there)
+				continue;
+		}
+		length = smart_delta_entry(piece->codec, operation->operation, operation->entry, operation->length, entry);
+		bytes = MemoryContextAlloc(piece->context, (Size) length);
+		memcpy(bytes, entry, (Size) length);
+		numbers[count] = i;
+		additions[count++] = (struct smart_addition){.bytes = bytes,
+													 .key_length = (uint32) operation->key_length,
+													 .length = (uint32) length};
+	}
+	return count;
+}
+
+/* All of them, leaf by leaf.  Operations in order. */
+static smart_status
+carry_out_together(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run)
+{
+	struct smart_addition *additions = MemoryContextAlloc(piece->context, piece->count * sizeof(*additions));
+	uint32 *numbers = MemoryContextAlloc(piece->context, piece->count * sizeof(*numbers));
+	smart_status status = remove_all(piece, delta, true);
+	uint32 count;
+
+	if (status != SMART_OK)
+		return status;
+	count = list_additions(piece, run, additions, numbers);
+	status = smart_tree_insert_many(delta, additions, count);
+	/* An entry that is added may have been removed in an earlier piece. */
+	for (uint32 i = 0; i < count && status == SMART_OK; i++)
+	{
+		if (!additions[i].added)
+			status = carry_out_in_delta(piece->codec, delta, &piece->operations[numbers[i]]);
+	}
 	return status;
 }
 
@@ -298,16 +370,9 @@ smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *del
 	smart_status status = SMART_OK;
 
 	keep_last(piece);
+	if (piece->count > FEW)
+		return carry_out_together(piece, delta, run);
 	for (uint32 i = 0; i < piece->count && status == SMART_OK; i++)
-	{
-		const struct smart_piece_operation *operation = &piece->operations[i];
-		bool done = false;
-
-		CHECK_FOR_INTERRUPTS();
-		if (run != NULL && operation->operation == SMART_OPERATION_REMOVE)
-			status = remove_from_lean_delta(delta, run, operation, &done);
-		if (status == SMART_OK && !done)
-			status = carry_out_in_delta(piece->codec, delta, operation);
-	}
+		status = carry_out_one(piece->codec, delta, run, &piece->operations[i]);
 	return status;
 }

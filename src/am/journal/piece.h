@@ -20,6 +20,7 @@ struct smart_piece_operation
 	uint32 number; /* in the piece */
 	enum smart_operation operation;
 	bool anew; /* it adds what an earlier one of the piece has removed */
+	bool met;  /* the entry was there, and was removed */
 };
 
 struct smart_piece
@@ -34,9 +35,9 @@ struct smart_piece
 	struct smart_piece_operation first[SMART_PIECE_FIRST];
 };
 
-/* An empty piece; after an error its memory goes with CurrentMemoryContext. */
-extern void smart_piece_init(struct smart_piece *piece, const struct smart_codec *codec);
-extern void smart_piece_free(struct smart_piece *piece);
+/* An empty piece: the process has one.  What an error leaves is freed by the next begin. */
+extern struct smart_piece *smart_piece_begin(const struct smart_codec *codec);
+extern void smart_piece_end(struct smart_piece *piece);
 
 /* Empties it. */
 extern void smart_piece_clear(struct smart_piece *piece);

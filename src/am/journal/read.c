@@ -14,7 +14,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
-#define AHEAD 32 /* blocks behind the one that is read: pages of a run mostly follow each other */
+#define AHEAD        32 /* blocks behind the one that is read: pages of a run mostly follow each other */
+#define UNPACKED_MAX 16 /* entries: as many are unpacked before a key is searched from above */
 
 static void
 begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number, BlockNumber block, bool bulk)
@@ -84,17 +85,28 @@ lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer
 	return explain_page(reader, kind);
 }
 
-/* Copies the page where the reader is. */
+/* Copies the page where the reader is; of a page of the chain what stands from its offset on. */
 static enum smart_found
 load_page(struct smart_reader *reader, enum smart_page_kind kind)
 {
 	Buffer buffer;
 	bool from_disk;
 	enum smart_found found = lock_page(reader, kind, &buffer, &from_disk);
+	uint32 end = BLCKSZ;
+	Page page;
 
 	if (found != SMART_FOUND)
 		return found;
-	memcpy(reader->page.data, BufferGetPage(buffer), BLCKSZ);
+	page = BufferGetPage(buffer);
+	reader->from = 0;
+	if (kind == SMART_PAGE_LOG)
+	{
+		reader->from = reader->offset;
+		end = Min(((PageHeader) page)->pd_lower, BLCKSZ);
+		memcpy(reader->page.data, page, SMART_PAGE_BEGIN);
+	}
+	if (reader->from < end)
+		memcpy(reader->page.data + reader->from, (const char *) page + reader->from, end - reader->from);
 	UnlockReleaseBuffer(buffer);
 	reader->loaded = true;
 	reader->only_group = false;
@@ -389,6 +401,28 @@ smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int lengt
 	return smart_reader_next_entry(reader);
 }
 
+/* Is the entry that was found last before the key? */
+static bool
+is_before(const struct smart_reader *reader, const uint8 *key, int length)
+{
+	const struct smart_unpacker *from = &reader->unpacker;
+
+	return smart_compare_bytes(from->entry, (Size) from->length, key, (Size) length) < 0;
+}
+
+enum smart_found
+smart_reader_seek_ahead(struct smart_reader *reader, const uint8 *key, int length)
+{
+	for (int i = 0; i < UNPACKED_MAX && reader->loaded && reader->only_group; i++)
+	{
+		if (!is_before(reader, key, length))
+			return SMART_FOUND;
+		if (!smart_reader_next_of_group(reader))
+			break;
+	}
+	return smart_reader_seek_entry(reader, key, length);
+}
+
 enum smart_found
 smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length)
 {
@@ -463,7 +497,8 @@ void
 smart_reader_move(struct smart_reader *reader, const struct smart_chain_place *place)
 {
 	smart_assert(reader->reaches > 0 && place->serial > 0);
-	reader->loaded = reader->loaded && reader->number == place->serial && reader->block == place->block;
+	reader->loaded = reader->loaded && reader->number == place->serial && reader->block == place->block &&
+					 reader->from <= place->offset;
 	reader->number = place->serial;
 	reader->block = place->block;
 	reader->offset = place->offset;

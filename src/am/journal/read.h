@@ -42,6 +42,7 @@ struct smart_reader
 	bool sought;                /* run: it was not read from the beginning on */
 	struct smart_groups groups; /* run: of page */
 	uint32 offset;              /* chain: of the batch behind the current one */
+	uint32 from;                /* chain: from here on the page has been copied */
 	uint64 reaches;             /* chain: the page with this serial, at least */
 	bool in_batch;
 	enum smart_operation operation; /* chain: of the current batch */
@@ -78,6 +79,9 @@ extern struct smart_chain_place smart_reader_place(const struct smart_reader *re
  * errors likewise.
  */
 extern enum smart_found smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length);
+
+/* The same right after such a search, for a key that is not below that one's: fast if it is near. */
+extern enum smart_found smart_reader_seek_ahead(struct smart_reader *reader, const uint8 *key, int length);
 
 /*
  * Backward, a group of entries (tree/groups.h) at a time.  seek_group: the last group of the run that has entries before

@@ -7,6 +7,10 @@
  * or I/O but those of the chain's pages: a page that is needed is taken before, in a second attempt.  An area holds no
  * more than fits on one page, so one is enough unless others are faster.
  *
+ * A unique check looks for adds of one key, under that key's lock, and there is mostly none.  So each area has a filter of the
+ * hashes of keys that stand in it; it may have more, until the area is empty, and never lacks one.  Who adds notes the hash under
+ * the key's lock, and the filter is emptied when what the area had is in the chain, or has gone.
+ *
  * Adds of a subtransaction that is rolled back are taken out again.  Numbers of subtransactions ascend, so they are those
  * with its number and greater ones, of what began within it.  They need not stand last: an add that has waited (pending.h)
  * comes with the number of the subtransaction that inserted its row.  Nothing is done when a subtransaction begins.
@@ -20,6 +24,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "port/pg_bitutils.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
@@ -41,8 +46,9 @@
 
 #define WRITTEN_BETWEEN 16 /* areas, between two looks at the length of a chain */
 
-#define TRANCHE     "smart_staging"
-#define INDEXES_MAX 16
+#define TRANCHE      "smart_staging"
+#define INDEXES_MAX  16
+#define FILTER_WORDS 64
 #define AREA_BYTES \
 	(SMART_PAGE_ROOM - 512) /* what it holds becomes one batch for each index, a little longer or shorter */
 
@@ -67,14 +73,17 @@ struct staged
 struct area
 {
 	uint32 nindexes;
-	uint32 count; /* of adds */
-	uint32 used;  /* of bytes */
-	uint32 last;  /* greatest subtransaction of an entry, 0 without one */
+	uint32 count;                /* of adds */
+	uint32 used;                 /* of bytes */
+	uint32 last;                 /* greatest subtransaction of an entry, 0 without one */
+	bool filtered;               /* the filter is not empty */
+	uint64 filter[FILTER_WORDS]; /* read without the lock; a bit for each hash */
 	struct staged_index indexes[INDEXES_MAX];
 	uint8 bytes[AREA_BYTES];
 };
 
 static struct area *areas; /* one for each backend */
+static uint64 *busy;       /* a bit for each area that is not empty */
 static LWLockPadded *locks;
 static int own = -1;               /* this backend's area, once it has been used */
 static bool write_through = false; /* the transaction is about to end */
@@ -82,10 +91,17 @@ static ProcessUtility_hook_type previous_utility_hook;
 
 /* ---- areas ---- */
 
+static Size
+busy_bytes(void)
+{
+	return mul_size((Size) MaxBackends / 64 + 1, sizeof(uint64));
+}
+
 void
 smart_staging_request(void)
 {
 	RequestAddinShmemSpace(mul_size((Size) MaxBackends, sizeof(struct area)));
+	RequestAddinShmemSpace(busy_bytes());
 	RequestNamedLWLockTranche(TRANCHE, MaxBackends);
 }
 
@@ -98,8 +114,42 @@ smart_staging_make(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	areas = ShmemInitStruct("smart staging areas", size, &found);
 	memset(areas, 0, size);
+	busy = ShmemInitStruct("smart staging areas in use", busy_bytes(), &found);
+	memset(busy, 0, busy_bytes());
 	locks = GetNamedLWLockTranche(TRANCHE);
 	LWLockRelease(AddinShmemInitLock);
+}
+
+static inline uint64
+busy_bit(int number)
+{
+	return UINT64CONST(1) << (number % 64);
+}
+
+/* The area, which is locked, is not empty any more, or it is: what it had can be found in the chain by now. */
+static void
+set_busy(int number, bool is_busy)
+{
+	if (is_busy)
+		__atomic_fetch_or(&busy[number / 64], busy_bit(number), __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(&busy[number / 64], ~busy_bit(number), __ATOMIC_RELEASE);
+}
+
+/* The first area from one on that is not empty, or MaxBackends: read without locks. */
+static int
+next_busy(int number)
+{
+	for (int i = number / 64; i <= (MaxBackends - 1) / 64; i++)
+	{
+		uint64 bits = __atomic_load_n(&busy[i], __ATOMIC_ACQUIRE);
+
+		if (i == number / 64)
+			bits &= ~(busy_bit(number) - 1);
+		if (bits != 0)
+			return i * 64 + pg_rightmost_one_pos64(bits);
+	}
+	return MaxBackends;
 }
 
 /* Where the index stands in an area, or -1.  The area is locked, or this backend's own. */
@@ -128,6 +178,48 @@ staged_at(const struct area *area, uint32 at)
 	return staged;
 }
 
+/* ---- filters ---- */
+
+static inline uint64 *
+filter_word(struct area *area, uint32 hash)
+{
+	return &area->filter[hash / 64 % FILTER_WORDS];
+}
+
+static inline uint64
+filter_bit(uint32 hash)
+{
+	return UINT64CONST(1) << (hash % 64);
+}
+
+/* May the area have an add of a key with this hash?  The caller has locked the key. */
+static inline bool
+may_have(struct area *area, uint32 hash)
+{
+	return (__atomic_load_n(filter_word(area, hash), __ATOMIC_ACQUIRE) & filter_bit(hash)) != 0;
+}
+
+/* The area, which is locked, gets an add of such a key, which the caller has locked, too. */
+static void
+note_hash(struct area *area, uint32 hash)
+{
+	uint64 *word = filter_word(area, hash);
+
+	__atomic_store_n(word, *word | filter_bit(hash), __ATOMIC_RELEASE);
+	area->filtered = true;
+}
+
+/* The area, which is locked, has become empty. */
+static void
+note_empty(struct area *area)
+{
+	smart_assert(area->count == 0 && area->used == 0);
+	for (uint32 i = 0; area->filtered && i < FILTER_WORDS; i++)
+		__atomic_store_n(&area->filter[i], 0, __ATOMIC_RELEASE);
+	area->filtered = false;
+	set_busy((int) (area - areas), false);
+}
+
 /* Takes out the first entries of this index, at most so many, or, with index -1, those of this and later subtransactions. */
 static void
 take_out(struct area *area, int index, uint32 most, SubTransactionId subtransaction)
@@ -140,6 +232,7 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 	if (index >= 0 && area->indexes[index].count == area->count && most >= area->count)
 	{
 		area->indexes[index].count = area->count = area->used = 0;
+		note_empty(area);
 		return;
 	}
 	for (uint32 at = 0; at < area->used; at = next)
@@ -160,6 +253,8 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 		area->last = Max(area->last, staged.subtransaction);
 	}
 	area->used = kept;
+	if (kept == 0)
+		note_empty(area);
 	smart_assert(index < 0 || most == 0 || area->indexes[index].count == 0);
 }
 
@@ -243,8 +338,27 @@ look_at_chain(Relation index)
 		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
 
+/* Has the area, which is locked, an add of this key to the index? */
+static bool
+has_key(const struct area *area, int index, const struct smart_staged_key *key)
+{
+	uint32 next;
+
+	for (uint32 at = 0; at < area->used; at = next)
+	{
+		struct staged staged = staged_at(area, at);
+
+		next = at + sizeof(staged) + staged.length;
+		if (staged.index == index && staged.length >= key->length &&
+			memcmp(area->bytes + at + sizeof(staged), key->bytes, key->length) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* key: if it has any adds of that; NULL: of any. */
 static void
-write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number)
+write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number, const struct smart_staged_key *key)
 {
 	const struct area *area = &areas[number];
 	Buffer spare = InvalidBuffer;
@@ -255,7 +369,7 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 	/* Most areas have nothing of it. */
 	LWLockAcquire(&locks[number].lock, LW_SHARED);
 	place = find_index(area, index, journal);
-	found = place >= 0 && area->indexes[place].count > 0;
+	found = place >= 0 && area->indexes[place].count > 0 && (key == NULL || has_key(area, place, key));
 	LWLockRelease(&locks[number].lock);
 	if (!found)
 		return;
@@ -275,11 +389,30 @@ smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled)
 	struct smart_meta meta;
 
 	smart_meta_read_again(index, &meta);
-	for (int i = 0; i < MaxBackends && meta.journal != 0; i++)
+	for (int i = 0; meta.journal != 0 && i < MaxBackends; i++)
 	{
 		/* An add is staged before its row's end can be seen by others, and so is what says that the area is not empty. */
-		if (!settled || __atomic_load_n(&areas[i].used, __ATOMIC_RELAXED) > 0)
-			write_out_area(index, tail, meta.journal, i);
+		if (settled)
+			i = next_busy(i);
+		if (i < MaxBackends)
+			write_out_area(index, tail, meta.journal, i, NULL);
+	}
+}
+
+void
+smart_staging_write_out_key(Relation index, struct smart_tail *tail, const struct smart_staged_key *key)
+{
+	struct smart_meta meta = {0};
+
+	for (int i = next_busy(0); i < MaxBackends; i = next_busy(i + 1))
+	{
+		if (likely(!may_have(&areas[i], key->hash)))
+			continue;
+		if (meta.journal == 0)
+			smart_meta_read_again(index, &meta);
+		if (meta.journal == 0)
+			break;
+		write_out_area(index, tail, meta.journal, i, key);
 	}
 }
 
@@ -302,7 +435,7 @@ smart_staging_write_out_own(void)
 			continue;
 		index = try_relation_open(area->indexes[i].index, NoLock);
 		if (index != NULL && find_index(area, index, area->indexes[i].journal) == (int) i)
-			write_out_area(index, &tail, area->indexes[i].journal, own);
+			write_out_area(index, &tail, area->indexes[i].journal, own, NULL);
 		else
 		{
 			LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
@@ -323,7 +456,12 @@ forget_all(void)
 	if (own < 0)
 		return;
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
-	areas[own].used = areas[own].count = areas[own].nindexes = areas[own].last = 0;
+	areas[own].nindexes = 0;
+	if (areas[own].used > 0)
+	{
+		areas[own].used = areas[own].count = areas[own].last = 0;
+		note_empty(&areas[own]);
+	}
 	LWLockRelease(&locks[own].lock);
 }
 
@@ -418,7 +556,7 @@ take_index(Relation index, uint64 journal)
 
 bool
 smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
-				  SubTransactionId subtransaction)
+				  SubTransactionId subtransaction, uint32 hash)
 {
 	Size need = sizeof(struct staged) + (Size) length;
 	struct staged staged = {.subtransaction = subtransaction, .length = (uint16) length};
@@ -438,12 +576,16 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 	current = smart_changes() == changes;
 	if (likely(current))
 	{
+		if (area->used == 0)
+			set_busy(own, true);
 		memcpy(area->bytes + area->used, &staged, sizeof(staged));
 		smart_copy_short(area->bytes + area->used + sizeof(staged), entry, (Size) length);
 		area->used += (uint32) need;
 		area->last = Max(area->last, staged.subtransaction);
 		area->indexes[staged.index].count++;
 		area->count++;
+		if (hash != 0)
+			note_hash(area, hash);
 	}
 	LWLockRelease(&locks[own].lock);
 	return current;

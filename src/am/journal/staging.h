@@ -24,10 +24,10 @@ extern void smart_staging_init(void);
  * Journals the add of an entry, which the index's tree has by now: into this backend's area, or straight into the chain
  * (chain.h) if that is about to be too late.  changes, and the result: as smart_chain_add().  The caller has an
  * inserter's lock of the index, which is kept to the end of the transaction.  subtransaction: that inserted the row.
- * Errors: as smart_chain_add().
+ * hash: not 0 if there may be checks for the entry's key, of that; the caller has locked the key then (key_locks.h).  Errors: as smart_chain_add().
  */
 extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
-							  SubTransactionId subtransaction);
+							  SubTransactionId subtransaction, uint32 hash);
 
 /*
  * Writes out what all areas have of an index.  settled: what the caller is about to do concerns adds alone that were staged
@@ -35,6 +35,18 @@ extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 ch
  * index.  Errors as above.
  */
 extern void smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled);
+
+/*
+ * The same of areas that have adds with these columns, a key of a unique index, which the caller has locked.
+ */
+struct smart_staged_key
+{
+	uint32 hash; /* as for smart_staging_add() */
+	uint32 length;
+	const uint8 *bytes;
+};
+
+extern void smart_staging_write_out_key(Relation index, struct smart_tail *tail, const struct smart_staged_key *key);
 
 /* Writes out all that this backend has staged: for who reads chains.  Errors as above. */
 extern void smart_staging_write_out_own(void);

@@ -63,6 +63,10 @@ struct smart_view
 	bool behind;                   /* pages of the run were used anew */
 	MemoryContextCallback release; /* of the pin */
 
+	/* Of the run, whose reader is somewhere in it: searches of a statement's keys mostly ascend. */
+	bool behind_range; /* at its first entry that is not before the end of the range */
+	bool ahead;        /* that can be no later than what is sought next */
+
 	/* The base's next entry. */
 	const uint8 *base_entry; /* NULL: there is none in the range */
 	int base_length;
@@ -118,6 +122,7 @@ static void
 take_found(struct smart_view *view, enum smart_found found)
 {
 	view->behind |= found == SMART_FOUND_BEHIND;
+	view->behind_range = false;
 	if (found != SMART_FOUND)
 	{
 		set_base(view, NULL, 0);
@@ -125,6 +130,7 @@ take_found(struct smart_view *view, enum smart_found found)
 	}
 	smart_reader_check(&view->reader, view->codec, false);
 	set_base(view, view->reader.unpacker.entry, view->reader.unpacker.length);
+	view->behind_range = view->base_entry == NULL;
 }
 
 /* Puts down the entries of the reader's group; those before to alone, if that has a length. */
@@ -181,7 +187,10 @@ seek_run(struct smart_view *view)
 
 	if (!view->backward)
 	{
-		take_found(view, smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length));
+		found = (view->ahead ? smart_reader_seek_ahead : smart_reader_seek_entry)(&view->reader, range->from,
+																				  (int) range->from_length);
+		view->ahead = false;
+		take_found(view, found);
 		return;
 	}
 	found = range->to_length > 0 ? smart_reader_seek_group(&view->reader, range->to, (int) range->to_length)
@@ -323,7 +332,6 @@ static void
 advance_delta(struct smart_view *view)
 {
 	struct smart_batch *batch = &view->delta_batch;
-	const struct smart_codec *codec = view->codec;
 	const struct smart_item *item;
 
 	view->delta_item += view->backward ? -1 : 1;
@@ -342,10 +350,7 @@ advance_delta(struct smart_view *view)
 	memcpy(view->delta_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
 	view->delta_length = (int) (batch->prefix_length + item->length) - 1;
 	view->delta_added = view->delta_entry[view->delta_length] == SMART_DELTA_ADDED;
-	if (view->delta_added)
-		view->delta_key_length = smart_codec_key_length(codec, view->delta_entry, view->delta_length);
-	else
-		view->delta_key_length = codec->fixed_length > 0 ? codec->fixed_key_length : view->delta_length;
+	view->delta_key_length = smart_delta_key_length(view->codec, view->delta_entry, view->delta_length + 1);
 }
 
 static void
@@ -689,10 +694,13 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	struct smart_view_range *range = &view->range;
 
 	smart_assert(from_length <= SMART_KEY_MAX && to_length <= SMART_KEY_MAX);
+	view->ahead =
+		view->behind_range && !backward && smart_compare_bytes(range->to, range->to_length, from, from_length) <= 0;
 	memmove(range->from, from, from_length);
 	memmove(range->to, to, to_length);
 	range->from_length = from_length;
 	range->to_length = to_length;
+	view->behind_range = false;
 	view->backward = backward;
 	view->sought = false;
 	view->told = SMART_VIEW_NOTHING;
@@ -738,6 +746,12 @@ release_view(void *argument)
 	struct smart_view *view = argument;
 
 	smart_pin_leave(&view->pin);
+}
+
+void
+smart_view_close(struct smart_view *view)
+{
+	release_view(view);
 }
 
 bool
@@ -787,6 +801,14 @@ smart_view_catch_up(struct smart_relation *self, Relation index, bool all)
 	else
 		smart_staging_write_out_own();
 	/* What was read ahead may have been removed meanwhile. */
+	self->view->sought = false;
+	return catch_up(self->view);
+}
+
+bool
+smart_view_catch_up_key(struct smart_relation *self, Relation index, const struct smart_staged_key *key)
+{
+	smart_staging_write_out_key(index, &self->tail, key);
 	self->view->sought = false;
 	return catch_up(self->view);
 }

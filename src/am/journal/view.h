@@ -27,12 +27,20 @@ extern struct smart_relation *smart_view_open(Relation index, bool alone);
 /* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
 extern bool smart_view_attach(struct smart_relation *self, Relation index, bool alone);
 
+/* The view is not used any more.  Its memory goes with its context, but that may be late, and a pin holds the delta's memory back. */
+extern void smart_view_close(struct smart_view *view);
+
 /*
  * Brings the view up to date: it has all that a snapshot sees which was taken before this call.  all: and whatever any transaction
  * has inserted; the caller holds an inserter's lock of the index then.  Entries that were read ahead are read again.  Returns
  * false if the view cannot go on.  Errors: as above.
  */
 extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
+
+/* The same for who has locked a key of a unique index (staging.h): whatever any transaction has inserted of it. */
+struct smart_staged_key;
+
+extern bool smart_view_catch_up_key(struct smart_relation *self, Relation index, const struct smart_staged_key *key);
 
 /*
  * The same for a scan that has locked what it is going to read, if its transaction is serializable: all, since it has to be told of

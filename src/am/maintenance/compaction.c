@@ -1,7 +1,7 @@
 /*
  * compaction.c
  *	  The launcher's job for journals whose chain has become long, and the background worker that compacts those of one
- *	  database (errand_worker.h).
+ *	  database (errand_worker.h).  VACUUM calls it, too, where it has removed much from an index whose pages answer.
  */
 #include "postgres.h"
 
@@ -9,8 +9,10 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
-#include "am/index/meta.h"
+#include "am/index/relation.h"
 #include "am/journal/compact.h"
+#include "am/journal/delta.h"
+#include "am/journal/view.h"
 #include "am/maintenance/compaction.h"
 #include "am/maintenance/errand_worker.h"
 #include "base/assert.h"
@@ -37,6 +39,20 @@ count_entries(Relation index)
 	return Max(0, (double) meta.run_entries + (double) meta.adds - (double) meta.removals);
 }
 
+/* Of an index whose pages answer: removals are applied to the delta that it has, so that the next statement need not do it. */
+static void
+bring_delta_up_to_date(Relation index)
+{
+	struct smart_relation *self = NULL;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	if (smart_relation_can_answer(index) && smart_delta_is_there(index, &meta))
+		self = smart_view_open(index, true);
+	if (self != NULL)
+		(void) smart_view_catch_up(self, index, false);
+}
+
 static int
 compact(struct smart_errand_index *opened)
 {
@@ -46,6 +62,7 @@ compact(struct smart_errand_index *opened)
 	do
 		compacted = smart_journal_compact(opened->index, count_entries(opened->index), smart_errand_gives_way, opened);
 	while (compacted == SMART_COMPACTED);
+	bring_delta_up_to_date(opened->index);
 	return compacted == SMART_COMPACT_LATER ? SMART_ERRAND_GAVE_WAY_MS : SMART_ERRAND_NOT_AGAIN;
 }
 

@@ -142,7 +142,7 @@ approach(struct move *move, struct smart_chain_place *place)
 	do
 	{
 		before = place->serial;
-		if (!smart_journal_apply(index, move->codec, move->tree, SMART_TARGET_TREE, NULL, place, NULL, NULL))
+		if (!smart_journal_apply(index, move->codec, NULL, move->tree, SMART_TARGET_TREE, place, NULL, NULL))
 			return false;
 		look_around(move);
 	} while (place->serial > before + 1 && ++round < ROUNDS_MAX);
@@ -177,12 +177,12 @@ load(struct move *move)
 		return false;
 	lock_out_removers(move);
 	/* Removals are carried out before the tree takes adds: one of them could be of an entry that is added anew. */
-	if (!smart_journal_apply(index, move->codec, move->tree, SMART_TARGET_TREE, NULL, &place, NULL, NULL))
+	if (!smart_journal_apply(index, move->codec, NULL, move->tree, SMART_TARGET_TREE, &place, NULL, NULL))
 		return false;
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
-	return smart_journal_apply(index, move->codec, move->tree, SMART_TARGET_TREE, NULL, &place, NULL, NULL);
+	return smart_journal_apply(index, move->codec, NULL, move->tree, SMART_TARGET_TREE, &place, NULL, NULL);
 }
 
 /* ---- from the tree ---- */

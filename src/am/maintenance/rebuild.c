@@ -48,6 +48,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/lock.h"
+#include "am/journal/staging.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/server/progress.h"
@@ -229,6 +230,7 @@ run(struct rebuild *rebuild, const char *loss)
 	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(rows->index),
 						   rows->index->rd_rel->relam};
 	TimestampTz start = GetCurrentTimestamp();
+	struct smart_tail tail = {0};
 
 	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", loss));
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rows->heap));
@@ -242,6 +244,8 @@ run(struct rebuild *rebuild, const char *loss)
 	/* Inserts go into the base from now on; those at the side end. */
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(rows->index));
 	smart_changes_announce();
+	/* An add of who was rolled back before the table was read is not to come into the chain later: VACUUM would not find it. */
+	smart_staging_write_out(rows->index, &tail, false);
 	smart_pin_wait(rows->index, rebuild->side_id, "the rebuild of", "inserts that began earlier");
 	copy_side(rebuild);
 

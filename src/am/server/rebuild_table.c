@@ -15,12 +15,15 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "am/compat.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/wishes.h"
 
 #define TRANCHE     "smart_rebuild"
 #define PLACES      256
 #define LEAVING_MAX 256
+
+#define FORETOLD_ANY PG_UINT64_MAX
 
 struct rebuild_table
 {
@@ -34,12 +37,20 @@ struct rebuild_table
 };
 
 static struct rebuild_table *table;
+static uint64 *foretold; /* of each backend, and one for the others: a tree, FORETOLD_ANY, or 0; by atomics */
 static LWLock *lock;
+
+static Size
+foretold_bytes(void)
+{
+	return mul_size((Size) MaxBackends + 1, sizeof(*foretold));
+}
 
 void
 smart_rebuild_table_request(void)
 {
 	RequestAddinShmemSpace(sizeof(struct rebuild_table));
+	RequestAddinShmemSpace(foretold_bytes());
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
@@ -52,11 +63,23 @@ smart_rebuild_table_make(void)
 	table = ShmemInitStruct("smart rebuilds", sizeof(struct rebuild_table), &found);
 	memset(table, 0, sizeof(*table));
 	ConditionVariableInit(&table->changed);
+	foretold = ShmemInitStruct("smart changes foretold", foretold_bytes(), &found);
+	memset(foretold, 0, foretold_bytes());
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
 	LWLockRelease(AddinShmemInitLock);
 }
 
 /* ---- changes ---- */
+
+static bool has_foretold = false;
+
+static uint64 *
+own_foretold(void)
+{
+	int number = smart_my_backend_index();
+
+	return &foretold[number >= 0 && number < MaxBackends ? number : MaxBackends];
+}
 
 uint32
 smart_changes(void)
@@ -75,7 +98,38 @@ smart_changes_announce(void)
 	if (table == NULL)
 		return;
 	__atomic_fetch_add(&table->changes, 1, __ATOMIC_SEQ_CST);
+	if (has_foretold)
+		__atomic_store_n(own_foretold(), 0, __ATOMIC_RELEASE);
+	has_foretold = false;
 	ConditionVariableBroadcast(&table->changed);
+}
+
+void
+smart_changes_foretell(uint64 tree)
+{
+	if (table == NULL)
+		return;
+	has_foretold = true;
+	__atomic_store_n(own_foretold(), tree == 0 ? FORETOLD_ANY : tree, __ATOMIC_SEQ_CST);
+}
+
+bool
+smart_changes_make_sure(uint64 tree)
+{
+	bool sure = true;
+
+	for (int i = 0; i <= MaxBackends; i++)
+	{
+		uint64 it = __atomic_load_n(&foretold[i], __ATOMIC_ACQUIRE);
+
+		if (likely(it != tree && it != FORETOLD_ANY))
+			continue;
+		/* In this order: who finds no more that it is foretold relies on it. */
+		smart_changes_announce();
+		__atomic_compare_exchange_n(&foretold[i], &it, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		sure = false;
+	}
+	return sure;
 }
 
 void

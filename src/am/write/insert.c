@@ -58,7 +58,7 @@ journal(const struct smart_candidate *candidate)
 
 	return self->meta.journal_state == SMART_JOURNAL_NONE ||
 		   smart_staging_add(candidate->index, &self->tail, self->changes, candidate->entry, candidate->length,
-							 candidate->subtransaction);
+							 candidate->subtransaction, candidate->hash);
 }
 
 /*
@@ -225,6 +225,9 @@ publish_while_lost(struct smart_candidate *candidate)
 static bool
 begin_check(struct smart_candidate *candidate, struct smart_pin_ticket *pin)
 {
+	const struct smart_staged_key key = {.hash = candidate->hash,
+										 .length = (uint32) candidate->columns_length,
+										 .bytes = candidate->entry};
 	struct smart_relation *self = candidate->relation;
 	bool usable;
 
@@ -236,7 +239,7 @@ begin_check(struct smart_candidate *candidate, struct smart_pin_ticket *pin)
 	usable = likely(self->changes == smart_changes());
 	if (usable && unlikely(self->view != NULL))
 	{
-		usable = smart_view_catch_up(self, candidate->index, true);
+		usable = smart_view_catch_up_key(self, candidate->index, &key);
 		self->asks_again = !usable;
 	}
 	if (!usable)
@@ -254,8 +257,6 @@ begin_check(struct smart_candidate *candidate, struct smart_pin_ticket *pin)
 static bool
 insert_unique(struct smart_candidate *candidate, bool *unique)
 {
-	uint32 lock =
-		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
 	bool existing = candidate->check == UNIQUE_CHECK_EXISTING;
 	struct smart_finding finding;
 	enum smart_verdict verdict;
@@ -268,7 +269,7 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 	{
 		struct smart_pin_ticket pin;
 
-		smart_key_lock(lock);
+		smart_key_lock(candidate->hash);
 		if (!begin_check(candidate, &pin))
 		{
 			smart_key_unlock();
@@ -316,6 +317,13 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 
 /* ---- any index ---- */
 
+/* Has the tree that a lost index had been left by all?  If its metapage says that there is none, nobody has one. */
+static bool
+is_left(uint64 tree)
+{
+	return tree == 0 || tree == SMART_TREE_NOWHERE || smart_changes_make_sure(tree);
+}
+
 /*
  * A unique index must be asked first: by its tree, or by its pages while that is lost.  self: as it was opened before, whose
  * pages may not answer any more.
@@ -331,7 +339,11 @@ open_unique(Relation index, const struct smart_relation *self)
 		{
 			struct smart_relation *opened = smart_relation_open_to_insert(index, true);
 
-			if (!opened->lost || smart_view_attach(opened, index, true))
+			if (!opened->lost)
+				return opened;
+			if (!is_left(smart_relation_tree(index)))
+				continue;
+			if (smart_view_attach(opened, index, true))
 				return opened;
 		}
 		smart_journal_await(index);
@@ -364,6 +376,8 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 		MemoryContext old = MemoryContextSwitchTo(context);
 
 		leave_missed_tree(index);
+		if (self != NULL && self->view != NULL)
+			smart_view_close(self->view);
 		self = index->rd_index->indisunique ? open_unique(index, self) : smart_relation_open_to_insert(index, false);
 		MemoryContextSwitchTo(old);
 	}
@@ -374,6 +388,15 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 	smart_assert(self->index == RelationGetRelid(index));
 	smart_assert(self->tree != NULL || self->lost);
 	return self;
+}
+
+static uint32
+hash_columns(const struct smart_candidate *candidate)
+{
+	uint32 hash =
+		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
+
+	return hash != 0 ? hash : 1;
 }
 
 /* Adds the candidate's entry.  False: trees have changed, so that the index has to be looked at again. */
@@ -390,6 +413,7 @@ insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 	if (check)
 	{
 		candidate->columns_length = smart_entry_columns_length(self->codec, candidate->entry, candidate->key_length);
+		candidate->hash = hash_columns(candidate);
 		return insert_unique(candidate, unique);
 	}
 	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
@@ -511,8 +535,8 @@ journal_together(Relation index, struct smart_relation *self, const struct smart
 		smart_predicate_check(index, adds[i].entry, adds[i].key_length);
 	for (uint32 i = 0; i < count && self->meta.journal_state != SMART_JOURNAL_NONE; i++)
 	{
-		if (!smart_staging_add(index, &self->tail, self->changes, adds[i].entry, adds[i].length,
-							   adds[i].subtransaction))
+		if (!smart_staging_add(index, &self->tail, self->changes, adds[i].entry, adds[i].length, adds[i].subtransaction,
+							   0))
 			return i;
 	}
 	return count;

@@ -15,6 +15,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/chain.h"
+#include "am/journal/sorted_keys.h"
 #include "am/journal/staging.h"
 #include "am/recovery/undo.h"
 #include "am/server/errands.h"
@@ -24,7 +25,6 @@
 #include "am/write/dead_tids.h"
 #include "am/write/removal.h"
 #include "base/assert.h"
-#include "base/bytes.h"
 
 /*
  * So many at a time, each time with a flush of WAL and no interrupt until all are gone: for some 50 ms, or, with memory
@@ -124,103 +124,31 @@ smart_removal_is_full(const struct smart_removal *removal)
 
 /* ---- the tree ---- */
 
-/* The keys in order, and where the walk over the tree is. */
+/* The keys in order, beside which the walk over the tree goes. */
 struct victims
 {
+	struct smart_sorted_keys keys;
 	const struct smart_codec *codec;
-	const struct smart_removal *removal;
-	uint32 *order; /* numbers of keys */
-	uint32 next;   /* position of the first key that has not been passed */
-	uint32 at;     /* position that is_victim() looked at last */
+	const struct smart_dead_tids *dead;
 };
-
-/* The key at a position of the order, compared with another one. */
-static int
-compare_at(const struct victims *victims, uint32 position, const uint8 *key, size_t key_length)
-{
-	const struct smart_removal *removal = victims->removal;
-	uint32 i = victims->order[position];
-
-	return smart_compare_bytes(removal->bytes + removal->start[i], removal->start[i + 1] - removal->start[i], key,
-							   key_length);
-}
-
-/* qsort_arg's. */
-static int
-compare_keys(const void *a, const void *b, void *argument)
-{
-	const struct smart_removal *removal = argument;
-	uint32 left = *(const uint32 *) a;
-	uint32 right = *(const uint32 *) b;
-
-	return smart_compare_bytes(removal->bytes + removal->start[left], removal->start[left + 1] - removal->start[left],
-							   removal->bytes + removal->start[right],
-							   removal->start[right + 1] - removal->start[right]);
-}
-
-/* Finds the first position, from one on, whose key is not below another one. */
-static uint32
-search(const struct victims *victims, uint32 from, const uint8 *key, size_t key_length)
-{
-	uint32 count = victims->removal->count;
-	uint32 low = from;
-	uint32 high = from;
-
-	/* Mostly it is near: in steps that double, until it has been passed. */
-	for (uint32 step = 1; high < count && compare_at(victims, high, key, key_length) < 0; step *= 2)
-	{
-		low = high + 1;
-		high = Min(count, high + step);
-	}
-	while (low < high)
-	{
-		uint32 middle = low + (high - low) / 2;
-
-		if (compare_at(victims, middle, key, key_length) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 /* smart_next_key_fn */
 static bool
 next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
 {
 	struct victims *victims = argument;
-	const struct smart_removal *removal = victims->removal;
-	uint32 i;
 
-	victims->next = search(victims, victims->next, from, from_length);
-	if (victims->next == removal->count)
-		return false;
-	victims->at = victims->next;
-	i = victims->order[victims->next];
-	*key = removal->bytes + removal->start[i];
-	*key_length = removal->start[i + 1] - removal->start[i];
-	return true;
+	return smart_sorted_keys_next(&victims->keys, from, from_length, key, key_length);
 }
 
-/* smart_dead_fn: is it one of the keys?  A leaf's entries come in ascending order, but from its beginning again. */
+/* smart_dead_fn: is it one of the keys? */
 static bool
 is_victim(void *argument, const uint8_t *entry, size_t length)
 {
 	struct victims *victims = argument;
-	size_t key_length = (size_t) smart_codec_key_length(victims->codec, entry, (int) length);
-	uint32 count = victims->removal->count;
-	uint32 at = victims->at;
-	int order = at < count ? compare_at(victims, at, entry, key_length) : 1;
+	int key_length = smart_codec_key_length(victims->codec, entry, (int) length);
 
-	if (order > 0 && at > 0 && compare_at(victims, at - 1, entry, key_length) >= 0)
-	{
-		at = search(victims, 0, entry, key_length);
-		order = at < count ? compare_at(victims, at, entry, key_length) : 1;
-	}
-	while (order < 0 && ++at < count)
-		order = compare_at(victims, at, entry, key_length);
-	victims->at = at;
-	return at < count && order == 0;
+	return smart_sorted_keys_find(&victims->keys, entry, (size_t) key_length) != NULL;
 }
 
 /* smart_dead_fn: is it an entry of a dead row? */
@@ -229,24 +157,22 @@ is_of_dead_row(void *argument, const uint8_t *bytes, size_t length)
 {
 	const struct victims *victims = argument;
 
-	return smart_removal_is_dead(victims->codec, victims->removal->dead, bytes, length);
+	return smart_removal_is_dead(victims->codec, victims->dead, bytes, length);
 }
 
 /* Removes the keys from the tree, a leaf at a time; also after a memory node has been away for a moment. */
 static smart_status
-remove_from_tree(struct smart_removal *removal, uint32 *order)
+remove_from_tree(struct smart_removal *removal, struct victims *victims)
 {
 	struct smart_space *space = &smart_backend_client()->space;
-	struct victims victims = {.codec = removal->relation->codec, .removal = removal, .order = order};
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
-	const struct smart_dead_tids *dead = removal->dead;
-	uint32 last = order[removal->count - 1];
+	const struct smart_sorted_key *last = &victims->keys.keys[victims->keys.count - 1];
 	const struct smart_victims those = {
-		.dead = dead == NULL ? is_victim : is_of_dead_row,
-		.tail = dead == NULL ? 0 : smart_removal_tail(victims.codec),
-		.last = removal->bytes + removal->start[last],
-		.last_length = removal->start[last + 1] - removal->start[last],
-		.argument = &victims,
+		.dead = victims->dead == NULL ? is_victim : is_of_dead_row,
+		.tail = victims->dead == NULL ? 0 : smart_removal_tail(victims->codec),
+		.last = last->bytes,
+		.last_length = last->length,
+		.argument = victims,
 	};
 	bool was_removing = space->removing;
 	smart_status status;
@@ -264,25 +190,23 @@ remove_from_tree(struct smart_removal *removal, uint32 *order)
 		pg_usleep(AGAIN_MS * 1000L);
 	}
 	space->removing = was_removing;
-	smart_assert(victims.next <= removal->count && status != SMART_INTERRUPTED);
+	smart_assert(status != SMART_INTERRUPTED);
 	return status;
 }
 
-/* The numbers of the keys in ascending order, which is mostly that in which they came. */
-static uint32 *
-sort(const struct smart_removal *removal)
+/* What the walk needs. */
+static void
+begin_walk(const struct smart_removal *removal, struct victims *victims)
 {
-	uint32 *order = MemoryContextAlloc(removal->context, removal->count * sizeof(uint32));
-	bool ascending = true;
+	struct smart_sorted_key *keys = MemoryContextAlloc(removal->context, removal->count * sizeof(*keys));
 
 	for (uint32 i = 0; i < removal->count; i++)
-	{
-		order[i] = i;
-		ascending = ascending && (i == 0 || compare_keys(&order[i - 1], &order[i], (void *) removal) <= 0);
-	}
-	if (!ascending)
-		qsort_arg(order, removal->count, sizeof(uint32), compare_keys, (void *) removal);
-	return order;
+		keys[i] = (struct smart_sorted_key){.bytes = removal->bytes + removal->start[i],
+											.length = removal->start[i + 1] - removal->start[i]};
+	*victims = (struct victims){.keys = {.keys = keys, .count = removal->count},
+								.codec = removal->relation->codec,
+								.dead = removal->dead};
+	smart_sorted_keys_sort(&victims->keys);
 }
 
 /* Packs the keys in the order in which they came. */
@@ -365,13 +289,13 @@ smart_removal_perform(struct smart_removal *removal)
 	struct smart_batches batches;
 	volatile uint32 done = 0;
 	volatile smart_status status = SMART_OK;
-	uint32 *order;
+	struct victims victims;
 
 	if (!has_keys(removal))
 		return true;
 	smart_assert(removal->relation->meta.journal_state != SMART_JOURNAL_NONE);
 	/* What may fail comes first. */
-	order = sort(removal);
+	begin_walk(removal, &victims);
 	pack(removal, &batches);
 	HOLD_INTERRUPTS();
 	smart_removal_note(removal->relation, true);
@@ -380,7 +304,7 @@ smart_removal_perform(struct smart_removal *removal)
 		smart_staging_write_out(removal->index, &removal->relation->tail, true);
 		smart_chain_remove(removal->index, &removal->relation->tail, &batches, &done);
 		smart_wal_flush();
-		status = remove_from_tree(removal, order);
+		status = remove_from_tree(removal, &victims);
 	}
 	PG_CATCH();
 	{
@@ -401,6 +325,6 @@ smart_removal_perform(struct smart_removal *removal)
 	RESUME_INTERRUPTS();
 	removal->count = 0;
 	smart_batches_end(&batches);
-	pfree(order);
+	pfree(victims.keys.keys);
 	return status == SMART_OK;
 }

@@ -25,6 +25,7 @@ struct smart_candidate
 	const uint8 *entry;
 	int key_length;
 	int columns_length; /* of the entry, without TID; where it is asked for */
+	uint32 hash;        /* of these columns; 0: nobody checks for them */
 	int length;
 	IndexUniqueCheck check;
 	bool nulls_equal; /* NULLS NOT DISTINCT */

@@ -502,7 +502,8 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 
 /*
  * Has a worker compact the journal if that is due: VACUUM does not wait for it, and what is locked is locked for a shorter
- * time.  Where most of the run has gone, too, which the journal's own counts may not tell yet.
+ * time.  Where most of the run has gone, too, which the journal's own counts may not tell yet.  Or it has removals applied to the
+ * delta.
  */
 static void
 wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
@@ -510,7 +511,7 @@ wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	if (smart_compaction_is_due(index, &meta) ||
+	if (smart_compaction_is_due(index, &meta) || (stats->tuples_removed > 0 && smart_relation_can_answer(index)) ||
 		(!stats->estimated_count && smart_meta_run_is_sparse(&meta, stats->num_index_tuples)))
 		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
