@@ -88,8 +88,9 @@ static bool
 has_all(Relation index, const struct smart_meta *meta, uint64 tree)
 {
 	struct smart_chain_place place;
+	struct smart_chain_place end;
 
-	return smart_follow_place(tree, &place) && smart_follow_is_at_end(index, meta, &place);
+	return smart_follow_place(tree, &place) && smart_follow_is_at_end(index, meta, &place, &end);
 }
 
 bool

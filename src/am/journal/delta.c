@@ -305,9 +305,10 @@ unlock_after_error(int code, Datum tree)
 	smart_follow_unlock((uint64) tree);
 }
 
-/* Is it over the run of now?  *current: it has all that the chain has. */
+/* Is it over the run of now?  *current: it has all that the chain has, up to *end. */
 static bool
-look(Relation index, const struct smart_relation *delta, struct smart_meta *meta, bool *current)
+look(Relation index, const struct smart_relation *delta, struct smart_meta *meta, struct smart_chain_place *end,
+	 bool *current)
 {
 	struct smart_chain_place place;
 
@@ -316,7 +317,7 @@ look(Relation index, const struct smart_relation *delta, struct smart_meta *meta
 	smart_meta_read_again(index, meta);
 	if (!smart_meta_is_loadable(meta) || meta->journal != delta->meta.journal || meta->run != delta->meta.run)
 		return false;
-	*current = smart_follow_is_at_end(index, meta, &place);
+	*current = smart_follow_is_at_end(index, meta, &place, end);
 	return true;
 }
 
@@ -332,9 +333,6 @@ apply(Relation index, const struct smart_codec *codec, const struct smart_relati
 
 	if (!smart_follow_place(tree, &place))
 		return false;
-	/* Another process may have done it. */
-	if (smart_follow_is_at_end(index, meta, &place))
-		return true;
 	use_reserve(true);
 	done = smart_journal_apply(index, codec, meta, delta->tree, target, &place, after_piece, &tree);
 	use_reserve(false);
@@ -348,15 +346,16 @@ bool
 smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta)
 {
 	uint64 tree = delta->meta.tree;
+	struct smart_chain_place end;
 	struct smart_meta meta;
 	volatile bool usable = false;
 	bool current;
 
-	if (!look(index, delta, &meta, &current))
+	if (!look(index, delta, &meta, &end, &current))
 		return false;
-	if (likely(current))
+	/* Where many write, one process applies what all of them have appended. */
+	if (likely(current) || !smart_follow_lock_before(tree, &end))
 		return true;
-	smart_follow_lock(tree);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
 		usable = apply(index, codec, delta, &meta);

@@ -109,22 +109,48 @@ is_alive(uint64 other)
 	return ((other ^ applier()) & ~(uint64) PG_UINT32_MAX) == 0;
 }
 
-void
-smart_follow_lock(uint64 tree)
+#define SPINS 64 /* looks at who applies a few operations, before this process sleeps */
+
+/* Has the tree everything up to this place? */
+static bool
+has_come_to(uint64 tree, const struct smart_chain_place *end)
+{
+	struct smart_chain_place place;
+
+	if (!smart_follow_place(tree, &place))
+		return false;
+	/* Half of a new place is of a page that the tree has all of, or fits no page. */
+	return place.serial > end->serial ||
+		   (place.serial == end->serial && place.block == end->block && place.offset >= end->offset);
+}
+
+bool
+smart_follow_lock_before(uint64 tree, const struct smart_chain_place *end)
 {
 	struct smart_space *space = smart_tree_space(tree);
+	int spins = end == NULL ? 0 : SPINS;
+	bool locked = false;
 
 	smart_assert(MyProcPid != 0);
-	for (;;)
+	for (int looks = 0; !locked && (end == NULL || !has_come_to(tree, end)); looks++)
 	{
 		uint64 other = get_note(tree, SMART_NOTE_APPLIER);
 
-		if (other != 0 && is_alive(other))
+		if (other == 0 || (looks >= spins && !is_alive(other)))
+			locked = smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, other, applier());
+		else if (looks < spins)
+			pg_spin_delay();
+		else
 			ConditionVariableSleep(&smart_server.shared->applied, PG_WAIT_EXTENSION);
-		else if (smart_space_swap_note(space, tree, SMART_NOTE_APPLIER, other, applier()))
-			break;
 	}
 	ConditionVariableCancelSleep();
+	return locked;
+}
+
+void
+smart_follow_lock(uint64 tree)
+{
+	(void) smart_follow_lock_before(tree, NULL);
 }
 
 void
@@ -151,19 +177,27 @@ enum standing
 };
 
 bool
-smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place)
+smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place,
+					   struct smart_chain_place *end)
 {
+	bool is_at_end = false;
 	Buffer buffer;
 	Page page;
-	bool is_at_end;
 
+	*end = (struct smart_chain_place){.serial = PG_UINT64_MAX};
 	if (place->serial == 0)
 		return meta->tail_serial == 0;
 	buffer = ReadBuffer(index, place->block);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buffer);
-	is_at_end = smart_page_is(page, SMART_PAGE_LOG, meta->journal, place->serial) &&
-				smart_page_head(page)->next == InvalidBlockNumber && ((PageHeader) page)->pd_lower == place->offset;
+	if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, place->serial) &&
+		smart_page_head(page)->next == InvalidBlockNumber)
+	{
+		*end = (struct smart_chain_place){.serial = place->serial,
+										  .block = place->block,
+										  .offset = ((PageHeader) page)->pd_lower};
+		is_at_end = end->offset == place->offset;
+	}
 	UnlockReleaseBuffer(buffer);
 	return is_at_end;
 }
@@ -172,6 +206,7 @@ smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const stru
 static enum standing
 look(Relation index, uint64 tree, struct smart_chain_place *place)
 {
+	struct smart_chain_place end;
 	struct smart_meta meta;
 
 	if (!smart_follow_place(tree, place))
@@ -180,7 +215,7 @@ look(Relation index, uint64 tree, struct smart_chain_place *place)
 	if (!smart_meta_is_loadable(&meta) || meta.journal != get_note(tree, SMART_NOTE_JOURNAL) ||
 		meta.losses != get_note(tree, SMART_NOTE_LOSSES))
 		return STANDING_LOST;
-	return smart_follow_is_at_end(index, &meta, place) ? STANDING_CURRENT : STANDING_OLDER;
+	return smart_follow_is_at_end(index, &meta, place, &end) ? STANDING_CURRENT : STANDING_OLDER;
 }
 
 /* smart_journal_apply's after_piece. */

@@ -33,6 +33,9 @@ extern bool smart_follow_catch_up(Relation index, const struct smart_relation *s
 extern void smart_follow_lock(uint64 tree);
 extern void smart_follow_unlock(uint64 tree);
 
+/* The same for who needs what stands before this place.  False: another process has applied it, and the lock is not taken. */
+extern bool smart_follow_lock_before(uint64 tree, const struct smart_chain_place *end);
+
 /*
  * With that lock: applies to the tree of an open index what the chain has that it lacks.  False: it cannot go on, and is given up;
  * so it is after an error that is its own.
@@ -43,9 +46,12 @@ extern bool smart_follow_apply(Relation index, const struct smart_relation *self
 extern bool smart_follow_place(uint64 tree, struct smart_chain_place *place);
 extern void smart_follow_note_place(uint64 tree, const struct smart_chain_place *place);
 
-/* Does the chain of this metapage end at this place? */
-extern bool
-smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place);
+/*
+ * Does the chain of this metapage end at this place?  *end: where it does, if that is on the same page; else a place that no tree comes
+ * to.
+ */
+extern bool smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const struct smart_chain_place *place,
+								   struct smart_chain_place *end);
 
 /* Lets all trees of a journal leave but one (0: all), which others may still read. */
 extern void smart_follow_leave(Relation index, const struct smart_meta *meta, uint64 keep);
