@@ -31,7 +31,11 @@ stop_server(struct server *server)
 	server->reads = NONE;
 	server->fed = NONE;
 	server->behind = NONE;
+	server->own = NONE;
+	for (int i = 0; i < ACTORS; i++)
+		server->foretold[i] = NONE;
 	server->delta_count = 0;
+	memset(server->areas, 0, sizeof(server->areas));
 	move_end(server);
 }
 
@@ -106,7 +110,7 @@ fate_begin(void)
 	/* Or it has just lost its tree. */
 	primary->region.trees[tree].given_up = one_in(4) || world.plan.carries;
 	if (!primary->region.trees[tree].given_up)
-		primary->adds = primary->reads = tree;
+		primary->adds = primary->reads = primary->own = tree;
 	meta->tree = tree_name(primary, tree);
 	primary->pages = *start;
 	world.standby = NULL;
@@ -194,7 +198,7 @@ crash(bool power_loss)
 	/* The others are dropped. */
 	for (int i = 0; i < region->tree_count; i++)
 		region->trees[i].given_up = region->trees[i].follows ? region->trees[i].given_up : i != kept;
-	server->adds = server->reads = kept;
+	server->adds = server->reads = server->own = kept;
 }
 
 /* ---- the standby ---- */

@@ -16,6 +16,12 @@
 	X(reundo, "J2-add", "no undo record for a second tree", 100000, "--theme stale")                                   \
 	X(uniqueagain, "J2-unique", "an entry goes into a second tree unchecked", 200000, "--theme loss --unique")         \
 	X(uniqueload, "J2-unique", "a tree that is not opened for reads is asked", 10000, "--theme loss --unique")         \
+	X(foretoldnot, "J2-foretold", "nobody looks at the slots", 200000, "--theme behind --unique")                      \
+	X(foretoldswap, "J2-foretold", "who looks clears the slot when he has raised the counter", 500000,                 \
+	  "--theme behind --unique --runs-from journal")                                                                   \
+	X(foretoldclear, "J2-foretold", "who looks clears the slot before he raises the counter", 500000,                  \
+	  "--theme behind --unique --runs-from journal")                                                                   \
+	X(foretoldlate, "J2-foretold", "a tree is foretold after the mark", 200000, "--theme behind --unique")             \
 	X(undo, "J2-undo", "undo records are not looked at after a crash", 10000, "--theme loss")                          \
 	X(giveup, "J2-giveup", "a tree that is given up is not marked in its record", 10000, "--theme loss")               \
 	X(wordfirst, "J2-word", "no removal is under way, although the chain lacks it", 10000, "--theme stale")            \
@@ -102,6 +108,8 @@
 	X(fedcut, "J13-standby", "a standby goes on with a view of a cut before", 400000, "--theme marks")                 \
 	X(mergecut, "J13-merge", "the cut moves behind what a page of the run lacks", 100000, "--theme paged")             \
 	X(behindplace, "J14-catch", "the chain is applied from where it ends now", 100000, "--theme behind")               \
+	X(behindsure, "J14-catch", "a tree catches up before the counter was raised", 500000,                              \
+	  "--theme behind --unique --runs-from journal")                                                                   \
 	X(behindopen, "J14-catch", "one apply, while the tree takes adds", 200000, "--theme behind")                       \
 	X(behindonce, "J14-catch", "one apply, before the tree takes adds", 100000, "--theme behind")                      \
 	X(behindremove, "J14-remove", "removals by the journal leave a tree for later", 200000, "--theme behind")          \
@@ -126,7 +134,17 @@
 	X(carryrenewed, "J15-ahead", "what was read ahead stays when the run is switched", 300000, "--theme carry")        \
 	X(carrypin, "J15-pin", "VACUUM does not wait for who has a pin", 10000, "--theme carry")                           \
 	X(leanfollower, "J15-lean", "a lean delta is read together with a follower", 300000, "--theme carry")              \
-	X(killfirst, "J2-kill", "the line pointer is looked at before the entry", 200000, "--theme carry")
+	X(killfirst, "J2-kill", "the line pointer is looked at before the entry", 200000, "--theme carry")                 \
+	X(stagedlate, "J2-staged", "adds are written out behind the commit record", 10000, "--theme carry --unique")       \
+	X(stagedvacuum, "J2-staged", "VACUUM does not write out areas before it looks", 100000, "--theme carry --unique")  \
+	X(filterlate, "J2-filter", "the bit is set when the key's lock has been let go", 100000, "--theme carry --unique") \
+	X(filterfirst, "J2-filter", "the filter is cleared before the add is in the chain", 100000,                        \
+	  "--theme carry --unique")                                                                                        \
+	X(filterleft, "J2-filter", "the filter is cleared when the first add leaves", 500000, "--theme carry --unique")    \
+	X(filtertree, "J2-filter", "no bit is set where the index has a tree, which it may lose", 500000,                  \
+	  "--theme carry --unique")                                                                                        \
+	X(filterearly, "J2-filter", "filters are read before the key is locked", 100000, "--theme carry --unique")         \
+	X(filterown, "J2-filter", "a check does not look at its own area", 100000, "--theme carry --unique")
 
 enum fault
 {

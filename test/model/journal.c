@@ -40,9 +40,33 @@
  * J2-unique  A unique index is asked under a lock of the key, in a tree that is opened for reads, and gets the entry
  *            under the same lock, under which the counter is compared, too.  An adder who has to take another tree asks that one, too: a row of the same key may
  *            have come into it, whose adder did not find this entry there.
+ * J2-staged  An add for the journal waits in its process's area, in shared memory, where the counter is compared under
+ *            the area's lock.  Anyone may write an area out: under its lock an add goes into the chain, and then
+ *            leaves the area, without an interrupt in between.  Its process does so before its commit record, since
+ *            areas are lost with the processes.  What an aborted transaction had staged is dropped, but that comes
+ *            when it is over for others: VACUUM may have found its rows dead by then, and free their TIDs.  So a
+ *            remover writes out all areas, before it looks into the journal, and before it appends.  An area that
+ *            looks empty then need not be locked: what was staged was so before the row's end could be seen.  A
+ *            rebuild writes out all areas when the counter has been raised, before the tree is opened for reads: it
+ *            lacks rows that were pruned, whose entries no VACUUM would find in it.  What is in the chain by then is
+ *            before the cut of the next run.
+ * J2-filter  A unique check of an index without a tree has to find staged adds, too.  Under the key's lock it reads
+ *            each area's filter, not under the area's lock; then it writes out the areas that perhaps have the key,
+ *            its own one, too; and then it reads the chain.  An adder sets the bit in the step that stages the add,
+ *            and has the key locked.  All bits go in the step in which the last add leaves, which the chain has, or
+ *            which is dropped.
  * J2-undo    After a crash, undo records with a position behind the end of WAL are carried out before any use.
  * J2-giveup  A tree that lacks an entry, or cannot be reached, is marked in its record first, so that no crash brings it
  *            back; then it is the index's tree no more; then the counter is raised.
+ * J2-foretold  Before a tree is marked, or the place is noted where it is left (J14-leave), its number is written into
+ *            a slot of the process.  The process clears it when it has raised the counter.  In between, who opens the
+ *            index finds no tree, and the counter as it was, and would ask the journal; another, who has the tree, and
+ *            the same counter, asks that; and the two miss each other.  So who adds to a unique index that has no tree
+ *            which answers looks at all slots.  If one has the number of the index's tree he raises the counter
+ *            himself.  If nobody else has raised it since he read it he goes on with what he has made of it; else he
+ *            opens the index anew.  Others need not look.  He leaves the slot alone.  It may be that of one who has yet
+ *            to mark the tree, which has come back meanwhile (J14-catch): were the slot cleared, the mark would come
+ *            unforetold.  Who fails in between raises the counter and clears his slot.
  * J2-remove  A remover takes the removers' lock, and looks only then which tree the index has: it could have been
  *            replaced meanwhile.  It finds the victims in the tree; lost memory is an error and no answer.  It appends
  *            the removals, flushes WAL, and removes the entries from the tree, without an interrupt in between.  VACUUM
@@ -138,6 +162,8 @@
  *            chain has before that place is in the tree.  A start of the server does not use such a tree.
  * J14-catch  A loader may bring it up to date and open it, as a standby's tree is adopted: it applies the chain from the place on,
  *            removals, too; then the tree takes adds, the counter is raised, and the rest is applied.
+ *            Before, he looks at the slots, and raises the counter if one has the tree's number (J2-foretold): adders who
+ *            still have the tree ask it, and would miss what a removal takes away for a moment.
  * J14-remove VACUUM of an index without a tree removes what the journal has.  A tree that was left behind is given up before:
  *            it may have an entry of an adder who did not come to append it, and which nobody would find there.
  *

@@ -54,7 +54,7 @@ open_for_reads(struct actor *self, int number, bool adopted, bool rebuilt)
 	tree->behind = false;
 	if (world.plan.kept_by_name)
 		(void) wal_insert(&record);
-	server->reads = number;
+	server->reads = server->own = number;
 	server->fed = NONE;
 	if (server->behind == number)
 		server->behind = NONE;
@@ -172,6 +172,8 @@ catch_up(struct actor *self, int number)
 	struct tree *tree = tree_at(server, number);
 	struct meta meta = step_read_meta(self, "J14-catch: reads the metapage");
 
+	if (world.plan.unique && !FAULT(behindsure))
+		tree_make_sure_left(self, number);
 	if (FAULT(behindplace))
 	{
 		tree->place = meta.tail;
@@ -214,6 +216,8 @@ rebuild(struct actor *self)
 	}
 	if (FAULT(rebuildlate))
 		take_adds(self, number);
+	/* J2-staged.  No history of these themes goes wrong without it: too much has to come together. */
+	staging_write_out_all(self);
 	(void) open_for_reads(self, number, false, true);
 }
 
@@ -257,6 +261,16 @@ leave_memory(struct actor *self)
 	unlock(self, LOCK_REMOVERS);
 }
 
+/* A tree that cannot be reached for a moment; who finds that has no key locked, and no row. */
+static void
+leave_missed(struct actor *self, int number)
+{
+	if (world.plan.returns || (world.plan.leaves && !one_in(4)))
+		tree_leave_behind(self, number);
+	else
+		tree_give_up(self, number);
+}
+
 void
 loader_run(struct actor *self)
 {
@@ -267,6 +281,8 @@ loader_run(struct actor *self)
 		tree_give_up(self, server->reads);
 	if (server->reads != NONE && world.plan.carries)
 		leave_memory(self);
+	if (server->reads != NONE && world.plan.misses && one_in(2))
+		leave_missed(self, server->reads);
 	if (server->reads != NONE)
 		return;
 	stale = step_read_meta(self, "looks whether the journal is stale").stale;

@@ -93,13 +93,13 @@ switch_trees(struct actor *self, int older)
 	if (FAULT(moveafter))
 	{
 		step(self, "J11-switch: the move has ended");
-		server->reads = server->adds = number;
+		server->reads = server->adds = server->own = number;
 		server->also = NONE;
 	}
 	step(self, "J11-switch: raises the counter, and the move has ended");
 	if (!FAULT(movesilent))
 		server->changes++;
-	server->reads = server->adds = number;
+	server->reads = server->adds = server->own = number;
 	move_end(server);
 }
 

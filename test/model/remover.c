@@ -69,6 +69,8 @@ carry_out(struct actor *self, int number, entries victims, bool sweeps)
 	step(self, "J2-word: 'removal under way'");
 	tree->under_way = true;
 	self->held = true;
+	/* No add is to follow its own removal. */
+	staging_write_out_all(self);
 	if (!sweeps)
 		journal_removals(self, tree, victims);
 	if (one_in(world.plan.unable_one_in))
@@ -122,6 +124,8 @@ remove_by_journal(struct actor *self, unsigned int key, unsigned int dead)
 
 	if (server->behind != NONE && !FAULT(behindremove))
 		tree_give_up(self, server->behind);
+	if (!FAULT(stagedvacuum))
+		staging_write_out_all(self);
 	step(self, "J14-remove: finds the victims in the journal");
 	(void) journal_content(&server->pages, &all);
 	/* Under the removers' lock the index gets no tree. */
@@ -307,6 +311,7 @@ kill_by_journal(struct actor *self, unsigned int entry)
 
 	step(self, "J15-pin: pins");
 	self->pinned = true;
+	staging_write_out_all(self);
 	if (FAULT(killfirst))
 		dead = is_line_dead(self, entry);
 	if (carried_look(self, entry, &found) && found)

@@ -115,6 +115,7 @@ static const struct
 	[APPLIER] = {"applier", applier_run},
 	[MOVER] = {"mover", mover_run},
 	[CARRIER] = {"carrier", carrier_run},
+	[WRITER_3] = {"writer 3", writer_run},
 };
 
 /* Where every process begins, and begins again. */
@@ -151,6 +152,12 @@ release(struct actor *actor)
 	{
 		move_end(server);
 		server->changes++;
+	}
+	/* J2-foretold. */
+	if (server != NULL && server->foretold[actor - world.actors] != NONE)
+	{
+		server->changes++;
+		server->foretold[actor - world.actors] = NONE;
 	}
 	actor->xid = 0;
 	actor->between = 0;
@@ -392,6 +399,38 @@ make_theme(struct plan *plan, enum theme theme)
 	}
 }
 
+/* No dice: other histories stay as they are. */
+static void
+make_unique(struct plan *plan)
+{
+	plan->asks = !plan->carries && world.seed / 2 % 2 == 0;
+	if (world.seed / 4 % 2 == 0)
+		plan->pace[WRITER_3] = plan->pace[WRITER_2];
+	/* Trees are left by who could not reach them, more often than by who could not add. */
+	plan->misses = plan->asks && world.seed / 8 % 4 != 0;
+	if (!plan->misses)
+		return;
+	plan->tids = TIDS;
+	plan->keys = 1;
+	plan->refuse_one_in = 0;
+	plan->pace[VACUUM] = 12;
+	plan->pace[LOADER] = plan->pace[SESSION] = 3;
+	plan->pace[WRITER_1] = plan->pace[WRITER_2] = plan->pace[WRITER_3] = 24;
+	if (world.seed / 32 % 2 == 0)
+		return;
+	plan->pace[WORKER] = plan->pace[COMPACTION] = plan->pace[READER_1] = plan->pace[READER_2] = 0;
+	plan->pace[MOVER] = 0;
+	memset(plan->fate, 0, sizeof(plan->fate));
+	plan->fate[FATE_FLUSH] = 2;
+	plan->returns = plan->leaves && !plan->runs_from_tree;
+	if (!plan->returns)
+		return;
+	plan->steps = 350;
+	plan->error_one_in = 0;
+	plan->pace[LOADER] = plan->pace[SESSION] = 8;
+	plan->pace[VACUUM] = 4;
+}
+
 static void
 make_plan(struct plan *plan)
 {
@@ -422,6 +461,10 @@ make_plan(struct plan *plan)
 	make_theme(plan, settings->theme == THEMES ? (enum theme) below(THEMES) : settings->theme);
 	if (settings->drafted)
 		plan->full_one_in = plan->impatient_one_in = 0;
+	plan->stages = plan->carries && plan->unique;
+	if (plan->unique)
+		make_unique(plan);
+	plan->filter_bits = plan->stages ? 1 + below(KEYS) : 0;
 	/* Where runs are written from a tree, the switch could not tell that it was left behind meanwhile. */
 	plan->leaves = plan->leaves && !settings->drafted && !plan->runs_from_tree;
 }

@@ -25,6 +25,8 @@
 #define XIDS             60
 #define RECORDS_MAX      200
 #define LATE_KINDS       32
+#define AREAS            3 /* of the writers */
+#define AREA_ADDS        2
 #define NONE             (-1)
 
 typedef uint16_t entries; /* a set of them: bit key * TIDS + tid */
@@ -201,16 +203,43 @@ struct region
 	unsigned int durable; /* WAL is, up to here */
 };
 
+/* Adds of one process that are not in the chain yet (J2-staged). */
+struct area
+{
+	uint8_t adds[AREA_ADDS]; /* entries */
+	unsigned int count;
+	unsigned int filter; /* bits of the keys that it has, and perhaps of others */
+};
+
 enum lock
 {
 	LOCK_REMOVERS,
 	LOCK_APPLY,
 	LOCK_COMPACTION,
-	LOCK_TABLE,                  /* VACUUM's */
-	LOCK_DELTA,                  /* the delta's, as LOCK_APPLY */
-	LOCK_KEY,                    /* + the key */
-	LOCK_PAGE = LOCK_KEY + KEYS, /* + the block's number */
+	LOCK_TABLE,                    /* VACUUM's */
+	LOCK_DELTA,                    /* the delta's, as LOCK_APPLY */
+	LOCK_KEY,                      /* + the key */
+	LOCK_AREA = LOCK_KEY + KEYS,   /* + the area's number */
+	LOCK_PAGE = LOCK_AREA + AREAS, /* + the block's number */
 	LOCKS = LOCK_PAGE + BLOCKS
+};
+
+enum role
+{
+	WRITER_1,
+	WRITER_2,
+	VACUUM,
+	WORKER,
+	LOADER,
+	SESSION, /* that needs a tree, and loads it itself */
+	COMPACTION,
+	READER_1,
+	READER_2,
+	APPLIER,
+	MOVER,
+	CARRIER,
+	WRITER_3, /* of a unique index */
+	ACTORS
 };
 
 struct server
@@ -225,6 +254,8 @@ struct server
 	int adds;             /* the tree that takes adds, or NONE */
 	int reads;            /* the one that answers */
 	int behind;           /* the one that did and was left behind, or NONE */
+	int own;              /* the tree that was opened for reads last, be it given up or not: the metapage tells */
+	int foretold[ACTORS]; /* of each process: the tree that it leaves, or NONE */
 	int fed;              /* a standby's, also after its promotion until it is adopted */
 	int also;             /* the tree that the index moves to, once that takes adds, too */
 	int named;            /* the same when the metapage names it; processes have yet to come to it */
@@ -234,6 +265,7 @@ struct server
 	uint64_t running;           /* transactions */
 	struct tree deltas[DELTAS]; /* theme "carry" */
 	int delta_count;
+	struct area areas[AREAS];
 	struct actor *holder[LOCKS];
 };
 
@@ -268,23 +300,6 @@ struct actor
 	struct meta meta;
 	struct place tail;  /* page.block 0: not known */
 	uint8_t kept_first; /* a loader's: the first serial that had not been let go when it took the removers' lock */
-};
-
-enum role
-{
-	WRITER_1,
-	WRITER_2,
-	VACUUM,
-	WORKER,
-	LOADER,
-	SESSION, /* that needs a tree, and loads it itself */
-	COMPACTION,
-	READER_1,
-	READER_2,
-	APPLIER,
-	MOVER,
-	CARRIER,
-	ACTORS
 };
 
 enum fate
@@ -348,6 +363,7 @@ struct plan
 	unsigned int unable_one_in;    /* removals from a tree */
 	unsigned int full_one_in;      /* removals that cannot be journaled */
 	unsigned int impatient_one_in; /* VACUUMs that find no tree */
+	unsigned int filter_bits;      /* fewer than keys: a filter says "perhaps" wrongly */
 	unsigned int asynchronous_one_in;
 	bool runs_from_tree; /* also while the journal is whole */
 	bool paged;          /* trees that are loaded may be views */
@@ -356,6 +372,10 @@ struct plan
 	bool lean;           /* deltas of views are lean, and pages of runs are not merged */
 	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
 	unsigned int small;  /* steps after which the index is carried: before, it has no follower */
+	bool stages;         /* adds wait in areas: theme "carry", unique */
+	bool asks;           /* a unique index without a tree asks its journal, in other themes */
+	bool misses;         /* trees cannot be reached for a moment */
+	bool returns;        /* and all of these are left behind, and come back */
 	bool leaves;         /* trees that do not take an add are left behind more often than given up */
 	bool kept_by_name;   /* a tree is kept if the metapage names it, else if its record says that it is whole */
 };
@@ -481,6 +501,9 @@ extern void tree_give_up(struct actor *self, int tree);
 /* J14-leave. */
 extern void tree_leave_behind(struct actor *self, int tree);
 
+/* J2-foretold, J14-catch: nobody goes on with a tree that was left behind. */
+extern void tree_make_sure_left(struct actor *self, int tree);
+
 /* J2-add: self->changes, and then self->tree, which takes adds, and self->also, which takes them, too. */
 extern void tree_open_to_add(struct actor *self);
 
@@ -538,6 +561,21 @@ extern bool append(struct actor *self, struct op op, bool adds);
 
 /* Finds and locks a page that is free. */
 extern unsigned int append_take_page(struct actor *self, const struct meta *meta, unsigned int own);
+
+/* ---- staging.c ---- */
+
+/* J2-staged: stages an add under the area's lock, and its key in the filter.  False: the counter has changed. */
+extern bool staging_add(struct actor *self, unsigned int entry);
+
+/* J2-filter: a bit for each area that perhaps has an add of the entry's key; and writing out those. */
+extern unsigned int staging_perhaps(struct actor *self, unsigned int entry);
+extern void staging_write_out(struct actor *self, unsigned int areas);
+extern void staging_set_filter(struct actor *self, unsigned int entry);
+
+/* J2-staged: before a commit record, before removals, and after an abort.  Nothing is done where nothing is staged. */
+extern void staging_write_out_own(struct actor *self);
+extern void staging_write_out_all(struct actor *self);
+extern void staging_drop(struct actor *self);
 
 /* ---- walk.c ---- */
 

@@ -57,17 +57,16 @@ put_into_tree(struct actor *self, unsigned int entry, bool again)
 	return false;
 }
 
-/* Does the tree lead to another row with the key that is there, or may be one day? */
+/* Does the tree, or the journal, lead to another row with the key that is there, or may be one day? */
 static bool
-is_duplicate(const struct actor *self, unsigned int entry)
+is_duplicate(const struct actor *self, unsigned int entry, bool journal)
 {
 	struct server *server = self->server;
 	uint64_t mine = UINT64_C(1) << self->xid;
 	uint64_t over = server->pages.committed & ~server->running;
 	entries all;
 
-	/* J15: asked in the journal. */
-	if (self->tree == NONE)
+	if (journal)
 	{
 		if (server->pages.meta.stale || !journal_content(&server->pages, &all))
 			return true;
@@ -90,31 +89,60 @@ is_duplicate(const struct actor *self, unsigned int entry)
 	return false;
 }
 
-/* J2-unique.  True: an index that has no tree was asked, and has got the entry, in its journal (J15). */
+/* J2-unique, J15, under the key's lock.  perhaps: areas that have the key, if the filters were read too early. */
+static bool
+put_into_journal(struct actor *self, unsigned int entry, unsigned int perhaps)
+{
+	if (!FAULT(filterearly))
+		perhaps = staging_perhaps(self, entry);
+	staging_write_out(self, perhaps);
+	step(self, "J2-unique: looks for the key's rows in the journal");
+	return !is_duplicate(self, entry, true) && staging_add(self, entry);
+}
+
+/* The same in other themes, without areas.  The index may be about to get a tree. */
+static bool
+put_while_lost(struct actor *self, unsigned int entry)
+{
+	step(self, "J2-unique: looks for the key's rows in the journal");
+	return !is_duplicate(self, entry, true) &&
+		   ((self->tree == NONE && self->also == NONE) || put_into_tree(self, entry, false)) &&
+		   append(self, (struct op){.entry = (uint8_t) entry}, true);
+}
+
+/* J2-unique.  True: the entry is staged, in an index that has a tree or none (J15). */
 static bool
 put_unique(struct actor *self, unsigned int entry, bool again)
 {
 	struct server *server = self->server;
 	bool trusts = again && FAULT(uniqueagain);
-	bool appended = false;
+	unsigned int perhaps = 0;
+	bool staged = false;
 	bool done = false;
 
 	for (;;)
 	{
+		if (FAULT(filterearly))
+			perhaps = staging_perhaps(self, entry);
 		step_lock(self, LOCK_KEY + KEY_OF(entry), "J2-unique: locks the key");
 		if (self->tree != NONE && ((self->answers && self->changes == server->changes) || FAULT(uniqueload) || trusts))
 		{
 			step(self, "J2-unique: looks for the key's rows");
-			done = (trusts || !is_duplicate(self, entry)) && put_into_tree(self, entry, again);
+			done = (trusts || !is_duplicate(self, entry, false)) && put_into_tree(self, entry, again);
+			if (done && world.plan.stages)
+				staged = done = staging_add(self, entry);
+			else if (done && world.plan.asks)
+				staged = done = append(self, (struct op){.entry = (uint8_t) entry}, true);
 		}
 		else if (self->tree == NONE && world.plan.carries)
-		{
-			step(self, "J2-unique: looks for the key's rows in the journal");
-			appended = !is_duplicate(self, entry) && append(self, (struct op){.entry = (uint8_t) entry}, true);
-		}
+			staged = put_into_journal(self, entry, perhaps);
+		else if (world.plan.asks && (self->tree == NONE || !self->answers))
+			staged = put_while_lost(self, entry);
 		unlock(self, LOCK_KEY + KEY_OF(entry));
-		if (done || appended)
-			return appended;
+		if (staged && FAULT(filterlate))
+			staging_set_filter(self, entry);
+		if (done || staged)
+			return staged;
 		/* Another row has the key, or may have; or the index has no tree. */
 		if (one_in(4))
 			actor_abort(self);
@@ -123,7 +151,7 @@ put_unique(struct actor *self, unsigned int entry, bool again)
 	}
 }
 
-/* What the tree that takes adds is to get.  True: the entry is in the chain already. */
+/* What the tree that takes adds is to get.  True: the entry is staged. */
 static bool
 put(struct actor *self, unsigned int entry, bool again)
 {
@@ -207,10 +235,13 @@ writer_run(struct actor *self)
 {
 	struct server *server = self->server;
 	struct record commit = {.kind = RECORD_COMMIT};
-	unsigned int rows = 1 + below(2);
+	/* Where adds are staged, a row may be deleted and inserted again, and the area become full. */
+	unsigned int rows = 1 + below(world.plan.stages ? 3 : 2);
 	bool changes = false;
 	bool idle = true;
 
+	/* The transaction before is over for others already. */
+	staging_drop(self);
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 		idle = idle && server->pages.lines[tid].state != LINE_UNUSED &&
 			   !row_is_visible(&server->pages.lines[tid], server->pages.committed);
@@ -224,10 +255,14 @@ writer_run(struct actor *self)
 		changes = (one_in(3) ? delete_row(self) : insert_row(self) || delete_row(self)) || changes;
 	if (!changes || one_in(5))
 		actor_abort(self);
+	if (!FAULT(stagedlate))
+		staging_write_out_own(self);
 	step(self, "writes its commit record");
 	commit.xid = (uint8_t) self->xid;
 	(void) wal_insert(&commit);
 	self->held = true;
+	if (FAULT(stagedlate))
+		staging_write_out_own(self);
 	if (!one_in(world.plan.asynchronous_one_in))
 	{
 		step(self, "flushes WAL");

@@ -325,7 +325,7 @@ void
 smart_tree_give_up(Relation index, uint64 tree)
 {
 	smart_assert(tree != 0);
-	smart_changes_foretell(tree);
+	smart_changes_foretell();
 	(void) smart_space_put_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 	/* Behind the note: who has seen the number sees that. */
 	smart_validity_announce(index);

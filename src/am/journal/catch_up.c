@@ -96,6 +96,9 @@ catch_up(Relation index, uint64 id, struct smart_chain_place *place, uint32 loss
 		tree = smart_am_tree_open(index, codec, &meta);
 	if (tree == NULL || !smart_rebuild_begin(MyDatabaseId, oid, 0, id, 0))
 		return false;
+	/* Who has left the tree may be about to announce that: until then others add to it as if it was the index's. */
+	if (smart_changes_are_foretold())
+		(void) smart_changes_announce();
 	PG_ENSURE_ERROR_CLEANUP(give_up, ObjectIdGetDatum(oid));
 	{
 		done = apply_rest(index, codec, tree, place) && return_to_use(index, id, losses);

@@ -42,7 +42,7 @@ leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
 		return false;
 	/* Before the note: what others append who have seen that stands behind this place. */
 	smart_chain_end(index, tail, &end);
-	smart_changes_foretell(tree);
+	smart_changes_foretell();
 	return smart_tree_leave_behind(tree, &end, meta.losses);
 }
 
@@ -59,6 +59,8 @@ smart_leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
 		smart_validity_announce(index);
 	else if (!smart_tree_is_behind(tree, &place, &losses))
 		smart_tree_give_up(index, tree);
+	else
+		(void) smart_changes_announce(); /* it was foretold */
 }
 
 bool

@@ -64,7 +64,8 @@ struct smart_view
 	MemoryContextCallback release; /* of the pin */
 
 	/* Of the run, whose reader is somewhere in it: searches of a statement's keys mostly ascend. */
-	bool behind_range; /* at its first entry that is not before the end of the range */
+	bool behind_range; /* at its first entry that is not before the end of the range, if there is one */
+	bool at_end;       /* there is none */
 	bool ahead;        /* that can be no later than what is sought next */
 
 	/* The base's next entry. */
@@ -122,7 +123,8 @@ static void
 take_found(struct smart_view *view, enum smart_found found)
 {
 	view->behind |= found == SMART_FOUND_BEHIND;
-	view->behind_range = false;
+	view->at_end = found == SMART_FOUND_END && !view->backward && view->range.to_length > 0;
+	view->behind_range = view->at_end;
 	if (found != SMART_FOUND)
 	{
 		set_base(view, NULL, 0);
@@ -178,6 +180,21 @@ take_from_pile(struct smart_view *view)
 	set_base(view, (const uint8 *) pile->bytes.data + begin, end - begin);
 }
 
+static enum smart_found
+seek_forward(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+	bool ahead = view->ahead;
+
+	view->ahead = false;
+	if (!ahead)
+		return smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
+	/* Rows that are added behind all others are not sought in the run again and again. */
+	if (view->at_end)
+		return SMART_FOUND_END;
+	return smart_reader_seek_ahead(&view->reader, range->from, (int) range->from_length);
+}
+
 static void
 seek_run(struct smart_view *view)
 {
@@ -187,10 +204,7 @@ seek_run(struct smart_view *view)
 
 	if (!view->backward)
 	{
-		found = (view->ahead ? smart_reader_seek_ahead : smart_reader_seek_entry)(&view->reader, range->from,
-																				  (int) range->from_length);
-		view->ahead = false;
-		take_found(view, found);
+		take_found(view, seek_forward(view));
 		return;
 	}
 	found = range->to_length > 0 ? smart_reader_seek_group(&view->reader, range->to, (int) range->to_length)
@@ -479,6 +493,7 @@ take_run(struct smart_view *view)
 	if (view->delta == NULL && !view->whole)
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
+	view->behind_range = view->ahead = false;
 	leave_lean(view);
 	return true;
 }

@@ -131,7 +131,7 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, boo
 	struct smart_peer peer;
 
 	smart_assert(node < FABRIC_NODES_MAX && endpoints->peers->launcher == MyProcPid);
-	smart_changes_foretell(0);
+	smart_changes_foretell();
 	smart_extents_lose_node(space, node);
 	smart_peer_raise_generation(endpoints->peers, node);
 	smart_peer_get(endpoints->peers, node, &peer);

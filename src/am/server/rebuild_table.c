@@ -23,8 +23,6 @@
 #define PLACES      256
 #define LEAVING_MAX 256
 
-#define FORETOLD_ANY PG_UINT64_MAX
-
 struct rebuild_table
 {
 	uint32 changes; /* by atomics */
@@ -37,7 +35,7 @@ struct rebuild_table
 };
 
 static struct rebuild_table *table;
-static uint64 *foretold; /* of each backend, and one for the others: a tree, FORETOLD_ANY, or 0; by atomics */
+static bool *foretold; /* of each backend, and one for the others: it is about to announce a change; by atomics */
 static LWLock *lock;
 
 static Size
@@ -73,7 +71,7 @@ smart_rebuild_table_make(void)
 
 static bool has_foretold = false;
 
-static uint64 *
+static bool *
 own_foretold(void)
 {
 	int number = smart_my_backend_index();
@@ -88,48 +86,43 @@ smart_changes(void)
 	return table == NULL ? 0 : __atomic_load_n(&table->changes, __ATOMIC_ACQUIRE);
 }
 
-void
+uint32
 smart_changes_announce(void)
 {
+	uint32 number;
+
 	/*
 	 * A full barrier, also before the locks and pins that the caller looks at next: a session that takes one of those
 	 * later sees the number.
 	 */
 	if (table == NULL)
-		return;
-	__atomic_fetch_add(&table->changes, 1, __ATOMIC_SEQ_CST);
+		return 0;
+	number = __atomic_add_fetch(&table->changes, 1, __ATOMIC_SEQ_CST);
 	if (has_foretold)
-		__atomic_store_n(own_foretold(), 0, __ATOMIC_RELEASE);
+		__atomic_store_n(own_foretold(), false, __ATOMIC_RELEASE);
 	has_foretold = false;
 	ConditionVariableBroadcast(&table->changed);
+	return number;
 }
 
 void
-smart_changes_foretell(uint64 tree)
+smart_changes_foretell(void)
 {
 	if (table == NULL)
 		return;
 	has_foretold = true;
-	__atomic_store_n(own_foretold(), tree == 0 ? FORETOLD_ANY : tree, __ATOMIC_SEQ_CST);
+	__atomic_store_n(own_foretold(), true, __ATOMIC_SEQ_CST);
 }
 
 bool
-smart_changes_make_sure(uint64 tree)
+smart_changes_are_foretold(void)
 {
-	bool sure = true;
-
-	for (int i = 0; i <= MaxBackends; i++)
+	for (int i = 0; table != NULL && i <= MaxBackends; i++)
 	{
-		uint64 it = __atomic_load_n(&foretold[i], __ATOMIC_ACQUIRE);
-
-		if (likely(it != tree && it != FORETOLD_ANY))
-			continue;
-		/* In this order: who finds no more that it is foretold relies on it. */
-		smart_changes_announce();
-		__atomic_compare_exchange_n(&foretold[i], &it, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-		sure = false;
+		if (unlikely(__atomic_load_n(&foretold[i], __ATOMIC_ACQUIRE)))
+			return true;
 	}
-	return sure;
+	return false;
 }
 
 void

@@ -67,17 +67,17 @@ extern void smart_rebuild_table_make(void);
  */
 extern uint32 smart_changes(void);
 
-/* Counts one more; called after all that others have to see is stored. */
-extern void smart_changes_announce(void);
+/* Counts one more; called after all that others have to see is stored.  Returns the new number. */
+extern uint32 smart_changes_announce(void);
 
 /*
- * Who gives up a tree (0: perhaps any) stores that, and announces it afterwards.  In between others may have seen it, with the number of
- * before, and check for duplicates without the tree, while who has the tree and the same number looks for them there, and the two
- * miss each other.  So it is foretold before anything is stored; and who goes on without a tree makes sure that it has been
- * announced.  False: it had not been, and is now.  src/README, J2-giveup.
+ * Who gives up a tree stores that, and announces it afterwards.  In between others may have seen it, with the number of before: they
+ * check for duplicates without the tree, while somebody who has the tree, and the same number, looks for them there.  So it is
+ * foretold before it is stored, until it is announced; and who goes on without a tree that others may have announces a change
+ * himself if any is foretold.  src/README, J1.
  */
-extern void smart_changes_foretell(uint64 tree);
-extern bool smart_changes_make_sure(uint64 tree);
+extern void smart_changes_foretell(void);
+extern bool smart_changes_are_foretold(void);
 
 /* Sleeps until the next change, but not longer than so many milliseconds.  Interruptible. */
 extern void smart_changes_wait(long timeout_ms);

@@ -317,11 +317,19 @@ insert_unique(struct smart_candidate *candidate, bool *unique)
 
 /* ---- any index ---- */
 
-/* Has the tree that a lost index had been left by all?  If its metapage says that there is none, nobody has one. */
+/*
+ * A lost index is asked by its pages, once nobody can have its tree and the same number of changes.  If its metapage says that there is
+ * no tree, nobody has one.  False: the index has to be opened again.
+ */
 static bool
-is_left(uint64 tree)
+is_left_by_all(struct smart_relation *opened, Relation index)
 {
-	return tree == 0 || tree == SMART_TREE_NOWHERE || smart_changes_make_sure(tree);
+	uint32 before = opened->changes;
+
+	if (smart_relation_tree(index) == SMART_TREE_NOWHERE || likely(!smart_changes_are_foretold()))
+		return true;
+	opened->changes = smart_changes_announce();
+	return opened->changes == before + 1;
 }
 
 /*
@@ -341,7 +349,7 @@ open_unique(Relation index, const struct smart_relation *self)
 
 			if (!opened->lost)
 				return opened;
-			if (!is_left(smart_relation_tree(index)))
+			if (!is_left_by_all(opened, index))
 				continue;
 			if (smart_view_attach(opened, index, true))
 				return opened;
