@@ -33,8 +33,8 @@ has_run(const struct smart_tree_info *info, const struct smart_meta *meta)
 	/* Of a chain that was not there yet it lacks nothing before its first operation. */
 	if (serial == 0)
 		return cut->serial == 0 || (cut->serial == 1 && cut->offset == SMART_PAGE_BEGIN);
-	return serial > cut->serial || (serial == cut->serial && (BlockNumber) (place >> 32) == cut->block &&
-									(uint32) place >= cut->offset);
+	return serial > cut->serial ||
+		   (serial == cut->serial && (BlockNumber) (place >> 32) == cut->block && (uint32) place >= cut->offset);
 }
 
 /* The metapage as it would name the follower; false: there is none. */
