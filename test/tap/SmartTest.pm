@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
+our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter answers is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
 
 our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
 
@@ -117,6 +117,17 @@ sub stop_walwriter
 		sleep(0.01);
 	}
 	die 'the walwriter does not come to rest';
+}
+
+# answers(NODE): whether a session gets the lock under which memory is allocated. A process that was stopped at some moment may
+# have it, and who waits for such a lock cannot be cancelled; so the process has to go on for a moment then.
+sub answers
+{
+	my ($node) = @_;
+	my $late = 0;
+
+	$node->psql('postgres', 'SELECT count(*) FROM smart_stat_space()', timeout => 10, timed_out => \$late);
+	return !$late;
 }
 
 # is_gone(NODE, PID): waits for a backend whose client has heard of the end: it is not the end for the backend.

@@ -42,7 +42,7 @@ sub stopped_loader
 	$watcher->query_until(qr/seen/, '');
 	kill 'STOP', $pid;
 	$watcher->quit;
-	return ($session, $pid, $offset) if $node->safe_psql('postgres', "SELECT $STATE") eq 'loading';
+	return ($session, $pid, $offset) if answers($node) && $node->safe_psql('postgres', "SELECT $STATE") eq 'loading';
 	kill 'CONT', $pid;
 	$session->query_safe('ROLLBACK');
 	$session->quit;

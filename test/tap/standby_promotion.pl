@@ -132,8 +132,8 @@ goes_on('a prepared transaction');
 
 # ---- an index that is being loaded ----
 
-# The worker that loads it is stopped until the server has been promoted; false: it was too fast. Who watches for it keeps no
-# snapshot, for which replay would wait.
+# The worker that loads it is stopped until the server has been promoted; false: it was too fast, or has a lock. Who watches for
+# it keeps no snapshot, for which replay would wait.
 sub promoted_while_loading
 {
 	my $PROGRESS = q{SELECT max(pid) FROM pg_stat_progress_create_index};
@@ -146,7 +146,7 @@ sub promoted_while_loading
 	$watcher->query_until(qr/seen/, '');
 	kill 'STOP', $worker;
 	$watcher->quit;
-	return ($worker, -s $standby->logfile) if $standby->safe_psql('postgres', $PROGRESS) eq $worker;
+	return ($worker, -s $standby->logfile) if answers($standby) && $standby->safe_psql('postgres', $PROGRESS) eq $worker;
 	kill 'CONT', $worker;
 	$standby->stop;
 	return;
