@@ -10,7 +10,7 @@
 #include "am/server/shared.h"
 
 #define PAGES_MIN       16 /* of the chain, that are worth a compaction where memory is short */
-#define PAGES_LONG      64 /* of the chain, where memory has what they have as long as they are there */
+#define PAGES_LONG      64 /* of the chain of an index without a tree: fewer are not worth a compaction */
 #define MEMORY_PER_BYTE 2  /* that a delta takes for what stands in the chain, about */
 
 /*
@@ -34,7 +34,7 @@ takes_too_much(Relation index, const struct smart_meta *meta)
 	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
 }
 
-/* Stands more of an index that has no tree of its own in the memory of its delta than on the pages of its run? */
+/* Has an index without a tree of its own more in its chain, and so in the memory of its delta, than in its run? */
 static bool
 outgrows_run(const struct smart_meta *meta)
 {

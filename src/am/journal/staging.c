@@ -126,7 +126,7 @@ busy_bit(int number)
 	return UINT64CONST(1) << (number % 64);
 }
 
-/* The area, which is locked, is not empty any more, or it is: what it had can be found in the chain by now. */
+/* The area, which is locked, gets its first add; or it is empty, and the chain has what it had.  Partner: next_busy(). */
 static void
 set_busy(int number, bool is_busy)
 {
@@ -192,7 +192,7 @@ filter_bit(uint32 hash)
 	return UINT64CONST(1) << (hash % 64);
 }
 
-/* May the area have an add of a key with this hash?  The caller has locked the key. */
+/* May the area have an add of a key with this hash?  The caller has locked the key.  Partners: note_hash(), note_empty(). */
 static inline bool
 may_have(struct area *area, uint32 hash)
 {

@@ -24,7 +24,8 @@ extern void smart_staging_init(void);
  * Journals the add of an entry, which the index's tree has by now: into this backend's area, or straight into the chain
  * (chain.h) if that is about to be too late.  changes, and the result: as smart_chain_add().  The caller has an
  * inserter's lock of the index, which is kept to the end of the transaction.  subtransaction: that inserted the row.
- * hash: not 0 if there may be checks for the entry's key, of that; the caller has locked the key then (key_locks.h).  Errors: as smart_chain_add().
+ * hash: of the entry's key, if there may be checks for that, and the caller has locked the key (key_locks.h); else 0.
+ * Errors: as smart_chain_add().
  */
 extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
 							  SubTransactionId subtransaction, uint32 hash);
@@ -36,9 +37,7 @@ extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 ch
  */
 extern void smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled);
 
-/*
- * The same of areas that have adds with these columns, a key of a unique index, which the caller has locked.
- */
+/* Writes out the areas that have an add of this key of a unique index.  The caller has locked the key.  Errors as above. */
 struct smart_staged_key
 {
 	uint32 hash; /* as for smart_staging_add() */

@@ -27,7 +27,7 @@ extern struct smart_relation *smart_view_open(Relation index, bool alone);
 /* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
 extern bool smart_view_attach(struct smart_relation *self, Relation index, bool alone);
 
-/* The view is not used any more.  Its memory goes with its context, but that may be late, and a pin holds the delta's memory back. */
+/* Nobody uses the view any more: its pin ends, which holds the delta's memory back.  Its own memory goes with its context. */
 extern void smart_view_close(struct smart_view *view);
 
 /*

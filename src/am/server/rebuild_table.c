@@ -98,6 +98,7 @@ smart_changes_announce(void)
 	if (table == NULL)
 		return 0;
 	number = __atomic_add_fetch(&table->changes, 1, __ATOMIC_SEQ_CST);
+	/* Behind the number: who does not see it any more has an older number, which is noticed. */
 	if (has_foretold)
 		__atomic_store_n(own_foretold(), false, __ATOMIC_RELEASE);
 	has_foretold = false;
@@ -111,6 +112,7 @@ smart_changes_foretell(void)
 	if (table == NULL)
 		return;
 	has_foretold = true;
+	/* Before what the caller stores next: who sees that sees this.  Partner: smart_changes_are_foretold(). */
 	__atomic_store_n(own_foretold(), true, __ATOMIC_SEQ_CST);
 }
 
