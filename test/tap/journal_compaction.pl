@@ -241,6 +241,18 @@ is(state_of($node, 'few_id'), 'ready', 'the tree is there');
 my ($status, undef, $err) = $node->psql('postgres', "SELECT smart_index_check('few_id')");
 like($err, qr/the journal of index "few_id" has 500 entries that the index does not have/, 'more in the journal than in the tree is found');
 
+# An index that is read from its pages: its delta has what the chain has, so a chain that is longer than the run is long.
+sql(q{CREATE TABLE paged (a bigint); CREATE INDEX paged_a ON paged USING smart (a) WITH (resident = never);
+	INSERT INTO paged SELECT hashint8extended(g, 0) FROM generate_series(1, 150000) g});
+ok($node->poll_query_until('postgres', q{SELECT run_entries > 0 FROM smart_index_pages('paged_a')}), 'it is compacted, though it is small');
+compaction_ends($node);
+same_answers($node, 'postgres', 'SELECT a FROM paged WHERE a BETWEEN 0 AND 100000000000000000 ORDER BY a', 'its delta is made');
+my $bytes = sql(q{SELECT smart_relation_size('paged_a')});
+sql(q{DELETE FROM paged WHERE ctid < '(40,1)'});
+sql('VACUUM paged');
+ok($node->poll_query_until('postgres', "SELECT smart_relation_size('paged_a') > $bytes"), 'nobody has to ask the index: the delta gets what VACUUM has removed');
+index_is_sound($node, 'postgres', 'paged_a', 'read from its pages');
+
 log_is_quiet($node);
 $node->stop;
 done_testing;
