@@ -106,6 +106,7 @@ $waiter->query_until(qr/begins/, "\\echo begins\nINSERT INTO t VALUES (40000, 'a
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO t VALUES (40000%' AND wait_event_type = 'Lock'"), 'an insert waits for one from before the move');
 $writer->query_safe('COMMIT');
 $waiter->query_until(qr/ends/, '');
+$waiter->quit;
 like($waiter->{stderr}, qr/duplicate key value violates unique constraint "t_n"/, 'it has found that');
 is(sql('SET enable_seqscan = off; SELECT count(*), min(word) FROM t WHERE n IN (40000, 40001)'), '1|uncommitted', 'what was staged is in the new tree');
 ok(node_becomes($node, $memory[0], 'retired'), 'when the transactions have ended, all has moved');

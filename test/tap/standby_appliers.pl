@@ -91,6 +91,8 @@ for my $round (1 .. 8)
 	for my $i (0 .. $#sessions)
 	{
 		my $out = $out[$i] . ($out[$i] =~ /ended/ ? '' : eval { $sessions[$i]->query_until(qr/ended/, '') } // '');
+		# What it says of errors comes by another pipe than the word for which was waited, and may come later.
+		$i == 3 ? $sessions[$i]->{run}->kill_kill : $sessions[$i]->quit;
 		my $error = $sessions[$i]->{stderr} // '';
 
 		# At the very end of a statement core has forgotten that it was the time, and tells of a user.
@@ -99,7 +101,6 @@ for my $round (1 .. 8)
 		$cancelled++ if $late;
 		$terminated++ if $i == 3 && $out !~ /30000/;
 		$wrong .= "round $round, session $i: $out $error\n" if $out !~ /^30000$/m && $i != 3 && !$late;
-		$i == 3 ? $sessions[$i]->{run}->kill_kill : $sessions[$i]->quit;
 	}
 }
 is($wrong, '', 'all that were not cancelled are right');
