@@ -14,9 +14,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($ROUND_TRIP_PRICE smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter answers is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
+our @EXPORT = qw($NODE_SETTINGS smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter answers is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
 
-our $ROUND_TRIP_PRICE = 'smart.round_trip_cost = 10'; # about that of an idle machine's loopback
+# The price of a round trip is about that of an idle machine's loopback. The tests of trees on memory nodes are about those that
+# writers wait for; those of write-back turn it on.
+our $NODE_SETTINGS = "smart.round_trip_cost = 10\nsmart.write_back = off";
 
 # smart_node(NAME, SETTING...): a running server with smart preloaded and the extension created in "postgres".  A round trip to
 # a memory node has a price that was not measured: else plans would depend on what else the machine does.
@@ -26,7 +28,7 @@ sub smart_node
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init;
-	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $ROUND_TRIP_PRICE, @settings, ''));
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $NODE_SETTINGS, @settings, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION smart');
 	looks_for_nodes($node);

@@ -19,7 +19,7 @@ my $SECONDS = $ENV{SMART_STRESS_SECONDS} || 8;
 my @memory = $ENV{SMART_STRESS_NODES} ? map { SmartMemnode->new($_, '--size=128M') } ('one', 'two') : ();
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\n$ROUND_TRIP_PRICE\nautovacuum = off\nsynchronous_commit = off\nlog_statement = none\n" . (@memory ? 'smart.memory_nodes = ' . addresses(@memory) . "\n" : ''));
+$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\n$NODE_SETTINGS\nautovacuum = off\nsynchronous_commit = off\nlog_statement = none\n" . (@memory ? 'smart.memory_nodes = ' . addresses(@memory) . "\n" : ''));
 $primary->start;
 
 # same_rows: in one snapshot. The functions are planned with their settings.

@@ -35,7 +35,7 @@ sub original
 	my $node = PostgreSQL::Test::Cluster->new('original' . ++$serial);
 
 	$node->init(%init);
-	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $ROUND_TRIP_PRICE, @SETTINGS, place($place), ''));
+	$node->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'smart'", $NODE_SETTINGS, @SETTINGS, place($place), ''));
 	$node->start;
 	$node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION smart;

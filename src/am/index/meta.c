@@ -77,7 +77,8 @@ codec_fingerprint(const struct smart_codec *codec)
 uint64
 smart_meta_region(void)
 {
-	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
+	/* Not recovered, if it is not: then no tree in it is used, but an index that has none (SMART_TREE_NOWHERE) is. */
+	return smart_region_header(smart_backend_client_at_startup()->compute->region)->incarnation;
 }
 
 uint64

@@ -36,10 +36,17 @@ static uint32 places = 0; /* in the list */
 static uint32 used = 0;
 static uint32 last_serial = 0;
 
+/* Pins are of this start of the server, so that they do not wait for startup recovery. */
+static struct smart_client *
+pinning_client(void)
+{
+	return likely(smart_server.client != NULL) ? smart_server.client : smart_backend_client_at_startup();
+}
+
 static void
 end_pin(struct pin *pin)
 {
-	struct smart_client *client = smart_backend_client();
+	struct smart_client *client = pinning_client();
 
 	smart_assert(pin->owner != NULL && used > 0 && used <= places);
 	pin->owner = NULL;
@@ -64,7 +71,7 @@ at_release(ResourceReleasePhase phase, bool commit, bool top_level, void *argume
 struct smart_pin_ticket
 smart_pin_enter(uint64 tree)
 {
-	struct smart_client *client = smart_backend_client();
+	struct smart_client *client = pinning_client();
 	uint32 place = 0;
 
 	smart_assert(CurrentResourceOwner != NULL && tree != 0);
@@ -114,7 +121,7 @@ smart_pin_leave(struct smart_pin_ticket *ticket)
 bool
 smart_pin_wanted(void)
 {
-	return __atomic_load_n(&smart_backend_client()->compute->pins->waiters, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&pinning_client()->compute->pins->waiters, __ATOMIC_RELAXED) != 0;
 }
 
 /* Logs for which processes this one waits. */
@@ -139,7 +146,7 @@ log_holders(const struct smart_client *client, uint64 tree, uint64 number, const
 bool
 smart_pin_is_held(uint64 tree)
 {
-	struct smart_pins_shared *pins = smart_backend_client()->compute->pins;
+	struct smart_pins_shared *pins = pinning_client()->compute->pins;
 
 	return smart_pins_holder(pins, tree, smart_pins_advance(pins), 0) != SMART_CLIENT_NONE;
 }
@@ -147,7 +154,7 @@ smart_pin_is_held(uint64 tree)
 void
 smart_pin_wait(Relation index, uint64 tree, const char *what, const char *whom)
 {
-	struct smart_client *client = smart_backend_client();
+	struct smart_client *client = pinning_client();
 	struct smart_pins_shared *pins = client->compute->pins;
 	uint64 number = smart_pins_advance(pins);
 	TimestampTz start;

@@ -225,7 +225,7 @@ find_loss(Relation index, const struct relation_cache *cache)
 	if (cache->standby)
 		return find_standby_loss(cache);
 	if (meta->tree == SMART_TREE_NOWHERE && meta->state == SMART_META_READY)
-		return "It has no tree.";
+		return cache->fits ? "It has no tree." : OTHER_ENTRIES;
 	if (meta->state == SMART_META_STALE)
 		return "Rows were inserted or removed while its content could not be reached.";
 	if (meta->database != smart_relation_database(index))
@@ -387,6 +387,17 @@ is_about_to_return(const struct relation_cache *cache)
 }
 
 bool
+smart_relation_reads_nodes(Relation index)
+{
+	struct relation_cache *cache;
+
+	if (!smart_server.remote || !smart_server_available())
+		return smart_server.remote;
+	cache = get_cache(index);
+	return !wants_answer(index, cache) || !can_answer(index, cache) || smart_relation_is_carried(index, &cache->meta);
+}
+
+bool
 smart_relation_is_about_to_return(Relation index)
 {
 	return smart_server_available() && is_about_to_return(get_cache(index));
@@ -457,7 +468,7 @@ wants_follower(Relation index, const struct relation_cache *cache)
 {
 	struct smart_tree_info info;
 
-	if (!can_answer(index, cache) || !smart_relation_is_carried(index, &cache->meta))
+	if (!can_answer(index, cache) || !smart_relation_is_carried(index, &cache->meta) || smart_server_recovers())
 		return false;
 	if (smart_tree_of_journal(index, &cache->meta, &info) && !smart_tree_is_missed(info.id) &&
 		!smart_tree_has_to_move(&info))
@@ -865,9 +876,12 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 	struct relation_cache *cache;
 
 	*glance = (struct smart_glance){.unsettled = true};
-	if (!smart_server_available() || smart_server_recovers())
+	if (!smart_server_available())
 		return false;
 	cache = get_cache(index);
+	/* Nobody knows yet what becomes of its tree, if it has one. */
+	if (smart_server_recovers() && cache->meta.tree != SMART_TREE_NOWHERE)
+		return false;
 	glance->ordered = cached_codec(cache)->ordered;
 	glance->fixed_length = cache->meta.fixed_length;
 	if (cached_loss(index, cache) != NULL)

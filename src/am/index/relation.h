@@ -147,6 +147,9 @@ struct smart_glance
 
 extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
 
+/* Does a scan ask memory nodes, for all that is known?  Not of an index that its pages answer for, and that no tree follows. */
+extern bool smart_relation_reads_nodes(Relation index);
+
 /* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
 extern const struct smart_codec *smart_relation_codec(Relation index);
 

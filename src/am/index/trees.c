@@ -302,6 +302,8 @@ smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smar
 {
 	struct wanted wanted = {.meta = meta, .flags = SMART_TREE_IS_FOLLOWER, .base = meta->losses};
 
+	if (smart_server_recovers())
+		return false;
 	describe_file(index, &wanted.file);
 	/* A copy of the file goes on as it likes; if it is rolled back, that was none of the file's.  A standby sees neither. */
 	wanted.of_file = !RecoveryInProgress();
@@ -534,12 +536,16 @@ made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owne
 void
 smart_am_tree_drop_older(Relation index, uint64 keep)
 {
-	struct smart_space *space = &smart_backend_client()->space;
+	struct smart_space *space;
 	struct smart_tree_info info;
 	struct smart_tree_owner owner;
 	uint64 cursor = 0;
 
 	smart_assert(IsTransactionState());
+	/* Nobody has made a tree since this start of the server. */
+	if (smart_server_recovers())
+		return;
+	space = &smart_backend_client()->space;
 	describe_owner(index, &owner);
 	/* An index that was there before: the tree of its old file has no name any more if this transaction commits. */
 	if (smart_relation_new_file_subid(index) != InvalidSubTransactionId)

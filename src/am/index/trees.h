@@ -74,7 +74,7 @@ extern smart_status smart_tree_make_delta(Relation index, const struct smart_met
 
 /*
  * The follower that this server has loaded from the journal of a metapage, or the delta over its run; and that may be used.
- * False: none.
+ * False: none, of followers also while startup recovery is pending.
  */
 extern bool smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);
 extern bool smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_tree_info *info);

@@ -17,6 +17,8 @@
 #include "am/journal/carry.h"
 #include "am/journal/follow.h"
 #include "am/journal/page.h"
+#include "am/journal/staging.h"
+#include "am/server/shared.h"
 #include "am/server/validity.h"
 
 /*
@@ -147,6 +149,20 @@ smart_carry(Relation index)
 	}
 	if (!smart_relation_is_carried(index, &meta))
 		return SMART_CARRIED_NONE;
-	smart_validity_notice(index);
+	if (!smart_server_recovers())
+		smart_validity_notice(index);
 	return SMART_CARRIED_LATER;
+}
+
+bool
+smart_carry_all(Relation index)
+{
+	struct smart_tail tail = {0};
+	enum smart_carried carried;
+
+	if (!smart_relation_writes_back(index))
+		return false;
+	smart_staging_write_out(index, &tail, true);
+	carried = smart_carry(index);
+	return carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_ALL;
 }

@@ -9,7 +9,7 @@
 
 #include "am/index/relation.h"
 
-/* The follower of an index; 0: it has none. */
+/* The follower of an index; 0: it has none, or startup recovery is pending. */
 extern uint64 smart_carry_tree(Relation index);
 
 /*
@@ -28,7 +28,7 @@ enum smart_carried
 	SMART_CARRIED_SOME, /* the follower has all that the chain had a moment ago */
 	SMART_CARRIED_ALL,  /* it had that before */
 	SMART_CARRIED_NONE, /* it is not to have one, or has lost it at this moment */
-	SMART_CARRIED_LATER /* a memory node is away, or it has yet to be loaded */
+	SMART_CARRIED_LATER /* a memory node is away, or it has yet to be loaded or recovered */
 };
 
 /*
@@ -36,5 +36,8 @@ enum smart_carried
  * waits for others who do so, interruptibly.  INDEX_CORRUPTED: the journal is damaged; errors of the tree.
  */
 extern enum smart_carried smart_carry(Relation index);
+
+/* The same, with what is staged.  Has the follower all that had been written when this was called?  It may have none. */
+extern bool smart_carry_all(Relation index);
 
 #endif /* SMART_AM_JOURNAL_CARRY_H */

@@ -42,6 +42,7 @@
 #include "am/maintenance/rebuild.h"
 #include "am/nodes/endpoint.h"
 #include "am/recovery/region_file.h"
+#include "am/recovery/startup.h"
 #include "am/server/shared.h"
 #include "am/server/wishes.h"
 #include "base/assert.h"
@@ -103,6 +104,7 @@ tend_region(void)
 		struct smart_endpoints *made = MemoryContextAllocZero(TopMemoryContext, sizeof(*made));
 
 		smart_assert(smart_server.peers != NULL);
+		smart_startup_begin();
 		smart_endpoints_init(made, client, smart_server.peers);
 		endpoints = made;
 		if (!smart_server_recovers())

@@ -322,7 +322,7 @@ make_room(bool temporary)
 	 * dropped since this session did so last, and only if memory is well used.
 	 */
 	(void) smart_orphans_is_wished(&ever);
-	if (ever == seen || !OidIsValid(MyDatabaseId))
+	if (ever == seen || !OidIsValid(MyDatabaseId) || smart_server_recovers())
 		return;
 	smart_space_usage(&smart_backend_client()->space, &usage);
 	reachable = usage.max_size;
@@ -384,7 +384,7 @@ smart_orphans_tend(void)
 	uint64 ever;
 	long rest_ms;
 
-	if (interval_s == 0 || !smart_server.shared->made)
+	if (interval_s == 0 || !smart_server.shared->made || smart_server_recovers())
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
 	/* If both a database and the round of all are wished for, they take turns. */

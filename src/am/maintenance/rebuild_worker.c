@@ -174,6 +174,9 @@ smart_rebuild_tend(void)
 	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
 	if (IsBinaryUpgrade)
 		return IDLE_MS;
+	/* What is in the region is not known before startup recovery, nor is there a place for anything. */
+	if (smart_server_available() && smart_server_recovers())
+		return LOOK_MS;
 	was_standby |= standby;
 	/* On a standby they are looked through again and again, and once more when it is none any more. */
 	if (!begun || (smart_settings.auto_rebuild && !was_on) || others || standby != was_standby ||

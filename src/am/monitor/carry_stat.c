@@ -10,7 +10,6 @@
 
 #include "am/index/relation.h"
 #include "am/journal/carry.h"
-#include "am/journal/staging.h"
 #include "am/server/shared.h"
 
 PG_FUNCTION_INFO_V1(smart_carry_index);
@@ -26,15 +25,10 @@ PGDLLEXPORT Datum
 smart_carry_index(PG_FUNCTION_ARGS)
 {
 	Relation index = smart_index_open(PG_GETARG_OID(0));
-	struct smart_tail tail = {0};
-	enum smart_carried carried = SMART_CARRIED_NONE;
+	bool carried;
 
 	smart_server_require();
-	if (smart_relation_writes_back(index))
-	{
-		smart_staging_write_out(index, &tail, true);
-		carried = smart_carry(index);
-	}
+	carried = smart_carry_all(index);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_BOOL(carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_ALL);
+	PG_RETURN_BOOL(carried);
 }

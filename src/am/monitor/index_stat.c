@@ -84,12 +84,28 @@ smart_relation_size(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) bytes);
 }
 
+/* The tree of an index: its own, or the one on memory nodes that follows, which is brought up to date.  Errors: it has none. */
+static struct smart_relation *
+open_tree(Relation index)
+{
+	struct smart_relation *follower = NULL;
+	struct smart_meta meta;
+
+	smart_server_require();
+	if (smart_carry_all(index))
+	{
+		smart_meta_read(index, &meta);
+		follower = smart_carry_open(index, smart_codec_make(index, CurrentMemoryContext), &meta);
+	}
+	return follower != NULL ? follower : smart_journal_open(index, false);
+}
+
 /* Walks the whole tree and counts. */
 PGDLLEXPORT Datum
 smart_index_stats(PG_FUNCTION_ARGS)
 {
 	Relation index = smart_index_open(PG_GETARG_OID(0));
-	struct smart_relation *self = smart_journal_open(index, false);
+	struct smart_relation *self = open_tree(index);
 	struct smart_verify_report report = {0};
 	char message[256];
 	struct smart_row row;

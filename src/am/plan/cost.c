@@ -119,9 +119,9 @@ narrows(const struct smart_codec *codec, const IndexClause *clause, Oid family)
 	return bound.kind != SMART_BOUND_PREFIX || bound.length > 1 || !bound.recheck;
 }
 
-/* Those of a path's conditions that the index narrows down to, as estimates can judge them. */
+/* Those of a path's conditions that the index narrows down to, as estimates can judge them; *nodes: is it on memory nodes? */
 static List *
-narrowing_clauses(PlannerInfo *root, const IndexPath *path)
+narrowing_clauses(PlannerInfo *root, const IndexPath *path, bool *nodes)
 {
 	const IndexOptInfo *info = path->indexinfo;
 	Relation index = info->hypothetical ? NULL : index_open(info->indexoid, NoLock);
@@ -137,8 +137,13 @@ narrowing_clauses(PlannerInfo *root, const IndexPath *path)
 			narrows(smart_relation_codec(index), clause, info->opfamily[clause->indexcol]))
 			clauses = lappend(clauses, clause);
 	}
+	*nodes = smart_server.remote;
 	if (index != NULL)
+	{
+		if (index->rd_rel->relkind == RELKIND_INDEX)
+			*nodes = smart_relation_reads_nodes(index);
 		index_close(index, NoLock);
+	}
 	smart_assert(list_length(clauses) <= list_length(path->indexclauses));
 	return clauses;
 }
@@ -525,8 +530,9 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 	struct skipping skipping;
 	struct demand demand;
 	double entries = 1;
+	bool nodes;
 
-	path->indexclauses = narrowing_clauses(root, path);
+	path->indexclauses = narrowing_clauses(root, path, &nodes);
 	conditions = get_quals_from_indexclauses(path->indexclauses);
 	/* Each entry is asked for each of them; but what row comparisons imply are nothing but ends of ranges. */
 	foreach (cell, conditions)
@@ -547,7 +553,7 @@ smart_am_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *start
 	*pages = index->tuples > 1 ? Max(ceil(entries * (double) index->pages / index->tuples), 1) : 1;
 
 	/* On memory nodes the price of the first leaf comes first. */
-	if (smart_server.remote)
+	if (nodes)
 	{
 		first = price_of_first(path, loop_count);
 		reading = first + (estimate_round_trips(index, entries, demand.ranges, &skipping) - 1) * round_trip_price() +

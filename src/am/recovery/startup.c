@@ -7,7 +7,8 @@
  *
  * Each process checks for it when it becomes a client, at its first use of a smart index; so it costs nothing when it
  * is done.  The launcher becomes a client unasked.  With memory nodes only the launcher may recover, since it
- * connects to them at the same time; the planner does without the indexes meanwhile, since a memory node may be away.
+ * connects to them at the same time.  A node may be away for long: indexes whose trees nobody waits for are read from their
+ * pages and written meanwhile, the planner does without the others, and no tree in the region is looked at or made.
  *
  * The end of WAL is known once only: the server's new WAL uses the positions behind it again.  So it is stored in the
  * region first of all, and serves later starts if this one does not come to its end.
@@ -46,6 +47,30 @@ set_state(enum smart_startup_state state)
 	ConditionVariableBroadcast(&shared->startup_changed);
 }
 
+/* Stores the position behind which rows are lost, once; and that the region is this start's from now on. */
+static void
+claim_region(struct smart_region_header *header)
+{
+	smart_assert(header->unsettled != 0);
+	if (header->undo_from == 0)
+	{
+		/* No position at all if the last thing that the server did was to shut down. */
+		XLogRecPtr end = GetXLogReplayRecPtr(NULL);
+
+		header->undo_from = end != InvalidXLogRecPtr ? end : PG_UINT64_MAX;
+	}
+	header->started = smart_run_started();
+}
+
+void
+smart_startup_begin(void)
+{
+	if (smart_startup_is_done())
+		return;
+	smart_assert(smart_server.remote && smart_server.client == NULL);
+	claim_region(smart_region_header(&smart_server.region));
+}
+
 /* Makes the region good, or empty. */
 static void
 recover(struct smart_client *client)
@@ -60,15 +85,7 @@ recover(struct smart_client *client)
 
 	smart_assert(pg_atomic_read_u32(&smart_server.shared->startup) == SMART_STARTUP_BUSY && header->unsettled != 0);
 
-	/* Store the position behind which rows are lost, once; and that the region is this start's from now on. */
-	if (header->undo_from == 0)
-	{
-		/* No position at all if the last thing that the server did was to shut down. */
-		XLogRecPtr end = GetXLogReplayRecPtr(NULL);
-
-		header->undo_from = end != InvalidXLogRecPtr ? end : PG_UINT64_MAX;
-	}
-	header->started = smart_run_started();
+	claim_region(header);
 	status = header->undo_from < header->durable ? SMART_CORRUPT : SMART_OK;
 
 	/* Find all memory, then remove the entries of those rows. */

@@ -18,4 +18,10 @@
  */
 extern void smart_startup_await(struct smart_client *client, bool may_recover);
 
+/*
+ * With memory nodes, before they have been found: the launcher notes what a later start has to know if this one ends before
+ * recovery.  Nothing if none is pending.
+ */
+extern void smart_startup_begin(void);
+
 #endif /* SMART_AM_STARTUP_H */

@@ -69,6 +69,9 @@ smart_wal_is_durable(XLogRecPtr end)
 	uint64 known = __atomic_load_n(durable, __ATOMIC_RELAXED);
 
 	smart_assert(smart_server.shared->made);
+	/* Startup recovery compares it with the end of WAL as it was found.  What is not recovered yet depends on no later WAL. */
+	if (unlikely(smart_server_recovers()))
+		return;
 	while (known < end && !__atomic_compare_exchange_n(durable, &known, end, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 }

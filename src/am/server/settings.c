@@ -252,7 +252,7 @@ smart_settings_init(void)
 	DefineCustomBoolVariable("smart.write_back", "Who writes to an index on memory nodes does not wait for them.",
 							 "What is inserted and removed is in the journal and in the server's memory, and a worker "
 							 "carries it to the memory nodes. Without effect if there are none.",
-							 &smart_settings.write_back, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
+							 &smart_settings.write_back, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.carry_above",
 							"Indexes that write back and are larger than this are carried to memory nodes.",
 							"The others are read from their pages. -1: an eighth of shared_buffers.",
