@@ -37,7 +37,9 @@ extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 ch
  */
 extern void smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled);
 
-/* Writes out the areas that have an add of this key of a unique index.  The caller has locked the key.  Errors as above. */
+/*
+ * Writes out the areas that have an add of this key of a unique index.  Who has to know of all has locked the key.  Errors as above.
+ */
 struct smart_staged_key
 {
 	uint32 hash; /* as for smart_staging_add() */

@@ -37,7 +37,7 @@ extern void smart_view_close(struct smart_view *view);
  */
 extern bool smart_view_catch_up(struct smart_relation *self, Relation index, bool all);
 
-/* The same for who has locked a key of a unique index (staging.h): whatever any transaction has inserted of it. */
+/* The same, and whatever any transaction has inserted of a key of a unique index (staging.h). */
 struct smart_staged_key;
 
 extern bool smart_view_catch_up_key(struct smart_relation *self, Relation index, const struct smart_staged_key *key);

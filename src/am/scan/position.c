@@ -25,11 +25,13 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
+#include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/nodes/locate.h"
 #include "am/scan/position.h"
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
+#include "am/server/key_locks.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "base/assert.h"
@@ -286,19 +288,38 @@ wants_pin(const struct smart_position *self)
 	return needs_pin(self) && !(is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()));
 }
 
+/*
+ * Brings the view up to date.  Who looks for what others have not committed yet needs all that is staged, or, of a unique index, what
+ * is staged of the one key that is looked for.  That is not locked: what is staged a moment later is not seen in either way.
+ */
+static bool
+catch_up(struct smart_position *self)
+{
+	Relation index = self->scan->indexRelation;
+	SnapshotType type = self->scan->xs_snapshot->snapshot_type;
+	const struct smart_ranges *ranges = self->ranges;
+	struct smart_staged_key key;
+
+	if (type != SNAPSHOT_DIRTY && type != SNAPSHOT_SELF)
+		return smart_view_catch_up(self->relation, index, false);
+	if (!index->rd_index->indisunique || !smart_ranges_are_one_key(ranges))
+		return smart_view_catch_up(self->relation, index, true);
+	key = (struct smart_staged_key){.hash = smart_key_hash(index, ranges->from, (int) ranges->from_length),
+									.length = ranges->from_length,
+									.bytes = ranges->from};
+	return smart_view_catch_up_key(self->relation, index, &key);
+}
+
 /* Pins the view, which has all that is there afterwards; false: the index has its tree now, and that is to be pinned. */
 static pg_noinline bool
 pin_view(struct smart_position *self)
 {
 	Relation index = self->scan->indexRelation;
-	SnapshotType type = self->scan->xs_snapshot->snapshot_type;
-	/* These look for what others have not committed yet. */
-	bool all = type == SNAPSHOT_DIRTY || type == SNAPSHOT_SELF;
 
 	self->pin = smart_pin_enter(smart_view_pinned(view_of(self)));
 	if (likely(self->relation->changes == smart_changes()) || !smart_relation_arrive(self->relation, index))
 	{
-		if (smart_view_catch_up(self->relation, index, all))
+		if (catch_up(self))
 			return true;
 		end_pin(self);
 		smart_view_leave(self->relation, index);

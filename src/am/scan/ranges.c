@@ -97,6 +97,20 @@ make_range(struct smart_ranges *ranges)
 }
 
 bool
+smart_ranges_are_one_key(const struct smart_ranges *ranges)
+{
+	bool one = smart_ranges_are_points(ranges);
+
+	for (int i = 0; one && i < ranges->nprefix; i++)
+	{
+		const struct smart_column_set *set = &ranges->columns[i];
+
+		one = set->count == 1 && smart_span_bytes(ranges, ranges->points[set->first])[0] == SMART_NOT_NULL;
+	}
+	return one;
+}
+
+bool
 smart_ranges_first(struct smart_ranges *ranges, bool backward)
 {
 	if (ranges->never)

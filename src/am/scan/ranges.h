@@ -84,6 +84,12 @@ smart_ranges_are_points(const struct smart_ranges *ranges)
 	return points;
 }
 
+/*
+ * Is there one range only, of entries that have these values, and no NULL, in all key columns?  The range begins with the columns
+ * as those entries have them then.
+ */
+extern bool smart_ranges_are_one_key(const struct smart_ranges *ranges);
+
 /* The first range, and the following ones, in ascending order or (backward) in descending order.  False: there is none. */
 extern bool smart_ranges_first(struct smart_ranges *ranges, bool backward);
 extern bool smart_ranges_next(struct smart_ranges *ranges, bool backward);

@@ -12,9 +12,21 @@
 #ifndef SMART_AM_KEY_LOCKS_H
 #define SMART_AM_KEY_LOCKS_H
 
+#include "common/hashfn.h"
+#include "utils/rel.h"
+
 /* Asks the server for memory (shmem_request_hook), and makes the locks (shmem_startup_hook). */
 extern void smart_key_locks_request(void);
 extern void smart_key_locks_make(void);
+
+/* The hash of a key of a unique index: length bytes of its columns as an entry has them.  Never 0. */
+static inline uint32
+smart_key_hash(Relation index, const uint8 *columns, int length)
+{
+	uint32 hash = hash_combine(hash_bytes(columns, length), RelationGetRelid(index));
+
+	return hash != 0 ? hash : 1;
+}
 
 /*
  * Locks the key with this hash.  It is unlocked by smart_key_unlock(), or by the end of the (sub)transaction after an

@@ -398,15 +398,6 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 	return self;
 }
 
-static uint32
-hash_columns(const struct smart_candidate *candidate)
-{
-	uint32 hash =
-		hash_combine(hash_bytes(candidate->entry, candidate->columns_length), RelationGetRelid(candidate->index));
-
-	return hash != 0 ? hash : 1;
-}
-
 /* Adds the candidate's entry.  False: trees have changed, so that the index has to be looked at again. */
 static bool
 insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
@@ -421,7 +412,7 @@ insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 	if (check)
 	{
 		candidate->columns_length = smart_entry_columns_length(self->codec, candidate->entry, candidate->key_length);
-		candidate->hash = hash_columns(candidate);
+		candidate->hash = smart_key_hash(candidate->index, candidate->entry, candidate->columns_length);
 		return insert_unique(candidate, unique);
 	}
 	/* The entry may be there: the last pass of CREATE INDEX CONCURRENTLY meets rows that others have indexed. */
