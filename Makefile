@@ -126,7 +126,7 @@ list-isolation:
 	@echo $(ISOLATION)
 
 .PHONY: list-regress list-isolation
-.PHONY: deps demo test test-assert test-crash test-fresh test-packages test-rdma test-versions bench sim model tidy format figures
+.PHONY: deps demo quick test test-assert test-crash test-fresh test-packages test-rdma test-versions bench sim model tidy format figures
 .PHONY: packages image release help
 
 deps:
@@ -137,6 +137,12 @@ demo: deps
 
 test:
 	@test/run
+
+# Without the tests of SQL that take longest, and with some of servers and crashes.
+QUICK_SLOW = build journal_pages types_cross types_extensions
+quick:
+	@PARTS="layers unit regress isolation tap" FLAVOURS=plain TESTS="$(filter-out $(QUICK_SLOW),$(REGRESS)) $(ISOLATION)" \
+		TAP="crash paged upserts write_back standby" test/run
 
 test-crash: deps
 	@test/crash $(or $(CYCLES),100)
@@ -189,6 +195,7 @@ help:
 	@echo 'make [PG_CONFIG=…]           build smart.so;  make install  puts it into that PostgreSQL'
 	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
+	@echo 'make quick                   the tests that find most faults'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
 	@echo 'make test-fresh              make demo and make test in a clean Debian 12, as root'
 	@echo 'make test-crash [CYCLES=n]    kills everything at random moments: n cycles of each kind (100), answers compared each time'

@@ -13,7 +13,7 @@ use Test::More;
 
 my @memory = map { SmartMemnode->new($_, '--size=128M') } ('one', 'two');
 my $node = smart_node('main', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 1GB', 'autovacuum = off', 'max_prepared_transactions = 4', 'smart.write_back = on', 'smart.carry_above = 0', 'smart.spread_above = 0',
-	'smart.node_lost_after = 0', 'smart.fabric_timeout = 2s', 'smart.memory_nodes = ' . addresses(@memory));
+	'smart.node_lost_after = 0', 'smart.fabric_timeout = 2s', 'smart.embedded_max_size = 16MB', 'smart.memory_nodes = ' . addresses(@memory));
 my @indexes = ('numbers_id', 'numbers_word', 'numbers_both', 'small_a');
 
 sub sql
@@ -120,9 +120,24 @@ foreach my $case ([ 'one node is away', sub { $memory[0]->kill9 }, sub { $memory
 	sql('BEGIN; TRUNCATE small; INSERT INTO small VALUES (7); ROLLBACK');
 	is(sql('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a = 1'), '1', "$name: built anew");
 	sql('DROP TABLE made');
-	sql('UPDATE numbers SET word = md5(word) WHERE id < 15000') foreach (1 .. 3);
-	sql('VACUUM numbers');
-	compaction_ends($node);
+	# Deltas are freed meanwhile: all of them together are larger than their memory.
+	foreach my $round (1 .. ($name eq 'one node is away' ? 16 : 3))
+	{
+		sql('UPDATE numbers SET word = md5(word) WHERE id < 15000');
+		sql('VACUUM numbers');
+		compaction_ends($node);
+		sql('SET enable_seqscan = off; SELECT count(*) FROM numbers WHERE id > 0; SELECT count(*) FROM numbers WHERE word > \'\'');
+	}
+	is(sql(q{SELECT count(*) FILTER (WHERE state = 'up') < 2 FROM smart_memory_nodes}), 't', "$name: the view of memory nodes") if $name ne 'one node hangs';
+	is(sql(q{SELECT count(*) FROM smart_index_nodes('numbers_id')}), '0', "$name: nobody knows where its tree is");
+	# Where there is no tree because there was no room, or none is wanted, it is the same.
+	sql('ALTER SYSTEM SET smart.write_back = off');
+	$node->reload;
+	sql('SELECT pg_sleep(0.5)');
+	all_is_right("$name, without write-back");
+	sql("INSERT INTO small VALUES ($from + 50)");
+	sql('ALTER SYSTEM RESET smart.write_back');
+	$node->reload;
 	all_is_right("$name, compacted");
 	unlike(log_since($offset), qr/smart has recovered its region/, "$name: recovery is pending");
 	unlike(log_since($offset), qr/ERROR:  (?!duplicate)/, "$name: no statement has failed");

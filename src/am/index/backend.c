@@ -110,8 +110,6 @@ smart_backend_client_at_startup(void)
 		smart_server.compute.remote = &remote;
 	}
 	smart_raise_if_failed(smart_client_open(&smart_server.compute, &smart_environment, MyProcPid, &opened), NULL);
-	smart_client_set_rdwc(opened, smart_settings.rdwc);
-	smart_client_set_spread(opened, (uint32) smart_settings.spread_above_mb * SMART_PAGES_A_MB);
 	/* Behind before_shmem_exit, which aborts a transaction that is still open and needs the client for that. */
 	on_shmem_exit(backend_exit, 0);
 	return opened;
@@ -158,6 +156,10 @@ smart_backend_client(void)
 	if (!smart_server.remote)
 		opened->space.reserved_pages = (uint32) (smart_server.region.max_size / SMART_PAGE_BYTES / SMART_DELTA_SHARE);
 	RegisterXactCallback(at_transaction_end, NULL);
+	/* From now on settings.c tells it of changes. */
+	smart_client_set_rdwc(opened, smart_settings.rdwc);
+	smart_client_set_timeout(opened, (uint32) smart_settings.fabric_timeout_ms);
+	smart_client_set_spread(opened, (uint32) smart_settings.spread_above_mb * SMART_PAGES_A_MB);
 	smart_client_set_offload(opened, (enum smart_offload_mode) smart_settings.offload);
 	return opened;
 }
@@ -170,6 +172,9 @@ smart_tree_space(uint64 tree)
 	/* No id is in both: each region counts from a random number. */
 	if (smart_server.remote && smart_server.shared->deltas_made &&
 		smart_space_find_tree(&smart_delta_client()->space, tree, &root))
+		return &smart_delta_client()->space;
+	/* A delta that has gone: no other tree is known before startup recovery. */
+	if (unlikely(smart_server_recovers()))
 		return &smart_delta_client()->space;
 	return &smart_backend_client()->space;
 }

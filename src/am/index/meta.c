@@ -77,8 +77,7 @@ codec_fingerprint(const struct smart_codec *codec)
 uint64
 smart_meta_region(void)
 {
-	/* Not recovered, if it is not: then no tree in it is used, but an index that has none (SMART_TREE_NOWHERE) is. */
-	return smart_region_header(smart_backend_client_at_startup()->compute->region)->incarnation;
+	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
 }
 
 uint64
@@ -91,13 +90,14 @@ void
 smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {
 	meta->tree = tree;
-	meta->region = tree == 0 ? 0 : smart_meta_region();
+	/* Which region that is nobody asks of an index that has no tree; it may not have been recovered yet. */
+	meta->region = tree == 0 || tree == SMART_TREE_NOWHERE ? 0 : smart_meta_region();
 	meta->encoding = codec_fingerprint(codec);
 	meta->state = tree == 0 ? SMART_META_EMPTY : SMART_META_READY;
 	meta->leaf_size = (uint32) smart_options_leaf_size(index);
 	meta->fixed_length = (uint32) codec->fixed_length;
 	meta->database = smart_relation_database(index);
-	smart_assert(tree == 0 || meta->region != 0);
+	smart_assert(tree == 0 || tree == SMART_TREE_NOWHERE || meta->region != 0);
 }
 
 bool

@@ -906,7 +906,9 @@ smart_relation_tree(Relation index)
 {
 	struct relation_cache *cache = get_cache(index);
 
-	return cache->meta.tree == 0 || !smart_meta_tree_is_here(index, &cache->meta) ? 0 : cache->meta.tree;
+	if (cache->meta.tree == 0 || cache->meta.tree == SMART_TREE_NOWHERE)
+		return cache->meta.tree;
+	return smart_meta_tree_is_here(index, &cache->meta) ? cache->meta.tree : 0;
 }
 
 uint64

@@ -359,7 +359,7 @@ smart_tree_is_given_up(uint64 tree)
 {
 	uint64 note;
 
-	return smart_space_get_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, &note) &&
+	return smart_space_get_note(smart_tree_space(tree), tree, SMART_NOTE_REMOVAL, &note) &&
 		   (note == SMART_GIVEN_UP || note == changing_word());
 }
 
@@ -433,6 +433,9 @@ smart_tree_has_room(uint64 bytes)
 {
 	struct smart_space_usage usage;
 
+	/* None can be made yet. */
+	if (smart_server_recovers())
+		return false;
 	smart_space_usage(&smart_backend_client()->space, &usage);
 	if (smart_server.remote)
 	{
@@ -468,7 +471,8 @@ has_part_on(uint64 tree, bool (*is)(struct smart_peers *peers, unsigned int node
 	uint64_t pages[FABRIC_NODES_MAX];
 	bool has;
 
-	if (!smart_server.remote || tree == 0 || likely(!smart_peers_are_away(smart_server.peers)))
+	if (!smart_server.remote || tree == 0 || tree == SMART_TREE_NOWHERE ||
+		likely(!smart_peers_are_away(smart_server.peers)))
 		return false;
 	space = &smart_backend_client()->space;
 	if (!smart_space_tree_info(space, tree, &info) || !smart_space_tree_nodes(space, tree, pages))

@@ -166,7 +166,9 @@ smart_rebuild_tend(void)
 	bool others = smart_settings.write_back != was_back || smart_settings.carry_above_mb != was_above;
 	Oid due[DUE_ONCE];
 	Oid left[DUE_ONCE];
-	int count = smart_rebuild_due(due, DUE_ONCE);
+	/* What is in the region is not known before startup recovery, nor is there a place for a tree; but deltas leave. */
+	bool pending = smart_server_available() && smart_server_recovers();
+	int count = pending ? 0 : smart_rebuild_due(due, DUE_ONCE);
 	int count_left = smart_leaving_due(left, DUE_ONCE);
 	List *databases;
 	ListCell *cell;
@@ -174,13 +176,10 @@ smart_rebuild_tend(void)
 	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
 	if (IsBinaryUpgrade)
 		return IDLE_MS;
-	/* What is in the region is not known before startup recovery, nor is there a place for anything. */
-	if (smart_server_available() && smart_server_recovers())
-		return LOOK_MS;
 	was_standby |= standby;
 	/* On a standby they are looked through again and again, and once more when it is none any more. */
-	if (!begun || (smart_settings.auto_rebuild && !was_on) || others || standby != was_standby ||
-		(standby && unseen == NIL && GetCurrentTimestamp() >= next_round))
+	if (!pending && (!begun || (smart_settings.auto_rebuild && !was_on) || others || standby != was_standby ||
+					 (standby && unseen == NIL && GetCurrentTimestamp() >= next_round)))
 	{
 		/* All databases are to be looked through. */
 		if (!list_databases(SMART_DATABASES_USED, &databases))
@@ -194,9 +193,12 @@ smart_rebuild_tend(void)
 		was_standby = standby;
 		next_round = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ROUND_MS);
 	}
-	was_on = smart_settings.auto_rebuild;
-	was_back = smart_settings.write_back;
-	was_above = smart_settings.carry_above_mb;
+	if (!pending)
+	{
+		was_on = smart_settings.auto_rebuild;
+		was_back = smart_settings.write_back;
+		was_above = smart_settings.carry_above_mb;
+	}
 	if ((unseen != NIL || count > 0 || count_left > 0) && list_databases(SMART_DATABASES_OPEN, &databases))
 	{
 		/* Start what can be started, in databases that can be connected to. */
@@ -220,7 +222,7 @@ smart_rebuild_tend(void)
 		}
 		list_free(databases);
 	}
-	return unseen == NIL && smart_rebuild_is_idle() && !standby ? IDLE_MS : LOOK_MS;
+	return unseen == NIL && smart_rebuild_is_idle() && !standby && !pending ? IDLE_MS : LOOK_MS;
 }
 
 /* ---- which indexes ---- */
@@ -615,7 +617,7 @@ free_left(void)
 		}
 		smart_assert(leaving->tree != 0);
 		/* Where that was given up, there may have been no room for another one.  A failed attempt's makes none. */
-		made_room |= smart_tree_is_given_up(leaving->tree);
+		made_room |= !smart_tree_is_delta(leaving->tree) && smart_tree_is_given_up(leaving->tree);
 		smart_am_tree_drop(leaving->tree);
 		smart_leaving_done(leaving->tree);
 		*link = leaving->next;
@@ -705,7 +707,7 @@ smart_rebuild_worker_main(Datum argument)
 	for (;;)
 	{
 		bool follows = smart_follow_begin();
-		bool looked = (follows && !smart_follow_is_due()) || look_through();
+		bool looked = smart_server_recovers() || (follows && !smart_follow_is_due()) || look_through();
 
 		if (!looked)
 			smart_follow_again();

@@ -122,7 +122,8 @@ put_peer(struct smart_row *row, int node, const struct smart_peer *peer, uint64 
 		smart_peer_address(peer->host, peer->port, address);
 	if (peer->transport != 0)
 		described.transport = peer->transport == WIRE_TCP ? "tcp" : "verbs";
-	if (node >= 0 && smart_extents_node_info(&smart_backend_client()->space, (unsigned int) node, &info))
+	if (node >= 0 && !smart_server_recovers() &&
+		smart_extents_node_info(&smart_backend_client()->space, (unsigned int) node, &info))
 	{
 		described.used = info.pages_used * SMART_PAGE_BYTES;
 		if (info.closed && peer->state == SMART_PEER_UP)
@@ -131,7 +132,10 @@ put_peer(struct smart_row *row, int node, const struct smart_peer *peer, uint64 
 	put_node(row, &described);
 }
 
-/* One row per memory node, or per address where none was found yet; the embedded one is number 0. */
+/*
+ * One row per memory node, or per address where none was found yet; the embedded one is number 0.  What is on them is not known
+ * before startup recovery.
+ */
 PGDLLEXPORT Datum
 smart_memory_nodes(PG_FUNCTION_ARGS)
 {
@@ -150,7 +154,7 @@ smart_memory_nodes(PG_FUNCTION_ARGS)
 	{
 		smart_server_require();
 		/* By the node that their root is on. */
-		while (smart_space_next_tree(&smart_backend_client()->space, &cursor, &info))
+		while (!smart_server_recovers() && smart_space_next_tree(&smart_backend_client()->space, &cursor, &info))
 			trees[fabric_node(info.root)]++;
 		for (int place = 0; place < SMART_PEER_PLACES; place++)
 		{
@@ -165,7 +169,7 @@ smart_memory_nodes(PG_FUNCTION_ARGS)
 
 /* ---- smart_index_nodes() ---- */
 
-/* On which memory nodes an index lies, also one that is lost; no row if it has no tree, or was dropped a moment ago. */
+/* On which memory nodes an index lies, also one that is lost; no row if it has no tree, or that is not known yet, or was dropped. */
 PGDLLEXPORT Datum
 smart_index_nodes(PG_FUNCTION_ARGS)
 {
@@ -177,10 +181,15 @@ smart_index_nodes(PG_FUNCTION_ARGS)
 	uint64 tree;
 
 	smart_server_require();
-	space = &smart_backend_client()->space;
 	smart_rows_begin(&row, fcinfo);
 	if (index == NULL)
 		PG_RETURN_NULL();
+	if (smart_server_recovers())
+	{
+		relation_close(index, AccessShareLock);
+		PG_RETURN_NULL();
+	}
+	space = &smart_backend_client()->space;
 	tree = smart_carry_tree(index);
 	if (tree == 0)
 		tree = smart_relation_tree(index);

@@ -117,8 +117,6 @@ recover(struct smart_client *client)
 	smart_assert(header->unsettled != 0 && header->undo_from != 0);
 	header->unsettled = 0;
 	header->undo_from = 0;
-	if (smart_server.remote)
-		smart_validity_announce_trees(&client->space, false);
 	ereport(LOG, errmsg("smart has recovered its region"),
 			errdetail("Entries of rows whose WAL is lost: " UINT64_FORMAT " removed; this took %ld ms.", removed,
 					  TimestampDifferenceMilliseconds(start, GetCurrentTimestamp())));
@@ -174,6 +172,9 @@ smart_startup_await(struct smart_client *client, bool may_recover)
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(give_up, (Datum) 0);
 		set_state(SMART_STARTUP_OPEN);
+		/* Behind it: who looks at what has changed finds it. */
+		if (smart_server.remote)
+			smart_validity_announce_trees(&client->space, false);
 	}
 	ConditionVariableCancelSleep();
 	smart_assert(smart_startup_is_done());

@@ -66,12 +66,13 @@ void
 smart_wal_is_durable(XLogRecPtr end)
 {
 	uint64 *durable = &smart_region_header(&smart_server.region)->durable;
-	uint64 known = __atomic_load_n(durable, __ATOMIC_RELAXED);
+	uint64 known;
 
 	smart_assert(smart_server.shared->made);
 	/* Startup recovery compares it with the end of WAL as it was found.  What is not recovered yet depends on no later WAL. */
 	if (unlikely(smart_server_recovers()))
 		return;
+	known = __atomic_load_n(durable, __ATOMIC_RELAXED);
 	while (known < end && !__atomic_compare_exchange_n(durable, &known, end, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 }
