@@ -153,7 +153,7 @@ extern bool smart_relation_reads_nodes(Relation index);
 /* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
 extern const struct smart_codec *smart_relation_codec(Relation index);
 
-/* The tree that the metapage names, if it is of this region (it may be lost); else 0. */
+/* The tree that the metapage names, if it is of this region (it may be lost), or SMART_TREE_NOWHERE; else 0. */
 extern uint64 smart_relation_tree(Relation index);
 
 /*
