@@ -26,7 +26,9 @@ my %table = (
 	lower => [ 'k text', '(lower(k))', q{((CASE WHEN :c % 2 = 0 THEN 'key ' ELSE 'KEY ' END) || :i % 40)} ],
 	covering => [ 'k int, l int', '(k) INCLUDE (l)', '(:i % 40), :c' ]);
 
-$node->safe_psql('postgres', q{CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level2', deterministic = false)});
+# ICU needs an encoding that it knows, which SQL_ASCII is not.
+$node->safe_psql('postgres', q{CREATE DATABASE unicode TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'});
+$node->safe_psql('unicode', q{CREATE EXTENSION smart; CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level2', deterministic = false)});
 foreach my $name (sort keys %table)
 {
 	my ($columns, $index, $values) = @{ $table{$name} };
@@ -36,23 +38,23 @@ foreach my $name (sort keys %table)
 		. "INSERT INTO $name AS t ($names, n) VALUES ($values, 1) ON CONFLICT "
 		. ($name eq 'lower' ? '(lower(k))' : $name eq 'two' || $name eq 'lacking' ? '(k, l)' : '(k)') . " DO UPDATE SET n = t.n + 1;\n");
 
-	$node->safe_psql('postgres', "CREATE TABLE $name ($columns, n int) WITH (fillfactor = 50); CREATE UNIQUE INDEX ${name}_key ON $name USING smart $index WITH (resident = never)");
-	$node->command_ok([ 'pgbench', '-n', '-c', $CLIENTS, '-j', 2, '-t', $EACH, '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ], "$name: nothing fails");
-	is($node->safe_psql('postgres', "SELECT sum(n) FROM $name"), $expected, "$name: every one counts once");
-	is($node->safe_psql('postgres', "SELECT count(*) <= 40, (SELECT state FROM smart_index_state WHERE index = '${name}_key'::regclass) FROM $name"), 't|paged', "$name: no key is there twice");
-	index_is_sound($node, 'postgres', "${name}_key", $name);
+	$node->safe_psql('unicode', "CREATE TABLE $name ($columns, n int) WITH (fillfactor = 50); CREATE UNIQUE INDEX ${name}_key ON $name USING smart $index WITH (resident = never)");
+	$node->command_ok([ 'pgbench', '-n', '-c', $CLIENTS, '-j', 2, '-t', $EACH, '-f', $script, '-h', $node->host, '-p', $node->port, 'unicode' ], "$name: nothing fails");
+	is($node->safe_psql('unicode', "SELECT sum(n) FROM $name"), $expected, "$name: every one counts once");
+	is($node->safe_psql('unicode', "SELECT count(*) <= 40, (SELECT state FROM smart_index_state WHERE index = '${name}_key'::regclass) FROM $name"), 't|paged', "$name: no key is there twice");
+	index_is_sound($node, 'unicode', "${name}_key", $name);
 }
 
 # What has not been committed is waited for, staged by another session or not.
-my $first = $node->background_psql('postgres');
-my $second = $node->background_psql('postgres', on_error_stop => 0);
+my $first = $node->background_psql('unicode');
+my $second = $node->background_psql('unicode', on_error_stop => 0);
 $first->query_safe('BEGIN; INSERT INTO number VALUES (1001, 1)');
 $second->query_until(qr/begins/, "\\echo begins\nINSERT INTO number VALUES (1001, 1) ON CONFLICT (k) DO NOTHING;\n\\echo ends\n");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO number%DO NOTHING%' AND wait_event_type = 'Lock'"), 'it waits for the first one');
+ok($node->poll_query_until('unicode', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO number%DO NOTHING%' AND wait_event_type = 'Lock'"), 'it waits for the first one');
 $first->query_safe('ROLLBACK');
 $second->query_until(qr/ends/, '');
 $_->quit foreach ($first, $second);
 is($second->{stderr}, '', 'no error');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM number WHERE k = 1001'), '1', 'the first one was rolled back: the second one inserts');
+is($node->safe_psql('unicode', 'SELECT count(*) FROM number WHERE k = 1001'), '1', 'the first one was rolled back: the second one inserts');
 log_is_quiet($node);
 done_testing();
