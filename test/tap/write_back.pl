@@ -80,6 +80,14 @@ sub round_trips
 	return (split(/\n/, $out))[-1];
 }
 
+# What the planner thinks of a scan if a round trip has this price.
+sub cost_at
+{
+	my ($price) = @_;
+
+	return sql("SET smart.round_trip_cost = $price; SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT word FROM numbers WHERE id = 500");
+}
+
 # Writes of all kinds, which make no round trip.
 sub writes_cost_nothing
 {
@@ -118,6 +126,9 @@ all_are_sound('all of it is carried');
 cmp_ok(round_trips('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), '>', 0, 'scans read the nodes');
 is(sql(q{SELECT state, reason FROM smart_index_state WHERE index = 'numbers_id'::regclass}), 'carried|It writes back, and has a tree on memory nodes that follows', 'the view tells');
 cmp_ok(sql(q{SELECT sum(bytes) FROM smart_indexes}), '>', 1000000, 'and what it takes');
+sql(q{INSERT INTO numbers VALUES (-7, 'counted'); DELETE FROM numbers WHERE id = -7; VACUUM numbers});
+is(sql(q{SELECT entries FROM smart_index_stats('numbers_id')}), sql('SELECT count(*) FROM numbers'), 'smart_index_stats shows the tree on the nodes, up to date');
+isnt(cost_at(1), cost_at(1000), 'a scan costs round trips');
 cmp_ok(sql(q{SELECT sum(bytes) FROM smart_index_nodes('numbers_word')}), '>', 100000, 'and where');
 
 # What lies behind the key is that of the row that is there now: the place of a row is used again in one piece of the chain.
@@ -290,6 +301,9 @@ $node->reload;
 sql('SELECT smart_index_state(i) FROM unnest(ARRAY[' . join(', ', map { "'$_'" } @indexes) . ']::regclass[]) i');
 all_are('paged', 'small ones');
 is(round_trips('SET enable_seqscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), 0, 'they are read from their pages');
+is(cost_at(1), cost_at(1000), 'which costs none, says the planner');
+my (undef, undef, $lacks) = $node->psql('postgres', q{SELECT smart_index_stats('numbers_id')}, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+like($lacks, qr/ERROR:  55000: index "numbers_id" has no tree.*HINT:  .*smart_index_pages/s, 'smart_index_stats says so');
 answers_are_right('small ones');
 sql('ALTER SYSTEM RESET smart.carry_above');
 sql('ALTER SYSTEM SET smart.write_back = off');

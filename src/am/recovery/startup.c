@@ -7,8 +7,8 @@
  *
  * Each process checks for it when it becomes a client, at its first use of a smart index; so it costs nothing when it
  * is done.  The launcher becomes a client unasked.  With memory nodes only the launcher may recover, since it
- * connects to them at the same time.  A node may be away for long: indexes whose trees nobody waits for are read from their
- * pages and written meanwhile, the planner does without the others, and no tree in the region is looked at or made.
+ * connects to them at the same time.  A node may be away for long.  Indexes that have no tree are read from their pages and
+ * written meanwhile (src/README, J15), the planner does without the others, and nobody looks for a tree in the region or makes one.
  *
  * The end of WAL is known once only: the server's new WAL uses the positions behind it again.  So it is stored in the
  * region first of all, and serves later starts if this one does not come to its end.
