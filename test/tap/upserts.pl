@@ -56,5 +56,16 @@ $second->query_until(qr/ends/, '');
 $_->quit foreach ($first, $second);
 is($second->{stderr}, '', 'no error');
 is($node->safe_psql('unicode', 'SELECT count(*) FROM number WHERE k = 1001'), '1', 'the first one was rolled back: the second one inserts');
+
+# It is found before a row is put into the table in vain: the new version has the next place.
+$node->safe_psql('unicode', 'CREATE TABLE once (k int, n int); CREATE UNIQUE INDEX once_k ON once USING smart (k) WITH (resident = never); INSERT INTO once VALUES (1, 1)');
+$first = $node->background_psql('unicode');
+$second = $node->background_psql('unicode');
+$first->query_safe('BEGIN; INSERT INTO once VALUES (2, 1)');
+$second->query_until(qr/begins/, "\\echo begins\nINSERT INTO once AS t VALUES (2, 1) ON CONFLICT (k) DO UPDATE SET n = t.n + 1 RETURNING ctid;\n\\echo ends\n");
+ok($node->poll_query_until('unicode', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'INSERT INTO once%RETURNING%' AND wait_event_type = 'Lock'"), 'it waits again');
+$first->query_safe('COMMIT');
+like($second->query_until(qr/ends/, ''), qr/^\(0,3\)$/m, 'no place was used in vain');
+$_->quit foreach ($first, $second);
 log_is_quiet($node);
 done_testing();
