@@ -2,6 +2,7 @@
  * groups.c
  *	  Packed entries in ascending order, in groups.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -12,6 +13,8 @@
 #define PLACE ((uint32_t) sizeof(uint16_t))
 
 #define CACHE_LINE 64
+
+#define NOWHERE INT_MAX
 
 _Static_assert(SMART_GROUPS_DIRECTORY(3) - SMART_GROUPS_DIRECTORY(2) == WORD + PLACE, "directory format");
 
@@ -42,13 +45,23 @@ get_half(const uint8_t *at)
 
 /* ---- reading ---- */
 
-static const uint8_t *
-begin_of(const struct smart_groups *groups, uint32_t group)
+/* Where a group begins, from the first entry on, or where the last one ends; as it is written there. */
+static uint32_t
+place_of(const struct smart_groups *groups, uint32_t group)
 {
 	smart_assert(group <= groups->count);
 	if (group == groups->count)
-		return groups->end;
-	return groups->begin + (group == 0 ? 0 : get_half(groups->places + (group - 1) * PLACE));
+		return (uint32_t) (groups->end - groups->begin);
+	return group == 0 ? 0 : get_half(groups->places + (group - 1) * PLACE);
+}
+
+/* From where to where is a group?  False: its places are damaged. */
+static bool
+find_group(const struct smart_groups *groups, uint32_t group, uint32_t *from, uint32_t *to)
+{
+	*from = place_of(groups, group);
+	*to = place_of(groups, group + 1);
+	return *from < *to && *to <= place_of(groups, groups->count);
 }
 
 bool
@@ -56,6 +69,8 @@ smart_groups_open(struct smart_groups *groups, const uint8_t *begin, const uint8
 				  const uint8_t *directory_end, int suffix)
 {
 	int64_t length = directory_end - directory;
+	uint32_t from;
+	uint32_t to;
 
 	if (length < SMART_GROUPS_DIRECTORY(1))
 		return false;
@@ -69,25 +84,22 @@ smart_groups_open(struct smart_groups *groups, const uint8_t *begin, const uint8
 	groups->shared = (int) get_half(directory_end - 2 * PLACE);
 	groups->suffix = suffix;
 	groups->group = 0;
-	for (uint32_t i = 0; i < groups->count; i++)
-	{
-		if (begin_of(groups, i) >= end || (i > 0 && begin_of(groups, i) <= begin_of(groups, i - 1)))
-			return false;
-	}
-	return true;
+	/* The others are looked at when they are entered: there are many, and a search enters one. */
+	return find_group(groups, 0, &from, &to);
 }
 
 bool
 smart_groups_enter(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker)
 {
+	uint32_t from;
+	uint32_t to;
+
 	groups->group = group;
-	smart_unpacker_begin(unpacker, groups->begin, begin_of(groups, 1));
-	if (group == 0)
-		return true;
-	if (!smart_unpacker_next(unpacker))
+	smart_unpacker_begin(unpacker, groups->begin, groups->end);
+	if (!find_group(groups, group, &from, &to) || (group > 0 && !smart_unpacker_next(unpacker)))
 		return false;
-	unpacker->at = begin_of(groups, group);
-	unpacker->end = begin_of(groups, group + 1);
+	unpacker->at = groups->begin + from;
+	unpacker->end = groups->begin + to;
 	return true;
 }
 
@@ -109,13 +121,31 @@ smart_groups_next(struct smart_groups *groups, struct smart_unpacker *unpacker)
 	return true;
 }
 
-/* The order of the entry that was read and the key. */
+/* The order of the entry that was read and the key.  *differs: the first byte that is not the same, if both have one. */
 static int
-compare(const struct smart_groups *groups, const struct smart_unpacker *unpacker, const uint8_t *key, int length)
+compare(const struct smart_groups *groups, const struct smart_unpacker *unpacker, const uint8_t *key, int length,
+		int *differs)
 {
-	int counts = unpacker->length - groups->suffix;
+	int counts = unpacker->length > groups->suffix ? unpacker->length - groups->suffix : 0;
+	int same = (int) smart_common_prefix(unpacker->entry, (size_t) counts, key, (size_t) length);
 
-	return smart_compare_bytes(unpacker->entry, counts > 0 ? (size_t) counts : 0, key, (size_t) length);
+	*differs = NOWHERE;
+	if (same == counts || same == length)
+		return (counts > length) - (counts < length);
+	*differs = same;
+	return unpacker->entry[same] < key[same] ? -1 : 1;
+}
+
+/*
+ * Is the entry that was read before the key as the one before it in its group, which differs from the key there?  One look
+ * tells that of most.  False: it has to be compared.
+ */
+static inline bool
+is_still_before(const struct smart_groups *groups, const struct smart_unpacker *unpacker, const uint8_t *key,
+				int differs)
+{
+	return unpacker->shared > differs || (unpacker->shared == differs && unpacker->length - groups->suffix > differs &&
+										  unpacker->entry[differs] < key[differs]);
 }
 
 /* Reads the first entry of a group; false: it is damaged. */
@@ -123,6 +153,23 @@ static bool
 read_first(struct smart_groups *groups, uint32_t group, struct smart_unpacker *unpacker)
 {
 	return smart_groups_enter(groups, group, unpacker) && smart_unpacker_next(unpacker);
+}
+
+/* How many groups from the second one on begin with a smaller word.  Without branches: their order is a matter of chance. */
+static uint32_t
+words_below(const struct smart_groups *groups, uint32_t word)
+{
+	uint32_t below = 0;
+	uint32_t left = groups->count - 1;
+
+	while (left > 1)
+	{
+		uint32_t half = left / 2;
+
+		below += get_word(groups, below + half) < word ? half : 0;
+		left -= half;
+	}
+	return below + (left == 1 && get_word(groups, below + 1) < word);
 }
 
 /*
@@ -141,13 +188,14 @@ narrow(struct smart_groups *groups, const uint8_t *key, int length, struct smart
 		return false;
 	order =
 		smart_compare_equal_length(unpacker->entry, key, (size_t) (length < groups->shared ? length : groups->shared));
-	*low = order < 0 ? last : 0;
-	*high = *low;
-	for (uint32_t i = 1; order == 0 && i <= last; i++)
+	if (order != 0)
 	{
-		*low += get_word(groups, i) < word;
-		*high += get_word(groups, i) <= word;
+		*low = *high = order < 0 ? last : 0;
+		return true;
 	}
+	*low = *high = words_below(groups, word);
+	while (*high < last && get_word(groups, *high + 1) == word)
+		(*high)++;
 	return true;
 }
 
@@ -160,6 +208,9 @@ choose(struct smart_groups *groups, const uint8_t *key, int length, bool at, str
 {
 	uint32_t low;
 	uint32_t high;
+	uint32_t from;
+	uint32_t to;
+	int differs;
 
 	if (!narrow(groups, key, length, unpacker, &low, &high))
 		return false;
@@ -169,14 +220,16 @@ choose(struct smart_groups *groups, const uint8_t *key, int length, bool at, str
 
 		if (!read_first(groups, middle, unpacker))
 			return false;
-		if (compare(groups, unpacker, key, length) < at)
+		if (compare(groups, unpacker, key, length, &differs) < at)
 			low = middle;
 		else
 			high = middle - 1;
 	}
+	if (!find_group(groups, low, &from, &to))
+		return false;
 	/* All lines at once: each entry is read on the way to the next one. */
-	for (const uint8_t *line = begin_of(groups, low); line < begin_of(groups, low + 1); line += CACHE_LINE)
-		__builtin_prefetch(line);
+	for (; from < to; from += CACHE_LINE)
+		__builtin_prefetch(groups->begin + from);
 	*group = low;
 	return true;
 }
@@ -192,31 +245,40 @@ smart_groups_enter_before(struct smart_groups *groups, const uint8_t *key, int l
 bool
 smart_groups_seek(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker)
 {
+	int differs = NOWHERE;
+
 	if (!smart_groups_enter_before(groups, key, length, unpacker))
 		return false;
-	while (smart_groups_next(groups, unpacker))
+	while (smart_unpacker_next(unpacker))
 	{
-		if (compare(groups, unpacker, key, length) >= 0)
+		if (!is_still_before(groups, unpacker, key, differs) && compare(groups, unpacker, key, length, &differs) >= 0)
 			return true;
 	}
-	return false;
+	/* All of the group are before the key, so none of the next one is. */
+	return smart_groups_next(groups, unpacker);
 }
 
 bool
 smart_groups_floor(struct smart_groups *groups, const uint8_t *key, int length, struct smart_unpacker *unpacker,
 				   uint8_t *suffix)
 {
+	uint64_t last = 0;
 	uint32_t group;
 	bool found = false;
+	int differs = NOWHERE;
 
+	smart_assert(groups->suffix <= (int) sizeof(last));
 	if (!choose(groups, key, length, true, unpacker, &group) || !smart_groups_enter(groups, group, unpacker))
 		return false;
 	while (smart_unpacker_next(unpacker) && unpacker->length >= groups->suffix &&
-		   ((group == 0 && !found) || compare(groups, unpacker, key, length) <= 0))
+		   ((group == 0 && !found) || is_still_before(groups, unpacker, key, differs) ||
+			compare(groups, unpacker, key, length, &differs) <= 0))
 	{
-		memcpy(suffix, unpacker->entry + unpacker->length - groups->suffix, (size_t) groups->suffix);
+		/* More than there is of it, so that the compiler knows how much. */
+		memcpy(&last, unpacker->entry + unpacker->length - groups->suffix, sizeof(last));
 		found = true;
 	}
+	memcpy(suffix, &last, (size_t) groups->suffix);
 	return found;
 }
 

@@ -27,7 +27,7 @@
 
 #include "tree/pack.h"
 
-#define SMART_GROUP_BYTES 256
+#define SMART_GROUP_BYTES 128
 
 /* Bytes of the directory for so many groups. */
 #define SMART_GROUPS_DIRECTORY(groups) (4 + 6 * ((groups) -1))

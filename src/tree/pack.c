@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/scatter.h"
 #include "tree/pack.h"
 
 #define MANY 15 /* of what a head says of a number: it follows, less so much */
@@ -147,6 +148,7 @@ smart_unpacker_begin(struct smart_unpacker *unpacker, const uint8_t *at, const u
 	unpacker->at = at;
 	unpacker->end = end;
 	unpacker->length = 0;
+	unpacker->shared = 0;
 	smart_assert(at <= end);
 }
 
@@ -204,8 +206,9 @@ get_shape(const uint8_t **at, const uint8_t *end, int before, struct shape *shap
 	return left >= TAIL || left >= __builtin_popcount(shape->mask);
 }
 
-bool
-smart_unpacker_next(struct smart_unpacker *unpacker)
+/* Any entry; false: there is none.  Out of line, so that what is called for each entry saves few registers. */
+static __attribute__((noinline)) bool
+take_any(struct smart_unpacker *unpacker)
 {
 	const uint8_t *at = unpacker->at;
 	uint8_t *entry = unpacker->entry;
@@ -225,12 +228,9 @@ smart_unpacker_next(struct smart_unpacker *unpacker)
 		if (shape.tail < TAIL)
 			word |= get_word(end) & ~last_bytes(shape.tail);
 		/* In a register: the next entry reads it as a word. */
-		for (uint32_t mask = shape.mask; mask != 0; mask &= mask - 1)
-		{
-			int shift = 8 * __builtin_ctz(mask);
-
-			word = (word & ~(UINT64_C(0xff) << shift)) | (uint64_t) *at++ << shift;
-		}
+		word =
+			unpacker->end - at >= TAIL ? smart_scatter(word, at, shape.mask) : smart_scatter_each(word, at, shape.mask);
+		at += smart_scatter_count(shape.mask);
 		memcpy(end, &word, sizeof(word));
 	}
 	else
@@ -240,7 +240,54 @@ smart_unpacker_next(struct smart_unpacker *unpacker)
 	}
 	unpacker->at = at;
 	unpacker->length = shape.shared + shape.rest;
+	unpacker->shared = shape.shared;
 	return true;
+}
+
+/*
+ * Takes an entry as long as the one before, whose numbers are in its head, far from the end: most entries with fixed lengths
+ * are like that.  False: it is another one, or none, and nothing was taken.
+ */
+static inline bool
+take_alike(struct smart_unpacker *unpacker)
+{
+	const uint8_t *at = unpacker->at;
+	int length = unpacker->length;
+	int shared;
+	int rest;
+	uint32_t mask;
+	uint8_t *tail;
+	uint64_t word;
+
+	if (unpacker->end - at < 2 + MANY + TAIL || length < TAIL)
+		return false;
+	shared = at[0] >> 4;
+	rest = at[0] & MANY;
+	mask = at[1];
+	if (shared + rest != length || shared == MANY || rest == MANY || rest < 2)
+		return false;
+	at += 2;
+	tail = unpacker->entry + length - TAIL;
+	word = get_word(tail);
+	if (rest > TAIL)
+	{
+		/* A whole word: what it writes too much is written again below. */
+		memcpy(unpacker->entry + shared, at, sizeof(uint64_t));
+		at += rest - TAIL;
+	}
+	else if ((mask & ((1u << (TAIL - rest)) - 1)) != 0)
+		return false;
+	word = smart_scatter(word, at, mask);
+	memcpy(tail, &word, sizeof(word));
+	unpacker->at = at + smart_scatter_count(mask);
+	unpacker->shared = shared;
+	return true;
+}
+
+bool
+smart_unpacker_next(struct smart_unpacker *unpacker)
+{
+	return take_alike(unpacker) || take_any(unpacker);
 }
 
 uint32_t

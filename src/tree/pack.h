@@ -46,13 +46,17 @@ extern void smart_packer_begin(struct smart_packer *packer, uint8_t *at, uint8_t
 /* False: there is no room for it, and nothing was written. */
 extern bool smart_packer_add(struct smart_packer *packer, const uint8_t *entry, int length);
 
+/* An entry may be read by whole words, up to so many bytes behind its end. */
+#define SMART_UNPACKER_SLACK 8
+
 /* Where they are read. */
 struct smart_unpacker
 {
 	const uint8_t *at;
 	const uint8_t *end;
 	int length; /* of the entry that was read last, 0: none */
-	uint8_t entry[SMART_ENTRY_MAX];
+	int shared; /* leading bytes that it has in common with the entry before */
+	uint8_t entry[SMART_ENTRY_MAX + SMART_UNPACKER_SLACK];
 };
 
 extern void smart_unpacker_begin(struct smart_unpacker *unpacker, const uint8_t *at, const uint8_t *end);

@@ -281,7 +281,9 @@ check_groups(void)
 	fill_page(page, 0, &end, &directory);
 	CHECK(count < ITEMS);
 	CHECK(smart_groups_open(&groups, page, end, directory, page + PAGE, 0));
-	CHECK(groups.count >= PAGE / SMART_GROUP_BYTES - 2 && groups.count <= PAGE / SMART_GROUP_BYTES);
+	/* Each has an entry too many at most, and a word and a place in the directory. */
+	CHECK(groups.count >= PAGE / (SMART_GROUP_BYTES + SMART_PACKED_MAX(14) + 6));
+	CHECK(groups.count <= PAGE / (SMART_GROUP_BYTES + 6) + 1);
 	CHECK(directory - end < 32);
 	free(page);
 }
@@ -294,15 +296,20 @@ check_directories(void)
 	static const uint8_t too_many[] = {0, 0, 255, 255};
 	static const uint8_t two[] = {0, 0, 0, 0, 9, 0, 0, 0, 2, 0};
 	const uint8_t entries[9] = {0x01, 'a'};
+	static struct smart_unpacker unpacker;
 	struct smart_groups groups;
 
 	CHECK(!smart_groups_open(&groups, entries, entries + 9, no_group, no_group + 4, 0));
 	CHECK(!smart_groups_open(&groups, entries, entries + 9, no_group, no_group + 3, 0));
 	CHECK(!smart_groups_open(&groups, entries, entries + 9, too_many, too_many + 4, 0));
 	CHECK(!smart_groups_open(&groups, entries, entries + 9, two, two + 9, 0));
-	/* The second group begins where entries end. */
-	CHECK(!smart_groups_open(&groups, entries, entries + 9, two, two + 10, 0));
 	CHECK(!smart_groups_open(&groups, entries, entries, two, two + 10, 0));
+	/* The second group begins where entries end: it cannot be read, and entries do not end with the first one. */
+	CHECK(smart_groups_open(&groups, entries, entries + 9, two, two + 10, 0));
+	CHECK(!smart_groups_enter(&groups, 1, &unpacker));
+	smart_groups_rewind(&groups, &unpacker);
+	unpacker.at = unpacker.end;
+	CHECK(!smart_groups_next(&groups, &unpacker) && unpacker.at != groups.end);
 }
 
 /* Pages some of whose bytes have changed: found or not, but without a step beside them (AddressSanitizer). */
