@@ -231,7 +231,7 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 	uint32 nrunning = table->nrunning + (state == SMART_REBUILD_RUNNING) - (place->state == SMART_REBUILD_RUNNING);
 
 	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && OidIsValid(place->database));
-	/* Release: who sees that a move has ended sees the change that was announced before.  Partner: smart_rebuild_find_move. */
+	/* Release: who sees that a move has ended sees the change that was announced before.  Partner: is_idle. */
 	__atomic_store_n(&table->nrunning, nrunning, __ATOMIC_RELEASE);
 	if (place->state != state)
 		place->since = GetCurrentTimestamp();
@@ -273,12 +273,22 @@ smart_rebuild_find(Oid database, Oid index, struct smart_rebuild *found)
 	return place != NULL;
 }
 
+/* Is nothing being loaded, rebuilt or moved?  An index of which that is said here may begin to be so at any moment. */
+static inline bool
+is_idle(void)
+{
+	/* Acquire: partner enter_state. */
+	return table == NULL || likely(__atomic_load_n(&table->nrunning, __ATOMIC_ACQUIRE) == 0);
+}
+
 uint64
 smart_rebuild_tree(Oid database, Oid index)
 {
 	struct smart_rebuild rebuild;
 
-	return smart_rebuild_find(database, index, &rebuild) && rebuild.state == SMART_REBUILD_RUNNING ? rebuild.tree : 0;
+	return !is_idle() && smart_rebuild_find(database, index, &rebuild) && rebuild.state == SMART_REBUILD_RUNNING
+			   ? rebuild.tree
+			   : 0;
 }
 
 static void
@@ -357,9 +367,7 @@ smart_rebuild_begin_move(Oid database, Oid index, uint64 base, uint64 older, uin
 bool
 smart_rebuild_find_move(Oid database, Oid index, struct smart_rebuild *move)
 {
-	/* Acquire: partner enter_state. */
-	return table != NULL && unlikely(__atomic_load_n(&table->nrunning, __ATOMIC_ACQUIRE) != 0) &&
-		   smart_rebuild_find(database, index, move) && move->state == SMART_REBUILD_RUNNING &&
+	return !is_idle() && smart_rebuild_find(database, index, move) && move->state == SMART_REBUILD_RUNNING &&
 		   move->older_leaf_size != 0;
 }
 

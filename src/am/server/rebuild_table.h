@@ -87,7 +87,10 @@ extern void smart_changes_wait(long timeout_ms);
 /* Copies what the table has about an index; false: nothing. */
 extern bool smart_rebuild_find(Oid database, Oid index, struct smart_rebuild *found);
 
-/* The tree that takes in what is inserted into a lost index, 0: there is none. */
+/*
+ * The tree that takes in what is inserted into a lost index, 0: there is none.  Every insert into an index that has no tree
+ * asks: it is cheap as long as nothing is loaded, rebuilt or moved.
+ */
 extern uint64 smart_rebuild_tree(Oid database, Oid index);
 
 /* Registers a lost index for a rebuild, unless it is registered already or the table is full. */
