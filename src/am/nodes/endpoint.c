@@ -3,9 +3,10 @@
  *	  One address of a memory node, as the launcher sees it: connecting, leasing, asking how it is, losing it.
  *
  * Making a connection waits for a second at most.  The request for the node's state does not wait: the reply wakes
- * the launcher.  A node that hangs keeps its connections; it has smart.node_down_after for its reply, or as much time as
- * a statement gives it, if that is less.  Then it is down as one whose connection has ended, with another generation,
- * and has been away since it was asked.
+ * the launcher.  A node that hangs keeps its connections.  It is down when smart.node_down_after is over since its last
+ * reply, or as much time as a statement gives it, if that is less.  A loaded node needs time for its reply, so it is
+ * asked several times within that.  Then it is down as one whose connection has ended, with another generation, and has
+ * been away since its last reply.
  */
 #include "postgres.h"
 
@@ -23,7 +24,8 @@
 #include "compute/allocate/extents.h"
 
 #define CONNECT_MS 1000
-#define PERIOD_MS  1000  /* between two questions, or two attempts */
+#define PERIOD_MS  1000  /* between two attempts; at most, between two questions */
+#define QUESTIONS  8     /* within the time after which a node is down */
 #define SLOW_MS    5000  /* between two attempts that took long: the others must not wait for them */
 #define KNOCK_MS   10000 /* between two looks whether new sessions get in, as long as the key is the same */
 
@@ -491,14 +493,34 @@ connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 
 /* ---- while it is connected ---- */
 
+/* A node that has not replied for so long is down. */
+static uint64
+limit_ms(void)
+{
+	uint64 limit = (uint64) smart_settings.fabric_timeout_ms;
+
+	if (smart_settings.node_down_after_s > 0)
+		limit = Min(limit, (uint64) smart_settings.node_down_after_s * 1000);
+	return limit;
+}
+
+static uint64
+question_ms(void)
+{
+	return Min(PERIOD_MS, limit_ms() / QUESTIONS);
+}
+
+/* When a node that has been asked replied at the latest, if it hangs: it was asked so long after its last reply. */
+static uint64
+silent_since_ns(const struct smart_endpoint *endpoint)
+{
+	return endpoint->asked_ns - question_ms() * 1000000;
+}
+
 uint64
 smart_endpoint_late_ns(const struct smart_endpoint *endpoint)
 {
-	uint64 limit_ms = (uint64) smart_settings.fabric_timeout_ms;
-
-	if (smart_settings.node_down_after_s > 0)
-		limit_ms = Min(limit_ms, (uint64) smart_settings.node_down_after_s * 1000);
-	return endpoint->asked ? endpoint->asked_ns + limit_ms * 1000000 : UINT64_MAX;
+	return endpoint->asked ? silent_since_ns(endpoint) + limit_ms() * 1000000 : UINT64_MAX;
 }
 
 /* The reply has come, or it is late. */
@@ -516,7 +538,7 @@ await_reply(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	{
 		if (smart_endpoints_now_ns(endpoints) >= smart_endpoint_late_ns(endpoint))
 		{
-			endpoints->away_ns[endpoint->node] = endpoint->asked_ns;
+			endpoints->away_ns[endpoint->node] = silent_since_ns(endpoint);
 			lose_session(endpoints, endpoint, "it does not answer");
 		}
 		return;
@@ -617,7 +639,7 @@ use_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	{
 		endpoint->asked = true;
 		endpoint->asked_ns = smart_endpoints_now_ns(endpoints);
-		endpoint->next_ns = after_ms(endpoints, PERIOD_MS);
+		endpoint->next_ns = after_ms(endpoints, question_ms());
 	}
 }
 
