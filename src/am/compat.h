@@ -29,7 +29,10 @@
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM >= 160000
+#include "utils/relfilenumbermap.h"
 #include "varatt.h"
+#else
+#include "utils/relfilenodemap.h"
 #endif
 #if PG_VERSION_NUM >= 170000
 #include "storage/procarray.h"
@@ -93,8 +96,8 @@ smart_count_search(IndexScanDesc scan)
 }
 
 /*
- * The file of a relation by its numbers; those of its tablespace, database and file; and the subtransaction in which the
- * relation got the file that it has now, if that was in this transaction.
+ * The file of a relation by its numbers; those of its tablespace, database and file; the subtransaction in which the
+ * relation got the file that it has now, if that was in this transaction; and the relation that has a file now.
  */
 #if PG_VERSION_NUM >= 160000
 typedef RelFileLocator smart_file;
@@ -105,6 +108,7 @@ typedef RelFileLocator smart_file;
 #define smart_relation_file(relation)           ((relation)->rd_locator.relNumber)
 #define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilelocatorSubid)
 #define smart_relation_locator(relation)        ((relation)->rd_locator)
+#define smart_relation_with_file(file)          RelidByRelfilenumber((file)->spcOid, (file)->relNumber)
 #else
 typedef RelFileNode smart_file;
 #define smart_make_file(tablespace, database, number) \
@@ -114,6 +118,7 @@ typedef RelFileNode smart_file;
 #define smart_relation_file(relation)           ((relation)->rd_node.relNode)
 #define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilenodeSubid)
 #define smart_relation_locator(relation)        ((relation)->rd_node)
+#define smart_relation_with_file(file)          RelidByRelfilenode((file)->spcNode, (file)->relNode)
 #endif
 
 /*

@@ -416,6 +416,30 @@ smart_staging_write_out_key(Relation index, struct smart_tail *tail, const struc
 	}
 }
 
+/*
+ * Opens the index that has the file at this place of the own area, or returns NULL if there is none any more.  Mostly that is the
+ * one that the adds were staged for.  But an extension may have exchanged the files of two indexes in the catalog since, without
+ * a utility command, as pg_repack does.
+ */
+static Relation
+open_staged(const struct area *area, int place)
+{
+	const struct staged_index *staged = &area->indexes[place];
+	Relation index = try_relation_open(staged->index, NoLock);
+	Oid other;
+
+	if (likely(index != NULL && find_index(area, index, staged->journal) == place))
+		return index;
+	if (index != NULL)
+		relation_close(index, NoLock);
+	other = smart_relation_with_file(&staged->file);
+	index = OidIsValid(other) ? try_relation_open(other, RowExclusiveLock) : NULL;
+	if (index == NULL || find_index(area, index, staged->journal) == place)
+		return index;
+	relation_close(index, NoLock);
+	return NULL;
+}
+
 /* An index that has gone, or has another file now, needs nothing. */
 void
 smart_staging_write_out_own(void)
@@ -433,17 +457,16 @@ smart_staging_write_out_own(void)
 
 		if (area->indexes[i].count == 0)
 			continue;
-		index = try_relation_open(area->indexes[i].index, NoLock);
-		if (index != NULL && find_index(area, index, area->indexes[i].journal) == (int) i)
-			write_out_area(index, &tail, area->indexes[i].journal, own, NULL);
-		else
-		{
-			LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
-			take_out(area, (int) i, UINT32_MAX, 0);
-			LWLockRelease(&locks[own].lock);
-		}
+		index = open_staged(area, (int) i);
 		if (index != NULL)
+		{
+			write_out_area(index, &tail, area->indexes[i].journal, own, NULL);
 			relation_close(index, NoLock);
+			continue;
+		}
+		LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+		take_out(area, (int) i, UINT32_MAX, 0);
+		LWLockRelease(&locks[own].lock);
 	}
 	smart_assert(area->used == 0);
 }
