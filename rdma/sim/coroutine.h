@@ -7,14 +7,14 @@
 
 #include <stddef.h>
 
-#if !defined(__x86_64__)
+#if !defined(__x86_64__) && !defined(__aarch64__)
 #include <ucontext.h>
 #endif
 
 struct coroutine
 {
 	void *stack; /* NULL: the program's own */
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 	void *stack_pointer;
 #else
 	ucontext_t context;

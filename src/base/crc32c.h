@@ -12,11 +12,16 @@
 #ifndef SMART_BASE_CRC32C_H
 #define SMART_BASE_CRC32C_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
 #define SMART_CRC_SHORT 1024
 
@@ -44,7 +49,50 @@ smart_leave_wide_registers(void)
 {
 	__builtin_ia32_vzeroupper();
 }
+#elif defined(__aarch64__)
+
+/* Compilers name the feature, and its instructions, in different ways. */
+#if defined(__clang__)
+#define SMART_CRC_TARGET "crc"
+#define SMART_CRC_WORD   __builtin_arm_crc32cd
+#define SMART_CRC_BYTE   __builtin_arm_crc32cb
+#else
+#define SMART_CRC_TARGET "+crc"
+#define SMART_CRC_WORD   __builtin_aarch64_crc32cx
+#define SMART_CRC_BYTE   __builtin_aarch64_crc32cb
 #endif
+#define SMART_HWCAP_CRC32 (1ul << 7) /* Linux: of AT_HWCAP */
+
+__attribute__((target(SMART_CRC_TARGET))) static inline uint32_t
+smart_crc32c_short(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t), bytes += sizeof(uint64_t))
+	{
+		uint64_t word;
+
+		memcpy(&word, bytes, sizeof(word));
+		crc = SMART_CRC_WORD(crc, word);
+	}
+	while (length-- > 0)
+		crc = SMART_CRC_BYTE(crc, *bytes++);
+	return crc;
+}
+#endif
+
+/* Has the CPU an instruction for it?  ARMv8.0 leaves it to the maker. */
+static inline bool
+smart_crc32c_has_short(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("sse4.2");
+#elif defined(__ARM_FEATURE_CRC32)
+	return true;
+#elif defined(__aarch64__)
+	return (getauxval(AT_HWCAP) & SMART_HWCAP_CRC32) != 0;
+#else
+	return false;
+#endif
+}
 
 /*
  * Extends crc by length bytes.  No inversion at either end, so that
@@ -53,8 +101,8 @@ smart_leave_wide_registers(void)
 static inline uint32_t
 smart_crc32c(uint32_t crc, const void *bytes, size_t length)
 {
-#if defined(__x86_64__)
-	if (length < SMART_CRC_SHORT && __builtin_cpu_supports("sse4.2"))
+#if defined(__x86_64__) || defined(__aarch64__)
+	if (length < SMART_CRC_SHORT && smart_crc32c_has_short())
 		return smart_crc32c_short(crc, bytes, length);
 #endif
 	crc = crc32_iscsi((unsigned char *) (uintptr_t) bytes, (int) length, crc);
