@@ -7,13 +7,13 @@ mirror()
 		/etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null | head -n 1
 }
 
-# bootstrap ROOT SUITE SCRIPT: the release as it comes, by the debootstrap script of that name; anew if a former try
-# stopped halfway. A file "ready" says that it is whole.
+# bootstrap ROOT SUITE SCRIPT [OPTION]...: the release as it comes, by the debootstrap script of that name; anew if a
+# former try stopped halfway. A file "ready" says that it is whole.
 bootstrap()
 {
 	local root=$1 file
 	rm -rf --one-file-system "$root"
-	debootstrap --variant=minbase "$2" "$root" "$(mirror)" "$3" || return 1
+	debootstrap --variant=minbase "${@:4}" "$2" "$root" "$(mirror)" "$3" || return 1
 	# Options of this system's apt, a proxy for instance, are wanted there, too; but for those that a package brings along.
 	for file in /etc/apt/apt.conf.d/*; do
 		dpkg-query -S "$file" >/dev/null 2>&1 || cp "$file" "$root/etc/apt/apt.conf.d/"
@@ -63,6 +63,46 @@ within()
 		mount -t sysfs sys sys && mount -t tmpfs -o mode=1777 shm dev/shm && { [ ! -c /dev/net/tun ] || { mkdir -p dev/net &&
 		touch dev/net/tun && mount --bind /dev/net/tun dev/net/tun; }; } && pivot_root . mnt && cd / && umount --lazy /mnt ||
 		exit 125; "$@"; exit $?' "$root" env -u TMPDIR "$@"
+}
+
+EMULATED= # by emulate_arm64: it has to be undone
+
+# emulate_arm64: from here on the kernel runs programs for arm64, in any root, by QEMU. Nothing to do on arm64.
+emulate_arm64()
+{
+	local binfmt=/proc/sys/fs/binfmt_misc
+	[ "$(uname -m)" != aarch64 ] || return 0
+	command -v qemu-aarch64-static >/dev/null || apt-get install -y -q --no-install-recommends qemu-user-static || return 1
+	mount_on "$binfmt" -t binfmt_misc binfmt_misc || return 1
+	grep -qs '^enabled' "$binfmt/qemu-aarch64" && return 0
+	# The kernel opens the interpreter now (flag F), so no root needs to have it.
+	cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$binfmt/register" && EMULATED=1
+}
+
+end_emulation()
+{
+	[ -z "$EMULATED" ] || echo -1 >/proc/sys/fs/binfmt_misc/qemu-aarch64
+	EMULATED=
+}
+
+# copy_cross_compiler ROOT: GCC that runs on this machine and compiles for arm64, in ROOT/cross, with the names that
+# make looks for in ROOT/cross/bin. It finds headers and libraries where that system has them.
+copy_cross_compiler()
+{
+	local root=$1 triplet=aarch64-linux-gnu name program library
+	command -v $triplet-gcc >/dev/null || apt-get install -y -q --no-install-recommends gcc-$triplet || return 1
+	rm -rf "$root/cross" && mkdir -p "$root/cross/bin" || return 1
+	(cd / && exec tar -cf - --exclude=lto1 --exclude=plugin usr/bin/$triplet-* usr/lib/gcc-cross/$triplet usr/$triplet/bin) |
+		tar -C "$root/cross" -xf - || return 1
+	for name in gcc ar ranlib strip nm objdump readelf; do
+		ln -s "../usr/bin/$triplet-$name" "$root/cross/bin/$name"
+	done
+	# Their libraries, and the loader, lie where they expect them.
+	for program in "$root"/cross/usr/bin/* "$root"/cross/usr/lib/gcc-cross/"$triplet"/*/{cc1,collect2}; do
+		ldd "$program" 2>/dev/null
+	done | grep -o '/lib[^ ]*' | sort -u | while read -r library; do
+		mkdir -p "$root${library%/*}" && cp -Lu "$library" "$root$library" || return 1
+	done
 }
 
 # copy_checkout DIRECTORY [TAR OPTION]...: this checkout, without git's files, made anew there.
