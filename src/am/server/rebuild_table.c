@@ -18,6 +18,7 @@
 #include "am/compat.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/wishes.h"
+#include "base/fence.h"
 
 #define TRANCHE     "smart_rebuild"
 #define PLACES      256
@@ -98,6 +99,7 @@ smart_changes_announce(void)
 	if (table == NULL)
 		return 0;
 	number = __atomic_add_fetch(&table->changes, 1, __ATOMIC_SEQ_CST);
+	smart_fence_after_atomic();
 	/* Behind the number: who does not see it any more has an older number, which is noticed. */
 	if (has_foretold)
 		__atomic_store_n(own_foretold(), false, __ATOMIC_RELEASE);
@@ -112,8 +114,12 @@ smart_changes_foretell(void)
 	if (table == NULL)
 		return;
 	has_foretold = true;
-	/* Before what the caller stores next: who sees that sees this.  Partner: smart_changes_are_foretold(). */
+	/*
+	 * Before what the caller stores next: who sees that sees this.  Partner: smart_changes_are_foretold().  The order of
+	 * the store itself holds back what comes before it, and on arm64 not what comes behind it.
+	 */
 	__atomic_store_n(own_foretold(), true, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 bool

@@ -47,6 +47,8 @@ smart_launcher_wake(void)
 void
 smart_moves_wish(void)
 {
+	/* Behind the marks.  Partner: smart_moves_take_wish(). */
+	pg_write_barrier();
 	pg_atomic_write_u32(&smart_server.shared->moves_wished, 1);
 	smart_launcher_wake();
 }

@@ -13,8 +13,8 @@
  * stamps with s while C is still inside.
  *
  * (1) s >= G, G being E at the moment when C's line became visible.  C reads
- *     links only after its line is visible (the exchange in enter is a full
- *     fence), and it found a link to B; R's unlinking CAS comes after that
+ *     links only after its line is visible (the exchange in enter, and the
+ *     load behind it), and it found a link to B; R's unlinking CAS comes after that
  *     read, and R loads E behind that CAS.  E never falls.
  * (2) While C stays inside, E <= G + 1.  The client that raises E from e has first read
  *     e, then C's line.  Raising from G + 1 needs E = G + 1 to be read, which
@@ -114,9 +114,13 @@ smart_epoch_enter(struct smart_epoch_shared *shared, unsigned int client)
 	/* Atomic: a claim that loses its CAS on this owner counts as a write. */
 	smart_assert(client < shared->clients && smart_epoch_owner(shared, client) != 0);
 	smart_assert(__atomic_load_n(&line->epoch, __ATOMIC_RELAXED) == 0);
-	/* A full fence: the line is visible before any link is read.  Partner: the scan in try_advance. */
+	/*
+	 * The line is visible before any link is read.  Partner: the scan in try_advance.  The exchange alone is no fence on
+	 * arm64: what it stores may become visible after loads that come next, acquires included.  A sequentially consistent
+	 * load does not go ahead of it, and no link is read ahead of that load.
+	 */
 	__atomic_exchange_n(&line->epoch, epoch, __ATOMIC_SEQ_CST);
-	newer = __atomic_load_n(&shared->epoch, __ATOMIC_ACQUIRE);
+	newer = __atomic_load_n(&shared->epoch, __ATOMIC_SEQ_CST);
 	smart_assert(newer >= epoch && epoch > SMART_EPOCH_GRACE);
 	if (smart_unlikely(newer != epoch))
 		__atomic_store_n(&line->epoch, newer, __ATOMIC_RELEASE);

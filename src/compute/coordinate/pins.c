@@ -10,13 +10,15 @@
  * addition, so behind the removals: that scan finds the entries gone, too.
  *
  * A scan stores a pin's number before its tree, so a client that sees the tree sees that number or the number of a
- * later pin in the same place; the former pin is gone then.
+ * later pin in the same place; the former pin is gone then, and so are its checks: a number is stored with release,
+ * behind all that was done under the former pin, and loaded with acquire, ahead of what bulk delete's caller does next.
  *
  * Progress: everything here is wait-free; the waiting is bulk delete's own.
  */
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/fence.h"
 #include "compute/coordinate/pins.h"
 
 _Static_assert(sizeof(struct smart_pins_line) == 128, "a client's line is two cache lines");
@@ -51,16 +53,19 @@ smart_pins_enter(struct smart_pins_shared *shared, unsigned int client, uint64_t
 
 		if (__atomic_load_n(&hold->tree, __ATOMIC_RELAXED) != 0)
 			continue;
-		__atomic_store_n(&hold->number, number, __ATOMIC_RELAXED);
+		/* Release: behind the checks of the pin that was here before.  Partner: line_pins. */
+		__atomic_store_n(&hold->number, number, __ATOMIC_RELEASE);
 		/* A full fence: number, tree, then the caller's reads.  Partner: advance and holder. */
 		__atomic_exchange_n(&hold->tree, tree, __ATOMIC_SEQ_CST);
+		smart_fence_after_atomic();
 		return i;
 	}
 	/* The oldest number stands for all of them. */
 	if (__atomic_load_n(&line->overflow, __ATOMIC_RELAXED) == 0)
-		__atomic_store_n(&line->overflow_number, number, __ATOMIC_RELAXED);
+		__atomic_store_n(&line->overflow_number, number, __ATOMIC_RELEASE);
 	smart_assert(line->overflow_number != 0 && line->overflow_number <= number);
 	__atomic_fetch_add(&line->overflow, 1, __ATOMIC_SEQ_CST);
+	smart_fence_after_atomic();
 	return SMART_PIN_OVERFLOW;
 }
 
@@ -115,11 +120,11 @@ line_pins(const struct smart_pins_line *line, uint64_t tree, uint64_t number)
 		const struct smart_pin *hold = &line->hold[i];
 
 		if (__atomic_load_n(&hold->tree, __ATOMIC_SEQ_CST) == tree &&
-			__atomic_load_n(&hold->number, __ATOMIC_RELAXED) < number)
+			__atomic_load_n(&hold->number, __ATOMIC_ACQUIRE) < number)
 			return true;
 	}
 	return __atomic_load_n(&line->overflow, __ATOMIC_SEQ_CST) != 0 &&
-		   __atomic_load_n(&line->overflow_number, __ATOMIC_RELAXED) < number;
+		   __atomic_load_n(&line->overflow_number, __ATOMIC_ACQUIRE) < number;
 }
 
 unsigned int
