@@ -127,7 +127,7 @@ sub same_items
 # ---- clients ----
 
 my @SCRIPTS = (
-	'INSERT INTO items VALUES (10000 + :r, random(), :a, :r + 1) ON CONFLICT (id) DO UPDATE SET a = excluded.a, note = :r + :a;',
+	q{INSERT INTO items VALUES (10000 + :r, random(), :a, :r + 1) ON CONFLICT (id) DO UPDATE SET a = excluded.a, note = 'note ' || :r;},
 	q{UPDATE items SET a = (a + :r) % 1000, code = id || ' ' || :a WHERE id = :r % 3000;},
 	'DELETE FROM items WHERE id = 10000 + :r;',
 	"BEGIN;\nSELECT count(*) FROM items WHERE a = :a;\nINSERT INTO items VALUES (100000 + :r, 'late ' || :r, :a) ON CONFLICT DO NOTHING;\nCOMMIT;");
@@ -149,19 +149,20 @@ sub start_clients
 sub goes_on
 {
 	my ($self, $what) = @_;
-	my $seen = () = $self->{output} =~ /progress: \S+ s, (?!0\.0 tps)/g;
+	my $begun = sub { return scalar(() = $self->{output} =~ /progress: \S+ s, (?!0\.0 tps)/g) };
+	my $seen = $begun->();
+	my $goes_on = sub { $self->{process}->pump_nb if $self->{process}->pumpable; return $begun->() > $seen || !$self->{process}->pumpable };
 
-	return ok(wait_until(sub { $self->{process}->pump_nb; $seen < (() = $self->{output} =~ /progress: \S+ s, (?!0\.0 tps)/g) }), "clients go on: $what")
-	  || diag($self->{output});
+	return ok(wait_until($goes_on) && $begun->() > $seen, "clients go on: $what") || diag($self->{output});
 }
 
-# end_clients(CLIENTS, WHAT): none of them has ended by itself with an error.
+# end_clients(CLIENTS, WHAT): none of them has ended by itself with an error; without WHAT they may.
 sub end_clients
 {
 	my ($self, $what) = @_;
 
 	$self->{process}->kill_kill(grace => 10);
-	unlike($self->{output}, qr/error|aborted|fatal/i, "no client had an error: $what");
+	unlike($self->{output}, qr/error|aborted|fatal/i, "no client had an error: $what") if defined $what;
 	return;
 }
 
