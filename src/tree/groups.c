@@ -249,13 +249,20 @@ smart_groups_seek(struct smart_groups *groups, const uint8_t *key, int length, s
 
 	if (!smart_groups_enter_before(groups, key, length, unpacker))
 		return false;
-	while (smart_unpacker_next(unpacker))
+	for (;;)
 	{
-		if (!is_still_before(groups, unpacker, key, differs) && compare(groups, unpacker, key, length, &differs) >= 0)
+		while (smart_unpacker_next(unpacker))
+		{
+			if (!is_still_before(groups, unpacker, key, differs) &&
+				compare(groups, unpacker, key, length, &differs) >= 0)
+				return true;
+		}
+		/* All of the group are before the key, so none of the next one is, unless the page is damaged. */
+		if (!smart_groups_next(groups, unpacker))
+			return false;
+		if (compare(groups, unpacker, key, length, &differs) >= 0)
 			return true;
 	}
-	/* All of the group are before the key, so none of the next one is. */
-	return smart_groups_next(groups, unpacker);
 }
 
 bool
