@@ -33,14 +33,16 @@ sub sql
 	return $node->safe_psql($database, "SET client_min_messages = warning; $statements");
 }
 
-# settles(): what was committed is with the subscriber.
+# settles(): what was committed is with the subscriber.  pglogical's function that waits for that has no limit.
 sub settles
 {
-	sql('provider', 'SELECT pglogical.wait_slot_confirm_lsn(NULL, pg_current_wal_flush_lsn())');
+	my $place = sql('provider', 'SELECT pg_current_wal_flush_lsn()');
+
+	$node->poll_query_until('provider', "SELECT bool_and(confirmed_flush_lsn >= '$place') FROM pg_replication_slots") or die 'the subscriber does not follow';
 	return;
 }
 
-# is_synchronized(): the subscription, or a table of it, has been copied.  The function that waits for that has no limit; and where nobody
+# is_synchronized(): the subscription, or a table of it, has been copied.  Here, too; and where nobody
 # writes, pglogical waits for the next transaction.
 sub is_synchronized
 {
