@@ -50,7 +50,8 @@ foreach my $test ('oltp_read_write', 'oltp_write_only', 'oltp_insert', 'oltp_del
 {
 	my $output = sysbench($test, '--events=1000', 'run');
 
-	like($output, qr/transactions: +1000 .*ignored errors: +0 /s, $test);
+	# Two clients may delete the same row, and add it again; sysbench repeats what fails then with a duplicate key, and counts it.
+	like($output, qr/transactions: +1000 /, $test);
 	are_right($test) if $test =~ /^oltp_[rwidu].*(write|insert|delete|index)/;
 }
 lose_power($node);
