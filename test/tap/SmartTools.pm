@@ -49,7 +49,7 @@ sub module
 {
 	my ($name) = @_;
 
-	return IPC::Run::run([ 'python3', '-c', "import $name" ], '<', \undef, '>', \my $out, '2>', \my $err) ? $name : \"Python's module $name is not installed";
+	return eval { IPC::Run::run([ 'python3', '-c', "import $name" ], '<', \undef, '>', \my $out, '2>', \my $err) } ? $name : \"Python's module $name is not installed";
 }
 
 # needs(THING...): the test is skipped if one of them is missing.
