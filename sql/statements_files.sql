@@ -28,6 +28,7 @@ CREATE FUNCTION check_all() RETURNS bigint LANGUAGE sql AS $$
 $$;
 
 SET allow_system_table_mods = on;
+SET allow_in_place_tablespaces = on;
 BEGIN;
 INSERT INTO new_rows VALUES (21, 'staged');
 SELECT exchange_files('old_rows', 'new_rows'), exchange_files('old_rows_a', 'new_rows_a'), exchange_files('old_rows_b', 'new_rows_b');
@@ -62,5 +63,18 @@ ROLLBACK;
 SELECT rows_by_index('a > 10');
 SELECT check_all();
 RESET allow_system_table_mods;
+
+-- In another tablespace the file has the same pages, until that is rolled back: what was read of the one is not of the other.
+CREATE TABLESPACE regress_files LOCATION '';
+SELECT rows_by_index('a > 22');
+BEGIN;
+ALTER INDEX old_rows_a SET TABLESPACE regress_files;
+INSERT INTO old_rows VALUES (31, 'nothing');
+SELECT rows_by_index('a > 22');
+ROLLBACK;
+INSERT INTO old_rows VALUES (32, 'afterwards');
+SELECT rows_by_index('a > 22');
+SELECT check_all();
+DROP TABLESPACE regress_files;
 DROP TABLE old_rows, new_rows;
 DROP FUNCTION exchange_files(regclass, regclass), rows_by_index(text), check_all();

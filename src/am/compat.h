@@ -137,13 +137,6 @@ typedef RelFileNode smart_file;
 #define smart_backend_runs(backend) (BackendIdGetProc(backend) != NULL)
 #endif
 
-/* Locks a tuple if that needs no wait. */
-#if PG_VERSION_NUM >= 180000
-#define smart_try_lock_tuple(relation, tid, mode) ConditionalLockTuple(relation, tid, mode, false)
-#else
-#define smart_try_lock_tuple(relation, tid, mode) ConditionalLockTuple(relation, tid, mode)
-#endif
-
 /* Has DROP DATABASE begun to remove it, so that it takes no connections any more?  Known since 15.4. */
 #define smart_database_is_invalid(database) ((database)->datconnlimit == -2)
 

@@ -175,7 +175,7 @@ lose_trees('after statements that compaction gave way to', 'numbers_id', 'slow_i
 sql('DROP TABLE slow; CREATE TABLE slow (id text COLLATE "C", word int); CREATE INDEX slow_id ON slow USING smart (id)');
 begin_slowly('slow', 'slow_id');
 sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'smart compaction'");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'tuple' AND relation = 'slow_id'::regclass"), 'a cancelled compaction ends');
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'userlock' AND objid = pg_relation_filenode('slow_id')"), 'a cancelled compaction ends');
 is(pages('run', 'slow_id'), '0', 'there is no run');
 cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'but pages of one');
 set_rate(0);

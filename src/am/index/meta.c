@@ -209,6 +209,21 @@ smart_meta_read_again(Relation index, struct smart_meta *meta)
 	*meta = found;
 }
 
+void
+smart_meta_refresh(Relation index, struct smart_meta *meta)
+{
+	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	Page page;
+	bool same;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	same = has_meta(page) && memcmp(PageGetContents(page), meta, sizeof(*meta)) == 0;
+	UnlockReleaseBuffer(buffer);
+	if (!same)
+		smart_meta_read_again(index, meta);
+}
+
 bool
 smart_meta_fits(const struct smart_meta *meta, const struct smart_codec *codec)
 {

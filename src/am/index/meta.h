@@ -126,6 +126,9 @@ extern void smart_meta_read(Relation index, struct smart_meta *meta);
 /* The same for who has read it before, with the locks that he has now: the file is not asked for its length. */
 extern void smart_meta_read_again(Relation index, struct smart_meta *meta);
 
+/* The same for who has what he read then in meta, or zeros: what is as it was then need not be checked. */
+extern void smart_meta_refresh(Relation index, struct smart_meta *meta);
+
 /*
  * Which tree a metapage names (0: none), and which journal, from a copy of the page.  False: it is no metapage that this
  * version understands.  No error, and nothing of the relation is needed.

@@ -601,12 +601,22 @@ smart_relation_open(Relation index)
 }
 
 struct smart_relation *
-smart_relation_try_open(Relation index)
+smart_relation_open_any(Relation index, bool *lost)
 {
 	const char *loss;
 	struct smart_relation *self = open_relation(index, &loss);
 
-	return loss == NULL ? self : NULL;
+	*lost = loss != NULL;
+	return self;
+}
+
+struct smart_relation *
+smart_relation_try_open(Relation index)
+{
+	bool lost;
+	struct smart_relation *self = smart_relation_open_any(index, &lost);
+
+	return lost ? NULL : self;
 }
 
 struct smart_relation *

@@ -71,6 +71,9 @@ extern struct smart_relation *smart_relation_open(Relation index);
 /* The same, but NULL for an index that is lost. */
 extern struct smart_relation *smart_relation_try_open(Relation index);
 
+/* The same, but without its tree for an index that is lost: *lost tells. */
+extern struct smart_relation *smart_relation_open_any(Relation index, bool *lost);
+
 /* The same, but without its tree, as a lost one. */
 extern struct smart_relation *smart_relation_open_bare(Relation index);
 

@@ -252,6 +252,12 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 }
 
 bool
+smart_delta_pin(const struct smart_relation *delta, struct smart_pin_ticket *pin)
+{
+	return pin_delta(delta->meta.tree, pin);
+}
+
+bool
 smart_delta_is_there(Relation index, const struct smart_meta *meta)
 {
 	struct smart_tree_info info;
@@ -314,11 +320,20 @@ look(Relation index, const struct smart_relation *delta, struct smart_meta *meta
 
 	if (!smart_follow_place(delta->meta.tree, &place))
 		return false;
-	smart_meta_read_again(index, meta);
+	smart_meta_refresh(index, meta);
 	if (!smart_meta_is_loadable(meta) || meta->journal != delta->meta.journal || meta->run != delta->meta.run)
 		return false;
 	*current = smart_follow_is_at_end(index, meta, &place, end);
 	return true;
+}
+
+bool
+smart_delta_is_current(Relation index, const struct smart_relation *delta, const struct smart_meta *meta)
+{
+	struct smart_chain_place place;
+	struct smart_chain_place end;
+
+	return smart_follow_place(delta->meta.tree, &place) && smart_follow_is_at_end(index, meta, &place, &end);
 }
 
 /* The same for who has locked it; false: it cannot go on. */
@@ -343,22 +358,22 @@ apply(Relation index, const struct smart_codec *codec, const struct smart_relati
 }
 
 bool
-smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta)
+smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta,
+					 struct smart_meta *meta)
 {
 	uint64 tree = delta->meta.tree;
 	struct smart_chain_place end;
-	struct smart_meta meta;
 	volatile bool usable = false;
 	bool current;
 
-	if (!look(index, delta, &meta, &end, &current))
+	if (!look(index, delta, meta, &end, &current))
 		return false;
 	/* Where many write, one process applies what all of them have appended. */
 	if (likely(current) || !smart_follow_lock_before(tree, &end))
 		return true;
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
-		usable = apply(index, codec, delta, &meta);
+		usable = apply(index, codec, delta, meta);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);

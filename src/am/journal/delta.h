@@ -24,9 +24,17 @@ extern struct smart_relation *smart_delta_open(Relation index, const struct smar
 
 /*
  * Applies the chain, up to its present end at least.  Waits, interruptibly, for others who do so.  Returns false if the delta must
- * not be used any more: runs have been switched, or the journal is not whole.  Errors: as above.
+ * not be used any more: runs have been switched, or the journal is not whole.  meta: as the caller has read
+ * the metapage, and as it is now.  Errors: as above.
  */
-extern bool smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta);
+extern bool smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta,
+								 struct smart_meta *meta);
+
+/* Pins a delta again that was opened before; false: it leaves, and may have gone. */
+extern bool smart_delta_pin(const struct smart_relation *delta, struct smart_pin_ticket *pin);
+
+/* Has the delta all that the chain of this metapage has? */
+extern bool smart_delta_is_current(Relation index, const struct smart_relation *delta, const struct smart_meta *meta);
 
 /* Is there a delta over the run that this metapage names? */
 extern bool smart_delta_is_there(Relation index, const struct smart_meta *meta);

@@ -2,46 +2,47 @@
  * lock.c
  *	  The locks of a journal.
  *
- * Nothing else locks tuples of a smart index.
+ * They name its file, not the index: a command that exchanges the files of two indexes, as pg_repack does, leaves each
+ * journal with those who have it locked.  Nothing else of PostgreSQL takes locks of this kind.
  */
 #include "postgres.h"
 
-#include "storage/itemptr.h"
-#include "storage/lmgr.h"
+#include "storage/lock.h"
 
 #include "am/compat.h"
-#include "am/index/meta.h"
 #include "am/journal/lock.h"
 
-static ItemPointerData
-place_of(enum smart_journal_lock lock)
+static LOCKTAG
+tag_of(Relation index, enum smart_journal_lock lock)
 {
-	ItemPointerData place;
-
-	ItemPointerSet(&place, SMART_META_BLOCK, (OffsetNumber) lock);
-	return place;
+	return (LOCKTAG){.locktag_field1 = smart_relation_database(index),
+					 .locktag_field2 = smart_relation_tablespace(index),
+					 .locktag_field3 = smart_relation_file(index),
+					 .locktag_field4 = lock,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
 }
 
 void
 smart_journal_lock(Relation index, enum smart_journal_lock lock)
 {
-	ItemPointerData place = place_of(lock);
+	LOCKTAG tag = tag_of(index, lock);
 
-	LockTuple(index, &place, ExclusiveLock);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
 bool
 smart_journal_try_lock(Relation index, enum smart_journal_lock lock)
 {
-	ItemPointerData place = place_of(lock);
+	LOCKTAG tag = tag_of(index, lock);
 
-	return smart_try_lock_tuple(index, &place, ExclusiveLock);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 void
 smart_journal_unlock(Relation index, enum smart_journal_lock lock)
 {
-	ItemPointerData place = place_of(lock);
+	LOCKTAG tag = tag_of(index, lock);
 
-	UnlockTuple(index, &place, ExclusiveLock);
+	(void) LockRelease(&tag, ExclusiveLock, false);
 }

@@ -1,7 +1,7 @@
 /*
  * lock.h
- *	  The locks of a journal: heavyweight ones, which can be waited for and cancelled, are shown in pg_locks (as tuples
- *	  of block 0 of the index) and end with their transaction.
+ *	  The locks of a journal: heavyweight ones, which can be waited for and cancelled, are shown in pg_locks (as
+ *	  userlock, with the file's tablespace and number in classid and objid) and end with their transaction.
  *
  * A process that takes several takes them in this order.
  */

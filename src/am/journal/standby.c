@@ -22,7 +22,9 @@ smart_journal_open(Relation index, bool wait)
 	wait |= RecoveryInProgress();
 	for (;;)
 	{
-		struct smart_relation *self = smart_relation_try_open(index);
+		bool lost;
+		struct smart_relation *opened = smart_relation_open_any(index, &lost);
+		struct smart_relation *self = lost ? NULL : opened;
 
 		/* A memory node does not answer. */
 		if (self != NULL && unlikely(smart_tree_is_away(self->meta.tree)) && smart_relation_can_answer(index))
@@ -32,15 +34,13 @@ smart_journal_open(Relation index, bool wait)
 			if (paged != NULL)
 				return paged;
 		}
-		if (unlikely(self == NULL) && !smart_adopt(index))
+		if (unlikely(lost) && !smart_adopt(index))
 		{
 			if (wait && smart_relation_is_loadable(index))
 			{
 				/* Until it is loaded its pages answer. */
-				if (smart_relation_can_answer(index))
-					self = smart_view_open(index, false);
-				if (self != NULL)
-					return self;
+				if (smart_relation_can_answer(index) && smart_view_open_for_scan(opened, index))
+					return opened;
 				smart_journal_await(index);
 			}
 			else

@@ -32,6 +32,8 @@
 #define LOOK_MS      20 /* between two looks at a memory node that may be away */
 #define RENEWALS_MAX 10 /* as often runs may be switched faster than a delta is made */
 
+#define KEPT_VIEWS 4 /* of a session */
+
 #define BATCH_FIRST 16    /* entries of the first batch of a range; then twice as many each time */
 #define BATCH_MAX   256   /* at most */
 #define BATCH_BYTES 49152 /* of a batch; offsets have 16 bits */
@@ -47,21 +49,27 @@ struct pile
 
 struct smart_view
 {
+	MemoryContext context; /* all that belongs to the view lives in it */
+	struct holder *holder; /* who has opened it; NULL: it is kept for the next one */
+	Oid oid;               /* of the index */
+	smart_file file;       /* to which the delta belongs */
 	Relation index;
 	const struct smart_codec *codec;
+	struct smart_meta seen; /* the metapage when it was read last */
 	struct smart_meta meta; /* of the run */
 	struct smart_relation *delta;
 	struct smart_pin_ticket pin;     /* of the delta */
 	struct smart_relation *follower; /* NULL: the base is the run */
 	uint32 changes;                  /* when one was looked for */
 	uint64 renewals;                 /* as often the base has been another one */
+	int reading;                     /* above 0: what is not over, as an error may have ended it */
+	bool younger;                    /* it was opened behind the snapshot of its scan, which has not begun yet */
 	bool backward;
-	bool alone;                    /* the base is to be the run */
-	bool whole;                    /* the follower needs no delta, which there may not be */
-	bool sought;                   /* the two sources stand in this range */
-	enum smart_view_told told;     /* before that: what the caller has done for the follower */
-	bool behind;                   /* pages of the run were used anew */
-	MemoryContextCallback release; /* of the pin */
+	bool alone;                /* the base is to be the run */
+	bool whole;                /* the follower needs no delta, which there may not be */
+	bool sought;               /* the two sources stand in this range */
+	enum smart_view_told told; /* before that: what the caller has done for the follower */
+	bool behind;               /* pages of the run were used anew */
 
 	/* Of the run, whose reader is somewhere in it: searches of a statement's keys mostly ascend. */
 	bool behind_range; /* at its first entry that is not before the end of the range, if there is one */
@@ -402,12 +410,14 @@ begin_reading(struct smart_view *view, ErrorContextCallback *callback)
 {
 	*callback = (ErrorContextCallback){.previous = error_context_stack, .callback = look_for_damage, .arg = view};
 	error_context_stack = callback;
+	view->reading++;
 }
 
 static void
-end_reading(const ErrorContextCallback *callback)
+end_reading(struct smart_view *view, const ErrorContextCallback *callback)
 {
 	error_context_stack = callback->previous;
+	view->reading--;
 }
 
 /* ---- what there is now ---- */
@@ -417,7 +427,7 @@ static void
 take_follower(struct smart_view *view)
 {
 	/* As long as the view. */
-	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
+	MemoryContext old = MemoryContextSwitchTo(view->context);
 
 	view->follower = view->alone ? NULL : smart_carry_open(view->index, view->codec, &view->meta);
 	MemoryContextSwitchTo(old);
@@ -469,7 +479,7 @@ static bool
 take_run(struct smart_view *view)
 {
 	Relation index = view->index;
-	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(view));
+	MemoryContext old = MemoryContextSwitchTo(view->context);
 
 	view->delta = NULL;
 	view->follower = NULL;
@@ -480,7 +490,8 @@ take_run(struct smart_view *view)
 		uint64 run = view->meta.run;
 
 		/* If the journal has gone on meanwhile, there is another delta to be made. */
-		smart_meta_read_again(index, &view->meta);
+		smart_meta_refresh(index, &view->seen);
+		view->meta = view->seen;
 		if (i > 0 && view->meta.run == run)
 			break;
 		take_follower(view);
@@ -509,13 +520,14 @@ catch_up(struct smart_view *view)
 	begin_reading(view, &callback);
 	for (int i = 0; i < RENEWALS_MAX && usable && !done; i++)
 	{
-		done = is_whole(view) || (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta));
+		done = is_whole(view) ||
+			   (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen));
 		usable = done || take_run(view);
 	}
 	if (done && !view->whole)
 		look_for_follower(view);
 	leave_lean(view);
-	end_reading(&callback);
+	end_reading(view, &callback);
 	return done;
 }
 
@@ -692,7 +704,7 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 	/* The journal of now has what a snapshot sees that was taken before, too. */
 	for (int i = 0; i < RENEWALS_MAX && batch->count == 0 && view->behind && take_run(view) && catch_up(view); i++)
 		read_on(view, batch);
-	end_reading(&callback);
+	end_reading(view, &callback);
 	if (batch->count == 0)
 		return view->behind || (view->delta == NULL && !view->whole) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
 	if (view->backward && !view->passed)
@@ -754,44 +766,154 @@ smart_view_rest(const struct smart_view *view)
 
 /* ---- opening ---- */
 
-/* A statement may open a view for each of its rows (ON CONFLICT), and a pin holds the delta's memory back. */
+/*
+ * A view is kept when its statement is over, as it is mostly opened again by the next one: with its delta's handle and its
+ * buffers, but without its pin.
+ */
+static struct smart_view *kept[KEPT_VIEWS];
+
+/* Whoever has opened a view; lives in the memory context that he did so in. */
+struct holder
+{
+	struct smart_view *view; /* NULL: it was closed */
+	MemoryContextCallback release;
+};
+
+/* Can the view be opened once more?  Not if an error has come in between, and what a former run had would be left. */
+static bool
+is_worth_keeping(const struct smart_view *view)
+{
+	return view->reading == 0 && view->renewals == 1 && view->delta != NULL && view->follower == NULL && !view->whole;
+}
+
+static void
+keep(struct smart_view *view)
+{
+	static uint32 next = 0;
+	struct smart_view **place = &kept[next++ % KEPT_VIEWS];
+
+	if (*place != NULL)
+		MemoryContextDelete((*place)->context);
+	*place = view;
+	view->holder = NULL;
+	view->index = NULL;
+	view->codec = NULL;
+}
+
+/* Takes the view of an index that was kept, or returns NULL. */
+static struct smart_view *
+take_kept(Relation index)
+{
+	for (int i = 0; i < KEPT_VIEWS; i++)
+	{
+		struct smart_view *view = kept[i];
+
+		if (view == NULL || view->oid != RelationGetRelid(index))
+			continue;
+		kept[i] = NULL;
+		if (likely(view->changes == smart_changes() &&
+				   memcmp(&view->file, &smart_relation_locator(index), sizeof(view->file)) == 0))
+			return view;
+		MemoryContextDelete(view->context);
+	}
+	return NULL;
+}
+
+/* The pin holds the delta's memory back: a statement may open a view for each of its rows (ON CONFLICT). */
 static void
 release_view(void *argument)
 {
-	struct smart_view *view = argument;
+	struct holder *holder = argument;
+	struct smart_view *view = holder->view;
 
+	if (view == NULL)
+		return;
+	holder->view = NULL;
 	smart_pin_leave(&view->pin);
+	if (is_worth_keeping(view))
+		keep(view);
+	else
+		MemoryContextDelete(view->context);
 }
 
 void
-smart_view_close(struct smart_view *view)
+smart_view_close(struct smart_relation *self)
 {
-	release_view(view);
+	release_view(self->view->holder);
+	self->view = NULL;
+}
+
+static struct smart_view *
+make_view(Relation index)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart view", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	struct smart_view *view = palloc(sizeof(*view));
+
+	memset(view, 0, offsetof(struct smart_view, range));
+	view->context = context;
+	view->oid = RelationGetRelid(index);
+	view->file = smart_relation_locator(index);
+	initStringInfo(&view->pile.bytes);
+	initStringInfo(&view->pile.ends);
+	MemoryContextSwitchTo(old);
+	return view;
+}
+
+/* Goes on with the run and the delta of a view that was kept, if they are still those of the index. */
+static bool
+take_up(struct smart_view *view)
+{
+	if (view->delta == NULL || !smart_relation_can_answer(view->index))
+		return false;
+	smart_meta_refresh(view->index, &view->seen);
+	if (view->seen.journal != view->meta.journal || view->seen.run != view->meta.run ||
+		!smart_meta_is_loadable(&view->seen) || (!view->alone && smart_relation_is_carried(view->index, &view->seen)) ||
+		!smart_delta_pin(view->delta, &view->pin))
+		return false;
+	view->meta = view->seen;
+	view->sought = false;
+	view->behind = false;
+	view->behind_range = view->ahead = false;
+	smart_reader_begin_run(&view->reader, view->index, &view->meta, false);
+	return true;
 }
 
 bool
 smart_view_attach(struct smart_relation *self, Relation index, bool alone)
 {
 	ErrorContextCallback callback;
-	struct smart_view *view;
+	struct smart_view *view = take_kept(index);
+	struct holder *holder = palloc(sizeof(*holder));
 	bool done;
 
 	smart_assert(self->view == NULL);
-	view = palloc(sizeof(*view));
-	memset(view, 0, offsetof(struct smart_view, range));
+	if (view == NULL)
+		view = make_view(index);
 	view->index = index;
 	view->codec = self->codec;
 	view->alone = alone;
-	initStringInfo(&view->pile.bytes);
-	initStringInfo(&view->pile.ends);
-	view->release = (MemoryContextCallback){.func = release_view, .arg = view};
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &view->release);
+	view->younger = false;
+	view->holder = holder;
+	*holder = (struct holder){.view = view, .release = {.func = release_view, .arg = holder}};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &holder->release);
 	begin_reading(view, &callback);
-	done = take_run(view);
-	end_reading(&callback);
+	done = take_up(view) || take_run(view);
+	end_reading(view, &callback);
 	if (done)
 		self->view = view;
 	return done;
+}
+
+bool
+smart_view_open_for_scan(struct smart_relation *self, Relation index)
+{
+	/* So that all that the snapshot sees is in the chain. */
+	smart_staging_write_out_own();
+	if (!smart_view_attach(self, index, false))
+		return false;
+	self->view->younger = true;
+	return true;
 }
 
 struct smart_relation *
@@ -899,11 +1021,27 @@ smart_view_leave(struct smart_relation *self, Relation index)
 	}
 }
 
+/* Has the view what the metapage told when it was opened?  Then it has all that the snapshot of its scan sees. */
+static bool
+is_current(struct smart_view *view)
+{
+	ErrorContextCallback callback;
+	bool current;
+
+	if (!view->younger || view->whole || view->follower != NULL || unlikely(view->changes != smart_changes()))
+		return false;
+	begin_reading(view, &callback);
+	current = smart_delta_is_current(view->index, view->delta, &view->meta);
+	end_reading(view, &callback);
+	view->younger = false;
+	return current;
+}
+
 void
 smart_view_refresh(struct smart_relation *self, Relation index)
 {
 	if (unlikely(self->changes != smart_changes()) && arrive(self, index))
 		return;
-	if (!smart_view_catch_up(self, index, false))
+	if (!is_current(self->view) && !smart_view_catch_up(self, index, false))
 		smart_view_leave(self, index);
 }

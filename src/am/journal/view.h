@@ -24,11 +24,16 @@ struct smart_view;
  */
 extern struct smart_relation *smart_view_open(Relation index, bool alone);
 
+/*
+ * Adds a view to a relation that was opened without a tree, for a scan whose snapshot was taken before.  False: as NULL above.
+ */
+extern bool smart_view_open_for_scan(struct smart_relation *self, Relation index);
+
 /* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
 extern bool smart_view_attach(struct smart_relation *self, Relation index, bool alone);
 
-/* Nobody uses the view any more: its pin ends, which holds the delta's memory back.  Its own memory goes with its context. */
-extern void smart_view_close(struct smart_view *view);
+/* Nobody uses the relation's view any more: its pin ends, which holds the delta's memory back. */
+extern void smart_view_close(struct smart_relation *self);
 
 /*
  * Brings the view up to date: it has all that a snapshot sees which was taken before this call.  all: and whatever any transaction

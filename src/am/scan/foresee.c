@@ -29,8 +29,7 @@ add_ranges(struct smart_position *self, struct smart_tree *tree, struct smart_ra
 	smart_ranges_set(ranges, keys, nkeys);
 	if (!smart_ranges_first(ranges, false) || smart_foreseen_ends_with(foreseen, ranges))
 		return true;
-	if (smart_ranges_are_points(ranges) &&
-		smart_tree_result(tree, ranges->from, ranges->from_length, &cached))
+	if (smart_ranges_are_points(ranges) && smart_tree_result(tree, ranges->from, ranges->from_length, &cached))
 		return true;
 	/* As for any other READ, the lock comes first. */
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, ranges);
@@ -56,7 +55,8 @@ read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 	{
 		MemoryContext old = MemoryContextSwitchTo(self->prefetch.context);
 
-		self->expected = smart_ranges_make(self->relation->codec);
+		self->expected = smart_ranges_make();
+		smart_ranges_use(self->expected, self->relation->codec);
 		MemoryContextSwitchTo(old);
 	}
 	for (int i = 0; i < sets; i++)

@@ -288,6 +288,12 @@ wants_pin(const struct smart_position *self)
 	return needs_pin(self) && !(is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()));
 }
 
+bool
+smart_position_is_to_pin(const struct smart_position *self)
+{
+	return needs_pin(self) && !is_pinned(self);
+}
+
 /*
  * Brings the view up to date.  Who looks for what others have not committed yet needs all that is staged, or, of a unique index, what
  * is staged of the one key that is looked for.  That is not locked: what is staged a moment later is not seen in either way.

@@ -70,6 +70,9 @@ extern void smart_position_init(struct smart_position *position, IndexScanDesc s
 /* The tree that is read, also by a view: NULL if there is none, and the index is empty or pages alone answer. */
 extern struct smart_relation *smart_position_tree(struct smart_position *position);
 
+/* Will the next search begin a pin, and bring a view up to date for it? */
+extern bool smart_position_is_to_pin(const struct smart_position *position);
+
 /*
  * Before a leaf is read that has to be sought: begins a pin where one is needed, or a new one if a VACUUM waits for the
  * present one.

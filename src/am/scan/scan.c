@@ -55,7 +55,9 @@ struct tids
 
 struct scan_state
 {
-	MemoryContext context; /* all that belongs to the scan lives in it */
+	MemoryContext own;             /* where this lies, and its ranges: they are large, and are kept for the next scan */
+	MemoryContext context;         /* all else that belongs to the scan lives in it */
+	MemoryContextCallback release; /* at the end of context */
 
 	/* Entries of the batch that are as good as returned. */
 	uint32 alike;  /* so many, from the first on: all but their TIDs has been returned */
@@ -276,6 +278,44 @@ leave_batch(IndexScanDesc scan, struct scan_state *state)
 		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
 }
 
+/* ---- memory ---- */
+
+static struct scan_state *idle; /* of a scan that has ended, or NULL */
+
+static void
+release_state(void *argument)
+{
+	struct scan_state *state = argument;
+
+	if (idle == NULL && smart_ranges_rest(state->position.ranges))
+		idle = state;
+	else
+		MemoryContextDelete(state->own);
+}
+
+/* The state of a scan whose other memory is in CurrentMemoryContext; nothing but its memory and its ranges is set. */
+static struct scan_state *
+make_state(void)
+{
+	struct scan_state *state = idle;
+
+	idle = NULL;
+	if (state == NULL)
+	{
+		MemoryContext own = AllocSetContextCreate(TopMemoryContext, "smart scan state", ALLOCSET_DEFAULT_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(own);
+
+		state = palloc(sizeof(struct scan_state));
+		state->own = own;
+		state->position.ranges = smart_ranges_make();
+		MemoryContextSwitchTo(old);
+	}
+	state->context = CurrentMemoryContext;
+	state->release = (MemoryContextCallback){.func = release_state, .arg = state};
+	MemoryContextRegisterResetCallback(state->context, &state->release);
+	return state;
+}
+
 /* ---- callbacks ---- */
 
 IndexScanDesc
@@ -284,11 +324,11 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart scan", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	struct scan_state *state = palloc(sizeof(struct scan_state));
+	struct scan_state *state = make_state();
+	struct smart_ranges *ranges = state->position.ranges;
 	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
 	struct smart_relation *relation = smart_journal_open(index, true);
 
-	state->context = context;
 	state->round_trips = 0;
 	state->alike = 0;
 	state->formed = 0;
@@ -296,15 +336,13 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
 	state->passes_dead = false;
-	/* A view is brought up to date later. */
-	smart_dead_rows_begin(&state->dead,
-						  relation->view == NULL ? relation->meta.tree
-						  : RecoveryInProgress() ? 0
-												 : smart_view_pinned(relation->view),
+	/* A view may have been read before. */
+	smart_dead_rows_begin(&state->dead, relation->view == NULL ? relation->meta.tree : 0,
 						  smart_relation_database(index), index->rd_index->indrelid);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);
-	smart_position_init(&state->position, scan, relation, smart_ranges_make(relation->codec));
+	smart_ranges_use(ranges, relation->codec);
+	smart_position_init(&state->position, scan, relation, ranges);
 	MemoryContextSwitchTo(old);
 	scan->opaque = state;
 	scan->xs_itupdesc = RelationGetDescr(index);
@@ -325,7 +363,10 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 	if (unlikely(position->relation->tree == NULL && position->relation->view == NULL))
 		(void) smart_view_replace_tree(position->relation, scan->indexRelation);
 	if (unlikely(position->relation->view != NULL))
-		smart_view_refresh(position->relation, scan->indexRelation);
+	{
+		if (!smart_position_is_to_pin(position))
+			smart_view_refresh(position->relation, scan->indexRelation);
+	}
 	else
 		smart_relation_refresh(position->relation, scan->indexRelation);
 	smart_ranges_set(position->ranges, scan->keyData, scan->numberOfKeys);

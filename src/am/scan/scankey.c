@@ -45,11 +45,11 @@ struct choice
 };
 
 struct smart_ranges *
-smart_ranges_make(const struct smart_codec *codec)
+smart_ranges_make(void)
 {
 	struct smart_ranges *ranges = palloc(sizeof(struct smart_ranges));
 
-	ranges->codec = codec;
+	ranges->codec = NULL;
 	ranges->scratch = AllocSetContextCreate(CurrentMemoryContext, "smart index keys", ALLOCSET_SMALL_SIZES);
 	ranges->room = BYTES_ROOM;
 	ranges->bytes = palloc(ranges->room);
@@ -58,6 +58,19 @@ smart_ranges_make(const struct smart_codec *codec)
 	ranges->points_room = POINTS_ROOM;
 	ranges->points = palloc(ranges->points_room * sizeof(struct smart_span));
 	return ranges;
+}
+
+void
+smart_ranges_use(struct smart_ranges *ranges, const struct smart_codec *codec)
+{
+	ranges->codec = codec;
+}
+
+bool
+smart_ranges_rest(struct smart_ranges *ranges)
+{
+	MemoryContextReset(ranges->scratch);
+	return ranges->room == BYTES_ROOM && ranges->points_room == POINTS_ROOM;
 }
 
 /* ---- strings ---- */

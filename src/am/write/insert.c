@@ -385,7 +385,7 @@ open_index(Relation index, struct smart_relation *self, MemoryContext context)
 
 		leave_missed_tree(index);
 		if (self != NULL && self->view != NULL)
-			smart_view_close(self->view);
+			smart_view_close(self);
 		self = index->rd_index->indisunique ? open_unique(index, self) : smart_relation_open_to_insert(index, false);
 		MemoryContextSwitchTo(old);
 	}
