@@ -22,6 +22,7 @@
 #include "am/index/backend.h"
 #include "am/index/meta.h"
 #include "am/index/options.h"
+#include "am/index/recent.h"
 #include "base/assert.h"
 
 static uint32
@@ -212,7 +213,7 @@ smart_meta_read_again(Relation index, struct smart_meta *meta)
 void
 smart_meta_refresh(Relation index, struct smart_meta *meta)
 {
-	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
+	Buffer buffer = smart_read_recent(index, SMART_META_BLOCK);
 	Page page;
 	bool same;
 

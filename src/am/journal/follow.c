@@ -27,6 +27,7 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/backend.h"
+#include "am/index/recent.h"
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
 #include "am/journal/follow.h"
@@ -187,7 +188,7 @@ smart_follow_is_at_end(Relation index, const struct smart_meta *meta, const stru
 	*end = (struct smart_chain_place){.serial = PG_UINT64_MAX};
 	if (place->serial == 0)
 		return meta->tail_serial == 0;
-	buffer = ReadBuffer(index, place->block);
+	buffer = smart_read_recent(index, place->block);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buffer);
 	if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, place->serial) &&
