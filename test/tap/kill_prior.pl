@@ -212,6 +212,28 @@ ok($hot->poll_query_until('postgres', q{SELECT state = 'ready' FROM smart_index_
 is($hot->safe_psql('postgres', q{SELECT smart_index_check('hot_on_id', true)}), '', 'and agrees with the table');
 is(entries_of('hot_on_id'), 300, 'it has one entry for each row');
 
+# Where pages answer, too.
+$hot->safe_psql('postgres', <<'SQL');
+CREATE TABLE queue (id int, filler text);
+INSERT INTO queue SELECT i, 'x' FROM generate_series(1, 1000) i;
+CREATE INDEX queue_id ON queue USING smart (id) WITH (resident = never);
+DELETE FROM queue WHERE id <= 200;
+SQL
+# A worker removes what scans have met, from the journal: without VACUUM.
+ok( $hot->poll_query_until('postgres',
+		q{SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT min(id) = 201 AND (SELECT removals = 200 FROM smart_index_pages('queue_id')) FROM queue}),
+	'entries of dead rows leave the journal')
+  or diag($hot->safe_psql('postgres', q{SELECT * FROM smart_index_pages('queue_id')}));
+is( $hot->safe_psql('postgres',
+		q{SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler), min(id) FROM queue WHERE id < 300}),
+	'99|201', 'the others stay');
+like(
+	$hot->safe_psql('postgres',
+		q{SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN (ANALYZE, TIMING OFF) SELECT count(id) FROM queue WHERE id <= 200}),
+	qr/Heap Fetches: 0/, 'and the table is not asked for them again');
+$hot->safe_psql('postgres', q{INSERT INTO queue SELECT i, 'y' FROM generate_series(1, 100) i; VACUUM queue});
+index_is_sound($hot, 'postgres', 'queue_id', 'rows in the places of others');
+
 # The worker does not keep a database from being dropped.
 $hot->safe_psql('postgres', 'CREATE DATABASE other');
 $hot->safe_psql('other', q{CREATE EXTENSION smart; CREATE TABLE hot (id int, filler text); CREATE INDEX ON hot USING smart (id);

@@ -232,11 +232,18 @@ note_entry(struct scan_state *state)
 					 smart_codec_key_length(position->relation->codec, position->entry, length));
 }
 
+/* By what dead rows are remembered that entries of this relation lead to. */
+static inline uint64
+read_from(const struct smart_relation *relation)
+{
+	return unlikely(relation->view != NULL) ? smart_view_pinned(relation->view) : relation->meta.tree;
+}
+
 /* Is what is remembered of dead rows for this scan?  Not in another tree, nor for a snapshot of a standby. */
 static inline bool
 knows_dead(IndexScanDesc scan, const struct scan_state *state)
 {
-	return scan->ignore_killed_tuples && state->dead.tree == state->position.relation->meta.tree;
+	return scan->ignore_killed_tuples && state->dead.tree == read_from(state->position.relation);
 }
 
 /* The executor found that the row of the entry that was returned last is dead for all transactions. */
@@ -245,8 +252,7 @@ note_dead(IndexScanDesc scan, struct scan_state *state)
 {
 	ItemPointerData tid;
 
-	if (state->position.whereabouts != SMART_IN_BATCH || state->position.relation->tree == NULL ||
-		!smart_kills_possible(scan->heapRelation))
+	if (state->position.whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
 		return;
 	note_entry(state);
 	current_tid(state, &tid);
@@ -326,9 +332,12 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	struct scan_state *state = make_state();
 	struct smart_ranges *ranges = state->position.ranges;
-	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
-	struct smart_relation *relation = smart_journal_open(index, true);
+	struct smart_relation *relation;
 
+	smart_dead_rows_begin(&state->dead, smart_relation_database(index), index->rd_index->indrelid);
+	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
+	relation = smart_journal_open(index, true);
+	smart_dead_rows_choose(&state->dead, RecoveryInProgress() && relation->view != NULL ? 0 : read_from(relation));
 	state->round_trips = 0;
 	state->alike = 0;
 	state->formed = 0;
@@ -336,9 +345,6 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
 	state->passes_dead = false;
-	/* A view may have been read before. */
-	smart_dead_rows_begin(&state->dead, relation->view == NULL ? relation->meta.tree : 0,
-						  smart_relation_database(index), index->rd_index->indrelid);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);
 	smart_ranges_use(ranges, relation->codec);

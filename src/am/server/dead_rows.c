@@ -70,15 +70,22 @@ page_of(const struct smart_dead_rows *self, BlockNumber block)
 }
 
 void
-smart_dead_rows_begin(struct smart_dead_rows *self, uint64 tree, Oid database, Oid table)
+smart_dead_rows_begin(struct smart_dead_rows *self, Oid database, Oid table)
 {
-	self->tree = shared == NULL ? 0 : tree;
+	self->tree = 0;
 	self->block = InvalidBlockNumber;
-	if (self->tree == 0)
+	self->place = NULL;
+	if (shared == NULL)
 		return;
 	self->place = place_of_table(database, table);
 	/* Acquire: the tree is read afterwards. */
 	self->generation = __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE);
+}
+
+void
+smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree)
+{
+	self->tree = self->place == NULL ? 0 : tree;
 }
 
 void

@@ -10,7 +10,7 @@
  * through an index of the table between the beginning of the scan that found the row dead, or of the scan that asks,
  * whichever began first, and the question:
  *
- *	1. A scan takes the table's generation before it reads the tree.  What it remembers, and what it asks for, has this
+ *	1. A scan takes the table's generation before it reads the tree, or before its view is brought up to date.  What it remembers, and what it asks for, has this
  *	   generation.
  *	2. VACUUM raises the generation when the entries of all rows whose places it is about to free are gone from the
  *	   tree, and before it frees any (smart_am_bulk_delete).
@@ -50,8 +50,11 @@ struct smart_dead_rows
 extern void smart_dead_rows_request(void);
 extern void smart_dead_rows_make(void);
 
-/* Takes the generation of a table, before its index's tree is read. */
-extern void smart_dead_rows_begin(struct smart_dead_rows *self, uint64 tree, Oid database, Oid table);
+/* Takes the generation of a table, before its index's tree is read, or the view of an index without one is brought up to date. */
+extern void smart_dead_rows_begin(struct smart_dead_rows *self, Oid database, Oid table);
+
+/* Which tree that is, or the journal that the view reads; 0: nothing is to be known. */
+extern void smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree);
 
 /* Is any row of the table remembered, perhaps? */
 static inline bool
