@@ -148,8 +148,8 @@ class Bench:
                 psql("CREATE INDEX joined ON %s USING %s (k)" % (table, METHOD[kind]))
                 if kind == "nbtree":
                     psql(*before, statement)
-                lines = psql(*before, "SELECT count(*) FROM %s_range" % table, "SELECT smart_round_trips()",
-                             "\\timing on\n", statement, "\\timing off\n", "SELECT smart_round_trips()")
+                lines = psql(*before, "SELECT count(*) FROM %s_range" % table, "SELECT session_round_trips FROM smart_stat_fabric",
+                             "\\timing on\n", statement, "\\timing off\n", "SELECT session_round_trips FROM smart_stat_fabric")
                 ms = float(re.search(r"Time: ([0-9.]+) ms", "\n".join(lines)).group(1))
                 self.record("nested loop, first time, %s, %s" % (what, name), "ns/row", kind, ms * 1e6 / self.probes)
                 if kind == "smart":
@@ -164,9 +164,9 @@ class Bench:
             index = "target_" + kind
             psql("CREATE TABLE target (k %s, v bigint)" % TABLES[name][0],
                  "CREATE INDEX %s ON target USING %s (k)" % (index, METHOD[kind]))
-            lines = psql("SELECT smart_round_trips()", "\\timing on\n",
+            lines = psql("SELECT session_round_trips FROM smart_stat_fabric", "\\timing on\n",
                          "INSERT INTO target SELECT k, v FROM %s" % source, "\\timing off\n",
-                         "SELECT smart_round_trips()")
+                         "SELECT session_round_trips FROM smart_stat_fabric")
             ms = float(re.search(r"Time: ([0-9.]+) ms", "\n".join(lines)).group(1))
             self.record("INSERT, " + title, "ns/row", kind, ms * 1e6 / self.rows)
             if kind == "smart":

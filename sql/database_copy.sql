@@ -34,7 +34,6 @@ SET smart.answer_from_pages = off;
 INSERT INTO logged_one VALUES (2000);
 RESET smart.answer_from_pages;
 SELECT smart_index_check('logged_one_a', true);
-SELECT indexname, state FROM smart_indexes ORDER BY indexname;
 SELECT index, state, reason FROM smart_index_state ORDER BY index::text;
 -- Queries do without it, inserts leave it out, and nothing is asked of it.
 CREATE FUNCTION pg_temp.uses_index(query text) RETURNS boolean LANGUAGE plpgsql AS $$

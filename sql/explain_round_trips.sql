@@ -16,14 +16,14 @@ DECLARE
 BEGIN
 	-- The second time all is open that a scan needs.
 	FOR i IN 1 .. 2 LOOP
-		before := smart_round_trips();
+		before := (SELECT session_round_trips FROM smart_stat_fabric);
 		EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO plan;
-		before := smart_round_trips() - before;
+		before := (SELECT session_round_trips FROM smart_stat_fabric) - before;
 	END LOOP;
 	-- Less what planning takes, which looks for the ends of a column.
-	planned := smart_round_trips();
+	planned := (SELECT session_round_trips FROM smart_stat_fabric);
 	EXECUTE 'EXPLAIN ' || query;
-	before := before - (smart_round_trips() - planned);
+	before := before - ((SELECT session_round_trips FROM smart_stat_fabric) - planned);
 	plan := plan->0->'Plan';
 	RETURN CASE WHEN pg_temp.told(plan) = before THEN 'as counted' ELSE pg_temp.told(plan) || ', but ' || before END ||
 		CASE WHEN plan::text ~ 'Round Trips' THEN ', told' ELSE '' END;
@@ -57,14 +57,14 @@ DECLARE
 BEGIN
 	-- The second time all is open that the plan needs.
 	FOR i IN 1 .. 2 LOOP
-		before := smart_round_trips();
+		before := (SELECT session_round_trips FROM smart_stat_fabric);
 		EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
-		before := smart_round_trips() - before;
+		before := (SELECT session_round_trips FROM smart_stat_fabric) - before;
 	END LOOP;
 	-- Less what planning takes, which looks for the ends of a column.
-	planned := smart_round_trips();
+	planned := (SELECT session_round_trips FROM smart_stat_fabric);
 	EXECUTE 'EXPLAIN ' || query;
-	before := before - (smart_round_trips() - planned);
+	before := before - ((SELECT session_round_trips FROM smart_stat_fabric) - planned);
 	told := (plan->0->>'Round Trips')::bigint;
 	RETURN CASE WHEN told IS NULL THEN 'not told' WHEN told = before THEN 'as counted' ELSE told || ', but ' || before END;
 END

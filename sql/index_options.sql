@@ -38,22 +38,22 @@ SELECT pg_stat_force_next_flush();
 SELECT idx_scan, idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'index_options_plain';
 
 -- The server's own function tells the pages on disk.
-SELECT pg_relation_size('index_options_plain') > 50000 AS pages, smart_relation_size('index_options_plain') > 100000 AS tree;
+SELECT pg_relation_size(index) > 50000 AS pages, bytes > 100000 AS tree FROM smart_index_state
+WHERE index = 'index_options_plain'::regclass;
 
 -- All of them at a glance
 CREATE UNLOGGED TABLE index_options_unlogged (a int);
 CREATE INDEX index_options_u ON index_options_unlogged USING smart (a);
 CREATE TEMPORARY TABLE index_options_temp (a int);
 CREATE INDEX index_options_t ON index_options_temp USING smart (a);
-SELECT tablename, indexname, state, bytes BETWEEN 0 AND 100 * 8192 AS small FROM smart_indexes
-WHERE tablename LIKE 'index\_options%' ORDER BY 2;
+SELECT index, state, bytes BETWEEN 0 AND 100 * 8192 AS small FROM smart_index_state
+WHERE index::text LIKE 'index\_options%' ORDER BY index::text COLLATE "C";
 DROP TABLE index_options_unlogged, index_options_temp;
 
 -- Permissions to read a whole index
 CREATE ROLE regress_smart_user;
 SET ROLE regress_smart_user;
-SELECT count(*) > 0 AS visible FROM smart_indexes;
-SELECT smart_relation_size('index_options_plain') > 8192 AS visible;
+SELECT bytes > 8192 AS visible FROM smart_index_state WHERE index = 'index_options_plain'::regclass;
 SELECT smart_index_stats('index_options_plain');
 SELECT smart_index_check('index_options_plain');
 RESET ROLE;
@@ -62,9 +62,10 @@ DROP ROLE regress_smart_user;
 -- Not one of ours
 CREATE INDEX index_options_btree ON index_options (a);
 SELECT smart_index_stats('index_options_btree');
-SELECT smart_relation_size('index_options');
 SELECT smart_index_check('index_options_btree');
-SELECT smart_index_state('index_options_btree');
-SELECT smart_index_state(1), smart_relation_size(1);
+SELECT smart_index_condition('index_options');
+SELECT smart_index_condition('index_options_btree');
+SELECT smart_index_condition(1);
+SELECT count(*) FROM smart_index_state WHERE index = 'index_options_btree'::regclass;
 SELECT smart_index_check(1);
 DROP TABLE index_options;

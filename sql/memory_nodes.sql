@@ -13,15 +13,14 @@ CREATE INDEX memory_nodes_btree ON memory_nodes (a);
 SELECT bool_and(state = 'up') AS up, bool_and(transport IN ('local', 'tcp', 'verbs')) AS transport,
 	bool_and(capacity_bytes > 0) AS capacity, sum(used_bytes) > 0 AS used, sum(trees) >= 1 AS trees FROM smart_memory_nodes;
 
--- The same in few columns
-SELECT bool_and(fill ~ '^#*[+]*-*$' AND length(fill) = 20 AND (fill LIKE '#%') = (used_bytes > 0)) AS fill,
-	bool_and(used = pg_size_pretty(used_bytes)) AS used, count(*) = (SELECT count(*) FROM smart_memory_nodes) AS nodes
-FROM smart_node_map JOIN smart_memory_nodes USING (node);
+-- How full each is
+SELECT bool_and(fill ~ '^#*[+]*-*$' AND length(fill) = 20 AND (fill LIKE '#%') = (used_bytes > 0)) AS fill FROM smart_memory_nodes;
 
 -- An index is on some of them, one that is empty on none.
 SELECT count(*) > 0 AS somewhere, bool_and(m.address = n.address) AS same,
-	sum(n.bytes) BETWEEN 0.9 * smart_relation_size('memory_nodes_a') AND smart_relation_size('memory_nodes_a') AS bytes
-FROM smart_index_nodes('memory_nodes_a') n JOIN smart_memory_nodes m USING (node);
+	sum(n.bytes) BETWEEN 0.9 * min(i.bytes) AND min(i.bytes) AS bytes
+FROM smart_index_nodes('memory_nodes_a') n JOIN smart_memory_nodes m USING (node), smart_index_state i
+WHERE i.index = 'memory_nodes_a'::regclass;
 SELECT count(*) FROM smart_index_nodes('memory_nodes_empty');
 SELECT * FROM smart_index_nodes('memory_nodes_btree');
 SELECT count(*) FROM smart_index_nodes(1);
@@ -29,11 +28,16 @@ SELECT count(*) FROM smart_index_nodes(1);
 -- Counters
 SELECT bool_and(c IS NOT NULL) AS counted FROM smart_stat_fabric,
 	LATERAL (VALUES (reads), (read_bytes), (writes), (write_bytes), (compare_and_swaps), (fetch_and_adds), (doorbells),
-		(round_trips), (connections), (timeouts), (failures), (offloaded), (offloaded_busy), (offloaded_stopped)) v(c);
-SELECT smart_round_trips() >= 0 AS round_trips;
+		(round_trips), (session_round_trips), (connections), (timeouts), (failures), (offloaded), (offloaded_busy), (offloaded_stopped),
+		(delegated_reads), (read_batches), (combined_entries), (combined_batches), (leaf_waits), (leaf_withdrawals),
+		(leaf_refusals), (leaf_failures)) v(c);
+SELECT session_round_trips >= 0 AS round_trips FROM smart_stat_fabric;
 SELECT stats_reset AS before FROM smart_stat_fabric \gset
-SELECT smart_stat_fabric_reset();
-SELECT stats_reset > :'before' AS reset, timeouts, failures FROM smart_stat_fabric;
+SELECT stats_reset AS cache_before FROM smart_stat_cache \gset
+SELECT smart_stat_reset('fabric');
+SELECT f.stats_reset > :'before' AS reset, timeouts, failures, c.stats_reset = :'cache_before' AS other_kept
+FROM smart_stat_fabric f, smart_stat_cache c;
+SELECT smart_stat_reset('Fabric');
 
 -- Searches may be left to memory nodes: the results are the same.
 SET enable_seqscan = off;
@@ -49,7 +53,7 @@ SET ROLE regress_smart_user;
 SELECT count(*) > 0 AS rows, count(address) AS addresses, count(problem) AS problems FROM smart_memory_nodes;
 SELECT count(*) > 0 AS rows, count(address) AS addresses FROM smart_index_nodes('memory_nodes_a');
 SELECT count(*) FROM smart_stat_fabric;
-SELECT smart_stat_fabric_reset();
+SELECT smart_stat_reset();
 SELECT count(*) FROM pg_settings WHERE name IN ('smart.memory_nodes', 'smart.memcached', 'smart.secret_file');
 SET smart.fabric_timeout = '5s';
 RESET ROLE;

@@ -6,7 +6,7 @@ SELECT trees >= 0 AS done FROM smart_collect_orphans();
 CREATE FUNCTION left_over(OUT trees bigint, OUT leaked_trees bigint, OUT leaked_bytes bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM FROM smart_collect_orphans();
-	SELECT s.trees - (SELECT count(*) FROM smart_indexes WHERE state = 'ready'), s.leaked_trees, s.leaked_bytes
+	SELECT s.trees - (SELECT count(*) FROM smart_index_state WHERE state = 'ready'), s.leaked_trees, s.leaked_bytes
 		INTO STRICT trees, leaked_trees, leaked_bytes FROM smart_stat_space s WHERE database = current_database();
 END
 $$;

@@ -17,9 +17,9 @@ DECLARE
 	before bigint;
 BEGIN
 	PERFORM pg_temp.plan_with(false, true, true, false), pg_temp.answers(query);
-	before := smart_round_trips();
+	before := (SELECT session_round_trips FROM smart_stat_fabric);
 	PERFORM pg_temp.answers(query);
-	RETURN smart_round_trips() - before;
+	RETURN (SELECT session_round_trips FROM smart_stat_fabric) - before;
 END
 $$;
 -- The multiples of a number

@@ -30,29 +30,8 @@ CREATE FUNCTION smart_index_pages(index regclass,
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_pages(regclass) IS 'reads the pages of a smart index''s journal and counts';
 
-CREATE FUNCTION smart_relation_size(index regclass) RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_relation_size(regclass) IS
-'bytes of memory that a smart index holds (pg_relation_size tells those of its pages on disk)';
-
-CREATE FUNCTION smart_index_state(index regclass) RETURNS text
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_index_state(regclass) IS
-'ready, empty, paged (it has no tree: the pages of its journal answer), carried (nor has this, but a tree on memory nodes follows), invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), unreachable (a memory node is away), loading (from its journal), rebuilding (from its table), unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees) or locked (another session keeps all others out)';
-
-CREATE VIEW smart_indexes AS
-	SELECT n.nspname AS schemaname, t.relname AS tablename, c.relname AS indexname, s.state,
-		CASE WHEN s.state IN ('ready', 'empty', 'paged', 'carried') THEN smart_relation_size(c.oid) END AS bytes
-	FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_index i ON i.indexrelid = c.oid
-		JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace,
-		LATERAL (SELECT smart_index_state(c.oid) AS state) s
-	WHERE a.amname = 'smart' AND c.relkind = 'i'
-		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
-COMMENT ON VIEW smart_indexes IS 'all smart indexes of the database, their states and sizes';
-GRANT SELECT ON smart_indexes TO PUBLIC;
-
-CREATE FUNCTION smart_index_condition(index regclass, OUT state text, OUT reason text, OUT since timestamptz,
-	OUT failures integer, OUT last_error text, OUT next_attempt timestamptz)
+CREATE FUNCTION smart_index_condition(index regclass, OUT state text, OUT bytes bigint, OUT reason text,
+	OUT since timestamptz, OUT failures integer, OUT last_error text, OUT next_attempt timestamptz)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_condition(regclass) IS 'what the view smart_index_state shows of an index';
 
@@ -62,8 +41,11 @@ CREATE VIEW smart_index_state AS
 	WHERE a.amname = 'smart' AND c.relkind = 'i'
 		AND (c.relpersistence <> 't' OR c.relnamespace = pg_my_temp_schema());
 COMMENT ON VIEW smart_index_state IS
-'the states of all smart indexes of the database, and how those that were lost are loaded or rebuilt';
-COMMENT ON COLUMN smart_index_state.state IS 'as smart_index_state(regclass) returns it';
+'the states and sizes of all smart indexes of the database, and how those that were lost are loaded or rebuilt';
+COMMENT ON COLUMN smart_index_state.state IS
+'ready, empty, paged (it has no tree: the pages of its journal answer), carried (nor has this, but a tree on memory nodes follows), invalid (a concurrent build runs or has failed), lost (it has to be loaded or rebuilt), unreachable (a memory node is away), loading (from its journal), rebuilding (from its table), unavailable (smart is not preloaded, or the server''s log says why it has no memory for trees) or locked (another session keeps all others out)';
+COMMENT ON COLUMN smart_index_state.bytes IS
+'of memory that the index takes (pg_relation_size returns those of its pages on disk); null unless it is ready, empty, paged or carried';
 COMMENT ON COLUMN smart_index_state.reason IS 'why the index is lost, or unreachable';
 COMMENT ON COLUMN smart_index_state.since IS
 'when it was found to be lost, its loading or rebuild began, or it was there again; null: not since the server started';
@@ -105,12 +87,20 @@ CREATE FUNCTION smart_memory_nodes(OUT node integer, OUT address text, OUT trans
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_memory_nodes() IS 'what the view smart_memory_nodes shows';
 
-CREATE VIEW smart_memory_nodes AS SELECT * FROM smart_memory_nodes();
+CREATE VIEW smart_memory_nodes AS
+	SELECT node, address, transport, state, rpad(repeat('#', mine) || repeat('+', handed_out - mine), 20, '-') AS fill,
+		capacity_bytes, allocated_bytes, used_bytes, trees, round_trip_ms, since, problem
+	FROM smart_memory_nodes(),
+		-- An amount above zero has a mark, as long as there is room.
+		LATERAL (SELECT ceil(20.0 * used_bytes / nullif(capacity_bytes, 0))::integer AS mine,
+			ceil(20.0 * allocated_bytes / nullif(capacity_bytes, 0))::integer AS handed_out) twentieths;
 COMMENT ON VIEW smart_memory_nodes IS
 'memory nodes of this server; address and problem are shown to members of pg_read_all_stats (pg_monitor)';
 COMMENT ON COLUMN smart_memory_nodes.node IS 'its number; null: no memory node was found at this address yet';
 COMMENT ON COLUMN smart_memory_nodes.state IS
 'connecting (since the server started), up, down (it does not answer), refused (it answers, but not this server, or not its new sessions), lost (its memory is gone, or it was given up: indexes on it are loaded or rebuilt), retiring (what is on it moves to others, see smart_moves) or retired (nothing is left on it: its daemon can be stopped)';
+COMMENT ON COLUMN smart_memory_nodes.fill IS
+'a twentieth of the capacity each: # used by this server''s indexes, + handed out besides, to this or another server, - free; null: not known';
 COMMENT ON COLUMN smart_memory_nodes.capacity_bytes IS 'of the memory node; embedded: that the region may grow to';
 COMMENT ON COLUMN smart_memory_nodes.allocated_bytes IS 'handed out to this or another server; embedded: of the region now';
 COMMENT ON COLUMN smart_memory_nodes.used_bytes IS 'that this server''s indexes use';
@@ -120,18 +110,6 @@ COMMENT ON COLUMN smart_memory_nodes.since IS 'when it came into this state';
 COMMENT ON COLUMN smart_memory_nodes.problem IS 'the last one, also if it is over';
 GRANT SELECT ON smart_memory_nodes TO PUBLIC;
 
-CREATE VIEW smart_node_map AS
-SELECT node, address, state, rpad(repeat('#', mine) || repeat('+', handed_out - mine), 20, '-') AS fill,
-	pg_size_pretty(used_bytes) AS used, pg_size_pretty(capacity_bytes) AS capacity, trees
-FROM smart_memory_nodes(),
-	-- What is there at all has a mark, as long as there is room.
-	LATERAL (SELECT ceil(20.0 * used_bytes / nullif(capacity_bytes, 0))::integer AS mine,
-		ceil(20.0 * allocated_bytes / nullif(capacity_bytes, 0))::integer AS handed_out) twentieths;
-COMMENT ON VIEW smart_node_map IS 'memory nodes of this server, and how full each is, in few columns';
-COMMENT ON COLUMN smart_node_map.fill IS
-'a twentieth of the capacity each: # used by this server''s indexes, + handed out besides, to this or another server, - free; null: not known';
-GRANT SELECT ON smart_node_map TO PUBLIC;
-
 CREATE FUNCTION smart_index_nodes(index regclass, OUT node integer, OUT address text, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
@@ -140,25 +118,16 @@ COMMENT ON FUNCTION smart_index_nodes(regclass) IS
 
 -- Taking memory nodes away, and evening them out
 
-CREATE FUNCTION smart_retire_node(address text) RETURNS void
+CREATE FUNCTION smart_retire_node(address text, cancel boolean DEFAULT false) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_retire_node(text) IS
-'moves what is on a memory node to the others, in the background; the view smart_moves shows how far that is';
+COMMENT ON FUNCTION smart_retire_node(text, boolean) IS
+'moves what is on a memory node to the others, in the background, or keeps it in use with what has not moved yet; the view smart_moves shows how far that is';
 
-CREATE FUNCTION smart_cancel_retire(address text) RETURNS void
+CREATE FUNCTION smart_rebalance(cancel boolean DEFAULT false) RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_cancel_retire(text) IS 'keeps a memory node in use that was retired, with what has not moved yet';
-
-CREATE FUNCTION smart_rebalance() RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_rebalance() IS
-'moves trees from full memory nodes to emptier ones, in the background, and tells how many; the view smart_moves shows how far that is';
-
-CREATE FUNCTION smart_cancel_rebalance() RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION smart_cancel_rebalance() IS 'leaves the trees that have not moved yet where they are';
-REVOKE ALL ON FUNCTION smart_retire_node(text), smart_cancel_retire(text), smart_rebalance(), smart_cancel_rebalance()
-	FROM PUBLIC;
+COMMENT ON FUNCTION smart_rebalance(boolean) IS
+'moves trees from full memory nodes to emptier ones, in the background, and returns how many, or leaves those that have not moved yet where they are; the view smart_moves shows how far that is';
+REVOKE ALL ON FUNCTION smart_retire_node(text, boolean), smart_rebalance(boolean) FROM PUBLIC;
 
 CREATE FUNCTION smart_moves(OUT node integer, OUT address text, OUT reason text, OUT trees bigint, OUT bytes bigint,
 	OUT moving bigint, OUT last_error text) RETURNS SETOF record
@@ -180,8 +149,10 @@ GRANT SELECT ON smart_moves TO PUBLIC;
 
 CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
 	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,
-	OUT connections bigint, OUT timeouts bigint, OUT failures bigint, OUT offloaded bigint, OUT offloaded_busy bigint,
-	OUT offloaded_stopped bigint, OUT stats_reset timestamptz)
+	OUT session_round_trips bigint, OUT connections bigint, OUT timeouts bigint, OUT failures bigint,
+	OUT offloaded bigint, OUT offloaded_busy bigint, OUT offloaded_stopped bigint, OUT delegated_reads bigint,
+	OUT read_batches bigint, OUT combined_entries bigint, OUT combined_batches bigint, OUT leaf_waits bigint,
+	OUT leaf_withdrawals bigint, OUT leaf_refusals bigint, OUT leaf_failures bigint, OUT stats_reset timestamptz)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_fabric() IS 'what the view smart_stat_fabric shows';
 
@@ -190,6 +161,7 @@ COMMENT ON VIEW smart_stat_fabric IS
 'what all sessions asked of memory nodes since stats_reset; a session adds its part at the end of each transaction';
 COMMENT ON COLUMN smart_stat_fabric.doorbells IS 'batches of requests, counted for each memory node they went to';
 COMMENT ON COLUMN smart_stat_fabric.round_trips IS 'batches of requests that were waited for';
+COMMENT ON COLUMN smart_stat_fabric.session_round_trips IS 'those of this session since it began, whatever was reset';
 COMMENT ON COLUMN smart_stat_fabric.connections IS 'made to memory nodes, those of sessions that began included';
 COMMENT ON COLUMN smart_stat_fabric.timeouts IS 'batches given up at smart.fabric_timeout';
 COMMENT ON COLUMN smart_stat_fabric.failures IS 'batches given up for another reason: a lost connection, a cancelled statement';
@@ -198,54 +170,30 @@ COMMENT ON COLUMN smart_stat_fabric.offloaded IS
 COMMENT ON COLUMN smart_stat_fabric.offloaded_busy IS 'of these, refused because the memory node had too much to do';
 COMMENT ON COLUMN smart_stat_fabric.offloaded_stopped IS
 'of these, that came to another memory node, or to what changed at that moment, and were gone on with from here';
-GRANT SELECT ON smart_stat_fabric TO PUBLIC;
-
-CREATE FUNCTION smart_stat_fabric_reset() RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_stat_fabric_reset() IS 'sets the counters of smart_stat_fabric to zero';
-REVOKE ALL ON FUNCTION smart_stat_fabric_reset() FROM PUBLIC;
-
-CREATE FUNCTION smart_stat_rdwc(OUT delegated_reads bigint, OUT read_batches bigint, OUT combined_entries bigint,
-	OUT combined_batches bigint, OUT waits bigint, OUT withdrawals bigint, OUT refusals bigint, OUT failures bigint,
-	OUT stats_reset timestamptz)
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_stat_rdwc() IS 'what the view smart_stat_rdwc shows';
-
-CREATE VIEW smart_stat_rdwc AS SELECT * FROM smart_stat_rdwc();
-COMMENT ON VIEW smart_stat_rdwc IS
-'what sessions shared at the leaves of memory nodes since stats_reset (read delegation and write combining)';
-COMMENT ON COLUMN smart_stat_rdwc.delegated_reads IS 'leaves that another session read for this one';
-COMMENT ON COLUMN smart_stat_rdwc.read_batches IS 'reads of a leaf for several sessions';
-COMMENT ON COLUMN smart_stat_rdwc.combined_entries IS 'entries that another session added, or found to be there';
-COMMENT ON COLUMN smart_stat_rdwc.combined_batches IS 'writes of entries of several sessions';
-COMMENT ON COLUMN smart_stat_rdwc.waits IS 'for another session that was reading or writing a leaf';
-COMMENT ON COLUMN smart_stat_rdwc.withdrawals IS 'entries that no other session had taken when their own session''s turn came';
-COMMENT ON COLUMN smart_stat_rdwc.refusals IS
+COMMENT ON COLUMN smart_stat_fabric.delegated_reads IS 'leaves that another session read for this one';
+COMMENT ON COLUMN smart_stat_fabric.read_batches IS 'reads of a leaf for several sessions';
+COMMENT ON COLUMN smart_stat_fabric.combined_entries IS 'entries that another session added, or found to be there';
+COMMENT ON COLUMN smart_stat_fabric.combined_batches IS 'writes of entries of several sessions';
+COMMENT ON COLUMN smart_stat_fabric.leaf_waits IS 'for another session that was reading or writing a leaf';
+COMMENT ON COLUMN smart_stat_fabric.leaf_withdrawals IS 'entries that no other session had taken when their own session''s turn came';
+COMMENT ON COLUMN smart_stat_fabric.leaf_refusals IS
 'waits for nothing: there was no room for a copy of the leaf, or for the entry, or the leaf had changed';
-COMMENT ON COLUMN smart_stat_rdwc.failures IS 'reads and writes of another session that failed while this one waited';
-GRANT SELECT ON smart_stat_rdwc TO PUBLIC;
-
-CREATE FUNCTION smart_stat_rdwc_reset() RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_stat_rdwc_reset() IS 'sets the counters of smart_stat_rdwc to zero';
-REVOKE ALL ON FUNCTION smart_stat_rdwc_reset() FROM PUBLIC;
-
-CREATE FUNCTION smart_round_trips() RETURNS bigint
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION smart_round_trips() IS 'how often this session has waited for memory nodes up to now';
+COMMENT ON COLUMN smart_stat_fabric.leaf_failures IS 'reads and writes of another session that failed while this one waited';
+GRANT SELECT ON smart_stat_fabric TO PUBLIC;
 
 CREATE FUNCTION smart_stat_cache(OUT size_bytes bigint, OUT used_bytes bigint, OUT hits bigint, OUT misses bigint,
 	OUT stores bigint, OUT updates bigint, OUT drops bigint, OUT evictions bigint, OUT moves bigint, OUT skips bigint,
 	OUT node6_bytes bigint, OUT node14_bytes bigint, OUT node30_bytes bigint, OUT node62_bytes bigint,
 	OUT node126_bytes bigint, OUT node256_bytes bigint, OUT result_hits bigint, OUT result_misses bigint,
 	OUT result_stores bigint, OUT result_drops bigint, OUT result_bytes bigint, OUT hint_hits bigint,
-	OUT hint_misses bigint, OUT hint_stores bigint, OUT hint_drops bigint, OUT hint_bytes bigint)
+	OUT hint_misses bigint, OUT hint_stores bigint, OUT hint_drops bigint, OUT hint_bytes bigint,
+	OUT stats_reset timestamptz)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_stat_cache() IS 'what the view smart_stat_cache shows';
 
 CREATE VIEW smart_stat_cache AS SELECT * FROM smart_stat_cache();
 COMMENT ON VIEW smart_stat_cache IS
-'copies of inner nodes of trees on memory nodes, cached results (entries of keys that are asked for often) and leaf hints, in the shared memory of smart.cache_size, and what all sessions did with them since the server started; zeros where indexes are not on memory nodes';
+'copies of inner nodes of trees on memory nodes, cached results (entries of keys that are asked for often) and leaf hints, in the shared memory of smart.cache_size, and what all sessions did with them since stats_reset; zeros where indexes are not on memory nodes';
 COMMENT ON COLUMN smart_stat_cache.size_bytes IS 'that there are for copies';
 COMMENT ON COLUMN smart_stat_cache.used_bytes IS 'that hold copies now';
 COMMENT ON COLUMN smart_stat_cache.hits IS 'nodes, and roots, that were looked for and found';
@@ -267,6 +215,11 @@ COMMENT ON COLUMN smart_stat_cache.hint_misses IS 'leaf hints that were not ther
 COMMENT ON COLUMN smart_stat_cache.hint_drops IS 'leaf hints that a change of their leaf took away';
 COMMENT ON COLUMN smart_stat_cache.hint_bytes IS 'that hold leaf hints now, besides used_bytes';
 GRANT SELECT ON smart_stat_cache TO PUBLIC;
+
+CREATE FUNCTION smart_stat_reset(what text DEFAULT 'all') RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION smart_stat_reset(text) IS 'sets the counters of smart_stat_fabric (fabric), smart_stat_cache (cache) or both (all) to zero';
+REVOKE ALL ON FUNCTION smart_stat_reset(text) FROM PUBLIC;
 
 -- These read a whole index.
 REVOKE ALL ON FUNCTION smart_index_check(regclass, boolean), smart_index_stats(regclass), smart_index_pages(regclass)

@@ -15,6 +15,12 @@ SELECT (hits > :before) = :'remote' AS hits, misses = :missed AS no_miss, stores
 	used_bytes = node6_bytes + node14_bytes + node30_bytes + node62_bytes + node126_bytes + node256_bytes AS kinds,
 	(node256_bytes > 0) = :'remote' AS large_ones, least(updates, drops, evictions, moves, skips) >= 0 AS others
 FROM smart_stat_cache;
+
+-- A reset sets the counters to zero, and leaves what is cached.
+SELECT hits + misses + stores AS done, stats_reset AS since FROM smart_stat_cache \gset
+SELECT smart_stat_reset('cache');
+SELECT (hits + misses + stores < :done) = :'remote' AS reset, (used_bytes > 0) = :'remote' AS used, stats_reset > :'since' AS since
+FROM smart_stat_cache;
 DROP TABLE stat_cache;
 CREATE ROLE regress_smart_user;
 SET ROLE regress_smart_user;

@@ -23,7 +23,7 @@ INSERT INTO measured SELECT d, p, d * p FROM generate_series(20, 29) d, generate
 SELECT i.inhrelid::regclass AS index, i.inhparent::regclass AS parent FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 WHERE c.relkind IN ('i', 'I') AND i.inhparent::regclass::text LIKE 'measured%' ORDER BY i.inhrelid::regclass::text;
 -- Trees are those of the partitions.
-SELECT smart_index_state('measured_all');
+SELECT smart_index_condition('measured_all');
 SELECT smart_normalized_key('measured_all', 1);
 SELECT smart_normalized_key('measured', 1);
 SELECT smart_normalized_key(1, 1) IS NULL AS gone;

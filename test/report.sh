@@ -265,11 +265,11 @@ lookup_is_one_round_trip()
 		SET enable_seqscan = off;
 		SET enable_bitmapscan = off;
 		SELECT id FROM one_round_trip WHERE id = 12345;
-		SELECT smart_round_trips() AS before \gset
+		SELECT session_round_trips AS before FROM smart_stat_fabric \gset
 		SELECT id FROM one_round_trip WHERE id = 12346;
-		SELECT smart_round_trips() AS after \gset
+		SELECT session_round_trips AS after FROM smart_stat_fabric \gset
 		SELECT id FROM one_round_trip WHERE id = 12346;
-		SELECT :after - :before || ', then ' || smart_round_trips() - :after;
+		SELECT :after - :before || ', then ' || session_round_trips - :after FROM smart_stat_fabric;
 	SQL
 	)
 	echo "$trips round trips"

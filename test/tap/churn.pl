@@ -55,7 +55,7 @@ sub entries
 {
 	my ($node, $index) = @_;
 
-	return $node->safe_psql('postgres', "SELECT CASE smart_index_state('$index') WHEN 'paged' THEN (SELECT run_entries + adds - removals FROM smart_index_pages('$index'))
+	return $node->safe_psql('postgres', "SELECT CASE (SELECT state FROM smart_index_state WHERE index = '$index'::regclass) WHEN 'paged' THEN (SELECT run_entries + adds - removals FROM smart_index_pages('$index'))
 		ELSE (SELECT entries FROM smart_index_stats('$index')) END");
 }
 

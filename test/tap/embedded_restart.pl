@@ -22,7 +22,7 @@ sub is_lost
 
 	unlike($plan, qr/Index/, "$name: the index is not used");
 	is($node->safe_psql('postgres', "SET enable_seqscan = off; $QUERY"), join("\n", 100 .. 200), "$name: the result comes from the table");
-	is($node->safe_psql('postgres', "SELECT state FROM smart_indexes WHERE indexname = 'numbers_id'"), 'lost', "$name: lost");
+	is($node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = 'numbers_id'::regclass"), 'lost', "$name: lost");
 	($status, undef, $err) = $node->psql('postgres', "SELECT smart_index_check('numbers_id')", extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 	like($err, qr/ERROR:  55000:.*REINDEX/s, "$name: a query that insists gets an error with a hint");
 	$node->safe_psql('postgres', 'INSERT INTO numbers VALUES (-1)');

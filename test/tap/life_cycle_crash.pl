@@ -63,11 +63,11 @@ sub is_clean
 	my ($node, $name) = @_;
 	my $indexes = q{FROM pg_index WHERE indisvalid AND indrelid = 'rows'::regclass};
 
-	ok($node->poll_query_until('postgres', "SELECT bool_and(smart_index_state(indexrelid) IN ('ready', 'empty')) $indexes"), "usable: $name");
+	ok($node->poll_query_until('postgres', "SELECT bool_and(state IN ('ready', 'empty')) FROM smart_index_state WHERE index IN (SELECT indexrelid $indexes)"), "usable: $name");
 	is($node->safe_psql('postgres', "SELECT count(smart_index_check(indexrelid, true)::text) >= 2 $indexes"), 't', "sound: $name");
 	# What a rebuild has replaced leaves when no session uses it any more.
 	ok($node->poll_query_until('postgres', q{SELECT leaked_trees = 0 AND unfinished_trees = 0 AND
-		trees <= (SELECT count(*) FROM smart_indexes) FROM smart_collect_orphans() s(t, b), smart_stat_space WHERE database = current_database()}), "no tree is left over: $name");
+		trees <= (SELECT count(*) FROM smart_index_state) FROM smart_collect_orphans() s(t, b), smart_stat_space WHERE database = current_database()}), "no tree is left over: $name");
 	$node->safe_psql('postgres', "DROP INDEX IF EXISTS made, made_later; SELECT smart_collect_orphans()");
 	return;
 }

@@ -44,8 +44,8 @@ my $insert = 'INSERT INTO bulk SELECT abs(hashint4(g)) % 1000000000, g FROM gene
 sub trips
 {
 	my ($settings, $from, $to) = @_;
-	my $out = $node->safe_psql('postgres', "$settings SELECT smart_round_trips() AS before \\gset\n" . sprintf($insert, $from, $to)
-		. ";\nSELECT smart_round_trips() - :before;");
+	my $out = $node->safe_psql('postgres', "$settings SELECT session_round_trips AS before FROM smart_stat_fabric \\gset\n" . sprintf($insert, $from, $to)
+		. ";\nSELECT session_round_trips - :before FROM smart_stat_fabric;");
 
 	return $out / ($to - $from + 1);
 }

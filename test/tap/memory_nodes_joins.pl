@@ -39,9 +39,9 @@ sub run_join
 	my ($rows, $query, $settings) = @_;
 	my $out = $node->safe_psql('postgres', <<"SQL");
 SET client_min_messages = warning; ${settings} SET smart.join_lookahead = $rows;
-SELECT smart_round_trips() AS before \\gset
+SELECT session_round_trips AS before FROM smart_stat_fabric \\gset
 $query;
-SELECT 'trips', smart_round_trips() - :before;
+SELECT 'trips', session_round_trips - :before FROM smart_stat_fabric;
 SQL
 	my ($answer, $trips) = $out =~ /(.*?)\n?trips\|(\d+)$/s;
 	return ($answer, $trips);

@@ -28,7 +28,7 @@ sub is_lost
 	ok($node->poll_query_until('postgres', "SELECT state = 'lost' FROM smart_memory_nodes WHERE node = $number"), "lost: $name");
 	ok($node->wait_for_log(qr/memory node $number at \Q${\($memory->address)}\E has lost its memory/, $offset), "the log says so: $name");
 	is($node->safe_psql('postgres', "SELECT address FROM smart_memory_nodes WHERE node = $number"), $memory->address, "where: $name");
-	is($node->safe_psql('postgres', "SELECT smart_index_state('numbers_id')"), 'lost', "the index: $name");
+	is($node->safe_psql('postgres', "SELECT state FROM smart_index_state WHERE index = 'numbers_id'::regclass"), 'lost', "the index: $name");
 	node_becomes($node, $memory, 'up');
 	$node->safe_psql('postgres', 'REINDEX TABLE numbers');
 	same_answers($node, 'postgres', $QUERY, $name);

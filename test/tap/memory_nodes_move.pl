@@ -46,11 +46,11 @@ sub gather
 {
 	my ($memory, $other) = @_;
 
-	sql("SELECT smart_cancel_retire('" . $memory->address . "')");
+	sql("SELECT smart_retire_node('" . $memory->address . "', cancel => true)");
 	ok(node_becomes($node, $memory, 'up'), 'the node is in use');
 	move_away($other, @indexes);
 	ok(node_becomes($node, $other, 'retired'), 'they are on this one alone');
-	sql("SELECT smart_cancel_retire('" . $other->address . "')");
+	sql("SELECT smart_retire_node('" . $other->address . "', cancel => true)");
 	return;
 }
 
@@ -126,7 +126,7 @@ for (1 .. 3)
 {
 	ok($node->poll_query_until('postgres', "SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity WHERE backend_type = 'smart rebuild'"), 'a worker is ended');
 }
-sql("SELECT smart_cancel_retire('" . $memory[0]->address . "')");
+sql("SELECT smart_retire_node('" . $memory[0]->address . "', cancel => true)");
 ok(node_becomes($node, $memory[0], 'up'), 'the node is in use again');
 $writer->query_safe('COMMIT');
 index_is_sound($node, 'postgres', $_, 'taken back') for @indexes;
@@ -179,12 +179,12 @@ sql('CREATE TABLE more AS SELECT n, md5(n::text) AS word FROM generate_series(1,
 is(sql("SELECT sum(used_bytes) FROM smart_memory_nodes WHERE address = '$address'"), '0', 'a node that was added is empty');
 sql("SELECT smart_retire_node('$address')");
 sql("CREATE INDEX more_$_ ON more USING smart (word, n)") for (1 .. 6);
-sql("SELECT smart_cancel_retire('$address')");
+sql("SELECT smart_retire_node('$address', cancel => true)");
 $writer = $node->background_psql('postgres');
 $writer->query_safe('BEGIN; LOCK more IN SHARE MODE');
 cmp_ok(sql('SELECT smart_rebalance()'), '>', 1, 'trees have to move');
 cmp_ok(sql("SELECT trees FROM smart_moves WHERE node IS NULL AND reason = 'rebalance'"), '>', 1, 'as smart_moves tells');
-sql('SELECT smart_cancel_rebalance()');
+sql('SELECT smart_rebalance(cancel => true)');
 is(sql('SELECT count(*) FROM smart_moves'), '0', 'no more');
 $writer->query_safe('COMMIT');
 $writer->quit;

@@ -56,7 +56,7 @@ during($node, 'trees move while indexes are made', \%sessions, sub {
 		sql("SELECT smart_retire_node('$address')");
 		ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM unnest('{t_n,t_word,t_loose}'::regclass[]) i, smart_index_nodes(i) n WHERE n.address = '$address')"),
 			"turn $turn: they move away");
-		sql("SELECT smart_cancel_retire('$address')");
+		sql("SELECT smart_retire_node('$address', cancel => true)");
 		ok(node_becomes($node, $from, 'up'), "turn $turn: the node is in use again");
 	}
 });

@@ -202,7 +202,7 @@ sql("ALTER INDEX $_ SET (resident = never)") foreach (@indexes);
 answers_are_right('no tree');
 all_are('paged', 'no tree');
 goes_on('no tree', 90000);
-is(sql(q{SELECT bool_and(smart_relation_size(index) < 4 * 1024 * 1024) FROM smart_index_state}), 't', 'no tree: there is a delta alone');
+is(sql(q{SELECT bool_and(bytes < 4 * 1024 * 1024) FROM smart_index_state}), 't', 'no tree: there is a delta alone');
 $memory->kill9;
 goes_on('no tree and no node', 100000);
 sql("ALTER INDEX $_ RESET (resident)") foreach (@indexes);

@@ -324,7 +324,7 @@ SCRIPT
 			'postgres' ], 'nothing in use was freed');
 	index_is_sound($node, 'postgres', 'busy_a', 'collected all the time');
 	sql($node, 'SELECT trees FROM smart_collect_orphans()');
-	is(sql($node, 'SELECT trees - (SELECT count(*) FROM smart_indexes WHERE state = \'ready\'), leaked_trees FROM smart_stat_space
+	is(sql($node, 'SELECT trees - (SELECT count(*) FROM smart_index_state WHERE state = \'ready\'), leaked_trees FROM smart_stat_space
 		WHERE database = current_database()'), '0|0', 'and nothing is left');
 	$node->safe_psql('postgres', 'DROP TABLE busy; DROP TABLESPACE away');
 	return;

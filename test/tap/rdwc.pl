@@ -19,7 +19,7 @@ sub counters
 {
 	my ($what) = @_;
 
-	return $node->safe_psql('postgres', "SELECT $what FROM smart_stat_rdwc");
+	return $node->safe_psql('postgres', "SELECT $what FROM smart_stat_fabric");
 }
 
 # All clients at once, each statement so many times.
@@ -37,22 +37,22 @@ $node->safe_psql('postgres', "CREATE TABLE hot (id int, writer int); CREATE INDE
 
 # Of a part of the key's columns: what has all of them would be known without a READ.
 run_all('lookups', 'SELECT writer FROM hot WHERE id = 7;');
-is(counters('delegated_reads > 0 AND read_batches BETWEEN 1 AND delegated_reads AND waits >= delegated_reads'), 't', 'READs are shared');
-is(counters('combined_entries + combined_batches + failures'), '0', 'nothing was written');
-note(counters('smart_stat_rdwc'));
+is(counters('delegated_reads > 0 AND read_batches BETWEEN 1 AND delegated_reads AND leaf_waits >= delegated_reads'), 't', 'READs are shared');
+is(counters('combined_entries + combined_batches + leaf_failures'), '0', 'nothing was written');
+note(counters('smart_stat_fabric'));
 
-$node->safe_psql('postgres', 'SELECT smart_stat_rdwc_reset()');
+$node->safe_psql('postgres', q{SELECT smart_stat_reset('fabric')});
 run_all('inserts', "INSERT INTO hot VALUES (7, 1 + :client_id % 2);");
-is(counters('combined_entries > 0 AND combined_batches > 0 AND failures = 0'), 't', 'entries are written together');
-note(counters('smart_stat_rdwc'));
+is(counters('combined_entries > 0 AND combined_batches > 0 AND leaf_failures = 0'), 't', 'entries are written together');
+note(counters('smart_stat_fabric'));
 is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 7'), 1 + $CLIENTS * $EACH, 'none is lost');
 same_answers($node, 'postgres', 'SELECT writer, count(*) FROM hot WHERE id = 7 GROUP BY writer ORDER BY writer', 'after the inserts');
 index_is_sound($node, 'postgres', 'hot_id', 'after the inserts');
 
-$node->safe_psql('postgres', "ALTER DATABASE postgres SET smart.rdwc = 'off'; SELECT smart_stat_rdwc_reset()");
+$node->safe_psql('postgres', "ALTER DATABASE postgres SET smart.rdwc = 'off'; SELECT smart_stat_reset('fabric')");
 run_all('inserts_alone', "INSERT INTO hot VALUES (8, 1);");
 run_all('lookups_alone', 'SELECT writer FROM hot WHERE id = 6;');
-is(counters('delegated_reads + combined_entries + waits'), '0', 'no session shares when it is off');
+is(counters('delegated_reads + combined_entries + leaf_waits'), '0', 'no session shares when it is off');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 8'), 1 + $CLIENTS * $EACH, 'none is lost then');
 index_is_sound($node, 'postgres', 'hot_id', 'at the end');
 
@@ -60,8 +60,8 @@ index_is_sound($node, 'postgres', 'hot_id', 'at the end');
 my $alone = smart_node('alone', 'autovacuum = off', "smart.rdwc = 'on'");
 
 $alone->safe_psql('postgres', 'CREATE TABLE t (id int); CREATE INDEX t_id ON t USING smart (id); INSERT INTO t SELECT generate_series(1, 100)');
-is($alone->safe_psql('postgres', 'SET enable_seqscan = off; SELECT id FROM t WHERE id = 42; SELECT smart_stat_rdwc_reset();
-	SELECT delegated_reads + read_batches + combined_entries + combined_batches + waits + withdrawals + refusals + failures FROM smart_stat_rdwc'),
+is($alone->safe_psql('postgres', q{SET enable_seqscan = off; SELECT id FROM t WHERE id = 42; SELECT smart_stat_reset('fabric');
+	SELECT delegated_reads + read_batches + combined_entries + combined_batches + leaf_waits + leaf_withdrawals + leaf_refusals + leaf_failures FROM smart_stat_fabric}),
 	"42\n\n0", 'a region of the server\'s own');
 my ($status, undef, $err) = $alone->psql('postgres', "SET smart.rdwc = 'perhaps'");
 like($err, qr/parameter "smart\.rdwc" requires a Boolean value/, 'the values of the setting');

@@ -86,7 +86,7 @@ ALTER INDEX rows_pkey RENAME TO rows_c;
 SQL
 are_paged('built');
 is(sql('SELECT coalesce(sum(trees), 0) FROM smart_stat_space'), '0', 'there is no tree');
-is(sql(q{SELECT sum(smart_relation_size(index)) FROM smart_index_state}), '0', 'nor memory of any of them');
+is(sql(q{SELECT sum(bytes) FROM smart_index_state}), '0', 'nor memory of any of them');
 answers_are_right('built');
 all_are_sound('built');
 fails(q{SELECT smart_index_stats('rows_a')}, '55000', 'what only a tree has');
@@ -221,12 +221,12 @@ SELECT count(*) FROM rows WHERE a BETWEEN :c AND :c + 50;
 SQL
 $flips->quit;
 sql('ALTER INDEX rows_a SET (resident = never)');
-ok($node->poll_query_until('postgres', q{SELECT count(*) >= 0 AND smart_index_state('rows_a') = 'paged' FROM rows WHERE a = 1}), 'it gives up its tree');
+ok($node->poll_query_until('postgres', q{SELECT count(*) >= 0 AND (SELECT state FROM smart_index_state WHERE index = 'rows_a'::regclass) = 'paged' FROM rows WHERE a = 1}), 'it gives up its tree');
 ok($node->poll_query_until('postgres', q{SELECT coalesce(sum(trees), 0) <= 3 FROM smart_stat_space}), 'which is freed');
 answers_are_right('sessions have written');
 all_are_sound('sessions have written');
 sql('ALTER INDEX rows_a RESET (resident)');
-ok($node->poll_query_until('postgres', q{SELECT count(*) >= 0 AND smart_index_state('rows_a') = 'ready' FROM rows WHERE a = 1}), 'it has a tree again');
+ok($node->poll_query_until('postgres', q{SELECT count(*) >= 0 AND (SELECT state FROM smart_index_state WHERE index = 'rows_a'::regclass) = 'ready' FROM rows WHERE a = 1}), 'it has a tree again');
 answers_are_right('with a tree');
 all_are_sound('with a tree');
 
@@ -275,7 +275,7 @@ $offset = -s $node->logfile;
 $node->start;
 fails('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0', 'XX00[12]', 'a damaged page');
 ok($node->wait_for_log(qr/smart index "made_a" has been rebuilt/, $offset), 'it is rebuilt by itself');
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND smart_index_state('made_a') = 'paged' FROM made WHERE a = 3}), 'and without a tree again');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND (SELECT state FROM smart_index_state WHERE index = 'made_a'::regclass) = 'paged' FROM made WHERE a = 3}), 'and without a tree again');
 is(sql('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0'), '4902', 'with all rows');
 index_is_sound($node, 'postgres', 'made_a', 'rebuilt');
 
@@ -304,7 +304,7 @@ $node->stop;
 $standby->promote;
 $node = $standby;
 $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND smart_index_state('made_a') = 'paged' FROM made WHERE a = 10}), 'nor after its promotion');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND (SELECT state FROM smart_index_state WHERE index = 'made_a'::regclass) = 'paged' FROM made WHERE a = 10}), 'nor after its promotion');
 fails(q{INSERT INTO made VALUES (10, 'twice')}, '23505', 'which answers, too');
 answers_are_right('promoted');
 all_are_sound('promoted');

@@ -55,7 +55,7 @@ catch_up();
 
 # What there was, and what comes.
 ok(becomes($standby, $_, 'ready'), "$_ is loaded") for ('copied_id', 'copied_name');
-is($standby->safe_psql('postgres', q{SELECT string_agg(indexname || ' ' || state, ', ' ORDER BY indexname) FROM smart_indexes}),
+is($standby->safe_psql('postgres', q{SELECT string_agg(index || ' ' || state, ', ' ORDER BY index::text) FROM smart_index_state}),
 	'copied_id ready, copied_name ready, forgetful_id unavailable, late_id empty, private_id lost', 'the states of the indexes');
 same_answers($standby, 'postgres', $_, $_) for (
 	'SELECT * FROM copied WHERE id = 77', 'SELECT * FROM copied WHERE id BETWEEN 9990 AND 10010 ORDER BY id',

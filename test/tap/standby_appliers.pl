@@ -65,10 +65,11 @@ my $worker = stop_worker();
 $primary->safe_psql('postgres', q{INSERT INTO rows SELECT i, 'shown' FROM generate_series(50001, 60000) i});
 caught_up();
 is($standby->safe_psql('postgres', q{SELECT entries FROM smart_index_stats('rows_id')}), '60000', 'smart_index_stats counts what was replayed');
-my $before = $standby->safe_psql('postgres', q{SELECT smart_relation_size('rows_id')});
+my $before = $standby->safe_psql('postgres', q{SELECT bytes FROM smart_index_state WHERE index = 'rows_id'::regclass});
 $primary->safe_psql('postgres', q{INSERT INTO rows SELECT i, 'shown' FROM generate_series(60001, 90000) i});
 caught_up();
-cmp_ok($standby->safe_psql('postgres', q{SELECT bytes FROM smart_indexes WHERE indexname = 'rows_id'}), '>', $before, 'so does the view smart_indexes');
+is($standby->safe_psql('postgres', q{SELECT entries FROM smart_index_stats('rows_id')}), '90000', 'again');
+cmp_ok($standby->safe_psql('postgres', q{SELECT bytes FROM smart_index_state WHERE index = 'rows_id'::regclass}), '>', $before, 'smart_index_state shows the size');
 is($standby->safe_psql('postgres', q{SELECT adds + run_entries FROM smart_index_pages('rows_id')}), '90000', 'smart_index_pages looks at the pages themselves');
 
 # ---- many that apply ----

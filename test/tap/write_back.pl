@@ -75,7 +75,7 @@ sub carry
 sub round_trips
 {
 	my ($statements) = @_;
-	my $out = sql("SELECT smart_round_trips() AS before \\gset\n$statements;\nSELECT smart_round_trips() - :before");
+	my $out = sql("SELECT session_round_trips AS before FROM smart_stat_fabric \\gset\n$statements;\nSELECT session_round_trips - :before FROM smart_stat_fabric");
 
 	return (split(/\n/, $out))[-1];
 }
@@ -125,7 +125,7 @@ answers_are_right('all of it is carried');
 all_are_sound('all of it is carried');
 cmp_ok(round_trips('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), '>', 0, 'scans read the nodes');
 is(sql(q{SELECT state, reason FROM smart_index_state WHERE index = 'numbers_id'::regclass}), 'carried|It writes back, and has a tree on memory nodes that follows', 'the view tells');
-cmp_ok(sql(q{SELECT sum(bytes) FROM smart_indexes}), '>', 1000000, 'and what it takes');
+cmp_ok(sql(q{SELECT sum(bytes) FROM smart_index_state}), '>', 1000000, 'and what it takes');
 sql(q{INSERT INTO numbers VALUES (-7, 'counted'); DELETE FROM numbers WHERE id = -7});
 # A background worker's snapshot may hold VACUUM back for a moment.
 for (1 .. $PostgreSQL::Test::Utils::timeout_default)
@@ -305,7 +305,7 @@ all_are_sound('built anew');
 # Small indexes have no tree on memory nodes.
 sql(q{ALTER SYSTEM SET smart.carry_above = '1GB'});
 $node->reload;
-sql('SELECT smart_index_state(i) FROM unnest(ARRAY[' . join(', ', map { "'$_'" } @indexes) . ']::regclass[]) i');
+sql('SELECT state FROM smart_index_state WHERE index IN (' . join(', ', map { "'$_'::regclass" } @indexes) . ')');
 all_are('paged', 'small ones');
 is(round_trips('SET enable_seqscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), 0, 'they are read from their pages');
 is(cost_at(1), cost_at(1000), 'which costs none, says the planner');
@@ -317,7 +317,7 @@ sql('ALTER SYSTEM SET smart.write_back = off');
 $node->reload;
 foreach my $index (@indexes)
 {
-	ok($node->poll_query_until('postgres', "SELECT count(*) >= 0 AND smart_index_state('$index') = 'ready' FROM numbers WHERE id = 1 AND word = '' AND id % 10 = 1"), "$index is loaded where writers are to wait");
+	ok($node->poll_query_until('postgres', "SELECT count(*) >= 0 AND (SELECT state FROM smart_index_state WHERE index = '$index'::regclass) = 'ready' FROM numbers WHERE id = 1 AND word = '' AND id % 10 = 1"), "$index is loaded where writers are to wait");
 }
 answers_are_right('write-back is off');
 all_are_sound('write-back is off');

@@ -1,8 +1,7 @@
 /*
  * index_stat.c
- *	  SQL functions about an index: smart_relation_size(), smart_index_stats(), its state,
- *	  smart_index_state(), and with what is known about its loss and its rebuild,
- *	  smart_index_condition(); and the bytes under which it orders values, smart_normalized_key().
+ *	  SQL functions about an index: smart_index_stats(); its state, its size and what is known about its loss and its
+ *	  rebuild, smart_index_condition(); and the bytes under which it orders values, smart_normalized_key().
  *
  * The errors of rebuilds are for the table's owner and for members of pg_read_all_stats.
  */
@@ -38,9 +37,7 @@
 #include "am/server/validity.h"
 #include "am/server/shared.h"
 
-PG_FUNCTION_INFO_V1(smart_relation_size);
 PG_FUNCTION_INFO_V1(smart_index_stats);
-PG_FUNCTION_INFO_V1(smart_index_state);
 PG_FUNCTION_INFO_V1(smart_index_condition);
 PG_FUNCTION_INFO_V1(smart_normalized_key);
 
@@ -55,6 +52,15 @@ delta_bytes(Relation index)
 	return smart_tree_of_delta(index, &meta, &info) ? smart_space_tree_bytes(smart_tree_space(info.id), info.id) : 0;
 }
 
+/* Those of its own tree; 0 if it has none. */
+static uint64
+tree_bytes(Relation index)
+{
+	uint64 tree = smart_relation_tree(index);
+
+	return tree == 0 || tree == SMART_TREE_NOWHERE ? 0 : smart_space_tree_bytes(smart_tree_space(tree), tree);
+}
+
 /* Those of the tree on memory nodes that follows the journal of one that writes back; 0 if there is none. */
 static uint64
 follower_bytes(Relation index)
@@ -62,26 +68,6 @@ follower_bytes(Relation index)
 	uint64 tree = smart_carry_tree(index);
 
 	return tree == 0 ? 0 : smart_space_tree_bytes(smart_tree_space(tree), tree);
-}
-
-/*
- * Bytes of memory of the tree, or of what the index has beside its pages; pg_relation_size() tells those of the pages.  NULL if
- * the index was dropped a moment ago.
- */
-PGDLLEXPORT Datum
-smart_relation_size(PG_FUNCTION_ARGS)
-{
-	Relation index = smart_index_try_open(PG_GETARG_OID(0));
-	uint64 bytes;
-
-	if (index == NULL)
-		PG_RETURN_NULL();
-	if (smart_relation_can_answer(index))
-		bytes = delta_bytes(index) + follower_bytes(index);
-	else
-		bytes = smart_relation_bytes(smart_journal_open(index, false));
-	relation_close(index, AccessShareLock);
-	PG_RETURN_INT64((int64) bytes);
 }
 
 /* The tree of an index: its own, or the one on memory nodes that follows, which is brought up to date.  Errors: it has none. */
@@ -138,7 +124,11 @@ smart_index_stats(PG_FUNCTION_ARGS)
 
 /* ---- its state ---- */
 
-#define LOCKED "locked"
+#define READY   "ready"
+#define EMPTY   "empty"
+#define PAGED   "paged"
+#define CARRIED "carried"
+#define LOCKED  "locked"
 
 /*
  * Opens an index for a view, which waits for nobody.  NULL: it was dropped a moment ago, or, *locked, another session keeps
@@ -193,43 +183,32 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 		if (!carried && smart_relation_wants_follower(index))
 			smart_validity_notice(index);
 		*loss = carried ? "It writes back, and has a tree on memory nodes that follows" : "It writes back";
-		return carried ? "carried" : "paged";
+		return carried ? CARRIED : PAGED;
 	}
 	if (*loss != NULL && absence == NULL && smart_relation_is_to_answer(index))
 	{
 		*loss = smart_options_resident(index) == SMART_RESIDENT_NEVER ? "Its option \"resident\" says so"
 																	  : "There is no room for its tree";
-		return "paged";
+		return PAGED;
 	}
 	if (*loss != NULL)
 		return absence != NULL ? "unreachable" : "lost";
-	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? "ready" : "empty";
+	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? READY : EMPTY;
 }
 
 /*
- * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
- * 'paged': it has no tree, as the pages of its journal are to answer; 'carried': nor has this, but a tree on memory nodes follows
- * what is written; 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
- * 'unavailable': this server runs without the library, or has no region, or no unlogged tables while it is a standby;
- * 'locked': another session keeps all others out of the index, and the state is not known.  NULL if the index was dropped a
- * moment ago.
+ * Puts the bytes of memory that the index takes in this state: of its tree, or of what it has beside its pages.  pg_relation_size()
+ * returns those of the pages.  NULL in other states.
  */
-PGDLLEXPORT Datum
-smart_index_state(PG_FUNCTION_ARGS)
+static void
+put_bytes(struct smart_row *row, Relation index, const char *state)
 {
-	bool locked;
-	Relation index = open_at_once(PG_GETARG_OID(0), &locked);
-	struct smart_rebuild rebuild;
-	const char *loss;
-	const char *state;
-
-	if (locked)
-		PG_RETURN_TEXT_P(cstring_to_text(LOCKED));
-	if (index == NULL)
-		PG_RETURN_NULL();
-	state = find_state(index, &loss, &rebuild);
-	relation_close(index, AccessShareLock);
-	PG_RETURN_TEXT_P(cstring_to_text(state));
+	if (strcmp(state, PAGED) == 0 || strcmp(state, CARRIED) == 0)
+		smart_row_count(row, delta_bytes(index) + follower_bytes(index));
+	else if (strcmp(state, READY) == 0 || strcmp(state, EMPTY) == 0)
+		smart_row_count(row, tree_bytes(index));
+	else
+		smart_row_value(row, (Datum) 0, false);
 }
 
 static Datum
@@ -239,6 +218,7 @@ locked_row(FunctionCallInfo fcinfo)
 
 	smart_row_begin(&row, fcinfo);
 	smart_row_text(&row, LOCKED);
+	smart_row_value(&row, (Datum) 0, false);
 	smart_row_text(&row, NULL);
 	smart_row_value(&row, (Datum) 0, false);
 	smart_row_value(&row, (Datum) 0, false);
@@ -247,7 +227,16 @@ locked_row(FunctionCallInfo fcinfo)
 	return smart_row_return(&row);
 }
 
-/* A row: state, reason, since, failures, last_error, next_attempt; NULL if the index was dropped a moment ago. */
+/*
+ * smart_index_condition(index regclass) returns record
+ *
+ * A row: state, bytes, reason, since, failures, last_error, next_attempt; NULL if the index was dropped a moment ago.  States:
+ * 'ready'; 'empty': without a tree, which the first insert makes; 'invalid': its concurrent build runs or has failed;
+ * 'paged': it has no tree, as the pages of its journal are to answer; 'carried': nor has this, but a tree on memory nodes follows
+ * what is written; 'lost': its tree is gone; 'unreachable': a memory node that has a part of it is away; 'loading'; 'rebuilding';
+ * 'unavailable': this server runs without the library, or has no region, or no unlogged tables while it is a standby;
+ * 'locked': another session keeps all others out of the index, and the state is not known.
+ */
 PGDLLEXPORT Datum
 smart_index_condition(PG_FUNCTION_ARGS)
 {
@@ -255,6 +244,7 @@ smart_index_condition(PG_FUNCTION_ARGS)
 	Relation index = open_at_once(PG_GETARG_OID(0), &locked);
 	struct smart_rebuild rebuild;
 	struct smart_row row;
+	const char *state;
 	const char *loss;
 	bool private;
 	bool knows_since; /* the table tells when the index came into this state */
@@ -266,7 +256,9 @@ smart_index_condition(PG_FUNCTION_ARGS)
 	private = !has_privs_of_role(GetUserId(), index->rd_rel->relowner) &&
 			  !has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 	smart_row_begin(&row, fcinfo);
-	smart_row_text(&row, find_state(index, &loss, &rebuild));
+	state = find_state(index, &loss, &rebuild);
+	smart_row_text(&row, state);
+	put_bytes(&row, index, state);
 	smart_row_text(&row, loss);
 	knows_since = loss == NULL ? rebuild.state == SMART_REBUILD_DONE
 							   : rebuild.state == SMART_REBUILD_WAITING || rebuild.state == SMART_REBUILD_RUNNING;

@@ -1,7 +1,6 @@
 /*
  * move_stat.c
- *	  SQL functions about trees that move to other memory nodes: smart_retire_node(), smart_rebalance(), what takes them
- *	  back, and smart_moves().
+ *	  SQL functions about trees that move to other memory nodes: smart_retire_node(), smart_rebalance() and smart_moves().
  */
 #include "postgres.h"
 
@@ -25,9 +24,7 @@
 #define ROOT_BYTES 64 /* of the root slot, which may be on another node than anything else of the tree */
 
 PG_FUNCTION_INFO_V1(smart_retire_node);
-PG_FUNCTION_INFO_V1(smart_cancel_retire);
 PG_FUNCTION_INFO_V1(smart_rebalance);
-PG_FUNCTION_INFO_V1(smart_cancel_rebalance);
 PG_FUNCTION_INFO_V1(smart_moves);
 
 /* The space of a server with memory nodes.  FEATURE_NOT_SUPPORTED: it has none; READ_ONLY_SQL_TRANSACTION: a standby. */
@@ -84,19 +81,9 @@ has_other(struct smart_space *space, unsigned int node)
 	return false;
 }
 
-/*
- * smart_retire_node(address text)
- *
- * The memory node is going to be taken away: nothing new is put there, and what is on it moves to the others, in the
- * background.  Errors: those of require_nodes(), UNDEFINED_OBJECT, OBJECT_NOT_IN_PREREQUISITE_STATE (no other one is left).
- */
-PGDLLEXPORT Datum
-smart_retire_node(PG_FUNCTION_ARGS)
+static void
+retire(struct smart_space *space, unsigned int node, const char *address)
 {
-	struct smart_space *space = require_nodes();
-	const char *address = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	unsigned int node = find_node(space, address);
-
 	if (!has_other(space, node))
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("no memory node is left that what is on \"%s\" could move to", address),
@@ -105,49 +92,58 @@ smart_retire_node(PG_FUNCTION_ARGS)
 	smart_space_close_node(space, node, true);
 	smart_moves_wish();
 	ereport(LOG, errmsg("memory node %u at %s is retired", node, address));
-	PG_RETURN_VOID();
+}
+
+static void
+cancel_retirement(struct smart_space *space, unsigned int node, const char *address)
+{
+	smart_space_close_node(space, node, false);
+	ereport(LOG, errmsg("memory node %u at %s stays in use", node, address));
 }
 
 /*
- * smart_cancel_retire(address text)
+ * smart_retire_node(address text, cancel boolean)
  *
- * The memory node stays in use, with what has not moved yet.  Errors as above.
+ * The memory node is going to be taken away: nothing new is put there, and what is on it moves to the others, in the
+ * background.  With cancel it stays in use, with what has not moved yet.  Errors: those of require_nodes(),
+ * UNDEFINED_OBJECT, OBJECT_NOT_IN_PREREQUISITE_STATE (no other one is left).
  */
 PGDLLEXPORT Datum
-smart_cancel_retire(PG_FUNCTION_ARGS)
+smart_retire_node(PG_FUNCTION_ARGS)
 {
 	struct smart_space *space = require_nodes();
 	const char *address = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	unsigned int node = find_node(space, address);
 
-	smart_space_close_node(space, node, false);
-	ereport(LOG, errmsg("memory node %u at %s stays in use", node, address));
+	if (PG_GETARG_BOOL(1))
+		cancel_retirement(space, node, address);
+	else
+		retire(space, node, address);
 	PG_RETURN_VOID();
 }
 
 /* ---- evening out ---- */
 
 /*
- * smart_rebalance() returns bigint
+ * smart_rebalance(cancel boolean) returns bigint
  *
  * Has so many trees moved that no memory node in use is much fuller than the others, in the background; returns how many.
- * Errors: those of require_nodes().
+ * With cancel, trees that have not moved yet stay where they are: returns 0.  Errors: those of require_nodes().
  */
 PGDLLEXPORT Datum
 smart_rebalance(PG_FUNCTION_ARGS)
 {
-	uint64 chosen = smart_balance_choose(require_nodes());
+	struct smart_space *space = require_nodes();
+	uint64 chosen = 0;
 
-	smart_moves_wish();
+	if (PG_GETARG_BOOL(0))
+		smart_balance_forget(space);
+	else
+	{
+		chosen = smart_balance_choose(space);
+		smart_moves_wish();
+	}
 	PG_RETURN_INT64((int64) chosen);
-}
-
-/* smart_cancel_rebalance(): trees that have not moved yet stay where they are.  Errors as above. */
-PGDLLEXPORT Datum
-smart_cancel_rebalance(PG_FUNCTION_ARGS)
-{
-	smart_balance_forget(require_nodes());
-	PG_RETURN_VOID();
 }
 
 /* ---- how far it is ---- */

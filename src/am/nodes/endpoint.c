@@ -156,7 +156,7 @@ smart_endpoint_give_up(struct smart_endpoints *endpoints, unsigned int node, boo
 			smart_settings.auto_rebuild
 				? errhint("They are loaded or rebuilt in the background; smart_index_state shows how far that is.")
 				: errhint("Those with a journal are loaded in the background. Rebuild the others with REINDEX; "
-						  "smart_indexes shows which ones are \"lost\"."));
+						  "smart_index_state shows which ones are \"lost\"."));
 }
 
 /* ---- the end of a session ---- */

@@ -18,6 +18,7 @@
 
 #include "am/server/errands.h"
 #include "compute/client.h"
+#include "compute/cache/cache.h"
 #include "compute/coordinate/rdwc.h"
 #include "rdma/fabric.h"
 
@@ -34,18 +35,22 @@ enum smart_startup_state
 /* The members of struct fabric_counters, which all are 8 bytes, one after another. */
 #define SMART_FABRIC_TOTALS (sizeof(struct fabric_counters) / sizeof(uint64))
 
-/* What all processes did on the fabric (backend.c adds, server_stat.c shows); cumulative since the last reset. */
+/*
+ * What all processes did on the fabric (backend.c adds, server_stat.c shows), cumulative since the last reset; and the counters
+ * of RDWC as they were then.
+ */
 struct smart_fabric_totals
 {
 	pg_atomic_uint64 total[SMART_FABRIC_TOTALS];
-	pg_atomic_uint64 reset_at; /* a TimestampTz */
+	pg_atomic_uint64 rdwc[SMART_RDWC_COUNTERS]; /* in the order of struct smart_rdwc_counters */
+	pg_atomic_uint64 reset_at;                  /* a TimestampTz */
 };
 
-/* The counters of RDWC as they were at the last reset (server_stat.c). */
-struct smart_rdwc_base
+/* The counters of the cache as they were at the last reset (server_stat.c). */
+struct smart_cache_base
 {
-	pg_atomic_uint64 counter[SMART_RDWC_COUNTERS]; /* in the order of struct smart_rdwc_counters */
-	pg_atomic_uint64 reset_at;                     /* a TimestampTz */
+	pg_atomic_uint64 counter[SMART_CACHE_COUNTERS]; /* in the order of struct smart_cache_counters */
+	pg_atomic_uint64 reset_at;                      /* a TimestampTz */
 };
 
 #define SMART_ORPHANS_WISHES   32 /* databases; if there are more, all are looked at */
@@ -109,8 +114,8 @@ struct smart_shared
 	ConditionVariable applied;         /* a tree of a standby may be changed by another process (journal/follow.c) */
 	ConditionVariable pins_wait;       /* a pin that a bulk delete waits for has ended */
 	Latch *launcher_latch;             /* the launcher's: set when there is something to do; NULL: none runs */
-	struct smart_rdwc_base rdwc;
 	struct smart_fabric_totals fabric;
+	struct smart_cache_base cache;
 	pg_atomic_uint32 moves_wished; /* 1: trees may have been chosen to be moved (wishes.h) */
 	struct smart_orphans_wishes orphans;
 	struct smart_errands errands[SMART_ERRAND_KINDS];

@@ -169,12 +169,14 @@ make_shared_memory(uint64 epoch)
 	ConditionVariableInit(&shared->applied);
 	ConditionVariableInit(&shared->pins_wait);
 	shared->standby = !smart_start_is_ordinary(&reason);
-	for (int i = 0; i < (int) SMART_RDWC_COUNTERS; i++)
-		pg_atomic_init_u64(&shared->rdwc.counter[i], 0);
-	pg_atomic_init_u64(&shared->rdwc.reset_at, now);
 	for (int i = 0; i < (int) SMART_FABRIC_TOTALS; i++)
 		pg_atomic_init_u64(&shared->fabric.total[i], 0);
+	for (int i = 0; i < (int) SMART_RDWC_COUNTERS; i++)
+		pg_atomic_init_u64(&shared->fabric.rdwc[i], 0);
 	pg_atomic_init_u64(&shared->fabric.reset_at, now);
+	for (int i = 0; i < (int) SMART_CACHE_COUNTERS; i++)
+		pg_atomic_init_u64(&shared->cache.counter[i], 0);
+	pg_atomic_init_u64(&shared->cache.reset_at, now);
 	pg_atomic_init_u32(&shared->moves_wished, 1); /* an earlier start of the server may have begun it */
 	SpinLockInit(&shared->orphans.lock);
 	for (int i = 0; i < (int) SMART_ERRAND_KINDS; i++)
