@@ -250,9 +250,3 @@ smart_client_set_spread(struct smart_client *client, uint32_t small_pages)
 {
 	client->space.small_pages = small_pages;
 }
-
-void
-smart_client_set_rdwc(struct smart_client *client, bool takes_part)
-{
-	client->member.alone = !takes_part;
-}

@@ -74,9 +74,6 @@ extern void smart_client_set_timeout(struct smart_client *client, uint32_t timeo
 /* Trees of fewer pages lie on one memory node each as long as this client adds to them; SMART_SMALL_PAGES at first. */
 extern void smart_client_set_spread(struct smart_client *client, uint32_t small_pages);
 
-/* Does the client take part in the compute node's RDWC from now on, if there is one?  It does to begin with. */
-extern void smart_client_set_rdwc(struct smart_client *client, bool takes_part);
-
 /* Which descents are left to memory nodes from now on; auto at first.  Nothing happens without a cache. */
 extern void smart_client_set_offload(struct smart_client *client, enum smart_offload_mode mode);
 

@@ -49,22 +49,15 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 7'), 1 + $C
 same_answers($node, 'postgres', 'SELECT writer, count(*) FROM hot WHERE id = 7 GROUP BY writer ORDER BY writer', 'after the inserts');
 index_is_sound($node, 'postgres', 'hot_id', 'after the inserts');
 
-$node->safe_psql('postgres', "ALTER DATABASE postgres SET smart.rdwc = 'off'; SELECT smart_stat_reset('fabric')");
-run_all('inserts_alone', "INSERT INTO hot VALUES (8, 1);");
-run_all('lookups_alone', 'SELECT writer FROM hot WHERE id = 6;');
-is(counters('delegated_reads + combined_entries + leaf_waits'), '0', 'no session shares when it is off');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM hot WHERE id = 8'), 1 + $CLIENTS * $EACH, 'none is lost then');
-index_is_sound($node, 'postgres', 'hot_id', 'at the end');
+# Without memory nodes there is nothing to share.  A setting that no longer exists is one that never existed.
+my $alone = smart_node('alone', 'autovacuum = off', "smart.rdwc = 'off'");
 
-# Without memory nodes there is nothing to share, whatever the setting.
-my $alone = smart_node('alone', 'autovacuum = off', "smart.rdwc = 'on'");
+like(slurp_file($alone->logfile), qr/invalid configuration parameter name "smart\.rdwc", removing it/, 'a setting that does not exist');
 
 $alone->safe_psql('postgres', 'CREATE TABLE t (id int); CREATE INDEX t_id ON t USING smart (id); INSERT INTO t SELECT generate_series(1, 100)');
 is($alone->safe_psql('postgres', q{SET enable_seqscan = off; SELECT id FROM t WHERE id = 42; SELECT smart_stat_reset('fabric');
 	SELECT delegated_reads + read_batches + combined_entries + combined_batches + leaf_waits + leaf_withdrawals + leaf_refusals + leaf_failures FROM smart_stat_fabric}),
 	"42\n\n0", 'a region of the server\'s own');
-my ($status, undef, $err) = $alone->psql('postgres', "SET smart.rdwc = 'perhaps'");
-like($err, qr/parameter "smart\.rdwc" requires a Boolean value/, 'the values of the setting');
 
 $alone->stop;
 $node->stop;

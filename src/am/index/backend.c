@@ -157,10 +157,8 @@ smart_backend_client(void)
 		opened->space.reserved_pages = (uint32) (smart_server.region.max_size / SMART_PAGE_BYTES / SMART_DELTA_SHARE);
 	RegisterXactCallback(at_transaction_end, NULL);
 	/* From now on settings.c tells it of changes. */
-	smart_client_set_rdwc(opened, smart_settings.rdwc);
 	smart_client_set_timeout(opened, (uint32) smart_settings.fabric_timeout_ms);
 	smart_client_set_spread(opened, (uint32) smart_settings.spread_above_mb * SMART_PAGES_A_MB);
-	smart_client_set_offload(opened, (enum smart_offload_mode) smart_settings.offload);
 	return opened;
 }
 

@@ -43,11 +43,6 @@ static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_A
 													  {"verbs", WIRE_RDMA, false},
 													  {NULL, 0, false}};
 
-static const struct config_enum_entry offload_modes[] = {{"auto", SMART_OFFLOAD_AUTO, false},
-														 {"on", SMART_OFFLOAD_ON, false},
-														 {"off", SMART_OFFLOAD_OFF, false},
-														 {NULL, 0, false}};
-
 static const struct config_enum_entry unavailable_modes[] = {{"error", SMART_ON_UNAVAILABLE_ERROR, false},
 															 {"wait", SMART_ON_UNAVAILABLE_WAIT, false},
 															 {NULL, 0, false}};
@@ -112,13 +107,6 @@ check_cluster(char **value, void **extra, GucSource source)
 
 /* A client takes these over when it begins (backend.c), and is told here of each change. */
 static void
-assign_rdwc(bool value, void *extra)
-{
-	if (smart_server.client != NULL)
-		smart_client_set_rdwc(smart_server.client, value);
-}
-
-static void
 assign_fabric_timeout(int value, void *extra)
 {
 	if (smart_server.client != NULL)
@@ -130,13 +118,6 @@ assign_spread_above(int value, void *extra)
 {
 	if (smart_server.client != NULL)
 		smart_client_set_spread(smart_server.client, (uint32) value * SMART_PAGES_A_MB);
-}
-
-static void
-assign_offload(int value, void *extra)
-{
-	if (smart_server.client != NULL)
-		smart_client_set_offload(smart_server.client, (enum smart_offload_mode) value);
 }
 
 /* ---- definitions ---- */
@@ -208,10 +189,6 @@ define_places(void)
 							"when there are none.",
 							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomEnumVariable("smart.offload", "Leaves searches to a memory node where their way is not in the cache.",
-							 "auto: where that is measured to be faster. Without effect if smart.cache_size is 0.",
-							 &smart_settings.offload, SMART_OFFLOAD_AUTO, offload_modes, PGC_USERSET, 0, NULL,
-							 assign_offload, NULL);
 }
 
 void
@@ -219,11 +196,6 @@ smart_settings_init(void)
 {
 	define_places();
 
-	DefineCustomBoolVariable(
-		"smart.rdwc", "Shares reads and writes of hot leaves among sessions.",
-		"Sessions that want the same leaf of a memory node at the same time read it once, and their "
-		"entries are written together.",
-		&smart_settings.rdwc, true, PGC_USERSET, 0, NULL, assign_rdwc, NULL);
 	DefineCustomIntVariable("smart.join_lookahead",
 							"Rows of a nested loop that are looked ahead for entries on memory nodes.",
 							"They are read together. 0: one row after the other.", &smart_settings.join_lookahead,

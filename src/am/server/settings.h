@@ -6,7 +6,6 @@
 #define SMART_AM_SETTINGS_H
 
 #include "rdma/link.h"
-#include "tree/find/offload.h"
 
 /* As they are now; strings are never NULL once the settings are defined. */
 struct smart_settings
@@ -20,7 +19,6 @@ struct smart_settings
 	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
 	char *rdma_device;
 	int rdma_gid_index;
-	bool rdwc;
 	int join_lookahead; /* rows; below 2: none */
 	int insert_batch;   /* entries; below 2: each by itself */
 	int fabric_timeout_ms;
@@ -28,7 +26,6 @@ struct smart_settings
 	int node_lost_after_s;  /* 0: never */
 	int spread_above_mb;    /* 0: every index */
 	int cache_size_mb;      /* 0: no cache */
-	int offload;            /* enum smart_offload_mode */
 	int on_unavailable;     /* enum smart_on_unavailable */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
 	bool answer_from_pages; /* while an index is loaded */

@@ -274,8 +274,6 @@ read_begin(struct smart_services *services, fabric_address leaf, uint8_t *buffer
 	struct rdwc_place *place = rdwc_place_of(rdwc, leaf);
 
 	*delegation = SMART_READ_ALONE;
-	if (services->member->alone)
-		return SMART_OK;
 	/* Another client may have yet to see that this one gave up waiting for it. */
 	if (rdwc_state(rdwc_line(rdwc, caller->client)) != RDWC_IDLE || !rdwc_place_claim(place, leaf, caller->env))
 		return SMART_OK;
@@ -460,8 +458,6 @@ lock_or_combine(struct smart_services *services, fabric_address leaf, const stru
 	bool handed;
 
 	*combined = SMART_COMBINED_NOT;
-	if (services->member->alone)
-		return lock_leaf(services, leaf);
 	if (smart_leaf_lock_try(locks, lock, caller->client))
 		return SMART_OK;
 	/* Put the entry into the list of its leaf, if it finds room there; else the client does without. */

@@ -85,7 +85,6 @@ struct smart_rdwc_member
 	struct smart_rdwc_caller caller; /* rdwc may be NULL: leaf locks only */
 	struct smart_leaf_locks *locks;
 	unsigned int (*lock_of)(fabric_address leaf); /* a number for smart_leaf_lock_take */
-	bool alone; /* waits for no other client's READs and appends; may change at any time */
 };
 
 /*
