@@ -52,9 +52,9 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 -- On memory nodes the join looks ahead, which the plan tells.
-SET smart.join_lookahead = 0;
+SET smart.batching = off;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(i.n) FROM scan_outer o JOIN scan_inner i ON i.a = o.a;
-RESET smart.join_lookahead;
+RESET smart.batching;
 SELECT count(*), sum(i.n) FROM scan_outer o JOIN scan_inner i ON i.a = o.a;
 RESET ALL;
 SET enable_indexscan = off;

@@ -1,5 +1,5 @@
 -- Leaf hints: an insert need not read the leaf on a memory node ahead of what it appends, where it goes by itself.
-SET smart.insert_batch = 0;
+SET smart.batching = off;
 SELECT bool_or(transport <> 'local') AS remote FROM smart_memory_nodes \gset
 CREATE TABLE stat_hints (a bigint, b int) WITH (autovacuum_enabled = off);
 CREATE INDEX stat_hints_a ON stat_hints USING smart (a) INCLUDE (b);

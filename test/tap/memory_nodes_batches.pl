@@ -52,7 +52,7 @@ sub trips
 
 my $first = trips('', 1, 20000);
 my $together = trips('', 20001, 40000);
-my $single = trips('SET smart.insert_batch = 0;', 40001, 60000);
+my $single = trips('SET smart.batching = off;', 40001, 60000);
 cmp_ok($first, '<', 0.1, 'entries that go together take few round trips, also those that make an index grow');
 cmp_ok($together, '<', 0.1, 'and those that come later');
 cmp_ok($together, '<', $single / 10, 'by themselves they take many');

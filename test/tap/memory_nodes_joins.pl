@@ -36,9 +36,9 @@ my $inner = $loops . 'SET enable_memoize = off; ';
 # Answer and round trips of the inner scans, in a session of its own.
 sub run_join
 {
-	my ($rows, $query, $settings) = @_;
+	my ($ahead, $query, $settings) = @_;
 	my $out = $node->safe_psql('postgres', <<"SQL");
-SET client_min_messages = warning; ${settings} SET smart.join_lookahead = $rows;
+SET client_min_messages = warning; ${settings} SET smart.batching = $ahead;
 SELECT session_round_trips AS before FROM smart_stat_fabric \\gset
 $query;
 SELECT 'trips', session_round_trips - :before FROM smart_stat_fabric;
@@ -72,28 +72,28 @@ my %fit = (
 );
 for my $name (sort keys %fit)
 {
-	my ($expected) = run_join(0, $fit{$name}, 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; ');
-	my ($plain) = run_join(0, $fit{$name}, $inner);
-	my ($ahead) = run_join(64, $fit{$name}, $inner);
+	my ($expected) = run_join('off', $fit{$name}, 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; ');
+	my ($plain) = run_join('off', $fit{$name}, $inner);
+	my ($ahead) = run_join('on', $fit{$name}, $inner);
 
 	is($plain, $expected, "$name: without looking ahead");
 	is($ahead, $expected, "$name: looking ahead");
 	ok(shows($fit{$name}, $inner), "$name: the plan tells");
 }
-ok(!shows($fit{heap}, "$inner SET smart.join_lookahead = 0;"), 'it can be turned off');
+ok(!shows($fit{heap}, "$inner SET smart.batching = off;"), 'it can be turned off');
 
 # Few round trips, with keys that were not asked for before.  What they come from is read without the index.
 my $keys = 'SELECT count(*), sum(i.b) FROM (SELECT b FROM pairs WHERE a >= 0 ORDER BY hashint4(b)) o JOIN pairs i ON i.b = o.b';
-my ($plain, $before) = run_join(0, "$keys AND o.b <= 2000", $inner);
-my ($ahead, $after) = run_join(64, "$keys AND o.b > 2000", $inner);
+my ($plain, $before) = run_join('off', "$keys AND o.b <= 2000", $inner);
+my ($ahead, $after) = run_join('on', "$keys AND o.b > 2000", $inner);
 is("$plain $ahead", '2000|2001000 2000|6001000', 'all keys are found');
 cmp_ok($before, '>=', 2000, 'a round trip for each row');
 cmp_ok($after, '<=', 60, 'or for each batch of them');
-($ahead, $after) = run_join(64, "$keys AND o.b > 2000", $inner);
+($ahead, $after) = run_join('on', "$keys AND o.b > 2000", $inner);
 is("$ahead $after", '2000|6001000 0', 'what they found is cached, and costs none');
 
 # Rows that are cached are passed on, one at a time; a row of another kind, and much of it, makes no difference.
-is((run_join(64, 'SELECT count(*), sum(length(o.note)) FROM (SELECT b, repeat(\'x\', 300000) AS note FROM pairs WHERE b % 40 = 1 OFFSET 0) o JOIN pairs i ON i.b = o.b', $inner))[0],
+is((run_join('on', 'SELECT count(*), sum(length(o.note)) FROM (SELECT b, repeat(\'x\', 300000) AS note FROM pairs WHERE b % 40 = 1 OFFSET 0) o JOIN pairs i ON i.b = o.b', $inner))[0],
 	'100|30000000', 'large rows');
 
 # ---- the plans that it is not meant for ----
@@ -108,7 +108,7 @@ my %unfit = (
 	'changes' => 'WITH o AS (DELETE FROM orders WHERE id < 0 RETURNING *) SELECT count(*) FROM o JOIN items i ON i.id = o.item',
 );
 ok(!shows($unfit{$_}, $inner), "not meant for: $_") for sort keys %unfit;
-is((run_join(64, 'SELECT 1 FROM (SELECT counted(id) AS id FROM orders OFFSET 0) o JOIN items i ON i.id = o.id LIMIT 1', $inner))[0], 1, 'a volatile function');
+is((run_join('on', 'SELECT 1 FROM (SELECT counted(id) AS id FROM orders OFFSET 0) o JOIN items i ON i.id = o.id LIMIT 1', $inner))[0], 1, 'a volatile function');
 is($node->safe_psql('postgres', 'SELECT last_value <= 10 FROM counter'), 't', 'is not called ahead');
 
 # ---- forms of execution ----
@@ -118,8 +118,8 @@ like($analyzed, qr/Custom Scan \(Smart Lookahead\) \(actual rows=6000(\.00)? loo
 my $parallel = $loops . 'SET enable_memoize = off; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2; ';
 $analyzed = $node->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $fit{heap}");
 like($analyzed, qr/Gather.*Smart Lookahead/s, 'below a Gather');
-is((run_join(64, $fit{heap}, $parallel))[0], (run_join(0, $fit{heap}, $inner))[0], 'the same rows of several processes');
-is((run_join(64, $fit{heap}, $loops . 'SET enable_memoize = on; '))[0], (run_join(0, $fit{heap}, $inner))[0], 'with Memoize');
+is((run_join('on', $fit{heap}, $parallel))[0], (run_join('off', $fit{heap}, $inner))[0], 'the same rows of several processes');
+is((run_join('on', $fit{heap}, $loops . 'SET enable_memoize = on; '))[0], (run_join('off', $fit{heap}, $inner))[0], 'with Memoize');
 is($node->safe_psql('postgres', <<"SQL"), "2|2|t", 'a prepared statement, and a join that is started again and again');
 $inner SET plan_cache_mode = force_generic_plan;
 PREPARE few(int) AS SELECT count(*) FROM generate_series(1, 2) g, LATERAL (SELECT 1 FROM pairs o JOIN pairs i ON i.b = o.b WHERE o.a = \$1 + g OFFSET 39 LIMIT 1) x;
@@ -129,7 +129,7 @@ SELECT count(*) AS first FROM generate_series(1, 2) g, LATERAL (SELECT 1 FROM pa
 SELECT count(*) AS second FROM generate_series(1, 3) g, LATERAL (SELECT 1 FROM pairs o JOIN pairs i ON i.b = o.b WHERE o.a = 97 + g OFFSET 39 LIMIT 1) x \\gset
 SELECT :first, :second, true;
 SQL
-is((run_join(64, 'WITH RECURSIVE r(b) AS (SELECT 1 UNION ALL SELECT i.b + 1 FROM r JOIN pairs i ON i.b = r.b WHERE i.b < 500) SELECT count(*), max(b) FROM r', $inner))[0],
+is((run_join('on', 'WITH RECURSIVE r(b) AS (SELECT 1 UNION ALL SELECT i.b + 1 FROM r JOIN pairs i ON i.b = r.b WHERE i.b < 500) SELECT count(*), max(b) FROM r', $inner))[0],
 	'500|500', 'a recursive query');
 
 # What a statement does itself it does not see, and what it changes is what it would have changed.

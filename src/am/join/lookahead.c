@@ -9,7 +9,7 @@
  * a scan that was told wrong, or too late, does as if it had been told nothing.
  *
  * Where nothing costs a round trip, since all is cached, rows are passed on as they come.  Rows are taken ahead when the last
- * one has cost one: 2, 4, 8 .. as many as smart.join_lookahead says, as long as there is something to READ for them.
+ * one has cost one: 2, 4, 8 .. SMART_POINTS_MAX, as long as there is something to READ for them.
  *
  * The node is of the executor only: no plan has it.  All processes of a parallel query put it in the same places, so that it is
  * found by its number where they report what they did.
@@ -30,6 +30,7 @@
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
+#include "tree/tree.h"
 
 #define FIRST_ROWS    2
 #define ROW_BYTES_MAX (1024 * 1024) /* of the rows that are taken ahead */
@@ -66,7 +67,7 @@ struct lookahead
 	uint64 trips;           /* of the scan, when it was looked at last */
 	MemoryContext context;  /* of the rows' values; NULL until rows are taken */
 	MemoryContext scratch;  /* of values for the index */
-	TupleTableSlot **slots; /* as many as smart.join_lookahead says */
+	TupleTableSlot **slots; /* SMART_POINTS_MAX, or 0 before there is room */
 	int nslots;
 	ScanKey keys; /* for each row */
 	struct source *sources;
@@ -172,7 +173,7 @@ make_room(struct lookahead *self, const struct inner *inner)
 
 	self->context = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead", ALLOCSET_DEFAULT_SIZES);
 	self->scratch = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead keys", ALLOCSET_SMALL_SIZES);
-	self->nslots = smart_settings.join_lookahead;
+	self->nslots = SMART_POINTS_MAX;
 	self->slots = palloc(sizeof(TupleTableSlot *) * self->nslots);
 	self->keys = palloc(sizeof(ScanKeyData) * inner->nkeys * self->nslots);
 	find_sources(self, inner);
@@ -395,7 +396,7 @@ at_start(QueryDesc *query, int flags)
 		next_hook(query, flags);
 	else
 		standard_ExecutorStart(query, flags);
-	if (!smart_server.remote || smart_settings.join_lookahead < FIRST_ROWS || query->planstate == NULL)
+	if (!smart_server.remote || !smart_settings.batching || query->planstate == NULL)
 		return;
 	old = MemoryContextSwitchTo(query->estate->es_query_cxt);
 	(void) visit(query->planstate, query->plannedstmt);

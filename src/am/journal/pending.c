@@ -37,7 +37,8 @@
 #include "base/assert.h"
 
 #define INDEXES_MAX 32
-#define BYTES_MAX   (64 * 1024) /* of an index */
+#define ENTRIES_MAX 2048        /* of an index */
+#define BYTES_MAX   (64 * 1024) /* likewise */
 
 /* Where an index's add lies. */
 struct place
@@ -52,7 +53,6 @@ struct pending_index
 {
 	Oid index;
 	uint32 count;
-	uint32 room;
 	struct place *places;
 	StringInfoData bytes;
 };
@@ -223,8 +223,8 @@ take_index(Oid index)
 	}
 	self = &pending[npending];
 	old = MemoryContextSwitchTo(context);
-	*self = (struct pending_index){.index = index, .room = (uint32) smart_settings.insert_batch};
-	self->places = palloc(self->room * sizeof(struct place));
+	*self = (struct pending_index){.index = index};
+	self->places = palloc(ENTRIES_MAX * sizeof(struct place));
 	initStringInfo(&self->bytes);
 	MemoryContextSwitchTo(old);
 	npending++;
@@ -237,7 +237,7 @@ smart_pending_add(Relation index, const uint8 *entry, int key_length, int length
 	struct pending_index *self = take_index(RelationGetRelid(index));
 
 	smart_assert(smart_pending_is_open());
-	if (self->count == self->room || self->bytes.len > BYTES_MAX)
+	if (self->count == ENTRIES_MAX || self->bytes.len > BYTES_MAX)
 		write_index(self);
 	if (npending == 1 && self->count == 0)
 		first_command = statement.command;
@@ -262,7 +262,7 @@ withdraws_rows(const PlanState *node)
 static bool
 is_wanted(void)
 {
-	return smart_server.remote && smart_settings.insert_batch > 1;
+	return smart_server.remote && smart_settings.batching;
 }
 
 static struct statement

@@ -51,6 +51,7 @@
 #include "am/server/shared.h"
 #include "base/assert.h"
 #include "tree/read/readahead.h"
+#include "tree/tree.h"
 
 /* A page of a btree takes fifty comparisons' time on the way down, and is as much work as five blocks of the tree. */
 #define OPERATORS_PER_BLOCK 10
@@ -489,7 +490,7 @@ price_of_first(const IndexPath *path, double loop_count)
 	double price = round_trip_price();
 	ListCell *cell;
 
-	if (loop_count <= 1 || smart_settings.join_lookahead < 2)
+	if (loop_count <= 1 || !smart_settings.batching)
 		return price;
 	foreach (cell, path->indexclauses)
 	{
@@ -511,7 +512,7 @@ price_of_first(const IndexPath *path, double loop_count)
 				return price;
 		}
 	}
-	return Min(price, price / Min(loop_count, smart_settings.join_lookahead) + NS_OF_READ / NS_PER_UNIT);
+	return Min(price, price / Min(loop_count, SMART_POINTS_MAX) + NS_OF_READ / NS_PER_UNIT);
 }
 
 void

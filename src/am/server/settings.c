@@ -13,7 +13,6 @@
 #include "am/server/shared.h"
 #include "compute/allocate/region.h"
 #include "rdma/discovery.h"
-#include "tree/tree.h"
 
 #define MAX_SIZE_MB               65536
 #define SPREAD_ABOVE_DEFAULT_MB   64
@@ -26,9 +25,6 @@
 #define TIMEOUT_DEFAULT_MS        10000
 #define TIMEOUT_MIN_MS            100
 #define TIMEOUT_MAX_MS            600000
-
-#define INSERT_BATCH_DEFAULT 2048
-#define INSERT_BATCH_MAX     8192
 
 #define LOAD_TIMEOUT_DEFAULT_MS 60000
 #define COMPACTION_RATE_MAX_MB  65536
@@ -196,15 +192,10 @@ smart_settings_init(void)
 {
 	define_places();
 
-	DefineCustomIntVariable("smart.join_lookahead",
-							"Rows of a nested loop that are looked ahead for entries on memory nodes.",
-							"They are read together. 0: one row after the other.", &smart_settings.join_lookahead,
-							SMART_POINTS_MAX, 0, SMART_POINTS_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.insert_batch",
-							"Entries that a statement keeps until they go to memory nodes together.",
-							"For each index. 0: each goes at once. Without effect on unique indexes.",
-							&smart_settings.insert_batch, INSERT_BATCH_DEFAULT, 0, INSERT_BATCH_MAX, PGC_USERSET, 0,
-							NULL, NULL, NULL);
+	DefineCustomBoolVariable("smart.batching", "Statements read and write entries on memory nodes in batches.",
+							 "Nested loops look rows ahead, and read the entries for several of them together; inserts "
+							 "collect entries of indexes that are not unique, and send them together.",
+							 &smart_settings.batching, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("smart.on_unavailable",
 							 "What a statement does that needs a memory node which does not answer.",
 							 "error: it fails at once. wait: it goes on when the memory node is back, or is ended by "

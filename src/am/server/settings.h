@@ -19,8 +19,7 @@ struct smart_settings
 	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
 	char *rdma_device;
 	int rdma_gid_index;
-	int join_lookahead; /* rows; below 2: none */
-	int insert_batch;   /* entries; below 2: each by itself */
+	bool batching; /* of inserts, and of a nested loop's lookups */
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */
