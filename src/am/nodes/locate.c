@@ -222,8 +222,12 @@ struct fabric_nodes *
 smart_locate_nodes(void)
 {
 	static struct fabric_nodes nodes = {.locate = locate, .await = await, .is_missed = is_missed};
+	char device[SMART_RDMA_NAME_MAX];
+	int port;
+	int gid_index;
 
-	verbs_set_device(smart_settings.rdma_device, 0, smart_settings.rdma_gid_index);
+	if (smart_settings_rdma_device(smart_settings.rdma_device, device, &port, &gid_index))
+		verbs_set_device(device, port, gid_index);
 	nodes.generation = smart_server.peers->generation;
 	wait_event = smart_wait_event("SmartMemoryNodeAway");
 	return &nodes;

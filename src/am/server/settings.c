@@ -25,6 +25,7 @@
 #define TIMEOUT_DEFAULT_MS        10000
 #define TIMEOUT_MIN_MS            100
 #define TIMEOUT_MAX_MS            600000
+#define RDMA_NUMBER_MAX           255
 
 #define LOAD_TIMEOUT_DEFAULT_MS 60000
 #define COMPACTION_RATE_MAX_MB  65536
@@ -86,6 +87,48 @@ check_addresses(char **value, void **extra, GucSource source)
 	if (count > FABRIC_NODES_MAX)
 		GUC_check_errdetail("There can be %u addresses at most.", (unsigned int) FABRIC_NODES_MAX);
 	return count <= FABRIC_NODES_MAX;
+}
+
+/* The parts of smart.rdma_device. */
+bool
+smart_settings_rdma_device(const char *value, char device[SMART_RDMA_NAME_MAX], int *port, int *gid_index)
+{
+	size_t length = strcspn(value, ":");
+	const char *at = value + length;
+	int number[2] = {0, -1};
+
+	for (int i = 0; i < (int) lengthof(number) && *at == ':'; i++)
+	{
+		size_t digits = strspn(at + 1, "0123456789");
+
+		if (digits > 3)
+			return false;
+		if (digits > 0)
+			number[i] = atoi(at + 1);
+		if (number[i] > RDMA_NUMBER_MAX)
+			return false;
+		at += 1 + digits;
+	}
+	if (*at != '\0' || length >= SMART_RDMA_NAME_MAX)
+		return false;
+	strlcpy(device, value, length + 1);
+	*port = number[0];
+	*gid_index = number[1];
+	return true;
+}
+
+static bool
+check_rdma_device(char **value, void **extra, GucSource source)
+{
+	char device[SMART_RDMA_NAME_MAX];
+	int port;
+	int gid_index;
+
+	if (smart_settings_rdma_device(*value, device, &port, &gid_index))
+		return true;
+	GUC_check_errhint("Write device, device:port or device:port:gid_index. The numbers are at most %d.",
+					  RDMA_NUMBER_MAX);
+	return false;
 }
 
 static bool
@@ -153,12 +196,11 @@ define_places(void)
 	DefineCustomEnumVariable("smart.transport", "How memory nodes are reached.",
 							 "auto: by RDMA verbs if both sides have a device, else by TCP.", &smart_settings.transport,
 							 SMART_TRANSPORT_AUTO, transports, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("smart.rdma_device", "RDMA device of this server.",
-							   "Empty: the first one with a port that is up.", &smart_settings.rdma_device, "",
-							   PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.rdma_gid_index", "Index of the RDMA device's address to use.",
-							"-1: it is found by itself.", &smart_settings.rdma_gid_index, -1, -1, 255, PGC_POSTMASTER,
-							0, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"smart.rdma_device", "RDMA device of this server, its port, and the index of its address (GID).",
+		"device:port:gid_index. What is left out is found by itself: the first device with a port "
+		"that is up.",
+		&smart_settings.rdma_device, "", PGC_POSTMASTER, 0, check_rdma_device, NULL, NULL);
 	/* For superusers: giving up early closes the connections of all sessions to that memory node. */
 	DefineCustomIntVariable("smart.fabric_timeout", "Longest wait for a memory node's reply.",
 							"A statement that waits longer fails.", &smart_settings.fabric_timeout_ms,

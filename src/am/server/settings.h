@@ -16,10 +16,9 @@ struct smart_settings
 	char *memcached;
 	char *cluster;
 	char *secret_file;
-	int transport; /* enum wire_transport, or SMART_TRANSPORT_AUTO */
-	char *rdma_device;
-	int rdma_gid_index;
-	bool batching; /* of inserts, and of a nested loop's lookups */
+	int transport;     /* enum wire_transport, or SMART_TRANSPORT_AUTO */
+	char *rdma_device; /* smart_settings_rdma_device() */
+	bool batching;     /* of inserts, and of a nested loop's lookups */
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */
@@ -42,6 +41,8 @@ struct smart_settings
 
 #define SMART_TRANSPORT_AUTO 0
 
+#define SMART_RDMA_NAME_MAX 64
+
 #define SMART_PAGES_A_MB (1048576u / 4096u)
 
 #define SMART_REBUILD_WORKERS_MAX 16
@@ -63,5 +64,11 @@ extern void smart_settings_init(void);
  * that is no address *list is NULL.
  */
 extern bool smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char port[SESSION_PORT_MAX]);
+
+/*
+ * Splits "device:port:gid_index": whatever is not there is "", port 0 or GID index -1, as for verbs_set_device().  False: it
+ * is none.
+ */
+extern bool smart_settings_rdma_device(const char *value, char device[SMART_RDMA_NAME_MAX], int *port, int *gid_index);
 
 #endif /* SMART_AM_SETTINGS_H */
