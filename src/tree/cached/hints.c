@@ -26,9 +26,8 @@
 
 /*
  * Of the leaf whose range begins with lo at depth, for keys that share key's bytes ahead of it, and this prefix from
- * there on.
+ * there on.  Another owner's tenure makes another hash (P5); id and cached_as are the same where there are no tenures.
  */
-/* Another owner's tenure makes another hash (P5); id and cached_as are the same where there are no tenures. */
 static uint64_t
 identity_of(const struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
 			const uint8_t *prefix, unsigned int prefix_length)

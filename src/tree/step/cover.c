@@ -28,6 +28,7 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 	__m256i best = flip; /* 0, flipped */
 	uint64_t lanes[4];
 	uint64_t result = 0;
+	smart_slot rest;
 	unsigned int i = 0;
 
 	for (; i + 4 <= count; i += 4)
@@ -41,16 +42,10 @@ cover_avx2(const uint64_t *slots, unsigned int count, uint64_t limit)
 	_mm256_storeu_si256((__m256i *) lanes, _mm256_xor_si256(best, flip));
 	for (int lane = 0; lane < 4; lane++)
 		result = lanes[lane] > result ? lanes[lane] : result;
-	for (; i < count; i++)
-	{
-		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
-
-		if (slot <= limit && slot > result)
-			result = slot;
-	}
 	smart_assert(result <= limit);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return result;
+	/* Its fence orders the loads above, too. */
+	rest = smart_cover_each(&slots[i], count - i, limit);
+	return rest > result ? rest : result;
 }
 
 static smart_slot cover_choose(const uint64_t *slots, unsigned int count, uint64_t limit);
@@ -98,6 +93,7 @@ smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
 	uint64x2_t best = vdupq_n_u64(0);
 	uint64x2_t other = best;
 	uint64_t result;
+	smart_slot rest;
 	unsigned int i = 0;
 
 	smart_assert(count > 14 && (uintptr_t) slots % sizeof(*slots) == 0);
@@ -108,16 +104,10 @@ smart_cover_wide(const uint64_t *slots, unsigned int count, uint64_t limit)
 	}
 	best = cover_pair(best, other, bound);
 	result = vgetq_lane_u64(best, 0) > vgetq_lane_u64(best, 1) ? vgetq_lane_u64(best, 0) : vgetq_lane_u64(best, 1);
-	for (; i < count; i++)
-	{
-		uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
-
-		if (slot <= limit && slot > result)
-			result = slot;
-	}
 	smart_assert(result <= limit);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return result;
+	/* Its fence orders the loads above, too. */
+	rest = smart_cover_each(&slots[i], count - i, limit);
+	return rest > result ? rest : result;
 }
 
 #else
