@@ -110,6 +110,7 @@ my $client = smart_node('keys', 'autovacuum = off', 'smart.memory_nodes = ' . ad
 $client->safe_psql('postgres', 'CREATE TABLE numbers (id int); INSERT INTO numbers SELECT generate_series(1, 1000)');
 node_becomes($client, $locked, 'down');
 like($client->safe_psql('postgres', 'SELECT problem FROM smart_memory_nodes'), qr/key/, 'the wrong key is named');
+like(slurp_file($client->logfile), qr/LOG:.*memory node at \S+ is down: .*key/, 'in the log, too');
 like(error_of($client, 'CREATE INDEX ON numbers USING smart (id)'), qr/ERROR:  08006:/, 'no index without the key');
 $client->adjust_conf('postgresql.conf', 'smart.secret_file', "''");
 $client->reload;
@@ -122,6 +123,7 @@ chmod 0600, $good;
 node_becomes($client, $locked, 'up');
 $client->safe_psql('postgres', 'CREATE INDEX numbers_id ON numbers USING smart (id)');
 same_answers($client, 'postgres', $QUERY, 'with the right key');
+like(slurp_file($client->logfile), qr/LOG:.*memory node 0 at \S+ is up\n/, 'the log has the number that it has now');
 
 # Settings that cannot be.
 for my $setting ("smart.memory_nodes = 'a:b'", "smart.memory_nodes = 'a:1', '[::1'", "smart.cluster = 'a b'", "smart.memcached = ':x'",

@@ -351,8 +351,9 @@ give_up(MemoryContext context)
 		EmitErrorReport();
 	FlushErrorState();
 	if (!failed && rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid)
-		ereport(LOG, errmsg("the %s of smart index %u stops for a while: %s", needs == NEED_MOVE ? "move" : "rebuild",
-							claimed, error->message));
+		ereport(LOG, needs == NEED_MOVE
+						 ? errmsg("the move of smart index %u stops for a while: %s", claimed, error->message)
+						 : errmsg("the rebuild of smart index %u stops for a while: %s", claimed, error->message));
 	FreeErrorData(error);
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);

@@ -29,10 +29,10 @@ PG_FUNCTION_INFO_V1(smart_moves);
 
 /* The space of a server with memory nodes.  FEATURE_NOT_SUPPORTED: it has none; READ_ONLY_SQL_TRANSACTION: a standby. */
 static struct smart_space *
-require_nodes(void)
+require_nodes(const char *function)
 {
 	smart_server_require();
-	PreventCommandDuringRecovery("this function");
+	PreventCommandDuringRecovery(function);
 	if (!smart_server.remote)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this server has no memory nodes"),
 				errhint("Its indexes are in its own memory.  Set smart.memory_nodes to change that."));
@@ -111,7 +111,7 @@ cancel_retirement(struct smart_space *space, unsigned int node, const char *addr
 PGDLLEXPORT Datum
 smart_retire_node(PG_FUNCTION_ARGS)
 {
-	struct smart_space *space = require_nodes();
+	struct smart_space *space = require_nodes("smart_retire_node()");
 	const char *address = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	unsigned int node = find_node(space, address);
 
@@ -133,7 +133,7 @@ smart_retire_node(PG_FUNCTION_ARGS)
 PGDLLEXPORT Datum
 smart_rebalance(PG_FUNCTION_ARGS)
 {
-	struct smart_space *space = require_nodes();
+	struct smart_space *space = require_nodes("smart_rebalance()");
 	uint64 chosen = 0;
 
 	if (PG_GETARG_BOOL(0))

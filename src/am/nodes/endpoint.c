@@ -63,6 +63,19 @@ tell_problem(struct smart_peer *peer, const char *address, const char *problem)
 			sizeof(peer->problem));
 }
 
+/* node: -1, it is not known which one it is. */
+static void
+log_absence(int node, const char *address, enum smart_peer_state state, const char *problem)
+{
+	smart_assert(state == SMART_PEER_DOWN || state == SMART_PEER_REFUSED);
+	if (state == SMART_PEER_REFUSED)
+		ereport(LOG, node >= 0 ? errmsg("memory node %d at %s is refused: %s", node, address, problem)
+							   : errmsg("memory node at %s is refused: %s", address, problem));
+	else
+		ereport(LOG, node >= 0 ? errmsg("memory node %d at %s is down: %s", node, address, problem)
+							   : errmsg("memory node at %s is down: %s", address, problem));
+}
+
 void
 smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, enum smart_peer_state state,
 					  const char *problem)
@@ -73,7 +86,6 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	bool was_missed = peer.missed;
 	bool was_down = peer.state == SMART_PEER_DOWN;
 	char address[SMART_ADDRESS_MAX];
-	char number[16] = "";
 
 	smart_assert(endpoint->used && (endpoint->node >= 0 || (state != SMART_PEER_UP && state != SMART_PEER_LOST)));
 	smart_peer_address(endpoint->address.host, endpoint->address.port, address);
@@ -96,19 +108,14 @@ smart_endpoint_report(struct smart_endpoints *endpoints, struct smart_endpoint *
 	/* Lost indexes may have waited for it, and longer and longer. */
 	if (changed && state == SMART_PEER_UP)
 		smart_rebuild_hasten();
-	if (!changed || state == SMART_PEER_CONNECTING)
-		return;
-	if (endpoint->node >= 0)
-		snprintf(number, sizeof(number), "%d ", endpoint->node);
-	if (state == SMART_PEER_UP)
-		ereport(LOG, errmsg("memory node %sat %s is up", number, address),
+	if (changed && state == SMART_PEER_UP)
+		ereport(LOG, errmsg("memory node %d at %s is up", endpoint->node, address),
 				errdetail("It has " UINT64_FORMAT " MB, of which " UINT64_FORMAT " MB are allocated, is reached "
 						  "by %s, and knows this server as owner %016llx.",
 						  peer.capacity >> 20, peer.allocated >> 20, peer.transport == WIRE_TCP ? "TCP" : "RDMA",
 						  (unsigned long long) smart_server.identity));
-	else
-		ereport(LOG,
-				errmsg("memory node %sat %s is %s: %s", number, address, smart_peer_state_name(state), peer.problem));
+	else if (changed && state != SMART_PEER_CONNECTING)
+		log_absence(endpoint->node, address, state, peer.problem);
 }
 
 static uint64

@@ -357,8 +357,9 @@ forget_emptied(struct smart_endpoints *endpoints, unsigned int node)
 		endpoint->node = -1;
 		smart_endpoint_remove(endpoints, endpoint);
 	}
-	ereport(LOG, errmsg("memory node %u%s%s is not used any more: nothing is left on it", node,
-						address[0] != '\0' ? " at " : "", address));
+	ereport(LOG, address[0] != '\0'
+					 ? errmsg("memory node %u at %s is not used any more: nothing is left on it", node, address)
+					 : errmsg("memory node %u is not used any more: nothing is left on it", node));
 }
 
 static void

@@ -116,6 +116,24 @@ smart_locate_wait(void)
 
 /* ---- locating ---- */
 
+/* address: "" if it is not known. */
+static void
+describe_absence(unsigned int node, const char *address, const struct smart_peer *peer,
+				 char problem[SESSION_PROBLEM_MAX])
+{
+	const char *state = smart_peer_state_name(peer->state);
+	const char *why = peer->problem;
+
+	if (address[0] != '\0' && why[0] != '\0')
+		snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u at %s is %s: %s", node, address, state, why);
+	else if (address[0] != '\0')
+		snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u at %s is %s", node, address, state);
+	else if (why[0] != '\0')
+		snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u is %s: %s", node, state, why);
+	else
+		snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u is %s", node, state);
+}
+
 static smart_status
 locate(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *location,
 	   char problem[SESSION_PROBLEM_MAX])
@@ -138,9 +156,7 @@ locate(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *lo
 		{
 			if (peer.host[0] != '\0')
 				smart_peer_address(peer.host, peer.port, address);
-			snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u%s%s is %s%s%s", node,
-					 address[0] == '\0' ? "" : " at ", address, smart_peer_state_name(peer.state),
-					 peer.problem[0] == '\0' ? "" : ": ", peer.problem);
+			describe_absence(node, address, &peer, problem);
 		}
 		/* The launcher puts all nodes of the extent map into the table. */
 		status = peer.used || !smart_peers_are_tried(smart_server.peers) ? SMART_UNREACHABLE : SMART_CORRUPT;
