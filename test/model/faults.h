@@ -68,11 +68,11 @@
 	X(unapplied, "J6-read", "a parallel worker trusts that its leader has applied", 10000, "--theme standby")          \
 	X(applylock, "J6-apply", "two processes apply to a tree at a time", 10000, "--theme standby")                      \
 	X(placefirst, "J6-apply", "the place is stored before the changes", 20000, "--theme standby")                      \
-	X(adopted, "J6-apply", "a session in recovery applies to a tree that was adopted", 10000, "--theme standby")       \
-	X(nolast, "J6-adopt", "no last apply", 10000, "--theme standby")                                                   \
-	X(adoptonce, "J6-adopt", "one apply, before the tree takes adds", 10000, "--theme standby")                        \
-	X(adoptopen, "J6-adopt", "one apply, while the tree takes adds", 100000, "--theme standby")                        \
-	X(adoptflush, "J6-adopt", "no flush", 150000, "--theme standby --kept-by record")                                  \
+	X(promoted, "J6-apply", "a session in recovery applies to a tree that was promoted", 10000, "--theme standby")     \
+	X(nolast, "J6-promote", "no last apply", 10000, "--theme standby")                                                 \
+	X(promoteonce, "J6-promote", "one apply, before the tree takes adds", 10000, "--theme standby")                    \
+	X(promoteopen, "J6-promote", "one apply, while the tree takes adds", 100000, "--theme standby")                    \
+	X(promoteflush, "J6-promote", "no flush", 150000, "--theme standby --kept-by record")                              \
 	X(moveundo, "J11-both", "no undo record for the new tree", 100000, "--theme move")                                 \
 	X(movecounter, "J11-both", "the counter is raised before the new tree takes adds", 10000, "--theme move")          \
 	X(movelast, "J11-both", "what adders have appended that did not know is not applied", 10000, "--theme move")       \

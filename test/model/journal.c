@@ -119,8 +119,8 @@
  *            unless the journal is stale.  A parallel worker does so, too: its leader may not have begun to scan.
  * J6-apply   One process at a time applies to a tree, under a lock that members of a parallel query's lock group do not
  *            share.  For each piece of the chain it makes the changes and stores the place afterwards.  Under the lock
- *            it looks whether the tree was adopted.
- * J6-adopt   A standby's tree becomes a primary's as in J4-load, and never in one apply: the first one comes before the
+ *            it looks whether the tree was promoted.
+ * J6-promote A standby's tree becomes a primary's as in J4-load, and never in one apply: the first one comes before the
  *            tree takes adds, since it carries out removals; the second one after, since there may be adds without it.
  *
  * J11-both   A tree that the index moves to is filled unseen, as by a loader.  Under the removers' lock the chain is applied
@@ -160,7 +160,7 @@
  *            ends, and notes this place in the tree's record, if it is the index's tree, is not being moved, no removal is
  *            under way, and the journal is whole; else he gives it up.  (Runs of a stale journal are written from the tree.)  Then it is the index's tree no more, and the counter is raised.  What the
  *            chain has before that place is in the tree.  A start of the server does not use such a tree.
- * J14-catch  A loader may bring it up to date and open it, as a standby's tree is adopted: it applies the chain from the place on,
+ * J14-catch  A loader may bring it up to date and open it, as a standby's tree is promoted: it applies the chain from the place on,
  *            removals, too; then the tree takes adds, the counter is raised, and the rest is applied.
  *            Before, he looks at the slots, and raises the counter if one has the tree's number (J2-foretold): adders who
  *            still have the tree ask it, and would miss what a removal takes away for a moment.

@@ -1,7 +1,7 @@
 /*
  * loader.c
- *	  A primary's index gets a tree: loaded from the journal, adopted from the time as a standby, or rebuilt from the
- *	  table.  J4-load, J4-open, J4-rebuild, J6-adopt.
+ *	  A primary's index gets a tree: loaded from the journal, promoted from the time as a standby, or rebuilt from the
+ *	  table.  J4-load, J4-open, J4-rebuild, J6-promote.
  */
 #include "model/world.h"
 
@@ -28,14 +28,14 @@ take_adds(struct actor *self, int tree)
 
 /* J4-open.  False: the tree has been given up instead. */
 static bool
-open_for_reads(struct actor *self, int number, bool adopted, bool rebuilt)
+open_for_reads(struct actor *self, int number, bool promoted, bool rebuilt)
 {
 	struct server *server = self->server;
 	struct tree *tree = tree_at(server, number);
 	struct record record = {.kind = RECORD_NAME, .tree = tree_name(server, number)};
 	bool stale;
 
-	if (!(adopted ? FAULT(adoptflush) : FAULT(openflush)))
+	if (!(promoted ? FAULT(promoteflush) : FAULT(openflush)))
 	{
 		step(self, "J4-open: flushes WAL");
 		wal_flush();
@@ -147,21 +147,21 @@ load(struct actor *self, int number)
 	return true;
 }
 
-/* J6-adopt; false: the tree is not one that can be adopted. */
+/* J6-promote; false: the tree is not one that can be promoted. */
 static bool
-adopt(struct actor *self, int number)
+promote(struct actor *self, int number)
 {
 	struct server *server = self->server;
 	struct tree *tree = tree_at(server, number);
-	struct meta meta = step_read_meta(self, "J6-adopt: reads the metapage");
+	struct meta meta = step_read_meta(self, "J6-promote: reads the metapage");
 
 	if (meta.stale || (meta.base != tree->base && !FAULT(base) && !world.settings.drafted) ||
 		(tree->run != 0 && !view_is_current(server, tree)))
 		return false;
-	if (!FAULT(nolast) && !FAULT(adoptopen) && !apply(self, tree, NULL))
+	if (!FAULT(nolast) && !FAULT(promoteopen) && !apply(self, tree, NULL))
 		return false;
 	take_adds(self, number);
-	return FAULT(nolast) || FAULT(adoptonce) || apply(self, tree, NULL);
+	return FAULT(nolast) || FAULT(promoteonce) || apply(self, tree, NULL);
 }
 
 /* J14-catch; false: the tree is of no use any more. */
@@ -223,21 +223,21 @@ rebuild(struct actor *self)
 
 /* From the journal: a standby's tree, or a new one. */
 static void
-adopt_or_load(struct actor *self)
+promote_or_load(struct actor *self)
 {
 	struct server *server = self->server;
-	bool adopted = false;
+	bool promoted = false;
 	int number = server->fed;
 
 	if (number != NONE)
 	{
-		adopted = adopt(self, number);
-		if (!adopted)
+		promoted = promote(self, number);
+		if (!promoted)
 			tree_give_up(self, number);
 	}
 	else
 		number = tree_to_catch_up(self);
-	if (!adopted && number == NONE)
+	if (!promoted && number == NONE)
 	{
 		number = tree_make(self);
 		if (!load(self, number))
@@ -246,7 +246,7 @@ adopt_or_load(struct actor *self)
 			return;
 		}
 	}
-	(void) open_for_reads(self, number, adopted, false);
+	(void) open_for_reads(self, number, promoted, false);
 }
 
 /* J15: an index that was rebuilt, and has a run again, is to have no tree. */
@@ -303,7 +303,7 @@ loader_run(struct actor *self)
 		if (stale)
 			rebuild(self);
 		else
-			adopt_or_load(self);
+			promote_or_load(self);
 	}
 	unlock(self, LOCK_APPLY);
 	unlock(self, LOCK_REMOVERS);

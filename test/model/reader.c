@@ -77,7 +77,7 @@ bring_up_to(struct actor *self, const struct meta *meta, const struct place *tar
 	{
 		struct tree *tree;
 
-		/* The tree was adopted, and is a primary's. */
+		/* The tree was promoted, and is a primary's. */
 		step(self, "J6-apply: looks for the tree");
 		if (world.plan.carries && !server->recovery)
 			return NONE;
@@ -109,7 +109,7 @@ follow(struct actor *self, const struct meta *meta, const struct place *target)
 	/* Members of a parallel query's lock group would not wait for each other's heavyweight locks. */
 	if (!(FAULT(applylock) && one_in(2)))
 		step_lock(self, LOCK_APPLY, "J6-apply: takes the lock of applying");
-	if (FAULT(adopted) && fed != NONE)
+	if (FAULT(promoted) && fed != NONE)
 		tree = apply(self, tree_at(server, fed), target) ? fed : NONE;
 	else
 		tree = bring_up_to(self, meta, target);

@@ -29,7 +29,7 @@ left_behind(struct actor *self, unsigned int run, unsigned int serial)
 	if (run != 0 ? run == meta->run || run == meta->previous : serial >= meta->previous_first)
 		violation("J3-free: a page of a run or chain that may be read is gone");
 	/*
-	 * A mover takes that lock when it has read the most already; and a standby's tree that is adopted may begin where
+	 * A mover takes that lock when it has read the most already; and a standby's tree that is promoted may begin where
 	 * pages were let go long before.
 	 */
 	if (!self->server->recovery && self->server->holder[LOCK_REMOVERS] == self && self != &world.actors[MOVER] &&

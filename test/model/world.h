@@ -256,7 +256,7 @@ struct server
 	int behind;           /* the one that did and was left behind, or NONE */
 	int own;              /* the tree that was opened for reads last, be it given up or not: the metapage tells */
 	int foretold[ACTORS]; /* of each process: the tree that it leaves, or NONE */
-	int fed;              /* a standby's, also after its promotion until it is adopted */
+	int fed;              /* a standby's, also after the server's promotion until it is promoted, too */
 	int also;             /* the tree that the index moves to, once that takes adds, too */
 	int named;            /* the same when the metapage names it; processes have yet to come to it */
 	bool spoiled;         /* it lacks an entry */

@@ -401,8 +401,8 @@ static const struct pattern dead_row = {
 	saw_first_without_second,
 };
 
-/* wishes.c: a mark 0, the wish 1. */
-static const struct pattern wish = {
+/* launcher_requests.c: a mark 0, the request 1. */
+static const struct pattern request = {
 	"a tree is marked, and that is told",
 	{0},
 	{{STORES(0, 1, RELEASE, KEEP), FENCES(RELEASE, PLAIN), STORES(1, 1, PLAIN, KEEP)},
@@ -410,8 +410,9 @@ static const struct pattern wish = {
 	saw_first_without_second,
 };
 
-static const struct pattern *const patterns[] = {&publication, &cover, &lock,      &frame,    &walk,     &enter, &leave,
-												 &pin,         &turn,  &later_pin, &foretold, &dead_row, &wish};
+static const struct pattern *const patterns[] = {&publication, &cover,    &lock,   &frame, &walk,
+												 &enter,       &leave,    &pin,    &turn,  &later_pin,
+												 &foretold,    &dead_row, &request};
 
 /* ---- the model itself: what arm64 is known to allow, and what it is not ---- */
 

@@ -5,7 +5,7 @@
  * Only a metapage says which tree is in use, so a tree may be freed at once in three cases only: its maker says that
  * no metapage names it; the file with the metapage that names it goes away with the (sub)transaction that made both;
  * it belongs to a temporary table of a backend that exits.  What is left otherwise is found by a collection of
- * orphans (orphans.h), for which a transaction leaves a note (wishes.h).
+ * orphans (orphans.h), for which a transaction leaves a note (launcher_requests.h).
  */
 #include "postgres.h"
 
@@ -23,10 +23,10 @@
 #include "am/index/trees.h"
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
-#include "am/server/shared.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
 #include "am/server/validity.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 /* A tree whose index's file goes away if the subtransaction is rolled back. */
@@ -212,7 +212,7 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 	struct smart_tree_owner owner;
 	smart_status status;
 
-	smart_assert(meta->journal != 0 && meta->journal != SMART_ADOPTED);
+	smart_assert(meta->journal != 0 && meta->journal != SMART_PROMOTED);
 	if (smart_server.remote && !is_delta)
 		smart_locate_wait();
 	smart_am_tree_make_room(false);

@@ -26,7 +26,7 @@
 enum smart_tree_note
 {
 	SMART_NOTE_REMOVAL, /* 0; the incarnation of the server that removes entries; SMART_GIVEN_UP; or left behind */
-	SMART_NOTE_JOURNAL, /* which one it is loaded from; 0: it is being made; or SMART_ADOPTED */
+	SMART_NOTE_JOURNAL, /* which one it is loaded from; 0: it is being made; or SMART_PROMOTED */
 	SMART_NOTE_SERIAL,  /* up to which place the chain has been applied (struct smart_chain_place) */
 	SMART_NOTE_PLACE,   /* the same: block << 32 | offset; 0: it has not been loaded yet */
 	SMART_NOTE_LOSSES,  /* of the journal, when it was loaded; of a delta: the id of its run, 0 if there is none */
@@ -40,7 +40,7 @@ enum smart_tree_note
 #define SMART_CHOSEN      PG_UINT64_MAX /* no process */
 
 #define SMART_GIVEN_UP PG_UINT64_MAX
-#define SMART_ADOPTED  1 /* the server is no standby any more: a metapage names it, as any other */
+#define SMART_PROMOTED 1 /* the server is no standby any more: a metapage names it, as any other */
 
 /* An owner's flags. */
 #define SMART_TREE_IS_FOLLOWER 1u
@@ -52,7 +52,7 @@ static inline bool
 smart_tree_is_followed(const struct smart_tree_info *info)
 {
 	return (info->owner.flags & SMART_TREE_IS_DELTA) != 0 ||
-		   (info->owner.flags == SMART_TREE_IS_FOLLOWER && info->note[SMART_NOTE_JOURNAL] != SMART_ADOPTED);
+		   (info->owner.flags == SMART_TREE_IS_FOLLOWER && info->note[SMART_NOTE_JOURNAL] != SMART_PROMOTED);
 }
 
 static inline bool

@@ -4,7 +4,7 @@
  *
  * A nested loop asks its inner index scan for one row of its outer side after the other, and on memory nodes each may cost a
  * round trip.  So when a plan has been made ready to run, a node of ours is put between such a join and its outer side.  It
- * takes several rows ahead, tells the index scan what it is going to be asked for (src/am/scan/foresee.h), which has all the
+ * takes several rows ahead, tells the index scan what it is going to be asked for (src/am/scan/read_ahead.h), which has all the
  * leaves READ in one batch, and hands the rows on one by one.  The join, and what it asks the scan for, stay what they were:
  * a scan that was told wrong, or too late, does as if it had been told nothing.
  *
@@ -157,7 +157,7 @@ tell(struct lookahead *self, const struct inner *inner)
 	smart_assert(inner->scan != NULL && self->rows <= self->nslots);
 	make_keys(self, inner);
 	MemoryContextSwitchTo(old);
-	read = smart_scan_foresee(inner->scan, self->keys, inner->nkeys, self->rows);
+	read = smart_scan_read_ahead(inner->scan, self->keys, inner->nkeys, self->rows);
 	MemoryContextReset(self->scratch);
 	return read;
 }
@@ -253,7 +253,7 @@ next_row(PlanState *node)
 	if (!self->ended && self->most > 0)
 		take_rows(self, &inner);
 	else if (inner.scan != NULL)
-		(void) smart_scan_foresee(inner.scan, NULL, 0, 0);
+		(void) smart_scan_read_ahead(inner.scan, NULL, 0, 0);
 	if (self->rows > 0)
 		return self->slots[self->next++];
 	return self->ended ? ExecClearTuple(node->ps_ResultTupleSlot) : ExecProcNode(outerPlanState(node));
@@ -283,7 +283,7 @@ rescan_node(CustomScanState *node)
 	self->most = 0;
 	if (inner.scan != NULL)
 	{
-		(void) smart_scan_foresee(inner.scan, NULL, 0, 0);
+		(void) smart_scan_read_ahead(inner.scan, NULL, 0, 0);
 		self->trips = smart_scan_round_trips(inner.scan);
 	}
 	/* Where a parameter has changed, the outer side is started anew when it is asked for the first row. */

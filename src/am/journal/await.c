@@ -18,10 +18,10 @@
 #include "am/compat.h"
 #include "am/index/backend.h"
 #include "am/index/relation.h"
-#include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/due.h"
 #include "am/journal/load.h"
+#include "am/journal/promote.h"
 #include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
@@ -77,7 +77,7 @@ smart_journal_wait(Relation index)
 
 	/* Without a region there is nothing to wait for; the process that opens the index is told. */
 	if (!smart_server_available() || likely(smart_relation_loss(index) == NULL) || !smart_relation_is_loadable(index) ||
-		smart_adopt(index))
+		smart_promote(index))
 		return true;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
 	while (smart_relation_is_loadable(index) && !smart_relation_is_to_answer(index))
@@ -144,7 +144,7 @@ wait_for_room(Relation index)
 			smart_report_status(SMART_NO_SPACE, index);
 		smart_meta_read(index, &meta);
 		if (!RecoveryInProgress() && smart_compaction_is_due(index, &meta))
-			smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
+			smart_errand_request(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
 		end = room_deadline(index);
 	} while (meta.run == before.run && memory_in_use() >= used && smart_relation_can_answer(index));

@@ -306,7 +306,7 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 	if (linked && (smart_meta_wants_compaction(&link.meta) || smart_meta_wants_release(&link.meta)) &&
 		index->rd_createSubid == InvalidSubTransactionId &&
 		smart_relation_new_file_subid(index) == InvalidSubTransactionId)
-		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_request(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 	if (lost)
 		ereport(LOG, errcode(ERRCODE_INDEX_CORRUPTED),
 				errmsg("the last page of the journal of index \"%s\" is damaged", RelationGetRelationName(index)),

@@ -19,8 +19,8 @@
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"
 #include "am/journal/sorted_chain.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 #define ATTEMPTS_MAX 10 /* as often it may be let go before it is found */

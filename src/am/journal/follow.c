@@ -297,7 +297,7 @@ smart_follow_catch_up(Relation index, const struct smart_relation *self)
 	smart_follow_lock(tree);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
-		/* From the end of recovery on the chain is applied by adoption alone, since there are writers (adopt.c). */
+		/* From the end of recovery on the chain is applied by promotion alone, since there are writers (promote.c). */
 		if (RecoveryInProgress())
 			done = smart_follow_apply(index, self, target);
 	}

@@ -27,7 +27,7 @@ extern enum smart_loaded smart_follow_load(Relation index, const struct smart_lo
  */
 extern bool smart_follow_catch_up(Relation index, const struct smart_relation *self);
 
-/* ---- for adopt.c, carry.c and delta.c ---- */
+/* ---- for promote.c, carry.c and delta.c ---- */
 
 /* One process at a time applies a chain to a tree. */
 extern void smart_follow_lock(uint64 tree);

@@ -15,9 +15,9 @@
 #include "am/index/trees.h"
 #include "am/journal/chain.h"
 #include "am/journal/leave.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 static bool

@@ -333,9 +333,9 @@ look_at_chain(Relation index)
 		return;
 	smart_meta_read_again(index, &meta);
 	if (smart_relation_is_carried(index, &meta))
-		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_request(SMART_ERRAND_CARRY, smart_relation_database(index), RelationGetRelid(index));
 	if (looks && smart_compaction_is_due(index, &meta))
-		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_request(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
 
 /* Has the area, which is locked, an add of this key to the index? */

@@ -8,9 +8,9 @@
 #include "miscadmin.h"
 
 #include "am/index/trees.h"
-#include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/follow.h"
+#include "am/journal/promote.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
 #include "base/assert.h"
@@ -34,7 +34,7 @@ smart_journal_open(Relation index, bool wait)
 			if (paged != NULL)
 				return paged;
 		}
-		if (unlikely(lost) && !smart_adopt(index))
+		if (unlikely(lost) && !smart_promote(index))
 		{
 			if (wait && smart_relation_is_loadable(index))
 			{

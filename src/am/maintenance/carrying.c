@@ -18,7 +18,7 @@
 #include "am/maintenance/errand_worker.h"
 #include "am/server/rebuild_table.h"
 
-#define LOOK_MS  100 /* between two looks at the wishes */
+#define LOOK_MS  100 /* between two looks at the requests */
 #define BATCH_MS 200 /* in which operations come together */
 
 /* ---- the launcher's job ---- */

@@ -17,7 +17,7 @@
 #include "am/maintenance/errand_worker.h"
 #include "base/assert.h"
 
-#define LOOK_MS 500 /* between two looks at the wishes */
+#define LOOK_MS 500 /* between two looks at the requests */
 
 /* ---- the launcher's job ---- */
 
@@ -58,7 +58,7 @@ compact(struct smart_errand_index *opened)
 {
 	enum smart_compacted compacted;
 
-	/* What is wished for meanwhile is this wish: the chain may have become long again. */
+	/* A request that comes meanwhile is for what follows: the chain may have become long again. */
 	do
 		compacted = smart_journal_compact(opened->index, count_entries(opened->index), smart_errand_gives_way, opened);
 	while (compacted == SMART_COMPACTED);

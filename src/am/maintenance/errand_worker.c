@@ -1,10 +1,10 @@
 /*
  * errand_worker.c
- *	  Background workers that do what is wished for journals (errands.h), each in one database.
+ *	  Background workers that do what was requested for journals (errands.h), each in one database.
  *
- * For each kind there is one worker at a time, which leaves when its database has no wishes any more: as long as it is connected, the
- * database cannot be dropped.  It takes an inserter's locks, and gives them up when another session waits for one that
- * they keep out; then it tries again later.
+ * For each kind there is one worker at a time, which leaves when its database has no requests any more: as long as it is
+ * connected, the database cannot be dropped.  It takes an inserter's locks, and gives them up when another session waits
+ * for one that they keep out; then it tries again later.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@
 #include "am/server/waiters.h"
 #include "base/assert.h"
 
-#define IDLE_MS        60000 /* of the launcher, when there are no wishes; one wakes it */
+#define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
 #define AFTER_ERROR_MS 30000
 #define TURN_MS        1000 /* until other databases may have the worker's place */
 
@@ -49,7 +49,7 @@ smart_errand_tend(enum smart_errand_kind kind, const char *name, const char *fun
 	if (smart_child_runs(&children[kind]))
 		return look_ms;
 	database = smart_errand_call(kind, &waiting);
-	/* Where max_worker_processes leaves no place, the wish is forgotten after a while, and comes again. */
+	/* Where max_worker_processes leaves no place, the request is forgotten after a while, and comes again. */
 	if (OidIsValid(database))
 		(void) smart_child_start(name, function, database, &children[kind]);
 	return waiting ? look_ms : IDLE_MS;

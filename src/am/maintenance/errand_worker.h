@@ -1,6 +1,6 @@
 /*
  * errand_worker.h
- *	  Background workers that do what is wished for journals (errands.h), each in one database.
+ *	  Background workers that do what was requested for journals (errands.h), each in one database.
  */
 #ifndef SMART_AM_ERRAND_WORKER_H
 #define SMART_AM_ERRAND_WORKER_H
@@ -22,14 +22,14 @@ struct smart_errand_index
 struct smart_errand_work
 {
 	enum smart_errand_kind kind;
-	long stays_ms;                                     /* how long it waits for a wish to be due; else it leaves */
+	long stays_ms;                                     /* how long it waits for a request to be due; else it leaves */
 	int (*perform)(struct smart_errand_index *opened); /* in a transaction; returns when to do it again, as both do */
 	int (*condemn)(Oid index);                         /* the same, where the index or its journal is damaged */
 };
 
 /*
- * A job of the launcher (launcher.h): starts a worker of this name, with this main function, if one is wished for.  look_ms: between
- * two looks at the wishes, while there are any.
+ * A job of the launcher (launcher.h): starts a worker of this name, with this main function, if one is requested.  look_ms: between
+ * two looks at the requests, while there are any.
  */
 extern long smart_errand_tend(enum smart_errand_kind kind, const char *name, const char *function, long look_ms);
 

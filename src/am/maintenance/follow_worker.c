@@ -29,10 +29,10 @@
 #include "am/journal/view.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/loading.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "am/server/waiters.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 #define TURN_MS  60000 /* until other databases may have the worker's place */
@@ -60,16 +60,16 @@ smart_follow_count(int indexes)
 static void
 look_for_orphans(void)
 {
-	static int wished = 0; /* for so many too many */
+	static int requested = 0; /* for so many too many */
 	struct smart_trees_cursor cursor = {0};
 	struct smart_tree_info info;
 	int too_many = -served;
 
 	while (smart_trees_next(&cursor, &info))
 		too_many += info.owner.database == MyDatabaseId && smart_tree_is_followed(&info);
-	if (too_many > 0 && too_many != wished)
-		smart_orphans_wish(MyDatabaseId);
-	wished = too_many;
+	if (too_many > 0 && too_many != requested)
+		smart_orphans_request(MyDatabaseId);
+	requested = too_many;
 }
 
 bool

@@ -43,8 +43,8 @@
 #include "am/nodes/endpoint.h"
 #include "am/recovery/region_file.h"
 #include "am/recovery/startup.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 #define RESTART_S 5     /* after the end of the launcher */

@@ -18,16 +18,16 @@
 #include "am/index/trees.h"
 #include "am/maintenance/moves.h"
 #include "am/nodes/peers.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 #include "compute/allocate/extents.h"
 
 #define LOOK_MS 1000  /* between two looks at the trees, while some have to move */
 #define IDLE_MS 60000 /* else; who changes that wakes the launcher */
 
-#define COLLECT_MS 10000 /* between two wishes for orphans to be collected */
+#define COLLECT_MS 10000 /* between two requests to collect orphans */
 
 /* Has the databases searched whose trees have to move, unless that is under way; returns whether there are any. */
 static bool
@@ -55,7 +55,7 @@ want_moves(struct smart_space *space)
 			smart_rebuild_want(last, InvalidOid);
 		if (collects)
 		{
-			smart_orphans_wish(last);
+			smart_orphans_request(last);
 			next_collection = TimestampTzPlusMilliseconds(now, COLLECT_MS);
 		}
 	}
@@ -89,7 +89,7 @@ smart_moves_tend(void)
 		smart_server_recovers())
 		return IDLE_MS;
 	space = &smart_backend_client()->space;
-	if (smart_moves_take_wish())
+	if (smart_moves_take_request())
 		some = true;
 	if (!some && !has_closed_node(space))
 		return IDLE_MS;

@@ -13,7 +13,7 @@
  *
  * The launcher starts the orphan collector, a process for one database, since a process can be connected
  * to one only.  The collector for InvalidOid is connected to none: it frees the trees of dropped databases
- * and wishes for a collection in each other database that has trees.
+ * and requests a collection in each other database that has trees.
  */
 #include "postgres.h"
 
@@ -39,10 +39,10 @@
 #include "am/maintenance/orphans_names.h"
 #include "am/nodes/peers.h"
 #include "am/recovery/undo.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 #define ATTEMPTS_MAX  5  /* to read all metapages */
@@ -297,7 +297,7 @@ make_room(bool temporary)
 {
 	static uint64 made = 0; /* for temporary tables, since this session looked for their trees */
 	static uint64 limit = TEMPORARY_FEW;
-	static uint64 seen = 0; /* wishes when this session collected last */
+	static uint64 seen = 0; /* requests when this session collected last */
 	uint64 ever;
 	struct smart_space_usage usage;
 	uint64 reachable;
@@ -321,7 +321,7 @@ make_room(bool temporary)
 	 * was dropped a moment ago is freed before.  That reads all metapages of the database, hence only if something was
 	 * dropped since this session did so last, and only if memory is well used.
 	 */
-	(void) smart_orphans_is_wished(&ever);
+	(void) smart_orphans_is_requested(&ever);
 	if (ever == seen || !OidIsValid(MyDatabaseId) || smart_server_recovers())
 		return;
 	smart_space_usage(&smart_backend_client()->space, &usage);
@@ -387,9 +387,9 @@ smart_orphans_tend(void)
 	if (interval_s == 0 || !smart_server.shared->made || smart_server_recovers())
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
-	/* If both a database and the round of all are wished for, they take turns. */
+	/* If both a database and the round of all are requested, they take turns. */
 	if (now >= next_start && !smart_child_runs(&running) &&
-		smart_orphans_take_wish(now >= next_round, round_was_last, &database))
+		smart_orphans_take_request(now >= next_round, round_was_last, &database))
 	{
 		bool round = !OidIsValid(database);
 		bool started = smart_child_start("smart orphan collector", "smart_orphans_main", database, &running);
@@ -399,11 +399,11 @@ smart_orphans_tend(void)
 		if (round)
 			next_round = started ? TimestampTzPlusMilliseconds(now, (int64) interval_s * 1000) : next_start;
 		else if (!started)
-			smart_orphans_wish(database);
+			smart_orphans_request(database);
 	}
 	rest_ms =
 		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-										smart_orphans_is_wished(&ever) ? next_start : Max(next_round, next_start));
+										smart_orphans_is_requested(&ever) ? next_start : Max(next_round, next_start));
 	/* The latch is set when the process that runs ends, but not reliably. */
 	rest_ms = running != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
 	return some_prepared ? Min(rest_ms, PREPARED_MS) : rest_ms;
@@ -447,18 +447,18 @@ smart_orphans_main(Datum argument)
 	if (!OidIsValid(database))
 	{
 		List *valid = smart_names_databases(NULL, SMART_DATABASES_VALID);
-		List *wished = NIL;
+		List *requested = NIL;
 
-		/* Wish for a collection in each database that has trees which only a process of its own can look at. */
+		/* Request a collection in each database that has trees which only a process of its own can look at. */
 		for (uint64 i = 0; i < survey.count; i++)
 		{
 			Oid other = survey.tree[i].info.owner.database;
 
 			if (survey.tree[i].fate != SMART_TREE_ELSEWHERE || !list_member_oid(valid, other) ||
-				list_member_oid(wished, other))
+				list_member_oid(requested, other))
 				continue;
-			wished = lappend_oid(wished, other);
-			smart_orphans_wish(other);
+			requested = lappend_oid(requested, other);
+			smart_orphans_request(other);
 		}
 	}
 	smart_survey_report(&survey, LOG);

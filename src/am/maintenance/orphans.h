@@ -70,12 +70,12 @@ extern void smart_survey_report(const struct smart_survey *survey, int level);
 extern uint64 smart_orphans_free(const struct smart_survey *survey, uint64 *bytes);
 
 /*
- * Defines smart.orphan_interval, and sets what others call when they may leave trees behind (wishes.h) and before they
+ * Defines smart.orphan_interval, and sets what others call when they may leave trees behind (launcher_requests.h) and before they
  * make one (trees.h).  Once, while the library is being preloaded.
  */
 extern void smart_orphans_init(void);
 
-/* A job of the launcher (launcher.h): starts an orphan collector, if that is wished for or due, and none runs. */
+/* A job of the launcher (launcher.h): starts an orphan collector, if that is requested or due, and none runs. */
 extern long smart_orphans_tend(void);
 
 /* What the collector runs; the argument is the OID of its database, or InvalidOid: see orphans.c. */

@@ -51,11 +51,11 @@
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 /* The launcher's job */
@@ -397,7 +397,7 @@ look_at_follower(Relation index)
 		return;
 	smart_meta_read(index, &meta);
 	if (smart_relation_is_carried(index, &meta))
-		smart_errand_wish(SMART_ERRAND_CARRY, MyDatabaseId, RelationGetRelid(index));
+		smart_errand_request(SMART_ERRAND_CARRY, MyDatabaseId, RelationGetRelid(index));
 	else
 		smart_follow_leave(index, &meta, 0);
 }

@@ -16,12 +16,12 @@
 #include "utils/rel.h"
 
 #include "am/index/relation.h"
-#include "am/journal/adopt.h"
-#include "am/journal/leave.h"
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
+#include "am/journal/leave.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
+#include "am/journal/promote.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
@@ -72,7 +72,7 @@ smart_restore_index(Oid index, bool rebuild)
 
 	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
 		return false;
-	done = smart_adopt(opened.index) || (smart_relation_is_loadable(opened.index) && load(&opened));
+	done = smart_promote(opened.index) || (smart_relation_is_loadable(opened.index) && load(&opened));
 	index_close(opened.index, RowExclusiveLock);
 	table_close(opened.heap, RowExclusiveLock);
 	if (done)
@@ -80,7 +80,7 @@ smart_restore_index(Oid index, bool rebuild)
 	done = rebuild && smart_rebuild_index(index);
 	/* Its journal is still stale. */
 	if (done)
-		smart_errand_wish(SMART_ERRAND_COMPACT, MyDatabaseId, index);
+		smart_errand_request(SMART_ERRAND_COMPACT, MyDatabaseId, index);
 	return done;
 }
 

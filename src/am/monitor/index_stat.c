@@ -29,13 +29,13 @@
 #include "am/index/options.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
-#include "am/journal/adopt.h"
 #include "am/journal/carry.h"
+#include "am/journal/promote.h"
 #include "am/journal/standby.h"
 #include "am/monitor/stat_row.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/validity.h"
 #include "am/server/shared.h"
+#include "am/server/validity.h"
 
 PG_FUNCTION_INFO_V1(smart_index_stats);
 PG_FUNCTION_INFO_V1(smart_index_condition);
@@ -166,7 +166,7 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
 	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
 	smart_assert(rebuild->state <= SMART_REBUILD_DONE);
 	*loss = smart_relation_loss(index);
-	if (*loss != NULL && smart_adopt(index))
+	if (*loss != NULL && smart_promote(index))
 		*loss = smart_relation_loss(index);
 	absence = smart_relation_absence(index);
 	if (absence != NULL)

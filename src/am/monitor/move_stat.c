@@ -16,9 +16,9 @@
 #include "am/monitor/stat_row.h"
 #include "am/nodes/endpoint.h"
 #include "am/nodes/peers.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "compute/allocate/extents.h"
 
 #define ROOT_BYTES 64 /* of the root slot, which may be on another node than anything else of the tree */
@@ -90,7 +90,7 @@ retire(struct smart_space *space, unsigned int node, const char *address)
 				errhint("Add one to smart.memory_nodes first."));
 	smart_extents_set_note(space, node, 0);
 	smart_space_close_node(space, node, true);
-	smart_moves_wish();
+	smart_moves_request();
 	ereport(LOG, errmsg("memory node %u at %s is retired", node, address));
 }
 
@@ -141,7 +141,7 @@ smart_rebalance(PG_FUNCTION_ARGS)
 	else
 	{
 		chosen = smart_balance_choose(space);
-		smart_moves_wish();
+		smart_moves_request();
 	}
 	PG_RETURN_INT64((int64) chosen);
 }

@@ -25,11 +25,11 @@
 
 #include "am/nodes/endpoint.h"
 #include "am/nodes/peers.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 #include "compute/allocate/extents.h"
 #include "rdma/discovery.h"
@@ -466,7 +466,7 @@ close_unnamed(struct smart_endpoints *endpoints, unsigned int node, bool closed)
 	smart_space_close_node(space, node, closed);
 	if (!closed)
 		smart_extents_set_note(space, node, 0);
-	smart_moves_wish();
+	smart_moves_request();
 	ereport(LOG, closed ? errmsg("memory node %u is not named any more: what is on it moves to others", node)
 						: errmsg("memory node %u is named again, and stays in use", node));
 }

@@ -28,7 +28,7 @@
 
 #include "am/compat.h"
 #include "am/index/relation.h"
-#include "am/journal/adopt.h"
+#include "am/journal/promote.h"
 #include "am/plan/planner.h"
 #include "am/scan/row_conditions.h"
 #include "am/server/validity.h"
@@ -102,7 +102,7 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, bool com
 	/* From version 17 on the server lists a partitioned table's indexes, too, which have nothing to glance at. */
 	bool partitioned = index->rd_rel->relkind != RELKIND_INDEX;
 	bool usable = partitioned || smart_relation_glance(index, &glance) ||
-				  (smart_adopt(index) && smart_relation_glance(index, &glance));
+				  (smart_promote(index) && smart_relation_glance(index, &glance));
 
 	*btree = NULL;
 	if (usable && RecoveryInProgress())

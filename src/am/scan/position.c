@@ -269,7 +269,7 @@ end_pin(struct smart_position *self)
 static inline void
 rest_pin(struct smart_position *self)
 {
-	if (self->prefetch.foreseen.count == 0)
+	if (self->prefetch.to_come.count == 0)
 		end_pin(self);
 }
 

@@ -37,7 +37,7 @@ struct smart_position
 	struct smart_scan *tree_scan; /* NULL until it is needed */
 	uint64 renewals;              /* of the view (journal/view.h), when its follower was looked at last */
 	struct smart_prefetch prefetch;
-	struct smart_ranges *expected; /* of searches to come (foresee.c); NULL until it is needed */
+	struct smart_ranges *expected; /* of searches to come (read_ahead.c); NULL until it is needed */
 	bool known;                    /* the result of the current range is cached, and it is not sought in the tree */
 	bool told;                     /* and it has become a batch */
 

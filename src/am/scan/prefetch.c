@@ -43,7 +43,7 @@ void
 smart_prefetch_lose(struct smart_prefetch *self)
 {
 	self->left = 0;
-	self->foreseen.count = 0;
+	self->to_come.count = 0;
 }
 
 /* ---- what is cached ---- */
@@ -69,11 +69,11 @@ smart_prefetch_look(struct smart_prefetch *self, struct smart_tree *tree, struct
 	{
 		look(self, tree, ranges, &self->now);
 		/* The leaf may be older than this look. */
-		if (self->foreseen.count > 0 && !self->now.known)
-			self->now.cached.ticket = smart_foreseen_ticket(&self->foreseen, ranges);
+		if (self->to_come.count > 0 && !self->now.known)
+			self->now.cached.ticket = smart_ahead_ranges_ticket(&self->to_come, ranges);
 		return self->now.known;
 	}
-	self->foreseen.count = 0; /* the tree is told of these ranges instead */
+	self->to_come.count = 0; /* the tree is told of these ranges instead */
 
 	/* Look at the current range, which stays, and the next ones. */
 	if (self->left == 0)
@@ -183,7 +183,7 @@ smart_prefetch_seek(struct smart_prefetch *self, struct smart_scan *scan, struct
 	smart_assert(!self->now.known && (!self->read_ahead || self->said));
 	if (!self->said)
 		status = say(self, scan, ranges, backward);
-	if (status == SMART_OK && (self->read_ahead || self->foreseen.count > 0))
+	if (status == SMART_OK && (self->read_ahead || self->to_come.count > 0))
 		status =
 			smart_scan_seek_point(scan, ranges->from, ranges->from_length, ranges->to, ranges->to_length, backward);
 	else if (status == SMART_OK)

@@ -6,7 +6,7 @@
 #ifndef SMART_AM_PREFETCH_H
 #define SMART_AM_PREFETCH_H
 
-#include "am/scan/foreseen.h"
+#include "am/scan/ahead_ranges.h"
 #include "am/scan/ranges.h"
 #include "tree/tree.h"
 
@@ -31,7 +31,7 @@ struct smart_prefetch
 	struct smart_next_range *ahead;
 	uint8 *bytes; /* ends of ranges that the tree is told of */
 	uint32 room;
-	struct smart_foreseen foreseen; /* ranges of searches to come */
+	struct smart_ahead_ranges to_come; /* ranges of searches to come */
 };
 
 /* No entry of a cached result is told by its length alone. */

@@ -20,10 +20,10 @@
 #include "am/journal/pending.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
-#include "am/scan/foresee.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
 #include "am/scan/ranges.h"
+#include "am/scan/read_ahead.h"
 #include "am/scan/scan.h"
 #include "am/scan/scankey.h"
 #include "am/scan/tuples.h"
@@ -205,11 +205,11 @@ smart_scan_round_trips(IndexScanDesc scan)
 }
 
 bool
-smart_scan_foresee(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
+smart_scan_read_ahead(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
 {
 	struct scan_state *state = scan->opaque;
 	uint64 before = smart_session_round_trips();
-	bool read = smart_foresee(&state->position, keys, nkeys, sets);
+	bool read = smart_read_ahead(&state->position, keys, nkeys, sets);
 
 	state->round_trips += smart_session_round_trips() - before;
 	return read;
@@ -533,7 +533,7 @@ smart_am_end_scan(IndexScanDesc scan)
 
 	leave_batch(scan, state);
 	/* Ends the pin; the reference to the tree's handle goes with the context. */
-	(void) smart_foresee(&state->position, NULL, 0, 0);
+	(void) smart_read_ahead(&state->position, NULL, 0, 0);
 	smart_position_reset(&state->position);
 	MemoryContextDelete(state->context);
 }

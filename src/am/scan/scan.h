@@ -15,8 +15,8 @@ extern void smart_am_end_scan(IndexScanDesc scan);
 extern void smart_am_mark(IndexScanDesc scan);
 extern void smart_am_restore(IndexScanDesc scan);
 
-/* As smart_foresee() (foresee.h). */
-extern bool smart_scan_foresee(IndexScanDesc scan, ScanKey keys, int nkeys, int sets);
+/* As smart_read_ahead() (read_ahead.h). */
+extern bool smart_scan_read_ahead(IndexScanDesc scan, ScanKey keys, int nkeys, int sets);
 
 /* Waits for memory nodes so far while the scan looked for entries. */
 extern uint64 smart_scan_round_trips(IndexScanDesc scan);

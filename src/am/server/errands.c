@@ -8,8 +8,8 @@
 #include "utils/timestamp.h"
 
 #include "am/server/errands.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 #define CALL_MS 60000 /* a worker that has not begun by then does not come: its database has gone, or refuses it */
@@ -20,20 +20,20 @@ errands(enum smart_errand_kind kind)
 	return &smart_server.shared->errands[kind];
 }
 
-/* Its place, or the number of wishes; the lock is held. */
+/* Its place, or the number of requests; the lock is held. */
 static int
 find(const struct smart_errands *table, Oid database, Oid index)
 {
 	int place = 0;
 
 	smart_assert(table->count >= 0 && table->count <= SMART_ERRANDS);
-	while (place < table->count && (table->wish[place].database != database || table->wish[place].index != index))
+	while (place < table->count && (table->request[place].database != database || table->request[place].index != index))
 		place++;
 	return place;
 }
 
 void
-smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index)
+smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index)
 {
 	struct smart_errands *table = errands(kind);
 	bool added;
@@ -44,9 +44,9 @@ smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index)
 	place = find(table, database, index);
 	added = place == table->count && table->count < SMART_ERRANDS;
 	if (place < table->count)
-		table->wish[place].again = table->wish[place].state == SMART_ERRAND_RUNS;
+		table->request[place].again = table->request[place].state == SMART_ERRAND_RUNS;
 	if (added)
-		table->wish[table->count++] =
+		table->request[table->count++] =
 			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS};
 	SpinLockRelease(&table->lock);
 	if (added)
@@ -54,9 +54,9 @@ smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index)
 }
 
 static bool
-is_due(const struct smart_errand *wish, TimestampTz now)
+is_due(const struct smart_errand *request, TimestampTz now)
 {
-	return wish->state == SMART_ERRAND_WAITS && wish->when <= now;
+	return request->state == SMART_ERRAND_WAITS && request->when <= now;
 }
 
 Oid
@@ -69,16 +69,16 @@ smart_errand_call(enum smart_errand_kind kind, bool *waiting)
 	SpinLockAcquire(&table->lock);
 	for (int i = 0; i < table->count; i++)
 	{
-		struct smart_errand *wish = &table->wish[i];
+		struct smart_errand *request = &table->request[i];
 
-		if (is_due(wish, now) && (database == InvalidOid || database == wish->database))
+		if (is_due(request, now) && (database == InvalidOid || database == request->database))
 		{
-			database = wish->database;
-			wish->state = SMART_ERRAND_CALLED;
-			wish->when = now;
+			database = request->database;
+			request->state = SMART_ERRAND_CALLED;
+			request->when = now;
 		}
-		else if (wish->state == SMART_ERRAND_CALLED && TimestampDifferenceExceeds(wish->when, now, CALL_MS))
-			table->wish[i--] = table->wish[--table->count];
+		else if (request->state == SMART_ERRAND_CALLED && TimestampDifferenceExceeds(request->when, now, CALL_MS))
+			table->request[i--] = table->request[--table->count];
 	}
 	*waiting = table->count > 0;
 	SpinLockRelease(&table->lock);
@@ -97,18 +97,18 @@ smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, boo
 	SpinLockAcquire(&table->lock);
 	for (int i = 0; i < table->count; i++)
 	{
-		struct smart_errand *wish = &table->wish[i];
+		struct smart_errand *request = &table->request[i];
 
-		if (wish->database != database)
+		if (request->database != database)
 			*others = true;
-		else if (!OidIsValid(index) && (wish->state == SMART_ERRAND_CALLED || is_due(wish, now)))
+		else if (!OidIsValid(index) && (request->state == SMART_ERRAND_CALLED || is_due(request, now)))
 		{
-			index = wish->index;
-			wish->state = SMART_ERRAND_RUNS;
-			wish->again = false;
+			index = request->index;
+			request->state = SMART_ERRAND_RUNS;
+			request->again = false;
 		}
-		else if (wish->state == SMART_ERRAND_WAITS)
-			next = Min(next, wish->when);
+		else if (request->state == SMART_ERRAND_WAITS)
+			next = Min(next, request->when);
 	}
 	SpinLockRelease(&table->lock);
 	*rest_ms = next == DT_NOEND ? -1 : TimestampDifferenceMilliseconds(now, next);
@@ -124,13 +124,13 @@ smart_errand_end(enum smart_errand_kind kind, Oid database, Oid index, int again
 
 	SpinLockAcquire(&table->lock);
 	place = find(table, database, index);
-	smart_assert(place < table->count && table->wish[place].state == SMART_ERRAND_RUNS);
-	if (again_ms < 0 && !table->wish[place].again)
-		table->wish[place] = table->wish[--table->count];
+	smart_assert(place < table->count && table->request[place].state == SMART_ERRAND_RUNS);
+	if (again_ms < 0 && !table->request[place].again)
+		table->request[place] = table->request[--table->count];
 	else
 	{
-		table->wish[place].state = SMART_ERRAND_WAITS;
-		table->wish[place].when = due;
+		table->request[place].state = SMART_ERRAND_WAITS;
+		table->request[place].when = due;
 	}
 	SpinLockRelease(&table->lock);
 	smart_launcher_wake();

@@ -3,8 +3,8 @@
  *	  Whose journals are to be compacted, and whose chains are to be carried to memory nodes: what the processes of a server tell its
  *	  launcher.
  *
- * Who appends a page to a chain that has become long wishes for a compaction, and does so again with each further page; who
- * appends anything to the chain of an index that writes back wishes for that to be carried.  So nothing is lost with a wish that
+ * Who appends a page to a chain that has become long requests a compaction, and does so again with each further page; who
+ * appends anything to the chain of an index that writes back requests that it is carried.  So nothing is lost with a request that
  * finds no room, or with the server: all of it is in shared memory and begins empty.
  */
 #ifndef SMART_AM_ERRANDS_H
@@ -18,14 +18,14 @@ enum smart_errand_kind
 };
 
 /*
- * Wishes for this to be done to an index's journal; a wish that is known keeps its time.  While it is being done: that it is done
- * once more.
+ * Requests that this is done to an index's journal; a request that is known keeps its time.  While it is being done: that it is
+ * done once more.
  */
-extern void smart_errand_wish(enum smart_errand_kind kind, Oid database, Oid index);
+extern void smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index);
 
 /*
- * In the launcher: a database with a wish that is due, whose wishes are now for a worker; InvalidOid: none.  *waiting:
- * are there any wishes?
+ * In the launcher: a database with a request that is due, whose requests are now for a worker; InvalidOid: none.  *waiting:
+ * are there any requests?
  */
 extern Oid smart_errand_call(enum smart_errand_kind kind, bool *waiting);
 

@@ -16,7 +16,7 @@
 #include "storage/shmem.h"
 
 #include "am/server/kill_queue.h"
-#include "am/server/wishes.h"
+#include "am/server/launcher_requests.h"
 #include "base/assert.h"
 
 #define TRANCHE     "smart_kill_queue"

@@ -16,8 +16,8 @@
 #include "utils/wait_event.h"
 
 #include "am/compat.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/wishes.h"
 #include "base/fence.h"
 
 #define TRANCHE     "smart_rebuild"

@@ -17,8 +17,8 @@
 #include "storage/s_lock.h"
 
 #include "am/server/errands.h"
-#include "compute/client.h"
 #include "compute/cache/cache.h"
+#include "compute/client.h"
 #include "compute/coordinate/rdwc.h"
 #include "rdma/fabric.h"
 
@@ -53,7 +53,7 @@ struct smart_cache_base
 	pg_atomic_uint64 reset_at;                      /* a TimestampTz */
 };
 
-#define SMART_ORPHANS_WISHES   32 /* databases; if there are more, all are looked at */
+#define SMART_ORPHANS_REQUESTS 32 /* databases; if there are more, all are looked at */
 #define SMART_ORPHANS_PREPARED 64 /* transactions; the others are left to the round of all databases */
 
 struct smart_orphans_prepared
@@ -62,19 +62,19 @@ struct smart_orphans_prepared
 	Oid database;
 };
 
-/* In which databases orphans are to be collected (wishes.c). */
-struct smart_orphans_wishes
+/* In which databases orphans are to be collected (launcher_requests.c). */
+struct smart_orphans_requests
 {
 	slock_t lock; /* of all that follows */
 	bool all;
-	uint64 ever; /* wishes since the server's start */
+	uint64 ever; /* requests since the server's start */
 	int count;
-	Oid database[SMART_ORPHANS_WISHES];
+	Oid database[SMART_ORPHANS_REQUESTS];
 	int nprepared;
 	struct smart_orphans_prepared prepared[SMART_ORPHANS_PREPARED];
 };
 
-#define SMART_ERRANDS 64 /* indexes; the others wish again */
+#define SMART_ERRANDS 64 /* indexes; others come again */
 
 enum smart_errand_state
 {
@@ -88,7 +88,7 @@ struct smart_errand
 	Oid database;
 	Oid index;
 	enum smart_errand_state state;
-	bool again;       /* RUNS: it was wished for meanwhile */
+	bool again;       /* RUNS: it was requested meanwhile */
 	TimestampTz when; /* WAITS: not before; CALLED: since */
 };
 
@@ -97,7 +97,7 @@ struct smart_errands
 {
 	slock_t lock; /* of all that follows */
 	int count;
-	struct smart_errand wish[SMART_ERRANDS];
+	struct smart_errand request[SMART_ERRANDS];
 };
 
 /* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
@@ -116,8 +116,8 @@ struct smart_shared
 	Latch *launcher_latch;             /* the launcher's: set when there is something to do; NULL: none runs */
 	struct smart_fabric_totals fabric;
 	struct smart_cache_base cache;
-	pg_atomic_uint32 moves_wished; /* 1: trees may have been chosen to be moved (wishes.h) */
-	struct smart_orphans_wishes orphans;
+	pg_atomic_uint32 moves_requested; /* 1: trees may have been chosen to be moved (launcher_requests.h) */
+	struct smart_orphans_requests orphans;
 	struct smart_errands errands[SMART_ERRAND_KINDS];
 };
 

@@ -177,7 +177,7 @@ make_shared_memory(uint64 epoch)
 	for (int i = 0; i < (int) SMART_CACHE_COUNTERS; i++)
 		pg_atomic_init_u64(&shared->cache.counter[i], 0);
 	pg_atomic_init_u64(&shared->cache.reset_at, now);
-	pg_atomic_init_u32(&shared->moves_wished, 1); /* an earlier start of the server may have begun it */
+	pg_atomic_init_u32(&shared->moves_requested, 1); /* an earlier start of the server may have begun it */
 	SpinLockInit(&shared->orphans.lock);
 	for (int i = 0; i < (int) SMART_ERRAND_KINDS; i++)
 		SpinLockInit(&shared->errands[i].lock);

@@ -31,9 +31,9 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
-#include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/leave.h"
+#include "am/journal/promote.h"
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/scan/predicate.h"
@@ -343,7 +343,7 @@ open_unique(Relation index, const struct smart_relation *self)
 
 	for (;; asks = true)
 	{
-		if (smart_relation_can_answer(index) && asks && !smart_adopt(index))
+		if (smart_relation_can_answer(index) && asks && !smart_promote(index))
 		{
 			struct smart_relation *opened = smart_relation_open_to_insert(index, true);
 

@@ -278,8 +278,8 @@ smart_removal_journal(struct smart_removal *removal)
 	removal->count = 0;
 	smart_meta_read_again(removal->index, &meta);
 	if (smart_relation_is_carried(removal->index, &meta))
-		smart_errand_wish(SMART_ERRAND_CARRY, smart_relation_database(removal->index),
-						  RelationGetRelid(removal->index));
+		smart_errand_request(SMART_ERRAND_CARRY, smart_relation_database(removal->index),
+							 RelationGetRelid(removal->index));
 	smart_batches_end(&batches);
 }
 

@@ -30,17 +30,17 @@
 #include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
-#include "am/journal/adopt.h"
 #include "am/journal/await.h"
 #include "am/journal/due.h"
 #include "am/journal/lock.h"
-#include "am/server/errands.h"
+#include "am/journal/promote.h"
 #include "am/server/dead_rows.h"
+#include "am/server/errands.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
-#include "am/server/wishes.h"
 #include "am/write/dead_tids.h"
 #include "am/write/paged_delete.h"
 #include "am/write/removal.h"
@@ -413,7 +413,7 @@ delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited,
 	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
 
 	/* A memory node that does not answer may do so in a moment. */
-	if (!smart_relation_can_answer(index) || smart_relation_loss(index) == NULL || smart_adopt(index) ||
+	if (!smart_relation_can_answer(index) || smart_relation_loss(index) == NULL || smart_promote(index) ||
 		!smart_paged_delete(index, &paged))
 		return false;
 	/* Its tree may have been lost a moment ago. */
@@ -506,14 +506,14 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
  * delta.
  */
 static void
-wish_for_compaction(Relation index, const IndexBulkDeleteResult *stats)
+request_compaction(Relation index, const IndexBulkDeleteResult *stats)
 {
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
 	if (smart_compaction_is_due(index, &meta) || (stats->tuples_removed > 0 && smart_relation_can_answer(index)) ||
 		(!stats->estimated_count && smart_meta_run_is_sparse(&meta, stats->num_index_tuples)))
-		smart_errand_wish(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
+		smart_errand_request(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 }
 
 IndexBulkDeleteResult *
@@ -538,6 +538,6 @@ smart_am_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->num_index_tuples = Max(info->num_heap_tuples, 0);
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
-	wish_for_compaction(info->index, stats);
+	request_compaction(info->index, stats);
 	return stats;
 }

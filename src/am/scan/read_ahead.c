@@ -1,5 +1,5 @@
 /*
- * foresee.c
+ * read_ahead.c
  *	  What a scan is going to be asked for.
  *
  * A leaf may be READ long before its turn, but not before the scan begins (src/README, Reading).  A search with an MVCC
@@ -12,9 +12,9 @@
 #include "utils/snapmgr.h"
 
 #include "am/index/relation.h"
-#include "am/scan/foresee.h"
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
+#include "am/scan/read_ahead.h"
 #include "am/scan/scankey.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
@@ -23,29 +23,29 @@
 static bool
 add_ranges(struct smart_position *self, struct smart_tree *tree, struct smart_ranges *ranges, ScanKey keys, int nkeys)
 {
-	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
+	struct smart_ahead_ranges *ahead = &self->prefetch.to_come;
 	struct smart_result cached = {.ticket = 0};
 
 	smart_ranges_set(ranges, keys, nkeys);
-	if (!smart_ranges_first(ranges, false) || smart_foreseen_ends_with(foreseen, ranges))
+	if (!smart_ranges_first(ranges, false) || smart_ahead_ranges_ends_with(ahead, ranges))
 		return true;
 	if (smart_ranges_are_points(ranges) && smart_tree_result(tree, ranges->from, ranges->from_length, &cached))
 		return true;
 	/* As for any other READ, the lock comes first. */
 	smart_predicate_lock(self->scan->indexRelation, self->scan->xs_snapshot, ranges);
 	return smart_ranges_first(ranges, false) &&
-		   smart_foreseen_add(foreseen, self->prefetch.context, ranges, cached.ticket);
+		   smart_ahead_ranges_add(ahead, self->prefetch.context, ranges, cached.ticket);
 }
 
 /* Reads the leaves for several sets of keys, under a pin.  False: nothing was to be read, or could be. */
 static bool
 read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 {
-	struct smart_foreseen *foreseen = &self->prefetch.foreseen;
+	struct smart_ahead_ranges *ahead = &self->prefetch.to_come;
 	struct smart_relation *read;
 	smart_status status;
 
-	smart_assert(sets >= 2 && foreseen->count == 0);
+	smart_assert(sets >= 2 && ahead->count == 0);
 	smart_position_begin_pin(self);
 	/* It may have gone on in pages with a new pin. */
 	read = smart_position_tree(self);
@@ -65,26 +65,26 @@ read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 		if (!add_ranges(self, read->tree, self->expected, keys + i * nkeys, nkeys))
 			break;
 	}
-	if (foreseen->count < 2)
+	if (ahead->count < 2)
 		return false;
 	/* Whatever the matter is, the searches will meet it, and know what to do. */
-	status = smart_foreseen_read(foreseen, smart_relation_scan(read));
+	status = smart_ahead_ranges_read(ahead, smart_relation_scan(read));
 	if (status != SMART_OK)
 		smart_scan_forget(smart_relation_scan(read));
 	return status == SMART_OK;
 }
 
 bool
-smart_foresee(struct smart_position *self, ScanKey keys, int nkeys, int sets)
+smart_read_ahead(struct smart_position *self, ScanKey keys, int nkeys, int sets)
 {
 	bool read;
 
-	self->prefetch.foreseen.count = 0;
+	self->prefetch.to_come.count = 0;
 	read = sets >= 2 && smart_server.remote && smart_position_tree(self) != NULL &&
 		   IsMVCCSnapshot(self->scan->xs_snapshot) && read_ahead(self, keys, nkeys, sets);
 	if (!read)
 	{
-		self->prefetch.foreseen.count = 0;
+		self->prefetch.to_come.count = 0;
 		smart_position_rest(self);
 	}
 	return read;

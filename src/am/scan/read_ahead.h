@@ -1,9 +1,9 @@
 /*
- * foresee.h
+ * read_ahead.h
  *	  What a scan is going to be asked for.
  */
-#ifndef SMART_AM_FORESEE_H
-#define SMART_AM_FORESEE_H
+#ifndef SMART_AM_READ_AHEAD_H
+#define SMART_AM_READ_AHEAD_H
 
 #include "am/scan/position.h"
 
@@ -13,6 +13,6 @@
  * scan looks there first, and VACUUM waits for it where it would for a batch.  sets 0: nothing more is known to come.  Nothing
  * has to come about as it was foretold.  Returns whether something was READ.  Errors: as of amrescan.
  */
-extern bool smart_foresee(struct smart_position *position, ScanKey keys, int nkeys, int sets);
+extern bool smart_read_ahead(struct smart_position *position, ScanKey keys, int nkeys, int sets);
 
-#endif /* SMART_AM_FORESEE_H */
+#endif /* SMART_AM_READ_AHEAD_H */

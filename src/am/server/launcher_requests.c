@@ -1,8 +1,8 @@
 /*
- * wishes.c
+ * launcher_requests.c
  *	  What the processes of a server tell its launcher.
  *
- * An unnecessary wish costs one look.  So it is enough to notice that an index of an access method that is not built
+ * An unnecessary request costs one look.  So it is enough to notice that an index of an access method that is not built
  * in was dropped, or a database.
  */
 #include "postgres.h"
@@ -17,8 +17,8 @@
 #include "storage/spin.h"
 #include "utils/syscache.h"
 
+#include "am/server/launcher_requests.h"
 #include "am/server/shared.h"
-#include "am/server/wishes.h"
 #include "base/assert.h"
 
 static object_access_hook_type previous_access_hook;
@@ -45,74 +45,74 @@ smart_launcher_wake(void)
 }
 
 void
-smart_moves_wish(void)
+smart_moves_request(void)
 {
-	/* Behind the marks.  Partner: smart_moves_take_wish(). */
+	/* Behind the marks.  Partner: smart_moves_take_request(). */
 	pg_write_barrier();
-	pg_atomic_write_u32(&smart_server.shared->moves_wished, 1);
+	pg_atomic_write_u32(&smart_server.shared->moves_requested, 1);
 	smart_launcher_wake();
 }
 
 bool
-smart_moves_take_wish(void)
+smart_moves_take_request(void)
 {
 	/* A full barrier: the marks that were set before are seen afterwards. */
-	return pg_atomic_exchange_u32(&smart_server.shared->moves_wished, 0) != 0;
+	return pg_atomic_exchange_u32(&smart_server.shared->moves_requested, 0) != 0;
 }
 
-/* ---- wishes ---- */
+/* ---- requests ---- */
 
 void
-smart_orphans_wish(Oid database)
+smart_orphans_request(Oid database)
 {
-	struct smart_orphans_wishes *wishes = &smart_server.shared->orphans;
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
 	int place = 0;
 
 	smart_assert(OidIsValid(database));
-	SpinLockAcquire(&wishes->lock);
-	wishes->ever++;
-	while (place < wishes->count && wishes->database[place] != database)
+	SpinLockAcquire(&requests->lock);
+	requests->ever++;
+	while (place < requests->count && requests->database[place] != database)
 		place++;
-	if (place == SMART_ORPHANS_WISHES)
-		wishes->all = true;
-	else if (place == wishes->count)
-		wishes->database[wishes->count++] = database;
-	SpinLockRelease(&wishes->lock);
+	if (place == SMART_ORPHANS_REQUESTS)
+		requests->all = true;
+	else if (place == requests->count)
+		requests->database[requests->count++] = database;
+	SpinLockRelease(&requests->lock);
 	smart_launcher_wake();
 }
 
 bool
-smart_orphans_is_wished(uint64 *ever)
+smart_orphans_is_requested(uint64 *ever)
 {
-	struct smart_orphans_wishes *wishes = &smart_server.shared->orphans;
-	bool wished;
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
+	bool requested;
 
-	SpinLockAcquire(&wishes->lock);
-	smart_assert(wishes->count <= SMART_ORPHANS_WISHES && wishes->nprepared <= SMART_ORPHANS_PREPARED);
-	wished = wishes->all || wishes->count > 0;
-	*ever = wishes->ever;
-	SpinLockRelease(&wishes->lock);
-	return wished;
+	SpinLockAcquire(&requests->lock);
+	smart_assert(requests->count <= SMART_ORPHANS_REQUESTS && requests->nprepared <= SMART_ORPHANS_PREPARED);
+	requested = requests->all || requests->count > 0;
+	*ever = requests->ever;
+	SpinLockRelease(&requests->lock);
+	return requested;
 }
 
 bool
-smart_orphans_take_wish(bool round, bool database_first, Oid *database)
+smart_orphans_take_request(bool round, bool database_first, Oid *database)
 {
-	struct smart_orphans_wishes *wishes = &smart_server.shared->orphans;
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
 	bool found;
 
-	SpinLockAcquire(&wishes->lock);
-	round |= wishes->all;
-	found = round || wishes->count > 0;
-	smart_assert(wishes->count >= 0 && wishes->count <= SMART_ORPHANS_WISHES);
-	if (wishes->count > 0 && (database_first || !round))
-		*database = wishes->database[--wishes->count];
+	SpinLockAcquire(&requests->lock);
+	round |= requests->all;
+	found = round || requests->count > 0;
+	smart_assert(requests->count >= 0 && requests->count <= SMART_ORPHANS_REQUESTS);
+	if (requests->count > 0 && (database_first || !round))
+		*database = requests->database[--requests->count];
 	else if (round)
 	{
-		wishes->all = false;
+		requests->all = false;
 		*database = InvalidOid;
 	}
-	SpinLockRelease(&wishes->lock);
+	SpinLockRelease(&requests->lock);
 	return found;
 }
 
@@ -121,47 +121,47 @@ smart_orphans_take_wish(bool round, bool database_first, Oid *database)
 void
 smart_orphans_watch(TransactionId xid, Oid database)
 {
-	struct smart_orphans_wishes *wishes = &smart_server.shared->orphans;
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
 	int place = 0;
 
 	smart_assert(TransactionIdIsNormal(xid) && OidIsValid(database));
-	SpinLockAcquire(&wishes->lock);
-	while (place < wishes->nprepared && wishes->prepared[place].xid != xid)
+	SpinLockAcquire(&requests->lock);
+	while (place < requests->nprepared && requests->prepared[place].xid != xid)
 		place++;
-	if (place == wishes->nprepared && place < SMART_ORPHANS_PREPARED)
-		wishes->prepared[wishes->nprepared++] = (struct smart_orphans_prepared){.xid = xid, .database = database};
-	SpinLockRelease(&wishes->lock);
+	if (place == requests->nprepared && place < SMART_ORPHANS_PREPARED)
+		requests->prepared[requests->nprepared++] = (struct smart_orphans_prepared){.xid = xid, .database = database};
+	SpinLockRelease(&requests->lock);
 }
 
 bool
 smart_orphans_look_at_prepared(void)
 {
-	struct smart_orphans_wishes *wishes = &smart_server.shared->orphans;
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
 	struct smart_orphans_prepared prepared[SMART_ORPHANS_PREPARED];
 	int count;
 	int ended = 0;
 
-	SpinLockAcquire(&wishes->lock);
-	count = wishes->nprepared;
-	memcpy(prepared, wishes->prepared, count * sizeof(prepared[0]));
-	SpinLockRelease(&wishes->lock);
+	SpinLockAcquire(&requests->lock);
+	count = requests->nprepared;
+	memcpy(prepared, requests->prepared, count * sizeof(prepared[0]));
+	SpinLockRelease(&requests->lock);
 	smart_assert(count <= SMART_ORPHANS_PREPARED);
 	for (int i = 0; i < count; i++)
 	{
 		/* They were looked at a second ago, so that the commit log has them. */
 		if (!TransactionIdDidCommit(prepared[i].xid) && !TransactionIdDidAbort(prepared[i].xid))
 			continue;
-		SpinLockAcquire(&wishes->lock);
-		for (int place = 0; place < wishes->nprepared; place++)
+		SpinLockAcquire(&requests->lock);
+		for (int place = 0; place < requests->nprepared; place++)
 		{
-			if (wishes->prepared[place].xid == prepared[i].xid)
+			if (requests->prepared[place].xid == prepared[i].xid)
 			{
-				wishes->prepared[place] = wishes->prepared[--wishes->nprepared];
+				requests->prepared[place] = requests->prepared[--requests->nprepared];
 				break;
 			}
 		}
-		SpinLockRelease(&wishes->lock);
-		smart_orphans_wish(prepared[i].database);
+		SpinLockRelease(&requests->lock);
+		smart_orphans_request(prepared[i].database);
 		ended++;
 	}
 	return ended < count;
@@ -182,14 +182,14 @@ smart_orphans_note(enum smart_orphans_when when)
 static void
 at_transaction_end(XactEvent event, void *argument)
 {
-	bool wish;
+	bool request;
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
-	wish = (event != XACT_EVENT_ABORT && if_committed) || (event != XACT_EVENT_COMMIT && if_aborted);
+	request = (event != XACT_EVENT_ABORT && if_committed) || (event != XACT_EVENT_COMMIT && if_aborted);
 	if_committed = if_aborted = false;
-	if (wish && smart_server.shared != NULL && OidIsValid(MyDatabaseId))
-		smart_orphans_wish(MyDatabaseId);
+	if (request && smart_server.shared != NULL && OidIsValid(MyDatabaseId))
+		smart_orphans_request(MyDatabaseId);
 }
 
 static void

@@ -1,5 +1,5 @@
 /*
- * adopt.c
+ * promote.c
  *	  After a promotion: an index takes over the tree that the server has loaded as a standby.
  *
  * It is the loading of load.c, with a tree that has nearly everything already; the steps are the same ones.  Queries
@@ -19,10 +19,10 @@
 #include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
-#include "am/journal/adopt.h"
 #include "am/journal/apply.h"
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"
+#include "am/journal/promote.h"
 #include "am/journal/staging.h"
 #include "am/recovery/region_file.h"
 #include "am/recovery/undo.h"
@@ -31,7 +31,7 @@
 #include "am/server/validity.h"
 #include "base/assert.h"
 
-struct adoption
+struct promotion
 {
 	Relation index;
 	uint64 tree;
@@ -41,27 +41,27 @@ struct adoption
 static void
 give_up(int code, Datum argument)
 {
-	const struct adoption *adoption = (const struct adoption *) DatumGetPointer(argument);
+	const struct promotion *promotion = (const struct promotion *) DatumGetPointer(argument);
 
-	(void) smart_space_put_note(&smart_backend_client()->space, adoption->tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
-	smart_rebuild_cancel(MyDatabaseId, RelationGetRelid(adoption->index));
-	if (!smart_rebuild_holds_tree(adoption->tree))
-		(void) smart_leaving_add(MyDatabaseId, RelationGetRelid(adoption->index), adoption->tree);
-	smart_follow_unlock(adoption->tree);
+	(void) smart_space_put_note(&smart_backend_client()->space, promotion->tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
+	smart_rebuild_cancel(MyDatabaseId, RelationGetRelid(promotion->index));
+	if (!smart_rebuild_holds_tree(promotion->tree))
+		(void) smart_leaving_add(MyDatabaseId, RelationGetRelid(promotion->index), promotion->tree);
+	smart_follow_unlock(promotion->tree);
 }
 
 /* smart_journal_apply's after_piece. */
 static void
 after_piece(void *argument, const struct smart_chain_place *place)
 {
-	smart_follow_note_place(((const struct adoption *) argument)->tree, place);
+	smart_follow_note_place(((const struct promotion *) argument)->tree, place);
 }
 
 /* Opens the tree for adds, and brings it up to date; false: it cannot be. */
 static bool
-bring_up_to_date(struct adoption *adoption, const struct smart_codec *codec, const struct smart_meta *meta)
+bring_up_to_date(struct promotion *promotion, const struct smart_codec *codec, const struct smart_meta *meta)
 {
-	Relation index = adoption->index;
+	Relation index = promotion->index;
 	Oid oid = RelationGetRelid(index);
 	struct smart_tree *tree = smart_am_tree_open(index, codec, meta);
 	/* Where there is no room for a tree, pages answer. */
@@ -69,18 +69,18 @@ bring_up_to_date(struct adoption *adoption, const struct smart_codec *codec, con
 	struct smart_tail tail = {0};
 	struct smart_chain_place place;
 
-	if (tree == NULL || !smart_follow_place(adoption->tree, &place))
+	if (tree == NULL || !smart_follow_place(promotion->tree, &place))
 		return false;
 	/* Removals are carried out before the tree takes adds: one of them could be of an entry that is added anew. */
-	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, adoption))
+	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, promotion))
 		return false;
-	if (!smart_rebuild_begin(MyDatabaseId, oid, 0, adoption->tree, 0))
+	if (!smart_rebuild_begin(MyDatabaseId, oid, 0, promotion->tree, 0))
 		ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("too many indexes are being loaded"));
 	smart_rebuild_use_base(MyDatabaseId, oid);
 	smart_changes_announce();
 	/* In what comes behind the first end there are none: this process has the lock of removers. */
 	smart_staging_write_out(index, &tail, false);
-	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, adoption))
+	if (!smart_journal_apply(index, codec, NULL, tree, target, &place, after_piece, promotion))
 		return false;
 	smart_wal_flush();
 	return !smart_rebuild_is_invalid(MyDatabaseId, oid, true);
@@ -113,15 +113,15 @@ name(Relation index, const struct smart_meta *named)
 
 /* The tree's lock is held, and released. */
 static bool
-take(struct adoption *adoption, const struct smart_meta *meta)
+take(struct promotion *promotion, const struct smart_meta *meta)
 {
-	Relation index = adoption->index;
+	Relation index = promotion->index;
 	const struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	volatile bool done = false;
 
-	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(adoption));
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(promotion));
 	{
-		done = smart_meta_fits(meta, codec) && bring_up_to_date(adoption, codec, meta);
+		done = smart_meta_fits(meta, codec) && bring_up_to_date(promotion, codec, meta);
 		/* Nothing may come between the metapage and the table. */
 		HOLD_INTERRUPTS();
 		done = done && name(index, meta);
@@ -129,23 +129,23 @@ take(struct adoption *adoption, const struct smart_meta *meta)
 			smart_rebuild_end(MyDatabaseId, RelationGetRelid(index));
 		RESUME_INTERRUPTS();
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(adoption));
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(promotion));
 	if (!done)
 	{
-		give_up(0, PointerGetDatum(adoption));
+		give_up(0, PointerGetDatum(promotion));
 		return false;
 	}
-	(void) smart_space_put_note(&smart_backend_client()->space, adoption->tree, SMART_NOTE_JOURNAL, SMART_ADOPTED);
-	smart_follow_unlock(adoption->tree);
+	(void) smart_space_put_note(&smart_backend_client()->space, promotion->tree, SMART_NOTE_JOURNAL, SMART_PROMOTED);
+	smart_follow_unlock(promotion->tree);
 	smart_validity_announce(index);
 	return true;
 }
 
 bool
-smart_adopt(Relation index)
+smart_promote(Relation index)
 {
 	struct smart_tree_info info;
-	struct adoption adoption = {.index = index};
+	struct promotion promotion = {.index = index};
 	struct smart_meta meta;
 
 	if (likely(!smart_server_available() || !smart_server.shared->standby) || RecoveryInProgress() ||
@@ -170,14 +170,14 @@ smart_adopt(Relation index)
 	/* Another process may have been faster. */
 	if (smart_relation_loss(index) != NULL && smart_tree_of_journal(index, &meta, &info))
 	{
-		adoption.tree = info.id;
+		promotion.tree = info.id;
 		smart_follow_lock(info.id);
 		meta.tree = info.id;
 		meta.region = smart_meta_region();
 		meta.state = SMART_META_READY;
 		meta.leaf_size = info.owner.leaf_size;
 		meta.database = smart_relation_database(index);
-		(void) take(&adoption, &meta);
+		(void) take(&promotion, &meta);
 	}
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	return smart_relation_loss(index) == NULL;

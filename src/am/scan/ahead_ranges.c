@@ -1,5 +1,5 @@
 /*
- * foreseen.c
+ * ahead_ranges.c
  *	  Ranges of searches to come, whose leaves were READ together.
  *
  * The leaves are older than the searches, so a ticket with which a search may keep its result has to be from before they
@@ -7,13 +7,13 @@
  */
 #include "postgres.h"
 
-#include "am/scan/foreseen.h"
+#include "am/scan/ahead_ranges.h"
 #include "base/assert.h"
 
 #define BYTES_ROOM 1024 /* for the beginnings of ranges, at first */
 
 static bool
-begins_so(const struct smart_foreseen *self, unsigned int i, const struct smart_ranges *ranges)
+begins_so(const struct smart_ahead_ranges *self, unsigned int i, const struct smart_ranges *ranges)
 {
 	struct smart_span span = self->spans[i];
 
@@ -22,13 +22,14 @@ begins_so(const struct smart_foreseen *self, unsigned int i, const struct smart_
 }
 
 bool
-smart_foreseen_ends_with(const struct smart_foreseen *self, const struct smart_ranges *ranges)
+smart_ahead_ranges_ends_with(const struct smart_ahead_ranges *self, const struct smart_ranges *ranges)
 {
 	return self->count > 0 && begins_so(self, self->count - 1, ranges);
 }
 
 bool
-smart_foreseen_add(struct smart_foreseen *self, MemoryContext context, const struct smart_ranges *ranges, uint64 ticket)
+smart_ahead_ranges_add(struct smart_ahead_ranges *self, MemoryContext context, const struct smart_ranges *ranges,
+					   uint64 ticket)
 {
 	if (self->count == SMART_POINTS_MAX)
 		return false;
@@ -53,7 +54,7 @@ smart_foreseen_add(struct smart_foreseen *self, MemoryContext context, const str
 }
 
 uint64
-smart_foreseen_ticket(struct smart_foreseen *self, const struct smart_ranges *ranges)
+smart_ahead_ranges_ticket(struct smart_ahead_ranges *self, const struct smart_ranges *ranges)
 {
 	for (unsigned int i = self->next; i < self->count; i++)
 	{
@@ -68,7 +69,7 @@ smart_foreseen_ticket(struct smart_foreseen *self, const struct smart_ranges *ra
 }
 
 smart_status
-smart_foreseen_read(const struct smart_foreseen *self, struct smart_scan *scan)
+smart_ahead_ranges_read(const struct smart_ahead_ranges *self, struct smart_scan *scan)
 {
 	struct smart_point points[SMART_POINTS_MAX];
 
