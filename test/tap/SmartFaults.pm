@@ -28,7 +28,7 @@ sub faults_node
 {
 	my ($name, @settings) = @_;
 	my $node = smart_node($name, 'autovacuum = off', "log_line_prefix = '%m [%p] %e '", 'log_statement = none', 'smart.fabric_timeout = 2s',
-		'smart.load_timeout = 5s', 'smart.node_lost_after = 0', 'restart_after_crash = off', @settings);
+		'smart.node_lost_after = 0', 'restart_after_crash = off', @settings);
 
 	$node->safe_psql('postgres', q{
 		CREATE TABLE numbers (id int, word text COLLATE "C") WITH (fillfactor = 70);

@@ -83,9 +83,9 @@ $node->safe_psql('postgres', "DROP TABLE many_$_") for (2 .. 8);
 
 # With no worker: the statement waits, and then fails.
 lose(workers => 0);
-(undef, undef, $err) = $node->psql('postgres', "SET smart.load_timeout = '1s'; INSERT INTO keys VALUES (2002, 'no')", @VERBOSE);
+(undef, undef, $err) = $node->psql('postgres', "SET smart.wait_timeout = '1s'; INSERT INTO keys VALUES (2002, 'no')", @VERBOSE);
 like($err, qr/ERROR:  55000: .*index "keys_a" has not been loaded yet/, 'nothing loads it: an insert fails in the end');
-like($err, qr/HINT:.*smart\.load_timeout/, 'with a hint');
+like($err, qr/HINT:.*smart\.wait_timeout/, 'with a hint');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM keys WHERE a < 10'), '9', 'queries do without it');
 lose();
 all_loaded('later');
@@ -119,13 +119,13 @@ sub by_session
 	index_is_sound($node, 'postgres', 'keys_a', $name);
 	return;
 }
-by_session('a table lock', "SET smart.load_timeout = '2s'; BEGIN; LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE; INSERT INTO keys VALUES (2010, 'locked'); COMMIT");
-by_session('a savepoint', "SET smart.load_timeout = '2s'; BEGIN; LOCK TABLE keys IN EXCLUSIVE MODE; SAVEPOINT s; INSERT INTO keys VALUES (2011, 'gone'); ROLLBACK TO s;
+by_session('a table lock', "SET smart.wait_timeout = '2s'; BEGIN; LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE; INSERT INTO keys VALUES (2010, 'locked'); COMMIT");
+by_session('a savepoint', "SET smart.wait_timeout = '2s'; BEGIN; LOCK TABLE keys IN EXCLUSIVE MODE; SAVEPOINT s; INSERT INTO keys VALUES (2011, 'gone'); ROLLBACK TO s;
 	INSERT INTO keys VALUES (2011, 'there'); COMMIT");
-by_session('moved', "SET smart.load_timeout = '2s'; BEGIN; ALTER INDEX keys_a SET TABLESPACE pg_default; LOCK TABLE keys; INSERT INTO keys VALUES (2012, 'moved'); COMMIT");
-by_session('ON CONFLICT', "SET smart.load_timeout = '2s'; BEGIN; LOCK TABLE keys IN EXCLUSIVE MODE; INSERT INTO keys VALUES (2012, 'again') ON CONFLICT (a) DO UPDATE SET b = 'again'; COMMIT");
+by_session('moved', "SET smart.wait_timeout = '2s'; BEGIN; ALTER INDEX keys_a SET TABLESPACE pg_default; LOCK TABLE keys; INSERT INTO keys VALUES (2012, 'moved'); COMMIT");
+by_session('ON CONFLICT', "SET smart.wait_timeout = '2s'; BEGIN; LOCK TABLE keys IN EXCLUSIVE MODE; INSERT INTO keys VALUES (2012, 'again') ON CONFLICT (a) DO UPDATE SET b = 'again'; COMMIT");
 is($node->safe_psql('postgres', "SELECT count(*) FROM keys WHERE b = 'again'"), '1', 'ON CONFLICT: the row was found');
-by_session('an exclusion constraint', "SET smart.load_timeout = '2s'; BEGIN; LOCK TABLE excluded IN EXCLUSIVE MODE; INSERT INTO excluded VALUES (11); COMMIT;
+by_session('an exclusion constraint', "SET smart.wait_timeout = '2s'; BEGIN; LOCK TABLE excluded IN EXCLUSIVE MODE; INSERT INTO excluded VALUES (11); COMMIT;
 	BEGIN; LOCK TABLE keys IN EXCLUSIVE MODE; INSERT INTO keys VALUES (2014, 'x'); COMMIT");
 (undef, undef, $err) = $node->psql('postgres', 'INSERT INTO excluded VALUES (5)', @VERBOSE);
 like($err, qr/ERROR:  23P01:/, 'an exclusion constraint: it is one');
@@ -133,7 +133,7 @@ like($err, qr/ERROR:  23P01:/, 'an exclusion constraint: it is one');
 # One that waits for its lock keeps workers out, too.
 lose(workers => 0);
 my $session = $node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe("SET smart.load_timeout = '20s'; BEGIN; DELETE FROM keys WHERE a = 2012");
+$session->query_safe("SET smart.wait_timeout = '20s'; BEGIN; DELETE FROM keys WHERE a = 2012");
 my $waiting = $node->background_psql('postgres', on_error_stop => 0);
 $waiting->query_until(qr/waiting/, "\\echo waiting\nBEGIN; LOCK TABLE keys;\n");
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted");

@@ -1,4 +1,4 @@
-# smart.on_unavailable = wait: statements that need a memory node which is away go on when it is back, those that change
+# smart.wait_timeout: statements that need a memory node which is away go on when it is back, those that change
 # something, too; and nothing else waits.  Here nothing is done without the node (smart.node_down_after), and pages do not answer.
 use strict;
 use warnings;
@@ -6,20 +6,21 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 
 use SmartMemnode;
 use SmartTest;
 
 my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 my $memory = SmartMemnode->new('one', '--size=64M');
-my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.load_timeout = 2s', 'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.answer_from_pages = off', 'smart.memory_nodes = ' . addresses($memory));
+my $node = smart_node('main', 'autovacuum = off', 'smart.fabric_timeout = 1s', 'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.answer_from_pages = off', 'smart.memory_nodes = ' . addresses($memory));
 
 # A session that is at a statement until the memory node is back.
 sub waiting
 {
 	my ($statement) = @_;
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	my ($pid) = $session->query_safe('SET smart.on_unavailable = wait; SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT pg_backend_pid()') =~ /(\d+)/;
+	my ($pid) = $session->query_safe('SET smart.wait_timeout = 3600000; SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT pg_backend_pid()') =~ /(\d+)/;
 
 	$session->query_until(qr/begun/, "\\echo begun\n$statement;\n");
 	ok($node->poll_query_until('postgres', "SELECT state = 'active' AND wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid"),
@@ -33,9 +34,12 @@ $memory->kill9;
 node_becomes($node, $memory, 'down');
 
 like(($node->psql('postgres', 'INSERT INTO numbers VALUES (0, 1)', @VERBOSE))[2], qr/ERROR:  08006:/, 'a session that does not want to wait does not');
-like(($node->psql('postgres', "SET smart.on_unavailable = wait; SET statement_timeout = '300ms'; INSERT INTO numbers VALUES (0, 1)", @VERBOSE))[2],
+like(($node->psql('postgres', "SET smart.wait_timeout = 3600000; SET statement_timeout = '300ms'; INSERT INTO numbers VALUES (0, 1)", @VERBOSE))[2],
 	qr/ERROR:  57014:.*statement timeout/s, 'statement_timeout ends the wait');
-my ($status, undef, $err) = $node->psql('postgres', 'SET smart.on_unavailable = wait; SET enable_indexscan = off; SET enable_bitmapscan = off;
+my $begun = time;
+like(($node->psql('postgres', 'SET smart.wait_timeout = 700; INSERT INTO numbers VALUES (0, 1)', @VERBOSE))[2], qr/ERROR:  08006:/, 'so does smart.wait_timeout');
+cmp_ok(time - $begun, '>=', 0.7, 'when it is over');
+my ($status, undef, $err) = $node->psql('postgres', 'SET smart.wait_timeout = 2000; SET enable_indexscan = off; SET enable_bitmapscan = off;
 	DELETE FROM numbers WHERE id > 2990; VACUUM (INDEX_CLEANUP on) numbers');
 like("$status $err", qr/^0 .*skipping index "numbers_id"/s, 'VACUUM does not wait for longer than ever');
 $memory->start;
@@ -96,7 +100,7 @@ $node->safe_psql('postgres', 'CREATE TABLE busy (id int, v int); CREATE UNIQUE I
 	END $$');
 my @calls = ('work(1)', 'work(2)', 'work(3)', 'build()');
 my @busy = map { $node->background_psql('postgres', on_error_stop => 0) } @calls;
-$_->query_safe('SET smart.on_unavailable = wait; SET enable_seqscan = off; SET enable_bitmapscan = off') for @busy;
+$_->query_safe('SET smart.wait_timeout = 3600000; SET enable_seqscan = off; SET enable_bitmapscan = off') for @busy;
 $busy[$_]->query_until(qr/begun/, "\\echo begun\nCALL $calls[$_];\n\\echo ended :SQLSTATE\n") for 0 .. $#busy;
 for my $cycle (1 .. 6)
 {

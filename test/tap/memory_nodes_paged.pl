@@ -16,7 +16,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $memory = SmartMemnode->new('only', '--size=256M');
-my $node = smart_node('main', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.fabric_timeout = 300s', 'smart.load_timeout = 300s',
+my $node = smart_node('main', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.fabric_timeout = 300s',
 	'smart.embedded_max_size = 64MB', 'smart.memory_nodes = ' . addresses($memory));
 my @indexes = ('numbers_id', 'numbers_word', 'numbers_both');
 

@@ -22,7 +22,7 @@ $memory->forget;
 start_again($node);
 is($node->safe_psql('postgres', 'INSERT INTO numbers VALUES (0) RETURNING id'), '0', 'pages answer for a unique index, which takes inserts');
 isnt($node->psql('postgres', 'INSERT INTO numbers VALUES (0)'), 0, 'and finds duplicates');
-isnt($node->psql('postgres', 'SET smart.answer_from_pages = off; SET smart.load_timeout = 0; INSERT INTO numbers VALUES (-1)'), 0, 'where they are not to answer, it takes none');
+isnt($node->psql('postgres', 'SET smart.answer_from_pages = off; SET smart.wait_timeout = 0; INSERT INTO numbers VALUES (-1)'), 0, 'where they are not to answer, it takes none');
 
 # What is due so late would not come about in time by itself: a load takes no second.
 ok($node->poll_query_until('postgres', "SELECT state = 'lost' AND next_attempt > now() + interval '25 s' FROM smart_index_state"), 'the next attempt is far off');

@@ -21,7 +21,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = 'smart'\n$NODE_SETTINGS\nautovacuum = off\nwal_keep_size = 1GB\n"
-	. "smart.load_timeout = 60s\nsmart.node_lost_after = 0\nsmart.memory_nodes = " . addresses(@memory) . "\n");
+	. "smart.node_lost_after = 0\nsmart.memory_nodes = " . addresses(@memory) . "\n");
 $primary->start;
 $primary->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION smart;

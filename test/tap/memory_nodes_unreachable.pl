@@ -157,9 +157,9 @@ insert_during('the only node goes', sub {
 	$node->safe_psql('postgres', "INSERT INTO numbers SELECT g, 'meanwhile' FROM generate_series(70001, 70100) g");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM numbers WHERE id > 70000"), '100', 'rows are there');
 	is(state_of($node, 'numbers_id'), 'lost', 'the index has less');
-	is($node->safe_psql('postgres', 'SET smart.load_timeout = 0; INSERT INTO keys VALUES (-1) RETURNING id'), '-1', 'a unique index is asked by its pages');
+	is($node->safe_psql('postgres', 'SET smart.wait_timeout = 0; INSERT INTO keys VALUES (-1) RETURNING id'), '-1', 'a unique index is asked by its pages');
 	isnt($node->psql('postgres', 'INSERT INTO keys VALUES (-1)'), 0, 'which know of duplicates');
-	isnt($node->psql('postgres', 'SET smart.load_timeout = 0; SET smart.answer_from_pages = off; INSERT INTO keys VALUES (-3)'), 0, 'but where they are not to answer');
+	isnt($node->psql('postgres', 'SET smart.wait_timeout = 0; SET smart.answer_from_pages = off; INSERT INTO keys VALUES (-3)'), 0, 'but where they are not to answer');
 	$only->start;
 	becomes($node, $_, 'ready') for ('numbers_id', 'numbers_word', 'keys_id');
 });

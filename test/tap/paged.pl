@@ -1,6 +1,6 @@
 # An index that has lost its tree answers from the pages of its journal: the same rows as its table, in either direction, while
 # others write, and looks for duplicates there; and goes on in the tree when that has been loaded, or when its pages have been
-# used anew. Nothing waits for the tree: smart.load_timeout is 0.
+# used anew. Nothing waits for the tree: smart.wait_timeout is 0.
 use strict;
 use warnings;
 
@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use SmartTest;
 use Test::More;
 
-my $node = smart_node('main', 'autovacuum = off', 'smart.compaction_rate = 0', 'shared_buffers = 32MB', 'smart.load_timeout = 0',
+my $node = smart_node('main', 'autovacuum = off', 'smart.compaction_rate = 0', 'shared_buffers = 32MB', 'smart.wait_timeout = 0',
 	'max_parallel_workers_per_gather = 0', 'max_prepared_transactions = 2', 'restart_after_crash = on');
 
 sub sql

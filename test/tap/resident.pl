@@ -17,7 +17,7 @@ $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'smart'
 autovacuum = off
 smart.compaction_rate = 0
-smart.load_timeout = '60s'
+smart.wait_timeout = '60s'
 smart.embedded_max_size = '16MB'
 shared_buffers = 32MB
 max_parallel_workers_per_gather = 0

@@ -16,7 +16,7 @@ $primary->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'smart'
 autovacuum = off
 smart.compaction_rate = 0
-smart.load_timeout = '60s'
+smart.wait_timeout = '60s'
 smart.embedded_max_size = '16MB'
 shared_buffers = 32MB
 wal_keep_size = 1GB

@@ -38,7 +38,7 @@ sub begun
 	my ($settings, $plan, $query) = @_;
 	my $session = $standby->background_psql('postgres', on_error_stop => 0);
 
-	$session->query_safe("$settings; SET smart.load_timeout = '60s'");
+	$session->query_safe("$settings; SET smart.wait_timeout = '60s'");
 	like($session->query_safe("EXPLAIN (COSTS OFF) $query"), $plan, 'the plan');
 	$session->query_until(qr/begun/, "\\echo begun\n$query;\n\\echo ended\n");
 	return $session;

@@ -32,7 +32,7 @@ SQL
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->append_conf('postgresql.conf', qq{smart.embedded_max_size = '16MB'\nsmart.load_timeout = '3s'\nenable_seqscan = off});
+$standby->append_conf('postgresql.conf', qq{smart.embedded_max_size = '16MB'\nsmart.wait_timeout = '3s'\nenable_seqscan = off});
 $standby->start;
 
 sub caught_up

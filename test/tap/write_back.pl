@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my @memory = map { SmartMemnode->new($_, '--size=128M') } ('one', 'two');
-my $node = smart_node('main', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 1GB', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.node_down_after = 300s', 'smart.fabric_timeout = 300s', 'smart.load_timeout = 300s',
+my $node = smart_node('main', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 1GB', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.node_down_after = 300s', 'smart.fabric_timeout = 300s',
 	'smart.write_back = on', 'smart.carry_above = 0', 'smart.spread_above = 0', 'smart.embedded_max_size = 64MB', 'smart.memory_nodes = ' . addresses(@memory));
 my @indexes = ('numbers_id', 'numbers_word', 'numbers_both');
 

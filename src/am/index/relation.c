@@ -822,7 +822,7 @@ smart_relation_scan(struct smart_relation *self)
 	return self->scan;
 }
 
-/* Does an operation, and again as a whole after a memory node was away, if smart.on_unavailable says so; its status. */
+/* Does an operation, and again as a whole after a memory node was away (smart.wait_timeout); its status. */
 #define AGAIN_IF_AWAY(operation)                          \
 	({                                                    \
 		uint64 since_ns_ = 0;                             \

@@ -121,7 +121,7 @@ extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
  * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_tree_lookup_uncached() and
- * smart_tree_verify() with self's tree.  While a memory node is away they wait, if smart.on_unavailable says so, and go
+ * smart_tree_verify() with self's tree.  While a memory node is away they wait, for smart.wait_timeout at most, and go
  * on when it is back.
  */
 extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);

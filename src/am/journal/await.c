@@ -79,7 +79,7 @@ smart_journal_wait(Relation index)
 	if (!smart_server_available() || likely(smart_relation_loss(index) == NULL) || !smart_relation_is_loadable(index) ||
 		smart_promote(index))
 		return true;
-	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.load_timeout_ms);
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings_loading_wait_ms());
 	while (smart_relation_is_loadable(index) && !smart_relation_is_to_answer(index))
 	{
 		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
@@ -120,7 +120,7 @@ room_deadline(Relation index)
 		since = now;
 	waiting = RelationGetRelid(index);
 	last = now;
-	return TimestampTzPlusMilliseconds(since, smart_settings.load_timeout_ms);
+	return TimestampTzPlusMilliseconds(since, smart_settings_loading_wait_ms());
 }
 
 /*
@@ -173,5 +173,5 @@ smart_journal_await(Relation index)
 				 : (known.error[0] != '\0' ? errdetail("The last attempt has failed: %s", known.error)
 										   : errdetail("Its loading has not begun yet.")),
 			errhint(
-				"Try again later, or raise smart.load_timeout.  pg_stat_progress_create_index shows how far it is."));
+				"Try again later, or raise smart.wait_timeout.  pg_stat_progress_create_index shows how far it is."));
 }

@@ -189,7 +189,7 @@ is_up(unsigned int node, struct smart_peer *peer)
 }
 
 /*
- * Waits as long as the node is away, and smart.fabric_timeout if it is up but this process does not reach it, which
+ * Waits while the node is away, for smart.wait_timeout at most, and for smart.fabric_timeout if it is up but this process does not reach it, which
  * was first found at *since_ns.  Bulk deletes do not wait but go on without the index (vacuum.c): VACUUM of the table
  * must not depend on a memory node.  Nor does anybody on a standby, where replay may have to wait for who does.
  */
@@ -201,7 +201,7 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 	smart_status status = SMART_OK;
 	struct smart_peer peer;
 
-	if (smart_settings.on_unavailable != SMART_ON_UNAVAILABLE_WAIT || RecoveryInProgress() ||
+	if (smart_settings_node_wait_ms() == 0 || RecoveryInProgress() ||
 		(smart_server.client != NULL && smart_server.client->space.removing))
 		return false;
 	if (is_up(node, &peer))
@@ -212,7 +212,8 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 			return false;
 		status = doze(is_up, node, &peer);
 	}
-	while (status == SMART_OK && is_away(node, &peer))
+	while (status == SMART_OK && is_away(node, &peer) &&
+		   smart_environment.now_ns(&smart_environment) - now_ns < (uint64) smart_settings_node_wait_ms() * 1000000)
 	{
 		*since_ns = 0;
 		status = doze(is_away, node, &peer);

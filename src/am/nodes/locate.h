@@ -10,7 +10,7 @@
 /*
  * For the fabric of this process (remote.h); there must be a table of peers.  locate() waits while a node is still
  * being connected since the server's start, at most smart.fabric_timeout: SMART_INTERRUPTED, or SMART_UNREACHABLE and
- * the reason.  await() waits, if smart.on_unavailable says so, while a node is down.
+ * the reason.  await() waits, for smart.wait_timeout at most, while a node is down.
  */
 extern struct fabric_nodes *smart_locate_nodes(void);
 
@@ -21,7 +21,7 @@ extern struct fabric_nodes *smart_locate_nodes(void);
 extern void smart_locate_wait(void);
 
 /*
- * An operation on a tree came to status, which is an error.  Waits, as smart.on_unavailable says, if a memory node
+ * An operation on a tree came to status, which is an error.  Waits, for smart.wait_timeout at most, if a memory node
  * did not answer; true: do the operation again, as a whole.  *since_ns is 0 before the first time.
  *
  * Every operation may be done twice: an insert does not add an entry that is there already, and a scan goes on behind

@@ -27,8 +27,7 @@
 #define TIMEOUT_MAX_MS            600000
 #define RDMA_NUMBER_MAX           255
 
-#define LOAD_TIMEOUT_DEFAULT_MS 60000
-#define COMPACTION_RATE_MAX_MB  65536
+#define COMPACTION_RATE_MAX_MB 65536
 
 #define ROUND_TRIP_COST_MEASURED -1.0
 #define ROUND_TRIP_COST_MAX      1e6
@@ -39,10 +38,6 @@ static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_A
 													  {"tcp", WIRE_TCP, false},
 													  {"verbs", WIRE_RDMA, false},
 													  {NULL, 0, false}};
-
-static const struct config_enum_entry unavailable_modes[] = {{"error", SMART_ON_UNAVAILABLE_ERROR, false},
-															 {"wait", SMART_ON_UNAVAILABLE_WAIT, false},
-															 {NULL, 0, false}};
 
 /* ---- lists of addresses ---- */
 
@@ -238,12 +233,12 @@ smart_settings_init(void)
 							 "Nested loops look rows ahead, and read the entries for several of them together; inserts "
 							 "collect entries of indexes that are not unique, and send them together.",
 							 &smart_settings.batching, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable("smart.on_unavailable",
-							 "What a statement does that needs a memory node which does not answer.",
-							 "error: it fails at once. wait: it goes on when the memory node is back, or is ended by "
-							 "statement_timeout or a cancel request.",
-							 &smart_settings.on_unavailable, SMART_ON_UNAVAILABLE_ERROR, unavailable_modes, PGC_USERSET,
-							 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("smart.wait_timeout",
+							"How long a statement waits for an index that it needs and that cannot be used now.",
+							"Because it is being loaded, or its changes have no room, or a memory node is down. -1: a "
+							"minute, but not for a memory node.",
+							&smart_settings.wait_timeout_ms, -1, -1, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL,
+							NULL);
 	DefineCustomRealVariable(
 		"smart.round_trip_cost", "The planner's estimate of the cost of a round trip to a memory node.",
 		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
@@ -262,9 +257,6 @@ smart_settings_init(void)
 							"Indexes that write back and are larger than this are carried to memory nodes.",
 							"The others are read from their pages. -1: an eighth of shared_buffers.",
 							&smart_settings.carry_above_mb, -1, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.load_timeout", "Longest wait for an index that is being loaded.",
-							"A statement that needs its tree and waits longer fails.", &smart_settings.load_timeout_ms,
-							LOAD_TIMEOUT_DEFAULT_MS, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("smart.compaction_rate",
 							"Megabytes a second that the compaction of a journal writes at most.", "0: no limit.",
 							&smart_settings.compaction_rate_mb, 0, 0, COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL,

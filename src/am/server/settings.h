@@ -24,12 +24,11 @@ struct smart_settings
 	int node_lost_after_s;  /* 0: never */
 	int spread_above_mb;    /* 0: every index */
 	int cache_size_mb;      /* 0: no cache */
-	int on_unavailable;     /* enum smart_on_unavailable */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
 	bool answer_from_pages; /* while an index is loaded */
 	bool write_back;        /* writers do not wait for memory nodes */
 	int carry_above_mb;     /* -1: a share of the shared buffers */
-	int load_timeout_ms;
+	int wait_timeout_ms;    /* -1: SMART_LOADING_WAIT_MS, and not at all for memory nodes */
 	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;
 	bool explain_round_trips;
@@ -47,14 +46,23 @@ struct smart_settings
 
 #define SMART_REBUILD_WORKERS_MAX 16
 
-/* What a statement does that needs a memory node which does not answer. */
-enum smart_on_unavailable
-{
-	SMART_ON_UNAVAILABLE_ERROR,
-	SMART_ON_UNAVAILABLE_WAIT
-};
+#define SMART_LOADING_WAIT_MS 60000
 
 extern struct smart_settings smart_settings;
+
+/* The longest wait for an index that is being loaded, or for room for its changes. */
+static inline int
+smart_settings_loading_wait_ms(void)
+{
+	return smart_settings.wait_timeout_ms < 0 ? SMART_LOADING_WAIT_MS : smart_settings.wait_timeout_ms;
+}
+
+/* The longest wait for a memory node that is down. */
+static inline int
+smart_settings_node_wait_ms(void)
+{
+	return smart_settings.wait_timeout_ms < 0 ? 0 : smart_settings.wait_timeout_ms;
+}
 
 /* Defines them.  Once, from _PG_init, while the library is being preloaded. */
 extern void smart_settings_init(void);
