@@ -44,7 +44,7 @@ start_memcached();
 my @announce = ('--size=16M', "--memcached=127.0.0.1:$port", '--cluster=tap', '--ttl=3');
 my $memory = SmartMemnode->new('one', @announce);
 my $other = SmartMemnode->new('other', @announce[0 .. 1], '--cluster=other', '--ttl=3');
-my $node = smart_node('main', 'autovacuum = off', "smart.cluster = 'tap'", "smart.memcached = '127.0.0.1:$port'");
+my $node = smart_node('main', 'autovacuum = off', "smart.cluster = 'tap\@127.0.0.1:$port'");
 
 node_becomes($node, $memory, 'up');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM smart_memory_nodes'), '1', 'nodes of another cluster are not used');

@@ -48,9 +48,8 @@ static unsigned int announced_count = 0;
 static uint64
 	unnamed_ns[FABRIC_NODES_MAX]; /* by number: since when it is not named; 0: it is, or not in the extent map */
 static struct discovery *discovery = NULL;
-static char *discovery_servers = NULL;
-static char *discovery_cluster = NULL;
-static bool silent = false; /* the last question failed: it is in the log */
+static char *discovery_setting = NULL; /* that it was made for */
+static bool silent = false;            /* the last question failed: it is in the log */
 
 void
 smart_endpoints_init(struct smart_endpoints *endpoints, struct smart_client *client, struct smart_peers *peers)
@@ -121,36 +120,35 @@ log_silence(bool now, const char *problem)
 	silent = now;
 }
 
-/* The connection to memcached for the settings as they are now, or NULL. */
+/* The connection to memcached for the setting as it is now, or NULL. */
 static struct discovery *
 current_discovery(void)
 {
-	char problem[SESSION_PROBLEM_MAX] = "smart.memcached is empty";
-	smart_status status = SMART_CORRUPT;
+	char problem[SESSION_PROBLEM_MAX] = "";
+	char name[DISCOVERY_CLUSTER_MAX];
+	const char *at;
+	smart_status status;
 
-	if (discovery_cluster != NULL && (strcmp(discovery_cluster, smart_settings.cluster) != 0 ||
-									  strcmp(discovery_servers, smart_settings.memcached) != 0))
+	if (discovery_setting != NULL && strcmp(discovery_setting, smart_settings.cluster) != 0)
 	{
 		if (discovery != NULL)
 			discovery_close(discovery);
-		free(discovery_servers);
-		free(discovery_cluster);
+		free(discovery_setting);
 		discovery = NULL;
-		discovery_servers = discovery_cluster = NULL;
+		discovery_setting = NULL;
 		announced_count = 0;
 		silent = false;
 	}
 	if (discovery != NULL || smart_settings.cluster[0] == '\0')
 		return discovery;
-	if (discovery_cluster == NULL)
-	{
-		discovery_cluster = strdup(smart_settings.cluster);
-		discovery_servers = strdup(smart_settings.memcached);
-		if (discovery_cluster == NULL || discovery_servers == NULL)
-			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-	}
-	if (smart_settings.memcached[0] != '\0')
-		status = discovery_open(discovery_servers, discovery_cluster, DISCOVERY_TIMEOUT_MS, &discovery, problem);
+	if (discovery_setting == NULL)
+		discovery_setting = strdup(smart_settings.cluster);
+	if (discovery_setting == NULL)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	at = strchr(discovery_setting, '@');
+	smart_assert(at != NULL && at - discovery_setting < DISCOVERY_CLUSTER_MAX);
+	strlcpy(name, discovery_setting, at - discovery_setting + 1);
+	status = discovery_open(at + 1, name, DISCOVERY_TIMEOUT_MS, &discovery, problem);
 	if (status != SMART_OK)
 		log_silence(true, status == SMART_NO_MEMORY ? "out of memory" : problem);
 	return discovery;
@@ -271,7 +269,7 @@ look_for_node(struct smart_endpoints *endpoints, unsigned int node)
 		smart_peer_put(endpoints->peers, node, &peer);
 		smart_extents_rest_node(&endpoints->client->space, node, true);
 		ereport(LOG, errmsg("memory node %u is down: %s", node, peer.problem),
-				errhint("Check smart.memory_nodes, smart.memcached and smart.cluster."));
+				errhint("Check smart.memory_nodes and smart.cluster."));
 	}
 	else if (peer.state == SMART_PEER_LOST &&
 			 (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state == SMART_NODE_NONE))

@@ -126,17 +126,23 @@ check_rdma_device(char **value, void **extra, GucSource source)
 	return false;
 }
 
+/* smart.cluster: "", or the name, "@" and the list of servers. */
 static bool
 check_cluster(char **value, void **extra, GucSource source)
 {
-	size_t length = strlen(*value);
-	size_t good = strspn(*value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+	size_t length = strspn(*value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+	char *servers = *value + length + 1;
 
-	if (good == length && length < DISCOVERY_CLUSTER_MAX)
+	if ((*value)[0] == '\0')
 		return true;
-	GUC_check_errdetail("The name of a cluster is made of at most %d letters, digits, \"-\" and \"_\".",
-						DISCOVERY_CLUSTER_MAX - 1);
-	return false;
+	if (length == 0 || length >= DISCOVERY_CLUSTER_MAX || (*value)[length] != '@' || servers[0] == '\0')
+	{
+		GUC_check_errdetail("The name of a cluster is made of at most %d letters, digits, \"-\" and \"_\".",
+							DISCOVERY_CLUSTER_MAX - 1);
+		GUC_check_errhint("Write name@host:port, with the memcached servers separated by commas.");
+		return false;
+	}
+	return check_addresses(&servers, extra, source);
 }
 
 /* A client takes these over when it begins (backend.c), and is told here of each change. */
@@ -177,13 +183,11 @@ define_places(void)
 							   "starts, smart indexes are in a region of the server's own.",
 							   &smart_settings.memory_nodes, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
 							   check_addresses, NULL, NULL);
-	DefineCustomStringVariable("smart.cluster", "Name under which memory nodes announce themselves in memcached.",
-							   "Empty: only those of smart.memory_nodes are used.", &smart_settings.cluster, "",
-							   PGC_SIGHUP, 0, check_cluster, NULL, NULL);
-	DefineCustomStringVariable("smart.memcached", "Addresses of the memcached servers to look for memory nodes.",
-							   "host:port, separated by commas. Used if smart.cluster is set.",
-							   &smart_settings.memcached, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
-							   check_addresses, NULL, NULL);
+	DefineCustomStringVariable("smart.cluster",
+							   "Name and memcached servers with which memory nodes announce themselves.",
+							   "name@host:port, with the servers separated by commas. Empty: only the nodes of "
+							   "smart.memory_nodes are used.",
+							   &smart_settings.cluster, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, check_cluster, NULL, NULL);
 	DefineCustomStringVariable("smart.secret_file", "File with the key that memory nodes and this server share.",
 							   "A line of hexadecimal digits, closed to other users. Empty: no key, and no encryption.",
 							   &smart_settings.secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);

@@ -13,8 +13,7 @@ struct smart_settings
 	char *embedded_path;
 	int embedded_max_size_mb;
 	char *memory_nodes; /* addresses: smart_settings_next_address() */
-	char *memcached;
-	char *cluster;
+	char *cluster;      /* name@addresses */
 	char *secret_file;
 	int transport;     /* enum wire_transport, or SMART_TRANSPORT_AUTO */
 	char *rdma_device; /* smart_settings_rdma_device() */
