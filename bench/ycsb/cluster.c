@@ -26,7 +26,7 @@ ycsb_tree_options(const struct ycsb_options *options)
 	if (options->values)
 		return (struct smart_tree_options){
 			.leaf_size = options->leaf_size,
-			.fixed_length = YCSB_INTEGER_BYTES,
+			.fixed_length = ycsb_is_integer(options->key_type) ? YCSB_INTEGER_BYTES : 0,
 			.shared = options->shared,
 			.value = true,
 		};

@@ -76,8 +76,8 @@ static const char help[] =
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
 	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
 	"  --fill=PERCENT           of a leaf, when records are loaded from a sorted run [100]\n"
-	"  --values=on|off          sim, shared or --partitions, integers: entries of this project's tree have a value of eight bytes, which\n"
-	"                           an update changes in place [off]\n"
+	"  --values=on|off          sim, shared or --partitions: entries of this project's tree have a value of eight bytes,\n"
+	"                           which an update changes in place [off]\n"
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
@@ -365,8 +365,8 @@ check_options(const struct ycsb_options *options)
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
 	if (options->values && (options->provider != YCSB_SIM || options->index != YCSB_TREE ||
-							(!options->shared && options->partitions == 0) || !ycsb_is_integer(options->key_type)))
-		refuse("--values is for this project's tree on the simulated cluster, shared or partitioned, with integers");
+							(!options->shared && options->partitions == 0)))
+		refuse("--values is for this project's tree on the simulated cluster, shared or partitioned");
 	if (options->copies > options->memory_nodes)
 		refuse("%u copies are on as many --memory-nodes", options->copies);
 	if (options->colocated && options->memory_nodes > options->compute_nodes)

@@ -22,16 +22,15 @@
  *	  0                8   header       fixed when the block is written
  *	  8                n   prefix       fixed; what all entries share from depth on
  *	  8 + n            .   entries      the lock's holder appends at or above used (I4)
- *	  length - 8 - 8e  8e  values       as the entries, and then CAS only (V1); e entries, the first one's value
- *	                                    is the last word; in trees with values
+ *	  length - 8 - 8e  8e  values       as the entries, and then CAS only (V1); e entries in whatever range, the first
+ *	                                    one's value is the last word; in trees with values
  *	  length - 8       8   meta         CAS only (WRITE while the block is unlinked)
  *
  * An entry in a leaf is its suffix after depth and prefix.  In a tree whose
  * entries have one length the suffix stands alone; else one byte (or, from
  * 0x80 on, two) of length precedes it.  Entries up to the end of the sorted run
  * ascend; those behind it were appended in order of arrival, which meta's sorted
- * bit says to be ascending, too.  In a tree with values the entries have one
- * length, and the checksum does not cover the values.
+ * bit says to be ascending, too.  The checksum does not cover the values.
  *
  * An internal node: header, identity, then its kind's number of slots.
  */

@@ -72,7 +72,7 @@ struct smart_tree_options
 	uint64_t tenure;
 
 	/*
-	 * A remote provider, with entries of one length: each has a value, which is not counted in fixed_length.  In
+	 * A remote provider: each entry has a value, which is not counted in fixed_length, and no payload.  In
 	 * exclusive mode the compute node's cache keeps leaves (A5) instead of results and hints.  Blocks come from services
 	 * that give a leaf's block only to leaves of this tree again, or as zeros that it had before any operation was open
 	 * (V4).

@@ -5,7 +5,7 @@
  * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote]
  *            [--bias merge|fill|pool|repeat|share|crash|full|value|many] [--owners]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
- *            [--fault NAME] [--trace] [--counters] [--coverage]
+ *            [--any-length] [--fault NAME] [--trace] [--counters] [--coverage]
  *
  * --counters prints how often each kind of change came about, and --coverage
  * fails if one never did.  Remote fabrics only: a CAS by pointers is not seen.
@@ -244,6 +244,8 @@ take_flag(struct run *run, const char *flag)
 		world.settings.values = 0;
 	else if (strcmp(flag, "--owners") == 0)
 		world.settings.owners = 1;
+	else if (strcmp(flag, "--any-length") == 0)
+		world.settings.any_length = true;
 	else if (strcmp(flag, "--trace") == 0)
 		world.settings.trace = true;
 	else if (strcmp(flag, "--counters") == 0)

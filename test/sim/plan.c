@@ -33,7 +33,7 @@ plan_shape(struct plan *plan, struct dice *dice)
 	if (dice_one_in(dice, 6))
 		plan->tiny_nodes = 6;
 	plan->payload = dice_one_in(dice, 4) ? dice_between(dice, 1, 3) : 0;
-	plan->fixed = dice_below(dice, 3) != 0;
+	plan->fixed = dice_below(dice, 3) != 0 && !world.settings.any_length;
 	plan->cache_skip_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 4);
 	plan->cache_miss_one_in = dice_one_in(dice, 2) ? 0 : dice_between(dice, 2, 16);
 	plan->cache_shared = dice_one_in(dice, 3);
@@ -141,7 +141,7 @@ plan_updates(struct plan *plan, struct dice *dice)
 	static const unsigned int churn[8] = {8, 6, 8, 0, 0, 0, 0};
 
 	plan->shared = chosen(world.settings.shared, dice, 100);
-	plan->fixed = true;
+	plan->fixed = !world.settings.any_length;
 	plan->direct = false;
 	plan->clients = dice_between(dice, 3, 6);
 	plan->compute_nodes = plan->shared ? dice_between(dice, 1, plan->clients) : 1;
@@ -350,7 +350,7 @@ plan_values(struct plan *plan)
 	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 19};
 	unsigned int percent = world.settings.bias == BIAS_VALUE ? 100 : 30;
 
-	plan->values = chosen(world.settings.values, &dice, percent) && !plan->direct && plan->fixed;
+	plan->values = chosen(world.settings.values, &dice, percent) && !plan->direct;
 	if (!plan->values)
 		return;
 	/* Leaf copies instead. */

@@ -72,7 +72,7 @@ struct plan
 	unsigned int leaf_size;
 	unsigned int tiny_nodes;
 	unsigned int payload; /* bytes behind the key */
-	bool values;          /* that can be changed in place; remote, of one length */
+	bool values;          /* that can be changed in place; remote */
 	bool fixed;
 	unsigned int hot;               /* keys that clients use */
 	unsigned int setup;             /* operations before the clients start */
@@ -136,6 +136,7 @@ struct settings
 	int descents;
 	int values;
 	int owners;
+	bool any_length; /* keys of several lengths */
 	bool trace;
 	bool watch; /* check every CAS as it happens */
 };

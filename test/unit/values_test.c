@@ -27,17 +27,27 @@ struct bench
 	struct tree_client *other;
 };
 
+/* fixed_length: 0 for keys of any length. */
 static struct bench
-open_bench(void)
+open_bench_of(uint32_t leaf_size, uint32_t fixed_length)
 {
 	struct bench bench = {.node = test_node_open(8, 64 << 20)};
 
 	bench.owner = test_client_open(bench.node, 1);
-	bench.options = (struct smart_tree_options){.leaf_size = 256, .fixed_length = KEY, .shared = true, .value = true};
+	bench.options = (struct smart_tree_options){.leaf_size = leaf_size,
+												.fixed_length = fixed_length,
+												.shared = true,
+												.value = true};
 	bench.options.id = test_tree_create(bench.owner, &bench.options.root);
 	bench.client = tree_client_open(bench.node, &bench.options, true, 2);
 	bench.other = tree_client_open(bench.node, &bench.options, true, 3);
 	return bench;
+}
+
+static struct bench
+open_bench(void)
+{
+	return open_bench_of(256, KEY);
 }
 
 static void
@@ -163,9 +173,9 @@ check_wrong_arguments(void)
 
 /* Inserts, updates and removals in turn: leaves split, grow, go down and are rewritten, marked and not. */
 static void
-check_many(void)
+check_many(uint32_t leaf_size)
 {
-	struct bench bench = open_bench();
+	struct bench bench = open_bench_of(leaf_size, KEY);
 	uint64_t left = 0;
 	uint8_t entry[ENTRY];
 	bool flag;
@@ -219,6 +229,117 @@ check_load(void)
 	check_tree(bench.client, MANY);
 	make_entry(entry, __builtin_bswap64(7), 0);
 	CHECK(smart_tree_lookup(bench.client->tree, entry, KEY, &flag) == SMART_OK && flag);
+	close_bench(&bench);
+}
+
+/* ---- keys of any length ---- */
+
+#define TEXT_MAX 80
+#define TEXTS    8000
+
+/* Digits, which ascend, some more letters, an end, and the value; the key's length. */
+static size_t
+make_text(uint8_t *entry, uint64_t number, uint64_t value)
+{
+	size_t length = (size_t) snprintf((char *) entry, TEXT_MAX, "%05u%.*s", (unsigned int) number,
+									  (int) (number * 7 % 50), "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz") +
+					1;
+
+	memcpy(entry + length, &value, sizeof(value));
+	return length;
+}
+
+static bool
+insert_text(struct tree_client *client, uint64_t number, uint64_t value)
+{
+	uint8_t entry[TEXT_MAX];
+	size_t key_length = make_text(entry, number, value);
+	bool added = false;
+
+	CHECK(smart_tree_insert(client->tree, entry, key_length, key_length + SMART_VALUE_BYTES, &added) == SMART_OK);
+	return added;
+}
+
+static bool
+update_text(struct tree_client *client, uint64_t number, uint64_t value)
+{
+	uint8_t entry[TEXT_MAX];
+	size_t key_length = make_text(entry, number, value);
+	bool found = false;
+
+	CHECK(smart_tree_update(client->tree, entry, key_length, value, &found) == SMART_OK);
+	return found;
+}
+
+static bool
+text_has_value(struct tree_client *client, uint64_t number, uint64_t value)
+{
+	uint8_t entry[TEXT_MAX];
+	size_t key_length = make_text(entry, number, value);
+	uint64_t seen = value + 1;
+	bool found = false;
+
+	CHECK(smart_tree_get(client->tree, entry, key_length, &seen, &found) == SMART_OK);
+	return found && seen == value;
+}
+
+/* Loaded, inserted in between, updated and removed: values stay with their keys as leaves are divided and rewritten. */
+static void
+check_any_length(void)
+{
+	struct bench bench = open_bench_of(256, 0);
+	struct smart_load *load;
+	uint8_t entry[TEXT_MAX];
+	uint64_t wrong = 0;
+	bool flag;
+
+	CHECK(smart_load_begin(bench.client->tree, 100, &load) == SMART_OK);
+	for (uint64_t i = 0; i < TEXTS; i += 4)
+	{
+		size_t key_length = make_text(entry, i, i);
+
+		CHECK(smart_load_add(load, entry, key_length + SMART_VALUE_BYTES) == SMART_OK);
+	}
+	CHECK(smart_load_add(load, entry, SMART_VALUE_BYTES) == SMART_TOO_LONG);
+	CHECK(smart_load_finish(load) == SMART_OK);
+	for (uint64_t i = 0; i < TEXTS; i++)
+	{
+		wrong += i % 4 != 0 && !insert_text(bench.client, i, i);
+		wrong += insert_text(bench.other, i, TEXTS + i);
+		wrong += i % 3 == 0 && !update_text(bench.other, i, 2 * TEXTS + i);
+	}
+	for (uint64_t i = 0; i < TEXTS; i += 5)
+	{
+		size_t key_length = make_text(entry, i, 0);
+
+		CHECK(smart_tree_remove(bench.other->tree, entry, key_length, &flag) == SMART_OK && flag);
+	}
+	for (uint64_t i = 0; i < TEXTS; i++)
+		wrong += text_has_value(bench.client, i, i % 3 == 0 ? 2 * TEXTS + i : i) != (i % 5 != 0);
+	CHECK(wrong == 0);
+	check_tree(bench.client, TEXTS - TEXTS / 5);
+	close_bench(&bench);
+}
+
+static void
+check_wrong_lengths(void)
+{
+	static uint8_t entry[SMART_KEY_MAX + 1 + SMART_VALUE_BYTES];
+	struct bench bench = open_bench_of(256, 0);
+	uint64_t value;
+	bool flag;
+
+	CHECK(smart_tree_get(bench.client->tree, entry, 0, &value, &flag) == SMART_TOO_LONG);
+	CHECK(smart_tree_get(bench.client->tree, entry, SMART_KEY_MAX + 1, &value, &flag) == SMART_TOO_LONG);
+	CHECK(smart_tree_update(bench.client->tree, entry, SMART_KEY_MAX + 1, 1, &flag) == SMART_TOO_LONG);
+	CHECK(smart_tree_insert(bench.client->tree, entry, SMART_KEY_MAX + 1, sizeof(entry), &flag) == SMART_TOO_LONG);
+	CHECK(smart_tree_insert(bench.client->tree, entry, KEY, KEY, &flag) == SMART_TOO_LONG);
+	CHECK(smart_tree_insert(bench.client->tree, entry, SMART_KEY_MAX, SMART_KEY_MAX + SMART_VALUE_BYTES, &flag) ==
+			  SMART_OK &&
+		  flag);
+	CHECK(smart_tree_update(bench.other->tree, entry, SMART_KEY_MAX, 9, &flag) == SMART_OK && flag);
+	CHECK(smart_tree_get(bench.client->tree, entry, SMART_KEY_MAX, &value, &flag) == SMART_OK && flag && value == 9);
+	check_tree(bench.client, 1);
 	close_bench(&bench);
 }
 
@@ -303,8 +424,12 @@ main(void)
 {
 	check_one_key();
 	check_wrong_arguments();
-	check_many();
+	check_many(256);
+	/* Leaves of more entries than are frozen in one batch. */
+	check_many(4096);
 	check_load();
+	check_any_length();
+	check_wrong_lengths();
 	check_round_trips();
 	check_frozen();
 	return check_finish();

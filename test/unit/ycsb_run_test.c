@@ -162,13 +162,14 @@ check_curve(void)
 
 /* With values an update is a READ and a CAS or two, and nothing is written; without, an entry leaves and comes back. */
 static void
-check_values(void)
+check_values(enum ycsb_keys key_type)
 {
 	struct ycsb_options options;
 	struct ycsb_results *results;
 	struct ycsb_summary updates;
 
 	default_options(&options);
+	options.key_type = key_type;
 	options.compute_nodes = 3;
 	options.clients = 4;
 	options.rdwc = true;
@@ -265,7 +266,8 @@ main(void)
 	check_keys_beside();
 	check_histogram();
 	check_curve();
-	check_values();
+	check_values(YCSB_INTEGER);
+	check_values(YCSB_EMAIL);
 	default_options(&options);
 	check_determinism(&options);
 	options.key_type = YCSB_STRING;

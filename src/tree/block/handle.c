@@ -31,7 +31,7 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 	smart_assert(options->leaf_size % SMART_UNIT == 0 && options->leaf_size >= SMART_LEAF_SIZE_MIN &&
 				 options->leaf_size <= SMART_LEAF_SIZE_MAX);
 	smart_assert(options->fixed_length <= SMART_ENTRY_MAX);
-	smart_assert(!options->value || (options->fixed_length > 0 && !fabric->direct));
+	smart_assert(!options->value || !fabric->direct);
 	if (tree == NULL)
 		return SMART_NO_MEMORY;
 	memset(tree, 0, sizeof(*tree));

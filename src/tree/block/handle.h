@@ -130,9 +130,11 @@ smart_next_node(struct smart_tree *tree, const struct smart_place *place)
 static inline unsigned int
 smart_stored_bytes(const struct smart_tree *tree, unsigned int suffix_length)
 {
+	unsigned int value = tree->options.value ? SMART_VALUE_BYTES : 0;
+
 	if (tree->options.fixed_length != 0)
-		return tree->options.value ? suffix_length + SMART_VALUE_BYTES : suffix_length;
-	return suffix_length + (suffix_length < 0x80 ? 1 : 2);
+		return suffix_length + value;
+	return suffix_length + (suffix_length < 0x80 ? 1 : 2) + value;
 }
 
 /* Writes the length in front of a suffix of a variable tree; returns its bytes. */

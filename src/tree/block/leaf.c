@@ -48,6 +48,22 @@ smart_leaf_checksum_ok(const struct smart_tree *tree, const struct smart_leaf *l
 	return smart_crc32c((uint32_t) (hash ^ (hash >> 32)), leaf->block, leaf->used) == smart_meta_crc(leaf->meta);
 }
 
+unsigned int
+smart_leaf_entries(const struct smart_leaf *leaf)
+{
+	unsigned int offset = leaf->start;
+	unsigned int entries = 0;
+	const uint8_t *suffix;
+	unsigned int length;
+
+	smart_assert(leaf->used >= leaf->start);
+	if (leaf->stride != 0)
+		return (leaf->used - leaf->start) / leaf->stride;
+	for (; offset != 0 && offset < leaf->used; entries++)
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+	return entries;
+}
+
 /* V4: is there a word for each entry in the block, and do the copy's words hold values?  Else the copy is torn. */
 static bool
 has_values(const struct smart_leaf *leaf)

@@ -43,15 +43,10 @@ smart_leaf_room(const struct smart_leaf *leaf)
 	return leaf->units * SMART_UNIT - SMART_LEAF_REAR_BYTES - leaf->used;
 }
 
-/* ---- trees with values: the leaf is a copy, and its entries have one length ---- */
+/* ---- trees with values: the leaf is a copy ---- */
 
-/* Entries below used, whichever lie in range. */
-static inline unsigned int
-smart_leaf_entries(const struct smart_leaf *leaf)
-{
-	smart_assert(leaf->stride != 0 && leaf->used >= leaf->start);
-	return (leaf->used - leaf->start) / leaf->stride;
-}
+/* Entries below used, whichever lie in range; where they differ in length they are counted one by one. */
+extern unsigned int smart_leaf_entries(const struct smart_leaf *leaf);
 
 /* Offset in the block, in bytes, of the word of the entry with this number, counted from 0 as the entries lie. */
 static inline unsigned int
@@ -72,11 +67,9 @@ smart_value_at(const struct smart_leaf *leaf, unsigned int entry)
 
 /* How far behind an entry's suffix in the copy its word lies. */
 static inline uint32_t
-smart_value_distance(const struct smart_leaf *leaf, const uint8_t *suffix)
+smart_value_distance(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int entry)
 {
-	unsigned int offset = (unsigned int) (suffix - leaf->block);
-
-	return smart_value_offset(leaf, (offset - leaf->start) / leaf->stride) - offset;
+	return smart_value_offset(leaf, entry) - (unsigned int) (suffix - leaf->block);
 }
 
 /* Bytes for more entries, values included, in a leaf of any tree. */

@@ -110,15 +110,16 @@ drop_duplicates(const struct smart_tree *tree, struct smart_list *list, uint32_t
 	list->count = kept;
 }
 
-/* The reference to an entry of a leaf. */
+/* The reference to an entry of a leaf, which is the entry-th there. */
 static inline struct smart_ref
-make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
+		 unsigned int entry)
 {
 	return (struct smart_ref){.head = smart_leaf_prefix(leaf),
 							  .head_length = (uint16_t) leaf->prefix_length,
 							  .tail = suffix,
 							  .tail_length = (uint16_t) length,
-							  .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
+							  .value = tree->options.value ? smart_value_distance(leaf, suffix, entry) : 0,
 							  .rank = smart_rank(suffix, length)};
 }
 
@@ -145,7 +146,8 @@ collect_strided(struct smart_tree *tree, struct smart_list *list, const struct s
 		*ref = common;
 		ref->tail = suffix;
 		if (valued)
-			ref->value = smart_value_distance(leaf, suffix);
+			ref->value = smart_value_distance(leaf, suffix,
+											  ((unsigned int) (suffix - leaf->block) - leaf->start) / leaf->stride);
 		if (ranked)
 			ref->rank = smart_rank(suffix, leaf->stride);
 		ref++;
@@ -177,7 +179,7 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 		collect_strided(tree, list, leaf, run, leaf->used, all, lo, hi, ranked);
 		return SMART_OK;
 	}
-	while (offset < leaf->used && status == SMART_OK)
+	for (unsigned int entry = 0; offset < leaf->used && status == SMART_OK; entry++)
 	{
 		bool in_run = offset < leaf->sorted_end;
 		const uint8_t *suffix;
@@ -187,10 +189,13 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 		if (offset == 0)
 			return SMART_CORRUPT;
 		if (!all && (suffix[0] < lo || suffix[0] > hi))
+		{
+			entry -= SMART_FAULT(miscounted) ? 1 : 0;
 			continue;
+		}
 		status = smart_list_reserve(tree, list, list->count + 1);
 		if (status == SMART_OK)
-			list->refs[list->count++] = make_ref(tree, leaf, suffix, length);
+			list->refs[list->count++] = make_ref(tree, leaf, suffix, length, entry);
 		if (in_run)
 			*sorted = list->count;
 	}

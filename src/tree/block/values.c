@@ -11,15 +11,35 @@
 /* CASes of one batch. */
 #define FREEZE_MAX 128
 
+/* The same among entries that carry their length, all of which are looked at. */
+static int
+find_by_walk(const struct smart_leaf *leaf, const struct smart_key *key)
+{
+	unsigned int offset = leaf->start;
+
+	for (int entry = 0; offset != 0 && offset < leaf->used; entry++)
+	{
+		const uint8_t *suffix;
+		unsigned int length;
+
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset != 0 && smart_leaf_compare(leaf, suffix, length, key) == 0)
+			return entry;
+	}
+	return -1;
+}
+
 int
 smart_leaf_find(const struct smart_leaf *leaf, const struct smart_key *key)
 {
 	unsigned int consumed = leaf->depth + leaf->prefix_length;
 	unsigned int offset;
 
-	smart_assert(key->pad == 0 && leaf->stride != 0);
+	smart_assert(key->pad == 0);
 	if (!smart_leaf_prefix_matches(leaf, key) || key->length <= consumed)
 		return -1;
+	if (leaf->stride == 0)
+		return find_by_walk(leaf, key);
 	offset = smart_leaf_lower_bound(leaf, key->bytes + consumed, key->length - consumed);
 	/* Behind the run in any order. */
 	if (offset >= leaf->sorted_end || smart_leaf_compare(leaf, leaf->block + offset, leaf->stride, key) != 0)
@@ -44,30 +64,29 @@ smart_values_mark(struct smart_tree *tree, struct smart_leaf *leaf, bool *marked
 	return status;
 }
 
-/* The byte at the leaf's depth of an entry. */
-static unsigned int
-entry_byte(const struct smart_leaf *leaf, unsigned int entry)
-{
-	return leaf->prefix_length > 0 ? smart_leaf_prefix(leaf)[0] : leaf->block[leaf->start + entry * leaf->stride];
-}
-
-/* CASes for the words of entries from *next on that are not frozen; entry_of[] says whose.  Moves *next. */
+/*
+ * CASes for words that the copy has not frozen, as many as a batch takes, of entries whose byte at the leaf's depth is from
+ * or above; entry_of[] says whose.
+ */
 static int
-prepare_freezing(const struct smart_leaf *leaf, unsigned int from, unsigned int *next, struct fabric_request *batch,
-				 unsigned int *entry_of)
+prepare_freezing(const struct smart_leaf *leaf, unsigned int from, struct fabric_request *batch, unsigned int *entry_of)
 {
-	unsigned int entries = smart_leaf_entries(leaf);
+	unsigned int offset = leaf->start;
 	int count = 0;
 
-	for (; *next < entries && count < FREEZE_MAX; (*next)++)
+	for (unsigned int entry = 0; offset != 0 && offset < leaf->used && count < FREEZE_MAX; entry++)
 	{
-		uint64_t word = smart_value_at(leaf, *next);
+		uint64_t word = smart_value_at(leaf, entry);
+		const uint8_t *suffix;
+		unsigned int length;
 
-		if (smart_value_frozen(word) || entry_byte(leaf, *next) < from)
+		offset = smart_leaf_next_entry(leaf, offset, &suffix, &length);
+		if (offset == 0 || smart_value_frozen(word) ||
+			(leaf->prefix_length > 0 ? smart_leaf_prefix(leaf) : suffix)[0] < from)
 			continue;
-		entry_of[count] = *next;
+		entry_of[count] = entry;
 		batch[count++] =
-			smart_cas_request(leaf->address + smart_value_offset(leaf, *next), word, word | SMART_VALUE_FROZEN, false);
+			smart_cas_request(leaf->address + smart_value_offset(leaf, entry), word, word | SMART_VALUE_FROZEN, false);
 	}
 	return count;
 }
@@ -78,7 +97,6 @@ smart_values_freeze(struct smart_tree *tree, const struct smart_leaf *leaf, unsi
 	uint8_t *copy = (uint8_t *) (uintptr_t) leaf->block;
 	struct fabric_request batch[FREEZE_MAX];
 	unsigned int entry_of[FREEZE_MAX];
-	unsigned int next = 0;
 	smart_status status = SMART_OK;
 	int count;
 
@@ -86,7 +104,7 @@ smart_values_freeze(struct smart_tree *tree, const struct smart_leaf *leaf, unsi
 	if ((leaf->meta & SMART_META_UPDATED) == 0 || SMART_FAULT(nofreeze))
 		return SMART_OK;
 	smart_assert(tree->options.value && !tree->direct && tree->entered);
-	while (status == SMART_OK && !*gone && (count = prepare_freezing(leaf, from, &next, batch, entry_of)) > 0)
+	while (status == SMART_OK && !*gone && (count = prepare_freezing(leaf, from, batch, entry_of)) > 0)
 	{
 		status = smart_execute(tree, batch, count);
 		for (int i = 0; i < count && status == SMART_OK; i++)
@@ -95,10 +113,8 @@ smart_values_freeze(struct smart_tree *tree, const struct smart_leaf *leaf, unsi
 
 			/* Zeros: what is to be copied has been copied. */
 			*gone |= !smart_value_written(word);
+			/* If an update came first the word is not frozen: again, with what that left. */
 			memcpy(copy + smart_value_offset(leaf, entry_of[i]), &word, sizeof(word));
-			/* An update came first: again, with what it left. */
-			if (!smart_value_frozen(word) && entry_of[i] < next)
-				next = entry_of[i];
 		}
 	}
 	return status;

@@ -2,33 +2,41 @@
  * values.h
  *	  Values of a leaf's entries: words behind the entries, the first one's last (V1-V4).
  *
- * All of this is for trees with values, whose entries have one length and lie on a remote provider: the leaf is a copy
- * in this client's memory.  Where the words lie in a leaf is in leaf.h.
+ * All of this is for trees with values, which lie on a remote provider: the leaf is a copy in this client's memory.
+ * Where the words lie in a leaf is in leaf.h.
  */
 #ifndef SMART_TREE_VALUES_H
 #define SMART_TREE_VALUES_H
 
 #include "tree/block/handle.h"
 
-/* Is the entry as long as those of this tree, with a value behind its key that is not too large? */
+/* Can a key of this tree be so long? */
 static inline bool
-smart_value_is_behind(const struct smart_tree *tree, const uint8_t *entry, size_t length)
+smart_value_fits_key(const struct smart_tree *tree, size_t key_length)
+{
+	return tree->options.fixed_length != 0 ? key_length == tree->options.fixed_length
+										   : key_length > 0 && key_length <= SMART_KEY_MAX;
+}
+
+/* Is the key as long as this tree's may be, with a value behind it that is not too large? */
+static inline bool
+smart_value_is_behind(const struct smart_tree *tree, const uint8_t *entry, size_t key_length)
 {
 	uint64_t value;
 
-	if (length != tree->options.fixed_length + SMART_VALUE_BYTES)
+	if (!smart_value_fits_key(tree, key_length))
 		return false;
-	memcpy(&value, entry + tree->options.fixed_length, sizeof(value));
+	memcpy(&value, entry + key_length, sizeof(value));
 	return value <= SMART_VALUE_MAX;
 }
 
 /* The word of the value behind an entry's key. */
 static inline uint64_t
-smart_value_behind(const struct smart_tree *tree, const uint8_t *entry)
+smart_value_behind(const uint8_t *entry, size_t key_length)
 {
 	uint64_t value;
 
-	memcpy(&value, entry + tree->options.fixed_length, sizeof(value));
+	memcpy(&value, entry + key_length, sizeof(value));
 	return smart_value_word(value);
 }
 

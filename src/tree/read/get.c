@@ -46,7 +46,7 @@ smart_tree_get(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_len
 	smart_status status;
 
 	smart_assert(tree->options.value);
-	if (key_length != tree->options.fixed_length)
+	if (!smart_value_fits_key(tree, key_length))
 		return SMART_TOO_LONG;
 	smart_enter(tree);
 	status = find_answer(tree, &key, &leaf, &answers);

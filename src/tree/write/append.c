@@ -81,6 +81,16 @@ stays_sorted(const struct smart_leaf *leaf, const uint8_t *suffix)
 		   smart_compare_equal_length(leaf->block + leaf->used - leaf->stride, suffix, leaf->stride) < 0;
 }
 
+/* How many entries so many bytes behind the others are, in the copy of the leaf. */
+static unsigned int
+count_appended(const struct smart_leaf *leaf, unsigned int length)
+{
+	struct smart_leaf grown = *leaf;
+
+	grown.used += length;
+	return smart_leaf_entries(&grown) - smart_leaf_entries(leaf);
+}
+
 /* The WRITE of the values of entries that were put behind the others, in the copy of the leaf; they take so many bytes. */
 static struct fabric_request
 write_values(const struct smart_leaf *leaf, unsigned int bytes)
@@ -104,7 +114,7 @@ static smart_status
 publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 			  const uint8_t *bytes, unsigned int length, uint64_t desired, uint8_t *before, bool *published)
 {
-	unsigned int values = tree->options.value ? length / leaf->stride * SMART_VALUE_BYTES : 0;
+	unsigned int values = tree->options.value ? count_appended(leaf, length) * SMART_VALUE_BYTES : 0;
 	struct fabric_request batch[4];
 	int count = 0;
 	int commit;
@@ -116,6 +126,7 @@ publish_bytes(struct smart_tree *tree, struct smart_leaf_lock *lock, const struc
 				 smart_meta_used(desired) == leaf->used + length && smart_meta_hi(desired) == leaf->hi &&
 				 smart_meta_state(desired) == SMART_LIVE);
 	smart_assert(lock->meta == (tree->options.shared ? leaf->meta : 0) && !smart_meta_locked(desired));
+	smart_assert(!tree->options.value || bytes == leaf->block + leaf->used);
 	batch[count++] = (struct fabric_request){.verb = FABRIC_WRITE,
 											 .remote = leaf->address + leaf->used,
 											 .local = (void *) (uintptr_t) bytes,
@@ -218,7 +229,7 @@ put_taken(struct append *append, const struct smart_handed *entry)
 	if (SMART_FAULT(overwrite))
 		smart_grown_begin(&append->grown, append->read);
 	smart_grown_put(append->tree, &append->grown, &key, length,
-					values ? smart_value_behind(append->tree, entry->bytes) : 0);
+					values ? smart_value_behind(entry->bytes, entry->key_length) : 0);
 	return SMART_COMBINED_ADDED;
 }
 

@@ -441,7 +441,8 @@ smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length)
 	smart_status status = SMART_OK;
 
 	if (length == 0 || length > SMART_ENTRY_MAX ||
-		(load->tree->options.value && !smart_value_is_behind(load->tree, entry, length)))
+		(load->tree->options.value &&
+		 (length <= SMART_VALUE_BYTES || !smart_value_is_behind(load->tree, entry, length - SMART_VALUE_BYTES))))
 		return SMART_TOO_LONG;
 	common = (unsigned int) smart_common_prefix(load->last, load->last_length, entry, length);
 	if (load->last_length > 0)

@@ -201,7 +201,7 @@ smart_tree_update(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 	smart_status status;
 
 	smart_assert(tree->options.value);
-	if (key_length != tree->options.fixed_length || value > SMART_VALUE_MAX)
+	if (!smart_value_fits_key(tree, key_length) || value > SMART_VALUE_MAX)
 		return SMART_TOO_LONG;
 	word = smart_value_word(value);
 	smart_enter(tree);
@@ -223,7 +223,7 @@ smart_tree_upsert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 	uint64_t value;
 	smart_status status = SMART_OK;
 
-	if (!smart_value_is_behind(tree, entry, length))
+	if (!smart_value_is_behind(tree, entry, key_length))
 		return SMART_TOO_LONG;
 	memcpy(&value, entry + key_length, sizeof(value));
 	/* The key may come and go in between. */
