@@ -7,10 +7,11 @@ import subprocess
 # SMART's setting, with memory nodes on machines of their own.
 CLUSTER = "--rdwc=on --compute-nodes=16 --memory-nodes=2"
 
-# Of this tree: values need keys of one length, and small entries are best off in small leaves. Leaves that are cached as a
-# whole may be longer, and are as full as those of DEX's model.
-OWN = {"tree": {"randint": " --leaf-size=256 --values=on", "email": ""},
-       "partitions": {"randint": " --partitions=256 --fill=70 --values=on", "email": " --partitions=256 --fill=70"}}
+# Of this tree: small entries are best off in small leaves. Leaves that are cached as a whole may be longer, and are as full
+# as those of DEX's model.
+OWN = {"tree": {"randint": " --leaf-size=256 --values=on", "email": " --values=on"},
+       "partitions": {"randint": " --partitions=256 --fill=70 --values=on",
+                      "email": " --partitions=256 --fill=70 --values=on"}}
 
 NAMES = {"tree": "this tree", "partitions": "this tree, partitions", "smart": "SMART",
          "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",

@@ -46,7 +46,7 @@
 	X(unwritten, "a value's word is believed, written or not")                                 \
 	X(nowipe, "a leaf is retired with its values in place")                                    \
 	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came") \
-	X(miscounted, "values are counted by those entries of a leaf that are copied")             \
+	X(miscounted, "values are counted by the entries that are not above a leaf's hi")          \
 	X(unlocked, "inserts that go together do not lock their leaves")                           \
 	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")        \
 	X(latecopy, "a leaf's copy stays while a value is written")                                \

@@ -126,6 +126,13 @@ smart_next_node(struct smart_tree *tree, const struct smart_place *place)
 
 #define SMART_UNITS_FOR(bytes) (((bytes) + SMART_UNIT - 1) / SMART_UNIT)
 
+/* Bytes of the length in front of a suffix of a variable tree. */
+static inline unsigned int
+smart_length_bytes(unsigned int suffix_length)
+{
+	return suffix_length < 0x80 ? 1 : 2;
+}
+
 /* Bytes that an entry's suffix takes in a leaf, its value included. */
 static inline unsigned int
 smart_stored_bytes(const struct smart_tree *tree, unsigned int suffix_length)
@@ -134,7 +141,7 @@ smart_stored_bytes(const struct smart_tree *tree, unsigned int suffix_length)
 
 	if (tree->options.fixed_length != 0)
 		return suffix_length + value;
-	return suffix_length + (suffix_length < 0x80 ? 1 : 2) + value;
+	return suffix_length + smart_length_bytes(suffix_length) + value;
 }
 
 /* Writes the length in front of a suffix of a variable tree; returns its bytes. */

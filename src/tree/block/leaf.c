@@ -64,6 +64,26 @@ smart_leaf_entries(const struct smart_leaf *leaf)
 	return entries;
 }
 
+unsigned int
+smart_leaf_number(const struct smart_leaf *leaf, const uint8_t *suffix)
+{
+	unsigned int number = 0;
+	const uint8_t *at;
+	unsigned int length;
+	unsigned int offset;
+
+	if (leaf->stride != 0)
+		return ((unsigned int) (suffix - leaf->block) - leaf->start) / leaf->stride;
+	offset = smart_leaf_next_entry(leaf, leaf->start, &at, &length);
+	while (offset != 0 && at != suffix)
+	{
+		number += !SMART_FAULT(miscounted) || at[0] <= leaf->hi;
+		offset = smart_leaf_next_entry(leaf, offset, &at, &length);
+	}
+	smart_assert(offset != 0);
+	return number;
+}
+
 /* V4: is there a word for each entry in the block, and do the copy's words hold values?  Else the copy is torn. */
 static bool
 has_values(const struct smart_leaf *leaf)

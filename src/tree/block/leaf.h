@@ -47,6 +47,8 @@ smart_leaf_room(const struct smart_leaf *leaf)
 
 /* Entries below used, whichever lie in range; where they differ in length they are counted one by one. */
 extern unsigned int smart_leaf_entries(const struct smart_leaf *leaf);
+/* How many lie before the one with this suffix in the copy. */
+extern unsigned int smart_leaf_number(const struct smart_leaf *leaf, const uint8_t *suffix);
 
 /* Offset in the block, in bytes, of the word of the entry with this number, counted from 0 as the entries lie. */
 static inline unsigned int
@@ -67,9 +69,9 @@ smart_value_at(const struct smart_leaf *leaf, unsigned int entry)
 
 /* How far behind an entry's suffix in the copy its word lies. */
 static inline uint32_t
-smart_value_distance(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int entry)
+smart_value_distance(const struct smart_leaf *leaf, const uint8_t *suffix)
 {
-	return smart_value_offset(leaf, entry) - (unsigned int) (suffix - leaf->block);
+	return smart_value_offset(leaf, smart_leaf_number(leaf, suffix)) - (unsigned int) (suffix - leaf->block);
 }
 
 /* Bytes for more entries, values included, in a leaf of any tree. */

@@ -110,16 +110,15 @@ drop_duplicates(const struct smart_tree *tree, struct smart_list *list, uint32_t
 	list->count = kept;
 }
 
-/* The reference to an entry of a leaf, which is the entry-th there. */
+/* The reference to an entry of a leaf. */
 static inline struct smart_ref
-make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length,
-		 unsigned int entry)
+make_ref(const struct smart_tree *tree, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	return (struct smart_ref){.head = smart_leaf_prefix(leaf),
 							  .head_length = (uint16_t) leaf->prefix_length,
 							  .tail = suffix,
 							  .tail_length = (uint16_t) length,
-							  .value = tree->options.value ? smart_value_distance(leaf, suffix, entry) : 0,
+							  .value = tree->options.value ? smart_value_distance(leaf, suffix) : 0,
 							  .rank = smart_rank(suffix, length)};
 }
 
@@ -146,8 +145,7 @@ collect_strided(struct smart_tree *tree, struct smart_list *list, const struct s
 		*ref = common;
 		ref->tail = suffix;
 		if (valued)
-			ref->value = smart_value_distance(leaf, suffix,
-											  ((unsigned int) (suffix - leaf->block) - leaf->start) / leaf->stride);
+			ref->value = smart_value_distance(leaf, suffix);
 		if (ranked)
 			ref->rank = smart_rank(suffix, leaf->stride);
 		ref++;
@@ -179,7 +177,7 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 		collect_strided(tree, list, leaf, run, leaf->used, all, lo, hi, ranked);
 		return SMART_OK;
 	}
-	for (unsigned int entry = 0; offset < leaf->used && status == SMART_OK; entry++)
+	while (offset < leaf->used && status == SMART_OK)
 	{
 		bool in_run = offset < leaf->sorted_end;
 		const uint8_t *suffix;
@@ -189,13 +187,10 @@ collect_entries(struct smart_tree *tree, struct smart_list *list, const struct s
 		if (offset == 0)
 			return SMART_CORRUPT;
 		if (!all && (suffix[0] < lo || suffix[0] > hi))
-		{
-			entry -= SMART_FAULT(miscounted) ? 1 : 0;
 			continue;
-		}
 		status = smart_list_reserve(tree, list, list->count + 1);
 		if (status == SMART_OK)
-			list->refs[list->count++] = make_ref(tree, leaf, suffix, length, entry);
+			list->refs[list->count++] = make_ref(tree, leaf, suffix, length);
 		if (in_run)
 			*sorted = list->count;
 	}
@@ -290,8 +285,14 @@ smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *lis
 
 	if (tree->options.fixed_length != 0 && from < to)
 		return bytes + (to - from) * smart_stored_bytes(tree, smart_ref_length(&list->refs[from]) - skip - prefix);
+	if (tree->options.value)
+		bytes += (to - from) * SMART_VALUE_BYTES;
 	for (uint32_t i = from; i < to; i++)
-		bytes += smart_stored_bytes(tree, smart_ref_length(&list->refs[i]) - skip - prefix);
+	{
+		unsigned int length = smart_ref_length(&list->refs[i]) - skip - prefix;
+
+		bytes += length + smart_length_bytes(length);
+	}
 	return bytes;
 }
 
