@@ -15,6 +15,7 @@
 #include "am/codec/enum_order.h"
 #include "am/compat.h"
 #include "am/constraint/statement.h"
+#include "am/index/as_btree.h"
 #include "am/index/options.h"
 #include "am/index/replica.h"
 #include "am/join/lookahead.h"
@@ -41,6 +42,7 @@ _PG_init(void)
 	smart_maintenance_init();
 	smart_options_init();
 	smart_planner_init();
+	smart_as_btree_init();
 	smart_conflict_init();
 	smart_staging_init();
 	smart_pending_init(smart_insert_pending);

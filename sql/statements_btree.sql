@@ -36,6 +36,61 @@ SELECT * FROM needs_btree_view WHERE id > 2 ORDER BY id;
 SELECT smart_index_check('needs_btree_view_id', true);
 DROP MATERIALIZED VIEW needs_btree_view;
 
+-- The same of a view whose rows come from a function that plans queries of the view, with event triggers; of indexes that
+-- do not serve; and by who may not
+CREATE FUNCTION needs_btree_rows() RETURNS SETOF needs_btree LANGUAGE plpgsql AS $$
+DECLARE
+	rows bigint := 0;
+BEGIN
+	IF to_regclass('public.needs_btree_view') IS NOT NULL THEN
+		EXECUTE 'SELECT count(*) FROM public.needs_btree_view v JOIN public.needs_btree_view w ON w.id = v.id + 1
+			WHERE v.id BETWEEN 1 AND 1000' INTO rows;
+	END IF;
+	RETURN QUERY SELECT b.id, b.n + rows::int FROM public.needs_btree b;
+END
+$$;
+CREATE FUNCTION needs_btree_event() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM count(*) FROM public.needs_btree WHERE id = 3;
+END
+$$;
+CREATE MATERIALIZED VIEW needs_btree_view AS SELECT id, n, id::text COLLATE "C" AS name FROM needs_btree_rows();
+CREATE UNIQUE INDEX needs_btree_view_part ON needs_btree_view USING smart (id) WHERE id > 0;
+CREATE UNIQUE INDEX needs_btree_view_sum ON needs_btree_view USING smart ((id + 1));
+CREATE INDEX needs_btree_view_n ON needs_btree_view USING smart (n);
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
+CREATE UNIQUE INDEX needs_btree_view_name ON needs_btree_view USING smart (name, id) INCLUDE (n);
+CREATE EVENT TRIGGER needs_btree_event ON ddl_command_start EXECUTE FUNCTION needs_btree_event();
+INSERT INTO needs_btree SELECT i, i FROM generate_series(5, 500) i;
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
+DELETE FROM needs_btree WHERE id % 3 = 0;
+UPDATE needs_btree SET n = -n WHERE id % 5 = 0;
+DO $$ BEGIN REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view; END $$;
+SELECT count(*), sum(id), sum(n) FROM needs_btree_view;
+SELECT relname, smart_index_check(c.oid, true), a.amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+	WHERE relname ~ '^needs_btree_view_' ORDER BY 1;
+DROP EVENT TRIGGER needs_btree_event;
+INSERT INTO needs_btree VALUES (500, 0);
+DROP INDEX needs_btree_id;
+INSERT INTO needs_btree VALUES (500, 0);
+CREATE UNIQUE INDEX needs_btree_id ON needs_btree USING smart (id, n);
+INSERT INTO needs_btree VALUES (500, 1);
+\set VERBOSITY sqlstate
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
+CREATE ROLE needs_btree_role;
+SET ROLE needs_btree_role;
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_none;
+RESET ROLE;
+REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree;
+\set VERBOSITY default
+DROP ROLE needs_btree_role;
+DROP MATERIALIZED VIEW needs_btree_view;
+DROP FUNCTION needs_btree_rows, needs_btree_event;
+DROP INDEX needs_btree_id;
+DELETE FROM needs_btree WHERE id = 500;
+CREATE UNIQUE INDEX needs_btree_id ON needs_btree USING smart (id);
+
 -- A unique index that proves that a join adds no rows
 EXPLAIN (COSTS OFF) SELECT a.n FROM needs_btree a LEFT JOIN needs_btree b ON b.id = a.n;
 

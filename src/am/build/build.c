@@ -106,12 +106,6 @@ check_request(Relation heap, Relation index)
 					errhint("Index an expression of type %s, or create an operator class for type %s.",
 							format_type_be(class_type), format_type_be(type)));
 	}
-	if (SMART_SPECULATE_OURSELVES && heap->rd_rel->relispartition && index->rd_index->indisunique)
-		ereport(WARNING, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("INSERT ... ON CONFLICT into the partitioned table above \"%s\" will fail",
-					   RelationGetRelationName(heap)),
-				errdetail("Before PostgreSQL 18 it works with unique btree indexes only."),
-				errhint("Insert into the partition itself."));
 }
 
 /* May pages answer in the place of a tree? */

@@ -9,10 +9,13 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_opfamily.h"
 #include "fmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "am/codec/encode.h"
 #include "am/codec/normalizer.h"
@@ -34,6 +37,21 @@ column_growth(const struct smart_column *column)
 	if (column->attlen > 0)
 		return growth + Max(column->attlen - column->normalizer.width, 0);
 	return growth + VARHDRSZ;
+}
+
+/* The access method.  What the relcache says may be meant for others at the moment (index/as_btree.c). */
+static Oid
+method_of(Relation index)
+{
+	Oid family = index->rd_opfamily[0];
+	HeapTuple row = SearchSysCache1(OPFAMILYOID, ObjectIdGetDatum(family));
+	Oid method;
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for operator family %u", family);
+	method = ((Form_pg_opfamily) GETSTRUCT(row))->opfmethod;
+	ReleaseSysCache(row);
+	return method;
 }
 
 static void
@@ -59,7 +77,7 @@ make_column(Relation index, int number, struct smart_column *column)
 		int16 option = index->rd_indoption[number];
 
 		normalizer->index_name = RelationGetRelationName(index);
-		normalizer->method = index->rd_rel->relam;
+		normalizer->method = method_of(index);
 		normalizer->type = index->rd_opcintype[number];
 		normalizer->value_type = getBaseType(attribute->atttypid);
 		normalizer->collation = index->rd_indcollation[number];

@@ -8,8 +8,7 @@
  * equality operator of each key column, which is strategy 3 in smart's operator families as in btree's.
  * Only tables with a unique smart index are touched.
  *
- * For rows that are routed through a partitioned table the executor opens the indexes itself, row by row;
- * there the hook can only raise an error before the first row.
+ * Rows that are routed through a partitioned table: see routing.c.
  */
 #include "postgres.h"
 
@@ -26,20 +25,27 @@
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/write/insert.h"
+#include "am/write/routing.h"
 #include "base/assert.h"
 
 static ExecutorStart_hook_type previous_hook = NULL;
 
-/* Partitioned tables whose partitions were found to have no unique smart index; forgotten at any change of a table. */
-#define FINE_MAX 32
-static Oid fine[FINE_MAX];
-static int nfine = 0;
+/* What was found out about partitioned tables; forgotten at any change of a table. */
+struct parent
+{
+	Oid oid;
+	bool is_concerned; /* rows may be routed to a partition with a unique smart index */
+};
+
+#define PARENTS_MAX 32
+static struct parent parents[PARENTS_MAX];
+static int nparents = 0;
 static uint64 changes = 0; /* of any table, as far as this backend has heard of them */
 
 static void
-forget_fine(Datum argument, Oid relation)
+forget_parents(Datum argument, Oid relation)
 {
-	nfine = 0;
+	nparents = 0;
 	changes++;
 }
 
@@ -108,38 +114,54 @@ open_indexes(ResultRelInfo *result)
 	list_free(indexes);
 }
 
-/* Raises an error if rows may be routed to a partition with a unique smart index. */
-static void
-check_partitions(Relation parent)
+/* May rows be routed to a partition with a unique smart index?  FEATURE_NOT_SUPPORTED if to a foreign table, too. */
+static bool
+look_at_partitions(Relation parent)
 {
-	List *partitions;
+	List *partitions = find_all_inheritors(RelationGetRelid(parent), AccessShareLock, NULL);
+	Oid smart = InvalidOid;
+	Oid foreign = InvalidOid;
 	ListCell *cell;
-	uint64 changes_before;
 
-	for (int i = 0; i < nfine; i++)
-	{
-		if (fine[i] == RelationGetRelid(parent))
-			return;
-	}
-	smart_assert(nfine <= FINE_MAX);
-	changes_before = changes;
-	partitions = find_all_inheritors(RelationGetRelid(parent), AccessShareLock, NULL);
 	foreach (cell, partitions)
 	{
 		Relation partition = table_open(lfirst_oid(cell), NoLock);
 
 		if (has_unique_smart_index(partition))
-			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("INSERT ... ON CONFLICT into partitioned table \"%s\" is not supported",
-						   RelationGetRelationName(parent)),
-					errdetail("Partition \"%s\" has a unique index of access method \"smart\".",
-							  RelationGetRelationName(partition)),
-					errhint("Insert into the partition itself, or use PostgreSQL 18 or newer."));
+			smart = RelationGetRelid(partition);
+		if (partition->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			foreign = RelationGetRelid(partition);
 		table_close(partition, NoLock);
 	}
 	list_free(partitions);
-	if (nfine < FINE_MAX && changes == changes_before)
-		fine[nfine++] = RelationGetRelid(parent);
+	if (OidIsValid(smart) && OidIsValid(foreign))
+		ereport(
+			ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			errmsg("INSERT ... ON CONFLICT into partitioned table \"%s\" is not supported",
+				   RelationGetRelationName(parent)),
+			errdetail("Partition \"%s\" has a unique index of access method \"smart\", and \"%s\" is a foreign table.",
+					  get_rel_name(smart), get_rel_name(foreign)),
+			errhint("Insert into the partition itself, or use PostgreSQL 18 or newer."));
+	return OidIsValid(smart);
+}
+
+/* The same, as far as it is known already. */
+static bool
+is_concerned(Relation parent)
+{
+	uint64 changes_before = changes;
+	bool concerned;
+
+	smart_assert(nparents <= PARENTS_MAX);
+	for (int i = 0; i < nparents; i++)
+	{
+		if (parents[i].oid == RelationGetRelid(parent))
+			return parents[i].is_concerned;
+	}
+	concerned = look_at_partitions(parent);
+	if (nparents < PARENTS_MAX && changes == changes_before)
+		parents[nparents++] = (struct parent){RelationGetRelid(parent), concerned};
+	return concerned;
 }
 
 static void
@@ -151,7 +173,10 @@ prepare(ModifyTableState *modify)
 	if (((ModifyTable *) modify->ps.plan)->onConflictAction == ONCONFLICT_NONE)
 		return;
 	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		check_partitions(table);
+	{
+		if (is_concerned(table))
+			smart_routing_prepare(modify);
+	}
 	else if (table->rd_rel->relhasindex && result->ri_IndexRelationDescs == NULL && has_unique_smart_index(table))
 		open_indexes(result);
 }
@@ -186,5 +211,6 @@ smart_conflict_init(void)
 		return;
 	previous_hook = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
-	CacheRegisterRelcacheCallback(forget_fine, (Datum) 0);
+	smart_routing_init();
+	CacheRegisterRelcacheCallback(forget_parents, (Datum) 0);
 }

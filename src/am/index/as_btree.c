@@ -1,0 +1,258 @@
+/*
+ * as_btree.c
+ *	  Indexes that pass for btrees, on servers that ask for the access method by name.
+ *
+ * Before version 18 two places of the server ask whether a unique index is a btree, and would do the right thing with a
+ * smart one, whose operator families have btree's numbers and operators:
+ *
+ * - REFRESH MATERIALIZED VIEW CONCURRENTLY, which looks for an index that tells rows apart;
+ * - INSERT ... ON CONFLICT, when it opens a table's indexes (conflict.c, routing.c).
+ *
+ * Both look at the row of pg_class that the relcache has.  So for that long the access method in this row is btree: not in
+ * the catalog, but in this process's copy.  The indexes are open meanwhile, so the copies stay where they are.  If a
+ * message of another process has one read anew, it is changed again (at_change).
+ *
+ * An index is read and written through its callbacks, whatever the row says.  But the planner would look for a btree's
+ * root, and commands such as REINDEX would write down what they read.  Functions in a query may call either at any time.
+ * So both are counted as levels, and indexes pass for btrees on the level where that was begun.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/index/as_btree.h"
+#include "am/index/relation.h"
+#include "base/assert.h"
+
+static planner_hook_type next_planner = NULL;
+static ProcessUtility_hook_type next_utility = NULL;
+
+static struct smart_as_btree *innermost = NULL;
+static int level = 0;
+
+/* ---- what the relcache says ---- */
+
+static void
+set_method(const struct smart_as_btree *self, Oid method)
+{
+	ListCell *cell;
+
+	foreach (cell, self->indexes)
+		((Relation) lfirst(cell))->rd_rel->relam = method;
+}
+
+/* Sets the method of all indexes.  One may be in several lists. */
+static void
+set_methods(void)
+{
+	for (const struct smart_as_btree *one = innermost; one != NULL; one = one->outer)
+		set_method(one, one->method);
+	for (const struct smart_as_btree *one = innermost; one != NULL; one = one->outer)
+	{
+		if (one->level == level)
+			set_method(one, BTREE_AM_OID);
+	}
+}
+
+/* A relation has changed, or all of them may have: those that are open have been read anew. */
+static void
+at_change(Datum argument, Oid relation)
+{
+	set_methods();
+}
+
+void
+smart_as_btree_begin(struct smart_as_btree *self, List *indexes)
+{
+	smart_assert(indexes != NIL);
+	for (const struct smart_as_btree *one = innermost; one != NULL; one = one->outer)
+		set_method(one, one->method);
+	*self = (struct smart_as_btree){.outer = innermost,
+									.indexes = indexes,
+									.method = ((Relation) linitial(indexes))->rd_rel->relam,
+									.level = level};
+	smart_assert(self->method != BTREE_AM_OID);
+	innermost = self;
+	set_methods();
+}
+
+void
+smart_as_btree_end(struct smart_as_btree *self)
+{
+	smart_assert(innermost == self && self->level == level);
+	set_method(self, self->method);
+	innermost = self->outer;
+	set_methods();
+}
+
+static void
+enter(void)
+{
+	level++;
+	set_methods();
+}
+
+static void
+leave(void)
+{
+	smart_assert(level > 0);
+	level--;
+	set_methods();
+}
+
+/* ---- lists of indexes ---- */
+
+List *
+smart_unique_indexes_open(Relation table, LOCKMODE mode)
+{
+	List *oids = RelationGetIndexList(table);
+	List *indexes = NIL;
+	ListCell *cell;
+
+	foreach (cell, oids)
+	{
+		Relation index = index_open(lfirst_oid(cell), mode);
+
+		if (index->rd_index->indisunique && smart_is_our_index(index))
+			indexes = lappend(indexes, index);
+		else
+			index_close(index, mode);
+	}
+	list_free(oids);
+	return indexes;
+}
+
+void
+smart_indexes_close(List *indexes)
+{
+	ListCell *cell;
+
+	foreach (cell, indexes)
+		index_close((Relation) lfirst(cell), NoLock);
+	list_free(indexes);
+}
+
+/* ---- hooks ---- */
+
+static PlannedStmt *
+plan(Query *query, const char *text, int options, ParamListInfo params)
+{
+	planner_hook_type run = next_planner != NULL ? next_planner : standard_planner;
+	PlannedStmt *planned;
+
+	if (innermost == NULL)
+		return run(query, text, options, params);
+	enter();
+	PG_TRY();
+	{
+		planned = run(query, text, options, params);
+	}
+	PG_FINALLY();
+	{
+		leave();
+	}
+	PG_END_TRY();
+	return planned;
+}
+
+/*
+ * The unique smart indexes of the materialized view that a statement refreshes; NIL: there are none, or it is another
+ * statement.  The server asks later whether the user may do that.
+ */
+static List *
+refreshed_indexes(const Node *statement)
+{
+	const RefreshMatViewStmt *refresh = (const RefreshMatViewStmt *) statement;
+	List *indexes = NIL;
+	Relation view;
+	Oid oid;
+
+	if (!IsA(statement, RefreshMatViewStmt) || !refresh->concurrent)
+		return NIL;
+	oid = RangeVarGetRelid(refresh->relation, AccessShareLock, true);
+	if (!OidIsValid(oid) || get_rel_relkind(oid) != RELKIND_MATVIEW)
+		return NIL;
+	view = table_open(oid, NoLock);
+	indexes = smart_unique_indexes_open(view, AccessShareLock);
+	table_close(view, NoLock);
+	return indexes;
+}
+
+/* What ProcessUtility is told. */
+struct call
+{
+	PlannedStmt *planned;
+	const char *query;
+	bool read_only;
+	ProcessUtilityContext context;
+	ParamListInfo params;
+	QueryEnvironment *environment;
+	DestReceiver *destination;
+	QueryCompletion *completion;
+};
+
+static void
+carry_out(const struct call *call)
+{
+	ProcessUtility_hook_type run = next_utility != NULL ? next_utility : standard_ProcessUtility;
+
+	run(call->planned, call->query, call->read_only, call->context, call->params, call->environment, call->destination,
+		call->completion);
+}
+
+/* On a level of its own, with indexes as btrees there. */
+static void
+carry_out_with(const struct call *call, List *indexes)
+{
+	struct smart_as_btree as_btree;
+
+	enter();
+	PG_TRY();
+	{
+		if (indexes != NIL)
+			smart_as_btree_begin(&as_btree, indexes);
+		carry_out(call);
+	}
+	PG_FINALLY();
+	{
+		if (indexes != NIL)
+			smart_as_btree_end(&as_btree);
+		leave();
+	}
+	PG_END_TRY();
+}
+
+static void
+at_utility(PlannedStmt *planned, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
+		   QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion)
+{
+	struct call call = {planned, query, read_only, context, params, environment, destination, completion};
+	List *indexes = refreshed_indexes(planned->utilityStmt);
+
+	if (innermost == NULL && indexes == NIL)
+		carry_out(&call);
+	else
+		carry_out_with(&call, indexes);
+	smart_indexes_close(indexes);
+}
+
+void
+smart_as_btree_init(void)
+{
+	if (!SMART_ASKS_FOR_BTREE)
+		return;
+	next_planner = planner_hook;
+	planner_hook = plan;
+	next_utility = ProcessUtility_hook;
+	ProcessUtility_hook = at_utility;
+	CacheRegisterRelcacheCallback(at_change, (Datum) 0);
+}
