@@ -62,6 +62,7 @@ REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
 CREATE UNIQUE INDEX needs_btree_view_name ON needs_btree_view USING smart (name, id) INCLUDE (n);
 CREATE EVENT TRIGGER needs_btree_event ON ddl_command_start EXECUTE FUNCTION needs_btree_event();
 INSERT INTO needs_btree SELECT i, i FROM generate_series(5, 500) i;
+\c -
 REFRESH MATERIALIZED VIEW CONCURRENTLY needs_btree_view;
 DELETE FROM needs_btree WHERE id % 3 = 0;
 UPDATE needs_btree SET n = -n WHERE id % 5 = 0;

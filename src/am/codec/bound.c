@@ -10,6 +10,7 @@
 #include "access/stratnum.h"
 
 #include "am/codec/encode.h"
+#include "am/codec/long_key.h"
 #include "am/codec/normalizer.h"
 #include "base/assert.h"
 
@@ -89,14 +90,18 @@ compare_bound(const struct smart_normalizer *normalizer, int strategy, Datum arg
 		/* A normalized key of fixed width may have to be cut, too, where the columns before take all the room. */
 		uint8 *end = smart_put_normalized(normalizer, value, out + 1, out + room);
 
+		bool cut = end == NULL;
+
+		if (smart_key_is_long(normalizer, out + 1, end, out + room))
+			cut = !smart_put_long_key(normalizer, value, out + 1, out + room, &end);
 		*out = SMART_NOT_NULL;
 		bound->length = end == NULL ? room : end - out;
 		/* What is cut is longer than the normalized key of any entry. */
-		if (end == NULL && bound->kind == SMART_BOUND_EQUAL)
+		if (cut && bound->kind == SMART_BOUND_EQUAL)
 			bound->kind = SMART_BOUND_NEVER;
-		else if (end == NULL && bound->kind == SMART_BOUND_LESS_EQUAL)
+		else if (cut && bound->kind == SMART_BOUND_LESS_EQUAL)
 			bound->kind = SMART_BOUND_LESS;
-		else if (end == NULL && bound->kind == SMART_BOUND_GREATER)
+		else if (cut && bound->kind == SMART_BOUND_GREATER)
 			bound->kind = SMART_BOUND_GREATER_EQUAL;
 	}
 }
@@ -119,6 +124,13 @@ smart_codec_bound(const struct smart_codec *codec, int column, int strategy, Dat
 		*out = SMART_NOT_NULL;
 		end = place->normalizer.pattern(&place->normalizer, strategy, argument, out + 1, out + room, &exact,
 										&bound->recheck);
+		/* Of a long key its first bytes are there as they are. */
+		if (smart_key_is_squeezed(&place->normalizer, end - out - 1))
+		{
+			end = out + 1 + SMART_SQUEEZE_PLAIN;
+			exact = false;
+			bound->recheck = true;
+		}
 		bound->length = end - out;
 		bound->kind = exact ? SMART_BOUND_EQUAL : SMART_BOUND_PREFIX;
 	}

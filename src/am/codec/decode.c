@@ -10,6 +10,7 @@
 #include "access/tupmacs.h"
 
 #include "am/codec/encode.h"
+#include "am/codec/long_key.h"
 #include "am/compat.h"
 #include "base/assert.h"
 
@@ -17,6 +18,7 @@
 struct writer
 {
 	char *data; /* where the next column goes, before alignment */
+	char *limit;
 	bool has_varlenas;
 	bool nulls_fit; /* a NULL can be noted */
 	bits8 *bits;    /* the tuple's bitmap, or NULL */
@@ -71,6 +73,24 @@ decode_key(const struct smart_column *column, const uint8 *bytes, int length, co
 	return column->normalizer.decode(&column->normalizer, bytes, length, residue, space);
 }
 
+/* Puts the value of a squeezed key behind the data */
+static pg_noinline Datum
+put_long_key(struct writer *writer, const struct smart_column *column, const uint8 *bytes, int length,
+			 const uint8 *residue)
+{
+	struct varlena *value = smart_get_long_value(column, bytes, length, residue);
+	Size size = VARSIZE(value);
+	Datum put = PointerGetDatum(writer->data);
+
+	if (size > (Size) (writer->limit - writer->data))
+		elog(ERROR, "a value of %zu bytes does not fit into a tuple of an index", size);
+	memcpy(writer->data, value, size);
+	writer->data += size;
+	writer->has_varlenas = true;
+	pfree(value);
+	return put;
+}
+
 /* Puts the value of a key column behind the data; a short varlena may well lie behind padding */
 static inline Datum
 put_key(struct writer *writer, const struct smart_column *column, const uint8 *bytes, int length, const uint8 *residue)
@@ -79,6 +99,8 @@ put_key(struct writer *writer, const struct smart_column *column, const uint8 *b
 
 	smart_assert(length >= 0 && length < SMART_KEY_MAX);
 	writer->data = align_and_clear(writer->data, column->align);
+	if (smart_key_is_squeezed(&column->normalizer, length))
+		return put_long_key(writer, column, bytes, length, residue);
 	value = decode_key(column, bytes, length, residue, writer->data);
 	if (column->attlen < 0)
 	{
@@ -139,7 +161,7 @@ walk(const struct smart_codec *codec, const uint8 *entry, int length, struct wri
 		else if (isnull || column->normalizer.width > 0)
 			p += column->normalizer.width;
 		else
-			p = column->normalizer.end(&column->normalizer, p, limit, column->flip);
+			p = smart_key_end(&column->normalizer, p, limit, column->flip);
 		smart_assert(p != NULL && p <= limit);
 
 		isnull = isnull || !column->returnable;
@@ -172,7 +194,11 @@ void
 smart_codec_decode(const struct smart_codec *codec, const uint8 *entry, int length, Datum *values, bool *isnull,
 				   char *space)
 {
-	struct writer writer = {.data = space, .nulls_fit = true, .values = values, .isnull = isnull};
+	struct writer writer = {.data = space,
+							.limit = space + codec->space,
+							.nulls_fit = true,
+							.values = values,
+							.isnull = isnull};
 
 	smart_assert(space == (char *) MAXALIGN(space));
 	(void) walk(codec, entry, length, &writer);
@@ -214,7 +240,7 @@ IndexTuple
 smart_codec_form_tuple(const struct smart_codec *codec, const uint8 *entry, int length, char *space)
 {
 	IndexTuple tuple = (IndexTuple) space;
-	struct writer writer = {.data = space + MAXALIGN(sizeof(IndexTupleData))};
+	struct writer writer = {.data = space + MAXALIGN(sizeof(IndexTupleData)), .limit = space + codec->space};
 
 	smart_assert(space == (char *) MAXALIGN(space) && length > 0 && length <= SMART_ENTRY_MAX);
 	smart_entry_tid(codec, entry + smart_codec_key_length(codec, entry, length), &tuple->t_tid);
@@ -229,7 +255,9 @@ smart_codec_form_tuple(const struct smart_codec *codec, const uint8 *entry, int 
 	if (!walk(codec, entry, length, &writer))
 	{
 		tuple->t_info = INDEX_NULL_MASK;
-		writer = (struct writer){.data = space + IndexInfoFindDataOffset(INDEX_NULL_MASK), .nulls_fit = true};
+		writer = (struct writer){.data = space + IndexInfoFindDataOffset(INDEX_NULL_MASK),
+								 .limit = space + codec->space,
+								 .nulls_fit = true};
 		writer.bits = (bits8 *) (space + sizeof(IndexTupleData));
 		memset(writer.bits, 0, sizeof(IndexAttributeBitMapData));
 		(void) walk(codec, entry, length, &writer);

@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 
 #include "am/codec/encode.h"
+#include "am/codec/long_key.h"
 #include "am/codec/normalizer.h"
 #include "base/assert.h"
 
@@ -36,6 +37,9 @@ encode_column(const struct smart_column *column, Datum value, bool isnull, uint8
 	}
 	*out = SMART_NOT_NULL;
 	end = column->normalizer.encode(&column->normalizer, value, key, limit);
+	if (smart_key_is_long(&column->normalizer, key, end, limit) &&
+		!smart_put_long_key(&column->normalizer, value, key, limit, &end))
+		return NULL;
 	smart_assert(end == NULL || (end > key && end <= limit));
 	smart_assert(end == NULL || width == 0 || end == key + width);
 	if (unlikely(column->flip) && end != NULL)
@@ -189,6 +193,28 @@ smart_codec_encode_key(const struct smart_codec *codec, const Datum *values, con
 	return end - out;
 }
 
+/* By how much the columns of an IndexTuple may be longer than those of its entry because keys are squeezed there */
+static int
+unsqueezed_growth(const struct smart_codec *codec, const Datum *values, const bool *isnull, const uint8 *out,
+				  int key_length)
+{
+	int growth = 0;
+
+	for (int i = 0; i < codec->nkeys; i++)
+	{
+		const struct smart_column *column = &codec->columns[i];
+		int start = smart_codec_columns_end(codec, out, key_length, i) + 1;
+		int length;
+
+		if (!column->returnable || isnull[i] || !column->normalizer.squeezable)
+			continue;
+		length = smart_codec_columns_end(codec, out, key_length, i + 1) - start;
+		if (smart_key_is_squeezed(&column->normalizer, length))
+			growth += Max((int) smart_long_value_size(column, values[i]) - length, 0);
+	}
+	return growth;
+}
+
 int
 smart_codec_encode(const struct smart_codec *codec, const Datum *values, const bool *isnull, ItemPointer tid,
 				   uint8 *out, int *key_length)
@@ -202,6 +228,9 @@ smart_codec_encode(const struct smart_codec *codec, const Datum *values, const b
 		if (unlikely(end == NULL))
 			entry_too_long(codec, tid);
 	}
+	if (unlikely(*key_length > SMART_SQUEEZE_PLAIN) &&
+		end - out + unsqueezed_growth(codec, values, isnull, out, *key_length) > codec->entry_max)
+		(codec->ncolumns > codec->nkeys ? entry_too_long : key_too_long)(codec, tid);
 	smart_assert(end - out <= SMART_ENTRY_MAX);
 	smart_assert(codec->fixed_length == 0 || end - out == codec->fixed_length);
 	smart_assert(smart_codec_key_length(codec, out, end - out) == *key_length);
@@ -240,7 +269,7 @@ smart_codec_find_columns_end(const struct smart_codec *codec, const uint8 *entry
 		if (this->normalizer.width > 0)
 			p += this->normalizer.width;
 		else if (!isnull)
-			p = this->normalizer.end(&this->normalizer, p, limit, this->flip);
+			p = smart_key_end(&this->normalizer, p, limit, this->flip);
 		if (p == NULL || p > limit)
 			return -1;
 	}

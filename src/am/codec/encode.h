@@ -15,6 +15,7 @@
  *   descending column holds the complement of each of its bytes.  A NULL has zero bytes in place of a normalized key of
  *   fixed width, and nothing in place of another one.
  * - "columns, TID" is the key: it is unique and no key is a prefix of another one.
+ * - Long normalized keys of some types are squeezed, without a change of all that (squeeze.h).
  * - Residues: what the normalized keys of lossy types forget (the sign of a zero, say), fixed width.  Included columns:
  *   one byte (0 NULL, 1 value), then a fixed-length type's bytes as PostgreSQL stores them (zeros for NULL) or the
  *   varlena with its header, compressed if it is long and its column's storage allows it.  The same row may have
@@ -138,6 +139,7 @@ struct smart_normalizer
 	int width;        /* bytes of each normalized key, or 0 if they differ */
 	bool unordered;   /* normalized keys tell equality only: they do not sort like the values */
 	bool no_patterns; /* strategies beyond btree's select all values, unless the pattern is a whole string */
+	bool squeezable;  /* normalized keys may have any length, and long ones are squeezed (long_key.h): a varlena's */
 	bool forgets;     /* decode (with the residue) cannot give the value back */
 	bool by_catalog;  /* of an enum: the order of its values is read from the catalog (enum_order.c) */
 	uint32 version;   /* of what decides on the order outside of the server; 0: nothing does */

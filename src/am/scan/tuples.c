@@ -7,6 +7,7 @@
 #include "access/tupmacs.h"
 
 #include "am/codec/encode.h"
+#include "am/codec/long_key.h"
 #include "am/scan/position.h"
 #include "am/scan/tuples.h"
 #include "base/assert.h"
@@ -71,6 +72,10 @@ form_shape(struct smart_tuples *tuples, enum smart_tuple_shape shape, int count,
 		IndexTuple tuple = (IndexTuple) space;
 
 		if (shape != SMART_TUPLE_ANY && unlikely(entry[0] != SMART_NOT_NULL))
+			break;
+		/* Whatever the TID's length is, since squeezed keys are longer than others by more than that may differ. */
+		if (shape == SMART_TUPLE_VARLENA &&
+			smart_key_is_squeezed(normalizer, (int) (end - entry) - SMART_TID_LONGEST - 1))
 			break;
 		if (shape != SMART_TUPLE_WORD && space - tuples->space > SMART_TUPLES_SPACE)
 			break;

@@ -109,8 +109,8 @@ plain_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int 
 	return PointerGetDatum(space);
 }
 
-SMART_NORMALIZER(bytea, NULL, .encode = bytea_encode, .end = smart_escaped_end, .decode = bytea_decode,
-				 .pattern = bytea_pattern);
+SMART_NORMALIZER(bytea, NULL, .squeezable = true, .encode = bytea_encode, .end = smart_escaped_end,
+				 .decode = bytea_decode, .pattern = bytea_pattern);
 /* The number of bits is longer than the end by a byte */
 SMART_NORMALIZER(bits, NULL, .decode_extra = 1, .encode = bits_encode, .end = bits_end, .decode = bits_decode);
 SMART_NORMALIZER(uuid, NULL, .width = UUID_LEN, .encode = plain_encode, .decode = plain_decode);

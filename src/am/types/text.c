@@ -341,13 +341,15 @@ finish_citext(struct smart_normalizer *normalizer)
 }
 
 #define STRING(type) .encode = type##_encode, .end = string_end, .decode = type##_decode, .pattern = string_pattern
+#define LONG(type)   STRING(type), .squeezable = true
+#define CITEXT       .forgets = true, .encode = citext_encode, .end = string_end, .squeezable = true
 
-SMART_NORMALIZER(text, finish_collated, STRING(text), .place = text_place);
-SMART_NORMALIZER(text_pattern, finish_pattern, STRING(text), .place = text_place);
-SMART_NORMALIZER(text_libc, finish_libc, STRING(text));
+SMART_NORMALIZER(text, finish_collated, LONG(text), .place = text_place);
+SMART_NORMALIZER(text_pattern, finish_pattern, LONG(text), .place = text_place);
+SMART_NORMALIZER(text_libc, finish_libc, LONG(text));
 SMART_NORMALIZER(name, finish_collated, STRING(name), .place = name_place);
-SMART_NORMALIZER(bpchar, finish_collated, STRING(bpchar));
-SMART_NORMALIZER(bpchar_pattern, finish_pattern, STRING(bpchar));
-SMART_NORMALIZER(bpchar_libc, finish_libc, STRING(bpchar));
-SMART_NORMALIZER(citext, finish_citext, .forgets = true, .encode = citext_encode, .end = string_end);
-SMART_NORMALIZER(citext_pattern, finish_pattern, .forgets = true, .encode = citext_encode, .end = string_end);
+SMART_NORMALIZER(bpchar, finish_collated, LONG(bpchar));
+SMART_NORMALIZER(bpchar_pattern, finish_pattern, LONG(bpchar));
+SMART_NORMALIZER(bpchar_libc, finish_libc, LONG(bpchar));
+SMART_NORMALIZER(citext, finish_citext, CITEXT);
+SMART_NORMALIZER(citext_pattern, finish_pattern, CITEXT);
