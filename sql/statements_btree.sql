@@ -38,13 +38,19 @@ DROP MATERIALIZED VIEW needs_btree_view;
 
 -- The same of a view whose rows come from a function that plans queries of the view, with event triggers; of indexes that
 -- do not serve; and by who may not
-CREATE FUNCTION needs_btree_rows() RETURNS SETOF needs_btree LANGUAGE plpgsql AS $$
+CREATE FUNCTION needs_btree_rows() RETURNS SETOF needs_btree LANGUAGE plpgsql
+	SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
 	rows bigint := 0;
+	line text;
 BEGIN
 	IF to_regclass('public.needs_btree_view') IS NOT NULL THEN
 		EXECUTE 'SELECT count(*) FROM public.needs_btree_view v JOIN public.needs_btree_view w ON w.id = v.id + 1
 			WHERE v.id BETWEEN 1 AND 1000' INTO rows;
+		EXECUTE 'EXPLAIN SELECT name, id FROM public.needs_btree_view ORDER BY name, id' INTO line;
+		IF to_regclass('public.needs_btree_view_name') IS NOT NULL AND line !~ 'needs_btree_view_name' THEN
+			RAISE WARNING 'not in the order of the index: %', line;
+		END IF;
 	END IF;
 	RETURN QUERY SELECT b.id, b.n + rows::int FROM public.needs_btree b;
 END

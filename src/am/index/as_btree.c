@@ -13,8 +13,8 @@
  * message of another process has one read anew, it is changed again (at_change).
  *
  * An index is read and written through its callbacks, whatever the row says.  But the planner would look for a btree's
- * root, and commands such as REINDEX would write down what they read.  Functions in a query may call either at any time.
- * So both are counted as levels, and indexes pass for btrees on the level where that was begun.
+ * root and not know the order, and commands such as REINDEX would write down what they read.  Functions in a query may
+ * call either at any time.  So both are counted as levels, and indexes pass for btrees on the level where that was begun.
  */
 #include "postgres.h"
 
