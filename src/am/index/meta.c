@@ -69,6 +69,9 @@ codec_fingerprint(const struct smart_codec *codec)
 		fingerprint = mix(fingerprint, (uint32) column->normalizer.residue_width);
 		fingerprint = mix(fingerprint, column->normalizer.unordered);
 		fingerprint = mix(fingerprint, column->normalizer.version);
+		/* Of a type's long keys, which were stored as they are before. */
+		if (column->normalizer.squeezable)
+			fingerprint = mix(fingerprint, true);
 		fingerprint = mix(fingerprint, column->null_byte);
 		fingerprint = mix(fingerprint, column->flip);
 	}
