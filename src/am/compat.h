@@ -386,9 +386,6 @@ smart_build_workers(Relation heap, Relation index, const IndexInfo *info)
  */
 #define SMART_SPECULATE_OURSELVES (PG_VERSION_NUM < 180000)
 
-/* So does REFRESH MATERIALIZED VIEW CONCURRENTLY: some questions are answered as a btree would (index/as_btree.c). */
-#define SMART_ASKS_FOR_BTREE (PG_VERSION_NUM < 180000)
-
 /* Before version 18 unique indexes of partitioned tables, and the keys that foreign keys refer to, are to be btrees. */
 #define SMART_UNIQUE_PARTITIONS     (PG_VERSION_NUM >= 180000)
 #define SMART_REFERENCES_WANT_BTREE (PG_VERSION_NUM < 180000)

@@ -2,15 +2,13 @@
  * as_btree.c
  *	  Indexes that pass for btrees, on servers that ask for the access method by name.
  *
- * Before version 18 two places of the server ask whether a unique index is a btree, and would do the right thing with a
- * smart one, whose operator families have btree's numbers and operators:
+ * Before version 18 INSERT ... ON CONFLICT asks whether a unique index is a btree when it opens the indexes of a partition,
+ * and would do the right thing with a smart one, whose operator families have btree's numbers and operators (conflict.c,
+ * routing.c).  It looks at the row of pg_class that the relcache has.  So for that long the access method in this row is
+ * btree: not in the catalog, but in this process's copy.  The indexes are open meanwhile, so the copies stay where they
+ * are.  If a message of another process has one read anew, it is changed again (at_change).
  *
- * - REFRESH MATERIALIZED VIEW CONCURRENTLY, which looks for an index that tells rows apart;
- * - INSERT ... ON CONFLICT, when it opens a table's indexes (conflict.c, routing.c).
- *
- * Both look at the row of pg_class that the relcache has.  So for that long the access method in this row is btree: not in
- * the catalog, but in this process's copy.  The indexes are open meanwhile, so the copies stay where they are.  If a
- * message of another process has one read anew, it is changed again (at_change).
+ * REFRESH MATERIALIZED VIEW CONCURRENTLY asks so, too, but goes on to assert that the operator classes are btree's.
  *
  * An index is read and written through its callbacks, whatever the row says.  But the planner would look for a btree's
  * root and not know the order, and commands such as REINDEX would write down what they read.  Functions in a query may
@@ -18,9 +16,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
@@ -30,7 +25,6 @@
 
 #include "am/compat.h"
 #include "am/index/as_btree.h"
-#include "am/index/relation.h"
 #include "base/assert.h"
 
 static planner_hook_type next_planner = NULL;
@@ -109,38 +103,6 @@ leave(void)
 	set_methods();
 }
 
-/* ---- lists of indexes ---- */
-
-List *
-smart_unique_indexes_open(Relation table, LOCKMODE mode)
-{
-	List *oids = RelationGetIndexList(table);
-	List *indexes = NIL;
-	ListCell *cell;
-
-	foreach (cell, oids)
-	{
-		Relation index = index_open(lfirst_oid(cell), mode);
-
-		if (index->rd_index->indisunique && smart_is_our_index(index))
-			indexes = lappend(indexes, index);
-		else
-			index_close(index, mode);
-	}
-	list_free(oids);
-	return indexes;
-}
-
-void
-smart_indexes_close(List *indexes)
-{
-	ListCell *cell;
-
-	foreach (cell, indexes)
-		index_close((Relation) lfirst(cell), NoLock);
-	list_free(indexes);
-}
-
 /* ---- hooks ---- */
 
 static PlannedStmt *
@@ -162,29 +124,6 @@ plan(Query *query, const char *text, int options, ParamListInfo params)
 	}
 	PG_END_TRY();
 	return planned;
-}
-
-/*
- * The unique smart indexes of the materialized view that a statement refreshes; NIL: there are none, or it is another
- * statement.  The server asks later whether the user may do that.
- */
-static List *
-refreshed_indexes(const Node *statement)
-{
-	const RefreshMatViewStmt *refresh = (const RefreshMatViewStmt *) statement;
-	List *indexes = NIL;
-	Relation view;
-	Oid oid;
-
-	if (!IsA(statement, RefreshMatViewStmt) || !refresh->concurrent)
-		return NIL;
-	oid = RangeVarGetRelid(refresh->relation, AccessShareLock, true);
-	if (!OidIsValid(oid) || get_rel_relkind(oid) != RELKIND_MATVIEW)
-		return NIL;
-	view = table_open(oid, NoLock);
-	indexes = smart_unique_indexes_open(view, AccessShareLock);
-	table_close(view, NoLock);
-	return indexes;
 }
 
 /* What ProcessUtility is told. */
@@ -209,46 +148,33 @@ carry_out(const struct call *call)
 		call->completion);
 }
 
-/* On a level of its own, with indexes as btrees there. */
-static void
-carry_out_with(const struct call *call, List *indexes)
-{
-	struct smart_as_btree as_btree;
-
-	enter();
-	PG_TRY();
-	{
-		if (indexes != NIL)
-			smart_as_btree_begin(&as_btree, indexes);
-		carry_out(call);
-	}
-	PG_FINALLY();
-	{
-		if (indexes != NIL)
-			smart_as_btree_end(&as_btree);
-		leave();
-	}
-	PG_END_TRY();
-}
-
 static void
 at_utility(PlannedStmt *planned, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
 		   QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion)
 {
 	struct call call = {planned, query, read_only, context, params, environment, destination, completion};
-	List *indexes = refreshed_indexes(planned->utilityStmt);
 
-	if (innermost == NULL && indexes == NIL)
+	if (innermost == NULL)
+	{
 		carry_out(&call);
-	else
-		carry_out_with(&call, indexes);
-	smart_indexes_close(indexes);
+		return;
+	}
+	enter();
+	PG_TRY();
+	{
+		carry_out(&call);
+	}
+	PG_FINALLY();
+	{
+		leave();
+	}
+	PG_END_TRY();
 }
 
 void
 smart_as_btree_init(void)
 {
-	if (!SMART_ASKS_FOR_BTREE)
+	if (!SMART_SPECULATE_OURSELVES)
 		return;
 	next_planner = planner_hook;
 	planner_hook = plan;

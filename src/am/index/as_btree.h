@@ -16,12 +16,6 @@ struct smart_as_btree
 	int level;  /* of planner and utility statements; they pass for btrees on this one only */
 };
 
-/* The unique smart indexes among those of a table: a list of Relations, open, with locks of that mode. */
-extern List *smart_unique_indexes_open(Relation table, LOCKMODE mode);
-
-/* Closes the indexes of such a list; the locks are kept. */
-extern void smart_indexes_close(List *indexes);
-
 /*
  * From begin to end the relcache says that open smart indexes (a list of Relations) are btrees.  Code of the server that
  * would take them at their word is not told: the planner, and statements that are no queries.  End is to be called after

@@ -62,14 +62,20 @@ put_note(uint64 tree, enum smart_tree_note which, uint64 note)
 bool
 smart_follow_place(uint64 tree, struct smart_chain_place *place)
 {
-	uint64 number;
+	struct smart_space *space = smart_tree_space(tree);
+	uint64 number = 0;
+	uint64 left;
 
-	place->serial = get_note(tree, SMART_NOTE_SERIAL);
-	number = get_note(tree, SMART_NOTE_PLACE);
+	*place = (struct smart_chain_place){0};
+	/* It may go at any moment, if it is not pinned. */
+	if (!smart_space_get_note(space, tree, SMART_NOTE_SERIAL, &place->serial) ||
+		!smart_space_get_note(space, tree, SMART_NOTE_PLACE, &number) ||
+		!smart_space_get_note(space, tree, SMART_NOTE_REMOVAL, &left))
+		return false;
+	smart_assert(number != 0);
 	place->block = (BlockNumber) (number >> 32);
 	place->offset = (uint32) number;
-	smart_assert(number != 0);
-	return get_note(tree, SMART_NOTE_REMOVAL) == 0;
+	return left == 0;
 }
 
 void

@@ -189,9 +189,10 @@ is_up(unsigned int node, struct smart_peer *peer)
 }
 
 /*
- * Waits while the node is away, for smart.wait_timeout at most, and for smart.fabric_timeout if it is up but this process does not reach it, which
- * was first found at *since_ns.  Bulk deletes do not wait but go on without the index (vacuum.c): VACUUM of the table
- * must not depend on a memory node.  Nor does anybody on a standby, where replay may have to wait for who does.
+ * Waits while the node is away, for smart.wait_timeout at most, and for smart.fabric_timeout if it is up but this process
+ * does not reach it, which was first found at *since_ns.  Bulk deletes do not wait but go on without the index (vacuum.c):
+ * VACUUM of the table must not depend on a memory node.  Nor does anybody on a standby, where replay may have to wait for
+ * who does.
  */
 static bool
 await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
