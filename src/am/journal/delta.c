@@ -362,15 +362,18 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 					 struct smart_meta *meta)
 {
 	uint64 tree = delta->meta.tree;
+	struct smart_chain_place place;
 	struct smart_chain_place end;
 	volatile bool usable = false;
 	bool current;
 
 	if (!look(index, delta, meta, &end, &current))
 		return false;
-	/* Where many write, one process applies what all of them have appended. */
-	if (likely(current) || !smart_follow_lock_before(tree, &end))
+	if (likely(current))
 		return true;
+	/* Where many write, one process applies what all of them have appended, unless it has found that the delta must leave. */
+	if (!smart_follow_lock_before(tree, &end))
+		return smart_follow_place(tree, &place);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	{
 		usable = apply(index, codec, delta, meta);
