@@ -126,43 +126,21 @@ plan(Query *query, const char *text, int options, ParamListInfo params)
 	return planned;
 }
 
-/* What ProcessUtility is told. */
-struct call
-{
-	PlannedStmt *planned;
-	const char *query;
-	bool read_only;
-	ProcessUtilityContext context;
-	ParamListInfo params;
-	QueryEnvironment *environment;
-	DestReceiver *destination;
-	QueryCompletion *completion;
-};
-
-static void
-carry_out(const struct call *call)
-{
-	ProcessUtility_hook_type run = next_utility != NULL ? next_utility : standard_ProcessUtility;
-
-	run(call->planned, call->query, call->read_only, call->context, call->params, call->environment, call->destination,
-		call->completion);
-}
-
 static void
 at_utility(PlannedStmt *planned, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
 		   QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion)
 {
-	struct call call = {planned, query, read_only, context, params, environment, destination, completion};
+	ProcessUtility_hook_type run = next_utility != NULL ? next_utility : standard_ProcessUtility;
 
 	if (innermost == NULL)
 	{
-		carry_out(&call);
+		run(planned, query, read_only, context, params, environment, destination, completion);
 		return;
 	}
 	enter();
 	PG_TRY();
 	{
-		carry_out(&call);
+		run(planned, query, read_only, context, params, environment, destination, completion);
 	}
 	PG_FINALLY();
 	{

@@ -69,7 +69,7 @@ codec_fingerprint(const struct smart_codec *codec)
 		fingerprint = mix(fingerprint, (uint32) column->normalizer.residue_width);
 		fingerprint = mix(fingerprint, column->normalizer.unordered);
 		fingerprint = mix(fingerprint, column->normalizer.version);
-		/* Of a type's long keys, which were stored as they are before. */
+		/* Indexes that were made before long keys were squeezed have them as they are. */
 		if (column->normalizer.squeezable)
 			fingerprint = mix(fingerprint, true);
 		fingerprint = mix(fingerprint, column->null_byte);

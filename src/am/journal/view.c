@@ -883,8 +883,8 @@ bool
 smart_view_attach(struct smart_relation *self, Relation index, bool alone)
 {
 	ErrorContextCallback callback;
-	struct smart_view *view = take_kept(index);
 	struct holder *holder = palloc(sizeof(*holder));
+	struct smart_view *view = take_kept(index);
 	bool done;
 
 	smart_assert(self->view == NULL);
