@@ -30,7 +30,7 @@ sub are_right
 {
 	my ($what) = @_;
 	my ($status, $out, $err) = $node->psql('bench', 'SELECT smart_index_check(index, true) FROM smart_index_state');
-	my $query = join(' UNION ALL ', map { ("SELECT count(*), sum(k::bigint * id) FROM (SELECT k, id FROM sbtest$_ WHERE id > 0 ORDER BY id) i",
+	my $query = join('; ', map { ("SELECT count(*), sum(k::bigint * id) FROM (SELECT k, id FROM sbtest$_ WHERE id > 0 ORDER BY id) i",
 		"SELECT count(*), sum(k::bigint * id) FROM (SELECT k, id FROM sbtest$_ WHERE k >= 0 ORDER BY k) i") } (1, 2));
 
 	is($err, '', "indexes are sound: $what");
