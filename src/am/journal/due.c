@@ -6,12 +6,16 @@
 
 #include "am/index/backend.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/due.h"
+#include "am/server/passed.h"
 #include "am/server/shared.h"
 
-#define PAGES_MIN       16 /* of the chain, that are worth a compaction where memory is short */
-#define PAGES_LONG      64 /* of the chain of an index without a tree: fewer are not worth a compaction */
-#define MEMORY_PER_BYTE 2  /* that a delta takes for what stands in the chain, about */
+#define PAGES_MIN        16    /* of the chain, that are worth a compaction where memory is short */
+#define PAGES_LONG       64    /* of the chain of an index without a tree: fewer are not worth a compaction */
+#define PASSED_MIN       65536 /* entries, that are worth a compaction */
+#define PASSED_PER_ENTRY 8     /* as many are passed by in the time that it takes to write one, with its WAL, about */
+#define MEMORY_PER_BYTE  2     /* that a delta takes for what stands in the chain, about */
 
 /*
  * Is the delta of an index whose pages answer too large?  Or, with memory nodes, where one may go at any moment, would it be, if they
@@ -45,7 +49,27 @@ outgrows_run(const struct smart_meta *meta)
 }
 
 bool
+smart_compaction_would_pay(const struct smart_meta *meta, uint64 passed)
+{
+	return passed > PASSED_MIN && passed > PASSED_PER_ENTRY * meta->run_entries;
+}
+
+/*
+ * The entries at the front of a queue are removed, and whoever looks for the least one passes by all of them, until there is
+ * another run.
+ */
+static bool
+is_worn(Relation index, const struct smart_meta *meta)
+{
+	struct smart_tree_info delta;
+
+	return smart_relation_can_answer(index) && smart_tree_of_delta(index, meta, &delta) &&
+		   smart_compaction_would_pay(meta, smart_passed(delta.id));
+}
+
+bool
 smart_compaction_is_due(Relation index, const struct smart_meta *meta)
 {
-	return smart_meta_wants_compaction(meta) || outgrows_run(meta) || takes_too_much(index, meta);
+	return smart_meta_wants_compaction(meta) || outgrows_run(meta) || takes_too_much(index, meta) ||
+		   is_worn(index, meta);
 }

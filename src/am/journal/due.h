@@ -9,8 +9,12 @@
 
 /*
  * As its metapage tells: what it holds is superfluous, or its chain too long (meta.h).  An index that answers from its pages has
- * the chain in memory (delta.h), and so it is due, too, if that takes more than a share of it, or than there is.
+ * the chain in memory (delta.h), and so it is due, too, if that takes more than a share of it, or than there is.  Or if scans have
+ * passed by so many removed entries of its run (server/passed.h) that another run would have cost less.
  */
 extern bool smart_compaction_is_due(Relation index, const struct smart_meta *meta);
+
+/* Does that last hold for so many entries? */
+extern bool smart_compaction_would_pay(const struct smart_meta *meta, uint64 passed);
 
 #endif /* SMART_AM_JOURNAL_DUE_H */

@@ -20,9 +20,12 @@
 #include "am/journal/await.h"
 #include "am/journal/carry.h"
 #include "am/journal/delta.h"
+#include "am/journal/due.h"
 #include "am/journal/follow.h"
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
+#include "am/server/errands.h"
+#include "am/server/passed.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "am/server/settings.h"
@@ -62,8 +65,9 @@ struct smart_view
 	struct smart_relation *follower; /* NULL: the base is the run */
 	uint32 changes;                  /* when one was looked for */
 	uint64 renewals;                 /* as often the base has been another one */
-	int reading;                     /* above 0: what is not over, as an error may have ended it */
-	bool younger;                    /* it was opened behind the snapshot of its scan, which has not begun yet */
+	uint64 passed_by; /* entries of the run that the delta says were removed, and that nobody has counted yet */
+	int reading;      /* above 0: what is not over, as an error may have ended it */
+	bool younger;     /* it was opened behind the snapshot of its scan, which has not begun yet */
 	bool backward;
 	bool alone;                /* the base is to be the run */
 	bool whole;                /* the follower needs no delta, which there may not be */
@@ -422,6 +426,22 @@ end_reading(struct smart_view *view, const ErrorContextCallback *callback)
 
 /* ---- what there is now ---- */
 
+/* What was passed by is in vain again and again, until there is another run. */
+static void
+count_passed(struct smart_view *view)
+{
+	uint64 passed = view->passed_by;
+	uint64 sum;
+
+	view->passed_by = 0;
+	if (likely(passed == 0) || view->delta == NULL || RecoveryInProgress())
+		return;
+	sum = smart_passed_add(view->delta->meta.tree, passed);
+	/* Once: who compacts looks whether it is due (due.h). */
+	if (smart_compaction_would_pay(&view->meta, sum) && !smart_compaction_would_pay(&view->meta, sum - passed))
+		smart_errand_request(SMART_ERRAND_COMPACT, MyDatabaseId, view->oid);
+}
+
 /* Looks whether there is a follower that can be the base, and whether it needs the delta. */
 static void
 take_follower(struct smart_view *view)
@@ -481,6 +501,7 @@ take_run(struct smart_view *view)
 	Relation index = view->index;
 	MemoryContext old = MemoryContextSwitchTo(view->context);
 
+	count_passed(view);
 	view->delta = NULL;
 	view->follower = NULL;
 	view->whole = false;
@@ -590,6 +611,7 @@ static void
 gather(struct smart_view *view, struct smart_batch *batch)
 {
 	Size used = 0;
+	bool run = view->follower == NULL;
 
 	while (batch->count < view->most && used < BATCH_BYTES && !view->behind && view->sought &&
 		   (view->delta_there || view->base_entry != NULL))
@@ -600,6 +622,8 @@ gather(struct smart_view *view, struct smart_batch *batch)
 			used = put(view, batch, used, view->base_entry, view->base_length);
 		else if (view->delta_added)
 			used = put(view, batch, used, view->delta_entry, view->delta_length);
+		else if (run)
+			view->passed_by++;
 		if (order >= 0)
 			advance_base(view);
 		if (order <= 0)
@@ -829,6 +853,7 @@ release_view(void *argument)
 	if (view == NULL)
 		return;
 	holder->view = NULL;
+	count_passed(view);
 	smart_pin_leave(&view->pin);
 	if (is_worth_keeping(view))
 		keep(view);

@@ -100,6 +100,15 @@ struct smart_errands
 	struct smart_errand request[SMART_ERRANDS];
 };
 
+#define SMART_PASSED 64 /* deltas */
+
+/* How many entries scans have passed by (passed.c); both are hints. */
+struct smart_passed
+{
+	pg_atomic_uint64 delta; /* its tree, or 0 */
+	pg_atomic_uint64 entries;
+};
+
 /* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
 struct smart_shared
 {
@@ -119,6 +128,7 @@ struct smart_shared
 	pg_atomic_uint32 moves_requested; /* 1: trees may have been chosen to be moved (launcher_requests.h) */
 	struct smart_orphans_requests orphans;
 	struct smart_errands errands[SMART_ERRAND_KINDS];
+	struct smart_passed passed[SMART_PASSED];
 };
 
 struct smart_peers;

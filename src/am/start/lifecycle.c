@@ -181,6 +181,11 @@ make_shared_memory(uint64 epoch)
 	SpinLockInit(&shared->orphans.lock);
 	for (int i = 0; i < (int) SMART_ERRAND_KINDS; i++)
 		SpinLockInit(&shared->errands[i].lock);
+	for (int i = 0; i < SMART_PASSED; i++)
+	{
+		pg_atomic_init_u64(&shared->passed[i].delta, 0);
+		pg_atomic_init_u64(&shared->passed[i].entries, 0);
+	}
 	shared->orphans.all = true; /* an earlier start of the server may have left something */
 
 	/* What the compute node needs. */
