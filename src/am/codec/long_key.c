@@ -44,9 +44,11 @@ smart_put_long_key(const struct smart_normalizer *normalizer, Datum value, uint8
 	size_t length;
 	bool whole;
 	uint8 *key = make_normalized(normalizer, value, &length, &whole);
+	struct smart_squeezer *squeezer = palloc(smart_squeezer_bytes());
 
 	/* Every entry's key differs from one that is cut within the bytes that are left, so it lies on the right side. */
-	*end = smart_squeeze(key, length, out, limit);
+	*end = smart_squeeze(squeezer, key, length, out, limit);
+	pfree(squeezer);
 	pfree(key);
 	if (*end != NULL)
 		return whole;
@@ -83,6 +85,7 @@ smart_get_long_value(const struct smart_column *column, const uint8 *bytes, int 
 	const struct smart_normalizer *normalizer = &column->normalizer;
 	uint8 squeezed[SMART_KEY_MAX];
 	size_t key_length;
+	struct smart_squeezer *squeezer;
 	uint8 *key;
 	char *space;
 	struct varlena *value;
@@ -93,7 +96,9 @@ smart_get_long_value(const struct smart_column *column, const uint8 *bytes, int 
 		squeezed[i] = bytes[i] ^ column->flip;
 	key_length = smart_unsqueezed_length(squeezed, (size_t) length);
 	key = palloc(key_length);
-	smart_unsqueeze(squeezed, (size_t) length, key);
+	squeezer = palloc(smart_squeezer_bytes());
+	smart_unsqueeze(squeezer, squeezed, (size_t) length, key);
+	pfree(squeezer);
 	space = palloc(key_length + (size_t) normalizer->decode_extra + VARHDRSZ);
 	value = (struct varlena *) DatumGetPointer(normalizer->decode(normalizer, key, (int) key_length, residue, space));
 	pfree(key);

@@ -6,7 +6,7 @@
 #define SMART_CODEC_LONG_KEY_H
 
 #include "am/codec/encode.h"
-#include "am/codec/squeeze.h"
+#include "base/squeeze.h"
 
 /* Is what was written from out on (end: NULL if there was no room) to be squeezed instead? */
 static inline bool

@@ -61,59 +61,6 @@ smart_normalizer_keep(const void *bytes, Size size)
 	return kept->bytes;
 }
 
-/* ---- bytes that may have 00 among them ---- */
-
-uint8 *
-smart_put_escaped(uint8 *out, uint8 *limit, const uint8 *bytes, Size length)
-{
-	const uint8 *end = bytes + length;
-
-	while (bytes < end && out != NULL)
-	{
-		const uint8 *zero = memchr(bytes, 0, end - bytes);
-
-		out = smart_put_bytes(out, limit, bytes, (zero == NULL ? end : zero) - bytes);
-		if (zero == NULL)
-			break;
-		out = smart_put_bytes(out, limit, "\0\xFF", 2);
-		bytes = zero + 1;
-	}
-	return out;
-}
-
-const uint8 *
-smart_escaped_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const uint8 *limit, uint8 flip)
-{
-	const uint8 *p = bytes;
-
-	while ((p = memchr(p, flip, limit - p)) != NULL && p + 1 < limit)
-	{
-		if (p[1] == flip)
-			return p + 2;
-		p += 2;
-	}
-	return NULL;
-}
-
-/* Each 00 stands for itself and has a byte behind it that goes */
-int
-smart_get_escaped(const uint8 *bytes, const uint8 *end, char *out)
-{
-	int length = 0;
-
-	while (bytes < end)
-	{
-		const uint8 *zero = memchr(bytes, 0, end - bytes);
-		int plain = (zero == NULL ? end : zero + 1) - bytes;
-
-		if (out != NULL)
-			memcpy(out + length, bytes, plain);
-		length += plain;
-		bytes += zero == NULL ? plain : plain + 1;
-	}
-	return length;
-}
-
 /* ---- making ---- */
 
 Datum
@@ -305,6 +252,12 @@ smart_put_normalized(const struct smart_normalizer *normalizer, Datum value, uin
 		return out == NULL ? NULL : normalizer->encode(normalizer, value, out, limit);
 	(void) normalizer->encode(normalizer, value, fixed, fixed + normalizer->width);
 	return smart_put_bytes(out, limit, fixed, normalizer->width);
+}
+
+const uint8 *
+smart_escaped_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const uint8 *limit, uint8 flip)
+{
+	return smart_find_escaped_end(bytes, limit, flip);
 }
 
 const uint8 *

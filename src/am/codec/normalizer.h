@@ -9,6 +9,7 @@
 #include "am/compat.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/pieces.h"
 
 #include "fmgr.h"
 
@@ -16,114 +17,12 @@
 #error "smart needs a server that passes 8-byte values by value (any 64-bit platform)"
 #endif
 
-/*
- * Writing a normalized key piece by piece
- *
- * Each takes the end of what is there, or NULL if something was left out before; writes what fits up to limit; and
- * returns the new end, or NULL if something was left out now or before.
- */
-static inline uint8 *
-smart_put_bytes(uint8 *out, uint8 *limit, const void *bytes, Size length)
-{
-	Size room;
-
-	if (unlikely(out == NULL))
-		return NULL;
-	smart_assert(out <= limit);
-	room = limit - out;
-	memcpy(out, bytes, Min(length, room));
-	return length <= room ? out + length : NULL;
-}
-
-static inline uint8 *
-smart_put_byte(uint8 *out, uint8 *limit, uint8 byte)
-{
-	if (unlikely(out == NULL || out == limit))
-		return NULL;
-	*out = byte;
-	return out + 1;
-}
-
-static inline uint8 *
-smart_put_word16(uint8 *out, uint8 *limit, uint16 word)
-{
-	uint8 bytes[2];
-
-	smart_put_be16(bytes, word);
-	return smart_put_bytes(out, limit, bytes, sizeof(bytes));
-}
-
-static inline uint8 *
-smart_put_word32(uint8 *out, uint8 *limit, uint32 word)
-{
-	uint8 bytes[4];
-
-	smart_put_be32(bytes, word);
-	return smart_put_bytes(out, limit, bytes, sizeof(bytes));
-}
-
-/* The sign bit is flipped, as smart_load_int32() has it */
-static inline uint8 *
-smart_put_number(uint8 *out, uint8 *limit, int32 number)
-{
-	return smart_put_word32(out, limit, (uint32) number ^ UINT32_C(0x80000000));
-}
-
-/* Bytes, none of which is 00, and a 00 */
-static inline uint8 *
-smart_put_string(uint8 *out, uint8 *limit, const char *bytes, Size length)
-{
-	smart_assert(memchr(bytes, 0, length) == NULL);
-	return smart_put_byte(smart_put_bytes(out, limit, bytes, length), limit, 0);
-}
-
-/* Bytes in which 00 becomes 00 FF, so that SMART_ESCAPED_END can end them */
-extern uint8 *smart_put_escaped(uint8 *out, uint8 *limit, const uint8 *bytes, Size length);
-
-#define SMART_ESCAPED_END "\0\0"
-
 /* A value's normalized key */
 extern uint8 *smart_put_normalized(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit);
 
 /*
- * Finding its end
- *
- * Each takes where a piece begins, or NULL if what is before it does not end, and returns where the piece ends, or NULL
- * if that is not before limit.  Where flip is 0xFF all bytes are complemented, else it is 0.
+ * Finding its end, as base/pieces.h has it
  */
-static inline const uint8 *
-smart_skip(const uint8 *p, const uint8 *limit, Size length)
-{
-	return p != NULL && length <= (Size) (limit - p) ? p + length : NULL;
-}
-
-static inline const uint8 *
-smart_get_byte(const uint8 *p, const uint8 *limit, uint8 flip, uint8 *byte)
-{
-	if (p == NULL || p >= limit)
-		return NULL;
-	*byte = *p ^ flip;
-	return p + 1;
-}
-
-static inline const uint8 *
-smart_get_word32(const uint8 *p, const uint8 *limit, uint8 flip, uint32 *word)
-{
-	const uint8 *end = smart_skip(p, limit, sizeof(*word));
-
-	if (end != NULL)
-		*word = smart_load_be32(p) ^ (flip == 0 ? 0 : PG_UINT32_MAX);
-	return end;
-}
-
-/* Of what smart_put_string() wrote */
-static inline const uint8 *
-smart_string_end(const uint8 *p, const uint8 *limit, uint8 flip)
-{
-	const uint8 *last = p == NULL ? NULL : memchr(p, flip, limit - p);
-
-	return last == NULL ? NULL : last + 1;
-}
 
 /* Of escaped bytes and SMART_ESCAPED_END; an end function that does not look at its normalizer */
 extern const uint8 *
@@ -162,9 +61,6 @@ smart_make_varlena(char *space, const void *bytes, Size length)
 	memcpy(smart_begin_varlena(space, length), bytes, length);
 	return PointerGetDatum(space);
 }
-
-/* Writes what was escaped from bytes to end, if out is not NULL; returns how many bytes that are */
-extern int smart_get_escaped(const uint8 *bytes, const uint8 *end, char *out);
 
 /* Callbacks of int4 and int8, and of all types that are such numbers inside (integer.c) */
 extern uint8 *smart_int4_encode(const struct smart_normalizer *normalizer, Datum value, uint8 *out, uint8 *limit);
