@@ -1,5 +1,7 @@
--- EXPLAIN tells as many round trips as the session counts: of each scan from version 18 on, before of the statement.
+-- EXPLAIN tells as many round trips as the session counts: of each scan from version 18 on, before of the statement. With VERBOSE,
+-- if there are memory nodes: so there are four outputs.
 SELECT current_setting('server_version_num')::int >= 180000 AS extended \gset
+SELECT bool_or(transport <> 'local') AS remote FROM smart_memory_nodes;
 \if :extended
 CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
 CREATE INDEX round_trips_a ON round_trips USING smart (a);
@@ -37,8 +39,7 @@ SELECT pg_temp.round_trips_told('SELECT * FROM round_trips x JOIN round_trips y 
 RESET enable_bitmapscan;
 SET enable_indexscan = off;
 SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400');
-SET smart.explain_round_trips = on;
-SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400', 'ANALYZE');
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400', 'ANALYZE, VERBOSE');
 RESET ALL;
 EXPLAIN (COSTS OFF, ROUND_TRIPS) SELECT a FROM round_trips WHERE a = 17;
 EXPLAIN (ROUND_TRIPS maybe) SELECT 1;
@@ -48,7 +49,7 @@ EXPLAIN (ROUND_TRIPS) SELECT 1;
 CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
 CREATE INDEX round_trips_a ON round_trips USING smart (a);
 VACUUM ANALYZE round_trips;
-CREATE FUNCTION pg_temp.round_trips_told(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.round_trips_told(query text, options text DEFAULT 'ANALYZE, VERBOSE') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
 	planned bigint;
@@ -58,7 +59,7 @@ BEGIN
 	-- The second time all is open that the plan needs.
 	FOR i IN 1 .. 2 LOOP
 		before := (SELECT session_round_trips FROM smart_stat_fabric);
-		EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+		EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO plan;
 		before := (SELECT session_round_trips FROM smart_stat_fabric) - before;
 	END LOOP;
 	-- Less what planning takes, which looks for the ends of a column.
@@ -79,8 +80,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a = 17') AS off_by_default;
-SET smart.explain_round_trips = on;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a = 17', 'ANALYZE') AS not_verbose;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a = 17');
@@ -92,15 +92,14 @@ CREATE FUNCTION pg_temp.inner_plan() RETURNS text LANGUAGE sql AS
 	$$ SELECT pg_temp.round_trips_told('SELECT count(*) FROM round_trips WHERE a = 18') $$;
 SELECT pg_temp.round_trips_told('SELECT pg_temp.inner_plan(), count(*) FROM round_trips WHERE a = 17');
 -- All formats, and only of what has run.
-SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT b FROM round_trips WHERE a = 17');
-SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT 1');
-SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT YAML) SELECT 1');
-SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT XML) SELECT 1');
-SELECT pg_temp.lines_of('EXPLAIN (COSTS OFF) SELECT b FROM round_trips WHERE a = 17');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT b FROM round_trips WHERE a = 17');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT YAML) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT XML) SELECT 1');
+SELECT pg_temp.lines_of('EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM round_trips WHERE a = 17');
 -- One that fails leaves nothing behind.
-EXPLAIN (ANALYZE) SELECT 1 / (a - 17) FROM round_trips WHERE a = 17;
-SET smart.explain_round_trips = off;
-SELECT pg_temp.round_trips_told('SELECT a FROM round_trips WHERE a = 17');
+EXPLAIN (ANALYZE, VERBOSE) SELECT 1 / (a - 17) FROM round_trips WHERE a = 17;
+SELECT pg_temp.round_trips_told('SELECT a FROM round_trips WHERE a = 17', 'ANALYZE');
 RESET ALL;
 DROP TABLE round_trips;
 \endif

@@ -62,8 +62,8 @@ DO $$ BEGIN SET smart.fabric_timeout = 50; EXCEPTION WHEN invalid_parameter_valu
 RESET smart.fabric_timeout;
 SET smart.offload = off;
 SET smart.memory_nodes = 'localhost:1';
-SET smart.transport = 'tcp';
-ALTER SYSTEM SET smart.transport = 'udp';
+SET smart.rdma_device = 'none';
+ALTER SYSTEM SET smart.rdma_device = 'none';
 ALTER SYSTEM SET smart.rdma_device = 'mlx5_0:1:256';
 ALTER SYSTEM SET smart.rdma_device = 'mlx5_0:one';
 ALTER SYSTEM SET smart.rdma_device = 'mlx5_0:1:2:3';
@@ -75,5 +75,5 @@ ALTER SYSTEM SET smart.memory_nodes = 'localhost:100000';
 ALTER SYSTEM SET smart.cluster = 'shop@one two';
 ALTER SYSTEM SET smart.cluster = 'a.b@one';
 SELECT name, context FROM pg_settings
-WHERE name ~ '^smart\.(cluster|fabric|memory_nodes|rdma|secret|transport)' ORDER BY name COLLATE "C";
+WHERE name ~ '^smart\.(cluster|fabric|memory_nodes|rdma|secret)' ORDER BY name COLLATE "C";
 DROP TABLE memory_nodes;

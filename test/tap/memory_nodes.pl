@@ -157,6 +157,18 @@ is_lost($node, 'numbers_id', 'made anew', 'from a region to memory nodes');
 $node->safe_psql('postgres', 'REINDEX TABLE numbers');
 same_answers($node, 'postgres', $QUERY, 'on memory nodes again');
 
+# A server that is to use RDMA refuses nodes that offer TCP only; one that is not to use it has them.
+my $STATES = q{SELECT string_agg(concat_ws(' ', state, transport, problem), ', ') FROM smart_memory_nodes};
+$node->append_conf('postgresql.conf', "smart.rdma_device = '::'");
+$node->restart;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 3 FROM smart_memory_nodes WHERE state <> 'up' AND problem ~ 'does not offer RDMA'"),
+	'no RDMA, no memory nodes') or diag($node->safe_psql('postgres', $STATES));
+$node->append_conf('postgresql.conf', "smart.rdma_device = 'none'");
+$node->restart;
+looks_for_nodes($node);
+ok($node->poll_query_until('postgres', $STATES, 'up tcp, up tcp, up tcp'), 'without RDMA: memory nodes over TCP');
+same_answers($node, 'postgres', $QUERY, 'without RDMA');
+
 $node->stop;
 is($_->stop, 0, 'a memory node stops cleanly') for @memory;
 log_is_quiet($node);

@@ -202,6 +202,15 @@ smart_endpoint_remove(struct smart_endpoints *endpoints, struct smart_endpoint *
 
 /* ---- making a connection ---- */
 
+/* The transport to a node that offers these. */
+static uint32
+wanted_transport(uint32 offered)
+{
+	if (smart_settings.rdma_device[0] == '\0')
+		return (offered & WIRE_RDMA) != 0 && smart_locate_has_rdma() ? WIRE_RDMA : WIRE_TCP;
+	return strcmp(smart_settings.rdma_device, SMART_RDMA_NONE) == 0 ? WIRE_TCP : WIRE_RDMA;
+}
+
 /*
  * Chooses the transport to the node, whose number in the extent map is known, or -1.  SMART_UNREACHABLE: the node
  * cannot be used.  Two addresses may lead to one node; the first that does is used.
@@ -211,11 +220,9 @@ choose_transport(struct smart_endpoints *endpoints, struct smart_endpoint *endpo
 				 char problem[SESSION_PROBLEM_MAX])
 {
 	uint32 offered = session_welcome(endpoint->session)->transports;
-	uint32 wanted = (uint32) smart_settings.transport;
+	uint32 wanted = wanted_transport(offered);
 	char address[SMART_ADDRESS_MAX];
 
-	if (wanted == SMART_TRANSPORT_AUTO)
-		wanted = (offered & WIRE_RDMA) != 0 && smart_locate_has_rdma() ? WIRE_RDMA : WIRE_TCP;
 	*transport = wanted;
 	if ((offered & wanted) == 0)
 	{

@@ -2,8 +2,8 @@
  * explain.c
  *	  EXPLAIN ANALYZE: how often a statement waited for memory nodes.
  *
- * From version 18 on extensions may add to EXPLAIN: each scan of a smart index tells, if the option ROUND_TRIPS or
- * smart.explain_round_trips asks for it.  Before, an extension sees the beginning and the end of EXPLAIN only.  But the
+ * With VERBOSE, if there are memory nodes.  From version 18 on extensions may add to EXPLAIN: each scan of a smart index tells,
+ * also if the option ROUND_TRIPS asks for it.  Before, an extension sees the beginning and the end of EXPLAIN only.  But the
  * executor ends where the plan has been told, and the query's group is still open: so what is said there is
  * part of the output, whatever its format.  It is the number of the whole statement.
  */
@@ -12,7 +12,6 @@
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/scan/scan.h"
-#include "am/server/settings.h"
 #include "am/server/shared.h"
 
 #if SMART_EXTENDS_EXPLAIN
@@ -53,7 +52,7 @@ scan_of(PlanState *node)
 static void
 explain_node(PlanState *node, List *ancestors, const char *relationship, const char *plan_name, ExplainState *state)
 {
-	if (state->analyze && (smart_settings.explain_round_trips || GetExplainExtensionState(state, our_id) != NULL))
+	if (state->analyze && ((state->verbose && smart_server.remote) || GetExplainExtensionState(state, our_id) != NULL))
 	{
 		IndexScanDesc scan = scan_of(node);
 
@@ -98,7 +97,7 @@ explain_query(Query *query, int options, IntoClause *into, ExplainState *state, 
 	struct explained *outer = explained;
 	struct explained self = {.state = state, .text = text};
 
-	if (state->analyze && smart_settings.explain_round_trips)
+	if (state->analyze && state->verbose && smart_server.remote)
 		explained = &self;
 	PG_TRY();
 	{

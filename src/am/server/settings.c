@@ -34,11 +34,6 @@
 
 struct smart_settings smart_settings;
 
-static const struct config_enum_entry transports[] = {{"auto", SMART_TRANSPORT_AUTO, false},
-													  {"tcp", WIRE_TCP, false},
-													  {"verbs", WIRE_RDMA, false},
-													  {NULL, 0, false}};
-
 /* ---- lists of addresses ---- */
 
 bool
@@ -121,8 +116,8 @@ check_rdma_device(char **value, void **extra, GucSource source)
 
 	if (smart_settings_rdma_device(*value, device, &port, &gid_index))
 		return true;
-	GUC_check_errhint("Write device, device:port or device:port:gid_index. The numbers are at most %d.",
-					  RDMA_NUMBER_MAX);
+	GUC_check_errhint("Write device, device:port or device:port:gid_index, or \"%s\". The numbers are at most %d.",
+					  SMART_RDMA_NONE, RDMA_NUMBER_MAX);
 	return false;
 }
 
@@ -192,13 +187,10 @@ define_places(void)
 							   "A line of hexadecimal digits, closed to other users. Empty: no key, and no encryption.",
 							   &smart_settings.secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
 
-	DefineCustomEnumVariable("smart.transport", "How memory nodes are reached.",
-							 "auto: by RDMA verbs if both sides have a device, else by TCP.", &smart_settings.transport,
-							 SMART_TRANSPORT_AUTO, transports, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable(
 		"smart.rdma_device", "RDMA device of this server, its port, and the index of its address (GID).",
-		"device:port:gid_index. What is left out is found by itself: the first device with a port "
-		"that is up.",
+		"device:port:gid_index, of which each part may be left out. Empty: RDMA if both sides have a device, else TCP; "
+		"\"" SMART_RDMA_NONE "\": TCP only; everything else: RDMA only.",
 		&smart_settings.rdma_device, "", PGC_POSTMASTER, 0, check_rdma_device, NULL, NULL);
 	/* For superusers: giving up early closes the connections of all sessions to that memory node. */
 	DefineCustomIntVariable("smart.fabric_timeout", "Longest wait for a memory node's reply.",
@@ -269,9 +261,6 @@ smart_settings_init(void)
 							 "Rebuild smart indexes that have lost their content and cannot be loaded.",
 							 "In the background; off: they wait for REINDEX. The setting of each database counts.",
 							 &smart_settings.auto_rebuild, true, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("smart.explain_round_trips", "EXPLAIN ANALYZE tells how often it waited for memory nodes.",
-							 "From version 18 on each scan of a smart index tells, before that the whole statement.",
-							 &smart_settings.explain_round_trips, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("smart.constraints", "Gives new PRIMARY KEY and UNIQUE constraints smart indexes.",
 							 "A constraint's own option WITH (smart = on) or WITH (smart = off) counts before it.",
 							 &smart_settings.constraints, false, PGC_USERSET, 0, NULL, NULL, NULL);

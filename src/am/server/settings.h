@@ -15,8 +15,7 @@ struct smart_settings
 	char *memory_nodes; /* addresses: smart_settings_next_address() */
 	char *cluster;      /* name@addresses */
 	char *secret_file;
-	int transport;     /* enum wire_transport, or SMART_TRANSPORT_AUTO */
-	char *rdma_device; /* smart_settings_rdma_device() */
+	char *rdma_device; /* SMART_RDMA_NONE, or smart_settings_rdma_device(); empty: if there is one */
 	bool batching;     /* of inserts, and of a nested loop's lookups */
 	int fabric_timeout_ms;
 	int node_down_after_s;  /* 0: never */
@@ -30,14 +29,13 @@ struct smart_settings
 	int wait_timeout_ms;    /* -1: SMART_LOADING_WAIT_MS, and not at all for memory nodes */
 	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;
-	bool explain_round_trips;
 	bool constraints; /* new PRIMARY KEY and UNIQUE constraints get smart indexes */
 	int rebuild_workers;
 };
 
 #define SMART_DIRECTORY "smart" /* below the data directory */
 
-#define SMART_TRANSPORT_AUTO 0
+#define SMART_RDMA_NONE "none"
 
 #define SMART_RDMA_NAME_MAX 64
 
