@@ -331,6 +331,16 @@ begin_division(struct many *many, struct target *target)
 		make_guest(many, target, i);
 }
 
+/*
+ * Perhaps no node is above the leaf, although the cache knows of one: the leaf may lie where that node had another one once.
+ * A leaf without a node is not narrowed: nobody could put its parts anywhere.
+ */
+static bool
+may_be_root(const struct smart_leaf *leaf)
+{
+	return leaf->depth == 0 && leaf->lo == 0 && leaf->hi == 255;
+}
+
 /* Entries for which the leaf has no room are to divide it, or to fill the empty range. */
 static smart_status
 plan_division(struct many *many, struct target *target)
@@ -342,7 +352,10 @@ plan_division(struct many *many, struct target *target)
 		begin_division(many, target);
 	if (division->guest_count == 0)
 		return SMART_OK;
-	division->view = target->above.link == 0 ? NULL : find_view(many, target);
+	if (target->above.link == 0 || (smart_slot_is_leaf(target->link) && may_be_root(&target->read)))
+		division->view = NULL;
+	else
+		division->view = find_view(many, target);
 	if (division->view != NULL)
 		status = smart_divide_plan(many->tree, division);
 	if (status != SMART_OK)
