@@ -99,7 +99,7 @@ take_all(struct ycsb_ranges *ranges, struct fabric *fabric)
 		unsigned int compute = first_owner(ranges, range);
 		bool mine = false;
 
-		status = smart_partition_take(ranges->partition[compute], fabric, range, SMART_OWNER_NONE, &mine);
+		status = smart_partition_take(ranges->partition[compute], fabric, range, SMART_OWNER_NONE, NULL, &mine);
 		smart_assert(status != SMART_OK || mine);
 		ranges->owner[range] = compute + 1;
 	}
@@ -165,10 +165,10 @@ move_range(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *
 	uint64_t begin_ns = env->now_ns(env);
 	uint32_t from = ranges->owner[range];
 	bool mine = false;
-	smart_status status = smart_partition_give(ranges->partition[from - 1], fabric, env, range, to, GIVE_MS);
+	smart_status status = smart_partition_give(ranges->partition[from - 1], fabric, env, range, to, GIVE_MS, NULL);
 
 	if (status == SMART_OK)
-		status = smart_partition_take(ranges->partition[to - 1], fabric, range, SMART_OWNER_NONE, &mine);
+		status = smart_partition_take(ranges->partition[to - 1], fabric, range, SMART_OWNER_NONE, NULL, &mine);
 	if (status != SMART_OK || !mine)
 		return status == SMART_OK ? SMART_CORRUPT : status;
 	ranges->owner[range] = to;

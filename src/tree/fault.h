@@ -52,7 +52,11 @@
 	X(latecopy, "a leaf's copy stays while a value is written")                                \
 	X(lateticket, "what a scan has READ is kept with a ticket of afterwards")                  \
 	X(leftvalue, "a value is put where an append that came to nothing has left another")       \
-	X(hastygift, "a range is given away with turns under way (by src/compute)")
+	X(hastygift, "a range is given away with turns under way (by src/compute)")                \
+	X(unlogged, "a change is answered for before it is in the log (by src/compute)")           \
+	X(unreplayed, "what a dead owner's log has is left there (by src/compute)")                \
+	X(unflushed, "a range is given away with changes in the log alone (by src/compute)")       \
+	X(earlyspace, "the log's space is used again before the word that says so (by src/compute)")
 
 enum smart_fault
 {

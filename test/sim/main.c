@@ -3,7 +3,7 @@
  *	  The simulator: histories of the tree, one seed each.
  *
  * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote]
- *            [--bias merge|fill|pool|repeat|share|crash|full|value|many] [--owners]
+ *            [--bias merge|fill|pool|repeat|share|crash|full|value|many] [--owners] [--log | --no-log]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
  *            [--any-length] [--fault NAME] [--trace] [--counters] [--coverage]
  *
@@ -162,6 +162,7 @@ live(void)
 	{
 		world.step_limit = world.now + 10 * STEPS_MAX;
 		client_open(solo, SOLO, &world.compute[COMPUTE_MAX], dice_one_in(&world.dice, 2));
+		owners_finish(solo);
 		client_finish(solo);
 	}
 }
@@ -244,6 +245,10 @@ take_flag(struct run *run, const char *flag)
 		world.settings.values = 0;
 	else if (strcmp(flag, "--owners") == 0)
 		world.settings.owners = 1;
+	else if (strcmp(flag, "--log") == 0)
+		world.settings.log = 1;
+	else if (strcmp(flag, "--no-log") == 0)
+		world.settings.log = 0;
 	else if (strcmp(flag, "--any-length") == 0)
 		world.settings.any_length = true;
 	else if (strcmp(flag, "--trace") == 0)
@@ -301,7 +306,8 @@ main(int argc, char **argv)
 									   .rdwc = -1,
 									   .descents = -1,
 									   .values = -1,
-									   .owners = -1};
+									   .owners = -1,
+									   .log = -1};
 	for (int i = 1; i < argc; i++)
 	{
 		if (take_flag(&run, argv[i]))

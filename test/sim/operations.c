@@ -65,6 +65,13 @@ call(struct client *client, enum event_kind kind, unsigned int key, int event, b
 		length += (unsigned int) sizeof(value);
 		history_value(event, value);
 	}
+	if (world.plan.log && client->number != SOLO)
+	{
+		status = owners_call(client, kind, entry, key_length, length, &value, result);
+		if (status == SMART_OK && kind == EVENT_LOOKUP && world.plan.values && *result)
+			history_value(event, value);
+		return status;
+	}
 	switch (kind)
 	{
 		case EVENT_LOOKUP:
@@ -247,7 +254,7 @@ client_point(struct client *client, unsigned int key_number)
 	smart_status status;
 
 	world_trace("point of %u begins", key_number);
-	status = visit_all(client, &visit, dice_one_in(&world.dice, 2));
+	status = owners_apply(client) ? visit_all(client, &visit, dice_one_in(&world.dice, 2)) : SMART_NO_SPACE;
 	world_trace("point of %u ends: %s, %llx", key_number, status == SMART_OK ? "known" : "not known",
 				(unsigned long long) visit.keys);
 	++world.now;

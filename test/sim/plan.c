@@ -364,6 +364,28 @@ plan_values(struct plan *plan)
 	plan->standbys = UINT_MAX;
 }
 
+/* So, too.  Whatever changes entries goes through the log; at few keys, which go there and into the tree again and again. */
+static void
+plan_log(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 29};
+
+	plan->log = plan->owners && chosen(world.settings.log, &dice, 50);
+	if (!plan->log)
+		return;
+	plan->log_copies = dice_between(&dice, 1, plan->memory_nodes < 2 ? 1 : 2);
+	plan->log_flights = dice_between(&dice, 1, 4);
+	plan->apply_one_in = dice_one_in(&dice, 2) ? 0 : dice_between(&dice, 2, 12);
+	plan->weight[OPERATION_ERASE] = 0;
+	if (dice_one_in(&dice, 2))
+		plan->weight[OPERATION_SCAN] = 0;
+	plan->many = plan->full = false;
+	plan->standbys = UINT_MAX;
+	plan->operations = dice_between(&dice, 4, 20);
+	if (dice_one_in(&dice, 2))
+		plan->hot = dice_between(&dice, 2, 4);
+}
+
 void
 plan_make(struct plan *plan)
 {
@@ -389,6 +411,7 @@ plan_make(struct plan *plan)
 	plan_recovery(plan);
 	plan_full(plan);
 	plan_values(plan);
+	plan_log(plan);
 }
 
 /* ---- keys ---- */

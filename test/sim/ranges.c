@@ -197,7 +197,7 @@ client_scan(struct client *client, const struct range *range, bool backward, uns
 	struct walk walk = {.client = client, .range = *range, .backward = backward, .start = ++world.now, .last = -1};
 	bool in_pieces = dice_one_in(&world.dice, 3);
 	struct smart_scan *scan = NULL;
-	smart_status status = smart_scan_open(client->tree, &scan);
+	smart_status status = owners_apply(client) ? smart_scan_open(client->tree, &scan) : SMART_NO_SPACE;
 
 	world_trace("scan begins, %s%s", backward ? "backward" : "forward", in_pieces ? ", in pieces" : "");
 	if (status == SMART_OK && in_pieces)

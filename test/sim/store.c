@@ -61,6 +61,14 @@ store_reset(void)
 	/* Nobody's block, whatever an earlier history had there. */
 	for (unsigned int i = 0; i < OWNERS_UNITS && world.plan.owners; i++)
 		world.blocks[0][world.next_unit[0]++] = (struct block){.class = 0};
+	for (unsigned int node = 0; node < world.plan.log_copies; node++)
+	{
+		/* An earlier history's owners had the same numbers. */
+		world.logs_at[node] = (uint64_t) world.next_unit[node] * SMART_UNIT;
+		memset(memory[node] + world.logs_at[node], 0, LOGS_UNITS * SMART_UNIT);
+		for (unsigned int i = 0; i < LOGS_UNITS; i++)
+			world.blocks[node][world.next_unit[node]++] = (struct block){.class = 0};
+	}
 	world.retired_count = 0;
 	world.allocated = 0;
 	world.moment = 0;

@@ -47,6 +47,10 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "values frozen",
 											  "values written over",
 											  "ranges given away",
+											  "changes logged",
+											  "logged changes applied",
+											  "logs found full",
+											  "logs settled",
 											  "leaf copies found",
 											  "leaf copies found by scans"};
 

@@ -44,7 +44,11 @@ enum watch_kind
 	WATCH_MARK,
 	WATCH_VALUE_FREEZE,
 	WATCH_OVERWRITE,
-	WATCH_GIFT,       /* a range given to another compute node */
+	WATCH_GIFT,    /* a range given to another compute node */
+	WATCH_LOGGED,  /* a change that a log has, ahead of the tree */
+	WATCH_APPLIED, /* a key whose changes have gone from there to the tree */
+	WATCH_LOG_FULL,
+	WATCH_SETTLED,    /* a log that the next owner read */
 	WATCH_COPY,       /* of a leaf, that was found */
 	WATCH_COPY_AHEAD, /* by a scan */
 	WATCH_COUNT

@@ -13,6 +13,7 @@
 #include "compute/coordinate/rdwc.h"
 #include "rdma/sim/coroutine.h"
 #include "sim/dice.h"
+#include "sim/history.h"
 #include "support/sim_fabric.h"
 #include "tree/block/access.h"
 #include "tree/block/node.h"
@@ -21,22 +22,26 @@
 #include "tree/structure/change.h"
 #include "tree/structure/strict.h"
 
-#define CLIENTS_MAX   8 /* of one generation */
-#define KEYS          64
-#define KEY_BYTES_MAX 64
-#define HOT_MAX       8
-#define COMPUTE_MAX   CLIENTS_MAX
-#define LOCKS_MAX     4
-#define CACHE_ENTRIES 16
-#define CACHE_BYTES   (26 * 1024)  /* of the server's cache, at its smallest */
-#define NODE_BYTES    (512 * 1024) /* of a memory node */
-#define PLACES_MAX    4            /* of a compute node's RDWC */
-#define RDWC_BYTES    (32 * 1024)
-#define OWNERS_UNITS  2 /* of the table of ranges, where there is one */
-#define UNITS         (NODE_BYTES / SMART_UNIT)
-#define SOLO          CLIENTS_MAX /* the client that sets up and looks at the end */
-#define NEVER         UINT64_MAX
-#define STEPS_MAX     60000 /* of a history's clients: no progress beyond; more where long leaves are READ (full) */
+#define CLIENTS_MAX    8 /* of one generation */
+#define KEYS           64
+#define KEY_BYTES_MAX  64
+#define HOT_MAX        8
+#define COMPUTE_MAX    CLIENTS_MAX
+#define LOCKS_MAX      4
+#define CACHE_ENTRIES  16
+#define CACHE_BYTES    (26 * 1024)  /* of the server's cache, at its smallest */
+#define NODE_BYTES     (512 * 1024) /* of a memory node */
+#define PLACES_MAX     4            /* of a compute node's RDWC */
+#define RDWC_BYTES     (32 * 1024)
+#define OWNERS_UNITS   3 /* of the table of ranges, where there is one */
+#define LOG_RING_BYTES 512
+#define LOG_LIVES_MAX  5                       /* generations that have logs */
+#define LOGS_UNITS     (3 * LOG_LIVES_MAX * 9) /* of each memory node, where there are logs */
+#define CHANGES_BYTES  8192
+#define UNITS          (NODE_BYTES / SMART_UNIT)
+#define SOLO           CLIENTS_MAX /* the client that sets up and looks at the end */
+#define NEVER          UINT64_MAX
+#define STEPS_MAX      60000 /* of a history's clients: no progress beyond; more where long leaves are READ (full) */
 
 /* ---- what a history is like; all chosen from the seed (plan.c) ---- */
 
@@ -97,6 +102,10 @@ struct plan
 	bool copies;               /* of leaves; exclusive and remote, with values */
 	unsigned int point_digits; /* that a point has, of three */
 	bool owners;               /* compute nodes own the tree by turns; exclusive and remote */
+	bool log;                  /* and have logs */
+	unsigned int log_copies;
+	unsigned int log_flights;
+	unsigned int apply_one_in; /* turns that end with applying; 0: none */
 	bool many;                 /* inserts go together; exclusive and remote */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
@@ -136,6 +145,7 @@ struct settings
 	int descents;
 	int values;
 	int owners;
+	int log;
 	bool any_length; /* keys of several lengths */
 	bool trace;
 	bool watch; /* check every CAS as it happens */
@@ -209,6 +219,7 @@ struct client
 	uint64_t moment_at; /* and when that was first */
 	uint64_t stalled_until;
 	uint64_t appends; /* that came about */
+	uint32_t tenure;  /* of its turn */
 	struct local_lock *waits_for;
 };
 
@@ -253,9 +264,11 @@ struct world
 		__attribute__((aligned(128))); /* struct smart_cache, see results_of */
 
 	/* owners.c */
-	uint8_t partition[COMPUTE_MAX][1024] __attribute__((aligned(64))); /* struct smart_partition */
-	uint32_t first_owner;                                              /* the number of the first compute node */
-	const struct compute_node *wanted_by;                              /* who asks for the range; NULL: nobody */
+	uint8_t partition[COMPUTE_MAX][1024] __attribute__((aligned(64)));        /* struct smart_partition */
+	uint32_t first_owner;                                                     /* the number of the first compute node */
+	const struct compute_node *wanted_by;                                     /* who asks for the range; NULL: nobody */
+	uint8_t changes[COMPUTE_MAX][CHANGES_BYTES] __attribute__((aligned(64))); /* struct smart_changes */
+	uint64_t logs_at[SIM_NODES_MAX];                                          /* offset of the first log's place */
 
 	/* store.c */
 	struct sim_memory memory;
@@ -342,6 +355,12 @@ extern void owners_reset(struct client *solo);
 extern void owners_open(struct client *solo);
 extern void owners_begin(struct client *client);
 extern void owners_end(struct client *client);
+extern void owners_finish(struct client *solo);
+
+/* Within a turn, where compute nodes have logs: the calls of the tree by way of it, and applying.  False: not all could be. */
+extern smart_status owners_call(struct client *client, enum event_kind kind, const uint8_t *entry, size_t key_length,
+								size_t length, uint64_t *value, bool *result);
+extern bool owners_apply(struct client *client);
 extern bool owners_word(fabric_address address);
 
 /* recovery.c */

@@ -160,24 +160,24 @@ test_owners(void)
 
 	begin();
 	CHECK(!smart_partition_enter(one, 0, 7, &tenure));
-	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
 	check_owner(7, 1, 1);
-	CHECK(smart_partition_take(other, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && !mine);
+	CHECK(smart_partition_take(other, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && !mine);
 	CHECK(smart_partition_enter(one, 0, 7, &tenure) && tenure == 1);
 	CHECK(!smart_partition_enter(other, 0, 7, &tenure));
 	CHECK(!smart_partition_enter(one, 1, 8, &tenure));
 	smart_partition_leave(one, 0);
-	CHECK(smart_partition_give(other, fabric, &env, 7, 1, 10) == SMART_STALE);
-	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10) == SMART_OK && pauses == 0);
+	CHECK(smart_partition_give(other, fabric, &env, 7, 1, 10, NULL) == SMART_STALE);
+	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10, NULL) == SMART_OK && pauses == 0);
 	check_owner(7, 2, 2);
 	/* Not by itself: the new owner takes what it was given. */
 	CHECK(!smart_partition_enter(one, 0, 7, &tenure) && !smart_partition_enter(other, 0, 7, &tenure));
-	CHECK(smart_partition_take(other, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(other, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
 	CHECK(smart_partition_enter(other, 3, 7, &tenure) && tenure == 2);
 	smart_partition_leave(other, 3);
 	/* And back. */
-	CHECK(smart_partition_give(other, fabric, &env, 7, 1, 10) == SMART_OK);
-	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_give(other, fabric, &env, 7, 1, 10, NULL) == SMART_OK);
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
 	CHECK(smart_partition_enter(one, 0, 7, &tenure) && tenure == 3);
 	end();
 }
@@ -190,17 +190,17 @@ test_waiting(void)
 	bool mine;
 
 	begin();
-	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
-	CHECK(smart_partition_take(one, fabric, 8, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(one, fabric, 8, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
 	CHECK(smart_partition_enter(one, 0, 7, &tenure) && smart_partition_enter(one, 1, 8, &tenure));
-	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10) == SMART_OK && pauses == 3);
+	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10, NULL) == SMART_OK && pauses == 3);
 	check_owner(7, 2, 2);
 	/* A turn that does not end: the range stays. */
 	waited_for = other;
-	CHECK(smart_partition_give(one, fabric, &env, 8, 2, 10) == SMART_TIMEOUT);
+	CHECK(smart_partition_give(one, fabric, &env, 8, 2, 10, NULL) == SMART_TIMEOUT);
 	check_owner(8, 1, 1);
 	interrupted = true;
-	CHECK(smart_partition_give(one, fabric, &env, 8, 2, 10) == SMART_INTERRUPTED);
+	CHECK(smart_partition_give(one, fabric, &env, 8, 2, 10, NULL) == SMART_INTERRUPTED);
 	CHECK(smart_partition_enter(one, 0, 8, &tenure) && tenure == 1);
 	end();
 }
@@ -214,17 +214,88 @@ test_death(void)
 	bool mine;
 
 	begin();
-	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, NULL, &mine) == SMART_OK && mine);
 	CHECK(smart_partition_enter(one, 0, 7, &tenure));
-	CHECK(smart_partition_take(other, fabric, 7, 3, &mine) == SMART_OK && !mine);
-	CHECK(smart_partition_take(other, fabric, 7, 1, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_take(other, fabric, 7, 3, NULL, &mine) == SMART_OK && !mine);
+	CHECK(smart_partition_take(other, fabric, 7, 1, NULL, &mine) == SMART_OK && mine);
 	check_owner(7, 2, 2);
 	CHECK(smart_partition_enter(other, 0, 7, &tenure) && tenure == 2);
 	/* The dead one comes back under another number, and owns nothing. */
 	again = open_node(4);
-	CHECK(smart_partition_take(again, fabric, 7, 1, &mine) == SMART_OK && !mine);
+	CHECK(smart_partition_take(again, fabric, 7, 1, NULL, &mine) == SMART_OK && !mine);
 	CHECK(!smart_partition_enter(again, 0, 7, &tenure));
 	free(again);
+	end();
+}
+
+/* ---- owners with logs ---- */
+
+struct handed
+{
+	int settled;
+	int flushed;
+	uint32_t owner; /* whose log was settled, of which tenure, */
+	uint32_t tenure;
+	uint32_t now;
+	smart_status status; /* what both come to */
+};
+
+static smart_status
+note_settle(void *argument, unsigned int range, uint32_t owner, uint32_t tenure, uint32_t now)
+{
+	struct handed *handed = argument;
+
+	handed->settled++;
+	handed->owner = owner;
+	handed->tenure = tenure;
+	handed->now = now;
+	CHECK(range == 7);
+	return handed->status;
+}
+
+static smart_status
+note_flush(void *argument, unsigned int range, uint32_t tenure)
+{
+	struct handed *handed = argument;
+
+	handed->flushed++;
+	handed->tenure = tenure;
+	CHECK(range == 7);
+	return handed->status;
+}
+
+/* L4: what is given away needs no log; L3: what a dead owner leaves does, until it has been settled. */
+static void
+test_logs(void)
+{
+	struct handed handed = {.status = SMART_OK};
+	const struct smart_handover handover = {.settle = note_settle, .flush = note_flush, .argument = &handed};
+	uint64_t tenure;
+	bool mine;
+
+	begin();
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &handover, &mine) == SMART_OK && mine);
+	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10, &handover) == SMART_OK);
+	CHECK(handed.flushed == 1 && handed.tenure == 1);
+	CHECK(smart_partition_take(other, fabric, 7, SMART_OWNER_NONE, &handover, &mine) == SMART_OK && mine);
+	CHECK(handed.settled == 0);
+	/* The second owner dies.  The first one takes the range, and fails to settle it. */
+	handed.status = SMART_UNREACHABLE;
+	CHECK(smart_partition_take(one, fabric, 7, 2, &handover, &mine) == SMART_UNREACHABLE && !mine);
+	CHECK(!smart_partition_enter(one, 0, 7, &tenure));
+	check_owner(7, 1, 3);
+	handed.status = SMART_OK;
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &handover, &mine) == SMART_OK && mine);
+	CHECK(handed.settled == 2 && handed.owner == 2 && handed.tenure == 2 && handed.now == 3);
+	CHECK(smart_partition_enter(one, 0, 7, &tenure) && tenure == 3);
+	smart_partition_leave(one, 0);
+	/* What cannot be flushed is not given, and goes on with what its log has. */
+	handed.status = SMART_UNREACHABLE;
+	CHECK(smart_partition_give(one, fabric, &env, 7, 2, 10, &handover) == SMART_UNREACHABLE);
+	check_owner(7, 1, 3);
+	CHECK(smart_partition_take(one, fabric, 7, SMART_OWNER_NONE, &handover, &mine) == SMART_OK && mine);
+	CHECK(handed.settled == 2 && handed.flushed == 2);
+	CHECK(smart_partition_enter(one, 0, 7, &tenure) && tenure == 3);
 	end();
 }
 
@@ -246,6 +317,7 @@ main(void)
 	test_owners();
 	test_waiting();
 	test_death();
+	test_logs();
 	fabric->provider->close(fabric);
 	free(memory);
 	return check_finish();

@@ -1,16 +1,19 @@
 /*
  * partition.c
- *	  Ranges of keys and their owners: the table, routing, turns, handing over (src/README, P1-P5).
+ *	  Ranges of keys and their owners: the table, routing, turns, handing over (src/README, P1-P5, L3, L4).
  *
- * The table in remote memory is a line that says what it is, and one for each range.  Only the owner's word of a range
- * changes, by CAS:
+ * The table in remote memory is a line that says what it is, one for each range, and a word for each range.  In a line
+ * only the owner's word changes, by CAS:
  *
  *	  owner's word   tenure 32 | owner 32 (highest bits first)
+ *	  logged word    the same, of the owner whose log may have changes that the range's tree lacks; 0: nobody's (L3)
+ *
+ * The logged word changes by WRITE, of who has the gate in its hands.
  *
  * A compute node knows by itself whether it owns a range: its gate is open.  Gates change by CAS in the memory that its
  * clients share:
  *
- *	  gate           tenure 32 | changes 30 | state 2: shut, open, or giving
+ *	  gate           tenure 32 | changes 30 | state 2: shut, open, giving, or taking
  *
  * Each change counts, so that a gate that was given away and has come back is not taken for what it was.
  *
@@ -37,7 +40,8 @@ enum gate_state
 {
 	GATE_SHUT,
 	GATE_OPEN,
-	GATE_GIVING
+	GATE_GIVING,
+	GATE_TAKING
 };
 
 /* In remote memory. */
@@ -108,10 +112,17 @@ owner_address(const struct smart_partition *partition, unsigned int range)
 	return partition->table + sizeof(struct table_head) + range * sizeof(struct table_line);
 }
 
+static inline fabric_address
+logged_address(const struct smart_partition *partition, unsigned int range)
+{
+	return partition->table + sizeof(struct table_head) + partition->ranges * sizeof(struct table_line) +
+		   range * sizeof(uint64_t);
+}
+
 size_t
 smart_partition_table_bytes(unsigned int ranges)
 {
-	return sizeof(struct table_head) + ranges * sizeof(struct table_line);
+	return sizeof(struct table_head) + ranges * (sizeof(struct table_line) + sizeof(uint64_t));
 }
 
 size_t
@@ -147,6 +158,25 @@ ascends(const struct smart_range *ranges, unsigned int count)
 	return ranges[0].bound_length == 0;
 }
 
+static smart_status
+clear_logged(struct fabric *fabric, fabric_address words, unsigned int count)
+{
+	uint64_t zeros[WRITES_MAX] = {0};
+	smart_status status = SMART_OK;
+
+	for (unsigned int first = 0; first < count && status == SMART_OK; first += WRITES_MAX)
+	{
+		unsigned int some = count - first < WRITES_MAX ? count - first : WRITES_MAX;
+		struct fabric_request request = {.verb = FABRIC_WRITE,
+										 .remote = words + first * sizeof(zeros[0]),
+										 .local = zeros,
+										 .length = some * (uint32_t) sizeof(zeros[0])};
+
+		status = fabric_execute(fabric, &request, 1);
+	}
+	return status;
+}
+
 smart_status
 smart_partition_create(struct fabric *fabric, fabric_address table, const struct smart_range *ranges,
 					   unsigned int count)
@@ -174,6 +204,8 @@ smart_partition_create(struct fabric *fabric, fabric_address table, const struct
 			lines[i] = (struct table_line){.range = ranges[first + i]};
 		status = fabric_execute(fabric, &batch, 1);
 	}
+	if (status == SMART_OK)
+		status = clear_logged(fabric, table + sizeof(head) + count * sizeof(lines[0]), count);
 	/* The head last: a table that is not whole is none. */
 	return status == SMART_OK ? fabric_execute(fabric, &request, 1) : status;
 }
@@ -241,15 +273,18 @@ smart_partition_find(const struct smart_partition *partition, const uint8_t *key
 /* ---- owners' words ---- */
 
 static smart_status
+execute_word(struct fabric *fabric, enum fabric_verb verb, fabric_address address, uint64_t *word)
+{
+	struct fabric_request request = {.verb = verb, .remote = address, .local = word, .length = sizeof(*word)};
+
+	return fabric_execute(fabric, &request, 1);
+}
+
+static smart_status
 read_word(const struct smart_partition *partition, struct fabric *fabric, unsigned int range, uint64_t *word)
 {
-	struct fabric_request request = {.verb = FABRIC_READ,
-									 .remote = owner_address(partition, range),
-									 .local = word,
-									 .length = sizeof(*word)};
-
 	smart_assert(range < partition->ranges);
-	return fabric_execute(fabric, &request, 1);
+	return execute_word(fabric, FABRIC_READ, owner_address(partition, range), word);
 }
 
 /* From a word that was READ, or is known, to the next tenure.  *won: it was that, and has another owner now. */
@@ -317,34 +352,56 @@ smart_partition_leave(struct smart_partition *partition, unsigned int client)
 
 /* ---- owners ---- */
 
+/* The owner's word becomes this compute node's, or is.  *won: so it is now. */
+static smart_status
+take_word(const struct smart_partition *partition, struct fabric *fabric, unsigned int range, uint32_t fenced,
+		  uint64_t *word, bool *won)
+{
+	smart_status status = read_word(partition, fabric, range, word);
+
+	*won = status == SMART_OK && (*word & OWNER_MASK) == partition->owner;
+	if (status == SMART_OK && !*won && (*word & OWNER_MASK) == fenced)
+		status = change_word(partition, fabric, range, *word, partition->owner, word, won);
+	return status;
+}
+
+/* L3: what an earlier owner's log has of the range is in its tree before the first turn. */
+static smart_status
+settle(const struct smart_partition *partition, struct fabric *fabric, unsigned int range, uint64_t word,
+	   const struct smart_handover *handover)
+{
+	uint64_t logged = 0;
+	smart_status status = execute_word(fabric, FABRIC_READ, logged_address(partition, range), &logged);
+
+	if (status == SMART_OK && logged != 0 && logged != word && !SMART_FAULT(unreplayed))
+		status = handover->settle(handover->argument, range, (uint32_t) (logged & OWNER_MASK),
+								  (uint32_t) (logged >> TENURE_SHIFT), (uint32_t) (word >> TENURE_SHIFT));
+	return status == SMART_OK ? execute_word(fabric, FABRIC_WRITE, logged_address(partition, range), &word) : status;
+}
+
 smart_status
 smart_partition_take(struct smart_partition *partition, struct fabric *fabric, unsigned int range, uint32_t fenced,
-					 bool *mine)
+					 const struct smart_handover *handover, bool *mine)
 {
 	uint64_t *gate = gate_of(partition, range);
 	uint64_t seen = __atomic_load_n(gate, __ATOMIC_SEQ_CST);
+	uint64_t taking = next_gate(seen, seen >> TENURE_SHIFT, GATE_TAKING);
 	uint64_t word = 0;
-	bool won = true;
+	bool won = false;
 	smart_status status;
 
 	smart_assert(fenced != partition->owner);
 	*mine = gate_state(seen) == GATE_OPEN;
-	/* Of a range that is being given away the giver decides. */
-	if (gate_state(seen) != GATE_SHUT)
+	/* One taker, whose change of the gate also tells that no other has opened it, and perhaps given the range away, since. */
+	if (gate_state(seen) != GATE_SHUT ||
+		!__atomic_compare_exchange_n(gate, &seen, taking, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return SMART_OK;
-	status = read_word(partition, fabric, range, &word);
-	if (status == SMART_OK && (word & OWNER_MASK) != partition->owner && (word & OWNER_MASK) == fenced)
-		status = change_word(partition, fabric, range, word, partition->owner, &word, &won);
-	if (status != SMART_OK || !won || (word & OWNER_MASK) != partition->owner)
-		return status;
-	/*
-	 * From the gate that was seen ahead of the READ: if another client has opened it since, and perhaps given the range
-	 * away, the gate has changed.
-	 */
-	*mine = __atomic_compare_exchange_n(gate, &seen, next_gate(seen, word >> TENURE_SHIFT, GATE_OPEN), false,
-										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
-			gate_state(seen) == GATE_OPEN;
-	return SMART_OK;
+	status = take_word(partition, fabric, range, fenced, &word, &won);
+	if (status == SMART_OK && won && handover != NULL)
+		status = settle(partition, fabric, range, word, handover);
+	*mine = status == SMART_OK && won;
+	__atomic_store_n(gate, next_gate(taking, word >> TENURE_SHIFT, *mine ? GATE_OPEN : GATE_SHUT), __ATOMIC_SEQ_CST);
+	return status;
 }
 
 /* Every turn in the range that is under way has ended, or this has lasted too long. */
@@ -369,9 +426,22 @@ await_turns(struct smart_partition *partition, struct smart_env *env, unsigned i
 	return SMART_OK;
 }
 
+/* L4: the log of this compute node has nothing any more that the tree lacks. */
+static smart_status
+flush(const struct smart_partition *partition, struct fabric *fabric, unsigned int range, uint64_t word,
+	  const struct smart_handover *handover)
+{
+	uint64_t nobody = 0;
+	smart_status status = SMART_OK;
+
+	if (!SMART_FAULT(unflushed))
+		status = handover->flush(handover->argument, range, (uint32_t) (word >> TENURE_SHIFT));
+	return status == SMART_OK ? execute_word(fabric, FABRIC_WRITE, logged_address(partition, range), &nobody) : status;
+}
+
 smart_status
 smart_partition_give(struct smart_partition *partition, struct fabric *fabric, struct smart_env *env,
-					 unsigned int range, uint32_t to, uint32_t timeout_ms)
+					 unsigned int range, uint32_t to, uint32_t timeout_ms, const struct smart_handover *handover)
 {
 	uint64_t *gate = gate_of(partition, range);
 	uint64_t seen = __atomic_load_n(gate, __ATOMIC_SEQ_CST);
@@ -392,7 +462,12 @@ smart_partition_give(struct smart_partition *partition, struct fabric *fabric, s
 		__atomic_store_n(gate, next_gate(giving, tenure, GATE_OPEN), __ATOMIC_SEQ_CST);
 		return status;
 	}
-	status = change_word(partition, fabric, range, word, to, &word, &won);
+	if (handover != NULL)
+		status = flush(partition, fabric, range, word, handover);
+	won = false;
+	if (status == SMART_OK)
+		status = change_word(partition, fabric, range, word, to, &word, &won);
+	/* If it was not given, taking it again settles what the flush has left. */
 	__atomic_store_n(gate, next_gate(giving, tenure, GATE_SHUT), __ATOMIC_SEQ_CST);
 	/* P3: else it was taken from an owner that was not fenced, since this one goes on. */
 	return status == SMART_OK && !won ? SMART_STALE : status;

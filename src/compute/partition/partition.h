@@ -82,12 +82,25 @@ extern void smart_partition_leave(struct smart_partition *partition, unsigned in
 /* ---- owners ---- */
 
 /*
+ * What is done between tenures where owners have logs (changes.h, L3, L4); the table keeps whose log counts.  settle: into the
+ * range's tree comes what the log of an owner, of a tenure, has of it; now: the tenure in which that is done.  flush: all
+ * that this compute node's log has of the range is in the tree.
+ */
+struct smart_handover
+{
+	smart_status (*settle)(void *argument, unsigned int range, uint32_t owner, uint32_t tenure, uint32_t now);
+	smart_status (*flush)(void *argument, unsigned int range, uint32_t tenure);
+	void *argument;
+};
+
+/*
  * Makes the range this compute node's if it has been given to it, or if `fenced` owns it, who is SMART_OWNER_NONE or has
  * died: its connections to all memory nodes are closed, as they are when these have granted a later lease.  *mine: it is.
- * Otherwise nothing has happened.
+ * Otherwise nothing has happened, or another client of the compute node is about it.  handover: NULL where there are no
+ * logs; of an error of settle nothing is left but that nobody else can take the range from an owner that is not dead.
  */
 extern smart_status smart_partition_take(struct smart_partition *partition, struct fabric *fabric, unsigned int range,
-										 uint32_t fenced, bool *mine);
+										 uint32_t fenced, const struct smart_handover *handover, bool *mine);
 
 /*
  * Gives a range of this compute node to another owner, by a client that is in no turn: no turn begins any more, those that
@@ -95,7 +108,8 @@ extern smart_status smart_partition_take(struct smart_partition *partition, stru
  * and SMART_TIMEOUT, when a turn has lasted timeout_ms: it still is.  An error of the batch: that is not known, and
  * smart_partition_take tells.
  */
-extern smart_status smart_partition_give(struct smart_partition *partition, struct fabric *fabric,
-										 struct smart_env *env, unsigned int range, uint32_t to, uint32_t timeout_ms);
+extern smart_status
+smart_partition_give(struct smart_partition *partition, struct fabric *fabric, struct smart_env *env,
+					 unsigned int range, uint32_t to, uint32_t timeout_ms, const struct smart_handover *handover);
 
 #endif /* SMART_COMPUTE_PARTITION_H */

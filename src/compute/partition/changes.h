@@ -1,0 +1,80 @@
+/*
+ * changes.h
+ *	  What a range owner's log has that the trees of its ranges lack, and operations that look at both (src/README, Log).
+ *
+ * A compute node has one log (log.h) and one table of changes, in memory that its clients share.  An insert, an update
+ * or a removal is answered for when the log has it.  The trees get what has come together of a range later, each key once:
+ * smart_changes_apply.  Whatever changes a range's tree goes through here, and what looks at the tree by itself, such as
+ * a scan, applies the changes first.
+ */
+#ifndef SMART_COMPUTE_PARTITION_CHANGES_H
+#define SMART_COMPUTE_PARTITION_CHANGES_H
+
+#include "compute/partition/log.h"
+#include "tree/tree.h"
+
+struct smart_changes_options
+{
+	struct smart_log_place place;
+	unsigned int flights; /* WRITEs of the log at a time, at most */
+	unsigned int ranges;
+	unsigned int buckets; /* of a range's hash table, a power of two */
+	bool values;          /* the trees' entries have some */
+};
+
+struct smart_changes;
+
+/* Bytes of the shared memory, and an empty log there and at its place.  The errors of a batch. */
+extern size_t smart_changes_size(const struct smart_changes_options *options);
+extern smart_status
+smart_changes_open(struct smart_changes *changes, struct fabric *fabric, const struct smart_changes_options *options);
+
+/* A client's turn in a range (partition.h), with its handle on that range's tree. */
+struct smart_turn
+{
+	struct smart_changes *changes;
+	struct smart_tree *tree;
+	struct fabric *fabric;
+	struct smart_env *env;
+	unsigned int range;
+	uint32_t tenure;
+	uint32_t timeout_ms; /* for what others are about */
+};
+
+/*
+ * As the tree's (tree.h), within a turn.  What they answer is durable.  get: in trees without values *value is not set.
+ * Those that change something: SMART_NO_SPACE: the log is full, and nothing has happened; relieve it, out of the turn,
+ * and try again.  SMART_INTERRUPTED, SMART_TIMEOUT and the errors of a batch: it may have happened.  Progress: a client
+ * waits for its log's WRITEs, and for another client's if that has taken the record along.
+ */
+extern smart_status
+smart_logged_get(struct smart_turn *turn, const uint8_t *key, size_t key_length, uint64_t *value, bool *found);
+extern smart_status
+smart_logged_insert(struct smart_turn *turn, const uint8_t *entry, size_t key_length, size_t length, bool *added);
+extern smart_status
+smart_logged_update(struct smart_turn *turn, const uint8_t *key, size_t key_length, uint64_t value, bool *found);
+extern smart_status smart_logged_remove(struct smart_turn *turn, const uint8_t *key, size_t key_length, bool *removed);
+
+/*
+ * All changes of the range that were durable when this was called are in its tree when it returns; *count: how many keys
+ * this call has put there.  One client at a time; others wait.  The errors of the tree, SMART_INTERRUPTED, SMART_TIMEOUT:
+ * some may be.
+ */
+extern smart_status smart_changes_apply(struct smart_turn *turn, unsigned int *count);
+
+/* Space of the log that is not needed any more serves again.  The errors of a batch. */
+extern smart_status smart_changes_release(struct smart_changes *changes, struct fabric *fabric, struct smart_env *env);
+
+/*
+ * Is at least half of the log's space in use?  Then *range is the one, if there is one, whose oldest change keeps most of
+ * it, and which no client is about to apply.
+ */
+extern bool smart_changes_oldest(struct smart_changes *changes, struct smart_env *env, unsigned int *range);
+
+/*
+ * What a log whose owner changes it no more has of the turn's range, of a tenure, comes into the range's tree, before the
+ * first turn of its next owner (L3).  The errors of the tree and of a batch: to be done again.
+ */
+extern smart_status smart_changes_settle(struct smart_turn *turn, const struct smart_log_place *place, uint32_t tenure);
+
+#endif /* SMART_COMPUTE_PARTITION_CHANGES_H */
