@@ -8,6 +8,7 @@
 
 #include "compute/cache/cache.h"
 #include "compute/coordinate/rdwc.h"
+#include "compute/partition/changes.h"
 #include "tree/tree.h"
 #include "measure.h"
 #include "options.h"
@@ -54,6 +55,7 @@ struct ycsb_client
 	struct fabric *fabric;
 	struct smart_tree *tree; /* of this project's index; else NULL */
 	struct smart_scan *scan; /* likewise, while it works */
+	struct smart_turn *turn; /* likewise, of owners with logs, from enter to leave */
 };
 
 typedef void (*ycsb_body)(struct ycsb_client *client, void *argument);
@@ -88,6 +90,15 @@ struct ycsb_cluster
 	void (*leave)(struct ycsb_client *client);
 	bool (*next_range)(struct ycsb_client *client, const uint8_t **key, size_t *length);
 	bool (*turn_to)(struct ycsb_client *client, unsigned int range);
+
+	/*
+	 * Of one whose owners have logs; else NULL.  look: some looks at memory that the owner's clients share.  relieve: in
+	 * no turn: where half of the log of the owner of the last range is in use, applies what has waited longest.
+	 * apply_all: the trees have what the logs have; nobody works.
+	 */
+	void (*look)(struct ycsb_client *client, unsigned int looks);
+	smart_status (*relieve)(struct ycsb_client *client);
+	smart_status (*apply_all)(struct ycsb_client *client);
 	const struct ycsb_moves *moves;
 
 	/* Of all caches, added up; 0 where there is none. */
@@ -103,6 +114,11 @@ extern const struct ycsb_index ycsb_values_index;
 /* The same in ranges. */
 extern const struct ycsb_index ycsb_partitioned_index;
 extern const struct ycsb_index ycsb_partitioned_values_index;
+
+/* Within a turn with an owner that has a log (logged.c); the entry's payload becomes its value. */
+extern const struct ycsb_index ycsb_logged_index;
+extern const struct ycsb_index ycsb_logged_values_index;
+extern size_t ycsb_make_value(uint8_t *entry, size_t key_length, size_t length, uint64_t *value);
 
 /* An empty tree on a cluster with all its clients.  NULL: what failed is told on stderr. */
 extern struct ycsb_cluster *ycsb_sim_open(const struct ycsb_options *options);

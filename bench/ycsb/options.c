@@ -68,6 +68,10 @@ static const char help[] =
 	"  --partitions=N           sim: the keys are divided into N ranges, each a tree of its own that one compute node owns\n"
 	"                           and opens in exclusive mode; a client works with the cache and the locks of its key's\n"
 	"                           owner, and with its own cores and NIC, as --index=dex does [0: one tree]\n"
+	"  --log=BYTES              with --partitions: owners write changes into logs of so many bytes, and apply them later\n"
+	"                           [0: none]\n"
+	"  --log-copies=1|2         of each log, on different memory nodes [1]\n"
+	"  --log-flights=N          WRITEs of a log at a time, at most [4]\n"
 	"  --move                   in the first workload that is counted the last compute node gives its ranges to the others\n"
 	"                           after a third of the operations, and gets them back after two; tells how long none could\n"
 	"                           be used\n"
@@ -291,6 +295,9 @@ static const struct choice
 	{"values", SWITCH, FIELD(values), .names = off_on},
 	{"leaf-size", NUMBER32, FIELD(leaf_size), RANGE(SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)},
 	{"fill", NUMBER32, FIELD(fill), RANGE(10, 100)},
+	{"log", NUMBER32, FIELD(log_bytes), RANGE(0, UINT32_MAX / 2)},
+	{"log-copies", NUMBER32, FIELD(log_copies), RANGE(1, SMART_LOG_COPIES_MAX)},
+	{"log-flights", NUMBER32, FIELD(log_flights), RANGE(1, SMART_LOG_FLIGHTS_MAX)},
 	{"move", FLAG, FIELD(move)},
 	{"seed", NUMBER, FIELD(seed), RANGE(0, UINT64_MAX)},
 	{"csv", TEXT, FIELD(csv)},
@@ -352,6 +359,12 @@ check_options(const struct ycsb_options *options)
 		refuse("--partitions is for this project's tree on the simulated cluster");
 	if (options->partitions > 0 && options->partitions < options->compute_nodes)
 		refuse("each compute node needs a range");
+	if (options->log_bytes > 0 && options->partitions == 0)
+		refuse("--log is for --partitions");
+	if (options->log_bytes > 0 && (options->log_bytes < YCSB_LOG_BYTES_MIN || options->log_bytes % SMART_UNIT != 0))
+		refuse("a log has a multiple of 64 bytes, and at least 16 kB");
+	if (options->log_bytes > 0 && options->log_copies > options->memory_nodes)
+		refuse("--log-copies needs so many memory nodes");
 	if (options->move && (options->partitions == 0 || options->compute_nodes == 1))
 		refuse("--move is for --partitions of several compute nodes");
 	if (!options->shared && options->compute_nodes > 1 && options->partitions == 0)
@@ -394,6 +407,8 @@ ycsb_options_default(struct ycsb_options *options)
 		.compute_nodes = 1,
 		.memory_nodes = 1,
 		.copies = 1,
+		.log_copies = 1,
+		.log_flights = 4,
 		.shared = true,
 		.scan_min = 1,
 		.scan_max = 100,

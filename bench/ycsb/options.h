@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compute/partition/log.h"
 #include "rdma/sim/model.h"
 #include "tree/find/offload.h"
 #include "keys.h"
@@ -58,6 +59,8 @@ enum ycsb_indexes
 #define YCSB_CLIENTS_MAX 4096 /* in all */
 #define YCSB_NODES_MAX   64
 
+#define YCSB_LOG_BYTES_MIN 16384
+
 struct ycsb_options
 {
 	enum ycsb_provider provider;
@@ -75,7 +78,10 @@ struct ycsb_options
 	unsigned int compute_nodes;
 	unsigned int memory_nodes;
 	bool shared;
-	unsigned int partitions;         /* ranges that compute nodes own; 0: one tree, which is all compute nodes' */
+	unsigned int partitions; /* ranges that compute nodes own; 0: one tree, which is all compute nodes' */
+	uint32_t log_bytes;      /* of each owner's log; 0: none */
+	unsigned int log_copies;
+	unsigned int log_flights;        /* WRITEs of a log at a time */
 	bool move;                       /* the last compute node's ranges are given away, and come back */
 	bool rdwc;                       /* the clients of a compute node share READs and appends */
 	enum smart_offload_mode offload; /* tcp and verbs: the side that walks where the cache does not know the way */

@@ -10,6 +10,28 @@ whole_of(const struct ycsb_client *client)
 	return client->index == &ycsb_partitioned_values_index ? &ycsb_values_index : &ycsb_tree_index;
 }
 
+/* Within a turn. */
+static const struct ycsb_index *
+part_of(const struct ycsb_client *client)
+{
+	if (client->turn == NULL)
+		return whole_of(client);
+	return client->index == &ycsb_partitioned_values_index ? &ycsb_logged_values_index : &ycsb_logged_index;
+}
+
+/* A turn has ended with status; true: its log was full, has room by now, and the turn is to be taken again. */
+static bool
+take_again(struct ycsb_client *client, smart_status *status)
+{
+	bool full = *status == SMART_NO_SPACE;
+
+	client->cluster->leave(client);
+	if (client->cluster->relieve == NULL || (*status != SMART_OK && !full))
+		return false;
+	*status = client->cluster->relieve(client);
+	return full && *status == SMART_OK;
+}
+
 static smart_status
 partitioned_begin(struct ycsb_client *client)
 {
@@ -35,7 +57,7 @@ partitioned_lookup(struct ycsb_client *client, const uint8_t *key, size_t length
 
 	if (status != SMART_OK)
 		return status;
-	status = whole_of(client)->lookup(client, key, length, found);
+	status = part_of(client)->lookup(client, key, length, found);
 	client->cluster->leave(client);
 	return status;
 }
@@ -43,24 +65,30 @@ partitioned_lookup(struct ycsb_client *client, const uint8_t *key, size_t length
 static smart_status
 partitioned_insert(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
-	smart_status status = client->cluster->enter(client, entry, key_length);
+	smart_status status;
 
-	if (status != SMART_OK)
-		return status;
-	status = whole_of(client)->insert(client, entry, key_length, length, added);
-	client->cluster->leave(client);
+	do
+	{
+		status = client->cluster->enter(client, entry, key_length);
+		if (status != SMART_OK)
+			return status;
+		status = part_of(client)->insert(client, entry, key_length, length, added);
+	} while (take_again(client, &status));
 	return status;
 }
 
 static smart_status
 partitioned_update(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length)
 {
-	smart_status status = client->cluster->enter(client, entry, key_length);
+	smart_status status;
 
-	if (status != SMART_OK)
-		return status;
-	status = whole_of(client)->update(client, entry, key_length, length);
-	client->cluster->leave(client);
+	do
+	{
+		status = client->cluster->enter(client, entry, key_length);
+		if (status != SMART_OK)
+			return status;
+		status = part_of(client)->update(client, entry, key_length, length);
+	} while (take_again(client, &status));
 	return status;
 }
 
@@ -77,7 +105,7 @@ partitioned_scan(struct ycsb_client *client, const uint8_t *key, size_t length, 
 		status = client->cluster->enter(client, key, length);
 		if (status != SMART_OK)
 			return status;
-		status = whole_of(client)->scan(client, key, length, wanted - *seen, &some);
+		status = part_of(client)->scan(client, key, length, wanted - *seen, &some);
 		client->cluster->leave(client);
 		*seen += some;
 	} while (status == SMART_OK && *seen < wanted && client->cluster->next_range(client, &key, &length));

@@ -160,15 +160,21 @@ ycsb_ranges_close(struct ycsb_ranges *ranges)
 /* ---- moving ---- */
 
 static smart_status
-move_range(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env, unsigned int range, uint32_t to)
+move_range(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env,
+		   const struct ycsb_ranges_logs *logs, unsigned int range, uint32_t to)
 {
+	/* So that little is left to do when no turn begins any more. */
+	smart_status ahead = logs->handover != NULL ? logs->ahead(logs->client, range) : SMART_OK;
 	uint64_t begin_ns = env->now_ns(env);
 	uint32_t from = ranges->owner[range];
 	bool mine = false;
-	smart_status status = smart_partition_give(ranges->partition[from - 1], fabric, env, range, to, GIVE_MS, NULL);
+	smart_status status = ahead;
 
 	if (status == SMART_OK)
-		status = smart_partition_take(ranges->partition[to - 1], fabric, range, SMART_OWNER_NONE, NULL, &mine);
+		status = smart_partition_give(ranges->partition[from - 1], fabric, env, range, to, GIVE_MS, logs->handover);
+	if (status == SMART_OK)
+		status =
+			smart_partition_take(ranges->partition[to - 1], fabric, range, SMART_OWNER_NONE, logs->handover, &mine);
 	if (status != SMART_OK || !mine)
 		return status == SMART_OK ? SMART_CORRUPT : status;
 	ranges->owner[range] = to;
@@ -179,7 +185,8 @@ move_range(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *
 }
 
 smart_status
-ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env)
+ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env,
+				 const struct ycsb_ranges_logs *logs)
 {
 	uint64_t turn = ++ranges->turns;
 	unsigned int last = ranges->compute_nodes - 1;
@@ -190,7 +197,8 @@ ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart
 	for (unsigned int range = 0; range < ranges->count && status == SMART_OK; range++)
 	{
 		if (first_owner(ranges, range) == last)
-			status = move_range(ranges, fabric, env, range, turn == ranges->leaves_at ? 1 + range % last : 1 + last);
+			status =
+				move_range(ranges, fabric, env, logs, range, turn == ranges->leaves_at ? 1 + range % last : 1 + last);
 	}
 	return status;
 }

@@ -24,6 +24,14 @@ struct ycsb_ranges
 	struct ycsb_moves moves;
 };
 
+/* What a move does with logs: handover as smart_partition_give has it, NULL: there are none; ahead: the same, within a turn. */
+struct ycsb_ranges_logs
+{
+	const struct smart_handover *handover;
+	smart_status (*ahead)(void *client, unsigned int range);
+	void *client;
+};
+
 /*
  * Divides the keys that will be loaded into as many equal shares as the options want, with empty trees, and gives each
  * compute node as many neighbouring ones.  fabric, env: of a client, out of time.  False: told on stderr; close all the
@@ -53,7 +61,8 @@ extern smart_status ycsb_ranges_enter(struct ycsb_ranges *ranges, struct fabric 
 									  unsigned int client, unsigned int range, unsigned int *compute, uint64_t *tenure);
 
 /* Moves the last compute node's ranges, if so many turns have begun.  By a client that is in none. */
-extern smart_status ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env);
+extern smart_status ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *env,
+									 const struct ycsb_ranges_logs *logs);
 
 static inline void
 ycsb_ranges_leave(struct ycsb_ranges *ranges, unsigned int compute, unsigned int client)

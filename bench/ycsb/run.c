@@ -185,9 +185,13 @@ check(struct run *run)
 {
 	const struct ycsb_records *records = &run->common->records;
 	uint64_t entries = ycsb_records_present(records) + records->piggyback;
+	struct ycsb_client *first = run->cluster->client[0];
 	struct smart_verify_report report;
 	char message[256] = "";
-	smart_status status = verify(run->cluster, &report, message, sizeof(message));
+	smart_status status = run->cluster->apply_all == NULL ? SMART_OK : run->cluster->apply_all(first);
+
+	if (status == SMART_OK)
+		status = verify(run->cluster, &report, message, sizeof(message));
 
 	if (status != SMART_OK)
 		fprintf(stderr, "ycsb: the tree: %s: %s\n", smart_status_text(status), message);

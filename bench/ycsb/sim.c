@@ -23,6 +23,7 @@
 #define TREE         1
 #define BLOCKS_A_KEY 128 /* bytes, at most, with what waits for its next use */
 #define BYTES_MORE   (UINT64_C(1) << 30)
+#define RECORD_BYTES 32    /* of a log, at least */
 #define WAIT_MS      10000 /* virtual */
 
 struct compute_node
@@ -30,6 +31,7 @@ struct compute_node
 	struct smart_cache *cache; /* NULL: none */
 	struct sim_timed_lock lock[SMART_LOCK_LEAVES];
 	struct smart_rdwc *rdwc;            /* NULL: none */
+	struct smart_changes *changes;      /* NULL: none */
 	struct smart_leaf_locks leaf_locks; /* with RDWC: instead of the others */
 };
 
@@ -44,6 +46,7 @@ struct sim_client
 	unsigned int number;          /* among those that use the compute node's tables */
 	unsigned int range;
 	unsigned int owner; /* that range's, a compute node */
+	struct smart_turn turn;
 };
 
 #define OWNER(type, member, pointer) ((type *) (void *) ((char *) (pointer) -offsetof(type, member)))
@@ -294,31 +297,180 @@ static void
 turn_to_tree(struct sim_client *client, unsigned int range, uint64_t tenure)
 {
 	const struct smart_range *found = ycsb_ranges_at(&client->sim->ranges, range);
+	struct ycsb_client *ycsb = &client->simulated.client;
 
 	client->range = range;
-	smart_tree_turn(client->simulated.client.tree, found->tree, found->root, tenure);
+	smart_tree_turn(ycsb->tree, found->tree, found->root, tenure);
+	client->turn = (struct smart_turn){.changes = client->compute->changes,
+									   .tree = ycsb->tree,
+									   .fabric = ycsb->fabric,
+									   .env = ycsb->env,
+									   .range = range,
+									   .tenure = (uint32_t) tenure,
+									   .timeout_ms = WAIT_MS};
+	ycsb->turn = client->turn.changes == NULL ? NULL : &client->turn;
 }
+
+/* ---- owners with logs ---- */
+
+static void
+sim_look(struct ycsb_client *ycsb, unsigned int looks)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+
+	sim_timed_compute(&client->simulated.timed, (uint64_t) looks * client->sim->options->model.cache_ns);
+}
+
+/* A turn with a range's owner. */
+static smart_status
+take_turn(struct sim_client *client, unsigned int range)
+{
+	struct ycsb_client *ycsb = &client->simulated.client;
+	unsigned int compute;
+	uint64_t tenure;
+	smart_status status =
+		ycsb_ranges_enter(&client->sim->ranges, ycsb->fabric, ycsb->env, ycsb->number, range, &compute, &tenure);
+
+	if (status != SMART_OK)
+		return status;
+	work_with(client, compute);
+	turn_to_tree(client, range, tenure);
+	return SMART_OK;
+}
+
+/* In a range that is the client's compute node's, whether in a turn or as its giver. */
+static smart_status
+apply_here(struct sim_client *client)
+{
+	unsigned int count = 0;
+	smart_status status = smart_changes_apply(&client->turn, &count);
+
+	/* Each key is looked for, sorted, and taken out. */
+	sim_look(&client->simulated.client, 3 * count);
+	return status == SMART_OK ? smart_changes_release(client->turn.changes, client->turn.fabric, client->turn.env)
+							  : status;
+}
+
+static smart_status
+apply_range(void *argument, unsigned int range)
+{
+	struct sim_client *client = argument;
+	smart_status status = take_turn(client, range);
+
+	if (status != SMART_OK)
+		return status;
+	status = apply_here(client);
+	ycsb_ranges_leave(&client->sim->ranges, client->owner, client->simulated.client.number);
+	return status;
+}
+
+static smart_status
+sim_relieve(struct ycsb_client *ycsb)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+	unsigned int range;
+
+	if (smart_changes_oldest(client->turn.changes, ycsb->env, &range))
+		return apply_range(client, range);
+	return SMART_OK;
+}
+
+static smart_status
+sim_apply_all(struct ycsb_client *ycsb)
+{
+	struct sim_client *client = sim_client_of_ycsb(ycsb);
+	smart_status status = SMART_OK;
+
+	for (unsigned int range = 0; range < client->sim->ranges.count && status == SMART_OK; range++)
+		status = apply_range(client, range);
+	return status;
+}
+
+static smart_status
+flush_given(void *argument, unsigned int range, uint32_t tenure)
+{
+	struct sim_client *client = argument;
+
+	work_with(client, client->sim->ranges.owner[range] - 1);
+	turn_to_tree(client, range, tenure);
+	return apply_here(client);
+}
+
+/* No owner dies here. */
+static smart_status
+settle_nothing(void *argument, unsigned int range, uint32_t owner, uint32_t tenure, uint32_t now)
+{
+	return SMART_CORRUPT;
+}
+
+static smart_status
+move_ranges(struct sim_client *client)
+{
+	const struct smart_handover handover = {.settle = settle_nothing, .flush = flush_given, .argument = client};
+	const struct ycsb_ranges_logs logs = {.handover = client->compute->changes == NULL ? NULL : &handover,
+										  .ahead = apply_range,
+										  .client = client};
+	struct ycsb_client *ycsb = &client->simulated.client;
+
+	return ycsb_ranges_move(&client->sim->ranges, ycsb->fabric, ycsb->env, &logs);
+}
+
+static smart_status
+open_log(struct sim_cluster *sim, unsigned int number, struct fabric *fabric)
+{
+	const struct ycsb_options *options = sim->options;
+	struct smart_changes_options changes = {
+		.place = {.copies = options->log_copies, .bytes = options->log_bytes, .owner = number + 1},
+		.flights = options->log_flights,
+		.ranges = options->partitions,
+		.buckets = 1,
+		.values = options->values,
+	};
+
+	/* As many as there are records to a range if all are short. */
+	while (changes.buckets * options->partitions / options->compute_nodes * RECORD_BYTES < options->log_bytes)
+		changes.buckets *= 2;
+	for (unsigned int copy = 0; copy < options->log_copies; copy++)
+	{
+		changes.place.address[copy] = ycsb_store_reserve(&sim->store, (number + copy) % options->memory_nodes,
+														 SMART_LOG_HEAD_BYTES + options->log_bytes);
+		if (changes.place.address[copy] == 0)
+			return SMART_NO_SPACE;
+	}
+	sim->compute[number]->changes = ycsb_allocate_table(smart_changes_size(&changes));
+	return sim->compute[number]->changes == NULL ? SMART_NO_MEMORY
+												 : smart_changes_open(sim->compute[number]->changes, fabric, &changes);
+}
+
+static bool
+open_logs(struct sim_cluster *sim)
+{
+	smart_status status = SMART_OK;
+
+	if (sim->options->log_bytes == 0)
+		return true;
+	sim->cluster.look = sim_look;
+	sim->cluster.relieve = sim_relieve;
+	sim->cluster.apply_all = sim_apply_all;
+	for (unsigned int i = 0; i < sim->options->compute_nodes && status == SMART_OK; i++)
+		status = open_log(sim, i, sim->cluster.client[0]->fabric);
+	return status == SMART_OK || ycsb_complain("logs", status);
+}
+
+/* ---- turns ---- */
 
 /* Routing takes a look at local memory that others use, too. */
 static smart_status
 sim_enter_range(struct ycsb_client *ycsb, const uint8_t *key, size_t length)
 {
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
-	struct ycsb_ranges *ranges = &client->sim->ranges;
-	unsigned int range = ycsb_ranges_find(ranges, key, length);
-	unsigned int compute;
-	uint64_t tenure;
-	smart_status status = ycsb_ranges_move(ranges, ycsb->fabric, ycsb->env);
+	unsigned int range = ycsb_ranges_find(&client->sim->ranges, key, length);
+	smart_status status = move_ranges(client);
 
 	if (status != SMART_OK)
 		return status;
-	sim_timed_compute(&client->simulated.timed, client->sim->options->model.cache_ns);
-	status = ycsb_ranges_enter(ranges, ycsb->fabric, ycsb->env, ycsb->number, range, &compute, &tenure);
-	if (status != SMART_OK)
-		return status;
-	work_with(client, compute);
-	turn_to_tree(client, range, tenure);
-	return SMART_OK;
+	sim_look(ycsb, 1);
+	return take_turn(client, range);
 }
 
 static void
@@ -365,7 +517,7 @@ open_ranges(struct sim_cluster *sim)
 	sim->cluster.next_range = sim_next_range;
 	sim->cluster.turn_to = sim_turn_to;
 	sim->cluster.moves = &sim->ranges.moves;
-	return ycsb_ranges_open(&sim->ranges, sim->options, &sim->store, first->fabric, first->env);
+	return open_logs(sim) && ycsb_ranges_open(&sim->ranges, sim->options, &sim->store, first->fabric, first->env);
 }
 
 static const struct ycsb_index *
@@ -397,6 +549,7 @@ close_compute_node(struct compute_node *node)
 {
 	free(node->cache);
 	free(node->rdwc);
+	free(node->changes);
 	free(node);
 }
 

@@ -151,8 +151,8 @@ const struct ycsb_index ycsb_tree_index = {
 /* ---- with values ---- */
 
 /* A payload becomes a value behind the key: the entry is longer then.  Its length. */
-static size_t
-make_value(uint8_t *entry, size_t key_length, size_t length, uint64_t *value)
+size_t
+ycsb_make_value(uint8_t *entry, size_t key_length, size_t length, uint64_t *value)
 {
 	*value = 0;
 	smart_assert(length - key_length <= sizeof(*value) && key_length + sizeof(*value) <= YCSB_ENTRY_MAX);
@@ -169,7 +169,7 @@ add_record_with_value(void *argument, const uint8_t *key, size_t key_length, uin
 
 	memcpy(entry, key, key_length);
 	return smart_load_add(argument, entry,
-						  make_value(entry, key_length, ycsb_payload(entry, key_length, record), &value));
+						  ycsb_make_value(entry, key_length, ycsb_payload(entry, key_length, record), &value));
 }
 
 static smart_status
@@ -193,7 +193,7 @@ values_insert(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	uint64_t value;
 
 	memcpy(entry, payload_entry, length);
-	length = make_value(entry, key_length, length, &value);
+	length = ycsb_make_value(entry, key_length, length, &value);
 	return smart_tree_insert(client->tree, entry, key_length, length, added);
 }
 
@@ -206,7 +206,7 @@ values_update(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	smart_status status;
 
 	memcpy(entry, payload_entry, length);
-	make_value(entry, key_length, length, &value);
+	ycsb_make_value(entry, key_length, length, &value);
 	status = smart_tree_update(client->tree, entry, key_length, value, &found);
 	return status == SMART_OK && !found ? SMART_CORRUPT : status;
 }

@@ -147,6 +147,10 @@ extern smart_status
 smart_tree_update(struct smart_tree *tree, const uint8_t *key, size_t key_length, uint64_t value, bool *found);
 extern smart_status smart_tree_upsert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, bool *added);
 
+/* Many of them, as smart_tree_insert_many() goes about inserts: what a leaf gets comes together. */
+extern smart_status
+smart_tree_upsert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count);
+
 /* *removed: was the key there?  Merges and drops nodes that became small. */
 extern smart_status smart_tree_remove(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *removed);
 

@@ -50,34 +50,19 @@ put_again(struct smart_tree *tree, const struct smart_log_record *record)
 			   : status;
 }
 
-static smart_status
-put_value(struct smart_tree *tree, const struct smart_apply_item *item)
-{
-	const struct smart_log_record *record = item->record;
-	const uint8_t *entry = smart_log_entry(record);
-	uint64_t value;
-	bool done = false;
-	smart_status status = SMART_OK;
-
-	memcpy(&value, entry + record->key_length, sizeof(value));
-	if (item->tree == SMART_APPLY_ABSENT)
-		status = smart_tree_insert(tree, entry, record->key_length, record->length, &done);
-	if (status == SMART_OK && !done)
-		status = smart_tree_update(tree, entry, record->key_length, value, &done);
-	if (status == SMART_OK && !done)
-		status = smart_tree_insert(tree, entry, record->key_length, record->length, &done);
-	return status;
-}
-
-/* What has been gathered is inserted; a key that was there although it should not have been gets its entry by itself. */
+/*
+ * What has been gathered goes into the tree together.  Without values, a key that was there although it should not have been
+ * gets its entry by itself.
+ */
 static smart_status
 put_gathered(struct apply *apply)
 {
 	smart_status status = SMART_OK;
 
 	if (apply->count > 0)
-		status = smart_tree_insert_many(apply->tree, apply->additions, apply->count);
-	for (unsigned int i = 0; i < apply->count && status == SMART_OK; i++)
+		status = apply->values ? smart_tree_upsert_many(apply->tree, apply->additions, apply->count)
+							   : smart_tree_insert_many(apply->tree, apply->additions, apply->count);
+	for (unsigned int i = 0; i < apply->count && status == SMART_OK && !apply->values; i++)
 	{
 		if (!apply->additions[i].added)
 			status =
@@ -97,9 +82,7 @@ apply_item(struct apply *apply, const struct smart_apply_item *item)
 		return item->tree == SMART_APPLY_ABSENT
 				   ? SMART_OK
 				   : smart_tree_remove(apply->tree, smart_log_entry(record), record->key_length, &flag);
-	if (apply->values)
-		return put_value(apply->tree, item);
-	if (item->tree == SMART_APPLY_THERE)
+	if (!apply->values && item->tree == SMART_APPLY_THERE)
 		return put_again(apply->tree, record);
 	apply->additions[apply->count++] = (struct smart_addition){.bytes = smart_log_entry(record),
 															   .key_length = record->key_length,

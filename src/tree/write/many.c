@@ -2,7 +2,7 @@
  * many.c
  *	  Many inserts at a time: C1 to C7 for the leaves of many keys together.
  *
- * Remote providers, exclusive mode, trees without values.  In a round the leaves are looked for together (window.c) and
+ * Remote providers, exclusive mode.  In a round the leaves are looked for together (window.c) and
  * READ in one batch.  Then each gets its entries by one WRITE at used and one CAS of meta, all of
  * them in one batch again.  So the entries of a round take two round trips where the cache
  * knows the way and the leaves have room.  Those without are divided (divide.c), all of them together, in as many more
@@ -14,12 +14,18 @@
  * for the next round.  Nothing else is waited for under these locks but the round's batches, and a chunk
  * of memory where there is none.
  *
+ * In trees with values entries have theirs, and a key that is there gets it: the words of a leaf's values that change, with
+ * those between, go by one more WRITE in the same batch (V5), and the leaf's copy stands for the READ (A5).  These leaves
+ * are not divided here, nor are empty ranges filled.
+ *
  * An entry that needs anything else is inserted by itself (insert.c), one for each
  * leaf, which makes room for those that follow it there.  An entry is settled by a round
  * only if its leaf was live when it was READ (C4), or the CAS came about that publishes it.
  */
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/block/leaf.h"
+#include "tree/block/values.h"
 #include "tree/cached/hints.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
@@ -55,10 +61,14 @@ struct target
 	unsigned int count;
 	unsigned int put;
 	bool locked;
-	bool holds; /* the lock; as above, but for a planted fault */
+	bool holds;  /* the lock; as above, but for a planted fault */
+	bool copied; /* the leaf's copy is in block */
 	bool published;
-	int append; /* request, -1: none */
-	int begin;  /* of the division */
+	bool written;            /* the batch has ended well */
+	unsigned int values_low; /* bytes of the leaf's values that change */
+	unsigned int values_end; /* 0: none do */
+	int append;              /* request, -1: none */
+	int begin;               /* of the division */
 	struct smart_leaf read;
 	struct smart_grown grown;
 	struct smart_blocked hint;
@@ -137,7 +147,8 @@ join_target(struct many *many, unsigned int entry, const struct smart_place *pla
 	target->first = entry;
 	target->count = 1;
 	target->put = 0;
-	target->locked = target->holds = false;
+	target->locked = target->holds = target->copied = target->written = false;
+	target->values_low = target->values_end = 0;
 	target->block = many->copies + many->bytes;
 	target->division.step = SMART_DIVISION_NONE;
 	target->division.guest_count = target->division.block_count = 0;
@@ -189,6 +200,8 @@ lock_targets(struct many *many)
 			continue;
 		target->holds = !SMART_FAULT(unlocked) && services->try_lock_leaf(services, smart_slot_address(target->link));
 		target->locked = target->holds || SMART_FAULT(unlocked);
+		target->copied = target->holds && smart_leaf_copy_find(many->tree, target->link, &many->keys[target->first],
+															   target->block, true, &target->read);
 	}
 }
 
@@ -212,7 +225,7 @@ read_targets(struct many *many)
 	{
 		struct target *target = &many->target[i];
 
-		if (target->locked)
+		if (target->locked && !target->copied)
 			many->batch[many->requests++] = smart_read_request(smart_slot_address(target->link), target->block,
 															   smart_slot_size(target->link) * SMART_UNIT);
 	}
@@ -249,6 +262,38 @@ make_guest(struct many *many, struct target *target, unsigned int entry)
 	many->fates[entry] = FATE_GUEST;
 }
 
+/* The entry with this number gets its value, in the leaf's copy; V5: under the lock. */
+static void
+put_value(struct many *many, struct target *target, unsigned int entry, unsigned int number)
+{
+	uint64_t word = smart_value_behind(many->keys[entry].bytes, many->keys[entry].length);
+	unsigned int offset = smart_value_offset(&target->grown.leaf, number);
+
+	smart_assert(target->locked);
+	memcpy(target->block + offset, &word, sizeof(word));
+	if (target->values_end == 0 || offset < target->values_low)
+		target->values_low = offset;
+	if (offset + sizeof(word) > target->values_end)
+		target->values_end = offset + (unsigned int) sizeof(word);
+}
+
+/* An entry of a tree with values, for which the leaf is right. */
+static enum fate
+put_with_value(struct many *many, struct target *target, unsigned int entry)
+{
+	const struct smart_key *key = &many->keys[entry];
+	unsigned int number = smart_leaf_entries(&target->grown.leaf);
+	int found = smart_leaf_find(&target->grown.leaf, key);
+
+	if (found < 0 && !smart_grown_fits(many->tree, &target->grown, key->length))
+		return FATE_ALONE;
+	if (found < 0)
+		smart_grown_put(many->tree, &target->grown, key, key->length, 0);
+	put_value(many, target, entry, found < 0 ? number : (unsigned int) found);
+	target->put += found < 0;
+	return found < 0 ? FATE_PUT : FATE_THERE;
+}
+
 /* Puts the leaf's entries behind those that it has, in its copy, as far as there is room. */
 static void
 fill_target(struct many *many, struct target *target)
@@ -271,7 +316,9 @@ fill_target(struct many *many, struct target *target)
 			continue;
 		matches = key->length > target->read.depth + target->read.prefix_length &&
 				  smart_leaf_prefix_matches(&target->read, key);
-		if (matches && smart_leaf_contains(&target->grown.leaf, key))
+		if (tree->options.value)
+			many->fates[i] = matches ? put_with_value(many, target, i) : FATE_ALONE;
+		else if (matches && smart_leaf_contains(&target->grown.leaf, key))
 			many->fates[i] = FATE_THERE;
 		else if (matches && smart_grown_fits(tree, &target->grown, length))
 		{
@@ -348,6 +395,13 @@ plan_division(struct many *many, struct target *target)
 	struct smart_division *division = &target->division;
 	smart_status status = SMART_OK;
 
+	if (many->tree->options.value)
+	{
+		for (unsigned int i = target->first; i < target->first + target->count && smart_slot_is_empty(target->link);
+			 i++)
+			many->fates[i] = FATE_ALONE;
+		return SMART_OK;
+	}
 	if (smart_slot_is_empty(target->link) || division->guest_count > 0)
 		begin_division(many, target);
 	if (division->guest_count == 0)
@@ -395,6 +449,15 @@ prepare_append(struct many *many, struct target *target)
 		smart_cas_request(smart_leaf_meta_address(read->address, read->units), read->meta, target->desired, false);
 }
 
+static struct fabric_request
+write_values(const struct target *target)
+{
+	return (struct fabric_request){.verb = FABRIC_WRITE,
+								   .remote = target->read.address + target->values_low,
+								   .local = target->block + target->values_low,
+								   .length = target->values_end - target->values_low};
+}
+
 /* The batch that appends, and begins the divisions. */
 static void
 prepare_batch(struct many *many)
@@ -406,8 +469,11 @@ prepare_batch(struct many *many)
 
 		target->append = target->begin = -1;
 		target->hint = (struct smart_blocked){.version = SMART_VERSION_NONE};
-		if (target->locked && (target->put > 0 || target->division.step != SMART_DIVISION_NONE))
+		if (target->locked &&
+			(target->put > 0 || target->values_end > 0 || target->division.step != SMART_DIVISION_NONE))
 			target->hint = smart_leaf_hint_block(many->tree, target->link);
+		if (target->values_end > 0)
+			many->batch[many->requests++] = write_values(target);
 		if (target->put > 0)
 			prepare_append(many, target);
 		target->begin = many->requests;
@@ -435,7 +501,7 @@ finish_append(struct many *many, struct target *target)
 		if (many->fates[i] == FATE_PUT || (many->fates[i] == FATE_THERE && target->put > 0))
 			addition->settled = target->published;
 		else
-			addition->settled = many->fates[i] == FATE_THERE;
+			addition->settled = many->fates[i] == FATE_THERE && (target->written || !many->tree->options.value);
 		addition->added = addition->settled && many->fates[i] == FATE_PUT;
 		if (many->fates[i] != FATE_ALONE && many->fates[i] != FATE_GUEST && !addition->settled)
 			many->fates[i] = FATE_OPEN;
@@ -465,6 +531,7 @@ finish_batch(struct many *many, smart_status status)
 	{
 		struct target *target = &many->target[i];
 
+		target->written = status == SMART_OK;
 		target->published =
 			target->put > 0 && status == SMART_OK && many->batch[target->append].result == target->read.meta;
 		if (target->locked)
@@ -486,7 +553,10 @@ finish_target(struct many *many, struct target *target)
 	struct smart_division *division = &target->division;
 	uint64_t ticket = smart_leaf_hint_unblock(many->tree, &target->hint);
 
-	if (target->put > 0 && target->published && division->guest_count == 0)
+	if (many->tree->copies && target->values_end > 0 && target->written && (target->put == 0 || target->published))
+		smart_leaf_copy_changed(many->tree, target->link, target->block,
+								target->put > 0 ? target->desired : target->read.meta, ticket);
+	else if (target->put > 0 && target->published && division->guest_count == 0)
 		smart_leaf_hint_keep(many->tree, target->link, target->block, &many->keys[target->first], target->desired,
 							 ticket);
 	for (unsigned int i = 0; i < division->guest_count; i++)
@@ -554,10 +624,11 @@ add_together(struct many *many)
 }
 
 static smart_status
-insert_alone(struct smart_tree *tree, struct smart_addition *addition)
+insert_alone(struct smart_tree *tree, struct smart_addition *addition, bool upsert)
 {
 	smart_status status =
-		smart_tree_insert(tree, addition->bytes, addition->key_length, addition->length, &addition->added);
+		upsert ? smart_tree_upsert(tree, addition->bytes, addition->key_length, &addition->added)
+			   : smart_tree_insert(tree, addition->bytes, addition->key_length, addition->length, &addition->added);
 
 	addition->settled = status == SMART_OK;
 	return status;
@@ -581,7 +652,7 @@ insert_rest(struct many *many)
 			(many->slots[i] == last && last != 0))
 			continue;
 		last = many->slots[i];
-		status = insert_alone(many->tree, addition);
+		status = insert_alone(many->tree, addition, many->tree->options.value);
 		progress = true;
 	}
 	return status;
@@ -632,15 +703,15 @@ insert_round(struct many *many, struct smart_addition *additions, unsigned int c
 	if (many->count == 0)
 		return SMART_OK;
 	if (many->count == 1)
-		return insert_alone(many->tree, many->additions[0]);
+		return insert_alone(many->tree, many->additions[0], many->tree->options.value);
 	status = add_together(many);
 	if (status == SMART_OK)
 		status = insert_rest(many);
 	return status == SMART_OK ? make_slots(many) : status;
 }
 
-smart_status
-smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count)
+static smart_status
+add_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count, bool upsert)
 {
 	struct many *many = NULL;
 	smart_status status = SMART_OK;
@@ -651,13 +722,15 @@ smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions
 		const struct smart_addition *addition = &additions[i];
 
 		if (addition->key_length == 0 || addition->key_length > SMART_KEY_MAX || addition->length > SMART_ENTRY_MAX ||
-			addition->length < addition->key_length)
+			addition->length < addition->key_length ||
+			(upsert && (addition->length != addition->key_length + SMART_VALUE_BYTES ||
+						!smart_value_is_behind(tree, addition->bytes, addition->key_length))))
 			return SMART_TOO_LONG;
 		smart_assert(i == 0 || smart_compare_bytes(additions[i - 1].bytes, additions[i - 1].key_length, addition->bytes,
 												   addition->key_length) <= 0);
 		additions[i].settled = additions[i].added = false;
 	}
-	if (count > 1 && !tree->direct && !tree->options.shared && !tree->options.value &&
+	if (count > 1 && !tree->direct && !tree->options.shared && tree->options.value == upsert &&
 		tree->services->try_lock_leaf != NULL)
 		many = tree->env->allocate(tree->env, sizeof(*many));
 	if (many != NULL)
@@ -669,8 +742,21 @@ smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions
 		else if (many != NULL)
 			status = insert_round(many, additions, count, &first);
 		else
-			status = insert_alone(tree, &additions[first++]);
+			status = insert_alone(tree, &additions[first++], upsert);
 	}
 	smart_release(tree->env, many);
 	return status;
+}
+
+smart_status
+smart_tree_insert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count)
+{
+	return add_many(tree, additions, count, false);
+}
+
+smart_status
+smart_tree_upsert_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count)
+{
+	smart_assert(tree->options.value);
+	return add_many(tree, additions, count, true);
 }
