@@ -33,10 +33,8 @@ sources = $(sort $(foreach folder,$(1),$(wildcard $(folder)/*.c $(folder)/*/*.c)
 # Everything below the access method: what programs without PostgreSQL are made of as well.
 LIBRARY_SRCS := $(call sources,src/base rdma src/tree src/compute)
 
-# The simulated fabric, a thread's environment and the logs of range owners serve programs only; a memory node's side of
-# RDMA the daemon.
-MODULE_SRCS := $(filter-out rdma/sim/%.c src/base/thread_env.c rdma/verbs/target.c \
-	$(addprefix src/compute/partition/,log.c changes.c apply.c),\
+# The simulated fabric, a thread's environment and partitions serve programs only; a memory node's side of RDMA the daemon.
+MODULE_SRCS := $(filter-out rdma/sim/%.c src/base/thread_env.c src/compute/partition/%.c rdma/verbs/target.c,\
 	smart_am.c $(call sources,src/am) $(LIBRARY_SRCS))
 
 # One object directory per compiler, server version and flavour, so that switching between them rebuilds nothing.
