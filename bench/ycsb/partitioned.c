@@ -19,9 +19,9 @@ part_of(const struct ycsb_client *client)
 	return client->index == &ycsb_partitioned_values_index ? &ycsb_logged_values_index : &ycsb_logged_index;
 }
 
-/* A turn has ended with status; true: its log was full, has room by now, and the turn is to be taken again. */
+/* A turn has ended with status; true: its log was full, and the turn is to be taken again.  attempt: how often it was. */
 static bool
-take_again(struct ycsb_client *client, smart_status *status)
+take_again(struct ycsb_client *client, smart_status *status, unsigned int attempt)
 {
 	bool full = *status == SMART_NO_SPACE;
 
@@ -29,6 +29,9 @@ take_again(struct ycsb_client *client, smart_status *status)
 	if (client->cluster->relieve == NULL || (*status != SMART_OK && !full))
 		return false;
 	*status = client->cluster->relieve(client);
+	/* Others may be about it. */
+	if (full)
+		client->env->pause(client->env, attempt);
 	return full && *status == SMART_OK;
 }
 
@@ -65,6 +68,7 @@ partitioned_lookup(struct ycsb_client *client, const uint8_t *key, size_t length
 static smart_status
 partitioned_insert(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
+	unsigned int attempt = 0;
 	smart_status status;
 
 	do
@@ -73,13 +77,14 @@ partitioned_insert(struct ycsb_client *client, const uint8_t *entry, size_t key_
 		if (status != SMART_OK)
 			return status;
 		status = part_of(client)->insert(client, entry, key_length, length, added);
-	} while (take_again(client, &status));
+	} while (take_again(client, &status, attempt++));
 	return status;
 }
 
 static smart_status
 partitioned_update(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length)
 {
+	unsigned int attempt = 0;
 	smart_status status;
 
 	do
@@ -88,7 +93,7 @@ partitioned_update(struct ycsb_client *client, const uint8_t *entry, size_t key_
 		if (status != SMART_OK)
 			return status;
 		status = part_of(client)->update(client, entry, key_length, length);
-	} while (take_again(client, &status));
+	} while (take_again(client, &status, attempt++));
 	return status;
 }
 

@@ -194,12 +194,17 @@ ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart
 
 	if (turn != ranges->leaves_at && turn != ranges->returns_at)
 		return SMART_OK;
+	/* They return when all have left. */
+	for (unsigned int attempt = 0; ranges->moving; attempt++)
+		env->pause(env, attempt);
+	ranges->moving = true;
 	for (unsigned int range = 0; range < ranges->count && status == SMART_OK; range++)
 	{
 		if (first_owner(ranges, range) == last)
 			status =
 				move_range(ranges, fabric, env, logs, range, turn == ranges->leaves_at ? 1 + range % last : 1 + last);
 	}
+	ranges->moving = false;
 	return status;
 }
 

@@ -21,6 +21,7 @@ struct ycsb_ranges
 	uint64_t turns;                                         /* so far */
 	uint64_t leaves_at;                                     /* turns after which the last compute node goes, */
 	uint64_t returns_at;                                    /* and comes back */
+	bool moving;
 	struct ycsb_moves moves;
 };
 
