@@ -97,7 +97,8 @@ struct smart_handover
  * Makes the range this compute node's if it has been given to it, or if `fenced` owns it, who is SMART_OWNER_NONE or has
  * died: its connections to all memory nodes are closed, as they are when these have granted a later lease.  *mine: it is.
  * Otherwise nothing has happened, or another client of the compute node is about it.  handover: NULL where there are no
- * logs; of an error of settle nothing is left but that nobody else can take the range from an owner that is not dead.
+ * logs.  After an error, also of settle, the range may have become this compute node's; no turn begins before it has been
+ * taken again.
  */
 extern smart_status smart_partition_take(struct smart_partition *partition, struct fabric *fabric, unsigned int range,
 										 uint32_t fenced, const struct smart_handover *handover, bool *mine);
@@ -105,8 +106,8 @@ extern smart_status smart_partition_take(struct smart_partition *partition, stru
 /*
  * Gives a range of this compute node to another owner, by a client that is in no turn: no turn begins any more, those that
  * are under way end, and the owner's word changes.  SMART_STALE: the range was not this compute node's.  SMART_INTERRUPTED
- * and SMART_TIMEOUT, when a turn has lasted timeout_ms: it still is.  An error of the batch: that is not known, and
- * smart_partition_take tells.
+ * and SMART_TIMEOUT, when a turn has lasted timeout_ms: it still is.  An error of the batch, or of flush: that is not known,
+ * and smart_partition_take tells.
  */
 extern smart_status
 smart_partition_give(struct smart_partition *partition, struct fabric *fabric, struct smart_env *env,
