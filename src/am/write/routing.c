@@ -14,8 +14,10 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "executor/execPartition.h"
 #include "executor/executor.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -57,20 +59,40 @@ forget(void *argument)
 
 /* ---- rows ---- */
 
-/* The unique smart ones among a partition's indexes, which are open. */
+/*
+ * Opens the unique smart ones among a partition's indexes.  Each lock that is waited for may tell of another index, which a session
+ * makes concurrently, and the executor finds those that there are when all are locked.
+ */
 static List *
-unique_smart_indexes(const ResultRelInfo *partition)
+open_unique_smart_indexes(Relation partition)
 {
 	List *indexes = NIL;
+	List *seen = NIL;
+	List *unseen;
 
-	for (int i = 0; i < partition->ri_NumIndices; i++)
+	AcceptInvalidationMessages();
+	while ((unseen = list_difference_oid(RelationGetIndexList(partition), seen)) != NIL)
 	{
-		Relation index = partition->ri_IndexRelationDescs[i];
+		Relation index = index_open(linitial_oid(unseen), RowExclusiveLock);
 
+		seen = lappend_oid(seen, RelationGetRelid(index));
 		if (index->rd_index->indisunique && smart_is_our_index(index))
 			indexes = lappend(indexes, index);
+		else
+			index_close(index, NoLock);
 	}
 	return indexes;
+}
+
+/* Their locks stay. */
+static void
+close_indexes(List *indexes)
+{
+	ListCell *cell;
+
+	foreach (cell, indexes)
+		index_close((Relation) lfirst(cell), NoLock);
+	list_free(indexes);
 }
 
 /* Has the executor open the partition of a row. */
@@ -109,12 +131,12 @@ next_row(PlanState *node)
 	/* Of the scout's own description of the partition, which inserts nothing, this field says that it has been here. */
 	if (partition->ri_FdwState == NULL)
 	{
-		List *indexes = unique_smart_indexes(partition);
+		List *indexes = open_unique_smart_indexes(partition->ri_RelationDesc);
 
 		partition->ri_FdwState = self;
 		if (indexes != NIL)
 			open_partition(self->modify, row, indexes);
-		list_free(indexes);
+		close_indexes(indexes);
 	}
 	return row;
 }
