@@ -356,23 +356,13 @@ has_key(const struct area *area, int index, const struct smart_staged_key *key)
 	return false;
 }
 
-/* key: if it has any adds of that; NULL: of any. */
+/* An area that has something of it. */
 static void
-write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number, const struct smart_staged_key *key)
+write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number)
 {
-	const struct area *area = &areas[number];
 	Buffer spare = InvalidBuffer;
 	struct smart_meta meta;
-	bool found;
-	int place;
 
-	/* Most areas have nothing of it. */
-	LWLockAcquire(&locks[number].lock, LW_SHARED);
-	place = find_index(area, index, journal);
-	found = place >= 0 && area->indexes[place].count > 0 && (key == NULL || has_key(area, place, key));
-	LWLockRelease(&locks[number].lock);
-	if (!found)
-		return;
 	while (write_some(index, tail, journal, number, &spare))
 	{
 		smart_meta_read_again(index, &meta);
@@ -381,6 +371,22 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 	if (BufferIsValid(spare))
 		smart_page_give_back(index, spare);
 	look_at_chain(index);
+}
+
+/* Another process's, mostly, which has nothing of it mostly.  key: if it has any adds of that; NULL: of any. */
+static void
+look_into_area(Relation index, struct smart_tail *tail, uint64 journal, int number, const struct smart_staged_key *key)
+{
+	const struct area *area = &areas[number];
+	bool found;
+	int place;
+
+	LWLockAcquire(&locks[number].lock, LW_SHARED);
+	place = find_index(area, index, journal);
+	found = place >= 0 && area->indexes[place].count > 0 && (key == NULL || has_key(area, place, key));
+	LWLockRelease(&locks[number].lock);
+	if (found)
+		write_out_area(index, tail, journal, number);
 }
 
 void
@@ -395,7 +401,7 @@ smart_staging_write_out(Relation index, struct smart_tail *tail, bool settled)
 		if (settled)
 			i = next_busy(i);
 		if (i < MaxBackends)
-			write_out_area(index, tail, meta.journal, i, NULL);
+			look_into_area(index, tail, meta.journal, i, NULL);
 	}
 }
 
@@ -412,7 +418,7 @@ smart_staging_write_out_key(Relation index, struct smart_tail *tail, const struc
 			smart_meta_read_again(index, &meta);
 		if (meta.journal == 0)
 			break;
-		write_out_area(index, tail, meta.journal, i, key);
+		look_into_area(index, tail, meta.journal, i, key);
 	}
 }
 
@@ -425,7 +431,8 @@ static Relation
 open_staged(const struct area *area, int place)
 {
 	const struct staged_index *staged = &area->indexes[place];
-	Relation index = try_relation_open(staged->index, NoLock);
+	/* It is locked, if it is there (take_index()). */
+	Relation index = RelationIdGetRelation(staged->index);
 	Oid other;
 
 	if (likely(index != NULL && find_index(area, index, staged->journal) == place))
@@ -460,7 +467,7 @@ smart_staging_write_out_own(void)
 		index = open_staged(area, (int) i);
 		if (index != NULL)
 		{
-			write_out_area(index, &tail, area->indexes[i].journal, own, NULL);
+			write_out_area(index, &tail, area->indexes[i].journal, own);
 			relation_close(index, NoLock);
 			continue;
 		}

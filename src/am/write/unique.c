@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/relscan.h"
 #include "access/tableam.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -24,12 +25,44 @@
 #include "am/write/unique.h"
 #include "base/assert.h"
 
+/* ---- rows of the table ---- */
+
+/* A check asks for one after the other: mostly they are on one page. */
+struct asked
+{
+	IndexFetchTableData *fetch; /* NULL: none was asked for yet */
+	TupleTableSlot *slot;
+};
+
+/* As table_index_fetch_tuple_check(). */
+static bool
+is_there(struct asked *asked, Relation heap, ItemPointer tid, Snapshot snapshot, bool *dead)
+{
+	bool again = false;
+
+	if (asked->fetch == NULL)
+	{
+		asked->slot = table_slot_create(heap, NULL);
+		asked->fetch = table_index_fetch_begin(heap);
+	}
+	return table_index_fetch_tuple(asked->fetch, tid, snapshot, asked->slot, &again, dead);
+}
+
+static void
+end_asking(const struct asked *asked)
+{
+	if (asked->fetch == NULL)
+		return;
+	table_index_fetch_end(asked->fetch);
+	ExecDropSingleTupleTableSlot(asked->slot);
+}
+
 /* ---- the check ---- */
 
 /* What the row at another entry's TID means for the candidate; *dead: it is dead for all transactions. */
 static enum smart_verdict
-judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, struct smart_finding *finding,
-		  bool *dead)
+judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, struct asked *asked,
+		  struct smart_finding *finding, bool *dead)
 {
 	SnapshotData dirty;
 	ItemPointerData root = *tid;
@@ -37,7 +70,7 @@ judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, s
 
 	/* One entry stands for a whole HOT chain. */
 	InitDirtySnapshot(dirty);
-	if (!table_index_fetch_tuple_check(candidate->heap, &root, &dirty, dead))
+	if (!is_there(asked, candidate->heap, &root, &dirty, dead))
 		return SMART_NO_CONFLICT;
 	*dead = false;
 	if (candidate->check == UNIQUE_CHECK_PARTIAL)
@@ -52,7 +85,7 @@ judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, s
 	 * meantime: CREATE INDEX CONCURRENTLY inserts rows of others, by the root
 	 * of their chain.
 	 */
-	if (!table_index_fetch_tuple_check(candidate->heap, &own, SnapshotSelf, NULL))
+	if (!is_there(asked, candidate->heap, &own, SnapshotSelf, NULL))
 		return SMART_CANDIDATE_GONE;
 	return SMART_CONFLICT;
 }
@@ -60,7 +93,7 @@ judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, s
 /* The same for an entry's TID.  Rows that are known to be dead are passed by. */
 static enum smart_verdict
 judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struct smart_dead_rows *rows,
-			struct smart_finding *finding)
+			struct asked *asked, struct smart_finding *finding)
 {
 	enum smart_verdict verdict;
 	bool dead = false;
@@ -76,7 +109,7 @@ judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struc
 		smart_versions_add(&finding->versions, tid, false);
 		return SMART_NO_CONFLICT;
 	}
-	verdict = judge_row(candidate, tid, finding, &dead);
+	verdict = judge_row(candidate, tid, asked, finding, &dead);
 	if (dead && rows->tree != 0)
 	{
 		smart_dead_rows_note(rows, tid);
@@ -131,14 +164,38 @@ next(const struct smart_candidate *candidate, bool waits, struct smart_batch *ba
 	return status == SMART_OK;
 }
 
+/* All entries with the candidate's columns, until one of them decides. */
+static enum smart_verdict
+judge_entries(const struct smart_candidate *candidate, bool waits, struct smart_dead_rows *rows, struct asked *asked,
+			  struct smart_finding *finding)
+{
+	struct smart_batch batch;
+	enum smart_verdict verdict;
+
+	seek(candidate);
+	while (next(candidate, waits, &batch, &verdict))
+	{
+		for (uint32 i = 0; i < batch.count; i++)
+		{
+			ItemPointerData tid;
+
+			smart_versions_tid(candidate->relation->codec, (uint32) candidate->columns_length, &batch, i, &tid);
+			verdict = judge_entry(candidate, &tid, rows, asked, finding);
+			if (verdict != SMART_NO_CONFLICT)
+				return verdict;
+		}
+	}
+	return verdict;
+}
+
 enum smart_verdict
 smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct smart_finding *finding)
 {
 	Relation index = candidate->index;
 	const struct smart_relation *relation = candidate->relation;
 	uint64 where = relation->view != NULL ? smart_view_pinned(relation->view) : relation->meta.tree;
+	struct asked asked = {0};
 	struct smart_dead_rows rows;
-	struct smart_batch batch;
 	enum smart_verdict verdict;
 
 	memset(finding, 0, offsetof(struct smart_finding, versions));
@@ -149,18 +206,7 @@ smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct s
 	 */
 	smart_dead_rows_begin(&rows, smart_relation_database(index), RelationGetRelid(candidate->heap));
 	smart_dead_rows_choose(&rows, smart_kills_possible(candidate->heap) ? where : 0);
-	seek(candidate);
-	while (next(candidate, waits, &batch, &verdict))
-	{
-		for (uint32 i = 0; i < batch.count; i++)
-		{
-			ItemPointerData tid;
-
-			smart_versions_tid(relation->codec, (uint32) candidate->columns_length, &batch, i, &tid);
-			verdict = judge_entry(candidate, &tid, &rows, finding);
-			if (verdict != SMART_NO_CONFLICT)
-				return verdict;
-		}
-	}
+	verdict = judge_entries(candidate, waits, &rows, &asked, finding);
+	end_asking(&asked);
 	return verdict;
 }

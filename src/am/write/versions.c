@@ -47,23 +47,24 @@
 
 /* ---- removal ---- */
 
-/* The keys of the listed rows, in CurrentMemoryContext. */
+/* The keys of the last so many of the listed rows, in CurrentMemoryContext. */
 static struct smart_entries
-make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions)
+make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions, uint32 count)
 {
 	size_t columns_length = (size_t) candidate->columns_length;
-	uint8 *bytes = palloc(versions->listed * (columns_length + SMART_TID_LONGEST));
-	uint32 *start = palloc((versions->listed + 1) * sizeof(uint32));
+	const ItemPointerData *rows = versions->rows + versions->listed - count;
+	uint8 *bytes = palloc(count * (columns_length + SMART_TID_LONGEST));
+	uint32 *start = palloc((count + 1) * sizeof(uint32));
 	uint8 *at = bytes;
 
-	for (uint32 i = 0; i < versions->listed; i++)
+	for (uint32 i = 0; i < count; i++)
 	{
 		start[i] = (uint32) (at - bytes);
 		memcpy(at, candidate->entry, columns_length);
-		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &versions->rows[i]);
+		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &rows[i]);
 	}
-	start[versions->listed] = (uint32) (at - bytes);
-	return (struct smart_entries){.bytes = bytes, .start = start, .count = versions->listed};
+	start[count] = (uint32) (at - bytes);
+	return (struct smart_entries){.bytes = bytes, .start = start, .count = count};
 }
 
 /* Does a removal take round trips?  Where pages answer it is in the journal alone. */
@@ -90,11 +91,11 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 	smart_kills_release(&kills);
 }
 
-/* Tells the worker of the keys from the first one on. */
+/* Tells the worker of the keys. */
 static void
-hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys, uint32 first)
+hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
-	for (uint32 i = first; i < keys->count; i++)
+	for (uint32 i = 0; i < keys->count; i++)
 		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
 							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
 }
@@ -105,14 +106,16 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
 {
 	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "smart dead versions", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(own);
-	struct smart_entries keys = make_keys(candidate, versions);
+	bool journaled = candidate->relation->meta.journal_state != SMART_JOURNAL_NONE;
+	uint32 count = worth || !journaled ? versions->listed : Min(versions->fresh, versions->listed);
+	struct smart_entries keys = make_keys(candidate, versions, count);
 
-	if (candidate->relation->meta.journal_state == SMART_JOURNAL_NONE)
+	if (!journaled)
 		kill_entries(candidate, &keys);
 	else if (worth && !is_remote(candidate))
 		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
 	else
-		hand_over(candidate, &keys, worth ? 0 : keys.count - Min(versions->fresh, keys.count));
+		hand_over(candidate, &keys);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
 }
