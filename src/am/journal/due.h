@@ -14,7 +14,7 @@
  */
 extern bool smart_compaction_is_due(Relation index, const struct smart_meta *meta);
 
-/* Does that last hold for so many entries? */
+/* Would another run have cost less than passing by so many removed entries? */
 extern bool smart_compaction_would_pay(const struct smart_meta *meta, uint64 passed);
 
 #endif /* SMART_AM_JOURNAL_DUE_H */

@@ -356,7 +356,7 @@ has_key(const struct area *area, int index, const struct smart_staged_key *key)
 	return false;
 }
 
-/* An area that has something of it. */
+/* Writes out what an area has of an index. */
 static void
 write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int number)
 {
@@ -373,7 +373,7 @@ write_out_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 	look_at_chain(index);
 }
 
-/* Another process's, mostly, which has nothing of it mostly.  key: if it has any adds of that; NULL: of any. */
+/* Most areas have nothing of an index.  key: only if the area has adds of this key; NULL: of any. */
 static void
 look_into_area(Relation index, struct smart_tail *tail, uint64 journal, int number, const struct smart_staged_key *key)
 {

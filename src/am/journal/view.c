@@ -426,7 +426,7 @@ end_reading(struct smart_view *view, const ErrorContextCallback *callback)
 
 /* ---- what there is now ---- */
 
-/* What was passed by is in vain again and again, until there is another run. */
+/* Scans pass by the same removed entries again and again, until there is another run. */
 static void
 count_passed(struct smart_view *view)
 {

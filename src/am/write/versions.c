@@ -47,7 +47,7 @@
 
 /* ---- removal ---- */
 
-/* The keys of the last so many of the listed rows, in CurrentMemoryContext. */
+/* The keys of the last count rows of the list, in CurrentMemoryContext. */
 static struct smart_entries
 make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions, uint32 count)
 {

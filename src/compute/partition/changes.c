@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "compute/partition/apply.h"
 #include "compute/partition/changes.h"
 #include "compute/partition/local_lock.h"
@@ -87,12 +88,7 @@ is_there(const struct smart_changes *changes, uint64_t position)
 static uint32_t
 bucket_of(const struct smart_changes *changes, const uint8_t *key, size_t length)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
-	hash ^= hash >> 32;
-	return (uint32_t) (hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (changes->buckets - 1);
+	return smart_crc32c(0, key, length) & (changes->buckets - 1);
 }
 
 static size_t
