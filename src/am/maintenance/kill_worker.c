@@ -170,7 +170,7 @@ smart_kill_worker_main(Datum argument)
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
 	pgstat_report_activity(STATE_RUNNING, "removing entries of dead rows");
 	list = MemoryContextAlloc(TopMemoryContext, sizeof(*list));
-	smart_kill_queue_attend(true);
+	smart_kill_queue_attend();
 	for (int idle = 0; idle < IDLE_ROUNDS;)
 	{
 		idle = remove_all(list) ? 0 : idle + 1;
@@ -180,6 +180,5 @@ smart_kill_worker_main(Datum argument)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	smart_kill_queue_attend(false);
 	proc_exit(0);
 }

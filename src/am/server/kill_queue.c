@@ -71,7 +71,7 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	uint32 hash = hash_combine(hash_bytes(key, (int) length), index) | 1;
 	uint32 *recent;
 	Latch *worker = NULL;
-	bool first = false;
+	bool launch = false;
 
 	smart_assert(OidIsValid(database) && OidIsValid(index) && length > 0 && length <= SMART_KILL_LIST_BYTES);
 	if (queue == NULL)
@@ -83,7 +83,7 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	if (queue->used + sizeof(head) + length <= QUEUE_BYTES)
 	{
-		first = queue->used == 0;
+		launch = queue->used == 0 && queue->worker == NULL;
 		if (queue->used < MANY_BYTES && queue->used + sizeof(head) + length >= MANY_BYTES)
 			worker = queue->worker;
 		memcpy(queue->bytes + queue->used, &head, sizeof(head));
@@ -96,7 +96,7 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 	/* A latch of a process that has ended meanwhile may be set: it lies in shared memory. */
 	if (worker != NULL)
 		SetLatch(worker);
-	if (first)
+	if (launch)
 		smart_launcher_wake();
 }
 
@@ -180,11 +180,26 @@ smart_kill_queue_take(Oid database, struct smart_kill_list *list)
 	return list->count > 0;
 }
 
-void
-smart_kill_queue_attend(bool attends)
+/* before_shmem_exit()'s: what is left in the queue, or comes from now on, is the next worker's. */
+static void
+stop_attending(int code, Datum argument)
 {
+	bool left;
+
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	queue->worker = attends ? MyLatch : NULL;
+	queue->worker = NULL;
+	left = queue->used > 0;
+	LWLockRelease(lock);
+	if (left)
+		smart_launcher_wake();
+}
+
+void
+smart_kill_queue_attend(void)
+{
+	before_shmem_exit(stop_attending, (Datum) 0);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	queue->worker = MyLatch;
 	LWLockRelease(lock);
 }
 

@@ -35,8 +35,8 @@ extern bool smart_kill_queue_next(Oid last, Oid *database);
 /* Takes keys of an index of this database, in the order in which they came.  False: none waits. */
 extern bool smart_kill_queue_take(Oid database, struct smart_kill_list *list);
 
-/* From now on this process is woken when many keys wait, or (false) not any more. */
-extern void smart_kill_queue_attend(bool attends);
+/* From now on, until it ends, this process is woken when many keys wait, and the launcher is not. */
+extern void smart_kill_queue_attend(void);
 
 /* Forgets the keys of a database. */
 extern void smart_kill_queue_forget(Oid database);

@@ -38,29 +38,52 @@
 #include "am/write/removal.h"
 #include "base/assert.h"
 
+/* An entry that is said to be dead. */
+struct suspect
+{
+	const uint8 *key;
+	uint32 length;
+	bool present; /* in the tree */
+	bool dead;    /* its line pointer is */
+	ItemPointerData tid;
+};
+
+/* In the order of their keys. */
+struct suspects
+{
+	uint32 count;
+	struct suspect *list;
+};
+
 /* ---- the table ---- */
 
-/* Is there a line pointer at this place that is dead? */
 static bool
-is_line_dead(Buffer buffer, OffsetNumber offset)
+is_line_dead(Page page, OffsetNumber offset)
 {
-	Page page = BufferGetPage(buffer);
-	bool dead;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	dead = offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
+	return offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
 		   ItemIdIsDead(PageGetItemId(page, offset));
-	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	return dead;
 }
 
-/*
- * Tells heap that the page is worth pruning, if the row is dead for all: it prunes pages that are full, and of which it
- * knows the oldest transaction whose rows could go.  Both are hints of the page, which need no WAL, and which pruning
- * sets right again.
- */
+/* Looks at the line pointers of rows of one page; returns whether all are dead. */
 static bool
-ask_for_pruning(Relation heap, Buffer buffer, const ItemPointerData *tid)
+look_at_lines(Buffer buffer, struct suspect *const *rows, uint32 count)
+{
+	Page page = BufferGetPage(buffer);
+	bool all = true;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	for (uint32 i = 0; i < count; i++)
+	{
+		rows[i]->dead = is_line_dead(page, ItemPointerGetOffsetNumber(&rows[i]->tid));
+		all = all && rows[i]->dead;
+	}
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return all;
+}
+
+/* Is the row dead for all?  Its page is locked. */
+static bool
+is_dead_for_all(Relation heap, Buffer buffer, const ItemPointerData *tid)
 {
 	Page page = BufferGetPage(buffer);
 	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
@@ -68,12 +91,28 @@ ask_for_pruning(Relation heap, Buffer buffer, const ItemPointerData *tid)
 	HeapTupleData tuple;
 	bool all_dead = false;
 
+	return offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
+		   ItemIdIsUsed(PageGetItemId(page, offset)) &&
+		   !heap_hot_search_buffer(&root, heap, buffer, SnapshotSelf, &tuple, &all_dead, true) && all_dead;
+}
+
+/*
+ * Tells heap that the page is worth pruning, if a row is dead for all whose line pointer is not: it prunes pages that are full,
+ * and of which it knows the oldest transaction whose rows could go.  Both are hints of the page, which need no WAL, and which
+ * pruning sets right again.
+ */
+static bool
+ask_for_pruning(Relation heap, Buffer buffer, struct suspect *const *rows, uint32 count)
+{
+	Page page = BufferGetPage(buffer);
+	uint32 i = 0;
+
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	if (offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page) &&
-		ItemIdIsUsed(PageGetItemId(page, offset)) &&
-		!heap_hot_search_buffer(&root, heap, buffer, SnapshotSelf, &tuple, &all_dead, true) && all_dead)
+	while (i < count && (rows[i]->dead || !is_dead_for_all(heap, buffer, &rows[i]->tid)))
+		i++;
+	if (i < count)
 	{
-		ItemId item = PageGetItemId(page, offset);
+		ItemId item = PageGetItemId(page, ItemPointerGetOffsetNumber(&rows[i]->tid));
 
 		PageSetFull(page);
 		/* Of a row whose insertion was rolled back heap has noted nothing. */
@@ -85,24 +124,58 @@ ask_for_pruning(Relation heap, Buffer buffer, const ItemPointerData *tid)
 				PageSetPrunable(page, xmin);
 		}
 	}
-	else
-		all_dead = false;
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	return all_dead;
+	return i < count;
 }
 
-/* Is the line pointer dead, or can it be made so? */
-static bool
-is_dead(Relation heap, Buffer buffer, const ItemPointerData *tid)
+/* Which line pointers of one page are dead, or can be made so? */
+static void
+look_at_page(Relation heap, Buffer buffer, struct suspect *const *rows, uint32 count)
 {
-	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
-
-	if (is_line_dead(buffer, offset))
-		return true;
-	if (!ask_for_pruning(heap, buffer, tid))
-		return false;
+	if (look_at_lines(buffer, rows, count) || !ask_for_pruning(heap, buffer, rows, count))
+		return;
 	heap_page_prune_opt(heap, buffer);
-	return is_line_dead(buffer, offset);
+	(void) look_at_lines(buffer, rows, count);
+}
+
+/* qsort's */
+static int
+compare_tids(const void *a, const void *b)
+{
+	struct suspect *const *left = a;
+	struct suspect *const *right = b;
+
+	return ItemPointerCompare(&(*left)->tid, &(*right)->tid);
+}
+
+/* Looks at the rows of those that are present, a page at a time. */
+static void
+look_at_table(Relation heap, const struct suspects *suspects)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(heap);
+	struct suspect **rows = palloc(suspects->count * sizeof(*rows));
+	Buffer buffer = InvalidBuffer;
+	uint32 count = 0;
+	uint32 end;
+
+	for (uint32 i = 0; i < suspects->count; i++)
+	{
+		if (suspects->list[i].present && ItemPointerGetBlockNumber(&suspects->list[i].tid) < blocks)
+			rows[count++] = &suspects->list[i];
+	}
+	qsort(rows, count, sizeof(*rows), compare_tids);
+	for (uint32 begin = 0; begin < count; begin = end)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&rows[begin]->tid);
+
+		for (end = begin + 1; end < count && ItemPointerGetBlockNumber(&rows[end]->tid) == block;)
+			end++;
+		buffer = ReleaseAndReadBuffer(buffer, heap, block);
+		look_at_page(heap, buffer, rows + begin, end - begin);
+	}
+	if (BufferIsValid(buffer))
+		ReleaseBuffer(buffer);
+	pfree(rows);
 }
 
 /* ---- the index ---- */
@@ -122,28 +195,24 @@ compare_item(const struct smart_batch *batch, uint32 i, const uint8 *key, uint32
 }
 
 /*
- * Which keys are in the tree?  They mostly come in order and lie in few leaves, so a batch that was read for one key tells
- * of those behind it, too.  False: the tree cannot be read.
+ * Which ones are in the tree?  Many of them may lie in one leaf, so a batch that was read for one key tells of those behind it,
+ * too.  False: the tree cannot be read.
  */
 static bool
-find_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+find_present(struct smart_relation *relation, const struct suspects *suspects)
 {
 	struct smart_scan *scan = smart_relation_scan(relation);
-	const uint8 *last = NULL; /* key */
-	uint32 last_length = 0;
 	struct smart_batch batch = {0};
 	uint32 at = 0;
 
-	for (uint32 i = 0; i < keys->count; i++)
+	for (uint32 i = 0; i < suspects->count; i++)
 	{
-		const uint8 *key = keys->bytes + keys->start[i];
-		uint32 length = keys->start[i + 1] - keys->start[i];
+		struct suspect *suspect = &suspects->list[i];
 
 		/* The batch has all entries from the key that it was read for up to its own last one. */
-		if (batch.count == 0 || smart_compare_bytes(key, length, last, last_length) < 0 ||
-			compare_item(&batch, batch.count - 1, key, length) < 0)
+		if (batch.count == 0 || compare_item(&batch, batch.count - 1, suspect->key, suspect->length) < 0)
 		{
-			smart_status status = smart_scan_seek(scan, key, length, NULL, 0, false);
+			smart_status status = smart_scan_seek(scan, suspect->key, suspect->length, NULL, 0, false);
 
 			batch.count = at = 0;
 			if (status == SMART_OK)
@@ -151,23 +220,22 @@ find_present(struct smart_relation *relation, const struct smart_entries *keys, 
 			if (status != SMART_OK && status != SMART_DONE)
 				return false;
 		}
-		last = key;
-		last_length = length;
-		while (at < batch.count && compare_item(&batch, at, key, length) < 0)
+		while (at < batch.count && compare_item(&batch, at, suspect->key, suspect->length) < 0)
 			at++;
-		present[i] = at < batch.count && compare_item(&batch, at, key, length) == 0;
+		suspect->present = at < batch.count && compare_item(&batch, at, suspect->key, suspect->length) == 0;
 	}
 	return true;
 }
 
 /* On memory nodes a lookup READs one leaf, and nothing ahead. */
 static bool
-look_up_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+look_up_present(struct smart_relation *relation, const struct suspects *suspects)
 {
-	for (uint32 i = 0; i < keys->count; i++)
+	for (uint32 i = 0; i < suspects->count; i++)
 	{
-		if (smart_relation_lookup(relation, keys->bytes + keys->start[i], (int) (keys->start[i + 1] - keys->start[i]),
-								  &present[i]) != SMART_OK)
+		struct suspect *suspect = &suspects->list[i];
+
+		if (smart_relation_lookup(relation, suspect->key, (int) suspect->length, &suspect->present) != SMART_OK)
 			return false;
 	}
 	return true;
@@ -175,63 +243,81 @@ look_up_present(struct smart_relation *relation, const struct smart_entries *key
 
 /* The same of a view. */
 static bool
-view_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+view_present(struct smart_relation *relation, const struct suspects *suspects)
 {
-	for (uint32 i = 0; i < keys->count; i++)
+	for (uint32 i = 0; i < suspects->count; i++)
 	{
-		const uint8 *key = keys->bytes + keys->start[i];
-		uint32 length = keys->start[i + 1] - keys->start[i];
+		struct suspect *suspect = &suspects->list[i];
 		uint8 behind[SMART_KEY_MAX];
 		struct smart_batch batch;
 		enum smart_found found;
 
-		memcpy(behind, key, length);
-		smart_view_seek(relation->view, key, length, behind, (uint32) smart_successor(behind, length), false);
+		memcpy(behind, suspect->key, suspect->length);
+		smart_view_seek(relation->view, suspect->key, suspect->length, behind,
+						(uint32) smart_successor(behind, suspect->length), false);
 		found = smart_view_next(relation->view, &batch);
 		if (found == SMART_FOUND_BEHIND)
 			return false;
-		present[i] = found == SMART_FOUND;
+		suspect->present = found == SMART_FOUND;
 	}
 	return true;
 }
 
 static bool
-are_present(struct smart_relation *relation, const struct smart_entries *keys, bool *present)
+are_present(struct smart_relation *relation, const struct suspects *suspects)
 {
 	if (relation->view != NULL)
-		return view_present(relation, keys, present);
-	return (smart_server.remote ? look_up_present : find_present)(relation, keys, present);
+		return view_present(relation, suspects);
+	return (smart_server.remote ? look_up_present : find_present)(relation, suspects);
+}
+
+/* qsort's */
+static int
+compare_keys(const void *a, const void *b)
+{
+	const struct suspect *left = a;
+	const struct suspect *right = b;
+
+	return smart_compare_bytes(left->key, left->length, right->key, right->length);
+}
+
+/* What sessions have met comes in the order in which they met it. */
+static struct suspects
+make_suspects(const struct smart_codec *codec, const struct smart_entries *keys)
+{
+	struct suspects suspects = {.count = keys->count, .list = palloc0(keys->count * sizeof(struct suspect))};
+
+	for (uint32 i = 0; i < keys->count; i++)
+	{
+		struct suspect *suspect = &suspects.list[i];
+
+		suspect->key = keys->bytes + keys->start[i];
+		suspect->length = keys->start[i + 1] - keys->start[i];
+		smart_entry_tid(codec, suspect->key + suspect->length, &suspect->tid);
+	}
+	qsort(suspects.list, suspects.count, sizeof(struct suspect), compare_keys);
+	return suspects;
 }
 
 /* Adds to the removal what is in the tree and may go. */
 static void
 collect(struct smart_removal *removal, Relation heap, const struct smart_entries *keys)
 {
-	struct smart_relation *relation = removal->relation;
-	BlockNumber blocks = RelationGetNumberOfBlocks(heap);
-	bool *present = palloc(keys->count * sizeof(bool));
-	Buffer buffer = InvalidBuffer;
+	struct suspects suspects = make_suspects(removal->relation->codec, keys);
 
-	if (!are_present(relation, keys, present))
+	if (!are_present(removal->relation, &suspects))
 		return;
-	for (uint32 i = 0; i < keys->count; i++)
+	look_at_table(heap, &suspects);
+	for (uint32 i = 0; i < suspects.count; i++)
 	{
-		const uint8 *key = keys->bytes + keys->start[i];
-		int length = (int) (keys->start[i + 1] - keys->start[i]);
-		ItemPointerData tid;
+		const struct suspect *suspect = &suspects.list[i];
 
-		if (!present[i])
-			continue;
-		smart_entry_tid(relation->codec, key + length, &tid);
-		if (ItemPointerGetBlockNumber(&tid) >= blocks)
-			continue;
-		buffer = ReleaseAndReadBuffer(buffer, heap, ItemPointerGetBlockNumber(&tid));
-		if (is_dead(heap, buffer, &tid))
-			smart_removal_add(removal, key, length);
+		/* One that was handed over twice goes once. */
+		if (suspect->dead && (i == 0 || compare_keys(suspect - 1, suspect) != 0))
+			smart_removal_add(removal, suspect->key, (int) suspect->length);
 	}
-	if (BufferIsValid(buffer))
-		ReleaseBuffer(buffer);
 	smart_assert(removal->count <= keys->count);
+	pfree(suspects.list);
 }
 
 /* The same where pages answer for good: the removals are in the journal then, and that is all (src/README, J13). */
