@@ -16,6 +16,7 @@ my $node = smart_node('main', 'autovacuum = off', 'wal_writer_delay = 10s', 'che
 my $writer = stop_walwriter($node);
 
 my $crashed = 0;
+my $FEW = 3; # dead entries one behind the other that stay
 
 sub entries
 {
@@ -119,7 +120,7 @@ sub lookup
 	return $hot->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM $table WHERE id = 1");
 }
 
-# Without VACUUM; lookups meet the dead entries until they are gone.
+# Without VACUUM; lookups meet the dead entries until they are gone, but for a few.
 sub falls
 {
 	my ($table, $entries, $name) = @_;
@@ -127,10 +128,10 @@ sub falls
 	foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		lookup($table);
-		last if entries_of("${table}_id") == $entries;
+		last if entries_of("${table}_id") <= $entries + $FEW;
 		sleep(0.1);
 	}
-	return is(entries_of("${table}_id"), $entries, $name);
+	return cmp_ok(entries_of("${table}_id"), '<=', $entries + $FEW, $name);
 }
 
 # A queue: the same key comes and goes.
@@ -156,7 +157,7 @@ sub key_is_hot
 	is($hot->safe_psql('postgres', "SELECT smart_index_check('${table}_id', true)"), '', "$name: index and table agree");
 
 	# Rows whose insertion was rolled back.
-	$hot->safe_psql('postgres', "BEGIN; INSERT INTO $table VALUES (1, 'x'); ROLLBACK") for (1 .. 3);
+	$hot->safe_psql('postgres', "BEGIN; INSERT INTO $table VALUES (1, 'x'); ROLLBACK") for (1 .. 3 * $FEW);
 	falls($table, 1, "$name: so are those of rows that were rolled back");
 
 	# A snapshot that sees the rows.
@@ -189,6 +190,21 @@ sub prunes_first
 
 key_is_hot(@$_) for ([ 'on', '' ], [ 'off', '' ], [ 'on', 'UNIQUE' ]);
 
+# A few are passed by, and the table is not asked for them again.
+$hot->safe_psql('postgres', q{CREATE TABLE few (id int, filler text); CREATE INDEX few_id ON few USING smart (id)});
+$hot->safe_psql('postgres', "BEGIN; INSERT INTO few SELECT $_->[0], 'x' FROM generate_series(1, $_->[1]); ROLLBACK") for ([ 1, $FEW ], [ 2, $FEW + 1 ]);
+foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	$hot->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM few WHERE id = $_") for (1, 2);
+	last if entries_of('few_id') <= $FEW;
+	sleep(0.1);
+}
+is(entries_of('few_id'), $FEW, 'lookups have four dead entries removed, and not three');
+like(
+	$hot->safe_psql('postgres',
+		q{SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN (ANALYZE, TIMING OFF) SELECT count(id) FROM few WHERE id = 1}),
+	qr/Heap Fetches: 0/, 'whose rows are not looked up again');
+
 # More than are remembered at a time.
 $hot->safe_psql('postgres', q{CREATE TABLE many (id int, filler text); CREATE INDEX many_id ON many USING smart (id);
 	INSERT INTO many SELECT g, 'x' FROM generate_series(1, 30000) g; DELETE FROM many WHERE id > 100});
@@ -197,10 +213,10 @@ foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	is($hot->safe_psql('postgres', 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM many WHERE id > 0'), 100, 'what is alive is found')
 	  if $attempt % 10 == 1;
 	$hot->safe_psql('postgres', 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM many WHERE id > 0');
-	last if entries_of('many_id') == 100;
+	last if entries_of('many_id') <= 100 + $FEW;
 	sleep(0.1);
 }
-is(entries_of('many_id'), 100, 'scans that meet many dead entries have all of them removed');
+cmp_ok(entries_of('many_id'), '<=', 100 + $FEW, 'scans that meet many dead entries have them removed');
 is($hot->safe_psql('postgres', q{SELECT smart_index_check('many_id', true)}), '', 'and no other');
 
 # What was removed does not come back with the journal, when its place is another row's.
@@ -243,7 +259,8 @@ index_is_sound($hot, 'postgres', 'queue_id', 'rows in the places of others');
 $hot->safe_psql('postgres', 'CREATE DATABASE other');
 $hot->safe_psql('other', q{CREATE EXTENSION smart; CREATE TABLE hot (id int, filler text); CREATE INDEX ON hot USING smart (id);
 	INSERT INTO hot SELECT 1, 'x' FROM generate_series(1, 100); DELETE FROM hot});
-$hot->safe_psql('other', 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM hot WHERE id = 1');
+# The first lookup remembers them, the second one tells the worker.
+$hot->safe_psql('other', 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(filler) FROM hot WHERE id = 1') for (1 .. 2);
 $hot->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'smart dead entry remover' AND datname = 'other'});
 is($hot->safe_psql('postgres', 'DROP DATABASE other; SELECT 1'), '1', 'a database is dropped although entries of it were about to be removed');
 $hot->stop;

@@ -34,7 +34,8 @@
 #include "base/bytes.h"
 
 #define BITMAP_TIDS        256 /* added to a bitmap at a time */
-#define STRETCHES_PER_NOTE 16  /* of dead entries that are passed by */
+#define FEW_DEAD           4   /* entries one behind the other: to remove fewer costs more than to pass them by */
+#define STRETCHES_PER_NOTE 8   /* of more dead entries that are passed by */
 #define WORD               sizeof(uint64)
 
 StaticAssertDecl(SMART_BATCH_SLACK >= WORD, "room behind a batch");
@@ -217,17 +218,17 @@ smart_scan_read_ahead(IndexScanDesc scan, ScanKey keys, int nkeys, int sets)
 
 /* ---- dead rows ---- */
 
-/* Notes the entry at the scan's position, so that it is removed. */
+/* Notes an entry of the batch, so that it is removed. */
 static void
-note_entry(struct scan_state *state)
+note_entry(struct scan_state *state, int index)
 {
 	struct smart_position *position = &state->position;
 	int length;
 
 	smart_assert(state->kills.count == 0 || state->killed_batch == position->batches);
-	smart_assert(position->index >= 0 && (uint32) position->index < position->batch.count);
+	smart_assert(index >= 0 && (uint32) index < position->batch.count);
 	state->killed_batch = position->batches;
-	length = smart_position_entry(position, position->index);
+	length = smart_position_entry(position, index);
 	smart_kills_note(&state->kills, position->entry,
 					 smart_codec_key_length(position->relation->codec, position->entry, length));
 }
@@ -246,7 +247,11 @@ knows_dead(IndexScanDesc scan, const struct scan_state *state)
 	return scan->ignore_killed_tuples && state->dead.tree == read_from(state->position.relation);
 }
 
-/* The executor found that the row of the entry that was returned last is dead for all transactions. */
+/*
+ * The executor found that the row of the entry that was returned last is dead for all transactions.  That is remembered, and
+ * scans pass the entry by.  Where there is a journal it goes together with others (pass_known_dead()), unless it cannot be
+ * remembered for long.
+ */
 static pg_noinline void
 note_dead(IndexScanDesc scan, struct scan_state *state)
 {
@@ -254,16 +259,15 @@ note_dead(IndexScanDesc scan, struct scan_state *state)
 
 	if (state->position.whereabouts != SMART_IN_BATCH || !smart_kills_possible(scan->heapRelation))
 		return;
-	note_entry(state);
 	current_tid(state, &tid);
-	if (knows_dead(scan, state))
-		smart_dead_rows_note(&state->dead, &tid);
+	if (!knows_dead(scan, state) || !smart_dead_rows_note(&state->dead, &tid) ||
+		state->position.relation->meta.journal_state == SMART_JOURNAL_NONE)
+		note_entry(state, state->position.index);
 }
 
 /*
- * Are entries that are passed by noted, too?  Those who noted them before may have found that they could not be removed
- * yet, or that too many waited.  To note them costs more than to pass them by, so of a session's stretches of them one in some
- * is noted, and the first.
+ * Are the entries of a stretch that is passed by noted?  They may have been before, and could not be removed yet, or too many
+ * waited.  To note them costs more than to pass them by, so of a session's stretches one in some is noted, and the first.
  */
 static inline bool
 notes_again(IndexScanDesc scan, const struct scan_state *state)
@@ -386,6 +390,26 @@ follow_position(IndexScanDesc scan, struct scan_state *state, bool found)
 		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
 }
 
+/* The scan passes the entry at its position, which ends a stretch of so many dead ones. */
+static inline void
+pass_dead(IndexScanDesc scan, struct scan_state *state, uint32 many, int step, bool *notes)
+{
+	int index = state->position.index;
+
+	if (many == FEW_DEAD)
+	{
+		*notes = notes_again(scan, state);
+		/* Those of the batch before have been left. */
+		for (int back = FEW_DEAD - 1; *notes && back > 0; back--)
+		{
+			if ((uint32) (index - back * step) < state->position.batch.count)
+				note_entry(state, index - back * step);
+		}
+	}
+	if (many >= FEW_DEAD && *notes)
+		note_entry(state, index);
+}
+
 /* Moves behind the entries of rows that are known to be dead; false: there is no other entry. */
 static pg_noinline bool
 pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
@@ -393,25 +417,21 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 	struct smart_position *position = &state->position;
 	int step = backward ? -1 : 1;
 	uint32 batch = position->batches;
-	bool passed = false;
+	uint32 many = 0;
 	bool notes = false;
 	ItemPointerData tid;
 
 	for (;;)
 	{
-		uint32 next = (uint32) (position->index + step);
+		int index = position->index;
 
 		current_tid(state, &tid);
 		if (!smart_dead_rows_has(&state->dead, &tid))
 			return true;
-		if (!passed)
-			notes = notes_again(scan, state);
-		passed = true;
-		if (notes)
-			note_entry(state);
-		if (likely(next < position->batch.count && !position->ranges->filtered))
+		pass_dead(scan, state, ++many, step, &notes);
+		if (likely((uint32) (index + step) < position->batch.count && !position->ranges->filtered))
 		{
-			position->index = (int) next;
+			position->index = index + step;
 			continue;
 		}
 		if (!smart_position_search(position, backward))
@@ -425,6 +445,9 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 			CHECK_FOR_INTERRUPTS();
 			batch = position->batches;
 		}
+		/* Between ranges there may be entries that are not dead. */
+		else if (position->index != index + step)
+			many = 0;
 	}
 }
 

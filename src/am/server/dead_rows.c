@@ -106,23 +106,33 @@ smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
 	self->block = block;
 }
 
-void
+/* Does the place that is to be written have nothing, or rows of this page, or what an older generation of the tree had? */
+static bool
+is_vacant(const struct smart_dead_rows *self, const struct page *page, BlockNumber block)
+{
+	return page->tree == 0 ||
+		   (page->tree == self->tree && (page->block == block || page->generation != self->generation));
+}
+
+bool
 smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	uint32 bit = (uint32) ItemPointerGetOffsetNumberNoCheck(tid) - FirstOffsetNumber;
 	struct page *page;
 	uint32 version;
+	bool vacant;
 	bool same;
 
 	if (self->tree == 0 || bit >= MaxHeapTuplesPerPage)
-		return;
+		return false;
 	smart_assert(self->place >= shared->generations && self->place < shared->generations + GENERATIONS);
 	page = page_of(self, block);
 	version = __atomic_load_n(&page->version, __ATOMIC_RELAXED);
 	if (version % 2 != 0 ||
 		!__atomic_compare_exchange_n(&page->version, &version, version + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return;
+		return true;
+	vacant = is_vacant(self, page, block);
 	/* Who sees one of the stores below sees the odd version; the partner is the fence of smart_dead_rows_read(). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	same = page->block == block && page->tree == self->tree && page->generation == self->generation;
@@ -140,6 +150,7 @@ smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 	/* What was read of the page is older. */
 	if (self->block == block)
 		self->block = InvalidBlockNumber;
+	return vacant;
 }
 
 void

@@ -80,8 +80,11 @@ smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
 		   __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE) == self->generation;
 }
 
-/* Remembers a row, to which an entry led that was read from the tree since the beginning; perhaps not. */
-extern void smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
+/*
+ * Remembers a row, to which an entry led that was read from the tree since the beginning; perhaps not.  False: rows of another
+ * page may have been forgotten for it, as this one will be for others.
+ */
+extern bool smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
 
 /* VACUUM has removed the entries of dead rows from an index of the table, and may free their places from now on. */
 extern void smart_dead_rows_forget(Oid database, Oid table);

@@ -112,7 +112,7 @@ judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struc
 	verdict = judge_row(candidate, tid, asked, finding, &dead);
 	if (dead && rows->tree != 0)
 	{
-		smart_dead_rows_note(rows, tid);
+		(void) smart_dead_rows_note(rows, tid);
 		smart_versions_add(&finding->versions, tid, true);
 	}
 	return verdict;

@@ -47,12 +47,12 @@
 
 /* ---- removal ---- */
 
-/* The keys of the last count rows of the list, in CurrentMemoryContext. */
+/* The keys of the rows, in CurrentMemoryContext. */
 static struct smart_entries
-make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions, uint32 count)
+make_keys(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
 	size_t columns_length = (size_t) candidate->columns_length;
-	const ItemPointerData *rows = versions->rows + versions->listed - count;
+	uint32 count = versions->listed;
 	uint8 *bytes = palloc(count * (columns_length + SMART_TID_LONGEST));
 	uint32 *start = palloc((count + 1) * sizeof(uint32));
 	uint8 *at = bytes;
@@ -61,7 +61,7 @@ make_keys(const struct smart_candidate *candidate, const struct smart_versions *
 	{
 		start[i] = (uint32) (at - bytes);
 		memcpy(at, candidate->entry, columns_length);
-		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &rows[i]);
+		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &versions->rows[i]);
 	}
 	start[count] = (uint32) (at - bytes);
 	return (struct smart_entries){.bytes = bytes, .start = start, .count = count};
@@ -100,50 +100,52 @@ hand_over(const struct smart_candidate *candidate, const struct smart_entries *k
 							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
 }
 
-/* Removes them all, if it is worth it; else the worker is told of the fresh ones. */
+static bool
+is_journaled(const struct smart_candidate *candidate)
+{
+	return candidate->relation->meta.journal_state != SMART_JOURNAL_NONE;
+}
+
 static void
-remove_versions(const struct smart_candidate *candidate, const struct smart_versions *versions, bool worth)
+remove_versions(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
 	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "smart dead versions", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(own);
-	bool journaled = candidate->relation->meta.journal_state != SMART_JOURNAL_NONE;
-	uint32 count = worth || !journaled ? versions->listed : Min(versions->fresh, versions->listed);
-	struct smart_entries keys = make_keys(candidate, versions, count);
+	struct smart_entries keys = make_keys(candidate, versions);
 
-	if (!journaled)
+	if (!is_journaled(candidate))
 		kill_entries(candidate, &keys);
-	else if (worth && !is_remote(candidate))
-		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
-	else
+	else if (is_remote(candidate))
 		hand_over(candidate, &keys);
+	else
+		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
 }
 
 /*
- * Each check meets one more, so it is as often as that that an attempt is made again.  The worker, which comes later, is
- * told again only when there are twice as many.
+ * When as many have come together again, an attempt is made again.  The worker, which comes later, is told again only when there
+ * are twice as many.
  */
 static bool
-is_worth_it(uint32 dead, bool remote)
+is_worth_it(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
-	uint32 times = dead / WORTH_REMOVING;
+	uint32 times = versions->dead / WORTH_REMOVING;
+	bool more = times > (versions->dead - versions->fresh) / WORTH_REMOVING;
 
-	if (times == 0)
-		return false;
-	if (remote)
-		return dead % WORTH_REMOVING == 0 && (times & (times - 1)) == 0;
-	/* Where the worker removes the fresh ones each time, their number may stay what it is. */
-	return dead % WORTH_REMOVING == 0 || pg_prng_uint64(&pg_global_prng_state) % WORTH_REMOVING == 0;
+	if (!is_journaled(candidate) && versions->fresh > 0)
+		return true;
+	if (is_remote(candidate))
+		return more && (times & (times - 1)) == 0;
+	/* Others may have found them first, or only some could go. */
+	return more || (times > 0 && pg_prng_uint64(&pg_global_prng_state) % WORTH_REMOVING == 0);
 }
 
 void
 smart_versions_after_check(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
-	bool worth = is_worth_it(versions->dead, is_remote(candidate));
-
-	if (unlikely(versions->fresh > 0 || worth))
-		remove_versions(candidate, versions, worth);
+	if (unlikely(versions->dead > 0) && is_worth_it(candidate, versions))
+		remove_versions(candidate, versions);
 }
 
 /* ---- columns that have not changed ---- */
@@ -166,7 +168,7 @@ is_dead(const struct smart_candidate *candidate, ItemPointerData *tid, struct sm
 	--*questions;
 	*fresh = !table_index_fetch_tuple_check(candidate->heap, &root, SnapshotSelf, &all_dead) && all_dead;
 	if (*fresh)
-		smart_dead_rows_note(rows, tid);
+		(void) smart_dead_rows_note(rows, tid);
 	return *fresh;
 }
 
@@ -275,5 +277,5 @@ smart_versions_after_insert(const struct smart_candidate *candidate)
 		look_nearby(candidate, &versions);
 	smart_pin_leave(&pin);
 	if (current && versions.dead >= WORTH_REMOVING)
-		remove_versions(candidate, &versions, true);
+		remove_versions(candidate, &versions);
 }

@@ -19,7 +19,7 @@ struct smart_candidate;
 struct smart_versions
 {
 	uint32 dead;
-	uint32 fresh; /* so many of these were not known to be dead before; they are the last ones of the list */
+	uint32 fresh; /* so many of these were not known to be dead before */
 	uint32 listed;
 	ItemPointerData rows[SMART_VERSIONS_LISTED];
 };
@@ -59,7 +59,7 @@ smart_versions_tid(const struct smart_codec *codec, uint32 columns_length, const
 
 /*
  * Removes the entries of rows that the check of a unique index has found dead, when there are enough; or tells the worker
- * that does so of those that were not known.  The caller has neither the key's lock nor a vacuum pin.  Errors of the
+ * that does so, where that takes round trips.  The caller has neither the key's lock nor a vacuum pin.  Errors of the
  * table's pages and of WAL.
  */
 extern void smart_versions_after_check(const struct smart_candidate *candidate, const struct smart_versions *versions);
