@@ -5,7 +5,7 @@
  * A row that is updated again and again leaves an entry for each of its versions, until VACUUM comes.  Two inserts meet
  * them: the check of a unique index, which looks at all entries of the key anyway; and the insert of a version whose
  * columns of the index have not changed, as the executor tells (nbtree deletes such entries "bottom-up" before it splits a
- * page for them).  When some tens of dead ones have come together their session removes them: as a scan does in an index
+ * page for them).  When sixteen dead ones have come together their session removes them: as a scan does in an index
  * without a journal (kill.h), and as the worker does where there is one (dead_entries.h).  Fewer are not worth a leaf's
  * rewriting and a flush of WAL.  So what a key costs does not grow with the number of its updates.
  *
@@ -37,7 +37,7 @@
 #include "am/write/versions.h"
 #include "base/assert.h"
 
-#define WORTH_REMOVING 32 /* dead entries of one key */
+#define WORTH_REMOVING 16 /* dead entries of one key */
 
 /* Of so many inserts of unchanged columns one looks for dead versions.  Primes, since the indexes of a table take turns. */
 #define INSERTS_PER_LOOK        31
