@@ -138,11 +138,13 @@ demo: deps
 test:
 	@test/run
 
-# Without the tests of SQL that take longest, and with some of servers and crashes.
-QUICK_SLOW = build journal_pages types_cross types_extensions
+# The tests of SQL and of interleavings that find most bugs for the time that they take.
+QUICK = constraints index_check index_trees insert on_conflict orphans parity properties row_types scan_conditions scan_cursor \
+	scan_dead scan_duplicates scan_join scan_only scan_order scan_parallel scan_partial scan_points scan_rows scan_skip \
+	statements_btree statements_rows types_all types_patterns unique vacuum write_errors \
+	conflict_withdrawn insert_scan results serializable unique_concurrently unique_conflict
 quick:
-	@PARTS="layers unit regress isolation tap" FLAVOURS=plain TESTS="$(filter-out $(QUICK_SLOW),$(REGRESS)) $(ISOLATION)" \
-		TAP="crash paged upserts write_back standby" test/run
+	@test/quick $(QUICK)
 
 test-crash: deps
 	@test/crash $(or $(CYCLES),100)
@@ -198,7 +200,7 @@ help:
 	@echo 'make [PG_CONFIG=…]           build smart.so;  make install  puts it into that PostgreSQL'
 	@echo 'make install-memnode         only the memory node (smart-memnode), for hosts without PostgreSQL'
 	@echo 'make demo                    an index on real data beside nbtree, in a temporary cluster'
-	@echo 'make quick                   the tests that find most faults'
+	@echo 'make quick                   the tests that find most bugs, in three minutes'
 	@echo 'make test [PARTS="unit …"]   every test that needs no special hardware; parts: test/run --list'
 	@echo 'make test-fresh              make demo and make test in a clean Debian 12, as root'
 	@echo 'make test-crash [CYCLES=n]    kills everything at random moments: n cycles of each kind (100), answers compared each time'
