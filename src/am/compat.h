@@ -257,6 +257,18 @@ smart_check_snapshot_age(Relation index, Snapshot snapshot)
 #define smart_vacuum_delay_point() vacuum_delay_point()
 #endif
 
+/* From now on this process sleeps there as vacuum_cost_delay and vacuum_cost_limit say. */
+static inline void
+smart_begin_vacuum_delays(void)
+{
+	VacuumCostBalance = 0;
+#if PG_VERSION_NUM >= 160000
+	VacuumUpdateCosts();
+#else
+	VacuumCostActive = VacuumCostDelay > 0;
+#endif
+}
+
 /* Has the server bulk delete an index as VACUUM does, with a list of dead rows that is empty. */
 static inline void
 smart_vacuum_nothing(IndexVacuumInfo *info)

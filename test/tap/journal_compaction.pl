@@ -10,7 +10,7 @@ use Time::HiRes qw(sleep);
 
 use SmartTest;
 
-my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 32MB', 'smart.compaction_rate = 0');
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 32MB');
 
 sub sql
 {
@@ -24,11 +24,12 @@ sub pages
 	return sql("SELECT $column FROM smart_index_pages('" . ($index // 'numbers_id') . "')");
 }
 
-sub set_rate
+# How long a compaction sleeps when its pages have cost autovacuum's limit.
+sub set_delay
 {
-	my ($rate) = @_;
+	my ($delay) = @_;
 
-	$node->adjust_conf('postgresql.conf', 'smart.compaction_rate', $rate);
+	$node->adjust_conf('postgresql.conf', 'autovacuum_vacuum_cost_delay', $delay);
 	$node->reload;
 	return;
 }
@@ -77,11 +78,13 @@ sub begin_slowly
 {
 	my ($table, $index) = @_;
 
-	set_rate(1);
+	set_delay('100ms');
 	fill($table);
 	ok($node->poll_query_until('postgres', "SELECT unfinished_pages > 20 FROM smart_index_pages('$index')"), "the journal of $index is being compacted");
 	is(sql(q{SELECT count(*), count(backend_xmin) FROM pg_stat_activity WHERE backend_type = 'smart compaction'}), '1|0',
 		'its worker keeps no rows from VACUUM');
+	ok($node->poll_query_until('postgres', q{SELECT wait_event = 'VacuumDelay' FROM pg_stat_activity WHERE backend_type = 'smart compaction'}),
+		'and sleeps as autovacuum would');
 	return;
 }
 
@@ -167,7 +170,7 @@ for my $statement ('TRUNCATE slow', 'DROP INDEX slow_id', 'DROP TABLE slow', 'AL
 	begin_slowly('slow', 'slow_id');
 	my ($status, undef, $err) = $node->psql('postgres', "SET statement_timeout = '60s'; $statement");
 	is($status, 0, "$statement while compacting") or diag($err);
-	set_rate(0);
+	set_delay('0');
 }
 lose_trees('after statements that compaction gave way to', 'numbers_id', 'slow_id');
 
@@ -178,7 +181,7 @@ sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 's
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'userlock' AND objid = pg_relation_filenode('slow_id')"), 'a cancelled compaction ends');
 is(pages('run', 'slow_id'), '0', 'there is no run');
 cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'but pages of one');
-set_rate(0);
+set_delay('0');
 sql('VACUUM slow');
 ok($node->poll_query_until('postgres', "SELECT run_entries = $many AND unfinished_pages = 0 FROM smart_index_pages('slow_id')"),
 	'the next one makes a run, and pages of the other one are free');
@@ -190,7 +193,7 @@ begin_slowly('slow', 'slow_id');
 sql('CHECKPOINT');
 lose_trees('in the middle of a compaction', 'slow_id');
 cmp_ok(pages('unfinished_pages', 'slow_id'), '>', 20, 'pages of a run that never came are left');
-set_rate(0);
+set_delay('0');
 my $before = sql("SELECT pg_relation_size('slow_id')");
 my $left = pages('unfinished_pages', 'slow_id');
 sql('VACUUM slow');

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use SmartTest;
 use Test::More;
 
-my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'smart.compaction_rate = 0', 'log_min_messages = debug1');
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'log_min_messages = debug1');
 
 sub sql
 {

@@ -13,7 +13,7 @@ use Test::More;
 my $ROWS = 150000;
 my $ROUNDS = 6;
 
-my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 256MB', 'fsync = off', 'smart.compaction_rate = 0');
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 256MB', 'fsync = off');
 
 sub sql
 {

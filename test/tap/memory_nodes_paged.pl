@@ -224,7 +224,7 @@ log_is_quiet($node);
 # The journal is compacted early enough for what is in its chain to find room when a node goes.
 my $other = SmartMemnode->new('other', '--size=256M');
 
-$node = smart_node('small', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.compaction_rate = 0', 'smart.embedded_max_size = 16MB', 'smart.memory_nodes = ' . addresses($other));
+$node = smart_node('small', 'autovacuum = off', 'smart.node_lost_after = 0', 'smart.embedded_max_size = 16MB', 'smart.memory_nodes = ' . addresses($other));
 sql('CREATE TABLE many (id bigint); CREATE UNIQUE INDEX many_id ON many USING smart (id)');
 sql('INSERT INTO many SELECT hashint8extended(g, 0) FROM generate_series(1, 80000) g');
 ok($node->poll_query_until('postgres', q{SELECT chain_pages <= 160 FROM smart_index_pages('many_id')}), 'little memory: the chain is kept short');

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use SmartTest;
 use Test::More;
 
-my $node = smart_node('main', 'autovacuum = off', 'smart.compaction_rate = 0', 'shared_buffers = 32MB', 'smart.wait_timeout = 0',
+my $node = smart_node('main', 'autovacuum = off', 'shared_buffers = 32MB', 'smart.wait_timeout = 0',
 	'max_parallel_workers_per_gather = 0', 'max_prepared_transactions = 2', 'restart_after_crash = on');
 
 sub sql

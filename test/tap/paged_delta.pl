@@ -13,7 +13,7 @@ use Time::HiRes qw(sleep);
 
 my $TREES = q{SELECT coalesce(sum(trees), 0) FROM smart_stat_space};
 # A compaction takes some seconds. It is due when the delta is large for this region.
-my $node = smart_node('main', 'autovacuum = off', q{smart.embedded_max_size = '16MB'}, 'smart.compaction_rate = 1', 'max_parallel_workers_per_gather = 0');
+my $node = smart_node('main', 'autovacuum = off', q{smart.embedded_max_size = '16MB'}, 'autovacuum_vacuum_cost_delay = 50ms', 'max_parallel_workers_per_gather = 0');
 my $count = 1000;
 
 sub sql

@@ -16,7 +16,6 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'smart'
 autovacuum = off
-smart.compaction_rate = 0
 smart.wait_timeout = '60s'
 smart.embedded_max_size = '16MB'
 shared_buffers = 32MB

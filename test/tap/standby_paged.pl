@@ -15,7 +15,6 @@ $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'smart'
 autovacuum = off
-smart.compaction_rate = 0
 smart.wait_timeout = '60s'
 smart.embedded_max_size = '16MB'
 shared_buffers = 32MB

@@ -24,11 +24,9 @@
 #include "access/xlog.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "am/compat.h"
 #include "am/index/relation.h"
@@ -40,7 +38,6 @@
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
 #include "am/journal/run.h"
-#include "am/server/settings.h"
 #include "base/assert.h"
 
 #define LOOK_EVERY 16 /* pages */
@@ -56,8 +53,6 @@ struct compaction
 	bool (*gives_way)(void *);
 	void *argument;
 	uint64 looks;
-	uint64 written;    /* pages */
-	TimestampTz begin; /* of writing */
 };
 
 static bool
@@ -68,25 +63,6 @@ is_due(const struct compaction *compaction, const struct smart_meta *meta)
 			compaction->entries >= 0 && 2 * compaction->entries < (double) meta->run_entries);
 }
 
-/* ---- how fast ---- */
-
-/* Sleeps as long as the pages written until now have come too early. */
-static void
-keep_to_rate(const struct compaction *compaction)
-{
-	double megabytes = (double) compaction->written * BLCKSZ / (1024 * 1024);
-	long ahead_ms;
-
-	if (smart_settings.compaction_rate_mb == 0)
-		return;
-	ahead_ms = (long) (megabytes * 1000 / smart_settings.compaction_rate_mb) -
-			   TimestampDifferenceMilliseconds(compaction->begin, GetCurrentTimestamp());
-	if (ahead_ms <= 0)
-		return;
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ahead_ms, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-}
-
 /* Called for each page that was read or written, with nothing locked; false: others want the caller's locks. */
 static bool
 look_around(void *argument)
@@ -94,9 +70,8 @@ look_around(void *argument)
 	struct compaction *compaction = argument;
 
 	CHECK_FOR_INTERRUPTS();
-	/* Pages that are read and changed by way of shared buffers have been counted there. */
+	/* The buffer manager has counted what pages cost. */
 	smart_vacuum_delay_point();
-	keep_to_rate(compaction);
 	return compaction->looks++ % LOOK_EVERY != 0 || !compaction->gives_way(compaction->argument);
 }
 
@@ -147,10 +122,7 @@ write_entry(void *argument, const uint8 *entry, int length)
 {
 	struct compaction *compaction = argument;
 
-	if (!smart_run_add(compaction->writer, entry, length))
-		return true;
-	compaction->written++;
-	return look_around(compaction);
+	return !smart_run_add(compaction->writer, entry, length) || look_around(compaction);
 }
 
 /* smart_look. */
@@ -200,7 +172,6 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	bool done;
 
 	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run);
-	compaction->begin = GetCurrentTimestamp();
 	if (meta->journal_state == SMART_JOURNAL_STALE)
 		done = compaction->self->tree != NULL && write_tree(compaction);
 	else

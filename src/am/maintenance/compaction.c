@@ -6,9 +6,13 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "postmaster/autovacuum.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 
+#include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/journal/compact.h"
 #include "am/journal/delta.h"
@@ -53,11 +57,31 @@ bring_delta_up_to_date(Relation index)
 		(void) smart_view_catch_up(self, index, false);
 }
 
+/* Gives a setting of VACUUM's the value that autovacuum's has, for this transaction. */
+static void
+take_over(const char *name, const char *of_autovacuum)
+{
+	(void) set_config_option(name, GetConfigOption(of_autovacuum, false, false), PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+}
+
+/* Compaction may cost what an autovacuum may, whose own settings stand for VACUUM's if they are not set. */
+static void
+limit_costs(void)
+{
+	if (autovacuum_vac_cost_delay >= 0)
+		take_over("vacuum_cost_delay", "autovacuum_vacuum_cost_delay");
+	if (autovacuum_vac_cost_limit > 0)
+		take_over("vacuum_cost_limit", "autovacuum_vacuum_cost_limit");
+	smart_begin_vacuum_delays();
+}
+
 static int
 compact(struct smart_errand_index *opened)
 {
 	enum smart_compacted compacted;
 
+	limit_costs();
 	/* A request that comes meanwhile is for what follows: the chain may have become long again. */
 	do
 		compacted = smart_journal_compact(opened->index, count_entries(opened->index), smart_errand_gives_way, opened);

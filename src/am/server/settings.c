@@ -27,8 +27,6 @@
 #define TIMEOUT_MAX_MS            600000
 #define RDMA_NUMBER_MAX           255
 
-#define COMPACTION_RATE_MAX_MB 65536
-
 #define ROUND_TRIP_COST_MEASURED -1.0
 #define ROUND_TRIP_COST_MAX      1e6
 
@@ -253,10 +251,6 @@ smart_settings_init(void)
 							"Indexes that write back and are larger than this are carried to memory nodes.",
 							"The others are read from their pages. -1: an eighth of shared_buffers.",
 							&smart_settings.carry_above_mb, -1, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.compaction_rate",
-							"Megabytes a second that the compaction of a journal writes at most.", "0: no limit.",
-							&smart_settings.compaction_rate_mb, 0, 0, COMPACTION_RATE_MAX_MB, PGC_SIGHUP, 0, NULL, NULL,
-							NULL);
 	DefineCustomBoolVariable("smart.auto_rebuild",
 							 "Rebuild smart indexes that have lost their content and cannot be loaded.",
 							 "In the background; off: they wait for REINDEX. The setting of each database counts.",

@@ -27,7 +27,6 @@ struct smart_settings
 	bool write_back;        /* writers do not wait for memory nodes */
 	int carry_above_mb;     /* -1: a share of the shared buffers */
 	int wait_timeout_ms;    /* -1: SMART_LOADING_WAIT_MS, and not at all for memory nodes */
-	int compaction_rate_mb; /* a second; 0: no limit */
 	bool auto_rebuild;
 	bool constraints; /* new PRIMARY KEY and UNIQUE constraints get smart indexes */
 	int rebuild_workers;
