@@ -66,6 +66,9 @@
 	X(earlytail, "J6-read", "the tail is read before the snapshot is taken", 20000, "--theme any")                     \
 	X(readstale, "J6-read", "a query in recovery does not ask whether the journal is stale", 100000, "--theme any")    \
 	X(unapplied, "J6-read", "a parallel worker trusts that its leader has applied", 10000, "--theme standby")          \
+	X(onlymap, "J6-only", "the visibility map is believed, whatever has been replayed", 10000, "--theme standby")      \
+	X(onlylate, "J6-only", "the place is looked at behind the entries", 50000, "--theme standby")                      \
+	X(onlystale, "J6-only", "nobody looks whether the journal has become stale", 20000, "--theme stale")               \
 	X(applylock, "J6-apply", "two processes apply to a tree at a time", 10000, "--theme standby")                      \
 	X(placefirst, "J6-apply", "the place is stored before the changes", 20000, "--theme standby")                      \
 	X(promoted, "J6-apply", "a session in recovery applies to a tree that was promoted", 10000, "--theme standby")     \

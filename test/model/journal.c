@@ -117,6 +117,10 @@
  *            loaded anew.
  * J6-read    A query in recovery takes its snapshot, then finds the tail, and reads a tree that has all up to there;
  *            unless the journal is stale.  A parallel worker does so, too: its leader may not have begun to scan.
+ * J6-only    A scan on a standby believes the visibility map only if all that has been replayed of the journal was in its tree
+ *            before it read there: a TID is freed, and its page marked, behind the removal or the mark in WAL.  So it takes
+ *            the place up to which the tree has all, reads, looks at the map, and then whether the chain still ends there
+ *            and the journal has not become stale.  If not, it looks at the row.
  * J6-apply   One process at a time applies to a tree, under a lock that members of a parallel query's lock group do not
  *            share.  For each piece of the chain it makes the changes and stores the place afterwards.  Under the lock
  *            it looks whether the tree was promoted.

@@ -131,9 +131,47 @@ look_for_tree(struct actor *self, const struct meta *meta, const struct place *t
 	return tree;
 }
 
+/* J6-only: when a tree of a standby had all that was replayed up to a place; none: the reader looks at rows alone. */
+struct moment
+{
+	bool none;
+	uint8_t losses;
+	struct place place;
+};
+
+static struct moment
+take_moment(struct actor *self, const struct tree *tree)
+{
+	step(self, "J6-only: the place up to which the tree has all");
+	return (struct moment){.none = !self->server->recovery || !tree->fed || tree->run != 0,
+						   .losses = tree->losses,
+						   .place = tree->place};
+}
+
+/* J6-only: has nothing been replayed since that the tree lacked? */
+static bool
+is_moment(struct actor *self, const struct moment *moment)
+{
+	struct meta meta = step_read_meta(self, "J6-only: reads the metapage");
+	struct page page;
+
+	if ((meta.stale || meta.marks != moment->losses) && !FAULT(onlystale))
+		return false;
+	page = step_read(self, moment->place.page.block, "J6-only: reads the page at the place");
+	return FAULT(onlymap) || (page.kind == PAGE_LOG && page.id == moment->place.serial && page.next.block == 0 &&
+							  page.count == moment->place.offset);
+}
+
+/* Is a TID's page all-visible for this snapshot?  Also what has no row. */
+static bool
+is_all_visible(const struct actor *self, const struct line *line)
+{
+	return line->state == LINE_UNUSED || (row_is_visible(line, self->snapshot) && line->xmax == 0);
+}
+
 /* What the snapshot sees of the rows that entries of the key lead to. */
 static unsigned int
-fetch(struct actor *self, unsigned int key, unsigned int met)
+fetch(struct actor *self, unsigned int key, unsigned int met, const struct moment *moment)
 {
 	struct server *server = self->server;
 	unsigned int seen = 0;
@@ -144,6 +182,15 @@ fetch(struct actor *self, unsigned int key, unsigned int met)
 
 		if ((met >> tid & 1) == 0)
 			continue;
+		if (!moment->none)
+		{
+			step(self, "J6-only: looks at the visibility map");
+			if (is_all_visible(self, line) && is_moment(self, moment))
+			{
+				seen |= 1u << tid;
+				continue;
+			}
+		}
 		step(self, "fetches a row");
 		if (!row_is_visible(line, self->snapshot))
 			continue;
@@ -159,8 +206,12 @@ static unsigned int
 scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, const struct place *target)
 {
 	struct server *server = self->server;
+	struct moment moment = {.none = true};
+	int first = tree;
 	unsigned int met = 0;
 
+	if (server->recovery && one_in(2))
+		moment = take_moment(self, tree_at(server, tree));
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		bool found = false;
@@ -172,7 +223,10 @@ scan(struct actor *self, int tree, unsigned int key, const struct meta *meta, co
 		if (tree_at(server, tree)->lost)
 			actor_abort(self);
 	}
-	return fetch(self, key, met);
+	if (FAULT(onlylate) && !moment.none)
+		moment = take_moment(self, tree_at(server, tree));
+	moment.none |= tree != first;
+	return fetch(self, key, met, &moment);
 }
 
 /* J15-read, of an index that has no tree; false: it does not answer so. */
@@ -183,7 +237,7 @@ scan_carried(struct actor *self, unsigned int key, unsigned int *seen)
 
 	if (!world.plan.carries || self->server->recovery || !carried_scan(self, key, &met))
 		return false;
-	*seen = fetch(self, key, met);
+	*seen = fetch(self, key, met, &(struct moment){.none = true});
 	return true;
 }
 

@@ -47,8 +47,8 @@ sub begun
 my $NESTED = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_material = off; SET enable_memoize = off';
 my $QUERY = 'SELECT count(*), sum(r.id) FROM keys k JOIN rows r USING (id) WHERE k.id BETWEEN 5 AND 65 AND after_promotion(k.id)';
 my $workers = begun("$NESTED; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off",
-	qr/Gather.*Nested Loop.*Index Scan using rows_id/s, $QUERY);
-my $alone = begun("$NESTED; SET max_parallel_workers_per_gather = 0", qr/Nested Loop.*Index Scan using rows_id/s, $QUERY);
+	qr/Gather.*Nested Loop.*Index Only Scan using rows_id/s, $QUERY);
+my $alone = begun("$NESTED; SET enable_indexonlyscan = off; SET max_parallel_workers_per_gather = 0", qr/Nested Loop.*Index Scan using rows_id/s, $QUERY);
 
 # A cursor over one index, of which some was read; a snapshot that asks again.
 my $cursor = $standby->background_psql('postgres', on_error_stop => 0);

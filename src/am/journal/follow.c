@@ -312,6 +312,34 @@ smart_follow_catch_up(Relation index, const struct smart_relation *self)
 	return done;
 }
 
+/* ---- moments ---- */
+
+void
+smart_follow_take_moment(Relation index, const struct smart_relation *self, struct smart_follow_moment *moment)
+{
+	uint64 tree = self->meta.tree;
+	struct smart_space *space = smart_tree_space(tree);
+
+	moment->tree = 0;
+	/* Who is given up meanwhile reads on in it, as every scan that has begun. */
+	if (RecoveryInProgress() && smart_follow_catch_up(index, self) && smart_follow_place(tree, &moment->place) &&
+		smart_space_get_note(space, tree, SMART_NOTE_JOURNAL, &moment->journal) &&
+		smart_space_get_note(space, tree, SMART_NOTE_LOSSES, &moment->losses))
+		moment->tree = tree;
+}
+
+bool
+smart_follow_is_moment(Relation index, const struct smart_follow_moment *moment)
+{
+	struct smart_chain_place end;
+	struct smart_meta meta;
+
+	smart_assert(moment->tree != 0);
+	smart_meta_read_again(index, &meta);
+	return smart_meta_is_loadable(&meta) && meta.journal == moment->journal && meta.losses == moment->losses &&
+		   smart_follow_is_at_end(index, &meta, &moment->place, &end);
+}
+
 /* ---- loading ---- */
 
 /* The tree leaves, which no other process has seen. */

@@ -27,6 +27,25 @@ extern enum smart_loaded smart_follow_load(Relation index, const struct smart_lo
  */
 extern bool smart_follow_catch_up(Relation index, const struct smart_relation *self);
 
+/*
+ * A moment at which a standby's tree had all that was replayed of a journal; tree is 0: there is none.  As long as nothing more of it
+ * has been replayed, no TID that was read from the tree since then has been given to another row (src/README, J9).
+ */
+struct smart_follow_moment
+{
+	uint64 tree;
+	uint64 journal;
+	uint64 losses;
+	struct smart_chain_place place;
+};
+
+/* Brings the tree up to date as above, for reads that follow.  Not one that cannot be, nor behind the end of recovery. */
+extern void
+smart_follow_take_moment(Relation index, const struct smart_relation *self, struct smart_follow_moment *moment);
+
+/* Is that moment's journal still all that has been replayed? */
+extern bool smart_follow_is_moment(Relation index, const struct smart_follow_moment *moment);
+
 /* ---- for promote.c, carry.c and delta.c ---- */
 
 /* One process at a time applies a chain to a tree. */

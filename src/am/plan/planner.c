@@ -89,10 +89,6 @@ as_btree(const IndexOptInfo *info, bool joins, bool ends)
 /*
  * Tells the planner what it cannot see.  *btree: the index as a btree, or NULL.  False: the index is not to be used
  * now.
- *
- * In recovery an index does not answer alone: between its answer and the executor's look at the visibility map, replay may
- * give the TID to another row and set the page all-visible, and nothing here keeps replay waiting.  A plan that was made
- * then may be used after a promotion, too, and not the other way round.
  */
 static bool
 describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, bool compares, IndexOptInfo **btree)
@@ -105,8 +101,6 @@ describe_index(IndexOptInfo *info, const RelOptInfo *table, bool joins, bool com
 				  (smart_promote(index) && smart_relation_glance(index, &glance));
 
 	*btree = NULL;
-	if (usable && RecoveryInProgress())
-		memset(info->canreturn, 0, sizeof(bool) * (Size) info->ncolumns);
 	if (usable && !partitioned)
 	{
 		double leaves = Max((double) glance.bytes / LEAF_BYTES, 1.0);

@@ -41,7 +41,7 @@
 static inline bool
 needs_pin(const struct smart_position *self)
 {
-	return self->scan->xs_want_itup || !IsMVCCSnapshot(self->scan->xs_snapshot);
+	return !smart_position_looks(self) && (self->scan->xs_want_itup || !IsMVCCSnapshot(self->scan->xs_snapshot));
 }
 
 static inline bool
@@ -153,6 +153,7 @@ leave_view(struct smart_position *self)
 static pg_noinline smart_status
 next_of_view(struct smart_position *self)
 {
+	self->moment.tree = 0;
 	/* It may have a view again, which is up to date. */
 	for (; view_of(self) != NULL; leave_view(self))
 	{
@@ -375,9 +376,43 @@ renew_pin(struct smart_position *self)
 	return moved;
 }
 
+/* ---- moments, of scans that look themselves ---- */
+
+/* Copies that were read behind a moment need it as long as they are used. */
+static inline bool
+wants_moment(const struct smart_position *self)
+{
+	return self->moment.tree == 0 && smart_position_looks(self) && self->pieces.count == 0 && view_of(self) == NULL &&
+		   self->relation->standby && self->relation->tree != NULL;
+}
+
+/* What was read before is read again. */
+static pg_noinline void
+take_moment(struct smart_position *self)
+{
+	smart_follow_take_moment(self->scan->indexRelation, self->relation, &self->moment);
+	smart_scan_forget(tree_scan(self));
+	smart_prefetch_lose(&self->prefetch);
+}
+
+bool
+smart_position_is_settled(struct smart_position *self)
+{
+	struct smart_follow_moment *moment = &self->moment;
+
+	if (moment->tree == 0 || view_of(self) != NULL || moment->tree != self->relation->meta.tree)
+		return false;
+	if (smart_follow_is_moment(self->scan->indexRelation, moment))
+		return true;
+	moment->tree = 0;
+	return false;
+}
+
 void
 smart_position_begin_pin(struct smart_position *self)
 {
+	if (unlikely(wants_moment(self)))
+		take_moment(self);
 	if (wants_pin(self))
 		(void) renew_pin(self);
 }
@@ -723,6 +758,8 @@ leave_batch(struct smart_position *self, bool backward)
 		memcpy(self->mark_points, self->ranges->current, self->ranges->nprefix * sizeof(uint32));
 		self->mark = SMART_MARK_AT_KEY;
 	}
+	if (unlikely(wants_moment(self)))
+		take_moment(self);
 	if (unlikely(wants_pin(self)) && renew_pin_within(self, backward, &sought))
 		smart_assert(self->backward == backward);
 	else if (backward != self->backward)

@@ -26,6 +26,7 @@
 #include "am/scan/read_ahead.h"
 #include "am/scan/scan.h"
 #include "am/scan/scankey.h"
+#include "am/scan/sight.h"
 #include "am/scan/tuples.h"
 #include "am/server/dead_rows.h"
 #include "am/server/kill_queue.h"
@@ -74,6 +75,9 @@ struct scan_state
 
 	struct smart_dead_rows dead; /* which are passed by */
 	bool passes_dead;            /* there may be some, so that every entry is looked at */
+
+	bool looks; /* which rows there are, itself: every entry is looked at */
+	struct smart_sight sight;
 };
 
 /* ---- TIDs ---- */
@@ -190,13 +194,13 @@ return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
 		if (!tuples->same)
 		{
 			return_formed(scan, state);
-			state->formed = state->passes_dead ? 0 : (uint32) (tuples->high - tuples->low + 1);
+			state->formed = state->passes_dead || state->looks ? 0 : (uint32) (tuples->high - tuples->low + 1);
 			return;
 		}
 		scan->xs_itup = tuples->tuple[tuples->low - tuples->base];
 	}
 	current_tid(state, &scan->xs_heaptid);
-	state->alike = position->ranges->filtered || state->passes_dead ? 0 : position->batch.count;
+	state->alike = position->ranges->filtered || state->passes_dead || state->looks ? 0 : position->batch.count;
 }
 
 uint64
@@ -349,6 +353,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	state->tids.payload = relation->codec->payload_width < 0 ? UINT32_MAX : (uint32) relation->codec->payload_width;
 	state->tids.batch = 0;
 	state->passes_dead = false;
+	smart_sight_init(&state->sight);
 	smart_tuples_init(&state->tuples, relation->codec);
 	smart_kills_init(&state->kills);
 	smart_ranges_use(ranges, relation->codec);
@@ -451,6 +456,49 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 	}
 }
 
+/* Does the scan's snapshot see the row of the entry at the scan's position? */
+static bool
+sees_row(struct scan_state *state, bool backward)
+{
+	struct smart_position *position = &state->position;
+	ItemPointerData tids[SMART_SIGHT_AHEAD];
+	MemoryContext old;
+	bool sees;
+
+	if (!smart_sight_has(&state->sight, position))
+	{
+		int count = smart_sight_ahead(&state->sight, position, backward);
+		int index = position->index;
+		int low = backward ? index - (count - 1) : index;
+
+		for (int i = 0; i < count; i++)
+		{
+			position->index = low + i;
+			current_tid(state, &tids[i]);
+		}
+		position->index = index;
+		smart_sight_look(&state->sight, position, low, tids, count);
+	}
+	current_tid(state, &tids[0]);
+	old = MemoryContextSwitchTo(state->context);
+	sees = smart_sight_sees(&state->sight, position, &tids[0]);
+	MemoryContextSwitchTo(old);
+	return sees;
+}
+
+/* Moves behind the entries of rows that the snapshot does not see; false: there is no other entry. */
+static pg_noinline bool
+pass_unseen(struct scan_state *state, bool backward)
+{
+	while (!sees_row(state, backward))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!smart_position_search(&state->position, backward))
+			return false;
+	}
+	return true;
+}
+
 /* Searches the next entry and returns it. */
 static pg_noinline bool
 search_tuple(IndexScanDesc scan, bool backward)
@@ -467,6 +515,9 @@ search_tuple(IndexScanDesc scan, bool backward)
 	state->passes_dead = smart_dead_rows_any(&state->dead) && knows_dead(scan, state);
 	if (unlikely(state->passes_dead) && found)
 		found = pass_known_dead(scan, state, backward);
+	state->looks = smart_position_looks(&state->position);
+	if (unlikely(state->looks) && found)
+		found = pass_unseen(state, backward);
 	smart_check_snapshot_age(scan->indexRelation, scan->xs_snapshot);
 	state->round_trips += smart_session_round_trips() - before;
 	if (!found)
@@ -555,6 +606,7 @@ smart_am_end_scan(IndexScanDesc scan)
 	struct scan_state *state = scan->opaque;
 
 	leave_batch(scan, state);
+	smart_sight_end(&state->sight);
 	/* Ends the pin; the reference to the tree's handle goes with the context. */
 	(void) smart_read_ahead(&state->position, NULL, 0, 0);
 	smart_position_reset(&state->position);
