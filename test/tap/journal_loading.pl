@@ -12,7 +12,7 @@ use SmartMemnode;
 use SmartTest;
 
 my @VERBOSE = (extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-my $node = smart_node('main', 'autovacuum = off', 'smart.answer_from_pages = off', 'smart.auto_rebuild = off', 'smart.rebuild_workers = 4', 'max_prepared_transactions = 2',
+my $node = smart_node('main', 'autovacuum = off', 'smart.answer_from_pages = off', 'smart.auto_rebuild = off', 'max_parallel_maintenance_workers = 4', 'max_prepared_transactions = 2',
 	'shared_buffers = 32MB');
 my $offset;
 
@@ -77,6 +77,11 @@ is(scalar(@loaded), 2 * 11, 'each index is loaded once');
 my ($first) = grep { !/keys/ } map { $loaded[ 2 * $_ + 1 ] } (0 .. 10);
 is($first, 'many_8_a', 'a unique one comes first');
 index_is_sound($node, 'postgres', "many_${_}_b", 'by several workers') for (1 .. 8);
+$node->adjust_conf('postgresql.conf', 'max_parallel_maintenance_workers', 0);
+lose();
+all_loaded('one at a time');
+%worker = slurp_file($node->logfile, $offset) =~ /\[(\d+)\] LOG:  smart index "(\w+)" has been loaded/g;
+is(scalar(keys %worker), 1, 'one worker, if there are to be none for maintenance');
 $node->safe_psql('postgres', "DROP TABLE many_$_") for (2 .. 8);
 
 # ---- by a session ----

@@ -16,7 +16,6 @@ $primary->append_conf('postgresql.conf', <<'CONF');
 shared_preload_libraries = 'smart'
 autovacuum = off
 smart.embedded_max_size = '64MB'
-smart.rebuild_workers = 2
 wal_keep_size = 1GB
 CONF
 $primary->start;

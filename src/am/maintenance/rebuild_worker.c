@@ -59,11 +59,12 @@
 #include "base/assert.h"
 
 /* The launcher's job */
-#define LOOK_MS    500   /* between two looks at the table ... */
-#define IDLE_MS    30000 /* ... when nothing is to be done; what changes that wakes the launcher */
-#define BETWEEN_MS 500   /* between two workers for one database */
-#define ROUND_MS   2000  /* on a standby, between two looks at all databases */
-#define DUE_ONCE   64
+#define LOOK_MS     500   /* between two looks at the table ... */
+#define IDLE_MS     30000 /* ... when nothing is to be done; what changes that wakes the launcher */
+#define BETWEEN_MS  500   /* between two workers for one database */
+#define ROUND_MS    2000  /* on a standby, between two looks at all databases */
+#define DUE_ONCE    64
+#define WORKERS_MAX 16
 
 /* A worker */
 #define REST_MS        200    /* between two rounds, while trees have users */
@@ -96,7 +97,7 @@ struct started
 	BackgroundWorkerHandle *child; /* NULL: it has ended */
 };
 
-static struct started workers[SMART_REBUILD_WORKERS_MAX];
+static struct started workers[WORKERS_MAX];
 static List *unseen = NIL; /* databases that have not been looked through */
 
 /* In TopMemoryContext; false: pg_database is locked, and the launcher waits for no lock. */
@@ -131,7 +132,7 @@ start_worker(Oid database, bool more)
 	int running = 0;
 
 	smart_assert(OidIsValid(database));
-	for (int i = 0; i < SMART_REBUILD_WORKERS_MAX; i++)
+	for (int i = 0; i < WORKERS_MAX; i++)
 	{
 		struct started *worker = &workers[i];
 		bool runs = smart_child_runs(&worker->child);
@@ -142,12 +143,12 @@ start_worker(Oid database, bool more)
 		if (!runs && (place == NULL || worker->when < place->when))
 			place = worker;
 	}
-	if (running >= smart_settings.rebuild_workers || place == NULL)
+	if (running >= Max(max_parallel_maintenance_workers, 1) || place == NULL)
 		return false;
 	/* Where max_worker_processes leaves no place, there may be one later. */
 	if (!smart_child_start("smart rebuild", "smart_rebuild_worker_main", database, &place->child))
 		return false;
-	smart_assert(place->child != NULL && running < SMART_REBUILD_WORKERS_MAX);
+	smart_assert(place->child != NULL && running < WORKERS_MAX);
 	place->database = database;
 	place->when = now;
 	return true;

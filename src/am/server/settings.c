@@ -258,8 +258,4 @@ smart_settings_init(void)
 	DefineCustomBoolVariable("smart.constraints", "Gives new PRIMARY KEY and UNIQUE constraints smart indexes.",
 							 "A constraint's own option WITH (smart = on) or WITH (smart = off) counts before it.",
 							 &smart_settings.constraints, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("smart.rebuild_workers", "How many workers load and rebuild lost smart indexes.",
-							"In one database or several, each one index after the other.",
-							&smart_settings.rebuild_workers, 2, 1, SMART_REBUILD_WORKERS_MAX, PGC_SIGHUP, 0, NULL, NULL,
-							NULL);
 }

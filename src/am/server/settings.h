@@ -29,7 +29,6 @@ struct smart_settings
 	int wait_timeout_ms;    /* -1: SMART_LOADING_WAIT_MS, and not at all for memory nodes */
 	bool auto_rebuild;
 	bool constraints; /* new PRIMARY KEY and UNIQUE constraints get smart indexes */
-	int rebuild_workers;
 };
 
 #define SMART_DIRECTORY "smart" /* below the data directory */
@@ -39,8 +38,6 @@ struct smart_settings
 #define SMART_RDMA_NAME_MAX 64
 
 #define SMART_PAGES_A_MB (1048576u / 4096u)
-
-#define SMART_REBUILD_WORKERS_MAX 16
 
 #define SMART_LOADING_WAIT_MS 60000
 
