@@ -53,6 +53,7 @@ struct compaction
 	bool (*gives_way)(void *);
 	void *argument;
 	uint64 looks;
+	bool presses; /* when it was looked last, memory was too short to sleep */
 };
 
 static bool
@@ -68,11 +69,15 @@ static bool
 look_around(void *argument)
 {
 	struct compaction *compaction = argument;
+	bool looks = compaction->looks++ % LOOK_EVERY == 0;
 
 	CHECK_FOR_INTERRUPTS();
+	if (looks)
+		compaction->presses = smart_compaction_is_pressing(compaction->index);
 	/* The buffer manager has counted what pages cost. */
-	smart_vacuum_delay_point();
-	return compaction->looks++ % LOOK_EVERY != 0 || !compaction->gives_way(compaction->argument);
+	if (!compaction->presses)
+		smart_vacuum_delay_point();
+	return !looks || !compaction->gives_way(compaction->argument);
 }
 
 /* ---- the steps ---- */

@@ -15,14 +15,15 @@
 #define PAGES_LONG       64    /* of the chain of an index without a tree: fewer are not worth a compaction */
 #define PASSED_MIN       65536 /* entries, that are worth a compaction */
 #define PASSED_PER_ENTRY 8     /* as many are passed by in the time that it takes to write one, with its WAL, about */
+#define PRESSING_TIMES   2     /* as large as it is when it becomes due may a delta become while a compaction sleeps */
 #define MEMORY_PER_BYTE  2     /* that a delta takes for what stands in the chain, about */
 
 /*
- * Is the delta of an index whose pages answer too large?  Or, with memory nodes, where one may go at any moment, would it be, if they
- * had to?
+ * Is the delta of an index whose pages answer too large, so many times?  Or, with memory nodes, where one may go at any moment, would
+ * it be, if they had to?
  */
 static bool
-takes_too_much(Relation index, const struct smart_meta *meta)
+takes_too_much(Relation index, const struct smart_meta *meta, uint64 times)
 {
 	uint64 pages = meta->tail_serial - meta->cut.serial;
 	uint64 bytes = pages * BLCKSZ * MEMORY_PER_BYTE;
@@ -30,12 +31,12 @@ takes_too_much(Relation index, const struct smart_meta *meta)
 
 	if (pages < PAGES_MIN)
 		return false;
-	if (smart_server.remote && bytes > smart_server.delta_region.max_size / SMART_DELTA_SHARE)
+	if (smart_server.remote && bytes > times * (smart_server.delta_region.max_size / SMART_DELTA_SHARE))
 		return smart_relation_could_answer(index);
 	if (!smart_relation_can_answer(index))
 		return false;
 	smart_space_usage(&smart_delta_client()->space, &usage);
-	return bytes > Min(usage.max_size / SMART_DELTA_SHARE, usage.max_size - usage.used);
+	return bytes > Min(times * (usage.max_size / SMART_DELTA_SHARE), usage.max_size - usage.used);
 }
 
 /* Has an index without a tree of its own more in its chain, and so in the memory of its delta, than in its run? */
@@ -70,6 +71,15 @@ is_worn(Relation index, const struct smart_meta *meta)
 bool
 smart_compaction_is_due(Relation index, const struct smart_meta *meta)
 {
-	return smart_meta_wants_compaction(meta) || outgrows_run(meta) || takes_too_much(index, meta) ||
+	return smart_meta_wants_compaction(meta) || outgrows_run(meta) || takes_too_much(index, meta, 1) ||
 		   is_worn(index, meta);
+}
+
+bool
+smart_compaction_is_pressing(Relation index)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	return takes_too_much(index, &meta, PRESSING_TIMES);
 }

@@ -14,6 +14,9 @@
  */
 extern bool smart_compaction_is_due(Relation index, const struct smart_meta *meta);
 
+/* Is memory so short that a compaction is not to sleep?  What is appended meanwhile is in the delta, too. */
+extern bool smart_compaction_is_pressing(Relation index);
+
 /* Would another run have cost less than passing by so many removed entries? */
 extern bool smart_compaction_would_pay(const struct smart_meta *meta, uint64 passed);
 
