@@ -1,17 +1,27 @@
 /*
  * carried.c
- *	  A query of an index that has no tree: from the follower or the run's pages, and from the delta.  J15-read,
- *	  J15-ahead, J15-pin, J15-lean.
+ *	  A query of an index that has no tree: from the follower or the run's pages, and from the delta, or the chain itself.
+ *	  J13-chain, J15-read, J15-ahead, J15-pin, J15-lean.
  */
 #include "model/world.h"
 
 #define RENEWALS_MAX      10 /* as often runs may be switched faster than a delta is made */
 #define UNANSWERED_ONE_IN 16 /* looks into a follower that do not come back, although it is there */
 
+/* The last operation on each entry, of a delta or of a chain; it counts. */
+struct words
+{
+	entries added;
+	entries removed;
+};
+
 struct view
 {
 	struct meta meta;   /* of the run */
 	struct tree *delta; /* NULL: there is none yet */
+	bool by_chain;      /* the chain is read in its place, */
+	bool chain_read;    /* and has been, */
+	struct words chain; /* with this result */
 	int follower;       /* NONE: the base is the run */
 	bool whole;         /* it needs no delta */
 	bool alone;         /* the base is to be the run */
@@ -77,13 +87,15 @@ static bool
 take_run(struct actor *self, struct view *view)
 {
 	view->delta = NULL;
+	view->by_chain = view->chain_read = false;
 	view->whole = false;
 	view->behind = false;
 	view->meta = step_read_meta(self, "J15-read: reads the metapage");
 	if (view->meta.stale || self->server->reads != NONE)
 		return false;
 	take_follower(self, view);
-	if (!view->whole)
+	view->by_chain = !view->whole && one_in(5);
+	if (!view->whole && !view->by_chain)
 		view->delta = delta_open(self, &view->meta);
 	leave_lean(view);
 	return true;
@@ -101,6 +113,16 @@ is_whole(struct actor *self, struct view *view)
 	return view->whole;
 }
 
+/* J13-chain: the chain is read once more, unless there is another run. */
+static bool
+is_of_now(struct actor *self, struct view *view)
+{
+	struct meta meta = step_read_meta(self, "J13-chain: reads the metapage");
+
+	view->chain_read = false;
+	return !meta.stale && meta.run == view->meta.run;
+}
+
 /* From now on the view has all that the chain has now; false: as above. */
 static bool
 catch_up(struct actor *self, struct view *view)
@@ -109,7 +131,8 @@ catch_up(struct actor *self, struct view *view)
 
 	for (int i = 0; i < RENEWALS_MAX && !done; i++)
 	{
-		done = is_whole(self, view) || (view->delta != NULL && delta_catch_up(self, view->delta));
+		done = is_whole(self, view) || (view->by_chain && is_of_now(self, view)) ||
+			   (view->delta != NULL && delta_catch_up(self, view->delta));
 		if (!done && !take_run(self, view))
 			return false;
 	}
@@ -172,19 +195,53 @@ look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *fo
 	return LOOKED;
 }
 
-/* The delta's operation on an entry, which counts. */
-struct word
+/* What comes later in the chain counts. */
+static struct words
+join_words(const struct words *earlier, const struct words *later)
 {
-	bool added;
-	bool removed;
-};
+	return (struct words){.added = (earlier->added & (entries) ~later->removed) | later->added,
+						  .removed = (earlier->removed & (entries) ~later->added) | later->removed};
+}
 
-static struct word
-look_at_delta(struct actor *self, const struct view *view, unsigned int entry)
+/* J13-chain: to the chain's end, in two pieces.  False: left behind. */
+static bool
+read_chain(struct actor *self, struct view *view)
 {
+	struct place middle = view->meta.tail;
+	struct place place = view->meta.first;
+	struct words first;
+	struct words second = {.added = 0};
+
+	if (view->chain_read)
+		return true;
+	if (FAULT(chaincut))
+	{
+		struct meta meta = step_read_meta(self, "J13-chain: reads the metapage again");
+
+		place = meta.first;
+	}
+	if (!walk_chain(self, &middle, &first.added, &first.removed, &place) ||
+		(!FAULT(chainend) && !walk_chain(self, NULL, &second.added, &second.removed, &place)))
+		return false;
+	view->chain = FAULT(chainorder) ? join_words(&second, &first) : join_words(&first, &second);
+	view->chain_read = true;
+	return true;
+}
+
+/* False: the chain cannot be read any more. */
+static bool
+look_at_delta(struct actor *self, struct view *view, struct words *words)
+{
+	if (view->by_chain)
+	{
+		if (!read_chain(self, view))
+			return false;
+		*words = view->chain;
+		return true;
+	}
 	step(self, "J15-read: looks into the delta");
-	return (struct word){.added = (view->delta->content & BIT(entry)) != 0,
-						 .removed = (view->delta->gone & BIT(entry)) != 0};
+	*words = (struct words){.added = view->delta->content, .removed = view->delta->gone};
+	return true;
 }
 
 /* Either source may be read first: each is, in batches. */
@@ -193,17 +250,17 @@ look_once(struct actor *self, struct view *view, unsigned int entry, bool *found
 {
 	bool first = one_in(2);
 	enum looked looked;
-	struct word word = {.added = false};
+	struct words words = {.added = 0};
 
-	if (view->behind || (view->delta == NULL && !view->whole))
+	if (view->behind || (view->delta == NULL && !view->by_chain && !view->whole))
 		return LOOKED_BEHIND;
-	if (first && !view->whole)
-		word = look_at_delta(self, view, entry);
+	if (first && !view->whole && !look_at_delta(self, view, &words))
+		return LOOKED_BEHIND;
 	looked = look_at_base(self, view, entry, found);
-	if (looked == LOOKED && !first && !view->whole)
-		word = look_at_delta(self, view, entry);
+	if (looked == LOOKED && !first && !view->whole && !look_at_delta(self, view, &words))
+		return LOOKED_BEHIND;
 	if (!view->whole)
-		*found = word.added || (*found && !word.removed);
+		*found = (words.added & BIT(entry)) != 0 || (*found && (words.removed & BIT(entry)) == 0);
 	return looked;
 }
 

@@ -18,7 +18,6 @@
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"
-#include "am/journal/sorted_chain.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
@@ -73,13 +72,12 @@ is_full(smart_status status)
 
 /* Fills an empty delta with what the chain has.  False: the journal has gone on, or there is no room. */
 static bool
-fill(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_load *load,
-	 struct smart_chain_place *place)
+fill(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, const struct smart_look *look,
+	 struct smart_load *load, struct smart_chain_place *place)
 {
-	const struct smart_look look = {.around = look_around};
 	struct smart_last_operation *last = palloc(sizeof(*last));
 	struct smart_sorted_chain *chain;
-	enum smart_found found = smart_sorted_chain_begin(index, codec, meta, &look, &chain, place);
+	enum smart_found found = smart_sorted_chain_begin(index, codec, meta, look, &chain, place);
 	uint8 entry[SMART_ENTRY_MAX];
 
 	if (found != SMART_FOUND_END)
@@ -109,8 +107,8 @@ drop_after_error(int code, Datum tree)
 }
 
 static bool
-build(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_tree *tree,
-	  struct smart_chain_place *place)
+build(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, const struct smart_look *look,
+	  struct smart_tree *tree, struct smart_chain_place *place)
 {
 	struct smart_load *volatile load = NULL;
 	volatile bool done = false;
@@ -121,7 +119,7 @@ build(Relation index, const struct smart_codec *codec, const struct smart_meta *
 
 		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(index), &begun), index);
 		load = begun;
-		done = fill(index, codec, meta, begun, place);
+		done = fill(index, codec, meta, look, begun, place);
 		load = NULL; /* finish frees it whatever comes out */
 		if (done)
 		{
@@ -162,7 +160,7 @@ pin_delta(uint64 tree, struct smart_pin_ticket *pin)
 
 /* Makes the delta; false: there is no room, or the journal has gone on. */
 static bool
-make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, const struct smart_look *look)
 {
 	volatile bool done = false;
 	struct smart_pin_ticket pin;
@@ -191,7 +189,7 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 		if (tree == NULL)
 			elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", id);
 		use_reserve(true);
-		done = build(index, codec, meta, tree, &place);
+		done = build(index, codec, meta, look, tree, &place);
 		if (done)
 			smart_follow_note_place(id, &place);
 	}
@@ -205,11 +203,12 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 
 /* The same; what it takes of this process's memory goes afterwards. */
 static bool
-make_apart(Relation index, const struct smart_codec *codec, const struct smart_meta *meta)
+make_apart(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+		   const struct smart_look *look)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "smart delta", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	bool done = make(index, codec, meta);
+	bool done = make(index, codec, meta, look);
 
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
@@ -233,9 +232,9 @@ find(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	return NULL;
 }
 
-struct smart_relation *
-smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-				 struct smart_pin_ticket *pin)
+static struct smart_relation *
+find_or_make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+			 const struct smart_look *look, struct smart_pin_ticket *pin)
 {
 	struct smart_relation *delta = find(index, codec, meta, pin);
 
@@ -245,10 +244,19 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 	smart_journal_lock(index, SMART_LOCK_DELTA);
 	delta = find(index, codec, meta, pin);
 	/* It may be let go before it is found, as a follower has been loaded. */
-	for (int i = 0; i < ATTEMPTS_MAX && delta == NULL && make_apart(index, codec, meta); i++)
+	for (int i = 0; i < ATTEMPTS_MAX && delta == NULL && make_apart(index, codec, meta, look); i++)
 		delta = find(index, codec, meta, pin);
 	smart_journal_unlock(index, SMART_LOCK_DELTA);
 	return delta;
+}
+
+struct smart_relation *
+smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+				 struct smart_pin_ticket *pin)
+{
+	const struct smart_look look = {.around = look_around};
+
+	return find_or_make(index, codec, meta, &look, pin);
 }
 
 bool
@@ -381,4 +389,22 @@ smart_delta_catch_up(Relation index, const struct smart_codec *codec, const stru
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);
 	return usable;
+}
+
+/* ---- ahead of its readers ---- */
+
+void
+smart_delta_prepare(Relation index, const struct smart_look *look)
+{
+	const struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
+	struct smart_relation *delta;
+	struct smart_pin_ticket pin;
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	delta = find_or_make(index, codec, &meta, look, &pin);
+	if (delta == NULL)
+		return;
+	(void) smart_delta_catch_up(index, codec, delta, &meta);
+	smart_pin_leave(&pin);
 }

@@ -12,6 +12,7 @@
 
 #include "am/index/pin.h"
 #include "am/index/relation.h"
+#include "am/journal/sorted_chain.h"
 
 /*
  * Opens the delta over the run that this metapage names, and makes it if there is none.  The result is a relation whose tree is the
@@ -29,6 +30,12 @@ extern struct smart_relation *smart_delta_open(Relation index, const struct smar
  */
 extern bool smart_delta_catch_up(Relation index, const struct smart_codec *codec, const struct smart_relation *delta,
 								 struct smart_meta *meta);
+
+/*
+ * Makes the delta of an index whose pages answer, unless it is there, and brings it up to date.  Errors: as above, and those of
+ * look, which is called meanwhile.
+ */
+extern void smart_delta_prepare(Relation index, const struct smart_look *look);
 
 /* Pins a delta again that was opened before; false: it leaves, and may have gone. */
 extern bool smart_delta_pin(const struct smart_relation *delta, struct smart_pin_ticket *pin);

@@ -14,7 +14,8 @@ enum smart_journal_lock
 {
 	SMART_LOCK_COMPACT = 1, /* one process writes a run */
 	SMART_LOCK_REMOVE,      /* one process removes entries; or a tree is loaded; or compaction cuts the chain */
-	SMART_LOCK_DELTA        /* one process makes a delta (delta.h) */
+	SMART_LOCK_DELTA,       /* one process makes a delta (delta.h) */
+	SMART_LOCK_CHAIN        /* one process reads a chain for want of a delta (chain_range.h) */
 };
 
 extern void smart_journal_lock(Relation index, enum smart_journal_lock lock);

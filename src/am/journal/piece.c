@@ -21,18 +21,25 @@
 /* ---- collecting ---- */
 
 struct smart_piece *
+smart_piece_make(const struct smart_codec *codec, MemoryContext context)
+{
+	struct smart_piece *piece = MemoryContextAlloc(context, sizeof(*piece));
+
+	memset(piece, 0, offsetof(struct smart_piece, first));
+	piece->codec = codec;
+	piece->context = AllocSetContextCreate(context, "smart operations", ALLOCSET_DEFAULT_SIZES);
+	piece->operations = piece->first;
+	piece->capacity = SMART_PIECE_FIRST;
+	return piece;
+}
+
+struct smart_piece *
 smart_piece_begin(const struct smart_codec *codec)
 {
 	static struct smart_piece *piece = NULL;
 
 	if (piece == NULL)
-	{
-		MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart operations", ALLOCSET_DEFAULT_SIZES);
-
-		piece = MemoryContextAlloc(TopMemoryContext, sizeof(*piece));
-		memset(piece, 0, offsetof(struct smart_piece, first));
-		piece->context = context;
-	}
+		piece = smart_piece_make(codec, TopMemoryContext);
 	/* What an error has left. */
 	smart_piece_end(piece);
 	piece->codec = codec;
@@ -69,7 +76,7 @@ grow(struct smart_piece *piece)
 		piece->more = repalloc(piece->more, 2 * bytes);
 	else
 	{
-		piece->more = MemoryContextAlloc(TopMemoryContext, 2 * bytes);
+		piece->more = MemoryContextAlloc(MemoryContextGetParent(piece->context), 2 * bytes);
 		memcpy(piece->more, piece->operations, bytes);
 	}
 	piece->operations = piece->more;
@@ -114,9 +121,8 @@ compare_operations(const void *a, const void *b)
 	return order != 0 ? order : (left->number < right->number) - (left->number > right->number);
 }
 
-/* Puts the last operation on each entry in the order of the keys; the others go. */
-static void
-keep_last(struct smart_piece *piece)
+void
+smart_piece_keep_last(struct smart_piece *piece)
 {
 	struct smart_piece_operation *kept = piece->operations;
 
@@ -217,7 +223,7 @@ smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree)
 
 	if (piece->count == 0)
 		return SMART_OK;
-	keep_last(piece);
+	smart_piece_keep_last(piece);
 	status = remove_all(piece, tree, false);
 	return status == SMART_OK ? add_all(piece, tree) : status;
 }
@@ -369,7 +375,7 @@ smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *del
 {
 	smart_status status = SMART_OK;
 
-	keep_last(piece);
+	smart_piece_keep_last(piece);
 	if (piece->count > FEW)
 		return carry_out_together(piece, delta, run);
 	for (uint32 i = 0; i < piece->count && status == SMART_OK; i++)

@@ -35,7 +35,10 @@ struct smart_piece
 	struct smart_piece_operation first[SMART_PIECE_FIRST];
 };
 
-/* An empty piece: the process has one.  What an error leaves is freed by the next begin. */
+/* An empty piece of which all lives in this memory context. */
+extern struct smart_piece *smart_piece_make(const struct smart_codec *codec, MemoryContext context);
+
+/* The same that the process has once.  What an error leaves is freed by the next begin. */
 extern struct smart_piece *smart_piece_begin(const struct smart_codec *codec);
 extern void smart_piece_end(struct smart_piece *piece);
 
@@ -44,6 +47,9 @@ extern void smart_piece_clear(struct smart_piece *piece);
 
 /* Adds the operation that a reader has found. */
 extern void smart_piece_add(struct smart_piece *piece, const struct smart_reader *reader);
+
+/* Puts the last operation on each entry in the order of the keys; the others go. */
+extern void smart_piece_keep_last(struct smart_piece *piece);
 
 /*
  * Carries out the operations of each entry as if they came one after the other; of those that add an entry, or remove it, only

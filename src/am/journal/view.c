@@ -3,7 +3,8 @@
  *	  An index without a tree that answers from the pages of its journal.
  *
  * Two sources are merged, in either direction: the base, and the delta, whose entries count over its.  The base is the run, which
- * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h).
+ * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h).  Until there is a delta, what the
+ * chain says of each range that is sought takes its place (chain_range.h).
  */
 #include "postgres.h"
 
@@ -19,6 +20,7 @@
 #include "am/journal/apply.h"
 #include "am/journal/await.h"
 #include "am/journal/carry.h"
+#include "am/journal/chain_range.h"
 #include "am/journal/delta.h"
 #include "am/journal/due.h"
 #include "am/journal/follow.h"
@@ -71,6 +73,8 @@ struct smart_view
 	bool backward;
 	bool alone;                /* the base is to be the run */
 	bool whole;                /* the follower needs no delta, which there may not be */
+	bool by_chain;             /* there is no delta: the chain is read for each range */
+	bool waits;                /* that is over: the delta is needed */
 	bool sought;               /* the two sources stand in this range */
 	enum smart_view_told told; /* before that: what the caller has done for the follower */
 	bool behind;               /* pages of the run were used anew */
@@ -96,8 +100,9 @@ struct smart_view
 	bool delta_added;
 	int delta_length;
 	int delta_key_length;
-	int delta_item; /* of its batch */
+	int delta_item; /* of its batch, or of the operations */
 	struct smart_batch delta_batch;
+	struct smart_piece *operations; /* of the range, in the place of the delta; NULL: none have been read */
 
 	uint32 most; /* entries of the batch that is returned */
 
@@ -379,6 +384,24 @@ advance_delta(struct smart_view *view)
 	view->delta_key_length = smart_delta_key_length(view->codec, view->delta_entry, view->delta_length + 1);
 }
 
+/* The same where the chain was read for the range. */
+static void
+advance_operations(struct smart_view *view)
+{
+	const struct smart_piece *piece = view->operations;
+	const struct smart_piece_operation *operation;
+
+	view->delta_item += view->backward ? -1 : 1;
+	view->delta_there = view->delta_item >= 0 && (uint32) view->delta_item < piece->count;
+	if (!view->delta_there)
+		return;
+	operation = &piece->operations[view->delta_item];
+	memcpy(view->delta_entry, operation->entry, (Size) operation->length);
+	view->delta_length = operation->length;
+	view->delta_added = operation->operation == SMART_OPERATION_ADD;
+	view->delta_key_length = operation->key_length;
+}
+
 static void
 seek_delta(struct smart_view *view)
 {
@@ -387,6 +410,12 @@ seek_delta(struct smart_view *view)
 	view->delta_there = false;
 	if (view->whole)
 		return;
+	if (view->by_chain)
+	{
+		view->delta_item = view->backward ? (int) view->operations->count : -1;
+		advance_operations(view);
+		return;
+	}
 	smart_check_status(smart_scan_seek(smart_relation_scan(view->delta), range->from, range->from_length, range->to,
 									   range->to_length, view->backward),
 					   view->index);
@@ -491,6 +520,57 @@ leave_lean(struct smart_view *view)
 	view->told = SMART_VIEW_NOTHING;
 }
 
+/* Can it be read? */
+static bool
+has_sources(const struct smart_view *view)
+{
+	return view->delta != NULL || view->by_chain || view->whole;
+}
+
+/* Nobody has made the delta of a long chain yet: is that read instead? */
+static bool
+may_do_without_delta(const struct smart_view *view)
+{
+	return !view->waits && smart_chain_range_pays(&view->meta) && !smart_delta_is_there(view->index, &view->meta);
+}
+
+/* From now on the view has a delta, which is up to date, for what has not been returned. */
+static void
+wait_for_delta(struct smart_view *view)
+{
+	MemoryContext old = MemoryContextSwitchTo(view->context);
+
+	view->by_chain = false;
+	view->waits = true;
+	view->delta = smart_delta_open(view->index, view->codec, &view->meta, &view->pin);
+	MemoryContextSwitchTo(old);
+	if (view->delta == NULL || !smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen))
+		view->behind = true;
+	leave_lean(view);
+}
+
+/* Reads what the chain says of the range. */
+static void
+read_chain(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+
+	if (view->operations == NULL)
+		view->operations = smart_piece_make(view->codec, view->context);
+	switch (smart_chain_range_read(view->index, view->codec, &view->meta, range->from, range->from_length, range->to,
+								   range->to_length, view->operations))
+	{
+		case SMART_CHAIN_RANGE:
+			break;
+		case SMART_CHAIN_RANGE_DELTA:
+			wait_for_delta(view);
+			break;
+		case SMART_CHAIN_RANGE_BEHIND:
+			view->behind = true;
+			break;
+	}
+}
+
 /*
  * Takes the run of now, and its delta, by which what has not been returned is sought: compaction has switched runs.  False: there
  * is no room for the delta, or the index does not answer so any more.
@@ -504,9 +584,9 @@ take_run(struct smart_view *view)
 	count_passed(view);
 	view->delta = NULL;
 	view->follower = NULL;
-	view->whole = false;
+	view->whole = view->by_chain = false;
 	smart_pin_leave(&view->pin);
-	for (int i = 0; i < RENEWALS_MAX && view->delta == NULL && !view->whole && smart_relation_can_answer(index); i++)
+	for (int i = 0; i < RENEWALS_MAX && !has_sources(view) && smart_relation_can_answer(index); i++)
 	{
 		uint64 run = view->meta.run;
 
@@ -516,18 +596,29 @@ take_run(struct smart_view *view)
 		if (i > 0 && view->meta.run == run)
 			break;
 		take_follower(view);
-		if (!view->whole)
+		view->by_chain = !view->whole && may_do_without_delta(view);
+		if (!view->whole && !view->by_chain)
 			view->delta = smart_delta_open(index, view->codec, &view->meta, &view->pin);
 	}
 	MemoryContextSwitchTo(old);
 	view->sought = false;
 	view->behind = false;
-	if (view->delta == NULL && !view->whole)
+	if (!has_sources(view))
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	view->behind_range = view->ahead = false;
 	leave_lean(view);
 	return true;
+}
+
+/* Without a delta: the chain is read once more, unless there is another run. */
+static bool
+read_again(struct smart_view *view)
+{
+	view->sought = false;
+	smart_meta_refresh(view->index, &view->seen);
+	return smart_meta_is_loadable(&view->seen) && view->seen.journal == view->meta.journal &&
+		   view->seen.run == view->meta.run;
 }
 
 /* Brings the view up to date, with the run of now if that is another one; false as above. */
@@ -541,7 +632,7 @@ catch_up(struct smart_view *view)
 	begin_reading(view, &callback);
 	for (int i = 0; i < RENEWALS_MAX && usable && !done; i++)
 	{
-		done = is_whole(view) ||
+		done = is_whole(view) || (view->by_chain && read_again(view)) ||
 			   (view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen));
 		usable = done || take_run(view);
 	}
@@ -627,7 +718,7 @@ gather(struct smart_view *view, struct smart_batch *batch)
 		if (order >= 0)
 			advance_base(view);
 		if (order <= 0)
-			advance_delta(view);
+			(view->by_chain ? advance_operations : advance_delta)(view);
 	}
 }
 
@@ -672,6 +763,8 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 static void
 seek(struct smart_view *view)
 {
+	if (view->by_chain && !view->whole && !view->behind)
+		read_chain(view);
 	view->sought = true;
 	view->passed = false;
 	if (!view->behind)
@@ -730,7 +823,7 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 		read_on(view, batch);
 	end_reading(view, &callback);
 	if (batch->count == 0)
-		return view->behind || (view->delta == NULL && !view->whole) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
+		return view->behind || !has_sources(view) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
 	if (view->backward && !view->passed)
 		turn_round(view, batch);
 	shrink(view, batch);
@@ -807,7 +900,8 @@ struct holder
 static bool
 is_worth_keeping(const struct smart_view *view)
 {
-	return view->reading == 0 && view->renewals == 1 && view->delta != NULL && view->follower == NULL && !view->whole;
+	return view->reading == 0 && view->renewals == 1 && view->delta != NULL && view->follower == NULL && !view->whole &&
+		   view->operations == NULL;
 }
 
 static void
@@ -1053,7 +1147,8 @@ is_current(struct smart_view *view)
 	ErrorContextCallback callback;
 	bool current;
 
-	if (!view->younger || view->whole || view->follower != NULL || unlikely(view->changes != smart_changes()))
+	if (!view->younger || view->whole || view->by_chain || view->follower != NULL ||
+		unlikely(view->changes != smart_changes()))
 		return false;
 	begin_reading(view, &callback);
 	current = smart_delta_is_current(view->index, view->delta, &view->meta);

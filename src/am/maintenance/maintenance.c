@@ -2,8 +2,8 @@
  * maintenance.c
  *	  The server's launcher and its jobs.
  *
- * There are seven: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
- * long journals (compaction.c), for what memory nodes have not yet (carrying.c) and for dead entries (kill_worker.c), to start the
+ * There are eight: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
+ * long journals (compaction.c), for what memory nodes have not yet (carrying.c), for deltas (deltas.c) and for dead entries (kill_worker.c), to start the
  * collection of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that makes good what
  * was left (startup.c).  It also finds the memory nodes, keeps a session to each, and does what no client waits for.
  *
@@ -34,6 +34,7 @@
 #include "am/index/backend.h"
 #include "am/maintenance/carrying.h"
 #include "am/maintenance/compaction.h"
+#include "am/maintenance/deltas.h"
 #include "am/maintenance/kill_worker.h"
 #include "am/maintenance/launcher.h"
 #include "am/maintenance/maintenance.h"
@@ -130,13 +131,10 @@ tend_region(void)
 /* ---- the process ---- */
 
 static struct smart_job jobs[] = {
-	{.tend = smart_moves_tend},
-	{.tend = smart_rebuild_tend},
-	{.tend = smart_orphans_tend},
-	{.tend = smart_compaction_tend},
-	{.tend = smart_carrying_tend},
-	{.tend = smart_kill_tend},
-	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
+	{.tend = smart_moves_tend},    {.tend = smart_rebuild_tend},
+	{.tend = smart_orphans_tend},  {.tend = smart_compaction_tend},
+	{.tend = smart_carrying_tend}, {.tend = smart_deltas_tend},
+	{.tend = smart_kill_tend},     {.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
 
 static void

@@ -1,6 +1,6 @@
 /*
  * errands.c
- *	  Whose journals are to be compacted, and whose chains are to be carried to memory nodes.
+ *	  Whose journals are to be compacted, whose chains are to be carried to memory nodes, and whose deltas are to be made.
  */
 #include "postgres.h"
 
@@ -44,13 +44,31 @@ smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index)
 	place = find(table, database, index);
 	added = place == table->count && table->count < SMART_ERRANDS;
 	if (place < table->count)
+	{
 		table->request[place].again = table->request[place].state == SMART_ERRAND_RUNS;
+		table->request[place].requests++;
+	}
 	if (added)
 		table->request[table->count++] =
-			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS};
+			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS, .requests = 1};
 	SpinLockRelease(&table->lock);
 	if (added)
 		smart_launcher_wake();
+}
+
+uint32
+smart_errand_requests(enum smart_errand_kind kind, Oid database, Oid index)
+{
+	struct smart_errands *table = errands(kind);
+	uint32 requests = 0;
+	int place;
+
+	SpinLockAcquire(&table->lock);
+	place = find(table, database, index);
+	if (place < table->count)
+		requests = table->request[place].requests;
+	SpinLockRelease(&table->lock);
+	return requests;
 }
 
 static bool

@@ -1,10 +1,11 @@
 /*
  * errands.h
- *	  Whose journals are to be compacted, and whose chains are to be carried to memory nodes: what the processes of a server tell its
- *	  launcher.
+ *	  Whose journals are to be compacted, whose chains are to be carried to memory nodes, and whose deltas are to be made: what the
+ *	  processes of a server tell its launcher.
  *
  * Who appends a page to a chain that has become long requests a compaction, and does so again with each further page; who
- * appends anything to the chain of an index that writes back requests that it is carried.  So nothing is lost with a request that
+ * appends anything to the chain of an index that writes back requests that it is carried; who reads a chain for want of a delta
+ * requests that each time.  So nothing is lost with a request that
  * finds no room, or with the server: all of it is in shared memory and begins empty.
  */
 #ifndef SMART_AM_ERRANDS_H
@@ -14,6 +15,7 @@ enum smart_errand_kind
 {
 	SMART_ERRAND_COMPACT,
 	SMART_ERRAND_CARRY,
+	SMART_ERRAND_DELTA,
 	SMART_ERRAND_KINDS
 };
 
@@ -22,6 +24,9 @@ enum smart_errand_kind
  * done once more.
  */
 extern void smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index);
+
+/* How often it was requested since it was not known; 0: it is not, as there was no room. */
+extern uint32 smart_errand_requests(enum smart_errand_kind kind, Oid database, Oid index);
 
 /*
  * In the launcher: a database with a request that is due, whose requests are now for a worker; InvalidOid: none.  *waiting:

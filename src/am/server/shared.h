@@ -89,6 +89,7 @@ struct smart_errand
 	Oid index;
 	enum smart_errand_state state;
 	bool again;       /* RUNS: it was requested meanwhile */
+	uint32 requests;  /* until now */
 	TimestampTz when; /* WAITS: not before; CALLED: since */
 };
 

@@ -1,0 +1,109 @@
+/*
+ * chain_range.c
+ *	  What a long chain says of one range of keys.
+ *
+ * Where many want to read, it is better that one of two processors makes the delta: so one process at a time reads the chain,
+ * and looks first whether there is a delta by now.
+ */
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+#include "am/compat.h"
+#include "am/journal/chain_range.h"
+#include "am/journal/delta.h"
+#include "am/journal/lock.h"
+#include "am/server/errands.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define PAGES_LONG     64   /* of the chain: a delta of fewer is made in the time that a worker needs to start */
+#define READS_MAX      16   /* of a chain, while nobody makes the delta: they take about as long as making it does */
+#define OPERATIONS_MAX 4096 /* of one range */
+#define BYTES_MAX      (256 * 1024)
+
+bool
+smart_chain_range_pays(const struct smart_meta *meta)
+{
+	return meta->tail_serial - meta->cut.serial > PAGES_LONG;
+}
+
+/* Does any process make the delta at this moment? */
+static bool
+is_being_made(Relation index)
+{
+	if (!smart_journal_try_lock(index, SMART_LOCK_DELTA))
+		return true;
+	smart_journal_unlock(index, SMART_LOCK_DELTA);
+	return false;
+}
+
+/* Asks for a worker that makes the delta.  False: none may come. */
+static bool
+request_delta(Relation index)
+{
+	Oid database = smart_relation_database(index);
+	uint32 requests;
+
+	smart_errand_request(SMART_ERRAND_DELTA, database, RelationGetRelid(index));
+	requests = smart_errand_requests(SMART_ERRAND_DELTA, database, RelationGetRelid(index));
+	return (requests > 0 && requests <= READS_MAX) || is_being_made(index);
+}
+
+/* Is the entry, or the key of one, in the range? */
+static inline bool
+is_within(const struct smart_unpacker *found, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
+{
+	return smart_compare_bytes(found->entry, (Size) found->length, from, from_length) >= 0 &&
+		   (to_length == 0 || smart_compare_bytes(found->entry, (Size) found->length, to, to_length) < 0);
+}
+
+/* The caller has the lock. */
+static enum smart_chain_range
+read_range(struct smart_reader *reader, const struct smart_codec *codec, const uint8 *from, uint32 from_length,
+		   const uint8 *to, uint32 to_length, struct smart_piece *piece)
+{
+	enum smart_found found;
+	uint64 operations = 0;
+
+	while ((found = smart_reader_next_operation(reader)) == SMART_FOUND)
+	{
+		operations++;
+		if (likely(!is_within(&reader->unpacker, from, from_length, to, to_length)))
+			continue;
+		smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
+		smart_piece_add(piece, reader);
+		if (piece->count > OPERATIONS_MAX || piece->bytes > BYTES_MAX)
+			return SMART_CHAIN_RANGE_DELTA;
+	}
+	if (found == SMART_FOUND_BEHIND)
+		return SMART_CHAIN_RANGE_BEHIND;
+	smart_piece_keep_last(piece);
+	elog(DEBUG1, "chain of index \"%s\": " UINT64_FORMAT " operations, on %u entries of the range that is read",
+		 RelationGetRelationName(reader->index), operations, piece->count);
+	return SMART_CHAIN_RANGE;
+}
+
+enum smart_chain_range
+smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
+					   struct smart_piece *piece)
+{
+	enum smart_chain_range result = SMART_CHAIN_RANGE_DELTA;
+
+	smart_piece_clear(piece);
+	/* All of it is a delta. */
+	if ((from_length == 0 && to_length == 0) || !request_delta(index))
+		return SMART_CHAIN_RANGE_DELTA;
+	smart_journal_lock(index, SMART_LOCK_CHAIN);
+	if (!smart_delta_is_there(index, meta))
+	{
+		struct smart_reader *reader = palloc(sizeof(*reader));
+
+		smart_reader_begin_chain(reader, index, meta, &meta->cut, true);
+		result = read_range(reader, codec, from, from_length, to, to_length, piece);
+		pfree(reader);
+	}
+	smart_journal_unlock(index, SMART_LOCK_CHAIN);
+	return result;
+}

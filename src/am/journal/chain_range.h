@@ -1,0 +1,32 @@
+/*
+ * chain_range.h
+ *	  What a long chain says of one range of keys, for who does not wait until there is a delta (src/README, J13).
+ *
+ * The whole chain is read for it, at the speed of memory.
+ */
+#ifndef SMART_AM_JOURNAL_CHAIN_RANGE_H
+#define SMART_AM_JOURNAL_CHAIN_RANGE_H
+
+#include "am/journal/piece.h"
+
+enum smart_chain_range
+{
+	SMART_CHAIN_RANGE,       /* the piece has the last operation on each entry of the range, in order */
+	SMART_CHAIN_RANGE_DELTA, /* it has not: there is a delta, or it is time to make it */
+	SMART_CHAIN_RANGE_BEHIND /* nor that: the reader was left behind */
+};
+
+/* Is the chain of this metapage so long that who reads it does not wait for a delta? */
+extern bool smart_chain_range_pays(const struct smart_meta *meta);
+
+/*
+ * Reads the chain from this metapage's cut to where it ends now, for what is not before from, and before to if that has a length;
+ * what it found is in piece (smart_piece_make()).  Waits, interruptibly, for others who read so; asks for a worker that makes the
+ * delta.  The caller has locked the index.  INDEX_CORRUPTED; errors of reading a file.
+ */
+extern enum smart_chain_range
+smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
+					   struct smart_piece *piece);
+
+#endif /* SMART_AM_JOURNAL_CHAIN_RANGE_H */
