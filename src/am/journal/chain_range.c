@@ -50,18 +50,33 @@ request_delta(Relation index)
 	return (requests > 0 && requests <= READS_MAX) || is_being_made(index);
 }
 
-/* Is the entry, or the key of one, in the range? */
-static inline bool
-is_within(const struct smart_unpacker *found, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
+/* Keys that are not before from, and before to if that has a length. */
+struct range
 {
-	return smart_compare_bytes(found->entry, (Size) found->length, from, from_length) >= 0 &&
-		   (to_length == 0 || smart_compare_bytes(found->entry, (Size) found->length, to, to_length) < 0);
+	const uint8 *from;
+	const uint8 *to;
+	uint32 from_length;
+	uint32 to_length;
+	int common; /* bytes that both begin with, and so does whatever is between them */
+};
+
+/* Is the entry, or the key of one, in the range?  Mostly one byte says that it is not. */
+static inline bool
+is_within(const struct range *range, const struct smart_unpacker *found)
+{
+	Size length = (Size) found->length;
+
+	if (range->common > 0 &&
+		(found->length < range->common || found->entry[range->common - 1] != range->from[range->common - 1]))
+		return false;
+	return smart_compare_bytes(found->entry, length, range->from, range->from_length) >= 0 &&
+		   (range->to_length == 0 || smart_compare_bytes(found->entry, length, range->to, range->to_length) < 0);
 }
 
 /* The caller has the lock. */
 static enum smart_chain_range
-read_range(struct smart_reader *reader, const struct smart_codec *codec, const uint8 *from, uint32 from_length,
-		   const uint8 *to, uint32 to_length, struct smart_piece *piece)
+read_range(struct smart_reader *reader, const struct smart_codec *codec, const struct range *range,
+		   struct smart_piece *piece)
 {
 	enum smart_found found;
 	uint64 operations = 0;
@@ -69,7 +84,7 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, const u
 	while ((found = smart_reader_next_operation(reader)) == SMART_FOUND)
 	{
 		operations++;
-		if (likely(!is_within(&reader->unpacker, from, from_length, to, to_length)))
+		if (likely(!is_within(range, &reader->unpacker)))
 			continue;
 		smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
 		smart_piece_add(piece, reader);
@@ -89,6 +104,11 @@ smart_chain_range_read(Relation index, const struct smart_codec *codec, const st
 					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
 					   struct smart_piece *piece)
 {
+	const struct range range = {.from = from,
+								.to = to,
+								.from_length = from_length,
+								.to_length = to_length,
+								.common = (int) smart_common_prefix(from, from_length, to, to_length)};
 	enum smart_chain_range result = SMART_CHAIN_RANGE_DELTA;
 
 	smart_piece_clear(piece);
@@ -101,7 +121,7 @@ smart_chain_range_read(Relation index, const struct smart_codec *codec, const st
 		struct smart_reader *reader = palloc(sizeof(*reader));
 
 		smart_reader_begin_chain(reader, index, meta, &meta->cut, true);
-		result = read_range(reader, codec, from, from_length, to, to_length, piece);
+		result = read_range(reader, codec, &range, piece);
 		pfree(reader);
 	}
 	smart_journal_unlock(index, SMART_LOCK_CHAIN);
