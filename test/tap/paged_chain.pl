@@ -124,6 +124,12 @@ is(join(' ', (tells('SELECT count(*) FROM rows WHERE b BETWEEN 450000 AND 460000
 is(join(' ', (tells(q{SELECT c FROM rows WHERE c > 'w' ORDER BY c, b LIMIT 1}))[ 0, 1, 3 ]), 'w0 0 1', 'so does one without an end, of which it has much');
 is(join(' ', (tells('SELECT count(*) FROM (SELECT a FROM rows ORDER BY a) x'))[ 0, 1, 3 ]), sql('SELECT count(*) FROM rows') . ' 0 1', 'and all of the index');
 
+# No worker sees what a transaction has not committed yet.
+is(join(' ', (tells(<<'SQL'))[ 0, 1, 3 ]), '1 0 1', 'an index that is new in its transaction');
+BEGIN; CREATE TABLE fresh (b bigint); INSERT INTO fresh VALUES (1); CREATE INDEX fresh_b ON fresh USING smart (b) WITH (resident = never);
+INSERT INTO fresh SELECT hashint8extended(g, 0) FROM generate_series(1, 100000) g; SELECT count(*) FROM fresh WHERE b = hashint8extended(77, 0); ROLLBACK;
+SQL
+
 # A worker makes it while others go on; nobody has to ask for it again.
 start_with(8);
 reads('SELECT b FROM rows WHERE a = hashint8extended(778, 0)', 778, 0, 'with workers');

@@ -45,6 +45,10 @@ request_delta(Relation index)
 	Oid database = smart_relation_database(index);
 	uint32 requests;
 
+	/* No worker sees a file that this transaction has made. */
+	if (index->rd_createSubid != InvalidSubTransactionId ||
+		smart_relation_new_file_subid(index) != InvalidSubTransactionId)
+		return false;
 	smart_errand_request(SMART_ERRAND_DELTA, database, RelationGetRelid(index));
 	requests = smart_errand_requests(SMART_ERRAND_DELTA, database, RelationGetRelid(index));
 	return (requests > 0 && requests <= READS_MAX) || is_being_made(index);

@@ -402,6 +402,8 @@ smart_delta_prepare(Relation index, const struct smart_look *look)
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
+	if (!smart_meta_is_loadable(&meta))
+		return;
 	delta = find_or_make(index, codec, &meta, look, &pin);
 	if (delta == NULL)
 		return;

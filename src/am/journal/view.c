@@ -39,6 +39,8 @@
 
 #define KEPT_VIEWS 4 /* of a session */
 
+#define CHAIN_READS_MAX 64 /* of one view, whatever a worker may be about to do */
+
 #define BATCH_FIRST 16    /* entries of the first batch of a range; then twice as many each time */
 #define BATCH_MAX   256   /* at most */
 #define BATCH_BYTES 49152 /* of a batch; offsets have 16 bits */
@@ -71,10 +73,11 @@ struct smart_view
 	int reading;      /* above 0: what is not over, as an error may have ended it */
 	bool younger;     /* it was opened behind the snapshot of its scan, which has not begun yet */
 	bool backward;
-	bool alone;                /* the base is to be the run */
-	bool whole;                /* the follower needs no delta, which there may not be */
-	bool by_chain;             /* there is no delta: the chain is read for each range */
-	bool waits;                /* that is over: the delta is needed */
+	bool alone;    /* the base is to be the run */
+	bool whole;    /* the follower needs no delta, which there may not be */
+	bool by_chain; /* there is no delta: the chain is read for each range */
+	bool waits;    /* that is over: the delta is needed */
+	uint32 chain_reads;
 	bool sought;               /* the two sources stand in this range */
 	enum smart_view_told told; /* before that: what the caller has done for the follower */
 	bool behind;               /* pages of the run were used anew */
@@ -555,6 +558,11 @@ read_chain(struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
 
+	if (++view->chain_reads > CHAIN_READS_MAX)
+	{
+		wait_for_delta(view);
+		return;
+	}
 	if (view->operations == NULL)
 		view->operations = smart_piece_make(view->codec, view->context);
 	switch (smart_chain_range_read(view->index, view->codec, &view->meta, range->from, range->from_length, range->to,
