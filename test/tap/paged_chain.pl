@@ -109,6 +109,22 @@ SQL
 $session->quit;
 is(sql($DELTAS), '0', 'still nobody has made a delta');
 
+# The beginning of a range of which the chain has much, in either direction.
+start_with(0);
+foreach my $query (
+	q{SELECT b FROM rows WHERE c > 'w' ORDER BY c, b LIMIT 1},
+	'SELECT max(b) FROM rows',
+	'SELECT min(b) FROM rows WHERE b > 400000',
+	'SELECT count(*), min(b), max(b), sum(b) FROM (SELECT b FROM rows WHERE b > 399000 ORDER BY b LIMIT 2500) x',
+	'SELECT count(*), min(b), max(b), sum(b) FROM (SELECT b FROM rows WHERE b < 402000 ORDER BY b DESC LIMIT 1950) x',
+	'SELECT count(*), min(b), sum(a::numeric) FROM (SELECT a, b FROM rows ORDER BY a LIMIT 5000) x',
+	'SELECT count(*), min(b), sum(a::numeric) FROM (SELECT a, b FROM rows ORDER BY a DESC LIMIT 5000) x')
+{
+	my $expected = sql("SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; $query");
+
+	is(join(' ', (tells($query))[ 0, 1, 3 ]), "$expected 1 0", "by one look: $query");
+}
+
 # One after the other; who comes then makes the delta, and those behind him have it.
 start_with(0);
 my @looks = map { [ tells('SELECT b FROM rows WHERE a = hashint8extended(' . (300 + $_) . ', 0)') ] } 1 .. 20;
@@ -120,9 +136,9 @@ is(sql($DELTAS), '1', 'it is there');
 is("$out, $reads, $made", sql('SELECT sum(101 + 10 * g) FROM generate_series(0, 49) g') . ', 16, 1', 'a statement with many ranges');
 # A range with much of the chain, and all.
 start_with(0);
-is(join(' ', (tells('SELECT count(*) FROM rows WHERE b BETWEEN 450000 AND 460000'))[ 0, 1, 3 ]), '10001 0 1', 'a large range waits for the delta');
-is(join(' ', (tells(q{SELECT c FROM rows WHERE c > 'w' ORDER BY c, b LIMIT 1}))[ 0, 1, 3 ]), 'w0 0 1', 'so does one without an end, of which it has much');
-is(join(' ', (tells('SELECT count(*) FROM (SELECT a FROM rows ORDER BY a) x'))[ 0, 1, 3 ]), sql('SELECT count(*) FROM rows') . ' 0 1', 'and all of the index');
+is(join(' ', (tells('SELECT count(*) FROM rows WHERE b BETWEEN 450000 AND 460000'))[ 0, 1, 3 ]), '10001 1 1', 'of a large range what is behind its beginning waits for the delta');
+is(join(' ', (tells('SELECT count(*) FROM (SELECT a FROM rows ORDER BY a) x'))[ 0, 1, 3 ]), sql('SELECT count(*) FROM rows') . ' 1 1', 'and all of the index');
+is(sql("$BY_INDEX SELECT count(*), sum(b) FROM (SELECT b FROM rows ORDER BY b DESC OFFSET 0) x"), sql('SELECT count(*), sum(b) FROM rows'), 'backward, too');
 
 # No worker sees what a transaction has not committed yet.
 is(join(' ', (tells(<<'SQL'))[ 0, 1, 3 ]), '1 0 1', 'an index that is new in its transaction');

@@ -19,8 +19,9 @@
 
 #define PAGES_LONG     64   /* of the chain: a delta of fewer is made in the time that a worker needs to start */
 #define READS_MAX      16   /* of a chain, while nobody makes the delta: they take about as long as making it does */
-#define OPERATIONS_MAX 4096 /* of one range */
+#define OPERATIONS_MAX 4096 /* of one range, or part of one */
 #define BYTES_MAX      (256 * 1024)
+#define CUTS_MAX       64 /* of one range: what it would take else is better spent on the delta */
 
 bool
 smart_chain_range_pays(const struct smart_meta *meta)
@@ -62,7 +63,44 @@ struct range
 	uint32 from_length;
 	uint32 to_length;
 	int common; /* bytes that both begin with, and so does whatever is between them */
+	bool backward;
+	struct smart_chain_bound *bound; /* NULL: no part is wanted */
+	int cuts;
 };
+
+static void
+compare_ends(struct range *range)
+{
+	range->common = (int) smart_common_prefix(range->from, range->from_length, range->to, range->to_length);
+}
+
+/* There is too much: what is farther from where the scan begins goes.  False: no part is wanted. */
+static bool
+cut(struct range *range, struct smart_piece *piece)
+{
+	const struct smart_piece_operation *edge;
+	Size bytes = 0;
+	uint32 kept;
+
+	if (range->bound == NULL || ++range->cuts > CUTS_MAX)
+		return false;
+	smart_piece_keep_last(piece);
+	for (uint32 i = 0; i < piece->count; i++)
+		bytes += (Size) piece->operations[i].length;
+	/* Of an entry there may have been many operations. */
+	kept = piece->count > OPERATIONS_MAX / 2 || bytes > BYTES_MAX / 2 ? (piece->count + 1) / 2 : piece->count;
+	edge = &piece->operations[range->backward ? piece->count - kept : Min(kept, piece->count - 1)];
+	if (kept < piece->count)
+	{
+		range->bound->length = (uint32) edge->key_length;
+		memcpy(range->bound->bytes, edge->entry, (Size) edge->key_length);
+		*(range->backward ? &range->from : &range->to) = range->bound->bytes;
+		*(range->backward ? &range->from_length : &range->to_length) = range->bound->length;
+		compare_ends(range);
+	}
+	smart_piece_keep_part(piece, range->backward ? piece->count - kept : 0, kept);
+	return true;
+}
 
 /* Is the entry, or the key of one, in the range?  Mostly one byte says that it is not. */
 static inline bool
@@ -79,8 +117,7 @@ is_within(const struct range *range, const struct smart_unpacker *found)
 
 /* The caller has the lock. */
 static enum smart_chain_range
-read_range(struct smart_reader *reader, const struct smart_codec *codec, const struct range *range,
-		   struct smart_piece *piece)
+read_range(struct smart_reader *reader, const struct smart_codec *codec, struct range *range, struct smart_piece *piece)
 {
 	enum smart_found found;
 	uint64 operations = 0;
@@ -92,7 +129,7 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, const s
 			continue;
 		smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
 		smart_piece_add(piece, reader);
-		if (piece->count > OPERATIONS_MAX || piece->bytes > BYTES_MAX)
+		if ((piece->count > OPERATIONS_MAX || piece->bytes > BYTES_MAX) && !cut(range, piece))
 			return SMART_CHAIN_RANGE_DELTA;
 	}
 	if (found == SMART_FOUND_BEHIND)
@@ -100,24 +137,27 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, const s
 	smart_piece_keep_last(piece);
 	elog(DEBUG1, "chain of index \"%s\": " UINT64_FORMAT " operations, on %u entries of the range that is read",
 		 RelationGetRelationName(reader->index), operations, piece->count);
-	return SMART_CHAIN_RANGE;
+	return range->bound != NULL && range->bound->length > 0 ? SMART_CHAIN_RANGE_PART : SMART_CHAIN_RANGE;
 }
 
 enum smart_chain_range
 smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
-					   struct smart_piece *piece)
+					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length, bool backward,
+					   struct smart_piece *piece, struct smart_chain_bound *bound)
 {
-	const struct range range = {.from = from,
-								.to = to,
-								.from_length = from_length,
-								.to_length = to_length,
-								.common = (int) smart_common_prefix(from, from_length, to, to_length)};
+	struct range range = {.from = from,
+						  .to = to,
+						  .from_length = from_length,
+						  .to_length = to_length,
+						  .backward = backward,
+						  .bound = bound};
 	enum smart_chain_range result = SMART_CHAIN_RANGE_DELTA;
 
 	smart_piece_clear(piece);
-	/* All of it is a delta. */
-	if ((from_length == 0 && to_length == 0) || !request_delta(index))
+	compare_ends(&range);
+	if (bound != NULL)
+		bound->length = 0;
+	if (!request_delta(index))
 		return SMART_CHAIN_RANGE_DELTA;
 	smart_journal_lock(index, SMART_LOCK_CHAIN);
 	if (!smart_delta_is_there(index, meta))

@@ -12,6 +12,7 @@
 enum smart_chain_range
 {
 	SMART_CHAIN_RANGE,       /* the piece has the last operation on each entry of the range, in order */
+	SMART_CHAIN_RANGE_PART,  /* the same of a part of the range, where the scan begins */
 	SMART_CHAIN_RANGE_DELTA, /* it has not: there is a delta, or it is time to make it */
 	SMART_CHAIN_RANGE_BEHIND /* nor that: the reader was left behind */
 };
@@ -19,14 +20,22 @@ enum smart_chain_range
 /* Is the chain of this metapage so long that who reads it does not wait for a delta? */
 extern bool smart_chain_range_pays(const struct smart_meta *meta);
 
+/* Where a part of a range ends: its keys are before that, or, where the scan goes backward, not before it. */
+struct smart_chain_bound
+{
+	uint32 length;
+	uint8 bytes[SMART_KEY_MAX];
+};
+
 /*
  * Reads the chain from this metapage's cut to where it ends now, for what is not before from, and before to if that has a length;
- * what it found is in piece (smart_piece_make()).  Waits, interruptibly, for others who read so; asks for a worker that makes the
- * delta.  The caller has locked the index.  INDEX_CORRUPTED; errors of reading a file.
+ * what it found is in piece (smart_piece_make()).  bound: for what may be a part, of which it is the end; NULL: all or nothing.
+ * Waits, interruptibly, for others who read so; asks for a worker that makes the delta.  The caller has locked the index.
+ * INDEX_CORRUPTED; errors of reading a file.
  */
 extern enum smart_chain_range
 smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length,
-					   struct smart_piece *piece);
+					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length, bool backward,
+					   struct smart_piece *piece, struct smart_chain_bound *bound);
 
 #endif /* SMART_AM_JOURNAL_CHAIN_RANGE_H */

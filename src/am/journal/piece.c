@@ -139,6 +139,29 @@ smart_piece_keep_last(struct smart_piece *piece)
 	piece->count = piece->count == 0 ? 0 : (uint32) (kept - piece->operations) + 1;
 }
 
+void
+smart_piece_keep_part(struct smart_piece *piece, uint32 begin, uint32 count)
+{
+	MemoryContext old = piece->context;
+
+	smart_assert(begin + count <= piece->count);
+	piece->context = AllocSetContextCreate(MemoryContextGetParent(old), "smart operations", ALLOCSET_DEFAULT_SIZES);
+	piece->count = count;
+	piece->bytes = 0;
+	for (uint32 i = 0; i < count; i++)
+	{
+		struct smart_piece_operation operation = piece->operations[begin + i];
+		const uint8 *bytes = operation.entry;
+
+		operation.number = i;
+		operation.entry = MemoryContextAlloc(piece->context, (Size) operation.length);
+		memcpy(operation.entry, bytes, (Size) operation.length);
+		piece->operations[i] = operation;
+		piece->bytes += (Size) operation.length;
+	}
+	MemoryContextDelete(old);
+}
+
 /* ---- in a tree ---- */
 
 /* The keys to be removed, beside which the walk over the tree goes. */

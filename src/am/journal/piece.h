@@ -51,6 +51,9 @@ extern void smart_piece_add(struct smart_piece *piece, const struct smart_reader
 /* Puts the last operation on each entry in the order of the keys; the others go. */
 extern void smart_piece_keep_last(struct smart_piece *piece);
 
+/* Right afterwards: so many operations from this one on stay, and the memory of the others is free. */
+extern void smart_piece_keep_part(struct smart_piece *piece, uint32 begin, uint32 count);
+
 /*
  * Carries out the operations of each entry as if they came one after the other; of those that add an entry, or remove it, only
  * the last one has to.  Before it ends a reader may miss an entry that was removed and added anew.  Returns the status of the tree.

@@ -78,6 +78,7 @@ struct smart_view
 	bool by_chain; /* there is no delta: the chain is read for each range */
 	bool waits;    /* that is over: the delta is needed */
 	uint32 chain_reads;
+	bool part;                 /* the range is the part of one where the scan begins: the other one ends at far */
 	bool sought;               /* the two sources stand in this range */
 	enum smart_view_told told; /* before that: what the caller has done for the follower */
 	bool behind;               /* pages of the run were used anew */
@@ -111,6 +112,8 @@ struct smart_view
 
 	/* Large, and not set at first. */
 	struct smart_view_range range; /* what has not been returned */
+	uint32 far_length;
+	uint8 far[SMART_KEY_MAX + 1];
 	struct smart_reader reader;
 	uint8 delta_entry[SMART_ENTRY_MAX];
 	uint8 follower_entry[SMART_ENTRY_MAX];
@@ -552,13 +555,49 @@ wait_for_delta(struct smart_view *view)
 	leave_lean(view);
 }
 
-/* Reads what the chain says of the range. */
+/* From now on the range ends there, or, if the scan goes backward, begins there. */
+static void
+move_far_end(struct smart_view *view, const uint8 *bytes, uint32 length)
+{
+	struct smart_view_range *range = &view->range;
+
+	memcpy(view->backward ? range->from : range->to, bytes, length);
+	*(view->backward ? &range->from_length : &range->to_length) = length;
+	view->behind_range = view->ahead = false;
+}
+
+static void
+take_part(struct smart_view *view, const struct smart_chain_bound *bound)
+{
+	const struct smart_view_range *range = &view->range;
+
+	if (!view->part)
+	{
+		view->far_length = view->backward ? range->from_length : range->to_length;
+		memcpy(view->far, view->backward ? range->from : range->to, view->far_length);
+	}
+	view->part = true;
+	move_far_end(view, bound->bytes, bound->length);
+}
+
+/* What has not been returned of the whole range; a delta is needed for that. */
+static void
+leave_part(struct smart_view *view)
+{
+	view->part = false;
+	view->waits = true;
+	view->sought = false;
+	move_far_end(view, view->far, view->far_length);
+}
+
+/* Reads what the chain says of the range, or of a part of it. */
 static void
 read_chain(struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
+	struct smart_chain_bound bound;
 
-	if (++view->chain_reads > CHAIN_READS_MAX)
+	if (view->waits || ++view->chain_reads > CHAIN_READS_MAX)
 	{
 		wait_for_delta(view);
 		return;
@@ -566,9 +605,13 @@ read_chain(struct smart_view *view)
 	if (view->operations == NULL)
 		view->operations = smart_piece_make(view->codec, view->context);
 	switch (smart_chain_range_read(view->index, view->codec, &view->meta, range->from, range->from_length, range->to,
-								   range->to_length, view->operations))
+								   range->to_length, view->backward, view->operations,
+								   view->follower == NULL ? &bound : NULL))
 	{
 		case SMART_CHAIN_RANGE:
+			break;
+		case SMART_CHAIN_RANGE_PART:
+			take_part(view, &bound);
 			break;
 		case SMART_CHAIN_RANGE_DELTA:
 			wait_for_delta(view);
@@ -796,7 +839,7 @@ read_on(struct smart_view *view, struct smart_batch *batch)
 	/* A follower that cannot be read leaves its place to the run. */
 	while (!view->sought)
 		seek(view);
-	if (view->follower != NULL && !view->behind && !view->delta_there && view->base_entry != NULL)
+	if (view->follower != NULL && !view->behind && !view->part && !view->delta_there && view->base_entry != NULL)
 		pass(view, batch);
 	else
 		gather(view, batch);
@@ -815,13 +858,10 @@ turn_round(struct smart_view *view, const struct smart_batch *batch)
 	}
 }
 
-enum smart_found
-smart_view_next(struct smart_view *view, struct smart_batch *batch)
+/* The same in whatever there is, if it cannot be read as it was. */
+static void
+read_on_anyhow(struct smart_view *view, struct smart_batch *batch)
 {
-	ErrorContextCallback callback;
-
-	CHECK_FOR_INTERRUPTS();
-	begin_reading(view, &callback);
 	read_on(view, batch);
 	/* A follower that cannot be read leaves its place to the run. */
 	if (batch->count == 0 && !view->sought)
@@ -829,6 +869,21 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 	/* The journal of now has what a snapshot sees that was taken before, too. */
 	for (int i = 0; i < RENEWALS_MAX && batch->count == 0 && view->behind && take_run(view) && catch_up(view); i++)
 		read_on(view, batch);
+}
+
+enum smart_found
+smart_view_next(struct smart_view *view, struct smart_batch *batch)
+{
+	ErrorContextCallback callback;
+
+	CHECK_FOR_INTERRUPTS();
+	begin_reading(view, &callback);
+	read_on_anyhow(view, batch);
+	if (batch->count == 0 && view->part && !view->behind)
+	{
+		leave_part(view);
+		read_on_anyhow(view, batch);
+	}
 	end_reading(view, &callback);
 	if (batch->count == 0)
 		return view->behind || !has_sources(view) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
@@ -854,6 +909,7 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	range->to_length = to_length;
 	view->behind_range = false;
 	view->backward = backward;
+	view->part = false;
 	view->sought = false;
 	view->told = SMART_VIEW_NOTHING;
 	view->most = BATCH_FIRST;
@@ -884,8 +940,10 @@ smart_view_stay_alone(struct smart_view *view)
 }
 
 const struct smart_view_range *
-smart_view_rest(const struct smart_view *view)
+smart_view_rest(struct smart_view *view)
 {
+	if (view->part)
+		leave_part(view);
 	return &view->range;
 }
 

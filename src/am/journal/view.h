@@ -118,6 +118,6 @@ struct smart_view_range
 	uint8 to[SMART_KEY_MAX + 1];
 };
 
-extern const struct smart_view_range *smart_view_rest(const struct smart_view *view);
+extern const struct smart_view_range *smart_view_rest(struct smart_view *view);
 
 #endif /* SMART_AM_JOURNAL_VIEW_H */
