@@ -21,7 +21,8 @@ struct view
 	struct tree *delta; /* NULL: there is none yet */
 	bool by_chain;      /* the chain is read in its place, */
 	bool chain_read;    /* and has been, */
-	struct words chain; /* with this result */
+	struct words chain; /* with this result, */
+	entries part;       /* of these entries: the beginning of the range */
 	int follower;       /* NONE: the base is the run */
 	bool whole;         /* it needs no delta */
 	bool alone;         /* the base is to be the run */
@@ -224,21 +225,40 @@ read_chain(struct actor *self, struct view *view)
 		(!FAULT(chainend) && !walk_chain(self, NULL, &second.added, &second.removed, &place)))
 		return false;
 	view->chain = FAULT(chainorder) ? join_words(&second, &first) : join_words(&first, &second);
+	view->part = (entries) ~(entries) 0;
+	if (one_in(4))
+		view->part = (entries) (BIT(below(ENTRIES)) - 1);
+	view->chain.added &= view->part;
+	view->chain.removed &= view->part;
 	view->chain_read = true;
 	return true;
 }
 
-/* False: the chain cannot be read any more. */
+/* J13-chain: what is behind the part waits for the delta.  False: runs have been switched. */
 static bool
-look_at_delta(struct actor *self, struct view *view, struct words *words)
+leave_part(struct actor *self, struct view *view)
 {
-	if (view->by_chain)
+	view->by_chain = view->chain_read = false;
+	view->delta = delta_open(self, &view->meta);
+	if (view->delta == NULL || !delta_catch_up(self, view->delta))
+		return false;
+	leave_lean(view);
+	return true;
+}
+
+/* False: neither chain nor delta can be read any more. */
+static bool
+look_at_delta(struct actor *self, struct view *view, unsigned int entry, struct words *words)
+{
+	if (view->by_chain && !read_chain(self, view))
+		return false;
+	if (view->by_chain && ((view->part & BIT(entry)) != 0 || FAULT(chainpart)))
 	{
-		if (!read_chain(self, view))
-			return false;
 		*words = view->chain;
 		return true;
 	}
+	if (view->by_chain && !leave_part(self, view))
+		return false;
 	step(self, "J15-read: looks into the delta");
 	*words = (struct words){.added = view->delta->content, .removed = view->delta->gone};
 	return true;
@@ -249,16 +269,21 @@ static enum looked
 look_once(struct actor *self, struct view *view, unsigned int entry, bool *found)
 {
 	bool first = one_in(2);
+	int follower;
 	enum looked looked;
 	struct words words = {.added = 0};
 
 	if (view->behind || (view->delta == NULL && !view->by_chain && !view->whole))
 		return LOOKED_BEHIND;
-	if (first && !view->whole && !look_at_delta(self, view, &words))
+	if (first && !view->whole && !look_at_delta(self, view, entry, &words))
 		return LOOKED_BEHIND;
+	follower = view->follower;
 	looked = look_at_base(self, view, entry, found);
-	if (looked == LOOKED && !first && !view->whole && !look_at_delta(self, view, &words))
+	if (looked == LOOKED && !first && !view->whole && !look_at_delta(self, view, entry, &words))
 		return LOOKED_BEHIND;
+	/* J15-lean: the delta that was waited for does not go with it. */
+	if (looked == LOOKED && follower != view->follower)
+		return LOOKED_AGAIN;
 	if (!view->whole)
 		*found = (words.added & BIT(entry)) != 0 || (*found && (words.removed & BIT(entry)) == 0);
 	return looked;

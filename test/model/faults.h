@@ -99,6 +99,8 @@
 	X(chaincut, "J13-chain", "the chain is read from the cut of now, whatever run the view has", 100000,               \
 	  "--theme carry")                                                                                                 \
 	X(chainend, "J13-chain", "the chain is read as far as the metapage told before", 10000, "--theme carry")           \
+	X(chainpart, "J13-chain", "what is behind the part that was kept of a range is taken for all", 10000,              \
+	  "--theme carry")                                                                                                 \
 	X(chainorder, "J13-chain", "of one entry an earlier operation of the chain counts", 10000, "--theme carry")        \
 	X(leanblind, "J13-lean", "nothing is left of a removal, whatever the run has", 100000, "--theme paged")            \
 	X(leannow, "J13-lean", "the run of now is looked into, and not the delta's own", 200000, "--theme paged")          \
