@@ -98,7 +98,6 @@ struct smart_tree
 	uint8_t *merge_buffer;             /* remote: leaves that are merged */
 	uint8_t *build_buffer;             /* a block that is being made */
 	uint64_t built_meta;               /* of the leaf that was made there last, as it was written */
-	uint64_t guest_value;              /* of an entry in the lists that comes from no leaf, as a word */
 	bool removing;                     /* a removal is under way: what it copies finds room somehow */
 	bool mends;                        /* what is finished for others may take blocks that are set apart for that */
 	smart_slot room;                   /* a leaf's block that the next allocation of its class gets; 0: none */

@@ -326,26 +326,26 @@ put_entries(const struct smart_tree *tree, uint8_t *block, const struct smart_li
 	return used;
 }
 
-/* The word of an entry of a list. */
+/* The word of an entry of a list: of a leaf's, or of one that was handed over with its value behind it. */
 static uint64_t
-value_of(const struct smart_tree *tree, const struct smart_ref *ref)
+value_of(const struct smart_ref *ref)
 {
-	uint64_t word = tree->guest_value;
+	uint64_t word;
 
-	if (ref->value != 0)
-		memcpy(&word, ref->tail + ref->value, sizeof(word));
+	memcpy(&word, ref->tail + ref->value, sizeof(word));
+	if (ref->value == 0)
+		word = smart_value_word(word);
 	smart_assert(smart_value_written(word) || SMART_FAULT(unwritten));
 	return word & ~SMART_VALUE_FROZEN;
 }
 
 /* Puts the words of entries [from..to) of the list where they belong in a block whose meta lies at rear. */
 static void
-put_values(const struct smart_tree *tree, uint8_t *block, unsigned int rear, const struct smart_list *list,
-		   uint32_t from, uint32_t to)
+put_values(uint8_t *block, unsigned int rear, const struct smart_list *list, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++)
 	{
-		uint64_t word = value_of(tree, &list->refs[i]);
+		uint64_t word = value_of(&list->refs[i]);
 
 		rear -= SMART_VALUE_BYTES;
 		memcpy(block + rear, &word, sizeof(word));
@@ -419,7 +419,7 @@ smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsign
 	{
 		memset(block + used, 0, rear - used);
 		if (values > 0)
-			put_values(tree, block, rear, list, from, to);
+			put_values(block, rear, list, from, to);
 		memcpy(block + rear, &meta, sizeof(meta));
 		status = smart_block_write(tree, address, block, rear + sizeof(meta));
 	}
@@ -441,7 +441,7 @@ smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_
 					 unsigned int lo, unsigned int hi, size_t reserve, smart_slot *link)
 {
 	struct smart_ref ref = {.head = key->bytes + depth,
-							.tail = key->bytes + depth,
+							.tail = key->bytes + length,
 							.head_length = (uint16_t) (length - depth)};
 	struct smart_list list = {.base = depth, .count = 1, .capacity = 1, .refs = &ref};
 

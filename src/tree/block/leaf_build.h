@@ -14,7 +14,7 @@ struct smart_ref
 	const uint8_t *tail;
 	uint16_t head_length;
 	uint16_t tail_length;
-	uint32_t value; /* with values: how far behind tail its word lies; 0: it is the tree's guest_value */
+	uint32_t value; /* with values: how far behind tail its word lies; 0: what lies there is no word yet */
 	uint64_t rank;  /* the tail's first eight bytes, as a number: orders most entries of one leaf */
 };
 

@@ -114,6 +114,23 @@ smart_confirm(struct smart_tree *tree, const struct smart_key *key, struct smart
 	}
 }
 
+/*
+ * INSTALL by who has not the leaf's lock.  V5: a value above hi may have changed while the READ that showed the leaf pending
+ * was under way, and does not any more: so it is READ once more.
+ */
+static smart_status
+install_pending(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place,
+				struct smart_leaf *leaf)
+{
+	uint64_t meta = leaf->meta;
+	bool good = true;
+	smart_status status = SMART_OK;
+
+	if (tree->options.value && !tree->options.shared)
+		status = smart_leaf_read(tree, place->slot, key, tree->leaf_buffer, leaf, &good);
+	return status == SMART_OK && good && leaf->meta == meta ? smart_install(tree, key, place, leaf) : status;
+}
+
 smart_status
 smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_address address)
 {
@@ -137,7 +154,7 @@ smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_addre
 	if (leaf.state == SMART_NEW)
 		return smart_leaf_activate(tree, &leaf);
 	if (smart_pending(&place, &leaf))
-		return smart_install(tree, key, &place, &leaf);
+		return install_pending(tree, key, &place, &leaf);
 	if (leaf.state == SMART_LIVE)
 	{
 		/* Nothing is wrong with it but, in a shared tree, a lock that is held for too long. */

@@ -250,7 +250,7 @@ publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const st
 	append.read = leaf;
 	append.count = 0;
 	smart_grown_begin(&append.grown, leaf);
-	smart_grown_put(tree, &append.grown, key, length, tree->guest_value);
+	smart_grown_put(tree, &append.grown, key, length, tree->options.value ? smart_value_behind(key->bytes, length) : 0);
 	if (services->take_handed != NULL)
 		append.count = services->take_handed(services, leaf->address, tree->options.id, append.taken, TAKEN_MAX);
 	for (unsigned int i = 0; i < append.count; i++)

@@ -479,7 +479,6 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 		if (length != key_length + SMART_VALUE_BYTES || !smart_value_is_behind(tree, entry, key_length))
 			return SMART_TOO_LONG;
 		insertion.length = key_length;
-		tree->guest_value = smart_value_behind(entry, key_length);
 	}
 	smart_assert(tree->options.fixed_length == 0 || tree->options.fixed_length == insertion.length);
 	/* A1: no cached result for this equality prefix while it may change. */

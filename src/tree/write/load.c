@@ -292,17 +292,6 @@ drop_pending(struct smart_load *load, uint32_t taken)
 														  load->entries[left - 1].length);
 }
 
-/* The value behind a pending key becomes a word. */
-static void
-mark_value(uint8_t *value)
-{
-	uint64_t word;
-
-	memcpy(&word, value, sizeof(word));
-	word |= SMART_VALUE_WRITTEN;
-	memcpy(value, &word, sizeof(word));
-}
-
 /* Makes a leaf for [lo..hi] at the topmost depth of the first count pending entries. */
 static smart_status
 write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned int hi, smart_slot *link)
@@ -326,12 +315,7 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 		const uint8_t *bytes = load->arena + load->entries[i].offset + depth;
 		uint32_t length = load->entries[i].length - depth - value_bytes;
 
-		list->refs[i] = (struct smart_ref){.head = bytes,
-										   .tail = bytes,
-										   .head_length = (uint16_t) length,
-										   .value = value_bytes > 0 ? length : 0};
-		if (value_bytes > 0)
-			mark_value(load->arena + load->entries[i].offset + depth + length);
+		list->refs[i] = (struct smart_ref){.head = bytes, .tail = bytes + length, .head_length = (uint16_t) length};
 	}
 	status = smart_leaf_build(tree, &key, depth, lo, hi, list, 0, count, 0, link);
 	if (status == SMART_OK)

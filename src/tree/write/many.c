@@ -15,8 +15,7 @@
  * of memory where there is none.
  *
  * In trees with values entries have theirs, and a key that is there gets it: the words of a leaf's values that change, with
- * those between, go by one more WRITE in the same batch (V5), and the leaf's copy stands for the READ (A5).  These leaves
- * are not divided here, nor are empty ranges filled.
+ * those between, are WRITTEN in the same batch (V5), and the leaf's copy stands for the READ (A5).
  *
  * An entry that needs anything else is inserted by itself (insert.c), one for each
  * leaf, which makes room for those that follow it there.  An entry is settled by a round
@@ -40,6 +39,8 @@
 #define VIEWS_MAX   64
 #define COPIES_MAX  (64 * SMART_LEAF_BYTES_MAX) /* bytes of all leaves */
 #define BATCH_MAX   (3 * TARGETS_MAX + 2 * VIEWS_MAX)
+/* Two WRITEs to a leaf are one if there are no more bytes between them: about as many as a NIC sends in a request's time. */
+#define GAP_MAX 256
 
 /* What a round made of an entry. */
 enum fate
@@ -242,6 +243,13 @@ belongs(const struct smart_leaf *leaf, const struct smart_key *proved, const str
 		   smart_leaf_covers(leaf, key);
 }
 
+/* Bytes of an entry that are stored as such: its value is a word of its own. */
+static size_t
+stored_length(const struct many *many, unsigned int entry)
+{
+	return many->tree->options.value ? many->keys[entry].length : many->additions[entry]->length;
+}
+
 /* The entry comes with the target's division, unless it is there twice. */
 static void
 make_guest(struct many *many, struct target *target, unsigned int entry)
@@ -257,7 +265,7 @@ make_guest(struct many *many, struct target *target, unsigned int entry)
 		division->guests = &many->guest[many->guests];
 	many->entry_of[many->guests] = entry;
 	many->guest[many->guests++] =
-		(struct smart_guest){.key = *key, .length = many->additions[entry]->length, .placed = false};
+		(struct smart_guest){.key = *key, .length = (uint32_t) stored_length(many, entry), .placed = false};
 	division->guest_count++;
 	many->fates[entry] = FATE_GUEST;
 }
@@ -277,30 +285,42 @@ put_value(struct many *many, struct target *target, unsigned int entry, unsigned
 		target->values_end = offset + (unsigned int) sizeof(word);
 }
 
-/* An entry of a tree with values, for which the leaf is right. */
-static enum fate
-put_with_value(struct many *many, struct target *target, unsigned int entry)
+/* An entry for which the leaf is right goes behind those that it has, if its key is not there; false: there is no room. */
+static bool
+put_entry(struct many *many, struct target *target, unsigned int entry)
 {
 	const struct smart_key *key = &many->keys[entry];
-	unsigned int number = smart_leaf_entries(&target->grown.leaf);
-	int found = smart_leaf_find(&target->grown.leaf, key);
+	size_t length = stored_length(many, entry);
+	unsigned int number;
+	int found;
 
-	if (found < 0 && !smart_grown_fits(many->tree, &target->grown, key->length))
-		return FATE_ALONE;
+	if (!many->tree->options.value)
+	{
+		found = smart_leaf_contains(&target->grown.leaf, key) ? 0 : -1;
+		number = 0;
+	}
+	else
+	{
+		found = smart_leaf_find(&target->grown.leaf, key);
+		number = found < 0 ? smart_leaf_entries(&target->grown.leaf) : (unsigned int) found;
+	}
+	if (found < 0 && !smart_grown_fits(many->tree, &target->grown, length))
+		return false;
 	if (found < 0)
-		smart_grown_put(many->tree, &target->grown, key, key->length, 0);
-	put_value(many, target, entry, found < 0 ? number : (unsigned int) found);
+		smart_grown_put(many->tree, &target->grown, key, length, 0);
+	if (many->tree->options.value)
+		put_value(many, target, entry, number);
+	many->fates[entry] = found < 0 ? FATE_PUT : FATE_THERE;
 	target->put += found < 0;
-	return found < 0 ? FATE_PUT : FATE_THERE;
+	return true;
 }
 
 /* Puts the leaf's entries behind those that it has, in its copy, as far as there is room. */
 static void
 fill_target(struct many *many, struct target *target)
 {
-	struct smart_tree *tree = many->tree;
 	const struct smart_key *proved = &many->keys[target->first];
-	bool good = smart_leaf_from_copy(tree, target->link, target->block, proved, &target->read) &&
+	bool good = smart_leaf_from_copy(many->tree, target->link, target->block, proved, &target->read) &&
 				target->read.state == SMART_LIVE && target->read.depth == target->depth;
 
 	if (good)
@@ -308,7 +328,6 @@ fill_target(struct many *many, struct target *target)
 	for (unsigned int i = target->first; i < target->first + target->count; i++)
 	{
 		const struct smart_key *key = &many->keys[i];
-		size_t length = many->additions[i]->length;
 		bool matches;
 
 		many->fates[i] = FATE_ALONE;
@@ -316,17 +335,7 @@ fill_target(struct many *many, struct target *target)
 			continue;
 		matches = key->length > target->read.depth + target->read.prefix_length &&
 				  smart_leaf_prefix_matches(&target->read, key);
-		if (tree->options.value)
-			many->fates[i] = matches ? put_with_value(many, target, i) : FATE_ALONE;
-		else if (matches && smart_leaf_contains(&target->grown.leaf, key))
-			many->fates[i] = FATE_THERE;
-		else if (matches && smart_grown_fits(tree, &target->grown, length))
-		{
-			smart_grown_put(tree, &target->grown, key, length, 0);
-			many->fates[i] = FATE_PUT;
-			target->put++;
-		}
-		else
+		if (!matches || !put_entry(many, target, i))
 			make_guest(many, target, i);
 	}
 	if (target->put > 0)
@@ -395,13 +404,6 @@ plan_division(struct many *many, struct target *target)
 	struct smart_division *division = &target->division;
 	smart_status status = SMART_OK;
 
-	if (many->tree->options.value)
-	{
-		for (unsigned int i = target->first; i < target->first + target->count && smart_slot_is_empty(target->link);
-			 i++)
-			many->fates[i] = FATE_ALONE;
-		return SMART_OK;
-	}
 	if (smart_slot_is_empty(target->link) || division->guest_count > 0)
 		begin_division(many, target);
 	if (division->guest_count == 0)
@@ -432,30 +434,35 @@ plan_division(struct many *many, struct target *target)
 
 /* ---- publishing ---- */
 
+/* The WRITE of a part of the leaf, as it is in its copy. */
+static void
+prepare_write(struct many *many, const struct target *target, unsigned int from, unsigned int to)
+{
+	many->batch[many->requests++] = (struct fabric_request){.verb = FABRIC_WRITE,
+															.remote = target->read.address + from,
+															.local = target->block + from,
+															.length = to - from};
+}
+
+/* Entries, values, and the CAS that publishes what is new among them. */
 static void
 prepare_append(struct many *many, struct target *target)
 {
 	const struct smart_leaf *read = &target->read;
 	const struct smart_leaf *leaf = &target->grown.leaf;
+	bool values = target->values_end > 0;
+	bool together = values && target->put > 0 && target->values_low - leaf->used <= GAP_MAX;
 
+	if (values && !together)
+		prepare_write(many, target, target->values_low, target->values_end);
+	if (target->put == 0)
+		return;
 	/* I4: the lock's holder alone writes at used; I3: hi only falls, and not here. */
 	smart_assert(target->locked && leaf->used > read->used && leaf->hi == read->hi && read->state == SMART_LIVE);
-	many->batch[many->requests++] = (struct fabric_request){.verb = FABRIC_WRITE,
-															.remote = read->address + read->used,
-															.local = target->block + read->used,
-															.length = leaf->used - read->used};
+	prepare_write(many, target, read->used, together ? target->values_end : leaf->used);
 	target->append = many->requests;
 	many->batch[many->requests++] =
 		smart_cas_request(smart_leaf_meta_address(read->address, read->units), read->meta, target->desired, false);
-}
-
-static struct fabric_request
-write_values(const struct target *target)
-{
-	return (struct fabric_request){.verb = FABRIC_WRITE,
-								   .remote = target->read.address + target->values_low,
-								   .local = target->block + target->values_low,
-								   .length = target->values_end - target->values_low};
 }
 
 /* The batch that appends, and begins the divisions. */
@@ -472,10 +479,7 @@ prepare_batch(struct many *many)
 		if (target->locked &&
 			(target->put > 0 || target->values_end > 0 || target->division.step != SMART_DIVISION_NONE))
 			target->hint = smart_leaf_hint_block(many->tree, target->link);
-		if (target->values_end > 0)
-			many->batch[many->requests++] = write_values(target);
-		if (target->put > 0)
-			prepare_append(many, target);
+		prepare_append(many, target);
 		target->begin = many->requests;
 		many->requests += smart_divide_begin(&target->division, &many->batch[many->requests]);
 	}
@@ -552,11 +556,13 @@ finish_target(struct many *many, struct target *target)
 {
 	struct smart_division *division = &target->division;
 	uint64_t ticket = smart_leaf_hint_unblock(many->tree, &target->hint);
+	/* A leaf that was divided is not what the copy shows. */
+	bool known = target->written && (target->put == 0 || target->published) && division->guest_count == 0;
 
-	if (many->tree->copies && target->values_end > 0 && target->written && (target->put == 0 || target->published))
+	if (many->tree->copies && target->values_end > 0 && known)
 		smart_leaf_copy_changed(many->tree, target->link, target->block,
 								target->put > 0 ? target->desired : target->read.meta, ticket);
-	else if (target->put > 0 && target->published && division->guest_count == 0)
+	else if (target->put > 0 && known)
 		smart_leaf_hint_keep(many->tree, target->link, target->block, &many->keys[target->first], target->desired,
 							 ticket);
 	for (unsigned int i = 0; i < division->guest_count; i++)
