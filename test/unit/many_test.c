@@ -330,6 +330,116 @@ check_arguments(void)
 	close_bench(&bench);
 }
 
+/* ---- a cached node that is no more ---- */
+
+/* A loop without end is told from a long one. */
+#define QUESTIONS_MAX 1000
+
+static unsigned int questions;
+
+static bool
+asks_often(struct smart_env *env)
+{
+	return ++questions > QUESTIONS_MAX;
+}
+
+static void
+remove_numbers(struct bench *bench, const uint64_t *numbers, unsigned int count)
+{
+	uint8_t entry[LONGEST];
+	bool removed = false;
+
+	for (unsigned int i = 0; i < count; i++)
+	{
+		make_entry(entry, numbers[i]);
+		CHECK(smart_tree_remove(bench->client->tree, entry, ENTRY, &removed) == SMART_OK && removed);
+	}
+}
+
+/*
+ * DIVIDE: the tree's only leaf is full, and the cache knows a node above that is gone, whose slot led to a leaf in the same
+ * place.  Narrowed, the leaf would be pending with no node to put the rest in: no insert of a key above would ever end.
+ */
+static void
+check_roots_leaf(void)
+{
+	struct bench bench = open_bench(true, false);
+	struct smart_services *services = &bench.client->services;
+	uint64_t words[SMART_NODE_WORDS_MAX] = {0};
+	uint64_t numbers[100];
+	smart_slot node = 0;
+	smart_slot leaf = 0;
+
+	/* More than a leaf has room for, with first bytes of their own: a node at the root. */
+	for (unsigned int i = 0; i < 100; i++)
+		numbers[i] = (uint64_t) (2 * i) << 56;
+	CHECK(add(&bench, numbers, 100, ENTRY) == 100 && is_there(&bench, 0, ENTRY));
+	CHECK(services->cache_find(services, bench.options.id, 0, &node) && smart_slot_is_node(node));
+	CHECK(services->cache_find(services, bench.options.id, node, words));
+	/* A leaf again, with room for few more. */
+	remove_numbers(&bench, numbers, 100);
+	CHECK(add(&bench, numbers, 30, ENTRY) == 30 && is_there(&bench, 0, ENTRY));
+	CHECK(services->cache_find(services, bench.options.id, 0, &leaf) && smart_slot_is_leaf(leaf));
+	memset(words + SMART_NODE_HEAD_WORDS, 0, sizeof(words) - SMART_NODE_HEAD_WORDS * sizeof(words[0]));
+	words[SMART_NODE_HEAD_WORDS] = leaf;
+	services->cache_store(services, bench.options.id, node, words);
+	services->cache_store(services, bench.options.id, 0, &node);
+	bench.client->client->thread.env.interrupted = asks_often;
+	CHECK(add(&bench, numbers, 100, ENTRY) == 70);
+	CHECK(questions <= QUESTIONS_MAX);
+	for (unsigned int i = 0; i < 100; i++)
+		CHECK(is_there(&bench, numbers[i], ENTRY));
+	close_bench(&bench);
+}
+
+/* ---- values ---- */
+
+/* Leaves with values give way together, too; what is changed in the same round has its new value in the parts. */
+static void
+check_values(void)
+{
+	static struct smart_addition additions[MANY];
+	static uint8_t bytes[MANY][LONGEST];
+	struct bench bench = open_bench(true, false);
+	uint64_t before = 0;
+
+	tree_client_close(bench.client);
+	bench.options.fixed_length = 8;
+	bench.options.value = true;
+	bench.client = tree_client_open(bench.node, &bench.options, true, 2);
+	for (uint64_t round = 0; round < 3; round++)
+	{
+		unsigned int count = 4000u << round;
+		unsigned int added = 0;
+
+		for (unsigned int i = 0; i < count; i++)
+		{
+			uint64_t value = i + round;
+
+			make_entry(bytes[i], (uint64_t) i << (42 - round));
+			memcpy(bytes[i] + 8, &value, sizeof(value));
+			additions[i] = (struct smart_addition){.bytes = bytes[i], .key_length = 8, .length = 16};
+		}
+		before = trips(&bench);
+		CHECK(smart_tree_upsert_many(bench.client->tree, additions, count) == SMART_OK);
+		for (unsigned int i = 0; i < count; i++)
+			added += additions[i].added;
+		CHECK(added == (round == 0 ? count : count / 2));
+		printf("%u keys with values: %u round trips\n", count, (unsigned int) (trips(&bench) - before));
+		CHECK(trips(&bench) - before < count / 10);
+		for (uint64_t i = 0; i < count; i++)
+		{
+			uint64_t value = 0;
+			bool found = false;
+
+			CHECK(smart_tree_get(bench.client->tree, bytes[i], 8, &value, &found) == SMART_OK);
+			CHECK(found && value == i + round);
+		}
+	}
+	CHECK(count_entries(&bench) == 16000);
+	close_bench(&bench);
+}
+
 int
 main(void)
 {
@@ -337,6 +447,8 @@ main(void)
 	check_round_trips();
 	check_divisions();
 	check_locks();
+	check_roots_leaf();
+	check_values();
 	for (int fixed = 0; fixed < 2; fixed++)
 	{
 		for (int results = 0; results < 2; results++)
