@@ -93,11 +93,11 @@ struct ycsb_cluster
 
 	/*
 	 * Of one whose owners have logs; else NULL.  look: some looks at memory that the owner's clients share.  relieve: in
-	 * no turn: where half of the log of the owner of the last range is in use, applies what has waited longest.
+	 * no turn: applies what has waited too long in the log of the owner of the last range; full: it was full.
 	 * apply_all: the trees have what the logs have; nobody works.
 	 */
 	void (*look)(struct ycsb_client *client, unsigned int looks);
-	smart_status (*relieve)(struct ycsb_client *client);
+	smart_status (*relieve)(struct ycsb_client *client, bool full);
 	smart_status (*apply_all)(struct ycsb_client *client);
 	const struct ycsb_moves *moves;
 

@@ -28,7 +28,7 @@ take_again(struct ycsb_client *client, smart_status *status, unsigned int attemp
 	client->cluster->leave(client);
 	if (client->cluster->relieve == NULL || (*status != SMART_OK && !full))
 		return false;
-	*status = client->cluster->relieve(client);
+	*status = client->cluster->relieve(client, full);
 	/* Others may be about it. */
 	if (full)
 		client->env->pause(client->env, attempt);

@@ -365,14 +365,15 @@ apply_range(void *argument, unsigned int range)
 }
 
 static smart_status
-sim_relieve(struct ycsb_client *ycsb)
+sim_relieve(struct ycsb_client *ycsb, bool full)
 {
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
 	unsigned int range;
 
-	if (smart_changes_oldest(client->turn.changes, ycsb->env, &range))
+	if (smart_changes_oldest(client->turn.changes, full, &range))
 		return apply_range(client, range);
-	return SMART_OK;
+	/* A scan may have applied what filled the log. */
+	return full ? smart_changes_release(client->turn.changes, ycsb->fabric, ycsb->env) : SMART_OK;
 }
 
 static smart_status

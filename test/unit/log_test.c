@@ -39,11 +39,17 @@ static const struct fabric_provider *real;
 static int batches;
 static bool fails;
 static bool first_is_away;
+static uint64_t freed_meanwhile; /* by another client, as the next batch is under way; 0: nothing */
 
 static smart_status
 execute(struct fabric *to, struct fabric_request *requests, int count)
 {
+	uint64_t freed = freed_meanwhile;
+
 	batches++;
+	freed_meanwhile = 0;
+	if (freed != 0)
+		CHECK(smart_log_release(shared, fabric, &env, freed) == SMART_OK && smart_log_used(shared) > 0);
 	if (fails || (first_is_away && fabric_node(requests[0].remote) == 0))
 		return SMART_UNREACHABLE;
 	return real->execute(to, requests, count);
@@ -203,6 +209,25 @@ test_failure(void)
 	CHECK(smart_log_release(shared, fabric, &env, later) == SMART_UNREACHABLE && smart_log_used(shared) == later);
 }
 
+/* Who frees space while another client is about that leaves it to that one, and goes on. */
+static void
+test_space_meanwhile(void)
+{
+	uint64_t frame;
+	uint64_t first;
+	uint64_t second;
+
+	begin(&one_copy);
+	first = append(1, &frame);
+	CHECK(smart_log_commit(shared, fabric, &env, first, TIMEOUT) == SMART_OK);
+	second = append(2, &frame);
+	CHECK(smart_log_commit(shared, fabric, &env, second, TIMEOUT) == SMART_OK);
+	batches = 0;
+	freed_meanwhile = second;
+	CHECK(smart_log_release(shared, fabric, &env, first) == SMART_OK);
+	CHECK(batches == 2 && smart_log_used(shared) == 0 && read_log(&one_copy).count == 0);
+}
+
 /* Either copy has all. */
 static void
 test_copies(void)
@@ -238,6 +263,7 @@ main(void)
 	test_space();
 	test_damage();
 	test_failure();
+	test_space_meanwhile();
 	test_copies();
 	fabric->provider->close(fabric);
 	free(shared);

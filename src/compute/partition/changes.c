@@ -18,6 +18,10 @@
 #include "compute/partition/changes.h"
 #include "compute/partition/local_lock.h"
 
+/* So much of a log may lie behind a range's oldest change before that is due: the later, the more keys go into a leaf. */
+#define KEPT_PARTS 7
+#define KEPT_OF    8
+
 #define NO_CHANGE  UINT64_MAX
 #define LINK_THERE UINT64_C(1) /* the tree may have the key, whatever the record says */
 
@@ -502,24 +506,27 @@ smart_changes_release(struct smart_changes *changes, struct fabric *fabric, stru
 }
 
 bool
-smart_changes_oldest(struct smart_changes *changes, struct smart_env *env, unsigned int *range)
+smart_changes_oldest(const struct smart_changes *changes, bool full, unsigned int *range)
 {
+	uint64_t tail = smart_log_tail(log_of(changes));
+	uint64_t kept = smart_log_bytes(log_of(changes)) / KEPT_OF * KEPT_PARTS;
 	uint64_t oldest = NO_CHANGE;
+	uint64_t oldest_idle = NO_CHANGE;
 
-	if (smart_log_used(log_of(changes)) < smart_log_bytes(log_of(changes)) / 2)
-		return false;
 	for (unsigned int i = 0; i < changes->ranges; i++)
 	{
 		const struct range_changes *looked_at = &changes->range[i];
 		uint64_t first = __atomic_load_n(&looked_at->first, __ATOMIC_RELAXED);
 
-		if (first < oldest && !__atomic_load_n(&looked_at->applying, __ATOMIC_RELAXED))
+		oldest = first < oldest ? first : oldest;
+		if (first < oldest_idle && !__atomic_load_n(&looked_at->applying, __ATOMIC_RELAXED))
 		{
-			oldest = first;
+			oldest_idle = first;
 			*range = i;
 		}
 	}
-	return oldest != NO_CHANGE;
+	/* In a full log nothing helps but the very oldest: who applies that one may be about it. */
+	return oldest_idle != NO_CHANGE && (oldest_idle + kept < tail || (full && oldest_idle == oldest));
 }
 
 /* ---- after the death of an owner ---- */

@@ -66,10 +66,12 @@ extern smart_status smart_changes_apply(struct smart_turn *turn, unsigned int *c
 extern smart_status smart_changes_release(struct smart_changes *changes, struct fabric *fabric, struct smart_env *env);
 
 /*
- * Is at least half of the log's space in use?  Then *range is the one, if there is one, whose oldest change keeps most of
- * it, and which no client is about to apply.
+ * Is a range to be applied?  *range: the one with the oldest change, of those that no client is about to apply, if
+ * seven eighths of the log lie behind that change.  full: the caller was refused; a younger change counts, too, if no
+ * range has an older one.  False with full: another client is about the oldest, or smart_changes_release is all it takes.
+ * Wait-free.
  */
-extern bool smart_changes_oldest(struct smart_changes *changes, struct smart_env *env, unsigned int *range);
+extern bool smart_changes_oldest(const struct smart_changes *changes, bool full, unsigned int *range);
 
 /*
  * What a log whose owner changes it no more has of the turn's range, of a tenure, comes into the range's tree, before the

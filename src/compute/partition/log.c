@@ -60,6 +60,7 @@ struct smart_log
 	uint32_t first;   /* of those that there are, which are in order */
 	uint32_t count;
 	bool releasing;
+	uint64_t free; /* up to here the head may go */
 	uint64_t head;
 	uint64_t durable;
 	uint64_t open; /* the frame that records go into; its head follows when it is closed */
@@ -263,6 +264,12 @@ smart_log_durable(const struct smart_log *log)
 /* ---- space ---- */
 
 uint64_t
+smart_log_tail(const struct smart_log *log)
+{
+	return __atomic_load_n(&log->tail, __ATOMIC_RELAXED);
+}
+
+uint64_t
 smart_log_used(const struct smart_log *log)
 {
 	return __atomic_load_n(&log->tail, __ATOMIC_RELAXED) - __atomic_load_n(&log->head, __ATOMIC_RELAXED);
@@ -284,22 +291,28 @@ smart_status
 smart_log_release(struct smart_log *log, struct fabric *fabric, struct smart_env *env, uint64_t position)
 {
 	smart_status status = SMART_OK;
+	uint64_t head;
 	bool mine;
 
 	smart_local_lock(&log->lock, env);
-	mine = !log->releasing && position > log->head;
+	log->free = position > log->free ? position : log->free;
+	head = log->free;
+	mine = !log->releasing && head > log->head;
 	log->releasing = log->releasing || mine;
 	smart_local_unlock(&log->lock);
-	if (!mine)
-		return SMART_OK;
-	/* L5: who reads the log again must not begin where newer frames are. */
-	if (!SMART_FAULT(earlyspace))
-		status = write_copies(&log->place, fabric, 0, &position, sizeof(position));
-	smart_local_lock(&log->lock, env);
-	if (status == SMART_OK)
-		log->head = position;
-	log->releasing = false;
-	smart_local_unlock(&log->lock);
+	while (mine)
+	{
+		/* L5: who reads the log again must not begin where newer frames are. */
+		if (!SMART_FAULT(earlyspace))
+			status = write_copies(&log->place, fabric, 0, &head, sizeof(head));
+		smart_local_lock(&log->lock, env);
+		if (status == SMART_OK)
+			log->head = head;
+		mine = status == SMART_OK && log->free > head;
+		head = log->free;
+		log->releasing = mine;
+		smart_local_unlock(&log->lock);
+	}
 	return status;
 }
 

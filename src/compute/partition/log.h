@@ -89,6 +89,8 @@ extern smart_status smart_log_commit(struct smart_log *log, struct fabric *fabri
 /* Up to where all records are durable; always a frame's end. */
 extern uint64_t smart_log_durable(const struct smart_log *log);
 
+/* Where the next record comes. */
+extern uint64_t smart_log_tail(const struct smart_log *log);
 /* Bytes that are in use, of how many. */
 extern uint64_t smart_log_used(const struct smart_log *log);
 extern uint32_t smart_log_bytes(const struct smart_log *log);
@@ -97,8 +99,8 @@ extern uint32_t smart_log_bytes(const struct smart_log *log);
 extern const struct smart_log_record *smart_log_at(const struct smart_log *log, uint64_t position);
 
 /*
- * The space in front of a frame's beginning, or of the durable end, is free.  Nothing happens if another client is about
- * that.  The errors of a batch: it is not free.
+ * The space in front of a frame's beginning, or of the durable end, is free.  If another client is about that, it goes on
+ * with what this one frees.  The errors of a batch: it is not free.
  */
 extern smart_status
 smart_log_release(struct smart_log *log, struct fabric *fabric, struct smart_env *env, uint64_t position);
