@@ -14,7 +14,7 @@ my $DELTAS = q{SELECT coalesce(sum(trees), 0) FROM smart_stat_space}; # no index
 my $BY_INDEX = 'SET enable_seqscan = off; SET enable_bitmapscan = off; ';
 my $READ = qr/chain of index "(\w+)": (\d+) operations, on (\d+) entries of the range that is read/;
 my $MADE = qr/chain of index "(\w+)": \d+ operations, \d+ lanes, \d+ sorted/;
-my $node = smart_node('main', 'autovacuum = off', 'smart.compaction_rate = 0', 'max_parallel_workers_per_gather = 0', 'max_worker_processes = 0');
+my $node = smart_node('main', 'autovacuum = off', 'max_parallel_workers_per_gather = 0', 'max_worker_processes = 0');
 
 sub sql
 {
