@@ -342,7 +342,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	struct smart_ranges *ranges = state->position.ranges;
 	struct smart_relation *relation;
 
-	smart_dead_rows_begin(&state->dead, smart_relation_database(index), index->rd_index->indrelid);
+	smart_dead_rows_begin(&state->dead, index);
 	/* It may be asked for the sake of a constraint, or by a plan that is older than the loss. */
 	relation = smart_journal_open(index, true);
 	smart_dead_rows_choose(&state->dead, RecoveryInProgress() && relation->view != NULL ? 0 : read_from(relation));
@@ -449,9 +449,10 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 			follow_position(scan, state, true);
 			CHECK_FOR_INTERRUPTS();
 			batch = position->batches;
+			index = backward ? (int) position->batch.count : -1;
 		}
 		/* Between ranges there may be entries that are not dead. */
-		else if (position->index != index + step)
+		if (position->index != index + step)
 			many = 0;
 	}
 }

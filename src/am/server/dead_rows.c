@@ -17,12 +17,16 @@
 
 #define GENERATIONS 1024
 #define PAGES       16384 /* a power of two */
+#define FILE_WORDS  (sizeof(smart_file) / sizeof(uint32))
+
+StaticAssertDecl(sizeof(smart_file) == FILE_WORDS * sizeof(uint32), "a file's name as words");
 
 /* Rows of a page.  Everything is loaded and stored whole. */
 struct page
 {
 	uint32 version; /* odd: it is being written */
 	BlockNumber block;
+	uint32 file[FILE_WORDS]; /* the index's */
 	uint64 tree;
 	uint64 generation;
 	uint64 bits[SMART_DEAD_ROWS_WORDS]; /* of offsets from 1 on */
@@ -57,9 +61,9 @@ smart_dead_rows_make(void)
 }
 
 static struct smart_dead_rows_generation *
-place_of_table(Oid database, Oid table)
+place_of_file(const smart_file *file)
 {
-	return &shared->generations[hash_combine(murmurhash32(database), murmurhash32(table)) % GENERATIONS];
+	return &shared->generations[hash_bytes((const unsigned char *) file, sizeof(*file)) % GENERATIONS];
 }
 
 /* Pages that follow one another have places that do, too. */
@@ -69,15 +73,43 @@ page_of(const struct smart_dead_rows *self, BlockNumber block)
 	return &shared->pages[(murmurhash32((uint32) self->tree) + block) % PAGES];
 }
 
-void
-smart_dead_rows_begin(struct smart_dead_rows *self, Oid database, Oid table)
+/* Is it about rows of this index's tree? */
+static bool
+is_of_tree(const struct page *page, const struct smart_dead_rows *self)
 {
+	uint32 file[FILE_WORDS];
+
+	memcpy(file, &self->file, sizeof(file));
+	for (size_t i = 0; i < FILE_WORDS; i++)
+	{
+		if (__atomic_load_n(&page->file[i], __ATOMIC_RELAXED) != file[i])
+			return false;
+	}
+	return __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree;
+}
+
+/* The caller has made the version odd. */
+static void
+set_tree(struct page *page, const struct smart_dead_rows *self)
+{
+	uint32 file[FILE_WORDS];
+
+	memcpy(file, &self->file, sizeof(file));
+	for (size_t i = 0; i < FILE_WORDS; i++)
+		__atomic_store_n(&page->file[i], file[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&page->tree, self->tree, __ATOMIC_RELAXED);
+}
+
+void
+smart_dead_rows_begin(struct smart_dead_rows *self, Relation index)
+{
+	self->file = smart_relation_locator(index);
 	self->tree = 0;
 	self->block = InvalidBlockNumber;
 	self->place = NULL;
 	if (shared == NULL)
 		return;
-	self->place = place_of_table(database, table);
+	self->place = place_of_file(&self->file);
 	/* Acquire: the tree is read afterwards. */
 	self->generation = __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE);
 }
@@ -94,8 +126,7 @@ smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
 	struct page *page = page_of(self, block);
 	uint32 version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
 	bool told = version % 2 == 0 && __atomic_load_n(&page->block, __ATOMIC_RELAXED) == block &&
-				__atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree &&
-				__atomic_load_n(&page->generation, __ATOMIC_RELAXED) == self->generation;
+				is_of_tree(page, self) && __atomic_load_n(&page->generation, __ATOMIC_RELAXED) == self->generation;
 
 	for (int i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
 		self->bits[i] = told ? __atomic_load_n(&page->bits[i], __ATOMIC_RELAXED) : 0;
@@ -111,7 +142,7 @@ static bool
 is_vacant(const struct smart_dead_rows *self, const struct page *page, BlockNumber block)
 {
 	return page->tree == 0 ||
-		   (page->tree == self->tree && (page->block == block || page->generation != self->generation));
+		   (is_of_tree(page, self) && (page->block == block || page->generation != self->generation));
 }
 
 bool
@@ -135,9 +166,9 @@ smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 	vacant = is_vacant(self, page, block);
 	/* Who sees one of the stores below sees the odd version; the partner is the fence of smart_dead_rows_read(). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	same = page->block == block && page->tree == self->tree && page->generation == self->generation;
+	same = page->block == block && is_of_tree(page, self) && page->generation == self->generation;
 	__atomic_store_n(&page->block, block, __ATOMIC_RELAXED);
-	__atomic_store_n(&page->tree, self->tree, __ATOMIC_RELAXED);
+	set_tree(page, self);
 	__atomic_store_n(&page->generation, self->generation, __ATOMIC_RELAXED);
 	for (uint32 i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
 	{
@@ -154,9 +185,9 @@ smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 }
 
 void
-smart_dead_rows_forget(Oid database, Oid table)
+smart_dead_rows_forget(Relation index)
 {
 	/* The entries are gone, and the places are not free yet: both show to whoever sees either. */
 	if (shared != NULL)
-		__atomic_add_fetch(&place_of_table(database, table)->now, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&place_of_file(&smart_relation_locator(index))->now, 1, __ATOMIC_SEQ_CST);
 }

@@ -7,10 +7,10 @@
  * place serves no other row before VACUUM frees it.  This is what nbtree's killed items are.
  *
  * What is remembered is volatile, lossy and of this server alone.  It counts for a scan only if no VACUUM has gone
- * through an index of the table between the beginning of the scan that found the row dead, or of the scan that asks,
+ * through the index between the beginning of the scan that found the row dead, or of the scan that asks,
  * whichever began first, and the question:
  *
- *	1. A scan takes the table's generation before it reads the tree, or before its view is brought up to date.  What it remembers, and what it asks for, has this
+ *	1. A scan takes the index's generation before it reads the tree, or before its view is brought up to date.  What it remembers, and what it asks for, has this
  *	   generation.
  *	2. VACUUM raises the generation when the entries of all rows whose places it is about to free are gone from the
  *	   tree, and before it frees any (smart_am_bulk_delete).
@@ -18,30 +18,37 @@
  *
  * So who remembers a row of a place that VACUUM frees took the generation before the raise, as its entry was in the tree
  * afterwards; and nobody who asks when the place may serve another row finds the generation unchanged.  In which tree
- * the entry was counts, too: an index that is moved leaves a tree behind from which VACUUM removes nothing.  Trees' ids
- * are never used again, so that another table with the same OID has nothing to do with this one.
+ * the entry was counts, too: an index that is moved leaves a tree behind from which VACUUM removes nothing.
+ *
+ * All that is of the index's file.  Trees' ids are never used again, but a database that was copied has the journals' ids of
+ * its template, with rows of its own; and who exchanges the files of two tables (pg_repack) leaves each index with its file,
+ * and each file with the rows that its entries lead to, whatever OID the table has.
  */
 #ifndef SMART_AM_DEAD_ROWS_H
 #define SMART_AM_DEAD_ROWS_H
 
 #include "access/htup_details.h"
 #include "storage/itemptr.h"
+#include "utils/rel.h"
+
+#include "am/compat.h"
 
 #define SMART_DEAD_ROWS_WORDS ((MaxHeapTuplesPerPage + 63) / 64)
 
-/* In shared memory.  Tables share one by chance. */
+/* In shared memory.  Indexes share one by chance. */
 struct smart_dead_rows_generation
 {
 	uint64 now;
 	uint64 noted; /* now, if rows were remembered since it was raised */
 };
 
-/* What a scan knows of the table's dead rows. */
+/* What a scan knows of the dead rows to which entries of an index lead. */
 struct smart_dead_rows
 {
-	uint64 tree; /* 0: nothing is known, or to be remembered */
+	smart_file file; /* the index's */
+	uint64 tree;     /* 0: nothing is known, or to be remembered */
 	uint64 generation;
-	const struct smart_dead_rows_generation *place; /* of the table's generation */
+	const struct smart_dead_rows_generation *place; /* of the file's generation */
 	BlockNumber block;                              /* of the page that was asked about last, or InvalidBlockNumber */
 	uint64 bits[SMART_DEAD_ROWS_WORDS];
 };
@@ -50,13 +57,13 @@ struct smart_dead_rows
 extern void smart_dead_rows_request(void);
 extern void smart_dead_rows_make(void);
 
-/* Takes the generation of a table, before its index's tree is read, or the view of an index without one is brought up to date. */
-extern void smart_dead_rows_begin(struct smart_dead_rows *self, Oid database, Oid table);
+/* Takes the generation of an index, before its tree is read, or the view of an index without one is brought up to date. */
+extern void smart_dead_rows_begin(struct smart_dead_rows *self, Relation index);
 
 /* Which tree that is, or the journal that the view reads; 0: nothing is to be known. */
 extern void smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree);
 
-/* Is any row of the table remembered, perhaps? */
+/* Is any row remembered, perhaps? */
 static inline bool
 smart_dead_rows_any(const struct smart_dead_rows *self)
 {
@@ -86,7 +93,7 @@ smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
  */
 extern bool smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
 
-/* VACUUM has removed the entries of dead rows from an index of the table, and may free their places from now on. */
-extern void smart_dead_rows_forget(Oid database, Oid table);
+/* VACUUM has removed the entries of dead rows from the index, and may free their places from now on. */
+extern void smart_dead_rows_forget(Relation index);
 
 #endif /* SMART_AM_DEAD_ROWS_H */

@@ -204,7 +204,7 @@ smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct s
 	 * Before the tree is read; or, under a pin of the view, after that was brought up to date, since VACUUM waits for the pin before it
 	 * raises the generation.  What is remembered is told by pages, as heap has them.
 	 */
-	smart_dead_rows_begin(&rows, smart_relation_database(index), RelationGetRelid(candidate->heap));
+	smart_dead_rows_begin(&rows, index);
 	smart_dead_rows_choose(&rows, smart_kills_possible(candidate->heap) ? where : 0);
 	verdict = judge_entries(candidate, waits, &rows, &asked, finding);
 	end_asking(&asked);

@@ -221,7 +221,7 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 	from_length = (size_t) (smart_entry_put_tid(relation->codec, from + columns_length, &tid) - from);
 	ItemPointerSet(&tid, block, MaxOffsetNumber);
 	to_length = (size_t) (smart_entry_put_tid(relation->codec, to + columns_length, &tid) - to);
-	smart_dead_rows_begin(&rows, smart_relation_database(candidate->index), RelationGetRelid(candidate->heap));
+	smart_dead_rows_begin(&rows, candidate->index);
 	smart_dead_rows_choose(&rows, pinned(relation));
 	if (!seek(relation, from, from_length, to, to_length))
 		return;
