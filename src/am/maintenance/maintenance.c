@@ -3,8 +3,8 @@
  *	  The server's launcher and its jobs.
  *
  * There are eight: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
- * long journals (compaction.c), for what memory nodes have not yet (carrying.c), for deltas (deltas.c) and for dead entries (kill_worker.c), to start the
- * collection of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that makes good what
+ * long journals (compaction.c), for what memory nodes have not yet (carrying.c), for deltas (deltas.c) and for dead entries
+ * (kill_worker.c), to start the collection of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that makes good what
  * was left (startup.c).  It also finds the memory nodes, keeps a session to each, and does what no client waits for.
  *
  * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  Memory nodes

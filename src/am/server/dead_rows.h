@@ -10,8 +10,8 @@
  * through the index between the beginning of the scan that found the row dead, or of the scan that asks,
  * whichever began first, and the question:
  *
- *	1. A scan takes the index's generation before it reads the tree, or before its view is brought up to date.  What it remembers, and what it asks for, has this
- *	   generation.
+ *	1. A scan takes the index's generation before it reads the tree, or before its view is brought up to date.  What it
+ *	   remembers, and what it asks for, has this generation.
  *	2. VACUUM raises the generation when the entries of all rows whose places it is about to free are gone from the
  *	   tree, and before it frees any (smart_am_bulk_delete).
  *	3. Whoever asks compares the generation after it has read what is remembered.
