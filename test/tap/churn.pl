@@ -137,6 +137,39 @@ stays_flat($node, 'primary key', 20, 'primary key');
 stays_flat($node, $_, 5, $_) for ('INCLUDE', 'deferred', 'exclusion');
 held_back($node, 'primary');
 
+# ---- sessions whose commits do not wait ----
+
+# Calls of write(2) that the session's process has made so far.  Its connection has others.
+sub writes
+{
+	my ($session) = @_;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+
+	return slurp_file("/proc/$pid/io") =~ /^syscw: (\d+)$/m ? $1 : die "no number of writes of process $pid";
+}
+
+# How often a session writes WAL itself while it updates a row; the WAL writer does so for it where its commits do not wait.
+sub writes_for
+{
+	my ($table, $commit) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+
+	$session->query_safe("SET synchronous_commit = $commit; CALL update_$table(100)");
+	my $before = writes($session);
+	$session->query_safe("CALL update_$table(2 * $BATCH)");
+	my $writes = writes($session) - $before;
+	$session->quit;
+	return $writes;
+}
+
+my $unwaited = make($node, 'unwaited', 'primary key');
+
+cmp_ok(writes_for('unwaited', 'on'), '>=', 2 * $BATCH, 'control: a session whose commits wait writes WAL for each');
+cmp_ok(writes_for('unwaited', 'off'), '<=', 2 * $BATCH / 16 / 4, 'a session whose commits do not wait removes no entries itself');
+falls($node, 'unwaited', $unwaited, 'entries go all the same');
+row_is($node, 'unwaited', $node->safe_psql('postgres', 'SELECT v FROM unwaited'), 'commits that do not wait');
+index_is_sound($node, 'postgres', $_, 'commits that do not wait') for ($unwaited, 'unwaited_v', 'unwaited_k');
+
 # ---- a standby ----
 
 # A query there sees an old version, and has no feedback: what the primary removes waits for it.

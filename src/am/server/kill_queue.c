@@ -100,6 +100,16 @@ smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
 		smart_launcher_wake();
 }
 
+void
+smart_kill_queue_hurry(void)
+{
+	Latch *worker = queue == NULL ? NULL : __atomic_load_n(&queue->worker, __ATOMIC_RELAXED);
+
+	/* As above. */
+	if (worker != NULL)
+		SetLatch(worker);
+}
+
 bool
 smart_kill_queue_has_room(void)
 {

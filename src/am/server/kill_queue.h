@@ -26,6 +26,9 @@ extern void smart_kill_queue_make(void);
 /* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher, or who removes. */
 extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length);
 
+/* What waits is to be removed at once, if there is a worker. */
+extern void smart_kill_queue_hurry(void);
+
 /* Is the queue far from being full? */
 extern bool smart_kill_queue_has_room(void);
 

@@ -12,11 +12,13 @@
  * Not every attempt succeeds: a session may have the table's page pinned, so that it is not pruned, or VACUUM may be at
  * work.  The number of dead entries grows on then, and the next attempt comes a while later.
  *
- * On memory nodes a removal takes some round trips, so it is the worker's.  Where pages answer it takes none.
+ * On memory nodes a removal takes some round trips, so it is the worker's.  Where pages answer it takes none.  It is the worker's,
+ * too, where the session does not wait for WAL at its commit (synchronous_commit = off), since a removal does.
  */
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "common/pg_prng.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -37,7 +39,8 @@
 #include "am/write/versions.h"
 #include "base/assert.h"
 
-#define WORTH_REMOVING 16 /* dead entries of one key */
+#define WORTH_REMOVING 16   /* dead entries of one key */
+#define WORTH_A_FLUSH  1024 /* though its commit does not wait for one: no worker has come */
 
 /* Of so many inserts of unchanged columns one looks for dead versions.  Primes, since the indexes of a table take turns. */
 #define INSERTS_PER_LOOK        31
@@ -74,6 +77,14 @@ is_remote(const struct smart_candidate *candidate)
 	return smart_server.remote && candidate->relation->view == NULL;
 }
 
+/* Does a removal make the session wait for more than its commit does? */
+static bool
+is_the_workers(const struct smart_candidate *candidate, const struct smart_versions *versions)
+{
+	return is_remote(candidate) || (synchronous_commit == SYNCHRONOUS_COMMIT_OFF && candidate->relation->view == NULL &&
+									versions->dead < WORTH_A_FLUSH);
+}
+
 /* Removes entries without a journal. */
 static void
 kill_entries(const struct smart_candidate *candidate, const struct smart_entries *keys)
@@ -91,13 +102,15 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 	smart_kills_release(&kills);
 }
 
-/* Tells the worker of the keys. */
+/* Tells the worker of the keys.  It comes at once where that costs no round trips: else more would come together meanwhile. */
 static void
 hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
 	for (uint32 i = 0; i < keys->count; i++)
 		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
 							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
+	if (!is_remote(candidate))
+		smart_kill_queue_hurry();
 }
 
 static bool
@@ -115,7 +128,7 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
 
 	if (!is_journaled(candidate))
 		kill_entries(candidate, &keys);
-	else if (is_remote(candidate))
+	else if (is_the_workers(candidate, versions))
 		hand_over(candidate, &keys);
 	else
 		(void) smart_dead_entries_remove(candidate->heap, candidate->index, &keys);
@@ -135,7 +148,7 @@ is_worth_it(const struct smart_candidate *candidate, const struct smart_versions
 
 	if (!is_journaled(candidate) && versions->fresh > 0)
 		return true;
-	if (is_remote(candidate))
+	if (is_the_workers(candidate, versions))
 		return more && (times & (times - 1)) == 0;
 	/* Others may have found them first, or only some could go. */
 	return more || (times > 0 && pg_prng_uint64(&pg_global_prng_state) % WORTH_REMOVING == 0);
