@@ -5,15 +5,16 @@
  * A row that is updated again and again leaves an entry for each of its versions, until VACUUM comes.  Two inserts meet
  * them: the check of a unique index, which looks at all entries of the key anyway; and the insert of a version whose
  * columns of the index have not changed, as the executor tells (nbtree deletes such entries "bottom-up" before it splits a
- * page for them).  When sixteen dead ones have come together their session removes them: as a scan does in an index
- * without a journal (kill.h), and as the worker does where there is one (dead_entries.h).  Fewer are not worth a leaf's
- * rewriting and a flush of WAL.  So what a key costs does not grow with the number of its updates.
+ * page for them).  When sixteen dead ones have come together they are removed.  Fewer are not worth a leaf's rewriting.  So
+ * what a key costs does not grow with the number of its updates.
+ *
+ * A removal from a tree with a journal takes a flush of WAL, and on memory nodes round trips.  So the worker is told, which
+ * comes at once (dead_entries.h).  If more come together all the same, it has fallen behind or does not run, and a session
+ * removes them itself: later if its own commits do not wait for WAL (synchronous_commit = off), never on memory nodes.
+ * Where pages answer, or without a journal, a removal waits for nothing, and sessions do it always.
  *
  * Not every attempt succeeds: a session may have the table's page pinned, so that it is not pruned, or VACUUM may be at
  * work.  The number of dead entries grows on then, and the next attempt comes a while later.
- *
- * On memory nodes a removal takes some round trips, so it is the worker's.  Where pages answer it takes none.  It is the worker's,
- * too, where the session does not wait for WAL at its commit (synchronous_commit = off), since a removal does.
  */
 #include "postgres.h"
 
@@ -39,8 +40,11 @@
 #include "am/write/versions.h"
 #include "base/assert.h"
 
-#define WORTH_REMOVING 16   /* dead entries of one key */
-#define WORTH_A_FLUSH  1024 /* though its commit does not wait for one: no worker has come */
+#define WORTH_REMOVING 16 /* dead entries of one key */
+
+/* So many are worth a session's flush of WAL; and one that its commit does not wait for. */
+#define WORTH_A_FLUSH      64
+#define WORTH_ANOTHER_WAIT 1024
 
 /* Of so many inserts of unchanged columns one looks for dead versions.  Primes, since the indexes of a table take turns. */
 #define INSERTS_PER_LOOK        31
@@ -70,19 +74,20 @@ make_keys(const struct smart_candidate *candidate, const struct smart_versions *
 	return (struct smart_entries){.bytes = bytes, .start = start, .count = count};
 }
 
-/* Does a removal take round trips?  Where pages answer it is in the journal alone. */
 static bool
-is_remote(const struct smart_candidate *candidate)
+is_journaled(const struct smart_candidate *candidate)
 {
-	return smart_server.remote && candidate->relation->view == NULL;
+	return candidate->relation->meta.journal_state != SMART_JOURNAL_NONE;
 }
 
-/* Does a removal make the session wait for more than its commit does? */
+/* Is a removal left to the worker, since the session would have to wait for it? */
 static bool
 is_the_workers(const struct smart_candidate *candidate, const struct smart_versions *versions)
 {
-	return is_remote(candidate) || (synchronous_commit == SYNCHRONOUS_COMMIT_OFF && candidate->relation->view == NULL &&
-									versions->dead < WORTH_A_FLUSH);
+	if (!is_journaled(candidate) || candidate->relation->view != NULL)
+		return false;
+	return smart_server.remote ||
+		   versions->dead < (synchronous_commit == SYNCHRONOUS_COMMIT_OFF ? WORTH_ANOTHER_WAIT : WORTH_A_FLUSH);
 }
 
 /* Removes entries without a journal. */
@@ -102,21 +107,15 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 	smart_kills_release(&kills);
 }
 
-/* Tells the worker of the keys.  It comes at once where that costs no round trips: else more would come together meanwhile. */
+/* Tells the worker of the keys.  It comes at once, unless that takes round trips: the more of them together, the fewer. */
 static void
 hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
 	for (uint32 i = 0; i < keys->count; i++)
 		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
 							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
-	if (!is_remote(candidate))
+	if (!smart_server.remote)
 		smart_kill_queue_hurry();
-}
-
-static bool
-is_journaled(const struct smart_candidate *candidate)
-{
-	return candidate->relation->meta.journal_state != SMART_JOURNAL_NONE;
 }
 
 static void
