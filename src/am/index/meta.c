@@ -309,7 +309,9 @@ smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta)
 	GenericXLogState *xlog = GenericXLogStart(index);
 	XLogRecPtr end;
 
-	smart_assert(meta->database == smart_relation_database(index) || meta->state == SMART_META_STALE);
+	/* The copy of a database keeps what its template's metapages say of their trees, until it has trees of its own. */
+	smart_assert(meta->database == smart_relation_database(index) ||
+				 meta->database == ((struct smart_meta *) PageGetContents(BufferGetPage(buffer)))->database);
 	smart_meta_put(GenericXLogRegisterBuffer(xlog, buffer, 0), meta);
 	end = GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(buffer);

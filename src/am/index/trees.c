@@ -210,6 +210,7 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 	bool is_delta = (flags & SMART_TREE_IS_DELTA) != 0;
 	struct smart_space *space = &(is_delta ? smart_delta_client() : smart_backend_client())->space;
 	struct smart_tree_owner owner;
+	FullTransactionId top;
 	smart_status status;
 
 	smart_assert(meta->journal != 0 && meta->journal != SMART_PROMOTED);
@@ -217,8 +218,12 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 		smart_locate_wait();
 	smart_am_tree_make_room(false);
 	describe_file(index, &owner);
-	/* It is no transaction's: one that has ended, whenever it is asked for. */
-	owner.creator = BootstrapTransactionId;
+	/*
+	 * It is no transaction's: one that has ended, whenever it is asked for.  But the index's file may be new in this one, and until
+	 * that has ended no other process sees which index has it.
+	 */
+	top = GetTopFullTransactionIdIfAny();
+	owner.creator = FullTransactionIdIsValid(top) ? U64FromFullTransactionId(top) : BootstrapTransactionId;
 	owner.flags = flags;
 	owner.leaf_size = meta->leaf_size;
 	/* What a primary reads of its own chain may be lost in a crash, and a delta is with it. */
