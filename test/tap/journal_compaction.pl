@@ -10,7 +10,8 @@ use Time::HiRes qw(sleep);
 
 use SmartTest;
 
-my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 32MB');
+# What set_delay() changes has to stand in the file.
+my $node = smart_node('main', 'autovacuum = off', 'max_wal_size = 4GB', 'shared_buffers = 32MB', 'autovacuum_vacuum_cost_delay = 2ms');
 
 sub sql
 {

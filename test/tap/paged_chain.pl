@@ -150,6 +150,8 @@ SQL
 start_with(8);
 reads('SELECT b FROM rows WHERE a = hashint8extended(778, 0)', 778, 0, 'with workers');
 ok($node->poll_query_until('postgres', $DELTAS, '1'), 'a worker makes the delta');
+# It is counted when its making begins.
+ok($node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'smart delta')}), 'the worker has ended');
 is(join(' ', (tells('SELECT b FROM rows WHERE a = hashint8extended(450001, 0)'))[ 0, 1, 3 ]), '450001 0 0', 'who comes then has it');
 
 # A scan that has read the chain goes on while the delta is made, and when runs have been switched so often that the pages of its
