@@ -46,8 +46,11 @@ less(const uint64_t *a, const uint64_t *b, unsigned int words)
 static inline __attribute__((always_inline)) void
 move(uint64_t *to, const uint64_t *from, unsigned int words)
 {
-	for (unsigned int i = 0; i < words; i++)
-		to[i] = from[i];
+	uint64_t item[SMART_SORT_WORDS_MAX];
+
+	/* Both may be the same for all the compiler knows, which would call memmove() for three words. */
+	memcpy(item, from, words * sizeof(*item));
+	memcpy(to, item, words * sizeof(*item));
 }
 
 static inline __attribute__((always_inline)) void

@@ -90,6 +90,25 @@ is($lanes, 1, 'removals are a lane');
 cmp_ok($sorted, '>=', 20000, 'what was inserted in any order is sorted');
 cmp_ok($sorted, '<=', 20000 + 256, 'removals are not');
 
+# Forty stretches that are long enough for a lane, of which there are sixteen: what finds none is sorted. And short stretches of long keys.
+sql(<<'SQL');
+CREATE TABLE combed (id bigint, word text COLLATE "C");
+CREATE INDEX combed_id ON combed USING smart (id);
+CREATE INDEX combed_word ON combed USING smart (word);
+INSERT INTO combed (id) SELECT s + 100 * g FROM generate_series(1, 40) s, generate_series(1, 600) g ORDER BY s, g;
+INSERT INTO combed (word) SELECT to_char(s + 100 * g, 'FM0000000') || repeat('x', 900) FROM generate_series(1, 20) s, generate_series(1, 200) g
+	ORDER BY s, g;
+DELETE FROM combed WHERE id % 7 = 0;
+SQL
+$offset = load('stretches without a lane', 'combed_id', 'combed_word');
+($operations, $lanes, $sorted) = reading('combed_id', $offset);
+is($lanes, 16, 'all lanes are taken');
+# A lane's stretch ends where the next lane is passed, so some keys of each are loose.
+cmp_ok($sorted, '>=', 24 * 600, 'the other stretches are sorted');
+cmp_ok($sorted, '<', 24 * 600 + 256, 'and no more');
+($operations, $lanes, $sorted) = reading('combed_word', $offset);
+cmp_ok($sorted, '>=', 19 * 200, 'short stretches are sorted');
+
 # Several sessions at a time, each with keys that ascend, so that their batches lie among each other's.
 my $script = pgbench_script(<<'SQL');
 INSERT INTO rising SELECT 1000000 * (1 + :client_id) + g, to_char(1000000 * (1 + :client_id) + g, 'FM0000000') FROM generate_series(:from, :from + 999) g;

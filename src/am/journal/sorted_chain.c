@@ -4,8 +4,10 @@
  *
  * Much of a chain is in order as it is: VACUUM removes entries as the tree has them, and rows are often inserted so.  A first
  * reading finds these stretches (tree/lanes.h) and notes where each begins; in the end each lane is read where it lies.
- * Only what is loose is copied, by a second reading, and sorted by entry and number in the chain.  The lanes and the
- * sorter are merged.
+ * Only what is loose is copied and sorted by entry and number in the chain.  The lanes and the sorter are merged.
+ *
+ * What goes into a lane is known when its stretch has ended.  Until then the stretch is kept, as long as it is too short for a lane;
+ * so short ones, which may be all there is, are read once.  A long one that finds no lane is read a second time.
  */
 #include "postgres.h"
 
@@ -24,6 +26,7 @@
 
 #define LOOK_EVERY 4096 /* operations */
 #define SHORTEST   256  /* operations of a stretch that is read where it lies: much less than a batch is not worth it */
+#define KEPT_BYTES (64 * 1024) /* of the current stretch */
 #define SOURCES    (SMART_LANES + 1)
 
 /* Behind the key of a sorted operation: its number, big-endian; what it is; the payload; the key's length. */
@@ -44,6 +47,14 @@ struct pieces
 	struct piece *list;
 	uint32 count;
 	uint32 capacity;
+};
+
+/* The current stretch, as the sorter takes its operations: the length of each, and its bytes. */
+struct kept
+{
+	uint32 count; /* operations */
+	uint32 bytes;
+	uint8 *items; /* KEPT_BYTES */
 };
 
 /* What comes in order: a lane, or what was sorted.  Its next operation: */
@@ -71,7 +82,8 @@ struct smart_sorted_chain
 	uint64 operations;
 	uint64 loose_operations;
 	struct pieces lanes[SMART_LANES];
-	struct pieces loose;
+	struct pieces loose; /* what is read a second time */
+	struct kept kept;
 	int lane_count;
 	struct smart_reader *reader; /* of the first readings */
 	struct smart_sorter *sorter; /* of what is loose; NULL: nothing is */
@@ -123,6 +135,85 @@ next_again(struct smart_reader *reader)
 	return found;
 }
 
+/* ---- what is loose ---- */
+
+/* Writes the reader's operation as the sorter takes it; returns the bytes. */
+static int
+make_item(const struct smart_sorted_chain *chain, uint64 number, int key_length, uint8 *item)
+{
+	const struct smart_reader *reader = chain->reader;
+	const struct smart_unpacker *from = &reader->unpacker;
+	int fixed_length = chain->codec->fixed_length;
+	uint8 *at = item + key_length;
+
+	smart_copy_short(item, from->entry, (Size) key_length);
+	at = smart_put_be64(at, number);
+	*at++ = reader->operation;
+	smart_copy_short(at, from->entry + key_length, (Size) (from->length - key_length));
+	at += from->length - key_length;
+	if (fixed_length == 0)
+		at = smart_put_be16(at, (uint16) key_length);
+	else
+	{
+		memset(at, 0, (Size) (fixed_length - from->length));
+		at += fixed_length - from->length;
+	}
+	return (int) (at - item);
+}
+
+static void
+begin_sorter(struct smart_sorted_chain *chain)
+{
+	int fixed_length = chain->codec->fixed_length;
+	int length = fixed_length > 0 ? fixed_length + NUMBER_BYTES + 1 : 0;
+	/* Without what the tail has; memory that is not needed is not touched. */
+	Size operations = (Size) (chain->meta->adds + chain->meta->removals) + LOOK_EVERY;
+
+	chain->sorter = smart_sorter_begin(length, (Size) maintenance_work_mem * 1024,
+									   operations * (Size) (length > 0 ? MAXALIGN(length) : 64), &smart_environment);
+}
+
+/* Gives an operation to the sorter. */
+static void
+sort_item(struct smart_sorted_chain *chain, const uint8 *item, int length)
+{
+	if (unlikely(chain->sorter == NULL))
+		begin_sorter(chain);
+	smart_sorter_add(chain->sorter, item, length);
+}
+
+/* Keeps the reader's operation, which is of the current stretch, unless that has become long. */
+static inline void
+keep(struct smart_sorted_chain *chain, uint64 number, int key_length)
+{
+	struct kept *kept = &chain->kept;
+	uint8 *item = kept->items + kept->bytes;
+	uint16 length;
+
+	if (kept->count >= SHORTEST || KEPT_BYTES - kept->bytes < sizeof(length) + SMART_SORTER_MAX)
+		return;
+	length = (uint16) make_item(chain, number, key_length, item + sizeof(length));
+	memcpy(item, &length, sizeof(length));
+	kept->bytes += (uint32) (sizeof(length) + length);
+	kept->count++;
+}
+
+/* The current stretch is loose, and all of it was kept. */
+static void
+sort_kept(struct smart_sorted_chain *chain)
+{
+	const uint8 *item = chain->kept.items;
+
+	for (uint32 i = 0; i < chain->kept.count; i++)
+	{
+		uint16 length;
+
+		memcpy(&length, item, sizeof(length));
+		sort_item(chain, item + sizeof(length), length);
+		item += sizeof(length) + length;
+	}
+}
+
 /* ---- the first reading ---- */
 
 static void
@@ -154,7 +245,10 @@ end_stretch(struct smart_sorted_chain *chain, struct piece *piece, const struct 
 	piece->count = ended->count;
 	if (ended->lane == SMART_LANES_LOOSE)
 	{
-		add_piece(&chain->loose, piece);
+		if (ended->count == chain->kept.count)
+			sort_kept(chain);
+		else
+			add_piece(&chain->loose, piece);
 		chain->loose_operations += ended->count;
 		return;
 	}
@@ -173,6 +267,7 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 	struct smart_chain_place batch = chain->meta->cut; /* that the reader is in, with so many operations until now */
 	uint32 in_batch = 0;
 	enum smart_found found;
+	int key_length;
 
 	smart_lanes_begin(lanes, SHORTEST);
 	for (;;)
@@ -188,11 +283,14 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 		look_around(chain, chain->operations);
 		/* What is read again is the same, as its checksum tells. */
 		smart_reader_check(reader, chain->codec, reader->operation == SMART_OPERATION_REMOVE);
-		if (smart_lanes_add(lanes, reader->unpacker.entry, key_length_of(chain, reader), &ended))
+		key_length = key_length_of(chain, reader);
+		if (smart_lanes_add(lanes, reader->unpacker.entry, key_length, &ended))
 		{
 			end_stretch(chain, &piece, &ended);
+			chain->kept.count = chain->kept.bytes = 0;
 			piece = (struct piece){.place = batch, .skip = in_batch, .number = chain->operations};
 		}
+		keep(chain, chain->operations, key_length);
 		in_batch++;
 		chain->operations++;
 	}
@@ -204,45 +302,15 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 	return found;
 }
 
-/* ---- what is loose ---- */
+/* ---- the second reading ---- */
 
-/* Gives the reader's operation to the sorter. */
-static void
-sort_operation(struct smart_sorted_chain *chain, uint64 number)
-{
-	const struct smart_reader *reader = chain->reader;
-	const struct smart_unpacker *from = &reader->unpacker;
-	int fixed_length = chain->codec->fixed_length;
-	int key_length = key_length_of(chain, reader);
-	uint8 item[SMART_SORTER_MAX];
-	uint8 *at = item + key_length;
-
-	smart_copy_short(item, from->entry, (Size) key_length);
-	at = smart_put_be64(at, number);
-	*at++ = reader->operation;
-	smart_copy_short(at, from->entry + key_length, (Size) (from->length - key_length));
-	at += from->length - key_length;
-	if (fixed_length == 0)
-		at = smart_put_be16(at, (uint16) key_length);
-	else
-	{
-		memset(at, 0, (Size) (fixed_length - from->length));
-		at += fixed_length - from->length;
-	}
-	smart_sorter_add(chain->sorter, item, (int) (at - item));
-}
-
+/* The second reading: of long stretches that have found no lane. */
 static enum smart_found
 sort_loose(struct smart_sorted_chain *chain)
 {
-	int fixed_length = chain->codec->fixed_length;
-	int length = fixed_length > 0 ? fixed_length + NUMBER_BYTES + 1 : 0;
-	Size expected = (Size) chain->loose_operations * (Size) (length > 0 ? MAXALIGN(length) : 64);
 	enum smart_found found = SMART_FOUND;
+	uint8 item[SMART_SORTER_MAX];
 
-	if (chain->loose_operations == 0)
-		return SMART_FOUND;
-	chain->sorter = smart_sorter_begin(length, (Size) maintenance_work_mem * 1024, expected, &smart_environment);
 	for (uint32 i = 0; i < chain->loose.count && found == SMART_FOUND; i++)
 	{
 		const struct piece *piece = &chain->loose.list[i];
@@ -254,10 +322,10 @@ sort_loose(struct smart_sorted_chain *chain)
 			if (found != SMART_FOUND)
 				break;
 			look_around(chain, piece->number + j);
-			sort_operation(chain, piece->number + j);
+			sort_item(chain, item, make_item(chain, piece->number + j, key_length_of(chain, chain->reader), item));
 		}
 	}
-	if (found != SMART_FOUND)
+	if (found != SMART_FOUND || chain->sorter == NULL)
 		return found;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SORT);
 	smart_sorter_perform(chain->sorter);
@@ -404,6 +472,7 @@ smart_sorted_chain_begin(Relation index, const struct smart_codec *codec, const 
 	chain->meta = meta;
 	chain->look = look;
 	chain->reader = palloc(sizeof(*chain->reader));
+	chain->kept.items = palloc(KEPT_BYTES);
 	smart_reader_begin_chain(chain->reader, index, meta, &meta->cut, true);
 	found = find_stretches(chain, end);
 	if (found == SMART_FOUND_END)
@@ -461,6 +530,7 @@ smart_sorted_chain_end(struct smart_sorted_chain *chain)
 	}
 	if (chain->loose.list != NULL)
 		pfree(chain->loose.list);
+	pfree(chain->kept.items);
 	pfree(chain->reader);
 	pfree(chain);
 }

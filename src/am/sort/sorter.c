@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <sys/mman.h>
+
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -21,6 +23,7 @@
 #include "base/sort.h"
 
 #define MEMORY_MIN ((Size) 64 * 1024) /* room for a few of the longest entries */
+#define HUGE_FROM  ((Size) 4 << 20)   /* bytes of a chunk that is worth huge pages */
 #define AHEAD      8                  /* records to prefetch */
 
 struct smart_sorter
@@ -65,6 +68,20 @@ record_item(struct smart_sorter *sorter, Size i)
 	return (struct smart_sort_item *) (sorter->memory + i * sorter->item_size);
 }
 
+/* A chunk, of huge pages where those are for who asks: the first touch of each small one costs as much as some comparisons. */
+static char *
+allocate(MemoryContext context, Size size)
+{
+	char *memory = MemoryContextAllocHuge(context, size);
+	Size page = (Size) sysconf(_SC_PAGESIZE);
+	char *begin = (char *) TYPEALIGN(page, memory);
+	char *end = (char *) TYPEALIGN_DOWN(page, memory + size);
+
+	if (size >= HUGE_FROM)
+		(void) madvise(begin, (Size) (end - begin), MADV_HUGEPAGE);
+	return memory;
+}
+
 struct smart_sorter *
 smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_env *env)
 {
@@ -80,7 +97,7 @@ smart_sorter_begin(int entry_length, Size memory, Size expected, struct smart_en
 	sorter->merge_memory = memory / 16;
 	sorter->limit = MAXALIGN_DOWN(Max(memory - sorter->merge_memory, MEMORY_MIN));
 	sorter->size = MAXALIGN(Min(Max(expected, MEMORY_MIN), sorter->limit));
-	sorter->memory = MemoryContextAllocHuge(sorter->context, sorter->size);
+	sorter->memory = allocate(sorter->context, sorter->size);
 	sorter->records = sorter->memory + sorter->size;
 	sorter->ascending = true;
 	smart_assert(sorter->item_size > 0 && sorter->size <= sorter->limit && sorter->size >= MEMORY_MIN);
@@ -98,7 +115,7 @@ enlarge(struct smart_sorter *sorter)
 	/* While the old chunk is copied both are there. */
 	if (sorter->size + size > sorter->limit)
 		return false;
-	memory = MemoryContextAllocHuge(sorter->context, size);
+	memory = allocate(sorter->context, size);
 	memcpy(memory, sorter->memory, sorter->count * sorter->item_size);
 	memcpy(memory + size - records, sorter->records, records);
 	if (sorter->words == 0)
@@ -212,19 +229,28 @@ spill(struct smart_sorter *sorter)
 	sorter->ascending = true;
 }
 
+/* The bytes of a short entry from its last word on, and zeros behind them. */
+static inline uint64
+last_word(const uint8 *entry, unsigned int length, unsigned int last)
+{
+	uint8 rest[8] = {0};
+
+	if (length >= sizeof(rest))
+		return smart_load_be64(entry + length - sizeof(rest)) << (8 * ((last + 1) * sizeof(rest) - length));
+	memcpy(rest, entry, length);
+	return smart_load_be64(rest);
+}
+
 static inline void
 add_words(struct smart_sorter *sorter, const uint8 *entry, int length)
 {
 	uint64 *item = words_item(sorter, sorter->count);
 	const uint64 *before = item - sorter->words;
 	unsigned int last = sorter->words - 1;
-	uint8 rest[8] = {0};
 
 	for (unsigned int w = 0; w < last; w++)
 		item[w] = smart_load_be64(entry + w * 8);
-	for (unsigned int i = 0; i < sizeof(rest) && last * 8 + i < (unsigned int) length; i++)
-		rest[i] = entry[last * 8 + i];
-	item[last] = smart_load_be64(rest);
+	item[last] = last_word(entry, (unsigned int) length, last);
 	if (sorter->ascending && sorter->count > 0)
 	{
 		unsigned int w = 0;
