@@ -8,29 +8,14 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
-#include "access/genam.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
-#include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
-#include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
-#include "am/index/relation.h"
 #include "am/maintenance/errand_worker.h"
-#include "am/maintenance/launcher.h"
-#include "am/server/waiters.h"
+#include "am/maintenance/journal_errands.h"
 #include "base/assert.h"
 
 #define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
@@ -40,59 +25,74 @@
 /* ---- the launcher's job ---- */
 
 long
-smart_errand_tend(enum smart_errand_kind kind, const char *name, const char *function, long look_ms)
+smart_errand_tend(struct smart_job *job)
 {
-	static BackgroundWorkerHandle *children[SMART_ERRAND_KINDS]; /* NULL: it has ended */
 	bool waiting;
 	Oid database;
 
-	if (smart_child_runs(&children[kind]))
-		return look_ms;
-	database = smart_errand_call(kind, &waiting);
+	if (smart_child_runs(&job->child))
+		return job->errand->look_ms;
+	database = smart_errand_call(job->errand->kind, &waiting);
 	/* Where max_worker_processes leaves no place, the request is forgotten after a while, and comes again. */
 	if (OidIsValid(database))
-		(void) smart_child_start(name, function, database, &children[kind]);
-	return waiting ? look_ms : IDLE_MS;
+		(void) smart_child_start(job, database, &job->child);
+	return waiting ? job->errand->look_ms : IDLE_MS;
 }
 
 /* ---- one index ---- */
 
 static const struct smart_errand_work *work = NULL;
 static Oid current = InvalidOid; /* the index that this process is at */
+static int again_ms;             /* when to do that again */
 
-bool
-smart_errand_gives_way(void *argument)
+static void
+perform(void *argument)
 {
-	const struct smart_errand_index *opened = argument;
+	struct smart_opened opened;
 
-	/* What the catalogs were last read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
-	InvalidateCatalogSnapshot();
-	return smart_lock_is_awaited(opened->table, RowExclusiveLock) ||
-		   smart_lock_is_awaited(opened->index, RowExclusiveLock);
+	switch (smart_try_open(current, RowExclusiveLock, RowExclusiveLock, &opened))
+	{
+		case SMART_OPENED:
+			again_ms = opened.index->rd_index->indisready ? work->perform(&opened) : SMART_ERRAND_NOT_AGAIN;
+			smart_opened_close(&opened);
+			break;
+		case SMART_OPENING_GONE:
+			again_ms = SMART_ERRAND_NOT_AGAIN;
+			break;
+		case SMART_OPENING_LOCKED:
+			again_ms = SMART_ERRAND_GAVE_WAY_MS;
+			break;
+	}
 }
 
-/* Does it to an index, within a transaction; returns when to do it again. */
-static int
-perform(Oid index)
+static void
+condemn(void *argument)
 {
-	Oid table = IndexGetRelation(index, true);
-	struct smart_errand_index opened;
-	int again_ms = SMART_ERRAND_NOT_AGAIN;
-
-	if (!OidIsValid(table))
-		return SMART_ERRAND_NOT_AGAIN;
-	if (!ConditionalLockRelationOid(table, RowExclusiveLock))
-		return SMART_ERRAND_GAVE_WAY_MS;
-	opened.table = try_table_open(table, NoLock);
-	if (opened.table == NULL || IndexGetRelation(index, true) != table)
-		return SMART_ERRAND_NOT_AGAIN;
-	opened.index = index_open(index, RowExclusiveLock);
-	if (smart_is_our_index(opened.index) && opened.index->rd_index->indisready)
-		again_ms = work->perform(&opened);
-	index_close(opened.index, RowExclusiveLock);
-	table_close(opened.table, RowExclusiveLock);
-	return again_ms;
+	again_ms = work->condemn(current);
 }
+
+/* Whatever has failed goes into the log.  A memory node that was away may be back soon. */
+static void
+failed(const ErrorData *error)
+{
+	EmitErrorReport();
+	again_ms = error->sqlerrcode == ERRCODE_CONNECTION_FAILURE ? SMART_ERRAND_GAVE_WAY_MS : AFTER_ERROR_MS;
+}
+
+static void
+try_index(Oid index)
+{
+	int code;
+
+	current = index;
+	code = smart_worker_attempt(perform, NULL, failed);
+	if (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED)
+		(void) smart_worker_attempt(condemn, NULL, failed);
+	current = InvalidOid;
+	smart_errand_end(work->kind, MyDatabaseId, index, again_ms);
+}
+
+/* ---- the worker ---- */
 
 /* What was being done is not, whatever ends this process. */
 static void
@@ -103,75 +103,12 @@ worker_exit(int code, Datum argument)
 	current = InvalidOid;
 }
 
-/* Does this in a transaction; returns when to do it again, and sets the code of its error, which goes into the log, or 0. */
-static int
-attempt(int (*action)(Oid index), Oid index, int *code)
-{
-	MemoryContext context = CurrentMemoryContext;
-	volatile int again_ms = AFTER_ERROR_MS;
-
-	smart_assert(OidIsValid(current) && !IsTransactionState());
-	*code = 0;
-	PG_TRY();
-	{
-		StartTransactionCommand();
-		again_ms = action(index);
-		CommitTransactionCommand();
-	}
-	PG_CATCH();
-	{
-		HOLD_INTERRUPTS();
-		again_ms = AFTER_ERROR_MS;
-		*code = geterrcode();
-		EmitErrorReport();
-		FlushErrorState();
-		AbortCurrentTransaction();
-		RESUME_INTERRUPTS();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	return again_ms;
-}
-
-static void
-try_index(Oid index)
-{
-	int again_ms;
-	int code;
-
-	current = index;
-	again_ms = attempt(perform, index, &code);
-	if (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED)
-		again_ms = attempt(work->condemn, index, &code);
-	/* A memory node that was away may be back soon. */
-	else if (code == ERRCODE_CONNECTION_FAILURE)
-		again_ms = SMART_ERRAND_GAVE_WAY_MS;
-	current = InvalidOid;
-	smart_errand_end(work->kind, MyDatabaseId, index, again_ms);
-}
-
-/* ---- the worker ---- */
-
-static void
-serve_interrupts(void)
-{
-	CHECK_FOR_INTERRUPTS();
-	if (!ConfigReloadPending)
-		return;
-	ConfigReloadPending = false;
-	ProcessConfigFile(PGC_SIGHUP);
-}
-
 void
-smart_errand_worker_run(Oid database, const struct smart_errand_work *mine)
+smart_errand_serve(const struct smart_job *job)
 {
 	TimestampTz begin = GetCurrentTimestamp();
 
-	work = mine;
-	pqsignal(SIGTERM, die);
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+	work = job->errand;
 	before_shmem_exit(worker_exit, 0);
 	for (;;)
 	{
@@ -179,7 +116,7 @@ smart_errand_worker_run(Oid database, const struct smart_errand_work *mine)
 		bool others;
 		Oid index;
 
-		serve_interrupts();
+		smart_worker_serve_interrupts();
 		index = smart_errand_begin(work->kind, MyDatabaseId, &rest_ms, &others);
 		if (OidIsValid(index))
 			try_index(index);
@@ -187,10 +124,6 @@ smart_errand_worker_run(Oid database, const struct smart_errand_work *mine)
 				 (others && TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), TURN_MS)))
 			break;
 		else
-		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, rest_ms + 1, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-		}
+			smart_worker_rest(rest_ms + 1);
 	}
-	proc_exit(0);
 }

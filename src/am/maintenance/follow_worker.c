@@ -8,14 +8,10 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
-#include "catalog/index.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -29,10 +25,10 @@
 #include "am/journal/view.h"
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/loading.h"
+#include "am/maintenance/opened.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
-#include "am/server/waiters.h"
 #include "base/assert.h"
 
 #define TURN_MS  60000 /* until other databases may have the worker's place */
@@ -40,12 +36,6 @@
 
 static int candidates = 0;
 static int served = 0; /* of them, as far as the round has come: those that have a tree or a delta */
-
-struct opened
-{
-	Relation heap;
-	Relation index;
-};
 
 /* ---- rounds ---- */
 
@@ -141,35 +131,15 @@ forget_snapshot(void)
 static void
 look_around(void *argument)
 {
-	const struct opened *opened = argument;
+	const struct smart_opened *opened = argument;
 
-	forget_snapshot();
 	CHECK_FOR_INTERRUPTS();
-	if (smart_lock_is_awaited(opened->heap, AccessShareLock) || smart_lock_is_awaited(opened->index, AccessShareLock))
+	if (smart_opened_is_awaited(opened, AccessShareLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the loading of index \"%s\" gives way to recovery", RelationGetRelationName(opened->index)));
 }
 
 /* ---- one index ---- */
-
-/* Opens both; false: they have gone. */
-static bool
-open_both(Oid index, struct opened *opened)
-{
-	Oid heap = IndexGetRelation(index, true);
-
-	if (!OidIsValid(heap))
-		return false;
-	if (!ConditionalLockRelationOid(heap, AccessShareLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
-	opened->heap = try_table_open(heap, NoLock);
-	if (opened->heap == NULL)
-		return false;
-	if (!ConditionalLockRelationOid(index, AccessShareLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("index %u is locked", index));
-	opened->index = smart_index_try_open(index);
-	return opened->index != NULL;
-}
 
 /* The index is to have no tree here: its pages answer. */
 static void
@@ -197,7 +167,7 @@ follow_pages(Relation index)
 }
 
 static void
-follow(struct opened *opened)
+follow(struct smart_opened *opened)
 {
 	const struct smart_look look = {.around = look_around, .argument = opened};
 
@@ -223,15 +193,13 @@ follow(struct opened *opened)
 void
 smart_follow_index(Oid index)
 {
-	struct opened opened;
+	struct smart_opened opened;
 
 	smart_assert(OidIsValid(index) && OidIsValid(MyDatabaseId));
-	if (!RecoveryInProgress() || !open_both(index, &opened))
+	if (!RecoveryInProgress() || !smart_open_conditionally(index, AccessShareLock, AccessShareLock, &opened))
 		return;
 	/* An unlogged index has its init fork only. */
 	if (RelationIsPermanent(opened.index))
 		follow(&opened);
-	/* The locks go with the transaction. */
-	relation_close(opened.index, NoLock);
-	table_close(opened.heap, NoLock);
+	smart_opened_close(&opened);
 }

@@ -8,30 +8,18 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
-#include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/index.h"
-#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
-#include "am/index/relation.h"
 #include "am/journal/chain.h"
 #include "am/maintenance/kill_worker.h"
-#include "am/maintenance/launcher.h"
+#include "am/maintenance/opened.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/server/kill_queue.h"
 #include "am/write/dead_entries.h"
@@ -49,55 +37,35 @@
 
 /* ---- the launcher's job ---- */
 
-/* Can the database be connected to?  *known: false if pg_database is locked, and the launcher waits for no lock. */
-static bool
-is_open(Oid database, bool *known)
-{
-	bool open = false;
-
-	StartTransactionCommand();
-	*known = ConditionalLockRelationOid(DatabaseRelationId, AccessShareLock);
-	if (*known)
-		open = list_member_oid(smart_names_databases(NULL, SMART_DATABASES_OPEN), database);
-	CommitTransactionCommand();
-	return open;
-}
-
 long
-smart_kill_tend(void)
+smart_kill_tend(struct smart_job *job)
 {
-	static BackgroundWorkerHandle *running = NULL;
 	static TimestampTz next_start = 0;
 	static Oid last = InvalidOid;
 	TimestampTz now = GetCurrentTimestamp();
 	bool started = true;
-	bool known;
+	List *open;
 	Oid database;
 
 	if (!smart_kill_queue_next(last, &database))
 		return IDLE_MS;
-	if (now < next_start || smart_child_runs(&running))
+	if (now < next_start || smart_child_runs(&job->child))
 		return Max(TimestampDifferenceMilliseconds(now, next_start), BETWEEN_MS);
-	smart_assert(OidIsValid(database) && running == NULL);
-	if (is_open(database, &known))
+	smart_assert(OidIsValid(database) && job->child == NULL);
+	if (!smart_names_try_databases(SMART_DATABASES_OPEN, &open))
+		return BETWEEN_MS;
+	if (list_member_oid(open, database))
 	{
-		started = smart_child_start("smart dead entry remover", "smart_kill_worker_main", database, &running);
+		started = smart_child_start(job, database, &job->child);
 		last = database;
 	}
-	else if (known)
+	else
 		smart_kill_queue_forget(database);
 	next_start = TimestampTzPlusMilliseconds(now, started ? BETWEEN_MS : FULL_MS);
 	return BETWEEN_MS;
 }
 
 /* ---- the worker ---- */
-
-/* Locks a relation as an inserter does, if that needs no wait. */
-static Relation
-try_open(Oid oid)
-{
-	return ConditionalLockRelationOid(oid, RowExclusiveLock) ? try_relation_open(oid, NoLock) : NULL;
-}
 
 /*
  * As VACUUM does: rows that die while this transaction runs are not kept for its snapshot, which it looks at none with.
@@ -117,27 +85,18 @@ static void
 remove_list(const struct smart_kill_list *list)
 {
 	const struct smart_entries keys = {.bytes = list->bytes, .start = list->start, .count = list->count};
-	Relation heap = NULL;
-	Relation index = NULL;
+	struct smart_opened opened;
 	uint32 removed = 0;
-	Oid table;
 
 	smart_assert(list->count > 0);
 	StartTransactionCommand();
 	keep_no_rows();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	table = IndexGetRelation(list->index, true);
-	if (OidIsValid(table))
-		heap = try_open(table);
-	if (heap != NULL)
-		index = try_open(list->index);
-	/* The OID may be another relation's by now. */
-	if (index != NULL && index->rd_index != NULL && index->rd_index->indrelid == table)
-		removed = smart_dead_entries_remove(heap, index, &keys);
-	if (index != NULL)
-		relation_close(index, NoLock);
-	if (heap != NULL)
-		relation_close(heap, NoLock);
+	if (smart_try_open(list->index, RowExclusiveLock, RowExclusiveLock, &opened) == SMART_OPENED)
+	{
+		removed = smart_dead_entries_remove(opened.heap, opened.index, &keys);
+		smart_opened_close(&opened);
+	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	ereport(DEBUG1, errmsg_internal("smart removed %u of %u entries of index %u that were said to be dead", removed,
@@ -160,14 +119,11 @@ remove_all(struct smart_kill_list *list)
 }
 
 void
-smart_kill_worker_main(Datum argument)
+smart_kill_serve(const struct smart_job *job)
 {
 	struct smart_kill_list *list;
 	Oid next = InvalidOid;
 
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
 	pgstat_report_activity(STATE_RUNNING, "removing entries of dead rows");
 	list = MemoryContextAlloc(TopMemoryContext, sizeof(*list));
 	smart_kill_queue_attend();
@@ -176,9 +132,6 @@ smart_kill_worker_main(Datum argument)
 		idle = remove_all(list) ? 0 : idle + 1;
 		if (smart_kill_queue_next(MyDatabaseId, &next) && next != MyDatabaseId)
 			break;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ROUND_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		smart_worker_rest(ROUND_MS);
 	}
-	proc_exit(0);
 }

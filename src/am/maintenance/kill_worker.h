@@ -6,10 +6,10 @@
 #ifndef SMART_AM_KILL_WORKER_H
 #define SMART_AM_KILL_WORKER_H
 
-/* The launcher's job (struct smart_job). */
-extern long smart_kill_tend(void);
+#include "am/maintenance/worker.h"
 
-/* What the worker runs; argument: the database. */
-extern PGDLLEXPORT void smart_kill_worker_main(Datum argument);
+/* The launcher's job, and what its worker does. */
+extern long smart_kill_tend(struct smart_job *job);
+extern void smart_kill_serve(const struct smart_job *job);
 
 #endif /* SMART_AM_KILL_WORKER_H */

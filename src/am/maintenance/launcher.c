@@ -13,16 +13,15 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/interrupt.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "am/compat.h"
 #include "am/maintenance/launcher.h"
+#include "am/maintenance/worker.h"
 #include "base/assert.h"
 
 #define AGAIN_MS 5000 /* after an error */
@@ -42,7 +41,7 @@ tend(struct smart_job *job, MemoryContext context)
 	job->failed = true; /* until the turn has come to its end */
 	PG_TRY();
 	{
-		rest_ms = job->tend();
+		rest_ms = job->tend(job);
 		job->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), rest_ms);
 		job->failed = false;
 	}
@@ -84,12 +83,7 @@ smart_launcher_run(struct smart_job *jobs, int count)
 			/* Status 1: a launcher that was terminated is started again, unless the server stops. */
 			if (ProcDiePending)
 				proc_exit(1);
-			CHECK_FOR_INTERRUPTS();
-			if (ConfigReloadPending)
-			{
-				ConfigReloadPending = false;
-				ProcessConfigFile(PGC_SIGHUP);
-			}
+			smart_worker_serve_interrupts();
 			tend(&jobs[i], context);
 		}
 		if (ProcDiePending)
@@ -111,43 +105,4 @@ smart_launcher_run(struct smart_job *jobs, int count)
 		FreeWaitEventSet(set);
 		ResetLatch(MyLatch);
 	}
-}
-
-/* ---- children ---- */
-
-bool
-smart_child_start(const char *name, const char *function, Oid argument, BackgroundWorkerHandle **child)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-		.bgw_start_time = BgWorkerStart_ConsistentState,
-		.bgw_restart_time = BGW_NEVER_RESTART,
-		.bgw_library_name = "smart",
-		.bgw_main_arg = ObjectIdGetDatum(argument),
-		.bgw_notify_pid = MyProcPid,
-	};
-
-	smart_assert(*child == NULL);
-	strlcpy(worker.bgw_name, name, sizeof(worker.bgw_name));
-	strlcpy(worker.bgw_type, name, sizeof(worker.bgw_type));
-	strlcpy(worker.bgw_function_name, function, sizeof(worker.bgw_function_name));
-	if (!RegisterDynamicBackgroundWorker(&worker, child))
-		*child = NULL;
-	MemoryContextSwitchTo(old);
-	return *child != NULL;
-}
-
-bool
-smart_child_runs(BackgroundWorkerHandle **child)
-{
-	pid_t pid;
-
-	if (*child == NULL)
-		return false;
-	if (GetBackgroundWorkerPid(*child, &pid) != BGWH_STOPPED)
-		return true;
-	pfree(*child);
-	*child = NULL;
-	return false;
 }

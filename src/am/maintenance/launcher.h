@@ -11,7 +11,9 @@
 
 #define SMART_LAUNCHER_SOCKETS 256 /* that the jobs may listen to, at most */
 
-/* One of the launcher's jobs. */
+struct smart_errand_work;
+
+/* One of the launcher's jobs, and what the workers do that it starts (worker.h). */
 struct smart_job
 {
 	/*
@@ -19,7 +21,7 @@ struct smart_job
 	 * earlier when the process's latch is set, and when a socket can be read.  It runs outside of transactions, in a
 	 * memory context that is reset afterwards.  After an error it is not called for some seconds.
 	 */
-	long (*tend)(void);
+	long (*tend)(struct smart_job *job);
 
 	/* After an error, drops what may be half done.  NULL: nothing. */
 	void (*drop)(void);
@@ -27,20 +29,18 @@ struct smart_job
 	/* Adds the sockets whose data the job waits for.  NULL: none. */
 	void (*listen)(WaitEventSet *set);
 
-	TimestampTz due; /* private to launcher.c */
-	bool failed;     /* likewise: not before due, whatever happens */
+	const char *worker; /* its workers' name in pg_stat_activity; NULL: it has none */
+	void (*work)(
+		const struct smart_job *job); /* what they do, in their database, outside of transactions; then they end */
+	bool connects_anywhere;           /* also to databases that allow no connections, or to none */
+	const struct smart_errand_work *errand; /* of errand_worker.h */
+
+	BackgroundWorkerHandle *child; /* the job's own: the worker that it has started, if it has one at a time */
+	TimestampTz due;               /* private to launcher.c */
+	bool failed;                   /* likewise: not before due, whatever happens */
 };
 
 /* Does the jobs in turn, until the process is told to stop.  The process is connected to the server, but to no database. */
 extern void smart_launcher_run(struct smart_job *jobs, int count) __attribute__((noreturn));
-
-/*
- * Starts a background worker that is not restarted and wakes this process when it ends; function: its main
- * function, which gets the argument.  False, and *child is NULL: max_worker_processes leaves no place now.
- */
-extern bool smart_child_start(const char *name, const char *function, Oid argument, BackgroundWorkerHandle **child);
-
-/* Does it run?  If it has ended, *child becomes NULL, as if it had never been started. */
-extern bool smart_child_runs(BackgroundWorkerHandle **child);
 
 #endif /* SMART_AM_LAUNCHER_H */

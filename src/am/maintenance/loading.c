@@ -57,23 +57,6 @@ smart_load_and_tell(Relation heap, Relation index, smart_load_fn load, const str
 
 /* ---- as it sees others ---- */
 
-bool
-smart_open_conditionally(Oid index, LOCKMODE lock, struct smart_opened *opened)
-{
-	Oid heap = IndexGetRelation(index, true);
-
-	if (!OidIsValid(heap))
-		return false;
-	if (!ConditionalLockRelationOid(heap, lock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
-	opened->heap = try_table_open(heap, NoLock);
-	if (opened->heap == NULL || IndexGetRelation(index, true) != heap)
-		return false;
-	opened->index = index_open(index, RowExclusiveLock);
-	smart_assert(CheckRelationLockedByMe(opened->heap, lock, true));
-	return true;
-}
-
 /* Not in the lock manager's queue: there a writer that now wants a stronger lock would be a deadlock's victim. */
 void
 smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look *look)

@@ -21,18 +21,6 @@ extern bool smart_load_and_tell(Relation heap, Relation index, smart_load_fn loa
 /* Tells pg_stat_progress_create_index that the index of a table is being made. */
 extern void smart_tell_begin(Relation heap, Relation index);
 
-struct smart_opened
-{
-	Relation heap;
-	Relation index;
-};
-
-/*
- * Opens an index with an inserter's lock, and its table with this one, for which it does not wait; false: they have gone.
- * LOCK_NOT_AVAILABLE.
- */
-extern bool smart_open_conditionally(Oid index, LOCKMODE lock, struct smart_opened *opened);
-
 /*
  * Waits until all transactions have ended that have written to a table, looking around meanwhile.  LOCK_NOT_AVAILABLE: they
  * have not after so long; what look raises.

@@ -3,9 +3,10 @@
  *	  The server's launcher and its jobs.
  *
  * There are eight: to start workers for lost indexes and for those whose trees have to move (rebuild_worker.c, moves.c), for
- * long journals (compaction.c), for what memory nodes have not yet (carrying.c), for deltas (deltas.c) and for dead entries
- * (kill_worker.c), to start the collection of orphans (orphans.c), and to look after the region.  After a crash it is usually the launcher that makes good what
- * was left (startup.c).  It also finds the memory nodes, keeps a session to each, and does what no client waits for.
+ * what was requested for journals (errand_worker.c: long ones, what memory nodes have not yet, and deltas) and for dead entries
+ * (kill_worker.c), to start the collection of orphans (orphans.c), and to look after the region.  After a crash it is usually
+ * the launcher that makes good what was left (startup.c).  It also finds the memory nodes, keeps a session to each, and does
+ * what no client waits for.
  *
  * On a standby the launcher has indexes loaded from their journals, and the trees of dropped ones collected.  Memory nodes
  * are the standby's as a primary's are, under an identity of its own (src/am/recovery/identity.h); so nothing about them
@@ -32,11 +33,9 @@
 #include "utils/memutils.h"
 
 #include "am/index/backend.h"
-#include "am/maintenance/carrying.h"
-#include "am/maintenance/compaction.h"
-#include "am/maintenance/deltas.h"
+#include "am/maintenance/errand_worker.h"
+#include "am/maintenance/journal_errands.h"
 #include "am/maintenance/kill_worker.h"
-#include "am/maintenance/launcher.h"
 #include "am/maintenance/maintenance.h"
 #include "am/maintenance/moves.h"
 #include "am/maintenance/orphans.h"
@@ -82,7 +81,7 @@ listen_to_nodes(WaitEventSet *set)
 }
 
 static long
-tend_region(void)
+tend_region(struct smart_job *job)
 {
 	static bool recovered = false;
 
@@ -130,12 +129,27 @@ tend_region(void)
 
 /* ---- the process ---- */
 
+#define ERRAND(KIND) .tend = smart_errand_tend, .work = smart_errand_serve, .errand = &smart_errand_works[KIND]
+
 static struct smart_job jobs[] = {
-	{.tend = smart_moves_tend},    {.tend = smart_rebuild_tend},
-	{.tend = smart_orphans_tend},  {.tend = smart_compaction_tend},
-	{.tend = smart_carrying_tend}, {.tend = smart_deltas_tend},
-	{.tend = smart_kill_tend},     {.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
+	{.tend = smart_moves_tend},
+	{.worker = "smart rebuild", .tend = smart_rebuild_tend, .work = smart_rebuild_serve},
+	{.worker = "smart orphan collector",
+	 .tend = smart_orphans_tend,
+	 .work = smart_orphans_serve,
+	 .connects_anywhere = true},
+	{.worker = "smart compaction", ERRAND(SMART_ERRAND_COMPACT)},
+	{.worker = "smart carrier", ERRAND(SMART_ERRAND_CARRY)},
+	{.worker = "smart delta", ERRAND(SMART_ERRAND_DELTA)},
+	{.worker = "smart dead entry remover", .tend = smart_kill_tend, .work = smart_kill_serve},
+	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
+
+void
+smart_worker_main(Datum argument)
+{
+	smart_worker_run(jobs, lengthof(jobs), DatumGetObjectId(argument));
+}
 
 static void
 launcher_exit(int code, Datum argument)

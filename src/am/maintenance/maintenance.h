@@ -12,4 +12,7 @@ extern void smart_maintenance_init(void);
 /* What the launcher runs. */
 extern PGDLLEXPORT void smart_launcher_main(Datum argument);
 
+/* What each worker runs that the launcher starts; the argument is the OID of its database, or InvalidOid. */
+extern PGDLLEXPORT void smart_worker_main(Datum argument);
+
 #endif /* SMART_AM_MAINTENANCE_H */

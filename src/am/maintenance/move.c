@@ -38,10 +38,11 @@
 #include "am/journal/staging.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/move.h"
+#include "am/maintenance/opened.h"
+#include "am/maintenance/worker.h"
 #include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
-#include "am/server/waiters.h"
 #include "base/assert.h"
 
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */
@@ -77,14 +78,6 @@ smart_move_is_due(Relation index)
 		   smart_tree_has_to_move(&info);
 }
 
-static void
-rest(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* ---- what may end it ---- */
 
 static _Noreturn void
@@ -114,7 +107,7 @@ look_around(void *argument)
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("index \"%s\" has not to be moved any more", RelationGetRelationName(opened->index)));
 	/* A VACUUM waits. */
-	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
+	if (smart_opened_is_awaited(opened, RowExclusiveLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the move of index \"%s\" gives way to a lock that another session waits for",
 					   RelationGetRelationName(opened->index)));
@@ -156,7 +149,7 @@ lock_out_removers(struct move *move)
 	while (!smart_journal_try_lock(move->opened.index, SMART_LOCK_REMOVE))
 	{
 		look_around(move);
-		rest();
+		smart_worker_rest(WAIT_MS);
 	}
 	move->removers_out = true;
 }
@@ -327,7 +320,7 @@ move_with_lock(Oid index, LOCKMODE lock, bool *again)
 	bool moved = false;
 
 	*again = false;
-	if (!smart_open_conditionally(index, lock, &move.opened))
+	if (!smart_open_conditionally(index, lock, RowExclusiveLock, &move.opened))
 		return false;
 	if (smart_relation_loss(move.opened.index) == NULL && smart_move_is_due(move.opened.index))
 	{
@@ -352,7 +345,7 @@ wait_for_vacuum(Oid index)
 
 	while (OidIsValid(heap) && !ConditionalLockRelationOid(heap, ShareUpdateExclusiveLock) &&
 		   GetCurrentTimestamp() < end)
-		rest();
+		smart_worker_rest(WAIT_MS);
 }
 
 bool

@@ -78,7 +78,7 @@ has_closed_node(struct smart_space *space)
 }
 
 long
-smart_moves_tend(void)
+smart_moves_tend(struct smart_job *job)
 {
 	static TimestampTz next = 0;
 	static bool some = true; /* trees that have to move were found at the last look */

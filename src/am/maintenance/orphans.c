@@ -23,9 +23,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "storage/procarray.h"
-#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -34,7 +32,6 @@
 #include "am/compat.h"
 #include "am/index/backend.h"
 #include "am/index/trees.h"
-#include "am/maintenance/launcher.h"
 #include "am/maintenance/orphans.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/nodes/peers.h"
@@ -370,13 +367,12 @@ smart_orphans_init(void)
 	smart_make_room_hook = make_room;
 }
 
-static BackgroundWorkerHandle *running = NULL;
 static TimestampTz next_start = 0; /* not before that */
 static TimestampTz next_round = 0; /* when all databases are due */
 static bool round_was_last = false;
 
 long
-smart_orphans_tend(void)
+smart_orphans_tend(struct smart_job *job)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	bool some_prepared; /* that have not ended */
@@ -388,11 +384,11 @@ smart_orphans_tend(void)
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
 	/* If both a database and the round of all are requested, they take turns. */
-	if (now >= next_start && !smart_child_runs(&running) &&
+	if (now >= next_start && !smart_child_runs(&job->child) &&
 		smart_orphans_take_request(now >= next_round, round_was_last, &database))
 	{
 		bool round = !OidIsValid(database);
-		bool started = smart_child_start("smart orphan collector", "smart_orphans_main", database, &running);
+		bool started = smart_child_start(job, database, &job->child);
 
 		next_start = TimestampTzPlusMilliseconds(now, started ? BETWEEN_MS : FULL_MS);
 		round_was_last = round;
@@ -405,30 +401,23 @@ smart_orphans_tend(void)
 		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
 										smart_orphans_is_requested(&ever) ? next_start : Max(next_round, next_start));
 	/* The latch is set when the process that runs ends, but not reliably. */
-	rest_ms = running != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
+	rest_ms = job->child != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
 	return some_prepared ? Min(rest_ms, PREPARED_MS) : rest_ms;
 }
 
 void
-smart_orphans_main(Datum argument)
+smart_orphans_serve(const struct smart_job *job)
 {
-	Oid database = DatumGetObjectId(argument);
 	struct smart_survey survey;
 	uint64 bytes = 0;
 	uint64 freed;
 
 	smart_assert(smart_server.shared->made);
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	if (OidIsValid(database))
-		BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
-	else
-		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	pgstat_report_activity(STATE_RUNNING, "collecting orphaned trees");
 	/* Before the survey: a prepared transaction that ends in between is seen by the survey, or by the launcher. */
-	if (OidIsValid(database))
+	if (OidIsValid(MyDatabaseId))
 	{
 		SPI_connect();
 		if (SPI_execute(PREPARED, true, 0) != SPI_OK_SELECT)
@@ -444,7 +433,7 @@ smart_orphans_main(Datum argument)
 	}
 	smart_survey(&survey, false);
 	freed = smart_orphans_free(&survey, &bytes);
-	if (!OidIsValid(database))
+	if (!OidIsValid(MyDatabaseId))
 	{
 		List *valid = smart_names_databases(NULL, SMART_DATABASES_VALID);
 		List *requested = NIL;

@@ -29,6 +29,7 @@
 
 #include "nodes/pg_list.h"
 
+#include "am/maintenance/worker.h"
 #include "compute/allocate/space.h"
 
 enum smart_tree_fate
@@ -75,10 +76,8 @@ extern uint64 smart_orphans_free(const struct smart_survey *survey, uint64 *byte
  */
 extern void smart_orphans_init(void);
 
-/* A job of the launcher (launcher.h): starts an orphan collector, if that is requested or due, and none runs. */
-extern long smart_orphans_tend(void);
-
-/* What the collector runs; the argument is the OID of its database, or InvalidOid: see orphans.c. */
-extern PGDLLEXPORT void smart_orphans_main(Datum argument);
+/* The launcher's job: starts an orphan collector, if that is requested or due, and none runs; and what that does. */
+extern long smart_orphans_tend(struct smart_job *job);
+extern void smart_orphans_serve(const struct smart_job *job);
 
 #endif /* SMART_AM_ORPHANS_H */

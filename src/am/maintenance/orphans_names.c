@@ -16,6 +16,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -267,4 +268,24 @@ smart_names_databases(Snapshot snapshot, enum smart_databases which)
 	}
 	end_scan(scan, catalog);
 	return databases;
+}
+
+bool
+smart_names_try_databases(enum smart_databases which, List **databases)
+{
+	MemoryContext context = CurrentMemoryContext;
+	bool found;
+
+	StartTransactionCommand();
+	found = ConditionalLockRelationOid(DatabaseRelationId, AccessShareLock);
+	if (found)
+	{
+		List *list = smart_names_databases(NULL, which);
+
+		MemoryContextSwitchTo(context);
+		*databases = list_copy(list);
+	}
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	return found;
 }

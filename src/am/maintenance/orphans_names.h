@@ -41,4 +41,7 @@ enum smart_databases
 /* Their OIDs, as the snapshot sees them (NULL: as they are now), in CurrentMemoryContext. */
 extern List *smart_names_databases(Snapshot snapshot, enum smart_databases which);
 
+/* The same as they are now, outside of transactions; false: pg_database is locked, and the launcher waits for no lock. */
+extern bool smart_names_try_databases(enum smart_databases which, List **databases);
+
 #endif /* SMART_AM_ORPHANS_NAMES_H */

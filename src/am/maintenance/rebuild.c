@@ -50,6 +50,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/staging.h"
 #include "am/maintenance/loading.h"
+#include "am/maintenance/opened.h"
 #include "am/maintenance/rebuild.h"
 #include "am/server/progress.h"
 #include "am/server/rebuild_table.h"
@@ -288,22 +289,16 @@ smart_rebuild_index(Oid index)
 {
 	struct rebuild *rebuild = palloc0(sizeof(struct rebuild));
 	struct smart_collector *rows = &rebuild->rows;
-	Oid heap = IndexGetRelation(index, true);
+	struct smart_opened opened;
 	const char *loss;
 	Oid user;
 	int security;
 	int guc_level;
 
-	/* Open table and index with their locks, unless they have gone. */
-	if (!OidIsValid(heap))
+	if (!smart_open_conditionally(index, ShareUpdateExclusiveLock, RowExclusiveLock, &opened))
 		return false;
-	if (!ConditionalLockRelationOid(heap, ShareUpdateExclusiveLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the table of index %u is locked", index));
-	rows->heap = try_table_open(heap, NoLock);
-	if (rows->heap == NULL || IndexGetRelation(index, true) != heap)
-		return false;
-	rows->index = index_open(index, RowExclusiveLock);
-	smart_assert(CheckRelationLockedByMe(rows->heap, ShareUpdateExclusiveLock, true));
+	rows->heap = opened.heap;
+	rows->index = opened.index;
 	loss = smart_relation_loss(rows->index);
 	if (loss != NULL)
 	{
@@ -317,7 +312,6 @@ smart_rebuild_index(Oid index)
 		AtEOXact_GUC(false, guc_level);
 		SetUserIdAndSecContext(user, security);
 	}
-	index_close(rows->index, NoLock);
-	table_close(rows->heap, NoLock);
+	smart_opened_close(&opened);
 	return loss != NULL;
 }

@@ -5,6 +5,8 @@
 #ifndef SMART_AM_REBUILD_H
 #define SMART_AM_REBUILD_H
 
+#include "am/maintenance/worker.h"
+
 /*
  * Rebuilds an index if it is lost, within the current transaction, which has done nothing else.  Returns
  * whether it was; false, too, if the index has gone.  LOCK_NOT_AVAILABLE: another session has locked its
@@ -13,10 +15,8 @@
  */
 extern bool smart_rebuild_index(Oid index);
 
-/* A job of the launcher (launcher.h): starts workers where indexes are to be rebuilt. */
-extern long smart_rebuild_tend(void);
-
-/* What they run (rebuild_worker.c); the argument is the OID of the database. */
-extern PGDLLEXPORT void smart_rebuild_worker_main(Datum argument);
+/* The launcher's job: starts workers where indexes are to be loaded or rebuilt; and what they do (rebuild_worker.c). */
+extern long smart_rebuild_tend(struct smart_job *job);
+extern void smart_rebuild_serve(const struct smart_job *job);
 
 #endif /* SMART_AM_REBUILD_H */

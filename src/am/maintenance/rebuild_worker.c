@@ -17,27 +17,18 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_language.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
-#include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "tcop/tcopprot.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "am/index/pin.h"
 #include "am/index/relation.h"
@@ -45,7 +36,6 @@
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/maintenance/follow_worker.h"
-#include "am/maintenance/launcher.h"
 #include "am/maintenance/move.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/maintenance/rebuild.h"
@@ -100,32 +90,12 @@ struct started
 static struct started workers[WORKERS_MAX];
 static List *unseen = NIL; /* databases that have not been looked through */
 
-/* In TopMemoryContext; false: pg_database is locked, and the launcher waits for no lock. */
-static bool
-list_databases(enum smart_databases which, List **databases)
-{
-	bool found;
-
-	StartTransactionCommand();
-	found = ConditionalLockRelationOid(DatabaseRelationId, AccessShareLock);
-	if (found)
-	{
-		List *list = smart_names_databases(NULL, which);
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-
-		*databases = list_copy(list);
-		MemoryContextSwitchTo(old);
-	}
-	CommitTransactionCommand();
-	return found;
-}
-
 /*
  * False: not now, since a worker for it has been started a moment ago, or, if only one is needed, runs, or enough of them
  * run.
  */
 static bool
-start_worker(Oid database, bool more)
+start_worker(const struct smart_job *job, Oid database, bool more)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	struct started *place = NULL;
@@ -146,7 +116,7 @@ start_worker(Oid database, bool more)
 	if (running >= Max(max_parallel_maintenance_workers, 1) || place == NULL)
 		return false;
 	/* Where max_worker_processes leaves no place, there may be one later. */
-	if (!smart_child_start("smart rebuild", "smart_rebuild_worker_main", database, &place->child))
+	if (!smart_child_start(job, database, &place->child))
 		return false;
 	smart_assert(place->child != NULL && running < WORKERS_MAX);
 	place->database = database;
@@ -154,74 +124,98 @@ start_worker(Oid database, bool more)
 	return true;
 }
 
-long
-smart_rebuild_tend(void)
+/*
+ * Has all databases looked through where that is due: at first, and when the settings or the server's role have changed; on a
+ * standby again and again.  False: not now, as pg_database is locked.
+ */
+static bool
+begin_round(bool standby)
 {
 	static bool begun = false;
 	static bool was_standby = false;
 	static TimestampTz next_round = 0;
-	bool standby = RecoveryInProgress();
 	static bool was_on = false;   /* smart.auto_rebuild */
 	static bool was_back = false; /* smart.write_back, and smart.carry_above: */
 	static int was_above = -1;
-	bool others = smart_settings.write_back != was_back || smart_settings.carry_above_mb != was_above;
-	Oid due[DUE_ONCE];
-	Oid left[DUE_ONCE];
-	/* What is in the region is not known before startup recovery, nor is there a place for a tree; but deltas leave. */
-	bool pending = smart_server_available() && smart_server_recovers();
-	int count = pending ? 0 : smart_rebuild_due(due, DUE_ONCE);
-	int count_left = smart_leaving_due(left, DUE_ONCE);
+	bool changed = !begun || (smart_settings.auto_rebuild && !was_on) || smart_settings.write_back != was_back ||
+				   smart_settings.carry_above_mb != was_above;
 	List *databases;
 	ListCell *cell;
+	MemoryContext old;
 
-	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
-	if (IsBinaryUpgrade)
-		return IDLE_MS;
 	was_standby |= standby;
-	/* On a standby they are looked through again and again, and once more when it is none any more. */
-	if (!pending && (!begun || (smart_settings.auto_rebuild && !was_on) || others || standby != was_standby ||
-					 (standby && unseen == NIL && GetCurrentTimestamp() >= next_round)))
+	/* Once more when it is no standby any more. */
+	if (changed || standby != was_standby || (standby && unseen == NIL && GetCurrentTimestamp() >= next_round))
 	{
-		/* All databases are to be looked through. */
-		if (!list_databases(SMART_DATABASES_USED, &databases))
-			return LOOK_MS;
+		if (!smart_names_try_databases(SMART_DATABASES_USED, &databases))
+			return false;
 		/* Sessions that were connected to a standby have planned without any smart index. */
 		foreach (cell, begun && standby == was_standby ? NIL : databases)
 			smart_validity_announce_database(lfirst_oid(cell));
 		list_free(unseen);
-		unseen = databases;
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		unseen = list_copy(databases);
+		MemoryContextSwitchTo(old);
 		begun = true;
 		was_standby = standby;
 		next_round = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ROUND_MS);
 	}
-	if (!pending)
+	was_on = smart_settings.auto_rebuild;
+	was_back = smart_settings.write_back;
+	was_above = smart_settings.carry_above_mb;
+	return true;
+}
+
+/* Starts what can be started for databases that have not been looked through.  Those that are open can be connected to. */
+static void
+start_unseen(const struct smart_job *job, const List *open, bool standby)
+{
+	while (unseen != NIL)
 	{
-		was_on = smart_settings.auto_rebuild;
-		was_back = smart_settings.write_back;
-		was_above = smart_settings.carry_above_mb;
+		Oid database = linitial_oid(unseen);
+
+		/* On a standby a worker goes on until others may have their turn. */
+		if (list_member_oid(open, database) && !start_worker(job, database, false) && !standby)
+			break;
+		unseen = list_delete_first(unseen);
 	}
-	if ((unseen != NIL || count > 0 || count_left > 0) && list_databases(SMART_DATABASES_OPEN, &databases))
+}
+
+/* The same for those that sessions have put down; more: there may be work for several workers. */
+static void
+start_due(const struct smart_job *job, const List *open, const Oid *due, int count, bool more)
+{
+	for (int i = 0; i < count; i++)
 	{
-		/* Start what can be started, in databases that can be connected to. */
-		while (unseen != NIL)
-		{
-			Oid database = linitial_oid(unseen);
+		if (list_member_oid(open, due[i]))
+			(void) start_worker(job, due[i], more);
+		else
+			smart_rebuild_forget_database(due[i]);
+	}
+}
 
-			/* On a standby a worker goes on until others may have their turn. */
-			if (list_member_oid(databases, database) && !start_worker(database, false) && !standby)
-				break;
-			unseen = list_delete_first(unseen);
-		}
-		for (int i = 0; i < count + count_left; i++)
-		{
-			Oid database = i < count ? due[i] : left[i - count];
+long
+smart_rebuild_tend(struct smart_job *job)
+{
+	bool standby = RecoveryInProgress();
+	/* What is in the region is not known before startup recovery, nor is there a place for a tree; but deltas leave. */
+	bool pending = smart_server_available() && smart_server_recovers();
+	Oid due[DUE_ONCE];
+	Oid left[DUE_ONCE];
+	int count = pending ? 0 : smart_rebuild_due(due, DUE_ONCE);
+	int count_left = smart_leaving_due(left, DUE_ONCE);
+	List *open;
 
-			if (list_member_oid(databases, database))
-				(void) start_worker(database, i < count);
-			else
-				smart_rebuild_forget_database(database);
-		}
-		list_free(databases);
+	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
+	if (IsBinaryUpgrade)
+		return IDLE_MS;
+	if (!pending && !begin_round(standby))
+		return LOOK_MS;
+	if ((unseen != NIL || count > 0 || count_left > 0) && smart_names_try_databases(SMART_DATABASES_OPEN, &open))
+	{
+		start_unseen(job, open, standby);
+		start_due(job, open, due, count, true);
+		start_due(job, open, left, count_left, false);
 	}
 	return unseen == NIL && smart_rebuild_is_idle() && !standby && !pending ? IDLE_MS : LOOK_MS;
 }
@@ -243,13 +237,18 @@ worker_exit(int code, Datum argument)
 	smart_leaving_release();
 }
 
-/* The indexes to look at, in this context. */
-static List *
-list_candidates(MemoryContext context)
+/* The indexes to look at go into this list, in its context. */
+struct listing
 {
-	List *indexes = NIL;
+	MemoryContext context;
+	List *indexes;
+};
 
-	StartTransactionCommand();
+static void
+list_candidates(void *argument)
+{
+	struct listing *listing = argument;
+
 	SPI_connect();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (SPI_execute(CANDIDATES, true, 0) != SPI_OK_SELECT)
@@ -258,43 +257,21 @@ list_candidates(MemoryContext context)
 	{
 		bool isnull;
 		Oid index = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
-		MemoryContext old = MemoryContextSwitchTo(context);
+		MemoryContext old = MemoryContextSwitchTo(listing->context);
 
-		indexes = lappend_oid(indexes, index);
+		listing->indexes = lappend_oid(listing->indexes, index);
 		MemoryContextSwitchTo(old);
 	}
 	PopActiveSnapshot();
 	SPI_finish();
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(context);
-	return indexes;
 }
 
-/* The same in the current context; false: the snapshot was in the way of recovery. */
-static bool
-try_to_list(List **indexes)
+/* On a standby the snapshot may be in the way of recovery. */
+static void
+listing_failed(const ErrorData *error)
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile bool listed = false;
-
-	PG_TRY();
-	{
-		*indexes = list_candidates(context);
-		listed = true;
-	}
-	PG_CATCH();
-	{
-		if (!smart_follow_is_in_the_way(geterrcode()))
-			PG_RE_THROW();
-		HOLD_INTERRUPTS();
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		AbortCurrentTransaction();
-		RESUME_INTERRUPTS();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	return listed;
+	if (!smart_follow_is_in_the_way(error->sqlerrcode))
+		PG_RE_THROW();
 }
 
 /* ---- one index ---- */
@@ -325,21 +302,15 @@ describe(const ErrorData *error)
 	return length == 0 ? error->message : psprintf("%s: %.*s", error->message, length, error->detail);
 }
 
-/* After an error of the attempt: the transaction goes, the error into the log and into the table; returns its code. */
-static int
-give_up(MemoryContext context)
+/* After an error of the attempt: it goes into the log and into the table. */
+static void
+give_up(const ErrorData *error)
 {
+	int code = error->sqlerrcode;
+	bool failed = code != ERRCODE_LOCK_NOT_AVAILABLE && !smart_follow_is_in_the_way(code);
 	struct smart_rebuild rebuild;
-	ErrorData *error;
-	bool failed;
 	int delay_ms;
-	int code;
 
-	HOLD_INTERRUPTS();
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	code = error->sqlerrcode;
-	failed = code != ERRCODE_LOCK_NOT_AVAILABLE && !smart_follow_is_in_the_way(code);
 	if (!smart_rebuild_find(MyDatabaseId, claimed, &rebuild))
 		memset(&rebuild, 0, sizeof(rebuild));
 	delay_ms = failed ? Min(AGAIN_FIRST_MS << Min(rebuild.failures, DOUBLE_MAX), AGAIN_LAST_MS)
@@ -350,39 +321,26 @@ give_up(MemoryContext context)
 	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? describe(error) : NULL, delay_ms);
 	if (failed)
 		EmitErrorReport();
-	FlushErrorState();
-	if (!failed && rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid)
+	else if (rebuild.state == SMART_REBUILD_RUNNING && rebuild.runner == MyProcPid)
 		ereport(LOG, needs == NEED_MOVE
 						 ? errmsg("the move of smart index %u stops for a while: %s", claimed, error->message)
 						 : errmsg("the rebuild of smart index %u stops for a while: %s", claimed, error->message));
-	FreeErrorData(error);
-	AbortCurrentTransaction();
-	MemoryContextSwitchTo(context);
-	RESUME_INTERRUPTS();
-	return code;
+}
+
+static void
+act(void *argument)
+{
+	void (**action)(Oid index) = argument;
+
+	(*action)(claimed);
 }
 
 /* Does this in a transaction, with the index that this process has claimed; the code of its error, or 0. */
 static int
 attempt(void (*action)(Oid index))
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile int code = 0;
-
-	smart_assert(OidIsValid(claimed) && !IsTransactionState());
-	PG_TRY();
-	{
-		StartTransactionCommand();
-		action(claimed);
-		CommitTransactionCommand();
-	}
-	PG_CATCH();
-	{
-		code = give_up(context);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	return code;
+	smart_assert(OidIsValid(claimed));
+	return smart_worker_attempt(act, &action, give_up);
 }
 
 /*
@@ -653,12 +611,7 @@ try_indexes(const List *indexes, bool perform)
 
 	foreach (cell, indexes)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (ConfigReloadPending)
-		{
-			ConfigReloadPending = false;
-			ProcessConfigFile(PGC_SIGHUP);
-		}
+		smart_worker_serve_interrupts();
 		if (is_due(lfirst_oid(cell)) && try_index(lfirst_oid(cell), perform))
 			lost = lappend_oid(lost, lfirst_oid(cell));
 	}
@@ -686,25 +639,21 @@ static bool
 look_through(void)
 {
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "smart rebuild", ALLOCSET_DEFAULT_SIZES);
-	List *indexes;
+	struct listing listing = {.context = context};
 	bool listed;
 
 	MemoryContextSwitchTo(context);
-	listed = try_to_list(&indexes);
+	listed = smart_worker_attempt(list_candidates, &listing, listing_failed) == 0;
 	if (listed)
-		try_all(indexes);
+		try_all(listing.indexes);
 	MemoryContextSwitchTo(TopMemoryContext);
 	MemoryContextDelete(context);
 	return listed;
 }
 
 void
-smart_rebuild_worker_main(Datum argument)
+smart_rebuild_serve(const struct smart_job *job)
 {
-	pqsignal(SIGTERM, die);
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
 	before_shmem_exit(worker_exit, 0);
 	for (;;)
 	{
@@ -715,9 +664,6 @@ smart_rebuild_worker_main(Datum argument)
 			smart_follow_again();
 		if (!free_left() && looked && !follows)
 			break;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, REST_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		smart_worker_rest(REST_MS);
 	}
-	proc_exit(0);
 }

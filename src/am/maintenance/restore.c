@@ -23,11 +23,11 @@
 #include "am/journal/lock.h"
 #include "am/journal/promote.h"
 #include "am/maintenance/loading.h"
+#include "am/maintenance/opened.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/waiters.h"
 #include "base/assert.h"
 
 /* smart_look; of a follower, which nobody inserts into. */
@@ -37,7 +37,7 @@ look_for_waiters(void *argument)
 	const struct smart_opened *opened = argument;
 
 	CHECK_FOR_INTERRUPTS();
-	if (smart_lock_is_awaited(opened->heap, RowExclusiveLock) || smart_lock_is_awaited(opened->index, RowExclusiveLock))
+	if (smart_opened_is_awaited(opened, RowExclusiveLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the loading of index \"%s\" gives way to a lock that another session waits for",
 					   RelationGetRelationName(opened->index)));
@@ -70,11 +70,10 @@ smart_restore_index(Oid index, bool rebuild)
 	struct smart_opened opened;
 	bool done;
 
-	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return false;
 	done = smart_promote(opened.index) || (smart_relation_is_loadable(opened.index) && load(&opened));
-	index_close(opened.index, RowExclusiveLock);
-	table_close(opened.heap, RowExclusiveLock);
+	smart_opened_close(&opened);
 	if (done)
 		return true;
 	done = rebuild && smart_rebuild_index(index);
@@ -89,7 +88,7 @@ smart_restore_condemn(Oid index)
 {
 	struct smart_opened opened;
 
-	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return;
 	if (smart_relation_is_loadable(opened.index))
 	{
@@ -100,8 +99,7 @@ smart_restore_condemn(Oid index)
 		(void) smart_relation_mark_stale(opened.index);
 		smart_changes_announce();
 	}
-	index_close(opened.index, NoLock);
-	table_close(opened.heap, NoLock);
+	smart_opened_close(&opened);
 }
 
 void
@@ -109,7 +107,7 @@ smart_restore_leave_memory(Oid index)
 {
 	struct smart_opened opened;
 
-	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return;
 	/* Who removes entries or loads a tree ends first; the planner asks for this again. */
 	if (smart_journal_try_lock(opened.index, SMART_LOCK_REMOVE))
@@ -122,8 +120,7 @@ smart_restore_leave_memory(Oid index)
 										  : "its storage parameter \"resident\" says so");
 		smart_journal_unlock(opened.index, SMART_LOCK_REMOVE);
 	}
-	index_close(opened.index, NoLock);
-	table_close(opened.heap, NoLock);
+	smart_opened_close(&opened);
 }
 
 void
@@ -132,13 +129,12 @@ smart_restore_follower(Oid index)
 	struct smart_opened opened;
 	const struct smart_look look = {.around = look_for_waiters, .argument = &opened};
 
-	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return;
 	/* Deltas that are lean are of no use for it. */
 	if (smart_load_and_tell(opened.heap, opened.index, smart_follow_load, &look))
 		smart_delta_leave(opened.index, true);
-	index_close(opened.index, RowExclusiveLock);
-	table_close(opened.heap, RowExclusiveLock);
+	smart_opened_close(&opened);
 }
 
 bool
@@ -148,12 +144,11 @@ smart_restore_without(Oid index)
 	struct smart_meta meta;
 	bool done = true;
 
-	if (!smart_open_conditionally(index, RowExclusiveLock, &opened))
+	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return true;
 	smart_meta_read(opened.index, &meta);
 	if (smart_relation_loss(opened.index) != NULL && meta.tree != SMART_TREE_NOWHERE)
 		done = smart_leave_memory(opened.index, meta.tree, "there is no room for its tree");
-	index_close(opened.index, NoLock);
-	table_close(opened.heap, NoLock);
+	smart_opened_close(&opened);
 	return done;
 }
