@@ -30,6 +30,7 @@
 #include "am/index/trees.h"
 #include "am/journal/chain.h"
 #include "am/journal/lock.h"
+#include "am/journal/sorted_keys.h"
 #include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/server/rebuild_table.h"
@@ -41,17 +42,15 @@
 /* An entry that is said to be dead. */
 struct suspect
 {
-	const uint8 *key;
-	uint32 length;
 	bool present; /* in the tree */
 	bool dead;    /* its line pointer is */
 	ItemPointerData tid;
 };
 
-/* In the order of their keys. */
+/* In the order of their keys, which lie beside them. */
 struct suspects
 {
-	uint32 count;
+	struct smart_sorted_keys sorted;
 	struct suspect *list;
 };
 
@@ -153,12 +152,12 @@ static void
 look_at_table(Relation heap, const struct suspects *suspects)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(heap);
-	struct suspect **rows = palloc(suspects->count * sizeof(*rows));
+	struct suspect **rows = palloc(suspects->sorted.count * sizeof(*rows));
 	Buffer buffer = InvalidBuffer;
 	uint32 count = 0;
 	uint32 end;
 
-	for (uint32 i = 0; i < suspects->count; i++)
+	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
 		if (suspects->list[i].present && ItemPointerGetBlockNumber(&suspects->list[i].tid) < blocks)
 			rows[count++] = &suspects->list[i];
@@ -182,16 +181,16 @@ look_at_table(Relation heap, const struct suspects *suspects)
 
 /* Orders entry i of a batch and a key; 0: it is the key's. */
 static int
-compare_item(const struct smart_batch *batch, uint32 i, const uint8 *key, uint32 length)
+compare_item(const struct smart_batch *batch, uint32 i, const struct smart_sorted_key *key)
 {
 	const struct smart_item *item = &batch->items[i];
-	uint32 shared = Min(batch->prefix_length, length);
-	int order = memcmp(batch->prefix, key, shared);
+	uint32 shared = Min(batch->prefix_length, key->length);
+	int order = memcmp(batch->prefix, key->bytes, shared);
 
-	if (order != 0 || shared == length)
+	if (order != 0 || shared == key->length)
 		return order;
-	order = memcmp(batch->bytes + item->offset, key + shared, Min(item->length, length - shared));
-	return order == 0 && item->length < length - shared ? -1 : order;
+	order = memcmp(batch->bytes + item->offset, key->bytes + shared, Min(item->length, key->length - shared));
+	return order == 0 && item->length < key->length - shared ? -1 : order;
 }
 
 /*
@@ -205,14 +204,14 @@ find_present(struct smart_relation *relation, const struct suspects *suspects)
 	struct smart_batch batch = {0};
 	uint32 at = 0;
 
-	for (uint32 i = 0; i < suspects->count; i++)
+	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
-		struct suspect *suspect = &suspects->list[i];
+		const struct smart_sorted_key *key = &suspects->sorted.keys[i];
 
 		/* The batch has all entries from the key that it was read for up to its own last one. */
-		if (batch.count == 0 || compare_item(&batch, batch.count - 1, suspect->key, suspect->length) < 0)
+		if (batch.count == 0 || compare_item(&batch, batch.count - 1, key) < 0)
 		{
-			smart_status status = smart_scan_seek(scan, suspect->key, suspect->length, NULL, 0, false);
+			smart_status status = smart_scan_seek(scan, key->bytes, key->length, NULL, 0, false);
 
 			batch.count = at = 0;
 			if (status == SMART_OK)
@@ -220,9 +219,9 @@ find_present(struct smart_relation *relation, const struct suspects *suspects)
 			if (status != SMART_OK && status != SMART_DONE)
 				return false;
 		}
-		while (at < batch.count && compare_item(&batch, at, suspect->key, suspect->length) < 0)
+		while (at < batch.count && compare_item(&batch, at, key) < 0)
 			at++;
-		suspect->present = at < batch.count && compare_item(&batch, at, suspect->key, suspect->length) == 0;
+		suspects->list[i].present = at < batch.count && compare_item(&batch, at, key) == 0;
 	}
 	return true;
 }
@@ -231,11 +230,11 @@ find_present(struct smart_relation *relation, const struct suspects *suspects)
 static bool
 look_up_present(struct smart_relation *relation, const struct suspects *suspects)
 {
-	for (uint32 i = 0; i < suspects->count; i++)
+	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
-		struct suspect *suspect = &suspects->list[i];
+		const struct smart_sorted_key *key = &suspects->sorted.keys[i];
 
-		if (smart_relation_lookup(relation, suspect->key, (int) suspect->length, &suspect->present) != SMART_OK)
+		if (smart_relation_lookup(relation, key->bytes, (int) key->length, &suspects->list[i].present) != SMART_OK)
 			return false;
 	}
 	return true;
@@ -245,20 +244,20 @@ look_up_present(struct smart_relation *relation, const struct suspects *suspects
 static bool
 view_present(struct smart_relation *relation, const struct suspects *suspects)
 {
-	for (uint32 i = 0; i < suspects->count; i++)
+	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
-		struct suspect *suspect = &suspects->list[i];
+		const struct smart_sorted_key *key = &suspects->sorted.keys[i];
 		uint8 behind[SMART_KEY_MAX];
 		struct smart_batch batch;
 		enum smart_found found;
 
-		memcpy(behind, suspect->key, suspect->length);
-		smart_view_seek(relation->view, suspect->key, suspect->length, behind,
-						(uint32) smart_successor(behind, suspect->length), false);
+		memcpy(behind, key->bytes, key->length);
+		smart_view_seek(relation->view, key->bytes, key->length, behind, (uint32) smart_successor(behind, key->length),
+						false);
 		found = smart_view_next(relation->view, &batch);
 		if (found == SMART_FOUND_BEHIND)
 			return false;
-		suspect->present = found == SMART_FOUND;
+		suspects->list[i].present = found == SMART_FOUND;
 	}
 	return true;
 }
@@ -271,32 +270,28 @@ are_present(struct smart_relation *relation, const struct suspects *suspects)
 	return (smart_server.remote ? look_up_present : find_present)(relation, suspects);
 }
 
-/* qsort's */
-static int
-compare_keys(const void *a, const void *b)
-{
-	const struct suspect *left = a;
-	const struct suspect *right = b;
-
-	return smart_compare_bytes(left->key, left->length, right->key, right->length);
-}
-
 /* What sessions have met comes in the order in which they met it. */
 static struct suspects
-make_suspects(const struct smart_codec *codec, const struct smart_entries *keys)
+make_suspects(const struct smart_codec *codec, const struct smart_entries *entries)
 {
-	struct suspects suspects = {.count = keys->count, .list = palloc0(keys->count * sizeof(struct suspect))};
+	struct smart_sorted_key *keys = palloc(entries->count * sizeof(*keys));
+	struct suspects suspects = {.sorted = {.keys = keys, .count = entries->count},
+								.list = palloc0(entries->count * sizeof(struct suspect))};
 
-	for (uint32 i = 0; i < keys->count; i++)
-	{
-		struct suspect *suspect = &suspects.list[i];
-
-		suspect->key = keys->bytes + keys->start[i];
-		suspect->length = keys->start[i + 1] - keys->start[i];
-		smart_entry_tid(codec, suspect->key + suspect->length, &suspect->tid);
-	}
-	qsort(suspects.list, suspects.count, sizeof(struct suspect), compare_keys);
+	for (uint32 i = 0; i < entries->count; i++)
+		keys[i] = (struct smart_sorted_key){.bytes = entries->bytes + entries->start[i],
+											.length = entries->start[i + 1] - entries->start[i]};
+	smart_sorted_keys_sort(&suspects.sorted);
+	for (uint32 i = 0; i < entries->count; i++)
+		smart_entry_tid(codec, keys[i].bytes + keys[i].length, &suspects.list[i].tid);
 	return suspects;
+}
+
+/* One that was handed over twice goes once. */
+static bool
+is_new(const struct smart_sorted_key *keys, uint32 i)
+{
+	return i == 0 || smart_compare_bytes(keys[i - 1].bytes, keys[i - 1].length, keys[i].bytes, keys[i].length) != 0;
 }
 
 /* Adds to the removal what is in the tree and may go. */
@@ -308,15 +303,15 @@ collect(struct smart_removal *removal, Relation heap, const struct smart_entries
 	if (!are_present(removal->relation, &suspects))
 		return;
 	look_at_table(heap, &suspects);
-	for (uint32 i = 0; i < suspects.count; i++)
+	for (uint32 i = 0; i < suspects.sorted.count; i++)
 	{
-		const struct suspect *suspect = &suspects.list[i];
+		const struct smart_sorted_key *key = &suspects.sorted.keys[i];
 
-		/* One that was handed over twice goes once. */
-		if (suspect->dead && (i == 0 || compare_keys(suspect - 1, suspect) != 0))
-			smart_removal_add(removal, suspect->key, (int) suspect->length);
+		if (suspects.list[i].dead && is_new(suspects.sorted.keys, i))
+			smart_removal_add(removal, key->bytes, (int) key->length);
 	}
 	smart_assert(removal->count <= keys->count);
+	pfree(suspects.sorted.keys);
 	pfree(suspects.list);
 }
 
