@@ -92,6 +92,34 @@ FETCH BACKWARD 5 FROM pages;
 FETCH 1 FROM pages;
 COMMIT;
 
+-- In the arms of an OR, beside other indexes, some of which begin with the same column.  NULL is in none.
+CREATE TABLE row_or AS SELECT i / 100 AS a, nullif(i % 100, 99) AS b, -(i % 100) AS c, i AS d FROM generate_series(1, 20000) i;
+CREATE INDEX row_or_ab ON row_or USING smart (a, b);
+CREATE INDEX row_or_ac ON row_or USING smart (a, c);
+CREATE INDEX row_or_d ON row_or USING smart (d);
+ANALYZE row_or;
+EXPLAIN (COSTS OFF) SELECT * FROM row_or WHERE (a, b) > (199, 90) OR d = 7;
+SELECT count(*), min(d), max(d) FROM row_or WHERE (a, b) > (199, 90) OR d = 7;
+SELECT count(*), min(d), max(d) FROM row_or WHERE a > 199 OR (a = 199 AND b > 90) OR d = 7;
+SELECT * FROM pg_temp.removed('SELECT * FROM row_or WHERE (a, b) > (199, 90) OR (a, b) < (0, 5)');
+SELECT count(*), min(d), max(d) FROM row_or WHERE (a, b) > (199, 90) OR (a, b) < (0, 5);
+SELECT count(*), min(d), max(d) FROM row_or WHERE a > 199 OR (a = 199 AND b > 90) OR a < 0 OR (a = 0 AND b < 5);
+SELECT * FROM pg_temp.removed('SELECT * FROM row_or WHERE (a, c) > (199, -5) OR (a, b) > (199, 97)');
+SELECT count(*), min(d), max(d) FROM row_or WHERE (a, c) > (199, -5) OR (a, b) > (199, 97);
+SELECT count(*), min(d), max(d) FROM row_or WHERE a > 199 OR (a = 199 AND (b > 97 OR c > -5));
+SELECT * FROM pg_temp.removed('SELECT * FROM row_or WHERE ((a, b) > (199, 90) AND c > -95) OR d IN (7, 8)');
+SELECT count(*), min(d), max(d) FROM row_or WHERE ((a, b) > (199, 90) AND c > -95) OR d IN (7, 8);
+SELECT count(*), min(d), max(d) FROM row_or WHERE ((a > 199 OR (a = 199 AND b > 90)) AND c > -95) OR d IN (7, 8);
+DROP INDEX row_or_ac;
+PREPARE either (int, int) AS SELECT count(*), min(d), max(d) FROM row_or WHERE (a, b) > ($1, $2) OR d = 7;
+SET plan_cache_mode = force_generic_plan;
+SELECT * FROM pg_temp.removed('EXECUTE either (199, 90)');
+EXECUTE either (199, 90);
+EXECUTE either (199, NULL);
+EXECUTE either (NULL, 90);
+RESET plan_cache_mode;
+DROP TABLE row_or;
+
 -- Several processes
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -20,6 +20,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_opfamily.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "utils/fmgroids.h"
@@ -188,17 +189,50 @@ describe_indexes(PlannerInfo *root, Oid table, bool inherited, RelOptInfo *rel)
 
 /* ---- row comparisons ---- */
 
+/* The same condition may be taken for a column of this index, where a row would go on with other columns. */
 static bool
-compares_rows(const List *conditions)
+might_take(IndexOptInfo *index, const List *conditions)
 {
 	ListCell *cell;
 
 	foreach (cell, conditions)
 	{
-		if (IsA(lfirst_node(RestrictInfo, cell)->clause, RowCompareExpr))
-			return true;
+		Node *column = get_leftop(lfirst_node(RestrictInfo, cell)->clause);
+
+		for (int i = 0; i < index->nkeycolumns; i++)
+		{
+			if (match_index_to_operand(column, i, index))
+				return true;
+		}
 	}
 	return false;
+}
+
+/* Asks for the bitmaps of ORs with what the arms imply for an index.  Those of other arms may be of other indexes. */
+static void
+add_or_paths(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
+{
+	List *conditions = rel->baserestrictinfo;
+	List *all_indexes = rel->indexlist;
+	List *indexes = list_make1(index);
+	List *implied;
+	List *alternatives = smart_row_alternatives(root, index, conditions, &implied);
+	ListCell *cell;
+
+	if (alternatives == NIL)
+		return;
+	foreach (cell, all_indexes)
+	{
+		IndexOptInfo *other = lfirst_node(IndexOptInfo, cell);
+
+		if (other != index && !might_take(other, implied))
+			indexes = lappend(indexes, other);
+	}
+	rel->baserestrictinfo = alternatives;
+	rel->indexlist = indexes;
+	create_index_paths(root, rel);
+	rel->indexlist = all_indexes;
+	rel->baserestrictinfo = conditions;
 }
 
 /*
@@ -252,14 +286,16 @@ add_row_paths(PlannerInfo *root, RelOptInfo *rel, Index number, RangeTblEntry *e
 		next_paths_hook(root, rel, number, entry);
 	if (entry->rtekind != RTE_RELATION || entry->inh || entry->tablesample != NULL || IS_DUMMY_REL(rel))
 		return;
-	if (!compares_rows(rel->baserestrictinfo) && !compares_rows(rel->joininfo))
+	if (!smart_compares_rows(rel->baserestrictinfo) && !smart_compares_rows(rel->joininfo))
 		return;
 	foreach (cell, rel->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
 
-		if (index->amcostestimate == smart_am_cost)
-			add_index_paths(root, rel, index);
+		if (index->amcostestimate != smart_am_cost)
+			continue;
+		add_index_paths(root, rel, index);
+		add_or_paths(root, rel, index);
 	}
 }
 

@@ -8,6 +8,8 @@
  * columns end, and the operator includes equality then.  One member alone, or one of an operator family that
  * has no such operators, gives a >= 1.
  *
+ * Core makes a bitmap for each arm of an OR (a, b) > (1, 2) OR c = 3, with the conditions of that arm: it gets the implied one there.
+ *
  * Core estimates by the first members alone, (a, b) > (1, 2) as a > 1.  This file does so, too, as far as that
  * is less than what all of them say: a > 1 OR (a = 1 AND b > 2).
  */
@@ -22,6 +24,7 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -256,6 +259,80 @@ smart_row_conditions(PlannerInfo *root, IndexOptInfo *index, List *conditions)
 			implied = lappend(implied, one);
 	}
 	return implied;
+}
+
+/* ---- in the arms of an OR ---- */
+
+/* An arm is a condition, or an AND of some, which may be ORs themselves. */
+static List *
+conditions_of(Node *arm)
+{
+	return is_andclause(arm) ? ((BoolExpr *) arm)->args : list_make1(arm);
+}
+
+bool
+smart_compares_rows(const List *conditions)
+{
+	ListCell *cell;
+	ListCell *arm;
+
+	foreach (cell, conditions)
+	{
+		RestrictInfo *condition = lfirst_node(RestrictInfo, cell);
+
+		if (IsA(condition->clause, RowCompareExpr))
+			return true;
+		foreach (arm, restriction_is_or_clause(condition) ? ((BoolExpr *) condition->orclause)->args : NIL)
+		{
+			if (smart_compares_rows(conditions_of(lfirst(arm))))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The arms with what they imply; *implied gets that, too. */
+static List *
+extend_arms(PlannerInfo *root, IndexOptInfo *index, const List *arms, List **implied)
+{
+	List *extended = NIL;
+	ListCell *cell;
+
+	foreach (cell, arms)
+	{
+		Node *arm = lfirst(cell);
+		List *conditions = conditions_of(arm);
+		List *more = smart_row_conditions(root, index, conditions);
+
+		*implied = list_concat(*implied, more);
+		extended = lappend(extended, more == NIL ? arm : (Node *) make_andclause(list_concat_copy(conditions, more)));
+	}
+	return extended;
+}
+
+List *
+smart_row_alternatives(PlannerInfo *root, IndexOptInfo *index, List *conditions, List **implied)
+{
+	List *alternatives = NIL;
+	ListCell *cell;
+
+	*implied = NIL;
+	foreach (cell, conditions)
+	{
+		RestrictInfo *condition = lfirst_node(RestrictInfo, cell);
+
+		if (restriction_is_or_clause(condition))
+		{
+			RestrictInfo *alternative = makeNode(RestrictInfo);
+
+			*alternative = *condition;
+			alternative->orclause =
+				make_orclause(extend_arms(root, index, ((BoolExpr *) condition->orclause)->args, implied));
+			condition = alternative;
+		}
+		alternatives = lappend(alternatives, condition);
+	}
+	return *implied == NIL ? NIL : alternatives;
 }
 
 /* ---- how much they select ---- */

@@ -14,6 +14,15 @@
  */
 extern List *smart_row_conditions(PlannerInfo *root, IndexOptInfo *index, List *conditions);
 
+/*
+ * The same of row comparisons in the arms of an OR: the conditions with such ORs replaced by others, whose arms have what their
+ * comparisons imply besides.  *implied: all that is.  NIL: there is nothing.
+ */
+extern List *smart_row_alternatives(PlannerInfo *root, IndexOptInfo *index, List *conditions, List **implied);
+
+/* Does one of these conditions compare rows, or an arm of an OR? */
+extern bool smart_compares_rows(const List *conditions);
+
 /* norm_selec of these RestrictInfos: what core leaves out of its estimates; outer_selec, of what is judged instead, too */
 #define SMART_ROW_REDUNDANT 2.0
 
