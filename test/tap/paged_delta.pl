@@ -1,5 +1,6 @@
 # The deltas of an index without a tree come and go with its runs: one that is being made while a compaction ends is let go before
-# anybody has found it. Its maker is stopped meanwhile, and goes on as it likes.
+# anybody has found it. Its maker is stopped meanwhile, and goes on as it likes. And where a delta would be too large for the memory,
+# a compaction does not sleep.
 use strict;
 use warnings;
 
@@ -65,6 +66,44 @@ SQL
 	index_is_sound($node, 'postgres', 'rows_a', "round $round");
 }
 cmp_ok($met, '>=', 1, 'a compaction has ended while a delta was made or used');
+
+# The longest sleeps that there are, at every page.
+$node->adjust_conf('postgresql.conf', 'autovacuum_vacuum_cost_delay', '100ms');
+$node->adjust_conf('postgresql.conf', 'autovacuum_vacuum_cost_limit', '1');
+sql('TRUNCATE rows');
+$node->restart;
+
+# A chain of some 100 pages is worth a compaction, which sleeps.
+sql('INSERT INTO rows SELECT hashint8extended(g, 0), g FROM generate_series(1, 60000) g');
+ok($node->poll_query_until('postgres', q{SELECT wait_event = 'VacuumDelay' FROM pg_stat_activity WHERE backend_type = 'smart compaction'}),
+	'where there is memory a compaction sleeps');
+my $before = run_of();
+
+# It gives way to this, and comes again when the chain is so long that a delta of it would take more than the memory has. Whenever it
+# is looked at before it has another run, it is at work.
+sql(<<"SQL");
+BEGIN;
+LOCK TABLE rows IN SHARE ROW EXCLUSIVE MODE;
+INSERT INTO rows SELECT hashint8extended(g, 0), g FROM generate_series(60001, 1200000) g;
+CREATE TABLE seen (event text);
+COMMIT;
+DO \$\$
+DECLARE
+	event text;
+BEGIN
+	LOOP
+		SELECT coalesce(wait_event, 'none') INTO event FROM pg_stat_activity WHERE backend_type = 'smart compaction';
+		EXIT WHEN (SELECT run > $before FROM smart_index_pages('rows_a'));
+		INSERT INTO seen SELECT event WHERE event IS NOT NULL;
+		COMMIT;
+	END LOOP;
+END
+\$\$;
+SQL
+note(sql('SELECT event, count(*) FROM seen GROUP BY event'));
+cmp_ok(sql('SELECT count(*) FROM seen'), '>=', 3, 'a compaction was seen');
+is(sql(q{SELECT count(*) FROM seen WHERE event = 'VacuumDelay'}), '0', 'where there is no memory it does not sleep');
+index_is_sound($node, 'postgres', 'rows_a', 'after a compaction without sleep');
 log_is_quiet($node);
 $node->stop;
 done_testing();

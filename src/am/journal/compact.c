@@ -64,20 +64,33 @@ is_due(const struct compaction *compaction, const struct smart_meta *meta)
 			compaction->entries >= 0 && 2 * compaction->entries < (double) meta->run_entries);
 }
 
-/* Called for each page that was read or written, with nothing locked; false: others want the caller's locks. */
+/* Sleeps as VACUUM does, unless memory is too short for that.  The buffer manager has counted what pages cost. */
+static void
+rest(struct compaction *compaction, bool looks)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (looks)
+		compaction->presses = smart_compaction_is_pressing(compaction->index);
+	if (!compaction->presses)
+		smart_vacuum_delay_point();
+}
+
+/* Called for each page that was written, or let go, with nothing locked; false: others want the caller's locks. */
 static bool
 look_around(void *argument)
 {
 	struct compaction *compaction = argument;
 	bool looks = compaction->looks++ % LOOK_EVERY == 0;
 
-	CHECK_FOR_INTERRUPTS();
-	if (looks)
-		compaction->presses = smart_compaction_is_pressing(compaction->index);
-	/* The buffer manager has counted what pages cost. */
-	if (!compaction->presses)
-		smart_vacuum_delay_point();
+	rest(compaction, looks);
 	return !looks || !compaction->gives_way(compaction->argument);
+}
+
+/* smart_look, while the chain is read. */
+static void
+rest_from_reading(void *argument)
+{
+	rest(argument, true);
 }
 
 /* ---- the steps ---- */
@@ -130,14 +143,6 @@ write_entry(void *argument, const uint8 *entry, int length)
 	return !smart_run_add(compaction->writer, entry, length) || look_around(compaction);
 }
 
-/* smart_look. */
-static void
-serve_interrupts(void *argument)
-{
-	CHECK_FOR_INTERRUPTS();
-	smart_vacuum_delay_point();
-}
-
 /* Step 3 of a stale journal; false as above. */
 static bool
 write_tree(struct compaction *compaction)
@@ -172,7 +177,7 @@ write_tree(struct compaction *compaction)
 static bool
 write_run(struct compaction *compaction, struct smart_run *run)
 {
-	const struct smart_look look = {.around = serve_interrupts};
+	const struct smart_look look = {.around = rest_from_reading, .argument = compaction};
 	const struct smart_meta *meta = &compaction->meta;
 	bool done;
 
