@@ -36,6 +36,7 @@
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/maintenance/follow_worker.h"
+#include "am/maintenance/leaving.h"
 #include "am/maintenance/move.h"
 #include "am/maintenance/orphans_names.h"
 #include "am/maintenance/rebuild.h"
@@ -62,7 +63,6 @@
 #define DOUBLE_MAX     6      /* times */
 #define AGAIN_FIRST_MS 5000   /* after an error; twice as long each time */
 #define AGAIN_LAST_MS  300000 /* but not longer */
-#define LEAVING_ONCE   64
 
 /* All indexes of the database that could be rebuilt; the access method may have any name. */
 #define CANDIDATES                                                                                                \
@@ -445,6 +445,11 @@ is_to_be_restored(void)
 	return false;
 }
 
+static void (*const actions[])(Oid index) = {
+	[NEED_LOADING] = restore, [NEED_REBUILD] = restore,    [NEED_CONDEMNING] = restore,
+	[NEED_MOVE] = move,       [NEED_PAGES] = leave_memory, [NEED_FOLLOWER] = load_follower,
+};
+
 /* Restores the claimed index, which is lost, or moves its tree. */
 static void
 restore_claimed(void)
@@ -453,10 +458,7 @@ restore_claimed(void)
 
 	if (needs == NEED_CONDEMNING && attempt(smart_restore_condemn) != 0)
 		return;
-	code = attempt(needs == NEED_MOVE       ? move
-				   : needs == NEED_PAGES    ? leave_memory
-				   : needs == NEED_FOLLOWER ? load_follower
-											: restore);
+	code = attempt(actions[needs]);
 	/* There is no room for the tree: the index goes on without one, if it may. */
 	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
 		(void) attempt(stay_without);
@@ -498,96 +500,6 @@ try_index(Oid index, bool perform)
 	smart_rebuild_disclaim(MyDatabaseId, index);
 	claimed = InvalidOid;
 	return lost;
-}
-
-/* ---- trees that leave ---- */
-
-/*
- * A session that has the index of such a tree open may still be using it, however long the tree has been out of use for
- * all others.  So the worker frees the tree when all transactions have ended that had a lock of the index when it first
- * saw the tree in the table; later ones do not get to it.  A delta (src/am/journal/delta.h) is pinned by who uses it: one
- * transaction may leave several behind.
- */
-struct leaving
-{
-	uint64 tree;
-	VirtualTransactionId *users;
-	int next_user; /* those before it have gone */
-	struct leaving *next;
-};
-
-static struct leaving *leaving_trees = NULL;
-
-/* Have all users gone? */
-static bool
-is_left(struct leaving *leaving)
-{
-	const VirtualTransactionId *user = &leaving->users[leaving->next_user];
-
-	if (smart_tree_is_delta(leaving->tree))
-		return !smart_pin_is_held(leaving->tree);
-	while (VirtualTransactionIdIsValid(*user) && VirtualXactLock(*user, false))
-		user++;
-	leaving->next_user = (int) (user - leaving->users);
-	return !VirtualTransactionIdIsValid(*user);
-}
-
-/* Frees those trees whose users have all gone; returns whether there are others.  Outside of transactions. */
-static bool
-free_left(void)
-{
-	struct smart_leaving_tree trees[LEAVING_ONCE];
-	struct leaving **link = &leaving_trees;
-	MemoryContext old;
-	bool made_room = false;
-	int count;
-
-	smart_assert(!IsTransactionState());
-	StartTransactionCommand();
-
-	/* Find out which transactions may still use the trees that have left since the last call. */
-	count = smart_leaving_trees(MyDatabaseId, trees, LEAVING_ONCE);
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	for (int i = 0; i < count; i++)
-	{
-		struct leaving *leaving = leaving_trees;
-		LOCKTAG tag;
-
-		while (leaving != NULL && leaving->tree != trees[i].tree)
-			leaving = leaving->next;
-		if (leaving != NULL)
-			continue;
-		leaving = palloc0(sizeof(*leaving));
-		SET_LOCKTAG_RELATION(tag, MyDatabaseId, trees[i].index);
-		leaving->tree = trees[i].tree;
-		leaving->users = GetLockConflicts(&tag, AccessExclusiveLock, NULL);
-		leaving->next = leaving_trees;
-		leaving_trees = leaving;
-	}
-	MemoryContextSwitchTo(old);
-
-	while (*link != NULL)
-	{
-		struct leaving *leaving = *link;
-
-		if (!is_left(leaving))
-		{
-			link = &leaving->next;
-			continue;
-		}
-		smart_assert(leaving->tree != 0);
-		/* Where that was given up, there may have been no room for another one.  A failed attempt's makes none. */
-		made_room |= !smart_tree_is_delta(leaving->tree) && smart_tree_is_given_up(leaving->tree);
-		smart_am_tree_drop(leaving->tree);
-		smart_leaving_done(leaving->tree);
-		*link = leaving->next;
-		pfree(leaving->users);
-		pfree(leaving);
-	}
-	CommitTransactionCommand();
-	if (made_room)
-		smart_rebuild_hasten();
-	return leaving_trees != NULL;
 }
 
 /* ---- the worker ---- */
@@ -662,7 +574,7 @@ smart_rebuild_serve(const struct smart_job *job)
 
 		if (!looked)
 			smart_follow_again();
-		if (!free_left() && looked && !follows)
+		if (!smart_leaving_free() && looked && !follows)
 			break;
 		smart_worker_rest(REST_MS);
 	}
