@@ -37,12 +37,12 @@
 #define CACHE_NODES      11                                /* lengths of nodes, from kind 1 on */
 #define CACHE_RESULTS    5                                 /* of cached results, behind them */
 #define CACHE_HINTS      2                                 /* of leaf hints, behind those */
-#define CACHE_COPIES     6                                 /* of leaf copies, behind those */
+#define CACHE_COPIES     8                                 /* of leaf copies, behind those */
 #define CACHE_RESULT     (CACHE_NODES + 1)                 /* the shortest one */
 #define CACHE_HINT       (CACHE_NODES + CACHE_RESULTS + 1) /* the shorter one */
 #define CACHE_COPY       (CACHE_HINT + CACHE_HINTS)        /* the shortest one */
 #define CACHE_KINDS      (CACHE_COPY + CACHE_COPIES)       /* arrays by kind; kind 0: none */
-#define CACHE_COPY_UNITS 8                                 /* of the longest leaf that is kept */
+#define CACHE_COPY_UNITS 16                                /* of the longest leaf that is kept */
 #define CACHE_SORT       (SMART_NODE_KINDS + 1) /* what figures tell apart: nodes by their own kind, cached results */
 #define CACHE_SORTS      (CACHE_SORT + 2)       /* and leaf hints */
 #define CACHE_LINE       64
@@ -78,7 +78,7 @@ struct cache_partition
 	uint64_t frames[CACHE_SORTS]; /* that hold a copy, and their bytes */
 	uint64_t bytes[CACHE_SORTS];
 	uint64_t random;
-	uint64_t unused[3];
+	uint64_t unused;
 };
 
 /*
@@ -149,13 +149,13 @@ cache_kind_slots(unsigned int kind)
 
 /*
  * Words of a frame's copy; a cached result's have the tree's id in front, and one that tells what follows; a leaf's has
- * two, and 1, 2, 3, 4, 6 or 8 units.
+ * two, and 1, 2, 3, 4, 6, 8, 12 or 16 units.
  */
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
-	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {3,  5,  6,  9,  16, 3, 4,
-																					10, 18, 26, 34, 50, 66};
+	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {3,  5,  6,  9,  16, 3,  4,  10,
+																					18, 26, 34, 50, 66, 98, 130};
 
 	return kind >= CACHE_RESULT ? other_words[kind - CACHE_RESULT] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
 }

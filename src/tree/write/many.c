@@ -39,8 +39,8 @@
 #define VIEWS_MAX   64
 #define COPIES_MAX  (64 * SMART_LEAF_BYTES_MAX) /* bytes of all leaves */
 #define BATCH_MAX   (3 * TARGETS_MAX + 2 * VIEWS_MAX)
-/* Two WRITEs to a leaf are one if there are no more bytes between them: about as many as a NIC sends in a request's time. */
-#define GAP_MAX 256
+/* Two WRITEs to a leaf are one if there are no more bytes between them: where many insert, requests are what is scarce. */
+#define GAP_MAX 1024
 
 /* What a round made of an entry. */
 enum fate
