@@ -50,6 +50,7 @@
 	X(unlocked, "inserts that go together do not lock their leaves")                           \
 	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")        \
 	X(latecopy, "a leaf's copy stays while a value is written")                                \
+	X(unborn, "a leaf that was made is taken for live when it is changed, and is not")         \
 	X(lateticket, "what a scan has READ is kept with a ticket of afterwards")                  \
 	X(leftvalue, "a value is put where an append that came to nothing has left another")       \
 	X(hastygift, "a range is given away with turns under way (by src/compute)")                \

@@ -46,7 +46,7 @@ smart_leaf_copy_take(struct smart_tree *tree, smart_slot link, uint8_t *copy, ui
 	if (!tree->services->find_leaf(tree->services, tree->cached_as, link, true, copy, ticket))
 		return false;
 	*ticket = 0;
-	memcpy(&meta, meta_bytes, sizeof(meta));
+	meta = smart_leaf_copy_meta(link, copy);
 	smart_assert(smart_meta_state(meta) != SMART_SEALED && !tree->options.shared);
 	/* As find has it for readers. */
 	meta = smart_meta_with_state(meta, SMART_LIVE);

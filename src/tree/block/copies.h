@@ -7,6 +7,8 @@
 #ifndef SMART_TREE_COPIES_H
 #define SMART_TREE_COPIES_H
 
+#include <string.h>
+
 #include "tree/block/handle.h"
 
 /*
@@ -28,6 +30,16 @@ extern bool smart_leaf_copy_take(struct smart_tree *tree, smart_slot link, uint8
  * yet; not if the ticket is 0.
  */
 extern void smart_leaf_copy_read(struct smart_tree *tree, const struct smart_leaf *leaf, uint64_t ticket);
+
+/* The meta that the bytes of a leaf say. */
+static inline uint64_t
+smart_leaf_copy_meta(smart_slot link, const uint8_t *block)
+{
+	uint64_t meta;
+
+	memcpy(&meta, block + smart_slot_size(link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, sizeof(meta));
+	return meta;
+}
 
 /*
  * Keeps the leaf as a change by this client has left it, in block, with this meta.  ticket: of the block around the change.

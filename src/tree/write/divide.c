@@ -13,7 +13,9 @@
  * a slot behind it must not be put until it is known to be used.  In a direct-mapped node each has its own.
  */
 #include "tree/block/access.h"
+#include "tree/block/copies.h"
 #include "tree/cached/hints.h"
+#include "tree/cached/results.h"
 #include "tree/structure/change.h"
 #include "tree/write/divide.h"
 
@@ -24,8 +26,9 @@
 struct posted
 {
 	struct smart_division *division;
+	unsigned int part;
 	int first; /* request */
-	int index; /* of the slot */
+	int index; /* of the slot; -1: none is changed */
 };
 
 struct round
@@ -131,9 +134,26 @@ free_index(const struct round *round, struct smart_division *division)
 	return index;
 }
 
+/* A4: no copies of the part's leaves while nobody knows whether they are linked. */
+static void
+block_copies(struct smart_tree *tree, struct smart_division *division, const struct smart_part *part)
+{
+	for (unsigned int i = part->block; i < part->block + part->blocks; i++)
+		division->blocked[i] = division->copies[i] == NULL ? (struct smart_blocked){.version = SMART_VERSION_NONE}
+														   : smart_leaf_hint_block(tree, division->blocks[i]);
+}
+
+/* The batch has ended, and whoever is linked has been kept. */
+static void
+unblock_copies(struct smart_tree *tree, const struct smart_division *division, const struct smart_part *part)
+{
+	for (unsigned int i = part->block; i < part->block + part->blocks; i++)
+		smart_leaf_hint_unblock(tree, &division->blocked[i]);
+}
+
 /* The division's next step goes into the round, if it can. */
 static void
-post_step(struct round *round, struct smart_division *division)
+post_step(struct smart_tree *tree, struct round *round, struct smart_division *division)
 {
 	struct smart_leaf *leaf = &division->leaf;
 	const struct smart_node *node = &division->view->node;
@@ -172,7 +192,10 @@ post_step(struct round *round, struct smart_division *division)
 			count++;
 			break;
 	}
-	round->posted[round->count++] = (struct posted){.division = division, .first = round->requests, .index = index};
+	if (index >= 0)
+		block_copies(tree, division, part);
+	round->posted[round->count++] =
+		(struct posted){.division = division, .part = division->at, .first = round->requests, .index = index};
 	round->requests += count;
 }
 
@@ -182,6 +205,24 @@ let_go(struct smart_division *division, const struct smart_part *part)
 {
 	for (unsigned int i = part->block; i < part->block + part->blocks; i++)
 		division->blocks[i] = 0;
+}
+
+/*
+ * A block that has just been linked becomes live; or, if it is a leaf whose copy is kept, when it is changed: until then
+ * the copy answers for it (A5), and whoever has none makes it live.
+ */
+static smart_status
+bear_block(struct smart_tree *tree, struct smart_division *division, unsigned int block)
+{
+	smart_slot link = division->blocks[block];
+	uint64_t ticket = smart_leaf_hint_unblock(tree, &division->blocked[block]);
+
+	division->blocked[block].version = SMART_VERSION_NONE;
+	if (ticket == 0)
+		return smart_slot_activate(tree, link);
+	smart_leaf_copy_changed(tree, link, division->copies[block], smart_leaf_copy_meta(link, division->copies[block]),
+							ticket);
+	return SMART_OK;
 }
 
 /* The part's slot is there: its blocks are linked, and its guests have come. */
@@ -195,7 +236,7 @@ link_part(struct smart_tree *tree, struct smart_division *division, int index, s
 	node->words[SMART_NODE_HEAD_WORDS + index] = part->link;
 	smart_slot_changed(tree, node->link, index, from, part->link);
 	for (unsigned int i = part->block; i < part->block + part->blocks && status == SMART_OK; i++)
-		status = smart_slot_activate(tree, division->blocks[i]);
+		status = bear_block(tree, division, i);
 	let_go(division, part);
 	for (unsigned int i = part->guest; i < part->guest + part->guests; i++)
 		division->guests[i].placed = true;
@@ -299,7 +340,9 @@ execute_round(struct smart_tree *tree, struct round *round)
 		if (status == SMART_OK)
 			ended = end_step(tree, round, posted);
 		else if (posted->index >= 0)
-			let_go(division, &division->parts[division->at]);
+			let_go(division, &division->parts[posted->part]);
+		if (posted->index >= 0)
+			unblock_copies(tree, division, &division->parts[posted->part]);
 		result = result == SMART_OK ? ended : result;
 	}
 	return result;
@@ -316,7 +359,7 @@ smart_divide(struct smart_tree *tree, struct smart_division **divisions, unsigne
 		round.count = 0;
 		round.requests = 0;
 		for (unsigned int i = 0; i < count && round.requests + STEP_MAX <= SMART_EXECUTE_MAX; i++)
-			post_step(&round, divisions[i]);
+			post_step(tree, &round, divisions[i]);
 		if (round.count > 0)
 			status = execute_round(tree, &round);
 	} while (status == SMART_OK && round.count > 0);

@@ -10,6 +10,14 @@
 #define SMART_PARTS_MAX  16
 #define SMART_BLOCKS_MAX 64
 
+/* The bytes of leaves that were made, as far as there is room, to be kept as copies when they are linked (A5). */
+struct smart_born
+{
+	uint32_t used;
+	uint32_t size;
+	uint8_t *bytes;
+};
+
 /* An entry that comes, of which length bytes are stored. */
 struct smart_guest
 {
@@ -64,8 +72,11 @@ struct smart_division
 	unsigned int at;
 	unsigned int count;
 	struct smart_part parts[SMART_PARTS_MAX];
+	struct smart_born *born; /* where leaves' bytes go; NULL: nowhere */
 	unsigned int block_count;
-	smart_slot blocks[SMART_BLOCKS_MAX]; /* that were made; 0: this one is linked, or may be */
+	smart_slot blocks[SMART_BLOCKS_MAX];            /* that were made; 0: this one is linked, or may be */
+	const uint8_t *copies[SMART_BLOCKS_MAX];        /* their bytes; NULL: these are not known */
+	struct smart_blocked blocked[SMART_BLOCKS_MAX]; /* copies, from before the batch that links them until its end */
 };
 
 /* Does the view show the leaf's slot, or the empty range's, and that what this covers ends at hi? */

@@ -132,7 +132,23 @@ made(void *argument, smart_slot link)
 	struct smart_division *division = argument;
 
 	smart_assert(division->block_count < SMART_BLOCKS_MAX);
+	division->copies[division->block_count] = NULL;
 	division->blocks[division->block_count++] = link;
+}
+
+/* The leaf that was made last, as it was written. */
+static void
+remember_copy(const struct smart_tree *tree, struct smart_division *division)
+{
+	struct smart_born *born = division->born;
+	unsigned int last = division->block_count - 1;
+	unsigned int bytes = smart_slot_size(division->blocks[last]) * SMART_UNIT;
+
+	if (!tree->copies || born == NULL || bytes > born->size - born->used)
+		return;
+	memcpy(born->bytes + born->used, tree->build_buffer, bytes);
+	division->copies[last] = born->bytes + born->used;
+	born->used += bytes;
 }
 
 static smart_status build_node(struct smart_tree *tree, struct smart_division *division, const struct smart_part *part,
@@ -158,9 +174,11 @@ build_part(struct smart_tree *tree, struct smart_division *division, const struc
 	/* On memory nodes each size that a leaf grows through costs round trips. */
 	status = smart_leaf_build(tree, key, depth, part->lo, part->hi, list, part->from, part->to, tree->options.leaf_size,
 							  &part->link);
-	if (status == SMART_OK)
-		made(division, part->link);
-	return status;
+	if (status != SMART_OK)
+		return status;
+	made(division, part->link);
+	remember_copy(tree, division);
+	return SMART_OK;
 }
 
 /* The key of a guest among the entries, which has all bytes that they share; NULL: there is none. */

@@ -38,6 +38,7 @@
 #define TARGETS_MAX 128
 #define VIEWS_MAX   64
 #define COPIES_MAX  (64 * SMART_LEAF_BYTES_MAX) /* bytes of all leaves */
+#define BORN_MAX    (32 * SMART_LEAF_BYTES_MAX) /* bytes of leaves that are made, whose copies are kept */
 #define BATCH_MAX   (3 * TARGETS_MAX + 2 * VIEWS_MAX)
 /* Two WRITEs to a leaf are one if there are no more bytes between them: where many insert, requests are what is scarce. */
 #define GAP_MAX 1024
@@ -64,11 +65,13 @@ struct target
 	bool locked;
 	bool holds;  /* the lock; as above, but for a planted fault */
 	bool copied; /* the leaf's copy is in block */
+	bool born;   /* as it was made: it is to become live, or is */
 	bool published;
 	bool written;            /* the batch has ended well */
 	unsigned int values_low; /* bytes of the leaf's values that change */
 	unsigned int values_end; /* 0: none do */
 	int append;              /* request, -1: none */
+	int birth;               /* likewise, of the batch that READs */
 	int begin;               /* of the division */
 	struct smart_leaf read;
 	struct smart_grown grown;
@@ -100,6 +103,8 @@ struct many
 	struct smart_above above[SMART_POINTS_MAX];
 	struct fabric_request batch[BATCH_MAX];
 	uint8_t copies[COPIES_MAX] __attribute__((aligned(SMART_UNIT)));
+	struct smart_born born;
+	uint8_t born_bytes[BORN_MAX];
 };
 
 /* Executes what is in the batch, in order. */
@@ -148,11 +153,12 @@ join_target(struct many *many, unsigned int entry, const struct smart_place *pla
 	target->first = entry;
 	target->count = 1;
 	target->put = 0;
-	target->locked = target->holds = target->copied = target->written = false;
+	target->locked = target->holds = target->copied = target->born = target->written = false;
 	target->values_low = target->values_end = 0;
 	target->block = many->copies + many->bytes;
 	target->division.step = SMART_DIVISION_NONE;
 	target->division.guest_count = target->division.block_count = 0;
+	target->division.born = &many->born;
 	many->bytes += bytes;
 	return true;
 }
@@ -166,6 +172,7 @@ choose_targets(struct many *many)
 	smart_status status = SMART_OK;
 
 	many->targets = many->views = many->guests = many->bytes = 0;
+	many->born = (struct smart_born){.size = sizeof(many->born_bytes), .bytes = many->born_bytes};
 	for (unsigned int i = 0; i < many->count; i++)
 	{
 		many->fates[i] = FATE_OPEN;
@@ -202,7 +209,8 @@ lock_targets(struct many *many)
 		target->holds = !SMART_FAULT(unlocked) && services->try_lock_leaf(services, smart_slot_address(target->link));
 		target->locked = target->holds || SMART_FAULT(unlocked);
 		target->copied = target->holds && smart_leaf_copy_find(many->tree, target->link, &many->keys[target->first],
-															   target->block, true, &target->read);
+															   target->block, false, &target->read);
+		target->born = target->copied && smart_meta_state(target->read.meta) == SMART_NEW;
 	}
 }
 
@@ -218,19 +226,49 @@ unlock_targets(struct many *many)
 	}
 }
 
+/*
+ * ACTIVATE, instead of a READ: the lock is held, and the copy tells that the leaf is linked, and has not been changed since
+ * it was made (A5).  So whoever made it live, it is what the copy shows.
+ */
+static void
+finish_birth(struct target *target, uint64_t seen)
+{
+	uint64_t live = smart_meta_with_state(target->read.meta, SMART_LIVE);
+	uint64_t meta = seen == target->read.meta ? live : seen;
+
+	smart_assert(meta == live);
+	memcpy(target->block + smart_slot_size(target->link) * SMART_UNIT - SMART_LEAF_REAR_BYTES, &meta, sizeof(meta));
+}
+
 static smart_status
 read_targets(struct many *many)
 {
+	smart_status status;
+
 	many->requests = 0;
 	for (unsigned int i = 0; i < many->targets; i++)
 	{
 		struct target *target = &many->target[i];
+		fabric_address address = smart_slot_address(target->link);
+		unsigned int units = smart_slot_size(target->link);
 
-		if (target->locked && !target->copied)
-			many->batch[many->requests++] = smart_read_request(smart_slot_address(target->link), target->block,
-															   smart_slot_size(target->link) * SMART_UNIT);
+		target->birth = many->requests;
+		if (target->born && !SMART_FAULT(unborn))
+			many->batch[many->requests++] =
+				smart_cas_request(smart_leaf_meta_address(address, units), target->read.meta,
+								  smart_meta_with_state(target->read.meta, SMART_LIVE), false);
+		else if (target->locked && !target->copied)
+			many->batch[many->requests++] = smart_read_request(address, target->block, units * SMART_UNIT);
 	}
-	return execute_batch(many);
+	status = execute_batch(many);
+	for (unsigned int i = 0; i < many->targets && status == SMART_OK; i++)
+	{
+		struct target *target = &many->target[i];
+
+		if (target->born)
+			finish_birth(target, SMART_FAULT(unborn) ? target->read.meta : many->batch[target->birth].result);
+	}
+	return status;
 }
 
 /* ---- what goes into them ---- */
