@@ -370,7 +370,7 @@ sim_relieve(struct ycsb_client *ycsb, bool full)
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
 	unsigned int range;
 
-	if (smart_changes_oldest(client->turn.changes, full, &range))
+	if (smart_changes_due(client->turn.changes, full, &range))
 		return apply_range(client, range);
 	/* A scan may have applied what filled the log. */
 	return full ? smart_changes_release(client->turn.changes, ycsb->fabric, ycsb->env) : SMART_OK;

@@ -41,6 +41,7 @@ struct smart_changes
 	uint64_t chains_at; /* in bytes, as the next two */
 	uint64_t links_at;
 	uint64_t log_at;
+	uint64_t begun; /* the log's tail when a range was last told to be due */
 	struct range_changes range[];
 };
 
@@ -505,28 +506,53 @@ smart_changes_release(struct smart_changes *changes, struct fabric *fabric, stru
 	return smart_log_release(log_of(changes), fabric, env, position);
 }
 
-bool
-smart_changes_oldest(const struct smart_changes *changes, bool full, unsigned int *range)
+/* The oldest changes of the ranges that have any. */
+struct oldest
 {
-	uint64_t tail = smart_log_tail(log_of(changes));
-	uint64_t kept = smart_log_bytes(log_of(changes)) / KEPT_OF * KEPT_PARTS;
-	uint64_t oldest = NO_CHANGE;
-	uint64_t oldest_idle = NO_CHANGE;
+	unsigned int ranges;
+	uint64_t position; /* NO_CHANGE: there are none */
+	uint64_t idle;     /* of those that no client is about to apply; likewise */
+	unsigned int range;
+};
+
+static struct oldest
+find_oldest(const struct smart_changes *changes)
+{
+	struct oldest oldest = {.position = NO_CHANGE, .idle = NO_CHANGE};
 
 	for (unsigned int i = 0; i < changes->ranges; i++)
 	{
 		const struct range_changes *looked_at = &changes->range[i];
 		uint64_t first = __atomic_load_n(&looked_at->first, __ATOMIC_RELAXED);
 
-		oldest = first < oldest ? first : oldest;
-		if (first < oldest_idle && !__atomic_load_n(&looked_at->applying, __ATOMIC_RELAXED))
+		oldest.ranges += first != NO_CHANGE;
+		oldest.position = first < oldest.position ? first : oldest.position;
+		if (first < oldest.idle && !__atomic_load_n(&looked_at->applying, __ATOMIC_RELAXED))
 		{
-			oldest_idle = first;
-			*range = i;
+			oldest.idle = first;
+			oldest.range = i;
 		}
 	}
+	return oldest;
+}
+
+bool
+smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range)
+{
+	uint64_t tail = smart_log_tail(log_of(changes));
+	uint64_t kept = smart_log_bytes(log_of(changes)) / KEPT_OF * KEPT_PARTS;
+	uint64_t begun = __atomic_load_n(&changes->begun, __ATOMIC_RELAXED);
+	struct oldest oldest = find_oldest(changes);
+
+	*range = oldest.range;
+	if (oldest.idle == NO_CHANGE)
+		return false;
 	/* In a full log nothing helps but the very oldest: who applies that one may be about it. */
-	return oldest_idle != NO_CHANGE && (oldest_idle + kept < tail || (full && oldest_idle == oldest));
+	if (oldest.idle + kept < tail || (full && oldest.idle == oldest.position))
+		return true;
+	/* Its turn has come, so that they do not become due together; one client is told. */
+	return begun + kept / oldest.ranges <= tail &&
+		   __atomic_compare_exchange_n(&changes->begun, &begun, tail, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* ---- after the death of an owner ---- */
