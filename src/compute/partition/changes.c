@@ -550,8 +550,11 @@ smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range)
 	/* In a full log nothing helps but the very oldest: who applies that one may be about it. */
 	if (oldest.idle + kept < tail || (full && oldest.idle == oldest.position))
 		return true;
-	/* Its turn has come, so that they do not become due together; one client is told. */
-	return begun + kept / oldest.ranges <= tail &&
+	/*
+	 * Its turn has come, so that they do not become due together; one client is told.  A log that has not been half full yet
+	 * may never have to be applied.
+	 */
+	return tail >= kept / 2 && begun + kept / oldest.ranges <= tail &&
 		   __atomic_compare_exchange_n(&changes->begun, &begun, tail, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
