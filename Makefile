@@ -165,7 +165,7 @@ test-assert:
 	@test/assert
 
 test-arm64:
-	@test/arm64 $(if $(SHORT),--short)
+	@test/arm64 $(if $(SHORT),--short,$(if $(PACKAGES),--packages))
 
 packages: deps
 	@script/packages
