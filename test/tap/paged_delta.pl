@@ -14,7 +14,7 @@ use Time::HiRes qw(sleep);
 
 my $TREES = q{SELECT coalesce(sum(trees), 0) FROM smart_stat_space};
 # A compaction takes some seconds. It is due when the delta is large for this region.
-my $node = smart_node('main', 'autovacuum = off', q{smart.embedded_max_size = '16MB'}, 'autovacuum_vacuum_cost_delay = 50ms', 'max_parallel_workers_per_gather = 0');
+my $node = smart_node('main', 'autovacuum = off', q{smart.embedded_max_size = '16MB'}, 'autovacuum_vacuum_cost_delay = 50ms', 'autovacuum_vacuum_cost_limit = 200', 'max_parallel_workers_per_gather = 0');
 my $count = 1000;
 
 sub sql
@@ -87,6 +87,7 @@ LOCK TABLE rows IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO rows SELECT hashint8extended(g, 0), g FROM generate_series(60001, 1200000) g;
 CREATE TABLE seen (event text);
 COMMIT;
+SET statement_timeout = '${PostgreSQL::Test::Utils::timeout_default}s';
 DO \$\$
 DECLARE
 	event text;
