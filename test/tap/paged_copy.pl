@@ -26,5 +26,5 @@ ok($node->poll_query_until('copy', "SELECT run > $run FROM smart_index_pages('nu
 ok(!$node->log_contains(qr/assertion failed|terminated by signal/, $offset), 'no process has died');
 index_is_sound($node, 'copy', 'numbers_id', 'the copy');
 index_is_sound($node, 'original', 'numbers_id', 'the original');
-$node->stop('fast', fail_ok => 1);
+$node->stop;
 done_testing();
