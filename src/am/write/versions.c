@@ -42,6 +42,8 @@
 
 #define WORTH_REMOVING 16 /* dead entries of one key */
 
+#define WORTH_HURRY 32 /* they have been handed over before, and the worker has not come */
+
 /* So many are worth a session's flush of WAL; and one that its commit does not wait for. */
 #define WORTH_A_FLUSH      64
 #define WORTH_ANOTHER_WAIT 1024
@@ -107,14 +109,17 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 	smart_kills_release(&kills);
 }
 
-/* Tells the worker of the keys.  It comes at once, unless that takes round trips: the more of them together, the fewer. */
+/*
+ * Tells the worker of the keys.  It comes at once if it was told of the row before, unless that takes round trips: the more
+ * keys of many rows come together, the better.
+ */
 static void
 hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
 	for (uint32 i = 0; i < keys->count; i++)
 		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
 							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
-	if (!smart_server.remote)
+	if (!smart_server.remote && keys->count >= WORTH_HURRY)
 		smart_kill_queue_hurry();
 }
 
