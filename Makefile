@@ -207,7 +207,7 @@ help:
 	@echo 'make test-rdma [ALL=1]       the same over RDMA verbs, in a virtual machine with Soft-RoCE (ALL=1: all of it)'
 	@echo 'make test-versions           the access method on PostgreSQL 17 and 18, as root, in Debian systems of their own'
 	@echo 'make test-assert             the same on a server built with assertions, from its source package'
-	@echo 'make test-arm64 [SHORT=1]    the same on arm64, as root, by emulation in a Debian system of its own (SHORT=1: a few of them)'
+	@echo 'make test-arm64 [SHORT=1]    the same on arm64, as root, by emulation in a Debian system of its own (SHORT=1: a few of them; PACKAGES=1: its packages)'
 	@echo 'make test-packages           the packages, in clean Debian systems, as root; RELEASES="12 13 sid" (12)'
 	@echo 'make packages                Debian packages of this checkout, in build/packages'
 	@echo 'make image                   an OCI image of the extension for PostgreSQL 18, in build/image'

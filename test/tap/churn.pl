@@ -170,6 +170,20 @@ falls($node, 'unwaited', $unwaited, 'entries go all the same');
 row_is($node, 'unwaited', $node->safe_psql('postgres', 'SELECT v FROM unwaited'), 'commits that do not wait');
 index_is_sound($node, 'postgres', $_, 'commits that do not wait') for ($unwaited, 'unwaited_v', 'unwaited_k');
 
+# ---- without the worker ----
+
+# There is room for the launcher alone, so sessions remove themselves what nobody else does: later where their commits do not wait.
+my $alone = smart_node('alone', @SETTINGS, 'max_worker_processes = 1', 'max_logical_replication_workers = 0');
+my $unattended = make($alone, 'unattended', 'primary key');
+
+updates($alone, 'unattended', 2 * $BATCH);
+cmp_ok(entries($alone, $unattended), '<=', $FEW, 'without the worker a session removes entries itself');
+$alone->safe_psql('postgres', "ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf()");
+updates($alone, 'unattended', 4 * $BATCH);
+cmp_ok(entries($alone, $unattended), '<=', $ENTRIES_MAX, 'one whose commits do not wait, too, at last');
+index_is_sound($alone, 'postgres', $_, 'without the worker') for ($unattended, 'unattended_v', 'unattended_k');
+$alone->stop;
+
 # ---- a standby ----
 
 # A query there sees an old version, and has no feedback: what the primary removes waits for it.

@@ -11,7 +11,7 @@ use SmartTest;
 use Test::More;
 
 my $TREES = 'SELECT sum(trees) FROM smart_stat_space';
-my $node = smart_node('main', 'autovacuum = off', "statement_timeout = '20s'");
+my $node = smart_node('main', 'autovacuum = off', "statement_timeout = '60s'");
 
 # A cursor on an index that is new in its transaction, of which the chain has most, with this many rows fetched; rows 1 to 20,000.
 sub reader

@@ -3,7 +3,7 @@
  *	  The launcher's job for dead entries that scans have met, and the background worker that removes those of one
  *	  database.
  *
- * One worker runs at a time.  It takes what waits about once a second, or at once when it is much, and leaves the database
+ * One worker runs at a time.  It takes what waits about once a second, or at once when it is much or a session asks for it, and leaves the database
  * when nothing has come for some seconds, since DROP DATABASE waits for it, or when another database is next.
  */
 #include "postgres.h"

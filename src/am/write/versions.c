@@ -8,9 +8,10 @@
  * page for them).  When sixteen dead ones have come together they are removed.  Fewer are not worth a leaf's rewriting.  So
  * what a key costs does not grow with the number of its updates.
  *
- * A removal from a tree with a journal takes a flush of WAL, and on memory nodes round trips.  So the worker is told, which
- * comes at once (dead_entries.h).  If more come together all the same, it has fallen behind or does not run, and a session
- * removes them itself: later if its own commits do not wait for WAL (synchronous_commit = off), never on memory nodes.
+ * A removal from a tree with a journal takes a flush of WAL, and on memory nodes round trips.  So the worker is told
+ * (dead_entries.h), and is woken when it is told again, of thirty-two: keys of many rows come together meanwhile.  If more
+ * come together all the same, it has fallen behind or does not run, and a session removes them itself: later if its own
+ * commits do not wait for WAL (synchronous_commit = off), never on memory nodes.
  * Where pages answer, or without a journal, a removal waits for nothing, and sessions do it always.
  *
  * Not every attempt succeeds: a session may have the table's page pinned, so that it is not pruned, or VACUUM may be at

@@ -68,9 +68,9 @@ extern smart_status smart_changes_release(struct smart_changes *changes, struct 
 /*
  * Is a range to be applied?  *range: the one with the oldest change, of those that no client is about to apply, if
  * seven eighths of the log lie behind that change; or if its turn has come: ranges take turns, as many as have changes in
- * the course of seven eighths of the log, once it has been half full, and one client is told of each turn.  full: the caller was refused; a younger
- * change counts, too, if no range has an older one.  False with full: another client is about the oldest, or
- * smart_changes_release is all it takes.  Wait-free.
+ * the course of seven eighths of the log, once it has been half full, and one client is told of each turn.  full: the
+ * caller was refused; a younger change counts, too, if no range has an older one.  False with full: another client is about
+ * the oldest, or smart_changes_release is all it takes.  Wait-free.
  */
 extern bool smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range);
 
