@@ -1,7 +1,7 @@
 /*
  * carried.c
  *	  A query of an index that has no tree: from the follower or the run's pages, and from the delta, or the chain itself.
- *	  J13-chain, J15-read, J15-ahead, J15-pin, J15-lean.
+ *	  J13-chain, J15-read, J15-ahead, J15-pin, J15-lean, J15-purge.
  */
 #include "model/world.h"
 
@@ -73,11 +73,14 @@ take_follower(struct actor *self, struct view *view)
 	view->ahead = view->ahead && FAULT(carryrenewed) && view->follower != NONE;
 }
 
-/* J15-lean. */
+/* J15-lean, J15-purge. */
 static void
-leave_lean(struct view *view)
+leave_lean(struct actor *self, struct view *view)
 {
-	if (view->follower == NONE || view->whole || view->delta == NULL || !view->delta->lean || FAULT(leanfollower))
+	if (view->follower == NONE || view->whole || view->delta == NULL)
+		return;
+	if ((!view->delta->lean || FAULT(leanfollower)) &&
+		purge_allows(self, view->delta, tree_at(self->server, view->follower)))
 		return;
 	view->follower = NONE;
 	view->ahead = false;
@@ -88,6 +91,7 @@ static bool
 take_run(struct actor *self, struct view *view)
 {
 	view->delta = NULL;
+	self->delta = NULL;
 	view->by_chain = view->chain_read = false;
 	view->whole = false;
 	view->behind = false;
@@ -98,7 +102,7 @@ take_run(struct actor *self, struct view *view)
 	view->by_chain = !view->whole && one_in(5);
 	if (!view->whole && !view->by_chain)
 		view->delta = delta_open(self, &view->meta);
-	leave_lean(view);
+	leave_lean(self, view);
 	return true;
 }
 
@@ -141,7 +145,7 @@ catch_up(struct actor *self, struct view *view)
 	if (done && !view->whole &&
 		(view->follower == NONE ? !one_in(3) : !is_usable(self->server, view->follower, &view->meta)))
 		take_follower(self, view);
-	leave_lean(view);
+	leave_lean(self, view);
 	return done;
 }
 
@@ -242,7 +246,9 @@ leave_part(struct actor *self, struct view *view)
 	view->delta = delta_open(self, &view->meta);
 	if (view->delta == NULL || !delta_catch_up(self, view->delta))
 		return false;
-	leave_lean(view);
+	/* J15-purge: before there was a pin. */
+	view->ahead = false;
+	leave_lean(self, view);
 	return true;
 }
 
@@ -315,10 +321,13 @@ read_ahead(struct actor *self, struct view *view)
 	tree = tree_at(self->server, view->follower);
 	view->read_ahead = tree->content;
 	view->ahead = !tree->lost;
+	/* What was read waits for the delta, or for who reads on. */
+	if (one_in(2))
+		self->stalled_until = world.now + (20u << below(4));
 }
 
-bool
-carried_scan(struct actor *self, unsigned int key, unsigned int *met)
+static bool
+scan(struct actor *self, unsigned int key, unsigned int *met)
 {
 	struct view view = {.follower = NONE, .alone = one_in(6)};
 
@@ -336,10 +345,25 @@ carried_scan(struct actor *self, unsigned int key, unsigned int *met)
 
 		if (!look(self, &view, ENTRY(key, tid), &found))
 			return false;
+		if (found && self->server == world.primary && (self->had & BIT(ENTRY(key, tid))) == 0)
+			violation("J15-read: a reader was given an entry that had been removed before (TID %u)", tid);
 		if (found)
 			*met |= 1u << tid;
 	}
 	return true;
+}
+
+bool
+carried_scan(struct actor *self, unsigned int key, unsigned int *met)
+{
+	bool done;
+
+	self->had = 0;
+	self->watches = true;
+	done = scan(self, key, met);
+	self->delta = NULL;
+	self->watches = false;
+	return done;
 }
 
 void
@@ -371,6 +395,8 @@ bool
 carried_look(struct actor *self, unsigned int entry, bool *found)
 {
 	struct view view = {.follower = NONE, .alone = true};
+	bool done = take_run(self, &view) && catch_up(self, &view) && look(self, &view, entry, found);
 
-	return take_run(self, &view) && catch_up(self, &view) && look(self, &view, entry, found);
+	self->delta = NULL;
+	return done;
 }

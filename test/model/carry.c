@@ -32,13 +32,16 @@ is_carried(void)
 }
 
 bool
+place_has_come_to(const struct place *place, const struct place *other)
+{
+	return place->serial > other->serial ||
+		   (place->serial == other->serial && place->page.block == other->page.block && place->offset >= other->offset);
+}
+
+bool
 follower_has_run(const struct tree *tree, const struct meta *meta)
 {
-	const struct place *place = &tree->place;
-	const struct place *cut = &meta->first;
-
-	return place->serial > cut->serial ||
-		   (place->serial == cut->serial && place->page.block == cut->page.block && place->offset >= cut->offset);
+	return place_has_come_to(&tree->place, &meta->first);
 }
 
 bool
@@ -277,7 +280,9 @@ carrier_run(struct actor *self)
 		return;
 	meta = step_read_meta(self, "J15-carry: reads the metapage");
 	number = follower_find(server, &meta);
-	if (number != NONE)
+	if (number != NONE && one_in(2))
+		purge_go_on(self, &meta, tree_at(server, number));
+	else if (number != NONE)
 		carry(self, tree_at(server, number));
 	else
 		load_follower(self);
@@ -285,8 +290,8 @@ carrier_run(struct actor *self)
 
 /* ---- the delta ---- */
 
-static struct tree *
-find_delta(struct server *server, const struct meta *meta)
+struct tree *
+delta_find(struct server *server, const struct meta *meta)
 {
 	for (int i = 0; i < server->delta_count; i++)
 	{
@@ -321,29 +326,33 @@ delta_open(struct actor *self, const struct meta *meta)
 	struct tree *delta;
 
 	step(self, "J15-read: opens the delta");
-	delta = find_delta(self->server, meta);
-	if (delta != NULL)
-		return delta;
-	step_lock(self, LOCK_DELTA, "J15-delta: takes the lock of deltas");
-	if (find_delta(self->server, meta) == NULL)
-		make_delta(self, meta);
-	delta = find_delta(self->server, meta);
-	unlock(self, LOCK_DELTA);
+	delta = delta_find(self->server, meta);
+	if (delta == NULL)
+	{
+		step_lock(self, LOCK_DELTA, "J15-delta: takes the lock of deltas");
+		if (delta_find(self->server, meta) == NULL)
+			make_delta(self, meta);
+		delta = delta_find(self->server, meta);
+		unlock(self, LOCK_DELTA);
+	}
+	purge_pin(self, delta);
 	return delta;
 }
 
-/* An earlier operation on the entry makes room first; if a lean delta had it as added, that is perhaps all. */
+/* An earlier operation on the entry makes room first; if the delta had it as added, that is perhaps all. */
 static void
 change_delta(struct actor *self, struct tree *delta, unsigned int entry, bool removes)
 {
 	struct op op = {.entry = (uint8_t) entry, .removes = removes};
-	bool leaves = removes && delta->lean && (delta->content & BIT(entry)) != 0;
+	bool leaves = removes && (delta->content & BIT(entry)) != 0;
 
 	if (!leaves && ((delta->content | delta->gone) & BIT(entry)) != 0)
 	{
 		step(self, "J15-delta: an earlier operation goes");
 		delta->content &= (entries) ~BIT(entry);
 		delta->gone &= (entries) ~BIT(entry);
+		delta->spent[0] &= (entries) ~BIT(entry);
+		delta->spent[1] &= (entries) ~BIT(entry);
 	}
 	step(self, removes ? "J15-delta: notes a removal" : "J15-delta: notes an add");
 	tree_carry_out(self, delta, &op);

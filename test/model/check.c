@@ -76,6 +76,29 @@ check_follower(struct server *server, entries journal)
 				  journal);
 }
 
+/* J15-purge: follower and delta, where they may be read together and have all, are the journal. */
+static void
+check_purged(struct server *server, entries journal)
+{
+	const struct meta *meta = &server->pages.meta;
+	const struct tree *delta = delta_find(server, meta);
+	int number = follower_find(server, meta);
+	const struct tree *follower = number == NONE ? NULL : tree_at(server, number);
+	const struct page *page;
+
+	if (delta == NULL || delta->lean || follower == NULL || follower->lost || !follower_has_run(follower, meta) ||
+		server->holder[LOCK_DELTA] != NULL ||
+		(delta->least.serial != 0 && !place_has_come_to(&follower->place, &delta->least)))
+		return;
+	page = &server->pages.blocks[delta->place.page.block];
+	if (page->kind != PAGE_LOG || page->id != delta->place.serial || page->next.block != 0 ||
+		page->count != delta->place.offset)
+		return;
+	if (((follower->content & (entries) ~delta->gone) | delta->content) != journal)
+		violation("J15-purge: follower %#x and delta have %#x, and the journal %#x", follower->content,
+				  (follower->content & (entries) ~delta->gone) | delta->content, journal);
+}
+
 void
 check_world(void)
 {
@@ -93,8 +116,13 @@ check_world(void)
 	}
 	if (tree != NULL && tree->lost)
 		tree = NULL;
+	for (int i = 0; i < ACTORS; i++)
+		world.actors[i].had |= world.actors[i].watches ? journal : 0;
 	if (world.plan.carries)
+	{
 		check_follower(server, journal);
+		check_purged(server, journal);
+	}
 	if (tree != NULL)
 		held = index_entries(server, server->reads);
 	if (world.plan.unique)

@@ -143,6 +143,10 @@
 	X(carryrenewed, "J15-ahead", "what was read ahead stays when the run is switched", 300000, "--theme carry")        \
 	X(carrypin, "J15-pin", "VACUUM does not wait for who has a pin", 10000, "--theme carry")                           \
 	X(leanfollower, "J15-lean", "a lean delta is read together with a follower", 300000, "--theme carry")              \
+	X(purgeearly, "J15-purge", "tombstones go before the follower has come so far, which nobody compares", 200000,     \
+	  "--theme carry")                                                                                                 \
+	X(purgeturn, "J15-purge", "tombstones of this turn go, too", 200000, "--theme carry")                              \
+	X(purgepin, "J15-purge", "they go although somebody has read the follower before", 300000, "--theme carry")        \
 	X(killfirst, "J2-kill", "the line pointer is looked at before the entry", 200000, "--theme carry")                 \
 	X(stagedlate, "J2-staged", "adds are written out behind the commit record", 10000, "--theme carry --unique")       \
 	X(stagedvacuum, "J2-staged", "VACUUM does not write out areas before it looks", 100000, "--theme carry --unique")  \

@@ -194,6 +194,12 @@
  *            A follower may have an entry that has come and gone since the run was written, of which a lean delta does not
  *            tell; so who has a lean delta reads the run, or the follower alone.  When a follower has been loaded all
  *            deltas are let go, also one that is being made.  Not all processes know at once that the index is carried.
+ * J15-purge  In another delta such a tombstone is *spent*, and is left until no follower has the entry.  Spent tombstones are of two
+ *            turns.  Under the delta's lock the carrier begins the next turn and keeps the delta's place: what was spent before
+ *            stands before that in the chain.  When the follower has come there, the delta says so: it is not read any more
+ *            together with one that has not, as one that is loaded anew.  Who had the delta pinned at that moment may have read
+ *            the follower before.  When all of these have gone, the spent tombstones of the turn before go, and the next one
+ *            may begin.  A reader pins the delta before he reads the follower, or he forgets what he has read ahead.
  * J15-read   A reader takes the run and the cut of one look at the metapage.  The follower may take the run's place if its
  *            place is not before that cut; then delta and follower are merged, in any order, and the delta counts.  Or
  *            the follower is read alone, if the chain ends at its place; that is looked at after the snapshot was taken.

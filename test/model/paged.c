@@ -101,7 +101,7 @@ tree_carry_out(struct actor *self, struct tree *tree, const struct op *op)
 {
 	entries bit = BIT(op->entry);
 
-	if (!op->removes || !tree->lean || (tree->content & bit) == 0)
+	if (!op->removes || (!tree->lean && !world.plan.carries) || (tree->content & bit) == 0)
 	{
 		tree_take(tree, op);
 		return;
@@ -110,7 +110,11 @@ tree_carry_out(struct actor *self, struct tree *tree, const struct op *op)
 	tree->content &= (entries) ~bit;
 	tree->gone &= (entries) ~bit;
 	if (!run_has(self, tree, op->entry))
+	{
+		if (!tree->lean)
+			purge_note(tree, op->entry);
 		return;
+	}
 	step(self, "J13-lean: the run has the entry: notes its removal");
 	tree_take(tree, op);
 }

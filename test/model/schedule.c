@@ -163,6 +163,8 @@ release(struct actor *actor)
 	actor->between = 0;
 	actor->looks = false;
 	actor->pinned = false;
+	actor->delta = NULL;
+	actor->watches = false;
 	actor->busy = false;
 	actor->held = false;
 	actor->open = false;
@@ -308,6 +310,16 @@ make_carried(struct plan *plan)
 	plan->fate[FATE_LOSE_TREE] = sometimes(3, 2);
 	plan->fate[FATE_CRASH] = sometimes(2, 2);
 	plan->fate[FATE_POWER_LOSS] = sometimes(2, 1);
+	if (one_in(5))
+	{
+		/* Entries come and go, and runs are not switched: J15-purge. */
+		plan->small = 0;
+		plan->tids = 2;
+		plan->pace[COMPACTION] = sometimes(2, 2);
+		plan->pace[WORKER] = 24;
+		plan->pace[CARRIER] = 48;
+		plan->pace[READER_1] = plan->pace[READER_2] = 32;
+	}
 	if (!standby)
 		return;
 	plan->pace[APPLIER] = 8;

@@ -163,6 +163,14 @@ struct record
 
 /* ---- a server ---- */
 
+/* How far the tombstones of the turn before have come. */
+enum purge
+{
+	PURGE_IDLE,  /* there are none */
+	PURGE_WAITS, /* for the follower */
+	PURGE_PINS   /* for readers who may have read it before */
+};
+
 /* A tree, and what its directory record says.  It survives the processes, not the machine. */
 struct tree
 {
@@ -184,6 +192,14 @@ struct tree
 	bool lean;        /* J13-lean */
 	entries gone;     /* of the run: what was removed */
 	struct place cut; /* operations from here on are in it */
+
+	/* J15-purge: tombstones of what the run does not have either, of this turn and of the one before. */
+	entries spent[2];
+	unsigned int turn; /* which of them is this one */
+	enum purge purge;
+	struct place turned; /* operations up to here are none of this turn */
+	struct place least;  /* the place of a follower that may be read with it; serial 0: any */
+	unsigned int waits;  /* for pins up to this one */
 };
 
 struct undo
@@ -284,8 +300,12 @@ struct actor
 	unsigned int stalled_until;
 
 	/* What others and the checks have to know about it. */
-	bool looks;  /* has a snapshot */
-	bool pinned; /* VACUUM waits for it before it frees TIDs; theme "carry" */
+	bool looks;               /* has a snapshot */
+	bool pinned;              /* VACUUM waits for it before it frees TIDs; theme "carry" */
+	const struct tree *delta; /* which it has pinned; NULL: none */
+	unsigned int delta_pin;   /* the number of this pin */
+	bool watches;             /* what the journal has, */
+	entries had;              /* and it has had this since */
 	uint64_t snapshot;
 	unsigned int xid; /* 0: none */
 	entries between;  /* entries of which it has done one of two steps */
@@ -407,6 +427,7 @@ struct world
 	unsigned int flushed;
 	unsigned int xids;
 	uint16_t uses;
+	unsigned int pins; /* of deltas, that there have been */
 	int regions;
 
 	struct server servers[2];
@@ -602,6 +623,9 @@ extern void check_use(const struct page *page, const struct link *link);
 
 /* ---- carry.c ---- */
 
+/* J15-place: is a place not before the other one?  Half of one is not, or it is behind its page. */
+extern bool place_has_come_to(const struct place *place, const struct place *other);
+
 /* J15-found: has the follower all that this metapage's run has?  Is it one of this journal that may be used at all? */
 extern bool follower_has_run(const struct tree *tree, const struct meta *meta);
 extern bool follower_is_known(const struct tree *tree, const struct meta *meta);
@@ -615,8 +639,25 @@ extern bool is_carried(void);
 /* J15-delta: the one of this metapage's run, which may be made just now; NULL: it was let go meanwhile. */
 extern struct tree *delta_open(struct actor *self, const struct meta *meta);
 
+/* The one of this metapage's run that is there, or NULL. */
+extern struct tree *delta_find(struct server *server, const struct meta *meta);
+
 /* It has all that the chain has now.  False: its run is not the current one any more, or it was let go. */
 extern bool delta_catch_up(struct actor *self, struct tree *delta);
+
+/* ---- purge.c ---- */
+
+/* J15-purge: pins a delta, in the place of another one. */
+extern void purge_pin(struct actor *self, const struct tree *delta);
+
+/* May the delta, which is pinned, be read together with this follower? */
+extern bool purge_allows(struct actor *self, const struct tree *delta, const struct tree *follower);
+
+/* A removal of what the delta has as added, and the run does not have. */
+extern void purge_note(struct tree *delta, unsigned int entry);
+
+/* The carrier goes on, where this follower has come to its place. */
+extern void purge_go_on(struct actor *self, const struct meta *meta, const struct tree *follower);
 
 /* ---- carried.c ---- */
 

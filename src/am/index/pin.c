@@ -143,12 +143,22 @@ log_holders(const struct smart_client *client, uint64 tree, uint64 number, const
 	pfree(pids.data);
 }
 
+uint64
+smart_pin_moment(void)
+{
+	return smart_pins_advance(pinning_client()->compute->pins);
+}
+
+bool
+smart_pin_is_over(uint64 tree, uint64 moment)
+{
+	return smart_pins_holder(pinning_client()->compute->pins, tree, moment, 0) == SMART_CLIENT_NONE;
+}
+
 bool
 smart_pin_is_held(uint64 tree)
 {
-	struct smart_pins_shared *pins = pinning_client()->compute->pins;
-
-	return smart_pins_holder(pins, tree, smart_pins_advance(pins), 0) != SMART_CLIENT_NONE;
+	return !smart_pin_is_over(tree, smart_pin_moment());
 }
 
 void

@@ -32,6 +32,10 @@ extern void smart_pin_wait(Relation index, uint64 tree, const char *what, const 
 /* Has any process pinned a tree?  One that nobody can find any more is not pinned later. */
 extern bool smart_pin_is_held(uint64 tree);
 
+/* A moment, and whether all pins of a tree have ended that were entered before. */
+extern uint64 smart_pin_moment(void);
+extern bool smart_pin_is_over(uint64 tree, uint64 moment);
+
 /* Does any process wait for pins to end? */
 extern bool smart_pin_wanted(void);
 

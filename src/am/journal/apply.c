@@ -28,7 +28,16 @@
 static bool
 is_delta(enum smart_target target)
 {
-	return target == SMART_TARGET_DELTA || target == SMART_TARGET_LEAN_DELTA;
+	return target == SMART_TARGET_DELTA || target == SMART_TARGET_DELTA_1 || target == SMART_TARGET_LEAN_DELTA;
+}
+
+/* What is left in a delta of an entry that has come and gone since its run was written. */
+static int
+mark_of_spent(enum smart_target target)
+{
+	if (target == SMART_TARGET_LEAN_DELTA)
+		return SMART_DELTA_NOTHING;
+	return SMART_DELTA_SPENT + (target == SMART_TARGET_DELTA_1);
 }
 
 /* False: the target has no room. */
@@ -44,7 +53,8 @@ carry_out(Relation index, struct smart_tree *tree, enum smart_target target, str
 	 */
 	if (!is_delta(target) && !RecoveryInProgress())
 		smart_wal_flush();
-	status = is_delta(target) ? smart_piece_carry_out_in_delta(piece, tree, run) : smart_piece_carry_out(piece, tree);
+	status = is_delta(target) ? smart_piece_carry_out_in_delta(piece, tree, run, mark_of_spent(target))
+							  : smart_piece_carry_out(piece, tree);
 	if ((status == SMART_NO_SPACE || status == SMART_DISK_FULL) && target != SMART_TARGET_TREE)
 		return false;
 	smart_check_status(status, index);
@@ -92,7 +102,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, const struc
 		return false;
 	smart_reader_begin_chain(reader, index, chain, place, false);
 	/* The delta's own run, which need not be that of now. */
-	if (target == SMART_TARGET_LEAN_DELTA)
+	if (is_delta(target))
 		smart_reader_begin_run(run, index, meta, false);
 	while (found == SMART_FOUND && room)
 	{
@@ -107,7 +117,7 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, const struc
 		}
 		if (found == SMART_FOUND_BEHIND)
 			break;
-		room = carry_out(index, tree, target, piece, target == SMART_TARGET_LEAN_DELTA ? run : NULL);
+		room = carry_out(index, tree, target, piece, run);
 		if (!room)
 			break;
 		*place = smart_reader_place(reader);

@@ -17,6 +17,7 @@
 #include "am/journal/carry.h"
 #include "am/journal/follow.h"
 #include "am/journal/page.h"
+#include "am/journal/purge.h"
 #include "am/journal/staging.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
@@ -114,7 +115,7 @@ unlock_after_error(int code, Datum tree)
 }
 
 static enum smart_carried
-carry(Relation index, const struct smart_meta *own)
+carry(Relation index, const struct smart_meta *meta, const struct smart_meta *own)
 {
 	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	struct smart_relation *self = smart_relation_open_tree(index, codec, own);
@@ -130,7 +131,9 @@ carry(Relation index, const struct smart_meta *own)
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) own->tree);
 	smart_follow_unlock(own->tree);
-	return done ? SMART_CARRIED_SOME : SMART_CARRIED_NONE;
+	if (!done)
+		return SMART_CARRIED_NONE;
+	return smart_purge(index, meta, own->tree) ? SMART_CARRIED_HURRY : SMART_CARRIED_SOME;
 }
 
 enum smart_carried
@@ -144,8 +147,8 @@ smart_carry(Relation index)
 	if (find(index, &meta, &info, &own))
 	{
 		if (has_all(index, &meta, own.tree))
-			return SMART_CARRIED_ALL;
-		return smart_tree_is_away(own.tree) ? SMART_CARRIED_LATER : carry(index, &own);
+			return smart_purge(index, &meta, own.tree) ? SMART_CARRIED_HURRY : SMART_CARRIED_ALL;
+		return smart_tree_is_away(own.tree) ? SMART_CARRIED_LATER : carry(index, &meta, &own);
 	}
 	if (!smart_relation_is_carried(index, &meta))
 		return SMART_CARRIED_NONE;
@@ -164,5 +167,5 @@ smart_carry_all(Relation index)
 		return false;
 	smart_staging_write_out(index, &tail, true);
 	carried = smart_carry(index);
-	return carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_ALL;
+	return carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_HURRY || carried == SMART_CARRIED_ALL;
 }

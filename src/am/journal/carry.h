@@ -25,10 +25,11 @@ extern bool smart_carry_has_all(Relation index, const struct smart_relation *fol
 
 enum smart_carried
 {
-	SMART_CARRIED_SOME, /* the follower has all that the chain had a moment ago */
-	SMART_CARRIED_ALL,  /* it had that before */
-	SMART_CARRIED_NONE, /* it is not to have one, or has lost it at this moment */
-	SMART_CARRIED_LATER /* a memory node is away, or it has yet to be loaded or recovered */
+	SMART_CARRIED_SOME,  /* the follower has all that the chain had a moment ago */
+	SMART_CARRIED_HURRY, /* the same, and it is to have more soon, since scans pass by many spent tombstones (spent.h) */
+	SMART_CARRIED_ALL,   /* it had that before */
+	SMART_CARRIED_NONE,  /* it is not to have one, or has lost it at this moment */
+	SMART_CARRIED_LATER  /* a memory node is away, or it has yet to be loaded or recovered */
 };
 
 /*

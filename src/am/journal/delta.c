@@ -18,6 +18,7 @@
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"
+#include "am/journal/spent.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
@@ -84,7 +85,7 @@ fill(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 		return false;
 	while ((found = smart_sorted_chain_next(chain, last)) == SMART_FOUND)
 	{
-		int length = smart_delta_entry(codec, last->operation, last->entry, last->length, entry);
+		int length = smart_delta_entry(codec, smart_delta_mark(last->operation), last->entry, last->length, entry);
 		smart_status status;
 
 		CHECK_FOR_INTERRUPTS();
@@ -177,6 +178,7 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	if (is_full(status))
 		return false;
 	smart_check_status(status, index);
+	(void) smart_spent_begin(id);
 	/* A compaction that ends meanwhile lets it go before anybody has found it. */
 	if (!pin_delta(id, &pin))
 		return false;
@@ -257,6 +259,13 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 	const struct smart_look look = {.around = look_around};
 
 	return find_or_make(index, codec, meta, &look, pin);
+}
+
+struct smart_relation *
+smart_delta_find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+				 struct smart_pin_ticket *pin)
+{
+	return find(index, codec, meta, pin);
 }
 
 bool
@@ -344,13 +353,21 @@ smart_delta_is_current(Relation index, const struct smart_relation *delta, const
 	return smart_follow_place(delta->meta.tree, &place) && smart_follow_is_at_end(index, meta, &place, &end);
 }
 
+static enum smart_target
+target_of(uint64 tree)
+{
+	if (smart_tree_is_lean(tree))
+		return SMART_TARGET_LEAN_DELTA;
+	return smart_spent_turn(tree) == 0 ? SMART_TARGET_DELTA : SMART_TARGET_DELTA_1;
+}
+
 /* The same for who has locked it; false: it cannot go on. */
 static bool
 apply(Relation index, const struct smart_codec *codec, const struct smart_relation *delta,
 	  const struct smart_meta *meta)
 {
 	uint64 tree = delta->meta.tree;
-	enum smart_target target = smart_tree_is_lean(tree) ? SMART_TARGET_LEAN_DELTA : SMART_TARGET_DELTA;
+	enum smart_target target = target_of(tree);
 	struct smart_chain_place place;
 	bool done;
 

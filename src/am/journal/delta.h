@@ -5,7 +5,8 @@
  * It lies in the memory that trees lie in, and all processes share it.  No metapage names it: it is found by its journal
  * and its run (trees.h).  Whoever reads brings it up to date with the chain first, as a standby's tree (follow.h).
  *
- * One that is lean (trees.h) has nothing of entries that have come and gone since its run was written (src/README, J13).
+ * One that is lean (trees.h) has nothing of entries that have come and gone since its run was written (src/README, J13).  Another
+ * one has tombstones of them for a while (spent.h).
  */
 #ifndef SMART_AM_JOURNAL_DELTA_H
 #define SMART_AM_JOURNAL_DELTA_H
@@ -21,6 +22,10 @@
  * damaged; errors of the tree.
  */
 extern struct smart_relation *smart_delta_open(Relation index, const struct smart_codec *codec,
+											   const struct smart_meta *meta, struct smart_pin_ticket *pin);
+
+/* The same if it is there; NULL: it is not. */
+extern struct smart_relation *smart_delta_find(Relation index, const struct smart_codec *codec,
 											   const struct smart_meta *meta, struct smart_pin_ticket *pin);
 
 /*

@@ -8,6 +8,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/due.h"
+#include "am/journal/spent.h"
 #include "am/server/passed.h"
 #include "am/server/shared.h"
 
@@ -65,7 +66,7 @@ is_worn(Relation index, const struct smart_meta *meta)
 	struct smart_tree_info delta;
 
 	return smart_relation_can_answer(index) && smart_tree_of_delta(index, meta, &delta) &&
-		   smart_compaction_would_pay(meta, smart_passed(delta.id));
+		   smart_compaction_would_pay(meta, smart_passed(delta.id) + smart_spent_passed(delta.id));
 }
 
 bool

@@ -253,25 +253,30 @@ smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree)
 
 /* ---- in a delta ---- */
 
+uint8
+smart_delta_mark(enum smart_operation operation)
+{
+	return operation == SMART_OPERATION_ADD ? SMART_DELTA_ADDED : SMART_DELTA_REMOVED;
+}
+
 int
-smart_delta_entry(const struct smart_codec *codec, enum smart_operation operation, const uint8 *entry, int length,
-				  uint8 *out)
+smart_delta_entry(const struct smart_codec *codec, uint8 mark, const uint8 *entry, int length, uint8 *out)
 {
 	int rest = codec->fixed_length > 0 ? codec->fixed_length - length : 0;
 
 	smart_assert(rest >= 0 && length + rest < SMART_ENTRY_MAX);
 	memcpy(out, entry, (Size) length);
 	memset(out + length, 0, (Size) rest);
-	out[length + rest] = operation == SMART_OPERATION_ADD ? SMART_DELTA_ADDED : SMART_DELTA_REMOVED;
+	out[length + rest] = mark;
 	return length + rest + 1;
 }
 
 static smart_status
 carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
-				   const struct smart_piece_operation *operation)
+				   const struct smart_piece_operation *operation, uint8 mark)
 {
 	uint8 entry[SMART_ENTRY_MAX];
-	Size length = (Size) smart_delta_entry(codec, operation->operation, operation->entry, operation->length, entry);
+	Size length = (Size) smart_delta_entry(codec, mark, operation->entry, operation->length, entry);
 	Size key_length = (Size) operation->key_length;
 	smart_status status;
 	bool done = false;
@@ -318,28 +323,28 @@ run_has(struct smart_reader *run, const struct smart_piece_operation *operation,
 
 /* One by itself. */
 static smart_status
-carry_out_one(const struct smart_codec *codec, struct smart_tree *delta, struct smart_reader *run,
+carry_out_one(const struct smart_codec *codec, struct smart_tree *delta, struct smart_reader *run, int spent,
 			  const struct smart_piece_operation *operation)
 {
-	smart_status status;
+	int mark = smart_delta_mark(operation->operation);
 	bool met = false;
 
-	/* Of an entry that has come after the run was written nothing is left. */
-	if (run != NULL && operation->operation == SMART_OPERATION_REMOVE)
+	if (operation->operation == SMART_OPERATION_REMOVE)
 	{
-		status = smart_tree_remove(delta, operation->entry, (Size) operation->key_length, &met);
-		if (status != SMART_OK || (met && !run_has(run, operation, false)))
+		smart_status status = smart_tree_remove(delta, operation->entry, (Size) operation->key_length, &met);
+
+		if (status != SMART_OK)
 			return status;
+		if (met && !run_has(run, operation, false))
+			mark = spent;
 	}
-	return carry_out_in_delta(codec, delta, operation);
+	return mark == SMART_DELTA_NOTHING ? SMART_OK : carry_out_in_delta(codec, delta, operation, (uint8) mark);
 }
 
-/*
- * The operations that stand in the delta afterwards, as what is to be added to it; numbers: which they are.  run: as below.  Of
- * what was met and removed, and came after the run was written, nothing is left.
- */
+/* The operations that stand in the delta afterwards, as what is to be added to it; numbers: which they are. */
 static uint32
-list_additions(struct smart_piece *piece, struct smart_reader *run, struct smart_addition *additions, uint32 *numbers)
+list_additions(struct smart_piece *piece, struct smart_reader *run, int spent, struct smart_addition *additions,
+			   uint32 *numbers)
 {
 	uint32 count = 0;
 	bool ahead = false;
@@ -347,20 +352,21 @@ list_additions(struct smart_piece *piece, struct smart_reader *run, struct smart
 	for (uint32 i = 0; i < piece->count; i++)
 	{
 		const struct smart_piece_operation *operation = &piece->operations[i];
+		int mark = smart_delta_mark(operation->operation);
 		uint8 entry[SMART_ENTRY_MAX];
 		uint8 *bytes;
 		int length;
 
 		CHECK_FOR_INTERRUPTS();
-		if (run != NULL && operation->operation == SMART_OPERATION_REMOVE && operation->met)
+		if (operation->operation == SMART_OPERATION_REMOVE && operation->met)
 		{
-			bool there = run_has(run, operation, ahead);
-
+			if (!run_has(run, operation, ahead))
+				mark = spent;
 			ahead = true;
-			if (!there)
-				continue;
 		}
-		length = smart_delta_entry(piece->codec, operation->operation, operation->entry, operation->length, entry);
+		if (mark == SMART_DELTA_NOTHING)
+			continue;
+		length = smart_delta_entry(piece->codec, (uint8) mark, operation->entry, operation->length, entry);
 		bytes = MemoryContextAlloc(piece->context, (Size) length);
 		memcpy(bytes, entry, (Size) length);
 		numbers[count] = i;
@@ -373,7 +379,7 @@ list_additions(struct smart_piece *piece, struct smart_reader *run, struct smart
 
 /* All of them, leaf by leaf.  Operations in order. */
 static smart_status
-carry_out_together(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run)
+carry_out_together(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run, int spent)
 {
 	struct smart_addition *additions = MemoryContextAlloc(piece->context, piece->count * sizeof(*additions));
 	uint32 *numbers = MemoryContextAlloc(piece->context, piece->count * sizeof(*numbers));
@@ -382,26 +388,27 @@ carry_out_together(struct smart_piece *piece, struct smart_tree *delta, struct s
 
 	if (status != SMART_OK)
 		return status;
-	count = list_additions(piece, run, additions, numbers);
+	count = list_additions(piece, run, spent, additions, numbers);
 	status = smart_tree_insert_many(delta, additions, count);
 	/* An entry that is added may have been removed in an earlier piece. */
 	for (uint32 i = 0; i < count && status == SMART_OK; i++)
 	{
 		if (!additions[i].added)
-			status = carry_out_in_delta(piece->codec, delta, &piece->operations[numbers[i]]);
+			status = carry_out_in_delta(piece->codec, delta, &piece->operations[numbers[i]],
+										additions[i].bytes[additions[i].length - 1]);
 	}
 	return status;
 }
 
 smart_status
-smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run)
+smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *delta, struct smart_reader *run, int spent)
 {
 	smart_status status = SMART_OK;
 
 	smart_piece_keep_last(piece);
 	if (piece->count > FEW)
-		return carry_out_together(piece, delta, run);
+		return carry_out_together(piece, delta, run, spent);
 	for (uint32 i = 0; i < piece->count && status == SMART_OK; i++)
-		status = carry_out_one(piece->codec, delta, run, &piece->operations[i]);
+		status = carry_out_one(piece->codec, delta, run, spent, &piece->operations[i]);
 	return status;
 }

@@ -24,6 +24,7 @@
 #include "am/journal/delta.h"
 #include "am/journal/due.h"
 #include "am/journal/follow.h"
+#include "am/journal/spent.h"
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/server/errands.h"
@@ -70,6 +71,7 @@ struct smart_view
 	uint32 changes;                  /* when one was looked for */
 	uint64 renewals;                 /* as often the base has been another one */
 	uint64 passed_by; /* entries of the run that the delta says were removed, and that nobody has counted yet */
+	uint64 spent;     /* the same of its spent tombstones (spent.h) */
 	int reading;      /* above 0: what is not over, as an error may have ended it */
 	bool younger;     /* it was opened behind the snapshot of its scan, which has not begun yet */
 	bool backward;
@@ -101,7 +103,7 @@ struct smart_view
 
 	/* The delta's next entry. */
 	bool delta_there;
-	bool delta_added;
+	uint8 delta_mark; /* apply.h */
 	int delta_length;
 	int delta_key_length;
 	int delta_item; /* of its batch, or of the operations */
@@ -386,7 +388,7 @@ advance_delta(struct smart_view *view)
 	memcpy(view->delta_entry, batch->prefix, batch->prefix_length);
 	memcpy(view->delta_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
 	view->delta_length = (int) (batch->prefix_length + item->length) - 1;
-	view->delta_added = view->delta_entry[view->delta_length] == SMART_DELTA_ADDED;
+	view->delta_mark = view->delta_entry[view->delta_length];
 	view->delta_key_length = smart_delta_key_length(view->codec, view->delta_entry, view->delta_length + 1);
 }
 
@@ -404,7 +406,7 @@ advance_operations(struct smart_view *view)
 	operation = &piece->operations[view->delta_item];
 	memcpy(view->delta_entry, operation->entry, (Size) operation->length);
 	view->delta_length = operation->length;
-	view->delta_added = operation->operation == SMART_OPERATION_ADD;
+	view->delta_mark = smart_delta_mark(operation->operation);
 	view->delta_key_length = operation->key_length;
 }
 
@@ -461,19 +463,28 @@ end_reading(struct smart_view *view, const ErrorContextCallback *callback)
 
 /* ---- what there is now ---- */
 
-/* Scans pass by the same removed entries again and again, until there is another run. */
+/*
+ * Scans pass by the same removed entries again and again, until there is another run; and by spent tombstones, until the carrier has
+ * removed them.  If he cannot, they count as the others.
+ */
 static void
 count_passed(struct smart_view *view)
 {
 	uint64 passed = view->passed_by;
+	uint64 spent = view->spent;
+	uint64 delta;
 	uint64 sum;
+	bool pays;
 
-	view->passed_by = 0;
-	if (likely(passed == 0) || view->delta == NULL || RecoveryInProgress())
+	view->passed_by = view->spent = 0;
+	if (likely(passed + spent == 0) || view->delta == NULL || RecoveryInProgress())
 		return;
-	sum = smart_passed_add(view->delta->meta.tree, passed);
+	delta = view->delta->meta.tree;
+	sum = smart_spent_pass(delta, spent, &pays) + smart_passed_add(delta, passed);
+	if (pays)
+		smart_errand_hurry(SMART_ERRAND_CARRY, MyDatabaseId, view->oid);
 	/* Once: who compacts looks whether it is due (due.h). */
-	if (smart_compaction_would_pay(&view->meta, sum) && !smart_compaction_would_pay(&view->meta, sum - passed))
+	if (smart_compaction_would_pay(&view->meta, sum) && !smart_compaction_would_pay(&view->meta, sum - passed - spent))
 		smart_errand_request(SMART_ERRAND_COMPACT, MyDatabaseId, view->oid);
 }
 
@@ -514,11 +525,20 @@ is_whole(struct smart_view *view)
 	return view->whole;
 }
 
-/* A lean delta goes with the run alone. */
-static void
-leave_lean(struct smart_view *view)
+/* A lean delta goes with the run alone, another one with a follower that has come as far as its spent tombstones say. */
+static bool
+go_together(const struct smart_relation *delta, const struct smart_relation *follower)
 {
-	if (view->follower == NULL || view->whole || view->delta == NULL || !smart_tree_is_lean(view->delta->meta.tree))
+	struct smart_chain_place place;
+
+	return !smart_tree_is_lean(delta->meta.tree) && smart_follow_place(follower->meta.tree, &place) &&
+		   smart_spent_allows(delta->meta.tree, &place);
+}
+
+static void
+leave_follower_of_others(struct smart_view *view)
+{
+	if (view->follower == NULL || view->whole || view->delta == NULL || go_together(view->delta, view->follower))
 		return;
 	view->follower = NULL;
 	view->renewals++;
@@ -552,7 +572,10 @@ wait_for_delta(struct smart_view *view)
 	MemoryContextSwitchTo(old);
 	if (view->delta == NULL || !smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen))
 		view->behind = true;
-	leave_lean(view);
+	/* What was READ ahead of the follower, was so before the delta was pinned. */
+	view->renewals++;
+	view->told = SMART_VIEW_NOTHING;
+	leave_follower_of_others(view);
 }
 
 /* From now on the range ends there, or, if the scan goes backward, begins there. */
@@ -658,7 +681,7 @@ take_run(struct smart_view *view)
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	view->behind_range = view->ahead = false;
-	leave_lean(view);
+	leave_follower_of_others(view);
 	return true;
 }
 
@@ -689,7 +712,7 @@ catch_up(struct smart_view *view)
 	}
 	if (done && !view->whole)
 		look_for_follower(view);
-	leave_lean(view);
+	leave_follower_of_others(view);
 	end_reading(view, &callback);
 	return done;
 }
@@ -762,10 +785,15 @@ gather(struct smart_view *view, struct smart_batch *batch)
 
 		if (order > 0)
 			used = put(view, batch, used, view->base_entry, view->base_length);
-		else if (view->delta_added)
+		else if (view->delta_mark == SMART_DELTA_ADDED)
 			used = put(view, batch, used, view->delta_entry, view->delta_length);
-		else if (run)
-			view->passed_by++;
+		else
+		{
+			bool spent = view->delta_mark >= SMART_DELTA_SPENT;
+
+			view->spent += spent;
+			view->passed_by += run && !spent;
+		}
 		if (order >= 0)
 			advance_base(view);
 		if (order <= 0)

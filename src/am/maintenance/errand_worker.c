@@ -21,6 +21,7 @@
 #define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
 #define AFTER_ERROR_MS 30000
 #define TURN_MS        1000 /* until other databases may have the worker's place */
+#define LOOK_MS        20   /* whether what waits is to come sooner */
 
 /* ---- the launcher's job ---- */
 
@@ -124,6 +125,6 @@ smart_errand_serve(const struct smart_job *job)
 				 (others && TimestampDifferenceExceeds(begin, GetCurrentTimestamp(), TURN_MS)))
 			break;
 		else
-			smart_worker_rest(rest_ms + 1);
+			smart_worker_rest(Min(rest_ms + 1, LOOK_MS));
 	}
 }

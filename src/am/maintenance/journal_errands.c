@@ -27,6 +27,8 @@
 #include "am/server/rebuild_table.h"
 
 #define BATCH_MS 200 /* in which operations to be carried come together */
+#define HURRY_MS 2   /* where scans pass by many entries that have come and gone, and for a while after that */
+#define HURRIES  50
 
 /* Does another session wait for a lock that an inserter's keeps out? */
 static bool
@@ -150,12 +152,20 @@ rebuild(Oid index)
 static int
 carry(struct smart_opened *opened)
 {
+	static int hurries = 0;
+
 	/* What the catalogs were read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
 	InvalidateCatalogSnapshot();
 	switch (smart_carry(opened->index))
 	{
+		case SMART_CARRIED_HURRY:
+			hurries = HURRIES;
+			return HURRY_MS;
 		case SMART_CARRIED_SOME:
-			return BATCH_MS;
+			if (hurries == 0)
+				return BATCH_MS;
+			hurries--;
+			return HURRY_MS;
 		case SMART_CARRIED_LATER:
 			return SMART_ERRAND_GAVE_WAY_MS;
 		default:

@@ -12,7 +12,8 @@
 #include "am/server/shared.h"
 #include "base/assert.h"
 
-#define CALL_MS 60000 /* a worker that has not begun by then does not come: its database has gone, or refuses it */
+#define MOMENT_MS 300   /* that requests wait where more of the same comes together */
+#define CALL_MS   60000 /* a worker that has not begun by then does not come: its database has gone, or refuses it */
 
 static struct smart_errands *
 errands(enum smart_errand_kind kind)
@@ -54,6 +55,22 @@ smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index)
 	SpinLockRelease(&table->lock);
 	if (added)
 		smart_launcher_wake();
+}
+
+void
+smart_errand_hurry(enum smart_errand_kind kind, Oid database, Oid index)
+{
+	struct smart_errands *table = errands(kind);
+	TimestampTz now = GetCurrentTimestamp();
+	int place;
+
+	smart_errand_request(kind, database, index);
+	SpinLockAcquire(&table->lock);
+	place = find(table, database, index);
+	if (place < table->count && table->request[place].state == SMART_ERRAND_WAITS &&
+		table->request[place].when <= TimestampTzPlusMilliseconds(now, MOMENT_MS))
+		table->request[place].when = Min(table->request[place].when, now);
+	SpinLockRelease(&table->lock);
 }
 
 uint32

@@ -25,6 +25,9 @@ enum smart_errand_kind
  */
 extern void smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index);
 
+/* The same, and if it would come in a moment anyway it comes sooner; not what failed, or gave way. */
+extern void smart_errand_hurry(enum smart_errand_kind kind, Oid database, Oid index);
+
 /* How often it was requested since it was not known; 0: it is not, as there was no room. */
 extern uint32 smart_errand_requests(enum smart_errand_kind kind, Oid database, Oid index);
 

@@ -110,6 +110,29 @@ struct smart_passed
 	pg_atomic_uint64 entries;
 };
 
+#define SMART_SPENT 256 /* deltas */
+
+enum smart_spent_state
+{
+	SMART_SPENT_IDLE,  /* the turn before has left nothing */
+	SMART_SPENT_WAITS, /* for the follower to come to the turn's beginning */
+	SMART_SPENT_PINS   /* for readers who may have read it before that */
+};
+
+/* The spent tombstones of a delta (journal/spent.c). */
+struct smart_spent
+{
+	slock_t lock; /* of all that follows */
+	enum smart_spent_state state;
+	uint64 delta;    /* its tree, or 0 */
+	uint64 turn;     /* that of now */
+	uint64 begin[2]; /* of this turn in the chain: the words of a place (index/trees.h) */
+	uint64 least[2]; /* where a follower has to be to be read with the delta; 0: anywhere */
+	uint64 pins;     /* the moment since which the state is PINS (index/pin.h) */
+	uint64 passed;   /* tombstones that scans have passed by in this turn */
+	uint64 others;   /* entries that the last purge has left */
+};
+
 /* In shared memory.  Set when shared memory starts; each member says what changes it later, and under which lock. */
 struct smart_shared
 {
@@ -130,6 +153,7 @@ struct smart_shared
 	struct smart_orphans_requests orphans;
 	struct smart_errands errands[SMART_ERRAND_KINDS];
 	struct smart_passed passed[SMART_PASSED];
+	struct smart_spent spent[SMART_SPENT];
 };
 
 struct smart_peers;

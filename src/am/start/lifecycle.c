@@ -186,6 +186,8 @@ make_shared_memory(uint64 epoch)
 		pg_atomic_init_u64(&shared->passed[i].delta, 0);
 		pg_atomic_init_u64(&shared->passed[i].entries, 0);
 	}
+	for (int i = 0; i < SMART_SPENT; i++)
+		SpinLockInit(&shared->spent[i].lock);
 	shared->orphans.all = true; /* an earlier start of the server may have left something */
 
 	/* What the compute node needs. */
