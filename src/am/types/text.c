@@ -6,12 +6,14 @@
  * collations and C.UTF-8 that is also the order, and the operators of the pattern classes compare bytes whatever the
  * collation is.
  *
- * Under a collation of ICU the string's sort key and a 00 are in front of that, as a string that the collation puts
- * level with another one compares by its bytes; but not if it is nondeterministic and takes them for equal: then there
- * is nothing but the sort key.
+ * Under a collation of ICU the string's sort key and a 00 come first.  Strings that the collation puts level with each
+ * other compare by their bytes.  But most strings can be guessed from their sort key (guess.h): so a byte follows that
+ * says whether the string is the guess, lies before it, or lies behind it, and the string and a 00 only if it is not the
+ * guess.  If the collation is nondeterministic and takes strings for equal, there is nothing but the sort key.
  *
  * Under another collation of the C library there are no sort keys to be trusted, and the bytes serve equality alone;
- * but the classes text_libc_ops and the like take its sort keys as those of ICU if they hold where they are tried out.
+ * but the classes text_libc_ops and the like take its sort keys, each with a 00 and then the string and a 00, if they
+ * hold where they are tried out.
  *
  * A citext is the string in lower case, as the locale of the database has it, whatever the column's collation is.  Two
  * of them are equal if these strings are.
@@ -29,9 +31,10 @@
 
 #include "am/codec/normalizer.h"
 #include "am/types/collation.h"
+#include "am/types/guess.h"
 
 /* Sort keys that are longer take two calls */
-#define KEY_ROOM 512
+#define KEY_ROOM (SMART_GUESS_MAX + 1)
 
 /* bpchar(n) above this is not returned by index-only scans: its padding might make an IndexTuple too large */
 #define BPCHAR_RETURNABLE_MAX 2000
@@ -40,12 +43,25 @@
 struct makeup
 {
 	bool has_key;   /* the sort key and 00 */
-	bool has_bytes; /* the string and 00 */
+	bool has_guess; /* an enum against_guess */
+	bool has_bytes; /* the string and 00; not if it is the guess */
 };
 
 static const struct makeup bytes_only = {.has_bytes = true};
 static const struct makeup key_only = {.has_key = true};
 static const struct makeup key_and_bytes = {.has_key = true, .has_bytes = true};
+static const struct makeup key_and_guess = {.has_key = true, .has_guess = true, .has_bytes = true};
+
+/* Mixed into the version of sort keys: indexes that were made when the string stood behind each of them are made anew */
+#define GUESS_FORM 0x67756573
+
+/* Where a string lies among those of its sort key: the bytes that say so have the same order */
+enum against_guess
+{
+	BEFORE_GUESS = 1,
+	IS_GUESS = 2,
+	BEHIND_GUESS = 3 /* or there is no guess */
+};
 
 static const struct makeup *
 makeup_of(const struct smart_normalizer *normalizer)
@@ -53,7 +69,22 @@ makeup_of(const struct smart_normalizer *normalizer)
 	return (const struct makeup *) normalizer->details;
 }
 
-/* Writes a string's sort key and 00 */
+/* Writes what tells a string from others of its sort key, behind that */
+static uint8 *
+put_difference(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *key, Size size,
+			   const char *string, Size length)
+{
+	uint8 guess[SMART_GUESS_MAX];
+	int guessed = smart_guess(smart_guesser_of(normalizer->collation), (const uint8 *) key, size, guess);
+	int order = guessed < 0 ? 1 : smart_compare_bytes((const uint8 *) string, length, guess, (Size) guessed);
+
+	if (order == 0)
+		return smart_put_byte(out, limit, IS_GUESS);
+	out = smart_put_byte(out, limit, order < 0 ? BEFORE_GUESS : BEHIND_GUESS);
+	return smart_put_string(out, limit, string, length);
+}
+
+/* Writes a string's sort key and 00, and what is behind that but for the whole string */
 static uint8 *
 put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *string, Size length)
 {
@@ -68,6 +99,8 @@ put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, con
 	}
 	smart_assert(key == some ? size < KEY_ROOM : size >= KEY_ROOM);
 	out = smart_put_string(out, limit, key, size);
+	if (makeup_of(normalizer)->has_guess)
+		out = put_difference(normalizer, out, limit, key, size, string, length);
 	if (key != some)
 		pfree(key);
 	return out;
@@ -77,29 +110,45 @@ put_key(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, con
 static uint8 *
 put_normalized(const struct smart_normalizer *normalizer, uint8 *out, uint8 *limit, const char *string, Size length)
 {
-	smart_assert(out <= limit && (makeup_of(normalizer)->has_key || makeup_of(normalizer)->has_bytes));
-	if (makeup_of(normalizer)->has_key)
+	const struct makeup *makeup = makeup_of(normalizer);
+
+	smart_assert(out <= limit && (makeup->has_key || makeup->has_bytes));
+	if (makeup->has_key)
 		out = put_key(normalizer, out, limit, string, length);
-	return makeup_of(normalizer)->has_bytes ? smart_put_string(out, limit, string, length) : out;
+	return makeup->has_bytes && !makeup->has_guess ? smart_put_string(out, limit, string, length) : out;
 }
 
 static const uint8 *
 string_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const uint8 *limit, uint8 flip)
 {
+	const struct makeup *makeup = makeup_of(normalizer);
 	const uint8 *end = smart_string_end(bytes, limit, flip);
+	uint8 against = BEHIND_GUESS;
 
-	return makeup_of(normalizer) == &key_and_bytes ? smart_string_end(end, limit, flip) : end;
+	if (makeup->has_guess)
+		end = smart_get_byte(end, limit, flip, &against);
+	return makeup->has_key && makeup->has_bytes && against != IS_GUESS ? smart_string_end(end, limit, flip) : end;
 }
 
-/* The string in a normalized key that has its bytes, and its length */
+/* The string in a normalized key that has its bytes, and its length; guess: room for SMART_GUESS_MAX bytes */
 static const uint8 *
-get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, int *string_length)
+get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, uint8 *guess, int *string_length)
 {
+	const struct makeup *makeup = makeup_of(normalizer);
 	const uint8 *string = bytes;
 
-	smart_assert(makeup_of(normalizer)->has_bytes);
-	if (makeup_of(normalizer)->has_key)
+	smart_assert(makeup->has_bytes);
+	if (makeup->has_key)
 		string = (const uint8 *) memchr(bytes, 0, length) + 1;
+	if (makeup->has_guess && *string++ == IS_GUESS)
+	{
+		*string_length = smart_guess(smart_guesser_of(normalizer->collation), bytes, string - 2 - bytes, guess);
+		if (*string_length < 0)
+			ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("a sort key of collation \"%s\" tells of no string",
+						   get_collation_name(normalizer->collation)));
+		return guess;
+	}
 	*string_length = bytes + length - 1 - string;
 	return string;
 }
@@ -118,7 +167,8 @@ static Datum
 text_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
 			char *space)
 {
-	const uint8 *string = get_string(normalizer, bytes, length, &length);
+	uint8 guess[SMART_GUESS_MAX];
+	const uint8 *string = get_string(normalizer, bytes, length, guess, &length);
 
 	return smart_make_varlena(space, string, length);
 }
@@ -185,7 +235,8 @@ static Datum
 name_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
 			char *space)
 {
-	const uint8 *string = get_string(normalizer, bytes, length, &length);
+	uint8 guess[SMART_GUESS_MAX];
+	const uint8 *string = get_string(normalizer, bytes, length, guess, &length);
 
 	memset(space, 0, NAMEDATALEN);
 	memcpy(space, string, Min(length, NAMEDATALEN - 1));
@@ -225,8 +276,9 @@ static Datum
 bpchar_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int length, const uint8 *residue,
 			  char *space)
 {
+	uint8 guess[SMART_GUESS_MAX];
 	int used;
-	const uint8 *string = get_string(normalizer, bytes, length, &used);
+	const uint8 *string = get_string(normalizer, bytes, length, guess, &used);
 	int blanks = normalizer->typmod - VARHDRSZ - pg_mbstrlen_with_len((const char *) string, used);
 	char *data;
 
@@ -264,9 +316,12 @@ set_order(struct smart_normalizer *normalizer, enum string_class class)
 {
 	Oid collation = normalizer->collation;
 	enum smart_collation_order order = class == CLASS_PATTERN ? SMART_ORDER_BYTES : smart_collation_order(collation);
+	const struct makeup *makeup = order == SMART_ORDER_KEYS ? &key_and_guess : &key_and_bytes;
 
 	if (order == SMART_ORDER_KEYS)
 		normalizer->version = smart_sort_key_version(collation);
+	if (order == SMART_ORDER_KEYS && get_collation_isdeterministic(collation))
+		normalizer->version ^= GUESS_FORM;
 	if (order == SMART_ORDER_UNKNOWN && class == CLASS_LIBC &&
 		smart_collation_keys_hold(collation, &normalizer->refusal))
 	{
@@ -277,7 +332,7 @@ set_order(struct smart_normalizer *normalizer, enum string_class class)
 	normalizer->no_patterns = order == SMART_ORDER_KEYS;
 	normalizer->details = &bytes_only;
 	if (order == SMART_ORDER_KEYS)
-		normalizer->details = get_collation_isdeterministic(collation) ? &key_and_bytes : &key_only;
+		normalizer->details = get_collation_isdeterministic(collation) ? makeup : &key_only;
 	normalizer->forgets = normalizer->forgets || normalizer->details == &key_only;
 }
 
