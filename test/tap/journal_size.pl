@@ -28,19 +28,22 @@ sub becomes_true
 	return;
 }
 
-# Updates all rows, round after round; returns the pages of smart's file for each one of btree's.
+# Updates all rows, or one part of so many, round after round; returns the pages of smart's file for each one of btree's.
 sub work
 {
-	my ($table, $key) = @_;
+	my ($table, $key, $parts) = @_;
 	my $index = "${table}_smart";
+	$parts //= 1;
 
 	sql("CREATE TABLE $table AS SELECT $key AS id, 0 AS word FROM generate_series(1, $ROWS) g");
 	sql("CREATE INDEX ${table}_btree ON $table (id); CREATE INDEX $index ON $table USING smart (id); VACUUM $table");
+	# No update is HOT.
+	sql("CREATE INDEX ON $table (word)");
 	for my $round (1 .. $ROUNDS)
 	{
 		my $run = sql("SELECT run FROM smart_index_pages('$index')");
 
-		sql("UPDATE $table SET word = word + 1");
+		sql("UPDATE $table SET word = word + 1 WHERE abs(hashtext(id::text) % $parts) = @{[$round % $parts]}");
 		becomes_true('previous_pages = 0 OR chain_pages <= greatest(128, run_pages / 2) + 1', $index, 'what was superseded is let go when the chain is long');
 		sql("VACUUM $table");
 		becomes_true("run > $run AND chain_pages < 10 AND unfinished_pages = 0", $index, 'there is a new run');
@@ -56,6 +59,14 @@ cmp_ok($rising, '<=', 0.75, 'keys that ascend: three quarters of a btree, at mos
 cmp_ok($rising, '>', 0.1, 'but there is a run and a chain');
 my $random = work('random', 'hashint8extended(g, 0)');
 cmp_ok($random, '<=', 1.1, 'random keys: not much more than a btree');
+
+# What is updated in halves is written anew after each of them: the file has two runs, and the chain of one half.
+my %halves = (bigint => 'hashint8extended(g, 0)', c => q{substr(md5(g::text), 1, 18) COLLATE "C"},
+	icu => q{substr(md5(g::text), 1, 18) COLLATE "en-x-icu"});
+for my $type (sort keys %halves)
+{
+	cmp_ok(work("halves_$type", $halves{$type}, 2), '<=', 1, "$type, halves: no more than a btree");
+}
 cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('rising_smart')}), '<=', 6, 'bytes of an ascending entry');
 cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('random_smart')}), '<=', 12, 'bytes of a random one');
 index_is_sound($node, 'postgres', $_, 'after all rounds') foreach ('rising_smart', 'random_smart');

@@ -146,11 +146,12 @@ smart_meta_is_loadable(const struct smart_meta *meta)
 #define SMART_CHAIN_LONG  4096 /* pages (32 MB) that take no time to speak of to load */
 
 /*
- * Is it time to write a new run?  It is if the journal is stale, or half of what it holds is superfluous: removals, and
- * the adds that they have undone.  Not before the chain is longer than the run: two compactions in a row leave behind a
- * standby that has not read what came before the first.  What was only added takes little more room in the chain than in
- * a run; so a chain that only grows is written anew when it is large, and half as long as its run.  Then what the first reader
- * after a power loss has to apply (J13) is no more than that.
+ * Is it time to write a new run?  It is if the journal is stale, or two fifths of what it holds are superfluous: removals,
+ * and the adds that they have undone.  Not before the chain is three quarters as long as the run: two compactions in a row
+ * leave behind a standby that has not read what came before the first.  Where rows are updated again and again, both come
+ * about at the same time, and the file has the run, the next one, and three quarters of one.  What was only added takes
+ * little more room in the chain than in a run; so a chain that only grows is written anew when it is large, and half as long
+ * as its run.  Then what the first reader after a power loss has to apply (J13) is no more than that.
  */
 static inline bool
 smart_meta_wants_compaction(const struct smart_meta *meta)
@@ -162,7 +163,7 @@ smart_meta_wants_compaction(const struct smart_meta *meta)
 	if (meta->journal_state != SMART_JOURNAL_WHOLE)
 		return meta->journal_state == SMART_JOURNAL_STALE;
 	return (chain > SMART_CHAIN_LONG && chain > meta->run_pages / 2) ||
-		   (chain > SMART_CHAIN_SHORT && chain > meta->run_pages && superfluous >= all / 2);
+		   (chain > SMART_CHAIN_SHORT && 4 * chain > 3 * (uint64) meta->run_pages && 5 * superfluous >= 2 * all);
 }
 
 /*
