@@ -255,6 +255,32 @@ sub collects_by_itself
 	return;
 }
 
+# Requests of databases that are dropped before their turn.
+sub forgets_databases
+{
+	my ($node) = @_;
+	my $offset = -s $node->logfile;
+
+	# Nothing is collected yet.
+	foreach my $name ('first', 'one', 'two', 'three', 'last')
+	{
+		$node->safe_psql('postgres', "CREATE DATABASE $name");
+		sql($node, 'CREATE EXTENSION smart; CREATE TABLE u AS SELECT g AS a FROM generate_series(1, 100) g; CREATE INDEX u_a ON u USING smart (a);
+			DROP INDEX u_a', $name);
+		$node->safe_psql('postgres', "DROP DATABASE $name") if $name !~ /^(first|last)$/;
+	}
+	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 1h');
+	$node->reload;
+	# One of them is served behind the others.
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM smart_stat_space WHERE database IN ('first', 'last') OR database IS NULL"),
+		'freed by itself: what dropped databases have left');
+	ok(!$node->log_contains(qr/FATAL: .*database \d+ does not exist/, $offset), 'no process is started for a dropped database');
+	$node->safe_psql('postgres', "DROP DATABASE $_") for ('first', 'last');
+	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 0');
+	$node->reload;
+	return;
+}
+
 # A session is killed in the middle of a statement, and the server with it begins anew.
 sub survives
 {
@@ -375,6 +401,7 @@ foreach my $name (sort keys %place)
 		spares($node);
 		outlives_sessions($node);
 		collects_by_itself($node);
+		forgets_databases($node);
 		stands_alongside($node);
 		survives($node);
 		lets_rebuild($node);

@@ -371,6 +371,22 @@ static TimestampTz next_start = 0; /* not before that */
 static TimestampTz next_round = 0; /* when all databases are due */
 static bool round_was_last = false;
 
+/*
+ * The next request: a database, or InvalidOid for the round of all; false: there is none.  One that was dropped in the meantime has
+ * nothing to be looked at, and no process can be connected to it; what it has left is freed from any other.
+ */
+static bool
+take_request(bool round, Oid *database)
+{
+	/* If both a database and the round of all are requested, they take turns. */
+	while (smart_orphans_take_request(round, round_was_last, database))
+	{
+		if (!OidIsValid(*database) || smart_names_has_database(SMART_DATABASES_VALID, *database))
+			return true;
+	}
+	return false;
+}
+
 long
 smart_orphans_tend(struct smart_job *job)
 {
@@ -383,9 +399,7 @@ smart_orphans_tend(struct smart_job *job)
 	if (interval_s == 0 || !smart_server.shared->made || smart_server_recovers())
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
-	/* If both a database and the round of all are requested, they take turns. */
-	if (now >= next_start && !smart_child_runs(&job->child) &&
-		smart_orphans_take_request(now >= next_round, round_was_last, &database))
+	if (now >= next_start && !smart_child_runs(&job->child) && take_request(now >= next_round, &database))
 	{
 		bool round = !OidIsValid(database);
 		bool started = smart_child_start(job, database, &job->child);

@@ -289,3 +289,11 @@ smart_names_try_databases(enum smart_databases which, List **databases)
 	MemoryContextSwitchTo(context);
 	return found;
 }
+
+bool
+smart_names_has_database(enum smart_databases which, Oid database)
+{
+	List *databases;
+
+	return !smart_names_try_databases(which, &databases) || list_member_oid(databases, database);
+}

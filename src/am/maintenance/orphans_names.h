@@ -44,4 +44,7 @@ extern List *smart_names_databases(Snapshot snapshot, enum smart_databases which
 /* The same as they are now, outside of transactions; false: pg_database is locked, and the launcher waits for no lock. */
 extern bool smart_names_try_databases(enum smart_databases which, List **databases);
 
+/* Is this one of them?  Outside of transactions; also true if pg_database is locked. */
+extern bool smart_names_has_database(enum smart_databases which, Oid database);
+
 #endif /* SMART_AM_ORPHANS_NAMES_H */
