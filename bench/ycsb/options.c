@@ -82,6 +82,8 @@ static const char help[] =
 	"  --fill=PERCENT           of a leaf, when records are loaded from a sorted run [100]\n"
 	"  --values=on|off          sim, shared or --partitions: entries of this project's tree have a value of eight bytes,\n"
 	"                           which an update changes in place [off]\n"
+	"  --promises=on|off        sim, shared, integers, no values: appends take no lock, but promise what they write, with an\n"
+	"                           atomic less and a round trip more [off]\n"
 	"  --check                  verify the whole tree at the end, and tell its bytes per entry\n"
 	"\n"
 	"  --timed                  sim: a curve of throughput and latency, with 1, 2, 4, … --clients\n"
@@ -293,6 +295,7 @@ static const struct choice
 	{"rdwc", SWITCH, FIELD(rdwc), .names = off_on},
 	{"offload", NAME, FIELD(offload), .names = offload_names, .names_count = 3},
 	{"values", SWITCH, FIELD(values), .names = off_on},
+	{"promises", SWITCH, FIELD(promises), .names = off_on},
 	{"leaf-size", NUMBER32, FIELD(leaf_size), RANGE(SMART_LEAF_SIZE_MIN, SMART_LEAF_SIZE_MAX)},
 	{"fill", NUMBER32, FIELD(fill), RANGE(10, 100)},
 	{"log", NUMBER32, FIELD(log_bytes), RANGE(0, UINT32_MAX / 2)},
@@ -377,6 +380,9 @@ check_options(const struct ycsb_options *options)
 		refuse("the keys of %s are integers", ycsb_index_names[options->index]);
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
+	if (options->promises &&
+		(options->provider != YCSB_SIM || options->index != YCSB_TREE || !options->shared || options->values))
+		refuse("--promises is for this project's tree on the simulated cluster, shared and without values");
 	if (options->values && (options->provider != YCSB_SIM || options->index != YCSB_TREE ||
 							(!options->shared && options->partitions == 0)))
 		refuse("--values is for this project's tree on the simulated cluster, shared or partitioned");

@@ -90,6 +90,7 @@ struct ycsb_options
 	uint32_t value_bytes; /* of peers' entries, but SMART's */
 	uint32_t leaf_size;
 	uint32_t fill; /* percent of a leaf, of records that are loaded from a sorted run */
+	bool promises; /* appends to our tree promise what they write */
 	bool values;   /* of our tree's entries, to be changed in place, instead of payloads */
 	uint64_t seed;
 	const char *csv; /* NULL: none */

@@ -614,6 +614,7 @@ open_client(struct sim_cluster *sim, unsigned int number)
 	init_services(client);
 	tree.id = TREE;
 	tree.root = ycsb_store_root();
+	tree.retractions = options->promises ? ycsb_store_root() + sizeof(smart_slot) : 0;
 	return smart_tree_open(client->simulated.client.fabric, &client->simulated.env.env, &client->services, &tree,
 						   &client->simulated.client.tree) == SMART_OK;
 }

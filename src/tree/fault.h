@@ -8,55 +8,58 @@
 #include "base/assert.h"
 
 /* X(name, what is done, or left out) */
-#define SMART_FAULTS_LIST(X)                                                                   \
-	X(rollback, "a sealed leaf is made live again when its replacement fails")                 \
-	X(metawrite, "an append publishes meta by WRITE")                                          \
-	X(inplace, "a lock that is held is taken over")                                            \
-	X(nohi, "an empty range's end is not looked at")                                           \
-	X(slotonly, "the content of a changed leaf is confirmed by its cached slot alone")         \
-	X(trustempty, "\"not there\" is concluded from a cache")                                   \
-	X(anyempty, "INSTALL takes any unused slot")                                               \
-	X(zero, "a slot goes back to 0")                                                           \
-	X(bornlive, "blocks are live before they are linked")                                      \
-	X(stalecas, "strict descents go through cached nodes")                                     \
-	X(nofreezeempty, "unused slots are not frozen")                                            \
-	X(standsrule, "pending is decided by the absence of slot hi + 1")                          \
-	X(torn, "checksums are not compared")                                                      \
-	X(keptparent, "a sweep goes on below a node that its cursor has left")                     \
-	X(untold, "what a sweep removes is not told")                                              \
-	X(strayed, "a sweep tells of what lies out of its leaf's range, too")                      \
-	X(oldorder, "a leaf is put in order as a scan saw it, and not as it is under its lock")    \
-	X(recent, "a remembered leaf is taken without a look at its node and slot")                \
-	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                   \
-	X(overwrite, "of the entries that are appended together the last one stays")               \
-	X(descent, "an empty range that a memory node came to is believed, whatever shows it")     \
-	X(openfill, "a cached result is kept although a writer has come meanwhile")                \
-	X(lateblock, "an equality prefix is blocked after the change")                             \
-	X(freehint, "a leaf is sealed, and its hint stays")                                        \
-	X(blindhint, "an append by a leaf hint does not look whether the key was there")           \
-	X(duplicates, "a key that is twice in a leaf is met twice")                                \
-	X(missmark, "recovery does not see what the last slot of a node leads to")                 \
-	X(keptview, "a node that was READ with a leaf is taken for strict by later attempts, too") \
-	X(hasty, "a removal uses a leaf's block again at once")                                    \
-	X(nostandby, "a removal that finds no room fails")                                         \
-	X(nofreeze, "a leaf is copied without freezing its values")                                \
-	X(unmarked, "a value is changed in a leaf that is not marked as updated")                  \
-	X(lostmark, "an append takes the mark away")                                               \
-	X(frozenlost, "an update that meets a frozen value takes it for another update")           \
-	X(unwritten, "a value's word is believed, written or not")                                 \
-	X(nowipe, "a leaf is retired with its values in place")                                    \
-	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came") \
-	X(miscounted, "values are counted by the entries that are not above a leaf's hi")          \
-	X(unlocked, "inserts that go together do not lock their leaves")                           \
-	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")        \
-	X(latecopy, "a leaf's copy stays while a value is written")                                \
-	X(unborn, "a leaf that was made is taken for live when it is changed, and is not")         \
-	X(lateticket, "what a scan has READ is kept with a ticket of afterwards")                  \
-	X(leftvalue, "a value is put where an append that came to nothing has left another")       \
-	X(hastygift, "a range is given away with turns under way (by src/compute)")                \
-	X(unlogged, "a change is answered for before it is in the log (by src/compute)")           \
-	X(unreplayed, "what a dead owner's log has is left there (by src/compute)")                \
-	X(unflushed, "a range is given away with changes in the log alone (by src/compute)")       \
+#define SMART_FAULTS_LIST(X)                                                                     \
+	X(rollback, "a sealed leaf is made live again when its replacement fails")                   \
+	X(metawrite, "an append publishes meta by WRITE")                                            \
+	X(inplace, "a lock that is held is taken over")                                              \
+	X(nohi, "an empty range's end is not looked at")                                             \
+	X(slotonly, "the content of a changed leaf is confirmed by its cached slot alone")           \
+	X(trustempty, "\"not there\" is concluded from a cache")                                     \
+	X(anyempty, "INSTALL takes any unused slot")                                                 \
+	X(zero, "a slot goes back to 0")                                                             \
+	X(bornlive, "blocks are live before they are linked")                                        \
+	X(stalecas, "strict descents go through cached nodes")                                       \
+	X(nofreezeempty, "unused slots are not frozen")                                              \
+	X(standsrule, "pending is decided by the absence of slot hi + 1")                            \
+	X(torn, "checksums are not compared")                                                        \
+	X(keptparent, "a sweep goes on below a node that its cursor has left")                       \
+	X(untold, "what a sweep removes is not told")                                                \
+	X(strayed, "a sweep tells of what lies out of its leaf's range, too")                        \
+	X(oldorder, "a leaf is put in order as a scan saw it, and not as it is under its lock")      \
+	X(recent, "a remembered leaf is taken without a look at its node and slot")                  \
+	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                     \
+	X(overwrite, "of the entries that are appended together the last one stays")                 \
+	X(descent, "an empty range that a memory node came to is believed, whatever shows it")       \
+	X(openfill, "a cached result is kept although a writer has come meanwhile")                  \
+	X(lateblock, "an equality prefix is blocked after the change")                               \
+	X(freehint, "a leaf is sealed, and its hint stays")                                          \
+	X(blindhint, "an append by a leaf hint does not look whether the key was there")             \
+	X(duplicates, "a key that is twice in a leaf is met twice")                                  \
+	X(missmark, "recovery does not see what the last slot of a node leads to")                   \
+	X(keptview, "a node that was READ with a leaf is taken for strict by later attempts, too")   \
+	X(hasty, "a removal uses a leaf's block again at once")                                      \
+	X(nostandby, "a removal that finds no room fails")                                           \
+	X(nofreeze, "a leaf is copied without freezing its values")                                  \
+	X(unmarked, "a value is changed in a leaf that is not marked as updated")                    \
+	X(lostmark, "an append takes the mark away")                                                 \
+	X(frozenlost, "an update that meets a frozen value takes it for another update")             \
+	X(unwritten, "a value's word is believed, written or not")                                   \
+	X(nowipe, "a leaf is retired with its values in place")                                      \
+	X(latevalue, "an update that is lost counts for those that wait, too, whenever they came")   \
+	X(miscounted, "values are counted by the entries that are not above a leaf's hi")            \
+	X(unlocked, "inserts that go together do not lock their leaves")                             \
+	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")          \
+	X(latecopy, "a leaf's copy stays while a value is written")                                  \
+	X(unborn, "a leaf that was made is taken for live when it is changed, and is not")           \
+	X(lateticket, "what a scan has READ is kept with a ticket of afterwards")                    \
+	X(leftvalue, "a value is put where an append that came to nothing has left another")         \
+	X(hastygift, "a range is given away with turns under way (by src/compute)")                  \
+	X(unlogged, "a change is answered for before it is in the log (by src/compute)")             \
+	X(unreplayed, "what a dead owner's log has is left there (by src/compute)")                  \
+	X(unflushed, "a range is given away with changes in the log alone (by src/compute)")         \
+	X(unconfirmed, "who has WRITTEN what it promised does not look whether that was taken back") \
+	X(uncounted, "a promise is taken back, and not counted")                                     \
+	X(unsettled, "an entry that may be taken back is believed")                                  \
 	X(earlyspace, "the log's space is used again before the word that says so (by src/compute)")
 
 enum smart_fault

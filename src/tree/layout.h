@@ -199,7 +199,35 @@ smart_meta_locked(uint64_t meta)
 static inline unsigned int
 smart_meta_used(uint64_t meta)
 {
-	return (unsigned int) meta & 0xffff;
+	return (unsigned int) meta & 0x1fff;
+}
+
+/*
+ * Shared mode: a promise (C5a).  The last so many entries below used may not have been WRITTEN yet, and they are taken back
+ * if they never are; 0: all are there for good.  Bits 13 to 15, and above them 30 and 31.
+ */
+#define SMART_PROMISED_MAX   31u
+#define SMART_META_PROMISED  (UINT64_C(7) << 13 | UINT64_C(3) << 30)
+#define SMART_META_USED_BITS 13
+
+static inline unsigned int
+smart_meta_promised(uint64_t meta)
+{
+	return (unsigned int) ((meta >> 13 & 7) | (meta >> 30 & 3) << 3);
+}
+
+static inline uint64_t
+smart_meta_with_promise(uint64_t meta, unsigned int entries)
+{
+	smart_assert(entries <= SMART_PROMISED_MAX);
+	return (meta & ~SMART_META_PROMISED) | (uint64_t) (entries & 7) << 13 | (uint64_t) (entries >> 3) << 30;
+}
+
+/* The same, and no client can take back what was promised. */
+static inline uint64_t
+smart_meta_settled(uint64_t meta)
+{
+	return meta & ~SMART_META_PROMISED;
 }
 
 static inline enum smart_block_state
@@ -230,7 +258,7 @@ smart_meta_with_state(uint64_t meta, enum smart_block_state state)
 static inline uint64_t
 smart_meta_sealed(uint64_t meta)
 {
-	return smart_meta_with_state(meta, SMART_SEALED) & ~SMART_META_LOCKED;
+	return smart_meta_settled(smart_meta_with_state(meta, SMART_SEALED)) & ~SMART_META_LOCKED;
 }
 
 static inline uint64_t
@@ -428,6 +456,7 @@ smart_slot_class(smart_slot slot)
 }
 
 _Static_assert(SMART_LEAF_BYTES_MAX == 8128, "a leaf's length has 7 bits");
+_Static_assert(SMART_LEAF_BYTES_MAX < 1 << SMART_META_USED_BITS, "a promise stands above used in meta");
 _Static_assert(SMART_ENTRY_MAX + 2 + SMART_LEAF_HEADER_BYTES + SMART_LEAF_REAR_BYTES <= SMART_LEAF_BYTES_MAX,
 			   "the longest entry fits the longest leaf");
 _Static_assert((SMART_SLOT_ADDRESS_MASK >> FABRIC_NODE_SHIFT) == 0xff, "a slot holds a whole global address");

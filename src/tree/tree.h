@@ -66,6 +66,13 @@ struct smart_tree_options
 	bool shared; /* other compute nodes write too: lock the leaves */
 
 	/*
+	 * A remote provider, shared, entries of fixed_length, without values: a word that all clients of the tree have, in
+	 * remote memory, for appends by promises (src/README, C5a), which count there what they have taken back.  0: appends
+	 * take the leaf's lock.
+	 */
+	fabric_address retractions;
+
+	/*
 	 * Where compute nodes own the tree in turn (src/README, Partitions): a number that changes with each owner.  What an
 	 * earlier owner's cache knew is not believed any more.
 	 */

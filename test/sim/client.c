@@ -27,6 +27,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.leaf_size = world.plan.leaf_size,
 		.fixed_length = world.plan.fixed ? world.keys.length[0] : 0,
 		.shared = world.plan.shared,
+		.retractions = world.plan.promises ? store_root() + sizeof(smart_slot) : 0,
 		.point = world.plan.results ? keys_point : NULL,
 		.point_argument = &world.keys,
 		.hints = world.plan.hints,

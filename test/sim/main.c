@@ -3,7 +3,7 @@
  *	  The simulator: histories of the tree, one seed each.
  *
  * usage: sim [--seed N] [--runs M] [--shared | --exclusive] [--direct | --remote]
- *            [--bias merge|fill|pool|repeat|share|crash|full|value|many] [--owners] [--log | --no-log]
+ *            [--bias merge|fill|pool|repeat|share|crash|full|value|many|promise] [--owners] [--log | --no-log]
  *            [--real-cache | --plain-cache] [--rdwc | --no-rdwc] [--descents | --no-descents] [--values | --no-values]
  *            [--any-length] [--fault NAME] [--trace] [--counters] [--coverage]
  *
@@ -106,7 +106,7 @@ begin_history(uint64_t seed)
 	world.dice.state = seed * UINT64_C(0xd1342543de82ef95) + 1;
 	world.message[0] = '\0';
 	world.asserted = false;
-	world.mishap = world.died = false;
+	world.mishap = world.died = world.retracted = false;
 	world.value = 0;
 	plan_make(&world.plan);
 	keys_make(&world.keys);
@@ -285,6 +285,8 @@ take_option(struct run *run, const char *option, const char *value)
 		world.settings.bias = BIAS_FULL;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "value") == 0)
 		world.settings.bias = BIAS_VALUE;
+	else if (strcmp(option, "--bias") == 0 && strcmp(value, "promise") == 0)
+		world.settings.bias = BIAS_PROMISE;
 	else if (strcmp(option, "--bias") == 0 && strcmp(value, "many") == 0)
 		world.settings.bias = BIAS_MANY;
 	else if (strcmp(option, "--fault") == 0 && choose_fault(value))

@@ -197,6 +197,30 @@ plan_batches(struct plan *plan, struct dice *dice)
 	plan->no_space_one_in = dice_one_in(dice, 5) ? dice_between(dice, 2, 12) : 0;
 }
 
+/* Promises at one leaf or two, that others take back and that are kept too late. */
+static void
+plan_late(struct plan *plan, struct dice *dice)
+{
+	/* lookup, insert, remove, scan, erase, maintain, prime */
+	static const unsigned int weights[8] = {12, 8, 2, 1, 0, 0, 0};
+
+	memcpy(plan->weight, weights, sizeof(plan->weight));
+	plan->shared = plan->fixed = true;
+	plan->direct = false;
+	plan->payload = 0;
+	plan->clients = dice_between(dice, 3, 6);
+	plan->compute_nodes = plan->clients;
+	plan->leaf_size = dice_between(dice, 1, 3) * 64;
+	plan->hot = dice_between(dice, 1, 3);
+	plan->setup = dice_below(dice, 6);
+	plan->operations = dice_between(dice, 3, 10);
+	plan->switch_one_in = dice_between(dice, 1, 3);
+	plan->stall_one_in = dice_between(dice, 1, 3);
+	plan->stall_read_one_in = 0;
+	plan->stalls = dice_between(dice, 2, 12);
+	plan->death = DEATH_NONE;
+}
+
 static void
 plan_bias(struct plan *plan, struct dice *dice)
 {
@@ -218,6 +242,8 @@ plan_bias(struct plan *plan, struct dice *dice)
 	}
 	if (world.settings.bias == BIAS_SHARE)
 		plan_crowd(plan, dice);
+	if (world.settings.bias == BIAS_PROMISE)
+		plan_late(plan, dice);
 	if (world.settings.bias == BIAS_VALUE)
 		plan_updates(plan, dice);
 	if (world.settings.bias == BIAS_REPEAT)
@@ -286,6 +312,18 @@ plan_many(struct plan *plan)
 	/* Not where it could not be told which of several entries may have been added by others: too many orders are possible. */
 	plan->many = !plan->direct && !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) &&
 				 (dice_one_in(&dice, 2) || world.settings.bias == BIAS_MANY);
+}
+
+/* So, too. */
+static void
+plan_promises(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed * UINT64_C(0x9e3779b97f4a7c15) + 31};
+
+	plan->promises = plan->shared && !plan->direct && !plan->values && plan->fixed &&
+					 (!dice_one_in(&dice, 3) || world.settings.bias == BIAS_PROMISE);
+	if (world.settings.bias == BIAS_PROMISE)
+		plan->patience = 1;
 }
 
 /* So, too.  Who dies as the giver of a range, or its owner, takes its compute node along. */
@@ -412,6 +450,7 @@ plan_make(struct plan *plan)
 	plan_full(plan);
 	plan_values(plan);
 	plan_log(plan);
+	plan_promises(plan);
 }
 
 /* ---- keys ---- */

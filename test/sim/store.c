@@ -320,7 +320,7 @@ store_end_marks(void)
 void
 store_check_locks(void)
 {
-	if (world.plan.lost_one_in != 0 || world.died)
+	if (world.plan.lost_one_in != 0 || world.died || world.retracted)
 		return;
 	for (unsigned int node = 0; node < world.memory.nodes; node++)
 	{

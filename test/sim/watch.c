@@ -52,7 +52,10 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "logs found full",
 											  "logs settled",
 											  "leaf copies found",
-											  "leaf copies found by scans"};
+											  "leaf copies found by scans",
+											  "promises",
+											  "promises made final",
+											  "promises taken back"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)
@@ -78,12 +81,45 @@ note_linked(smart_slot slot)
 		note_linked(store_word(smart_slot_address(slot) + 8 * (uint64_t) i));
 }
 
+/* C5a: what was promised is promised anew, made final, or taken back.  False: it is another change. */
+static bool
+watch_promise(fabric_address address, uint64_t from, uint64_t to)
+{
+	bool grows = smart_meta_used(to) > smart_meta_used(from);
+	bool same = smart_meta_state(from) == SMART_LIVE && smart_meta_state(to) == SMART_LIVE &&
+				smart_meta_hi(from) == smart_meta_hi(to) && !smart_meta_locked(from);
+
+	if (smart_meta_promised(from) == 0 && smart_meta_promised(to) == 0)
+		return false;
+	if (smart_meta_promised(to) > 0)
+	{
+		if (!same || !grows || smart_meta_locked(to) || !world.plan.promises)
+			illegal("a leaf promises that may not", address, from, to);
+		watch_counts[WATCH_PROMISE]++;
+	}
+	else if (same && to == smart_meta_settled(from))
+		watch_counts[WATCH_PROMISE_FINAL]++;
+	else if (same && smart_meta_locked(to) && smart_meta_used(to) < smart_meta_used(from))
+	{
+		/* Locked as by a client that has died. */
+		watch_counts[WATCH_PROMISE_BACK]++;
+		world.retracted = true;
+	}
+	else
+		return false;
+	return true;
+}
+
 static void
 watch_meta(struct client *client, struct block *block, fabric_address address, uint64_t from, uint64_t to)
 {
 	enum smart_block_state before = smart_meta_state(from);
 	enum smart_block_state after = smart_meta_state(to);
 
+	if (watch_promise(address, from, to))
+		return;
+	/* Who takes the lock has seen that everything is there. */
+	from = smart_meta_settled(from);
 	if (before == SMART_LIVE && (from ^ to) == SMART_META_LOCKED)
 	{
 		watch_counts[WATCH_LOCK] += smart_meta_locked(to);
@@ -277,7 +313,7 @@ watch_cas(struct client *client, const struct fabric_request *request)
 	bool meta = block != NULL && !smart_class_is_node(block->class) &&
 				at == smart_class_bytes(block->class) - SMART_LEAF_REAR_BYTES;
 
-	if (!won && meta && (request->compare ^ request->operand) == SMART_META_LOCKED)
+	if (!won && meta && (smart_meta_settled(request->compare) ^ request->operand) == SMART_META_LOCKED)
 		watch_lost_lock(request);
 	else if (!won)
 		watch_counts[WATCH_LOST]++;

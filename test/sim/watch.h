@@ -51,6 +51,9 @@ enum watch_kind
 	WATCH_SETTLED,    /* a log that the next owner read */
 	WATCH_COPY,       /* of a leaf, that was found */
 	WATCH_COPY_AHEAD, /* by a scan */
+	WATCH_PROMISE,
+	WATCH_PROMISE_FINAL,
+	WATCH_PROMISE_BACK,
 	WATCH_COUNT
 };
 

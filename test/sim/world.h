@@ -106,6 +106,7 @@ struct plan
 	unsigned int log_copies;
 	unsigned int log_flights;
 	unsigned int apply_one_in; /* turns that end with applying; 0: none */
+	bool promises;             /* appends promise what they are going to write; shared and remote */
 	bool many;                 /* inserts go together; exclusive and remote */
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
@@ -122,15 +123,16 @@ struct plan
 enum bias
 {
 	BIAS_NONE,
-	BIAS_MERGE,  /* removals and maintenance, helpers delayed */
-	BIAS_FILL,   /* ranges that fill and empty again */
-	BIAS_POOL,   /* stale addresses meet blocks of every kind */
-	BIAS_REPEAT, /* inserts that go where the last one went */
-	BIAS_SHARE,  /* clients of one compute node at the same leaves */
-	BIAS_CRASH,  /* the server dies time and again */
-	BIAS_FULL,   /* removals where there is no room */
-	BIAS_VALUE,  /* updates of values, and leaves that are rewritten meanwhile */
-	BIAS_MANY,   /* inserts of many keys at a time, by several clients */
+	BIAS_MERGE,   /* removals and maintenance, helpers delayed */
+	BIAS_FILL,    /* ranges that fill and empty again */
+	BIAS_POOL,    /* stale addresses meet blocks of every kind */
+	BIAS_REPEAT,  /* inserts that go where the last one went */
+	BIAS_SHARE,   /* clients of one compute node at the same leaves */
+	BIAS_CRASH,   /* the server dies time and again */
+	BIAS_FULL,    /* removals where there is no room */
+	BIAS_VALUE,   /* updates of values, and leaves that are rewritten meanwhile */
+	BIAS_MANY,    /* inserts of many keys at a time, by several clients */
+	BIAS_PROMISE, /* inserts that sleep between their promise and its entry, and readers that sleep meanwhile */
 	BIAS_COUNT
 };
 
@@ -280,8 +282,9 @@ struct world
 	uint64_t moment;    /* how often a block was used again */
 	uint64_t value;     /* the last one that a client came with; no two are the same */
 
-	bool mishap; /* clients died, and blocks may have been lost with them */
-	bool died;   /* clients did */
+	bool mishap;    /* clients died, and blocks may have been lost with them */
+	bool died;      /* clients did */
+	bool retracted; /* a promise was */
 
 	/* the first violation; message is empty as long as there is none */
 	char message[400];

@@ -78,12 +78,14 @@ struct smart_tree
 	uint16_t kind_slots[8];
 	fabric_address locked; /* the leaf whose local lock this client holds, 0: none */
 	bool direct;
-	bool entered;          /* within the epoch */
-	bool results;          /* results.c has something to do */
-	bool hints;            /* so has hints.c */
-	bool copies;           /* so has copies.c */
-	bool leads;            /* others wait for what this client delivers: it READs by itself */
-	smart_slot asked_link; /* the leaf whose copy was asked for last, and the ticket that came */
+	bool entered;           /* within the epoch */
+	bool results;           /* results.c has something to do */
+	bool hints;             /* so has hints.c */
+	bool copies;            /* so has copies.c */
+	bool leads;             /* others wait for what this client delivers: it READs by itself */
+	bool knows_retractions; /* a value of the word that counts them, */
+	uint64_t retractions;   /* as it was at some time before */
+	smart_slot asked_link;  /* the leaf whose copy was asked for last, and the ticket that came */
 	uint64_t asked_ticket;
 	uint64_t cached_as;          /* the tree's number in the cache of results and leaf copies: id and tenure */
 	enum smart_block_state born; /* of blocks that are made: new, but for a bulk load */

@@ -111,6 +111,16 @@ smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8
 		   (SMART_FAULT(torn) || smart_leaf_checksum_ok(tree, leaf, key)) && (!tree->options.value || has_values(leaf));
 }
 
+bool
+smart_leaf_has_open_promise(const struct smart_tree *tree, const struct smart_leaf *leaf)
+{
+	struct smart_leaf parsed;
+
+	return smart_meta_promised(leaf->meta) > 0 && smart_meta_state(leaf->meta) == SMART_LIVE &&
+		   smart_leaf_parse(tree, leaf->link, leaf->block, leaf->meta, &parsed) && parsed.stride > 0 &&
+		   parsed.used - parsed.start >= smart_meta_promised(parsed.meta) * parsed.stride;
+}
+
 /*
  * Read delegation: one of those that want the leaf READs, after all of them have asked.  What is
  * delivered was READ after this call began, as by a READ of this client's own, so it may be used for
@@ -178,6 +188,9 @@ leaf_read(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 		/* Who has READ for others keeps it for them, too. */
 		if (*good && !delivered)
 			keep_copy(tree, leaf);
+		/* Who is going to append waits for it as for a lock. */
+		if (!*good && !together && smart_leaf_has_open_promise(tree, leaf))
+			break;
 	}
 	return SMART_OK;
 }

@@ -144,6 +144,8 @@ smart_leaf_read_together(struct smart_tree *tree, fabric_address leaf, void *buf
 /* Takes a copy of the leaf that link leads to apart, as a READ has brought it.  Result: is it whole, and right for key? */
 extern bool smart_leaf_from_copy(const struct smart_tree *tree, smart_slot link, const uint8_t *copy,
 								 const struct smart_key *key, struct smart_leaf *leaf);
+/* The leaf was READ, and is not good: is that because promised entries are not there yet (C5a)? */
+extern bool smart_leaf_has_open_promise(const struct smart_tree *tree, const struct smart_leaf *leaf);
 /*
  * Reads the leaf that link leads to.  *good: its parts make sense, and on a
  * remote provider its checksum is right for key.  In place on a direct

@@ -50,6 +50,9 @@ smart_unlock_local(struct smart_tree *tree)
 #define PATIENCE  24
 #define LOOKS_MAX 1000
 
+/* The first pause is as long as this one of others: what is waited for takes a round trip. */
+#define FIRST_PAUSE 6
+
 /* Waiting for a lock that other compute nodes hold. */
 struct patience
 {
@@ -59,17 +62,23 @@ struct patience
 	unsigned int most; /* looks */
 };
 
+/* Does another client append to the leaf that was READ?  Its entry is not there yet, or it holds the lock. */
+static bool
+is_awaited(const struct smart_tree *tree, const struct smart_leaf *leaf, bool good)
+{
+	return good ? leaf->state == SMART_LIVE && smart_meta_locked(leaf->meta) : smart_leaf_has_open_promise(tree, leaf);
+}
+
 /* Another look is due; false: this has been going on for too long. */
 static bool
 wait_for_holder(struct smart_tree *tree, struct patience *patience, uint64_t meta)
 {
-	smart_assert(smart_meta_locked(meta));
 	if (meta != patience->meta)
 		patience->looks = 0;
 	patience->meta = meta;
 	if (++patience->looks > patience->most || ++patience->all > LOOKS_MAX)
 		return false;
-	tree->env->pause(tree->env, patience->looks);
+	tree->env->pause(tree->env, FIRST_PAUSE + patience->looks);
 	return true;
 }
 
@@ -109,8 +118,7 @@ smart_leaf_read_locked(struct smart_tree *tree, smart_slot link, const struct sm
 	for (;;)
 	{
 		status = read_once(tree, link, key, leaf, good);
-		if (status != SMART_OK || !*good || leaf->state != SMART_LIVE || !smart_meta_locked(leaf->meta) ||
-			SMART_FAULT(inplace))
+		if (status != SMART_OK || !is_awaited(tree, leaf, *good) || SMART_FAULT(inplace))
 			break;
 		*stuck = !wait_for_holder(tree, &patience, leaf->meta);
 		if (!*stuck && tree->env->interrupted(tree->env))
@@ -127,7 +135,7 @@ smart_status
 smart_leaf_take_shared(struct smart_tree *tree, struct smart_leaf_lock *lock, struct smart_leaf *leaf, bool *taken)
 {
 	struct fabric_request batch[1 + SMART_PIGGYBACK_REQUESTS];
-	uint64_t locked = leaf->meta | SMART_META_LOCKED;
+	uint64_t locked = smart_meta_settled(leaf->meta) | SMART_META_LOCKED;
 	uint64_t seen = 0;
 	smart_status status;
 

@@ -9,9 +9,36 @@
  * Progress: lock-free, but for a READ that is shared with others (leaf.c).
  */
 #include "tree/block/access.h"
+#include "tree/block/promise.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
 #include "tree/structure/strict.h"
+
+/* Within an epoch.  An entry that may be taken back is made final, or the leaf is looked at again (C5a). */
+static smart_status
+lookup_strictly(struct smart_tree *tree, const struct smart_key *key, bool *found)
+{
+	struct smart_place place;
+	struct smart_leaf leaf;
+	unsigned int attempts = 0;
+	unsigned int limit;
+	bool sure;
+	smart_status status;
+
+	do
+	{
+		sure = true;
+		status = smart_again(tree, &attempts);
+		if (status == SMART_OK)
+			status = smart_confirm(tree, key, &place, &leaf, &limit);
+		smart_assert(status != SMART_OK || (place.kind != SMART_PLACE_FROZEN && place.kind != SMART_PLACE_UNKNOWN));
+		if (status == SMART_OK)
+			*found = place.kind == SMART_PLACE_LEAF && smart_leaf_contains(&leaf, key);
+		if (status == SMART_OK && *found)
+			status = smart_promise_vouch(tree, &leaf, key, &sure);
+	} while (status == SMART_OK && !sure);
+	return status;
+}
 
 /*
  * Within an epoch.  point_length: bytes of the key's equality prefix, whose result is kept if the leaf that answers tells
@@ -24,8 +51,8 @@ lookup(struct smart_tree *tree, const struct smart_key *key, unsigned int point_
 	struct smart_key point = {.bytes = key->bytes, .length = point_length};
 	struct smart_place place;
 	struct smart_leaf leaf;
-	unsigned int limit;
 	uint64_t word;
+	bool sure = true;
 	bool good;
 	smart_status status = smart_find_fast(tree, key, &place);
 
@@ -44,7 +71,9 @@ lookup(struct smart_tree *tree, const struct smart_key *key, unsigned int point_
 			*found = smart_leaf_contains(&leaf, key);
 			if (leaf.depth < point_length)
 				smart_keep_result(tree, &point, &leaf, cached);
-			return SMART_OK;
+			status = *found ? smart_promise_vouch(tree, &leaf, key, &sure) : SMART_OK;
+			if (status != SMART_OK || sure)
+				return status;
 		}
 		/* Does the slot that a cached path led to still hold what it held?  Its node may be dead. */
 		if (SMART_FAULT(slotonly) && good && leaf.depth == place.depth && !tree->direct && place.node != NULL &&
@@ -61,11 +90,7 @@ lookup(struct smart_tree *tree, const struct smart_key *key, unsigned int point_
 		*found = false;
 		return SMART_OK;
 	}
-	status = smart_confirm(tree, key, &place, &leaf, &limit);
-	smart_assert(status != SMART_OK || (place.kind != SMART_PLACE_FROZEN && place.kind != SMART_PLACE_UNKNOWN));
-	if (status == SMART_OK)
-		*found = place.kind == SMART_PLACE_LEAF && smart_leaf_contains(&leaf, key);
-	return status;
+	return lookup_strictly(tree, key, found);
 }
 
 /* As a process that touches the tree. */

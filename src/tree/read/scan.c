@@ -13,6 +13,7 @@
  */
 #include "tree/block/access.h"
 #include "tree/block/cursor.h"
+#include "tree/block/promise.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
@@ -282,6 +283,29 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 	return smart_confirm(tree, key, place, leaf, limit);
 }
 
+/* The same, and what the leaf has is there for good (C5a). */
+static smart_status
+find_settled(struct smart_scan *scan, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
+			 unsigned int *limit)
+{
+	unsigned int attempts = 0;
+	bool settled = true;
+	smart_status status = find_leaf(scan, key, place, leaf, limit);
+
+	if (status == SMART_OK && place->kind == SMART_PLACE_LEAF)
+		status = smart_promise_settle(scan->tree, leaf, &settled);
+	while (status == SMART_OK && !settled)
+	{
+		settled = true;
+		status = smart_again(scan->tree, &attempts);
+		if (status == SMART_OK)
+			status = smart_confirm(scan->tree, key, place, leaf, limit);
+		if (status == SMART_OK && place->kind == SMART_PLACE_LEAF)
+			status = smart_promise_settle(scan->tree, leaf, &settled);
+	}
+	return status;
+}
+
 /* One step, within an epoch. */
 static smart_status
 step(struct smart_scan *scan, struct smart_batch *batch)
@@ -296,7 +320,7 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 	struct smart_leaf leaf;
 	unsigned int limit;
 	uint64_t ticket = scan->ticket;
-	smart_status status = find_leaf(scan, &key, &place, &leaf, &limit);
+	smart_status status = find_settled(scan, &key, &place, &leaf, &limit);
 
 	batch->count = 0;
 	scan->ticket = 0;

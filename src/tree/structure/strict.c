@@ -35,6 +35,7 @@
  * the new node's block before E1.
  */
 #include "tree/block/access.h"
+#include "tree/block/promise.h"
 #include "tree/find/find.h"
 #include "tree/structure/change.h"
 #include "tree/structure/strict.h"
@@ -65,6 +66,9 @@ smart_find_strict(struct smart_tree *tree, const struct smart_key *key, struct s
 	return status;
 }
 
+/* Looks at a leaf whose promised entries do not come, before a reader takes them back. */
+#define PROMISE_LOOKS 8
+
 smart_status
 smart_confirm(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place, struct smart_leaf *leaf,
 			  unsigned int *limit)
@@ -93,6 +97,10 @@ smart_confirm(struct smart_tree *tree, const struct smart_key *key, struct smart
 		}
 		kept = 0;
 		status = smart_leaf_read(tree, place->slot, key, tree->kept_buffer, leaf, &good);
+		if (status != SMART_OK)
+			return status;
+		if (!good && attempts > PROMISE_LOOKS && smart_leaf_has_open_promise(tree, leaf))
+			status = smart_promise_retract(tree, key, leaf, &good);
 		if (status != SMART_OK)
 			return status;
 		if (!good || leaf->depth != place->depth || smart_key_byte(key, leaf->depth) < leaf->lo)
@@ -145,6 +153,9 @@ smart_forward(struct smart_tree *tree, const struct smart_key *key, fabric_addre
 	if (status != SMART_OK || place.kind != SMART_PLACE_LEAF || smart_slot_address(place.slot) != address)
 		return status;
 	status = smart_leaf_read(tree, place.slot, key, tree->leaf_buffer, &leaf, &good);
+	/* Whoever promised an entry has had the time to write it. */
+	if (status == SMART_OK && !good && smart_leaf_has_open_promise(tree, &leaf))
+		status = smart_promise_retract(tree, key, &leaf, &good);
 	if (status != SMART_OK || !good)
 		return status;
 	/* Once more, so that the view is newer than the meta. */

@@ -17,6 +17,8 @@
  * the checksum speaks for it, too; it lies within lo..hi, shares the leaf's prefix, and
  * finds room.
  *
+ * By a promise (C5a), in shared mode: the CAS of meta comes first, without a lock, and the entries' bytes follow.
+ *
  * By a leaf hint (A4): what the hint says stands for the READ of the leaf, so that the
  * insert takes one round trip.  If the key does not lie above all entries, the READ of
  * what lies below used goes along in the same batch; those bytes are the same before and
@@ -26,6 +28,7 @@
 #include "tree/block/access.h"
 #include "tree/block/copies.h"
 #include "tree/block/lock.h"
+#include "tree/block/promise.h"
 #include "tree/block/values.h"
 #include "tree/cached/hints.h"
 #include "tree/write/append.h"
@@ -233,28 +236,54 @@ put_taken(struct append *append, const struct smart_handed *entry)
 	return SMART_COMBINED_ADDED;
 }
 
+/* The client's own entry, and those that others have handed in, at most so many, go into the leaf's copy. */
+static void
+gather(struct append *append, struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key,
+	   size_t length, unsigned int most)
+{
+	struct smart_services *services = tree->services;
+
+	smart_assert(leaf->block == tree->leaf_buffer && most <= TAKEN_MAX);
+	append->tree = tree;
+	append->key = key;
+	append->read = leaf;
+	append->count = 0;
+	smart_grown_begin(&append->grown, leaf);
+	smart_grown_put(tree, &append->grown, key, length,
+					tree->options.value ? smart_value_behind(key->bytes, length) : 0);
+	if (services->take_handed != NULL)
+		append->count = services->take_handed(services, leaf->address, tree->options.id, append->taken, most);
+	for (unsigned int i = 0; i < append->count; i++)
+		append->planned[i] = put_taken(append, &append->taken[i]);
+}
+
+/* The owners are told what became of their entries.  A batch that failed may have taken effect. */
+static void
+tell_owners(const struct append *append, smart_status status, bool published)
+{
+	struct smart_services *services = append->tree->services;
+
+	for (unsigned int i = 0; i < append->count; i++)
+	{
+		enum smart_combined outcome = published ? append->planned[i] : SMART_COMBINED_NOT;
+
+		if (status != SMART_OK && append->planned[i] == SMART_COMBINED_ADDED)
+			outcome = SMART_COMBINED_UNKNOWN;
+		services->tell_handed(services, &append->taken[i], outcome);
+	}
+}
+
 static smart_status
 publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 				 const struct smart_key *key, size_t length, bool *published)
 {
-	struct smart_services *services = tree->services;
 	struct append append;
 	struct smart_blocked blocked;
 	uint64_t desired;
 	uint64_t ticket;
 	smart_status status;
 
-	smart_assert(leaf->block == tree->leaf_buffer);
-	append.tree = tree;
-	append.key = key;
-	append.read = leaf;
-	append.count = 0;
-	smart_grown_begin(&append.grown, leaf);
-	smart_grown_put(tree, &append.grown, key, length, tree->options.value ? smart_value_behind(key->bytes, length) : 0);
-	if (services->take_handed != NULL)
-		append.count = services->take_handed(services, leaf->address, tree->options.id, append.taken, TAKEN_MAX);
-	for (unsigned int i = 0; i < append.count; i++)
-		append.planned[i] = put_taken(&append, &append.taken[i]);
+	gather(&append, tree, leaf, key, length, TAKEN_MAX);
 	desired = smart_grown_meta(&append.grown);
 	blocked = smart_leaf_hint_block(tree, leaf->link);
 	status = publish_bytes(tree, lock, leaf, leaf->block + leaf->used, append.grown.leaf.used - leaf->used, desired,
@@ -264,16 +293,57 @@ publish_together(struct smart_tree *tree, struct smart_leaf_lock *lock, const st
 		smart_leaf_copy_changed(tree, leaf->link, leaf->block, desired, ticket);
 	else if (*published)
 		smart_leaf_hint_keep(tree, leaf->link, leaf->block, key, desired, ticket);
-	/* The owners are told what became of their entries.  A batch that failed may have taken effect. */
-	for (unsigned int i = 0; i < append.count; i++)
-	{
-		enum smart_combined outcome = *published ? append.planned[i] : SMART_COMBINED_NOT;
-
-		if (status != SMART_OK && append.planned[i] == SMART_COMBINED_ADDED)
-			outcome = SMART_COMBINED_UNKNOWN;
-		services->tell_handed(services, &append.taken[i], outcome);
-	}
+	tell_owners(&append, status, *published);
 	smart_unlock_local(tree);
+	return status;
+}
+
+/* ---- by a promise ---- */
+
+/* The promise has come about: its entries are WRITTEN, and then *published tells whether they are in the leaf for good. */
+static smart_status
+keep_promise(struct smart_tree *tree, const struct append *append, uint64_t promised, bool *published)
+{
+	const struct smart_leaf *leaf = append->read;
+	struct fabric_request write = {.verb = FABRIC_WRITE,
+								   .remote = leaf->address + leaf->used,
+								   .local = (void *) (uintptr_t) (leaf->block + leaf->used),
+								   .length = smart_meta_used(promised) - leaf->used};
+	smart_status status = smart_execute(tree, &write, 1);
+
+	/* The leaf is whole again: who waits for the lock with an entry of its own may go on. */
+	if (append->count == 0)
+		smart_unlock_local(tree);
+	return status == SMART_OK ? smart_promise_confirm(tree, leaf, promised, published) : status;
+}
+
+smart_status
+smart_leaf_promise(struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key, size_t length,
+				   bool *published)
+{
+	struct append append;
+	uint64_t promised;
+	uint64_t met;
+	smart_status status = smart_promise_prepare(tree);
+
+	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && !smart_meta_locked(leaf->meta));
+	smart_assert(leaf->stride != 0 && smart_leaf_covers(leaf, key));
+	*published = false;
+	append.tree = tree;
+	append.count = 0;
+	if (status == SMART_OK)
+	{
+		gather(&append, tree, leaf, key, length, SMART_PROMISED_MAX - 1);
+		promised = smart_meta_with_promise(smart_grown_meta(&append.grown),
+										   count_appended(leaf, append.grown.leaf.used - leaf->used));
+		/* From the exact meta that was READ, which makes final what was promised before. */
+		status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, promised, &met);
+		if (status == SMART_OK && met == leaf->meta)
+			status = keep_promise(tree, &append, promised, published);
+	}
+	tell_owners(&append, status, *published);
+	if (tree->locked != 0)
+		smart_unlock_local(tree);
 	return status;
 }
 

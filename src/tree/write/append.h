@@ -22,6 +22,13 @@ extern smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 				   const struct smart_key *key, size_t length, bool *published);
 
+/*
+ * The same in shared mode by a promise (C5a), where smart_promises() says so: the leaf's local lock is held, and it is
+ * not locked in its meta.  *published false: the leaf has changed, or the promise was taken back.
+ */
+extern smart_status smart_leaf_promise(struct smart_tree *tree, const struct smart_leaf *leaf,
+									   const struct smart_key *key, size_t length, bool *published);
+
 /* A leaf that entries are put to the end of, in the copy of its block that was READ; an append publishes them together. */
 struct smart_grown
 {

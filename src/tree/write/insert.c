@@ -2,8 +2,9 @@
  * insert.c
  *	  Insert: lock the leaf, append, publish by one CAS on meta (C1-C8).
  *
- * The fast path costs two round trips in shared mode: lock and read, then
- * write, publish and unlock.  Everything else makes room and starts again.
+ * The fast path costs three round trips in shared mode: read, lock, then write,
+ * publish and unlock; or four by a promise (C5a), with an atomic less: read, promise,
+ * write, and a READ that is shared.  Everything else makes room and starts again.
  *
  * Progress: lock-free but for the lock of the leaf; a client that waits for a lock of
  * another compute node too long rewrites the leaf (FORWARD), so that no client is
@@ -12,6 +13,7 @@
 #include "tree/block/access.h"
 #include "tree/block/lock.h"
 #include "tree/block/piggyback.h"
+#include "tree/block/promise.h"
 #include "tree/block/values.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
@@ -327,16 +329,21 @@ add_to_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 {
 	const struct smart_key *key = &insertion->key;
 	unsigned int consumed = leaf->depth + leaf->prefix_length;
-	bool taken;
+	bool fits = smart_leaf_prefix_matches(leaf, key) &&
+				smart_leaf_takes(leaf, smart_stored_bytes(tree, (unsigned int) insertion->length - consumed),
+								 tree->options.value);
+	bool promises = fits && smart_promises(tree);
+	bool taken = false;
 	smart_status unlocked;
-	smart_status status = smart_leaf_take(tree, lock, leaf, &taken);
+	smart_status status = SMART_OK;
 
 	smart_assert(tree->locked == leaf->address && smart_leaf_covers(leaf, key));
-	if (status == SMART_OK && taken && smart_leaf_prefix_matches(leaf, key) &&
-		smart_leaf_takes(leaf, smart_stored_bytes(tree, (unsigned int) insertion->length - consumed),
-						 tree->options.value))
+	if (!promises)
+		status = smart_leaf_take(tree, lock, leaf, &taken);
+	if (status == SMART_OK && fits && (promises || taken))
 	{
-		status = smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
+		status = promises ? smart_leaf_promise(tree, leaf, key, insertion->length, &insertion->added)
+						  : smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
 		insertion->finished = status == SMART_OK && insertion->added;
 		return status;
 	}
@@ -362,6 +369,12 @@ insert_under_lock(struct smart_tree *tree, struct insertion *insertion, const st
 	smart_assert((status == SMART_OK) == (tree->locked != 0));
 	if (status != SMART_OK)
 		return status;
+	if (!good && stuck)
+	{
+		smart_unlock_local(tree);
+		insertion->strict = true;
+		return smart_forward(tree, key, leaf.address);
+	}
 	if (!good || leaf.state != SMART_LIVE || leaf.depth != place->depth || !smart_leaf_covers(&leaf, key))
 	{
 		/* C3: not what the slot promised, or changing. */
@@ -373,10 +386,10 @@ insert_under_lock(struct smart_tree *tree, struct insertion *insertion, const st
 	/* C4: a live leaf answers, whoever has locked it (I1). */
 	if (smart_leaf_prefix_matches(&leaf, key) && !smart_leaf_ends_below(&leaf, key) && smart_leaf_contains(&leaf, key))
 	{
-		insertion->finished = true;
-		insertion->added = insertion->unsure;
+		status = smart_promise_vouch(tree, &leaf, key, &insertion->finished);
+		insertion->added = insertion->finished && insertion->unsure;
 		smart_unlock_local(tree);
-		return SMART_OK;
+		return status;
 	}
 	if (stuck)
 	{
