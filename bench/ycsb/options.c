@@ -78,7 +78,7 @@ static const char help[] =
 	"  --cache=BYTES            cache of internal nodes of each compute node, 0 for none [64M]\n"
 	"  --offload=auto|on|off    tcp and verbs: searches whose way is not in the cache are left to the memory node [auto]\n"
 	"  --rdwc=on|off            read delegation and write combining within each compute node, but for local [off]\n"
-	"  --leaf-size=BYTES        up to which a leaf grows [512]\n"
+	"  --leaf-size=BYTES        up to which a leaf grows [512; with --log 1024]\n"
 	"  --fill=PERCENT           of a leaf, when records are loaded from a sorted run [100]\n"
 	"  --values=on|off          sim, shared or --partitions: entries of this project's tree have a value of eight bytes,\n"
 	"                           which an update changes in place [off]\n"
@@ -256,9 +256,10 @@ static const char *const modes[] = {"exclusive", "shared"};
 static const char *const loads[] = {"inserts", "sorted"};
 static const char *const distributions[] = {"uniform", "zipf"};
 
-#define FIELD(member)   .field = offsetof(struct ycsb_options, member)
-#define RANGE(from, to) .low = from, .high = to
-#define OPERATIONS_MAX  (YCSB_STRINGS_MAX / 16)
+#define FIELD(member)    .field = offsetof(struct ycsb_options, member)
+#define RANGE(from, to)  .low = from, .high = to
+#define LOGGED_LEAF_SIZE 1024
+#define OPERATIONS_MAX   (YCSB_STRINGS_MAX / 16)
 
 static const struct choice
 {
@@ -444,6 +445,7 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 		known[CHOICES + i].has_arg = required_argument;
 	}
 	ycsb_options_default(options);
+	options->leaf_size = 0;
 	while ((result = getopt_long(argc, argv, "", known, &index)) != -1)
 	{
 		if (result != 0)
@@ -453,6 +455,9 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 	}
 	if (optind < argc)
 		refuse("what is %s?", argv[optind]);
+	/* Owners with logs cache whole leaves, and change many keys of one together. */
+	if (options->leaf_size == 0)
+		options->leaf_size = options->log_bytes > 0 ? LOGGED_LEAF_SIZE : SMART_LEAF_SIZE_DEFAULT;
 	options->leaf_size = options->leaf_size / SMART_UNIT * SMART_UNIT;
 	/* Each range is one compute node's. */
 	options->shared = options->shared && options->partitions == 0;
