@@ -50,7 +50,7 @@ smart_unlock_local(struct smart_tree *tree)
 #define PATIENCE  24
 #define LOOKS_MAX 1000
 
-/* The first pause is as long as this one of others: what is waited for takes a round trip. */
+/* Where what is waited for takes a round trip, the first pause is as long as this one of others. */
 #define FIRST_PAUSE 6
 
 /* Waiting for a lock that other compute nodes hold. */
@@ -78,7 +78,7 @@ wait_for_holder(struct smart_tree *tree, struct patience *patience, uint64_t met
 	patience->meta = meta;
 	if (++patience->looks > patience->most || ++patience->all > LOOKS_MAX)
 		return false;
-	tree->env->pause(tree->env, FIRST_PAUSE + patience->looks);
+	tree->env->pause(tree->env, (tree->direct ? 0 : FIRST_PAUSE) + patience->looks);
 	return true;
 }
 
