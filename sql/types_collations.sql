@@ -18,8 +18,7 @@ $$
 	SELECT unnest(ARRAY['', ' ', 'a', 'A', 'á', 'Á', 'ä', 'a' || U&'\0301', 'a ', 'ab', 'aB', 'AB', 'a-b', 'a b', 'b', 'B', 'é', 'e', 'f', 'z', 'ß',
 		'ss', 'SS', 'ﬁ', 'fi', 'ch', 'cz', 'h', 'a1', 'a10', 'a2', 'a02', chr(1), 'a' || chr(1), chr(127), chr(55295), chr(65535),
 		chr(1114111), '中', '文', repeat('a', 130), repeat('a', 131), repeat('á', 130), repeat('ab', 400)])
-	UNION ALL SELECT unnest(ARRAY['Hello', 'hello', 'hEllO', 'HELLO', chr(1) || 'Hello', 'Hello' || chr(1), chr(1) || 'hEllO', 'foo.bar+1@x-y.com', 'A_b~C',
-		repeat('xY', 60), repeat('w', 97) || 'W', repeat('w', 98) || 'W', repeat('Q', 254), repeat('q', 500), repeat('q', 507), 'Zoë', 'Привет', chr(1) || 'z' || repeat('Ww', 100)])
+	UNION ALL SELECT unnest(ARRAY['Hello', 'hEllO', chr(1) || 'Hello', 'Hello' || chr(1), 'foo.bar+1@x-y.com', repeat('w', 98) || 'W'])
 	UNION ALL SELECT substr(translate(md5(i::text), '0123456789', ' aÁbB%_zzé'), 1, i % 6) FROM generate_series(1, 10) i
 $$;
 SELECT t.name, c.* FROM (VALUES ('text COLLATE "en-x-icu"'), ('varchar(900) COLLATE digits'),
