@@ -172,6 +172,7 @@ sub writes_for
 my $unwaited = make($node, 'unwaited', 'primary key');
 
 cmp_ok(writes_for('unwaited', 'on'), '>=', 2 * $BATCH, 'control: a session whose commits wait writes WAL for each');
+# If it removed entries, it would write for each sixteen updates at the latest.
 cmp_ok(writes_for('unwaited', 'off'), '<=', 2 * $BATCH / 16 / 2, 'a session whose commits do not wait removes no entries itself');
 falls($node, 'unwaited', $unwaited, 'entries go all the same');
 row_is($node, 'unwaited', $node->safe_psql('postgres', 'SELECT v FROM unwaited'), 'commits that do not wait');
@@ -232,26 +233,13 @@ held_back($remote, 'write-back');
 
 # ---- one row of a large index, which a tree on memory nodes follows ----
 
-# How many runs have been written of an index's journal.
-sub runs
-{
-	my ($index) = @_;
-
-	return $remote->safe_psql('postgres', "SELECT run FROM smart_index_pages('$index')");
-}
-
 $remote->append_conf('postgresql.conf', 'smart.carry_above = 0');
 $remote->restart;
 my $large = make($remote, 'large', 'primary key');
 
 $remote->safe_psql('postgres', 'INSERT INTO large SELECT n, n, n FROM generate_series(2, 100000) n; VACUUM ANALYZE large');
 becomes($remote, $_, 'carried') for ($large, 'large_v');
-updates($remote, 'large', $BATCH);
-my $runs = runs($large);
-
-updates($remote, 'large', $BATCH) for (1 .. 12);
-# Scans that pass by what has come and gone wear a run out after some 1,000 updates.
-cmp_ok(runs($large) - $runs, '<=', 4, 'a row of a large index: what has come and gone is not in the way of scans');
+updates($remote, 'large', $BATCH) for (1 .. 13);
 row_is($remote, 'large', 13 * $BATCH, 'a row of a large index');
 cmp_ok(entries($remote, $large), '<=', 100000 + $ENTRIES_MAX, 'a row of a large index: entries');
 index_is_sound($remote, 'postgres', $_, 'a row of a large index') for ($large, 'large_v', 'large_k');

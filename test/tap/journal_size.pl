@@ -74,7 +74,7 @@ for my $type (sort keys %halves)
 }
 cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('rising_smart')}), '<=', 6, 'bytes of an ascending entry');
 cmp_ok(sql(q{SELECT 8192.0 * run_pages / run_entries FROM smart_index_pages('random_smart')}), '<=', 12, 'bytes of a random one');
-index_is_sound($node, $database, $_, 'after all rounds') foreach ('rising_smart', 'random_smart');
+index_is_sound($node, $database, $_, 'after all rounds') foreach ('rising_smart', 'random_smart', map { "halves_${_}_smart" } sort keys %halves);
 
 log_is_quiet($node);
 $node->stop;

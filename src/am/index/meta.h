@@ -39,6 +39,14 @@ struct smart_chain_place
 	uint32 offset;
 };
 
+/* Is a place of a chain not before the other one?  Half of one (trees.h) is not, or it is behind the other one's page. */
+static inline bool
+smart_place_has_come_to(const struct smart_chain_place *place, const struct smart_chain_place *other)
+{
+	return place->serial > other->serial ||
+		   (place->serial == other->serial && place->block == other->block && place->offset >= other->offset);
+}
+
 /* Where the tail of the chain was when a process saw it last.  It belongs to one content of the file. */
 struct smart_tail
 {

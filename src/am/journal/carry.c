@@ -30,14 +30,14 @@ static bool
 has_run(const struct smart_tree_info *info, const struct smart_meta *meta)
 {
 	const struct smart_chain_place *cut = &meta->cut;
-	uint64 serial = info->note[SMART_NOTE_SERIAL];
-	uint64 place = info->note[SMART_NOTE_PLACE];
+	const struct smart_chain_place place = {.serial = info->note[SMART_NOTE_SERIAL],
+											.block = (BlockNumber) (info->note[SMART_NOTE_PLACE] >> 32),
+											.offset = (uint32) info->note[SMART_NOTE_PLACE]};
 
 	/* Of a chain that was not there yet it lacks nothing before its first operation. */
-	if (serial == 0)
+	if (place.serial == 0)
 		return cut->serial == 0 || (cut->serial == 1 && cut->offset == SMART_PAGE_BEGIN);
-	return serial > cut->serial ||
-		   (serial == cut->serial && (BlockNumber) (place >> 32) == cut->block && (uint32) place >= cut->offset);
+	return smart_place_has_come_to(&place, cut);
 }
 
 /* The metapage as it would name the follower; false: there is none. */

@@ -219,8 +219,9 @@ make_apart(Relation index, const struct smart_codec *codec, const struct smart_m
 
 /* ---- opening it ---- */
 
-static struct smart_relation *
-find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta, struct smart_pin_ticket *pin)
+struct smart_relation *
+smart_delta_find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+				 struct smart_pin_ticket *pin)
 {
 	struct smart_tree_info info;
 
@@ -238,16 +239,16 @@ static struct smart_relation *
 find_or_make(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
 			 const struct smart_look *look, struct smart_pin_ticket *pin)
 {
-	struct smart_relation *delta = find(index, codec, meta, pin);
+	struct smart_relation *delta = smart_delta_find(index, codec, meta, pin);
 
 	if (delta != NULL)
 		return delta;
 	/* One process makes it. */
 	smart_journal_lock(index, SMART_LOCK_DELTA);
-	delta = find(index, codec, meta, pin);
+	delta = smart_delta_find(index, codec, meta, pin);
 	/* It may be let go before it is found, as a follower has been loaded. */
 	for (int i = 0; i < ATTEMPTS_MAX && delta == NULL && make_apart(index, codec, meta, look); i++)
-		delta = find(index, codec, meta, pin);
+		delta = smart_delta_find(index, codec, meta, pin);
 	smart_journal_unlock(index, SMART_LOCK_DELTA);
 	return delta;
 }
@@ -259,13 +260,6 @@ smart_delta_open(Relation index, const struct smart_codec *codec, const struct s
 	const struct smart_look look = {.around = look_around};
 
 	return find_or_make(index, codec, meta, &look, pin);
-}
-
-struct smart_relation *
-smart_delta_find(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-				 struct smart_pin_ticket *pin)
-{
-	return find(index, codec, meta, pin);
 }
 
 bool

@@ -124,11 +124,8 @@ has_come_to(uint64 tree, const struct smart_chain_place *end)
 {
 	struct smart_chain_place place;
 
-	if (!smart_follow_place(tree, &place))
-		return false;
 	/* Half of a new place is of a page that the tree has all of, or fits no page. */
-	return place.serial > end->serial ||
-		   (place.serial == end->serial && place.block == end->block && place.offset >= end->offset);
+	return smart_follow_place(tree, &place) && smart_place_has_come_to(&place, end);
 }
 
 bool

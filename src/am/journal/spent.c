@@ -73,12 +73,14 @@ put_words(uint64 words[2], const struct smart_chain_place *place)
 	words[1] = (uint64) place->block << 32 | place->offset;
 }
 
-/* Is a place not before the other one?  Half of one is not, or it is behind the other one's page. */
 static bool
 has_come_to(const struct smart_chain_place *place, const uint64 words[2])
 {
-	return place->serial > words[0] || (place->serial == words[0] && place->block == (BlockNumber) (words[1] >> 32) &&
-										place->offset >= (uint32) words[1]);
+	const struct smart_chain_place other = {.serial = words[0],
+											.block = (BlockNumber) (words[1] >> 32),
+											.offset = (uint32) words[1]};
+
+	return smart_place_has_come_to(place, &other);
 }
 
 int

@@ -536,7 +536,7 @@ go_together(const struct smart_relation *delta, const struct smart_relation *fol
 }
 
 static void
-leave_follower_of_others(struct smart_view *view)
+leave_unfit_follower(struct smart_view *view)
 {
 	if (view->follower == NULL || view->whole || view->delta == NULL || go_together(view->delta, view->follower))
 		return;
@@ -572,10 +572,10 @@ wait_for_delta(struct smart_view *view)
 	MemoryContextSwitchTo(old);
 	if (view->delta == NULL || !smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen))
 		view->behind = true;
-	/* What was READ ahead of the follower, was so before the delta was pinned. */
+	/* What was READ of the follower ahead was READ before the delta was pinned. */
 	view->renewals++;
 	view->told = SMART_VIEW_NOTHING;
-	leave_follower_of_others(view);
+	leave_unfit_follower(view);
 }
 
 /* From now on the range ends there, or, if the scan goes backward, begins there. */
@@ -681,7 +681,7 @@ take_run(struct smart_view *view)
 		return false;
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	view->behind_range = view->ahead = false;
-	leave_follower_of_others(view);
+	leave_unfit_follower(view);
 	return true;
 }
 
@@ -712,7 +712,7 @@ catch_up(struct smart_view *view)
 	}
 	if (done && !view->whole)
 		look_for_follower(view);
-	leave_follower_of_others(view);
+	leave_unfit_follower(view);
 	end_reading(view, &callback);
 	return done;
 }

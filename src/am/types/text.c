@@ -146,7 +146,8 @@ get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int le
 		if (*string_length < 0)
 			ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
 					errmsg("a sort key of collation \"%s\" tells of no string",
-						   get_collation_name(normalizer->collation)));
+						   get_collation_name(normalizer->collation)),
+					errhint("Rebuild the index with REINDEX."));
 		return guess;
 	}
 	*string_length = bytes + length - 1 - string;
