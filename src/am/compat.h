@@ -97,28 +97,31 @@ smart_count_search(IndexScanDesc scan)
 
 /*
  * The file of a relation by its numbers; those of its tablespace, database and file; the subtransaction in which the
- * relation got the file that it has now, if that was in this transaction; and the relation that has a file now.
+ * relation got the file that it has now, if that was in this transaction; the relation that has a file now; and the tag of a
+ * buffer with a page of the relation's file.
  */
 #if PG_VERSION_NUM >= 160000
 typedef RelFileLocator smart_file;
 #define smart_make_file(tablespace, database, number) \
 	((smart_file){.spcOid = (tablespace), .dbOid = (database), .relNumber = (number)})
-#define smart_relation_tablespace(relation)     ((relation)->rd_locator.spcOid)
-#define smart_relation_database(relation)       ((relation)->rd_locator.dbOid)
-#define smart_relation_file(relation)           ((relation)->rd_locator.relNumber)
-#define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilelocatorSubid)
-#define smart_relation_locator(relation)        ((relation)->rd_locator)
-#define smart_relation_with_file(file)          RelidByRelfilenumber((file)->spcOid, (file)->relNumber)
+#define smart_relation_tablespace(relation)         ((relation)->rd_locator.spcOid)
+#define smart_relation_database(relation)           ((relation)->rd_locator.dbOid)
+#define smart_relation_file(relation)               ((relation)->rd_locator.relNumber)
+#define smart_relation_new_file_subid(relation)     ((relation)->rd_newRelfilelocatorSubid)
+#define smart_relation_locator(relation)            ((relation)->rd_locator)
+#define smart_relation_with_file(file)              RelidByRelfilenumber((file)->spcOid, (file)->relNumber)
+#define smart_make_buffer_tag(tag, relation, block) InitBufferTag(tag, &(relation)->rd_locator, MAIN_FORKNUM, block)
 #else
 typedef RelFileNode smart_file;
 #define smart_make_file(tablespace, database, number) \
 	((smart_file){.spcNode = (tablespace), .dbNode = (database), .relNode = (number)})
-#define smart_relation_tablespace(relation)     ((relation)->rd_node.spcNode)
-#define smart_relation_database(relation)       ((relation)->rd_node.dbNode)
-#define smart_relation_file(relation)           ((relation)->rd_node.relNode)
-#define smart_relation_new_file_subid(relation) ((relation)->rd_newRelfilenodeSubid)
-#define smart_relation_locator(relation)        ((relation)->rd_node)
-#define smart_relation_with_file(file)          RelidByRelfilenode((file)->spcNode, (file)->relNode)
+#define smart_relation_tablespace(relation)         ((relation)->rd_node.spcNode)
+#define smart_relation_database(relation)           ((relation)->rd_node.dbNode)
+#define smart_relation_file(relation)               ((relation)->rd_node.relNode)
+#define smart_relation_new_file_subid(relation)     ((relation)->rd_newRelfilenodeSubid)
+#define smart_relation_locator(relation)            ((relation)->rd_node)
+#define smart_relation_with_file(file)              RelidByRelfilenode((file)->spcNode, (file)->relNode)
+#define smart_make_buffer_tag(tag, relation, block) INIT_BUFFERTAG(*(tag), (relation)->rd_node, MAIN_FORKNUM, block)
 #endif
 
 /*

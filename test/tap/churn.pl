@@ -233,7 +233,7 @@ held_back($remote, 'write-back');
 
 # ---- one row of a large index, which a tree on memory nodes follows ----
 
-$remote->append_conf('postgresql.conf', 'smart.carry_above = 0');
+$remote->append_conf('postgresql.conf', "smart.carry_above = 0\nlog_min_messages = debug1");
 $remote->restart;
 my $large = make($remote, 'large', 'primary key');
 
@@ -242,6 +242,17 @@ becomes($remote, $_, 'carried') for ($large, 'large_v');
 updates($remote, 'large', $BATCH) for (1 .. 13);
 row_is($remote, 'large', 13 * $BATCH, 'a row of a large index');
 cmp_ok(entries($remote, $large), '<=', 100000 + $ENTRIES_MAX, 'a row of a large index: entries');
+my $batches = 13;
+my $removed = qr/removed [1-9]\d* spent tombstones from the delta of index "$large"/;
+
+# When a turn ends depends on the worker, which comes every few milliseconds as long as scans pass by many.
+while ($batches < 200 && PostgreSQL::Test::Utils::slurp_file($remote->logfile) !~ $removed)
+{
+	updates($remote, 'large', $BATCH);
+	$batches++;
+}
+like(PostgreSQL::Test::Utils::slurp_file($remote->logfile), $removed, 'a row of a large index: what came and went leaves its delta');
+row_is($remote, 'large', $batches * $BATCH, 'a row of a large index, once more');
 index_is_sound($remote, 'postgres', $_, 'a row of a large index') for ($large, 'large_v', 'large_k');
 
 # A cursor that has read the follower holds the tombstones back; it goes on with what it sees.

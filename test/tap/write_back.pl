@@ -42,6 +42,11 @@ sub answers_are_right
 	my ($name) = @_;
 
 	same_answers($node, 'postgres', $_, "$name: $_") foreach (@queries);
+	$node->append_conf('postgresql.conf', 'smart.answer_from_pages = off');
+	$node->reload;
+	same_answers($node, 'postgres', $_, "$name, by the nodes: $_") foreach (@queries);
+	$node->append_conf('postgresql.conf', 'smart.answer_from_pages = on');
+	$node->reload;
 	return;
 }
 
@@ -124,6 +129,17 @@ carry('written');
 answers_are_right('all of it is carried');
 all_are_sound('all of it is carried');
 cmp_ok(round_trips('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(word) FROM numbers WHERE id BETWEEN 1 AND 15000'), '>', 0, 'scans read the nodes');
+
+# Who updates a row has read its page of the journal.
+my $lookup = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT word FROM numbers WHERE id = 123';
+my $update = q{SET enable_seqscan = off; UPDATE numbers SET word = word || '.' WHERE id = 123};
+
+round_trips($update);
+is(round_trips("$update; $update; $lookup"), 0, 'a key whose page is in shared buffers is not looked up on the nodes');
+carry('updated');
+is(round_trips($lookup), 0, 'nor where these have everything');
+is(round_trips("SET smart.answer_from_pages = off; $lookup"), 1, 'unless pages are not to answer');
+same_answers($node, 'postgres', 'SELECT id, word FROM numbers WHERE id BETWEEN 120 AND 125 ORDER BY id', 'the rows around it');
 is(sql(q{SELECT state, reason FROM smart_index_state WHERE index = 'numbers_id'::regclass}), 'carried|It writes back, and has a tree on memory nodes that follows', 'the view tells');
 cmp_ok(sql(q{SELECT sum(bytes) FROM smart_index_state}), '>', 1000000, 'and what it takes');
 sql(q{INSERT INTO numbers VALUES (-7, 'counted'); DELETE FROM numbers WHERE id = -7});

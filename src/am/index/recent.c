@@ -1,11 +1,13 @@
 /*
  * recent.c
- *	  Pages that a session reads again and again, by the buffers in which it found them last.
+ *	  Pages in shared buffers: those that a session reads again and again, and whether one is there.
  */
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/lwlock.h"
 #include "utils/rel.h"
 
 #include "am/compat.h"
@@ -25,4 +27,22 @@ smart_read_recent(Relation index, BlockNumber block)
 	if (BufferIsInvalid(*place) || !ReadRecentBuffer(smart_relation_locator(index), MAIN_FORKNUM, block, *place))
 		*place = ReadBuffer(index, block);
 	return *place;
+}
+
+bool
+smart_page_is_buffered(Relation index, BlockNumber block)
+{
+	BufferTag tag;
+	uint32 hash;
+	LWLock *lock;
+	bool there;
+
+	smart_assert(!RelationUsesLocalBuffers(index));
+	smart_make_buffer_tag(&tag, index, block);
+	hash = BufTableHashCode(&tag);
+	lock = BufMappingPartitionLock(hash);
+	LWLockAcquire(lock, LW_SHARED);
+	there = BufTableLookup(&tag, hash) >= 0;
+	LWLockRelease(lock);
+	return there;
 }

@@ -1,6 +1,6 @@
 /*
  * recent.h
- *	  Pages that a session reads again and again, by the buffers in which it found them last.
+ *	  Pages in shared buffers: those that a session reads again and again, and whether one is there.
  */
 #ifndef SMART_AM_RECENT_H
 #define SMART_AM_RECENT_H
@@ -13,5 +13,10 @@
  * looked up.  Such a read does not count in pg_statio_user_indexes, as those of nbtree's metapage do not.
  */
 extern Buffer smart_read_recent(Relation index, BlockNumber block);
+
+/*
+ * Is this page of an index that is not temporary in shared buffers?  Reads nothing, and does not pin it: it may leave a moment later.
+ */
+extern bool smart_page_is_buffered(Relation index, BlockNumber block);
 
 #endif /* SMART_AM_RECENT_H */

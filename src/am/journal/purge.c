@@ -75,6 +75,10 @@ remove_spent(Relation index, const struct smart_relation *delta)
 	if (status == SMART_NO_SPACE || status == SMART_DISK_FULL)
 		return;
 	smart_check_status(status, index);
+	ereport(DEBUG1,
+			errmsg_internal("removed " UINT64_FORMAT
+							" spent tombstones from the delta of index \"%s\", which has " UINT64_FORMAT " entries now",
+							removed, RelationGetRelationName(index), visited - removed));
 	smart_spent_removed(tree, visited - removed);
 }
 

@@ -8,6 +8,7 @@
 #include "utils/rel.h"
 
 #include "am/compat.h"
+#include "am/index/recent.h"
 #include "am/journal/fences.h"
 #include "am/journal/known.h"
 #include "am/journal/read.h"
@@ -290,9 +291,19 @@ open_fence(struct smart_reader *reader, uint32 *level, struct smart_groups **gro
 	return SMART_FOUND;
 }
 
-/* Goes down to the run page that would have the key. */
+/* Can the fence page where the reader is be had without reading the file? */
+static bool
+is_fence_near(const struct smart_reader *reader)
+{
+	const struct smart_page_name name = name_of_page(reader);
+	uint32 level;
+
+	return smart_known_fence(&name, &level) != NULL || smart_page_is_buffered(reader->index, reader->block);
+}
+
+/* Goes down to the run page that would have the key.  near: by pages that are near alone; SMART_FOUND_END: one is not. */
 static enum smart_found
-descend(struct smart_reader *reader, const uint8 *key, int length)
+descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 {
 	uint8 block[SMART_FENCE_SUFFIX];
 	uint32 expected = 0; /* level of the page; 0: the root says how many there are */
@@ -302,8 +313,11 @@ descend(struct smart_reader *reader, const uint8 *key, int length)
 	for (; level > 0; expected = level)
 	{
 		struct smart_groups *groups;
-		enum smart_found found = open_fence(reader, &level, &groups);
+		enum smart_found found;
 
+		if (near && !is_fence_near(reader))
+			return SMART_FOUND_END;
+		found = open_fence(reader, &level, &groups);
 		if (found != SMART_FOUND)
 			return found;
 		if (level == 0 || level > SMART_FENCE_LEVELS || (expected > 0 && level != expected))
@@ -314,6 +328,22 @@ descend(struct smart_reader *reader, const uint8 *key, int length)
 		level--;
 	}
 	return SMART_FOUND;
+}
+
+bool
+smart_reader_is_near(struct smart_reader *reader, const uint8 *from, int from_length, const uint8 *to, int to_length)
+{
+	BlockNumber block;
+
+	smart_assert(reader->reaches == 0);
+	reader->loaded = false;
+	if (reader->expected_pages == 0)
+		return true;
+	if (descend(reader, from, from_length, true) != SMART_FOUND ||
+		!smart_page_is_buffered(reader->index, reader->block))
+		return false;
+	block = reader->block;
+	return descend(reader, to, to_length, true) == SMART_FOUND && reader->block == block;
 }
 
 /* Copies what is left of the group that the unpacker is in, and goes on there. */
@@ -391,7 +421,7 @@ smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int lengt
 	if (reader->expected_pages == 0)
 		return SMART_FOUND_END;
 	reader->sought = true;
-	found = descend(reader, key, length);
+	found = descend(reader, key, length, false);
 	if (found == SMART_FOUND)
 		found = search_page(reader, key, length, smart_groups_seek, &there);
 	if (found != SMART_FOUND || there)
@@ -432,7 +462,7 @@ smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int lengt
 	if (reader->expected_pages == 0)
 		return SMART_FOUND_END;
 	reader->sought = true;
-	found = descend(reader, key, length);
+	found = descend(reader, key, length, false);
 	if (found == SMART_FOUND)
 		found = search_page(reader, key, length, smart_groups_enter_before, &there);
 	if (found == SMART_FOUND && !there)

@@ -84,6 +84,13 @@ extern enum smart_found smart_reader_seek_entry(struct smart_reader *reader, con
 extern enum smart_found smart_reader_seek_ahead(struct smart_reader *reader, const uint8 *key, int length);
 
 /*
+ * Does a search for entries from one key up to another one need only one page of the run, and is that in shared buffers, as
+ * whatever has to be read to find it?  The answer costs no read of a file.  Errors as above.
+ */
+extern bool
+smart_reader_is_near(struct smart_reader *reader, const uint8 *from, int from_length, const uint8 *to, int to_length);
+
+/*
  * Backward, a group of entries (tree/groups.h) at a time.  seek_group: the last group of the run that has entries before
  * this key, if any does; previous_group: the one before.  Then next_of_group gives the group's entries, which ascend all the
  * same; false: there are no more in it.

@@ -3,8 +3,9 @@
  *	  An index without a tree that answers from the pages of its journal.
  *
  * Two sources are merged, in either direction: the base, and the delta, whose entries count over its.  The base is the run, which
- * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h).  Until there is a delta, what the
- * chain says of each range that is sought takes its place (chain_range.h).
+ * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h), where that has to be asked: a short
+ * range is read in the run's page if shared buffers have it.  Until there is a delta, what the chain says of each range that is
+ * sought takes its place (chain_range.h).
  */
 #include "postgres.h"
 
@@ -77,6 +78,7 @@ struct smart_view
 	bool backward;
 	bool alone;    /* the base is to be the run */
 	bool whole;    /* the follower needs no delta, which there may not be */
+	bool near;     /* for this range the base is the run, whose page is in shared buffers; with the delta in any case */
 	bool by_chain; /* there is no delta: the chain is read for each range */
 	bool waits;    /* that is over: the delta is needed */
 	uint32 chain_reads;
@@ -347,44 +349,75 @@ seek_follower(struct smart_view *view)
 
 /* ---- the base ---- */
 
+static bool
+reads_run(const struct smart_view *view)
+{
+	return view->follower == NULL || view->near;
+}
+
+static bool
+needs_no_delta(const struct smart_view *view)
+{
+	return view->whole && !view->near;
+}
+
 static void
 seek_base(struct smart_view *view)
 {
-	if (view->follower != NULL)
-		seek_follower(view);
-	else
+	if (reads_run(view))
 		seek_run(view);
+	else
+		seek_follower(view);
 }
 
 static void
 advance_base(struct smart_view *view)
 {
-	if (view->follower != NULL)
-		advance_follower(view);
-	else
+	if (reads_run(view))
 		advance_run(view);
+	else
+		advance_follower(view);
 }
 
 /* ---- the delta ---- */
 
+/* Is this a spent tombstone where it hides nothing?  Of what it says was removed the run has nothing; a follower may have. */
+static bool
+is_passed_by(const struct smart_view *view, const struct smart_item *item)
+{
+	return item->length > 0 && view->delta_batch.bytes[item->offset + item->length - 1] >= SMART_DELTA_SPENT &&
+		   reads_run(view);
+}
+
+/* The next entry of the delta; NULL: there is none. */
+static const struct smart_item *
+next_of_delta(struct smart_view *view)
+{
+	struct smart_batch *batch = &view->delta_batch;
+	smart_status status;
+
+	view->delta_item += view->backward ? -1 : 1;
+	if (view->delta_item >= 0 && (uint32) view->delta_item < batch->count)
+		return &batch->items[view->delta_item];
+	status = smart_relation_next(smart_relation_scan(view->delta), batch);
+	if (status == SMART_DONE)
+		return NULL;
+	smart_check_status(status, view->index);
+	view->delta_item = view->backward ? (int) batch->count - 1 : 0;
+	return &batch->items[view->delta_item];
+}
+
 static void
 advance_delta(struct smart_view *view)
 {
-	struct smart_batch *batch = &view->delta_batch;
+	const struct smart_batch *batch = &view->delta_batch;
 	const struct smart_item *item;
 
-	view->delta_item += view->backward ? -1 : 1;
-	if (view->delta_item < 0 || (uint32) view->delta_item >= batch->count)
-	{
-		smart_status status = smart_relation_next(smart_relation_scan(view->delta), batch);
-
-		view->delta_there = status == SMART_OK;
-		if (status == SMART_DONE)
-			return;
-		smart_check_status(status, view->index);
-		view->delta_item = view->backward ? (int) batch->count - 1 : 0;
-	}
-	item = &batch->items[view->delta_item];
+	while ((item = next_of_delta(view)) != NULL && is_passed_by(view, item))
+		view->spent++;
+	view->delta_there = item != NULL;
+	if (item == NULL)
+		return;
 	memcpy(view->delta_entry, batch->prefix, batch->prefix_length);
 	memcpy(view->delta_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
 	view->delta_length = (int) (batch->prefix_length + item->length) - 1;
@@ -416,7 +449,7 @@ seek_delta(struct smart_view *view)
 	const struct smart_view_range *range = &view->range;
 
 	view->delta_there = false;
-	if (view->whole)
+	if (needs_no_delta(view))
 		return;
 	if (view->by_chain)
 	{
@@ -628,8 +661,7 @@ read_chain(struct smart_view *view)
 	if (view->operations == NULL)
 		view->operations = smart_piece_make(view->codec, view->context);
 	switch (smart_chain_range_read(view->index, view->codec, &view->meta, range->from, range->from_length, range->to,
-								   range->to_length, view->backward, view->operations,
-								   view->follower == NULL ? &bound : NULL))
+								   range->to_length, view->backward, view->operations, reads_run(view) ? &bound : NULL))
 	{
 		case SMART_CHAIN_RANGE:
 			break;
@@ -658,7 +690,7 @@ take_run(struct smart_view *view)
 	count_passed(view);
 	view->delta = NULL;
 	view->follower = NULL;
-	view->whole = view->by_chain = false;
+	view->whole = view->near = view->by_chain = false;
 	smart_pin_leave(&view->pin);
 	for (int i = 0; i < RENEWALS_MAX && !has_sources(view) && smart_relation_can_answer(index); i++)
 	{
@@ -704,6 +736,7 @@ catch_up(struct smart_view *view)
 	bool usable = true;
 
 	begin_reading(view, &callback);
+	view->near = false;
 	for (int i = 0; i < RENEWALS_MAX && usable && !done; i++)
 	{
 		done = is_whole(view) || (view->by_chain && read_again(view)) ||
@@ -776,7 +809,7 @@ static void
 gather(struct smart_view *view, struct smart_batch *batch)
 {
 	Size used = 0;
-	bool run = view->follower == NULL;
+	bool run = reads_run(view);
 
 	while (batch->count < view->most && used < BATCH_BYTES && !view->behind && view->sought &&
 		   (view->delta_there || view->base_entry != NULL))
@@ -842,7 +875,7 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 static void
 seek(struct smart_view *view)
 {
-	if (view->by_chain && !view->whole && !view->behind)
+	if (view->by_chain && !needs_no_delta(view) && !view->behind)
 		read_chain(view);
 	view->sought = true;
 	view->passed = false;
@@ -867,7 +900,7 @@ read_on(struct smart_view *view, struct smart_batch *batch)
 	/* A follower that cannot be read leaves its place to the run. */
 	while (!view->sought)
 		seek(view);
-	if (view->follower != NULL && !view->behind && !view->part && !view->delta_there && view->base_entry != NULL)
+	if (!reads_run(view) && !view->behind && !view->part && !view->delta_there && view->base_entry != NULL)
 		pass(view, batch);
 	else
 		gather(view, batch);
@@ -937,6 +970,7 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	range->to_length = to_length;
 	view->behind_range = false;
 	view->backward = backward;
+	view->near = false;
 	view->part = false;
 	view->sought = false;
 	view->told = SMART_VIEW_NOTHING;
@@ -965,6 +999,49 @@ smart_view_stay_alone(struct smart_view *view)
 	if (view->follower != NULL)
 		stay_alone(view);
 	view->alone = true;
+}
+
+/* Has a view whose follower needs no delta one all the same, which is up to date, as the run needs it?  It is not made. */
+static bool
+find_delta(struct smart_view *view)
+{
+	if (view->by_chain)
+		return false;
+	if (view->delta == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(view->context);
+
+		view->delta = smart_delta_find(view->index, view->codec, &view->meta, &view->pin);
+		MemoryContextSwitchTo(old);
+		/* What was READ of the follower ahead was READ before the delta was pinned. */
+		view->renewals++;
+	}
+	return view->delta != NULL && smart_delta_catch_up(view->index, view->codec, view->delta, &view->seen);
+}
+
+/* Is the page of the run where the range lies in shared buffers, and is there what has to be merged with it? */
+static bool
+is_near(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+
+	return smart_reader_is_near(&view->reader, range->from, (int) range->from_length, range->to,
+								(int) range->to_length) &&
+		   (!view->whole || find_delta(view));
+}
+
+bool
+smart_view_take_near(struct smart_view *view)
+{
+	ErrorContextCallback callback;
+
+	smart_assert(!view->sought && view->told == SMART_VIEW_NOTHING);
+	if (view->follower == NULL || view->behind || view->range.to_length == 0 || !smart_settings.answer_from_pages)
+		return false;
+	begin_reading(view, &callback);
+	view->near = is_near(view);
+	end_reading(view, &callback);
+	return view->near;
 }
 
 const struct smart_view_range *

@@ -90,7 +90,8 @@ extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 f
 /*
  * The tree on memory nodes that the view reads in the place of the run (carry.h), or NULL; *renewals is raised when it is another one.
  * Right after a seek the caller may say that he has positioned its scan on the range, or that this batch is all that it has there.
- * stay_alone: it is not to be read from now on.
+ * stay_alone: it is not to be read from now on.  take_near: nor for this range, if the page of the run that it lies on is in shared
+ * buffers; returns whether it is so.
  */
 enum smart_view_told
 {
@@ -102,6 +103,7 @@ enum smart_view_told
 extern struct smart_relation *smart_view_follower(const struct smart_view *view, uint64 *renewals);
 extern void smart_view_tell(struct smart_view *view, enum smart_view_told told, const struct smart_batch *batch);
 extern void smart_view_stay_alone(struct smart_view *view);
+extern bool smart_view_take_near(struct smart_view *view);
 
 /*
  * The next batch, as smart_scan_next() returns it.  Where pages of the run are used anew meanwhile, the scan goes on in the run

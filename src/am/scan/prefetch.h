@@ -65,6 +65,13 @@ extern bool smart_prefetch_look(struct smart_prefetch *prefetch, struct smart_tr
 extern smart_status smart_prefetch_fill(const struct smart_prefetch *prefetch, const struct smart_ranges *ranges,
 										struct smart_cached *made, struct smart_batch *batch);
 
+/* After look, if there is none: would nothing but the leaf of the current range be READ for it, and has that not been READ yet? */
+static inline bool
+smart_prefetch_is_for_one(const struct smart_prefetch *prefetch)
+{
+	return !prefetch->several && prefetch->to_come.count == 0;
+}
+
 /*
  * After look, if there is none: positions the tree's scan on the current range, after telling the tree of it and the
  * next ones if that has not been done.

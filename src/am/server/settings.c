@@ -238,11 +238,11 @@ smart_settings_init(void)
 		"In the unit of seq_page_cost. -1: what is measured. Without effect if there are no memory nodes.",
 		&smart_settings.round_trip_cost, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MEASURED, ROUND_TRIP_COST_MAX,
 		PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomBoolVariable("smart.answer_from_pages",
-							 "An index that is being loaded answers from the pages of its journal.",
-							 "off: statements that need it wait, and others are planned without it. Without effect if "
-							 "there are memory nodes.",
-							 &smart_settings.answer_from_pages, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"smart.answer_from_pages", "An index that is being loaded answers from the pages of its journal.",
+		"off: statements that need it wait, and others are planned without it. An index that is carried "
+		"to memory nodes is read there, even where shared buffers have the page.",
+		&smart_settings.answer_from_pages, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("smart.write_back", "Who writes to an index on memory nodes does not wait for them.",
 							 "What is inserted and removed is in the journal and in the server's memory, and a worker "
 							 "carries it to the memory nodes. Without effect if there are none.",

@@ -23,7 +23,7 @@ struct smart_settings
 	int spread_above_mb;    /* 0: every index */
 	int cache_size_mb;      /* 0: no cache */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
-	bool answer_from_pages; /* while an index is loaded */
+	bool answer_from_pages; /* while an index is loaded, or if they are in shared buffers */
 	bool write_back;        /* writers do not wait for memory nodes */
 	int carry_above_mb;     /* -1: a share of the shared buffers */
 	int wait_timeout_ms;    /* -1: SMART_LOADING_WAIT_MS, and not at all for memory nodes */
