@@ -271,7 +271,9 @@ sub forgets_databases
 	}
 	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 1h');
 	$node->reload;
-	# One of them is served behind the others.
+	# The oldest request is served first.
+	ok($node->poll_query_until('postgres', "SELECT count(*) < 2 FROM smart_stat_space WHERE database IN ('first', 'last')"), 'one is served');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM smart_stat_space WHERE database = 'first'"), '0', 'the one that has asked first');
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM smart_stat_space WHERE database IN ('first', 'last') OR database IS NULL"),
 		'freed by itself: what dropped databases have left');
 	ok(!$node->log_contains(qr/FATAL: .*database \d+ does not exist/, $offset), 'no process is started for a dropped database');

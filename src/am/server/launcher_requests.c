@@ -106,7 +106,12 @@ smart_orphans_take_request(bool round, bool database_first, Oid *database)
 	found = round || requests->count > 0;
 	smart_assert(requests->count >= 0 && requests->count <= SMART_ORPHANS_REQUESTS);
 	if (requests->count > 0 && (database_first || !round))
-		*database = requests->database[--requests->count];
+	{
+		/* The oldest: who requests again and again keeps nobody waiting. */
+		*database = requests->database[0];
+		requests->count--;
+		memmove(&requests->database[0], &requests->database[1], requests->count * sizeof(requests->database[0]));
+	}
 	else if (round)
 	{
 		requests->all = false;
