@@ -16,6 +16,7 @@
 
 #include "am/maintenance/errand_worker.h"
 #include "am/maintenance/journal_errands.h"
+#include "am/maintenance/orphans_names.h"
 #include "base/assert.h"
 
 #define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
@@ -34,9 +35,10 @@ smart_errand_tend(struct smart_job *job)
 	if (smart_child_runs(&job->child))
 		return job->errand->look_ms;
 	database = smart_errand_call(job->errand->kind, &waiting);
-	/* Where max_worker_processes leaves no place, the request is forgotten after a while, and comes again. */
-	if (OidIsValid(database))
-		(void) smart_child_start(job, database, &job->child);
+	if (OidIsValid(database) && !smart_names_has_database(SMART_DATABASES_OPEN, database))
+		smart_errand_call_off(job->errand->kind, database, SMART_ERRAND_NOT_AGAIN);
+	else if (OidIsValid(database) && !smart_child_start(job, database, &job->child))
+		smart_errand_call_off(job->errand->kind, database, SMART_ERRAND_GAVE_WAY_MS);
 	return waiting ? job->errand->look_ms : IDLE_MS;
 }
 

@@ -7,9 +7,11 @@
 #include <signal.h>
 
 #include "access/xact.h"
+#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -20,10 +22,29 @@
 
 /* ---- in the launcher ---- */
 
+/*
+ * Can a process be connected to the database at this moment?  While it is being dropped, or moved, its lock is held: a worker
+ * would wait for that lock, and end with FATAL if the database has gone.
+ */
+static bool
+is_free(Oid database)
+{
+	MemoryContext old = CurrentMemoryContext;
+	LOCKTAG tag;
+	bool locked;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	StartTransactionCommand();
+	locked = LockAcquire(&tag, RowExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(old);
+	return locked;
+}
+
 bool
 smart_child_start(const struct smart_job *job, Oid database, BackgroundWorkerHandle **child)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContext old = CurrentMemoryContext;
 	BackgroundWorker worker = {
 		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
 		.bgw_start_time = BgWorkerStart_ConsistentState,
@@ -37,7 +58,8 @@ smart_child_start(const struct smart_job *job, Oid database, BackgroundWorkerHan
 	smart_assert(*child == NULL && job->worker != NULL);
 	strlcpy(worker.bgw_name, job->worker, sizeof(worker.bgw_name));
 	strlcpy(worker.bgw_type, job->worker, sizeof(worker.bgw_type));
-	if (!RegisterDynamicBackgroundWorker(&worker, child))
+	MemoryContextSwitchTo(TopMemoryContext);
+	if ((OidIsValid(database) && !is_free(database)) || !RegisterDynamicBackgroundWorker(&worker, child))
 		*child = NULL;
 	MemoryContextSwitchTo(old);
 	return *child != NULL;

@@ -11,7 +11,7 @@
 
 /*
  * Starts a worker of the job for a database, which is not restarted and wakes this process when it ends.  False, and *child is
- * NULL: max_worker_processes leaves no place now.
+ * NULL: max_worker_processes leaves no place now, or the database is locked, as DROP DATABASE does.
  */
 extern bool smart_child_start(const struct smart_job *job, Oid database, BackgroundWorkerHandle **child);
 

@@ -13,7 +13,7 @@
 #include "base/assert.h"
 
 #define MOMENT_MS 300   /* that requests wait where more of the same comes together */
-#define CALL_MS   60000 /* a worker that has not begun by then does not come: its database has gone, or refuses it */
+#define CALL_MS   60000 /* a worker that has not begun by then does not come */
 
 static struct smart_errands *
 errands(enum smart_errand_kind kind)
@@ -118,6 +118,28 @@ smart_errand_call(enum smart_errand_kind kind, bool *waiting)
 	*waiting = table->count > 0;
 	SpinLockRelease(&table->lock);
 	return database;
+}
+
+void
+smart_errand_call_off(enum smart_errand_kind kind, Oid database, int again_ms)
+{
+	struct smart_errands *table = errands(kind);
+	TimestampTz due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Max(again_ms, 0));
+
+	smart_assert(OidIsValid(database));
+	SpinLockAcquire(&table->lock);
+	for (int i = 0; i < table->count; i++)
+	{
+		struct smart_errand *request = &table->request[i];
+
+		if (request->database != database || request->state != SMART_ERRAND_CALLED)
+			continue;
+		request->state = SMART_ERRAND_WAITS;
+		request->when = due;
+		if (again_ms < 0)
+			table->request[i--] = table->request[--table->count];
+	}
+	SpinLockRelease(&table->lock);
 }
 
 Oid

@@ -38,6 +38,12 @@ extern uint32 smart_errand_requests(enum smart_errand_kind kind, Oid database, O
 extern Oid smart_errand_call(enum smart_errand_kind kind, bool *waiting);
 
 /*
+ * In the launcher, if no worker was started: those requests wait for so many milliseconds; below 0: they are forgotten, as the
+ * database has gone.
+ */
+extern void smart_errand_call_off(enum smart_errand_kind kind, Oid database, int again_ms);
+
+/*
  * In the worker: the next index of its database, InvalidOid: none.  smart_errand_end() has to follow.  *rest_ms: until another one
  * is due; below 0: none waits.  *others: do other databases wait?
  */
