@@ -70,7 +70,7 @@ sub fill
 {
 	my ($table) = @_;
 
-	sql("INSERT INTO $table SELECT g || (SELECT string_agg(md5(i::text || g), '') FROM generate_series(1, 32) i), g % 100 FROM generate_series(1, $many) g");
+	sql("INSERT INTO $table SELECT id, word FROM filling");
 	return;
 }
 
@@ -92,6 +92,7 @@ sub begin_slowly
 sql(<<'SQL');
 CREATE TABLE numbers (id int, word int);
 CREATE INDEX numbers_id ON numbers USING smart (id) INCLUDE (word);
+CREATE TABLE filling AS SELECT g || (SELECT string_agg(md5(i::text || g), '') FROM generate_series(1, 32) i) AS id, g % 100 AS word FROM generate_series(1, 36000) g;
 CREATE UNLOGGED TABLE forgetful (id int);
 CREATE INDEX forgetful_id ON forgetful USING smart (id);
 SQL
