@@ -28,7 +28,7 @@ must_be_ok(smart_status status, const char *problem)
 {
 	if (status == SMART_OK)
 		return;
-	printf("%s: %s\n", smart_status_text(status), problem);
+	fprintf(stderr, "%s: %s\n", smart_status_text(status), problem);
 	abort();
 }
 
@@ -71,7 +71,7 @@ read_port(int input, char port[SESSION_PORT_MAX])
 	must(file != NULL, "fdopen");
 	if (fgets(line, sizeof(line), file) == NULL || (place = strstr(line, "ready on 127.0.0.1:")) == NULL)
 	{
-		printf("smart-memnode is not ready, it said: %s\n", line);
+		fprintf(stderr, "smart-memnode is not ready, it said: %s\n", line);
 		abort();
 	}
 	snprintf(port, SESSION_PORT_MAX, "%u", (unsigned int) atoi(place + strlen("ready on 127.0.0.1:")));
