@@ -12,7 +12,7 @@ use Test::More;
 
 my $DELTAS = q{SELECT coalesce(sum(trees), 0) FROM smart_stat_space}; # no index has another tree
 my $BY_INDEX = 'SET enable_seqscan = off; SET enable_bitmapscan = off; ';
-my $READ = qr/chain of index "(\w+)": (\d+) operations, on (\d+) entries of the range that is read/;
+my $READ = qr/chain of index "(\w+)": (\d+) operations(?:, on (\d+) entries)? of the range that is read/;
 my $MADE = qr/chain of index "(\w+)": \d+ operations, \d+ lanes, \d+ sorted/;
 my $node = smart_node('main', 'autovacuum = off', 'max_parallel_workers_per_gather = 0', 'max_worker_processes = 0');
 
@@ -134,10 +134,34 @@ is(sql($DELTAS), '1', 'it is there');
 # In one statement, too.
 ($out, $reads, $in_range, $made) = tells('SELECT sum(b) FROM rows WHERE b IN (' . join(', ', map { 101 + 10 * $_ } 0 .. 49) . ')');
 is("$out, $reads, $made", sql('SELECT sum(101 + 10 * g) FROM generate_series(0, 49) g') . ', 16, 1', 'a statement with many ranges');
-# A range with much of the chain, and all.
+# A range with much of the chain, and all: by one look, too, if the scan goes forward. What the chain says of it is put in order, in files
+# if it is much, of which none is left.
 start_with(0);
-is(join(' ', (tells('SELECT count(*) FROM rows WHERE b BETWEEN 450000 AND 460000'))[ 0, 1, 3 ]), '10001 1 1', 'of a large range what is behind its beginning waits for the delta');
-is(join(' ', (tells('SELECT count(*) FROM (SELECT a FROM rows ORDER BY a) x'))[ 0, 1, 3 ]), sql('SELECT count(*) FROM rows') . ' 1 1', 'and all of the index');
+is(join(' ', (tells('SELECT count(*) FROM rows WHERE b BETWEEN 450000 AND 460000'))[ 0, 1, 3 ]), '10001 1 0', 'a large range');
+my $both = 'SELECT count(*), min(b), max(b), sum(b) FROM rows WHERE b BETWEEN 90 AND 440000';
+is(join(' ', (tells($both))[ 0, 1, 3 ]), sql("SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; $both") . ' 1 0',
+	'one with removals on both sides');
+foreach my $limit ('ALL', 99000)
+{
+	my $query = "SELECT count(*), sum(b), sum(a::numeric) FROM (SELECT a, b FROM rows ORDER BY a LIMIT $limit) x";
+	my $expected = sql("SET enable_indexscan = off; SET enable_indexonlyscan = off; $query");
+
+	foreach my $memory ('1MB', '64MB')
+	{
+		my @told = tells("SET maintenance_work_mem = '$memory'; $query");
+
+		is(join(' ', @told[ 0, 1, 3 ]), "$expected 1 0", "in order, of the index: $limit, with $memory");
+		unlike($told[4], qr/leak|WARNING/, 'no file is left');
+	}
+}
+is(sql($DELTAS), '0', 'nobody has made a delta of them');
+# Who reads such ranges again and again makes it, and so do the processes of one scan together.
+is(join(' ', (tells('SELECT count(*), min(n) FROM (VALUES (1), (2), (3)) v (i), LATERAL (SELECT count(*) AS n FROM rows WHERE b > 400000 + i OFFSET 0) x'))[ 0, 1, 3 ]),
+	'3|99901 1 1', 'large ranges, one after the other');
+start_with(0);
+is(join(' ', (tells('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0;
+	SET min_parallel_table_scan_size = 0; SELECT count(*) FROM rows WHERE b > 0'))[ 0, 1, 3 ]), sql('SELECT count(*) FROM rows') . ' 0 1', 'a parallel scan');
+start_with(0);
 is(sql("$BY_INDEX SELECT count(*), sum(b) FROM (SELECT b FROM rows ORDER BY b DESC OFFSET 0) x"), sql('SELECT count(*), sum(b) FROM rows'), 'backward, too');
 
 # No worker sees what a transaction has not committed yet.
@@ -164,10 +188,12 @@ INSERT INTO few SELECT hashint8extended(g, 0) FROM generate_series(120001, 18000
 SQL
 start_with(8);
 my $expected = sql('SELECT b FROM few WHERE b BETWEEN 0 AND 200000000000000000 ORDER BY b');
+my $all = sql('SELECT b FROM few ORDER BY b');
 $session = $node->background_psql('postgres');
-$session->query_safe("$BY_INDEX BEGIN; DECLARE rows_forward CURSOR FOR SELECT b FROM few WHERE b BETWEEN 0 AND 200000000000000000 ORDER BY b;
+$session->query_safe("$BY_INDEX BEGIN; DECLARE rows_all CURSOR FOR SELECT b FROM few ORDER BY b;
+	DECLARE rows_forward CURSOR FOR SELECT b FROM few WHERE b BETWEEN 0 AND 200000000000000000 ORDER BY b;
 	DECLARE rows_backward CURSOR FOR SELECT b FROM few WHERE b BETWEEN 0 AND 200000000000000000 ORDER BY b DESC");
-my @begin = map { $session->query_safe("FETCH 1 FROM rows_$_") } ('forward', 'backward');
+my @begin = map { $session->query_safe("FETCH 1 FROM rows_$_") } ('all', 'forward', 'backward');
 foreach my $count (100000, 350000)
 {
 	my $run = sql(q{SELECT run FROM smart_index_pages('few_b')});
@@ -177,8 +203,9 @@ foreach my $count (100000, 350000)
 	$node->poll_query_until('postgres', "SELECT run > $run FROM smart_index_pages('few_b')") or BAIL_OUT("no compaction");
 	compaction_ends($node);
 }
-is(join("\n", $begin[0], $session->query_safe('FETCH ALL FROM rows_forward')), $expected, 'one goes on');
-is(join("\n", reverse(split(/\n/, $session->query_safe('FETCH ALL FROM rows_backward'))), $begin[1]), $expected, 'and so does the other');
+ok(join("\n", $begin[0], $session->query_safe('FETCH ALL FROM rows_all')) eq $all, 'the one that reads all goes on');
+is(join("\n", $begin[1], $session->query_safe('FETCH ALL FROM rows_forward')), $expected, 'one goes on');
+is(join("\n", reverse(split(/\n/, $session->query_safe('FETCH ALL FROM rows_backward'))), $begin[2]), $expected, 'and so does the other');
 $session->quit;
 index_is_sound($node, 'postgres', $_, 'at last') foreach ('rows_a', 'rows_b', 'rows_c', 'few_b');
 log_is_quiet($node);

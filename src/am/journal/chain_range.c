@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/rel.h"
 
 #include "am/compat.h"
@@ -55,29 +56,21 @@ request_delta(Relation index)
 	return (requests > 0 && requests <= READS_MAX) || is_being_made(index);
 }
 
-/* Keys that are not before from, and before to if that has a length. */
+/* The range that is being read. */
 struct range
 {
-	const uint8 *from;
-	const uint8 *to;
-	uint32 from_length;
-	uint32 to_length;
-	int common; /* bytes that both begin with, and so does whatever is between them */
+	struct smart_chain_keys keys;
 	bool backward;
+	bool streams;                    /* if there is too much, none of it is wanted here */
 	struct smart_chain_bound *bound; /* NULL: no part is wanted */
 	int cuts;
 };
-
-static void
-compare_ends(struct range *range)
-{
-	range->common = (int) smart_common_prefix(range->from, range->from_length, range->to, range->to_length);
-}
 
 /* There is too much: what is farther from where the scan begins goes.  False: no part is wanted. */
 static bool
 cut(struct range *range, struct smart_piece *piece)
 {
+	const struct smart_chain_keys *keys = &range->keys;
 	const struct smart_piece_operation *edge;
 	Size bytes = 0;
 	uint32 kept;
@@ -94,28 +87,15 @@ cut(struct range *range, struct smart_piece *piece)
 	{
 		range->bound->length = (uint32) edge->key_length;
 		memcpy(range->bound->bytes, edge->entry, (Size) edge->key_length);
-		*(range->backward ? &range->from : &range->to) = range->bound->bytes;
-		*(range->backward ? &range->from_length : &range->to_length) = range->bound->length;
-		compare_ends(range);
+		range->keys = range->backward
+						  ? smart_chain_keys(range->bound->bytes, range->bound->length, keys->to, keys->to_length)
+						  : smart_chain_keys(keys->from, keys->from_length, range->bound->bytes, range->bound->length);
 	}
 	smart_piece_keep_part(piece, range->backward ? piece->count - kept : 0, kept);
 	return true;
 }
 
-/* Is the entry, or the key of one, in the range?  Mostly one byte says that it is not. */
-static inline bool
-is_within(const struct range *range, const struct smart_unpacker *found)
-{
-	Size length = (Size) found->length;
-
-	if (range->common > 0 &&
-		(found->length < range->common || found->entry[range->common - 1] != range->from[range->common - 1]))
-		return false;
-	return smart_compare_bytes(found->entry, length, range->from, range->from_length) >= 0 &&
-		   (range->to_length == 0 || smart_compare_bytes(found->entry, length, range->to, range->to_length) < 0);
-}
-
-/* The caller has the lock. */
+/* The caller has the lock.  SMART_CHAIN_RANGE_LARGE: there is too much. */
 static enum smart_chain_range
 read_range(struct smart_reader *reader, const struct smart_codec *codec, struct range *range, struct smart_piece *piece)
 {
@@ -125,11 +105,15 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, struct 
 	while ((found = smart_reader_next_operation(reader)) == SMART_FOUND)
 	{
 		operations++;
-		if (likely(!is_within(range, &reader->unpacker)))
+		if (likely(!smart_chain_keys_have(&range->keys, reader)))
 			continue;
 		smart_reader_check(reader, codec, reader->operation == SMART_OPERATION_REMOVE);
 		smart_piece_add(piece, reader);
-		if ((piece->count > OPERATIONS_MAX || piece->bytes > BYTES_MAX) && !cut(range, piece))
+		if (likely(piece->count <= OPERATIONS_MAX && piece->bytes <= BYTES_MAX))
+			continue;
+		if (range->streams)
+			return SMART_CHAIN_RANGE_LARGE;
+		if (!cut(range, piece))
 			return SMART_CHAIN_RANGE_DELTA;
 	}
 	if (found == SMART_FOUND_BEHIND)
@@ -140,21 +124,35 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, struct 
 	return range->bound != NULL && range->bound->length > 0 ? SMART_CHAIN_RANGE_PART : SMART_CHAIN_RANGE;
 }
 
+static void
+look_around(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* The same of a range of which there is too much for a piece: all of it is put in order, and read as the scan comes to it. */
+static enum smart_chain_range
+sort_range(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+		   const struct smart_chain_keys *keys, struct smart_sorted_chain **sorted)
+{
+	static const struct smart_look look = {.around = look_around};
+	struct smart_chain_place end;
+
+	if (smart_sorted_chain_begin(index, codec, meta, &look, keys, sorted, &end) == SMART_FOUND_END)
+		return SMART_CHAIN_RANGE_LARGE;
+	*sorted = NULL;
+	return SMART_CHAIN_RANGE_BEHIND;
+}
+
 enum smart_chain_range
 smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length, bool backward,
-					   struct smart_piece *piece, struct smart_chain_bound *bound)
+					   const struct smart_chain_keys *keys, bool backward, struct smart_piece *piece,
+					   struct smart_chain_bound *bound, struct smart_sorted_chain **sorted)
 {
-	struct range range = {.from = from,
-						  .to = to,
-						  .from_length = from_length,
-						  .to_length = to_length,
-						  .backward = backward,
-						  .bound = bound};
+	struct range range = {.keys = *keys, .backward = backward, .streams = sorted != NULL && !backward, .bound = bound};
 	enum smart_chain_range result = SMART_CHAIN_RANGE_DELTA;
 
 	smart_piece_clear(piece);
-	compare_ends(&range);
 	if (bound != NULL)
 		bound->length = 0;
 	if (!request_delta(index))
@@ -167,6 +165,8 @@ smart_chain_range_read(Relation index, const struct smart_codec *codec, const st
 		smart_reader_begin_chain(reader, index, meta, &meta->cut, true);
 		result = read_range(reader, codec, &range, piece);
 		pfree(reader);
+		if (result == SMART_CHAIN_RANGE_LARGE)
+			result = sort_range(index, codec, meta, keys, sorted);
 	}
 	smart_journal_unlock(index, SMART_LOCK_CHAIN);
 	return result;

@@ -7,12 +7,15 @@
 #ifndef SMART_AM_JOURNAL_CHAIN_RANGE_H
 #define SMART_AM_JOURNAL_CHAIN_RANGE_H
 
+#include "am/journal/chain_keys.h"
 #include "am/journal/piece.h"
+#include "am/journal/sorted_chain.h"
 
 enum smart_chain_range
 {
 	SMART_CHAIN_RANGE,       /* the piece has the last operation on each entry of the range, in order */
 	SMART_CHAIN_RANGE_PART,  /* the same of a part of the range, where the scan begins */
+	SMART_CHAIN_RANGE_LARGE, /* the sorted chain has the same of the whole range, which is too large for a piece */
 	SMART_CHAIN_RANGE_DELTA, /* it has not: there is a delta, or it is time to make it */
 	SMART_CHAIN_RANGE_BEHIND /* nor that: the reader was left behind */
 };
@@ -28,14 +31,14 @@ struct smart_chain_bound
 };
 
 /*
- * Reads the chain from this metapage's cut to where it ends now, for what is not before from, and before to if that has a length;
- * what it found is in piece (smart_piece_make()).  bound: for what may be a part, of which it is the end; NULL: all or nothing.
- * Waits, interruptibly, for others who read so; asks for a worker that makes the delta.  The caller has locked the index.
+ * Reads the chain from this metapage's cut to where it ends now, for these keys; what it found is in piece (smart_piece_make()), or,
+ * if sorted is not NULL, and the scan goes forward, in *sorted, which lives in CurrentMemoryContext, and knows the metapage on.
+ * bound: for what may be a part, of which it is the end; NULL: all or nothing.  Waits, interruptibly, for others who read so; asks for a worker that makes the delta.  The caller has locked the index.
  * INDEX_CORRUPTED; errors of reading a file.
  */
 extern enum smart_chain_range
 smart_chain_range_read(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-					   const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length, bool backward,
-					   struct smart_piece *piece, struct smart_chain_bound *bound);
+					   const struct smart_chain_keys *keys, bool backward, struct smart_piece *piece,
+					   struct smart_chain_bound *bound, struct smart_sorted_chain **sorted);
 
 #endif /* SMART_AM_JOURNAL_CHAIN_RANGE_H */

@@ -78,7 +78,7 @@ fill(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 {
 	struct smart_last_operation *last = palloc(sizeof(*last));
 	struct smart_sorted_chain *chain;
-	enum smart_found found = smart_sorted_chain_begin(index, codec, meta, look, &chain, place);
+	enum smart_found found = smart_sorted_chain_begin(index, codec, meta, look, NULL, &chain, place);
 	uint8 entry[SMART_ENTRY_MAX];
 
 	if (found != SMART_FOUND_END)

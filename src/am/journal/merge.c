@@ -90,7 +90,7 @@ smart_journal_merge(Relation index, const struct smart_codec *codec, const struc
 	merge->take = take;
 	merge->argument = argument;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_JOURNAL);
-	found = smart_sorted_chain_begin(index, codec, meta, look, &merge->chain, place);
+	found = smart_sorted_chain_begin(index, codec, meta, look, NULL, &merge->chain, place);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
 	if (found == SMART_FOUND_END)
 	{

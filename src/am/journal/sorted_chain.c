@@ -77,13 +77,22 @@ struct source
 	uint64 left;                 /* operations of the piece before that */
 };
 
+/* With their bytes. */
+struct own_keys
+{
+	struct smart_chain_keys keys;
+	uint8 from[SMART_KEY_MAX + 1];
+	uint8 to[SMART_KEY_MAX + 1];
+};
+
 struct smart_sorted_chain
 {
 	Relation index;
 	const struct smart_codec *codec;
 	const struct smart_meta *meta;
 	const struct smart_look *look;
-	uint64 operations;
+	struct smart_chain_keys *keys; /* NULL: all */
+	uint64 operations;             /* on these; so are all that are counted */
 	uint64 loose_operations;
 	struct pieces lanes[SMART_LANES];
 	struct pieces loose; /* what is read a second time */
@@ -128,12 +137,22 @@ begin_piece(struct smart_reader *reader, const struct piece *piece)
 	return found;
 }
 
+/* Is the operation that a reader has found on a key that is wanted? */
+static inline bool
+is_wanted(const struct smart_sorted_chain *chain, const struct smart_reader *reader)
+{
+	return chain->keys == NULL || smart_chain_keys_have(chain->keys, reader);
+}
+
 /* What was read once is still there, or was used anew. */
 static enum smart_found
-next_again(struct smart_reader *reader)
+next_again(const struct smart_sorted_chain *chain, struct smart_reader *reader)
 {
-	enum smart_found found = smart_reader_next_operation(reader);
+	enum smart_found found;
 
+	do
+		found = smart_reader_next_operation(reader);
+	while (found == SMART_FOUND && !is_wanted(chain, reader));
 	if (found == SMART_FOUND_END)
 		elog(ERROR, "the journal of index \"%s\" has become shorter", RelationGetRelationName(reader->index));
 	return found;
@@ -302,6 +321,9 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 		found = smart_reader_next_operation(reader);
 		if (found != SMART_FOUND)
 			break;
+		in_batch++;
+		if (!is_wanted(chain, reader))
+			continue;
 		look_around(chain, chain->operations);
 		/* What is read again is the same, as its checksum tells. */
 		smart_reader_check(reader, chain->codec, reader->operation == SMART_OPERATION_REMOVE);
@@ -310,10 +332,9 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 		{
 			end_stretch(chain, &piece, &ended);
 			chain->kept.count = chain->kept.bytes = 0;
-			piece = (struct piece){.place = batch, .skip = in_batch, .number = chain->operations};
+			piece = (struct piece){.place = batch, .skip = in_batch - 1, .number = chain->operations};
 		}
 		keep(chain, chain->operations, key_length);
-		in_batch++;
 		chain->operations++;
 	}
 	smart_lanes_finish(lanes, &ended);
@@ -340,7 +361,7 @@ sort_loose(struct smart_sorted_chain *chain)
 		found = begin_piece(chain->reader, piece);
 		for (uint64 j = 0; j < piece->count && found == SMART_FOUND; j++)
 		{
-			found = next_again(chain->reader);
+			found = next_again(chain, chain->reader);
 			if (found != SMART_FOUND)
 				break;
 			look_around(chain, piece->number + j);
@@ -398,7 +419,7 @@ next_of_lane(struct smart_sorted_chain *chain, struct source *source)
 	else
 		source->number++;
 	if (found == SMART_FOUND)
-		found = next_again(reader);
+		found = next_again(chain, reader);
 	if (found != SMART_FOUND)
 		return found;
 	look_around(chain, source->number);
@@ -483,9 +504,21 @@ open_sources(struct smart_sorted_chain *chain)
 
 /* ---- the whole ---- */
 
+static struct smart_chain_keys *
+copy_keys(const struct smart_chain_keys *keys)
+{
+	struct own_keys *own = palloc(sizeof(*own));
+
+	memcpy(own->from, keys->from, keys->from_length);
+	memcpy(own->to, keys->to, keys->to_length);
+	own->keys = smart_chain_keys(own->from, keys->from_length, own->to, keys->to_length);
+	return &own->keys;
+}
+
 enum smart_found
 smart_sorted_chain_begin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
-						 const struct smart_look *look, struct smart_sorted_chain **made, struct smart_chain_place *end)
+						 const struct smart_look *look, const struct smart_chain_keys *keys,
+						 struct smart_sorted_chain **made, struct smart_chain_place *end)
 {
 	struct smart_sorted_chain *chain = palloc0(sizeof(*chain));
 	enum smart_found found;
@@ -495,14 +528,16 @@ smart_sorted_chain_begin(Relation index, const struct smart_codec *codec, const 
 	chain->codec = codec;
 	chain->meta = meta;
 	chain->look = look;
+	chain->keys = keys == NULL ? NULL : copy_keys(keys);
 	chain->reader = palloc(sizeof(*chain->reader));
 	chain->kept.items = palloc(KEPT_BYTES);
 	smart_reader_begin_chain(chain->reader, index, meta, &meta->cut, true);
 	found = find_stretches(chain, end);
 	if (found == SMART_FOUND_END)
 	{
-		elog(DEBUG1, "chain of index \"%s\": " UINT64_FORMAT " operations, %d lanes, " UINT64_FORMAT " sorted",
-			 RelationGetRelationName(index), chain->operations, chain->lane_count, chain->loose_operations);
+		elog(DEBUG1, "chain of index \"%s\": " UINT64_FORMAT " operations%s, %d lanes, " UINT64_FORMAT " sorted",
+			 RelationGetRelationName(index), chain->operations, keys == NULL ? "" : " of the range that is read",
+			 chain->lane_count, chain->loose_operations);
 		found = sort_loose(chain);
 		if (found == SMART_FOUND)
 			found = open_sources(chain);
@@ -554,6 +589,8 @@ smart_sorted_chain_end(struct smart_sorted_chain *chain)
 	}
 	if (chain->loose.list != NULL)
 		pfree(chain->loose.list);
+	if (chain->keys != NULL)
+		pfree(chain->keys);
 	pfree(chain->kept.items);
 	pfree(chain->reader);
 	pfree(chain);

@@ -7,6 +7,7 @@
 
 #include "am/codec/encode.h"
 #include "am/index/meta.h"
+#include "am/journal/chain_keys.h"
 #include "am/journal/read.h"
 
 /* Called now and then, to serve interrupts and more. */
@@ -28,13 +29,14 @@ struct smart_last_operation
 struct smart_sorted_chain;
 
 /*
- * Reads the chain of this metapage from its cut to where it ends now: *end.  Another result than SMART_FOUND_END, and there
- * is no chain: the reader was left behind.  INDEX_CORRUPTED: the journal is damaged.  All belongs to
- * CurrentMemoryContext, so an error needs no clean-up.
+ * Reads the chain of this metapage from its cut to where it ends now: *end.  keys: for these alone, which are copied; NULL: for all.
+ * Another result than SMART_FOUND_END, and there is no chain: the reader was left behind.  INDEX_CORRUPTED: the journal is damaged.
+ * All belongs to CurrentMemoryContext, and files to CurrentResourceOwner, so an error needs no clean-up.
  */
-extern enum smart_found smart_sorted_chain_begin(Relation index, const struct smart_codec *codec,
-												 const struct smart_meta *meta, const struct smart_look *look,
-												 struct smart_sorted_chain **chain, struct smart_chain_place *end);
+extern enum smart_found
+smart_sorted_chain_begin(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
+						 const struct smart_look *look, const struct smart_chain_keys *keys,
+						 struct smart_sorted_chain **chain, struct smart_chain_place *end);
 
 /* The next entry's; pages are read a second time, so that the reader may be left behind here, too.  Errors as above. */
 extern enum smart_found smart_sorted_chain_next(struct smart_sorted_chain *chain, struct smart_last_operation *last);

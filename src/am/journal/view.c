@@ -5,7 +5,7 @@
  * Two sources are merged, in either direction: the base, and the delta, whose entries count over its.  The base is the run, which
  * is read by groups, or, of an index that writes back, its follower on memory nodes (carry.h), where that has to be asked: a short
  * range is read in the run's page if shared buffers have it.  Until there is a delta, what the chain says of each range that is
- * sought takes its place (chain_range.h).
+ * sought takes its place (chain_range.h); of a large range, that in order (sorted_chain.h).
  */
 #include "postgres.h"
 
@@ -110,7 +110,10 @@ struct smart_view
 	int delta_key_length;
 	int delta_item; /* of its batch, or of the operations */
 	struct smart_batch delta_batch;
-	struct smart_piece *operations; /* of the range, in the place of the delta; NULL: none have been read */
+	struct smart_piece *operations;    /* of the range, in the place of the delta; NULL: none have been read */
+	bool to_be_closed;                 /* the caller reads all of the range, or closes the view */
+	struct smart_sorted_chain *sorted; /* what the chain says of a large range, in the place of operations; or NULL */
+	MemoryContext of_sorted;
 
 	uint32 most; /* entries of the batch that is returned */
 
@@ -118,6 +121,7 @@ struct smart_view
 	struct smart_view_range range; /* what has not been returned */
 	uint32 far_length;
 	uint8 far[SMART_KEY_MAX + 1];
+	struct smart_last_operation last; /* of sorted */
 	struct smart_reader reader;
 	uint8 delta_entry[SMART_ENTRY_MAX];
 	uint8 follower_entry[SMART_ENTRY_MAX];
@@ -425,7 +429,37 @@ advance_delta(struct smart_view *view)
 	view->delta_key_length = smart_delta_key_length(view->codec, view->delta_entry, view->delta_length + 1);
 }
 
-/* The same where the chain was read for the range. */
+/* The files of a sorted chain are closed; after an error their resource owner does so. */
+static void
+end_sorted(struct smart_view *view)
+{
+	if (view->sorted == NULL)
+		return;
+	smart_sorted_chain_end(view->sorted);
+	view->sorted = NULL;
+	MemoryContextDelete(view->of_sorted);
+}
+
+/* The same where the chain was sorted for the range. */
+static void
+advance_sorted(struct smart_view *view)
+{
+	struct smart_last_operation *last = &view->last;
+	MemoryContext old = MemoryContextSwitchTo(view->of_sorted);
+	enum smart_found found = smart_sorted_chain_next(view->sorted, last);
+
+	MemoryContextSwitchTo(old);
+	view->behind |= found == SMART_FOUND_BEHIND;
+	view->delta_there = found == SMART_FOUND;
+	if (!view->delta_there)
+		return;
+	smart_copy_short(view->delta_entry, last->entry, (Size) last->length);
+	view->delta_length = last->length;
+	view->delta_mark = smart_delta_mark(last->operation);
+	view->delta_key_length = last->key_length;
+}
+
+/* The same where it was read for the range. */
 static void
 advance_operations(struct smart_view *view)
 {
@@ -444,6 +478,17 @@ advance_operations(struct smart_view *view)
 }
 
 static void
+advance_over(struct smart_view *view)
+{
+	if (!view->by_chain)
+		advance_delta(view);
+	else if (view->sorted != NULL)
+		advance_sorted(view);
+	else
+		advance_operations(view);
+}
+
+static void
 seek_delta(struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
@@ -454,7 +499,7 @@ seek_delta(struct smart_view *view)
 	if (view->by_chain)
 	{
 		view->delta_item = view->backward ? (int) view->operations->count : -1;
-		advance_operations(view);
+		advance_over(view);
 		return;
 	}
 	smart_check_status(smart_scan_seek(smart_relation_scan(view->delta), range->from, range->from_length, range->to,
@@ -646,13 +691,34 @@ leave_part(struct smart_view *view)
 	move_far_end(view, view->far, view->far_length);
 }
 
+/* What the chain says of the range, or of a part of it, as smart_chain_range_read() tells; it may be sorted, but once. */
+static enum smart_chain_range
+read_range(struct smart_view *view, struct smart_chain_bound *bound)
+{
+	bool run = reads_run(view);
+	const struct smart_view_range *range = &view->range;
+	const struct smart_chain_keys keys = smart_chain_keys(range->from, range->from_length, range->to, range->to_length);
+	MemoryContext context = AllocSetContextCreate(view->context, "smart sorted chain", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	enum smart_chain_range found =
+		smart_chain_range_read(view->index, view->codec, &view->meta, &keys, view->backward, view->operations,
+							   run ? bound : NULL, run && view->to_be_closed ? &view->sorted : NULL);
+
+	MemoryContextSwitchTo(old);
+	if (found == SMART_CHAIN_RANGE_LARGE)
+		view->of_sorted = context;
+	else
+		MemoryContextDelete(context);
+	return found;
+}
+
 /* Reads what the chain says of the range, or of a part of it. */
 static void
 read_chain(struct smart_view *view)
 {
-	const struct smart_view_range *range = &view->range;
 	struct smart_chain_bound bound;
 
+	end_sorted(view);
 	if (view->waits || ++view->chain_reads > CHAIN_READS_MAX)
 	{
 		wait_for_delta(view);
@@ -660,13 +726,16 @@ read_chain(struct smart_view *view)
 	}
 	if (view->operations == NULL)
 		view->operations = smart_piece_make(view->codec, view->context);
-	switch (smart_chain_range_read(view->index, view->codec, &view->meta, range->from, range->from_length, range->to,
-								   range->to_length, view->backward, view->operations, reads_run(view) ? &bound : NULL))
+	switch (read_range(view, &bound))
 	{
 		case SMART_CHAIN_RANGE:
 			break;
 		case SMART_CHAIN_RANGE_PART:
 			take_part(view, &bound);
+			break;
+		case SMART_CHAIN_RANGE_LARGE:
+			/* Who reads such ranges again and again needs the delta. */
+			view->waits = true;
 			break;
 		case SMART_CHAIN_RANGE_DELTA:
 			wait_for_delta(view);
@@ -688,6 +757,7 @@ take_run(struct smart_view *view)
 	MemoryContext old = MemoryContextSwitchTo(view->context);
 
 	count_passed(view);
+	end_sorted(view);
 	view->delta = NULL;
 	view->follower = NULL;
 	view->whole = view->near = view->by_chain = false;
@@ -777,6 +847,7 @@ arrive_on_standby(struct smart_relation *self, Relation index)
 static bool
 arrive(struct smart_relation *self, Relation index)
 {
+	smart_view_forget(self->view);
 	return RecoveryInProgress() ? arrive_on_standby(self, index) : smart_relation_arrive(self, index);
 }
 
@@ -830,7 +901,7 @@ gather(struct smart_view *view, struct smart_batch *batch)
 		if (order >= 0)
 			advance_base(view);
 		if (order <= 0)
-			(view->by_chain ? advance_operations : advance_delta)(view);
+			advance_over(view);
 	}
 }
 
@@ -947,6 +1018,8 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 	}
 	end_reading(view, &callback);
 	if (batch->count == 0)
+		end_sorted(view);
+	if (batch->count == 0)
 		return view->behind || !has_sources(view) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
 	if (view->backward && !view->passed)
 		turn_round(view, batch);
@@ -972,9 +1045,29 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	view->backward = backward;
 	view->near = false;
 	view->part = false;
-	view->sought = false;
+	view->to_be_closed = false;
+	smart_view_forget(view);
 	view->told = SMART_VIEW_NOTHING;
 	view->most = BATCH_FIRST;
+}
+
+void
+smart_view_will_be_closed(struct smart_view *view)
+{
+	view->to_be_closed = true;
+}
+
+void
+smart_view_wants_delta(struct smart_view *view)
+{
+	view->waits = true;
+}
+
+void
+smart_view_forget(struct smart_view *view)
+{
+	view->sought = false;
+	end_sorted(view);
 }
 
 struct smart_relation *
@@ -1129,6 +1222,7 @@ release_view(void *argument)
 void
 smart_view_close(struct smart_relation *self)
 {
+	end_sorted(self->view);
 	release_view(self->view->holder);
 	self->view = NULL;
 }
@@ -1184,6 +1278,8 @@ smart_view_attach(struct smart_relation *self, Relation index, bool alone)
 	view->codec = self->codec;
 	view->alone = alone;
 	view->younger = false;
+	view->waits = false;
+	view->chain_reads = 0;
 	view->holder = holder;
 	*holder = (struct holder){.view = view, .release = {.func = release_view, .arg = holder}};
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &holder->release);

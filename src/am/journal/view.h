@@ -32,7 +32,10 @@ extern bool smart_view_open_for_scan(struct smart_relation *self, Relation index
 /* Adds a view to a relation that was opened to insert into a lost index, to look for duplicates.  False: as NULL above. */
 extern bool smart_view_attach(struct smart_relation *self, Relation index, bool alone);
 
-/* Nobody uses the relation's view any more: its pin ends, which holds the delta's memory back. */
+/*
+ * Nobody uses the relation's view any more: its pin ends, which holds the delta's memory back.  It ends with the memory context, too,
+ * but for what smart_view_will_be_closed() tells of.
+ */
 extern void smart_view_close(struct smart_relation *self);
 
 /*
@@ -86,6 +89,18 @@ extern uint64 smart_view_pinned(const struct smart_view *view);
 /* As smart_scan_seek(), with keys of at most SMART_KEY_MAX bytes. */
 extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, const uint8 *to,
 							uint32 to_length, bool backward);
+
+/*
+ * Right after a seek: who reads the range goes on to its end, or to a seek, or closes the view, but after an error.  So what a long
+ * chain says of a large range may lie in files meanwhile (sorted_chain.h), and need not wait for a delta.
+ */
+extern void smart_view_will_be_closed(struct smart_view *view);
+
+/* Right after a seek: so much is read that it needs a delta. */
+extern void smart_view_wants_delta(struct smart_view *view);
+
+/* What has not been returned is sought anew, the next time. */
+extern void smart_view_forget(struct smart_view *view);
 
 /*
  * The tree on memory nodes that the view reads in the place of the run (carry.h), or NULL; *renewals is raised when it is another one.

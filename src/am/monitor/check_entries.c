@@ -49,6 +49,7 @@ read_view(struct smart_relation *self, Relation index, void (*take)(void *, cons
 	enum smart_found found;
 
 	smart_view_seek(self->view, &nothing, 0, &nothing, 0, false);
+	smart_view_will_be_closed(self->view);
 	while ((found = smart_view_next(self->view, &batch)) == SMART_FOUND)
 		take(argument, &batch);
 	if (found != SMART_FOUND_END)

@@ -132,7 +132,14 @@ static void
 seek(struct smart_position *self, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
 {
 	if (unlikely(view_of(self) != NULL))
+	{
 		smart_view_seek(view_of(self), from, from_length, to, to_length, self->backward);
+		/* A process of a parallel scan seeks again for each of its turns, and much is read. */
+		if (self->scan->parallel_scan != NULL)
+			smart_view_wants_delta(view_of(self));
+		else
+			smart_view_will_be_closed(view_of(self));
+	}
 	else
 		smart_check_status(smart_scan_seek(tree_scan(self), from, from_length, to, to_length, self->backward),
 						   self->scan->indexRelation);
@@ -324,6 +331,7 @@ pin_view(struct smart_position *self)
 	Relation index = self->scan->indexRelation;
 
 	self->pin = smart_pin_enter(smart_view_pinned(view_of(self)));
+	smart_view_forget(view_of(self));
 	if (likely(self->relation->changes == smart_changes()) || !smart_relation_arrive(self->relation, index))
 	{
 		if (catch_up(self))

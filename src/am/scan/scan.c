@@ -611,6 +611,8 @@ smart_am_end_scan(IndexScanDesc scan)
 	/* Ends the pin; the reference to the tree's handle goes with the context. */
 	(void) smart_read_ahead(&state->position, NULL, 0, 0);
 	smart_position_reset(&state->position);
+	if (state->position.relation != NULL && state->position.relation->view != NULL)
+		smart_view_close(state->position.relation);
 	MemoryContextDelete(state->context);
 }
 

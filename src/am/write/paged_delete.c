@@ -45,6 +45,7 @@ walk(struct smart_paged_delete *paged, struct smart_relation *self, Relation ind
 
 	smart_removal_begin(&removal, self, index);
 	smart_view_seek(self->view, &nothing, 0, &nothing, 0, false);
+	smart_view_will_be_closed(self->view);
 	while ((found = smart_view_next(self->view, &batch)) == SMART_FOUND)
 	{
 		smart_assert(batch.prefix_length == 0);
