@@ -144,6 +144,15 @@ smart_window_done(struct smart_window *window, struct smart_env *env)
 
 _Static_assert(SMART_POINTS_MAX <= SMART_READAHEAD_MAX, "a window holds the leaves of all points");
 
+/* Nodes of the descent before, one a level, which keys in order have in common: nobody looks for them in the cache again. */
+#define LEVELS_MAX 8
+
+struct recalled
+{
+	bool usable;
+	struct smart_node node; /* link 0: none */
+};
+
 struct points
 {
 	struct smart_tree *tree;
@@ -154,7 +163,7 @@ struct points
 	struct smart_above above[SMART_POINTS_MAX];
 	unsigned int waits_for[SMART_POINTS_MAX]; /* the node that the key's descent goes through next */
 	struct smart_node nodes[SMART_POINTS_MAX];
-	struct smart_node cached;
+	struct recalled recalled[LEVELS_MAX];
 	struct fabric_request batch[2 * SMART_POINTS_MAX];
 };
 
@@ -165,21 +174,36 @@ pass(struct points *points, unsigned int point, struct smart_node *node)
 	smart_node_step(node, &points->keys[point], &points->places[point], true);
 }
 
+/* What the cache has of the node that the descent comes to at a level; NULL: it has not. */
+static struct recalled *
+recall(struct points *points, unsigned int level, const struct smart_place *place)
+{
+	struct recalled *recalled = &points->recalled[level < LEVELS_MAX ? level : LEVELS_MAX - 1];
+	bool same = recalled->node.link == place->slot && recalled->node.arrived == place->consumed;
+
+	if (!same && !smart_node_recall(points->tree, place->slot, place->consumed, &recalled->node, &recalled->usable))
+	{
+		recalled->node.link = 0;
+		return NULL;
+	}
+	return recalled;
+}
+
 /* Takes the key's descent as far as the cache leads; it then waits for the READ of the next node, if there is one. */
 static void
 go_down(struct points *points, unsigned int point)
 {
 	struct smart_place *place = &points->places[point];
-	struct smart_node *node = &points->cached;
 	unsigned int i = 0;
-	bool usable;
 
-	while (place->kind == SMART_PLACE_NODE)
+	for (unsigned int level = 0; place->kind == SMART_PLACE_NODE; level++)
 	{
-		if (!smart_node_recall(points->tree, place->slot, place->consumed, node, &usable))
+		struct recalled *recalled = recall(points, level, place);
+
+		if (recalled == NULL)
 			break;
-		if (usable)
-			pass(points, point, node);
+		if (recalled->usable)
+			pass(points, point, &recalled->node);
 		else
 			place->kind = SMART_PLACE_UNKNOWN;
 	}
@@ -258,6 +282,8 @@ smart_points_find(struct smart_tree *tree, const struct smart_key *keys, unsigne
 	points->tree = tree;
 	points->keys = keys;
 	points->count = count;
+	for (unsigned int level = 0; level < LEVELS_MAX; level++)
+		points->recalled[level].node.link = 0;
 	status = descend_all(points);
 	if (status == SMART_OK)
 		memcpy(places, points->places, count * sizeof(*places));
