@@ -41,7 +41,7 @@ static smart_status
 logged_scan(struct ycsb_client *client, const uint8_t *key, size_t length, uint64_t wanted, uint64_t *seen)
 {
 	unsigned int count;
-	smart_status status = smart_changes_apply(client->turn, &count);
+	smart_status status = smart_changes_apply(client->turn, SMART_CHANGES_ALL, &count);
 
 	if (status != SMART_OK)
 		return status;

@@ -24,6 +24,7 @@
 #define BLOCKS_A_KEY 128 /* bytes, at most, with what waits for its next use */
 #define BYTES_MORE   (UINT64_C(1) << 30)
 #define RECORD_BYTES 32    /* of a log, at least */
+#define PIECE_KEYS   256   /* that a client applies before it goes on with its own */
 #define WAIT_MS      10000 /* virtual */
 
 struct compute_node
@@ -340,10 +341,10 @@ take_turn(struct sim_client *client, unsigned int range)
 
 /* In a range that is the client's compute node's, whether in a turn or as its giver. */
 static smart_status
-apply_here(struct sim_client *client)
+apply_here(struct sim_client *client, size_t most)
 {
 	unsigned int count = 0;
-	smart_status status = smart_changes_apply(&client->turn, &count);
+	smart_status status = smart_changes_apply(&client->turn, most, &count);
 
 	/* Each key is looked for, sorted, and taken out. */
 	sim_look(&client->simulated.client, 3 * count);
@@ -352,16 +353,21 @@ apply_here(struct sim_client *client)
 }
 
 static smart_status
-apply_range(void *argument, unsigned int range)
+apply_some(struct sim_client *client, unsigned int range, size_t most)
 {
-	struct sim_client *client = argument;
 	smart_status status = take_turn(client, range);
 
 	if (status != SMART_OK)
 		return status;
-	status = apply_here(client);
+	status = apply_here(client, most);
 	ycsb_ranges_leave(&client->sim->ranges, client->owner, client->simulated.client.number);
 	return status;
+}
+
+static smart_status
+apply_range(void *argument, unsigned int range)
+{
+	return apply_some(argument, range, SMART_CHANGES_ALL);
 }
 
 static smart_status
@@ -371,7 +377,7 @@ sim_relieve(struct ycsb_client *ycsb, bool full)
 	unsigned int range;
 
 	if (smart_changes_due(client->turn.changes, full, &range))
-		return apply_range(client, range);
+		return apply_some(client, range, PIECE_KEYS);
 	/* A scan may have applied what filled the log. */
 	return full ? smart_changes_release(client->turn.changes, ycsb->fabric, ycsb->env) : SMART_OK;
 }
@@ -394,7 +400,7 @@ flush_given(void *argument, unsigned int range, uint32_t tenure)
 
 	work_with(client, client->sim->ranges.owner[range] - 1);
 	turn_to_tree(client, range, tenure);
-	return apply_here(client);
+	return apply_here(client, SMART_CHANGES_ALL);
 }
 
 /* No owner dies here. */

@@ -60,6 +60,7 @@
 	X(unconfirmed, "who has WRITTEN what it promised does not look whether that was taken back") \
 	X(uncounted, "a promise is taken back, and not counted")                                     \
 	X(unsettled, "an entry that may be taken back is believed")                                  \
+	X(halfround, "the log forgets what the first piece of a round has left (by src/compute)")    \
 	X(earlyspace, "the log's space is used again before the word that says so (by src/compute)")
 
 enum smart_fault

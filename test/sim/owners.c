@@ -99,19 +99,32 @@ applied(smart_status status)
 	return status == SMART_OK;
 }
 
-bool
-owners_apply(struct client *client)
+static bool
+apply_some(struct client *client, size_t most)
 {
 	struct smart_turn turn = turn_of(client);
 	unsigned int count = 0;
 
 	if (!world.plan.log || client->number == SOLO)
 		return true;
-	if (!applied(smart_changes_apply(&turn, &count)))
+	if (!applied(smart_changes_apply(&turn, most, &count)))
 		return false;
 	watch_counts[WATCH_APPLIED] += count;
 	world_trace("%u changes have been applied", count);
 	return applied(smart_changes_release(turn.changes, turn.fabric, turn.env));
+}
+
+bool
+owners_apply(struct client *client)
+{
+	return apply_some(client, SMART_CHANGES_ALL);
+}
+
+/* As who looks at nothing but the log: all, or a piece. */
+static bool
+relieve(struct client *client)
+{
+	return apply_some(client, dice_one_in(&world.dice, 2) ? SMART_CHANGES_ALL : 1);
 }
 
 static smart_status
@@ -143,7 +156,7 @@ owners_call(struct client *client, enum event_kind kind, const uint8_t *entry, s
 	for (unsigned int attempt = 4; status == SMART_NO_SPACE && kind != EVENT_LOOKUP && !world_failed(); attempt++)
 	{
 		watch_counts[WATCH_LOG_FULL]++;
-		if (!owners_apply(client))
+		if (!relieve(client))
 			break;
 		schedule_pause(client, attempt);
 		status = logged_call(&turn, kind, entry, key_length, length, value, result);
@@ -176,7 +189,7 @@ flush(void *argument, unsigned int range, uint32_t tenure)
 	smart_tree_turn(client->tree, world.seed + 1, store_root(), tenure);
 	client->tenure = tenure;
 	turn = turn_of(client);
-	return smart_changes_apply(&turn, &count);
+	return smart_changes_apply(&turn, SMART_CHANGES_ALL, &count);
 }
 
 static const struct smart_handover *
@@ -291,7 +304,7 @@ owners_end(struct client *client)
 	if (!world.plan.owners)
 		return;
 	if (world.plan.log && dice_one_in(&world.dice, world.plan.apply_one_in))
-		owners_apply(client);
+		relieve(client);
 	smart_partition_leave(partition_of(client), (unsigned int) client->number);
 	heir = dice_one_in(&world.dice, world.wanted_by != NULL ? 2 : 8) ? choose_heir(client) : NULL;
 	if (heir == NULL)

@@ -90,8 +90,15 @@ apply_item(struct apply *apply, const struct smart_apply_item *item)
 	return apply->count == TOGETHER_MAX ? put_gathered(apply) : SMART_OK;
 }
 
+void
+smart_apply_sort(struct smart_apply_item *items, size_t count)
+{
+	qsort(items, count, sizeof(*items), compare_items);
+}
+
 smart_status
-smart_apply(struct smart_tree *tree, struct smart_env *env, bool values, struct smart_apply_item *items, size_t count)
+smart_apply(struct smart_tree *tree, struct smart_env *env, bool values, const struct smart_apply_item *items,
+			size_t count)
 {
 	struct apply *apply = env->allocate(env, sizeof(*apply));
 	smart_status status = SMART_OK;
@@ -101,7 +108,6 @@ smart_apply(struct smart_tree *tree, struct smart_env *env, bool values, struct 
 	apply->tree = tree;
 	apply->values = values;
 	apply->count = 0;
-	qsort(items, count, sizeof(*items), compare_items);
 	for (size_t i = 0; i < count && status == SMART_OK; i++)
 	{
 		if (i == 0 || !same_key(items[i - 1].record, items[i].record))

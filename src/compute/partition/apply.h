@@ -23,11 +23,14 @@ struct smart_apply_item
 	enum smart_apply_tree tree;
 };
 
+/* Puts them into the order of their keys, and of one key the last record first. */
+extern void smart_apply_sort(struct smart_apply_item *items, size_t count);
+
 /*
  * Gives the keys of the items the states that their last records say, whatever they had; by nobody but the range's owner, one
- * client at a time.  The items are sorted.  The errors of the tree: some keys may have theirs.
+ * client at a time.  The items are in their order.  The errors of the tree: some keys may have theirs.
  */
-extern smart_status
-smart_apply(struct smart_tree *tree, struct smart_env *env, bool values, struct smart_apply_item *items, size_t count);
+extern smart_status smart_apply(struct smart_tree *tree, struct smart_env *env, bool values,
+								const struct smart_apply_item *items, size_t count);
 
 #endif /* SMART_COMPUTE_PARTITION_APPLY_H */

@@ -17,6 +17,7 @@
 #include "compute/partition/apply.h"
 #include "compute/partition/changes.h"
 #include "compute/partition/local_lock.h"
+#include "tree/fault.h"
 
 /* So much of a log may lie behind a range's oldest change before that is due: the later, the more keys go into a leaf. */
 #define KEPT_PARTS 7
@@ -31,6 +32,7 @@ struct range_changes
 	bool applying;
 	uint64_t first;   /* where the frame of the oldest record begins; NO_CHANGE */
 	uint64_t applied; /* how often changes have gone to the tree */
+	uint64_t round;   /* what begins in front of this is being applied, a piece at a time; 0: nothing is */
 };
 
 struct smart_changes
@@ -387,10 +389,13 @@ tell_there(const struct sought *sought, bool there)
 	}
 }
 
-/* What has been applied leaves the chains.  After an error nobody knows: all stay, and the tree may have any of the keys. */
+/*
+ * What has been applied leaves the chains.  After an error nobody knows: all stay, and the tree may have any of the keys.
+ * more: these are not all keys that have records in front of the position.
+ */
 static void
-finish_applying(const struct smart_turn *turn, uint64_t before, const struct smart_apply_item *items, size_t count,
-				bool applied)
+finish_applying(const struct smart_turn *turn, uint64_t before, bool more, const struct smart_apply_item *items,
+				size_t count, bool applied)
 {
 	struct range_changes *range = range_of(turn);
 	const struct smart_changes *changes = turn->changes;
@@ -406,6 +411,10 @@ finish_applying(const struct smart_turn *turn, uint64_t before, const struct sma
 	}
 	range->applied++;
 	if (!applied)
+		return;
+	/* L5: while keys have older records, the log keeps what it has from the oldest on. */
+	__atomic_store_n(&range->round, more ? before : 0, __ATOMIC_RELAXED);
+	if (more && !SMART_FAULT(halfround))
 		return;
 	range->first = NO_CHANGE;
 	/* The others begin behind that, and so do their frames. */
@@ -441,18 +450,31 @@ begin_applying(struct smart_turn *turn)
 	}
 }
 
+/* What is durable; a piece of a round that has begun ends where that does, lest the oldest records stay for ever. */
+static uint64_t
+end_of_round(const struct smart_turn *turn, size_t most)
+{
+	const struct range_changes *range = range_of(turn);
+
+	return most != SMART_CHANGES_ALL && range->round != 0 ? range->round : smart_log_durable(log_of(turn->changes));
+}
+
 static smart_status
-apply_durable(struct smart_turn *turn, unsigned int *count)
+apply_durable(struct smart_turn *turn, size_t most, unsigned int *count)
 {
 	struct range_changes *range = range_of(turn);
 	struct smart_apply_item *items = NULL;
 	uint64_t before;
 	size_t found;
+	size_t piece;
 	smart_status status;
 
 	smart_local_lock(&range->lock, turn->env);
-	before = smart_log_durable(log_of(turn->changes));
+	before = end_of_round(turn, most);
 	found = range->first == NO_CHANGE ? 0 : collect(turn, before, NULL);
+	/* Of the keys that were left later records have become durable. */
+	if (found == 0 && range->round != 0)
+		finish_applying(turn, before, false, NULL, 0, true);
 	smart_local_unlock(&range->lock);
 	*count = 0;
 	if (found == 0)
@@ -464,24 +486,26 @@ apply_durable(struct smart_turn *turn, unsigned int *count)
 	/* As many as before, or fewer: of a key that is durable by now older ones have left. */
 	found = collect(turn, before, items);
 	smart_local_unlock(&range->lock);
-	status = smart_apply(turn->tree, turn->env, turn->changes->values, items, found);
+	piece = found < most ? found : most;
+	smart_apply_sort(items, found);
+	status = smart_apply(turn->tree, turn->env, turn->changes->values, items, piece);
 	smart_local_lock(&range->lock, turn->env);
-	finish_applying(turn, before, items, found, status == SMART_OK);
+	finish_applying(turn, before, piece < found, items, piece, status == SMART_OK);
 	smart_local_unlock(&range->lock);
-	*count = (unsigned int) found;
+	*count = (unsigned int) piece;
 	turn->env->release(turn->env, items);
 	return status;
 }
 
 smart_status
-smart_changes_apply(struct smart_turn *turn, unsigned int *count)
+smart_changes_apply(struct smart_turn *turn, size_t most, unsigned int *count)
 {
 	struct range_changes *range = range_of(turn);
 	smart_status status = begin_applying(turn);
 
 	if (status != SMART_OK)
 		return status;
-	status = apply_durable(turn, count);
+	status = apply_durable(turn, most, count);
 	smart_local_lock(&range->lock, turn->env);
 	range->applying = false;
 	smart_local_unlock(&range->lock);
@@ -513,6 +537,7 @@ struct oldest
 	uint64_t position; /* NO_CHANGE: there are none */
 	uint64_t idle;     /* of those that no client is about to apply; likewise */
 	unsigned int range;
+	bool begun; /* that range's round has */
 };
 
 static struct oldest
@@ -531,6 +556,7 @@ find_oldest(const struct smart_changes *changes)
 		{
 			oldest.idle = first;
 			oldest.range = i;
+			oldest.begun = __atomic_load_n(&looked_at->round, __ATOMIC_RELAXED) != 0;
 		}
 	}
 	return oldest;
@@ -548,7 +574,7 @@ smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range)
 	if (oldest.idle == NO_CHANGE)
 		return false;
 	/* In a full log nothing helps but the very oldest: who applies that one may be about it. */
-	if (oldest.idle + kept < tail || (full && oldest.idle == oldest.position))
+	if (oldest.begun || oldest.idle + kept < tail || (full && oldest.idle == oldest.position))
 		return true;
 	/*
 	 * Its turn has come, so that they do not become due together; one client is told.  A log that has not been half full yet
@@ -594,7 +620,10 @@ smart_changes_settle(struct smart_turn *turn, const struct smart_log_place *plac
 		return SMART_NO_MEMORY;
 	status = smart_log_read(place, turn->fabric, env, &image, take_record, &replay);
 	if (status == SMART_OK)
+	{
+		smart_apply_sort(replay.items, replay.count);
 		status = smart_apply(turn->tree, env, turn->changes->values, replay.items, replay.count);
+	}
 	if (image != NULL)
 		env->release(env, image);
 	env->release(env, replay.items);

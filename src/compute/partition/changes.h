@@ -55,22 +55,25 @@ extern smart_status
 smart_logged_update(struct smart_turn *turn, const uint8_t *key, size_t key_length, uint64_t value, bool *found);
 extern smart_status smart_logged_remove(struct smart_turn *turn, const uint8_t *key, size_t key_length, bool *removed);
 
+#define SMART_CHANGES_ALL SIZE_MAX
+
 /*
- * All changes of the range that were durable when this was called are in its tree when it returns; *count: how many keys
- * this call has put there.  One client at a time; others wait.  The errors of the tree, SMART_INTERRUPTED, SMART_TIMEOUT:
- * some may be.
+ * most: SMART_CHANGES_ALL: all changes of the range that were durable when this was called are in its tree when it returns.
+ * Else the changes of so many keys at most: the first piece of a round, which has what was durable when it began, or the
+ * next one.  Their log is free when the round has ended.  *count: how many keys this call has put there.  One client at a
+ * time; others wait.  The errors of the tree, SMART_INTERRUPTED, SMART_TIMEOUT: some may be.
  */
-extern smart_status smart_changes_apply(struct smart_turn *turn, unsigned int *count);
+extern smart_status smart_changes_apply(struct smart_turn *turn, size_t most, unsigned int *count);
 
 /* Space of the log that is not needed any more serves again.  The errors of a batch. */
 extern smart_status smart_changes_release(struct smart_changes *changes, struct fabric *fabric, struct smart_env *env);
 
 /*
  * Is a range to be applied?  *range: the one with the oldest change, of those that no client is about to apply, if
- * seven eighths of the log lie behind that change; or if its turn has come: ranges take turns, as many as have changes in
- * the course of seven eighths of the log, once it has been half full, and one client is told of each turn.  full: the
- * caller was refused; a younger change counts, too, if no range has an older one.  False with full: another client is about
- * the oldest, or smart_changes_release is all it takes.  Wait-free.
+ * seven eighths of the log lie behind that change; or if its round has begun; or if its turn has come: ranges take turns, as
+ * many as have changes in the course of seven eighths of the log, once it has been half full, and one client is told of each
+ * turn.  full: the caller was refused; a younger change counts, too, if no range has an older one.  False with full: another
+ * client is about the oldest, or smart_changes_release is all it takes.  Wait-free.
  */
 extern bool smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range);
 
