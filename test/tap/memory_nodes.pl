@@ -57,6 +57,13 @@ is($node->safe_psql('postgres', "SELECT string_agg(state || ' ' || transport, ',
 	'both are up');
 is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT session_round_trips AS before FROM smart_stat_fabric \\gset
 	SELECT id FROM numbers WHERE id = 7; SELECT session_round_trips - :before BETWEEN 1 AND 20 FROM smart_stat_fabric"), "7\nt", 'a lookup takes some round trips');
+
+# A check compares the tree with its journal: many leaves take one round trip, and no entry takes one of its own.
+$node->safe_psql('postgres', 'CREATE INDEX numbers_checked ON numbers USING smart (id);
+	INSERT INTO numbers SELECT g, md5(g::text) FROM generate_series(60001, 64000) g; DELETE FROM numbers WHERE id > 60000; VACUUM numbers');
+is($node->safe_psql('postgres', "SELECT session_round_trips AS before FROM smart_stat_fabric \\gset
+	SELECT smart_index_check('numbers_checked', true); SELECT session_round_trips - :before < 60000 / 20 FROM smart_stat_fabric"), "\nt", 'a check takes few round trips');
+$node->safe_psql('postgres', 'DROP INDEX numbers_checked');
 is($node->safe_psql('postgres', 'SELECT reads > 0 AND writes > 0 AND compare_and_swaps > 0 AND connections > 0 AND timeouts = 0
 	FROM smart_stat_fabric'), 't', 'the fabric is counted');
 is($node->safe_psql('postgres', "CREATE ROLE stranger; SET ROLE stranger;

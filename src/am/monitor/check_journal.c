@@ -2,130 +2,130 @@
  * check_journal.c
  *	  Does an index's tree have all that its journal tells of?  And is the run whole?
  *
- * A tree has an entry before the journal has it, so whatever is read here may be looked for in the tree at once.  Nobody
- * removes entries meanwhile (lock.h).  What is not found then may have been removed by a later operation of the chain:
- * it is remembered until that has been met.
+ * What run and chain hold is compared with the tree in order, so that a tree on memory nodes is read by many leaves at a time.  A tree
+ * has an entry before the journal has it, and nobody removes entries meanwhile (lock.h).  So what the scan of the tree did not
+ * come by is looked for once more: it may have been added when the scan had passed.
  */
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "common/hashfn.h"
+#include "miscadmin.h"
 #include "storage/itemptr.h"
-#include "utils/hsearch.h"
 #include "utils/rel.h"
 
 #include "am/codec/encode.h"
 #include "am/index/relation.h"
 #include "am/journal/lock.h"
-#include "am/journal/read.h"
+#include "am/journal/merge.h"
 #include "am/monitor/check_journal.h"
 #include "am/monitor/check_run.h"
 #include "base/assert.h"
-
-/* An entry that is not in the tree; two numbers made of its key stand for it. */
-struct missing
-{
-	uint64 key[2];
-	ItemPointerData tid;
-};
+#include "base/bytes.h"
 
 struct journal_check
 {
 	struct smart_relation *self;
 	Relation index;
-	HTAB *missing;
-	struct smart_reader reader;
+	struct smart_scan *scan; /* of the tree */
+	struct smart_batch batch;
+	uint32 next;
+	bool ended;
+	int length;
+	uint8 entry[SMART_ENTRY_MAX]; /* where the scan is */
+	uint64 missing;               /* entries that are not in the tree */
+	ItemPointerData tid;          /* of the first one */
 };
 
+/* ---- the tree ---- */
+
 static void
-make_key(const uint8 *key, int key_length, uint64 made[2])
+advance(struct journal_check *check)
 {
-	made[0] = hash_bytes_extended(key, key_length, 0);
-	made[1] = hash_bytes_extended(key, key_length, UINT64CONST(0x9e3779b97f4a7c15));
-}
+	struct smart_batch *batch = &check->batch;
 
-/* The reader has found an entry. */
-static void
-look_for_entry(struct journal_check *check)
-{
-	const struct smart_codec *codec = check->self->codec;
-	const uint8 *entry = check->reader.unpacker.entry;
-	struct missing *missing;
-	uint64 key[2];
-	int key_length;
-	bool found;
-
-	smart_reader_check(&check->reader, codec, false);
-	key_length = smart_codec_key_length(codec, entry, check->reader.unpacker.length);
-	smart_check_status(smart_relation_lookup(check->self, entry, key_length, &found), check->index);
-	if (found)
-		return;
-	make_key(entry, key_length, key);
-	missing = hash_search(check->missing, key, HASH_ENTER, &found);
-	smart_entry_tid(codec, entry + key_length, &missing->tid);
-}
-
-/* The reader has found a removal. */
-static void
-forget_entry(struct journal_check *check)
-{
-	uint64 key[2];
-
-	smart_reader_check(&check->reader, check->self->codec, true);
-	make_key(check->reader.unpacker.entry, check->reader.unpacker.length, key);
-	(void) hash_search(check->missing, key, HASH_REMOVE, NULL);
-}
-
-/* Reads run and chain. */
-static void
-read_journal(struct journal_check *check, const struct smart_meta *meta)
-{
-	enum smart_found found;
-
-	smart_reader_begin_run(&check->reader, check->index, meta, true);
-	while ((found = smart_reader_next_entry(&check->reader)) == SMART_FOUND)
-		look_for_entry(check);
-	if (found == SMART_FOUND_END)
+	if (check->next == batch->count)
 	{
-		smart_reader_begin_chain(&check->reader, check->index, meta, &meta->cut, true);
-		while ((found = smart_reader_next_operation(&check->reader)) == SMART_FOUND)
-		{
-			if (check->reader.operation == SMART_OPERATION_ADD)
-				look_for_entry(check);
-			else
-				forget_entry(check);
-		}
+		smart_status status = smart_relation_next(check->scan, batch);
+
+		check->next = 0;
+		check->ended = status == SMART_DONE;
+		if (check->ended)
+			return;
+		smart_check_status(status, check->index);
 	}
+	memcpy(check->entry, batch->prefix, batch->prefix_length);
+	memcpy(check->entry + batch->prefix_length, batch->bytes + batch->items[check->next].offset,
+		   batch->items[check->next].length);
+	check->length = (int) (batch->prefix_length + batch->items[check->next++].length);
+}
+
+/* Does the scan of the tree come by an entry of this key, which is behind the one before? */
+static bool
+comes_by(struct journal_check *check, const uint8 *key, int key_length)
+{
+	int order = 1;
+
+	/* No key is a prefix of another one: what begins with a key is its entry. */
+	while (!check->ended && (order = smart_compare_bytes(check->entry, (Size) Min(check->length, key_length), key,
+														 (Size) key_length)) < 0)
+		advance(check);
+	return !check->ended && order == 0;
+}
+
+/* ---- the journal ---- */
+
+/* smart_sink_fn */
+static bool
+look_for_entry(void *argument, const uint8 *entry, int length)
+{
+	struct journal_check *check = argument;
+	const struct smart_codec *codec = check->self->codec;
+	int key_length = smart_codec_key_length(codec, entry, length);
+	bool found = comes_by(check, entry, key_length);
+
+	if (!found)
+		smart_check_status(smart_relation_lookup(check->self, entry, key_length, &found), check->index);
+	if (!found && check->missing++ == 0)
+		smart_entry_tid(codec, entry + key_length, &check->tid);
+	return true;
+}
+
+static void
+look_around(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+static void
+compare_all(struct journal_check *check, const struct smart_meta *meta)
+{
+	const struct smart_look look = {.around = look_around};
+	struct smart_chain_place end;
+
+	check->scan = smart_relation_scan(check->self);
+	smart_check_status(smart_scan_seek(check->scan, NULL, 0, NULL, 0, false), check->index);
+	advance(check);
 	/* A compaction that would let go these pages has to wait for this process. */
-	if (found != SMART_FOUND_END)
+	if (smart_journal_merge(check->index, check->self->codec, meta, &look, look_for_entry, check, &end) !=
+		SMART_FOUND_END)
 		elog(ERROR, "pages of index \"%s\" were used anew while they were read", RelationGetRelationName(check->index));
 }
 
 static void
 report_missing(const struct journal_check *check)
 {
-	HASH_SEQ_STATUS each;
-	const struct missing *missing;
-	ItemPointerData tid;
-
-	hash_seq_init(&each, check->missing);
-	missing = hash_seq_search(&each);
-	if (missing == NULL)
-		return;
-	tid = missing->tid;
-	hash_seq_term(&each);
-	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
-			errmsg("the journal of index \"%s\" has %ld entries that the index does not have",
-				   RelationGetRelationName(check->index), hash_get_num_entries(check->missing)),
-			errdetail("One of them is that of row (%u,%u).", ItemPointerGetBlockNumberNoCheck(&tid),
-					  ItemPointerGetOffsetNumberNoCheck(&tid)),
-			smart_hint_reindex(check->index));
+	if (check->missing > 0)
+		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("the journal of index \"%s\" has " UINT64_FORMAT " entries that the index does not have",
+					   RelationGetRelationName(check->index), check->missing),
+				errdetail("One of them is that of row (%u,%u).", ItemPointerGetBlockNumberNoCheck(&check->tid),
+						  ItemPointerGetOffsetNumberNoCheck(&check->tid)),
+				smart_hint_reindex(check->index));
 }
 
 void
 smart_check_journal(struct smart_relation *self, Relation index)
 {
-	HASHCTL control = {.keysize = sizeof(uint64[2]), .entrysize = sizeof(struct missing), .hcxt = CurrentMemoryContext};
 	struct journal_check *check;
 	struct smart_meta meta;
 
@@ -134,7 +134,6 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	check = palloc0(sizeof(*check));
 	check->self = self;
 	check->index = index;
-	check->missing = hash_create("smart missing entries", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
 	/* Nor does another tree become this index's from now on; it may have been moved a moment ago. */
 	(void) smart_relation_follow(self, index);
@@ -144,11 +143,10 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	if (smart_meta_is_loadable(&meta) && smart_relation_loss(index) == NULL)
 	{
 		smart_check_run(index, self->codec, &meta);
-		read_journal(check, &meta);
+		compare_all(check, &meta);
 	}
 	report_missing(check);
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
-	hash_destroy(check->missing);
 	pfree(check);
 }
 
