@@ -31,9 +31,10 @@ struct smart_chain_bound
 };
 
 /*
- * Reads the chain from this metapage's cut to where it ends now, for these keys; what it found is in piece (smart_piece_make()), or,
- * if sorted is not NULL, and the scan goes forward, in *sorted, which lives in CurrentMemoryContext, and knows the metapage on.
- * bound: for what may be a part, of which it is the end; NULL: all or nothing.  Waits, interruptibly, for others who read so; asks for a worker that makes the delta.  The caller has locked the index.
+ * Reads the chain from this metapage's cut to where it ends now, for these keys; what it found is in piece
+ * (smart_piece_make()), or, if sorted is not NULL, and the scan goes forward, in *sorted, which lives in CurrentMemoryContext,
+ * and knows the metapage on. bound: for what may be a part, of which it is the end; NULL: all or nothing.  Waits,
+ * interruptibly, for others who read so; asks for a worker that makes the delta.  The caller has locked the index.
  * INDEX_CORRUPTED; errors of reading a file.
  */
 extern enum smart_chain_range
