@@ -1018,9 +1018,10 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 	}
 	end_reading(view, &callback);
 	if (batch->count == 0)
+	{
 		end_sorted(view);
-	if (batch->count == 0)
 		return view->behind || !has_sources(view) ? SMART_FOUND_BEHIND : SMART_FOUND_END;
+	}
 	if (view->backward && !view->passed)
 		turn_round(view, batch);
 	shrink(view, batch);

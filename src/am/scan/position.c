@@ -446,9 +446,8 @@ seek_range_of_view(struct smart_position *self)
 		(void) smart_prefetch_fill(&self->prefetch, ranges, &self->cached, &self->batch);
 		smart_view_tell(view_of(self), SMART_VIEW_GIVEN, &self->batch);
 	}
-	else if (smart_prefetch_is_for_one(&self->prefetch) && smart_view_take_near(view_of(self)))
-		return;
-	else if (smart_prefetch_seek(&self->prefetch, smart_relation_scan(follower), ranges, self->backward) == SMART_OK)
+	else if (!(smart_prefetch_is_for_one(&self->prefetch) && smart_view_take_near(view_of(self))) &&
+			 smart_prefetch_seek(&self->prefetch, smart_relation_scan(follower), ranges, self->backward) == SMART_OK)
 		smart_view_tell(view_of(self), SMART_VIEW_POSITIONED, NULL);
 }
 
