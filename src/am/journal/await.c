@@ -34,12 +34,6 @@
 #define LOOK_FOR_ROOM_MS 50
 #define AT_ONCE_MS       1000
 
-static void
-look_around(void *argument)
-{
-	CHECK_FOR_INTERRUPTS();
-}
-
 /*
  * Does this process hold a lock, of the table or the index, with which no other one could load it?  Also if it keeps a third
  * one waiting, which a loader would come behind.
@@ -63,11 +57,10 @@ keeps_others_out(Relation index)
 static void
 load_here(Relation index)
 {
-	const struct smart_look look = {.around = look_around};
 	uint64 entries;
 
 	smart_assert(!RecoveryInProgress());
-	(void) smart_journal_load(index, &look, &entries);
+	(void) smart_journal_load(index, &smart_look_for_interrupts, &entries);
 }
 
 bool

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "utils/rel.h"
 
 #include "am/compat.h"
@@ -124,21 +123,14 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, struct 
 	return range->bound != NULL && range->bound->length > 0 ? SMART_CHAIN_RANGE_PART : SMART_CHAIN_RANGE;
 }
 
-static void
-look_around(void *argument)
-{
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* The same of a range of which there is too much for a piece: all of it is put in order, and read as the scan comes to it. */
 static enum smart_chain_range
 sort_range(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
 		   const struct smart_chain_keys *keys, struct smart_sorted_chain **sorted)
 {
-	static const struct smart_look look = {.around = look_around};
 	struct smart_chain_place end;
 
-	if (smart_sorted_chain_begin(index, codec, meta, &look, keys, sorted, &end) == SMART_FOUND_END)
+	if (smart_sorted_chain_begin(index, codec, meta, &smart_look_for_interrupts, keys, sorted, &end) == SMART_FOUND_END)
 		return SMART_CHAIN_RANGE_LARGE;
 	*sorted = NULL;
 	return SMART_CHAIN_RANGE_BEHIND;

@@ -59,12 +59,6 @@ use_reserve(bool use)
 
 /* ---- making it ---- */
 
-static void
-look_around(void *argument)
-{
-	CHECK_FOR_INTERRUPTS();
-}
-
 static bool
 is_full(smart_status status)
 {
@@ -257,9 +251,7 @@ struct smart_relation *
 smart_delta_open(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
 				 struct smart_pin_ticket *pin)
 {
-	const struct smart_look look = {.around = look_around};
-
-	return find_or_make(index, codec, meta, &look, pin);
+	return find_or_make(index, codec, meta, &smart_look_for_interrupts, pin);
 }
 
 bool

@@ -105,6 +105,14 @@ struct smart_sorted_chain
 	int count;                     /* of these */
 };
 
+static void
+serve_interrupts(void *argument)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+const struct smart_look smart_look_for_interrupts = {.around = serve_interrupts};
+
 /* ---- reading a piece ---- */
 
 /* Called for each operation that was read; looks around now and then. */

@@ -17,6 +17,9 @@ struct smart_look
 	void *argument;
 };
 
+/* One that does nothing else. */
+extern const struct smart_look smart_look_for_interrupts;
+
 /* The last operation that concerns an entry; of a removal there is the key alone. */
 struct smart_last_operation
 {

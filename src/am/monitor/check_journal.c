@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "miscadmin.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -91,23 +90,16 @@ look_for_entry(void *argument, const uint8 *entry, int length)
 }
 
 static void
-look_around(void *argument)
-{
-	CHECK_FOR_INTERRUPTS();
-}
-
-static void
 compare_all(struct journal_check *check, const struct smart_meta *meta)
 {
-	const struct smart_look look = {.around = look_around};
 	struct smart_chain_place end;
 
 	check->scan = smart_relation_scan(check->self);
 	smart_check_status(smart_scan_seek(check->scan, NULL, 0, NULL, 0, false), check->index);
 	advance(check);
 	/* A compaction that would let go these pages has to wait for this process. */
-	if (smart_journal_merge(check->index, check->self->codec, meta, &look, look_for_entry, check, &end) !=
-		SMART_FOUND_END)
+	if (smart_journal_merge(check->index, check->self->codec, meta, &smart_look_for_interrupts, look_for_entry, check,
+							&end) != SMART_FOUND_END)
 		elog(ERROR, "pages of index \"%s\" were used anew while they were read", RelationGetRelationName(check->index));
 }
 
