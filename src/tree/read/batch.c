@@ -9,6 +9,11 @@
 /* A leaf's depth and its prefix have at most so many bytes each. */
 #define PREFIX_BYTES (2 * SMART_KEY_MAX + SMART_BATCH_SLACK)
 
+#define PLACED_MAX 256 /* items that are put in order by their words */
+#define WORDS      4   /* that are compared at a time */
+
+typedef int32_t words_vector __attribute__((vector_size(WORDS * sizeof(int32_t))));
+
 /* How a bound cuts the entries of one leaf, all of which begin with the same prefix. */
 enum cut
 {
@@ -128,6 +133,8 @@ first_offset(const struct smart_leaf *leaf, const struct bound *lower)
 	return smart_leaf_lower_bound(leaf, lower->rest, lower->rest_length);
 }
 
+/* ---- order ---- */
+
 /* Have two entries the same key? */
 static inline bool
 are_duplicates(const struct smart_batch_buffer *buffer, const uint8_t *block, struct smart_item a, struct smart_item b)
@@ -135,6 +142,98 @@ are_duplicates(const struct smart_batch_buffer *buffer, const uint8_t *block, st
 	return a.length == b.length && a.length > buffer->payload &&
 		   memcmp(block + a.offset, block + b.offset, (size_t) a.length - buffer->payload) == 0 &&
 		   !SMART_FAULT(duplicates);
+}
+
+/*
+ * The words that items begin with, as signed numbers of the same order, since these are compared many at a time, and up to a whole
+ * vector words that are not lower than any.  False: an item has no whole word of its key.
+ */
+static bool
+get_words(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_t count, int32_t *words)
+{
+	const struct smart_item *items = buffer->items;
+	uint32_t shortest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < count; i++)
+		shortest = items[i].length < shortest ? items[i].length : shortest;
+	if (shortest < sizeof(*words) + buffer->payload)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		words[i] = smart_load_int32(block + items[i].offset);
+	for (uint32_t i = count; i % WORDS != 0; i++)
+		words[i] = INT32_MAX;
+	return true;
+}
+
+/* Ascend the items from the last one of the run on? */
+static bool
+is_in_order(const int32_t *words, uint32_t run, uint32_t count)
+{
+	for (uint32_t i = run > 0 ? run : 1; i < count; i++)
+	{
+		if (words[i - 1] >= words[i])
+			return false;
+	}
+	return true;
+}
+
+/* How many words are lower than one of them; *equal: as many are equal. */
+static uint32_t
+count_lower(const int32_t *words, uint32_t count, int32_t word, uint32_t *equal)
+{
+	words_vector lower = {0};
+	words_vector same = {0};
+
+	for (uint32_t i = 0; i < count; i += WORDS)
+	{
+		words_vector some;
+
+		memcpy(&some, words + i, sizeof(some));
+		/* What is true is -1. */
+		lower -= some < word;
+		same -= some == word;
+	}
+	*equal = (uint32_t) (same[0] + same[1] + same[2] + same[3]);
+	return (uint32_t) (lower[0] + lower[1] + lower[2] + lower[3]);
+}
+
+/*
+ * Puts the items of the tail, behind those of the run, where they belong, by counting which words are lower: what a search would
+ * find next, no processor can foresee.  False: the words do not tell, and nothing was moved.
+ */
+static bool
+place_by_words(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_t run, uint32_t count)
+{
+	struct smart_item *items = buffer->items;
+	int32_t words[PLACED_MAX];
+	struct smart_item tail[PLACED_MAX];
+	uint32_t place[PLACED_MAX];
+	uint8_t is_taken[PLACED_MAX];
+
+	if (count > PLACED_MAX || !get_words(buffer, block, count, words))
+		return false;
+	if (is_in_order(words, run, count))
+		return true;
+	memset(is_taken, 0, count);
+	for (uint32_t i = run; i < count; i++)
+	{
+		uint32_t equal;
+
+		place[i] = count_lower(words, count, words[i], &equal);
+		if (equal != 1)
+			return false;
+		is_taken[place[i]] = 1;
+	}
+	memcpy(tail, items + run, (count - run) * sizeof(*tail));
+	/* Without a branch: also where a place is taken, one of the run moves there. */
+	for (uint32_t i = count, left = run; i > left; i--)
+	{
+		items[i - 1] = items[left > 0 ? left - 1 : 0];
+		left -= !is_taken[i - 1];
+	}
+	for (uint32_t i = run; i < count; i++)
+		items[place[i]] = tail[i - run];
+	return true;
 }
 
 /*
@@ -171,6 +270,21 @@ insert_item(const struct smart_batch_buffer *buffer, uint32_t count, const uint8
 	return true;
 }
 
+/* Puts the items of the tail among those of the run, which ascend; returns how many there are then. */
+static uint32_t
+put_in_order(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_t run, uint32_t count)
+{
+	uint32_t done = run;
+
+	if (run == count || count == 1 || place_by_words(buffer, block, run, count))
+		return count;
+	for (uint32_t i = run; i < count; i++)
+		done += insert_item(buffer, done, block, buffer->items[i]);
+	return done;
+}
+
+/* ---- the batch ---- */
+
 /* Items with offsets into the leaf's block, ascending.  SMART_CORRUPT: malformed. */
 static smart_status
 gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, const struct filter *filter,
@@ -182,6 +296,7 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 	unsigned int first = offset;
 	unsigned int stride = leaf->stride;
 	uint32_t count = 0;
+	uint32_t run = 0; /* of these */
 
 	/* A sorted run of fixed suffixes passes as a whole if its last entry passes the upper bounds. */
 	if (stride != 0 && first < leaf->sorted_end &&
@@ -191,6 +306,7 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 		count = (leaf->sorted_end - first + stride - 1) / stride;
 		for (uint32_t i = 0; i < count; i++)
 			items[i] = (struct smart_item){.offset = (uint16_t) (first + i * stride), .length = (uint16_t) stride};
+		run = count;
 		offset = leaf->sorted_end;
 	}
 	while (offset < leaf->used)
@@ -213,13 +329,11 @@ gather_items(struct smart_batch_buffer *buffer, const struct smart_leaf *leaf, c
 		if (lower->cut != CUT_ALL && smart_compare_bytes(suffix, length, lower->rest, lower->rest_length) < 0)
 			continue;
 		item = (struct smart_item){.offset = (uint16_t) (suffix - leaf->block), .length = (uint16_t) length};
-		if (in_run)
-			items[count++] = item;
-		else
-			count += insert_item(buffer, count, leaf->block, item);
+		items[count++] = item;
+		run += in_run;
 	}
 	smart_assert(count <= buffer->items_capacity);
-	*result = count;
+	*result = put_in_order(buffer, leaf->block, run, count);
 	return SMART_OK;
 }
 
