@@ -58,7 +58,7 @@ smart_begin_varlena(char *space, Size length)
 static inline Datum
 smart_make_varlena(char *space, const void *bytes, Size length)
 {
-	memcpy(smart_begin_varlena(space, length), bytes, length);
+	smart_copy_short((uint8 *) smart_begin_varlena(space, length), bytes, length);
 	return PointerGetDatum(space);
 }
 

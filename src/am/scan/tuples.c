@@ -19,7 +19,7 @@ copy_string(uint8 *out, const uint8 *bytes, uint32 length)
 	if (likely(length <= SMART_BATCH_SLACK))
 		memcpy(out, bytes, SMART_BATCH_SLACK);
 	else
-		memcpy(out, bytes, length);
+		smart_copy_short(out, bytes, length);
 }
 
 /* Copies up to most entries from a position on, in the scan's direction, as far as they fit; returns how many. */

@@ -127,24 +127,29 @@ smart_guesser_of(Oid collation)
 
 /* ---- guessing ---- */
 
-/* The first level: the characters, none a capital; returns how many, or -1 as below. */
-static int
-guess_letters(const struct smart_guesser *guesser, const uint8 *level, const uint8 *end, uint8 *string)
+/* The first level up to what tells of no character, and these, none of them a capital; *length: how many. */
+static const uint8 *
+guess_letters(const struct smart_guesser *guesser, const uint8 *level, const uint8 *end, uint8 *string, int *length)
 {
-	int length = 0;
+	uint8 *next = string;
 
-	while (level < end)
+	for (; level < end; level++)
 	{
-		uint8 byte = *level++;
-		uint8 character = guesser->single[byte];
+		uint8 character = guesser->single[*level];
 
-		if (character == 0 && guesser->lead[byte] != 0 && level < end)
-			character = guesser->pair[guesser->lead[byte]][*level++];
-		if (character == 0)
-			return -1;
-		string[length++] = character;
+		if (unlikely(character == 0))
+		{
+			if (guesser->lead[*level] == 0 || end - level < 2)
+				break;
+			character = guesser->pair[guesser->lead[*level]][level[1]];
+			if (character == 0)
+				break;
+			level++;
+		}
+		*next++ = character;
 	}
-	return length;
+	*length = (int) (next - string);
+	return level;
 }
 
 /* The third level: which of them are capitals; false: it does not belong to so many. */
@@ -174,13 +179,17 @@ int
 smart_guess(const struct smart_guesser *guesser, const uint8 *key, Size length, uint8 *string)
 {
 	const uint8 *end = key + length;
-	const uint8 *second = memchr(key, LEVEL_END, length);
-	const uint8 *third = second == NULL ? NULL : memchr(second + 1, LEVEL_END, end - (second + 1));
+	const uint8 *level;
 	int guessed;
 
-	if (third == NULL || length > SMART_GUESS_MAX)
+	if (length > SMART_GUESS_MAX)
 		return -1;
-	guessed = guess_letters(guesser, key, second, string);
+	level = guess_letters(guesser, key, end, string, &guessed);
 	smart_assert(guessed <= (int) length);
-	return guessed >= 0 && guess_capitals(guesser, third + 1, end, string, guessed) ? guessed : -1;
+	if (level == end || *level++ != LEVEL_END)
+		return -1;
+	/* The second one, which is short, and the third. */
+	while (level < end && *level != LEVEL_END)
+		level++;
+	return level < end && guess_capitals(guesser, level + 1, end, string, guessed) ? guessed : -1;
 }

@@ -138,11 +138,10 @@ get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int le
 	const uint8 *string = bytes;
 
 	smart_assert(makeup->has_bytes);
-	if (makeup->has_key)
-		string = (const uint8 *) memchr(bytes, 0, length) + 1;
-	if (makeup->has_guess && *string++ == IS_GUESS)
+	/* At the end there is a 00 otherwise. */
+	if (makeup->has_guess && bytes[length - 1] == IS_GUESS)
 	{
-		*string_length = smart_guess(smart_guesser_of(normalizer->collation), bytes, string - 2 - bytes, guess);
+		*string_length = smart_guess(smart_guesser_of(normalizer->collation), bytes, length - 2, guess);
 		if (*string_length < 0)
 			ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
 					errmsg("a sort key of collation \"%s\" tells of no string",
@@ -150,6 +149,9 @@ get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int le
 					errhint("Rebuild the index with REINDEX."));
 		return guess;
 	}
+	if (makeup->has_key)
+		string = (const uint8 *) memchr(bytes, 0, length) + 1;
+	string += makeup->has_guess;
 	*string_length = bytes + length - 1 - string;
 	return string;
 }
