@@ -16,6 +16,8 @@
 #ifndef SMART_TREE_TREE_H
 #define SMART_TREE_TREE_H
 
+#include "base/assert.h"
+#include "base/bytes.h"
 #include "base/env.h"
 #include "base/status.h"
 #include "rdma/fabric.h"
@@ -202,6 +204,18 @@ struct smart_batch
 	const uint8_t *bytes;
 	const struct smart_item *items;
 };
+
+/* Copies entry i of a batch, which has at most SMART_ENTRY_MAX bytes; returns its length. */
+static inline int
+smart_batch_entry(const struct smart_batch *batch, uint32_t i, uint8_t *entry)
+{
+	const struct smart_item *item = &batch->items[i];
+
+	smart_assert(i < batch->count && batch->prefix_length + item->length <= SMART_ENTRY_MAX);
+	smart_copy_short(entry, batch->prefix, batch->prefix_length);
+	smart_copy_short(entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+	return (int) (batch->prefix_length + item->length);
+}
 
 struct smart_scan;
 

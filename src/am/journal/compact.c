@@ -156,15 +156,9 @@ write_tree(struct compaction *compaction)
 	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
 	{
 		CHECK_FOR_INTERRUPTS();
-		smart_assert(batch.prefix_length <= SMART_ENTRY_MAX);
-		memcpy(entry, batch.prefix, batch.prefix_length);
 		for (uint32 i = 0; i < batch.count; i++)
 		{
-			const struct smart_item *item = &batch.items[i];
-
-			smart_assert(batch.prefix_length + item->length <= SMART_ENTRY_MAX);
-			memcpy(entry + batch.prefix_length, batch.bytes + item->offset, item->length);
-			if (!write_entry(compaction, entry, (int) (batch.prefix_length + item->length)))
+			if (!write_entry(compaction, entry, smart_batch_entry(&batch, i, entry)))
 				return false;
 		}
 	}

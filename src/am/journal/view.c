@@ -71,6 +71,7 @@ struct smart_view
 	struct smart_relation *follower; /* NULL: the base is the run */
 	uint32 changes;                  /* when one was looked for */
 	uint64 renewals;                 /* as often the base has been another one */
+	uint32 taken;                    /* runs and followers of which its memory has something */
 	uint64 passed_by; /* entries of the run that the delta says were removed, and that nobody has counted yet */
 	uint64 spent;     /* the same of its spent tombstones (spent.h) */
 	int reading;      /* above 0: what is not over, as an error may have ended it */
@@ -316,7 +317,6 @@ static void
 advance_follower(struct smart_view *view)
 {
 	struct smart_batch *batch = &view->base_batch;
-	const struct smart_item *item;
 
 	view->base_item += view->backward ? -1 : 1;
 	if (view->base_item < 0 || (uint32) view->base_item >= batch->count)
@@ -325,10 +325,7 @@ advance_follower(struct smart_view *view)
 			return;
 		view->base_item += view->backward ? -1 : 1;
 	}
-	item = &batch->items[view->base_item];
-	memcpy(view->follower_entry, batch->prefix, batch->prefix_length);
-	memcpy(view->follower_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
-	set_base(view, view->follower_entry, (int) (batch->prefix_length + item->length));
+	set_base(view, view->follower_entry, smart_batch_entry(batch, (uint32) view->base_item, view->follower_entry));
 }
 
 static void
@@ -385,46 +382,62 @@ advance_base(struct smart_view *view)
 
 /* ---- the delta ---- */
 
-/* Is this a spent tombstone where it hides nothing?  Of what it says was removed the run has nothing; a follower may have. */
 static bool
-is_passed_by(const struct smart_view *view, const struct smart_item *item)
+is_in_batch(const struct smart_view *view, int item)
 {
-	return item->length > 0 && view->delta_batch.bytes[item->offset + item->length - 1] >= SMART_DELTA_SPENT &&
-		   reads_run(view);
+	return item >= 0 && (uint32) item < view->delta_batch.count;
 }
 
-/* The next entry of the delta; NULL: there is none. */
-static const struct smart_item *
-next_of_delta(struct smart_view *view)
+static inline bool
+is_spent(const struct smart_batch *batch, const struct smart_item *item)
+{
+	return item->length > 0 && batch->bytes[item->offset + item->length - 1] >= SMART_DELTA_SPENT;
+}
+
+/* Of what spent tombstones say was removed the run has nothing; a follower may have. */
+static void
+pass_by_spent(struct smart_view *view)
+{
+	const struct smart_batch *batch = &view->delta_batch;
+	int step = view->backward ? -1 : 1;
+	int item = view->delta_item;
+
+	while (is_in_batch(view, item) && is_spent(batch, &batch->items[item]))
+		item += step;
+	view->spent += (uint64) abs(item - view->delta_item);
+	view->delta_item = item;
+}
+
+/* Comes to the next entry of the delta; false: there is none. */
+static bool
+step_in_delta(struct smart_view *view)
 {
 	struct smart_batch *batch = &view->delta_batch;
-	smart_status status;
 
 	view->delta_item += view->backward ? -1 : 1;
-	if (view->delta_item >= 0 && (uint32) view->delta_item < batch->count)
-		return &batch->items[view->delta_item];
-	status = smart_relation_next(smart_relation_scan(view->delta), batch);
-	if (status == SMART_DONE)
-		return NULL;
-	smart_check_status(status, view->index);
-	view->delta_item = view->backward ? (int) batch->count - 1 : 0;
-	return &batch->items[view->delta_item];
+	for (;;)
+	{
+		smart_status status;
+
+		if (reads_run(view))
+			pass_by_spent(view);
+		if (is_in_batch(view, view->delta_item))
+			return true;
+		status = smart_relation_next(smart_relation_scan(view->delta), batch);
+		if (status == SMART_DONE)
+			return false;
+		smart_check_status(status, view->index);
+		view->delta_item = view->backward ? (int) batch->count - 1 : 0;
+	}
 }
 
 static void
 advance_delta(struct smart_view *view)
 {
-	const struct smart_batch *batch = &view->delta_batch;
-	const struct smart_item *item;
-
-	while ((item = next_of_delta(view)) != NULL && is_passed_by(view, item))
-		view->spent++;
-	view->delta_there = item != NULL;
-	if (item == NULL)
+	view->delta_there = step_in_delta(view);
+	if (!view->delta_there)
 		return;
-	memcpy(view->delta_entry, batch->prefix, batch->prefix_length);
-	memcpy(view->delta_entry + batch->prefix_length, batch->bytes + item->offset, item->length);
-	view->delta_length = (int) (batch->prefix_length + item->length) - 1;
+	view->delta_length = smart_batch_entry(&view->delta_batch, (uint32) view->delta_item, view->delta_entry) - 1;
 	view->delta_mark = view->delta_entry[view->delta_length];
 	view->delta_key_length = smart_delta_key_length(view->codec, view->delta_entry, view->delta_length + 1);
 }
@@ -578,6 +591,7 @@ take_follower(struct smart_view *view)
 	view->whole = view->follower != NULL && smart_carry_has_all(view->index, view->follower);
 	view->changes = smart_changes();
 	view->renewals++;
+	view->taken++;
 	view->sought = false;
 	view->told = SMART_VIEW_NOTHING;
 }
@@ -927,14 +941,11 @@ static void
 shrink(struct smart_view *view, const struct smart_batch *batch)
 {
 	struct smart_view_range *range = &view->range;
-	const struct smart_item *last = &batch->items[view->backward ? 0 : batch->count - 1];
 	uint8 *edge = view->backward ? range->to : range->from;
 	uint8 entry[SMART_ENTRY_MAX];
-	uint32 length;
+	int last = smart_batch_entry(batch, view->backward ? 0 : batch->count - 1, entry);
+	uint32 length = (uint32) smart_codec_key_length(view->codec, entry, last);
 
-	memcpy(entry, batch->prefix, batch->prefix_length);
-	memcpy(entry + batch->prefix_length, batch->bytes + last->offset, last->length);
-	length = (uint32) smart_codec_key_length(view->codec, entry, (int) (batch->prefix_length + last->length));
 	memcpy(edge, entry, length);
 	if (view->backward)
 		range->to_length = length;
@@ -1165,8 +1176,7 @@ struct holder
 static bool
 is_worth_keeping(const struct smart_view *view)
 {
-	return view->reading == 0 && view->renewals == 1 && view->delta != NULL && view->follower == NULL && !view->whole &&
-		   view->operations == NULL;
+	return view->reading == 0 && view->taken == 1 && has_sources(view) && !view->by_chain && view->operations == NULL;
 }
 
 static void
@@ -1183,15 +1193,16 @@ keep(struct smart_view *view)
 	view->codec = NULL;
 }
 
-/* Takes the view of an index that was kept, or returns NULL. */
+/* Takes the view of an index that was kept, or returns NULL.  What it reads in the place of the run is not for who stays alone. */
 static struct smart_view *
-take_kept(Relation index)
+take_kept(Relation index, bool alone)
 {
 	for (int i = 0; i < KEPT_VIEWS; i++)
 	{
 		struct smart_view *view = kept[i];
 
-		if (view == NULL || view->oid != RelationGetRelid(index))
+		if (view == NULL || view->oid != RelationGetRelid(index) ||
+			(view->alone != alone && smart_relation_writes_back(index)))
 			continue;
 		kept[i] = NULL;
 		if (likely(view->changes == smart_changes() &&
@@ -1245,22 +1256,41 @@ make_view(Relation index)
 	return view;
 }
 
-/* Goes on with the run and the delta of a view that was kept, if they are still those of the index. */
+/* Goes on with the follower of a view that was kept, if it is to have one. */
+static bool
+take_up_follower(struct smart_view *view)
+{
+	bool carried = !view->alone && smart_relation_is_carried(view->index, &view->seen);
+
+	if (!carried || view->follower == NULL)
+		return !carried && view->follower == NULL;
+	if (!smart_carry_is_usable(view->follower, &view->seen))
+		return false;
+	view->whole = smart_carry_has_all(view->index, view->follower);
+	/* What was READ of it ahead is of a former statement. */
+	view->renewals++;
+	view->told = SMART_VIEW_NOTHING;
+	return true;
+}
+
+/* The same with its run and its delta, if they are still those of the index. */
 static bool
 take_up(struct smart_view *view)
 {
-	if (view->delta == NULL || !smart_relation_can_answer(view->index))
+	if (!has_sources(view) || !smart_relation_can_answer(view->index))
 		return false;
 	smart_meta_refresh(view->index, &view->seen);
 	if (view->seen.journal != view->meta.journal || view->seen.run != view->meta.run ||
-		!smart_meta_is_loadable(&view->seen) || (!view->alone && smart_relation_is_carried(view->index, &view->seen)) ||
-		!smart_delta_pin(view->delta, &view->pin))
+		!smart_meta_is_loadable(&view->seen) || (view->delta != NULL && !smart_delta_pin(view->delta, &view->pin)) ||
+		!take_up_follower(view) || !has_sources(view))
 		return false;
 	view->meta = view->seen;
 	view->sought = false;
+	view->near = false;
 	view->behind = false;
 	view->behind_range = view->ahead = false;
 	smart_reader_begin_run(&view->reader, view->index, &view->meta, false);
+	leave_unfit_follower(view);
 	return true;
 }
 
@@ -1269,7 +1299,7 @@ smart_view_attach(struct smart_relation *self, Relation index, bool alone)
 {
 	ErrorContextCallback callback;
 	struct holder *holder = palloc(sizeof(*holder));
-	struct smart_view *view = take_kept(index);
+	struct smart_view *view = take_kept(index, alone);
 	bool done;
 
 	smart_assert(self->view == NULL);

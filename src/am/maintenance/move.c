@@ -184,17 +184,12 @@ load(struct move *move)
 static void
 add_batch(struct move *move, const struct smart_batch *batch, uint8 *entry)
 {
-	memcpy(entry, batch->prefix, batch->prefix_length);
 	for (uint32 i = 0; i < batch->count; i++)
 	{
-		const struct smart_item *item = &batch->items[i];
-		int length = (int) (batch->prefix_length + item->length);
-		int key_length;
+		int length = smart_batch_entry(batch, i, entry);
+		int key_length = smart_codec_key_length(move->codec, entry, length);
 		bool added;
 
-		smart_assert(length <= SMART_ENTRY_MAX);
-		memcpy(entry + batch->prefix_length, batch->bytes + item->offset, item->length);
-		key_length = smart_codec_key_length(move->codec, entry, length);
 		smart_check_status(smart_tree_insert(move->tree, entry, (size_t) key_length, (size_t) length, &added),
 						   move->opened.index);
 	}

@@ -160,17 +160,12 @@ copy_side(struct rebuild *rebuild)
 		while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
 		{
 			look_around(rows);
-			memcpy(rows->entry, batch.prefix, batch.prefix_length);
 			for (uint32 i = 0; i < batch.count; i++)
 			{
-				const struct smart_item *item = &batch.items[i];
-				int length = (int) (batch.prefix_length + item->length);
-				int key_length;
+				int length = smart_batch_entry(&batch, i, rows->entry);
+				int key_length = smart_codec_key_length(rows->codec, rows->entry, length);
 				bool added;
 
-				smart_assert((size_t) length <= sizeof(rows->entry));
-				memcpy(rows->entry + batch.prefix_length, batch.bytes + item->offset, item->length);
-				key_length = smart_codec_key_length(rows->codec, rows->entry, length);
 				smart_check_status(smart_tree_insert(rebuild->base, rows->entry, (size_t) key_length, (size_t) length,
 													 &added),
 								   rows->index);

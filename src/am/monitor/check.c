@@ -108,16 +108,11 @@ check_entries(void *argument, const struct smart_batch *batch)
 {
 	struct check *check = argument;
 
-	memcpy(check->entry, batch->prefix, batch->prefix_length);
 	for (uint32 i = 0; i < batch->count; i++)
 	{
-		const struct smart_item *item = &batch->items[i];
-		int length = (int) (batch->prefix_length + item->length);
-		int key_length;
+		int length = smart_batch_entry(batch, i, check->entry);
+		int key_length = smart_codec_key_length(check->self->codec, check->entry, length);
 
-		smart_assert(length <= SMART_ENTRY_MAX);
-		memcpy(check->entry + batch->prefix_length, batch->bytes + item->offset, item->length);
-		key_length = smart_codec_key_length(check->self->codec, check->entry, length);
 		smart_assert(key_length > 0 && key_length <= length);
 		bloom_add_element(check->filter, check->entry, (size_t) key_length);
 		if (check->heap_has_pages)

@@ -120,10 +120,7 @@ advance(struct side *side, Relation index)
 		if (side->ended)
 			return;
 	}
-	memcpy(side->entry, batch->prefix, batch->prefix_length);
-	memcpy(side->entry + batch->prefix_length, batch->bytes + batch->items[side->next].offset,
-		   batch->items[side->next].length);
-	side->length = (int) (batch->prefix_length + batch->items[side->next++].length);
+	side->length = smart_batch_entry(batch, side->next++, side->entry);
 }
 
 static void

@@ -52,10 +52,7 @@ advance(struct journal_check *check)
 			return;
 		smart_check_status(status, check->index);
 	}
-	memcpy(check->entry, batch->prefix, batch->prefix_length);
-	memcpy(check->entry + batch->prefix_length, batch->bytes + batch->items[check->next].offset,
-		   batch->items[check->next].length);
-	check->length = (int) (batch->prefix_length + batch->items[check->next++].length);
+	check->length = smart_batch_entry(batch, check->next++, check->entry);
 }
 
 /* Does the scan of the tree come by an entry of this key, which is behind the one before? */

@@ -110,15 +110,11 @@ check_batch(void *argument, const struct smart_batch *batch)
 
 	for (uint32 i = 0; i < batch->count; i++)
 	{
-		const struct smart_item *item = &batch->items[i];
 		struct decoded *spare = check->before;
 
 		check->before = check->now;
 		check->now = spare;
-		spare->length = (int) (batch->prefix_length + item->length);
-		smart_assert(spare->length <= SMART_ENTRY_MAX);
-		memcpy(spare->entry, batch->prefix, batch->prefix_length);
-		memcpy(spare->entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+		spare->length = smart_batch_entry(batch, i, spare->entry);
 		smart_codec_decode(check->codec, spare->entry, spare->length, spare->values, spare->isnull, spare->space);
 		if (check->before->length > 0)
 			compare_neighbours(check);
