@@ -20,38 +20,11 @@
 #include "tree/block/cursor.h"
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
+#include "tree/read/route.h"
 #include "tree/structure/strict.h"
 
 #define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
 #define UNBOUNDED_FIRST 3
-
-#define ROUTE_NODES    8 /* remembered */
-#define ROUTE_RENEWED  4 /* of them READ again in one batch */
-#define ROUTE_REQUESTS (2 * ROUTE_RENEWED)
-
-_Static_assert(ROUTE_RENEWED < ROUTE_NODES, "a node that waits to be READ again is not forgotten");
-
-/* A node that the walk has come through. */
-struct kept
-{
-	bool known;
-	bool fresh; /* READ within this walk */
-	bool renew; /* to be READ again in the next batch */
-	uint64_t used;
-	struct smart_node node;
-};
-
-/*
- * The nodes that the walk has come through, so that it need not descend to them again.
- * What they say of leaves is a hint.  What they say of empty ranges is evidence if they
- * were READ within the walk.
- */
-struct route
-{
-	unsigned int renewals; /* nodes to be READ again */
-	uint64_t uses;         /* so far; orders the nodes by their last one */
-	struct kept kept[ROUTE_NODES];
-};
 
 struct smart_readahead
 {
@@ -64,7 +37,7 @@ struct smart_readahead
 	struct smart_window points;  /* leaves of points that were said to come */
 	uint32_t served;             /* which of them served last: the next one is near */
 	struct smart_cursor outlook; /* as far as the last window reaches */
-	struct route route;
+	struct smart_route route;
 };
 
 smart_status
@@ -115,9 +88,7 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	walk->to_length = to_length;
 	walk->strict = false;
 	walk->window.count = 0;
-	walk->route.renewals = 0;
-	for (int i = 0; i < ROUTE_NODES; i++)
-		walk->route.kept[i].known = walk->route.kept[i].renew = false;
+	smart_route_start(&walk->route);
 }
 
 void
@@ -131,126 +102,6 @@ void
 smart_readahead_changed(struct smart_readahead *walk)
 {
 	walk->strict = true;
-}
-
-/* ---- nodes that the walk has come through ---- */
-
-/* Remembers a node; fresh: it was READ within this walk.  Returns the copy, good until the next node is remembered. */
-static struct kept *
-route_keep(struct route *route, const struct smart_node *node, bool fresh)
-{
-	struct kept *kept = NULL;
-	struct kept *victim = NULL;
-
-	for (int i = 0; i < ROUTE_NODES && kept == NULL; i++)
-	{
-		struct kept *other = &route->kept[i];
-
-		if (other->known && other->node.address == node->address &&
-			memcmp(other->node.words, node->words, sizeof(node->head)) == 0)
-			kept = other;
-	}
-	/* A copy from the cache may be older than one of this walk. */
-	if (kept != NULL && (&kept->node == node || (kept->fresh && !fresh)))
-		return kept;
-	/* Makes room: what can be had from the cache again goes first, then what was not used for long. */
-	for (int i = 0; i < ROUTE_NODES && kept == NULL; i++)
-	{
-		struct kept *other = &route->kept[i];
-
-		if (!other->known)
-			kept = other;
-		else if (!other->renew && (victim == NULL || other->fresh < victim->fresh ||
-								   (other->fresh == victim->fresh && other->used < victim->used)))
-			victim = other;
-	}
-	if (kept == NULL)
-		kept = victim;
-	smart_assert(kept != NULL);
-	memcpy(&kept->node, node,
-		   offsetof(struct smart_node, words) + (SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t));
-	kept->known = true;
-	kept->fresh = fresh;
-	kept->used = ++route->uses;
-	return kept;
-}
-
-/* There is an empty range in this node: the next batch READs it again, unless it is fresh, or there are too many. */
-static void
-route_want(struct route *route, const struct smart_node *node)
-{
-	struct kept *kept = route_keep(route, node, false);
-
-	if (kept->fresh || kept->renew || route->renewals == ROUTE_RENEWED)
-		return;
-	kept->renew = true;
-	route->renewals++;
-	smart_assert(kept->known && route->renewals <= ROUTE_RENEWED);
-}
-
-/* The READs of the nodes that are wanted, as B1 says; how many. */
-static int
-route_prepare(const struct smart_tree *tree, struct route *route, struct fabric_request *batch)
-{
-	int count = 0;
-
-	for (int i = 0; i < ROUTE_NODES; i++)
-	{
-		struct smart_node *node = &route->kept[i].node;
-
-		if (route->kept[i].renew && smart_node_prepare_again(tree, node->link, node->arrived, node, &batch[count]))
-			count += 2;
-	}
-	smart_assert(count == 2 * (int) route->renewals);
-	return count;
-}
-
-/*
- * done: the batch was executed.  A live node is fresh now, whichever it is: route_find asks whose it is.  One that
- * is not live any more is forgotten.
- */
-static void
-route_finish(struct route *route, bool done)
-{
-	route->renewals = 0;
-	for (int i = 0; i < ROUTE_NODES; i++)
-	{
-		struct kept *kept = &route->kept[i];
-		struct smart_node *node = &kept->node;
-
-		if (!kept->renew)
-			continue;
-		node->depth = smart_node_depth(node->words[0]);
-		kept->fresh = kept->known = done && memcmp(node->head, node->words, sizeof(node->head)) == 0 &&
-									smart_node_state(node->words[0]) == SMART_LIVE &&
-									smart_header_fits(node->words[0], node->kind, node->arrived);
-		kept->renew = false;
-	}
-}
-
-/* Where the nodes lead: a leaf (a hint), or an empty range (evidence); false: the cursor has left them, or none can tell. */
-static bool
-route_find(const struct smart_tree *tree, struct route *route, const struct smart_key *key, struct smart_place *place)
-{
-	for (int i = 0; i < ROUTE_NODES; i++)
-	{
-		struct kept *kept = &route->kept[i];
-		struct smart_node *node = &kept->node;
-
-		if (!kept->known || !smart_node_is_ours(tree, node, key))
-			continue;
-		*place = (struct smart_place){.slot = node->link, .consumed = node->depth};
-		smart_node_step(node, key, place, true);
-		if (place->kind != SMART_PLACE_LEAF &&
-			(place->kind != SMART_PLACE_EMPTY || (!kept->fresh && !SMART_FAULT(trustempty)) ||
-			 smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index])))
-			continue;
-		/* I2: an empty range is evidence only in a node that was READ within the walk. */
-		smart_assert(place->kind == SMART_PLACE_LEAF || kept->fresh || SMART_FAULT(trustempty));
-		kept->used = ++route->uses;
-		return true;
-	}
-	return false;
 }
 
 /* ---- looking ahead ---- */
@@ -302,7 +153,7 @@ look_through(struct smart_readahead *walk, struct outlook *outlook, const struct
 		if (smart_slot_is_leaf(slot))
 			outlook->slots[outlook->count++] = slot;
 		else
-			route_want(&walk->route, node);
+			smart_route_want(&walk->route, node);
 		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
 		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
@@ -366,11 +217,11 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 static smart_status
 find_place(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
 {
-	struct fabric_request batch[ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
 	smart_status status;
 	bool fresh;
 
-	if (route_find(walk->tree, &walk->route, key, place))
+	if (smart_route_find(walk->tree, &walk->route, key, place))
 		return SMART_OK;
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN};
 	status = smart_find_fast(walk->tree, key, place);
@@ -378,16 +229,16 @@ find_place(struct smart_readahead *walk, const struct smart_key *key, struct sma
 		return status;
 	/* What a memory node brought on the way was READ within this walk. */
 	fresh = smart_offload_shows(walk->tree, key, place->node);
-	place->node = &route_keep(&walk->route, place->node, fresh)->node;
+	place->node = smart_route_keep(&walk->route, place->node, fresh);
 	if (place->kind == SMART_PLACE_LEAF)
 		return smart_offload_window(walk->tree, place->slot, &walk->window);
 	if (place->kind != SMART_PLACE_UNKNOWN)
 		return SMART_OK;
-	route_want(&walk->route, place->node);
+	smart_route_want(&walk->route, place->node);
 	if (walk->route.renewals > 0)
-		status = fabric_execute(walk->tree->fabric, batch, route_prepare(walk->tree, &walk->route, batch));
-	route_finish(&walk->route, status == SMART_OK);
-	if (status == SMART_OK && !route_find(walk->tree, &walk->route, key, place))
+		status = fabric_execute(walk->tree->fabric, batch, smart_route_prepare(walk->tree, &walk->route, batch));
+	smart_route_finish(&walk->route, status == SMART_OK);
+	if (status == SMART_OK && !smart_route_find(walk->tree, &walk->route, key, place))
 		place->kind = SMART_PLACE_UNKNOWN;
 	return status;
 }
@@ -406,17 +257,18 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 	smart_assert(place->kind == SMART_PLACE_LEAF && !smart_slot_frozen(place->slot));
 	if (copy == NULL)
 	{
-		struct fabric_request batch[ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+		struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
 		struct outlook outlook;
 		smart_status status = look_ahead(walk, cursor, place, &outlook);
 		bool posted = true;
 
 		if (status == SMART_OK)
-			status = smart_window_fill(walk->tree, &walk->window, batch, route_prepare(walk->tree, &walk->route, batch),
-									   outlook.slots, outlook.count, &posted);
+			status = smart_window_fill(walk->tree, &walk->window, batch,
+									   smart_route_prepare(walk->tree, &walk->route, batch), outlook.slots,
+									   outlook.count, &posted);
 		/* Nodes wait for a batch that there has to be. */
 		if (posted)
-			route_finish(&walk->route, status == SMART_OK);
+			smart_route_finish(&walk->route, status == SMART_OK);
 		if (status != SMART_OK)
 			return status;
 		copy = smart_window_take(&walk->window, place->slot, &ticket);
@@ -481,8 +333,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 		*limit = leaf->hi;
 		if (answers)
 			return SMART_OK;
-		for (int i = 0; i < ROUTE_NODES; i++)
-			walk->route.kept[i].known &= &walk->route.kept[i].node != place->node;
+		smart_route_forget(&walk->route, place->node);
 	}
 	else if (place->kind == SMART_PLACE_EMPTY)
 	{
@@ -493,7 +344,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 	if (status == SMART_OK)
 	{
 		if (place->node != NULL)
-			route_keep(&walk->route, place->node, true);
+			smart_route_keep(&walk->route, place->node, true);
 		walk->strict = false;
 	}
 	return status;
