@@ -37,6 +37,7 @@
 	X(duplicates, "a key that is twice in a leaf is met twice")                                  \
 	X(missmark, "recovery does not see what the last slot of a node leads to")                   \
 	X(keptview, "a node that was READ with a leaf is taken for strict by later attempts, too")   \
+	X(staleahead, "a node that a scan READs ahead is taken out of the cache instead")            \
 	X(hasty, "a removal uses a leaf's block again at once")                                      \
 	X(nostandby, "a removal that finds no room fails")                                           \
 	X(nofreeze, "a leaf is copied without freezing its values")                                  \

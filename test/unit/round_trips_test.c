@@ -418,8 +418,11 @@ check_ranges(struct bench *bench)
 	CHECK(scan(bench, middle, 100, true, true) == 1 + report.height + 1);
 
 	use_cache(bench);
-	CHECK(scan(bench, 0, MANY, false, false) >= nodes_of(&report));
+	/* The first scan READs nodes with the leaves before them, many at a time; so does one in the other direction. */
+	CHECK(nodes_of(&report) > 300 && scan(bench, 0, MANY, false, false) <= whole(report.leaves) + 2 * report.height);
 	CHECK(scan(bench, 0, MANY, false, false) == whole(report.leaves));
+	cached = 0;
+	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + 2 * report.height);
 	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + report.height);
 	/* With the nodes known: one batch, also across the edges of nodes; a second one if there are more than four leaves. */
 	for (uint64_t from = 0; from < MANY - 100; from += 997)
@@ -432,6 +435,50 @@ check_ranges(struct bench *bench)
 	CHECK(scan(bench, middle, 100, true, false) == 1);
 	CHECK(scan(bench, PER_NODE * 101 - 50, 100, true, false) == 1);
 	CHECK(scan(bench, middle, 1, true, false) == 1);
+	close_tree(bench);
+}
+
+/* The READs of a scan that is given up after so many leaves, and whose nodes are not known. */
+static uint64_t
+begin_scan(struct bench *bench, uint64_t from, unsigned int leaves, bool bounded)
+{
+	uint64_t before = bench->client->sim.fabric.counters.requests[FABRIC_READ];
+	struct smart_scan *scan;
+	struct smart_batch batch;
+	uint8_t low[ENTRY];
+	uint8_t high[ENTRY];
+
+	cached = 0;
+	make_entry(low, from);
+	make_entry(high, MANY);
+	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
+	CHECK(smart_scan_seek(scan, low, 4, high, bounded ? 4 : 0, false) == SMART_OK);
+	for (unsigned int i = 0; i < leaves; i++)
+		CHECK(smart_scan_next(scan, &batch) == SMART_OK && batch.count > 0);
+	smart_scan_close(scan);
+	return bench->client->sim.fabric.counters.requests[FABRIC_READ] - before;
+}
+
+/*
+ * A scan that ends soon READs no more than its first window and the nodes that lead there: the root's word, a path, and
+ * one node behind it, each node with its header first.
+ */
+static void
+check_begun(struct bench *bench)
+{
+	uint64_t cost;
+	uint64_t nodes;
+
+	open_tree(bench, MANY, dense, 100, false);
+	/* As many as the path has with its leaf. */
+	nodes = verify(bench, &cost).height;
+	use_cache(bench);
+	for (uint64_t from = 0; from < MANY / 2; from += 997)
+	{
+		CHECK(begin_scan(bench, from, 1, false) <= 1 + 2 * nodes + 3);
+		CHECK(begin_scan(bench, from, 2, false) <= 1 + 2 * nodes + 3);
+		CHECK(begin_scan(bench, from, 4, true) <= 1 + 2 * nodes + 4);
+	}
 	close_tree(bench);
 }
 
@@ -523,6 +570,7 @@ main(void)
 	check_points(&bench);
 	check_forget(&bench);
 	check_ranges(&bench);
+	check_begun(&bench);
 	check_gaps(&bench);
 	check_whole(&bench);
 	test_client_close(bench.owner);

@@ -71,6 +71,16 @@ smart_node_used(const struct smart_node *node)
 	return count;
 }
 
+unsigned int
+smart_node_leaves(const struct smart_node *node)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+		count += smart_slot_is_leaf(node->words[SMART_NODE_HEAD_WORDS + i]);
+	return count;
+}
+
 int
 smart_node_free_index(const struct smart_node *node, unsigned int pk)
 {

@@ -46,6 +46,8 @@ extern int smart_node_cover_index(const struct smart_node *node, unsigned int by
 extern unsigned int smart_node_next_pk(const struct smart_node *node, unsigned int after);
 /* Slots in use. */
 extern unsigned int smart_node_used(const struct smart_node *node);
+/* Slots that lead to leaves. */
+extern unsigned int smart_node_leaves(const struct smart_node *node);
 /*
  * Where a slot for pk has to go: the first unused one (I3: slots fill in index
  * order), or pk's own in a direct-mapped node.  -1: no room, or frozen.

@@ -9,7 +9,7 @@
 #include "tree/block/leaf.h"
 
 #define SMART_READAHEAD_MAX    64
-#define SMART_WINDOW_FRONT_MAX 8
+#define SMART_WINDOW_FRONT_MAX 56
 
 /* Blocks that were read in one batch. */
 struct smart_window

@@ -4,8 +4,13 @@
  *
  * The leaves that follow are READ in the same batch, in a window of 4, 8, 16 ..
  * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and
- * of the nodes that the cache shows behind it.  The walk keeps copies of nodes, so that
+ * of the nodes that are known behind it.  The walk keeps copies of nodes, so that
  * it descends again only when the cursor has left them.
+ *
+ * A window ends before a node that is not known.  The same batch READs that node, and
+ * those behind it that the next windows will need, as far as slots show them
+ * (nodes_ahead.c).  So a first scan, which finds nothing in the cache, takes about as many
+ * round trips as a later one, plus one for each level of nodes.
  *
  * Why copies of a while ago may be used: the walk has to return what is in the
  * tree from its start to its end.  A leaf that was live when it was READ, with
@@ -25,12 +30,20 @@
 
 #define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
 #define UNBOUNDED_FIRST 3
+#define COLD_WINDOWS    16 /* without a node that is not known, until the walk looks for none any more */
+
+_Static_assert(SMART_ROUTE_REQUESTS <= SMART_WINDOW_FRONT_MAX, "nodes go in front of a window");
 
 struct smart_readahead
 {
 	struct smart_tree *tree;
-	uint32_t next; /* leaves that the next batch reads */
-	bool strict;   /* the next leaf is looked for strictly */
+	uint32_t first;      /* leaves of the first window that are still to be READ */
+	uint32_t next;       /* leaves that the next batch reads behind it */
+	bool strict;         /* the next leaf is looked for strictly */
+	bool begun;          /* a window has been READ */
+	unsigned int cold;   /* for so many windows it looks for nodes that are not known */
+	unsigned int leaves; /* that it has seen, */
+	unsigned int nodes;  /* and nodes that lead to them */
 	uint32_t to_length;
 	const uint8_t *to; /* the end, in the walk's direction */
 	struct smart_window window;
@@ -48,7 +61,7 @@ smart_readahead_open(struct smart_tree *tree, struct smart_readahead **result)
 	if (walk == NULL)
 		return SMART_NO_MEMORY;
 	memset(walk, 0, sizeof(*walk));
-	walk->tree = tree;
+	walk->tree = walk->route.tree = tree;
 	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK)
 	{
 		tree->env->release(tree->env, walk);
@@ -66,6 +79,7 @@ smart_readahead_close(struct smart_readahead *walk)
 	smart_window_done(&walk->window, env);
 	smart_window_done(&walk->points, env);
 	smart_cursor_done(&walk->outlook, env);
+	smart_route_done(&walk->route);
 	env->release(env, walk);
 }
 
@@ -77,17 +91,29 @@ smart_readahead_points(struct smart_readahead *walk, const struct smart_key *key
 	return smart_points_read(walk->tree, keys, count, &walk->points);
 }
 
+/* A walk that may end anywhere grows less fast: fewer leaves are READ in vain when it is given up. */
+static uint32_t
+grow(const struct smart_readahead *walk, uint32_t window)
+{
+	uint32_t next = walk->to_length > 0 ? 2 * window : (5 * window + 1) / 3;
+
+	return next < SMART_READAHEAD_MAX ? next : SMART_READAHEAD_MAX;
+}
+
 void
 smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length, bool keep_points)
 {
 	smart_assert(!walk->tree->direct && walk->points.count <= SMART_READAHEAD_MAX);
 	if (!keep_points)
 		walk->points.count = 0;
-	walk->next = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
 	walk->to = to;
 	walk->to_length = to_length;
+	walk->first = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
+	walk->next = grow(walk, walk->first);
 	walk->strict = false;
 	walk->window.count = 0;
+	walk->begun = false;
+	walk->cold = walk->leaves = walk->nodes = 0;
 	smart_route_start(&walk->route);
 }
 
@@ -106,14 +132,20 @@ smart_readahead_changed(struct smart_readahead *walk)
 
 /* ---- looking ahead ---- */
 
-/* Leaves that the walk will come to, as far as copies of nodes tell: hints, which prove themselves later. */
+/*
+ * Leaves that the walk will come to, as far as copies of nodes tell: hints, which prove themselves later.  And nodes
+ * behind them of which there is no copy, whose leaves are those of the next windows.
+ */
 struct outlook
 {
 	struct smart_cursor *at; /* behind what has been looked at */
 	smart_slot slots[SMART_READAHEAD_MAX];
 	unsigned int count;
 	unsigned int most;
-	bool done; /* the end of the walk has been seen, or there are enough */
+	unsigned int behind; /* leaves behind those: that known nodes lead to, and that others may be expected to lead to */
+	unsigned int reach;  /* leaves in all that the walk looks ahead for, where it meets nodes that are not known */
+	bool full;           /* no more slots: there are enough, or a node is not known */
+	bool done;           /* the end of the walk has been seen, or as much as it looks ahead for */
 };
 
 /* Do all keys below the node with bytes lo..hi lie beyond the walk's end? */
@@ -136,7 +168,56 @@ beyond(const struct smart_readahead *walk, const struct smart_cursor *cursor, un
 	return lo > walk->to[depth] || (lo == walk->to[depth] && walk->to_length == depth + 1);
 }
 
-/* Takes slot and the leaves that follow it in its node, up to the next child node. */
+static bool
+looks_on(const struct smart_readahead *walk, const struct outlook *outlook)
+{
+	return !outlook->full || (walk->cold > 0 && outlook->count + outlook->behind < outlook->reach);
+}
+
+/*
+ * Counts slot and the leaves that follow it in its node, up to the next child node, in one go: the walk only has to know
+ * how many there are.  Returns the last byte before that node.
+ */
+static unsigned int
+count_through(struct outlook *outlook, const struct smart_node *node, smart_slot slot)
+{
+	const uint64_t *slots = node->words + SMART_NODE_HEAD_WORDS;
+	bool backward = outlook->at->backward;
+	unsigned int lo = backward ? 0 : smart_slot_pk(slot);
+	unsigned int hi = backward ? smart_slot_pk(slot) : 255;
+
+	for (unsigned int i = 0; i < node->slots; i++)
+	{
+		unsigned int pk = smart_slot_pk(slots[i]);
+
+		if (!smart_slot_is_node(slots[i]) || pk < lo || pk > hi)
+			continue;
+		if (backward)
+			lo = pk + 1;
+		else
+			hi = pk - 1;
+	}
+	for (unsigned int i = 0; i < node->slots; i++)
+		outlook->behind +=
+			smart_slot_is_leaf(slots[i]) && smart_slot_pk(slots[i]) >= lo && smart_slot_pk(slots[i]) <= hi;
+	smart_assert(lo <= hi);
+	return backward ? lo : hi;
+}
+
+static void
+take(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
+{
+	smart_assert(outlook->count <= outlook->most && outlook->most <= SMART_READAHEAD_MAX);
+	if (smart_slot_is_leaf(slot))
+	{
+		outlook->slots[outlook->count++] = slot;
+		outlook->full = outlook->count == outlook->most;
+	}
+	else if (outlook->behind == 0) /* as far as the window goes */
+		smart_route_want(&walk->route, node);
+}
+
+/* Takes slot and the leaves that follow it in its node, up to the next child node; or counts them. */
 static smart_status
 look_through(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
 {
@@ -148,81 +229,169 @@ look_through(struct smart_readahead *walk, struct outlook *outlook, const struct
 		unsigned int pk = smart_slot_pk(slot);
 		int index;
 
-		smart_assert(outlook->count + smart_slot_is_leaf(slot) <= outlook->most &&
-					 outlook->most <= SMART_READAHEAD_MAX);
-		if (smart_slot_is_leaf(slot))
-			outlook->slots[outlook->count++] = slot;
-		else
-			smart_route_want(&walk->route, node);
+		if (outlook->full && smart_slot_is_leaf(slot))
+		{
+			edge = count_through(outlook, node, slot);
+			break;
+		}
+		take(walk, outlook, node, slot);
 		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
 		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
 		if (!smart_slot_is_range(slot) || outlook->done)
 			break;
 		outlook->done = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1) ||
-						(smart_slot_is_leaf(slot) && outlook->count == outlook->most);
+						(smart_slot_is_leaf(slot) && !looks_on(walk, outlook));
 		if (outlook->done)
 			break;
 	}
 	return smart_cursor_pass(outlook->at, node->depth, edge);
 }
 
-/* The leaf of place and those behind it: first in place's node, then in those that follow, as the cache shows them. */
+/* The outlook has come to a node that is not known: the next batch READs it, unless it lies beyond the walk's end. */
+static smart_status
+look_behind(struct smart_readahead *walk, struct outlook *outlook, const struct smart_key *key,
+			const struct smart_place *place)
+{
+	unsigned int pk = smart_slot_pk(place->slot);
+
+	walk->cold = COLD_WINDOWS;
+	outlook->full = true;
+	outlook->done = (place->node != NULL && beyond(walk, outlook->at, place->depth, pk, pk)) ||
+					!smart_route_want_ahead(&walk->route, key, place) || place->node == NULL;
+	/* It may lead to as many leaves as those before did. */
+	outlook->behind += walk->leaves > walk->nodes ? (walk->leaves + walk->nodes - 1) / walk->nodes : 1;
+	return outlook->done ? SMART_OK : smart_cursor_pass(outlook->at, place->depth, pk);
+}
+
+/* Looks on behind what has been looked at. */
+static smart_status
+look_on(struct smart_readahead *walk, struct outlook *outlook)
+{
+	smart_status status = SMART_OK;
+
+	for (int i = 0; i < SMART_READAHEAD_MAX && status == SMART_OK; i++)
+	{
+		struct smart_key key = smart_cursor_key(outlook->at);
+		unsigned int leaves = outlook->count + outlook->behind;
+		struct smart_place next;
+
+		if (outlook->done || !looks_on(walk, outlook) || smart_cursor_past(outlook->at, walk->to, walk->to_length))
+			break;
+		smart_route_descend(&walk->route, &key, &next);
+		if (next.kind == SMART_PLACE_NODE)
+			status = look_behind(walk, outlook, &key, &next);
+		else if (next.kind == SMART_PLACE_MISMATCH)
+			status = smart_cursor_skip(outlook->at, &next);
+		else if (next.node == NULL || next.kind == SMART_PLACE_UNKNOWN)
+			break;
+		else
+		{
+			status = look_through(walk, outlook, next.node, next.slot);
+			walk->leaves += outlook->count + outlook->behind - leaves;
+			/* The last ones tell most of those to come. */
+			if (++walk->nodes >= SMART_READAHEAD_MAX)
+			{
+				walk->leaves /= 2;
+				walk->nodes /= 2;
+			}
+		}
+	}
+	return status;
+}
+
+/*
+ * For how many leaves a walk looks ahead that READs so many: for no more within its first window, so that one which
+ * ends there READs no node in vain.  Else for as many again; and once more in a long one, since a node may lead to nodes.
+ */
+static unsigned int
+reach(const struct smart_readahead *walk, unsigned int leaves)
+{
+	return walk->first > 0 ? leaves : leaves == SMART_READAHEAD_MAX ? 3 * leaves : 2 * leaves;
+}
+
+static void
+outlook_from(struct smart_cursor *at, const struct smart_cursor *cursor)
+{
+	memcpy(at->bytes, cursor->bytes, cursor->length);
+	at->length = cursor->length;
+	at->pad = cursor->pad;
+	at->backward = cursor->backward;
+	at->end = false;
+}
+
+/* The leaf of place and those behind it: first in place's node, then in those that follow, as far as these are known. */
 static smart_status
 look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place,
 		   struct outlook *outlook)
 {
-	smart_status status;
+	smart_status status = SMART_OK;
 
-	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->next};
-	/* A walk that may end anywhere grows less fast: fewer leaves are READ in vain when it is given up. */
-	walk->next = walk->to_length > 0 ? 2 * walk->next : (5 * walk->next + 1) / 3;
-	if (walk->next > SMART_READAHEAD_MAX)
-		walk->next = SMART_READAHEAD_MAX;
+	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : walk->next};
+	outlook->reach = reach(walk, outlook->most);
+	if (walk->cold > 0)
+		walk->cold--;
 	if (place->node == NULL)
-	{
 		outlook->slots[outlook->count++] = place->slot;
-		return SMART_OK;
-	}
-	memcpy(outlook->at->bytes, cursor->bytes, cursor->length);
-	outlook->at->length = cursor->length;
-	outlook->at->pad = cursor->pad;
-	outlook->at->backward = cursor->backward;
-	outlook->at->end = false;
-	status = look_through(walk, outlook, place->node, place->slot);
-	smart_assert(outlook->count >= 1 && outlook->slots[0] == place->slot);
-	/* What a search READs on the way, the walk needs next. */
-	for (int i = 0; i < SMART_READAHEAD_MAX && status == SMART_OK; i++)
+	else
 	{
-		struct smart_key key = smart_cursor_key(outlook->at);
-		struct smart_place next = {.slot = 0};
-
-		if (outlook->done || outlook->count == outlook->most ||
-			smart_cursor_past(outlook->at, walk->to, walk->to_length))
-			break;
-		status = smart_find_fast(walk->tree, &key, &next);
-		if (status != SMART_OK || next.node == NULL || !smart_slot_is_range(next.slot))
-			break;
-		status = look_through(walk, outlook, next.node, next.slot);
+		if (!walk->begun)
+		{
+			walk->leaves = smart_node_leaves(place->node);
+			walk->nodes = 1;
+		}
+		outlook_from(outlook->at, cursor);
+		status = look_through(walk, outlook, place->node, place->slot);
+		smart_assert(outlook->count >= 1 && outlook->slots[0] == place->slot);
+		if (status == SMART_OK)
+			status = look_on(walk, outlook);
 	}
+	walk->begun = true;
+	if (walk->first > 0)
+		walk->first -= outlook->count;
+	else
+		walk->next = grow(walk, walk->next);
 	return status;
 }
 
 /* ---- the walk's steps ---- */
 
 /*
- * Where the kept nodes lead, or the cache: a leaf, or an empty range that its node
- * proves.  UNKNOWN: none of them can tell.
+ * Where the known nodes lead, and others that are READ for that, a batch for each level, and in each those that follow
+ * it, too.  Another kind than LEAF and EMPTY: a search has to find out.
  */
 static smart_status
-find_place(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+		 struct smart_place *place)
 {
-	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	smart_status status = SMART_OK;
+	smart_slot last = 0;
+
+	for (;;)
+	{
+		struct outlook outlook = {.at = &walk->outlook,
+								  .full = true,
+								  .reach = reach(walk, walk->first > 0 ? walk->first : walk->next)};
+
+		smart_route_descend(&walk->route, key, place);
+		if (status != SMART_OK || place->kind != SMART_PLACE_NODE || place->slot == last)
+			return status;
+		last = place->slot;
+		walk->cold = COLD_WINDOWS;
+		outlook_from(outlook.at, cursor);
+		status = look_on(walk, &outlook);
+		if (status == SMART_OK)
+			status = smart_route_read(&walk->route);
+	}
+}
+
+/* The same by a search, which a memory node may make. */
+static smart_status
+search(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+{
 	smart_status status;
 	bool fresh;
 
-	if (smart_route_find(walk->tree, &walk->route, key, place))
-		return SMART_OK;
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN};
 	status = smart_find_fast(walk->tree, key, place);
 	if (status != SMART_OK || place->node == NULL || !smart_slot_is_range(place->slot))
@@ -230,15 +399,39 @@ find_place(struct smart_readahead *walk, const struct smart_key *key, struct sma
 	/* What a memory node brought on the way was READ within this walk. */
 	fresh = smart_offload_shows(walk->tree, key, place->node);
 	place->node = smart_route_keep(&walk->route, place->node, fresh);
-	if (place->kind == SMART_PLACE_LEAF)
-		return smart_offload_window(walk->tree, place->slot, &walk->window);
-	if (place->kind != SMART_PLACE_UNKNOWN)
+	return place->kind == SMART_PLACE_LEAF ? smart_offload_window(walk->tree, place->slot, &walk->window) : SMART_OK;
+}
+
+/*
+ * Where the kept nodes lead, or the cache: a leaf, or an empty range that its node
+ * proves.  UNKNOWN: none of them can tell.
+ */
+static smart_status
+find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+		   struct smart_place *place)
+{
+	smart_status status = SMART_OK;
+
+	if (smart_route_find(&walk->route, key, place))
 		return SMART_OK;
+	place->kind = SMART_PLACE_UNKNOWN;
+	place->node = NULL;
+	/* The walk's first leaf may be the only one. */
+	if (walk->begun)
+		status = find_way(walk, cursor, key, place);
+	if (status != SMART_OK ||
+		(smart_route_is_ahead(&walk->route, place->node) && smart_route_find(&walk->route, key, place)))
+		return status;
+	if (place->node != NULL && (place->kind == SMART_PLACE_LEAF || place->kind == SMART_PLACE_EMPTY))
+		place->node = smart_route_keep(&walk->route, place->node, false);
+	else
+		status = search(walk, key, place);
+	if (status != SMART_OK || place->kind == SMART_PLACE_LEAF || place->node == NULL ||
+		!smart_slot_is_range(place->slot))
+		return status;
 	smart_route_want(&walk->route, place->node);
-	if (walk->route.renewals > 0)
-		status = fabric_execute(walk->tree->fabric, batch, smart_route_prepare(walk->tree, &walk->route, batch));
-	smart_route_finish(&walk->route, status == SMART_OK);
-	if (status == SMART_OK && !smart_route_find(walk->tree, &walk->route, key, place))
+	status = smart_route_read(&walk->route);
+	if (status == SMART_OK && !smart_route_find(&walk->route, key, place))
 		place->kind = SMART_PLACE_UNKNOWN;
 	return status;
 }
@@ -263,9 +456,8 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 		bool posted = true;
 
 		if (status == SMART_OK)
-			status = smart_window_fill(walk->tree, &walk->window, batch,
-									   smart_route_prepare(walk->tree, &walk->route, batch), outlook.slots,
-									   outlook.count, &posted);
+			status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
+									   outlook.slots, outlook.count, &posted);
 		/* Nodes wait for a batch that there has to be. */
 		if (posted)
 			smart_route_finish(&walk->route, status == SMART_OK);
@@ -322,7 +514,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 	}
 	place->kind = SMART_PLACE_UNKNOWN;
 	if (!walk->strict)
-		status = find_place(walk, &key, place);
+		status = find_place(walk, cursor, &key, place);
 	if (status != SMART_OK)
 		return status;
 	if (place->kind == SMART_PLACE_LEAF)

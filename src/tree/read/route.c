@@ -1,6 +1,6 @@
 /*
  * route.c
- *	  Nodes that a walk on a remote provider comes through.
+ *	  Nodes that a walk on a remote provider comes through, and those that it READs before it comes to them.
  */
 #include "tree/block/access.h"
 #include "tree/read/route.h"
@@ -11,7 +11,17 @@ smart_route_start(struct smart_route *route)
 	route->renewals = 0;
 	for (int i = 0; i < SMART_ROUTE_NODES; i++)
 		route->kept[i].known = route->kept[i].renew = false;
+	if (route->ahead != NULL)
+		smart_nodes_ahead_start(route->ahead);
 }
+
+void
+smart_route_done(struct smart_route *route)
+{
+	smart_release(route->tree->env, route->ahead);
+}
+
+/* ---- remembering ---- */
 
 static struct smart_kept *
 keep(struct smart_route *route, const struct smart_node *node, bool fresh)
@@ -63,22 +73,40 @@ smart_route_forget(struct smart_route *route, const struct smart_node *node)
 {
 	for (int i = 0; i < SMART_ROUTE_NODES; i++)
 		route->kept[i].known &= &route->kept[i].node != node;
+	if (route->ahead != NULL)
+		smart_nodes_ahead_forget(route->ahead, node);
 }
+
+bool
+smart_route_is_ahead(const struct smart_route *route, const struct smart_node *node)
+{
+	return route->ahead != NULL && smart_nodes_ahead_has(route->ahead, node);
+}
+
+/* ---- READs ---- */
 
 void
 smart_route_want(struct smart_route *route, const struct smart_node *node)
 {
-	struct smart_kept *kept = keep(route, node, false);
+	struct smart_kept *kept = smart_route_is_ahead(route, node) ? NULL : keep(route, node, false);
 
-	if (kept->fresh || kept->renew || route->renewals == SMART_ROUTE_RENEWED)
+	if (kept == NULL || kept->fresh || kept->renew || route->renewals == SMART_ROUTE_RENEWED)
 		return;
 	kept->renew = true;
 	route->renewals++;
 	smart_assert(kept->known && route->renewals <= SMART_ROUTE_RENEWED);
 }
 
+bool
+smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place)
+{
+	if (route->ahead == NULL)
+		route->ahead = smart_nodes_ahead_open(route->tree->env);
+	return route->ahead != NULL && smart_nodes_ahead_want(route->ahead, key, place);
+}
+
 int
-smart_route_prepare(const struct smart_tree *tree, struct smart_route *route, struct fabric_request *batch)
+smart_route_prepare(struct smart_route *route, struct fabric_request *batch)
 {
 	int count = 0;
 
@@ -86,11 +114,12 @@ smart_route_prepare(const struct smart_tree *tree, struct smart_route *route, st
 	{
 		struct smart_node *node = &route->kept[i].node;
 
-		if (route->kept[i].renew && smart_node_prepare_again(tree, node->link, node->arrived, node, &batch[count]))
+		if (route->kept[i].renew &&
+			smart_node_prepare_again(route->tree, node->link, node->arrived, node, &batch[count]))
 			count += 2;
 	}
 	smart_assert(count == 2 * (int) route->renewals);
-	return count;
+	return route->ahead == NULL ? count : count + smart_nodes_ahead_prepare(route->tree, route->ahead, batch + count);
 }
 
 /* A live node is fresh now, whichever it is: find asks whose it is.  One that is not live any more is forgotten. */
@@ -111,29 +140,66 @@ smart_route_finish(struct smart_route *route, bool done)
 									smart_header_fits(node->words[0], node->kind, node->arrived);
 		kept->renew = false;
 	}
+	if (route->ahead != NULL)
+		smart_nodes_ahead_finish(route->tree, route->ahead, done);
 }
 
-bool
-smart_route_find(const struct smart_tree *tree, struct smart_route *route, const struct smart_key *key,
-				 struct smart_place *place)
+smart_status
+smart_route_read(struct smart_route *route)
 {
+	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	int count = smart_route_prepare(route, batch);
+	smart_status status = count > 0 ? fabric_execute(route->tree->fabric, batch, count) : SMART_OK;
+
+	smart_route_finish(route, status == SMART_OK);
+	return status;
+}
+
+/* ---- finding ---- */
+
+bool
+smart_route_find(struct smart_route *route, const struct smart_key *key, struct smart_place *place)
+{
+	if (route->ahead != NULL && smart_nodes_ahead_find(route->tree, route->ahead, key, place))
+		return true;
 	for (int i = 0; i < SMART_ROUTE_NODES; i++)
 	{
 		struct smart_kept *kept = &route->kept[i];
-		struct smart_node *node = &kept->node;
 
-		if (!kept->known || !smart_node_is_ours(tree, node, key))
+		if (!kept->known || !smart_node_is_ours(route->tree, &kept->node, key) ||
+			!smart_node_leads(&kept->node, kept->fresh, key, place))
 			continue;
-		*place = (struct smart_place){.slot = node->link, .consumed = node->depth};
-		smart_node_step(node, key, place, true);
-		if (place->kind != SMART_PLACE_LEAF &&
-			(place->kind != SMART_PLACE_EMPTY || (!kept->fresh && !SMART_FAULT(trustempty)) ||
-			 smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index])))
-			continue;
-		/* I2: an empty range is evidence only in a node that was READ within the walk. */
-		smart_assert(place->kind == SMART_PLACE_LEAF || kept->fresh || SMART_FAULT(trustempty));
 		kept->used = ++route->uses;
 		return true;
 	}
 	return false;
+}
+
+void
+smart_route_descend(struct smart_route *route, const struct smart_key *key, struct smart_place *place)
+{
+	struct smart_tree *tree = route->tree;
+	struct smart_services *services = tree->services;
+	bool usable = true;
+
+	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
+	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &place->slot))
+		return;
+	place->kind = smart_place_kind_of(place->slot, 0, true);
+	while (place->kind == SMART_PLACE_NODE)
+	{
+		struct smart_node *node =
+			route->ahead == NULL ? NULL : smart_nodes_ahead_known(route->ahead, place->slot, place->consumed);
+
+		if (node == NULL)
+		{
+			node = smart_next_node(tree, place);
+			if (!smart_node_recall(tree, place->slot, place->consumed, node, &usable))
+				return;
+		}
+		if (usable)
+			smart_node_step(node, key, place, true);
+		else
+			place->kind = SMART_PLACE_UNKNOWN;
+	}
 }

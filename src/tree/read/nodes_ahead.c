@@ -1,0 +1,236 @@
+/*
+ * nodes_ahead.c
+ *	  Nodes that a walk on a remote provider READs before it comes to them, many in one batch.
+ *
+ * They stand in a ring in the order in which they were wanted, which is about the order in which the walk comes to them.
+ */
+#include "tree/block/access.h"
+#include "tree/read/nodes_ahead.h"
+
+#define ROOM 64 /* nodes that are remembered */
+
+_Static_assert(SMART_AHEAD_BATCH < ROOM, "a batch leaves room for the node that served last");
+
+struct ahead
+{
+	bool known;        /* READ, and proved */
+	bool arriving;     /* the next batch READs it */
+	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
+	struct smart_node node;
+};
+
+struct smart_nodes_ahead
+{
+	unsigned int next;     /* place of the ring that is given away next */
+	unsigned int served;   /* the last one that told the walk its place */
+	unsigned int arriving; /* nodes */
+	unsigned int path;     /* the last one, */
+	unsigned int path_end; /* and where it ends */
+	uint8_t paths[SMART_KEY_MAX + 1];
+	struct ahead ring[ROOM];
+};
+
+struct smart_nodes_ahead *
+smart_nodes_ahead_open(struct smart_env *env)
+{
+	struct smart_nodes_ahead *ahead = env->allocate(env, sizeof(*ahead));
+
+	if (ahead == NULL)
+		return NULL;
+	memset(ahead, 0, sizeof(*ahead));
+	return ahead;
+}
+
+static void
+forget_paths(struct smart_nodes_ahead *ahead)
+{
+	ahead->arriving = ahead->path = ahead->path_end = 0;
+}
+
+void
+smart_nodes_ahead_start(struct smart_nodes_ahead *ahead)
+{
+	forget_paths(ahead);
+	for (unsigned int i = 0; i < ROOM; i++)
+		ahead->ring[i].known = ahead->ring[i].arriving = false;
+}
+
+/* ---- one batch ---- */
+
+/* Keeps the key's first bytes, which siblings have in common; false: there is no room. */
+static bool
+keep_path(struct smart_nodes_ahead *ahead, const struct smart_key *key, unsigned int length)
+{
+	bool same = ahead->arriving > 0 && ahead->path_end - ahead->path == length;
+
+	for (unsigned int i = 0; i < length && same; i++)
+		same = ahead->paths[ahead->path + i] == smart_key_byte(key, i);
+	if (same)
+		return true;
+	if (length > sizeof(ahead->paths) - ahead->path_end)
+		return false;
+	ahead->path = ahead->path_end;
+	for (unsigned int i = 0; i < length; i++)
+		ahead->paths[ahead->path_end++] = (uint8_t) smart_key_byte(key, i);
+	return true;
+}
+
+bool
+smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, const struct smart_place *place)
+{
+	struct ahead *entry;
+
+	smart_assert(place->kind == SMART_PLACE_NODE && ahead->arriving <= SMART_AHEAD_BATCH);
+	for (unsigned int i = 0; i < ROOM; i++)
+	{
+		if (ahead->ring[i].arriving && ahead->ring[i].node.link == place->slot)
+			return true;
+	}
+	if (ahead->arriving == SMART_AHEAD_BATCH || !keep_path(ahead, key, place->consumed == 0 ? 0 : place->consumed - 1))
+		return false;
+	do
+	{
+		entry = &ahead->ring[ahead->next];
+		ahead->next = (ahead->next + 1) % ROOM;
+	} while (entry->arriving || entry == &ahead->ring[ahead->served]);
+	entry->known = false;
+	entry->arriving = true;
+	entry->path = ahead->path;
+	entry->node.link = place->slot;
+	entry->node.arrived = place->consumed;
+	ahead->arriving++;
+	return true;
+}
+
+int
+smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, struct fabric_request *batch)
+{
+	int count = 0;
+
+	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
+	{
+		struct ahead *entry = &ahead->ring[i];
+
+		if (!entry->arriving)
+			continue;
+		if (smart_node_prepare_again(tree, entry->node.link, entry->node.arrived, &entry->node, &batch[count]))
+			count += 2;
+		else
+			entry->arriving = false;
+	}
+	smart_assert(count <= SMART_AHEAD_REQUESTS);
+	return count;
+}
+
+/* Is it the live node of the path that leads to it? */
+static bool
+prove(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead, struct ahead *entry)
+{
+	struct smart_node *node = &entry->node;
+	unsigned int arrived = node->arrived;
+	uint8_t bytes[SMART_KEY_MAX + 1 + SMART_NODE_PARTIAL_MAX];
+	struct smart_key key = {.bytes = bytes, .length = arrived + SMART_NODE_PARTIAL_MAX};
+
+	smart_assert(arrived <= SMART_KEY_MAX);
+	if (arrived > 0)
+	{
+		memcpy(bytes, ahead->paths + entry->path, arrived - 1);
+		bytes[arrived - 1] = (uint8_t) smart_slot_pk(node->link);
+	}
+	if (!smart_header_fits(node->words[0], node->kind, arrived))
+		return false;
+	for (unsigned int i = arrived; i < smart_node_depth(node->words[0]); i++)
+		bytes[i] = (uint8_t) smart_node_partial_byte(node->words[0], i);
+	return smart_node_finish_again(tree, node, &key);
+}
+
+void
+smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahead, bool done)
+{
+	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
+	{
+		struct ahead *entry = &ahead->ring[i];
+
+		if (!entry->arriving)
+			continue;
+		entry->arriving = false;
+		entry->known = done && prove(tree, ahead, entry);
+		if (SMART_FAULT(staleahead) && entry->known)
+			tree->services->cache_find(tree->services, tree->options.id, entry->node.link, entry->node.words);
+		if (entry->known)
+			smart_keep_node(tree, entry->node.link, entry->node.words);
+	}
+	forget_paths(ahead);
+}
+
+/* ---- nodes that were READ ---- */
+
+bool
+smart_node_leads(struct smart_node *node, bool fresh, const struct smart_key *key, struct smart_place *place)
+{
+	*place = (struct smart_place){.slot = node->link, .consumed = node->depth};
+	smart_node_step(node, key, place, true);
+	if (place->kind != SMART_PLACE_LEAF && (place->kind != SMART_PLACE_EMPTY || (!fresh && !SMART_FAULT(trustempty)) ||
+											smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index])))
+		return false;
+	/* I2: an empty range is evidence only in a node that was READ within the walk. */
+	smart_assert(place->kind == SMART_PLACE_LEAF || fresh || SMART_FAULT(trustempty));
+	return true;
+}
+
+struct smart_node *
+smart_nodes_ahead_known(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrived)
+{
+	for (unsigned int i = 0; i < ROOM; i++)
+	{
+		struct ahead *entry = &ahead->ring[i];
+
+		if (entry->known && entry->node.link == link && entry->node.arrived == arrived)
+			return &entry->node;
+	}
+	return NULL;
+}
+
+bool
+smart_nodes_ahead_has(const struct smart_nodes_ahead *ahead, const struct smart_node *node)
+{
+	for (unsigned int i = 0; i < ROOM; i++)
+	{
+		if (&ahead->ring[i].node == node)
+			return ahead->ring[i].known;
+	}
+	return false;
+}
+
+bool
+smart_nodes_ahead_find(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, const struct smart_key *key,
+					   struct smart_place *place)
+{
+	unsigned int depth = UINT_MAX;
+	uint64_t identity = 0;
+
+	for (unsigned int tried = 0; tried < ROOM; tried++)
+	{
+		unsigned int i = (ahead->served + tried) % ROOM;
+		struct smart_node *node = &ahead->ring[i].node;
+
+		if (!ahead->ring[i].known)
+			continue;
+		/* Most of them are of one depth. */
+		if (node->depth != depth)
+			identity = smart_prefix_hash(tree, key, node->depth);
+		depth = node->depth;
+		if (node->words[1] != identity || !smart_node_leads(node, true, key, place))
+			continue;
+		ahead->served = i;
+		return true;
+	}
+	return false;
+}
+
+void
+smart_nodes_ahead_forget(struct smart_nodes_ahead *ahead, const struct smart_node *node)
+{
+	for (unsigned int i = 0; i < ROOM; i++)
+		ahead->ring[i].known &= &ahead->ring[i].node != node;
+}
