@@ -534,8 +534,8 @@ check_whole(struct bench *bench)
 	CHECK(report.entries == MANY && report.leaves > 2000 && nodes > 300);
 	/* A load writes its blocks in full batches, neighbouring nodes as one; the root's word comes last. */
 	CHECK(loaded <= (report.leaves + nodes) / BATCH + 2);
-	/* A check reads the leaves of a node at once, and nodes eight at a time; it begins anew after 256 leaves. */
-	CHECK(walked <= nodes + nodes / 8 + (report.leaves / 256 + 1) * (report.height + 2));
+	/* A check READs leaves 64 at a time, and the nodes above them 32 at a time; it begins anew after 256 leaves. */
+	CHECK(walked <= report.leaves / BATCH + nodes / 32 + (report.leaves / 256 + 1) * (report.height + 2));
 
 	use_cache(bench);
 	bulk_delete(bench, 0, 0);

@@ -133,6 +133,18 @@ smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket
 	return NULL;
 }
 
+const uint8_t *
+smart_window_look(const struct smart_window *window, smart_slot link)
+{
+	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
+	for (uint32_t i = 0; i < window->count; i++)
+	{
+		if (window->blocks[i].link == link)
+			return window->blocks[i].copy;
+	}
+	return NULL;
+}
+
 void
 smart_window_done(struct smart_window *window, struct smart_env *env)
 {

@@ -39,6 +39,8 @@ smart_window_fill(struct smart_tree *tree, struct smart_window *window, const st
 				  int front_count, const smart_slot *slots, unsigned int count, bool *posted);
 /* The copy of what link leads to, once, and its ticket if that is asked for; NULL: it is not there. */
 extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket);
+/* The same, and it may be taken later. */
+extern const uint8_t *smart_window_look(const struct smart_window *window, smart_slot link);
 extern void smart_window_done(struct smart_window *window, struct smart_env *env);
 
 /* A window of one block, which was brought otherwise. */

@@ -7,7 +7,8 @@
  * walk starts again from the root and passes over what lies before the cursor.
  * What does not fit time and again at one place is a violation.
  *
- * On a remote provider the children of a node are READ many at a time.
+ * On a remote provider the child nodes of a node are READ many at a time, and so are leaves, also those of
+ * several nodes.
  *
  * Pending and sealed leaves, frozen nodes and new blocks are no violations: a
  * client may have died, and the next one mends them.
@@ -23,8 +24,9 @@
 #define RESTARTS_MAX 20
 /* Leaves between two moments without an epoch. */
 #define LEAVES_PER_EPOCH 256
-/* Nodes that are READ at a time: they lead to far more leaves than an epoch has. */
-#define NODES_AHEAD 8
+/* Nodes that are READ at a time: as many as the leaves of an epoch need, within these bounds. */
+#define NODES_AHEAD_MIN 8
+#define NODES_AHEAD_MAX 32
 
 /* Every node on a path branches at its own position. */
 #define FRAMES_MAX (SMART_KEY_MAX + 1)
@@ -37,7 +39,7 @@ struct frame
 	unsigned int next; /* slot to visit next */
 	bool frozen;
 	smart_slot slots[256];
-	struct smart_window children; /* remote: blocks of slots from next on */
+	struct smart_window children; /* remote: nodes that slots from next on lead to */
 };
 
 struct walk
@@ -57,6 +59,8 @@ struct walk
 	bool doubt;            /* something did not fit */
 	bool finished;
 	char message[160];
+	struct smart_window leaves; /* remote: that the walk comes to next */
+	struct smart_node below;    /* the node whose leaves are looked out */
 	struct frame *frames[FRAMES_MAX];
 };
 
@@ -141,33 +145,108 @@ frame_end(const struct frame *frame, unsigned int i)
 	return i + 1 < frame->count ? smart_slot_pk(frame->slots[i + 1]) - 1 : 255;
 }
 
+/* Blocks that the walk will come to. */
+struct blocks
+{
+	smart_slot slots[SMART_READAHEAD_MAX];
+	unsigned int count;
+	uint64_t most;
+};
+
+static void
+add_block(struct blocks *blocks, smart_slot slot)
+{
+	if (blocks->count < blocks->most && blocks->count < SMART_READAHEAD_MAX &&
+		smart_class_bytes(smart_slot_class(slot)) > 0)
+		blocks->slots[blocks->count++] = slot;
+}
+
+/* Nodes from slot i of a frame on. */
+static void
+gather_nodes(const struct walk *walk, const struct frame *frame, unsigned int i, struct blocks *blocks)
+{
+	const struct smart_verify_report *report = walk->report;
+	uint64_t nodes = 0;
+
+	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		nodes += report->nodes[kind];
+	blocks->most = nodes * (walk->epoch_end - report->leaves) / (report->leaves + 1);
+	blocks->most = blocks->most < NODES_AHEAD_MIN ? NODES_AHEAD_MIN : blocks->most;
+	blocks->most = blocks->most > NODES_AHEAD_MAX ? NODES_AHEAD_MAX : blocks->most;
+	for (; i < frame->count; i++)
+	{
+		if (smart_slot_is_node(frame->slots[i]))
+			add_block(blocks, frame->slots[i]);
+	}
+}
+
+/* The leaves of a node that was READ, up to its first child node; true: it has none. */
+static bool
+gather_below(struct walk *walk, smart_slot link, const uint8_t *copy, struct blocks *blocks)
+{
+	struct smart_node *node = &walk->below;
+
+	if (copy == NULL || !smart_node_from_copy(walk->tree, link, 0, copy, node))
+		return false;
+	for (unsigned int pk = 0; pk <= 255; pk = smart_node_next_pk(node, pk))
+	{
+		int index = smart_node_cover_index(node, pk);
+		smart_slot slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+
+		if (!smart_slot_is_range(slot))
+			return false;
+		if (smart_slot_is_leaf(slot))
+			add_block(blocks, slot);
+	}
+	return true;
+}
+
+/* Leaves from slot i of the topmost frame on, in the order in which the walk comes to them, as far as nodes were READ. */
+static void
+gather_leaves(struct walk *walk, unsigned int i, struct blocks *blocks)
+{
+	blocks->most = walk->epoch_end - walk->report->leaves;
+	for (unsigned int level = walk->depth; level > 0; level--)
+	{
+		const struct frame *frame = walk->frames[level - 1];
+
+		for (unsigned int next = level == walk->depth ? i : frame->next; next < frame->count; next++)
+		{
+			smart_slot slot = frame->slots[next];
+
+			if (smart_slot_is_leaf(slot))
+				add_block(blocks, slot);
+			else if (smart_slot_is_node(slot) &&
+					 !gather_below(walk, slot, smart_window_look(&frame->children, slot), blocks))
+				return;
+		}
+	}
+}
+
 /*
- * Remote: the block that slot i of a frame leads to, with those of the slots behind it in one batch.  *copy NULL: one
- * of them could not be READ, and has to be found out by itself.
+ * Remote: the block that slot i of the topmost frame leads to, with others in one batch.  *copy NULL: one of them could
+ * not be READ, and has to be found out by itself.
  */
 static smart_status
 read_child(struct walk *walk, struct frame *frame, unsigned int i, const uint8_t **copy)
 {
-	uint64_t most = smart_slot_is_node(frame->slots[i]) ? NODES_AHEAD : walk->epoch_end - walk->report->leaves;
-	smart_slot slots[SMART_READAHEAD_MAX];
-	unsigned int count = 0;
+	smart_slot slot = frame->slots[i];
+	struct smart_window *window = smart_slot_is_node(slot) ? &frame->children : &walk->leaves;
+	struct blocks blocks = {.count = 0};
 	smart_status status;
 
-	*copy = smart_window_take(&frame->children, frame->slots[i], NULL);
+	*copy = smart_window_take(window, slot, NULL);
 	if (*copy != NULL)
 		return SMART_OK;
-	for (unsigned int next = i; next < frame->count && count < most && count < SMART_READAHEAD_MAX; next++)
-	{
-		smart_slot slot = frame->slots[next];
-
-		if (!smart_slot_is_empty(slot) && smart_class_bytes(smart_slot_class(slot)) > 0)
-			slots[count++] = slot;
-	}
-	if (count < 2)
+	if (smart_slot_is_node(slot))
+		gather_nodes(walk, frame, i, &blocks);
+	else
+		gather_leaves(walk, i, &blocks);
+	if (blocks.count < 2)
 		return SMART_OK;
-	status = smart_window_read(walk->tree, &frame->children, NULL, 0, slots, count);
+	status = smart_window_read(walk->tree, window, NULL, 0, blocks.slots, blocks.count);
 	if (status == SMART_OK)
-		*copy = smart_window_take(&frame->children, frame->slots[i], NULL);
+		*copy = smart_window_take(window, slot, NULL);
 	return status == SMART_CORRUPT ? SMART_OK : status;
 }
 
@@ -429,6 +508,7 @@ walk_once(struct walk *walk)
 	walk->doubt = false;
 	walk->depth = 0;
 	walk->path.length = 0;
+	walk->leaves.count = 0;
 	walk->epoch_end = walk->report->leaves + LEAVES_PER_EPOCH;
 	if (status != SMART_OK)
 		return status;
@@ -490,6 +570,7 @@ smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
 	}
 	snprintf(message, message_size, "%s",
 			 status == SMART_CORRUPT && walk->message[0] != '\0' ? walk->message : smart_status_text(status));
+	smart_window_done(&walk->leaves, env);
 	for (unsigned int i = 0; i < FRAMES_MAX && walk->frames[i] != NULL; i++)
 	{
 		smart_window_done(&walk->frames[i]->children, env);
