@@ -14,6 +14,7 @@
 
 #include "am/codec/encode.h"
 #include "am/index/relation.h"
+#include "am/index/trees.h"
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
 #include "am/monitor/check_journal.h"
@@ -100,10 +101,20 @@ compare_all(struct journal_check *check, const struct smart_meta *meta)
 		elog(ERROR, "pages of index \"%s\" were used anew while they were read", RelationGetRelationName(check->index));
 }
 
+/* What came after that stands in the journal alone.  It is noted before, and stays so until a loader comes, who waits (lock.h). */
+static bool
+has_been_left(uint64 tree)
+{
+	struct smart_chain_place place;
+	uint32 losses;
+
+	return smart_tree_is_given_up(tree) || smart_tree_is_behind(tree, &place, &losses);
+}
+
 static void
 report_missing(const struct journal_check *check)
 {
-	if (check->missing > 0)
+	if (check->missing > 0 && !has_been_left(check->self->meta.tree))
 		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
 				errmsg("the journal of index \"%s\" has " UINT64_FORMAT " entries that the index does not have",
 					   RelationGetRelationName(check->index), check->missing),
