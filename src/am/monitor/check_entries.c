@@ -25,6 +25,14 @@ report_replaced(Relation index)
 			errhint("Check it again later."));
 }
 
+void
+smart_check_report_used_anew(Relation index)
+{
+	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			errmsg("the pages of index \"%s\" were used anew while they were read", RelationGetRelationName(index)),
+			errhint("Check it again."));
+}
+
 struct smart_relation *
 smart_check_open(Relation index)
 {
@@ -53,9 +61,7 @@ read_view(struct smart_relation *self, Relation index, void (*take)(void *, cons
 	while ((found = smart_view_next(self->view, &batch)) == SMART_FOUND)
 		take(argument, &batch);
 	if (found != SMART_FOUND_END)
-		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				errmsg("the pages of index \"%s\" were used anew while they were read", RelationGetRelationName(index)),
-				errhint("Check it again."));
+		smart_check_report_used_anew(index);
 }
 
 void

@@ -15,6 +15,7 @@
 #include "am/index/relation.h"
 #include "am/journal/follow.h"
 #include "am/journal/view.h"
+#include "am/monitor/check_entries.h"
 #include "am/monitor/check_follower.h"
 #include "base/bytes.h"
 
@@ -113,10 +114,7 @@ advance(struct side *side, Relation index)
 		side->next = 0;
 		side->ended = found == SMART_FOUND_END;
 		if (found == SMART_FOUND_BEHIND)
-			ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("the pages of index \"%s\" were used anew while they were read",
-						   RelationGetRelationName(index)),
-					errhint("Check it again."));
+			smart_check_report_used_anew(index);
 		if (side->ended)
 			return;
 	}
