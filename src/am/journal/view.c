@@ -885,7 +885,7 @@ static Size
 put(struct smart_view *view, struct smart_batch *batch, Size used, const uint8 *entry, int length)
 {
 	view->items[batch->count++] = (struct smart_item){.offset = (uint16) used, .length = (uint16) length};
-	memcpy(view->bytes + used, entry, (Size) length);
+	smart_copy_short(view->bytes + used, entry, (Size) length);
 	return used + (Size) length;
 }
 
@@ -1183,11 +1183,14 @@ static void
 keep(struct smart_view *view)
 {
 	static uint32 next = 0;
-	struct smart_view **place = &kept[next++ % KEPT_VIEWS];
+	struct smart_view **place = &kept[next % KEPT_VIEWS];
 
+	for (int i = 0; i < KEPT_VIEWS && *place != NULL; i++)
+		place = &kept[++next % KEPT_VIEWS];
 	if (*place != NULL)
 		MemoryContextDelete((*place)->context);
 	*place = view;
+	next++;
 	view->holder = NULL;
 	view->index = NULL;
 	view->codec = NULL;
