@@ -10,8 +10,10 @@
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
+#include "storage/pmsignal.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -102,6 +104,9 @@ void
 smart_worker_serve_interrupts(void)
 {
 	CHECK_FOR_INTERRUPTS();
+	/* Whoever works without a rest does not wait for what would tell it. */
+	if (unlikely(!PostmasterIsAlive()))
+		proc_exit(1);
 	/* Within a transaction the settings stay as they are. */
 	if (!ConfigReloadPending || IsTransactionState())
 		return;

@@ -23,7 +23,10 @@ extern bool smart_child_runs(BackgroundWorkerHandle **child);
 /* What each worker's main function runs: connects to the database, and does the work of the one of these jobs that started it. */
 extern void smart_worker_run(const struct smart_job *jobs, int count, Oid database);
 
-/* Serves interrupts, and, outside of transactions, reads the configuration again if that is asked for. */
+/*
+ * Serves interrupts, and exits if the postmaster has died; outside of transactions it reads the configuration again if that is
+ * asked for.
+ */
 extern void smart_worker_serve_interrupts(void);
 
 /* Waits so long, or until the latch is set, and serves interrupts. */
