@@ -130,6 +130,12 @@ struct smart_view
 	uint8 bytes[BATCH_BYTES + SMART_ENTRY_MAX + SMART_BATCH_SLACK];
 };
 
+static inline bool
+is_in_batch(const struct smart_batch *batch, int item)
+{
+	return item >= 0 && (uint32) item < batch->count;
+}
+
 /* ---- the run ---- */
 
 /* Is an entry that was read in the direction of the scan beyond the range? */
@@ -319,7 +325,7 @@ advance_follower(struct smart_view *view)
 	struct smart_batch *batch = &view->base_batch;
 
 	view->base_item += view->backward ? -1 : 1;
-	if (view->base_item < 0 || (uint32) view->base_item >= batch->count)
+	if (!is_in_batch(batch, view->base_item))
 	{
 		if (!read_follower(view))
 			return;
@@ -382,19 +388,13 @@ advance_base(struct smart_view *view)
 
 /* ---- the delta ---- */
 
-static bool
-is_in_batch(const struct smart_view *view, int item)
-{
-	return item >= 0 && (uint32) item < view->delta_batch.count;
-}
-
 static inline bool
 is_spent(const struct smart_batch *batch, const struct smart_item *item)
 {
 	return item->length > 0 && batch->bytes[item->offset + item->length - 1] >= SMART_DELTA_SPENT;
 }
 
-/* Of what spent tombstones say was removed the run has nothing; a follower may have. */
+/* Passes by the spent tombstones that come next.  The run has nothing that they would hide; a follower may have. */
 static void
 pass_by_spent(struct smart_view *view)
 {
@@ -402,7 +402,7 @@ pass_by_spent(struct smart_view *view)
 	int step = view->backward ? -1 : 1;
 	int item = view->delta_item;
 
-	while (is_in_batch(view, item) && is_spent(batch, &batch->items[item]))
+	while (is_in_batch(batch, item) && is_spent(batch, &batch->items[item]))
 		item += step;
 	view->spent += (uint64) abs(item - view->delta_item);
 	view->delta_item = item;
@@ -421,7 +421,7 @@ step_in_delta(struct smart_view *view)
 
 		if (reads_run(view))
 			pass_by_spent(view);
-		if (is_in_batch(view, view->delta_item))
+		if (is_in_batch(batch, view->delta_item))
 			return true;
 		status = smart_relation_next(smart_relation_scan(view->delta), batch);
 		if (status == SMART_DONE)
@@ -1196,7 +1196,7 @@ keep(struct smart_view *view)
 	view->codec = NULL;
 }
 
-/* Takes the view of an index that was kept, or returns NULL.  What it reads in the place of the run is not for who stays alone. */
+/* Takes the view of an index that was kept, or returns NULL.  One that stays alone never takes one with a follower, nor the reverse. */
 static struct smart_view *
 take_kept(Relation index, bool alone)
 {

@@ -104,7 +104,7 @@ void
 smart_worker_serve_interrupts(void)
 {
 	CHECK_FOR_INTERRUPTS();
-	/* Whoever works without a rest does not wait for what would tell it. */
+	/* A worker that is never idle does not wait on its latch, which would tell it. */
 	if (unlikely(!PostmasterIsAlive()))
 		proc_exit(1);
 	/* Within a transaction the settings stay as they are. */

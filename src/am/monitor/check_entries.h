@@ -17,7 +17,10 @@ extern void smart_check_each(struct smart_relation *self, Relation index,
 /* Is an entry with this key there by now?  OBJECT_NOT_IN_PREREQUISITE_STATE: the index has been opened too long ago to tell. */
 extern bool smart_check_is_there(struct smart_relation *self, Relation index, const uint8 *key, int key_length);
 
-/* Reports that pages were given to another run while they were read.  On a primary no one does so who has the lock of removers. */
+/*
+ * Reports that pages were given to another run while they were read, as OBJECT_NOT_IN_PREREQUISITE_STATE.  Replay does that on a
+ * standby.  On a primary it cannot happen to a caller that holds the lock of removers.
+ */
 extern __attribute__((noreturn)) void smart_check_report_used_anew(Relation index);
 
 #endif /* SMART_AM_MONITOR_CHECK_ENTRIES_H */

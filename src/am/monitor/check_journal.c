@@ -17,6 +17,7 @@
 #include "am/index/trees.h"
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
+#include "am/monitor/check_entries.h"
 #include "am/monitor/check_journal.h"
 #include "am/monitor/check_run.h"
 #include "base/assert.h"
@@ -98,10 +99,13 @@ compare_all(struct journal_check *check, const struct smart_meta *meta)
 	/* A compaction that would let go these pages has to wait for this process. */
 	if (smart_journal_merge(check->index, check->self->codec, meta, &smart_look_for_interrupts, look_for_entry, check,
 							&end) != SMART_FOUND_END)
-		elog(ERROR, "pages of index \"%s\" were used anew while they were read", RelationGetRelationName(check->index));
+		smart_check_report_used_anew(check->index);
 }
 
-/* What came after that stands in the journal alone.  It is noted before, and stays so until a loader comes, who waits (lock.h). */
+/*
+ * Entries that came after the tree was left behind, or given up, are in the journal alone.  That is noted before the first of them
+ * is added.  Only a loader clears the note, and it waits for this check (lock.h).
+ */
 static bool
 has_been_left(uint64 tree)
 {

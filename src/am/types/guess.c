@@ -127,7 +127,10 @@ smart_guesser_of(Oid collation)
 
 /* ---- guessing ---- */
 
-/* The first level up to what tells of no character, and these, none of them a capital; *length: how many. */
+/*
+ * Decodes the first level into characters, none of them a capital, up to the first byte that stands for none.  Returns where that is;
+ * *length: how many characters.
+ */
 static const uint8 *
 guess_letters(const struct smart_guesser *guesser, const uint8 *level, const uint8 *end, uint8 *string, int *length)
 {
@@ -188,7 +191,7 @@ smart_guess(const struct smart_guesser *guesser, const uint8 *key, Size length, 
 	smart_assert(guessed <= (int) length);
 	if (level == end || *level++ != LEVEL_END)
 		return -1;
-	/* The second one, which is short, and the third. */
+	/* The second level is short. */
 	while (level < end && *level != LEVEL_END)
 		level++;
 	return level < end && guess_capitals(guesser, level + 1, end, string, guessed) ? guessed : -1;

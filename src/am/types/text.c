@@ -138,7 +138,7 @@ get_string(const struct smart_normalizer *normalizer, const uint8 *bytes, int le
 	const uint8 *string = bytes;
 
 	smart_assert(makeup->has_bytes);
-	/* At the end there is a 00 otherwise. */
+	/* A key that has its string ends with 00. */
 	if (makeup->has_guess && bytes[length - 1] == IS_GUESS)
 	{
 		*string_length = smart_guess(smart_guesser_of(normalizer->collation), bytes, length - 2, guess);

@@ -116,33 +116,37 @@ smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slo
 	return SMART_OK;
 }
 
+/* Which block link leads to; window->count: none. */
+static uint32_t
+find_block(const struct smart_window *window, smart_slot link)
+{
+	uint32_t i = 0;
+
+	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
+	while (i < window->count && window->blocks[i].link != link)
+		i++;
+	return i;
+}
+
 uint8_t *
 smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket)
 {
-	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
-	for (uint32_t i = 0; i < window->count; i++)
-	{
-		if (window->blocks[i].link == link)
-		{
-			window->blocks[i].link = 0;
-			if (ticket != NULL)
-				*ticket = window->blocks[i].ticket;
-			return window->blocks[i].copy;
-		}
-	}
-	return NULL;
+	uint32_t i = find_block(window, link);
+
+	if (i == window->count)
+		return NULL;
+	window->blocks[i].link = 0;
+	if (ticket != NULL)
+		*ticket = window->blocks[i].ticket;
+	return window->blocks[i].copy;
 }
 
 const uint8_t *
 smart_window_look(const struct smart_window *window, smart_slot link)
 {
-	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
-	for (uint32_t i = 0; i < window->count; i++)
-	{
-		if (window->blocks[i].link == link)
-			return window->blocks[i].copy;
-	}
-	return NULL;
+	uint32_t i = find_block(window, link);
+
+	return i == window->count ? NULL : window->blocks[i].copy;
 }
 
 void

@@ -145,8 +145,8 @@ are_duplicates(const struct smart_batch_buffer *buffer, const uint8_t *block, st
 }
 
 /*
- * The words that items begin with, as signed numbers of the same order, since these are compared many at a time, and up to a whole
- * vector words that are not lower than any.  False: an item has no whole word of its key.
+ * Loads the first word of each item, as a signed number of the same order: processors compare those many at a time.  The last vector is
+ * filled up with the greatest number.  False: the key part of an item is shorter than a word.
  */
 static bool
 get_words(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_t count, int32_t *words)
@@ -177,7 +177,7 @@ is_in_order(const int32_t *words, uint32_t run, uint32_t count)
 	return true;
 }
 
-/* How many words are lower than one of them; *equal: as many are equal. */
+/* How many words are lower than this one; *equal: how many are equal to it, itself among them. */
 static uint32_t
 count_lower(const int32_t *words, uint32_t count, int32_t word, uint32_t *equal)
 {
@@ -198,8 +198,9 @@ count_lower(const int32_t *words, uint32_t count, int32_t word, uint32_t *equal)
 }
 
 /*
- * Puts the items of the tail, behind those of the run, where they belong, by counting which words are lower: what a search would
- * find next, no processor can foresee.  False: the words do not tell, and nothing was moved.
+ * Puts the items of the tail, which follow those of the run, in their places.  An item's place is the number of words that are lower
+ * than its own.  Counting them takes no branch; those of a binary search cannot be predicted.  False: two words are equal, or
+ * there are none, and nothing was moved.
  */
 static bool
 place_by_words(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_t run, uint32_t count)
@@ -225,7 +226,7 @@ place_by_words(const struct smart_batch_buffer *buffer, const uint8_t *block, ui
 		is_taken[place[i]] = 1;
 	}
 	memcpy(tail, items + run, (count - run) * sizeof(*tail));
-	/* Without a branch: also where a place is taken, one of the run moves there. */
+	/* No branch: where the place is taken, an item of the run is copied there all the same, and overwritten below. */
 	for (uint32_t i = count, left = run; i > left; i--)
 	{
 		items[i - 1] = items[left > 0 ? left - 1 : 0];

@@ -364,24 +364,26 @@ static smart_status
 find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
 		 struct smart_place *place)
 {
-	smart_status status = SMART_OK;
 	smart_slot last = 0;
 
 	for (;;)
 	{
+		smart_status status;
 		struct outlook outlook = {.at = &walk->outlook,
 								  .full = true,
 								  .reach = reach(walk, walk->first > 0 ? walk->first : walk->next)};
 
 		smart_route_descend(&walk->route, key, place);
-		if (status != SMART_OK || place->kind != SMART_PLACE_NODE || place->slot == last)
-			return status;
+		if (place->kind != SMART_PLACE_NODE || place->slot == last)
+			return SMART_OK;
 		last = place->slot;
 		walk->cold = COLD_WINDOWS;
 		outlook_from(outlook.at, cursor);
 		status = look_on(walk, &outlook);
 		if (status == SMART_OK)
 			status = smart_route_read(&walk->route);
+		if (status != SMART_OK)
+			return status;
 	}
 }
 
