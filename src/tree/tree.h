@@ -217,6 +217,28 @@ smart_batch_entry(const struct smart_batch *batch, uint32_t i, uint8_t *entry)
 	return (int) (batch->prefix_length + item->length);
 }
 
+/* Copies some bytes of a batch, which are mostly few: then with some of those behind them, as one load and one store. */
+static inline void
+smart_batch_copy(uint8_t *out, const uint8_t *bytes, uint32_t length)
+{
+	if (__builtin_expect(length <= SMART_BATCH_SLACK, 1))
+		memcpy(out, bytes, SMART_BATCH_SLACK);
+	else
+		smart_copy_short(out, bytes, length);
+}
+
+/* As smart_batch_entry(), to where SMART_BATCH_SLACK bytes more may be overwritten. */
+static inline int
+smart_batch_entry_roomy(const struct smart_batch *batch, uint32_t i, uint8_t *entry)
+{
+	const struct smart_item *item = &batch->items[i];
+
+	smart_assert(i < batch->count && batch->prefix_length + item->length <= SMART_ENTRY_MAX);
+	smart_batch_copy(entry, batch->prefix, batch->prefix_length);
+	smart_batch_copy(entry + batch->prefix_length, batch->bytes + item->offset, item->length);
+	return (int) (batch->prefix_length + item->length);
+}
+
 struct smart_scan;
 
 /* A scan for use with many ranges, one after the other.  SMART_NO_MEMORY. */

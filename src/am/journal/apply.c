@@ -16,6 +16,7 @@
 #include "am/codec/encode.h"
 #include "am/index/relation.h"
 #include "am/journal/apply.h"
+#include "am/journal/delta_entry.h"
 #include "am/journal/piece.h"
 #include "am/journal/read.h"
 #include "am/recovery/undo.h"

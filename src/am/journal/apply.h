@@ -11,24 +11,6 @@
 
 struct smart_codec;
 
-/*
- * How a delta (delta.h) holds an operation: as the entry, or the key of what was removed, and a byte behind that, the mark.
- * A tombstone is spent if the run does not have the entry either (spent.h); that is one mark for each turn.
- */
-#define SMART_DELTA_REMOVED 0
-#define SMART_DELTA_ADDED   1
-#define SMART_DELTA_SPENT   2 /* + the turn */
-
-extern uint8 smart_delta_mark(enum smart_operation operation);
-
-/*
- * Entries of one length stay so: zeros fill up a key.  Returns the length of what is put into out, which has SMART_ENTRY_MAX bytes.
- */
-extern int smart_delta_entry(const struct smart_codec *codec, uint8 mark, const uint8 *entry, int length, uint8 *out);
-
-/* Bytes of the key of an entry of a delta, which has length bytes. */
-extern int smart_delta_key_length(const struct smart_codec *codec, const uint8 *entry, int length);
-
 /* What operations are applied to. */
 enum smart_target
 {

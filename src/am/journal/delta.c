@@ -16,6 +16,7 @@
 #include "am/index/trees.h"
 #include "am/journal/apply.h"
 #include "am/journal/delta.h"
+#include "am/journal/delta_entry.h"
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"
 #include "am/journal/spent.h"

@@ -17,7 +17,7 @@
 
 /*
  * Opens the delta over the run that this metapage names, and makes it if there is none.  The result is a relation whose tree is the
- * delta; apply.h describes its entries.  It stays until the pin ends.  It may be behind the chain: see smart_delta_catch_up().
+ * delta; delta_entry.h describes its entries.  It stays until the pin ends.  It may be behind the chain: see smart_delta_catch_up().
  * Returns NULL if it has no room, or if runs have been switched.  The caller has locked the index.  INDEX_CORRUPTED: the journal is
  * damaged; errors of the tree.
  */

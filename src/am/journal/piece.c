@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "am/journal/apply.h"
+#include "am/journal/delta_entry.h"
 #include "am/journal/piece.h"
 #include "am/journal/sorted_keys.h"
 #include "base/assert.h"
@@ -253,24 +253,6 @@ smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree)
 
 /* ---- in a delta ---- */
 
-uint8
-smart_delta_mark(enum smart_operation operation)
-{
-	return operation == SMART_OPERATION_ADD ? SMART_DELTA_ADDED : SMART_DELTA_REMOVED;
-}
-
-int
-smart_delta_entry(const struct smart_codec *codec, uint8 mark, const uint8 *entry, int length, uint8 *out)
-{
-	int rest = codec->fixed_length > 0 ? codec->fixed_length - length : 0;
-
-	smart_assert(rest >= 0 && length + rest < SMART_ENTRY_MAX);
-	memcpy(out, entry, (Size) length);
-	memset(out + length, 0, (Size) rest);
-	out[length + rest] = mark;
-	return length + rest + 1;
-}
-
 static smart_status
 carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
 				   const struct smart_piece_operation *operation, uint8 mark)
@@ -293,14 +275,6 @@ carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
 			break;
 	}
 	return status;
-}
-
-int
-smart_delta_key_length(const struct smart_codec *codec, const uint8 *entry, int length)
-{
-	if (entry[length - 1] == SMART_DELTA_ADDED)
-		return smart_codec_key_length(codec, entry, length - 1);
-	return codec->fixed_length > 0 ? codec->fixed_key_length : length - 1;
 }
 
 /* Has the run this entry?  If its pages are used anew: perhaps.  ahead: the one before was below it. */

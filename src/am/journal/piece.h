@@ -61,7 +61,7 @@ extern void smart_piece_keep_part(struct smart_piece *piece, uint32 begin, uint3
 extern smart_status smart_piece_carry_out(struct smart_piece *piece, struct smart_tree *tree);
 
 /*
- * The same in a delta (delta.h), with a reader of its run.  spent: the mark (apply.h) of what was added there, is removed, and is not
+ * The same in a delta (delta.h), with a reader of its run.  spent: the mark (delta_entry.h) of what was added there, is removed, and is not
  * in the run.
  */
 #define SMART_DELTA_NOTHING (-1) /* nothing is left of it */

@@ -9,7 +9,7 @@
 
 #include "am/codec/encode.h"
 #include "am/index/trees.h"
-#include "am/journal/apply.h"
+#include "am/journal/delta_entry.h"
 #include "am/journal/delta.h"
 #include "am/journal/follow.h"
 #include "am/journal/lock.h"

@@ -12,16 +12,6 @@
 #include "am/scan/tuples.h"
 #include "base/assert.h"
 
-/* Copies a string that is mostly short: then with some of the bytes behind it, as one load and one store. */
-static inline void
-copy_string(uint8 *out, const uint8 *bytes, uint32 length)
-{
-	if (likely(length <= SMART_BATCH_SLACK))
-		memcpy(out, bytes, SMART_BATCH_SLACK);
-	else
-		smart_copy_short(out, bytes, length);
-}
-
 /* Copies up to most entries from a position on, in the scan's direction, as far as they fit; returns how many. */
 static int
 copy_entries(struct smart_tuples *tuples, const struct smart_position *position, int most, bool backward)
@@ -41,9 +31,9 @@ copy_entries(struct smart_tuples *tuples, const struct smart_position *position,
 		/* The first one fits always. */
 		if (used + batch->prefix_length + item->length > SMART_ENTRY_MAX)
 			break;
-		copy_string(tuples->entries + used, batch->prefix, batch->prefix_length);
+		smart_batch_copy(tuples->entries + used, batch->prefix, batch->prefix_length);
 		used += batch->prefix_length;
-		copy_string(tuples->entries + used, batch->bytes + item->offset, item->length);
+		smart_batch_copy(tuples->entries + used, batch->bytes + item->offset, item->length);
 		used += item->length;
 		tuples->entry_end[count] = used;
 	}
