@@ -171,9 +171,14 @@ text_decode(const struct smart_normalizer *normalizer, const uint8 *bytes, int l
 			char *space)
 {
 	uint8 guess[SMART_GUESS_MAX];
-	const uint8 *string = get_string(normalizer, bytes, length, guess, &length);
+	/* A guess is no longer than its sort key.  A short one is written to where it stays. */
+	uint8 *place = length + VARHDRSZ_SHORT <= VARATT_SHORT_MAX ? (uint8 *) space + VARHDRSZ_SHORT : guess;
+	const uint8 *string = get_string(normalizer, bytes, length, place, &length);
 
-	return smart_make_varlena(space, string, length);
+	if (string == guess || string != place)
+		return smart_make_varlena(space, string, length);
+	SET_VARSIZE_SHORT(space, length + VARHDRSZ_SHORT);
+	return PointerGetDatum(space);
 }
 
 static enum smart_argument_place
