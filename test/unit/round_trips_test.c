@@ -144,6 +144,13 @@ clusters(unsigned int i)
 	return (uint64_t) (i / PER_NODE) * 7 * PER_NODE + i % PER_NODE;
 }
 
+/* Nodes full of entries, each with a byte in its prefix that nothing but its own entries has. */
+static uint64_t
+prefixes(unsigned int i)
+{
+	return (uint64_t) (i / PER_NODE) << 16 | 0x4200 | i % PER_NODE;
+}
+
 /* A tree with number(0) .. number(count - 1); returns the round trips that its load took. */
 static uint64_t
 open_tree(struct bench *bench, unsigned int count, uint64_t (*number)(unsigned int), unsigned int fill, bool shared)
@@ -521,6 +528,25 @@ check_gaps(struct bench *bench)
 	close_tree(bench);
 }
 
+/* Nor are prefixes that the cursor has to be led past, into a node and behind it: they come with the leaves, if there is room. */
+static void
+check_prefixes(struct bench *bench)
+{
+	struct smart_verify_report report;
+	uint64_t cost;
+
+	open_tree(bench, 20000, prefixes, 100, false);
+	report = verify(bench, &cost);
+	CHECK(nodes_of(&report) > 4 * whole(report.leaves));
+	use_cache(bench);
+	for (int backward = 0; backward < 2; backward++)
+	{
+		CHECK(scan(bench, 0, 20000, false, backward) <= 2 * whole(report.leaves));
+		CHECK(scan(bench, 0, 20000, false, backward) <= whole(report.leaves) + 3);
+	}
+	close_tree(bench);
+}
+
 /* ---- whole trees ---- */
 
 static void
@@ -572,6 +598,7 @@ main(void)
 	check_ranges(&bench);
 	check_begun(&bench);
 	check_gaps(&bench);
+	check_prefixes(&bench);
 	check_whole(&bench);
 	test_client_close(bench.owner);
 	test_node_close(bench.node);

@@ -16,6 +16,10 @@ struct ahead
 	bool known;        /* READ, and proved */
 	bool arriving;     /* the next batch READs it */
 	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
+	const struct ahead *parent; /* arriving: the same batch READs the node whose slot leads here; or NULL */
+	bool shown;                 /* a parent has shown that it led here */
+	unsigned int parent_depth;
+	uint64_t parent_identity;
 	struct smart_node node;
 };
 
@@ -75,31 +79,78 @@ keep_path(struct smart_nodes_ahead *ahead, const struct smart_key *key, unsigned
 	return true;
 }
 
-bool
-smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, const struct smart_place *place)
+/* The entry of a node, or NULL. */
+static struct ahead *
+find_entry(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrived)
+{
+	for (unsigned int i = 0; i < ROOM; i++)
+	{
+		struct ahead *entry = &ahead->ring[i];
+
+		if ((entry->known || entry->arriving) && entry->node.link == link && entry->node.arrived == arrived)
+			return entry;
+	}
+	return NULL;
+}
+
+/* The entry that is given away next. */
+static struct ahead *
+take_entry(struct smart_nodes_ahead *ahead)
 {
 	struct ahead *entry;
 
-	smart_assert(place->kind == SMART_PLACE_NODE && ahead->arriving <= SMART_AHEAD_BATCH);
-	for (unsigned int i = 0; i < ROOM; i++)
-	{
-		if (ahead->ring[i].arriving && ahead->ring[i].node.link == place->slot)
-			return true;
-	}
-	if (ahead->arriving == SMART_AHEAD_BATCH || !keep_path(ahead, key, place->consumed == 0 ? 0 : place->consumed - 1))
-		return false;
 	do
 	{
 		entry = &ahead->ring[ahead->next];
 		ahead->next = (ahead->next + 1) % ROOM;
 	} while (entry->arriving || entry == &ahead->ring[ahead->served]);
+	return entry;
+}
+
+/* The next batch READs the node; NULL: it does not. */
+static struct ahead *
+want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link, unsigned int arrived)
+{
+	struct ahead *entry = find_entry(ahead, link, arrived);
+
+	smart_assert(!smart_slot_is_range(link) && ahead->arriving <= SMART_AHEAD_BATCH);
+	if (entry != NULL && entry->arriving)
+		return entry;
+	if (ahead->arriving == SMART_AHEAD_BATCH || !keep_path(ahead, key, arrived == 0 ? 0 : arrived - 1))
+		return NULL;
+	if (entry == NULL)
+	{
+		entry = take_entry(ahead);
+		entry->shown = false;
+	}
 	entry->known = false;
 	entry->arriving = true;
 	entry->path = ahead->path;
-	entry->node.link = place->slot;
-	entry->node.arrived = place->consumed;
+	entry->parent = NULL;
+	entry->node.link = link;
+	entry->node.arrived = arrived;
 	ahead->arriving++;
-	return true;
+	return entry;
+}
+
+bool
+smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
+					   unsigned int arrived)
+{
+	return want(ahead, key, link, arrived) != NULL;
+}
+
+bool
+smart_nodes_ahead_want_both(struct smart_nodes_ahead *ahead, const struct smart_key *key,
+							const struct smart_node *parent, smart_slot link)
+{
+	unsigned int arrived = parent->depth + 1;
+	const struct ahead *above = want(ahead, key, parent->link, parent->arrived);
+	struct ahead *entry = above == NULL ? NULL : want(ahead, key, link, arrived);
+
+	if (entry != NULL)
+		entry->parent = above;
+	return entry != NULL;
 }
 
 int
@@ -144,6 +195,27 @@ prove(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead, stru
 	return smart_node_finish_again(tree, node, &key);
 }
 
+/*
+ * Does the node whose slot led here show that?  It was live, and its slot not frozen, so what that led to was part of the tree (I2).
+ * This one was live, too, and a block is not used again within the epoch of a batch (I6): so it is the node that the slot led to.
+ * A node's prefix never changes.
+ */
+static void
+look_from_above(struct ahead *entry)
+{
+	const struct smart_node *parent = &entry->parent->node;
+	int index;
+
+	if (!entry->known || !entry->parent->known)
+		return;
+	index = smart_node_cover_index(parent, smart_slot_pk(entry->node.link));
+	if (index < 0 || parent->words[SMART_NODE_HEAD_WORDS + index] != entry->node.link)
+		return;
+	entry->shown = true;
+	entry->parent_depth = parent->depth;
+	entry->parent_identity = parent->words[1];
+}
+
 void
 smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahead, bool done)
 {
@@ -153,12 +225,19 @@ smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahea
 
 		if (!entry->arriving)
 			continue;
-		entry->arriving = false;
 		entry->known = done && prove(tree, ahead, entry);
 		if (SMART_FAULT(staleahead) && entry->known)
 			tree->services->cache_find(tree->services, tree->options.id, entry->node.link, entry->node.words);
 		if (entry->known)
 			smart_keep_node(tree, entry->node.link, entry->node.words);
+	}
+	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
+	{
+		struct ahead *entry = &ahead->ring[i];
+
+		if (entry->arriving && entry->parent != NULL)
+			look_from_above(entry);
+		entry->arriving = false;
 	}
 	forget_paths(ahead);
 }
@@ -181,12 +260,19 @@ smart_node_leads(struct smart_node *node, bool fresh, const struct smart_key *ke
 struct smart_node *
 smart_nodes_ahead_known(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrived)
 {
+	struct ahead *entry = find_entry(ahead, link, arrived);
+
+	return entry != NULL && entry->known ? &entry->node : NULL;
+}
+
+/* The entry that this is the node of; NULL: there is none. */
+static const struct ahead *
+entry_of(const struct smart_nodes_ahead *ahead, const struct smart_node *node)
+{
 	for (unsigned int i = 0; i < ROOM; i++)
 	{
-		struct ahead *entry = &ahead->ring[i];
-
-		if (entry->known && entry->node.link == link && entry->node.arrived == arrived)
-			return &entry->node;
+		if (&ahead->ring[i].node == node)
+			return ahead->ring[i].known ? &ahead->ring[i] : NULL;
 	}
 	return NULL;
 }
@@ -194,12 +280,17 @@ smart_nodes_ahead_known(struct smart_nodes_ahead *ahead, smart_slot link, unsign
 bool
 smart_nodes_ahead_has(const struct smart_nodes_ahead *ahead, const struct smart_node *node)
 {
-	for (unsigned int i = 0; i < ROOM; i++)
-	{
-		if (&ahead->ring[i].node == node)
-			return ahead->ring[i].known;
-	}
-	return false;
+	return entry_of(ahead, node) != NULL;
+}
+
+bool
+smart_nodes_ahead_shows_prefix(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead,
+							   const struct smart_key *key, const struct smart_node *node)
+{
+	const struct ahead *entry = entry_of(ahead, node);
+
+	return entry != NULL && entry->shown && smart_slot_pk(node->link) == smart_key_byte(key, entry->parent_depth) &&
+		   entry->parent_identity == smart_prefix_hash(tree, key, entry->parent_depth);
 }
 
 bool

@@ -28,11 +28,11 @@ extern struct smart_nodes_ahead *smart_nodes_ahead_open(struct smart_env *env);
 /* Another walk begins. */
 extern void smart_nodes_ahead_start(struct smart_nodes_ahead *ahead);
 /*
- * The next batch READs the node that place leads to, on key's path; the place's kind is NODE.  False: it does not, since
- * there are enough.  What was READ longest ago is forgotten, but for the node that served last.
+ * The next batch READs the node that this link leads to, on key's path, which has come so far; once more, if it is known.  False: it
+ * does not, since there are enough.  What was READ longest ago is forgotten, but for the node that served last.
  */
-extern bool
-smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, const struct smart_place *place);
+extern bool smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
+								   unsigned int arrived);
 /* The READs of the next batch, at most SMART_AHEAD_REQUESTS; how many. */
 extern int
 smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, struct fabric_request *batch);
@@ -43,6 +43,14 @@ extern struct smart_node *
 smart_nodes_ahead_known(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrived);
 /* Is this one of them, so that its empty ranges are evidence? */
 extern bool smart_nodes_ahead_has(const struct smart_nodes_ahead *ahead, const struct smart_node *node);
+/*
+ * The same of a node and of the one whose slot leads to it, in one batch; and has one batch within the walk shown so that all keys
+ * with the slot's byte have the node's prefix?  The key has that byte.  node: one that smart_nodes_ahead_known() has returned.
+ */
+extern bool smart_nodes_ahead_want_both(struct smart_nodes_ahead *ahead, const struct smart_key *key,
+										const struct smart_node *parent, smart_slot link);
+extern bool smart_nodes_ahead_shows_prefix(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead,
+										   const struct smart_key *key, const struct smart_node *node);
 /* Where the nodes lead: a leaf (a hint), or an empty range (evidence); false: the key is not below one that can tell. */
 extern bool smart_nodes_ahead_find(const struct smart_tree *tree, struct smart_nodes_ahead *ahead,
 								   const struct smart_key *key, struct smart_place *place);

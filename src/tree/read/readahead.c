@@ -264,6 +264,16 @@ look_behind(struct smart_readahead *walk, struct outlook *outlook, const struct 
 	return outlook->done ? SMART_OK : smart_cursor_pass(outlook->at, place->depth, pk);
 }
 
+/* No key lies between the outlook and the keys below a node: as far as the window goes, the next batch brings what shows it. */
+static smart_status
+look_past(struct smart_readahead *walk, struct outlook *outlook, const struct smart_key *key,
+		  const struct smart_place *place)
+{
+	if (outlook->behind == 0 && !smart_route_shows_mismatch(&walk->route, key, place))
+		(void) smart_route_want_mismatch(&walk->route, key, place);
+	return smart_cursor_skip(outlook->at, place);
+}
+
 /* Looks on behind what has been looked at. */
 static smart_status
 look_on(struct smart_readahead *walk, struct outlook *outlook)
@@ -276,13 +286,15 @@ look_on(struct smart_readahead *walk, struct outlook *outlook)
 		unsigned int leaves = outlook->count + outlook->behind;
 		struct smart_place next;
 
-		if (outlook->done || !looks_on(walk, outlook) || smart_cursor_past(outlook->at, walk->to, walk->to_length))
+		if (outlook->done || smart_cursor_past(outlook->at, walk->to, walk->to_length))
 			break;
 		smart_route_descend(&walk->route, &key, &next);
-		if (next.kind == SMART_PLACE_NODE)
+		if (next.kind == SMART_PLACE_MISMATCH)
+			status = look_past(walk, outlook, &key, &next);
+		else if (!looks_on(walk, outlook))
+			break;
+		else if (next.kind == SMART_PLACE_NODE)
 			status = look_behind(walk, outlook, &key, &next);
-		else if (next.kind == SMART_PLACE_MISMATCH)
-			status = smart_cursor_skip(outlook->at, &next);
 		else if (next.node == NULL || next.kind == SMART_PLACE_UNKNOWN)
 			break;
 		else
@@ -387,6 +399,23 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 	}
 }
 
+/* No key lies between the cursor and the keys below a node, as far as copies tell: do nodes show it that were READ together? */
+static smart_status
+prove_mismatch(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+{
+	smart_status status = SMART_OK;
+
+	if (smart_route_shows_mismatch(&walk->route, key, place))
+		return SMART_OK;
+	if (smart_route_want_mismatch(&walk->route, key, place))
+		status = smart_route_read(&walk->route);
+	if (status == SMART_OK)
+		smart_route_descend(&walk->route, key, place);
+	if (place->kind != SMART_PLACE_MISMATCH || !smart_route_shows_mismatch(&walk->route, key, place))
+		place->kind = SMART_PLACE_UNKNOWN;
+	return status;
+}
+
 /* The same by a search, which a memory node may make. */
 static smart_status
 search(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
@@ -421,6 +450,8 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	/* The walk's first leaf may be the only one. */
 	if (walk->begun)
 		status = find_way(walk, cursor, key, place);
+	if (status == SMART_OK && place->kind == SMART_PLACE_MISMATCH)
+		return prove_mismatch(walk, key, place);
 	if (status != SMART_OK ||
 		(smart_route_is_ahead(&walk->route, place->node) && smart_route_find(&walk->route, key, place)))
 		return status;
@@ -529,7 +560,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 			return SMART_OK;
 		smart_route_forget(&walk->route, place->node);
 	}
-	else if (place->kind == SMART_PLACE_EMPTY)
+	else if (place->kind == SMART_PLACE_EMPTY || place->kind == SMART_PLACE_MISMATCH)
 	{
 		smart_assert(place->node != NULL || SMART_FAULT(trustempty));
 		return SMART_OK;

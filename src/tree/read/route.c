@@ -97,12 +97,37 @@ smart_route_want(struct smart_route *route, const struct smart_node *node)
 	smart_assert(kept->known && route->renewals <= SMART_ROUTE_RENEWED);
 }
 
-bool
-smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place)
+static bool
+open_ahead(struct smart_route *route)
 {
 	if (route->ahead == NULL)
 		route->ahead = smart_nodes_ahead_open(route->tree->env);
-	return route->ahead != NULL && smart_nodes_ahead_want(route->ahead, key, place);
+	return route->ahead != NULL;
+}
+
+bool
+smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place)
+{
+	smart_assert(place->kind == SMART_PLACE_NODE);
+	return open_ahead(route) && smart_nodes_ahead_want(route->ahead, key, place->slot, place->consumed);
+}
+
+bool
+smart_route_want_mismatch(struct smart_route *route, const struct smart_key *key, const struct smart_place *place)
+{
+	smart_assert(place->kind == SMART_PLACE_MISMATCH);
+	return place->node != NULL && open_ahead(route) &&
+		   smart_nodes_ahead_want_both(route->ahead, key, place->node, place->slot);
+}
+
+bool
+smart_route_shows_mismatch(const struct smart_route *route, const struct smart_key *key,
+						   const struct smart_place *place)
+{
+	smart_assert(place->kind == SMART_PLACE_MISMATCH);
+	if (SMART_FAULT(apart) && place->node != NULL)
+		return true;
+	return route->ahead != NULL && smart_nodes_ahead_shows_prefix(route->tree, route->ahead, key, place->child);
 }
 
 int

@@ -53,6 +53,14 @@ extern void smart_route_want(struct smart_route *route, const struct smart_node 
 /* The next batch READs the node that place leads to, on key's path, for the first time.  False: there are enough. */
 extern bool
 smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place);
+/*
+ * A place MISMATCH that smart_route_descend() has found: the next batch READs both nodes, that of the slot and the one that it
+ * leads to.  And do they show it, since one batch has READ them within this walk?
+ */
+extern bool
+smart_route_want_mismatch(struct smart_route *route, const struct smart_key *key, const struct smart_place *place);
+extern bool smart_route_shows_mismatch(const struct smart_route *route, const struct smart_key *key,
+									   const struct smart_place *place);
 /* The READs of the nodes that are wanted, as B1 says: at most SMART_ROUTE_REQUESTS; how many. */
 extern int smart_route_prepare(struct smart_route *route, struct fabric_request *batch);
 /* done: the batch was executed. */
