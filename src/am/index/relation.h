@@ -14,6 +14,8 @@
 
 #include "am/codec/encode.h"
 #include "am/index/meta.h"
+#include "am/index/report_loss.h"
+#include "am/index/state.h"
 #include "am/recovery/undo.h"
 #include "base/assert.h"
 #include "tree/tree.h"
@@ -150,76 +152,12 @@ struct smart_glance
 
 extern bool smart_relation_glance(Relation index, struct smart_glance *glance);
 
-/* Does a scan ask memory nodes, for all that is known?  Not of an index that its pages answer for, and that no tree follows. */
-extern bool smart_relation_reads_nodes(Relation index);
-
-/* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
-extern const struct smart_codec *smart_relation_codec(Relation index);
-
 /* The tree that the metapage names, if it is of this region (it may be lost), or SMART_TREE_NOWHERE; else 0. */
 extern uint64 smart_relation_tree(Relation index);
-
-/*
- * Why the tree that the metapage names is not the content of the index: a sentence with its full stop, NULL if it
- * is.  Raises an error if the metapage cannot be read.
- */
-extern const char *smart_relation_loss(Relation index);
-
-/*
- * Why the tree cannot be had now, but may be later: a memory node is away, and smart.node_down_after is over; a sentence, or
- * NULL.  An index with a journal counts as lost then; without one it is not planned with.
- */
-extern const char *smart_relation_absence(Relation index);
 
 /* Bytes of memory that the tree takes, 0 without one; and the pages of BLCKSZ that it would fill with the metapage. */
 extern uint64 smart_relation_bytes(const struct smart_relation *self);
 extern BlockNumber smart_relation_pages(const struct smart_relation *self);
-
-/* Is the index lost, and could its tree be loaded from its journal? */
-extern bool smart_relation_is_loadable(Relation index);
-
-/*
- * Has it no tree that can be read now, since that is lost or a memory node does not answer, and may the pages of its journal answer?
- * could: or may they, should it come to that?
- */
-extern bool smart_relation_can_answer(Relation index);
-extern bool smart_relation_could_answer(Relation index);
-
-/* Was its tree left behind (src/README, J14) a moment ago, so that no worker loads another one yet? */
-extern bool smart_relation_is_about_to_return(Relation index);
-
-/*
- * Are these pages to answer, and no worker loads the index?  As its storage parameter "resident" says: never, lost or not; or
- * auto, if it has given up its tree, or could not be loaded, and there is no room for one.
- */
-extern bool smart_relation_is_to_answer(Relation index);
-
-/*
- * Does the index write back (src/README, J15)?  It has no tree then but a follower on memory nodes, and so its pages are always to
- * answer.  is_carried: is it, with this metapage, large enough to have one?  wants_follower: it has none that can be had and
- * may stay, and there is room for one.
- */
-extern bool smart_relation_writes_back(Relation index);
-extern bool smart_relation_is_carried(Relation index, const struct smart_meta *meta);
-extern bool smart_relation_wants_follower(Relation index);
-
-/* May it give up its tree, so that they answer? */
-extern bool smart_relation_may_answer(Relation index);
-
-/*
- * Raises the error that belongs to status, which is not SMART_OK, of an operation on an open index (NULL: of none).
- * Where it says that a memory node did not answer, the index may have been lost with it: then that is the error, and
- * the index is registered for a rebuild.  An interrupt that is pending is served.
- */
-extern void smart_report_status(smart_status status, Relation index) __attribute__((noreturn));
-
-/* Nothing on SMART_OK. */
-static inline void
-smart_check_status(smart_status status, Relation index)
-{
-	if (smart_unlikely(status != SMART_OK))
-		smart_report_status(status, index);
-}
 
 /*
  * To be called before an entry goes into self's tree, or (also) into the one that the index moves to: what has to be
@@ -237,12 +175,6 @@ smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *
 
 	smart_undo_write(index, &undo, others);
 }
-
-/*
- * The tree that the metapage names is not to be used any more, by any process; returns when the metapage says so, in
- * WAL too.  Nothing if the index has none.  False: another tree has been named there, which is to be used.
- */
-extern bool smart_relation_mark_stale(Relation index);
 
 /*
  * Makes an empty tree for an index in the directory of the region, owned by its database, relfilenode and

@@ -69,7 +69,7 @@ smart_journal_wait(Relation index)
 	TimestampTz end;
 
 	/* Without a region there is nothing to wait for; the process that opens the index is told. */
-	if (!smart_server_available() || likely(smart_relation_loss(index) == NULL) || !smart_relation_is_loadable(index) ||
+	if (!smart_server_available() || likely(smart_relation_loss(index) == SMART_LOSS_NONE) || !smart_relation_is_loadable(index) ||
 		smart_promote(index))
 		return true;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings_loading_wait_ms());
@@ -150,7 +150,7 @@ smart_journal_await(Relation index)
 	bool runs;
 
 	if (unlikely(smart_relation_can_answer(index) &&
-				 (smart_relation_is_to_answer(index) || smart_relation_loss(index) == NULL)))
+				 (smart_relation_is_to_answer(index) || smart_relation_loss(index) == SMART_LOSS_NONE)))
 	{
 		/* No worker is going to load it, or not yet: a memory node does not answer. */
 		wait_for_room(index);

@@ -197,7 +197,7 @@ switch_runs(struct compaction *compaction, const struct smart_run *run, bool alo
 	struct smart_meta meta;
 	Buffer buffer;
 
-	if (before->journal_state == SMART_JOURNAL_STALE && smart_relation_loss(compaction->index) != NULL)
+	if (before->journal_state == SMART_JOURNAL_STALE && smart_relation_loss(compaction->index) != SMART_LOSS_NONE)
 		return false;
 	buffer = smart_meta_lock(compaction->index, &meta);
 	smart_assert(meta.journal == before->journal && meta.run == before->run && meta.last_run == before->last_run);
@@ -235,7 +235,7 @@ finish(struct compaction *compaction, const struct smart_run *run)
 	if (alone)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
 	if (switched)
-		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == NULL);
+		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == SMART_LOSS_NONE);
 	if (switched && alone)
 		(void) smart_free_collect(compaction->index, &compaction->meta, look_around, compaction);
 	return switched;
@@ -291,7 +291,7 @@ release(struct compaction *compaction)
 static bool
 is_waited_for(Relation index)
 {
-	return smart_relation_loss(index) != NULL && !smart_relation_can_answer(index);
+	return smart_relation_loss(index) != SMART_LOSS_NONE && !smart_relation_can_answer(index);
 }
 
 enum smart_compacted

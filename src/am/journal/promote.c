@@ -168,7 +168,7 @@ smart_promote(Relation index)
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
 	smart_meta_read(index, &meta);
 	/* Another process may have been faster. */
-	if (smart_relation_loss(index) != NULL && smart_tree_of_journal(index, &meta, &info))
+	if (smart_relation_loss(index) != SMART_LOSS_NONE && smart_tree_of_journal(index, &meta, &info))
 	{
 		promotion.tree = info.id;
 		smart_follow_lock(info.id);
@@ -180,5 +180,5 @@ smart_promote(Relation index)
 		(void) take(&promotion, &meta);
 	}
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
-	return smart_relation_loss(index) == NULL;
+	return smart_relation_loss(index) == SMART_LOSS_NONE;
 }

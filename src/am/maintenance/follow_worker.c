@@ -151,7 +151,7 @@ follow_pages(Relation index)
 
 	smart_meta_read(index, &meta);
 	/* Its parameter has changed. */
-	if (smart_relation_loss(index) == NULL && tree != 0)
+	if (smart_relation_loss(index) == SMART_LOSS_NONE && tree != 0)
 		smart_follow_give_up(index, tree);
 	/* Also one that a query has given up, since it had no room for more. */
 	smart_follow_leave(index, &meta, 0);
@@ -176,10 +176,10 @@ follow(struct smart_opened *opened)
 	else if (smart_relation_is_loadable(opened->index))
 	{
 		(void) smart_load_and_tell(opened->heap, opened->index, smart_follow_load, &look);
-		if (smart_relation_loss(opened->index) == NULL)
+		if (smart_relation_loss(opened->index) == SMART_LOSS_NONE)
 			smart_delta_leave(opened->index, true);
 	}
-	else if (smart_relation_loss(opened->index) == NULL)
+	else if (smart_relation_loss(opened->index) == SMART_LOSS_NONE)
 	{
 		const struct smart_relation *self = smart_relation_open(opened->index);
 
@@ -187,7 +187,7 @@ follow(struct smart_opened *opened)
 		if (self->standby && self->tree != NULL)
 			(void) smart_follow_catch_up(opened->index, self);
 	}
-	served += smart_relation_loss(opened->index) == NULL && smart_relation_tree(opened->index) != 0;
+	served += smart_relation_loss(opened->index) == SMART_LOSS_NONE && smart_relation_tree(opened->index) != 0;
 }
 
 void

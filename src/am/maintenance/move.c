@@ -317,7 +317,7 @@ move_with_lock(Oid index, LOCKMODE lock, bool *again)
 	*again = false;
 	if (!smart_open_conditionally(index, lock, RowExclusiveLock, &move.opened))
 		return false;
-	if (smart_relation_loss(move.opened.index) == NULL && smart_move_is_due(move.opened.index))
+	if (smart_relation_loss(move.opened.index) == SMART_LOSS_NONE && smart_move_is_due(move.opened.index))
 	{
 		move.older = smart_relation_open(move.opened.index);
 		move.loaded = is_loaded(move.older);

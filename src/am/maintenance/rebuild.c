@@ -217,7 +217,7 @@ begin(struct rebuild *rebuild)
 /* ---- the whole ---- */
 
 static void
-run(struct rebuild *rebuild, const char *loss)
+run(struct rebuild *rebuild, enum smart_loss loss)
 {
 	struct smart_collector *rows = &rebuild->rows;
 	const char *name = RelationGetRelationName(rows->index);
@@ -228,7 +228,7 @@ run(struct rebuild *rebuild, const char *loss)
 	TimestampTz start = GetCurrentTimestamp();
 	struct smart_tail tail = {0};
 
-	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", loss));
+	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", smart_loss_text(loss)));
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rows->heap));
 	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
 	smart_collector_begin(rows, rows->heap, rows->index, BuildIndexInfo(rows->index), 1);
@@ -285,7 +285,7 @@ smart_rebuild_index(Oid index)
 	struct rebuild *rebuild = palloc0(sizeof(struct rebuild));
 	struct smart_collector *rows = &rebuild->rows;
 	struct smart_opened opened;
-	const char *loss;
+	enum smart_loss loss;
 	Oid user;
 	int security;
 	int guc_level;
@@ -295,7 +295,7 @@ smart_rebuild_index(Oid index)
 	rows->heap = opened.heap;
 	rows->index = opened.index;
 	loss = smart_relation_loss(rows->index);
-	if (loss != NULL)
+	if (loss != SMART_LOSS_NONE)
 	{
 		/* The functions of an expression index run as the table's owner, and are trusted by it. */
 		GetUserIdAndSecContext(&user, &security);
@@ -308,5 +308,5 @@ smart_rebuild_index(Oid index)
 		SetUserIdAndSecContext(user, security);
 	}
 	smart_opened_close(&opened);
-	return loss != NULL;
+	return loss != SMART_LOSS_NONE;
 }

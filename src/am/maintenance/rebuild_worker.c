@@ -375,13 +375,13 @@ look_at(Oid index)
 	if (relation == NULL)
 		return;
 	(void) smart_rebuild_find(MyDatabaseId, index, &known);
-	if (smart_relation_loss(relation) != NULL && smart_relation_is_loadable(relation))
+	if (smart_relation_loss(relation) != SMART_LOSS_NONE && smart_relation_is_loadable(relation))
 		needs = known.damaged                                 ? NEED_CONDEMNING
 				: smart_relation_wants_follower(relation)     ? NEED_FOLLOWER
 				: smart_relation_is_to_answer(relation)       ? NEED_NOTHING
 				: smart_relation_is_about_to_return(relation) ? NEED_NOTHING
 															  : NEED_LOADING;
-	else if (smart_relation_loss(relation) != NULL)
+	else if (smart_relation_loss(relation) != SMART_LOSS_NONE)
 		needs = NEED_REBUILD;
 	else if (smart_relation_tree(relation) != 0 && smart_relation_is_to_answer(relation))
 		needs = NEED_PAGES;

@@ -112,7 +112,7 @@ smart_restore_leave_memory(Oid index)
 	/* Who removes entries or loads a tree ends first; the planner asks for this again. */
 	if (smart_journal_try_lock(opened.index, SMART_LOCK_REMOVE))
 	{
-		if (smart_relation_loss(opened.index) == NULL && smart_relation_tree(opened.index) != 0 &&
+		if (smart_relation_loss(opened.index) == SMART_LOSS_NONE && smart_relation_tree(opened.index) != 0 &&
 			smart_relation_is_to_answer(opened.index))
 			(void) smart_leave_memory(opened.index, smart_relation_tree(opened.index),
 									  smart_relation_writes_back(opened.index)
@@ -147,7 +147,7 @@ smart_restore_without(Oid index)
 	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return true;
 	smart_meta_read(opened.index, &meta);
-	if (smart_relation_loss(opened.index) != NULL && meta.tree != SMART_TREE_NOWHERE)
+	if (smart_relation_loss(opened.index) != SMART_LOSS_NONE && meta.tree != SMART_TREE_NOWHERE)
 		done = smart_leave_memory(opened.index, meta.tree, "there is no room for its tree");
 	smart_opened_close(&opened);
 	return done;

@@ -144,7 +144,7 @@ smart_check_journal(struct smart_relation *self, Relation index)
 	smart_meta_read(index, &meta);
 	smart_assert(meta.journal == self->meta.journal);
 	/* A tree that was given up a moment ago may have less. */
-	if (smart_meta_is_loadable(&meta) && smart_relation_loss(index) == NULL)
+	if (smart_meta_is_loadable(&meta) && smart_relation_loss(index) == SMART_LOSS_NONE)
 	{
 		smart_check_run(index, self->codec, &meta);
 		compare_all(check, &meta);

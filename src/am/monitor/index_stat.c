@@ -124,11 +124,34 @@ smart_index_stats(PG_FUNCTION_ARGS)
 
 /* ---- its state ---- */
 
-#define READY   "ready"
-#define EMPTY   "empty"
-#define PAGED   "paged"
-#define CARRIED "carried"
-#define LOCKED  "locked"
+enum state
+{
+	READY,
+	EMPTY,
+	INVALID,
+	PAGED,
+	CARRIED,
+	LOST,
+	UNREACHABLE,
+	LOADING,
+	REBUILDING,
+	UNAVAILABLE,
+	LOCKED
+};
+
+static const char *const state_names[] = {
+	[READY] = "ready",
+	[EMPTY] = "empty",
+	[INVALID] = "invalid",
+	[PAGED] = "paged",
+	[CARRIED] = "carried",
+	[LOST] = "lost",
+	[UNREACHABLE] = "unreachable",
+	[LOADING] = "loading",
+	[REBUILDING] = "rebuilding",
+	[UNAVAILABLE] = "unavailable",
+	[LOCKED] = "locked",
+};
 
 /*
  * Opens an index for a view, which waits for nobody.  NULL: it was dropped a moment ago, or, *locked, another session keeps
@@ -147,53 +170,60 @@ open_at_once(Oid oid, bool *locked)
 	return index;
 }
 
-/*
- * The state of an index, and in *loss the reason where it is "lost", "loading", "rebuilding" or "unreachable"; *rebuild is
- * what the table of rebuilds has about the index, or has the state 0.
- */
-static const char *
-find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
+/* Of an index whose pages are to answer; *reason: why. */
+static enum state
+find_paged_state(Relation index, const char **reason)
 {
-	struct smart_glance glance;
-	const char *absence;
+	bool carried;
 
-	*loss = NULL;
-	memset(rebuild, 0, sizeof(*rebuild));
-	if (!index->rd_index->indisvalid)
-		return "invalid"; /* there may be no metapage yet */
-	if (!smart_server_available() || (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
-		return "unavailable";
-	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
-	smart_assert(rebuild->state <= SMART_REBUILD_DONE);
-	*loss = smart_relation_loss(index);
-	if (*loss != NULL && smart_promote(index))
-		*loss = smart_relation_loss(index);
-	absence = smart_relation_absence(index);
-	if (absence != NULL)
-		*loss = absence;
-	if (*loss != NULL)
-		*loss = pnstrdup(*loss, strlen(*loss) - 1); /* a column has no full stop */
-	if (*loss != NULL && rebuild->state == SMART_REBUILD_RUNNING)
-		return rebuild->side == 0 ? "loading" : "rebuilding";
-	if (*loss != NULL && absence == NULL && smart_relation_writes_back(index) && smart_relation_is_to_answer(index))
+	if (!smart_relation_writes_back(index))
 	{
-		bool carried = follower_bytes(index) > 0;
-
-		/* Nobody may have planned with it since its file is another one, say. */
-		if (!carried && smart_relation_wants_follower(index))
-			smart_validity_notice(index);
-		*loss = carried ? "It writes back, and has a tree on memory nodes that follows" : "It writes back";
-		return carried ? CARRIED : PAGED;
-	}
-	if (*loss != NULL && absence == NULL && smart_relation_is_to_answer(index))
-	{
-		*loss = smart_options_resident(index) == SMART_RESIDENT_NEVER ? "Its option \"resident\" says so"
-																	  : "There is no room for its tree";
+		*reason = smart_options_resident(index) == SMART_RESIDENT_NEVER ? "Its option \"resident\" says so"
+																		: "There is no room for its tree";
 		return PAGED;
 	}
-	if (*loss != NULL)
-		return absence != NULL ? "unreachable" : "lost";
-	return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? READY : EMPTY;
+	carried = follower_bytes(index) > 0;
+	/* Nobody may have planned with it since its file is another one, say. */
+	if (!carried && smart_relation_wants_follower(index))
+		smart_validity_notice(index);
+	*reason = carried ? "It writes back, and has a tree on memory nodes that follows" : "It writes back";
+	return carried ? CARRIED : PAGED;
+}
+
+/*
+ * The state of an index, and in *reason the reason for it, or NULL; *rebuild is what the table of rebuilds has about the index, or has
+ * the state 0.
+ */
+static enum state
+find_state(Relation index, const char **reason, struct smart_rebuild *rebuild)
+{
+	struct smart_glance glance;
+	enum smart_loss absence;
+	enum smart_loss loss;
+
+	*reason = NULL;
+	memset(rebuild, 0, sizeof(*rebuild));
+	if (!index->rd_index->indisvalid)
+		return INVALID; /* there may be no metapage yet */
+	if (!smart_server_available() || (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
+		return UNAVAILABLE;
+	(void) smart_rebuild_find(smart_relation_database(index), RelationGetRelid(index), rebuild);
+	smart_assert(rebuild->state <= SMART_REBUILD_DONE);
+	loss = smart_relation_loss(index);
+	if (loss != SMART_LOSS_NONE && smart_promote(index))
+		loss = smart_relation_loss(index);
+	absence = smart_relation_absence(index);
+	if (absence != SMART_LOSS_NONE)
+		loss = absence;
+	if (loss == SMART_LOSS_NONE)
+		return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? READY : EMPTY;
+	*reason = smart_loss_text(loss);
+	*reason = pnstrdup(*reason, strlen(*reason) - 1); /* a column has no full stop */
+	if (rebuild->state == SMART_REBUILD_RUNNING)
+		return rebuild->side == 0 ? LOADING : REBUILDING;
+	if (absence != SMART_LOSS_NONE)
+		return UNREACHABLE;
+	return smart_relation_is_to_answer(index) ? find_paged_state(index, reason) : LOST;
 }
 
 /*
@@ -201,11 +231,11 @@ find_state(Relation index, const char **loss, struct smart_rebuild *rebuild)
  * returns those of the pages.  NULL in other states.
  */
 static void
-put_bytes(struct smart_row *row, Relation index, const char *state)
+put_bytes(struct smart_row *row, Relation index, enum state state)
 {
-	if (strcmp(state, PAGED) == 0 || strcmp(state, CARRIED) == 0)
+	if (state == PAGED || state == CARRIED)
 		smart_row_count(row, delta_bytes(index) + follower_bytes(index));
-	else if (strcmp(state, READY) == 0 || strcmp(state, EMPTY) == 0)
+	else if (state == READY || state == EMPTY)
 		smart_row_count(row, tree_bytes(index));
 	else
 		smart_row_value(row, (Datum) 0, false);
@@ -217,7 +247,7 @@ locked_row(FunctionCallInfo fcinfo)
 	struct smart_row row;
 
 	smart_row_begin(&row, fcinfo);
-	smart_row_text(&row, LOCKED);
+	smart_row_text(&row, state_names[LOCKED]);
 	smart_row_value(&row, (Datum) 0, false);
 	smart_row_text(&row, NULL);
 	smart_row_value(&row, (Datum) 0, false);
@@ -244,8 +274,8 @@ smart_index_condition(PG_FUNCTION_ARGS)
 	Relation index = open_at_once(PG_GETARG_OID(0), &locked);
 	struct smart_rebuild rebuild;
 	struct smart_row row;
-	const char *state;
-	const char *loss;
+	enum state state;
+	const char *reason;
 	bool private;
 	bool knows_since; /* the table tells when the index came into this state */
 
@@ -256,17 +286,17 @@ smart_index_condition(PG_FUNCTION_ARGS)
 	private = !has_privs_of_role(GetUserId(), index->rd_rel->relowner) &&
 			  !has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 	smart_row_begin(&row, fcinfo);
-	state = find_state(index, &loss, &rebuild);
-	smart_row_text(&row, state);
+	state = find_state(index, &reason, &rebuild);
+	smart_row_text(&row, state_names[state]);
 	put_bytes(&row, index, state);
-	smart_row_text(&row, loss);
-	knows_since = loss == NULL ? rebuild.state == SMART_REBUILD_DONE
-							   : rebuild.state == SMART_REBUILD_WAITING || rebuild.state == SMART_REBUILD_RUNNING;
+	smart_row_text(&row, reason);
+	knows_since = reason == NULL ? rebuild.state == SMART_REBUILD_DONE
+								 : rebuild.state == SMART_REBUILD_WAITING || rebuild.state == SMART_REBUILD_RUNNING;
 	smart_row_value(&row, TimestampTzGetDatum(rebuild.since), knows_since);
 	smart_row_value(&row, Int32GetDatum((int32) rebuild.failures), true);
 	smart_row_text(&row, private || rebuild.error[0] == '\0' ? NULL : rebuild.error);
 	smart_row_value(&row, TimestampTzGetDatum(rebuild.due),
-					loss != NULL && rebuild.state == SMART_REBUILD_WAITING && rebuild.due != DT_NOEND);
+					reason != NULL && rebuild.state == SMART_REBUILD_WAITING && rebuild.due != DT_NOEND);
 	relation_close(index, AccessShareLock);
 	return smart_row_return(&row);
 }

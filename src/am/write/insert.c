@@ -366,7 +366,7 @@ leave_missed_tree(Relation index)
 {
 	struct smart_tail tail = {0};
 
-	if (smart_relation_absence(index) != NULL && smart_relation_is_loadable(index))
+	if (smart_relation_absence(index) != SMART_LOSS_NONE && smart_relation_is_loadable(index))
 		smart_leave_behind(index, &tail, smart_relation_tree(index));
 }
 

@@ -93,7 +93,7 @@ smart_paged_delete(Relation index, struct smart_paged_delete *paged)
 
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
 	/* Unless it has its tree again, since this process waited. */
-	if (smart_relation_loss(index) != NULL)
+	if (smart_relation_loss(index) != SMART_LOSS_NONE)
 	{
 		give_tree_up(index);
 		self = smart_view_open(index, true);

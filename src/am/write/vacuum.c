@@ -326,7 +326,7 @@ remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	smart_status status = walk(bulk, visited, removed);
 
 	while (status == SMART_UNREACHABLE && smart_server.remote && GetCurrentTimestamp() < end &&
-		   smart_relation_loss(index) == NULL)
+		   smart_relation_loss(index) == SMART_LOSS_NONE)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, AGAIN_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
@@ -413,7 +413,7 @@ delete_on_pages(const struct bulk_delete *bulk, Relation index, uint64 *visited,
 	struct smart_paged_delete paged = {.callback = bulk->callback, .argument = bulk->argument, .dead = bulk->dead};
 
 	/* A memory node that does not answer may do so in a moment. */
-	if (!smart_relation_can_answer(index) || smart_relation_loss(index) == NULL || smart_promote(index) ||
+	if (!smart_relation_can_answer(index) || smart_relation_loss(index) == SMART_LOSS_NONE || smart_promote(index) ||
 		!smart_paged_delete(index, &paged))
 		return false;
 	/* Its tree may have been lost a moment ago. */
