@@ -146,18 +146,20 @@ struct smart_services
 	bool (*try_lock_leaf)(struct smart_services *services, fabric_address leaf);
 
 	/*
-	 * The cache of internal nodes; all four are NULL on a provider with direct
+	 * The cache of internal nodes; all five are NULL on a provider with direct
 	 * access, and where there is none.  What it returns may be stale and is
 	 * checked on arrival.  find copies the words of the node that slot links to
 	 * into words[] and tells whether it had them; slot 0 asks for the tree's root
 	 * slot, in words[0].  update tells that words[index] went over from one value
-	 * to another; a copy that has neither is dropped.
+	 * to another; a copy that has neither is dropped.  wants: is a large node that it does not have worth a READ of all its
+	 * bytes, so that it can be kept?  Always where there is room, else now and then.  NULL: it always is.
 	 */
 	bool (*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
 	void (*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
 	void (*cache_update)(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
 						 uint64_t from, uint64_t to);
 	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);
+	bool (*cache_wants)(struct smart_services *services, uint64_t tree, smart_slot slot);
 
 	/*
 	 * Cached results (A1-A3 in src/README); all four are NULL where there are none.
@@ -200,7 +202,7 @@ struct smart_services
 					  uint64_t meta, uint64_t ticket, enum smart_keep how);
 	bool (*asks_leaves)(struct smart_services *services);
 
-	/* What src/compute's functions for these fourteen know of the client; the tree does not look at it. */
+	/* What src/compute's functions for these fifteen know of the client; the tree does not look at it. */
 	struct smart_cache *cache;
 	unsigned int cache_client; /* its number among the cache's clients */
 

@@ -36,6 +36,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		/* Who is alone is in no turn, and knows nothing of what it knew before. */
 		.tenure = world.plan.owners ? UINT32_MAX + world.now : 0,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
+		.wide_nodes = world.plan.wide_nodes,
 		.patience = (uint8_t) world.plan.patience,
 	};
 

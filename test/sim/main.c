@@ -85,6 +85,12 @@ open_compute(struct compute_node *compute)
 		rdwc_open(compute);
 }
 
+static uint64_t
+steps_max(void)
+{
+	return STEPS_MAX * (world.plan.full || world.plan.wide_nodes ? 8 : 1);
+}
+
 /* One generation of clients, from start to end. */
 static void
 run_clients(void)
@@ -94,7 +100,7 @@ run_clients(void)
 	for (unsigned int i = 0; i < world.plan.clients; i++)
 		client_open(&world.clients[i], (int) i, &world.compute[i % world.plan.compute_nodes], false);
 	owners_open(&world.clients[SOLO]);
-	world.step_limit = world.now + STEPS_MAX * (world.plan.full ? 8 : 1);
+	world.step_limit = world.now + steps_max();
 	schedule_run(client_body);
 	rdwc_add_up();
 }
@@ -130,7 +136,7 @@ live_again(bool last)
 	world.plan.death_at = last ? NEVER : world.now + dice_below(&world.dice, 300);
 	if (world.plan.recovers)
 	{
-		world.step_limit = world.now + STEPS_MAX * (world.plan.full ? 8 : 1);
+		world.step_limit = world.now + steps_max();
 		client_open(solo, SOLO, &world.compute[COMPUTE_MAX], false);
 		recovery_run(solo);
 		world.mishap = !last;

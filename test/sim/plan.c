@@ -61,6 +61,15 @@ plan_patience(struct plan *plan)
 	plan->patience = dice_one_in(&dice, 4) ? 0 : dice_between(&dice, 1, 3);
 }
 
+/* By dice of its own.  Their nodes take many steps to READ and to freeze. */
+static void
+plan_nodes(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed ^ UINT64_C(0x2545f4914f6cdd1d)};
+
+	plan->wide_nodes = !plan->direct && dice_one_in(&dice, 8);
+}
+
 static void
 plan_load(struct plan *plan, struct dice *dice)
 {
@@ -445,6 +454,7 @@ plan_make(struct plan *plan)
 	plan_many(plan);
 	plan_descents(plan);
 	plan_patience(plan);
+	plan_nodes(plan);
 	plan_owners(plan);
 	plan_recovery(plan);
 	plan_full(plan);

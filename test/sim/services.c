@@ -246,6 +246,15 @@ world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot
 	return true;
 }
 
+static bool
+world_cache_wants(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	if (dice_one_in(&world.dice, 4))
+		return true;
+	watch_counts[WATCH_PART]++;
+	return false;
+}
+
 static void
 world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
@@ -490,6 +499,7 @@ services_init(struct client *client)
 	{
 		client->services.cache_find = world_cache_find;
 		client->services.cache_store = world_cache_store;
+		client->services.cache_wants = world_cache_wants;
 		client->services.cache_update = world_cache_update;
 		client->services.cache_drop = world_cache_drop;
 	}

@@ -55,7 +55,8 @@ const char *const watch_names[WATCH_COUNT] = {"appends",
 											  "leaf copies found by scans",
 											  "promises",
 											  "promises made final",
-											  "promises taken back"};
+											  "promises taken back",
+											  "parts of nodes READ"};
 
 static void
 illegal(const char *what, fabric_address address, uint64_t from, uint64_t to)

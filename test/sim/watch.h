@@ -54,6 +54,7 @@ enum watch_kind
 	WATCH_PROMISE,
 	WATCH_PROMISE_FINAL,
 	WATCH_PROMISE_BACK,
+	WATCH_PART, /* of a node, that was READ */
 	WATCH_COUNT
 };
 

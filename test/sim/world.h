@@ -41,7 +41,7 @@
 #define UNITS          (NODE_BYTES / SMART_UNIT)
 #define SOLO           CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER          UINT64_MAX
-#define STEPS_MAX      60000 /* of a history's clients: no progress beyond; more where long leaves are READ (full) */
+#define STEPS_MAX      60000 /* of a history's clients: no progress beyond; more where blocks are long (full, wide_nodes) */
 
 /* ---- what a history is like; all chosen from the seed (plan.c) ---- */
 
@@ -111,6 +111,7 @@ struct plan
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
 	enum descents_kind descents;
+	bool wide_nodes;       /* large ones are direct-mapped, and parts of them are READ (B6) */
 	unsigned int patience; /* with a lock that is held, in looks; 0: the tree's own */
 	unsigned int no_space_one_in;
 	bool full;                /* nothing is left but what clients retire, and room more blocks */

@@ -154,4 +154,12 @@ test_cache_asks(struct smart_cache *cache, unsigned int client)
 	return cache_asks_leaves(&services);
 }
 
+static inline bool
+test_cache_wants(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	return cache_wants(&services, tree, slot);
+}
+
 #endif /* TEST_CACHE_H */

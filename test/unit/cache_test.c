@@ -404,6 +404,25 @@ check_large(void)
 	close_cache(&bench);
 }
 
+/* Large nodes are wanted as long as there is room, and then now and then. */
+static void
+check_wants(void)
+{
+	const uint64_t questions = 16000;
+	struct bench bench = open_cache(SMALL_BYTES);
+	uint64_t wanted = 0;
+
+	CHECK(test_cache_wants(bench.cache, 0, TREE, node_slot(SMART_NODE_256, 1)));
+	for (uint64_t i = 1; stat_of(&bench).counters.evictions == 0; i++)
+		store(&bench, node_slot(1, i));
+	CHECK(stat_of(&bench).counters.parts == 0);
+	for (uint64_t i = 0; i < questions; i++)
+		wanted += test_cache_wants(bench.cache, 0, TREE, node_slot(SMART_NODE_256, 1));
+	CHECK(wanted > questions / 20 && wanted < questions / 13);
+	CHECK(stat_of(&bench).counters.parts == questions - wanted);
+	close_cache(&bench);
+}
+
 int
 main(void)
 {
@@ -424,5 +443,6 @@ main(void)
 	check_shifts((size_t) 256 << 10);
 	check_shifts((size_t) 2 << 20);
 	check_large();
+	check_wants();
 	return check_finish();
 }

@@ -46,6 +46,7 @@ struct smart_cache_counters
 	uint64_t hint_stores;
 	uint64_t hint_drops;
 	uint64_t hint_blocks;
+	uint64_t parts; /* misses of large nodes that were not worth a READ of all their bytes */
 };
 
 #define SMART_CACHE_COUNTERS (sizeof(struct smart_cache_counters) / sizeof(uint64_t))

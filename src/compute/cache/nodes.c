@@ -4,6 +4,8 @@
  */
 #include "compute/cache/parts.h"
 
+#define WANTED_ONE_IN 16 /* large nodes, where there is no room left: those that are asked for most get in first */
+
 /* Keeps these words under key, in the frame that has it (number; 0: none) if they find room there. */
 static void
 put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words)
@@ -132,4 +134,16 @@ cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
 	cache_vacate(&part, number);
 	cache_count(&part.line->counters.drops);
 	cache_unlock(&part);
+}
+
+bool
+cache_wants(struct smart_services *services, uint64_t tree, smart_slot slot)
+{
+	uint64_t owner = cache_node_tree(tree, slot);
+	struct cache_part part = cache_part_of(services->cache, services->cache_client, owner, cache_node_key(tree, slot));
+
+	if (cache_has_spare_room(&part) || cache_random(&part.line->random) % WANTED_ONE_IN == 0)
+		return true;
+	cache_count(&part.line->counters.parts);
+	return false;
 }

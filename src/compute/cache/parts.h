@@ -97,14 +97,14 @@ struct cache_version
 	uint64_t floor;
 };
 
-#define CACHE_SHARE ((uint64_t) 1 << 16)
+#define CACHE_SHARE ((uint32_t) 1 << 16)
 
 /* One client's counters and its dice: written by that client only. */
 struct cache_line
 {
 	struct smart_cache_counters counters;
-	uint64_t result_share; /* of questions that were answered of late, in parts of CACHE_SHARE */
-	uint64_t hint_share;
+	uint32_t result_share; /* of questions that were answered of late, in parts of CACHE_SHARE */
+	uint32_t hint_share;
 	uint64_t random;
 	uint64_t ahead_vain; /* of the questions for scans, those that found neither a copy nor room for one */
 };
@@ -355,6 +355,13 @@ cache_heat(const struct cache_part *part, uint32_t number)
 		__atomic_store_n(heat, 1, __ATOMIC_RELAXED);
 }
 
+/* Is there room that nothing has had yet? */
+static inline bool
+cache_has_spare_room(const struct cache_part *part)
+{
+	return __atomic_load_n(&part->shared->spans_used, __ATOMIC_RELAXED) < part->cache->spans;
+}
+
 /* For assertions. */
 static inline bool
 cache_is_locked(const struct cache_part *part)
@@ -370,6 +377,7 @@ extern void cache_store(struct smart_services *services, uint64_t tree, smart_sl
 extern void cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
 						 uint64_t from, uint64_t to);
 extern void cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot);
+extern bool cache_wants(struct smart_services *services, uint64_t tree, smart_slot slot);
 
 /*
  * results.c.  A result is not kept if it is too long, or if its equality prefix was blocked since the ticket was given;

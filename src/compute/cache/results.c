@@ -118,17 +118,10 @@ place_of_leaf(const struct smart_services *services, smart_slot leaf)
 
 /* A question was answered, or not; the share forgets what was long ago. */
 static inline void
-note_question(uint64_t *hits, uint64_t *misses, uint64_t *share, bool answered)
+note_question(uint64_t *hits, uint64_t *misses, uint32_t *share, bool answered)
 {
 	cache_count(answered ? hits : misses);
 	*share = *share - *share / SHARE_MEMORY + (answered ? CACHE_SHARE / SHARE_MEMORY : 0);
-}
-
-/* Is there room that nothing has had yet? */
-static inline bool
-has_spare_room(const struct cache_part *part)
-{
-	return __atomic_load_n(&part->shared->spans_used, __ATOMIC_RELAXED) < part->cache->spans;
 }
 
 /* Is a copy with this first word, found a moment ago, true? */
@@ -156,7 +149,7 @@ keep(const struct place *place, unsigned int kind, const uint64_t *words, unsign
 
 	smart_assert(ticket != 0 && count <= cache_kind_words(kind) && cache_key_fits(place->key, kind));
 	smart_assert((ticket & CACHE_WRITERS) == 0 || SMART_FAULT(openfill));
-	if (how != SMART_KEEP_HOT && !has_spare_room(part) &&
+	if (how != SMART_KEEP_HOT && !cache_has_spare_room(part) &&
 		(how == SMART_KEEP_SPARE ||
 		 cache_random(&part->line->random) % CACHE_SHARE >= (share > SHARE_MIN ? share : SHARE_MIN)))
 		return;
@@ -380,7 +373,7 @@ cache_find_leaf(struct smart_services *services, uint64_t tree, smart_slot leaf,
 	number = cache_find_frame(&place.part, 0, place.key, words);
 	found =
 		number != 0 && stands(&place, words[0]) && (words[0] & LENGTHS_MASK) == (COPY_MARK | units) && words[1] == tree;
-	worth = found || (ahead && has_spare_room(&place.part));
+	worth = found || (ahead && cache_has_spare_room(&place.part));
 	if (ahead)
 	{
 		cache_count(found ? &line->counters.hint_hits : &line->counters.hint_misses);

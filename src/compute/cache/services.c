@@ -15,6 +15,7 @@ smart_cache_services_init(struct smart_services *services, struct smart_cache *c
 	services->cache_store = cache_store;
 	services->cache_update = cache_update;
 	services->cache_drop = cache_drop;
+	services->cache_wants = cache_wants;
 	services->find_result = cache_find_result;
 	services->keep_result = cache_keep_result;
 	services->block_point = cache_block_point;

@@ -54,6 +54,9 @@ smart_tree_open(struct fabric *fabric, struct smart_env *env, struct smart_servi
 		tree->kind_slots[kind] = (uint16_t) smart_kind_slots(kind);
 		if (options->tiny_nodes != 0 && kind >= SMART_NODE_6 && kind <= SMART_NODE_62)
 			tree->kind_slots[kind] = (uint16_t) (options->tiny_nodes + kind - 1);
+		/* No kind between has more room than the smallest, so that none is chosen. */
+		if (options->wide_nodes && kind > SMART_NODE_6 && kind < SMART_NODE_256)
+			tree->kind_slots[kind] = tree->kind_slots[SMART_NODE_6];
 	}
 	tree->build_buffer = take(tree, SMART_LEAF_BYTES_MAX, &failed);
 	if (!tree->direct)

@@ -106,6 +106,7 @@ struct smart_tree
 	struct smart_standby standby;
 	struct smart_recent recent;
 	struct smart_offload_misses misses;
+	unsigned int part_skips; /* bytes that the header had in the last node of which a part was READ (B6) */
 };
 
 /* Releases memory, if there is any. */

@@ -5,6 +5,13 @@
 #include "tree/block/access.h"
 #include "tree/block/node.h"
 
+/* Slots that were not READ look as if they were unused: who asks for more than the key's own needs all of them. */
+static void
+assert_whole(const struct smart_node *node)
+{
+	smart_assert(!node->part || SMART_FAULT(partview));
+}
+
 /* Where a slot that covers byte stands in a copied node, whether it is frozen or not. */
 static int
 index_of(const struct smart_node *node, smart_slot slot, unsigned int byte)
@@ -23,6 +30,7 @@ smart_node_cover_index(const struct smart_node *node, unsigned int byte)
 {
 	smart_slot slot = smart_cover(node->words + SMART_NODE_HEAD_WORDS, node->kind, node->slots, byte);
 
+	assert_whole(node);
 	return smart_slot_used(slot) ? index_of(node, slot, byte) : -1;
 }
 
@@ -45,6 +53,7 @@ smart_node_next_pk(const struct smart_node *node, unsigned int after)
 {
 	unsigned int next = 256;
 
+	assert_whole(node);
 	if (node->kind == SMART_NODE_256)
 	{
 		for (next = after + 1; next < 256 && !smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + next]); next++)
@@ -66,6 +75,7 @@ smart_node_used(const struct smart_node *node)
 {
 	unsigned int count = 0;
 
+	assert_whole(node);
 	for (unsigned int i = 0; i < node->slots; i++)
 		count += smart_slot_used(node->words[SMART_NODE_HEAD_WORDS + i]);
 	return count;
@@ -76,6 +86,7 @@ smart_node_leaves(const struct smart_node *node)
 {
 	unsigned int count = 0;
 
+	assert_whole(node);
 	for (unsigned int i = 0; i < node->slots; i++)
 		count += smart_slot_is_leaf(node->words[SMART_NODE_HEAD_WORDS + i]);
 	return count;
@@ -84,6 +95,7 @@ smart_node_leaves(const struct smart_node *node)
 int
 smart_node_free_index(const struct smart_node *node, unsigned int pk)
 {
+	assert_whole(node);
 	if (node->kind == SMART_NODE_256)
 		return node->words[SMART_NODE_HEAD_WORDS + pk] == 0 ? (int) pk : -1;
 	for (unsigned int i = 0; i < node->slots; i++)
@@ -111,6 +123,8 @@ expect_node(const struct smart_tree *tree, smart_slot link, unsigned int arrived
 	node->arrived = arrived;
 	node->kind = kind;
 	node->slots = tree->kind_slots[kind];
+	node->today = false;
+	node->part = false;
 	return true;
 }
 

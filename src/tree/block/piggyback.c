@@ -75,6 +75,7 @@ smart_piggyback_take(struct smart_tree *tree, struct smart_node *node, const str
 	{
 		memcpy(node->head, piggyback->node.head, sizeof(node->head));
 		memcpy(node->words, piggyback->node.words, (SMART_NODE_HEAD_WORDS + node->slots) * sizeof(uint64_t));
+		node->part = false;
 		*ours = smart_node_finish_again(tree, node, key);
 	}
 	smart_piggyback_forget(tree);

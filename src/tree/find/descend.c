@@ -149,7 +149,8 @@ smart_descend_near(struct smart_tree *tree, const struct smart_key *key, struct 
 	place->kind = SMART_PLACE_UNKNOWN;
 	if (status != SMART_OK || node == NULL)
 		return status;
-	if (!smart_piggyback_take(tree, node, key, &ours))
+	ours = SMART_FAULT(partview) && node->part;
+	if (!ours && !smart_piggyback_take(tree, node, key, &ours))
 		status = smart_node_read_again(tree, node->link, node->arrived, node, key, &ours);
 	if (status == SMART_OK && !ours)
 		smart_forget_node(tree, node->link);

@@ -17,6 +17,8 @@ extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_
  * or UNKNOWN, with an empty range in slot, or the node's that does not fit.
  */
 extern smart_status smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
+/* smart_find_fast for a scan, which looks at what lies beside the key, too: of no node a part is READ. */
+extern smart_status smart_find_whole(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 /*
  * By pointers, from a node of an earlier descent instead of the root (B3).  The
  * key has the node's prefix.  Header and identity must be what they were: then
@@ -53,13 +55,23 @@ extern smart_status smart_descend_near(struct smart_tree *tree, const struct sma
 extern smart_status
 smart_find_parent(struct smart_tree *tree, const struct smart_key *key, const struct smart_node **node);
 
+/* ---- nodes that the cache does not have (fetch.c) ---- */
+
+/*
+ * The node that place leads to, as smart_node_read_again, by fewer READs if the place was READ by this search, too;
+ * place->node is as the search has left it.  parts: node->part may be true afterwards, if the cache would not keep the
+ * node: then it has the slot that covers the key's byte, and no other one may be asked for (B6).
+ */
+extern smart_status smart_fetch_node(struct smart_tree *tree, const struct smart_place *place, bool parts,
+									 struct smart_node *node, const struct smart_key *key, bool *ours);
+
 /* ---- descents by memory nodes (offload.c) ---- */
 
 /* A search by way of the cache begins: what an earlier one was brought is forgotten. */
 extern void smart_offload_begin(struct smart_tree *tree);
-/* The root's word, a node, a leaf that the search needs: as smart_word_read, smart_node_read_again and smart_leaf_read. */
+/* The root's word, a node, a leaf that the search needs: as smart_word_read, smart_fetch_node and smart_leaf_read. */
 extern smart_status smart_offload_root(struct smart_tree *tree, const struct smart_key *key, smart_slot *root);
-extern smart_status smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrived,
+extern smart_status smart_offload_node(struct smart_tree *tree, const struct smart_place *place, bool parts,
 									   struct smart_node *node, const struct smart_key *key, bool *ours);
 extern smart_status smart_offload_leaf(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 									   uint8_t *buffer, struct smart_leaf *leaf, bool *good);

@@ -196,9 +196,11 @@ node_bytes(smart_slot link)
 }
 
 smart_status
-smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node,
+smart_offload_node(struct smart_tree *tree, const struct smart_place *place, bool parts, struct smart_node *node,
 				   const struct smart_key *key, bool *ours)
 {
+	smart_slot link = place->slot;
+	unsigned int arrived = place->consumed;
 	struct smart_offload *offload = offload_of(tree);
 	const struct fabric_path_block *block = NULL;
 	uint64_t begin_ns;
@@ -206,7 +208,7 @@ smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrive
 
 	smart_assert(smart_slot_is_node(link) && node != NULL);
 	if (offload == NULL)
-		return smart_node_read_again(tree, link, arrived, node, key, ours);
+		return smart_fetch_node(tree, place, parts, node, key, ours);
 	status = find_or_ask(tree, offload, key, link, arrived, node_bytes(link), &block);
 	if (status != SMART_OK)
 		return status;
@@ -218,7 +220,7 @@ smart_offload_node(struct smart_tree *tree, smart_slot link, unsigned int arrive
 		return SMART_OK;
 	}
 	begin_ns = tree->env->now_ns(tree->env);
-	status = smart_node_read_again(tree, link, arrived, node, key, ours);
+	status = smart_fetch_node(tree, place, parts, node, key, ours);
 	if (status == SMART_OK)
 		add_sample(&offload->node[fabric_node(smart_slot_address(link))].trip_ns,
 				   tree->env->now_ns(tree->env) - begin_ns);

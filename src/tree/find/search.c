@@ -225,8 +225,8 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 
 /* ---- by way of the cache ---- */
 
-smart_status
-smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+static smart_status
+find_cached(struct smart_tree *tree, const struct smart_key *key, bool parts, struct smart_place *place)
 {
 	struct smart_services *services = tree->services;
 	smart_slot root;
@@ -254,10 +254,10 @@ smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct s
 		if (!smart_node_recall(tree, link, place->consumed, node, &usable))
 		{
 			/* Reverse check: an address may have been used again since its slot was cached. */
-			status = smart_offload_node(tree, link, place->consumed, node, key, &usable);
+			status = smart_offload_node(tree, place, parts, node, key, &usable);
 			if (status != SMART_OK)
 				return status;
-			if (usable)
+			if (usable && !node->part)
 				smart_keep_node(tree, link, node->words);
 		}
 		if (!usable)
@@ -277,7 +277,13 @@ smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct s
 }
 
 smart_status
-smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+smart_find_cached(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	return find_cached(tree, key, true, place);
+}
+
+static smart_status
+find_fast(struct smart_tree *tree, const struct smart_key *key, bool parts, struct smart_place *place)
 {
 	if (tree->direct)
 		return find_direct(tree, key, place);
@@ -286,5 +292,17 @@ smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct sma
 		place->kind = SMART_PLACE_UNKNOWN;
 		return SMART_OK;
 	}
-	return smart_find_cached(tree, key, place);
+	return find_cached(tree, key, parts, place);
+}
+
+smart_status
+smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	return find_fast(tree, key, true, place);
+}
+
+smart_status
+smart_find_whole(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	return find_fast(tree, key, false, place);
 }

@@ -424,7 +424,7 @@ search(struct smart_readahead *walk, const struct smart_key *key, struct smart_p
 	bool fresh;
 
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN};
-	status = smart_find_fast(walk->tree, key, place);
+	status = smart_find_whole(walk->tree, key, place);
 	if (status != SMART_OK || place->node == NULL || !smart_slot_is_range(place->slot))
 		return status;
 	/* What a memory node brought on the way was READ within this walk. */
