@@ -206,7 +206,8 @@ look_from_above(struct ahead *entry)
 	const struct smart_node *parent = &entry->parent->node;
 	int index;
 
-	if (!entry->known || !entry->parent->known)
+	/* In the place of the one above there may be another one by now. */
+	if (!entry->known || !entry->parent->known || parent->depth + 1 != entry->node.arrived)
 		return;
 	index = smart_node_cover_index(parent, smart_slot_pk(entry->node.link));
 	if (index < 0 || parent->words[SMART_NODE_HEAD_WORDS + index] != entry->node.link)
