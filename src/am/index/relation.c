@@ -117,18 +117,18 @@ attach_also(struct smart_relation *self, Relation index)
 static struct smart_relation *
 make_relation(Relation index, enum smart_loss *loss)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 	struct smart_relation *self;
 	Size codec_size;
 
 	smart_server_require();
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	*loss = smart_state_loss(index, cache);
-	codec_size = smart_copy_codec(cache)->size;
+	codec_size = smart_amcache_codec(cache)->size;
 	self = palloc(MAXALIGN(sizeof(struct smart_relation)) + codec_size);
 	memset(self, 0, sizeof(*self));
 	self->codec = (struct smart_codec *) ((char *) self + MAXALIGN(sizeof(struct smart_relation)));
-	memcpy(self->codec, smart_copy_codec(cache), codec_size);
+	memcpy(self->codec, smart_amcache_codec(cache), codec_size);
 	self->index = RelationGetRelid(index);
 	self->meta = cache->meta;
 	self->changes = cache->changes;
@@ -194,10 +194,10 @@ smart_relation_open_bare(Relation index)
 bool
 smart_relation_arrive(struct smart_relation *self, Relation index)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 
 	smart_assert(self->tree == NULL && self->view != NULL);
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	self->changes = cache->changes;
 	if (smart_state_has_no_tree(index, cache))
 		return false;
@@ -213,7 +213,7 @@ smart_relation_arrive(struct smart_relation *self, Relation index)
 void
 smart_relation_lose(struct smart_relation *self, Relation index)
 {
-	struct smart_copy *cache = smart_state_copy(index);
+	struct smart_amcache *cache = smart_state_amcache(index);
 
 	smart_assert(self->view == NULL && self->also == NULL && !self->lost);
 	if (cache->meta.encoding != self->meta.encoding)
@@ -272,10 +272,10 @@ smart_relation_open_to_insert(Relation index, bool asks_view)
 }
 
 /* What the relcache keeps of the index; its error if it is lost. */
-static struct smart_copy *
+static struct smart_amcache *
 get_whole(Relation index)
 {
-	struct smart_copy *cache = smart_state_copy(index);
+	struct smart_amcache *cache = smart_state_amcache(index);
 	enum smart_loss loss = smart_state_loss(index, cache);
 
 	if (loss != SMART_LOSS_NONE)
@@ -286,13 +286,13 @@ get_whole(Relation index)
 bool
 smart_relation_follow(struct smart_relation *self, Relation index)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 	uint64 older = self->meta.tree;
 
 	smart_assert(self->tree != NULL && self->also == NULL && !self->lost);
 	if (likely(self->changes == smart_changes()))
 		return false;
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	if (smart_state_loss(index, cache) != SMART_LOSS_NONE && smart_state_can_answer(index, cache))
 		return true;
 	cache = get_whole(index);
@@ -311,7 +311,7 @@ smart_relation_follow(struct smart_relation *self, Relation index)
 bool
 smart_relation_refresh(struct smart_relation *self, Relation index)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 
 	if (self->tree != NULL)
 		return true;
@@ -447,16 +447,16 @@ smart_relation_verify(struct smart_relation *self, struct smart_verify_report *r
 bool
 smart_relation_glance(Relation index, struct smart_glance *glance)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 
 	*glance = (struct smart_glance){.unsettled = true};
 	if (!smart_server_available())
 		return false;
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	/* Nobody knows yet what becomes of its tree, if it has one. */
 	if (smart_server_recovers() && cache->meta.tree != SMART_TREE_NOWHERE)
 		return false;
-	glance->ordered = smart_copy_codec(cache)->ordered;
+	glance->ordered = smart_amcache_codec(cache)->ordered;
 	glance->fixed_length = cache->meta.fixed_length;
 	if (smart_state_loss(index, cache) != SMART_LOSS_NONE)
 	{
@@ -479,7 +479,7 @@ smart_relation_glance(Relation index, struct smart_glance *glance)
 uint64
 smart_relation_tree(Relation index)
 {
-	struct smart_copy *cache = smart_state_copy(index);
+	struct smart_amcache *cache = smart_state_amcache(index);
 
 	if (cache->meta.tree == 0 || cache->meta.tree == SMART_TREE_NOWHERE)
 		return cache->meta.tree;

@@ -17,7 +17,7 @@
 static int
 hint_lost(Relation index)
 {
-	const struct smart_copy *cache = index->rd_amcache;
+	const struct smart_amcache *cache = index->rd_amcache;
 	struct smart_rebuild rebuild;
 
 	if (RecoveryInProgress())
@@ -73,7 +73,7 @@ smart_report_status(smart_status status, Relation index)
 	/* A cancel or a shutdown says so itself, whatever became of the index. */
 	if (smart_status_is_of_node(status))
 	{
-		struct smart_copy *cache = index == NULL ? NULL : index->rd_amcache;
+		struct smart_amcache *cache = index == NULL ? NULL : index->rd_amcache;
 		enum smart_loss loss;
 
 		CHECK_FOR_INTERRUPTS();

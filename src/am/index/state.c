@@ -45,7 +45,7 @@ name_loaded(Relation index, struct smart_meta *meta)
  * with the same announcement.
  */
 static void
-stay_until_moved(Relation index, struct smart_copy *cache)
+stay_until_moved(Relation index, struct smart_amcache *cache)
 {
 	struct smart_rebuild move;
 
@@ -62,7 +62,7 @@ stay_until_moved(Relation index, struct smart_copy *cache)
 }
 
 static void
-read_meta(Relation index, struct smart_copy *cache)
+read_meta(Relation index, struct smart_amcache *cache)
 {
 	/* What is seen of a move counts if it is of the same number as the metapage (src/README, J11). */
 	do
@@ -72,27 +72,27 @@ read_meta(Relation index, struct smart_copy *cache)
 		stay_until_moved(index, cache);
 	} while (unlikely(cache->changes != smart_changes()));
 	cache->standby = RecoveryInProgress();
-	cache->fits = smart_meta_fits(&cache->meta, smart_copy_codec(cache));
+	cache->fits = smart_meta_fits(&cache->meta, smart_amcache_codec(cache));
 	cache->whole = false;
 	if (cache->standby)
 		name_loaded(index, &cache->meta);
 }
 
 /* What the relcache keeps of an index, up to date. */
-struct smart_copy *
-smart_state_copy(Relation index)
+struct smart_amcache *
+smart_state_amcache(Relation index)
 {
-	struct smart_copy *cache = index->rd_amcache;
+	struct smart_amcache *cache = index->rd_amcache;
 
-	if (cache != NULL && !smart_codec_current(smart_copy_codec(cache)))
+	if (cache != NULL && !smart_codec_current(smart_amcache_codec(cache)))
 		smart_meta_forget(index);
 	/* Asking may have taken it away, too. */
 	cache = index->rd_amcache;
 	if (cache == NULL)
 	{
 		struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
-		Size size = offsetof(struct smart_copy, codec) + codec->size;
-		struct smart_copy *made = palloc(size);
+		Size size = offsetof(struct smart_amcache, codec) + codec->size;
+		struct smart_amcache *made = palloc(size);
 
 		/* It stays only if the metapage can be read, so it is made in the caller's memory first. */
 		memcpy(made->codec, codec, codec->size);
@@ -112,14 +112,14 @@ smart_state_copy(Relation index)
 const struct smart_codec *
 smart_relation_codec(Relation index)
 {
-	return smart_copy_codec(smart_state_copy(index));
+	return smart_amcache_codec(smart_state_amcache(index));
 }
 
 /* ---- is the tree the content of the index? ---- */
 
 /* The same in recovery, of an index that is not empty. */
 static enum smart_loss
-find_standby_loss(const struct smart_copy *cache)
+find_standby_loss(const struct smart_amcache *cache)
 {
 	const struct smart_meta *meta = &cache->meta;
 
@@ -137,7 +137,7 @@ find_standby_loss(const struct smart_copy *cache)
 
 /* Why the tree that a metapage names is not the content of its index. */
 static enum smart_loss
-find_loss(Relation index, const struct smart_copy *cache)
+find_loss(Relation index, const struct smart_amcache *cache)
 {
 	const struct smart_meta *meta = &cache->meta;
 	struct smart_space *space;
@@ -178,7 +178,7 @@ find_loss(Relation index, const struct smart_copy *cache)
 
 /* As find_loss(); a whole tree stays so until something changes. */
 enum smart_loss
-smart_state_loss(Relation index, struct smart_copy *cache)
+smart_state_loss(Relation index, struct smart_amcache *cache)
 {
 	enum smart_loss loss;
 
@@ -192,13 +192,13 @@ smart_state_loss(Relation index, struct smart_copy *cache)
 enum smart_loss
 smart_relation_loss(Relation index)
 {
-	return smart_state_loss(index, smart_state_copy(index));
+	return smart_state_loss(index, smart_state_amcache(index));
 }
 
 enum smart_loss
 smart_relation_absence(Relation index)
 {
-	struct smart_copy *cache = smart_state_copy(index);
+	struct smart_amcache *cache = smart_state_amcache(index);
 	enum smart_loss loss = smart_state_loss(index, cache);
 
 	if (loss == SMART_LOSS_OUT_OF_REACH)
@@ -210,7 +210,7 @@ smart_relation_absence(Relation index)
 bool
 smart_relation_is_loadable(Relation index)
 {
-	struct smart_copy *cache = smart_state_copy(index);
+	struct smart_amcache *cache = smart_state_amcache(index);
 
 	return smart_state_loss(index, cache) != SMART_LOSS_NONE && smart_meta_is_loadable(&cache->meta) && cache->fits;
 }
@@ -224,7 +224,7 @@ smart_relation_writes_back(Relation index)
 
 /* The same, of an index that is lost. */
 bool
-smart_state_can_answer(Relation index, const struct smart_copy *cache)
+smart_state_can_answer(Relation index, const struct smart_amcache *cache)
 {
 	return (smart_settings.answer_from_pages || smart_options_resident(index) == SMART_RESIDENT_NEVER ||
 			smart_relation_writes_back(index)) &&
@@ -233,7 +233,7 @@ smart_state_can_answer(Relation index, const struct smart_copy *cache)
 
 /* Has it no tree that can be read now? */
 bool
-smart_state_has_no_tree(Relation index, struct smart_copy *cache)
+smart_state_has_no_tree(Relation index, struct smart_amcache *cache)
 {
 	return smart_state_loss(index, cache) != SMART_LOSS_NONE || unlikely(smart_tree_is_away(cache->meta.tree));
 }
@@ -241,17 +241,17 @@ smart_state_has_no_tree(Relation index, struct smart_copy *cache)
 bool
 smart_relation_can_answer(Relation index)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 
 	if (!smart_server_available())
 		return false;
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	return smart_state_has_no_tree(index, cache) && smart_state_can_answer(index, cache);
 }
 
 /* The same, of an index that is lost. */
 bool
-smart_state_is_about_to_return(const struct smart_copy *cache)
+smart_state_is_about_to_return(const struct smart_amcache *cache)
 {
 	struct smart_chain_place place;
 	uint32 losses;
@@ -263,11 +263,11 @@ smart_state_is_about_to_return(const struct smart_copy *cache)
 bool
 smart_relation_reads_nodes(Relation index)
 {
-	struct smart_copy *cache;
+	struct smart_amcache *cache;
 
 	if (!smart_server.remote || !smart_server_available())
 		return smart_server.remote;
-	cache = smart_state_copy(index);
+	cache = smart_state_amcache(index);
 	return !smart_state_has_no_tree(index, cache) || !smart_state_can_answer(index, cache) ||
 		   smart_relation_is_carried(index, &cache->meta);
 }
@@ -275,13 +275,13 @@ smart_relation_reads_nodes(Relation index)
 bool
 smart_relation_is_about_to_return(Relation index)
 {
-	return smart_server_available() && smart_state_is_about_to_return(smart_state_copy(index));
+	return smart_server_available() && smart_state_is_about_to_return(smart_state_amcache(index));
 }
 
 bool
 smart_relation_could_answer(Relation index)
 {
-	return smart_server_available() && smart_state_can_answer(index, smart_state_copy(index));
+	return smart_server_available() && smart_state_can_answer(index, smart_state_amcache(index));
 }
 
 static uint64
@@ -302,7 +302,7 @@ has_room(const struct smart_meta *meta, uint64 times)
  * standby only rules out attempts to load that cannot succeed.
  */
 static bool
-lacks_room(const struct smart_copy *cache)
+lacks_room(const struct smart_amcache *cache)
 {
 	if (cache->meta.tree == SMART_TREE_NOWHERE)
 		return !has_room(&cache->meta, ROOM_PER_BYTE);
@@ -310,7 +310,7 @@ lacks_room(const struct smart_copy *cache)
 }
 
 bool
-smart_state_is_to_answer(Relation index, struct smart_copy *cache)
+smart_state_is_to_answer(Relation index, struct smart_amcache *cache)
 {
 	if (!smart_state_can_answer(index, cache))
 		return false;
@@ -339,7 +339,7 @@ smart_relation_is_carried(Relation index, const struct smart_meta *meta)
 
 /* The same, of an index that is lost. */
 bool
-smart_state_wants_follower(Relation index, const struct smart_copy *cache)
+smart_state_wants_follower(Relation index, const struct smart_amcache *cache)
 {
 	struct smart_tree_info info;
 
@@ -355,26 +355,26 @@ smart_state_wants_follower(Relation index, const struct smart_copy *cache)
 bool
 smart_relation_wants_follower(Relation index)
 {
-	return smart_server_available() && smart_state_wants_follower(index, smart_state_copy(index));
+	return smart_server_available() && smart_state_wants_follower(index, smart_state_amcache(index));
 }
 
 bool
 smart_relation_may_answer(Relation index)
 {
 	return smart_options_resident(index) != SMART_RESIDENT_ALWAYS &&
-		   smart_state_can_answer(index, smart_state_copy(index));
+		   smart_state_can_answer(index, smart_state_amcache(index));
 }
 
 bool
 smart_relation_is_to_answer(Relation index)
 {
-	return smart_server_available() && smart_state_is_to_answer(index, smart_state_copy(index));
+	return smart_server_available() && smart_state_is_to_answer(index, smart_state_amcache(index));
 }
 
 bool
 smart_relation_mark_stale(Relation index)
 {
-	uint64 tree = smart_state_copy(index)->meta.tree;
+	uint64 tree = smart_state_amcache(index)->meta.tree;
 
 	return tree == 0 || smart_meta_mark_stale(index, tree);
 }

@@ -14,13 +14,12 @@
 /* The codec of an index, as the relcache keeps it: good until the next look at a catalog. */
 extern const struct smart_codec *smart_relation_codec(Relation index);
 
-/*
- * Why the tree that the metapage names is not the content of the index.  Raises an error if the metapage cannot be read.
- */
+/* Why the tree that the metapage names is not the content of the index.  Raises an error if the metapage cannot be read. */
 extern enum smart_loss smart_relation_loss(Relation index);
 
 /*
- * Why the tree cannot be had now, but may be later: a memory node is away, and smart.node_down_after is over; or NONE.  An index with a journal counts as lost then; without one it is not planned with.
+ * Why the tree cannot be had now, but may be later: a memory node is away, and smart.node_down_after is over; or NONE.  An index
+ * with a journal counts as lost then; without one it is not planned with.
  */
 extern enum smart_loss smart_relation_absence(Relation index);
 
@@ -66,8 +65,8 @@ extern bool smart_relation_mark_stale(Relation index);
 
 /* ---- for the other files of an open index ---- */
 
-/* What the relcache keeps for us: one chunk in rd_indexcxt, the codec at the end. */
-struct smart_copy
+/* What the relcache keeps for us (rd_amcache): one chunk in rd_indexcxt, the codec at the end. */
+struct smart_amcache
 {
 	struct smart_meta meta;
 	bool fits;                           /* the entries were made as codec makes them */
@@ -79,24 +78,24 @@ struct smart_copy
 };
 
 static inline struct smart_codec *
-smart_copy_codec(struct smart_copy *copy)
+smart_amcache_codec(struct smart_amcache *cache)
 {
-	return (struct smart_codec *) copy->codec;
+	return (struct smart_codec *) cache->codec;
 }
 
 /* What the relcache keeps of an index, up to date. */
-extern struct smart_copy *smart_state_copy(Relation index);
+extern struct smart_amcache *smart_state_amcache(Relation index);
 
 /* As smart_relation_loss(); a whole tree stays so until something changes. */
-extern enum smart_loss smart_state_loss(Relation index, struct smart_copy *copy);
+extern enum smart_loss smart_state_loss(Relation index, struct smart_amcache *cache);
 
 /* As smart_relation_could_answer(), smart_relation_is_about_to_return() and so on, where the server is available. */
-extern bool smart_state_can_answer(Relation index, const struct smart_copy *copy);
-extern bool smart_state_is_about_to_return(const struct smart_copy *copy);
-extern bool smart_state_is_to_answer(Relation index, struct smart_copy *copy);
-extern bool smart_state_wants_follower(Relation index, const struct smart_copy *copy);
+extern bool smart_state_can_answer(Relation index, const struct smart_amcache *cache);
+extern bool smart_state_is_about_to_return(const struct smart_amcache *cache);
+extern bool smart_state_is_to_answer(Relation index, struct smart_amcache *cache);
+extern bool smart_state_wants_follower(Relation index, const struct smart_amcache *cache);
 
 /* Has it no tree that can be read now? */
-extern bool smart_state_has_no_tree(Relation index, struct smart_copy *copy);
+extern bool smart_state_has_no_tree(Relation index, struct smart_amcache *cache);
 
 #endif /* SMART_AM_STATE_H */

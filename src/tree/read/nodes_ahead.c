@@ -17,7 +17,7 @@ struct ahead
 	bool arriving;     /* the next batch READs it */
 	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
 	const struct ahead *parent; /* arriving: the same batch READs the node whose slot leads here; or NULL */
-	bool shown;                 /* a parent has shown that it led here */
+	uint64_t shown;             /* the prefix, by its identity, that a parent has shown; 0: none has */
 	unsigned int parent_depth;
 	uint64_t parent_identity;
 	struct smart_node node;
@@ -121,7 +121,7 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 	if (entry == NULL)
 	{
 		entry = take_entry(ahead);
-		entry->shown = false;
+		entry->shown = 0;
 	}
 	entry->known = false;
 	entry->arriving = true;
@@ -212,7 +212,7 @@ look_from_above(struct ahead *entry)
 	index = smart_node_cover_index(parent, smart_slot_pk(entry->node.link));
 	if (index < 0 || parent->words[SMART_NODE_HEAD_WORDS + index] != entry->node.link)
 		return;
-	entry->shown = true;
+	entry->shown = entry->node.words[1];
 	entry->parent_depth = parent->depth;
 	entry->parent_identity = parent->words[1];
 }
@@ -290,7 +290,9 @@ smart_nodes_ahead_shows_prefix(const struct smart_tree *tree, const struct smart
 {
 	const struct ahead *entry = entry_of(ahead, node);
 
-	return entry != NULL && entry->shown && smart_slot_pk(node->link) == smart_key_byte(key, entry->parent_depth) &&
+	/* What has been READ once more may be another node in the same block. */
+	return entry != NULL && entry->shown != 0 && entry->shown == node->words[1] &&
+		   smart_slot_pk(node->link) == smart_key_byte(key, entry->parent_depth) &&
 		   entry->parent_identity == smart_prefix_hash(tree, key, entry->parent_depth);
 }
 
