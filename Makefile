@@ -107,6 +107,7 @@ endif
 include memnode/memnode.mk
 include test/programs.mk
 include bench/ycsb.mk
+include bench/network.mk
 
 # DAEMON=no leaves out the daemon, which a package of its own has.
 ifeq ($(filter no,$(DAEMON)),)

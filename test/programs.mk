@@ -10,7 +10,7 @@
 #   test/support/*.c      linked to all of them
 
 CORE_SRCS = $(LIBRARY_SRCS) $(filter-out memnode/main.c,$(call sources,memnode)) \
-	$(filter-out bench/ycsb/main.c,$(call sources,bench))
+	$(filter-out bench/ycsb/main.c bench/network/%.c,$(call sources,bench))
 SUPPORT_SRCS = $(wildcard test/support/*.c)
 UNIT_SRCS = $(wildcard test/unit/*_test.c)
 STRESS_SRCS = $(wildcard test/stress/*.c)
