@@ -356,9 +356,8 @@ extern smart_status smart_tree_bulk_delete(struct smart_tree *tree, const struct
 
 /*
  * The same for the leaves of some keys only; found only with at_once.  next() returns the least of them that is not
- * below from, which never falls, in memory that is good until the next call; false: there is none.  When it is asked
- * for a key behind another one, nothing that dead() takes for dead is left at the other.  After an error that comes
- * under way *removed is set, too.
+ * below from, which never falls, in memory that is good until the next call; false: there is none.  On memory nodes it
+ * is asked for many keys before the first of them is removed.  After an error that comes under way *removed is set, too.
  */
 typedef bool (*smart_next_key_fn)(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key,
 								  size_t *key_length);

@@ -51,6 +51,9 @@ struct smart_drop
 	unsigned int depth, lo, hi; /* of the range with these bytes at depth */
 };
 
+/* Removes from the list, which has the leaf's entries, what drop takes for dead. */
+extern void smart_drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop);
+
 /* How a leaf is rewritten. */
 struct smart_rewrite
 {

@@ -163,9 +163,8 @@ build_copy(struct smart_tree *tree, const struct smart_key *key, const struct sm
 	return status;
 }
 
-/* Removes from the list what the rewrite leaves out. */
-static void
-drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop)
+void
+smart_drop_entries(struct smart_list *list, const struct smart_leaf *leaf, struct smart_drop *drop)
 {
 	uint32_t kept = 0;
 
@@ -205,7 +204,7 @@ smart_replace_leaf(struct smart_tree *tree, const struct smart_key *key, const s
 	if (status != SMART_OK)
 		return status;
 	if (rewrite->drop != NULL)
-		drop_entries(list, leaf, rewrite->drop);
+		smart_drop_entries(list, leaf, rewrite->drop);
 	if (rewrite->guest > 0)
 		status = smart_list_try_add(tree, list, key, rewrite->guest, &rewrite->took);
 	copy = smart_slot_make_empty(leaf->lo, leaf->hi);

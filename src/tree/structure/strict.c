@@ -283,6 +283,14 @@ is_worth_tidying(const struct smart_tree *tree, const struct smart_node *node, u
 	return small > 0 && small * WORTH_ONE_IN >= count;
 }
 
+bool
+smart_is_untidy(const struct smart_tree *tree, const struct smart_node *node)
+{
+	unsigned int pk;
+
+	return is_worth_tidying(tree, node, &pk);
+}
+
 smart_status
 smart_tidy_node(struct smart_tree *tree, const struct smart_key *key)
 {

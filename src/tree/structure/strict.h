@@ -28,5 +28,7 @@ extern smart_status smart_forward(struct smart_tree *tree, const struct smart_ke
 extern smart_status smart_tidy(struct smart_tree *tree, const struct smart_key *key);
 /* The same for a node that key leads through, after removals anywhere in it, if enough has become small there. */
 extern smart_status smart_tidy_node(struct smart_tree *tree, const struct smart_key *key);
+/* Has enough, in this copy of the node? */
+extern bool smart_is_untidy(const struct smart_tree *tree, const struct smart_node *node);
 
 #endif /* SMART_TREE_STRICT_H */

@@ -1,7 +1,6 @@
 /*
  * remove.c
- *	  Remove, bulk delete, removal of many, and weeding of one leaf: a leaf is sealed and
- *	  replaced by a copy without the entry, or entries.
+ *	  REMOVE: a leaf is sealed and replaced by a copy without the entry, or entries.
  *
  * The commit is the CAS of the leaf's slot, by this client itself: if another client
  * replaced the sealed leaf, the entries are still there.
@@ -9,42 +8,19 @@
  * Progress: as insert.
  */
 #include "tree/block/access.h"
-#include "tree/block/cursor.h"
 #include "tree/block/lock.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
-#include "tree/read/readahead.h"
 #include "tree/structure/change.h"
 #include "tree/structure/standby.h"
 #include "tree/structure/strict.h"
-#include "tree/write/sweep.h"
+#include "tree/write/remove.h"
 
 /* Attempts to put a leaf back that lies in a standby. */
 #define SETTLE_ATTEMPTS 8
 
-/* Entries of one leaf, at most. */
-#define BLOCKED_MAX SMART_LEAF_SIZE_MAX
-
-/* The blocked equality prefixes of entries that a rewrite leaves out. */
-struct blocked
-{
-	uint32_t count;
-	struct smart_blocked points[BLOCKED_MAX];
-};
-
-/* A removal from the leaf that covers key. */
-struct removal
-{
-	struct smart_key key;
-	smart_slot hint; /* remote: leads to the leaf where it was seen a while ago; 0: not known */
-	struct smart_drop drop;
-	struct blocked *blocked; /* bulk delete, with cached results; else NULL */
-	bool only_if_there;      /* one key: finished if it is absent */
-	bool finished;
-};
-
-static void
-unblock_all(struct smart_tree *tree, struct blocked *blocked)
+void
+smart_unblock_points(struct smart_tree *tree, struct smart_blocked_points *blocked)
 {
 	while (blocked != NULL && blocked->count > 0)
 		smart_unblock(tree, &blocked->points[--blocked->count]);
@@ -52,7 +28,7 @@ unblock_all(struct smart_tree *tree, struct blocked *blocked)
 
 /* Not if it is about one key, and that is not there. */
 static bool
-wants_rewrite(const struct removal *removal, const struct smart_leaf *leaf)
+wants_rewrite(const struct smart_leaf_removal *removal, const struct smart_leaf *leaf)
 {
 	return !removal->only_if_there || smart_leaf_contains(leaf, &removal->key);
 }
@@ -62,7 +38,8 @@ wants_rewrite(const struct removal *removal, const struct smart_leaf *leaf)
  * with the same leaf still there (a frozen node's copy, say): once more.
  */
 static smart_status
-remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_leaf_lock *lock, struct smart_leaf *leaf)
+remove_locked(struct smart_tree *tree, struct smart_leaf_removal *removal, struct smart_leaf_lock *lock,
+			  struct smart_leaf *leaf)
 {
 	struct smart_rewrite rewrite = {.drop = &removal->drop};
 	unsigned int attempts = 0;
@@ -87,7 +64,7 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 			return SMART_OK;
 		rewrite.lock = leaf->state == SMART_LIVE ? lock : NULL;
 		leaf->link = place.slot;
-		unblock_all(tree, removal->blocked);
+		smart_unblock_points(tree, removal->blocked);
 		status = smart_replace_leaf(tree, &removal->key, &place, leaf, &rewrite, &removal->finished);
 		/* I3: sealed, so that nothing comes into the leaf any more, whichever client wins the slot. */
 		smart_assert(status != SMART_OK || leaf->state == SMART_SEALED);
@@ -98,7 +75,7 @@ remove_locked(struct smart_tree *tree, struct removal *removal, struct smart_lea
 
 /* The leaf covers the key, and its local lock is held.  If it is live, the other lock is taken first. */
 static smart_status
-remove_from_leaf(struct smart_tree *tree, struct removal *removal, struct smart_leaf_lock *lock,
+remove_from_leaf(struct smart_tree *tree, struct smart_leaf_removal *removal, struct smart_leaf_lock *lock,
 				 struct smart_leaf *leaf)
 {
 	bool taken = true;
@@ -117,7 +94,7 @@ remove_from_leaf(struct smart_tree *tree, struct removal *removal, struct smart_
 
 /* One attempt.  A leaf that proves its place (I1) may have been found in any way; remove_locked() is strict. */
 static smart_status
-remove_once(struct smart_tree *tree, struct removal *removal)
+remove_once(struct smart_tree *tree, struct smart_leaf_removal *removal)
 {
 	const struct smart_key *key = &removal->key;
 	bool hinted = removal->hint != 0;
@@ -196,9 +173,8 @@ settle(struct smart_tree *tree, const struct smart_key *key)
 	return status;
 }
 
-/* Runs a removal to its end; afterwards drop.count is what it removed. */
-static smart_status
-remove_entries(struct smart_tree *tree, struct removal *removal)
+smart_status
+smart_remove_from_leaf(struct smart_tree *tree, struct smart_leaf_removal *removal)
 {
 	unsigned int attempts = 0;
 	smart_status status;
@@ -214,7 +190,7 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 		/* A standby is used again without being wiped (V4). */
 		if (smart_no_room(status) && !tree->options.value)
 		{
-			unblock_all(tree, removal->blocked);
+			smart_unblock_points(tree, removal->blocked);
 			status = smart_standby_renew(tree, status);
 		}
 	} while (status == SMART_OK && !removal->finished);
@@ -226,7 +202,7 @@ remove_entries(struct smart_tree *tree, struct removal *removal)
 		join_in_place(tree, &removal->key);
 	else if (status == SMART_OK && removal->drop.count > 0 && smart_tidy(tree, &removal->key) == SMART_CORRUPT)
 		status = SMART_CORRUPT;
-	unblock_all(tree, removal->blocked);
+	smart_unblock_points(tree, removal->blocked);
 	smart_assert(tree->locked == 0 && (status != SMART_OK || removal->finished));
 	return status;
 }
@@ -241,7 +217,8 @@ is_key(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, uns
 smart_status
 smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_length, bool *removed)
 {
-	struct removal removal = {.key = {.bytes = key_bytes, .length = (uint32_t) key_length}, .only_if_there = true};
+	struct smart_leaf_removal removal = {.key = {.bytes = key_bytes, .length = (uint32_t) key_length},
+										 .only_if_there = true};
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
 	smart_status status;
 
@@ -252,350 +229,12 @@ smart_tree_remove(struct smart_tree *tree, const uint8_t *key_bytes, size_t key_
 	if (tree->results && !SMART_FAULT(lateblock))
 		blocked = smart_block(tree, key_bytes, key_length);
 	smart_enter(tree);
-	status = smart_leave(tree, remove_entries(tree, &removal));
+	status = smart_leave(tree, smart_remove_from_leaf(tree, &removal));
 	smart_standby_release(tree);
 	if (tree->results && SMART_FAULT(lateblock))
 		blocked = smart_block(tree, key_bytes, key_length);
 	smart_unblock(tree, &blocked);
 	if (status == SMART_OK)
 		*removed = removal.drop.count > 0;
-	return status;
-}
-
-/* ---- bulk delete ---- */
-
-/* A bulk delete, the removal of many, or the weeding of one leaf. */
-struct bulk
-{
-	struct smart_tree *tree;
-	const struct smart_victims *victims;
-	bool dead_only; /* the cursor is a key that is to go, and entries that stay are not counted */
-	struct smart_cursor cursor;
-	struct smart_sweep *sweep;     /* NULL: the tree cannot be swept */
-	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
-	struct blocked *blocked;       /* NULL: there are no cached results */
-	uint8_t *entry;                /* the whole bytes of the entry that is asked about */
-	unsigned int depth;            /* up to which entry holds the cursor's bytes */
-	uint64_t visited;
-	uint64_t removed;
-};
-
-/* smart_drop callback: asks the caller about the whole entry. */
-static bool
-is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
-{
-	struct bulk *bulk = argument;
-	const struct smart_victims *victims = bulk->victims;
-	size_t head = leaf->depth + leaf->prefix_length;
-
-	/* Between two looks at one place its leaf may have gone deeper. */
-	if (bulk->depth != leaf->depth)
-	{
-		struct smart_key key = smart_cursor_key(&bulk->cursor);
-
-		for (unsigned int i = 0; i < leaf->depth; i++)
-			bulk->entry[i] = (uint8_t) smart_key_byte(&key, i);
-		bulk->depth = leaf->depth;
-	}
-	memcpy(bulk->entry + leaf->depth, smart_leaf_prefix(leaf), leaf->prefix_length);
-	memcpy(bulk->entry + head, suffix, length);
-	if (!victims->dead(victims->argument, bulk->entry, head + length))
-		return false;
-	/* The key of an entry that begins with it is the same. */
-	return victims->last == NULL ||
-		   smart_compare_bytes(bulk->entry, head + length < victims->last_length ? head + length : victims->last_length,
-							   victims->last, victims->last_length) <= 0;
-}
-
-/*
- * The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not.  Who is told of
- * what is removed is told ahead.
- */
-static bool
-leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
-{
-	struct bulk *bulk = argument;
-	bool dead = is_dead(argument, leaf, suffix, length);
-
-	if (dead && bulk->victims->found != NULL)
-		bulk->victims->found(bulk->victims->argument, bulk->entry, leaf->depth + leaf->prefix_length + length);
-	if (!dead || bulk->blocked == NULL)
-		return dead;
-	smart_assert(bulk->blocked->count < BLOCKED_MAX);
-	bulk->blocked->points[bulk->blocked->count++] =
-		smart_block(bulk->tree, bulk->entry, leaf->depth + leaf->prefix_length + length);
-	return true;
-}
-
-/* Is an entry to be removed?  It is not if somebody only wants to be told of it. */
-static bool
-meet(struct bulk *bulk, const struct smart_leaf *leaf, const struct smart_ref *ref)
-{
-	const struct smart_victims *victims = bulk->victims;
-	bool dead = is_dead(bulk, leaf, ref->tail, ref->tail_length);
-
-	if (!dead || !smart_victims_stay(victims))
-		return dead;
-	victims->found(victims->argument, bulk->entry, leaf->depth + leaf->prefix_length + ref->tail_length);
-	return false;
-}
-
-/* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
-static smart_status
-bulk_step(struct bulk *bulk)
-{
-	struct smart_tree *tree = bulk->tree;
-	struct smart_list *list = &tree->list;
-	struct smart_cursor *cursor = &bulk->cursor;
-	struct smart_key key = smart_cursor_key(cursor);
-	struct smart_place place;
-	struct smart_leaf leaf;
-	struct removal removal;
-	const struct smart_drop *drop = &removal.drop;
-	unsigned int limit;
-	uint64_t dead = 0;
-	smart_status status = bulk->ahead == NULL ? smart_confirm(tree, &key, &place, &leaf, &limit)
-											  : smart_readahead_find(bulk->ahead, cursor, &place, &leaf, &limit);
-
-	smart_assert(tree->entered && tree->locked == 0 && (bulk->blocked == NULL || bulk->blocked->count == 0));
-	if (status != SMART_OK)
-		return status;
-	if (place.kind != SMART_PLACE_LEAF)
-		return smart_cursor_skip(cursor, &place);
-	/* Entries of bytes that the cursor has passed already were counted with another leaf. */
-	bulk->depth = UINT_MAX;
-	list->count = 0;
-	status = smart_list_collect(tree, list, &leaf, smart_key_byte(&key, leaf.depth), limit);
-	for (uint32_t i = 0; status == SMART_OK && i < list->count; i++)
-		dead += meet(bulk, &leaf, &list->refs[i]);
-	if (status != SMART_OK)
-		return status;
-	if (dead == 0)
-	{
-		bulk->visited += list->count;
-		/* A leaf that another client has left so, for want of room perhaps: every reader has to look twice. */
-		if (leaf.state == SMART_SEALED)
-			status = smart_forward(tree, &key, leaf.address);
-		return status == SMART_OK || smart_no_room(status) ? smart_cursor_pass(cursor, leaf.depth, limit) : status;
-	}
-	removal = (struct removal){.key = key,
-							   .hint = tree->direct ? 0 : place.slot,
-							   .drop = {.dead = leave_out, .argument = bulk},
-							   .blocked = bulk->blocked};
-	status = remove_entries(tree, &removal);
-	/* Of an attempt that failed it is not known what it has removed. */
-	if (status == SMART_OK)
-	{
-		bulk->removed += drop->count;
-		bulk->visited += drop->count;
-	}
-	/*
-	 * Behind the leaf that was rewritten without its dead entries, if the cursor was at its beginning, so that what
-	 * stays is counted once.  Else the same place is visited again, until nothing dead is left in it.
-	 */
-	if (status == SMART_OK && drop->count > 0 && cursor->length <= drop->depth + 1 &&
-		smart_key_byte(&key, drop->depth) == drop->lo)
-	{
-		bulk->visited += drop->kept;
-		return smart_cursor_pass(cursor, drop->depth, drop->hi);
-	}
-	if (bulk->ahead != NULL)
-		smart_readahead_changed(bulk->ahead);
-	return status;
-}
-
-/*
- * Removes from the leaf that covers the cursor, which is one of the keys that are to go, all that are; moves the cursor
- * behind the leaf or, if the key is not there, behind the key.  Within an epoch.
- */
-static smart_status
-remove_step(struct bulk *bulk)
-{
-	struct smart_cursor *cursor = &bulk->cursor;
-	struct removal removal = {.key = smart_cursor_key(cursor),
-							  .drop = {.dead = leave_out, .argument = bulk},
-							  .blocked = bulk->blocked,
-							  .only_if_there = true};
-	smart_status status;
-
-	bulk->depth = UINT_MAX;
-	status = remove_entries(bulk->tree, &removal);
-	if (status != SMART_OK)
-		return status;
-	bulk->removed += removal.drop.count;
-	if (removal.drop.count > 0)
-		return smart_cursor_pass(cursor, removal.drop.depth, removal.drop.hi);
-	cursor->length = (uint32_t) smart_successor(cursor->bytes, cursor->length);
-	cursor->end = cursor->length == 0;
-	return SMART_OK;
-}
-
-static void
-bulk_end(struct bulk *bulk)
-{
-	struct smart_env *env = bulk->tree->env;
-
-	smart_standby_release(bulk->tree);
-	if (bulk->ahead != NULL)
-		smart_readahead_close(bulk->ahead);
-	smart_release(env, bulk->sweep);
-	smart_release(env, bulk->entry);
-	smart_release(env, bulk->blocked);
-	smart_cursor_done(&bulk->cursor, env);
-}
-
-/* Makes what a bulk delete from the first entry on needs; bulk_end() is due if it succeeds. */
-static smart_status
-bulk_begin(struct bulk *bulk, bool sweeps)
-{
-	struct smart_tree *tree = bulk->tree;
-	struct smart_env *env = tree->env;
-	smart_status status = smart_cursor_init(&bulk->cursor, env);
-
-	if (status != SMART_OK)
-		return status;
-	bulk->entry = env->allocate(env, SMART_KEY_MAX + SMART_ENTRY_MAX);
-	if (tree->results)
-		bulk->blocked = env->allocate(env, sizeof(*bulk->blocked));
-	if (sweeps)
-		bulk->sweep = env->allocate(env, sizeof(*bulk->sweep));
-	if (bulk->entry == NULL || (tree->results && bulk->blocked == NULL) || (sweeps && bulk->sweep == NULL))
-	{
-		bulk_end(bulk);
-		return SMART_NO_MEMORY;
-	}
-	if (bulk->blocked != NULL)
-		bulk->blocked->count = 0;
-	if (sweeps)
-		smart_sweep_begin(bulk->sweep, tree, bulk->victims, bulk->entry);
-	return SMART_OK;
-}
-
-/* As a sweep, or, where that does not do, strictly. */
-static smart_status
-step(struct bulk *bulk)
-{
-	struct smart_sweep *sweep = bulk->sweep;
-	bool done = false;
-	smart_status status = SMART_OK;
-
-	if (sweep != NULL)
-		status = bulk->dead_only ? smart_sweep_remove(sweep, &bulk->cursor, &done)
-								 : smart_sweep_step(sweep, &bulk->cursor, &done);
-	if (status != SMART_OK)
-		return status;
-	if (!done && sweep != NULL)
-		smart_sweep_lose(sweep);
-	if (!done)
-		return bulk->dead_only ? remove_step(bulk) : bulk_step(bulk);
-	bulk->visited += sweep->visited;
-	if (!smart_victims_stay(bulk->victims))
-		bulk->removed += sweep->dead;
-	return SMART_OK;
-}
-
-/* One step as an operation of its own. */
-static smart_status
-bulk_once(struct bulk *bulk)
-{
-	smart_status status;
-
-	smart_enter(bulk->tree);
-	status = smart_leave(bulk->tree, step(bulk));
-	/* A1: no equality prefix stays blocked longer than its operation. */
-	smart_assert(bulk->blocked == NULL || bulk->blocked->count == 0);
-	return status;
-}
-
-smart_status
-smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *victims, smart_pause_fn pause_point,
-					   uint64_t *visited, uint64_t *removed)
-{
-	struct bulk bulk = {.tree = tree, .victims = victims};
-	smart_status status = bulk_begin(&bulk, smart_tree_is_swept(tree));
-
-	smart_assert(victims->last == NULL);
-	if (status != SMART_OK)
-		return status;
-	if (!tree->direct)
-		status = smart_readahead_open(tree, &bulk.ahead);
-	if (status == SMART_OK && bulk.ahead != NULL)
-		smart_readahead_start(bulk.ahead, NULL, 0, false);
-	while (status == SMART_OK && !bulk.cursor.end)
-	{
-		struct smart_key next = smart_cursor_key(&bulk.cursor);
-
-		if (bulk.sweep != NULL)
-			status = smart_sweep_tidy(bulk.sweep, &next);
-		if (status == SMART_OK)
-			status = bulk_once(&bulk);
-		if (status == SMART_OK && pause_point != NULL && !pause_point(victims->argument))
-			status = SMART_INTERRUPTED;
-	}
-	if (status == SMART_OK && bulk.sweep != NULL)
-		status = smart_sweep_tidy(bulk.sweep, NULL);
-	bulk_end(&bulk);
-	if (status == SMART_OK)
-	{
-		*visited = bulk.visited;
-		*removed = bulk.removed;
-	}
-	return status;
-}
-
-smart_status
-smart_tree_remove_many(struct smart_tree *tree, const struct smart_victims *victims, smart_next_key_fn next,
-					   uint64_t *removed)
-{
-	struct bulk bulk = {.tree = tree, .victims = victims, .dead_only = true};
-	smart_status status = bulk_begin(&bulk, smart_tree_is_swept(tree));
-	struct smart_key key = {0};
-	const uint8_t *bytes;
-	size_t length;
-
-	smart_assert(!smart_victims_stay(victims));
-	if (status != SMART_OK)
-		return status;
-	while (status == SMART_OK && !bulk.cursor.end &&
-		   next(victims->argument, bulk.cursor.bytes, bulk.cursor.length, &bytes, &length))
-	{
-		smart_assert(length > 0 && length <= SMART_KEY_MAX);
-		if (bulk.sweep != NULL)
-			smart_sweep_go(bulk.sweep, &bulk.cursor, bytes, length);
-		memcpy(bulk.cursor.bytes, bytes, length);
-		bulk.cursor.length = (uint32_t) length;
-		key = smart_cursor_key(&bulk.cursor);
-		if (bulk.sweep != NULL)
-			status = smart_sweep_tidy(bulk.sweep, &key);
-		if (status == SMART_OK)
-			status = bulk_once(&bulk);
-	}
-	if (status == SMART_OK && bulk.sweep != NULL)
-		status = smart_sweep_tidy(bulk.sweep, NULL);
-	bulk_end(&bulk);
-	*removed = bulk.removed;
-	return status;
-}
-
-smart_status
-smart_tree_weed(struct smart_tree *tree, const uint8_t *key, size_t key_length, smart_dead_fn dead, void *argument,
-				uint64_t *removed)
-{
-	const struct smart_victims victims = {.dead = dead, .argument = argument};
-	struct bulk bulk = {.tree = tree, .victims = &victims};
-	smart_status status;
-
-	if (key_length == 0 || key_length > SMART_KEY_MAX)
-		return SMART_TOO_LONG;
-	status = bulk_begin(&bulk, false);
-	if (status != SMART_OK)
-		return status;
-	memcpy(bulk.cursor.bytes, key, key_length);
-	bulk.cursor.length = (uint32_t) key_length;
-	smart_enter(tree);
-	status = smart_leave(tree, bulk_step(&bulk));
-	bulk_end(&bulk);
-	if (status == SMART_OK)
-		*removed = bulk.removed;
 	return status;
 }
