@@ -1,7 +1,7 @@
 /*
  * many_test.c
- *	  Inserts that go together: what they cost in round trips, what each of them is told, and that the tree has
- *	  afterwards what as many single inserts would have left.
+ *	  Inserts and removals that go together: what they cost in round trips, what each of them is told, and that the tree
+ *	  has afterwards what as many single ones would have left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,6 +311,136 @@ check_locks(void)
 	close_bench(&bench);
 }
 
+/* ---- removals ---- */
+
+/* Numbers that are to go: every step-th one, from first on. */
+struct victims
+{
+	uint64_t first;
+	uint64_t step;
+	uint64_t end;
+	uint8_t key[LONGEST];
+};
+
+static uint64_t
+number_of(const uint8_t *entry)
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < 8; i++)
+		number = number << 8 | entry[i];
+	return number;
+}
+
+/* smart_dead_fn */
+static bool
+is_victim(void *argument, const uint8_t *entry, size_t length)
+{
+	const struct victims *victims = argument;
+	uint64_t number = number_of(entry);
+
+	return number >= victims->first && number < victims->end && (number - victims->first) % victims->step == 0;
+}
+
+/* smart_next_key_fn */
+static bool
+next_victim(void *argument, const uint8_t *from, size_t from_length, const uint8_t **key, size_t *key_length)
+{
+	struct victims *victims = argument;
+	uint8_t bytes[LONGEST] = {0};
+	uint64_t number;
+
+	memcpy(bytes, from, from_length < LONGEST ? from_length : LONGEST);
+	number = number_of(bytes);
+	number = number <= victims->first
+				 ? victims->first
+				 : victims->first + (number - victims->first + victims->step - 1) / victims->step * victims->step;
+	make_entry(victims->key, number);
+	if (smart_compare_bytes(victims->key, ENTRY, from, from_length) < 0)
+		make_entry(victims->key, number += victims->step);
+	*key = victims->key;
+	*key_length = ENTRY;
+	return number < victims->end;
+}
+
+/* Removes them, by their keys or by a look at all; returns how many. */
+static uint64_t
+remove_together(struct bench *bench, struct victims *victims, bool by_keys)
+{
+	const struct smart_victims those = {.dead = is_victim, .argument = victims};
+	uint64_t visited;
+	uint64_t removed = 0;
+
+	if (by_keys)
+		CHECK(smart_tree_remove_many(bench->client->tree, &those, next_victim, &removed) == SMART_OK);
+	else
+		CHECK(smart_tree_bulk_delete(bench->client->tree, &those, NULL, &visited, &removed) == SMART_OK);
+	return removed;
+}
+
+/* Few of each leaf, many, all of a range, what is gone already, and all: in a few round trips for many leaves. */
+static void
+check_removals(bool by_keys, bool results)
+{
+	static const struct
+	{
+		unsigned int first; /* in thousandths, as step and end */
+		unsigned int step;
+		unsigned int end;
+		unsigned int removed;
+		unsigned int most; /* round trips */
+	} steps[] = {
+		{0, 100, MANY, MANY / 100, 60},
+		{0, 100, MANY, 0, 60},
+		{5, 10, MANY, MANY / 10, 100},
+		{1000, 1, 9000, 8000 - 80 - 800, 2000},
+		{0, 1, MANY, MANY - MANY / 100 - MANY / 10 - (8000 - 80 - 800), 3000},
+	};
+	struct bench bench = open_bench(true, results);
+	uint64_t left = MANY;
+
+	load(&bench, MANY, 1000);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+	{
+		struct victims victims = {.first = steps[i].first * UINT64_C(1000),
+								  .step = steps[i].step * UINT64_C(1000),
+								  .end = steps[i].end * UINT64_C(1000)};
+		uint64_t before = trips(&bench);
+
+		CHECK(remove_together(&bench, &victims, by_keys) == steps[i].removed);
+		printf("%u removals, %s: %u round trips\n", steps[i].removed, by_keys ? "by keys" : "by a look at all",
+			   (unsigned int) (trips(&bench) - before));
+		CHECK(trips(&bench) - before <= steps[i].most);
+		left -= steps[i].removed;
+		CHECK(count_entries(&bench) == left && !is_there(&bench, victims.first, ENTRY));
+		CHECK(is_there(&bench, 1000, ENTRY) == (i + 1 < sizeof(steps) / sizeof(steps[0])));
+	}
+	close_bench(&bench);
+}
+
+/* Leaves whose locks others hold lose their entries later. */
+static void
+check_removals_locked(void)
+{
+	for (int by_keys = 0; by_keys < 2; by_keys++)
+	{
+		struct bench bench = open_bench(true, true);
+		struct victims victims = {.step = 50000, .end = MANY * UINT64_C(1000)};
+
+		load(&bench, MANY, 1000);
+		real_try = bench.client->services.try_lock_leaf;
+		bench.client->services.try_lock_leaf = refuse_some;
+		refusals = 300;
+		CHECK(remove_together(&bench, &victims, by_keys) == MANY / 50 && refusals == 0);
+		CHECK(count_entries(&bench) == MANY - MANY / 50);
+		for (unsigned int lock = 0; lock < SMART_LOCK_LEAVES; lock++)
+			CHECK(locks.holder[lock] == 0);
+		close_bench(&bench);
+	}
+}
+
+/* ---- wrong arguments ---- */
+
 /* What is asked for wrongly, and nothing at all. */
 static void
 check_arguments(void)
@@ -447,6 +577,12 @@ main(void)
 	check_round_trips();
 	check_divisions();
 	check_locks();
+	for (int by_keys = 0; by_keys < 2; by_keys++)
+	{
+		for (int results = 0; results < 2; results++)
+			check_removals(by_keys, results);
+	}
+	check_removals_locked();
 	check_roots_leaf();
 	check_values();
 	for (int fixed = 0; fixed < 2; fixed++)

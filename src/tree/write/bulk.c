@@ -72,6 +72,16 @@ meet(struct smart_bulk *bulk, const struct smart_leaf *leaf, const struct smart_
 	return false;
 }
 
+/* The leaf of the key, which answers up to the byte limit, loses what is dead with the next round; false: that has no room. */
+static bool
+put_off(struct smart_bulk *bulk, const struct smart_key *key, unsigned int depth, unsigned int limit)
+{
+	smart_assert(depth < SMART_KEY_MAX);
+	for (unsigned int i = 0; i <= depth; i++)
+		bulk->entry[i] = (uint8_t) smart_key_byte(key, i);
+	return smart_round_add(bulk->round, bulk->entry, depth + 1, (int) limit);
+}
+
 /* The leaf that covers the cursor, or what there is instead; moves the cursor behind it.  Within an epoch. */
 static smart_status
 bulk_step(struct smart_bulk *bulk)
@@ -109,6 +119,11 @@ bulk_step(struct smart_bulk *bulk)
 		if (leaf.state == SMART_SEALED)
 			status = smart_forward(tree, &key, leaf.address);
 		return status == SMART_OK || smart_no_room(status) ? smart_cursor_pass(cursor, leaf.depth, limit) : status;
+	}
+	if (bulk->round != NULL && put_off(bulk, &key, leaf.depth, limit))
+	{
+		bulk->visited += list->count;
+		return smart_cursor_pass(cursor, leaf.depth, limit);
 	}
 	removal = (struct smart_leaf_removal){.key = key,
 										  .hint = tree->direct ? 0 : place.slot,
@@ -170,6 +185,7 @@ bulk_end(struct smart_bulk *bulk)
 	smart_standby_release(bulk->tree);
 	if (bulk->ahead != NULL)
 		smart_readahead_close(bulk->ahead);
+	smart_release(env, bulk->round);
 	smart_release(env, bulk->sweep);
 	smart_release(env, bulk->entry);
 	smart_release(env, bulk->blocked);
@@ -239,6 +255,57 @@ bulk_once(struct smart_bulk *bulk)
 	return status;
 }
 
+/* Puts the cursor on a key. */
+static void
+go_to(struct smart_cursor *cursor, const uint8_t *bytes, size_t length)
+{
+	smart_assert(length > 0 && length <= SMART_KEY_MAX);
+	memcpy(cursor->bytes, bytes, length);
+	cursor->length = (uint32_t) length;
+	cursor->end = false;
+}
+
+/* All that is dead from the key on, up to the byte limit in the place of its last one. */
+static smart_status
+remove_range(struct smart_bulk *bulk, const struct smart_key *key, unsigned int limit)
+{
+	uint8_t bound[SMART_KEY_MAX];
+	size_t length;
+	smart_status status = SMART_OK;
+
+	memcpy(bound, key->bytes, key->length);
+	bound[key->length - 1] = (uint8_t) limit;
+	length = smart_successor(bound, key->length);
+	go_to(&bulk->cursor, key->bytes, key->length);
+	while (status == SMART_OK && !smart_cursor_past(&bulk->cursor, bound, length))
+		status = bulk_once(bulk);
+	return status;
+}
+
+/* The leaves that were put off lose what is dead.  What they hold was counted before. */
+static smart_status
+remove_put_off(struct smart_bulk *bulk)
+{
+	struct smart_bulk rest = *bulk; /* walks by itself, and puts nothing off */
+	smart_status status = smart_cursor_init(&rest.cursor, bulk->tree->env);
+
+	rest.ahead = NULL;
+	rest.round = NULL;
+	while (status == SMART_OK && !smart_round_is_empty(bulk->round))
+	{
+		struct smart_key key;
+		int limit;
+
+		status = smart_round_execute(bulk->round, &rest);
+		for (unsigned int i = 0; status == SMART_OK && smart_round_next_alone(bulk->round, &i, &key, &limit); i++)
+			status = remove_range(&rest, &key, (unsigned int) limit);
+		smart_round_keep_open(bulk->round);
+	}
+	bulk->removed = rest.removed;
+	smart_cursor_done(&rest.cursor, bulk->tree->env);
+	return status;
+}
+
 smart_status
 smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *victims, smart_pause_fn pause_point,
 					   uint64_t *visited, uint64_t *removed)
@@ -253,6 +320,8 @@ smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *vict
 		status = smart_readahead_open(tree, &bulk.ahead);
 	if (status == SMART_OK && bulk.ahead != NULL)
 		smart_readahead_start(bulk.ahead, NULL, 0, false);
+	if (!smart_victims_stay(victims))
+		bulk.round = smart_round_open(tree);
 	while (status == SMART_OK && !bulk.cursor.end)
 	{
 		struct smart_key next = smart_cursor_key(&bulk.cursor);
@@ -261,6 +330,8 @@ smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *vict
 			status = smart_sweep_tidy(bulk.sweep, &next);
 		if (status == SMART_OK)
 			status = bulk_once(&bulk);
+		if (status == SMART_OK && bulk.round != NULL && (smart_round_is_full(bulk.round) || bulk.cursor.end))
+			status = remove_put_off(&bulk);
 		if (status == SMART_OK && pause_point != NULL && !pause_point(victims->argument))
 			status = SMART_INTERRUPTED;
 	}
@@ -273,16 +344,6 @@ smart_tree_bulk_delete(struct smart_tree *tree, const struct smart_victims *vict
 		*removed = bulk.removed;
 	}
 	return status;
-}
-
-/* Puts the cursor on a key. */
-static void
-go_to(struct smart_cursor *cursor, const uint8_t *bytes, size_t length)
-{
-	smart_assert(length > 0 && length <= SMART_KEY_MAX);
-	memcpy(cursor->bytes, bytes, length);
-	cursor->length = (uint32_t) length;
-	cursor->end = false;
 }
 
 /* Key by key. */
@@ -318,11 +379,12 @@ remove_alone(struct smart_bulk *bulk, const struct smart_round *round)
 	struct smart_cursor *cursor = &bulk->cursor;
 	unsigned int number = 0;
 	struct smart_key key;
+	int limit;
 	smart_status status = SMART_OK;
 
 	cursor->length = 0;
 	cursor->end = false;
-	for (; status == SMART_OK && !cursor->end && smart_round_next_alone(round, &number, &key); number++)
+	for (; status == SMART_OK && !cursor->end && smart_round_next_alone(round, &number, &key, &limit); number++)
 	{
 		/* Its leaf may have been seen to with another key. */
 		if (smart_compare_bytes(key.bytes, key.length, cursor->bytes, cursor->length) < 0)
@@ -335,9 +397,10 @@ remove_alone(struct smart_bulk *bulk, const struct smart_round *round)
 
 /* Many leaves at a time. */
 static smart_status
-remove_in_rounds(struct smart_bulk *bulk, struct smart_round *round, smart_next_key_fn next)
+remove_in_rounds(struct smart_bulk *bulk, smart_next_key_fn next)
 {
 	struct smart_env *env = bulk->tree->env;
+	struct smart_round *round = bulk->round;
 	struct smart_cursor from; /* behind the keys that the rounds have had */
 	const uint8_t *bytes;
 	size_t length;
@@ -346,7 +409,7 @@ remove_in_rounds(struct smart_bulk *bulk, struct smart_round *round, smart_next_
 	while (status == SMART_OK)
 	{
 		while (!from.end && next(bulk->victims->argument, from.bytes, from.length, &bytes, &length) &&
-			   smart_round_add(round, bytes, length))
+			   smart_round_add(round, bytes, length, -1))
 		{
 			go_to(&from, bytes, length);
 			from.length = (uint32_t) smart_successor(from.bytes, from.length);
@@ -368,15 +431,13 @@ smart_tree_remove_many(struct smart_tree *tree, const struct smart_victims *vict
 					   uint64_t *removed)
 {
 	struct smart_bulk bulk = {.tree = tree, .victims = victims, .dead_only = true};
-	struct smart_round *round;
 	smart_status status = bulk_begin(&bulk, smart_tree_is_swept(tree));
 
 	smart_assert(!smart_victims_stay(victims));
 	if (status != SMART_OK)
 		return status;
-	round = smart_round_open(tree);
-	status = round == NULL ? remove_one_by_one(&bulk, next) : remove_in_rounds(&bulk, round, next);
-	smart_release(tree->env, round);
+	bulk.round = smart_round_open(tree);
+	status = bulk.round == NULL ? remove_one_by_one(&bulk, next) : remove_in_rounds(&bulk, next);
 	bulk_end(&bulk);
 	*removed = bulk.removed;
 	return status;

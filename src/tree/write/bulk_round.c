@@ -10,7 +10,8 @@
  * division with one part).  That takes some four round trips for 128 leaves.
  *
  * A leaf that is locked, not live, pending, or below a frozen slot, and one whose slot another client was quicker to change,
- * stays as it is, or sealed; its keys are not settled, and are seen to one by one (remove.c), which is strict and helps.
+ * stays as it is, or sealed; its keys are not settled, and are seen to one by one (remove.c), which is strict
+ * and helps.
  * A leaf that is live and covers a key without having it answers for that (B1).
  */
 #include "tree/block/access.h"
@@ -36,6 +37,7 @@ enum fate
 	FATE_OPEN, /* nothing: the leaf's lock was another client's, or another leaf's, or the round had no room for the leaf */
 	FATE_ALONE, /* its leaf has to be seen to by itself */
 	FATE_THERE, /* the same, unless its target's leaf, which covers it, can be rewritten */
+	FATE_EMPTY, /* the same, unless the node above shows an empty range there */
 	FATE_SETTLED
 };
 
@@ -62,10 +64,12 @@ struct smart_round
 	unsigned int count;
 	unsigned int used; /* bytes */
 	unsigned int targets;
-	unsigned int views;
+	unsigned int nodes;
 	unsigned int copied; /* bytes of copies */
 	struct smart_key keys[KEYS_MAX];
+	int limits[KEYS_MAX]; /* the last byte that the key's leaf has to cover; -1: any */
 	enum fate fates[KEYS_MAX];
+	struct smart_view *views[KEYS_MAX]; /* of keys that lead to empty ranges */
 	struct smart_place places[SMART_POINTS_MAX];
 	struct smart_above above[SMART_POINTS_MAX];
 	struct smart_view view[VIEWS_MAX];
@@ -97,7 +101,13 @@ smart_round_is_empty(const struct smart_round *round)
 }
 
 bool
-smart_round_add(struct smart_round *round, const uint8_t *bytes, size_t length)
+smart_round_is_full(const struct smart_round *round)
+{
+	return round->count >= TARGETS_MAX;
+}
+
+bool
+smart_round_add(struct smart_round *round, const uint8_t *bytes, size_t length, int limit)
 {
 	uint8_t *copy = round->bytes + round->used;
 
@@ -106,18 +116,20 @@ smart_round_add(struct smart_round *round, const uint8_t *bytes, size_t length)
 		return false;
 	memcpy(copy, bytes, length);
 	round->used += (unsigned int) length;
+	round->limits[round->count] = limit;
 	round->keys[round->count++] = (struct smart_key){.bytes = copy, .length = (uint32_t) length};
 	return true;
 }
 
 bool
-smart_round_next_alone(const struct smart_round *round, unsigned int *number, struct smart_key *key)
+smart_round_next_alone(const struct smart_round *round, unsigned int *number, struct smart_key *key, int *limit)
 {
 	while (*number < round->count && round->fates[*number] != FATE_ALONE)
 		(*number)++;
 	if (*number == round->count)
 		return false;
 	*key = round->keys[*number];
+	*limit = round->limits[*number];
 	return true;
 }
 
@@ -136,6 +148,7 @@ smart_round_keep_open(struct smart_round *round)
 		memmove(round->bytes + round->used, key.bytes, key.length);
 		key.bytes = round->bytes + round->used;
 		round->used += key.length;
+		round->limits[round->count] = round->limits[i];
 		round->keys[round->count++] = key;
 	}
 }
@@ -148,17 +161,17 @@ find_view(struct smart_round *round, const struct smart_above *above, const stru
 {
 	struct smart_view *view = round->view;
 
-	while (view < round->view + round->views && view->node.link != above->link)
+	while (view < round->view + round->nodes && view->node.link != above->link)
 		view++;
-	if (view < round->view + round->views)
+	if (view < round->view + round->nodes)
 		return view;
-	if (round->views == VIEWS_MAX)
+	if (round->nodes == VIEWS_MAX)
 		return NULL;
 	view->node.link = above->link;
 	view->node.arrived = above->arrived;
 	view->key = key;
 	view->wanted = view->strict = false;
-	round->views++;
+	round->nodes++;
 	return view;
 }
 
@@ -195,6 +208,32 @@ join_target(struct smart_round *round, unsigned int number, const struct smart_p
 	return true;
 }
 
+/* The key leads to an empty range, as the cache shows it; false: the round has no room for another node. */
+static bool
+join_empty(struct smart_round *round, unsigned int number, const struct smart_above *above)
+{
+	struct smart_view *view = find_view(round, above, &round->keys[number]);
+
+	if (view == NULL)
+		return false;
+	view->wanted = true;
+	round->views[number] = view;
+	round->fates[number] = FATE_EMPTY;
+	return true;
+}
+
+/* The key takes part in the round; false: that has no room for it. */
+static bool
+join(struct smart_round *round, unsigned int number, const struct smart_place *place, const struct smart_above *above)
+{
+	if (above->link != 0 && place->kind == SMART_PLACE_LEAF)
+		return join_target(round, number, place, above);
+	if (above->link != 0 && smart_slot_is_empty(place->slot) && round->limits[number] < 0)
+		return join_empty(round, number, above);
+	round->fates[number] = FATE_ALONE;
+	return true;
+}
+
 /* Groups the keys by where the cache leads them, as far as there is room. */
 static smart_status
 choose_targets(struct smart_round *round)
@@ -202,7 +241,7 @@ choose_targets(struct smart_round *round)
 	unsigned int end = 0;
 	smart_status status = SMART_OK;
 
-	round->targets = round->views = round->copied = 0;
+	round->targets = round->nodes = round->copied = 0;
 	for (unsigned int i = 0; i < round->count; i++)
 		round->fates[i] = FATE_OPEN;
 	for (unsigned int i = 0; i < round->count && status == SMART_OK; i++)
@@ -216,9 +255,7 @@ choose_targets(struct smart_round *round)
 			end = i + (left < SMART_POINTS_MAX ? left : SMART_POINTS_MAX);
 			status = smart_points_find(round->tree, &round->keys[i], end - i, round->places, round->above);
 		}
-		if (status == SMART_OK && (place->kind != SMART_PLACE_LEAF || above->link == 0))
-			round->fates[i] = FATE_ALONE;
-		else if (status == SMART_OK && !join_target(round, i, place, above))
+		if (status == SMART_OK && !join(round, i, place, above))
 			break;
 	}
 	return status;
@@ -246,7 +283,7 @@ lock_and_read(struct smart_round *round)
 		round->batch[requests++] =
 			smart_read_request(address, target->block, smart_slot_size(target->link) * SMART_UNIT);
 	}
-	for (unsigned int i = 0; i < round->views; i++)
+	for (unsigned int i = 0; i < round->nodes; i++)
 	{
 		struct smart_view *view = &round->view[i];
 
@@ -257,7 +294,7 @@ lock_and_read(struct smart_round *round)
 	if (requests == 0)
 		return SMART_OK;
 	status = smart_execute(tree, round->batch, requests);
-	for (unsigned int i = 0; i < round->views && status == SMART_OK; i++)
+	for (unsigned int i = 0; i < round->nodes && status == SMART_OK; i++)
 	{
 		struct smart_view *view = &round->view[i];
 
@@ -272,12 +309,17 @@ lock_and_read(struct smart_round *round)
 
 /* ---- what leaves them ---- */
 
-/* Is the leaf, which is right for one key, right for another one, too? */
+/* Is the leaf, which is right for one of its keys, right for another one, and all of its range? */
 static bool
-belongs(const struct smart_leaf *leaf, const struct smart_key *proved, const struct smart_key *key)
+belongs(const struct smart_round *round, const struct target *target, unsigned int number)
 {
-	return key->length > leaf->depth && memcmp(key->bytes, proved->bytes, leaf->depth) == 0 &&
-		   smart_leaf_covers(leaf, key);
+	const struct smart_leaf *leaf = &target->read;
+	const struct smart_key *key = &round->keys[number];
+	int limit = round->limits[number];
+
+	return key->length > leaf->depth && memcmp(key->bytes, round->keys[target->first].bytes, leaf->depth) == 0 &&
+		   smart_leaf_covers(leaf, key) &&
+		   (limit < 0 || (key->length == leaf->depth + 1 && leaf->hi >= (unsigned int) limit));
 }
 
 /* Is the leaf live, and the one of its first key?  It is to be seen to with those of its keys that it covers. */
@@ -293,7 +335,7 @@ look_at(struct smart_round *round, struct target *target)
 		return false;
 	for (unsigned int i = target->first; i < target->first + target->count; i++)
 	{
-		if (belongs(&target->read, proved, &round->keys[i]))
+		if (belongs(round, target, i))
 			round->fates[i] = FATE_THERE;
 	}
 	return round->fates[target->first] == FATE_THERE;
@@ -383,6 +425,37 @@ plan_target(struct smart_round *round, struct smart_bulk *bulk, struct target *t
 	return SMART_OK;
 }
 
+/*
+ * Does the node show that nothing has this key?  B4 (e): it is live, and was READ in this operation, so that a slot which is not
+ * frozen was in the tree then (I2).
+ */
+static bool
+shows_empty(const struct smart_view *view, const struct smart_key *key)
+{
+	const struct smart_node *node = &view->node;
+	unsigned int byte;
+	smart_slot slot;
+	int index;
+
+	if (!view->strict || key->length <= node->depth || memcmp(key->bytes, view->key->bytes, node->depth) != 0)
+		return false;
+	byte = smart_key_byte(key, node->depth);
+	index = smart_node_cover_index(node, byte);
+	slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+	return smart_slot_is_empty(slot) && !smart_slot_frozen(slot) && smart_slot_empty_hi(slot) >= byte;
+}
+
+/* Keys that are not there. */
+static void
+settle_empty(struct smart_round *round)
+{
+	for (unsigned int i = 0; i < round->count; i++)
+	{
+		if (round->fates[i] == FATE_EMPTY && shows_empty(round->views[i], &round->keys[i]))
+			round->fates[i] = FATE_SETTLED;
+	}
+}
+
 /* Ends the leaves that were planned for it.  *removed: entries. */
 static smart_status
 end_leaves(struct smart_round *round, uint64_t *removed)
@@ -432,6 +505,8 @@ remove_together(struct smart_round *round, struct smart_bulk *bulk)
 	status = choose_targets(round);
 	if (status == SMART_OK)
 		status = lock_and_read(round);
+	if (status == SMART_OK)
+		settle_empty(round);
 	for (unsigned int i = 0; i < round->targets && status == SMART_OK; i++)
 		status = plan_target(round, bulk, &round->target[i]);
 	if (status == SMART_OK)
@@ -456,7 +531,7 @@ tidy_nodes(struct smart_round *round)
 	struct smart_tree *tree = round->tree;
 	smart_status status = SMART_OK;
 
-	for (unsigned int i = 0; i < round->views && status == SMART_OK; i++)
+	for (unsigned int i = 0; i < round->nodes && status == SMART_OK; i++)
 	{
 		const struct smart_view *view = &round->view[i];
 
@@ -477,7 +552,7 @@ choose_alone(struct smart_round *round)
 
 	for (unsigned int i = 0; i < round->count; i++)
 	{
-		if (round->fates[i] == FATE_THERE)
+		if (round->fates[i] == FATE_THERE || round->fates[i] == FATE_EMPTY)
 			round->fates[i] = FATE_ALONE;
 		progress |= round->fates[i] != FATE_OPEN;
 	}
