@@ -5,12 +5,31 @@
  * Progress: as insert.
  */
 #include "tree/block/access.h"
+#include "tree/block/cursor.h"
 #include "tree/cached/results.h"
 #include "tree/find/find.h"
 #include "tree/read/readahead.h"
 #include "tree/structure/standby.h"
 #include "tree/structure/strict.h"
-#include "tree/write/bulk.h"
+#include "tree/write/bulk_round.h"
+#include "tree/write/sweep.h"
+
+/* A bulk delete, the removal of many, or the weeding of one leaf. */
+struct smart_bulk
+{
+	struct smart_tree *tree;
+	const struct smart_victims *victims;
+	bool dead_only; /* the cursor is a key that is to go, and entries that stay are not counted */
+	struct smart_cursor cursor;
+	struct smart_sweep *sweep;     /* NULL: the tree cannot be swept */
+	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
+	struct smart_round *round;     /* leaves that are to lose entries with others; NULL: each loses them at once */
+	struct smart_blocked_points *blocked; /* NULL: there are no cached results */
+	uint8_t *entry;                       /* the whole bytes of the entry that is asked about */
+	unsigned int depth;                   /* up to which entry holds the cursor's bytes */
+	uint64_t visited;
+	uint64_t removed;
+};
 
 /* smart_drop callback: asks the caller about the whole entry. */
 static bool
@@ -43,8 +62,8 @@ is_dead(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, un
  * The same in a rewrite: what is left out has no cached results until the rewrite has come about, or not.  Who is told of
  * what is removed is told ahead.
  */
-bool
-smart_bulk_leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
+static bool
+leave_out(void *argument, const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length)
 {
 	struct smart_bulk *bulk = argument;
 	bool dead = is_dead(argument, leaf, suffix, length);
@@ -127,7 +146,7 @@ bulk_step(struct smart_bulk *bulk)
 	}
 	removal = (struct smart_leaf_removal){.key = key,
 										  .hint = tree->direct ? 0 : place.slot,
-										  .drop = {.dead = smart_bulk_leave_out, .argument = bulk},
+										  .drop = {.dead = leave_out, .argument = bulk},
 										  .blocked = bulk->blocked};
 	status = smart_remove_from_leaf(tree, &removal);
 	/* Of an attempt that failed it is not known what it has removed. */
@@ -160,7 +179,7 @@ remove_step(struct smart_bulk *bulk)
 {
 	struct smart_cursor *cursor = &bulk->cursor;
 	struct smart_leaf_removal removal = {.key = smart_cursor_key(cursor),
-										 .drop = {.dead = smart_bulk_leave_out, .argument = bulk},
+										 .drop = {.dead = leave_out, .argument = bulk},
 										 .blocked = bulk->blocked,
 										 .only_if_there = true};
 	smart_status status;
@@ -265,6 +284,26 @@ go_to(struct smart_cursor *cursor, const uint8_t *bytes, size_t length)
 	cursor->end = false;
 }
 
+/* Rounds: the cursor goes to the next leaf. */
+static void
+begin_leaf(void *argument, const struct smart_key *key)
+{
+	struct smart_bulk *bulk = argument;
+
+	go_to(&bulk->cursor, key->bytes, key->length);
+	bulk->depth = UINT_MAX;
+}
+
+static smart_status
+execute_round(struct smart_bulk *bulk, struct smart_round *round)
+{
+	struct smart_round_drop drop = {.begin = begin_leaf, .dead = leave_out, .argument = bulk, .blocked = bulk->blocked};
+	smart_status status = smart_round_execute(round, &drop);
+
+	bulk->removed += drop.removed;
+	return status;
+}
+
 /* All that is dead from the key on, up to the byte limit in the place of its last one. */
 static smart_status
 remove_range(struct smart_bulk *bulk, const struct smart_key *key, unsigned int limit)
@@ -296,7 +335,7 @@ remove_put_off(struct smart_bulk *bulk)
 		struct smart_key key;
 		int limit;
 
-		status = smart_round_execute(bulk->round, &rest);
+		status = execute_round(&rest, bulk->round);
 		for (unsigned int i = 0; status == SMART_OK && smart_round_next_alone(bulk->round, &i, &key, &limit); i++)
 			status = remove_range(&rest, &key, (unsigned int) limit);
 		smart_round_keep_open(bulk->round);
@@ -417,7 +456,7 @@ remove_in_rounds(struct smart_bulk *bulk, smart_next_key_fn next)
 		}
 		if (smart_round_is_empty(round))
 			break;
-		status = smart_round_execute(round, bulk);
+		status = execute_round(bulk, round);
 		if (status == SMART_OK)
 			status = remove_alone(bulk, round);
 		smart_round_keep_open(round);

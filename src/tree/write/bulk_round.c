@@ -19,7 +19,7 @@
 #include "tree/cached/results.h"
 #include "tree/find/window.h"
 #include "tree/structure/strict.h"
-#include "tree/write/bulk.h"
+#include "tree/write/bulk_round.h"
 #include "tree/write/divide.h"
 
 #define KEYS_MAX    2048
@@ -395,7 +395,7 @@ plan_end(struct smart_tree *tree, struct target *target)
 
 /* Looks for what is to go in the target's leaf, and prepares its end. */
 static smart_status
-plan_target(struct smart_round *round, struct smart_bulk *bulk, struct target *target)
+plan_target(struct smart_round *round, struct smart_round_drop *drop, struct target *target)
 {
 	struct smart_tree *tree = round->tree;
 	struct smart_division *division = &target->division;
@@ -412,12 +412,10 @@ plan_target(struct smart_round *round, struct smart_bulk *bulk, struct target *t
 		return SMART_OK;
 	list->count = 0;
 	status = smart_list_collect(tree, list, &target->read, target->read.lo, target->read.hi);
-	if (status != SMART_OK || (bulk->blocked != NULL && bulk->blocked->count + list->count > SMART_BLOCKED_MAX))
+	if (status != SMART_OK || (drop->blocked != NULL && drop->blocked->count + list->count > SMART_BLOCKED_MAX))
 		return status;
-	memcpy(bulk->cursor.bytes, division->key->bytes, division->key->length);
-	bulk->cursor.length = division->key->length;
-	bulk->depth = UINT_MAX;
-	target->drop = (struct smart_drop){.dead = smart_bulk_leave_out, .argument = bulk};
+	drop->begin(drop->argument, division->key);
+	target->drop = (struct smart_drop){.dead = drop->dead, .argument = drop->argument};
 	smart_drop_entries(list, &target->read, &target->drop);
 	if (target->drop.count > 0)
 		return plan_end(tree, target);
@@ -496,7 +494,7 @@ end_leaves(struct smart_round *round, uint64_t *removed)
 /* ---- rounds ---- */
 
 static smart_status
-remove_together(struct smart_round *round, struct smart_bulk *bulk)
+remove_together(struct smart_round *round, struct smart_round_drop *drop)
 {
 	struct smart_tree *tree = round->tree;
 	smart_status status;
@@ -508,9 +506,9 @@ remove_together(struct smart_round *round, struct smart_bulk *bulk)
 	if (status == SMART_OK)
 		settle_empty(round);
 	for (unsigned int i = 0; i < round->targets && status == SMART_OK; i++)
-		status = plan_target(round, bulk, &round->target[i]);
+		status = plan_target(round, drop, &round->target[i]);
 	if (status == SMART_OK)
-		status = end_leaves(round, &bulk->removed);
+		status = end_leaves(round, &drop->removed);
 	for (unsigned int i = 0; i < round->targets; i++)
 	{
 		struct target *target = &round->target[i];
@@ -520,7 +518,7 @@ remove_together(struct smart_round *round, struct smart_bulk *bulk)
 			tree->services->unlock_leaf(tree->services, smart_slot_address(target->link));
 	}
 	status = smart_leave(tree, status);
-	smart_unblock_points(tree, bulk->blocked);
+	smart_unblock_points(tree, drop->blocked);
 	return status;
 }
 
@@ -561,12 +559,12 @@ choose_alone(struct smart_round *round)
 }
 
 smart_status
-smart_round_execute(struct smart_round *round, struct smart_bulk *bulk)
+smart_round_execute(struct smart_round *round, struct smart_round_drop *drop)
 {
 	smart_status status;
 
 	smart_assert(!round->tree->entered && round->count > 0);
-	status = remove_together(round, bulk);
+	status = remove_together(round, drop);
 	if (status == SMART_OK)
 		status = tidy_nodes(round);
 	choose_alone(round);
