@@ -78,7 +78,7 @@ find_begin(const struct smart_meta *meta, struct smart_chain_place *place)
 bool
 smart_journal_apply(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
 					struct smart_tree *tree, enum smart_target target, struct smart_chain_place *place,
-					void (*after_piece)(void *, const struct smart_chain_place *), void *argument)
+					bool (*after_piece)(void *, const struct smart_chain_place *), void *argument)
 {
 	/* The next call has it again: where each insert into a unique index applies its own entry, this is called for each. */
 	static struct smart_reader *reader = NULL;
@@ -122,8 +122,8 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, const struc
 		if (!room)
 			break;
 		*place = smart_reader_place(reader);
-		if (after_piece != NULL && piece->count > 0)
-			after_piece(argument, place);
+		if (after_piece != NULL && piece->count > 0 && !after_piece(argument, place))
+			found = SMART_FOUND_END;
 	}
 	smart_piece_end(piece);
 	return found == SMART_FOUND_END && room;

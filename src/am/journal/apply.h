@@ -23,14 +23,14 @@ enum smart_target
 
 /*
  * Applies to a tree what the chain has from *place up to its end, and moves *place there;
- * after_piece, if not NULL, is called with each place up to which all has been applied.  Others may read and change the tree
+ * after_piece, if not NULL, is called with each place up to which all has been applied, and tells whether to go on.  Others may read and change the tree
  * meanwhile: per piece each entry is changed once, so that an operation that is applied again after a cancel does no harm.
  * meta: read when the chain had *place; for a delta it tells of its run; NULL: of now, and not for a delta.
- * Returns false if the chain has been cut before *place, or if the target has no room.  OUT_OF_MEMORY, DISK_FULL: a tree has no
+ * Returns true if it came to the end or was to stop before; false if the chain has been cut before *place, or if the target has no room.  OUT_OF_MEMORY, DISK_FULL: a tree has no
  * room.  INDEX_CORRUPTED; errors of the tree.
  */
 extern bool smart_journal_apply(Relation index, const struct smart_codec *codec, const struct smart_meta *meta,
 								struct smart_tree *tree, enum smart_target target, struct smart_chain_place *place,
-								void (*after_piece)(void *, const struct smart_chain_place *), void *argument);
+								bool (*after_piece)(void *, const struct smart_chain_place *), void *argument);
 
 #endif /* SMART_AM_JOURNAL_APPLY_H */

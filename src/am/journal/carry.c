@@ -115,7 +115,7 @@ unlock_after_error(int code, Datum tree)
 }
 
 static enum smart_carried
-carry(Relation index, const struct smart_meta *meta, const struct smart_meta *own)
+carry(Relation index, const struct smart_meta *meta, const struct smart_meta *own, const struct smart_way *way)
 {
 	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	struct smart_relation *self = smart_relation_open_tree(index, codec, own);
@@ -127,17 +127,22 @@ carry(Relation index, const struct smart_meta *meta, const struct smart_meta *ow
 	smart_follow_lock(own->tree);
 	PG_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) own->tree);
 	{
-		done = smart_follow_apply(index, self, SMART_TARGET_SPARE);
+		done = smart_follow_apply(index, self, SMART_TARGET_SPARE, way);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) own->tree);
 	smart_follow_unlock(own->tree);
 	if (!done)
 		return SMART_CARRIED_NONE;
+	if (way != NULL && way->is_awaited(way->argument))
+	{
+		elog(DEBUG1, "carrying index \"%s\" gives way to others", RelationGetRelationName(index));
+		return SMART_CARRIED_LATER;
+	}
 	return smart_purge(index, meta, own->tree) ? SMART_CARRIED_HURRY : SMART_CARRIED_SOME;
 }
 
 enum smart_carried
-smart_carry(Relation index)
+smart_carry(Relation index, const struct smart_way *way)
 {
 	struct smart_tree_info info;
 	struct smart_meta meta;
@@ -148,7 +153,7 @@ smart_carry(Relation index)
 	{
 		if (has_all(index, &meta, own.tree))
 			return smart_purge(index, &meta, own.tree) ? SMART_CARRIED_HURRY : SMART_CARRIED_ALL;
-		return smart_tree_is_away(own.tree) ? SMART_CARRIED_LATER : carry(index, &meta, &own);
+		return smart_tree_is_away(own.tree) ? SMART_CARRIED_LATER : carry(index, &meta, &own, way);
 	}
 	if (!smart_relation_is_carried(index, &meta))
 		return SMART_CARRIED_NONE;
@@ -166,6 +171,6 @@ smart_carry_all(Relation index)
 	if (!smart_relation_writes_back(index))
 		return false;
 	smart_staging_write_out(index, &tail, true);
-	carried = smart_carry(index);
+	carried = smart_carry(index, NULL);
 	return carried == SMART_CARRIED_SOME || carried == SMART_CARRIED_HURRY || carried == SMART_CARRIED_ALL;
 }

@@ -8,6 +8,7 @@
 #define SMART_AM_JOURNAL_CARRY_H
 
 #include "am/index/relation.h"
+#include "am/server/waiters.h"
 
 /* The follower of an index; 0: it has none, or startup recovery is pending. */
 extern uint64 smart_carry_tree(Relation index);
@@ -29,14 +30,15 @@ enum smart_carried
 	SMART_CARRIED_HURRY, /* the same, and it is to have more soon, since scans pass by many spent tombstones (spent.h) */
 	SMART_CARRIED_ALL,   /* it had that before */
 	SMART_CARRIED_NONE,  /* it is not to have one, or has lost it at this moment */
-	SMART_CARRIED_LATER  /* a memory node is away, or it has yet to be loaded or recovered */
+	SMART_CARRIED_LATER  /* others wait, a memory node is away, or it has yet to be loaded or recovered */
 };
 
 /*
- * Carries to the follower what the chain has that it lacks.  In one process at a time, with an inserter's lock of the index; it
- * waits for others who do so, interruptibly.  INDEX_CORRUPTED: the journal is damaged; errors of the tree.
+ * Carries to the follower what the chain has that it lacks, or a part of it where others wait for this process, as way tells (NULL:
+ * they never do).  In one process at a time, with an inserter's lock of the index; it waits for others who do so, interruptibly.
+ * INDEX_CORRUPTED: the journal is damaged; errors of the tree.
  */
-extern enum smart_carried smart_carry(Relation index);
+extern enum smart_carried smart_carry(Relation index, const struct smart_way *way);
 
 /* The same, with what is staged.  Has the follower all that had been written when this was called?  It may have none. */
 extern bool smart_carry_all(Relation index);

@@ -302,10 +302,11 @@ smart_delta_leave(Relation index, bool all)
 /* ---- catching up ---- */
 
 /* smart_journal_apply's after_piece. */
-static void
+static bool
 after_piece(void *argument, const struct smart_chain_place *place)
 {
 	smart_follow_note_place(*(const uint64 *) argument, place);
+	return true;
 }
 
 static void

@@ -222,11 +222,21 @@ look(Relation index, uint64 tree, struct smart_chain_place *place)
 	return smart_follow_is_at_end(index, &meta, place, &end) ? STANDING_CURRENT : STANDING_OLDER;
 }
 
+/* What is applied, and to which tree. */
+struct applying
+{
+	uint64 tree;
+	const struct smart_way *way;
+};
+
 /* smart_journal_apply's after_piece. */
-static void
+static bool
 after_piece(void *argument, const struct smart_chain_place *place)
 {
-	smart_follow_note_place(*(const uint64 *) argument, place);
+	const struct applying *applying = argument;
+
+	smart_follow_note_place(applying->tree, place);
+	return applying->way == NULL || !applying->way->is_awaited(applying->way->argument);
 }
 
 /*
@@ -259,9 +269,11 @@ let_go(Relation index, uint64 tree, enum standing standing)
 }
 
 bool
-smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target)
+smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target,
+				   const struct smart_way *way)
 {
 	uint64 tree = self->meta.tree;
+	struct applying applying = {.tree = tree, .way = way};
 	struct smart_chain_place place;
 	enum standing standing = look(index, tree, &place);
 	volatile bool done = standing == STANDING_CURRENT;
@@ -270,7 +282,7 @@ smart_follow_apply(Relation index, const struct smart_relation *self, enum smart
 	{
 		PG_TRY();
 		{
-			done = smart_journal_apply(index, self->codec, NULL, self->tree, target, &place, after_piece, &tree);
+			done = smart_journal_apply(index, self->codec, NULL, self->tree, target, &place, after_piece, &applying);
 		}
 		PG_CATCH();
 		{
@@ -302,7 +314,7 @@ smart_follow_catch_up(Relation index, const struct smart_relation *self)
 	{
 		/* From the end of recovery on the chain is applied by promotion alone, since there are writers (promote.c). */
 		if (RecoveryInProgress())
-			done = smart_follow_apply(index, self, target);
+			done = smart_follow_apply(index, self, target, NULL);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(unlock_after_error, (Datum) tree);
 	smart_follow_unlock(tree);

@@ -12,6 +12,7 @@
 #include "am/index/relation.h"
 #include "am/journal/apply.h"
 #include "am/journal/fill.h"
+#include "am/server/waiters.h"
 
 /*
  * Loads the tree of an index in recovery, or the follower of one that writes back (carry.h), if it has none yet that may be
@@ -57,9 +58,11 @@ extern bool smart_follow_lock_before(uint64 tree, const struct smart_chain_place
 
 /*
  * With that lock: applies to the tree of an open index what the chain has that it lacks.  False: it cannot go on, and is given up;
- * so it is after an error that is its own.
+ * so it is after an error that is its own.  way: is asked from time to time whether others wait for this process; then the rest is
+ * left for later.  NULL: it never is.
  */
-extern bool smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target);
+extern bool smart_follow_apply(Relation index, const struct smart_relation *self, enum smart_target target,
+							   const struct smart_way *way);
 
 /* The place up to which a tree has everything; false: it is not to be used any more.  Two words: see follow.c. */
 extern bool smart_follow_place(uint64 tree, struct smart_chain_place *place);

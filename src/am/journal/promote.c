@@ -51,10 +51,11 @@ give_up(int code, Datum argument)
 }
 
 /* smart_journal_apply's after_piece. */
-static void
+static bool
 after_piece(void *argument, const struct smart_chain_place *place)
 {
 	smart_follow_note_place(((const struct promotion *) argument)->tree, place);
+	return true;
 }
 
 /* Opens the tree for adds, and brings it up to date; false: it cannot be. */

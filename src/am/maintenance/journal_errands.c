@@ -152,11 +152,12 @@ rebuild(Oid index)
 static int
 carry(struct smart_opened *opened)
 {
+	const struct smart_way way = {.is_awaited = is_in_the_way, .argument = opened};
 	static int hurries = 0;
 
 	/* What the catalogs were read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
 	InvalidateCatalogSnapshot();
-	switch (smart_carry(opened->index))
+	switch (smart_carry(opened->index, &way))
 	{
 		case SMART_CARRIED_HURRY:
 			hurries = HURRIES;

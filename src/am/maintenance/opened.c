@@ -69,5 +69,6 @@ smart_opened_is_awaited(const struct smart_opened *opened, LOCKMODE lock)
 	smart_assert(CheckRelationLockedByMe(opened->heap, lock, true) &&
 				 CheckRelationLockedByMe(opened->index, lock, true));
 	InvalidateCatalogSnapshot();
-	return smart_lock_is_awaited(opened->heap, lock) || smart_lock_is_awaited(opened->index, lock);
+	return smart_lock_is_awaited(opened->heap, lock) || smart_lock_is_awaited(opened->index, lock) ||
+		   smart_transaction_is_awaited();
 }

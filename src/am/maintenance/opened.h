@@ -32,7 +32,7 @@ extern bool smart_open_conditionally(Oid index, LOCKMODE heap_lock, LOCKMODE ind
 extern void smart_opened_close(const struct smart_opened *opened);
 
 /*
- * Does a session wait for a lock on either that conflicts with this one?  Lets go of the snapshot that the catalogs were read
+ * Does a session wait for a lock on either that conflicts with this one, or for this transaction to end?  Lets go of the snapshot that the catalogs were read
  * with: it would keep VACUUM from removing and freezing rows, and recovery waiting.
  */
 extern bool smart_opened_is_awaited(const struct smart_opened *opened, LOCKMODE lock);

@@ -1,6 +1,6 @@
 /*
  * waiters.c
- *	  Does a session wait for a lock of a relation?
+ *	  Does a session wait for a lock of a relation, or for this process's transaction to end?
  */
 #include "postgres.h"
 
@@ -41,4 +41,16 @@ smart_lock_is_awaited(Relation relation, LOCKMODE mode)
 		found = waits_for(&ProcGlobal->allProcs[i], &tag, mode);
 	LWLockRelease(partition);
 	return found;
+}
+
+/* Who waits for a transaction makes the lock of its number, which is kept with its process, one of the lock table. */
+bool
+smart_transaction_is_awaited(void)
+{
+	bool kept;
+
+	LWLockAcquire(&MyProc->fpInfoLock, LW_SHARED);
+	kept = MyProc->fpLocalTransactionId == InvalidLocalTransactionId || MyProc->fpVXIDLock;
+	LWLockRelease(&MyProc->fpInfoLock);
+	return !kept;
 }
