@@ -20,6 +20,14 @@ MODEL_SRCS = $(wildcard test/model/*.c)
 
 PROGRAMS := build/programs$(STRICT)
 
+# The programs of the other kind of build: nothing here makes them, and make would say nothing of one that is there.
+OTHER_PROGRAMS := build/programs$(if $(STRICT),,-strict)
+
+$(OTHER_PROGRAMS)/%: refused
+	@echo "$@ is of a build $(if $(STRICT),without,with) CI=1; this one has $(PROGRAMS)/$*" >&2; exit 1
+
+.PHONY: refused
+
 PROGRAM_CFLAGS = $(SMART_LANGUAGE) $(SMART_WARNINGS) -g -fno-omit-frame-pointer -fno-strict-aliasing -ffp-contract=off
 PROGRAM_CPPFLAGS = -D_GNU_SOURCE -DSMART_ASSERTIONS -DSMART_FAULTS $(SMART_INCLUDES) -Itest
 PROGRAM_LIBS = -lisal $(FABRIC_LIBS) -lpthread -lm
