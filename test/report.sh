@@ -255,11 +255,16 @@ quiet_log()
 	! grep -E 'PANIC|terminated by signal|TRAP:|assertion|database system was interrupted' "$SERVER_DIR/run/$SERVER_NAME.log"
 }
 
-# lookup_is_one_round_trip: with the inner nodes in the cache; none if the key was looked up before.
+# lookup_is_one_round_trip: with the inner nodes in the cache; none if the key was looked up before. In the
+# regression tests' database, which TESTS may have left without one that makes it.
 lookup_is_one_round_trip()
 {
 	local trips
-	trips=$(as_server_user psql -X -A -t -q -d contrib_regression <<-'SQL' | tail -n 1
+	trips=$(as_server_user psql -X -A -t -q -d postgres <<-'SQL' | tail -n 1
+		SELECT 'CREATE DATABASE contrib_regression'
+			WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'contrib_regression') \gexec
+		\c contrib_regression
+		CREATE EXTENSION IF NOT EXISTS smart;
 		CREATE TABLE one_round_trip AS SELECT i AS id FROM generate_series(1, 20000) i;
 		CREATE INDEX one_round_trip_id ON one_round_trip USING smart (id);
 		SET enable_seqscan = off;
