@@ -376,7 +376,7 @@ static const struct pattern turn = {
 	missed_each_other,
 };
 
-/* rebuild_table.c: foretold 0, the tree's mark 1, the number of changes 2. */
+/* tree_changes.c: foretold 0, the tree's mark 1, the number of changes 2. */
 static bool
 saw_mark_and_nothing_else(const uint8_t *r)
 {

@@ -14,9 +14,9 @@
 #include "am/index/backend.h"
 #include "am/index/handle.h"
 #include "am/index/meta.h"
-#include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 
 #define HANDLES_FEW 128

@@ -21,6 +21,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 
 /* ---- PostgreSQL's side of it ---- */

@@ -17,6 +17,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 
 #define PAGES_TO_GROW    32 /* of a journal, that a small index is expected to gain soon */
 #define BUFFERS_PER_PAGE 8  /* shared ones, where indexes that write back are read from their pages */

@@ -24,8 +24,8 @@
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
 #include "am/server/launcher_requests.h"
-#include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
 

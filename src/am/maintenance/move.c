@@ -43,6 +43,7 @@
 #include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */

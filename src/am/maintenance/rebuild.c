@@ -39,7 +39,6 @@
 #include "utils/timestamp.h"
 
 #include "am/build/collector.h"
-#include "am/sort/sorter.h"
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/backend.h"
@@ -54,7 +53,9 @@
 #include "am/maintenance/rebuild.h"
 #include "am/server/progress.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
+#include "am/sort/sorter.h"
 
 #define PATIENCE_S 30 /* until other indexes have their turn; twice as long each time */
 #define DOUBLE_MAX 7  /* times */

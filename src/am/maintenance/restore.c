@@ -28,6 +28,7 @@
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 
 /* smart_look; of a follower, which nobody inserts into. */

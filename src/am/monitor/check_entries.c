@@ -12,8 +12,8 @@
 #include "am/journal/known.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
-#include "am/server/rebuild_table.h"
 #include "am/monitor/check_entries.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 

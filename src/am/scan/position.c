@@ -32,8 +32,8 @@
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
 #include "am/server/key_locks.h"
-#include "am/server/rebuild_table.h"
 #include "am/server/report.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 

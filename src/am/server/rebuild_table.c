@@ -2,23 +2,18 @@
  * rebuild_table.c
  *	  The table of indexes to rebuild, in shared memory under a lock of its own.
  *
- * It is small and seldom used: an index that has its tree is not in it, or only as one that has been rebuilt, or moves.  The
- * counter of changes, which every statement reads, is outside the lock.
+ * It is small and seldom used: an index that has its tree is not in it, or only as one that has been rebuilt, or moves.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
-#include "am/compat.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
-#include "base/fence.h"
 
 #define TRANCHE     "smart_rebuild"
 #define PLACES      256
@@ -26,8 +21,6 @@
 
 struct rebuild_table
 {
-	uint32 changes; /* by atomics */
-	ConditionVariable changed;
 	uint32 nleaving;
 	uint32 nrunning;                    /* by atomics, changed under the lock */
 	uint32 hastened;                    /* times */
@@ -36,20 +29,12 @@ struct rebuild_table
 };
 
 static struct rebuild_table *table;
-static bool *foretold; /* of each backend, and one for the others: it is about to announce a change; by atomics */
 static LWLock *lock;
-
-static Size
-foretold_bytes(void)
-{
-	return mul_size((Size) MaxBackends + 1, sizeof(*foretold));
-}
 
 void
 smart_rebuild_table_request(void)
 {
 	RequestAddinShmemSpace(sizeof(struct rebuild_table));
-	RequestAddinShmemSpace(foretold_bytes());
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
@@ -61,87 +46,8 @@ smart_rebuild_table_make(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	table = ShmemInitStruct("smart rebuilds", sizeof(struct rebuild_table), &found);
 	memset(table, 0, sizeof(*table));
-	ConditionVariableInit(&table->changed);
-	foretold = ShmemInitStruct("smart changes foretold", foretold_bytes(), &found);
-	memset(foretold, 0, foretold_bytes());
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
 	LWLockRelease(AddinShmemInitLock);
-}
-
-/* ---- changes ---- */
-
-static bool has_foretold = false;
-
-static bool *
-own_foretold(void)
-{
-	int number = smart_my_backend_index();
-
-	return &foretold[number >= 0 && number < MaxBackends ? number : MaxBackends];
-}
-
-uint32
-smart_changes(void)
-{
-	/* Acquire: a reader of the number sees what it stands for.  Partner: smart_changes_announce. */
-	return table == NULL ? 0 : __atomic_load_n(&table->changes, __ATOMIC_ACQUIRE);
-}
-
-uint32
-smart_changes_announce(void)
-{
-	uint32 number;
-
-	/*
-	 * A full barrier, also before the locks and pins that the caller looks at next: a session that takes one of those
-	 * later sees the number.
-	 */
-	if (table == NULL)
-		return 0;
-	number = __atomic_add_fetch(&table->changes, 1, __ATOMIC_SEQ_CST);
-	smart_fence_after_atomic();
-	/* Behind the number: who does not see it any more has an older number, which is noticed. */
-	if (has_foretold)
-		__atomic_store_n(own_foretold(), false, __ATOMIC_RELEASE);
-	has_foretold = false;
-	ConditionVariableBroadcast(&table->changed);
-	return number;
-}
-
-void
-smart_changes_foretell(void)
-{
-	if (table == NULL)
-		return;
-	has_foretold = true;
-	/*
-	 * Before what the caller stores next: who sees that sees this.  Partner: smart_changes_are_foretold().  The order of
-	 * the store itself holds back what comes before it, and on arm64 not what comes behind it.
-	 */
-	__atomic_store_n(own_foretold(), true, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-bool
-smart_changes_are_foretold(void)
-{
-	for (int i = 0; table != NULL && i <= MaxBackends; i++)
-	{
-		if (unlikely(__atomic_load_n(&foretold[i], __ATOMIC_ACQUIRE)))
-			return true;
-	}
-	return false;
-}
-
-void
-smart_changes_wait(long timeout_ms)
-{
-	uint32 before = smart_changes();
-
-	ConditionVariablePrepareToSleep(&table->changed);
-	if (smart_changes() == before)
-		(void) ConditionVariableTimedSleep(&table->changed, timeout_ms, PG_WAIT_EXTENSION);
-	ConditionVariableCancelSleep();
 }
 
 /* ---- indexes; the lock is held ---- */

@@ -21,6 +21,7 @@
 #include "am/compat.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
 

@@ -39,6 +39,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/start/lifecycle.h"
 #include "base/assert.h"
 
@@ -134,6 +135,7 @@ request_shared_memory(void)
 	RequestNamedLWLockTranche(LEAVES_TRANCHE, SMART_LOCK_LEAVES);
 	if (smart_server.remote)
 		smart_peers_request();
+	smart_changes_request();
 	smart_rebuild_table_request();
 	smart_staging_request();
 	smart_kill_queue_request();
@@ -348,6 +350,7 @@ start_shared_memory(void)
 	smart_server.shared->made = validity != REGION_EMPTY;
 	if (validity == REGION_LEFT)
 		pg_atomic_write_u32(&smart_server.shared->startup, SMART_STARTUP_CLOSED);
+	smart_changes_make();
 	smart_rebuild_table_make();
 	smart_staging_make();
 	smart_kill_queue_make();

@@ -42,6 +42,7 @@
 #include "am/server/report.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/write/insert.h"
 #include "am/write/unique.h"
 #include "base/assert.h"

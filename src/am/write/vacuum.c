@@ -40,6 +40,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "am/write/dead_tids.h"
 #include "am/write/paged_delete.h"
