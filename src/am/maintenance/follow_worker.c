@@ -31,8 +31,7 @@
 #include "am/server/shared.h"
 #include "base/assert.h"
 
-#define TURN_MS  60000 /* until other databases may have the worker's place */
-#define DUE_ONCE 64
+#define TURN_MS 60000 /* until other databases may have the worker's place */
 
 static int candidates = 0;
 static int served = 0; /* of them, as far as the round has come: those that have a tree or a delta */
@@ -91,21 +90,18 @@ bool
 smart_follow_is_due(void)
 {
 	XLogRecPtr now = GetXLogReplayRecPtr(NULL);
-	Oid due[DUE_ONCE];
-	int count;
+	List *due;
+	bool is_due;
 
 	if (now != seen)
 	{
 		seen = now;
 		return true;
 	}
-	count = smart_rebuild_due(due, DUE_ONCE);
-	for (int i = 0; i < count; i++)
-	{
-		if (due[i] == MyDatabaseId)
-			return true;
-	}
-	return false;
+	due = smart_rebuild_due();
+	is_due = list_member_oid(due, MyDatabaseId);
+	list_free(due);
+	return is_due;
 }
 
 /* ---- giving way ---- */

@@ -18,6 +18,7 @@
 #include "am/index/trees.h"
 #include "am/journal/delta.h"
 #include "am/maintenance/leaving.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 

@@ -43,6 +43,7 @@
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
 #include "am/server/launcher_requests.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -54,7 +55,6 @@
 #define IDLE_MS     30000 /* ... when nothing is to be done; what changes that wakes the launcher */
 #define BETWEEN_MS  500   /* between two workers for one database */
 #define ROUND_MS    2000  /* on a standby, between two looks at all databases */
-#define DUE_ONCE    64
 #define WORKERS_MAX 16
 
 /* A worker */
@@ -183,14 +183,16 @@ start_unseen(const struct smart_job *job, const List *open, bool standby)
 
 /* The same for those that sessions have put down; more: there may be work for several workers. */
 static void
-start_due(const struct smart_job *job, const List *open, const Oid *due, int count, bool more)
+start_due(const struct smart_job *job, const List *open, const List *due, bool more)
 {
-	for (int i = 0; i < count; i++)
+	ListCell *cell;
+
+	foreach (cell, due)
 	{
-		if (list_member_oid(open, due[i]))
-			(void) start_worker(job, due[i], more);
+		if (list_member_oid(open, lfirst_oid(cell)))
+			(void) start_worker(job, lfirst_oid(cell), more);
 		else
-			smart_rebuild_forget_database(due[i]);
+			smart_rebuild_forget_database(lfirst_oid(cell));
 	}
 }
 
@@ -200,10 +202,8 @@ smart_rebuild_tend(struct smart_job *job)
 	bool standby = RecoveryInProgress();
 	/* What is in the region is not known before startup recovery, nor is there a place for a tree; but deltas leave. */
 	bool pending = smart_server_available() && smart_server_recovers();
-	Oid due[DUE_ONCE];
-	Oid left[DUE_ONCE];
-	int count = pending ? 0 : smart_rebuild_due(due, DUE_ONCE);
-	int count_left = smart_leaving_due(left, DUE_ONCE);
+	const List *due = pending ? NIL : smart_rebuild_due();
+	const List *left = smart_leaving_due();
 	List *open;
 
 	/* pg_upgrade drops databases, in which no worker may be, and exchanges files. */
@@ -211,11 +211,11 @@ smart_rebuild_tend(struct smart_job *job)
 		return IDLE_MS;
 	if (!pending && !begin_round(standby))
 		return LOOK_MS;
-	if ((unseen != NIL || count > 0 || count_left > 0) && smart_names_try_databases(SMART_DATABASES_OPEN, &open))
+	if ((unseen != NIL || due != NIL || left != NIL) && smart_names_try_databases(SMART_DATABASES_OPEN, &open))
 	{
 		start_unseen(job, open, standby);
-		start_due(job, open, due, count, true);
-		start_due(job, open, left, count_left, false);
+		start_due(job, open, due, true);
+		start_due(job, open, left, false);
 	}
 	return unseen == NIL && smart_rebuild_is_idle() && !standby && !pending ? IDLE_MS : LOOK_MS;
 }

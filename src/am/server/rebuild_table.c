@@ -13,19 +13,17 @@
 #include "utils/timestamp.h"
 
 #include "am/server/launcher_requests.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 
-#define TRANCHE     "smart_rebuild"
-#define PLACES      256
-#define LEAVING_MAX 256
+#define TRANCHE "smart_rebuild"
+#define PLACES  256
 
 struct rebuild_table
 {
-	uint32 nleaving;
 	uint32 nrunning;                    /* by atomics, changed under the lock */
 	uint32 hastened;                    /* times */
 	struct smart_rebuild place[PLACES]; /* state 0: free */
-	struct smart_leaving_tree leaving[LEAVING_MAX];
 };
 
 static struct rebuild_table *table;
@@ -52,12 +50,11 @@ smart_rebuild_table_make(void)
 
 /* ---- indexes; the lock is held ---- */
 
-/* However a running rebuild ends, two trees have to leave. */
 static inline void
 check_table(void)
 {
 	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
-	smart_assert(table->nrunning <= PLACES && table->nleaving + 2 * table->nrunning <= LEAVING_MAX);
+	smart_assert(table->nrunning <= PLACES);
 }
 
 static inline void
@@ -157,17 +154,6 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 		check_place(place);
 }
 
-/* A tree of the index at this place leaves.  There is room: smart_rebuild_begin() has seen to it. */
-static void
-let_leave(const struct smart_rebuild *place, uint64 tree)
-{
-	smart_assert(table->nleaving < LEAVING_MAX && LWLockHeldByMeInMode(lock, LW_EXCLUSIVE));
-	if (tree == 0)
-		return;
-	table->leaving[table->nleaving++] =
-		(struct smart_leaving_tree){.database = place->database, .index = place->index, .tree = tree};
-}
-
 /* ---- indexes ---- */
 
 bool
@@ -247,11 +233,15 @@ begin(Oid database, Oid index, uint64 side, uint64 base, uint64 older, uint32 ol
 
 	smart_assert(base != 0 && side != base);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	/* Two trees will have to leave. */
-	if (table->nleaving + 2 * table->nrunning + 2 <= LEAVING_MAX)
+	if (smart_leaving_reserve_two())
+	{
 		place = take_place(database, index);
+		if (place == NULL)
+			smart_leaving_add_two(database, index, 0, 0);
+	}
 	if (place != NULL)
 	{
+		smart_assert(place->state != SMART_REBUILD_RUNNING);
 		enter_state(place, SMART_REBUILD_RUNNING);
 		place->tree = place->side = side;
 		place->base = base;
@@ -349,8 +339,7 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 		if (place->state == SMART_REBUILD_RUNNING)
 		{
 			check_place(place);
-			let_leave(place, place->side);
-			let_leave(place, place->base);
+			smart_leaving_add_two(database, index, place->side, place->base);
 		}
 		enter_state(place, SMART_REBUILD_WAITING);
 		/* A session that rebuilds has claimed nothing. */
@@ -398,8 +387,7 @@ smart_rebuild_end(Oid database, Oid index)
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	place = find_running(database, index);
 	smart_assert(place->sealed && place->tree == place->base);
-	let_leave(place, place->side);
-	let_leave(place, place->older);
+	smart_leaving_add_two(database, index, place->side, place->older);
 	/* Before the move is seen to have ended: nobody uses the new tree with the old number (src/README, J11). */
 	if (place->older_leaf_size != 0)
 		smart_changes_announce();
@@ -495,28 +483,8 @@ smart_rebuild_forget_database(Oid database)
 		if (table->place[i].database == database && table->place[i].state != SMART_REBUILD_RUNNING)
 			memset(&table->place[i], 0, sizeof(table->place[i]));
 	}
-	for (uint32 i = 0; i < table->nleaving;)
-	{
-		/* Its trees are left to the collection of orphans, since no session can be connected to the database. */
-		if (table->leaving[i].database == database)
-			table->leaving[i] = table->leaving[--table->nleaving];
-		else
-			i++;
-	}
+	smart_leaving_forget_database(database);
 	LWLockRelease(lock);
-}
-
-static int
-add_once(Oid *oids, int count, int max, Oid oid)
-{
-	for (int i = 0; i < count; i++)
-	{
-		if (oids[i] == oid)
-			return count;
-	}
-	if (count < max)
-		oids[count++] = oid;
-	return count;
 }
 
 bool
@@ -525,7 +493,7 @@ smart_rebuild_is_idle(void)
 	bool idle;
 
 	LWLockAcquire(lock, LW_SHARED);
-	idle = table->nleaving == 0;
+	idle = smart_leaving_is_empty();
 	for (int i = 0; i < PLACES && idle; i++)
 		idle = table->place[i].state != SMART_REBUILD_RUNNING &&
 			   (table->place[i].state != SMART_REBUILD_WAITING || table->place[i].due == DT_NOEND);
@@ -533,11 +501,11 @@ smart_rebuild_is_idle(void)
 	return idle;
 }
 
-int
-smart_rebuild_due(Oid *databases, int max)
+List *
+smart_rebuild_due(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int count = 0;
+	List *databases = NIL;
 
 	LWLockAcquire(lock, LW_SHARED);
 	for (int i = 0; i < PLACES; i++)
@@ -545,10 +513,10 @@ smart_rebuild_due(Oid *databases, int max)
 		const struct smart_rebuild *place = &table->place[i];
 
 		if (place->state == SMART_REBUILD_WAITING && place->worker == 0 && place->due <= now)
-			count = add_once(databases, count, max, place->database);
+			databases = list_append_unique_oid(databases, place->database);
 	}
 	LWLockRelease(lock);
-	return count;
+	return databases;
 }
 
 bool
@@ -604,108 +572,13 @@ smart_rebuild_moves(char error[SMART_REBUILD_ERROR_MAX])
 	return count;
 }
 
-/* ---- trees that leave ---- */
-
-int
-smart_leaving_due(Oid *databases, int max)
-{
-	int count = 0;
-
-	LWLockAcquire(lock, LW_SHARED);
-	for (uint32 i = 0; i < table->nleaving; i++)
-		count = add_once(databases, count, max, table->leaving[i].database);
-	LWLockRelease(lock);
-	return count;
-}
-
-int
-smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
-{
-	int count = 0;
-
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	check_table();
-	for (uint32 i = 0; i < table->nleaving && count < max; i++)
-	{
-		struct smart_leaving_tree *leaving = &table->leaving[i];
-
-		if (leaving->database != database || (leaving->worker != 0 && leaving->worker != MyProcPid))
-			continue;
-		leaving->worker = MyProcPid;
-		trees[count++] = *leaving;
-	}
-	LWLockRelease(lock);
-	return count;
-}
-
-int
-smart_leaving_trees_of(Oid database, Oid index, uint64 *trees, int max)
-{
-	int count = 0;
-
-	LWLockAcquire(lock, LW_SHARED);
-	for (uint32 i = 0; i < table->nleaving && count < max; i++)
-	{
-		if (table->leaving[i].database == database && table->leaving[i].index == index)
-			trees[count++] = table->leaving[i].tree;
-	}
-	LWLockRelease(lock);
-	return count;
-}
-
-bool
-smart_leaving_add(Oid database, Oid index, uint64 tree)
-{
-	bool room;
-
-	smart_assert(tree != 0 && OidIsValid(index));
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	check_table();
-	room = table->nleaving + 2 * table->nrunning < LEAVING_MAX;
-	if (room)
-		table->leaving[table->nleaving++] =
-			(struct smart_leaving_tree){.database = database, .index = index, .tree = tree};
-	LWLockRelease(lock);
-	return room;
-}
-
-void
-smart_leaving_release(void)
-{
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	check_table();
-	for (uint32 i = 0; i < table->nleaving; i++)
-	{
-		if (table->leaving[i].worker == MyProcPid)
-			table->leaving[i].worker = 0;
-	}
-	LWLockRelease(lock);
-}
-
-void
-smart_leaving_done(uint64 tree)
-{
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	check_table();
-	for (uint32 i = 0; i < table->nleaving; i++)
-	{
-		if (table->leaving[i].tree == tree)
-		{
-			table->leaving[i] = table->leaving[--table->nleaving];
-			break;
-		}
-	}
-	LWLockRelease(lock);
-}
-
 bool
 smart_rebuild_holds_tree(uint64 tree)
 {
-	bool found = false;
+	bool found;
 
 	LWLockAcquire(lock, LW_SHARED);
-	for (uint32 i = 0; i < table->nleaving; i++)
-		found |= table->leaving[i].tree == tree;
+	found = smart_leaving_has(tree);
 	for (int i = 0; i < PLACES; i++)
 	{
 		const struct smart_rebuild *place = &table->place[i];

@@ -1,7 +1,7 @@
 /*
  * rebuild_table.h
  *	  What the processes of a server tell each other about indexes that have lost their trees, or whose trees have to
- *	  move: which are to be rebuilt or moved, which are, and which trees wait until they have no users any more.
+ *	  move: which are to be rebuilt or moved, and which are.
  *
  * All of it is in shared memory and begins empty with the server: what an index is, its metapage and the region say.
  */
@@ -11,6 +11,7 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
+#include "am/server/leaving_table.h"
 #include "am/server/tree_changes.h"
 #include "base/assert.h"
 
@@ -45,15 +46,6 @@ struct smart_rebuild
 	int runner;                          /* RUNNING: the pid of the process that loads or rebuilds it */
 	uint32 hastened;                     /* how often all had been hastened when the worker claimed it */
 	char error[SMART_REBUILD_ERROR_MAX]; /* of the last attempt that failed, or empty */
-};
-
-/* A tree that its index does not name any more, or never did. */
-struct smart_leaving_tree
-{
-	Oid database;
-	Oid index;  /* a session that has it open may still use the tree */
-	int worker; /* the pid of the process that frees it, or 0 */
-	uint64 tree;
 };
 
 /* Asks the server for memory and a lock (shmem_request_hook), and makes the table (shmem_startup_hook). */
@@ -154,31 +146,11 @@ extern uint32 smart_rebuild_moves(char error[SMART_REBUILD_ERROR_MAX]);
 /* Forgets what waits in a database that was dropped. */
 extern void smart_rebuild_forget_database(Oid database);
 
-/* Databases with something that is due and that no worker is at, each once: at most max of them; returns how many. */
-extern int smart_rebuild_due(Oid *databases, int max);
+/* Databases with something that is due and that no worker is at, each once. */
+extern List *smart_rebuild_due(void);
 
 /* Nothing waits, runs or leaves; smart_rebuild_want(), which changes that, wakes the launcher. */
 extern bool smart_rebuild_is_idle(void);
-
-/* ---- trees that leave ---- */
-
-/* Databases that trees leave, as smart_rebuild_due(). */
-extern int smart_leaving_due(Oid *databases, int max);
-
-/* At most max of those of a database that no other process has got; returns how many.  They are this process's now. */
-extern int smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max);
-
-/* At most max of those of an index, whoever frees them; returns how many. */
-extern int smart_leaving_trees_of(Oid database, Oid index, uint64 *trees, int max);
-
-/* This process exits: other ones have to see to its leaving trees. */
-extern void smart_leaving_release(void);
-
-/* Another tree of an index is to leave.  False: there is no room for it now. */
-extern bool smart_leaving_add(Oid database, Oid index, uint64 tree);
-
-/* The tree was freed. */
-extern void smart_leaving_done(uint64 tree);
 
 /* May a session use this tree although no metapage names it?  Then only the rebuild worker may free it. */
 extern bool smart_rebuild_holds_tree(uint64 tree);

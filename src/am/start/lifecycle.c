@@ -36,6 +36,7 @@
 #include "am/server/environment.h"
 #include "am/server/key_locks.h"
 #include "am/server/kill_queue.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
@@ -136,6 +137,7 @@ request_shared_memory(void)
 	if (smart_server.remote)
 		smart_peers_request();
 	smart_changes_request();
+	smart_leaving_table_request();
 	smart_rebuild_table_request();
 	smart_staging_request();
 	smart_kill_queue_request();
@@ -351,6 +353,7 @@ start_shared_memory(void)
 	if (validity == REGION_LEFT)
 		pg_atomic_write_u32(&smart_server.shared->startup, SMART_STARTUP_CLOSED);
 	smart_changes_make();
+	smart_leaving_table_make();
 	smart_rebuild_table_make();
 	smart_staging_make();
 	smart_kill_queue_make();

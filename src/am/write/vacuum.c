@@ -37,7 +37,7 @@
 #include "am/server/dead_rows.h"
 #include "am/server/errands.h"
 #include "am/server/launcher_requests.h"
-#include "am/server/rebuild_table.h"
+#include "am/server/leaving_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
