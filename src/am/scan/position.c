@@ -10,11 +10,7 @@
  * The processes of a parallel scan take batches in turn, in the order of the index: each reads several in
  * its turn, and keeps copies of them (shared_scan.c).  Such a scan never turns round.
  *
- * An index that has lost its tree may have a view instead (journal/view.h); the scan goes on in a tree when it has to.
- *
- * A scan that looks at the heap or the visibility map later without a snapshot that keeps removed rows away
- * reads leaves under a pin, for which VACUUM waits before it gives TIDs to other rows.  A pin serves batch
- * after batch until a VACUUM waits for it.
+ * What it reads, and under which pin, position_source.c knows.
  */
 #include "postgres.h"
 
@@ -25,35 +21,19 @@
 #include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/relation.h"
-#include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/nodes/locate.h"
-#include "am/scan/position.h"
+#include "am/scan/position_source.h"
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
-#include "am/server/key_locks.h"
 #include "am/server/report.h"
-#include "am/server/tree_changes.h"
 #include "base/assert.h"
 #include "base/bytes.h"
-
-/* Must VACUUM wait for what the scan does with TIDs? */
-static inline bool
-needs_pin(const struct smart_position *self)
-{
-	return !smart_position_looks(self) && (self->scan->xs_want_itup || !IsMVCCSnapshot(self->scan->xs_snapshot));
-}
-
-static inline bool
-is_pinned(const struct smart_position *self)
-{
-	return self->pin.serial != 0;
-}
 
 /* What is true of a position in a batch, for assertions. */
 #define IS_IN_BATCH(self)                                                                                          \
 	((self)->whereabouts == SMART_IN_BATCH && (self)->index >= -1 && (self)->index <= (int) (self)->batch.count && \
-	 (is_pinned(self) || !needs_pin(self)))
+	 (smart_position_is_pinned(self) || !smart_position_needs_pin(self)))
 
 void
 smart_position_init(struct smart_position *self, IndexScanDesc scan, struct smart_relation *relation,
@@ -69,79 +49,29 @@ smart_position_init(struct smart_position *self, IndexScanDesc scan, struct smar
 	smart_assert(self->whereabouts == SMART_AT_START && self->mark == SMART_MARK_AT_START);
 }
 
-/* ---- the tree, or the view of an index that has none ---- */
-
-static inline struct smart_view *
-view_of(const struct smart_position *self)
-{
-	return self->relation->view;
-}
-
-/* There is no view any more: what was read ahead of its follower counts with its delta only. */
-static inline void
-forget_follower(struct smart_position *self)
-{
-	if (likely(self->renewals == 0))
-		return;
-	self->renewals = 0;
-	self->tree_scan = NULL;
-	smart_prefetch_lose(&self->prefetch);
-}
-
-/* The tree that is read, also by a view; NULL: none. */
-struct smart_relation *
-smart_position_tree(struct smart_position *self)
-{
-	struct smart_relation *follower;
-	uint64 renewals;
-
-	if (likely(view_of(self) == NULL))
-	{
-		forget_follower(self);
-		return self->relation->tree == NULL ? NULL : self->relation;
-	}
-	follower = smart_view_follower(view_of(self), &renewals);
-	/* What was read ahead was another one's, or may lack what a run by now has. */
-	if (self->renewals != renewals)
-	{
-		self->renewals = renewals;
-		self->tree_scan = NULL;
-		if (follower != NULL)
-			smart_scan_forget(smart_relation_scan(follower));
-		smart_prefetch_lose(&self->prefetch);
-	}
-	return follower;
-}
-
-static struct smart_scan *
-tree_scan(struct smart_position *self)
-{
-	if (self->tree_scan == NULL)
-		self->tree_scan = smart_relation_scan(self->relation);
-	return self->tree_scan;
-}
+/* ---- the tree, or the view ---- */
 
 static inline bool
 is_empty(const struct smart_position *self)
 {
-	return self->relation->tree == NULL && view_of(self) == NULL;
+	return self->relation->tree == NULL && smart_position_view(self) == NULL;
 }
 
 /* Seeks a range in the direction of the scan. */
 static void
 seek(struct smart_position *self, const uint8 *from, uint32 from_length, const uint8 *to, uint32 to_length)
 {
-	if (unlikely(view_of(self) != NULL))
+	if (unlikely(smart_position_view(self) != NULL))
 	{
-		smart_view_seek(view_of(self), from, from_length, to, to_length, self->backward);
+		smart_view_seek(smart_position_view(self), from, from_length, to, to_length, self->backward);
 		/* A process of a parallel scan seeks again for each of its turns, and much is read. */
 		if (self->scan->parallel_scan != NULL)
-			smart_view_wants_delta(view_of(self));
+			smart_view_wants_delta(smart_position_view(self));
 		else
-			smart_view_will_be_closed(view_of(self));
+			smart_view_will_be_closed(smart_position_view(self));
 	}
 	else
-		smart_check_status(smart_scan_seek(tree_scan(self), from, from_length, to, to_length, self->backward),
+		smart_check_status(smart_scan_seek(smart_position_scan(self), from, from_length, to, to_length, self->backward),
 						   self->scan->indexRelation);
 }
 
@@ -149,7 +79,7 @@ seek(struct smart_position *self, const uint8 *from, uint32 from_length, const u
 static pg_noinline void
 leave_view(struct smart_position *self)
 {
-	const struct smart_view_range *rest = smart_view_rest(view_of(self));
+	const struct smart_view_range *rest = smart_view_rest(smart_position_view(self));
 
 	CHECK_FOR_INTERRUPTS();
 	smart_view_leave(self->relation, self->scan->indexRelation);
@@ -162,9 +92,9 @@ next_of_view(struct smart_position *self)
 {
 	self->moment.tree = 0;
 	/* It may have a view again, which is up to date. */
-	for (; view_of(self) != NULL; leave_view(self))
+	for (; smart_position_view(self) != NULL; leave_view(self))
 	{
-		switch (smart_view_next(view_of(self), &self->batch))
+		switch (smart_view_next(smart_position_view(self), &self->batch))
 		{
 			case SMART_FOUND:
 				return SMART_OK;
@@ -174,10 +104,8 @@ next_of_view(struct smart_position *self)
 				break;
 		}
 	}
-	return smart_relation_next(tree_scan(self), &self->batch);
+	return smart_relation_next(smart_position_scan(self), &self->batch);
 }
-
-static bool renew_pin(struct smart_position *self);
 
 /*
  * A read of the tree came to this status: goes on with the range in the pages of the journal, or once more in the tree, where that
@@ -188,19 +116,19 @@ go_on_after_failure(struct smart_position *self, smart_status status, bool sough
 {
 	struct smart_view_range rest;
 
-	if (view_of(self) != NULL)
+	if (smart_position_view(self) != NULL)
 		return false;
 	/* A range that was read to its end does not fail. */
-	if (sought && !smart_scan_rest(tree_scan(self), rest.from, &rest.from_length, rest.to, &rest.to_length))
+	if (sought && !smart_scan_rest(smart_position_scan(self), rest.from, &rest.from_length, rest.to, &rest.to_length))
 		return false;
 	if (!smart_view_after_failure(self->relation, self->scan->indexRelation, status, &self->until))
 		return false;
 	smart_prefetch_lose(&self->prefetch);
 	self->tree_scan = NULL;
 	self->known = false;
-	if (needs_pin(self))
-		(void) renew_pin(self);
-	else if (view_of(self) != NULL)
+	if (smart_position_needs_pin(self))
+		(void) smart_position_renew_pin(self);
+	else if (smart_position_view(self) != NULL)
 		smart_view_refresh(self->relation, self->scan->indexRelation);
 	if (sought)
 		seek(self, rest.from, rest.from_length, rest.to, rest.to_length);
@@ -213,13 +141,14 @@ go_on_after_failure(struct smart_position *self, smart_status status, bool sough
 static smart_status
 next_of_tree(struct smart_position *self)
 {
-	smart_status status = smart_scan_next(tree_scan(self), &self->batch);
+	smart_status status = smart_scan_next(smart_position_scan(self), &self->batch);
 
 	while (unlikely(status != SMART_OK && status != SMART_DONE) && go_on_after_failure(self, status, true))
-		status = view_of(self) != NULL ? next_of_view(self) : smart_scan_next(tree_scan(self), &self->batch);
+		status = smart_position_view(self) != NULL ? next_of_view(self)
+												   : smart_scan_next(smart_position_scan(self), &self->batch);
 	/* Where pages cannot answer, it may be that it waits for the memory node. */
 	if (unlikely(smart_status_is_of_node(status)))
-		status = smart_relation_next(tree_scan(self), &self->batch);
+		status = smart_relation_next(smart_position_scan(self), &self->batch);
 	if (unlikely(self->until != 0) && (status == SMART_OK || status == SMART_DONE))
 		self->until = 0;
 	return status;
@@ -263,168 +192,6 @@ key_at_edge(struct smart_position *self, bool backward, uint8 *key)
 	return key_of_entry(self, backward ? 0 : (int) self->batch.count - 1, key);
 }
 
-/* ---- pins ---- */
-
-static inline void
-end_pin(struct smart_position *self)
-{
-	if (is_pinned(self))
-		smart_pin_leave(&self->pin);
-	smart_assert(!is_pinned(self));
-}
-
-/* Between two searches leaves that were read for those to come need it on. */
-static inline void
-rest_pin(struct smart_position *self)
-{
-	if (self->prefetch.to_come.count == 0)
-		end_pin(self);
-}
-
-void
-smart_position_rest(struct smart_position *self)
-{
-	if (self->whereabouts == SMART_AT_START)
-		rest_pin(self);
-}
-
-/* Is a pin needed for the next leaf: the first one, or a new one, as a VACUUM waits for the present one? */
-static inline bool
-wants_pin(const struct smart_position *self)
-{
-	/* Copies that were read under a pin need it as long as they are used. */
-	return needs_pin(self) && !(is_pinned(self) && (self->pieces.count > 0 || !smart_pin_wanted()));
-}
-
-bool
-smart_position_is_to_pin(const struct smart_position *self)
-{
-	return needs_pin(self) && !is_pinned(self);
-}
-
-/*
- * Brings the view up to date.  Who looks for what others have not committed yet needs all that is staged, or, of a unique index, what
- * is staged of the one key that is looked for.  That is not locked: what is staged a moment later is not seen in either way.
- */
-static bool
-catch_up(struct smart_position *self)
-{
-	Relation index = self->scan->indexRelation;
-	SnapshotType type = self->scan->xs_snapshot->snapshot_type;
-	const struct smart_ranges *ranges = self->ranges;
-	struct smart_staged_key key;
-
-	if (type != SNAPSHOT_DIRTY && type != SNAPSHOT_SELF)
-		return smart_view_catch_up(self->relation, index, false);
-	if (!index->rd_index->indisunique || !smart_ranges_are_one_key(ranges))
-		return smart_view_catch_up(self->relation, index, true);
-	key = (struct smart_staged_key){.hash = smart_key_hash(index, ranges->from, (int) ranges->from_length),
-									.length = ranges->from_length,
-									.bytes = ranges->from};
-	return smart_view_catch_up_key(self->relation, index, &key);
-}
-
-/* Pins the view, which has all that is there afterwards; false: the index has its tree now, and that is to be pinned. */
-static pg_noinline bool
-pin_view(struct smart_position *self)
-{
-	Relation index = self->scan->indexRelation;
-
-	self->pin = smart_pin_enter(smart_view_pinned(view_of(self)));
-	smart_view_forget(view_of(self));
-	if (likely(self->relation->changes == smart_changes()) || !smart_relation_arrive(self->relation, index))
-	{
-		if (catch_up(self))
-			return true;
-		end_pin(self);
-		smart_view_leave(self->relation, index);
-	}
-	return false;
-}
-
-/* Begins a pin, in the place of the present one.  Has the index another tree by now?  That is read from now on. */
-static bool
-renew_pin(struct smart_position *self)
-{
-	bool moved = false;
-
-	for (;;)
-	{
-		end_pin(self);
-		if (smart_view_replace_tree(self->relation, self->scan->indexRelation))
-		{
-			self->tree_scan = NULL;
-			smart_prefetch_lose(&self->prefetch);
-			moved = true;
-		}
-		if (unlikely(view_of(self) != NULL))
-		{
-			if (pin_view(self))
-			{
-				struct smart_relation *follower = smart_position_tree(self);
-
-				if (follower != NULL)
-					smart_scan_forget(smart_relation_scan(follower));
-				smart_prefetch_lose(&self->prefetch);
-				return moved;
-			}
-			moved = true;
-			continue;
-		}
-		smart_assert(self->relation->tree != NULL);
-		self->pin = smart_pin_enter(self->relation->meta.tree);
-		/* After the pin: who gives a tree up, or moves it, announces that first; a VACUUM waits for pins afterwards. */
-		if (likely(!smart_relation_follow(self->relation, self->scan->indexRelation)))
-			break;
-		self->tree_scan = NULL;
-		moved = true;
-	}
-	smart_scan_forget(tree_scan(self));
-	smart_prefetch_lose(&self->prefetch);
-	return moved;
-}
-
-/* ---- moments, of scans that look themselves ---- */
-
-/* Copies that were read behind a moment need it as long as they are used. */
-static inline bool
-wants_moment(const struct smart_position *self)
-{
-	return self->moment.tree == 0 && smart_position_looks(self) && self->pieces.count == 0 && view_of(self) == NULL &&
-		   self->relation->standby && self->relation->tree != NULL;
-}
-
-/* What was read before is read again. */
-static pg_noinline void
-take_moment(struct smart_position *self)
-{
-	smart_follow_take_moment(self->scan->indexRelation, self->relation, &self->moment);
-	smart_scan_forget(tree_scan(self));
-	smart_prefetch_lose(&self->prefetch);
-}
-
-bool
-smart_position_is_settled(struct smart_position *self)
-{
-	struct smart_follow_moment *moment = &self->moment;
-
-	if (moment->tree == 0 || view_of(self) != NULL || moment->tree != self->relation->meta.tree)
-		return false;
-	if (smart_follow_is_moment(self->scan->indexRelation, moment))
-		return true;
-	moment->tree = 0;
-	return false;
-}
-
-void
-smart_position_begin_pin(struct smart_position *self)
-{
-	if (unlikely(wants_moment(self)))
-		take_moment(self);
-	if (wants_pin(self))
-		(void) renew_pin(self);
-}
-
 /* ---- seeking ---- */
 
 /* Comes to the current range of a view: what is to be read of its follower may have been read ahead, or be cached. */
@@ -436,7 +203,7 @@ seek_range_of_view(struct smart_position *self)
 
 	/* Others than MVCC's find what was inserted a moment ago, mostly in the delta. */
 	if (!IsMVCCSnapshot(self->scan->xs_snapshot))
-		smart_view_stay_alone(view_of(self));
+		smart_view_stay_alone(smart_position_view(self));
 	follower = smart_position_tree(self);
 	seek(self, ranges->from, ranges->from_length, ranges->to, ranges->to_length);
 	if (follower == NULL)
@@ -444,11 +211,11 @@ seek_range_of_view(struct smart_position *self)
 	if (smart_prefetch_look(&self->prefetch, follower->tree, ranges, self->backward))
 	{
 		(void) smart_prefetch_fill(&self->prefetch, ranges, &self->cached, &self->batch);
-		smart_view_tell(view_of(self), SMART_VIEW_GIVEN, &self->batch);
+		smart_view_tell(smart_position_view(self), SMART_VIEW_GIVEN, &self->batch);
 	}
-	else if (!(smart_prefetch_is_for_one(&self->prefetch) && smart_view_take_near(view_of(self))) &&
+	else if (!(smart_prefetch_is_for_one(&self->prefetch) && smart_view_take_near(smart_position_view(self))) &&
 			 smart_prefetch_seek(&self->prefetch, smart_relation_scan(follower), ranges, self->backward) == SMART_OK)
-		smart_view_tell(view_of(self), SMART_VIEW_POSITIONED, NULL);
+		smart_view_tell(smart_position_view(self), SMART_VIEW_POSITIONED, NULL);
 }
 
 /* Comes to the current range: seeks it in the tree, unless its result is cached. */
@@ -458,24 +225,24 @@ seek_range(struct smart_position *self, bool backward)
 	smart_status status;
 	uint64 since_ns = 0;
 
-	smart_assert(is_pinned(self) || !needs_pin(self));
+	smart_assert(smart_position_is_pinned(self) || !smart_position_needs_pin(self));
 	self->backward = backward;
 	self->told = false;
-	if (unlikely(view_of(self) != NULL))
+	if (unlikely(smart_position_view(self) != NULL))
 	{
 		self->known = false;
 		seek_range_of_view(self);
 		return;
 	}
-	forget_follower(self);
+	smart_position_forget_follower(self);
 	self->known = smart_prefetch_look(&self->prefetch, self->relation->tree, self->ranges, backward);
 	if (self->known)
 		return;
-	status = smart_prefetch_seek(&self->prefetch, tree_scan(self), self->ranges, backward);
+	status = smart_prefetch_seek(&self->prefetch, smart_position_scan(self), self->ranges, backward);
 	if (likely(status == SMART_OK) || go_on_after_failure(self, status, false))
 		return;
 	while (smart_again_if_away(status, &since_ns))
-		status = smart_prefetch_seek(&self->prefetch, tree_scan(self), self->ranges, backward);
+		status = smart_prefetch_seek(&self->prefetch, smart_position_scan(self), self->ranges, backward);
 	smart_check_status(status, self->scan->indexRelation);
 }
 
@@ -485,7 +252,7 @@ seek_key(struct smart_position *self, const uint8 *key, uint32 length, bool back
 {
 	const struct smart_ranges *ranges = self->ranges;
 
-	smart_assert(length > 0 && (is_pinned(self) || !needs_pin(self)));
+	smart_assert(length > 0 && (smart_position_is_pinned(self) || !smart_position_needs_pin(self)));
 	self->backward = backward;
 	self->known = false;
 	smart_prefetch_lose(&self->prefetch);
@@ -556,7 +323,7 @@ read_batch(struct smart_position *self, bool backward, bool sought)
 
 		CHECK_FOR_INTERRUPTS();
 		if (sought && !self->known)
-			status = unlikely(view_of(self) != NULL) ? next_of_view(self) : next_of_tree(self);
+			status = unlikely(smart_position_view(self) != NULL) ? next_of_view(self) : next_of_tree(self);
 		else if (sought && !self->told)
 		{
 			self->told = true;
@@ -590,7 +357,7 @@ arrive(struct smart_position *self, bool backward, bool there)
 		return true;
 	}
 	self->whereabouts = SMART_AT_START;
-	rest_pin(self);
+	smart_position_rest_pin(self);
 	return false;
 }
 
@@ -606,7 +373,7 @@ look_again(struct smart_position *self)
 		self->tree_scan = NULL;
 		smart_prefetch_lose(&self->prefetch);
 	}
-	if (view_of(self) != NULL)
+	if (smart_position_view(self) != NULL)
 		smart_view_catch_up_serializable(self->relation, self->scan->indexRelation);
 }
 
@@ -736,7 +503,7 @@ renew_pin_within(struct smart_position *self, bool backward, bool *sought)
 	/* The batch may go away with its tree. */
 	uint32 length = key_at_edge(self, backward, key);
 
-	if (likely(!renew_pin(self)))
+	if (likely(!smart_position_renew_pin(self)))
 		return false;
 	*sought = seek_beyond(self, key, length, backward);
 	return true;
@@ -767,9 +534,9 @@ leave_batch(struct smart_position *self, bool backward)
 		memcpy(self->mark_points, self->ranges->current, self->ranges->nprefix * sizeof(uint32));
 		self->mark = SMART_MARK_AT_KEY;
 	}
-	if (unlikely(wants_moment(self)))
-		take_moment(self);
-	if (unlikely(wants_pin(self)) && renew_pin_within(self, backward, &sought))
+	if (unlikely(smart_position_wants_moment(self)))
+		smart_position_take_moment(self);
+	if (unlikely(smart_position_wants_pin(self)) && renew_pin_within(self, backward, &sought))
 		smart_assert(self->backward == backward);
 	else if (backward != self->backward)
 		sought = turn(self, backward);
@@ -805,7 +572,7 @@ smart_position_search(struct smart_position *self, bool backward)
 void
 smart_position_reset(struct smart_position *self)
 {
-	rest_pin(self);
+	smart_position_rest_pin(self);
 	self->whereabouts = SMART_AT_START;
 	self->mark = SMART_MARK_AT_START;
 	self->batch.count = 0;
@@ -835,7 +602,7 @@ smart_position_restore(struct smart_position *self)
 		self->index = self->mark_index;
 		return;
 	}
-	end_pin(self);
+	smart_position_end_pin(self);
 	self->batch.count = 0;
 	self->whereabouts = SMART_AT_START;
 	if (self->mark == SMART_MARK_AT_KEY)

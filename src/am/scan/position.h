@@ -70,42 +70,6 @@ struct smart_position
 extern void smart_position_init(struct smart_position *position, IndexScanDesc scan, struct smart_relation *relation,
 								struct smart_ranges *ranges);
 
-/* The tree that is read, also by a view: NULL if there is none, and the index is empty or pages alone answer. */
-extern struct smart_relation *smart_position_tree(struct smart_position *position);
-
-/*
- * Does the scan look itself which rows its snapshot sees (sight.h)?  As those that began on a standby do to the end: no VACUUM has
- * waited for their pins there.
- */
-static inline bool
-smart_position_looks(const struct smart_position *position)
-{
-	const IndexScanDesc scan = position->scan;
-
-	return scan->xs_want_itup && scan->xactStartedInRecovery && IsMVCCSnapshot(scan->xs_snapshot);
-}
-
-/*
- * Of a scan that looks itself: has nothing been replayed of the journal but what the tree had before the batch was read?  If not, the
- * next batch is read from a tree that is up to date.
- */
-extern bool smart_position_is_settled(struct smart_position *position);
-
-/* Will the next search begin a pin, and bring a view up to date for it? */
-extern bool smart_position_is_to_pin(const struct smart_position *position);
-
-/*
- * Before a leaf is read that has to be sought: begins a pin where one is needed, or a new one if a VACUUM waits for the
- * present one.  A scan that looks itself needs none, but a tree that is up to date.
- */
-extern void smart_position_begin_pin(struct smart_position *position);
-
-/*
- * Nothing, or less, is known of searches to come: ends the pin of a position that is at an end, unless leaves were read for
- * such searches.
- */
-extern void smart_position_rest(struct smart_position *position);
-
 /* Forgets position and mark; new conditions may follow. */
 extern void smart_position_reset(struct smart_position *position);
 

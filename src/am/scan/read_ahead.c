@@ -12,6 +12,7 @@
 #include "utils/snapmgr.h"
 
 #include "am/index/relation.h"
+#include "am/scan/position_source.h"
 #include "am/scan/predicate.h"
 #include "am/scan/ranges.h"
 #include "am/scan/read_ahead.h"

@@ -22,6 +22,7 @@
 #include "am/journal/view.h"
 #include "am/scan/kill.h"
 #include "am/scan/position.h"
+#include "am/scan/position_source.h"
 #include "am/scan/ranges.h"
 #include "am/scan/read_ahead.h"
 #include "am/scan/scan.h"

@@ -11,7 +11,7 @@
 #include "access/visibilitymap.h"
 #include "storage/bufmgr.h"
 
-#include "am/scan/position.h"
+#include "am/scan/position_source.h"
 #include "am/scan/sight.h"
 #include "base/assert.h"
 
