@@ -17,7 +17,7 @@ use SmartWork;
 
 my $QUERY = 'SELECT id FROM numbers WHERE id BETWEEN 100 AND 200 ORDER BY id';
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
-my $node = smart_node('main', @CRASH_SETTINGS, 'smart.orphan_interval = 0', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
+my $node = smart_node('main', @CRASH_SETTINGS, 'smart.debug_collect_orphans = off', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 set_up($node);
 loses_wal($node, $_) for ('kill -9 of a backend', 'kill -9 of the postmaster');

@@ -17,7 +17,7 @@ my @STATEMENTS = (
 	'ALTER INDEX rows_a SET TABLESPACE away; ALTER INDEX rows_b SET TABLESPACE away', 'BEGIN; TRUNCATE rows; INSERT INTO rows SELECT g, md5(g::text) FROM generate_series(1, 20000) g; COMMIT',
 	'BEGIN; DROP INDEX rows_a; CREATE INDEX rows_a ON rows USING smart (a); ROLLBACK; BEGIN; SAVEPOINT s; DROP TABLE rows; ROLLBACK TO s; COMMIT',
 	'ALTER TABLE rows SET UNLOGGED; ALTER TABLE rows SET LOGGED', 'VACUUM (INDEX_CLEANUP on) rows');
-my @SETTINGS = ('autovacuum = off', 'restart_after_crash = on', 'smart.orphan_interval = 0', 'wal_writer_delay = 10s',
+my @SETTINGS = ('autovacuum = off', 'restart_after_crash = on', 'smart.debug_collect_orphans = off', 'wal_writer_delay = 10s',
 	'smart.embedded_max_size = 256MB', 'max_prepared_transactions = 2');
 
 my $memory = SmartMemnode->new('one', '--size=64M');

@@ -14,7 +14,7 @@ my %place = (embedded => 'smart.embedded_max_size = 32MB', 'memory node' => 'sma
 
 foreach my $name (sort keys %place)
 {
-	my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', 'smart.orphan_interval = 1h', $place{$name});
+	my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', $place{$name});
 	my $again = 'DROP INDEX rows_b; CREATE INDEX rows_b ON rows USING smart (b) WITH (resident = always)';
 
 	$node->safe_psql('postgres', 'CREATE TABLE rows AS SELECT g AS a, md5(g::text) || md5((g + 1)::text) AS b FROM generate_series(1, 250000) g;

@@ -43,7 +43,7 @@ sub nodes_of
 
 my @memory = map { SmartMemnode->new($_, '--size=64M') } ('one', 'two');
 # Without collections of orphans, so that a new index needs new memory.
-my $node = smart_node('main', 'autovacuum = off', 'smart.orphan_interval = 0', 'smart.auto_rebuild = off',
+my $node = smart_node('main', 'autovacuum = off', 'smart.debug_collect_orphans = off', 'smart.auto_rebuild = off',
 	'smart.node_down_after = 0', 'smart.spread_above = 0', 'smart.memory_nodes = ' . addresses(@memory));
 
 # Built, asked, counted.

@@ -218,7 +218,7 @@ sub collects_by_itself
 
 	make_table($node);
 	sql($node, 'DROP TABLE t');
-	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 1h');
+	$node->append_conf('postgresql.conf', 'smart.debug_collect_orphans = on');
 	$node->restart;
 	ok($node->poll_query_until('postgres', $clean), 'what was left before a restart is freed after it');
 	for my $statement ('DROP INDEX t_a', 'TRUNCATE t', 'ALTER TABLE t DROP a', 'DROP SCHEMA s CASCADE')
@@ -250,7 +250,7 @@ sub collects_by_itself
 	$node->restart;
 	sql($node, 'COMMIT PREPARED \'later\'');
 	ok($node->poll_query_until('postgres', $clean), 'freed by itself: what a prepared transaction had dropped');
-	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 0');
+	$node->append_conf('postgresql.conf', 'smart.debug_collect_orphans = off');
 	$node->restart;
 	return;
 }
@@ -269,7 +269,7 @@ sub forgets_databases
 			DROP INDEX u_a', $name);
 		$node->safe_psql('postgres', "DROP DATABASE $name") if $name !~ /^(first|last)$/;
 	}
-	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 1h');
+	$node->append_conf('postgresql.conf', 'smart.debug_collect_orphans = on');
 	$node->reload;
 	# The oldest request is served first.
 	ok($node->poll_query_until('postgres', "SELECT count(*) < 2 FROM smart_stat_space WHERE database IN ('first', 'last')"), 'one is served');
@@ -278,7 +278,7 @@ sub forgets_databases
 		'freed by itself: what dropped databases have left');
 	ok(!$node->log_contains(qr/FATAL: .*database \d+ does not exist/, $offset), 'no process is started for a dropped database');
 	$node->safe_psql('postgres', "DROP DATABASE $_") for ('first', 'last');
-	$node->append_conf('postgresql.conf', 'smart.orphan_interval = 0');
+	$node->append_conf('postgresql.conf', 'smart.debug_collect_orphans = off');
 	$node->reload;
 	return;
 }
@@ -396,7 +396,7 @@ foreach my $name (sort keys %place)
 {
 	subtest $name => sub {
 		my $node = smart_node($name =~ s/ .*//r, 'autovacuum = off', 'max_prepared_transactions = 4', 'restart_after_crash = on',
-			'smart.orphan_interval = 0', 'smart.auto_rebuild = off', @{ $place{$name} });
+			'smart.debug_collect_orphans = off', 'smart.auto_rebuild = off', @{ $place{$name} });
 
 		$node->safe_psql('postgres', 'CREATE ROLE owner; GRANT CREATE ON DATABASE postgres TO owner');
 		collects($node);

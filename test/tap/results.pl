@@ -14,7 +14,7 @@ my $KEYS = 8;
 my $SECONDS = 4;
 
 my $memory = SmartMemnode->new('one', '--size=64M');
-my $node = smart_node('main', 'autovacuum = off', 'max_connections = 40', "smart.fabric_timeout = '2s'", 'smart.orphan_interval = 0',
+my $node = smart_node('main', 'autovacuum = off', 'max_connections = 40', "smart.fabric_timeout = '2s'", 'smart.debug_collect_orphans = off',
 	'smart.auto_rebuild = off', 'smart.node_down_after = 0', 'smart.memory_nodes = ' . addresses($memory));
 
 sub stat_cache

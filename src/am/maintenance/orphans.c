@@ -23,6 +23,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "postmaster/autovacuum.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -47,11 +48,11 @@
 #define PLENTY        4  /* memory is not scarce as long as only one part in so many is used */
 #define TEMPORARY_FEW 32 /* trees of temporary tables that may be leaked in a session */
 
-#define INTERVAL_DEFAULT_S 600
-#define BETWEEN_MS         1000  /* between the starts of two collections: most of what comes in bursts is over */
-#define FULL_MS            10000 /* until the next attempt, when the server had no place for one more process */
-#define IDLE_MS            60000 /* when there is nothing to wait for but the latch */
-#define PREPARED_MS        1000  /* between two looks at prepared transactions */
+#define NAPS        10    /* of autovacuum, between two looks at all databases */
+#define BETWEEN_MS  1000  /* between the starts of two collections: most of what comes in bursts is over */
+#define FULL_MS     10000 /* until the next attempt, when the server had no place for one more process */
+#define IDLE_MS     60000 /* when there is nothing to wait for but the latch */
+#define PREPARED_MS 1000  /* between two looks at prepared transactions */
 
 /* ---- the survey ---- */
 
@@ -352,17 +353,17 @@ make_room(bool temporary)
 	"SELECT p.transaction FROM pg_catalog.pg_prepared_xacts p" \
 	" WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
 
-static int interval_s;
+static bool collects = true;
 
 void
 smart_orphans_init(void)
 {
-	DefineCustomIntVariable("smart.orphan_interval",
-							"Longest time between two looks for what dropped indexes have left.",
-							"Usually it is looked for right after the end of a transaction that drops or rebuilds an "
-							"index. 0: only smart_collect_orphans() does.",
-							&interval_s, INTERVAL_DEFAULT_S, 0, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, NULL, NULL,
-							NULL);
+#ifdef SMART_ASSERTIONS
+	/* For tests that look at what is left. */
+	DefineCustomBoolVariable("smart.debug_collect_orphans", "Frees what dropped indexes have left.",
+							 "off: only smart_collect_orphans() does.", &collects, true, PGC_SIGHUP,
+							 GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+#endif
 	smart_orphans_notes_init();
 	smart_make_room_hook = make_room;
 }
@@ -396,7 +397,7 @@ smart_orphans_tend(struct smart_job *job)
 	uint64 ever;
 	long rest_ms;
 
-	if (interval_s == 0 || !smart_server.shared->made || smart_server_recovers())
+	if (!collects || !smart_server.shared->made || smart_server_recovers())
 		return IDLE_MS;
 	some_prepared = smart_orphans_look_at_prepared();
 	if (now >= next_start && !smart_child_runs(&job->child) && take_request(now >= next_round, &database))
@@ -407,7 +408,8 @@ smart_orphans_tend(struct smart_job *job)
 		next_start = TimestampTzPlusMilliseconds(now, started ? BETWEEN_MS : FULL_MS);
 		round_was_last = round;
 		if (round)
-			next_round = started ? TimestampTzPlusMilliseconds(now, (int64) interval_s * 1000) : next_start;
+			next_round =
+				started ? TimestampTzPlusMilliseconds(now, NAPS * (int64) autovacuum_naptime * 1000) : next_start;
 		else if (!started)
 			smart_orphans_request(database);
 	}

@@ -71,7 +71,7 @@ extern void smart_survey_report(const struct smart_survey *survey, int level);
 extern uint64 smart_orphans_free(const struct smart_survey *survey, uint64 *bytes);
 
 /*
- * Defines smart.orphan_interval, and sets what others call when they may leave trees behind (launcher_requests.h) and before they
+ * Sets what others call when they may leave trees behind (launcher_requests.h) and before they
  * make one (trees.h).  Once, while the library is being preloaded.
  */
 extern void smart_orphans_init(void);
