@@ -26,7 +26,7 @@ struct discovery_node
 };
 
 /*
- * servers: "host[:port], …", as in smart.cluster, behind the name.  SMART_CORRUPT for a list or a name that
+ * servers: "host[:port], …", as in smart.memory_nodes behind a cluster's name.  SMART_CORRUPT for a list or a name that
  * cannot be, SMART_NO_MEMORY; problem[] tells.  timeout_ms bounds every later call.
  */
 extern smart_status discovery_open(const char *servers, const char *cluster, uint32_t timeout_ms,

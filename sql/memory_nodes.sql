@@ -46,7 +46,7 @@ SELECT count(*) > 0 AS rows, count(address) AS addresses, count(problem) AS prob
 SELECT count(*) > 0 AS rows, count(address) AS addresses FROM smart_index_nodes('memory_nodes_a');
 SELECT count(*) FROM smart_stat_fabric;
 SELECT smart_stat_reset();
-SELECT count(*) FROM pg_settings WHERE name IN ('smart.memory_nodes', 'smart.cluster', 'smart.secret_file');
+SELECT count(*) FROM pg_settings WHERE name IN ('smart.memory_nodes', 'smart.secret_file');
 SET smart.fabric_timeout = '5s';
 RESET ROLE;
 GRANT pg_monitor TO regress_smart_user;
@@ -72,8 +72,8 @@ ALTER SYSTEM SET smart.rdma_device = '::3';
 ALTER SYSTEM RESET smart.rdma_device;
 ALTER SYSTEM SET smart.memory_nodes = 'localhost:1, [::1:2';
 ALTER SYSTEM SET smart.memory_nodes = 'localhost:100000';
-ALTER SYSTEM SET smart.cluster = 'shop@one two';
-ALTER SYSTEM SET smart.cluster = 'a.b@one';
+ALTER SYSTEM SET smart.memory_nodes = 'localhost:1, shop@one two';
+ALTER SYSTEM SET smart.memory_nodes = 'a.b@one';
 SELECT name, context FROM pg_settings
-WHERE name ~ '^smart\.(cluster|fabric|memory_nodes|rdma|secret)' ORDER BY name COLLATE "C";
+WHERE name ~ '^smart\.(fabric|memory_nodes|rdma|secret)' ORDER BY name COLLATE "C";
 DROP TABLE memory_nodes;

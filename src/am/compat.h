@@ -246,6 +246,15 @@ smart_check_snapshot_age(Relation index, Snapshot snapshot)
 #define smart_make_range(type, lower, upper, empty) range_serialize(type, lower, upper, empty)
 #endif
 
+/* What a check hook gives to the assign hook: NULL if there is no memory. */
+#if PG_VERSION_NUM >= 160000
+#define smart_guc_allocate(size) guc_malloc(LOG, size)
+#define smart_guc_free(extra)    guc_free(extra)
+#else
+#define smart_guc_allocate(size) malloc(size)
+#define smart_guc_free(extra)    free(extra)
+#endif
+
 /* Inside a security-restricted operation: names are looked up in safe places only. */
 #if PG_VERSION_NUM >= 170000
 #define smart_restrict_search_path() RestrictSearchPath()

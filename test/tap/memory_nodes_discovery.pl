@@ -44,7 +44,7 @@ start_memcached();
 my @announce = ('--size=16M', "--memcached=127.0.0.1:$port", '--cluster=tap', '--ttl=3');
 my $memory = SmartMemnode->new('one', @announce);
 my $other = SmartMemnode->new('other', @announce[0 .. 1], '--cluster=other', '--ttl=3');
-my $node = smart_node('main', 'autovacuum = off', "smart.cluster = 'tap\@127.0.0.1:$port'");
+my $node = smart_node('main', 'autovacuum = off', "smart.memory_nodes = 'tap\@127.0.0.1:$port'");
 
 node_becomes($node, $memory, 'up');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM smart_memory_nodes'), '1', 'nodes of another cluster are not used');
@@ -72,6 +72,13 @@ $memory->start;
 node_becomes($node, $memory, 'up');
 is($node->safe_psql('postgres', "SELECT count(*) FROM smart_memory_nodes WHERE node IS NOT NULL"), '2', 'it is the same memory node elsewhere');
 index_is_sound($node, 'postgres', 'numbers_id', 'at another address');
+
+# The same setting names one that does not announce itself.
+my $named = SmartMemnode->new('named', '--size=16M');
+$node->append_conf('postgresql.conf', "smart.memory_nodes = '" . $named->address . ", tap\@127.0.0.1:$port'");
+$node->reload;
+node_becomes($node, $named, 'up');
+is($node->safe_psql('postgres', "SELECT string_agg(state, ',') FROM smart_memory_nodes"), 'up,up,up', 'beside those that do');
 $node->stop;
 log_is_quiet($node);
 done_testing();

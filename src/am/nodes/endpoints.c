@@ -269,7 +269,7 @@ look_for_node(struct smart_endpoints *endpoints, unsigned int node)
 		smart_peer_put(endpoints->peers, node, &peer);
 		smart_extents_rest_node(&endpoints->client->space, node, true);
 		ereport(LOG, errmsg("memory node %u is down: %s", node, peer.problem),
-				errhint("Check smart.memory_nodes and smart.cluster."));
+				errhint("Check smart.memory_nodes."));
 	}
 	else if (peer.state == SMART_PEER_LOST &&
 			 (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state == SMART_NODE_NONE))

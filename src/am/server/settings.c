@@ -9,6 +9,7 @@
 
 #include "utils/guc.h"
 
+#include "am/compat.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "compute/allocate/region.h"
@@ -57,9 +58,8 @@ smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char
 }
 
 static bool
-check_addresses(char **value, void **extra, GucSource source)
+check_addresses(const char *list)
 {
-	const char *list = *value;
 	char host[SESSION_HOST_MAX];
 	char port[SESSION_PORT_MAX];
 	unsigned int count = 0;
@@ -119,23 +119,65 @@ check_rdma_device(char **value, void **extra, GucSource source)
 	return false;
 }
 
-/* smart.cluster: "", or the name, "@" and the list of servers. */
+/* "", or the name, "@" and the list of servers. */
 static bool
-check_cluster(char **value, void **extra, GucSource source)
+check_cluster(const char *cluster)
 {
-	size_t length = strspn(*value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
-	char *servers = *value + length + 1;
+	size_t length = strspn(cluster, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+	const char *servers = cluster + length + 1;
 
-	if ((*value)[0] == '\0')
+	if (cluster[0] == '\0')
 		return true;
-	if (length == 0 || length >= DISCOVERY_CLUSTER_MAX || (*value)[length] != '@' || servers[0] == '\0')
+	if (length == 0 || length >= DISCOVERY_CLUSTER_MAX || cluster[length] != '@' || servers[0] == '\0')
 	{
 		GUC_check_errdetail("The name of a cluster is made of at most %d letters, digits, \"-\" and \"_\".",
 							DISCOVERY_CLUSTER_MAX - 1);
 		GUC_check_errhint("Write name@host:port, with the memcached servers separated by commas.");
 		return false;
 	}
-	return check_addresses(&servers, extra, source);
+	return check_addresses(servers);
+}
+
+/* smart.memory_nodes: addresses of nodes, and a cluster, whose servers are the rest of the list. */
+struct memory_nodes
+{
+	char *cluster; /* behind the addresses, in the same memory */
+	char addresses[FLEXIBLE_ARRAY_MEMBER];
+};
+
+static bool
+check_memory_nodes(char **value, void **extra, GucSource source)
+{
+	const char *at = strchr(*value, '@');
+	const char *cluster = at == NULL ? *value + strlen(*value) : at;
+	struct memory_nodes *nodes = smart_guc_allocate(offsetof(struct memory_nodes, addresses) + strlen(*value) + 2);
+	size_t length;
+
+	if (nodes == NULL)
+		return false;
+	while (at != NULL && cluster > *value && cluster[-1] != ',')
+		cluster--;
+	length = (size_t) (cluster - *value);
+	memcpy(nodes->addresses, *value, length);
+	nodes->addresses[length] = '\0';
+	nodes->cluster = nodes->addresses + length + 1;
+	strcpy(nodes->cluster, cluster + strspn(cluster, " \t\n"));
+	if (check_addresses(nodes->addresses) && check_cluster(nodes->cluster))
+	{
+		*extra = nodes;
+		return true;
+	}
+	smart_guc_free(nodes);
+	return false;
+}
+
+static void
+assign_memory_nodes(const char *value, void *extra)
+{
+	const struct memory_nodes *nodes = extra;
+
+	smart_settings.memory_nodes = nodes->addresses;
+	smart_settings.cluster = nodes->cluster;
 }
 
 /* A client takes these over when it begins (backend.c), and is told here of each change. */
@@ -159,6 +201,8 @@ assign_spread_above(int value, void *extra)
 static void
 define_places(void)
 {
+	static char *memory_nodes;
+
 	DefineCustomStringVariable(
 		"smart.embedded_path", "Directory of the region that holds smart indexes.",
 		"Empty: shared memory, if smart.embedded_max_size is at most half of it, else \"" SMART_DIRECTORY
@@ -172,15 +216,11 @@ define_places(void)
 
 	/* Whom one could connect to is for superusers and pg_read_all_settings, as in primary_conninfo. */
 	DefineCustomStringVariable("smart.memory_nodes", "Addresses of the memory nodes that hold smart indexes.",
-							   "host:port, separated by commas. If this and smart.cluster are empty when the server "
-							   "starts, smart indexes are in a region of the server's own.",
-							   &smart_settings.memory_nodes, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY,
-							   check_addresses, NULL, NULL);
-	DefineCustomStringVariable("smart.cluster",
-							   "Name and memcached servers with which memory nodes announce themselves.",
-							   "name@host:port, with the servers separated by commas. Empty: only the nodes of "
-							   "smart.memory_nodes are used.",
-							   &smart_settings.cluster, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, check_cluster, NULL, NULL);
+							   "host:port, separated by commas; at the end also name@host:port, …: the memcached "
+							   "servers with which others announce themselves under that name. If it is empty when the "
+							   "server starts, smart indexes are in a region of the server's own.",
+							   &memory_nodes, "", PGC_SIGHUP, GUC_LIST_INPUT | GUC_SUPERUSER_ONLY, check_memory_nodes,
+							   assign_memory_nodes, NULL);
 	DefineCustomStringVariable("smart.secret_file", "File with the key that memory nodes and this server share.",
 							   "A line of hexadecimal digits, closed to other users. Empty: no key, and no encryption.",
 							   &smart_settings.secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);

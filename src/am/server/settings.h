@@ -12,8 +12,8 @@ struct smart_settings
 {
 	char *embedded_path;
 	int embedded_max_size_mb;
-	char *memory_nodes; /* addresses: smart_settings_next_address() */
-	char *cluster;      /* name@addresses */
+	const char *memory_nodes; /* addresses: smart_settings_next_address() */
+	const char *cluster;      /* name@addresses, of the same setting; empty: none */
 	char *secret_file;
 	char *rdma_device; /* SMART_RDMA_NONE, or smart_settings_rdma_device(); empty: if there is one */
 	bool batching;     /* of inserts, and of a nested loop's lookups */
