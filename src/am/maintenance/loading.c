@@ -10,14 +10,14 @@
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
+#include "am/index/relation.h"
 #include "am/maintenance/loading.h"
+#include "am/maintenance/worker.h"
 #include "base/assert.h"
 
 #define WAIT_MS 50 /* between two looks at whether writers still run */
@@ -75,9 +75,24 @@ smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look 
 			if (GetCurrentTimestamp() >= end)
 				ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 						errmsg("a transaction has written to table \"%s\" and goes on", RelationGetRelationName(heap)));
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
+			smart_worker_rest(WAIT_MS);
 		}
 	}
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_BUILD);
+}
+
+/* ---- from another tree ---- */
+
+void
+smart_add_batch(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+				const struct smart_batch *batch, uint8 entry[SMART_ENTRY_MAX])
+{
+	for (uint32 i = 0; i < batch->count; i++)
+	{
+		int length = smart_batch_entry(batch, i, entry);
+		int key_length = smart_codec_key_length(codec, entry, length);
+		bool added;
+
+		smart_check_status(smart_tree_insert(tree, entry, (size_t) key_length, (size_t) length, &added), index);
+	}
 }

@@ -7,7 +7,9 @@
 
 #include "storage/lockdefs.h"
 
+#include "am/codec/encode.h"
 #include "am/journal/fill.h"
+#include "tree/tree.h"
 
 /* smart_journal_load() on a primary, smart_follow_load() on a standby. */
 typedef enum smart_loaded (*smart_load_fn)(Relation index, const struct smart_look *look, uint64 *entries);
@@ -26,5 +28,9 @@ extern void smart_tell_begin(Relation heap, Relation index);
  * have not after so long; what look raises.
  */
 extern void smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look *look);
+
+/* Adds all entries of a batch to a tree of the index, which may have them already.  entry: room for one. */
+extern void smart_add_batch(Relation index, const struct smart_codec *codec, struct smart_tree *tree,
+							const struct smart_batch *batch, uint8 entry[SMART_ENTRY_MAX]);
 
 #endif /* SMART_AM_LOADING_H */

@@ -181,23 +181,6 @@ load(struct move *move)
 
 /* ---- from the tree ---- */
 
-/* Adds what a batch has to the new tree, which may have it already. */
-static void
-add_batch(struct move *move, const struct smart_batch *batch, uint8 *entry)
-{
-	for (uint32 i = 0; i < batch->count; i++)
-	{
-		int length = smart_batch_entry(batch, i, entry);
-		int key_length = smart_codec_key_length(move->codec, entry, length);
-		bool added;
-
-		smart_check_status(smart_tree_insert(move->tree, entry, (size_t) key_length, (size_t) length, &added),
-						   move->opened.index);
-	}
-	move->entries += batch->count;
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, (int64) move->entries);
-}
-
 static void
 copy(struct move *move)
 {
@@ -214,7 +197,9 @@ copy(struct move *move)
 	while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
 	{
 		look_around(move);
-		add_batch(move, &batch, entry);
+		smart_add_batch(move->opened.index, move->codec, move->tree, &batch, entry);
+		move->entries += batch.count;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, (int64) move->entries);
 	}
 	if (status != SMART_DONE)
 		smart_report_status(status, move->opened.index);

@@ -39,7 +39,6 @@
 #include "utils/timestamp.h"
 
 #include "am/build/collector.h"
-#include "am/codec/encode.h"
 #include "am/compat.h"
 #include "am/index/backend.h"
 #include "am/index/meta.h"
@@ -161,16 +160,7 @@ copy_side(struct rebuild *rebuild)
 		while ((status = smart_scan_next(scan, &batch)) == SMART_OK)
 		{
 			look_around(rows);
-			for (uint32 i = 0; i < batch.count; i++)
-			{
-				int length = smart_batch_entry(&batch, i, rows->entry);
-				int key_length = smart_codec_key_length(rows->codec, rows->entry, length);
-				bool added;
-
-				smart_check_status(smart_tree_insert(rebuild->base, rows->entry, (size_t) key_length, (size_t) length,
-													 &added),
-								   rows->index);
-			}
+			smart_add_batch(rows->index, rows->codec, rebuild->base, &batch, rows->entry);
 		}
 		if (status != SMART_DONE)
 			smart_report_status(status, rows->index);
@@ -222,16 +212,11 @@ run(struct rebuild *rebuild, enum smart_loss loss)
 {
 	struct smart_collector *rows = &rebuild->rows;
 	const char *name = RelationGetRelationName(rows->index);
-	const int parameter[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
-							 PROGRESS_CREATEIDX_ACCESS_METHOD_OID};
-	const int64 value[] = {PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY, RelationGetRelid(rows->index),
-						   rows->index->rd_rel->relam};
 	TimestampTz start = GetCurrentTimestamp();
 	struct smart_tail tail = {0};
 
 	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", smart_loss_text(loss)));
-	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(rows->heap));
-	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
+	smart_tell_begin(rows->heap, rows->index);
 	smart_collector_begin(rows, rows->heap, rows->index, BuildIndexInfo(rows->index), 1);
 	rows->all_versions = true;
 	rows->look_around = look_around;
