@@ -9,10 +9,10 @@
 
 #include "common/hashfn.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 
 #include "am/server/dead_rows.h"
+#include "am/server/shared.h"
 #include "base/assert.h"
 
 #define GENERATIONS 1024
@@ -49,15 +49,10 @@ smart_dead_rows_request(void)
 void
 smart_dead_rows_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("smart dead rows", sizeof(struct dead_rows), &found);
-	memset(shared, 0, sizeof(*shared));
+	shared = smart_shared_make("smart dead rows", sizeof(*shared));
 	/* 0 is no generation. */
 	for (int i = 0; i < GENERATIONS; i++)
 		shared->generations[i].now = 1;
-	LWLockRelease(AddinShmemInitLock);
 }
 
 static struct smart_dead_rows_generation *

@@ -11,13 +11,13 @@
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
 
 #include "am/compat.h"
 #include "am/server/key_locks.h"
+#include "am/server/shared.h"
 #include "base/assert.h"
 
 #define STRIPES 1024 /* a power of two */
@@ -47,16 +47,12 @@ smart_key_locks_request(void)
 void
 smart_key_locks_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	stripes = ShmemInitStruct("smart key locks", STRIPES * sizeof(union padded_stripe), &found);
+	stripes = smart_shared_make("smart key locks", STRIPES * sizeof(union padded_stripe));
 	for (int i = 0; i < STRIPES; i++)
 	{
 		pg_atomic_init_u32(&stripes[i].stripe.holder, 0);
 		ConditionVariableInit(&stripes[i].stripe.released);
 	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* A holder is in no resource owner's release but after an error: it runs nobody else's code. */

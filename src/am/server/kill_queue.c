@@ -17,6 +17,7 @@
 
 #include "am/server/kill_queue.h"
 #include "am/server/launcher_requests.h"
+#include "am/server/shared.h"
 #include "base/assert.h"
 
 #define TRANCHE     "smart_kill_queue"
@@ -53,13 +54,8 @@ smart_kill_queue_request(void)
 void
 smart_kill_queue_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	queue = ShmemInitStruct("smart kill queue", sizeof(struct kill_queue), &found);
-	memset(queue, 0, offsetof(struct kill_queue, bytes));
+	queue = smart_shared_make("smart kill queue", sizeof(*queue));
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* ---- sessions ---- */

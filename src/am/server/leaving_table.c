@@ -10,6 +10,7 @@
 #include "storage/shmem.h"
 
 #include "am/server/leaving_table.h"
+#include "am/server/shared.h"
 #include "base/assert.h"
 
 #define TRANCHE "smart_leaving"
@@ -35,13 +36,8 @@ smart_leaving_table_request(void)
 void
 smart_leaving_table_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	table = ShmemInitStruct("smart leaving trees", sizeof(struct leaving_table), &found);
-	memset(table, 0, sizeof(*table));
+	table = smart_shared_make("smart leaving trees", sizeof(*table));
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	LWLockRelease(AddinShmemInitLock);
 }
 
 static inline void

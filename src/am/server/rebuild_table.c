@@ -15,6 +15,7 @@
 #include "am/server/launcher_requests.h"
 #include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/shared.h"
 
 #define TRANCHE "smart_rebuild"
 #define PLACES  256
@@ -39,13 +40,8 @@ smart_rebuild_table_request(void)
 void
 smart_rebuild_table_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	table = ShmemInitStruct("smart rebuilds", sizeof(struct rebuild_table), &found);
-	memset(table, 0, sizeof(*table));
+	table = smart_shared_make("smart rebuilds", sizeof(*table));
 	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* ---- indexes; the lock is held ---- */
@@ -89,11 +85,20 @@ find(Oid database, Oid index)
 	return NULL;
 }
 
-/* The place of an index that this process loads or rebuilds. */
+/* Locks the table; returns the place of an index, or NULL. */
 static struct smart_rebuild *
-find_running(Oid database, Oid index)
+lock_and_find(Oid database, Oid index)
 {
-	struct smart_rebuild *place = find(database, index);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	check_table();
+	return find(database, index);
+}
+
+/* The same, of one that this process loads or rebuilds. */
+static struct smart_rebuild *
+lock_and_find_running(Oid database, Oid index)
+{
+	struct smart_rebuild *place = lock_and_find(database, index);
 
 	smart_assert(place != NULL && place->state == SMART_REBUILD_RUNNING && place->runner == MyProcPid);
 	check_place(place);
@@ -276,10 +281,8 @@ smart_rebuild_find_move(Oid database, Oid index, struct smart_rebuild *move)
 void
 smart_rebuild_use_base(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find_running(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find_running(database, index);
 	smart_assert(place->tree == place->side && !place->sealed);
 	place->tree = place->base;
 	LWLockRelease(lock);
@@ -297,11 +300,9 @@ smart_rebuild_cancel(Oid database, Oid index)
 bool
 smart_rebuild_invalidate(Oid database, Oid index, uint64 tree)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find(database, index);
 	bool done;
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find(database, index);
 	done = place != NULL && place->state == SMART_REBUILD_RUNNING && !place->sealed &&
 		   (place->side == tree || place->base == tree);
 	if (done)
@@ -313,11 +314,9 @@ smart_rebuild_invalidate(Oid database, Oid index, uint64 tree)
 bool
 smart_rebuild_is_invalid(Oid database, Oid index, bool seal)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find_running(database, index);
 	bool spoiled;
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find_running(database, index);
 	smart_assert(!place->sealed);
 	spoiled = place->spoiled;
 	place->sealed = seal && !spoiled;
@@ -382,10 +381,8 @@ smart_rebuild_hasten(void)
 void
 smart_rebuild_end(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find_running(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find_running(database, index);
 	smart_assert(place->sealed && place->tree == place->base);
 	smart_leaving_add_two(database, index, place->side, place->older);
 	/* Before the move is seen to have ended: nobody uses the new tree with the old number (src/README, J11). */
@@ -400,11 +397,8 @@ smart_rebuild_end(Oid database, Oid index)
 void
 smart_rebuild_forget(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find(database, index);
-	check_table();
 	if (place != NULL && place->state == SMART_REBUILD_WAITING)
 		memset(place, 0, sizeof(*place));
 	LWLockRelease(lock);
@@ -413,10 +407,8 @@ smart_rebuild_forget(Oid database, Oid index)
 void
 smart_rebuild_leave_alone(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find(database, index);
 	if (place != NULL && place->state == SMART_REBUILD_WAITING)
 		place->due = DT_NOEND;
 	LWLockRelease(lock);
@@ -449,11 +441,8 @@ smart_rebuild_claim(Oid database, Oid index)
 void
 smart_rebuild_disclaim(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find(database, index);
-	check_table();
 	if (place != NULL && place->worker == MyProcPid)
 		place->worker = 0;
 	LWLockRelease(lock);
@@ -539,10 +528,8 @@ smart_rebuild_is_busy(Oid database)
 void
 smart_rebuild_say_move(Oid database, Oid index)
 {
-	struct smart_rebuild *place;
+	struct smart_rebuild *place = lock_and_find(database, index);
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	place = find(database, index);
 	smart_assert(place == NULL || place->worker == MyProcPid);
 	if (place != NULL)
 		place->moves = true;

@@ -4,9 +4,25 @@
  */
 #include "postgres.h"
 
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
 #include "am/server/shared.h"
 
 struct smart_server smart_server;
+
+void *
+smart_shared_make(const char *name, Size size)
+{
+	bool found;
+	void *made;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	made = ShmemInitStruct(name, size, &found);
+	memset(made, 0, size);
+	LWLockRelease(AddinShmemInitLock);
+	return made;
+}
 
 void
 smart_server_require(void)

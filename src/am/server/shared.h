@@ -188,6 +188,9 @@ smart_session_round_trips(void)
 	return client == NULL ? 0 : client->fabric->counters.round_trips;
 }
 
+/* In the shmem_startup_hook: a structure in shared memory, all of it 0. */
+extern void *smart_shared_make(const char *name, Size size);
+
 /* Raises an error with a hint unless the library was preloaded and the region is mapped. */
 extern void smart_server_require(void);
 

@@ -7,11 +7,11 @@
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 
 #include "am/compat.h"
+#include "am/server/shared.h"
 #include "am/server/tree_changes.h"
 #include "base/fence.h"
 
@@ -41,13 +41,8 @@ smart_changes_request(void)
 void
 smart_changes_make(void)
 {
-	bool found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("smart changes", shared_bytes(), &found);
-	memset(shared, 0, shared_bytes());
+	shared = smart_shared_make("smart changes", shared_bytes());
 	ConditionVariableInit(&shared->changed);
-	LWLockRelease(AddinShmemInitLock);
 }
 
 static bool *
