@@ -127,12 +127,7 @@ forget_snapshot(void)
 static void
 look_around(void *argument)
 {
-	const struct smart_opened *opened = argument;
-
-	CHECK_FOR_INTERRUPTS();
-	if (smart_opened_is_awaited(opened, AccessShareLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the loading of index \"%s\" gives way to recovery", RelationGetRelationName(opened->index)));
+	smart_opened_give_way(argument, AccessShareLock, "loading");
 }
 
 /* ---- one index ---- */

@@ -119,13 +119,7 @@ lose_journal(Oid index)
 static void
 look_around(void *argument)
 {
-	const struct smart_opened *opened = argument;
-
-	CHECK_FOR_INTERRUPTS();
-	if (is_in_the_way(argument))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the delta of index \"%s\" is not made, as others wait for the index",
-					   RelationGetRelationName(opened->index)));
+	smart_opened_give_way(argument, RowExclusiveLock, "delta");
 }
 
 /* If it has no room, who needs it waits for a compaction. */

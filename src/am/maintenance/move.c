@@ -44,6 +44,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
+#include "am/server/validity.h"
 #include "base/assert.h"
 
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */
@@ -81,15 +82,6 @@ smart_move_is_due(Relation index)
 
 /* ---- what may end it ---- */
 
-static _Noreturn void
-report_invalidated(Relation index)
-{
-	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			errmsg("a row could not be inserted into the new tree of index \"%s\" while it was moved",
-				   RelationGetRelationName(index)),
-			errdetail("A memory node has lost it, is full, or cannot be reached."));
-}
-
 /* smart_look. */
 static void
 look_around(void *argument)
@@ -99,8 +91,7 @@ look_around(void *argument)
 	TimestampTz now = GetCurrentTimestamp();
 
 	CHECK_FOR_INTERRUPTS();
-	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(opened->index), false))
-		report_invalidated(opened->index);
+	smart_validity_require(opened->index, false, "moved");
 	if (now < move->look)
 		return;
 	move->look = TimestampTzPlusMilliseconds(now, LOOK_MS);
@@ -108,10 +99,7 @@ look_around(void *argument)
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("index \"%s\" has not to be moved any more", RelationGetRelationName(opened->index)));
 	/* A VACUUM waits. */
-	if (smart_opened_is_awaited(opened, RowExclusiveLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the move of index \"%s\" gives way to a lock that another session waits for",
-					   RelationGetRelationName(opened->index)));
+	smart_opened_give_way(opened, RowExclusiveLock, "move");
 }
 
 /* The attempt has failed, also if this process is terminated: its tree leaves. */
@@ -220,8 +208,7 @@ put_into_use(struct move *move)
 
 	/* What was read has no undo records. */
 	smart_wal_flush();
-	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(index), true))
-		report_invalidated(index);
+	smart_validity_require(index, true, "moved");
 	HOLD_INTERRUPTS();
 	done =
 		smart_meta_move_tree(index, move->codec, move->older->meta.tree, move->id, move->loaded ? &move->losses : NULL);

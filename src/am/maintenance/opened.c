@@ -6,6 +6,7 @@
 
 #include "access/relation.h"
 #include "catalog/index.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -71,4 +72,14 @@ smart_opened_is_awaited(const struct smart_opened *opened, LOCKMODE lock)
 	InvalidateCatalogSnapshot();
 	return smart_lock_is_awaited(opened->heap, lock) || smart_lock_is_awaited(opened->index, lock) ||
 		   smart_transaction_is_awaited();
+}
+
+void
+smart_opened_give_way(const struct smart_opened *opened, LOCKMODE lock, const char *work)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (smart_opened_is_awaited(opened, lock))
+		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				errmsg("the %s of index \"%s\" gives way to a lock that another process waits for", work,
+					   RelationGetRelationName(opened->index)));
 }

@@ -37,4 +37,7 @@ extern void smart_opened_close(const struct smart_opened *opened);
  */
 extern bool smart_opened_is_awaited(const struct smart_opened *opened, LOCKMODE lock);
 
+/* Serves interrupts.  LOCK_NOT_AVAILABLE if a session waits so; work: whose the message is. */
+extern void smart_opened_give_way(const struct smart_opened *opened, LOCKMODE lock, const char *work);
+
 #endif /* SMART_AM_OPENED_H */

@@ -70,15 +70,6 @@ struct rebuild
 
 /* ---- what may end it ---- */
 
-static _Noreturn void
-report_invalidated(const struct smart_collector *rows)
-{
-	ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			errmsg("a row could not be inserted into index \"%s\" while it was rebuilt",
-				   RelationGetRelationName(rows->index)),
-			errdetail("The memory node has lost it, is full, or cannot be reached."));
-}
-
 /*
  * Serves interrupts.  LOCK_NOT_AVAILABLE: another session waits for a lock of the table that conflicts with the
  * rebuild's; OBJECT_NOT_IN_PREREQUISITE_STATE: another session has left out an entry.
@@ -87,8 +78,7 @@ static void
 look_around(const struct smart_collector *rows)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(rows->index), false))
-		report_invalidated(rows);
+	smart_validity_require(rows->index, false, "rebuilt");
 	if (LockHasWaitersRelation(rows->heap, ShareUpdateExclusiveLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the rebuild of index \"%s\" gives way to a lock that another session waits for",
@@ -232,8 +222,7 @@ run(struct rebuild *rebuild, enum smart_loss loss)
 	copy_side(rebuild);
 
 	/* The index is what the base has, if all inserts went there; nothing may come between the metapage and the table. */
-	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(rows->index), true))
-		report_invalidated(rows);
+	smart_validity_require(rows->index, true, "rebuilt");
 	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->base_id);
 	HOLD_INTERRUPTS();
 	(void) smart_meta_replace_tree(rows->index, rows->codec, rebuild->base_id, false);

@@ -27,21 +27,15 @@
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
-#include "am/server/rebuild_table.h"
 #include "am/server/tree_changes.h"
+#include "am/server/validity.h"
 #include "base/assert.h"
 
 /* smart_look; of a follower, which nobody inserts into. */
 static void
 look_for_waiters(void *argument)
 {
-	const struct smart_opened *opened = argument;
-
-	CHECK_FOR_INTERRUPTS();
-	if (smart_opened_is_awaited(opened, RowExclusiveLock))
-		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the loading of index \"%s\" gives way to a lock that another session waits for",
-					   RelationGetRelationName(opened->index)));
+	smart_opened_give_way(argument, RowExclusiveLock, "loading");
 }
 
 /* smart_look. */
@@ -51,10 +45,7 @@ look_around(void *argument)
 	const struct smart_opened *opened = argument;
 
 	look_for_waiters(argument);
-	if (smart_rebuild_is_invalid(MyDatabaseId, RelationGetRelid(opened->index), false))
-		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				errmsg("a row could not be inserted into index \"%s\" while it was loaded",
-					   RelationGetRelationName(opened->index)));
+	smart_validity_require(opened->index, false, "loaded");
 }
 
 static bool

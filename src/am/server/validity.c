@@ -55,6 +55,16 @@ invalidate(Oid database, Oid relation)
 }
 
 void
+smart_validity_require(Relation index, bool seal, const char *done)
+{
+	if (smart_rebuild_is_invalid(smart_relation_database(index), RelationGetRelid(index), seal))
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("a row could not be inserted into index \"%s\" while it was %s", RelationGetRelationName(index),
+					   done),
+				errdetail("The memory node has lost it, is full, or cannot be reached."));
+}
+
+void
 smart_validity_announce(Relation index)
 {
 	smart_assert(index->rd_index != NULL && OidIsValid(index->rd_index->indrelid));

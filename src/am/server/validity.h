@@ -16,6 +16,12 @@ extern bool smart_validity_rebuilds(Relation index);
 extern void smart_validity_notice(Relation index);
 
 /*
+ * OBJECT_NOT_IN_PREREQUISITE_STATE if an entry was left out of the tree that this process fills, which has to begin anew.  seal: if not,
+ * none can be left out any more.  done: what was done to the index, for the message.
+ */
+extern void smart_validity_require(Relation index, bool seal, const char *done);
+
+/*
  * The tree of an index has been given up or replaced: all backends look again before their next use of it, and plan
  * anew what they have planned for its table.
  */
