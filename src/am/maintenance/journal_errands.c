@@ -119,7 +119,7 @@ lose_journal(Oid index)
 static void
 look_around(void *argument)
 {
-	smart_opened_give_way(argument, RowExclusiveLock, "delta");
+	smart_opened_give_way(argument, RowExclusiveLock, "delta build");
 }
 
 /* If it has no room, who needs it waits for a compaction. */
