@@ -197,11 +197,11 @@ check_update(void)
 	close_cache(&bench);
 }
 
-/* Of a node of 62 slots only those in use are kept; it goes over to longer frames as it fills up. */
+/* Of a node of 62 slots only those in use are kept; it goes over to longer frames as it fills up.  A small cache packs them. */
 static void
-check_short(void)
+check_short(size_t cache_bytes, bool packs)
 {
-	struct bench bench = open_cache(SMALL_BYTES);
+	struct bench bench = open_cache(cache_bytes);
 	smart_slot slot = node_slot(4, 9);
 	uint64_t expected[SMART_NODE_WORDS_MAX] = {0};
 	uint64_t words[SMART_NODE_WORDS_MAX];
@@ -222,7 +222,7 @@ check_short(void)
 		CHECK(stat_of(&bench).bytes[4] >= bytes && stat_of(&bench).frames[4] == 1);
 		bytes = stat_of(&bench).bytes[4];
 	}
-	CHECK(bytes >= 64 * sizeof(uint64_t) && stat_of(&bench).counters.updates == 60);
+	CHECK((bytes < 64 * sizeof(uint64_t)) == packs && stat_of(&bench).counters.updates == 60);
 	close_cache(&bench);
 }
 
@@ -266,6 +266,46 @@ check_full(size_t bytes, unsigned int kind)
 		test_cache_drop(bench.cache, 0, TREE, node_slot(kind, i));
 	stat = stat_of(&bench);
 	CHECK(stat.frames[kind] == 0 && bytes_in_use(&stat) == 0 && stat.counters.drops == there);
+	close_cache(&bench);
+}
+
+/* A large cache packs from when it is full. */
+static void
+check_full_packs(void)
+{
+	struct bench bench = open_cache((size_t) 2 << 20);
+	uint64_t count = 0;
+	struct smart_cache_stat stat;
+
+	while (stat_of(&bench).counters.evictions == 0)
+		store(&bench, node_slot(4, ++count));
+	for (uint64_t i = 1; i <= 8 * count; i++)
+	{
+		store(&bench, node_slot(4, count + i));
+		CHECK(find(&bench, TREE, node_slot(4, count + i)));
+	}
+	stat = stat_of(&bench);
+	CHECK(stat.frames[4] > count);
+	close_cache(&bench);
+}
+
+/* What does not get short enough for a small cache's spans is not kept, nor what was there before. */
+static void
+check_long(void)
+{
+	struct bench bench = open_cache(SMALL_BYTES);
+	smart_slot slot = node_slot(SMART_NODE_256, 7);
+	uint64_t words[SMART_NODE_WORDS_MAX];
+	uint64_t state = 1;
+
+	store(&bench, slot);
+	CHECK(find(&bench, TREE, slot));
+	for (unsigned int i = 0; i < SMART_NODE_WORDS_MAX; i++)
+		words[i] = (state = state * UINT64_C(6364136223846793005) + 1) | UINT64_C(0xff00ff0000000001);
+	test_cache_store(bench.cache, 0, TREE, slot, words);
+	CHECK(!find(&bench, TREE, slot) && stat_of(&bench).frames[SMART_NODE_256] == 0);
+	store(&bench, slot);
+	CHECK(find(&bench, TREE, slot));
 	close_cache(&bench);
 }
 
@@ -430,7 +470,10 @@ main(void)
 	check_kinds((size_t) 16 << 20);
 	check_keys();
 	check_update();
-	check_short();
+	check_short(SMALL_BYTES, true);
+	check_short((size_t) 16 << 20, false);
+	check_full_packs();
+	check_long();
 	check_short_stale();
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 	{

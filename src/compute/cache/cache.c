@@ -6,12 +6,13 @@
  */
 #include <string.h>
 
+#include "compute/cache/pack.h"
 #include "compute/cache/parts.h"
 
 #define PARTITION_BYTES   ((size_t) 4 << 20) /* of frames, at least, in each of several partitions */
 #define PARTITIONS_MAX    16
 #define SPAN_SHIFT        15
-#define SPAN_SHIFT_SMALL  12 /* in a small cache, so that every kind finds room */
+#define SPAN_SHIFT_SMALL  11 /* in a small cache, so that every kind finds room */
 #define SMALL_BYTES       ((size_t) 1 << 20)
 #define BYTES_PER_HEAD    128 /* of frames: about one head for each of the smallest ones */
 #define BYTES_PER_VERSION 1024
@@ -34,6 +35,7 @@ lay_out(size_t bytes, unsigned int clients)
 	size_t span_bytes;
 
 	smart_assert(bytes >= SMART_CACHE_BYTES_MIN && bytes <= SMART_CACHE_BYTES_MAX && clients >= 1);
+	cache.packs = bytes < SMALL_BYTES;
 	while (cache.partitions < PARTITIONS_MAX && bytes / (2 * cache.partitions) >= PARTITION_BYTES)
 		cache.partitions *= 2;
 	cache.span_shift = bytes < SMALL_BYTES ? SPAN_SHIFT_SMALL : SPAN_SHIFT;
@@ -130,6 +132,9 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	/* Acquire: the span's frames were made before.  Partner: format_span. */
 	uint64_t identity = __atomic_load_n(&span->identity, __ATOMIC_ACQUIRE);
 	unsigned int kind = cache_identity_kind(identity);
+	bool packed = cache_is_packed(kind);
+	uint64_t packed_words[CACHE_PACKED_MAX + 1];
+	uint64_t *copy = packed && key != CACHE_ROOT_KEY ? packed_words : words;
 	uint32_t sequence;
 	bool found;
 
@@ -144,9 +149,7 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key && cache_key_fits(key, kind) &&
 			(!cache_has_trees(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
 	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
-		words[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
-	if (found && words != NULL && kind < CACHE_RESULT && key != CACHE_ROOT_KEY)
-		memset(words + cache_kind_words(kind), 0, (cache_key_slots(key) - cache_kind_slots(kind)) * sizeof(uint64_t));
+		copy[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
 	/*
 	 * A client that changes a word has announced it before: having seen the word, the
 	 * loads below see the announcement.  Partners: the release fences in
@@ -156,6 +159,10 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	if (__atomic_load_n(&frame->sequence, __ATOMIC_RELAXED) != sequence ||
 		__atomic_load_n(&span->identity, __ATOMIC_RELAXED) != identity)
 		return READ_CHANGED;
+	if (found && words != NULL && key != CACHE_ROOT_KEY && packed)
+		cache_unpack(copy, cache_key_slots(key), words);
+	else if (found && words != NULL && kind < CACHE_PACK && key != CACHE_ROOT_KEY)
+		memset(words + cache_kind_words(kind), 0, (cache_key_slots(key) - cache_kind_slots(kind)) * sizeof(uint64_t));
 	return found ? READ_FOUND : READ_OTHER;
 }
 

@@ -21,6 +21,7 @@
 #define DRAWS_MAX  16 /* rounds before a frame has to go, hot or not */
 #define FORCED_MAX 16 /* draws among those, in search of one without children */
 #define REFUGE_MAX 4  /* draws for room for a frame whose span is given away */
+#define ROOT_SPANS 64 /* in which to look for a frame for a root word */
 #define COOL_SHARE 4  /* a span is cool if not more than one in so many of its frames is hot */
 #define SPAN_NONE  UINT32_MAX
 
@@ -202,14 +203,25 @@ has_children(const struct cache_part *part, uint32_t number)
 {
 	struct cache_frame *frame = cache_frame_at(part, number);
 	unsigned int kind = cache_kind_of_frame(part, number);
-	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
 	uint64_t tree = frame->key == CACHE_ROOT_KEY ? frame->body[0] : smart_slot_pk(frame->key);
+	uint64_t unpacked[SMART_NODE_WORDS_MAX];
+	const uint64_t *words = cache_words_of(frame, frame->key);
+	unsigned int first = frame->key == CACHE_ROOT_KEY ? 0 : SMART_NODE_HEAD_WORDS;
+	unsigned int end;
 
 	if (cache_is_result(frame->key) || cache_is_hint(frame->key))
 		return false;
-	for (unsigned int i = first; i < cache_words(frame->key, kind); i++)
+	end = cache_words(frame->key, kind);
+	if (cache_is_packed(kind) && frame->key != CACHE_ROOT_KEY)
 	{
-		smart_slot slot = cache_words_of(frame, frame->key)[i];
+		if (cache_find_frame(part, 0, frame->key, unpacked) != number)
+			return false;
+		words = unpacked;
+		end = SMART_NODE_HEAD_WORDS + cache_key_slots(frame->key);
+	}
+	for (unsigned int i = first; i < end; i++)
+	{
+		smart_slot slot = words[i];
 
 		if (smart_slot_is_node(slot) && smart_slot_size(slot) >= 1 && smart_slot_size(slot) <= SMART_NODE_KINDS &&
 			cache_has(part->cache, tree, slot))
@@ -425,6 +437,21 @@ make_room(const struct cache_part *part, unsigned int kind)
 		evict(part, number);
 	else
 		give_span(part, draw_below(part, spans), kind);
+}
+
+unsigned int
+cache_root_kind(const struct cache_part *part)
+{
+	unsigned int best = 0;
+
+	for (uint32_t i = 0; i < part->shared->spans_used && i < ROOT_SPANS; i++)
+	{
+		unsigned int kind = kind_of_span(part, i);
+
+		if (kind < CACHE_RESULT && (best == 0 || cache_frame_bytes(kind) < cache_frame_bytes(best)))
+			best = kind;
+	}
+	return best != 0 ? best : 1;
 }
 
 uint32_t

@@ -2,40 +2,93 @@
  * nodes.c
  *	  Copies of nodes and root words come, change and go; frames.c tells how room is made.
  */
+#include "compute/cache/pack.h"
 #include "compute/cache/parts.h"
 
 #define WANTED_ONE_IN 16 /* large nodes, where there is no room left: those that are asked for most get in first */
+
+/* A copy's words as a frame has them, and the shortest kind of frame for them. */
+struct form
+{
+	const uint64_t *words;
+	unsigned int count;
+	unsigned int kind;
+};
+
+/* As they are, up to the last slot in use. */
+static struct form
+plain_form(uint64_t key, const uint64_t *words)
+{
+	struct form form = {.words = words, .count = SMART_NODE_HEAD_WORDS + cache_key_slots(key), .kind = 1};
+	unsigned int used = cache_key_slots(key);
+
+	while (used > 0 && words[SMART_NODE_HEAD_WORDS + used - 1] == 0)
+		used--;
+	while (cache_kind_slots(form.kind) < used)
+		form.kind++;
+	return form;
+}
+
+/* Packed, if that makes them shorter. */
+static struct form
+packed_form(uint64_t key, const uint64_t *words, uint64_t *packed)
+{
+	struct form plain = plain_form(key, words);
+	struct form form = {.words = packed, .count = cache_pack(words, cache_key_slots(key), packed), .kind = CACHE_PACK};
+
+	while (form.kind < CACHE_RESULT && cache_kind_words(form.kind) < form.count)
+		form.kind++;
+	return form.kind < CACHE_RESULT && cache_kind_words(form.kind) < cache_kind_words(plain.kind) ? form : plain;
+}
+
+static struct form
+form_of(const struct cache_part *part, uint64_t key, const uint64_t *words, uint64_t *packed)
+{
+	if (key == CACHE_ROOT_KEY)
+		return (struct form){.words = words, .count = 1, .kind = cache_root_kind(part)};
+	if (part->cache->packs || !cache_has_spare_room(part))
+		return packed_form(key, words, packed);
+	return plain_form(key, words);
+}
+
+/* May words for this kind of frame be in one of that kind? */
+static inline bool
+takes(unsigned int frame, unsigned int kind)
+{
+	return frame >= kind && cache_is_packed(frame) == cache_is_packed(kind);
+}
 
 /* Keeps these words under key, in the frame that has it (number; 0: none) if they find room there. */
 static void
 put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words)
 {
-	unsigned int used = key == CACHE_ROOT_KEY ? 0 : cache_key_slots(key);
-	unsigned int kind = 1;
+	uint64_t packed[CACHE_PACKED_MAX];
+	struct form form = form_of(part, key, words, packed);
 	struct cache_frame *frame;
-	bool grows;
+	bool moves;
 
 	smart_assert(!cache_is_result(key) && !cache_is_hint(key) && cache_is_locked(part));
 	smart_assert(number == 0 || cache_frame_at(part, number)->key == key);
-	/* The shortest kind of frame for a node's words up to the last slot in use, or for a root word. */
-	while (used > 0 && words[SMART_NODE_HEAD_WORDS + used - 1] == 0)
-		used--;
-	while (cache_kind_slots(kind) < used)
-		kind++;
-	grows = number != 0 && cache_kind_of_frame(part, number) < kind;
-	if (grows)
+	if (!cache_has_frames(part, form.kind))
+	{
+		if (number != 0)
+			cache_vacate(part, number);
+		return;
+	}
+	moves = number != 0 && key != CACHE_ROOT_KEY && !takes(cache_kind_of_frame(part, number), form.kind);
+	if (moves)
 		cache_vacate(part, number);
-	if (number != 0 && !grows)
+	if (number != 0 && !moves)
 		cache_begin_change(cache_frame_at(part, number));
 	else
-		number = cache_make_frame(part, kind, tree, key);
-	if (grows)
+		number = cache_make_frame(part, form.kind, tree, key);
+	if (moves)
 		cache_heat(part, number);
 	frame = cache_frame_at(part, number);
-	for (unsigned int i = 0; i < cache_words(key, cache_kind_of_frame(part, number)); i++)
-		__atomic_store_n(&cache_words_of(frame, key)[i], words[i], __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < form.count && i < cache_words(key, cache_kind_of_frame(part, number)); i++)
+		__atomic_store_n(&cache_words_of(frame, key)[i], form.words[i], __ATOMIC_RELAXED);
 	cache_end_change(frame);
-	smart_assert(frame->key == key && cache_kind_of_frame(part, number) >= kind);
+	smart_assert(frame->key == key && form.count >= 1);
 }
 
 void
@@ -52,15 +105,29 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 	cache_unlock(&part);
 }
 
+/* The word at index of the node, or the root word, in this frame. */
+static uint64_t
+word_at(const struct cache_part *part, uint32_t number, uint64_t key, unsigned int index)
+{
+	const uint64_t *stored = cache_words_of(cache_frame_at(part, number), key);
+	unsigned int kind = cache_kind_of_frame(part, number);
+	uint64_t words[SMART_NODE_WORDS_MAX];
+
+	if (key == CACHE_ROOT_KEY || !cache_is_packed(kind))
+		return index < cache_words(key, kind) ? stored[index] : 0;
+	return cache_find_frame(part, 0, key, words) == number ? words[index] : 0;
+}
+
 /* words[index] becomes `to`, for which the frame may be too short. */
 static void
 put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, unsigned int index, uint64_t to)
 {
 	struct cache_frame *frame = cache_frame_at(part, number);
+	unsigned int kind = cache_kind_of_frame(part, number);
 	uint64_t words[SMART_NODE_WORDS_MAX];
 
 	smart_assert(cache_is_locked(part) && frame->key == key && cache_tree_of(frame) == tree);
-	if (index < cache_words(key, cache_kind_of_frame(part, number)))
+	if ((key == CACHE_ROOT_KEY || !cache_is_packed(kind)) && index < cache_words(key, kind))
 	{
 		cache_begin_change(frame);
 		__atomic_store_n(&cache_words_of(frame, key)[index], to, __ATOMIC_RELAXED);
@@ -102,14 +169,13 @@ cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, un
 {
 	uint64_t key = cache_node_key(tree, slot);
 	struct cache_part part;
-	uint64_t word = 0;
+	uint64_t word;
 	uint32_t number = lock_copy(services, tree, slot, &part);
 
 	smart_assert(slot == 0 ? index == 0 : index < SMART_NODE_HEAD_WORDS + cache_key_slots(key));
 	if (number == 0)
 		return;
-	if (index < cache_words(key, cache_kind_of_frame(&part, number)))
-		word = cache_words_of(cache_frame_at(&part, number), key)[index];
+	word = word_at(&part, number, key, index);
 	if (word == from)
 	{
 		put_word(&part, number, cache_node_tree(tree, slot), key, index, to);

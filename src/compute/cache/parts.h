@@ -26,6 +26,7 @@
  *	  cache    where things lie, reading without a lock, figures
  *	  frames   where a copy finds room
  *	  nodes    copies of nodes and root words come, change and go
+ *	  pack     a node's words in fewer bits
  *	  results  cached results, leaf hints, and the versions that keep them true
  */
 #ifndef SMART_COMPUTE_CACHE_PARTS_H
@@ -34,15 +35,17 @@
 #include "base/assert.h"
 #include "compute/cache/cache.h"
 
-#define CACHE_NODES      11                                /* lengths of nodes, from kind 1 on */
-#define CACHE_RESULTS    5                                 /* of cached results, behind them */
-#define CACHE_HINTS      2                                 /* of leaf hints, behind those */
-#define CACHE_COPIES     8                                 /* of leaf copies, behind those */
-#define CACHE_RESULT     (CACHE_NODES + 1)                 /* the shortest one */
-#define CACHE_HINT       (CACHE_NODES + CACHE_RESULTS + 1) /* the shorter one */
-#define CACHE_COPY       (CACHE_HINT + CACHE_HINTS)        /* the shortest one */
-#define CACHE_KINDS      (CACHE_COPY + CACHE_COPIES)       /* arrays by kind; kind 0: none */
-#define CACHE_COPY_UNITS 16                                /* of the longest leaf that is kept */
+#define CACHE_NODES      11                             /* lengths of nodes, from kind 1 on */
+#define CACHE_PACKS      16                             /* of packed nodes, behind them */
+#define CACHE_RESULTS    5                              /* of cached results, behind those */
+#define CACHE_HINTS      2                              /* of leaf hints, behind those */
+#define CACHE_COPIES     8                              /* of leaf copies, behind those */
+#define CACHE_PACK       (CACHE_NODES + 1)              /* the shortest one */
+#define CACHE_RESULT     (CACHE_PACK + CACHE_PACKS)     /* the shortest one */
+#define CACHE_HINT       (CACHE_RESULT + CACHE_RESULTS) /* the shorter one */
+#define CACHE_COPY       (CACHE_HINT + CACHE_HINTS)     /* the shortest one */
+#define CACHE_KINDS      (CACHE_COPY + CACHE_COPIES)    /* arrays by kind; kind 0: none */
+#define CACHE_COPY_UNITS 16                             /* of the longest leaf that is kept */
 #define CACHE_SORT       (SMART_NODE_KINDS + 1) /* what figures tell apart: nodes by their own kind, cached results */
 #define CACHE_SORTS      (CACHE_SORT + 2)       /* and leaf hints */
 #define CACHE_LINE       64
@@ -117,6 +120,7 @@ struct smart_cache
 	uint32_t spans;      /* of each partition */
 	uint32_t head_bits;  /* heads of each partition, as a power of two */
 	uint32_t versions;   /* a power of two */
+	bool packs;          /* 1: nodes are packed even while there is room, which there will not be for long */
 	uint64_t versions_at;
 	uint64_t partition_bytes;
 	uint64_t partitions_at;
@@ -154,10 +158,20 @@ cache_kind_slots(unsigned int kind)
 static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
-	static const uint8_t other_words[CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {3,  5,  6,  9,  16, 3,  4,  10,
-																					18, 26, 34, 50, 66, 98, 130};
+	static const uint8_t other_words[CACHE_PACKS + CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {
+		4,  5,  6,  7,  8,  10, 12, 16, 23, 30, 40, 49, 62, 83, 125, 254, /* packed nodes */
+		3,  5,  6,  9,  16,                                               /* results */
+		3,  4,                                                            /* hints */
+		10, 18, 26, 34, 50, 66, 98, 130                                   /* leaves */
+	};
 
-	return kind >= CACHE_RESULT ? other_words[kind - CACHE_RESULT] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
+	return kind >= CACHE_PACK ? other_words[kind - CACHE_PACK] : SMART_NODE_HEAD_WORDS + cache_kind_slots(kind);
+}
+
+static inline bool
+cache_is_packed(unsigned int kind)
+{
+	return kind >= CACHE_PACK && kind < CACHE_RESULT;
 }
 
 static inline size_t
@@ -259,7 +273,8 @@ cache_key_fits(uint64_t key, unsigned int kind)
 		return kind >= CACHE_RESULT && kind < CACHE_HINT;
 	if (cache_is_hint(key))
 		return kind >= CACHE_HINT; /* or a copy */
-	return kind < CACHE_RESULT && (key == CACHE_ROOT_KEY || cache_kind_slots(kind) <= cache_key_slots(key));
+	return kind < CACHE_RESULT &&
+		   (key == CACHE_ROOT_KEY || cache_is_packed(kind) || cache_kind_slots(kind) <= cache_key_slots(key));
 }
 
 /* Words of a copy in a frame of this kind. */
@@ -345,6 +360,13 @@ cache_kind_of_frame(const struct cache_part *part, uint32_t number)
 	return cache_identity_kind(part->spans[cache_span_of(part, number)].identity);
 }
 
+/* Is a span long enough for a frame of this kind?  In a small cache it is not for the longest nodes, unless they are packed. */
+static inline bool
+cache_has_frames(const struct cache_part *part, unsigned int kind)
+{
+	return cache_frame_bytes(kind) <= (size_t) 1 << part->cache->span_shift;
+}
+
 /* Marks a frame that was found as hot; it may hold another copy by now.  Stored only if it changes: the line stays shared. */
 static inline void
 cache_heat(const struct cache_part *part, uint32_t number)
@@ -417,13 +439,15 @@ extern void cache_unlock(const struct cache_part *part);
 
 /* Room for key: a frame of this kind that is in its bucket, with words yet to be set; its sequence is odd. */
 extern uint32_t cache_make_frame(const struct cache_part *part, unsigned int kind, uint64_t tree, uint64_t key);
+/* A root word fits into any node's frame: the shortest kind that others have, so that it takes no span of its own. */
+extern unsigned int cache_root_kind(const struct cache_part *part);
 /* Takes a frame out of its bucket and leaves it vacant. */
 extern void cache_vacate(const struct cache_part *part, uint32_t number);
 extern void cache_begin_change(struct cache_frame *frame);
 extern void cache_end_change(struct cache_frame *frame);
 
 _Static_assert(sizeof(struct cache_line) == 3 * CACHE_LINE, "a client's counters are cache lines");
-_Static_assert(sizeof(struct cache_partition) == 6 * CACHE_LINE, "a partition's header is whole lines");
+_Static_assert(sizeof(struct cache_partition) == 8 * CACHE_LINE, "a partition's header is whole lines");
 _Static_assert(sizeof(struct cache_frame) % CACHE_NUMBER == 0 &&
 				   sizeof(struct cache_frame) + 3 * sizeof(uint64_t) >= CACHE_MARK,
 			   "frames are numbered by eight bytes, and longer than what shares a mark");
