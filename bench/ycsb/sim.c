@@ -163,15 +163,16 @@ after_cache_work(struct smart_services *services)
 }
 
 static bool
-timed_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+timed_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
 {
-	return after_cache_work(services)->cache_find(services, tree, slot, words);
+	return after_cache_work(services)->cache_find(services, tree, slot, words, moment);
 }
 
 static void
-timed_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+timed_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words,
+				  uint64_t moment)
 {
-	after_cache_work(services)->cache_store(services, tree, slot, words);
+	after_cache_work(services)->cache_store(services, tree, slot, words, moment);
 }
 
 static void

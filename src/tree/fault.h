@@ -66,7 +66,9 @@
 	X(unsettled, "an entry that may be taken back is believed")                                  \
 	X(halfround, "the log forgets what the first piece of a round has left (by src/compute)")    \
 	X(earlyspace, "the log's space is used again before the word that says so (by src/compute)") \
-	X(partview, "a part of a node that was READ is taken for all of it by a strict descent")
+	X(partview, "a part of a node that was READ is taken for all of it by a strict descent")     \
+	X(onepiece, "a node takes one READ, whatever led there")                                     \
+	X(lastmoment, "a cached node's links are taken for those of this moment, whatever its moment")
 
 enum smart_fault
 {

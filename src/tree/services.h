@@ -125,9 +125,9 @@ struct smart_services
 	void (*leave)(struct smart_services *services);
 
 	/*
-	 * Within an epoch: a number that only rises.  What was reachable when it was told
-	 * is not used again before the end of an operation that is told the same number
-	 * when it has entered.  NULL: there is no such number.
+	 * Within an epoch: a number that only rises, not 0.  What was reachable when it was told to
+	 * any client, or later, is not used again before the end of an operation that is told the same
+	 * number when it has entered.  NULL: there is no such number.
 	 */
 	uint64_t (*moment)(struct smart_services *services);
 
@@ -150,12 +150,15 @@ struct smart_services
 	 * access, and where there is none.  What it returns may be stale and is
 	 * checked on arrival.  find copies the words of the node that slot links to
 	 * into words[] and tells whether it had them; slot 0 asks for the tree's root
-	 * slot, in words[0].  update tells that words[index] went over from one value
+	 * slot, in words[0]; *moment is what store was told with them (of the root 0), which is when the node was
+	 * in the tree, or 0 (B1).  update tells that words[index] went over from one value
 	 * to another; a copy that has neither is dropped.  wants: is a large node that it does not have worth a READ of all its
 	 * bytes, so that it can be kept?  Always where there is room, else now and then.  NULL: it always is.
 	 */
-	bool (*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
-	void (*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
+	bool (*cache_find)(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words,
+					   uint64_t *moment);
+	void (*cache_store)(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words,
+						uint64_t moment);
 	void (*cache_update)(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
 						 uint64_t from, uint64_t to);
 	void (*cache_drop)(struct smart_services *services, uint64_t tree, smart_slot slot);

@@ -62,6 +62,8 @@ enter(struct smart_services *services)
 	if (client->pin != NEVER)
 		world_violation("client %d enters an epoch twice", client->number);
 	client->pin = world.now;
+	client->reached = world.now;
+	client->heads_count = 0;
 }
 
 static void
@@ -75,21 +77,16 @@ leave(struct smart_services *services)
 }
 
 /*
- * Rises whenever a block is used again.  Who is told the same number when it has just
- * entered has been inside, as far as blocks are concerned, since it was first told it.
+ * Rises whenever a block is used again, and now and then.  Who is told a number when it has just entered has been inside,
+ * as far as blocks are concerned, since that number came up.
  */
 static uint64_t
 moment(struct smart_services *services)
 {
 	struct client *client = client_of(services);
 
-	if (client->moment != world.moment)
-	{
-		client->moment = world.moment;
-		client->moment_at = world.now;
-	}
-	else if (client->pin == world.now && client->moment_at < client->pin)
-		client->pin = client->moment_at;
+	if (client->pin == world.now && world.moment_since < client->pin)
+		client->pin = world.moment_since;
 	return world.moment;
 }
 
@@ -225,15 +222,19 @@ cached_bytes(smart_slot slot)
 }
 
 static bool
-world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
 
+	/* What it shows has come about by now. */
+	client_of(services)->reached = world.now;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
 	if (world.plan.cache_real)
-		return test_cache_find(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
+		return test_cache_find_node(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words,
+									moment);
+	*moment = 0;
 	if (slot == 0)
 	{
 		words[0] = cache->root;
@@ -243,6 +244,7 @@ world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot
 	if (entry->slot != cache_key(slot))
 		return false;
 	memcpy(words, entry->words, cached_bytes(slot));
+	*moment = entry->moment;
 	return true;
 }
 
@@ -256,7 +258,8 @@ world_cache_wants(struct smart_services *services, uint64_t tree, smart_slot slo
 }
 
 static void
-world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words,
+				  uint64_t moment)
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
@@ -264,7 +267,8 @@ world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slo
 	if (world.plan.cache_real)
 	{
 		if (!dice_one_in(&world.dice, world.plan.cache_skip_one_in))
-			test_cache_store(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words);
+			test_cache_store_node(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words,
+								  moment);
 		return;
 	}
 	if (slot == 0)
@@ -278,6 +282,7 @@ world_cache_store(struct smart_services *services, uint64_t tree, smart_slot slo
 	if (entry->slot == cache_key(slot) && dice_one_in(&world.dice, world.plan.cache_skip_one_in))
 		return;
 	entry->slot = cache_key(slot);
+	entry->moment = moment;
 	memcpy(entry->words, words, cached_bytes(slot));
 }
 

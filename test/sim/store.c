@@ -71,7 +71,8 @@ store_reset(void)
 	}
 	world.retired_count = 0;
 	world.allocated = 0;
-	world.moment = 0;
+	world.moment = 1;
+	world.moment_since = world.now;
 	set_word(store_root(), smart_tree_empty_root());
 }
 
@@ -167,7 +168,15 @@ begin_life(smart_class class, fabric_address address)
 	block->state = BLOCK_ALLOCATED;
 	block->sealer = -1;
 	block->linked = false;
+	block->born = world.now;
 	prepare(class, address);
+}
+
+static void
+begin_moment(void)
+{
+	world.moment++;
+	world.moment_since = world.now;
 }
 
 /* A retired block, or, if there may be any, one that was never used. */
@@ -175,7 +184,7 @@ static smart_status
 take(smart_class class, fabric_address *address, bool fresh)
 {
 	if (take_retired(class, address))
-		world.moment++;
+		begin_moment();
 	else if (!fresh || !take_fresh(class, address))
 		return SMART_NO_SPACE;
 	begin_life(class, *address);
@@ -235,7 +244,7 @@ store_reuse(smart_class class, fabric_address address)
 		return;
 	}
 	begin_life(class, address);
-	world.moment++;
+	begin_moment();
 }
 
 void
@@ -250,6 +259,8 @@ store_retire(smart_class class, fabric_address address)
 		world_violation("block %llx is retired, but not allocated", (unsigned long long) address);
 		return;
 	}
+	if (dice_one_in(&world.dice, 2))
+		begin_moment();
 	smart_assert(world.retired_count < RETIRED_MAX);
 	block->state = BLOCK_RETIRED;
 	world.retired[world.retired_count++] = (struct retired){.address = address, .class = class, .at = world.now};

@@ -332,6 +332,27 @@ watch_cas(struct client *client, const struct fabric_request *request)
 		watch_slot(client, block, request->remote, request->compare, request->operand);
 }
 
+/*
+ * The pieces of a READ come in any order, so that a node that is READ at once must have had the same life since before that
+ * READ began (B1).
+ */
+static void
+watch_node_read(struct client *client, const struct fabric_request *request)
+{
+	fabric_address start;
+	const struct block *block = store_block(request->remote, &start);
+	bool headed = false;
+
+	if (block == NULL || start != request->remote || !smart_class_is_node(block->class))
+		return;
+	for (unsigned int i = 0; i < client->heads_count && i < HEADS_MAX; i++)
+		headed |= client->heads[i] == start;
+	if (request->length == SMART_NODE_HEAD_WORDS * sizeof(uint64_t))
+		client->heads[client->heads_count++ % HEADS_MAX] = start;
+	else if (request->length > SMART_NODE_HEAD_WORDS * sizeof(uint64_t) && !headed && block->born > client->reached)
+		world_violation("node %" PRIx64 " is READ at once, and its life began meanwhile", start);
+}
+
 void
 watch_request(void *argument, const struct fabric_request *request)
 {
@@ -347,6 +368,9 @@ watch_request(void *argument, const struct fabric_request *request)
 		else
 			world_trace("%s %" PRIx64 " +%u", verbs[request->verb], request->remote, request->length);
 	}
+	if (request->verb == FABRIC_READ && client->pin != NEVER)
+		watch_node_read(client, request);
+	client->reached = world.now;
 	if (request->verb == FABRIC_READ && request->length > 8)
 		schedule_maybe_stall(client, world.plan.stall_read_one_in);
 	if (request->verb == FABRIC_WRITE && request->length == sizeof(uint64_t))

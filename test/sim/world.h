@@ -28,6 +28,7 @@
 #define HOT_MAX        8
 #define COMPUTE_MAX    CLIENTS_MAX
 #define LOCKS_MAX      4
+#define HEADS_MAX      128
 #define CACHE_ENTRIES  16
 #define CACHE_BYTES    (26 * 1024)  /* of the server's cache, at its smallest */
 #define NODE_BYTES     (512 * 1024) /* of a memory node */
@@ -179,6 +180,7 @@ enum client_state
 struct cache_entry
 {
 	smart_slot slot; /* address and kind; 0: unused */
+	uint64_t moment;
 	uint64_t words[SMART_NODE_WORDS_MAX];
 };
 
@@ -217,9 +219,10 @@ struct client
 	struct compute_node *compute;
 	struct cache *cache;
 	struct cache own_cache;
-	uint64_t pin;       /* when the epoch was entered; NEVER: outside */
-	uint64_t moment;    /* the last one that it was told */
-	uint64_t moment_at; /* and when that was first */
+	uint64_t pin;     /* when the epoch was entered; NEVER: outside */
+	uint64_t reached; /* when that was, or when it learned something since, from a request or the cache */
+	fabric_address heads[HEADS_MAX]; /* the last nodes of which it has READ the header since */
+	unsigned int heads_count;
 	uint64_t stalled_until;
 	uint64_t appends; /* that came about */
 	uint32_t tenure;  /* of its turn */
@@ -234,6 +237,7 @@ struct block
 	bool linked;       /* in this life */
 	bool marked;       /* by the recovery that goes on */
 	uint16_t start;    /* unit of the block's first byte */
+	uint64_t born;     /* when this life began */
 };
 
 struct retired
@@ -280,8 +284,9 @@ struct world
 	struct retired retired[RETIRED_MAX];
 	unsigned int retired_count;
 	uint64_t allocated; /* blocks that are neither free nor retired */
-	uint64_t moment;    /* how often a block was used again */
-	uint64_t value;     /* the last one that a client came with; no two are the same */
+	uint64_t moment;    /* rises whenever a block is used again, and now and then */
+	uint64_t moment_since;
+	uint64_t value; /* the last one that a client came with; no two are the same */
 
 	bool mishap;    /* clients died, and blocks may have been lost with them */
 	bool died;      /* clients did */

@@ -36,19 +36,35 @@ test_cache_stat(const struct smart_cache *cache)
 /* ---- the services of a client ---- */
 
 static inline bool
-test_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
+test_cache_find_node(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words,
+					 uint64_t *moment)
 {
 	struct smart_services services = {.cache = cache, .cache_client = client};
 
-	return cache_find(&services, tree, slot, words);
+	return cache_find(&services, tree, slot, words, moment);
+}
+
+static inline bool
+test_cache_find(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, uint64_t *words)
+{
+	uint64_t moment;
+
+	return test_cache_find_node(cache, client, tree, slot, words, &moment);
+}
+
+static inline void
+test_cache_store_node(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot,
+					  const uint64_t *words, uint64_t moment)
+{
+	struct smart_services services = {.cache = cache, .cache_client = client};
+
+	cache_store(&services, tree, slot, words, moment);
 }
 
 static inline void
 test_cache_store(struct smart_cache *cache, unsigned int client, uint64_t tree, smart_slot slot, const uint64_t *words)
 {
-	struct smart_services services = {.cache = cache, .cache_client = client};
-
-	cache_store(&services, tree, slot, words);
+	test_cache_store_node(cache, client, tree, slot, words, 0);
 }
 
 static inline void

@@ -499,21 +499,22 @@ check_roots_leaf(void)
 	uint64_t numbers[100];
 	smart_slot node = 0;
 	smart_slot leaf = 0;
+	uint64_t moment;
 
 	/* More than a leaf has room for, with first bytes of their own: a node at the root. */
 	for (unsigned int i = 0; i < 100; i++)
 		numbers[i] = (uint64_t) (2 * i) << 56;
 	CHECK(add(&bench, numbers, 100, ENTRY) == 100 && is_there(&bench, 0, ENTRY));
-	CHECK(services->cache_find(services, bench.options.id, 0, &node) && smart_slot_is_node(node));
-	CHECK(services->cache_find(services, bench.options.id, node, words));
+	CHECK(services->cache_find(services, bench.options.id, 0, &node, &moment) && smart_slot_is_node(node));
+	CHECK(services->cache_find(services, bench.options.id, node, words, &moment));
 	/* A leaf again, with room for few more. */
 	remove_numbers(&bench, numbers, 100);
 	CHECK(add(&bench, numbers, 30, ENTRY) == 30 && is_there(&bench, 0, ENTRY));
-	CHECK(services->cache_find(services, bench.options.id, 0, &leaf) && smart_slot_is_leaf(leaf));
+	CHECK(services->cache_find(services, bench.options.id, 0, &leaf, &moment) && smart_slot_is_leaf(leaf));
 	memset(words + SMART_NODE_HEAD_WORDS, 0, sizeof(words) - SMART_NODE_HEAD_WORDS * sizeof(words[0]));
 	words[SMART_NODE_HEAD_WORDS] = leaf;
-	services->cache_store(services, bench.options.id, node, words);
-	services->cache_store(services, bench.options.id, 0, &node);
+	services->cache_store(services, bench.options.id, node, words, 0);
+	services->cache_store(services, bench.options.id, 0, &node, 0);
 	bench.client->client->thread.env.interrupted = asks_often;
 	CHECK(add(&bench, numbers, 100, ENTRY) == 70);
 	CHECK(questions <= QUESTIONS_MAX);

@@ -36,14 +36,15 @@ static struct
 } cache;
 
 static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
 {
 	words[0] = cache.root;
+	*moment = 0;
 	return slot == 0 && cache.root != 0;
 }
 
 static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words, uint64_t moment)
 {
 	if (slot == 0)
 		cache.root = words[0];

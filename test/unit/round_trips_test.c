@@ -56,17 +56,18 @@ cached_bytes(smart_slot slot)
 }
 
 static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
 {
 	int index = cache_index(slot);
 
+	*moment = 0;
 	if (index >= 0)
 		memcpy(words, cache[index].words, cached_bytes(slot));
 	return index >= 0;
 }
 
 static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words, uint64_t moment)
 {
 	int index = cache_index(slot);
 

@@ -124,7 +124,8 @@ enum reading
 
 /* Copies a frame's words (not if NULL) if it holds key, and tells the next frame. */
 static enum reading
-read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, uint64_t *words, uint32_t *next)
+read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, uint64_t *words,
+		   uint64_t *moment, uint32_t *next)
 {
 	struct cache_span *span = &part->spans[cache_span_of(part, number)];
 	struct cache_frame *frame = cache_frame_at(part, number);
@@ -148,6 +149,7 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	*next = __atomic_load_n(&frame->next, __ATOMIC_RELAXED);
 	found = __atomic_load_n(&frame->key, __ATOMIC_RELAXED) == key && cache_key_fits(key, kind) &&
 			(!cache_has_trees(key) || __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED) == tree);
+	*moment = __atomic_load_n(&frame->body[0], __ATOMIC_RELAXED);
 	for (unsigned int i = 0; found && words != NULL && i < cache_words(key, kind); i++)
 		copy[i] = __atomic_load_n(&cache_words_of(frame, key)[i], __ATOMIC_RELAXED);
 	/*
@@ -166,8 +168,8 @@ read_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	return found ? READ_FOUND : READ_OTHER;
 }
 
-uint32_t
-cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words)
+static uint32_t
+find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words, uint64_t *moment)
 {
 	const uint32_t *head = cache_head(part, tree, key);
 
@@ -180,7 +182,7 @@ cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uin
 		{
 			uint32_t next = 0;
 
-			reading = read_frame(part, number, tree, key, words, &next);
+			reading = read_frame(part, number, tree, key, words, moment, &next);
 			if (reading == READ_FOUND)
 				return number;
 			if (reading == READ_CHANGED)
@@ -193,6 +195,21 @@ cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uin
 	return 0;
 }
 
+uint32_t
+cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words)
+{
+	uint64_t moment;
+
+	return find_frame(part, tree, key, words, &moment);
+}
+
+uint32_t
+cache_find_node(const struct cache_part *part, uint64_t key, uint64_t *words, uint64_t *moment)
+{
+	smart_assert(!cache_has_trees(key) && !cache_is_hint(key));
+	return find_frame(part, 0, key, words, moment);
+}
+
 bool
 cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
 {
@@ -203,17 +220,19 @@ cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot)
 }
 
 bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words)
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
 {
 	uint64_t key = cache_node_key(tree, slot);
 	uint64_t owner = cache_node_tree(tree, slot);
 	struct cache_part part = cache_part_of(services->cache, services->cache_client, owner, key);
-	uint32_t number = cache_find_frame(&part, owner, key, words);
+	uint32_t number = find_frame(&part, owner, key, words, moment);
 
 	cache_count(number != 0 ? &part.line->counters.hits : &part.line->counters.misses);
 	if (number == 0)
 		return false;
 	cache_heat(&part, number);
+	if (slot == 0)
+		*moment = 0;
 	return true;
 }
 

@@ -92,7 +92,7 @@ link_frame(const struct cache_part *part, uint32_t number, uint64_t tree, uint64
 	smart_assert(key != 0 && frame->key == 0 && cache_is_locked(part));
 	smart_assert((frame->sequence & 1) != 0 && *head != number &&
 				 cache_key_fits(key, cache_kind_of_frame(part, number)));
-	if (cache_has_trees(key))
+	if (!cache_is_hint(key))
 		__atomic_store_n(&frame->body[0], tree, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&frame->next, *head, __ATOMIC_RELAXED);
@@ -324,6 +324,7 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to, bool hot)
 	struct cache_frame *new = cache_frame_at(part, to);
 	uint64_t tree = cache_tree_of(old);
 	uint64_t key = old->key;
+	uint64_t front = old->body[0];
 
 	smart_assert(key != 0 && from != to && (new->sequence & 1) != 0);
 	smart_assert(cache_kind_of_frame(part, from) == cache_kind_of_frame(part, to));
@@ -331,6 +332,8 @@ move_frame(const struct cache_part *part, uint32_t from, uint32_t to, bool hot)
 		__atomic_store_n(&cache_words_of(new, key)[i], cache_words_of(old, key)[i], __ATOMIC_RELAXED);
 	cache_vacate(part, from);
 	link_frame(part, to, tree, key);
+	if (!cache_is_hint(key))
+		__atomic_store_n(&new->body[0], front, __ATOMIC_RELAXED);
 	__atomic_store_n(cache_heat_of(part, to), hot ? 1 : 0, __ATOMIC_RELAXED);
 	cache_end_change(new);
 }

@@ -60,7 +60,8 @@ takes(unsigned int frame, unsigned int kind)
 
 /* Keeps these words under key, in the frame that has it (number; 0: none) if they find room there. */
 static void
-put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words)
+put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t key, const uint64_t *words,
+		  uint64_t moment)
 {
 	uint64_t packed[CACHE_PACKED_MAX];
 	struct form form = form_of(part, key, words, packed);
@@ -85,6 +86,8 @@ put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_
 	if (moves)
 		cache_heat(part, number);
 	frame = cache_frame_at(part, number);
+	if (key != CACHE_ROOT_KEY)
+		__atomic_store_n(&frame->body[0], moment, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < form.count && i < cache_words(key, cache_kind_of_frame(part, number)); i++)
 		__atomic_store_n(&cache_words_of(frame, key)[i], form.words[i], __ATOMIC_RELAXED);
 	cache_end_change(frame);
@@ -92,7 +95,7 @@ put_words(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_
 }
 
 void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words)
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words, uint64_t moment)
 {
 	uint64_t key = cache_node_key(tree, slot);
 	uint64_t owner = cache_node_tree(tree, slot);
@@ -100,7 +103,7 @@ cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, con
 
 	if (!cache_try_lock(&part))
 		return;
-	put_words(&part, cache_find_frame(&part, owner, key, NULL), owner, key, words);
+	put_words(&part, cache_find_frame(&part, owner, key, NULL), owner, key, words, moment);
 	cache_count(&part.line->counters.stores);
 	cache_unlock(&part);
 }
@@ -125,6 +128,7 @@ put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t
 	struct cache_frame *frame = cache_frame_at(part, number);
 	unsigned int kind = cache_kind_of_frame(part, number);
 	uint64_t words[SMART_NODE_WORDS_MAX];
+	uint64_t moment;
 
 	smart_assert(cache_is_locked(part) && frame->key == key && cache_tree_of(frame) == tree);
 	if ((key == CACHE_ROOT_KEY || !cache_is_packed(kind)) && index < cache_words(key, kind))
@@ -133,10 +137,10 @@ put_word(const struct cache_part *part, uint32_t number, uint64_t tree, uint64_t
 		__atomic_store_n(&cache_words_of(frame, key)[index], to, __ATOMIC_RELAXED);
 		cache_end_change(frame);
 	}
-	else if (cache_find_frame(part, tree, key, words) == number)
+	else if (cache_find_node(part, key, words, &moment) == number)
 	{
 		words[index] = to;
-		put_words(part, number, tree, key, words);
+		put_words(part, number, tree, key, words, moment);
 	}
 }
 

@@ -62,7 +62,7 @@ struct cache_frame
 	uint32_t next; /* in its bucket, or among the vacant frames of its span; 0: none */
 	/* Node: address, kind, bits of the tree's id.  Result: hash of its equality prefix.  Hint, copy: leaf.  0: vacant. */
 	uint64_t key;
-	uint64_t body[]; /* the tree's id, where the key does not stand for it, and the words */
+	uint64_t body[]; /* but for leaves: the tree's id where the key does not stand for it, or a node's moment; words */
 };
 
 struct cache_span
@@ -159,7 +159,7 @@ static inline unsigned int
 cache_kind_words(unsigned int kind)
 {
 	static const uint8_t other_words[CACHE_PACKS + CACHE_RESULTS + CACHE_HINTS + CACHE_COPIES] = {
-		4,  5,  6,  7,  8,  10, 12, 16, 23, 30, 40, 49, 62, 83, 125, 254, /* packed nodes */
+		4,  5,  6,  7,  8,  10, 12, 16, 22, 29, 39, 48, 61, 82, 125, 253, /* packed nodes */
 		3,  5,  6,  9,  16,                                               /* results */
 		3,  4,                                                            /* hints */
 		10, 18, 26, 34, 50, 66, 98, 130                                   /* leaves */
@@ -177,9 +177,7 @@ cache_is_packed(unsigned int kind)
 static inline size_t
 cache_frame_bytes(unsigned int kind)
 {
-	bool cached = kind >= CACHE_RESULT && kind < CACHE_HINT;
-
-	return sizeof(struct cache_frame) + ((cached ? 1 : 0) + cache_kind_words(kind)) * sizeof(uint64_t);
+	return sizeof(struct cache_frame) + ((kind < CACHE_HINT ? 1 : 0) + cache_kind_words(kind)) * sizeof(uint64_t);
 }
 
 static inline unsigned int
@@ -247,7 +245,7 @@ cache_has_trees(uint64_t key)
 static inline uint64_t *
 cache_words_of(struct cache_frame *frame, uint64_t key)
 {
-	return cache_has_trees(key) ? frame->body + 1 : frame->body;
+	return cache_is_hint(key) ? frame->body : frame->body + 1;
 }
 
 /* The tree whose copy this is, as it is given to the functions below: 0 where the key stands for it. */
@@ -394,8 +392,10 @@ cache_is_locked(const struct cache_part *part)
 /* ---- the services of these names (tree/services.h) ---- */
 
 /* cache.c and nodes.c.  A copy takes an older one's place; others may be evicted for it. */
-extern bool cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words);
-extern void cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words);
+extern bool
+cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment);
+extern void
+cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words, uint64_t moment);
 extern void cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index,
 						 uint64_t from, uint64_t to);
 extern void cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot);
@@ -430,6 +430,8 @@ extern struct cache_part
 cache_part_of(const struct smart_cache *cache, unsigned int client, uint64_t tree, uint64_t key);
 /* The frame that holds key, with its words in words[] (not if NULL); 0: there is none, or it changes all the time. */
 extern uint32_t cache_find_frame(const struct cache_part *part, uint64_t tree, uint64_t key, uint64_t *words);
+/* The moment that a node was kept with, which goes with words of the same call. */
+extern uint32_t cache_find_node(const struct cache_part *part, uint64_t key, uint64_t *words, uint64_t *moment);
 extern bool cache_has(const struct smart_cache *cache, uint64_t tree, smart_slot slot);
 /* false: another client has the lock for longer than what is done under it takes; then the caller does without. */
 extern bool cache_try_lock(const struct cache_part *part);

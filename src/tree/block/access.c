@@ -316,7 +316,16 @@ void
 smart_keep_node(struct smart_tree *tree, smart_slot slot, const uint64_t *words)
 {
 	if (tree->services->cache_store != NULL)
-		tree->services->cache_store(tree->services, tree->options.id, slot, words);
+		tree->services->cache_store(tree->services, tree->options.id, slot, words, 0);
+}
+
+void
+smart_keep_read_node(struct smart_tree *tree, const struct smart_node *node, bool today)
+{
+	smart_assert(tree->entered && (!node->part || SMART_FAULT(partview)));
+	if (tree->services->cache_store != NULL)
+		tree->services->cache_store(tree->services, tree->options.id, node->link, node->words,
+									today ? tree->moment : 0);
 }
 
 void
@@ -467,6 +476,10 @@ smart_enter(struct smart_tree *tree)
 	tree->entered = true;
 	if (tree->direct)
 		return;
+	/* Who owns a range for a time is told nothing of what others retire in the meantime. */
+	tree->moment = 0;
+	if (tree->services->moment != NULL && tree->options.tenure == 0)
+		tree->moment = tree->services->moment(tree->services);
 	smart_assert(post->births == 0);
 	/* What was left for this operation is given up if it is too old. */
 	if (post->count > 0 && tree->services->moment(tree->services) != post->moment)

@@ -62,6 +62,8 @@ extern smart_status smart_link(struct smart_tree *tree, fabric_address word, sma
 
 /* The cache: keeps a node's words, or the root's word (slot 0). */
 extern void smart_keep_node(struct smart_tree *tree, smart_slot slot, const uint64_t *words);
+/* Keeps a node that this operation has READ.  today: it is proved, so that its links hold for this moment (B1). */
+extern void smart_keep_read_node(struct smart_tree *tree, const struct smart_node *node, bool today);
 extern void smart_forget_node(struct smart_tree *tree, smart_slot slot);
 /* The slot at index of the node that link leads to, or (0) the root's, went over from one value to another. */
 extern void smart_slot_changed(struct smart_tree *tree, smart_slot link, int index, smart_slot from, smart_slot to);

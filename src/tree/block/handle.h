@@ -85,6 +85,7 @@ struct smart_tree
 	bool leads;             /* others wait for what this client delivers: it READs by itself */
 	bool knows_retractions; /* a value of the word that counts them, */
 	uint64_t retractions;   /* as it was at some time before */
+	uint64_t moment;        /* remote: that the operation was told when it entered (services.h); 0: none */
 	smart_slot asked_link;  /* the leaf whose copy was asked for last, and the ticket that came */
 	uint64_t asked_ticket;
 	uint64_t cached_as;          /* the tree's number in the cache of results and leaf copies: id and tenure */

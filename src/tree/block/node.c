@@ -177,11 +177,13 @@ bool
 smart_node_recall(struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node, bool *usable)
 {
 	struct smart_services *services = tree->services;
+	uint64_t moment;
 
-	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, link, node->words))
+	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, link, node->words, &moment))
 		return false;
 	*usable =
 		smart_node_from_copy(tree, link, arrived, NULL, node) && smart_header_fits(node->words[0], node->kind, arrived);
+	node->today = moment != 0 && (moment == tree->moment || SMART_FAULT(lastmoment));
 	return true;
 }
 

@@ -26,7 +26,7 @@ struct smart_node
 	unsigned int depth;
 	unsigned int slots;   /* that this kind holds */
 	unsigned int arrived; /* bytes of the key consumed before this node */
-	bool today;           /* READ by the search in hand, and proven (find/fetch.c) */
+	bool today;           /* what its slots show was in the tree in this operation's moment (find/fetch.c) */
 	bool part;            /* of the slots, only those up to the key's byte were READ, and not all of these (B6) */
 	uint64_t head[SMART_NODE_HEAD_WORDS];
 	uint64_t words[SMART_NODE_WORDS_MAX];

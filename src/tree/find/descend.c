@@ -25,8 +25,10 @@
 static void
 take_stale_node(struct smart_tree *tree, struct smart_node *node)
 {
+	uint64_t moment;
+
 	if (tree->direct || tree->env->random(tree->env) % 4 == 0 ||
-		!tree->services->cache_find(tree->services, tree->options.id, node->link, node->words))
+		!tree->services->cache_find(tree->services, tree->options.id, node->link, node->words, &moment))
 		return;
 	node->depth = smart_node_depth(node->words[0]);
 }
@@ -95,7 +97,7 @@ pass_copied(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	/* Remote memory may have been used again; a dead compute node's reads are not held up by this epoch. */
 	smart_assert(node->link_address != 0 && (place->kind > SMART_PLACE_NODE || place->node == node));
 	if (tree->direct || smart_node_is_ours(tree, node, key))
-		smart_keep_node(tree, node->link, node->words);
+		smart_keep_read_node(tree, node, true);
 	else
 		place->kind = SMART_PLACE_UNKNOWN;
 	return SMART_OK;
@@ -158,7 +160,7 @@ smart_descend_near(struct smart_tree *tree, const struct smart_key *key, struct 
 		return status;
 	if (SMART_FAULT(stalecas))
 		take_stale_node(tree, node);
-	smart_keep_node(tree, node->link, node->words);
+	smart_keep_read_node(tree, node, true);
 	smart_assert(node->link_address == 0 && node->arrived <= node->depth);
 	place->consumed = node->arrived;
 	smart_node_step(node, key, place, false);

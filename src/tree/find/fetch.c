@@ -8,19 +8,22 @@
  * the search supposes that as many bytes are skipped as in the last such node, and looks at the header afterwards.  Then
  * a node that was not cached costs 144 bytes instead of 2,080, which is what limits small caches.
  *
- * A node below one that this search has READ itself takes a single READ, since its link is of this operation (B1).
+ * A node takes a single READ below one that this search has READ itself, or that the cache has of the same moment: what
+ * its slots show cannot have been used again (B1).
  */
 #include "tree/block/access.h"
 #include "tree/find/find.h"
 
 #define PART_SLOTS 16 /* up to the byte's own one: more than half of the slots are in use, so that one of these is */
 
-/* Has the search READ the slot that led here, in a live node, and not frozen?  Then the child was in the tree (I2). */
+/* Was the slot that led here READ in this moment, in a live node, and not frozen?  Then the child was in the tree (I2). */
 static bool
 is_of_today(const struct smart_place *place)
 {
 	const struct smart_node *node = place->node;
 
+	if (SMART_FAULT(onepiece))
+		return true;
 	return node != NULL && node->today && !smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index]);
 }
 

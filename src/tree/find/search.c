@@ -230,12 +230,13 @@ find_cached(struct smart_tree *tree, const struct smart_key *key, bool parts, st
 {
 	struct smart_services *services = tree->services;
 	smart_slot root;
+	uint64_t moment;
 	smart_status status;
 
 	smart_assert(!tree->direct && tree->entered);
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
 	smart_offload_begin(tree);
-	if (!services->cache_find(services, tree->options.id, 0, &root))
+	if (!services->cache_find(services, tree->options.id, 0, &root, &moment))
 	{
 		status = smart_offload_root(tree, key, &root);
 		if (status != SMART_OK)
@@ -258,7 +259,7 @@ find_cached(struct smart_tree *tree, const struct smart_key *key, bool parts, st
 			if (status != SMART_OK)
 				return status;
 			if (usable && !node->part)
-				smart_keep_node(tree, link, node->words);
+				smart_keep_read_node(tree, node, node->today);
 		}
 		if (!usable)
 		{

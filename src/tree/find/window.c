@@ -245,8 +245,9 @@ descend_all(struct points *points)
 	struct smart_services *services = tree->services;
 	smart_status status = SMART_OK;
 	smart_slot root;
+	uint64_t moment;
 
-	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &root))
+	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &root, &moment))
 	{
 		status = smart_word_read(tree, tree->options.root, &root);
 		if (status != SMART_OK)
@@ -279,7 +280,7 @@ descend_all(struct points *points)
 			place->kind = SMART_PLACE_UNKNOWN;
 			if (!smart_node_finish_again(tree, node, &points->keys[point]))
 				continue;
-			smart_keep_node(tree, place->slot, node->words);
+			smart_keep_read_node(tree, node, true);
 			pass(points, point, node);
 		}
 	}

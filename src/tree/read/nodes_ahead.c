@@ -223,14 +223,15 @@ smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahea
 	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
 	{
 		struct ahead *entry = &ahead->ring[i];
+		uint64_t moment;
 
 		if (!entry->arriving)
 			continue;
 		entry->known = done && prove(tree, ahead, entry);
 		if (SMART_FAULT(staleahead) && entry->known)
-			tree->services->cache_find(tree->services, tree->options.id, entry->node.link, entry->node.words);
+			tree->services->cache_find(tree->services, tree->options.id, entry->node.link, entry->node.words, &moment);
 		if (entry->known)
-			smart_keep_node(tree, entry->node.link, entry->node.words);
+			smart_keep_read_node(tree, &entry->node, true);
 	}
 	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
 	{

@@ -205,10 +205,11 @@ smart_route_descend(struct smart_route *route, const struct smart_key *key, stru
 {
 	struct smart_tree *tree = route->tree;
 	struct smart_services *services = tree->services;
+	uint64_t moment;
 	bool usable = true;
 
 	*place = (struct smart_place){.kind = SMART_PLACE_UNKNOWN, .index = -1};
-	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &place->slot))
+	if (services->cache_find == NULL || !services->cache_find(services, tree->options.id, 0, &place->slot, &moment))
 		return;
 	place->kind = smart_place_kind_of(place->slot, 0, true);
 	while (place->kind == SMART_PLACE_NODE)

@@ -300,7 +300,7 @@ lock_and_read(struct smart_round *round)
 
 		view->strict = view->wanted && smart_node_finish_again(tree, &view->node, view->key);
 		if (view->strict)
-			smart_keep_node(tree, view->node.link, view->node.words);
+			smart_keep_read_node(tree, &view->node, true);
 		else if (view->wanted)
 			smart_forget_node(tree, view->node.link);
 	}

@@ -106,7 +106,7 @@ finish_batch(struct smart_many *many, smart_status status)
 			continue;
 		view->strict = smart_node_finish_again(many->tree, &view->node, view->key);
 		if (view->strict)
-			smart_keep_node(many->tree, view->node.link, view->node.words);
+			smart_keep_read_node(many->tree, &view->node, true);
 		else
 			smart_forget_node(many->tree, view->node.link);
 	}
