@@ -110,6 +110,15 @@ smart_node_free_index(const struct smart_node *node, unsigned int pk)
 	return -1;
 }
 
+bool
+smart_node_shows(const struct smart_tree *tree, const struct smart_place *place)
+{
+	const struct smart_node *node = place->node;
+
+	return node != NULL && node->moment != 0 && node->moment == tree->moment &&
+		   !smart_slot_frozen(node->words[SMART_NODE_HEAD_WORDS + place->index]);
+}
+
 /* What link says of a node; false: it cannot be a link to one. */
 static bool
 expect_node(const struct smart_tree *tree, smart_slot link, unsigned int arrived, struct smart_node *node)
@@ -123,6 +132,7 @@ expect_node(const struct smart_tree *tree, smart_slot link, unsigned int arrived
 	node->arrived = arrived;
 	node->kind = kind;
 	node->slots = tree->kind_slots[kind];
+	node->moment = 0;
 	node->today = false;
 	node->part = false;
 	return true;
@@ -183,7 +193,8 @@ smart_node_recall(struct smart_tree *tree, smart_slot link, unsigned int arrived
 		return false;
 	*usable =
 		smart_node_from_copy(tree, link, arrived, NULL, node) && smart_header_fits(node->words[0], node->kind, arrived);
-	node->today = moment != 0 && (moment == tree->moment || SMART_FAULT(lastmoment));
+	node->moment = moment != 0 && SMART_FAULT(lastmoment) ? tree->moment : moment;
+	node->today = moment != 0 && node->moment == tree->moment;
 	return true;
 }
 

@@ -26,6 +26,7 @@ struct smart_node
 	unsigned int depth;
 	unsigned int slots;   /* that this kind holds */
 	unsigned int arrived; /* bytes of the key consumed before this node */
+	uint64_t moment;      /* in which the cache's copy was in the tree, or the node READ (B1); 0: not known */
 	bool today;           /* what its slots show was in the tree in this operation's moment (find/fetch.c) */
 	bool part;            /* of the slots, only those up to the key's byte were READ, and not all of these (B6) */
 	uint64_t head[SMART_NODE_HEAD_WORDS];
@@ -84,6 +85,11 @@ extern bool smart_node_prepare_again(const struct smart_tree *tree, smart_slot l
 /* … and, when they have been executed, whether it is the node on key's path. */
 extern bool
 smart_node_finish_again(const struct smart_tree *tree, struct smart_node *node, const struct smart_key *key);
+/*
+ * Was the slot that place has come to, in a node that was copied, in the tree in this operation's moment?  Then the block it
+ * leads to is not used again before the operation ends (B1).
+ */
+extern bool smart_node_shows(const struct smart_tree *tree, const struct smart_place *place);
 /*
  * One step through a copied node, to which place leads; hint as in smart_place_step.  MISMATCH and FROZEN name it as the
  * place's child.

@@ -14,7 +14,8 @@ _Static_assert(SMART_AHEAD_BATCH < ROOM, "a batch leaves room for the node that 
 struct ahead
 {
 	bool known;        /* READ, and proved */
-	bool arriving;     /* the next batch READs it */
+	bool arriving;     /* the next batch READs it, */
+	bool once;         /* and not its header first (B1) */
 	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
 	const struct ahead *parent; /* arriving: the same batch READs the node whose slot leads here; or NULL */
 	uint64_t shown;             /* the prefix, by its identity, that a parent has shown; 0: none has */
@@ -109,7 +110,7 @@ take_entry(struct smart_nodes_ahead *ahead)
 
 /* The next batch READs the node; NULL: it does not. */
 static struct ahead *
-want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link, unsigned int arrived)
+want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link, unsigned int arrived, bool once)
 {
 	struct ahead *entry = find_entry(ahead, link, arrived);
 
@@ -125,6 +126,7 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 	}
 	entry->known = false;
 	entry->arriving = true;
+	entry->once = once;
 	entry->path = ahead->path;
 	entry->parent = NULL;
 	entry->node.link = link;
@@ -135,9 +137,9 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 
 bool
 smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
-					   unsigned int arrived)
+					   unsigned int arrived, bool once)
 {
-	return want(ahead, key, link, arrived) != NULL;
+	return want(ahead, key, link, arrived, once) != NULL;
 }
 
 bool
@@ -145,8 +147,8 @@ smart_nodes_ahead_want_both(struct smart_nodes_ahead *ahead, const struct smart_
 							const struct smart_node *parent, smart_slot link)
 {
 	unsigned int arrived = parent->depth + 1;
-	const struct ahead *above = want(ahead, key, parent->link, parent->arrived);
-	struct ahead *entry = above == NULL ? NULL : want(ahead, key, link, arrived);
+	const struct ahead *above = want(ahead, key, parent->link, parent->arrived, false);
+	struct ahead *entry = above == NULL ? NULL : want(ahead, key, link, arrived, false);
 
 	if (entry != NULL)
 		entry->parent = above;
@@ -164,10 +166,15 @@ smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahea
 
 		if (!entry->arriving)
 			continue;
-		if (smart_node_prepare_again(tree, entry->node.link, entry->node.arrived, &entry->node, &batch[count]))
+		entry->arriving =
+			smart_node_prepare_again(tree, entry->node.link, entry->node.arrived, &entry->node, &batch[count]);
+		if (entry->arriving && entry->once)
+		{
+			batch[count] = batch[count + 1];
+			count++;
+		}
+		else if (entry->arriving)
 			count += 2;
-		else
-			entry->arriving = false;
 	}
 	smart_assert(count <= SMART_AHEAD_REQUESTS);
 	return count;
@@ -192,6 +199,8 @@ prove(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead, stru
 		return false;
 	for (unsigned int i = arrived; i < smart_node_depth(node->words[0]); i++)
 		bytes[i] = (uint8_t) smart_node_partial_byte(node->words[0], i);
+	if (entry->once)
+		memcpy(node->head, node->words, sizeof(node->head));
 	return smart_node_finish_again(tree, node, &key);
 }
 
@@ -230,6 +239,7 @@ smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahea
 		entry->known = done && prove(tree, ahead, entry);
 		if (SMART_FAULT(staleahead) && entry->known)
 			tree->services->cache_find(tree->services, tree->options.id, entry->node.link, entry->node.words, &moment);
+		entry->node.moment = entry->known ? tree->moment : 0;
 		if (entry->known)
 			smart_keep_read_node(tree, &entry->node, true);
 	}

@@ -109,7 +109,8 @@ bool
 smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place)
 {
 	smart_assert(place->kind == SMART_PLACE_NODE);
-	return open_ahead(route) && smart_nodes_ahead_want(route->ahead, key, place->slot, place->consumed);
+	return open_ahead(route) && smart_nodes_ahead_want(route->ahead, key, place->slot, place->consumed,
+													   smart_node_shows(route->tree, place));
 }
 
 bool
