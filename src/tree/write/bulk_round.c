@@ -10,9 +10,8 @@
  * division with one part).  That takes some four round trips for 128 leaves.
  *
  * A leaf that is locked, not live, pending, or below a frozen slot, and one whose slot another client was quicker to change,
- * stays as it is, or sealed; its keys are not settled, and are seen to one by one (remove.c), which is strict
- * and helps.
- * A leaf that is live and covers a key without having it answers for that (B1).
+ * stays as it is, or sealed; its keys are not settled, and are seen to one by one (remove.c), which is strict and
+ * helps.  A leaf that is live and covers a key without having it answers for that (B1).
  */
 #include "tree/block/access.h"
 #include "tree/cached/hints.h"
@@ -73,6 +72,7 @@ struct smart_round
 	struct smart_place places[SMART_POINTS_MAX];
 	struct smart_above above[SMART_POINTS_MAX];
 	struct smart_view view[VIEWS_MAX];
+	bool smaller[VIEWS_MAX]; /* leaves below the node have lost entries */
 	struct target target[TARGETS_MAX];
 	struct fabric_request batch[BATCH_MAX];
 	uint8_t copies[COPIES_MAX] __attribute__((aligned(SMART_UNIT)));
@@ -171,7 +171,7 @@ find_view(struct smart_round *round, const struct smart_above *above, const stru
 	view->node.arrived = above->arrived;
 	view->key = key;
 	view->wanted = view->strict = false;
-	round->nodes++;
+	round->smaller[round->nodes++] = false;
 	return view;
 }
 
@@ -486,6 +486,7 @@ end_leaves(struct smart_round *round, uint64_t *removed)
 		if (!target->mark.placed)
 			continue;
 		*removed += target->drop.count;
+		round->smaller[target->division.view - round->view] = true;
 		settle(round, target);
 	}
 	return status;
@@ -533,7 +534,7 @@ tidy_nodes(struct smart_round *round)
 	{
 		const struct smart_view *view = &round->view[i];
 
-		if (!view->strict || !smart_is_untidy(tree, &view->node))
+		if (!round->smaller[i] || !smart_is_untidy(tree, &view->node))
 			continue;
 		smart_enter(tree);
 		status = smart_leave(tree, smart_tidy_node(tree, view->key));
