@@ -44,6 +44,7 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 	client->state = CLIENT_READY;
 	client->compute = compute;
 	client->pin = NEVER;
+	client->moment = NEVER;
 	client->stalled_until = 0;
 	client->cache = &client->own_cache;
 	if (world.plan.cache_shared && number != SOLO)

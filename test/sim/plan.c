@@ -70,6 +70,15 @@ plan_nodes(struct plan *plan)
 	plan->wide_nodes = !plan->direct && dice_one_in(&dice, 8);
 }
 
+/* By dice of its own.  Where moments last, blocks are used again later. */
+static void
+plan_moments(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed ^ UINT64_C(0x9fb21c651e98df25)};
+
+	plan->lasting_moments = dice_one_in(&dice, 2);
+}
+
 static void
 plan_load(struct plan *plan, struct dice *dice)
 {
@@ -455,6 +464,7 @@ plan_make(struct plan *plan)
 	plan_descents(plan);
 	plan_patience(plan);
 	plan_nodes(plan);
+	plan_moments(plan);
 	plan_owners(plan);
 	plan_recovery(plan);
 	plan_full(plan);

@@ -77,17 +77,44 @@ leave(struct smart_services *services)
 }
 
 /*
- * Rises whenever a block is used again, and now and then.  Who is told a number when it has just entered has been inside,
- * as far as blocks are concerned, since that number came up.
+ * The same for all: who is told a number when it has just entered has been inside, as far as blocks are concerned, since that
+ * number came up.
  */
+static uint64_t
+lasting_moment(struct client *client)
+{
+	if (client->pin == world.now && world.moment_since < client->pin)
+		client->pin = world.moment_since;
+	return world.moment;
+}
+
+/*
+ * Only a client that asks again, when it has just entered, since something waits from its last operation, has been inside since
+ * it was first told the number: so blocks are used again sooner.
+ */
+static uint64_t
+own_moment(struct client *client)
+{
+	bool again = client->asked_at == world.now;
+
+	client->asked_at = world.now;
+	if (client->moment != world.moment)
+	{
+		client->moment = world.moment;
+		client->moment_at = world.now;
+	}
+	else if (again && client->pin == world.now && client->moment_at < client->pin)
+		client->pin = client->moment_at;
+	return world.moment;
+}
+
+/* Rises whenever a block is used again, and now and then. */
 static uint64_t
 moment(struct smart_services *services)
 {
 	struct client *client = client_of(services);
 
-	if (client->pin == world.now && world.moment_since < client->pin)
-		client->pin = world.moment_since;
-	return world.moment;
+	return world.plan.lasting_moments ? lasting_moment(client) : own_moment(client);
 }
 
 static struct local_lock *
@@ -226,15 +253,16 @@ world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot
 {
 	struct cache *cache = client_of(services)->cache;
 	struct cache_entry *entry;
+	uint64_t unused;
 
 	/* What it shows has come about by now. */
 	client_of(services)->reached = world.now;
 	if (dice_one_in(&world.dice, world.plan.cache_miss_one_in))
 		return false;
+	*moment = 0;
 	if (world.plan.cache_real)
 		return test_cache_find_node(real_of(cache), (unsigned int) client_of(services)->number, tree, slot, words,
-									moment);
-	*moment = 0;
+									world.plan.lasting_moments ? moment : &unused);
 	if (slot == 0)
 	{
 		words[0] = cache->root;
@@ -244,7 +272,7 @@ world_cache_find(struct smart_services *services, uint64_t tree, smart_slot slot
 	if (entry->slot != cache_key(slot))
 		return false;
 	memcpy(words, entry->words, cached_bytes(slot));
-	*moment = entry->moment;
+	*moment = world.plan.lasting_moments ? entry->moment : 0;
 	return true;
 }
 

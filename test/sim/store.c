@@ -259,7 +259,7 @@ store_retire(smart_class class, fabric_address address)
 		world_violation("block %llx is retired, but not allocated", (unsigned long long) address);
 		return;
 	}
-	if (dice_one_in(&world.dice, 2))
+	if (world.plan.lasting_moments && dice_one_in(&world.dice, 2))
 		begin_moment();
 	smart_assert(world.retired_count < RETIRED_MAX);
 	block->state = BLOCK_RETIRED;

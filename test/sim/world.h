@@ -95,6 +95,7 @@ struct plan
 	enum poison_kind poison;
 	unsigned int cache_skip_one_in; /* of stores and drops that the cache ignores */
 	unsigned int cache_miss_one_in;
+	bool lasting_moments;      /* all clients are told the same one, and cached nodes are kept with it */
 	bool cache_shared;         /* by the clients of a compute node */
 	bool cache_real;           /* the server's, instead of the plain one */
 	bool prime;                /* clients fill their caches first */
@@ -219,8 +220,11 @@ struct client
 	struct compute_node *compute;
 	struct cache *cache;
 	struct cache own_cache;
-	uint64_t pin;     /* when the epoch was entered; NEVER: outside */
-	uint64_t reached; /* when that was, or when it learned something since, from a request or the cache */
+	uint64_t pin;       /* when the epoch was entered; NEVER: outside */
+	uint64_t moment;    /* the last one that it was told */
+	uint64_t moment_at; /* and when that was first */
+	uint64_t asked_at;  /* when it asked last */
+	uint64_t reached;   /* when that was, or when it learned something since, from a request or the cache */
 	fabric_address heads[HEADS_MAX]; /* the last nodes of which it has READ the header since */
 	unsigned int heads_count;
 	uint64_t stalled_until;
