@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use SmartTest;
 use Test::More;
 
-my $node = smart_node('main', 'autovacuum = off', 'shared_buffers = 64MB', q{smart.wait_timeout = '60s'},
+my $node = smart_node('main', 'autovacuum = off', 'shared_buffers = 64MB', q{smart.wait_timeout = '300s'},
 	q{smart.embedded_max_size = '16MB'}, 'max_parallel_workers_per_gather = 0', 'log_statement = none');
 
 sub sql
