@@ -217,6 +217,7 @@ help:
 	@echo 'make sim SEED=n RUNS=m       simulated histories of the tree; SIM_OPTS="--trace …"'
 	@echo 'make model SEED=n RUNS=m     histories of a model of the journal; MODEL_OPTS="--trace …"'
 	@echo 'make bench [BENCH_OPTS=…]    smart beside nbtree: table, CSV and picture (BENCH_OPTS=--quick)'
+	@echo 'make ping-pong               READs of a memory node over TCP beside a bare exchange of as many bytes'
 	@echo 'make ycsb [YCSB_OPTS=…]      YCSB on the tree alone: YCSB_OPTS=--help tells how'
 	@echo 'make evidence                other papers'"'"' indexes and what those papers print; EVIDENCE_OPTS=--table: beside this tree'
 	@echo 'make tidy                    format, layers and static analysis;  make format  rewrites the files'

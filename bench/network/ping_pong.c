@@ -2,11 +2,12 @@
  * ping_pong.c
  *	  What READs of a memory node over TCP cost beside a bare exchange of as many bytes.
  *
- *	  ping_pong HOST:PORT [SECRET_FILE]
+ *	  ping_pong HOST:PORT EXCHANGES [SECRET_FILE]
  *
  * The bare exchange is between two processes on this host: send(), a recv() that blocks, and the same on the other
  * side.  A READ is the same number of bytes each way, by the client that smart uses, to the memory node at HOST:PORT, whose
- * chunks it takes one of for as long as it runs.  In turns, so that both meet the same machine; medians of rounds.
+ * chunks it takes one of for as long as it runs.  In turns, so many exchanges of each at a time, so that both meet the same
+ * machine; medians of rounds.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,10 +22,10 @@
 
 #include "base/clock.h"
 #include "base/thread_env.h"
+#include "bench/network/must.h"
 #include "rdma/remote/remote.h"
 
 #define ROUNDS     7
-#define EXCHANGES  4000
 #define READS_MAX  64
 #define BYTES_MAX  (READS_MAX * 1024)
 #define TIMEOUT_MS 10000
@@ -53,15 +54,6 @@ struct node
 	struct session *control;
 	uint32_t chunk;
 };
-
-static void
-must(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	perror(what);
-	exit(1);
-}
 
 static void
 must_be_ok(smart_status status, const char *problem)
@@ -144,12 +136,12 @@ start_other_side(void)
 
 /* Nanoseconds of an exchange. */
 static uint64_t
-measure_bare(int descriptor, struct lengths lengths)
+measure_bare(int descriptor, struct lengths lengths, unsigned int exchanges)
 {
 	static uint8_t bytes[BYTES_MAX + WIRE_PAYLOAD_MAX];
 	uint64_t start = smart_clock_ns();
 
-	for (int i = 0; i < EXCHANGES; i++)
+	for (unsigned int i = 0; i < exchanges; i++)
 	{
 		size_t got = 0;
 
@@ -157,7 +149,7 @@ measure_bare(int descriptor, struct lengths lengths)
 		send_all(descriptor, bytes, lengths.request);
 		must(receive_until(descriptor, bytes, &got, lengths.answer), "recv");
 	}
-	return (smart_clock_ns() - start) / EXCHANGES;
+	return (smart_clock_ns() - start) / exchanges;
 }
 
 /* ---- READs ---- */
@@ -214,7 +206,7 @@ open_fabric(struct node *node, struct smart_env *env, const struct stream_secret
 
 /* Nanoseconds of a batch. */
 static uint64_t
-measure_reads(struct fabric *fabric, uint32_t chunk, int reads, uint32_t bytes)
+measure_reads(struct fabric *fabric, uint32_t chunk, int reads, uint32_t bytes, unsigned int exchanges)
 {
 	static uint8_t target[BYTES_MAX];
 	struct fabric_request batch[READS_MAX];
@@ -228,9 +220,9 @@ measure_reads(struct fabric *fabric, uint32_t chunk, int reads, uint32_t bytes)
 			.local = target + (size_t) i * bytes,
 		};
 	start = smart_clock_ns();
-	for (int i = 0; i < EXCHANGES; i++)
+	for (unsigned int i = 0; i < exchanges; i++)
 		must_be_ok(fabric_execute(fabric, batch, reads), fabric->problem);
-	return (smart_clock_ns() - start) / EXCHANGES;
+	return (smart_clock_ns() - start) / exchanges;
 }
 
 /* The bytes of the messages that such a batch takes. */
@@ -262,7 +254,7 @@ median_us(uint64_t *ns)
 }
 
 static void
-run(struct fabric *fabric, const struct node *node)
+run(struct fabric *fabric, const struct node *node, unsigned int exchanges)
 {
 	int other_side = start_other_side();
 	uint64_t bare[SHAPES][ROUNDS];
@@ -271,8 +263,8 @@ run(struct fabric *fabric, const struct node *node)
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < SHAPES; i++)
 		{
-			bare[i][round] = measure_bare(other_side, message_bytes(shapes[i].reads, shapes[i].bytes));
-			read[i][round] = measure_reads(fabric, node->chunk, shapes[i].reads, shapes[i].bytes);
+			bare[i][round] = measure_bare(other_side, message_bytes(shapes[i].reads, shapes[i].bytes), exchanges);
+			read[i][round] = measure_reads(fabric, node->chunk, shapes[i].reads, shapes[i].bytes, exchanges);
 		}
 	printf("| READs of a batch | bytes of each | bare, us | READs, us | ratio |\n|---|---|---|---|---|\n");
 	for (size_t i = 0; i < SHAPES; i++)
@@ -293,21 +285,22 @@ main(int argc, char **argv)
 	struct stream_secret secret = {0};
 	struct fabric *fabric;
 	char problem[SESSION_PROBLEM_MAX] = "";
-	char *port = argc == 2 || argc == 3 ? strrchr(argv[1], ':') : NULL;
+	unsigned int exchanges = argc > 2 ? (unsigned int) atoi(argv[2]) : 0;
+	char *port = argc == 3 || argc == 4 ? strrchr(argv[1], ':') : NULL;
 
-	if (port == NULL)
+	if (port == NULL || exchanges == 0)
 	{
-		fprintf(stderr, "usage: ping_pong HOST:PORT [SECRET_FILE]\n");
+		fprintf(stderr, "usage: ping_pong HOST:PORT EXCHANGES [SECRET_FILE]\n");
 		return 2;
 	}
 	*port++ = '\0';
 	snprintf(node.location.host, sizeof(node.location.host), "%s", argv[1]);
 	snprintf(node.location.port, sizeof(node.location.port), "%s", port);
 	node.location.transport = WIRE_TCP;
-	if (argc == 3)
-		must_be_ok(stream_secret_read(argv[2], &secret, problem, sizeof(problem)), problem);
+	if (argc == 4)
+		must_be_ok(stream_secret_read(argv[3], &secret, problem, sizeof(problem)), problem);
 	fabric = open_fabric(&node, &env, &secret);
-	run(fabric, &node);
+	run(fabric, &node, exchanges);
 	fabric->provider->close(fabric);
 	must_be_ok(session_give_chunks(node.control, &node.chunk, 1, smart_deadline_ns(&env, TIMEOUT_MS)),
 			   session_problem(node.control));

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/network/must.h"
 
 #define CONNECTIONS_MAX 512
 #define CHUNK_BYTES     65536
@@ -63,15 +64,6 @@ struct relay
 	unsigned int connections;
 	struct way way[CONNECTIONS_MAX][2];
 };
-
-static void
-must(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	perror(what);
-	exit(1);
-}
 
 /* ---- one way ---- */
 

@@ -50,8 +50,7 @@ struct compaction
 	struct smart_meta meta;      /* when the id was claimed */
 	struct smart_chain_place cut;
 	struct smart_run_writer *writer;
-	bool (*gives_way)(void *);
-	void *argument;
+	const struct smart_way *way;
 	uint64 looks;
 	bool presses; /* when it was looked last, memory was too short to sleep */
 };
@@ -83,7 +82,7 @@ look_around(void *argument)
 	bool looks = compaction->looks++ % LOOK_EVERY == 0;
 
 	rest(compaction, looks);
-	return !looks || !compaction->gives_way(compaction->argument);
+	return !looks || !compaction->way->is_awaited(compaction->way->argument);
 }
 
 /* smart_look, while the chain is read. */
@@ -295,9 +294,9 @@ is_waited_for(Relation index)
 }
 
 enum smart_compacted
-smart_journal_compact(Relation index, double entries, bool (*gives_way)(void *), void *argument)
+smart_journal_compact(Relation index, double entries, const struct smart_way *way)
 {
-	struct compaction compaction = {.index = index, .entries = entries, .gives_way = gives_way, .argument = argument};
+	struct compaction compaction = {.index = index, .entries = entries, .way = way};
 	MemoryContext context;
 	MemoryContext old;
 	struct smart_meta meta;

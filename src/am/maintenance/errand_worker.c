@@ -4,7 +4,7 @@
  *
  * For each kind there is one worker at a time, which leaves when its database has no requests any more: as long as it is
  * connected, the database cannot be dropped.  It takes an inserter's locks, and gives them up when another session waits
- * for one that they keep out; then it tries again later.
+ * for one that they keep out, or for the transaction that has them; then it tries again later.
  */
 #include "postgres.h"
 

@@ -30,7 +30,7 @@
 #define HURRY_MS 2   /* where scans pass by many entries that have come and gone, and for a while after that */
 #define HURRIES  50
 
-/* Does another session wait for a lock that an inserter's keeps out? */
+/* Does another session wait for a lock that an inserter's keeps out, or for this transaction to end? */
 static bool
 is_in_the_way(void *opened)
 {
@@ -85,12 +85,13 @@ limit_costs(void)
 static int
 compact(struct smart_opened *opened)
 {
+	const struct smart_way way = {.is_awaited = is_in_the_way, .argument = opened};
 	enum smart_compacted compacted;
 
 	limit_costs();
 	/* A request that comes meanwhile is for what follows: the chain may have become long again. */
 	do
-		compacted = smart_journal_compact(opened->index, count_entries(opened->index), is_in_the_way, opened);
+		compacted = smart_journal_compact(opened->index, count_entries(opened->index), &way);
 	while (compacted == SMART_COMPACTED);
 	bring_delta_up_to_date(opened->index);
 	return compacted == SMART_COMPACT_LATER ? SMART_ERRAND_GAVE_WAY_MS : SMART_ERRAND_NOT_AGAIN;

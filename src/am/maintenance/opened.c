@@ -80,6 +80,6 @@ smart_opened_give_way(const struct smart_opened *opened, LOCKMODE lock, const ch
 	CHECK_FOR_INTERRUPTS();
 	if (smart_opened_is_awaited(opened, lock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				errmsg("the %s of index \"%s\" gives way to a lock that another process waits for", work,
+				errmsg("the %s of index \"%s\" gives way to another process, which waits for it", work,
 					   RelationGetRelationName(opened->index)));
 }
