@@ -26,6 +26,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "am/server/waiters.h"
 #include "base/assert.h"
@@ -69,8 +70,8 @@ smart_journal_wait(Relation index)
 	TimestampTz end;
 
 	/* Without a region there is nothing to wait for; the process that opens the index is told. */
-	if (!smart_server_available() || likely(smart_relation_loss(index) == SMART_LOSS_NONE) || !smart_relation_is_loadable(index) ||
-		smart_promote(index))
+	if (!smart_server_available() || likely(smart_relation_loss(index) == SMART_LOSS_NONE) ||
+		!smart_relation_is_loadable(index) || smart_promote(index))
 		return true;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings_loading_wait_ms());
 	while (smart_relation_is_loadable(index) && !smart_relation_is_to_answer(index))

@@ -21,8 +21,8 @@
 #include "am/journal/delta.h"
 #include "am/journal/staging.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
-#include "base/assert.h"
 
 /* It has failed, also if this process is terminated: the tree leaves. */
 static void

@@ -22,7 +22,7 @@
 #include "am/journal/chain.h"
 #include "am/journal/free.h"
 #include "am/server/errands.h"
-#include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 
 #define STEPS_MAX   8 /* from page to page before the metapage is asked where the tail is */

@@ -21,6 +21,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/spent.h"
 #include "am/server/launcher_requests.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "base/assert.h"
 

@@ -16,7 +16,9 @@
 #include "am/journal/chain.h"
 #include "am/journal/leave.h"
 #include "am/server/launcher_requests.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
 

@@ -30,6 +30,7 @@
 #include "am/journal/follow.h"
 #include "am/journal/load.h"
 #include "am/journal/lock.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/validity.h"
 #include "base/assert.h"

@@ -26,8 +26,10 @@
 #include "am/journal/staging.h"
 #include "am/recovery/region_file.h"
 #include "am/recovery/undo.h"
+#include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
 

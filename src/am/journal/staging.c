@@ -40,7 +40,7 @@
 #include "am/journal/free.h"
 #include "am/journal/staging.h"
 #include "am/server/errands.h"
-#include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 

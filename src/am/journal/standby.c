@@ -13,7 +13,6 @@
 #include "am/journal/promote.h"
 #include "am/journal/standby.h"
 #include "am/journal/view.h"
-#include "base/assert.h"
 
 /* Recovery may end between any two of these lines.  So whether the index is lost is asked once in a round. */
 struct smart_relation *

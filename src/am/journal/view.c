@@ -18,7 +18,7 @@
 #include "am/journal/view_state.h"
 #include "am/server/report.h"
 #include "am/server/settings.h"
-#include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 #include "base/assert.h"
 
 #define LOOK_MS 20 /* between two looks at a memory node that may be away */

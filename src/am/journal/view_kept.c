@@ -8,11 +8,10 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "am/index/trees.h"
 #include "am/journal/carry.h"
 #include "am/journal/delta.h"
 #include "am/journal/view_state.h"
-#include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 
 #define KEPT_VIEWS 4 /* of a session */
 

@@ -19,6 +19,7 @@
 #include "am/server/errands.h"
 #include "am/server/passed.h"
 #include "am/server/rebuild_table.h"
+#include "am/server/tree_changes.h"
 
 /* ---- damage ---- */
 

@@ -17,7 +17,6 @@
 #include "am/maintenance/errand_worker.h"
 #include "am/maintenance/journal_errands.h"
 #include "am/maintenance/orphans_names.h"
-#include "base/assert.h"
 
 #define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
 #define AFTER_ERROR_MS 30000

@@ -16,7 +16,6 @@
 
 #include "am/index/pin.h"
 #include "am/index/trees.h"
-#include "am/journal/delta.h"
 #include "am/maintenance/leaving.h"
 #include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"

@@ -42,10 +42,8 @@
 #include "am/maintenance/worker.h"
 #include "am/recovery/undo.h"
 #include "am/server/rebuild_table.h"
-#include "am/server/shared.h"
 #include "am/server/tree_changes.h"
 #include "am/server/validity.h"
-#include "base/assert.h"
 
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */
 #define ATTEMPTS_MAX 10    /* as often runs may be switched faster than one is read */

@@ -17,11 +17,9 @@
 #include "am/index/backend.h"
 #include "am/index/trees.h"
 #include "am/maintenance/moves.h"
-#include "am/nodes/peers.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
-#include "base/assert.h"
 #include "compute/allocate/extents.h"
 
 #define LOOK_MS 1000  /* between two looks at the trees, while some have to move */

@@ -30,7 +30,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "am/index/pin.h"
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/delta.h"

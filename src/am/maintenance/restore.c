@@ -29,7 +29,6 @@
 #include "am/server/errands.h"
 #include "am/server/tree_changes.h"
 #include "am/server/validity.h"
-#include "base/assert.h"
 
 /* smart_look; of a follower, which nobody inserts into. */
 static void

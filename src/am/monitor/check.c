@@ -39,7 +39,6 @@
 #include "am/monitor/check_follower.h"
 #include "am/monitor/check_journal.h"
 #include "am/monitor/check_order.h"
-#include "am/server/rebuild_table.h"
 #include "base/assert.h"
 
 #define LOOKS_AGAIN 5 /* at an entry whose line pointer is free */

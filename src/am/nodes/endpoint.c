@@ -19,6 +19,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "base/assert.h"
 #include "compute/allocate/extents.h"

@@ -26,7 +26,6 @@
 #include "am/nodes/endpoint.h"
 #include "am/nodes/peers.h"
 #include "am/server/launcher_requests.h"
-#include "am/server/rebuild_table.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
@@ -268,8 +267,7 @@ look_for_node(struct smart_endpoints *endpoints, unsigned int node)
 		strlcpy(peer.problem, "it was found at none of the addresses", sizeof(peer.problem));
 		smart_peer_put(endpoints->peers, node, &peer);
 		smart_extents_rest_node(&endpoints->client->space, node, true);
-		ereport(LOG, errmsg("memory node %u is down: %s", node, peer.problem),
-				errhint("Check smart.memory_nodes."));
+		ereport(LOG, errmsg("memory node %u is down: %s", node, peer.problem), errhint("Check smart.memory_nodes."));
 	}
 	else if (peer.state == SMART_PEER_LOST &&
 			 (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state == SMART_NODE_NONE))

@@ -16,6 +16,7 @@
 #include "am/server/leaving_table.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "am/server/tree_changes.h"
 
 #define TRANCHE "smart_rebuild"
 #define PLACES  256

@@ -11,10 +11,6 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
-#include "am/server/leaving_table.h"
-#include "am/server/tree_changes.h"
-#include "base/assert.h"
-
 #define SMART_REBUILD_ERROR_MAX 256
 
 enum smart_rebuild_state

@@ -17,7 +17,6 @@
 #include "am/journal/lock.h"
 #include "am/journal/view.h"
 #include "am/recovery/undo.h"
-#include "am/write/dead_tids.h"
 #include "am/write/paged_delete.h"
 #include "am/write/removal.h"
 #include "base/assert.h"

@@ -10,7 +10,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "am/index/backend.h"
 #include "am/index/relation.h"
 #include "am/journal/chain.h"
 #include "am/journal/staging.h"

@@ -23,7 +23,6 @@
 #include "am/server/dead_rows.h"
 #include "am/server/report.h"
 #include "am/write/unique.h"
-#include "base/assert.h"
 
 /* ---- rows of the table ---- */
 
