@@ -380,9 +380,10 @@ struct smart_load;
 /*
  * Builds the content of an empty tree that no other client sees yet from entries
  * in strictly ascending order, bottom-up, filling leaves to fill percent
- * (10..100) of leaf_size.  finish links the root and frees the load, also when
- * it fails; abandon frees the load.  What was built and not linked stays with
- * the tree until that is dropped.  SMART_UNSORTED: an entry does not ascend.
+ * (10..100) of leaf_size.  Below 100, where appends are by promises, each leaf has
+ * a block of leaf_size, in which it grows.  finish links the root and frees the
+ * load, also when it fails; abandon frees the load.  What was built and not linked
+ * stays with the tree until that is dropped.  SMART_UNSORTED: an entry does not ascend.
  */
 extern smart_status smart_load_begin(struct smart_tree *tree, unsigned int fill, struct smart_load **load);
 extern smart_status smart_load_add(struct smart_load *load, const uint8_t *entry, size_t length);

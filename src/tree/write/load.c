@@ -34,6 +34,7 @@ struct smart_load
 	struct smart_tree *tree;
 	struct smart_gather *gather; /* remote: blocks on their way; NULL on a direct provider */
 	unsigned int limit;          /* bytes of a leaf that is full */
+	size_t room;                 /* bytes that a leaf has at least, so that it can grow where it is */
 	unsigned int open_count;
 	unsigned int open_capacity;
 	struct open_node **open; /* by depth */
@@ -72,6 +73,8 @@ smart_load_begin(struct smart_tree *tree, unsigned int fill, struct smart_load *
 	load->limit = tree->options.leaf_size * fill / 100 / SMART_UNIT * SMART_UNIT;
 	if (load->limit < SMART_UNIT)
 		load->limit = SMART_UNIT;
+	/* Where an append is one atomic, to replace a leaf by a longer one costs most: eight requests. */
+	load->room = fill < 100 && tree->options.retractions != 0 ? tree->options.leaf_size : 0;
 	load->last = env->allocate(env, SMART_ENTRY_MAX);
 	if (load->last != NULL && !tree->direct)
 		load->gather = smart_gather_open(env);
@@ -317,7 +320,7 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 
 		list->refs[i] = (struct smart_ref){.head = bytes, .tail = bytes + length, .head_length = (uint16_t) length};
 	}
-	status = smart_leaf_build(tree, &key, depth, lo, hi, list, 0, count, 0, link);
+	status = smart_leaf_build(tree, &key, depth, lo, hi, list, 0, count, load->room, link);
 	if (status == SMART_OK)
 		drop_pending(load, count);
 	return status;
