@@ -33,6 +33,7 @@
 
 #define LOOK_MS          1000 /* between two looks, if no change is announced */
 #define LOOK_FOR_ROOM_MS 50
+#define TRY_AGAIN_MS     500
 #define AT_ONCE_MS       1000
 
 /*
@@ -119,12 +120,13 @@ room_deadline(Relation index)
 
 /*
  * There is no room for the delta of an index whose pages answer.  Waits for a compaction, if one is due, or for others to give
- * back memory.
+ * back memory; not for long, since either may have come after the caller's attempt, before this looks.
  */
 static void
 wait_for_room(Relation index)
 {
 	TimestampTz end = room_deadline(index);
+	TimestampTz again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_AGAIN_MS);
 	uint64 used = memory_in_use();
 	struct smart_meta before;
 	struct smart_meta meta;
@@ -141,7 +143,8 @@ wait_for_room(Relation index)
 			smart_errand_request(SMART_ERRAND_COMPACT, smart_relation_database(index), RelationGetRelid(index));
 		smart_changes_wait(Min(rest_ms, LOOK_FOR_ROOM_MS));
 		end = room_deadline(index);
-	} while (meta.run == before.run && memory_in_use() >= used && smart_relation_can_answer(index));
+	} while (meta.run == before.run && memory_in_use() >= used && smart_relation_can_answer(index) &&
+			 GetCurrentTimestamp() < again);
 }
 
 void
