@@ -26,6 +26,7 @@
 	X(untold, "what a sweep removes is not told")                                                \
 	X(strayed, "a sweep tells of what lies out of its leaf's range, too")                        \
 	X(oldorder, "a leaf is put in order as a scan saw it, and not as it is under its lock")      \
+	X(noturn, "a walk that leaves a chain of nodes passes by what lies beside it")               \
 	X(recent, "a remembered leaf is taken without a look at its node and slot")                  \
 	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                     \
 	X(overwrite, "of the entries that are appended together the last one stays")                 \

@@ -5,6 +5,7 @@
 #ifndef SMART_TREE_FIND_H
 #define SMART_TREE_FIND_H
 
+#include "tree/block/cursor.h"
 #include "tree/block/handle.h"
 
 /* ---- finding fast, by pointers or by way of the cache (search.c) ---- */
@@ -32,6 +33,14 @@ extern smart_status smart_find_from(struct smart_tree *tree, const struct smart_
 extern void smart_remember_node(struct smart_tree *tree, const struct smart_key *key, const struct smart_node *node);
 /* An insert was led to this leaf by pointers; the second time in a row the leaf is remembered. */
 extern void smart_remember_leaf(struct smart_tree *tree, const struct smart_key *key, const struct smart_place *place);
+
+/* ---- where a walk by pointers goes on (advance.c) ---- */
+
+/*
+ * Moves the cursor on, by pointers, over what is empty, as far as one descent can tell: to the next leaf, or in front of
+ * something that has to be looked at strictly.  For a walk that has met no leaf twice in a row.
+ */
+extern smart_status smart_advance(struct smart_tree *tree, struct smart_cursor *cursor);
 
 /* ---- one strict descent, which helps no other client (descend.c) ---- */
 

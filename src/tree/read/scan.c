@@ -33,6 +33,7 @@ struct smart_scan
 	uint32_t to_length;
 	uint32_t steps;  /* batches since seek */
 	bool orders;     /* leaves are put in order */
+	bool in_gap;     /* the last step has met no leaf */
 	uint64_t ticket; /* of the point that the range is, until its first step; 0: none */
 	struct smart_batch_buffer buffer;
 	struct smart_readahead *ahead; /* remote; NULL on a direct provider */
@@ -113,6 +114,7 @@ seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uin
 	scan->from_length = (uint32_t) from_length;
 	scan->to_length = (uint32_t) to_length;
 	scan->steps = 0;
+	scan->in_gap = false;
 	scan->ticket = 0;
 	scan->sorted_node = NULL;
 	scan->parent.words = NULL;
@@ -306,6 +308,25 @@ find_settled(struct smart_scan *scan, const struct smart_key *key, struct smart_
 	return status;
 }
 
+/* Moves the cursor behind what was found, whose entries it has up to a byte limit, if it is a leaf. */
+static smart_status
+pass(struct smart_scan *scan, const struct smart_place *place, const struct smart_leaf *leaf, unsigned int limit)
+{
+	struct smart_cursor *cursor = &scan->cursor;
+	bool in_gap = place->kind != SMART_PLACE_LEAF;
+	bool advances = in_gap && scan->in_gap && scan->tree->direct;
+	smart_status status = in_gap ? smart_cursor_skip(cursor, place)
+								 : smart_cursor_pass(cursor, leaf->depth, cursor->backward ? leaf->lo : limit);
+
+	if (status == SMART_OK && advances && !cursor->end)
+		status = smart_advance(scan->tree, cursor);
+	scan->in_gap = in_gap;
+	/* Is the cursor still below the remembered node, whose prefix it had? */
+	if (scan->parent.words != NULL && (advances || cursor->length <= smart_node_depth(scan->parent.header)))
+		scan->parent.words = NULL;
+	return status;
+}
+
 /* One step, within an epoch. */
 static smart_status
 step(struct smart_scan *scan, struct smart_batch *batch)
@@ -350,13 +371,7 @@ step(struct smart_scan *scan, struct smart_batch *batch)
 		if (smart_leaf_covers(&leaf, &point))
 			smart_keep_result(scan->tree, &point, &leaf, &cached);
 	}
-	status = place.kind != SMART_PLACE_LEAF
-				 ? smart_cursor_skip(&scan->cursor, &place)
-				 : smart_cursor_pass(&scan->cursor, leaf.depth, scan->cursor.backward ? leaf.lo : limit);
-	/* Is the cursor still below the remembered node, whose prefix it had? */
-	if (scan->parent.words != NULL && scan->cursor.length <= smart_node_depth(scan->parent.header))
-		scan->parent.words = NULL;
-	return status;
+	return pass(scan, &place, &leaf, limit);
 }
 
 void

@@ -31,6 +31,7 @@ smart_sweep_begin(struct smart_sweep *sweep, struct smart_tree *tree, const stru
 	sweep->parent.words = NULL;
 	sweep->untidy = false;
 	sweep->tidy_depth = 0;
+	sweep->in_gap = false;
 }
 
 /* ---- looking ---- */
@@ -91,6 +92,18 @@ pass(struct smart_sweep *sweep, struct smart_cursor *cursor, const struct smart_
 
 	if (cursor->end || cursor->length <= leaf->depth)
 		sweep->parent.words = NULL;
+	return status;
+}
+
+/* The same behind what holds no entry. */
+static smart_status
+pass_gap(struct smart_sweep *sweep, struct smart_cursor *cursor, const struct smart_place *place)
+{
+	smart_status status = smart_cursor_skip(cursor, place);
+
+	if (status == SMART_OK && sweep->in_gap && !cursor->end)
+		status = smart_advance(sweep->tree, cursor);
+	sweep->in_gap = true;
 	return status;
 }
 
@@ -436,7 +449,8 @@ smart_sweep_step(struct smart_sweep *sweep, struct smart_cursor *cursor, bool *d
 		return status;
 	sweep->visited = sweep->dead = 0;
 	if (place.kind != SMART_PLACE_LEAF)
-		return smart_cursor_skip(cursor, &place);
+		return pass_gap(sweep, cursor, &place);
+	sweep->in_gap = false;
 	look.lo = smart_key_byte(&key, leaf.depth);
 	whole = cursor->length <= leaf.depth + 1 && look.lo == leaf.lo;
 	look.from = whole ? NULL : &key;

@@ -15,6 +15,7 @@ struct smart_sweep
 	const struct smart_victims *victims;
 	uint8_t *entry;               /* SMART_KEY_MAX + SMART_ENTRY_MAX: the whole bytes of an entry */
 	struct smart_ancestor parent; /* the node of the last leaf, if the cursor is still below it; words NULL: none */
+	bool in_gap;                  /* the last step has met no leaf */
 	/* The node below which leaves have become smaller, and has to be looked at when the sweep leaves it. */
 	bool untidy;
 	unsigned int tidy_depth;
