@@ -52,6 +52,7 @@
 	X(miscounted, "values are counted by the entries that are not above a leaf's hi")            \
 	X(unlocked, "inserts that go together do not lock their leaves")                             \
 	X(lostinstall, "a part of a leaf that is divided counts as put, whoever was first")          \
+	X(cutold, "what stays in a leaf that is divided is cut as if it came with the others")       \
 	X(openend, "leaves that end together are not locked")                                        \
 	X(pendingend, "of leaves that end together a pending one is sealed, too")                    \
 	X(latecopy, "a leaf's copy stays while a value is written")                                  \

@@ -88,7 +88,7 @@ open_compute(struct compute_node *compute)
 static uint64_t
 steps_max(void)
 {
-	return STEPS_MAX * (world.plan.full || world.plan.wide_nodes ? 8 : 1);
+	return STEPS_MAX * (world.plan.full || world.plan.wide_nodes || world.plan.long_keys ? 8 : 1);
 }
 
 /* One generation of clients, from start to end. */

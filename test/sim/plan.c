@@ -488,6 +488,9 @@ keys_shape(unsigned int *position, uint8_t *values, struct dice *dice)
 	position[0] = dice_one_in(dice, 6) ? dice_between(dice, 1, 7) : 0;
 	position[1] = position[0] + 1 + (dice_one_in(dice, 2) ? gap : 0);
 	position[2] = position[1] + 1 + (dice_one_in(dice, 2) ? gap : 0);
+	world.plan.long_keys = dice_one_in(dice, 16);
+	if (world.plan.long_keys)
+		position[2] += dice_between(dice, 30, 40);
 	memcpy(values, choices[dice_below(dice, 4)], 4);
 	if (values[3] == 255 && values[1] == 1)
 		world.plan.tiny_nodes = dice_between(dice, 3, 4);

@@ -24,7 +24,7 @@
 
 #define CLIENTS_MAX    8 /* of one generation */
 #define KEYS           64
-#define KEY_BYTES_MAX  64
+#define KEY_BYTES_MAX  96
 #define HOT_MAX        8
 #define COMPUTE_MAX    CLIENTS_MAX
 #define LOCKS_MAX      4
@@ -42,7 +42,7 @@
 #define UNITS          (NODE_BYTES / SMART_UNIT)
 #define SOLO           CLIENTS_MAX /* the client that sets up and looks at the end */
 #define NEVER          UINT64_MAX
-#define STEPS_MAX      60000 /* of a history's clients: no progress beyond; more where blocks are long (full, wide_nodes) */
+#define STEPS_MAX      60000 /* of a history's clients: no progress beyond; more where blocks are long (steps_max) */
 
 /* ---- what a history is like; all chosen from the seed (plan.c) ---- */
 
@@ -113,6 +113,7 @@ struct plan
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
 	enum descents_kind descents;
+	bool long_keys;        /* a leaf's entries share more than half of it */
 	bool wide_nodes;       /* large ones are direct-mapped, and parts of them are READ (B6) */
 	unsigned int patience; /* with a lock that is held, in looks; 0: the tree's own */
 	unsigned int no_space_one_in;

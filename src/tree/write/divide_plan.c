@@ -90,26 +90,30 @@ add_part(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint3
 	return true;
 }
 
-/* Parts for all of lo..hi, the first one of the entries below `first` if that is not `from`; false: too many. */
+/*
+ * Parts for all of lo..hi, the first one of the entries below `first` if that is not `from`; false: too many.  What lies below
+ * `first` is the leaf's, and stays there, also if that has grown longer than a leaf is made: behind one long entry a
+ * block may have room for others.
+ */
 static bool
 cut_range(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint32_t first)
 {
 	const struct smart_list *list = &cut->tree->list;
 	unsigned int next = lo; /* byte */
+	bool stretches = false; /* the part before is a leaf */
 
 	cut->count = 0;
 	while (from < cut->to)
 	{
-		uint32_t end = first > from ? first : end_of_part(cut, from);
+		bool stays = first > from;
+		uint32_t end = stays ? first : end_of_part(cut, from);
 		unsigned int byte = smart_ref_byte(&list->refs[from], cut->position);
-		bool leaf = is_leaf(cut, from, end);
-		struct smart_part *last = cut->count == 0 ? NULL : &cut->parts[cut->count - 1];
-		bool stretches = last != NULL && last->to > last->from && is_leaf(cut, last->from, last->to);
+		bool leaf = (stays && !SMART_FAULT(cutold)) || is_leaf(cut, from, end);
 
 		smart_assert(end <= cut->to && byte >= next && byte <= hi);
 		/* What lies between two parts is the lower leaf's; a node has its byte alone. */
 		if (stretches)
-			last->hi = byte - 1;
+			cut->parts[cut->count - 1].hi = byte - 1;
 		else if (!leaf && byte > next && !add_part(cut, next, byte - 1, from, from))
 			return false;
 		if (!add_part(cut, stretches || !leaf ? byte : next, leaf ? hi : byte, from, end))
@@ -117,6 +121,7 @@ cut_range(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint
 		next = leaf ? hi + 1 : byte + 1;
 		if (leaf && end < cut->to)
 			next = smart_ref_byte(&list->refs[end - 1], cut->position) + 1;
+		stretches = leaf;
 		from = end;
 	}
 	if (cut->parts[cut->count - 1].hi < hi)
