@@ -80,6 +80,20 @@ fill(struct bench *bench)
 	}
 }
 
+/* Entries of one word are in one leaf, however long it is: there is no chain of nodes above each of them. */
+static void
+check_nodes(struct bench *bench)
+{
+	struct smart_verify_report report = {0};
+	uint64_t nodes = 0;
+	char message[256] = "";
+
+	CHECK(smart_tree_verify(bench->client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK);
+	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
+		nodes += report.nodes[kind];
+	CHECK(report.leaves <= 2 * WORDS && nodes < 10 * WORDS);
+}
+
 static void
 check_scan(struct bench *bench, bool backward)
 {
@@ -138,6 +152,7 @@ main(void)
 
 	open_bench(&bench);
 	fill(&bench);
+	check_nodes(&bench);
 	check_scan(&bench, false);
 	check_scan(&bench, true);
 	check_bulk_delete(&bench, 2, WORDS * COPIES, WORDS * COPIES * 3 / 5);

@@ -257,7 +257,7 @@ smart_list_try_add(struct smart_tree *tree, struct smart_list *list, const struc
 
 	if (status != SMART_OK)
 		return status;
-	*added = list->count == 1 || smart_leaf_bytes_for(tree, list, 0, list->count, 0) <= tree->options.leaf_size;
+	*added = smart_leaf_fits(tree, list, 0, list->count, 0);
 	if (!*added)
 		smart_list_take_out(list, key, length);
 	return SMART_OK;
@@ -294,6 +294,23 @@ smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *lis
 		bytes += length + smart_length_bytes(length);
 	}
 	return bytes;
+}
+
+size_t
+smart_leaf_most(const struct smart_tree *tree, unsigned int prefix)
+{
+	unsigned int half = tree->options.leaf_size / 2;
+
+	return tree->options.leaf_size + (prefix > half ? prefix - half : 0);
+}
+
+bool
+smart_leaf_fits(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
+				unsigned int skip)
+{
+	size_t most = smart_leaf_most(tree, leaf_prefix_for(list, from, to, skip));
+
+	return to - from < 2 || smart_leaf_bytes_for(tree, list, from, to, skip) <= most;
 }
 
 unsigned int
@@ -353,13 +370,21 @@ put_values(uint8_t *block, unsigned int rear, const struct smart_list *list, uin
 }
 
 unsigned int
-smart_leaf_units_for(const struct smart_tree *tree, size_t needed, size_t reserve)
+smart_leaf_units_for(size_t needed, size_t reserve, size_t most)
 {
 	size_t wanted = needed + reserve;
 
-	if (wanted > tree->options.leaf_size)
-		wanted = needed > tree->options.leaf_size ? needed : tree->options.leaf_size;
+	if (wanted > most)
+		wanted = needed > most ? needed : most;
 	return (unsigned int) SMART_UNITS_FOR(wanted);
+}
+
+unsigned int
+smart_leaf_units_of(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
+					size_t reserve)
+{
+	return smart_leaf_units_for(smart_leaf_bytes_for(tree, list, from, to, 0), reserve,
+								smart_leaf_most(tree, leaf_prefix_for(list, from, to, 0)));
 }
 
 smart_status
@@ -374,7 +399,8 @@ smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned 
 
 	if (needed > SMART_LEAF_BYTES_MAX)
 		return SMART_TOO_LONG;
-	units = smart_leaf_units_for(tree, needed, reserve);
+	units = smart_leaf_units_for(needed, reserve,
+								 smart_leaf_most(tree, leaf_prefix_for(list, from, to, depth - list->base)));
 	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
 	if (status != SMART_OK)
 		return status;

@@ -52,8 +52,7 @@ smart_list_add(struct smart_tree *tree, struct smart_list *list, const struct sm
 /* Takes it out again. */
 extern void smart_list_take_out(struct smart_list *list, const struct smart_key *key, size_t length);
 /*
- * The same as smart_list_add, if a leaf of the list's entries stays within the leaf size with it or there is no other
- * entry; else the list is as it was.
+ * The same as smart_list_add, if a leaf of the list's entries has room for it (smart_leaf_fits); else the list is as it was.
  */
 extern smart_status smart_list_try_add(struct smart_tree *tree, struct smart_list *list, const struct smart_key *key,
 									   size_t length, bool *added);
@@ -67,8 +66,17 @@ extern unsigned int smart_ref_common(const struct smart_ref *a, const struct sma
 extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
 								   uint32_t to, unsigned int skip);
 /*
+ * Up to how many bytes a leaf grows whose entries share so many bytes behind its depth: the leaf size.  What they share
+ * beyond half of that comes on top: without, a chain of nodes for these bytes would stand above a few entries, which
+ * takes ten times as many.
+ */
+extern size_t smart_leaf_most(const struct smart_tree *tree, unsigned int prefix);
+/* Does a leaf of entries [from..to) stay within that, or has it no more than one?  skip as above. */
+extern bool smart_leaf_fits(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
+							unsigned int skip);
+/*
  * Makes a leaf (new) for bytes lo..hi at depth with entries [from..to) of the
- * list and about reserve bytes of room, within the leaf size.  key shares its
+ * list and about reserve bytes of room, as far as a leaf grows.  key shares its
  * first depth bytes with all entries.  *link leads to it under lo.
  */
 extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
@@ -78,8 +86,11 @@ extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart
 extern smart_status smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
 										unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
 										uint32_t to, smart_slot room, enum smart_block_state state, smart_slot *link);
-/* How many units smart_leaf_build takes. */
-extern unsigned int smart_leaf_units_for(const struct smart_tree *tree, size_t needed, size_t reserve);
+/* How many units smart_leaf_build takes for so many bytes, where a leaf grows up to most. */
+extern unsigned int smart_leaf_units_for(size_t needed, size_t reserve, size_t most);
+/* The same for a leaf of entries [from..to) at the list's base. */
+extern unsigned int smart_leaf_units_of(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
+										uint32_t to, size_t reserve);
 /* The same for one entry: key, of which length bytes are stored. */
 extern smart_status
 smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,

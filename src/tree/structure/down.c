@@ -76,8 +76,8 @@ take_in(struct smart_tree *tree, const struct smart_key *key, size_t length, uns
 	middle = count_below(list, depth - list->base,
 						 smart_choose_cut(list, depth - list->base, smart_key_byte(key, depth), false));
 	smart_assert(middle > 0 && middle < list->count);
-	*added = smart_leaf_bytes_for(tree, list, 0, middle, depth - list->base) <= tree->options.leaf_size &&
-			 smart_leaf_bytes_for(tree, list, middle, list->count, depth - list->base) <= tree->options.leaf_size;
+	*added = smart_leaf_fits(tree, list, 0, middle, depth - list->base) &&
+			 smart_leaf_fits(tree, list, middle, list->count, depth - list->base);
 	if (!*added)
 		smart_list_take_out(list, key, length);
 	return SMART_OK;

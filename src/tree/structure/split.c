@@ -73,7 +73,7 @@ smart_split_units(struct smart_tree *tree, const struct smart_key *key, size_t l
 	size_t reserve = room_for_half(tree);
 	uint32_t from = 0;
 	bool guest = false;
-	size_t needed;
+	unsigned int units;
 
 	while (from < list->count && smart_ref_byte(&list->refs[from], 0) < mid)
 		from++;
@@ -88,14 +88,16 @@ smart_split_units(struct smart_tree *tree, const struct smart_key *key, size_t l
 	}
 	if (from == list->count)
 		return 0;
-	needed = smart_leaf_bytes_for(tree, list, from, list->count, 0);
+	units = smart_leaf_units_of(tree, list, from, list->count, reserve);
 	if (guest)
 	{
+		bool fits = smart_leaf_fits(tree, list, from, list->count, 0);
+
 		smart_list_take_out(list, key, length);
-		if (from < list->count && needed > tree->options.leaf_size)
-			needed = smart_leaf_bytes_for(tree, list, from, list->count, 0);
+		if (from < list->count && !fits)
+			units = smart_leaf_units_of(tree, list, from, list->count, reserve);
 	}
-	return smart_leaf_units_for(tree, needed, reserve);
+	return units;
 }
 
 /* The greatest byte at its depth among a leaf's entries, those above hi included; -1: malformed. */

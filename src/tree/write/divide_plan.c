@@ -47,7 +47,7 @@ bytes_of(const struct cut *cut, uint32_t from, uint32_t to)
 static bool
 is_leaf(const struct cut *cut, uint32_t from, uint32_t to)
 {
-	return to - from == 1 || bytes_of(cut, from, to) <= cut->tree->options.leaf_size;
+	return smart_leaf_fits(cut->tree, &cut->tree->list, from, to, cut->position);
 }
 
 /* Where the part ends that begins at from: it has all entries of at least one byte. */
@@ -171,8 +171,7 @@ build_part(struct smart_tree *tree, struct smart_division *division, const struc
 	part->link = smart_slot_make_empty(part->lo, part->hi);
 	if (part->from == part->to)
 		return SMART_OK;
-	if (part->to - part->from > 1 &&
-		smart_leaf_bytes_for(tree, list, part->from, part->to, skip) > tree->options.leaf_size)
+	if (!smart_leaf_fits(tree, list, part->from, part->to, skip))
 		return build_node(tree, division, part, depth + 1, wanted, level + 1, &part->link);
 	if (division->block_count == SMART_BLOCKS_MAX)
 		return SMART_TOO_LONG;
@@ -334,8 +333,7 @@ is_one_leaf(const struct smart_tree *tree, const struct smart_division *division
 {
 	const struct smart_list *list = &tree->list;
 
-	return division->count == 1 &&
-		   (list->count == 1 || smart_leaf_bytes_for(tree, list, 0, list->count, 0) <= tree->options.leaf_size);
+	return division->count == 1 && smart_leaf_fits(tree, list, 0, list->count, 0);
 }
 
 smart_status

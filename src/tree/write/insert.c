@@ -160,6 +160,7 @@ struct remedy
 {
 	bool ascending;
 	size_t bytes;       /* of a leaf with the key; 0: the leaf has no entries, or it is split where keys ascend */
+	bool too_much;      /* that is more than a leaf grows to */
 	unsigned int mid;   /* where it can be split; 0: not at all */
 	unsigned int units; /* of the upper half's block; 0: it needs none */
 };
@@ -189,9 +190,10 @@ choose_remedy(struct smart_tree *tree, const struct insertion *insertion, const 
 		if (status != SMART_OK)
 			return status;
 		remedy->bytes = smart_leaf_bytes_for(tree, list, 0, list->count, 0);
+		remedy->too_much = !smart_leaf_fits(tree, list, 0, list->count, 0);
 		smart_list_take_out(list, key, insertion->length);
 	}
-	if (status == SMART_OK && remedy->mid == 0 && remedy->bytes > tree->options.leaf_size && leaf->lo < leaf->hi)
+	if (status == SMART_OK && remedy->mid == 0 && remedy->too_much && leaf->lo < leaf->hi)
 		remedy->mid = smart_split_middle(tree, key, leaf, remedy->ascending);
 	if (status == SMART_OK && remedy->mid != 0)
 		remedy->units = smart_split_units(tree, key, insertion->length, remedy->mid, &status);
@@ -299,7 +301,7 @@ change_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 	if (flag)
 		return SMART_OK; /* the upper half was installed by another client */
 	/* I5: not pending, so it may be sealed. */
-	if (remedy.bytes > tree->options.leaf_size)
+	if (remedy.too_much)
 		return smart_down(tree, key, insertion->length, &place, leaf, lock, remedy.ascending, &insertion->added);
 	/* Growing: by half, or at once to a full leaf where keys ascend, or each growth costs round trips. */
 	grown = remedy.ascending || !tree->direct ? tree->options.leaf_size : leaf->units * SMART_UNIT * 3 / 2;

@@ -381,7 +381,10 @@ close_below(struct smart_load *load, unsigned int position)
 static inline bool
 is_too_much(const struct smart_load *load)
 {
-	return load->count > 1 && pending_bytes(load) > load->limit;
+	if (load->count < 2 || smart_likely(pending_bytes(load) <= load->limit))
+		return false;
+	return pending_bytes(load) - load->limit >
+		   smart_leaf_most(load->tree, load->common - leaf_depth(load)) - load->tree->options.leaf_size;
 }
 
 /* If so: the finished bytes get one, or a node is opened below. */

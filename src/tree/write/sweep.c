@@ -334,7 +334,7 @@ make_copy(struct smart_sweep *sweep, const struct smart_key *key, const struct s
 	}
 	if (left == leaf->start + SMART_LEAF_REAR_BYTES)
 		return SMART_OK;
-	units = smart_leaf_units_for(tree, left, 0);
+	units = smart_leaf_units_for(left, 0, left);
 	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
 	if (status != SMART_OK)
 		return status;
