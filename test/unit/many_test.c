@@ -275,6 +275,50 @@ check_divisions(void)
 	close_bench(&bench);
 }
 
+/* ---- a leaf that is longer than it is made ---- */
+
+/* An entry that begins with this byte. */
+static struct smart_addition
+one_byte(uint8_t *entry, uint8_t byte, uint32_t length)
+{
+	memset(entry, 'e', length);
+	entry[0] = byte;
+	return (struct smart_addition){.bytes = entry, .key_length = length, .length = length};
+}
+
+/* Behind an entry that is longer than a leaf its block has room for a short one, and others that come then find none. */
+static void
+check_long_leaf(void)
+{
+	static const uint8_t behind[] = {0xf0, 0xf2, 0xf4, 0xf6};
+	struct bench bench = open_bench(false, false);
+	uint8_t bytes[16][LEAF + 8];
+	struct smart_addition all[16];
+	unsigned int count = 0;
+	bool added;
+	bool found;
+
+	/* A node, and behind its leaves one of a long entry, and of a short one. */
+	for (unsigned int i = 0; i < 10; i++, count++)
+		all[count] = one_byte(bytes[count], (uint8_t) (16 * i), LONGEST);
+	all[count] = one_byte(bytes[count], 0xe0, LEAF + 8);
+	count++;
+	all[count] = one_byte(bytes[count], 0xe8, 20);
+	count++;
+	for (unsigned int i = 0; i < count; i++)
+		CHECK(smart_tree_insert(bench.client->tree, all[i].bytes, all[i].length, all[i].length, &added) == SMART_OK);
+	for (unsigned int i = 0; i < sizeof(behind); i++, count++)
+		all[count] = one_byte(bytes[count], behind[i], LONGEST);
+	CHECK(smart_tree_insert_many(bench.client->tree, all + 12, 4) == SMART_OK);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		found = false;
+		CHECK(smart_tree_lookup(bench.client->tree, all[i].bytes, all[i].length, &found) == SMART_OK && found);
+	}
+	CHECK(count_entries(&bench) == count);
+	close_bench(&bench);
+}
+
 /* A leaf whose lock another client holds is left for later, and others are not. */
 static unsigned int refusals;
 static bool (*real_try)(struct smart_services *services, fabric_address leaf);
@@ -577,6 +621,7 @@ main(void)
 	check_arguments();
 	check_round_trips();
 	check_divisions();
+	check_long_leaf();
 	check_locks();
 	for (int by_keys = 0; by_keys < 2; by_keys++)
 	{
