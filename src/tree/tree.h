@@ -56,7 +56,7 @@ struct smart_tree_options
 	/* Every tree. */
 	uint64_t id;           /* never used twice */
 	fabric_address root;   /* where the root slot lies */
-	uint32_t leaf_size;    /* bytes up to which a leaf grows, a multiple of 64 */
+	uint32_t leaf_size;    /* bytes up to which a leaf grows, a multiple of 64 (but see smart_leaf_most) */
 	uint32_t fixed_length; /* bytes of every entry, or 0: entries carry their length */
 
 	/* Exclusive mode on a remote provider: what the compute node's cache can know. */
