@@ -3,7 +3,6 @@
  *	  Keys that share long prefixes, below which there are chains of nodes: walks over all entries take steps in
  *	  proportion to the leaves, and not to the nodes above them.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
@@ -123,7 +122,7 @@ check_scan(struct bench *bench, bool backward)
 	smart_scan_close(scan);
 }
 
-/* smart_dead_fn: the entries of each second word. */
+/* smart_dead_fn: the entries of words with even numbers, or of all. */
 static bool
 is_dead(void *argument, const uint8_t *entry, size_t length)
 {

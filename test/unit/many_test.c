@@ -275,8 +275,6 @@ check_divisions(void)
 	close_bench(&bench);
 }
 
-/* ---- a leaf that is longer than it is made ---- */
-
 /* An entry that begins with this byte. */
 static struct smart_addition
 one_byte(uint8_t *entry, uint8_t byte, uint32_t length)

@@ -33,7 +33,7 @@
 
 #define LOOK_MS          1000 /* between two looks, if no change is announced */
 #define LOOK_FOR_ROOM_MS 50
-#define TRY_AGAIN_MS     500
+#define TRY_AGAIN_MS     500 /* until the caller tries again, whether room is seen or not */
 #define AT_ONCE_MS       1000
 
 /*
@@ -120,7 +120,7 @@ room_deadline(Relation index)
 
 /*
  * There is no room for the delta of an index whose pages answer.  Waits for a compaction, if one is due, or for others to give
- * back memory; not for long, since either may have come after the caller's attempt, before this looks.
+ * back memory.  Either may come between the caller's attempt and the first look here, so the wait is short.
  */
 static void
 wait_for_room(Relation index)

@@ -370,8 +370,11 @@ put_values(uint8_t *block, unsigned int rear, const struct smart_list *list, uin
 }
 
 unsigned int
-smart_leaf_units_for(size_t needed, size_t reserve, size_t most)
+smart_leaf_units_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
+					 unsigned int skip, size_t reserve)
 {
+	size_t needed = smart_leaf_bytes_for(tree, list, from, to, skip);
+	size_t most = smart_leaf_most(tree, leaf_prefix_for(list, from, to, skip));
 	size_t wanted = needed + reserve;
 
 	if (wanted > most)
@@ -379,28 +382,17 @@ smart_leaf_units_for(size_t needed, size_t reserve, size_t most)
 	return (unsigned int) SMART_UNITS_FOR(wanted);
 }
 
-unsigned int
-smart_leaf_units_of(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
-					size_t reserve)
-{
-	return smart_leaf_units_for(smart_leaf_bytes_for(tree, list, from, to, 0), reserve,
-								smart_leaf_most(tree, leaf_prefix_for(list, from, to, 0)));
-}
-
 smart_status
 smart_leaf_build(struct smart_tree *tree, const struct smart_key *key, unsigned int depth, unsigned int lo,
 				 unsigned int hi, const struct smart_list *list, uint32_t from, uint32_t to, size_t reserve,
 				 smart_slot *link)
 {
-	size_t needed = smart_leaf_bytes_for(tree, list, from, to, depth - list->base);
-	unsigned int units;
+	unsigned int units = smart_leaf_units_for(tree, list, from, to, depth - list->base, reserve);
 	fabric_address address;
 	smart_status status;
 
-	if (needed > SMART_LEAF_BYTES_MAX)
+	if (units > SMART_LEAF_UNITS_MAX)
 		return SMART_TOO_LONG;
-	units = smart_leaf_units_for(needed, reserve,
-								 smart_leaf_most(tree, leaf_prefix_for(list, from, to, depth - list->base)));
 	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
 	if (status != SMART_OK)
 		return status;

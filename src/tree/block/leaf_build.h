@@ -66,12 +66,11 @@ extern unsigned int smart_ref_common(const struct smart_ref *a, const struct sma
 extern size_t smart_leaf_bytes_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
 								   uint32_t to, unsigned int skip);
 /*
- * Up to how many bytes a leaf grows whose entries share so many bytes behind its depth: the leaf size.  What they share
- * beyond half of that comes on top: without, a chain of nodes for these bytes would stand above a few entries, which
- * takes ten times as many.
+ * The length in bytes up to which a leaf grows if its entries share prefix bytes behind its depth: the leaf size, plus what
+ * they share beyond half of it.  Without that, a few entries would need a chain of nodes, which is ten times as long.
  */
 extern size_t smart_leaf_most(const struct smart_tree *tree, unsigned int prefix);
-/* Does a leaf of entries [from..to) stay within that, or has it no more than one?  skip as above. */
+/* Does a leaf of entries [from..to), cut by skip bytes in front, stay within that length?  One entry always fits. */
 extern bool smart_leaf_fits(const struct smart_tree *tree, const struct smart_list *list, uint32_t from, uint32_t to,
 							unsigned int skip);
 /*
@@ -86,11 +85,9 @@ extern smart_status smart_leaf_build(struct smart_tree *tree, const struct smart
 extern smart_status smart_leaf_build_in(struct smart_tree *tree, const struct smart_key *key, unsigned int depth,
 										unsigned int lo, unsigned int hi, const struct smart_list *list, uint32_t from,
 										uint32_t to, smart_slot room, enum smart_block_state state, smart_slot *link);
-/* How many units smart_leaf_build takes for so many bytes, where a leaf grows up to most. */
-extern unsigned int smart_leaf_units_for(size_t needed, size_t reserve, size_t most);
-/* The same for a leaf of entries [from..to) at the list's base. */
-extern unsigned int smart_leaf_units_of(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
-										uint32_t to, size_t reserve);
+/* How many units smart_leaf_build takes, for entries that are cut by skip bytes in front. */
+extern unsigned int smart_leaf_units_for(const struct smart_tree *tree, const struct smart_list *list, uint32_t from,
+										 uint32_t to, unsigned int skip, size_t reserve);
 /* The same for one entry: key, of which length bytes are stored. */
 extern smart_status
 smart_leaf_build_one(struct smart_tree *tree, const struct smart_key *key, size_t length, unsigned int depth,

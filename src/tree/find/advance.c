@@ -113,8 +113,8 @@ go_down(struct path *path, bool *on)
 	return SMART_OK;
 }
 
-smart_status
-smart_advance(struct smart_tree *tree, struct smart_cursor *cursor)
+static smart_status
+advance(struct smart_tree *tree, struct smart_cursor *cursor)
 {
 	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
 	struct path path = {.tree = tree, .cursor = cursor};
@@ -129,4 +129,14 @@ smart_advance(struct smart_tree *tree, struct smart_cursor *cursor)
 	while (status == SMART_OK && on)
 		status = go_down(&path, &on);
 	return status;
+}
+
+smart_status
+smart_pass_gap(struct smart_tree *tree, struct smart_cursor *cursor, const struct smart_place *place, bool in_gap)
+{
+	smart_status status = smart_cursor_skip(cursor, place);
+
+	if (status != SMART_OK || !in_gap || !tree->direct || cursor->end)
+		return status;
+	return advance(tree, cursor);
 }

@@ -37,10 +37,11 @@ extern void smart_remember_leaf(struct smart_tree *tree, const struct smart_key 
 /* ---- where a walk by pointers goes on (advance.c) ---- */
 
 /*
- * Moves the cursor on, by pointers, over what is empty, as far as one descent can tell: to the next leaf, or in front of
- * something that has to be looked at strictly.  For a walk that has met no leaf twice in a row.
+ * Moves the cursor behind a place that is no leaf.  in_gap: did the walk's step before meet no leaf, either?  Then, by
+ * pointers, one descent moves it on to the next leaf, or in front of something that has to be looked at strictly.
  */
-extern smart_status smart_advance(struct smart_tree *tree, struct smart_cursor *cursor);
+extern smart_status
+smart_pass_gap(struct smart_tree *tree, struct smart_cursor *cursor, const struct smart_place *place, bool in_gap);
 
 /* ---- one strict descent, which helps no other client (descend.c) ---- */
 

@@ -313,16 +313,17 @@ static smart_status
 pass(struct smart_scan *scan, const struct smart_place *place, const struct smart_leaf *leaf, unsigned int limit)
 {
 	struct smart_cursor *cursor = &scan->cursor;
-	bool in_gap = place->kind != SMART_PLACE_LEAF;
-	bool advances = in_gap && scan->in_gap && scan->tree->direct;
-	smart_status status = in_gap ? smart_cursor_skip(cursor, place)
-								 : smart_cursor_pass(cursor, leaf->depth, cursor->backward ? leaf->lo : limit);
+	bool was_in_gap = scan->in_gap;
+	smart_status status;
 
-	if (status == SMART_OK && advances && !cursor->end)
-		status = smart_advance(scan->tree, cursor);
-	scan->in_gap = in_gap;
+	scan->in_gap = place->kind != SMART_PLACE_LEAF;
+	if (scan->in_gap)
+		status = smart_pass_gap(scan->tree, cursor, place, was_in_gap);
+	else
+		status = smart_cursor_pass(cursor, leaf->depth, cursor->backward ? leaf->lo : limit);
 	/* Is the cursor still below the remembered node, whose prefix it had? */
-	if (scan->parent.words != NULL && (advances || cursor->length <= smart_node_depth(scan->parent.header)))
+	if (scan->parent.words != NULL &&
+		((scan->in_gap && was_in_gap) || cursor->length <= smart_node_depth(scan->parent.header)))
 		scan->parent.words = NULL;
 	return status;
 }

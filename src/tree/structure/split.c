@@ -88,14 +88,14 @@ smart_split_units(struct smart_tree *tree, const struct smart_key *key, size_t l
 	}
 	if (from == list->count)
 		return 0;
-	units = smart_leaf_units_of(tree, list, from, list->count, reserve);
+	units = smart_leaf_units_for(tree, list, from, list->count, 0, reserve);
 	if (guest)
 	{
 		bool fits = smart_leaf_fits(tree, list, from, list->count, 0);
 
 		smart_list_take_out(list, key, length);
 		if (from < list->count && !fits)
-			units = smart_leaf_units_of(tree, list, from, list->count, reserve);
+			units = smart_leaf_units_for(tree, list, from, list->count, 0, reserve);
 	}
 	return units;
 }

@@ -37,8 +37,7 @@ smart_standby_build(struct smart_tree *tree, const struct smart_key *key, const 
 		return failure;
 	/* A leaf that is longer than any that is made otherwise lies in another removal's standby. */
 	parks = leaf->units < smart_slot_size(standby->link) ||
-			leaf->units > smart_leaf_units_for(units * SMART_UNIT, SMART_LEAF_BYTES_MAX,
-											   smart_leaf_most(tree, leaf->prefix_length));
+			(leaf->units > units && leaf->units > SMART_UNITS_FOR(smart_leaf_most(tree, leaf->prefix_length)));
 	status = smart_leaf_build_in(tree, key, leaf->depth, leaf->lo, leaf->hi, list, 0, list->count, standby->link,
 								 parks ? SMART_SEALED : SMART_NEW, copy);
 	/* It has been retired. */

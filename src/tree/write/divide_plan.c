@@ -91,9 +91,9 @@ add_part(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint3
 }
 
 /*
- * Parts for all of lo..hi, the first one of the entries below `first` if that is not `from`; false: too many.  What lies below
- * `first` is the leaf's, and stays there, also if that has grown longer than a leaf is made: behind one long entry a
- * block may have room for others.
+ * Parts for all of lo..hi, the first one of the entries below `first` if that is not `from`; false: too many.  The entries
+ * below `first` stay in the leaf, even if they are more than a new leaf would take: a block that was made for one long
+ * entry may have room for others.
  */
 static bool
 cut_range(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint32_t first)

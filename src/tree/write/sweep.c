@@ -95,18 +95,6 @@ pass(struct smart_sweep *sweep, struct smart_cursor *cursor, const struct smart_
 	return status;
 }
 
-/* The same behind what holds no entry. */
-static smart_status
-pass_gap(struct smart_sweep *sweep, struct smart_cursor *cursor, const struct smart_place *place)
-{
-	smart_status status = smart_cursor_skip(cursor, place);
-
-	if (status == SMART_OK && sweep->in_gap && !cursor->end)
-		status = smart_advance(sweep->tree, cursor);
-	sweep->in_gap = true;
-	return status;
-}
-
 /* Order of an entry and a key that share the bytes before the leaf's depth. */
 static int
 compare(const struct smart_leaf *leaf, const uint8_t *suffix, unsigned int length, const struct smart_key *key)
@@ -334,7 +322,7 @@ make_copy(struct smart_sweep *sweep, const struct smart_key *key, const struct s
 	}
 	if (left == leaf->start + SMART_LEAF_REAR_BYTES)
 		return SMART_OK;
-	units = smart_leaf_units_for(left, 0, left);
+	units = (unsigned int) SMART_UNITS_FOR(left);
 	status = smart_allocate(tree, SMART_CLASS_LEAF(units), &address);
 	if (status != SMART_OK)
 		return status;
@@ -442,15 +430,17 @@ smart_sweep_step(struct smart_sweep *sweep, struct smart_cursor *cursor, bool *d
 	struct smart_place place;
 	struct smart_leaf leaf;
 	struct look look = {.leaf = &leaf, .key = &key};
+	bool was_in_gap;
 	bool whole;
 	smart_status status = find(sweep, &key, &place, &leaf, done);
 
 	if (status != SMART_OK || !*done)
 		return status;
 	sweep->visited = sweep->dead = 0;
-	if (place.kind != SMART_PLACE_LEAF)
-		return pass_gap(sweep, cursor, &place);
-	sweep->in_gap = false;
+	was_in_gap = sweep->in_gap;
+	sweep->in_gap = place.kind != SMART_PLACE_LEAF;
+	if (sweep->in_gap)
+		return smart_pass_gap(sweep->tree, cursor, &place, was_in_gap);
 	look.lo = smart_key_byte(&key, leaf.depth);
 	whole = cursor->length <= leaf.depth + 1 && look.lo == leaf.lo;
 	look.from = whole ? NULL : &key;
