@@ -104,11 +104,14 @@ sub pid_of
 }
 
 # stop_walwriter(NODE): returns its pid. It is stopped while it waits for something to do: if it held a lock, whoever flushes
-# WAL would wait for ever.
+# WAL would wait for ever. The collector of orphans flushes WAL before it frees one, so it is to find none.
 sub stop_walwriter
 {
 	my ($node) = @_;
 
+	$node->safe_psql('postgres', 'SELECT smart_collect_orphans()');
+	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'smart orphan collector'")
+		or die 'the collector of orphans does not end';
 	foreach my $attempt (1 .. 1000)
 	{
 		my $pid = pid_of($node, 'walwriter');
