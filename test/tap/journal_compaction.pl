@@ -251,6 +251,8 @@ sql(q{CREATE TABLE paged (a bigint); CREATE INDEX paged_a ON paged USING smart (
 	INSERT INTO paged SELECT hashint8extended(g, 0) FROM generate_series(1, 150000) g});
 ok($node->poll_query_until('postgres', q{SELECT run_entries > 0 FROM smart_index_pages('paged_a')}), 'it is compacted, though it is small');
 compaction_ends($node);
+# With a chain as short as this, what VACUUM removes makes no compaction due, which would empty the delta.
+sql('REINDEX INDEX paged_a; INSERT INTO paged SELECT generate_series(1, 1000)');
 same_answers($node, 'postgres', 'SELECT a FROM paged WHERE a BETWEEN 0 AND 100000000000000000 ORDER BY a', 'its delta is made');
 my $bytes = sql(q{SELECT bytes FROM smart_index_state WHERE index = 'paged_a'::regclass});
 sql(q{DELETE FROM paged WHERE ctid < '(40,1)'});
