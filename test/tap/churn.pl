@@ -224,6 +224,32 @@ my $remote = smart_node('remote', @SETTINGS, 'smart.memory_nodes = ' . addresses
 stays_flat($remote, 'primary key', 5, 'memory node');
 held_back($remote, 'memory node');
 
+# Old versions of rows all over an index: the worker READs the leaves of many at a time. What it waits for is what the only
+# session has not.
+my $SPREAD = 1000;
+my $VERSIONS = 24;
+my $only = $remote->background_psql('postgres', on_error_stop => 0);
+
+$only->query_safe("CREATE TABLE spread (id int PRIMARY KEY WITH (smart = on), v int); CREATE INDEX spread_v ON spread (v);
+	INSERT INTO spread SELECT n, 0 FROM generate_series(1, 50 * $SPREAD) n; SELECT smart_stat_reset('fabric')");
+my $others = '(SELECT round_trips - session_round_trips FROM smart_stat_fabric)';
+my $trips = $only->query_safe("SELECT $others");
+foreach my $i (1 .. $VERSIONS)
+{
+	$only->query_safe('UPDATE spread SET v = v + 1 WHERE id % 50 = 0');
+}
+foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last if $only->query_safe("SELECT entries < (50 + $VERSIONS / 2) * $SPREAD FROM smart_index_stats('spread_pkey')") eq 't';
+	sleep(0.1);
+}
+$trips = $only->query_safe("SELECT $others - ($trips)");
+note("$trips round trips");
+cmp_ok($trips, '<', $VERSIONS / 2 * $SPREAD / 8, 'memory node: old versions all over an index go, many in a round trip');
+cmp_ok(entries($remote, 'spread_pkey'), '<', (50 + $VERSIONS / 2) * $SPREAD, 'all of them');
+index_is_sound($remote, 'postgres', 'spread_pkey', 'old versions all over an index');
+$only->quit;
+
 # Nobody waits for it, and pages answer.
 $remote->append_conf('postgresql.conf', 'smart.write_back = on');
 $remote->restart;

@@ -431,6 +431,12 @@ smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
 }
 
 smart_status
+smart_relation_points(struct smart_scan *scan, const struct smart_point *points, uint32 count)
+{
+	return AGAIN_IF_AWAY(smart_scan_points(scan, points, count, false));
+}
+
+smart_status
 smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found)
 {
 	return AGAIN_IF_AWAY(smart_tree_lookup_uncached(self->tree, key, (size_t) key_length, found));

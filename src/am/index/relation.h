@@ -122,7 +122,7 @@ extern void smart_relation_make_tree(struct smart_relation *self, Relation index
 extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
- * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_tree_lookup_uncached() and
+ * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_scan_points(), smart_tree_lookup_uncached() and
  * smart_tree_verify() with self's tree.  While a memory node is away they wait, for smart.wait_timeout at most, and go
  * on when it is back.
  */
@@ -132,6 +132,7 @@ extern smart_status smart_relation_try_insert(struct smart_relation *self, const
 extern smart_status smart_relation_try_insert_many(struct smart_relation *self, struct smart_addition *additions,
 												   uint32 count); /* nor does this */
 extern smart_status smart_relation_next(struct smart_scan *scan, struct smart_batch *batch);
+extern smart_status smart_relation_points(struct smart_scan *scan, const struct smart_point *points, uint32 count);
 extern smart_status smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found);
 extern smart_status smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report,
 										  char *message, Size message_size);
