@@ -93,12 +93,12 @@ sub start_work
 	return $work;
 }
 
-# end_work(NODE, WORK): the clients end, and the server has noticed.
+# end_work(NODE, WORK...): all clients end, and the server has noticed.
 sub end_work
 {
-	my ($node, $work) = @_;
+	my ($node, @work) = @_;
 
-	$work->kill_kill;
+	$_->kill_kill for @work;
 	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'pgbench')");
 	return;
 }

@@ -39,7 +39,7 @@ $primary->backup('under_load');
 sleep(0.3);
 my $second = start_work($primary, 2);
 sleep(0.3);
-end_work($primary, $_) for ($work, $second);
+end_work($primary, $work, $second);
 my $copy = start_copy('copy', $primary, 'under_load');
 # It goes on with the timeline of its origin, whose archive is not its own.
 $copy->append_conf('postgresql.conf', 'archive_mode = off');
