@@ -1,10 +1,12 @@
 /*
  * long_keys_test.c
  *	  Keys that share long prefixes, below which there are chains of nodes: walks over all entries take steps in
- *	  proportion to the leaves, and not to the nodes above them.
+ *	  proportion to the leaves, and not to the nodes above them.  On a remote provider those that know all nodes take few
+ *	  round trips, and a first one takes one for each node.
  */
 #include <string.h>
 
+#include "support/all_nodes.h"
 #include "support/check.h"
 #include "support/tree_client.h"
 
@@ -33,14 +35,14 @@ count_step(struct smart_services *services)
 }
 
 static void
-open_bench(struct bench *bench)
+open_bench(struct bench *bench, bool remote)
 {
 	struct smart_tree_options options = {.leaf_size = 1024};
 
 	bench->node = test_node_open(8, 64 << 20);
 	bench->owner = test_client_open(bench->node, 1);
 	options.id = test_tree_create(bench->owner, &options.root);
-	bench->client = tree_client_open(bench->node, &options, false, 1);
+	bench->client = tree_client_open(bench->node, &options, remote, 1);
 	enter = bench->client->services.enter;
 	bench->client->services.enter = count_step;
 }
@@ -80,7 +82,7 @@ fill(struct bench *bench)
 }
 
 /* Entries of one word are in one leaf, however long it is: there is no chain of nodes above each of them. */
-static void
+static uint64_t
 check_nodes(struct bench *bench)
 {
 	struct smart_verify_report report = {0};
@@ -91,10 +93,11 @@ check_nodes(struct bench *bench)
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		nodes += report.nodes[kind];
 	CHECK(report.leaves <= 2 * WORDS && nodes < 10 * WORDS);
+	return nodes;
 }
 
 static void
-check_scan(struct bench *bench, bool backward)
+scan_all(struct bench *bench, bool backward)
 {
 	unsigned int count = 0;
 	struct smart_scan *scan;
@@ -118,8 +121,23 @@ check_scan(struct bench *bench, bool backward)
 		}
 	}
 	CHECK(status == SMART_DONE && count == WORDS * COPIES);
-	CHECK(steps <= STEPS * WORDS);
 	smart_scan_close(scan);
+}
+
+static void
+check_round_trips(struct bench *bench, bool backward, uint64_t nodes)
+{
+	const struct fabric_counters *counters = &bench->client->sim.fabric.counters;
+	uint64_t first;
+	uint64_t begin;
+
+	forget_all_nodes();
+	begin = counters->round_trips;
+	scan_all(bench, backward);
+	first = counters->round_trips;
+	CHECK(first - begin <= nodes + WORDS);
+	scan_all(bench, backward);
+	CHECK(counters->round_trips - first <= WORDS);
 }
 
 /* smart_dead_fn: the entries of words with even numbers, or of all. */
@@ -144,20 +162,45 @@ check_bulk_delete(struct bench *bench, unsigned int every, uint64_t there, uint6
 	CHECK(steps <= STEPS * WORDS);
 }
 
-int
-main(void)
+static void
+check_steps(void)
 {
 	struct bench bench;
 
-	open_bench(&bench);
+	open_bench(&bench, false);
 	fill(&bench);
-	check_nodes(&bench);
-	check_scan(&bench, false);
-	check_scan(&bench, true);
+	(void) check_nodes(&bench);
+	for (int backward = 0; backward < 2; backward++)
+	{
+		scan_all(&bench, backward);
+		CHECK(steps <= STEPS * WORDS);
+	}
 	check_bulk_delete(&bench, 2, WORDS * COPIES, WORDS * COPIES * 3 / 5);
 	check_bulk_delete(&bench, 2, WORDS * COPIES * 2 / 5, 0);
 	check_bulk_delete(&bench, 1, WORDS * COPIES * 2 / 5, WORDS * COPIES * 2 / 5);
 	check_bulk_delete(&bench, 1, 0, 0);
 	close_bench(&bench);
+}
+
+static void
+check_remote(void)
+{
+	struct bench bench;
+	uint64_t nodes;
+
+	open_bench(&bench, true);
+	fill(&bench);
+	nodes = check_nodes(&bench);
+	keep_all_nodes(bench.client);
+	for (int backward = 0; backward < 2; backward++)
+		check_round_trips(&bench, backward, nodes);
+	close_bench(&bench);
+}
+
+int
+main(void)
+{
+	check_steps();
+	check_remote();
 	return check_finish();
 }

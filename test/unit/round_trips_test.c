@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/all_nodes.h"
 #include "support/check.h"
 #include "support/tree_client.h"
 
-#define ENTRY     14 /* bytes: a number, and a TID */
-#define MANY      100000
-#define PER_NODE  256 /* numbers below one node */
-#define BATCH     64  /* blocks that a bulk load posts at a time, and leaves that a scan reads */
-#define CACHE_MAX 4096
+#define ENTRY    14 /* bytes: a number, and a TID */
+#define MANY     100000
+#define PER_NODE 256 /* numbers below one node */
+#define BATCH    64  /* blocks that a bulk load posts at a time, and leaves that a scan reads */
 
 struct bench
 {
@@ -26,89 +26,6 @@ struct bench
 	struct smart_tree_options options;
 	struct tree_client *client;
 };
-
-/* ---- a cache that has everything it was ever given ---- */
-
-static struct
-{
-	smart_slot slot;
-	uint64_t words[SMART_NODE_WORDS_MAX];
-} cache[CACHE_MAX];
-
-static unsigned int cached;
-
-static int
-cache_index(smart_slot slot)
-{
-	for (unsigned int i = 0; i < cached; i++)
-	{
-		if (smart_slot_address(cache[i].slot) == smart_slot_address(slot))
-			return (int) i;
-	}
-	return -1;
-}
-
-/* What a caller's words have room for: the block may be longer. */
-static size_t
-cached_bytes(smart_slot slot)
-{
-	return sizeof(uint64_t) * (slot == 0 ? 1 : SMART_NODE_HEAD_WORDS + smart_kind_slots(smart_slot_size(slot)));
-}
-
-static bool
-cache_find(struct smart_services *services, uint64_t tree, smart_slot slot, uint64_t *words, uint64_t *moment)
-{
-	int index = cache_index(slot);
-
-	*moment = 0;
-	if (index >= 0)
-		memcpy(words, cache[index].words, cached_bytes(slot));
-	return index >= 0;
-}
-
-static void
-cache_store(struct smart_services *services, uint64_t tree, smart_slot slot, const uint64_t *words, uint64_t moment)
-{
-	int index = cache_index(slot);
-
-	if (index < 0 && cached < CACHE_MAX)
-		index = (int) cached++;
-	if (index < 0)
-		return;
-	cache[index].slot = slot;
-	memcpy(cache[index].words, words, cached_bytes(slot));
-}
-
-static void
-cache_update(struct smart_services *services, uint64_t tree, smart_slot slot, unsigned int index, uint64_t from,
-			 uint64_t to)
-{
-	int at = cache_index(slot);
-
-	if (at >= 0 && cache[at].words[index] == from)
-		cache[at].words[index] = to;
-	else if (at >= 0 && cache[at].words[index] != to)
-		cache[at] = cache[--cached];
-}
-
-static void
-cache_drop(struct smart_services *services, uint64_t tree, smart_slot slot)
-{
-	int index = cache_index(slot);
-
-	if (index >= 0)
-		cache[index] = cache[--cached];
-}
-
-static void
-use_cache(struct bench *bench)
-{
-	cached = 0;
-	bench->client->services.cache_find = cache_find;
-	bench->client->services.cache_store = cache_store;
-	bench->client->services.cache_update = cache_update;
-	bench->client->services.cache_drop = cache_drop;
-}
 
 /* ---- trees ---- */
 
@@ -252,7 +169,7 @@ check_single(struct bench *bench, unsigned int count, unsigned int height, bool 
 	CHECK(insert(bench, number + 2) == 2 + shared + height);
 	CHECK(verify(bench, &cost).height == height);
 
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	CHECK(lookup(bench, number, true) == 1 + height);
 	CHECK(lookup(bench, number, true) == 1);
 	CHECK(insert(bench, number + 3) == 2u + shared);
@@ -266,7 +183,7 @@ check_stale_cache(struct bench *bench)
 	uint64_t first;
 
 	open_tree(bench, 400, every_fourth, 100, false);
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	CHECK(lookup(bench, 0, true) > 1);
 	CHECK(lookup(bench, 0, true) == 1);
 	for (uint64_t i = 1; i < 100; i++)
@@ -376,7 +293,7 @@ check_points(struct bench *bench)
 	/* The root's word, a batch for each level of nodes, and one for the leaves. */
 	CHECK(scan_points(bench, 1500, false) == 1 + height);
 	CHECK(scan_points(bench, 3, false) == 1 + height);
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	CHECK(scan_points(bench, 1500, true) == 1 + height);
 	CHECK(scan_points(bench, 1500, true) == 1);
 	CHECK(scan_points(bench, 1500, false) == 1);
@@ -397,7 +314,7 @@ check_forget(struct bench *bench)
 	uint8_t high[ENTRY];
 
 	open_tree(bench, MANY, dense, 100, false);
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	make_entry(low, PER_NODE);
 	make_entry(high, 2 * PER_NODE - 1);
 	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
@@ -425,11 +342,11 @@ check_ranges(struct bench *bench)
 	CHECK(scan(bench, middle, 100, true, false) == 1 + report.height + 1);
 	CHECK(scan(bench, middle, 100, true, true) == 1 + report.height + 1);
 
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	/* The first scan READs nodes with the leaves before them, many at a time; so does one in the other direction. */
 	CHECK(nodes_of(&report) > 300 && scan(bench, 0, MANY, false, false) <= whole(report.leaves) + 2 * report.height);
 	CHECK(scan(bench, 0, MANY, false, false) == whole(report.leaves));
-	cached = 0;
+	forget_all_nodes();
 	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + 2 * report.height);
 	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + report.height);
 	/* With the nodes known: one batch, also across the edges of nodes; a second one if there are more than four leaves. */
@@ -456,7 +373,7 @@ begin_scan(struct bench *bench, uint64_t from, unsigned int leaves, bool bounded
 	uint8_t low[ENTRY];
 	uint8_t high[ENTRY];
 
-	cached = 0;
+	forget_all_nodes();
 	make_entry(low, from);
 	make_entry(high, MANY);
 	CHECK(smart_scan_open(bench->client->tree, &scan) == SMART_OK);
@@ -480,7 +397,7 @@ check_begun(struct bench *bench)
 	open_tree(bench, MANY, dense, 100, false);
 	/* As many as the path has with its leaf. */
 	nodes = verify(bench, &cost).height;
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	for (uint64_t from = 0; from < MANY / 2; from += 997)
 	{
 		CHECK(begin_scan(bench, from, 1, false) <= 1 + 2 * nodes + 3);
@@ -523,7 +440,7 @@ check_gaps(struct bench *bench)
 
 	open_tree(bench, 20000, clusters, 100, false);
 	report = verify(bench, &cost);
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	scan(bench, 0, 20000, false, false);
 	CHECK(scan(bench, 0, 20000, false, false) == whole(report.leaves));
 	close_tree(bench);
@@ -539,7 +456,7 @@ check_prefixes(struct bench *bench)
 	open_tree(bench, 20000, prefixes, 100, false);
 	report = verify(bench, &cost);
 	CHECK(nodes_of(&report) > 4 * whole(report.leaves));
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	for (int backward = 0; backward < 2; backward++)
 	{
 		CHECK(scan(bench, 0, 20000, false, backward) <= 2 * whole(report.leaves));
@@ -564,7 +481,7 @@ check_whole(struct bench *bench)
 	/* A check READs leaves 64 at a time, and the nodes above them 32 at a time; it begins anew after 256 leaves. */
 	CHECK(walked <= report.leaves / BATCH + nodes / 32 + (report.leaves / 256 + 1) * (report.height + 2));
 
-	use_cache(bench);
+	keep_all_nodes(bench->client);
 	bulk_delete(bench, 0, 0);
 	CHECK(bulk_delete(bench, 0, 0) == whole(report.leaves));
 	/* A leaf that changes: its READ, a strict one of its node, two CASes, and the batch that ends the change. */

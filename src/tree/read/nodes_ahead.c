@@ -15,7 +15,7 @@ struct ahead
 {
 	bool known;        /* READ, and proved */
 	bool arriving;     /* the next batch READs it, */
-	bool once;         /* and not its header first (B1) */
+	uint64_t moment;   /* arriving: in which the slot was in the tree that leads to it (B1); 0: not known */
 	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
 	const struct ahead *parent; /* arriving: the same batch READs the node whose slot leads here; or NULL */
 	uint64_t shown;             /* the prefix, by its identity, that a parent has shown; 0: none has */
@@ -62,20 +62,27 @@ smart_nodes_ahead_start(struct smart_nodes_ahead *ahead)
 
 /* ---- one batch ---- */
 
-/* Keeps the key's first bytes, which siblings have in common; false: there is no room. */
+/*
+ * Keeps the key's first bytes, which siblings have in common, and of which a node has more than the one above it; false: there is
+ * no room.
+ */
 static bool
 keep_path(struct smart_nodes_ahead *ahead, const struct smart_key *key, unsigned int length)
 {
-	bool same = ahead->arriving > 0 && ahead->path_end - ahead->path == length;
+	unsigned int kept = ahead->arriving > 0 ? ahead->path_end - ahead->path : 0;
+	unsigned int same = 0;
 
-	for (unsigned int i = 0; i < length && same; i++)
-		same = ahead->paths[ahead->path + i] == smart_key_byte(key, i);
-	if (same)
+	while (same < kept && same < length && ahead->paths[ahead->path + same] == smart_key_byte(key, same))
+		same++;
+	if (same == length)
 		return true;
-	if (length > sizeof(ahead->paths) - ahead->path_end)
+	if (same < kept)
+		same = 0;
+	if (length - same > sizeof(ahead->paths) - ahead->path_end)
 		return false;
-	ahead->path = ahead->path_end;
-	for (unsigned int i = 0; i < length; i++)
+	if (same == 0)
+		ahead->path = ahead->path_end;
+	for (unsigned int i = same; i < length; i++)
 		ahead->paths[ahead->path_end++] = (uint8_t) smart_key_byte(key, i);
 	return true;
 }
@@ -110,7 +117,8 @@ take_entry(struct smart_nodes_ahead *ahead)
 
 /* The next batch READs the node; NULL: it does not. */
 static struct ahead *
-want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link, unsigned int arrived, bool once)
+want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link, unsigned int arrived,
+	 uint64_t moment)
 {
 	struct ahead *entry = find_entry(ahead, link, arrived);
 
@@ -126,7 +134,7 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 	}
 	entry->known = false;
 	entry->arriving = true;
-	entry->once = once;
+	entry->moment = moment;
 	entry->path = ahead->path;
 	entry->parent = NULL;
 	entry->node.link = link;
@@ -137,9 +145,9 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 
 bool
 smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
-					   unsigned int arrived, bool once)
+					   unsigned int arrived, uint64_t moment)
 {
-	return want(ahead, key, link, arrived, once) != NULL;
+	return want(ahead, key, link, arrived, moment) != NULL;
 }
 
 bool
@@ -147,8 +155,8 @@ smart_nodes_ahead_want_both(struct smart_nodes_ahead *ahead, const struct smart_
 							const struct smart_node *parent, smart_slot link)
 {
 	unsigned int arrived = parent->depth + 1;
-	const struct ahead *above = want(ahead, key, parent->link, parent->arrived, false);
-	struct ahead *entry = above == NULL ? NULL : want(ahead, key, link, arrived, false);
+	const struct ahead *above = want(ahead, key, parent->link, parent->arrived, 0);
+	struct ahead *entry = above == NULL ? NULL : want(ahead, key, link, arrived, 0);
 
 	if (entry != NULL)
 		entry->parent = above;
@@ -168,7 +176,10 @@ smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahea
 			continue;
 		entry->arriving =
 			smart_node_prepare_again(tree, entry->node.link, entry->node.arrived, &entry->node, &batch[count]);
-		if (entry->arriving && entry->once)
+		/* It may have waited for this batch since an earlier operation. */
+		if (entry->moment != tree->moment)
+			entry->moment = 0;
+		if (entry->arriving && entry->moment != 0)
 		{
 			batch[count] = batch[count + 1];
 			count++;
@@ -199,7 +210,7 @@ prove(const struct smart_tree *tree, const struct smart_nodes_ahead *ahead, stru
 		return false;
 	for (unsigned int i = arrived; i < smart_node_depth(node->words[0]); i++)
 		bytes[i] = (uint8_t) smart_node_partial_byte(node->words[0], i);
-	if (entry->once)
+	if (entry->moment != 0)
 		memcpy(node->head, node->words, sizeof(node->head));
 	return smart_node_finish_again(tree, node, &key);
 }

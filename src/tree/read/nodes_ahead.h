@@ -30,10 +30,10 @@ extern void smart_nodes_ahead_start(struct smart_nodes_ahead *ahead);
 /*
  * The next batch READs the node that this link leads to, on key's path, which has come so far; once more, if it is known.  False: it
  * does not, since there are enough.  What was READ longest ago is forgotten, but for the node that served last.
- * once: the link is one that smart_node_shows(), so that the node takes one READ.
+ * moment: this operation's, if the link is one that smart_node_shows(); within it the node takes one READ.  Or 0.
  */
 extern bool smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
-								   unsigned int arrived, bool once);
+								   unsigned int arrived, uint64_t moment);
 /* The READs of the next batch, at most SMART_AHEAD_REQUESTS; how many. */
 extern int
 smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, struct fabric_request *batch);

@@ -41,6 +41,7 @@ struct smart_readahead
 	uint32_t next;       /* leaves that the next batch reads behind it */
 	bool strict;         /* the next leaf is looked for strictly */
 	bool begun;          /* a window has been READ */
+	bool in_gap;         /* it has come to keys that are not there */
 	unsigned int cold;   /* for so many windows it looks for nodes that are not known */
 	unsigned int leaves; /* that it has seen, */
 	unsigned int nodes;  /* and nodes that lead to them */
@@ -112,7 +113,7 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	walk->next = grow(walk, walk->first);
 	walk->strict = false;
 	walk->window.count = 0;
-	walk->begun = false;
+	walk->begun = walk->in_gap = false;
 	walk->cold = walk->leaves = walk->nodes = 0;
 	smart_route_start(&walk->route);
 }
@@ -399,15 +400,29 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 	}
 }
 
+/* What shows that no key lies in front of the next leaves comes with the next batch, too, as far as copies tell. */
+static smart_status
+look_between(struct smart_readahead *walk, const struct smart_cursor *cursor)
+{
+	struct outlook outlook = {.at = &walk->outlook, .most = SMART_READAHEAD_MAX};
+
+	outlook_from(outlook.at, cursor);
+	return look_on(walk, &outlook);
+}
+
 /* No key lies between the cursor and the keys below a node, as far as copies tell: do nodes show it that were READ together? */
 static smart_status
-prove_mismatch(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place)
+prove_mismatch(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+			   struct smart_place *place)
 {
 	smart_status status = SMART_OK;
 
 	if (smart_route_shows_mismatch(&walk->route, key, place))
 		return SMART_OK;
+	/* There is a chain of such nodes above keys that share many bytes. */
 	if (smart_route_want_mismatch(&walk->route, key, place))
+		status = look_between(walk, cursor);
+	if (status == SMART_OK)
 		status = smart_route_read(&walk->route);
 	if (status == SMART_OK)
 		smart_route_descend(&walk->route, key, place);
@@ -447,11 +462,11 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 		return SMART_OK;
 	place->kind = SMART_PLACE_UNKNOWN;
 	place->node = NULL;
-	/* The walk's first leaf may be the only one. */
-	if (walk->begun)
+	/* What the walk comes to first may be all. */
+	if (walk->begun || walk->in_gap)
 		status = find_way(walk, cursor, key, place);
 	if (status == SMART_OK && place->kind == SMART_PLACE_MISMATCH)
-		return prove_mismatch(walk, key, place);
+		return prove_mismatch(walk, cursor, key, place);
 	if (status != SMART_OK ||
 		(smart_route_is_ahead(&walk->route, place->node) && smart_route_find(&walk->route, key, place)))
 		return status;
@@ -563,6 +578,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 	else if (place->kind == SMART_PLACE_EMPTY || place->kind == SMART_PLACE_MISMATCH)
 	{
 		smart_assert(place->node != NULL || SMART_FAULT(trustempty));
+		walk->in_gap = true;
 		return SMART_OK;
 	}
 	status = smart_confirm(tree, &key, place, leaf, limit);
@@ -571,6 +587,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 		if (place->node != NULL)
 			smart_route_keep(&walk->route, place->node, true);
 		walk->strict = false;
+		walk->in_gap = place->kind != SMART_PLACE_LEAF;
 	}
 	return status;
 }
