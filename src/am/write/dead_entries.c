@@ -179,6 +179,20 @@ look_at_table(Relation heap, const struct suspects *suspects)
 
 /* ---- the index ---- */
 
+/* Orders entry i of a batch and a key; 0: it is the key's. */
+static int
+compare_item(const struct smart_batch *batch, uint32 i, const struct smart_sorted_key *key)
+{
+	const struct smart_item *item = &batch->items[i];
+	uint32 shared = Min(batch->prefix_length, key->length);
+	int order = memcmp(batch->prefix, key->bytes, shared);
+
+	if (order != 0 || shared == key->length)
+		return order;
+	order = memcmp(batch->bytes + item->offset, key->bytes + shared, Min(item->length, key->length - shared));
+	return order == 0 && item->length < key->length - shared ? -1 : order;
+}
+
 /* READs the leaves of the keys from first on, of as many as can be at a time. */
 static bool
 read_ahead(struct smart_scan *scan, const struct suspects *suspects, uint32 first)
@@ -199,29 +213,41 @@ read_ahead(struct smart_scan *scan, const struct suspects *suspects, uint32 firs
 	return status == SMART_OK;
 }
 
-/* Which ones are in the tree?  False: it cannot be read. */
+/*
+ * Which ones are in the tree?  Many of them may lie in one leaf, so a batch that was read for one key tells of those behind it,
+ * too.  False: the tree cannot be read.
+ */
 static bool
 find_present(struct smart_relation *relation, const struct suspects *suspects)
 {
 	struct smart_scan *scan = smart_relation_scan(relation);
+	struct smart_batch batch = {0};
+	uint32 at = 0;
 
 	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
 		const struct smart_sorted_key *key = &suspects->sorted.keys[i];
-		uint8 behind[SMART_KEY_MAX];
-		struct smart_batch batch;
-		smart_status status;
 
-		if (smart_server.remote && i % SMART_POINTS_MAX == 0 && !read_ahead(scan, suspects, i))
-			return false;
-		memcpy(behind, key->bytes, key->length);
-		status =
-			smart_scan_seek_point(scan, key->bytes, key->length, behind, smart_successor(behind, key->length), false);
-		if (status == SMART_OK)
-			status = smart_relation_next(scan, &batch);
-		if (status != SMART_OK && status != SMART_DONE)
-			return false;
-		suspects->list[i].present = status == SMART_OK;
+		if (smart_server.remote && i % SMART_POINTS_MAX == 0)
+		{
+			batch.count = 0;
+			if (!read_ahead(scan, suspects, i))
+				return false;
+		}
+		/* The batch has all entries from the key that it was read for up to its own last one. */
+		if (batch.count == 0 || compare_item(&batch, batch.count - 1, key) < 0)
+		{
+			smart_status status = smart_scan_seek_point(scan, key->bytes, key->length, NULL, 0, false);
+
+			batch.count = at = 0;
+			if (status == SMART_OK)
+				status = smart_relation_next(scan, &batch);
+			if (status != SMART_OK && status != SMART_DONE)
+				return false;
+		}
+		while (at < batch.count && compare_item(&batch, at, key) < 0)
+			at++;
+		suspects->list[i].present = at < batch.count && compare_item(&batch, at, key) == 0;
 	}
 	return true;
 }
