@@ -24,6 +24,7 @@ struct bench
 	struct test_node *node;
 	struct test_client *owner; /* of the trees */
 	struct smart_tree_options options;
+	fabric_address retractions; /* a word for the count of promises that were taken back, or 0: leaves are locked */
 	struct tree_client *client;
 };
 
@@ -47,6 +48,12 @@ static uint64_t
 dense(unsigned int i)
 {
 	return i;
+}
+
+static uint64_t
+every_second(unsigned int i)
+{
+	return (uint64_t) i * 2;
 }
 
 static uint64_t
@@ -81,6 +88,7 @@ open_tree(struct bench *bench, unsigned int count, uint64_t (*number)(unsigned i
 		.leaf_size = SMART_LEAF_SIZE_DEFAULT,
 		.fixed_length = ENTRY,
 		.shared = shared,
+		.retractions = bench->retractions,
 	};
 	bench->options.id = test_tree_create(bench->owner, &bench->options.root);
 	bench->client = tree_client_open(bench->node, &bench->options, true, 1);
@@ -199,6 +207,54 @@ check_stale_cache(struct bench *bench)
 		CHECK(lookup(bench, i, true) == 1);
 	}
 	close_tree(bench);
+}
+
+/* What inserts of the numbers 1, 1 + step, … below the end request. */
+static struct fabric_counters
+insert_between(struct bench *bench, unsigned int step, unsigned int end)
+{
+	struct fabric_counters before = bench->client->sim.fabric.counters;
+	struct fabric_counters cost = bench->client->sim.fabric.counters;
+
+	for (unsigned int i = 1; i < end; i += step)
+		insert(bench, i);
+	for (int verb = 0; verb < FABRIC_VERBS; verb++)
+		cost.requests[verb] = bench->client->sim.fabric.counters.requests[verb] - before.requests[verb];
+	cost.round_trips = bench->client->sim.fabric.counters.round_trips - before.round_trips;
+	return cost;
+}
+
+/*
+ * C5a: a leaf that was loaded with room takes an entry by a READ of it, a CAS that promises, the WRITE, and a READ of the
+ * count; its block has the room already, so nothing is replaced.
+ */
+static void
+check_promises(struct bench *bench, fabric_address word)
+{
+	const unsigned int count = 4000;
+	const unsigned int step = 400;
+	const unsigned int inserts = (2 * count - 1) / step + 1;
+	struct smart_verify_report report;
+	struct fabric_counters cost;
+	uint64_t leaves;
+	uint64_t unused;
+
+	bench->retractions = word;
+	open_tree(bench, count, every_second, 70, true);
+	keep_all_nodes(bench->client);
+	leaves = verify(bench, &unused).leaves;
+	for (unsigned int i = 0; i < 2 * count; i += 2)
+		lookup(bench, i, true);
+	/* The first one READs the count before it promises, too. */
+	insert(bench, 3);
+	cost = insert_between(bench, step, 2 * count);
+	CHECK(cost.requests[FABRIC_READ] == 2 * inserts);
+	CHECK(cost.requests[FABRIC_WRITE] == inserts && cost.requests[FABRIC_CAS] == inserts);
+	CHECK(cost.requests[FABRIC_FAA] == 0 && cost.round_trips == 4 * inserts);
+	report = verify(bench, &unused);
+	CHECK(report.leaves == leaves && report.entries == count + inserts + 1);
+	close_tree(bench);
+	bench->retractions = 0;
 }
 
 /* ---- ranges ---- */
@@ -503,6 +559,8 @@ main(void)
 	for (int i = 0; i < 2000; i++)
 		CHECK(smart_space_allocate(&bench.owner->client->space, id, SMART_CLASS_LEAF(127), &block) == SMART_OK);
 	CHECK(smart_space_drop_tree(&bench.owner->client->space, id));
+	id = test_tree_create(bench.owner, &root);
+	CHECK(smart_space_allocate(&bench.owner->client->space, id, SMART_CLASS_LEAF(1), &block) == SMART_OK);
 
 	for (int shared = 0; shared < 2; shared++)
 	{
@@ -511,6 +569,7 @@ main(void)
 		check_single(&bench, 400, 3, shared);
 	}
 	check_stale_cache(&bench);
+	check_promises(&bench, block);
 	check_points(&bench);
 	check_forget(&bench);
 	check_ranges(&bench);
