@@ -17,17 +17,27 @@
 #define PASSED_MIN       65536 /* entries, that are worth a compaction */
 #define PASSED_PER_ENTRY 8     /* as many are passed by in the time that it takes to write one, with its WAL, about */
 #define PRESSING_TIMES   2     /* as large as it is when it becomes due may a delta become while a compaction sleeps */
-#define MEMORY_PER_BYTE  2     /* that a delta takes for what stands in the chain, about */
+#define MEMORY_PER_BYTE  2     /* that a delta takes for what stands in the chain, about, */
+#define MEMORY_PER_ENTRY 16    /* or, where keys are short there, for each entry */
+
+/* The memory of a delta with all that the chain has. */
+static uint64
+memory_of_delta(const struct smart_meta *meta)
+{
+	uint64 bytes = (meta->tail_serial - meta->cut.serial) * BLCKSZ;
+
+	return Max(bytes * MEMORY_PER_BYTE, (meta->adds + meta->removals) * MEMORY_PER_ENTRY);
+}
 
 /*
  * Is the delta of an index whose pages answer too large, so many times?  Or, with memory nodes, where one may go at any moment, would
- * it be, if they had to?
+ * it be, if they had to?  It is also too large if there may be no room for it: a session and a worker may make one each.
  */
 static bool
 takes_too_much(Relation index, const struct smart_meta *meta, uint64 times)
 {
 	uint64 pages = meta->tail_serial - meta->cut.serial;
-	uint64 bytes = pages * BLCKSZ * MEMORY_PER_BYTE;
+	uint64 bytes = memory_of_delta(meta);
 	struct smart_space_usage usage;
 
 	if (pages < PAGES_MIN)
@@ -37,7 +47,7 @@ takes_too_much(Relation index, const struct smart_meta *meta, uint64 times)
 	if (!smart_relation_can_answer(index))
 		return false;
 	smart_space_usage(&smart_delta_client()->space, &usage);
-	return bytes > Min(times * (usage.max_size / SMART_DELTA_SHARE), usage.max_size - usage.used);
+	return bytes > Min(times * (usage.max_size / SMART_DELTA_SHARE), (usage.max_size - usage.used) / 2);
 }
 
 /* Has an index without a tree of its own more in its chain, and so in the memory of its delta, than in its run? */
