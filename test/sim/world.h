@@ -224,7 +224,7 @@ struct client
 	uint64_t pin;       /* when the epoch was entered; NEVER: outside */
 	uint64_t moment;    /* the last one that it was told */
 	uint64_t moment_at; /* and when that was first */
-	uint64_t reached;   /* when that was, or when it learned something since, from a request or the cache */
+	uint64_t reached;   /* when the epoch was entered, or it learned something since, from a request or the cache */
 	fabric_address heads[HEADS_MAX]; /* the last nodes of which it has READ the header since */
 	unsigned int heads_count;
 	uint64_t stalled_until;

@@ -226,7 +226,7 @@ held_back($remote, 'memory node');
 
 # Old versions of rows all over an index: the worker READs the leaves of many at a time. What it waits for is what the only
 # session has not.
-my $SPREAD = 1000;
+my $SPREAD = 500; # with all versions no more than wait for a worker that comes late
 my $VERSIONS = 24;
 my $only = $remote->background_psql('postgres', on_error_stop => 0);
 
@@ -245,8 +245,8 @@ foreach my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 }
 $trips = $only->query_safe("SELECT $others - ($trips)");
 note("$trips round trips");
-cmp_ok($trips, '<', $VERSIONS / 2 * $SPREAD / 8, 'memory node: old versions all over an index go, many in a round trip');
-cmp_ok(entries($remote, 'spread_pkey'), '<', (50 + $VERSIONS / 2) * $SPREAD, 'all of them');
+cmp_ok($trips, '<', $VERSIONS / 2 * $SPREAD / 4, 'memory node: old versions all over an index go, many in a round trip');
+cmp_ok(entries($remote, 'spread_pkey'), '<', (50 + $VERSIONS / 2) * $SPREAD, 'memory node: they are gone');
 index_is_sound($remote, 'postgres', 'spread_pkey', 'old versions all over an index');
 $only->quit;
 

@@ -122,9 +122,9 @@ extern void smart_relation_make_tree(struct smart_relation *self, Relation index
 extern struct smart_scan *smart_relation_scan(struct smart_relation *self);
 
 /*
- * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_scan_points(), smart_tree_lookup_uncached() and
- * smart_tree_verify() with self's tree.  While a memory node is away they wait, for smart.wait_timeout at most, and go
- * on when it is back.
+ * As smart_tree_insert(), smart_tree_insert_many(), smart_scan_next(), smart_scan_points() (forward),
+ * smart_tree_lookup_uncached() and smart_tree_verify() with self's tree.  While a memory node is away they wait, for
+ * smart.wait_timeout at most, and go on when it is back.
  */
 extern smart_status smart_relation_insert(struct smart_relation *self, const uint8 *entry, int key_length, int length);
 extern smart_status smart_relation_try_insert(struct smart_relation *self, const uint8 *entry, int key_length,

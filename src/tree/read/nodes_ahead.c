@@ -62,10 +62,7 @@ smart_nodes_ahead_start(struct smart_nodes_ahead *ahead)
 
 /* ---- one batch ---- */
 
-/*
- * Keeps the key's first bytes, which siblings have in common, and of which a node has more than the one above it; false: there is
- * no room.
- */
+/* Keeps the key's first bytes, once for siblings, and for a node and those above it; false: there is no room. */
 static bool
 keep_path(struct smart_nodes_ahead *ahead, const struct smart_key *key, unsigned int length)
 {
