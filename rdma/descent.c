@@ -23,6 +23,7 @@ fabric_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 	counters->doorbells++;
 	counters->round_trips++;
 	counters->descents++;
+	fabric_land(fabric);
 	status = fabric->provider->descend(fabric, node, descent, path);
 	if (status != SMART_OK)
 		path->count = 0;

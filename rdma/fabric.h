@@ -79,12 +79,25 @@ struct fabric_counters
 	uint64_t bytes[FABRIC_VERBS];
 	uint64_t doorbells;
 	uint64_t round_trips;
+	uint64_t flights;          /* of these, while the client went on */
 	uint64_t connections;      /* made, the first one to a node included */
 	uint64_t timeouts;         /* batches given up at their time limit */
 	uint64_t failures;         /* batches given up for any other reason */
 	uint64_t descents;         /* asked of memory nodes (descent.h); a doorbell and a round trip each */
 	uint64_t descents_busy;    /* of these, refused since the memory node had too much to do */
 	uint64_t descents_stopped; /* of these, that ended before a leaf */
+};
+
+/*
+ * READs that go on while their client does other things: a *flight*.  The owner keeps it, the requests and what they point to
+ * until it has landed.  A fabric has one under way at most, which lands before anything else is begun.
+ */
+struct fabric_flight
+{
+	struct fabric_request *reads;
+	int count;
+	smart_status status; /* landed: as execute() returns it */
+	bool under_way;
 };
 
 struct fabric;
@@ -100,6 +113,13 @@ struct fabric_provider
 	 * may have taken effect.
 	 */
 	smart_status (*execute)(struct fabric *fabric, struct fabric_request *requests, int count);
+
+	/*
+	 * The same of READs, in two steps.  Not SMART_OK: nothing is under way.  NULL: this provider has no
+	 * flights.
+	 */
+	smart_status (*depart)(struct fabric *fabric, struct fabric_request *reads, int count);
+	smart_status (*land)(struct fabric *fabric, struct fabric_request *reads, int count);
 
 	/*
 	 * A direct pointer to [address, address + length), or NULL if this
@@ -125,7 +145,8 @@ struct fabric_window
 struct fabric
 {
 	const struct fabric_provider *provider;
-	bool direct; /* every node's memory can be loaded and stored */
+	bool direct;                  /* every node's memory can be loaded and stored */
+	struct fabric_flight *flight; /* under way; NULL: none is */
 	struct fabric_counters counters;
 	char problem[FABRIC_PROBLEM_MAX]; /* why the last call failed, for a report; empty: the status says it all */
 	struct fabric_window window[FABRIC_NODES_MAX];
@@ -152,10 +173,41 @@ fabric_count(struct fabric *fabric, const struct fabric_request *request)
 	fabric->counters.bytes[request->verb] += fabric_bytes(request);
 }
 
+/* Waits for what is under way, whoever owns it. */
+static inline void
+fabric_land(struct fabric *fabric)
+{
+	struct fabric_flight *flight = fabric->flight;
+
+	if (smart_likely(flight == NULL))
+		return;
+	smart_assert(flight->under_way && flight->count > 0);
+	fabric->flight = NULL;
+	flight->status = fabric->provider->land(fabric, flight->reads, flight->count);
+	flight->under_way = false;
+}
+
+/* Begins the READs of a flight.  Not SMART_OK: nothing is under way. */
+static inline smart_status
+fabric_depart(struct fabric *fabric, struct fabric_flight *flight)
+{
+	smart_assert(fabric->provider->depart != NULL && flight->count > 0 && !flight->under_way);
+	fabric_land(fabric);
+	flight->status = fabric->provider->depart(fabric, flight->reads, flight->count);
+	flight->under_way = flight->status == SMART_OK;
+	if (flight->under_way)
+	{
+		fabric->flight = flight;
+		fabric->counters.flights++;
+	}
+	return flight->status;
+}
+
 static inline smart_status
 fabric_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 {
 	smart_assert(count > 0);
+	fabric_land(fabric);
 	return fabric->provider->execute(fabric, requests, count);
 }
 

@@ -28,7 +28,7 @@ SELECT count(*) FROM smart_index_nodes(1);
 -- Counters
 SELECT bool_and(c IS NOT NULL) AS counted FROM smart_stat_fabric,
 	LATERAL (VALUES (reads), (read_bytes), (writes), (write_bytes), (compare_and_swaps), (fetch_and_adds), (doorbells),
-		(round_trips), (session_round_trips), (connections), (timeouts), (failures), (offloaded), (offloaded_busy), (offloaded_stopped),
+		(round_trips), (round_trips_ahead), (session_round_trips), (connections), (timeouts), (failures), (offloaded), (offloaded_busy), (offloaded_stopped),
 		(delegated_reads), (read_batches), (combined_entries), (combined_batches), (leaf_waits), (leaf_withdrawals),
 		(leaf_refusals), (leaf_failures)) v(c);
 SELECT session_round_trips >= 0 AS round_trips FROM smart_stat_fabric;

@@ -149,7 +149,7 @@ GRANT SELECT ON smart_moves TO PUBLIC;
 
 CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
 	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,
-	OUT session_round_trips bigint, OUT connections bigint, OUT timeouts bigint, OUT failures bigint,
+	OUT round_trips_ahead bigint, OUT session_round_trips bigint, OUT connections bigint, OUT timeouts bigint, OUT failures bigint,
 	OUT offloaded bigint, OUT offloaded_busy bigint, OUT offloaded_stopped bigint, OUT delegated_reads bigint,
 	OUT read_batches bigint, OUT combined_entries bigint, OUT combined_batches bigint, OUT leaf_waits bigint,
 	OUT leaf_withdrawals bigint, OUT leaf_refusals bigint, OUT leaf_failures bigint, OUT stats_reset timestamptz)
@@ -160,8 +160,10 @@ CREATE VIEW smart_stat_fabric AS SELECT * FROM smart_stat_fabric();
 COMMENT ON VIEW smart_stat_fabric IS
 'what all sessions asked of memory nodes since stats_reset; a session adds its part at the end of each transaction';
 COMMENT ON COLUMN smart_stat_fabric.doorbells IS 'batches of requests, counted for each memory node they went to';
-COMMENT ON COLUMN smart_stat_fabric.round_trips IS 'batches of requests that were waited for';
-COMMENT ON COLUMN smart_stat_fabric.session_round_trips IS 'those of this session since it began, whatever was reset';
+COMMENT ON COLUMN smart_stat_fabric.round_trips IS 'batches of requests';
+COMMENT ON COLUMN smart_stat_fabric.round_trips_ahead IS
+'of these, reads that a scan began for its next entries while it returned those before them';
+COMMENT ON COLUMN smart_stat_fabric.session_round_trips IS 'all round trips of this session since it began, whatever was reset';
 COMMENT ON COLUMN smart_stat_fabric.connections IS 'made to memory nodes, those of sessions that began included';
 COMMENT ON COLUMN smart_stat_fabric.timeouts IS 'batches given up at smart.fabric_timeout';
 COMMENT ON COLUMN smart_stat_fabric.failures IS 'batches given up for another reason: a lost connection, a cancelled statement';

@@ -12,7 +12,8 @@
  *
  * READs that are given up change nothing, so they raise no generation; and when
  * their connection is lost they are tried once more, since the node may have closed
- * it only because another client raised the generation.
+ * it only because another client raised the generation.  Not those of a flight: its
+ * owner does that, if it still wants what they would have brought.
  *
  * Progress: a call ends at its time limit, or soon after an interrupt.
  */
@@ -37,15 +38,6 @@ struct remote_path
 	uint64_t used_ns;
 };
 
-struct fabric_remote
-{
-	struct fabric fabric; /* first */
-	struct fabric_remote_options options;
-	struct stream_secret no_secret;
-	unsigned int failed; /* the node that the last failure was about */
-	struct remote_path path[FABRIC_NODES_MAX];
-};
-
 /* One try of a batch. */
 struct attempt
 {
@@ -56,6 +48,16 @@ struct attempt
 	uint64_t posted[NODE_WORDS]; /* of these, where the verbs are under way */
 	bool changes;                /* some verbs are not READs */
 	bool broken;                 /* a link failed that verbs had been posted on */
+};
+
+struct fabric_remote
+{
+	struct fabric fabric; /* first */
+	struct fabric_remote_options options;
+	struct stream_secret no_secret;
+	unsigned int failed;   /* the node that the last failure was about */
+	struct attempt flight; /* under way, if there is one */
+	struct remote_path path[FABRIC_NODES_MAX];
 };
 
 /* The first node of the set that is not below from; FABRIC_NODES_MAX: none. */
@@ -240,20 +242,20 @@ fail(struct fabric_remote *remote, struct attempt *attempt, unsigned int node, s
 	smart_assert(path->link == NULL);
 }
 
-/* All nodes of the batch.  What is under way somewhere is waited for even if another node has failed. */
+/* A link to each node of the batch, and the verbs on them: some may be under way, whatever the status. */
 static smart_status
-try_all(struct fabric_remote *remote, struct attempt *attempt)
+post_all(struct fabric_remote *remote, struct attempt *attempt)
 {
 	smart_status status = SMART_OK;
 	unsigned int node;
 
+	memset(attempt->posted, 0, sizeof(attempt->posted));
 	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->nodes, node + 1))
 	{
 		status = prepare_path(remote, node, attempt->deadline_ns);
 		if (status != SMART_OK)
 			return status;
 	}
-	memset(attempt->posted, 0, sizeof(attempt->posted));
 	for (node = next_node(attempt->nodes, 0); node < FABRIC_NODES_MAX && status == SMART_OK;
 		 node = next_node(attempt->nodes, node + 1))
 	{
@@ -265,7 +267,15 @@ try_all(struct fabric_remote *remote, struct attempt *attempt)
 		else
 			fail(remote, attempt, node, status);
 	}
-	for (node = next_node(attempt->posted, 0); node < FABRIC_NODES_MAX; node = next_node(attempt->posted, node + 1))
+	return status;
+}
+
+/* What is under way somewhere is waited for even if another node has failed.  status: so far. */
+static smart_status
+finish_all(struct fabric_remote *remote, struct attempt *attempt, smart_status status)
+{
+	for (unsigned int node = next_node(attempt->posted, 0); node < FABRIC_NODES_MAX;
+		 node = next_node(attempt->posted, node + 1))
 	{
 		struct fabric_link *link = remote->path[node].link;
 		smart_status other = link->kind->finish(link, attempt->deadline_ns);
@@ -278,6 +288,12 @@ try_all(struct fabric_remote *remote, struct attempt *attempt)
 	return status;
 }
 
+static smart_status
+try_all(struct fabric_remote *remote, struct attempt *attempt)
+{
+	return finish_all(remote, attempt, post_all(remote, attempt));
+}
+
 static void
 count_failure(struct fabric_remote *remote, smart_status status)
 {
@@ -287,17 +303,17 @@ count_failure(struct fabric_remote *remote, smart_status status)
 		remote->fabric.counters.failures++;
 }
 
-static smart_status
-remote_execute(struct fabric *fabric, struct fabric_request *requests, int count)
+/* A batch that begins now. */
+static void
+begin(struct fabric_remote *remote, struct fabric_request *requests, int count, struct attempt *attempt)
 {
-	struct fabric_remote *remote = (struct fabric_remote *) fabric;
-	struct attempt attempt = {
+	struct fabric *fabric = &remote->fabric;
+
+	*attempt = (struct attempt){
 		.requests = requests,
 		.count = count,
 		.deadline_ns = smart_deadline_ns(remote->options.env, remote->options.timeout_ms),
 	};
-	smart_status status;
-
 	fabric->problem[0] = '\0';
 	for (int i = 0; i < count; i++)
 	{
@@ -305,15 +321,62 @@ remote_execute(struct fabric *fabric, struct fabric_request *requests, int count
 		uint64_t bit = UINT64_C(1) << (node % 64);
 
 		smart_assert(fabric_is_atomic(&requests[i]) || (requests[i].length > 0 && requests[i].local != NULL));
-		fabric->counters.doorbells += (attempt.nodes[node / 64] & bit) == 0;
-		attempt.nodes[node / 64] |= bit;
-		attempt.changes |= requests[i].verb != FABRIC_READ;
+		fabric->counters.doorbells += (attempt->nodes[node / 64] & bit) == 0;
+		attempt->nodes[node / 64] |= bit;
+		attempt->changes |= requests[i].verb != FABRIC_READ;
 		fabric_count(fabric, &requests[i]);
 	}
 	fabric->counters.round_trips++;
+}
+
+static smart_status
+remote_execute(struct fabric *fabric, struct fabric_request *requests, int count)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct attempt attempt;
+	smart_status status;
+
+	begin(remote, requests, count, &attempt);
 	status = try_all(remote, &attempt);
 	if (status == SMART_UNREACHABLE && attempt.broken && !attempt.changes)
 		status = try_all(remote, &attempt);
+	count_failure(remote, status);
+	return status;
+}
+
+static smart_status
+remote_depart(struct fabric *fabric, struct fabric_request *reads, int count)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct attempt *flight = &remote->flight;
+	smart_status status;
+
+	begin(remote, reads, count, flight);
+	smart_assert(!flight->changes);
+	status = post_all(remote, flight);
+	if (status != SMART_OK)
+	{
+		status = finish_all(remote, flight, status);
+		count_failure(remote, status);
+	}
+	return status;
+}
+
+/* Its time limit counts from here: the client may have been busy, or idle, for long. */
+static smart_status
+remote_land(struct fabric *fabric, struct fabric_request *reads, int count)
+{
+	struct fabric_remote *remote = (struct fabric_remote *) fabric;
+	struct attempt *flight = &remote->flight;
+	smart_status status;
+
+	smart_assert(flight->requests == reads && flight->count == count);
+	fabric->problem[0] = '\0';
+	flight->deadline_ns = smart_deadline_ns(remote->options.env, remote->options.timeout_ms);
+	for (unsigned int node = next_node(flight->posted, 0); node < FABRIC_NODES_MAX;
+		 node = next_node(flight->posted, node + 1))
+		remote->path[node].grace.until_ns = 0;
+	status = finish_all(remote, flight, SMART_OK);
 	count_failure(remote, status);
 	return status;
 }
@@ -358,6 +421,9 @@ remote_close(struct fabric *fabric)
 {
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
 
+	/* Nobody waits for a flight that is still under way. */
+	if (fabric->flight != NULL)
+		*fabric->flight = (struct fabric_flight){.status = SMART_UNREACHABLE};
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 		close_path(remote, node);
 	remote->options.env->release(remote->options.env, remote);
@@ -365,6 +431,8 @@ remote_close(struct fabric *fabric)
 
 static const struct fabric_provider remote_provider = {
 	.execute = remote_execute,
+	.depart = remote_depart,
+	.land = remote_land,
 	.descend = remote_descend,
 	.close = remote_close,
 };
@@ -426,6 +494,7 @@ fabric_remote_session(struct fabric *fabric, unsigned int node, struct session *
 	smart_status status;
 
 	smart_assert(node < FABRIC_NODES_MAX);
+	fabric_land(fabric);
 	fabric->problem[0] = '\0';
 	status = prepare_path(remote, node, smart_deadline_ns(remote->options.env, remote->options.timeout_ms));
 	if (status == SMART_OK)
@@ -438,7 +507,7 @@ fabric_remote_drop(struct fabric *fabric, unsigned int node)
 {
 	struct fabric_remote *remote = (struct fabric_remote *) fabric;
 
-	smart_assert(node < FABRIC_NODES_MAX);
+	smart_assert(node < FABRIC_NODES_MAX && fabric->flight == NULL);
 	remote->failed = node;
 	if (remote->path[node].link == NULL)
 		return;

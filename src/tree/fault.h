@@ -39,6 +39,7 @@
 	X(missmark, "recovery does not see what the last slot of a node leads to")                   \
 	X(keptview, "a node that was READ with a leaf is taken for strict by later attempts, too")   \
 	X(staleahead, "a node that a scan READs ahead is taken out of the cache instead")            \
+	X(oldflight, "a scan uses leaves that were READ for the one before")                         \
 	X(apart, "a scan passes a prefix by that nodes show which were not READ together")           \
 	X(hasty, "a removal uses a leaf's block again at once")                                      \
 	X(nostandby, "a removal that finds no room fails")                                           \

@@ -89,9 +89,10 @@ struct smart_tree_options
 	bool value;
 
 	/* Tests. */
-	uint8_t tiny_nodes; /* node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
-	bool wide_nodes;    /* with tiny_nodes: larger ones than kind 1 are direct-mapped */
-	uint8_t patience;   /* looks at a lock whose holder does not move; 0: their real number */
+	uint8_t tiny_nodes;   /* node kinds 1..4 hold tiny_nodes + kind - 1 slots; 0: their real number */
+	bool wide_nodes;      /* with tiny_nodes: larger ones than kind 1 are direct-mapped */
+	uint8_t first_window; /* leaves of a scan's first window and flight; 0: their real numbers */
+	uint8_t patience;     /* looks at a lock whose holder does not move; 0: their real number */
 };
 
 struct smart_tree;

@@ -37,11 +37,13 @@ client_open(struct client *client, int number, struct compute_node *compute, boo
 		.tenure = world.plan.owners ? UINT32_MAX + world.now : 0,
 		.tiny_nodes = (uint8_t) world.plan.tiny_nodes,
 		.wide_nodes = world.plan.wide_nodes,
+		.first_window = (uint8_t) world.plan.first_window,
 		.patience = (uint8_t) world.plan.patience,
 	};
 
 	client->number = number;
 	client->state = CLIENT_READY;
+	client->kept_scan = NULL;
 	client->compute = compute;
 	client->pin = NEVER;
 	client->moment = NEVER;

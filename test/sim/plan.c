@@ -70,6 +70,16 @@ plan_nodes(struct plan *plan)
 	plan->wide_nodes = !plan->direct && dice_one_in(&dice, 8);
 }
 
+/* By dice of its own.  Trees are small here, and scans short. */
+static void
+plan_flights(struct plan *plan)
+{
+	struct dice dice = {.state = world.seed ^ UINT64_C(0xd1342543de82ef95)};
+
+	plan->first_window = dice_one_in(&dice, 3) ? 0 : dice_between(&dice, 1, 3);
+	plan->keep_scans = dice_one_in(&dice, 2);
+}
+
 /* By dice of its own.  Where moments last, blocks are used again later. */
 static void
 plan_moments(struct plan *plan)
@@ -465,6 +475,7 @@ plan_make(struct plan *plan)
 	plan_patience(plan);
 	plan_nodes(plan);
 	plan_moments(plan);
+	plan_flights(plan);
 	plan_owners(plan);
 	plan_recovery(plan);
 	plan_full(plan);

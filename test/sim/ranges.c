@@ -191,13 +191,32 @@ walk_pieces(struct walk *walk, struct smart_scan *scan, unsigned int batches_max
 	return status;
 }
 
+static smart_status
+open_scan(struct client *client, struct smart_scan **scan)
+{
+	if (!owners_apply(client))
+		return SMART_NO_SPACE;
+	*scan = client->kept_scan;
+	client->kept_scan = NULL;
+	return *scan != NULL ? SMART_OK : smart_scan_open(client->tree, scan);
+}
+
+static void
+close_scan(struct client *client, struct smart_scan *scan)
+{
+	if (world.plan.keep_scans && client->kept_scan == NULL)
+		client->kept_scan = scan;
+	else
+		smart_scan_close(scan);
+}
+
 void
 client_scan(struct client *client, const struct range *range, bool backward, unsigned int batches_max)
 {
 	struct walk walk = {.client = client, .range = *range, .backward = backward, .start = ++world.now, .last = -1};
 	bool in_pieces = dice_one_in(&world.dice, 3);
 	struct smart_scan *scan = NULL;
-	smart_status status = owners_apply(client) ? smart_scan_open(client->tree, &scan) : SMART_NO_SPACE;
+	smart_status status = open_scan(client, &scan);
 
 	world_trace("scan begins, %s%s", backward ? "backward" : "forward", in_pieces ? ", in pieces" : "");
 	if (status == SMART_OK && in_pieces)
@@ -215,7 +234,7 @@ client_scan(struct client *client, const struct range *range, bool backward, uns
 		world_violation("scan: %s", smart_status_text(status));
 	world_trace("scan ends: %s, %llx", smart_status_text(status), (unsigned long long) walk.found);
 	if (scan != NULL)
-		smart_scan_close(scan);
+		close_scan(client, scan);
 	++world.now;
 	client_after(client, "scan");
 }

@@ -113,9 +113,11 @@ struct plan
 	bool rdwc;                 /* the clients of a compute node share READs and appends */
 	unsigned int places;
 	enum descents_kind descents;
-	bool long_keys;        /* a leaf's entries share more than half of it */
-	bool wide_nodes;       /* large ones are direct-mapped, and parts of them are READ (B6) */
-	unsigned int patience; /* with a lock that is held, in looks; 0: the tree's own */
+	bool long_keys;            /* a leaf's entries share more than half of it */
+	bool wide_nodes;           /* large ones are direct-mapped, and parts of them are READ (B6) */
+	unsigned int first_window; /* of smart_tree_options */
+	bool keep_scans;           /* a client's next scan uses what the last one has opened, as in the server */
+	unsigned int patience;     /* with a lock that is held, in looks; 0: the tree's own */
 	unsigned int no_space_one_in;
 	bool full;                /* nothing is left but what clients retire, and room more blocks */
 	unsigned int room;        /* counted down; */
@@ -218,6 +220,7 @@ struct client
 	struct smart_rdwc_member member;
 	struct smart_offload offload;
 	struct smart_tree *tree;
+	struct smart_scan *kept_scan; /* NULL: none */
 	struct compute_node *compute;
 	struct cache *cache;
 	struct cache own_cache;

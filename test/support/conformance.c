@@ -257,6 +257,81 @@ check_direct(struct conformance *conformance, unsigned int node)
 	}
 }
 
+/* ---- flights ---- */
+
+#define FLIGHT_READS 200
+#define FLIGHT_BYTES 200 /* of a READ */
+
+/* READs of all nodes in turn. */
+static void
+fill_flight(const struct conformance *conformance, struct fabric_request *reads, uint8_t (*found)[FLIGHT_BYTES])
+{
+	for (unsigned int i = 0; i < FLIGHT_READS; i++)
+		reads[i] =
+			moves(FABRIC_READ, at(conformance, i % conformance->nodes, i * FLIGHT_BYTES), found[i], FLIGHT_BYTES);
+}
+
+/* What the READs of a flight are to find from now on. */
+static void
+write_all(struct conformance *conformance, uint8_t byte)
+{
+	uint8_t bytes[FLIGHT_READS * FLIGHT_BYTES];
+
+	memset(bytes, byte, sizeof(bytes));
+	for (unsigned int node = 0; node < conformance->nodes; node++)
+	{
+		struct fabric_request write = moves(FABRIC_WRITE, at(conformance, node, 0), bytes, sizeof(bytes));
+
+		run(conformance->fabric, &write, 1);
+	}
+}
+
+static bool
+has_landed(const struct fabric_flight *flight, uint8_t (*found)[FLIGHT_BYTES], uint8_t byte)
+{
+	bool same = true;
+
+	for (unsigned int i = 0; i < FLIGHT_READS; i++)
+		for (unsigned int j = 0; j < FLIGHT_BYTES; j++)
+			same &= found[i][j] == byte;
+	return !flight->under_way && flight->status == SMART_OK && same;
+}
+
+/* READs that are under way while their client does other things have landed before anything else takes effect. */
+static void
+check_flights(struct conformance *conformance)
+{
+	struct fabric *fabric = conformance->fabric;
+	struct fabric_request reads[2][FLIGHT_READS];
+	uint8_t found[2][FLIGHT_READS][FLIGHT_BYTES];
+	struct fabric_flight one = {.reads = reads[0], .count = FLIGHT_READS};
+	struct fabric_flight other = {.reads = reads[1], .count = FLIGHT_READS};
+	uint64_t before = fabric->counters.round_trips;
+
+	fill_flight(conformance, reads[0], found[0]);
+	fill_flight(conformance, reads[1], found[1]);
+	write_all(conformance, 1);
+	CHECK(fabric_depart(fabric, &one) == SMART_OK && one.under_way);
+	write_all(conformance, 2);
+	CHECK(has_landed(&one, found[0], 1));
+	CHECK(fabric->counters.flights == 1 && fabric->counters.round_trips == before + 2 * conformance->nodes + 1);
+	CHECK(fabric_depart(fabric, &one) == SMART_OK && fabric_depart(fabric, &other) == SMART_OK);
+	CHECK(has_landed(&one, found[0], 2) && other.under_way);
+	fabric_land(fabric);
+	fabric_land(fabric);
+	CHECK(has_landed(&other, found[1], 2));
+	if (conformance->outside == 0)
+		return;
+	/* An address that is none is found at one end or the other, and the client goes on. */
+	reads[1][FLIGHT_READS / 2].remote = fabric_make_address(0, conformance->outside);
+	if (fabric_depart(fabric, &other) == SMART_OK)
+		fabric_land(fabric);
+	CHECK(other.status == SMART_CORRUPT && !other.under_way);
+	CHECK(fabric_depart(fabric, &one) == SMART_OK);
+	fabric_land(fabric);
+	CHECK(has_landed(&one, found[0], 2));
+}
+
 static unsigned int
 additions_of(const struct conformance *conformance)
 {
@@ -332,6 +407,8 @@ conformance_check(struct conformance *conformance)
 	check_many(conformance);
 	check_counters(conformance);
 	check_outside(conformance);
+	if (conformance->fabric->provider->depart != NULL)
+		check_flights(conformance);
 	if (conformance->open != NULL)
 		check_threads(conformance);
 }

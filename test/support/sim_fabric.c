@@ -11,21 +11,8 @@
 #include "rdma/sim/memory.h"
 #include "support/sim_fabric.h"
 
-#define PIECE       8
-#define SHUFFLE_MAX 16 /* pieces up to which every order can come */
-#define BATCH_MAX   512
-
-/* A request under way. */
-struct progress
-{
-	struct fabric_request *request;
-	uint8_t *memory; /* of the memory node, at request->remote */
-	uint32_t pieces;
-	uint32_t done;
-	uint32_t first; /* long requests: piece number = first + n * stride mod pieces */
-	uint32_t stride;
-	uint8_t order[SHUFFLE_MAX];
-};
+#define PIECE     8
+#define BATCH_MAX 512
 
 static uint32_t
 greatest_divisor(uint32_t a, uint32_t b)
@@ -49,7 +36,7 @@ choose_order(const struct sim_control *control, struct progress *progress)
 
 	progress->first = (dice & 3) == 2 ? n - 1 : 0;
 	progress->stride = (dice & 3) == 2 ? n - 1 : 1;
-	if (n <= SHUFFLE_MAX)
+	if (n <= SIM_SHUFFLE_MAX)
 	{
 		for (uint32_t i = 0; i < n; i++)
 			progress->order[i] = (uint8_t) ((progress->first + i * progress->stride) % n);
@@ -103,7 +90,7 @@ step_copy(struct progress *progress)
 	struct fabric_request *request = progress->request;
 	uint32_t skew = (uint32_t) (request->remote % PIECE);
 	uint32_t n = progress->pieces;
-	uint32_t piece = n <= SHUFFLE_MAX
+	uint32_t piece = n <= SIM_SHUFFLE_MAX
 						 ? progress->order[progress->done]
 						 : (uint32_t) ((progress->first + (uint64_t) progress->done * progress->stride) % n);
 	uint32_t from = piece == 0 ? 0 : piece * PIECE - skew;
@@ -160,19 +147,28 @@ choose(const struct sim_fabric *sim, struct progress *batch, int count)
 }
 
 static smart_status
-execute_batch(struct sim_fabric *sim, struct fabric_request *requests, int count, bool fails)
+start_batch(struct sim_fabric *sim, struct fabric_request *requests, int count, struct progress *batch)
 {
-	struct progress batch[BATCH_MAX];
-	struct progress *next;
-	smart_status status;
-
 	for (int i = 0; i < count; i++)
 	{
-		status = start(sim, &requests[i], &batch[i]);
+		smart_status status = start(sim, &requests[i], &batch[i]);
+
 		if (status != SMART_OK)
 			return status;
 		fabric_count(&sim->fabric, &requests[i]);
 	}
+	return SMART_OK;
+}
+
+static smart_status
+execute_batch(struct sim_fabric *sim, struct fabric_request *requests, int count, bool fails)
+{
+	struct progress batch[BATCH_MAX];
+	struct progress *next;
+	smart_status status = start_batch(sim, requests, count, batch);
+
+	if (status != SMART_OK)
+		return status;
 	while ((next = choose(sim, batch, count)) != NULL)
 	{
 		/* A lost completion: whatever has happened up to here stays. */
@@ -204,6 +200,44 @@ sim_execute(struct fabric *fabric, struct fabric_request *requests, int count)
 	fabric_count(fabric, requests);
 	while (single.done < single.pieces)
 		step(sim, &single);
+	return SMART_OK;
+}
+
+/* Of a flight's pieces none come with the departure, or some, or all: between two of them its client goes on. */
+static smart_status
+sim_depart(struct fabric *fabric, struct fabric_request *reads, int count)
+{
+	struct sim_fabric *sim = (struct sim_fabric *) fabric;
+	struct progress *next;
+	smart_status status;
+	uint64_t dice;
+
+	smart_assert(count <= SIM_FLIGHT_MAX);
+	fabric->counters.doorbells++;
+	fabric->counters.round_trips++;
+	status = start_batch(sim, reads, count, sim->flight);
+	if (status != SMART_OK)
+		return status;
+	dice = sim->control->random(sim->control->argument);
+	for (uint64_t steps = dice % 3 == 0   ? 0
+						  : dice % 3 == 1 ? (dice >> 8) % 64
+										  : UINT64_MAX;
+		 steps > 0 && (next = choose(sim, sim->flight, count)) != NULL; steps--)
+		step(sim, next);
+	return SMART_OK;
+}
+
+static smart_status
+sim_land(struct fabric *fabric, struct fabric_request *reads, int count)
+{
+	struct sim_fabric *sim = (struct sim_fabric *) fabric;
+	const struct sim_control *control = sim->control;
+	struct progress *next;
+
+	if (control->fails != NULL && control->fails(control->argument))
+		return SMART_UNREACHABLE;
+	while ((next = choose(sim, sim->flight, count)) != NULL)
+		step(sim, next);
 	return SMART_OK;
 }
 
@@ -241,6 +275,8 @@ sim_close(struct fabric *fabric)
 
 static const struct fabric_provider sim_provider = {
 	.execute = sim_execute,
+	.depart = sim_depart,
+	.land = sim_land,
 	.extend = sim_extend,
 	.descend = sim_descend,
 	.close = sim_close,
@@ -252,6 +288,7 @@ sim_fabric_init(struct sim_fabric *sim, const struct sim_memory *memory, const s
 	smart_assert(memory->nodes >= 1 && memory->nodes <= SIM_NODES_MAX && memory->bytes % PIECE == 0);
 	sim->fabric.provider = &sim_provider;
 	sim->fabric.direct = direct;
+	sim->fabric.flight = NULL;
 	memset(&sim->fabric.counters, 0, sizeof(sim->fabric.counters));
 	sim->fabric.problem[0] = '\0';
 	memset(sim->fabric.window, 0, sizeof(sim->fabric.window));

@@ -42,11 +42,27 @@ struct sim_control
 	void *argument;
 };
 
+#define SIM_SHUFFLE_MAX 16  /* pieces up to which every order can come */
+#define SIM_FLIGHT_MAX  256 /* READs */
+
+/* A request under way. */
+struct progress
+{
+	struct fabric_request *request;
+	uint8_t *memory; /* of the memory node, at request->remote */
+	uint32_t pieces;
+	uint32_t done;
+	uint32_t first; /* long requests: piece number = first + n * stride mod pieces */
+	uint32_t stride;
+	uint8_t order[SIM_SHUFFLE_MAX];
+};
+
 struct sim_fabric
 {
 	struct fabric fabric; /* first: the provider gets at the rest from here */
 	const struct sim_memory *memory;
 	const struct sim_control *control;
+	struct progress flight[SIM_FLIGHT_MAX];
 };
 
 /* Makes sim a client of memory; nothing is allocated and nothing has to be closed. */

@@ -222,6 +222,46 @@ test_killed_meanwhile(void)
 	test_remote_close(&mine);
 }
 
+/* ---- flights ---- */
+
+/* A node that does not go on, or ends, costs a flight, and no other client anything.  How long its owner was busy counts for nothing. */
+static void
+test_flights(void)
+{
+	struct test_remote mine;
+	uint32_t before = nodes->generation[1];
+	uint64_t words[2];
+	struct fabric_request batch[2] = {reads(0, &words[0]), reads(1, &words[1])};
+	struct fabric_flight flight = {.reads = batch, .count = 2};
+	uint64_t one;
+
+	test_remote_open(nodes, &mine, 1, PATIENT_MS);
+	one = value_of(&mine, 1);
+	fabric_remote_set_timeout(mine.fabric, SHORT_MS);
+	words[1] = UINT64_MAX;
+	CHECK(fabric_depart(mine.fabric, &flight) == SMART_OK);
+	usleep(3 * SHORT_MS * 1000);
+	fabric_land(mine.fabric);
+	CHECK(flight.status == SMART_OK && words[1] == one && mine.fabric->counters.connections == 2);
+
+	test_memnode_freeze(nodes, 1);
+	CHECK(fabric_depart(mine.fabric, &flight) == SMART_OK);
+	CHECK(value_of(&mine, 0) == words[0] && flight.status == SMART_TIMEOUT && mine.fabric->counters.timeouts == 1);
+	test_memnode_thaw(nodes, 1);
+	fabric_remote_set_timeout(mine.fabric, PATIENT_MS);
+	CHECK(value_of(&mine, 1) == one && mine.fabric->counters.connections == 3);
+
+	test_memnode_freeze(nodes, 1);
+	CHECK(fabric_depart(mine.fabric, &flight) == SMART_OK);
+	test_memnode_kill(nodes, 1);
+	CHECK(value_of(&mine, 0) == words[0] && flight.status == SMART_UNREACHABLE);
+	test_memnode_start(nodes, 1, false);
+	CHECK(fabric_depart(mine.fabric, &flight) == SMART_OK && nodes->generation[1] == before);
+	/* Nobody waits for it. */
+	test_remote_close(&mine);
+	CHECK(!flight.under_way && flight.status == SMART_UNREACHABLE);
+}
+
 /* ---- others that listen ---- */
 
 static int
@@ -435,6 +475,7 @@ main(void)
 		test_interrupt();
 		test_killed();
 		test_killed_meanwhile();
+		test_flights();
 		test_strangers();
 		test_keys();
 		test_names();

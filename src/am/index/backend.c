@@ -26,7 +26,7 @@
 #include "am/server/shared.h"
 #include "base/assert.h"
 
-StaticAssertDecl(sizeof(struct fabric_counters) == (2 * FABRIC_VERBS + 8) * sizeof(uint64),
+StaticAssertDecl(sizeof(struct fabric_counters) == (2 * FABRIC_VERBS + 9) * sizeof(uint64),
 				 "all members of the counters are 8 bytes");
 
 static struct smart_client *opened; /* smart_server.client is the same, after startup recovery */

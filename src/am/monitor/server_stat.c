@@ -121,6 +121,7 @@ smart_stat_fabric(PG_FUNCTION_ARGS)
 	smart_row_count(&row, counters.requests[FABRIC_FAA]);
 	smart_row_count(&row, counters.doorbells);
 	smart_row_count(&row, counters.round_trips);
+	smart_row_count(&row, counters.flights);
 	smart_row_count(&row, smart_session_round_trips());
 	smart_row_count(&row, counters.connections);
 	smart_row_count(&row, counters.timeouts);

@@ -449,14 +449,14 @@ round_trips_of_ranges(double ranges, double leaves)
 	smart_assert(ranges >= 1 && leaves >= 0);
 	/* Where one leaf holds a whole range, many are looked for together. */
 	if (leaves <= 1)
-		return ceil(ranges / SMART_READAHEAD_MAX);
+		return ceil(ranges / SMART_POINTS_MAX);
 	leaves -= FIRST_BATCH;
-	for (double batch = 2 * FIRST_BATCH; batch < SMART_READAHEAD_MAX && leaves > 0; batch *= 2)
+	for (double batch = 2 * FIRST_BATCH; batch < SMART_WINDOW_MAX && leaves > 0; batch *= 2)
 	{
 		leaves -= batch;
 		trips++;
 	}
-	return ranges * (trips + Max(ceil(leaves / SMART_READAHEAD_MAX), 0));
+	return ranges * (trips + Max(ceil(leaves / SMART_WINDOW_MAX), 0));
 }
 
 static double

@@ -16,7 +16,7 @@ smart_cursor_init(struct smart_cursor *cursor, struct smart_env *env)
 void
 smart_cursor_done(struct smart_cursor *cursor, struct smart_env *env)
 {
-	env->release(env, cursor->bytes);
+	smart_release(env, cursor->bytes);
 	cursor->bytes = NULL;
 }
 

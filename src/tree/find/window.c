@@ -19,35 +19,50 @@
 static uint8_t *
 make_copy(struct smart_tree *tree, struct smart_window *window, unsigned int i, smart_slot link)
 {
-	if (window->blocks[i].copy == NULL)
-		window->blocks[i].copy = tree->env->allocate(tree->env, SMART_LEAF_BYTES_MAX);
+	uint32_t bytes = smart_class_bytes(smart_slot_class(link));
+
+	if (window->blocks[i].room < bytes)
+	{
+		smart_release(tree->env, window->blocks[i].copy);
+		/* A leaf is read some bytes at a time. */
+		window->blocks[i].copy = tree->env->allocate(tree->env, bytes + SMART_BATCH_SLACK);
+		window->blocks[i].room = window->blocks[i].copy != NULL ? bytes : 0;
+	}
 	window->blocks[i].link = link;
 	window->blocks[i].ticket = 0;
 	return window->blocks[i].copy;
 }
 
+/* The READs of the blocks of the window that wait (their numbers). */
+static void
+put_reads(const struct smart_window *window, const uint8_t *waiting, unsigned int count, struct fabric_request *reads)
+{
+	smart_assert(count <= SMART_WINDOW_MAX);
+	for (unsigned int i = 0; i < count; i++)
+	{
+		smart_slot link = window->blocks[waiting[i]].link;
+
+		reads[i] = smart_read_request(smart_slot_address(link), window->blocks[waiting[i]].copy,
+									  smart_class_bytes(smart_slot_class(link)));
+	}
+}
+
 /*
- * READs the blocks of the window that wait (their numbers), behind the requests in front.  Blocks and requests are not
- * changed by others meanwhile: the window is one walk's.
+ * READs them, behind the requests in front.  Blocks and requests are not changed by others meanwhile: the window is one
+ * walk's.
  */
 static smart_status
 read_blocks(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front, int front_count,
 			const uint8_t *waiting, unsigned int count)
 {
-	struct fabric_request batch[SMART_READAHEAD_MAX + SMART_WINDOW_FRONT_MAX];
+	struct fabric_request batch[SMART_WINDOW_MAX + SMART_WINDOW_FRONT_MAX];
 	bool delivered = false;
 	smart_status status;
 
-	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX && count <= SMART_READAHEAD_MAX);
+	smart_assert(front_count <= SMART_WINDOW_FRONT_MAX);
 	if (front_count > 0)
 		memcpy(batch, front, (size_t) front_count * sizeof(*front));
-	for (unsigned int i = 0; i < count; i++)
-	{
-		smart_slot link = window->blocks[waiting[i]].link;
-
-		batch[front_count + (int) i] = smart_read_request(smart_slot_address(link), window->blocks[waiting[i]].copy,
-														  smart_class_bytes(smart_slot_class(link)));
-	}
+	put_reads(window, waiting, count, batch + front_count);
 	if (front_count > 0 || count != 1)
 		return fabric_execute(tree->fabric, batch, front_count + (int) count);
 	/* A leaf by itself: others may be after it, too; who READs it keeps it. */
@@ -61,7 +76,7 @@ smart_status
 smart_window_read(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
 				  int front_count, const smart_slot *slots, unsigned int count)
 {
-	uint8_t waiting[SMART_READAHEAD_MAX];
+	uint8_t waiting[SMART_WINDOW_MAX];
 	smart_status status;
 
 	window->count = 0;
@@ -77,16 +92,15 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 	return status;
 }
 
-smart_status
-smart_window_fill(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
-				  int front_count, const smart_slot *slots, unsigned int count, bool *posted)
+/* Takes the copies that there are of leaves (A5) into the window; the numbers of the others are waiting[0..*waits). */
+static smart_status
+take_copies(struct smart_tree *tree, struct smart_window *window, const smart_slot *slots, unsigned int count,
+			uint8_t *waiting, unsigned int *waits)
 {
-	uint8_t waiting[SMART_READAHEAD_MAX];
-	unsigned int waits = 0;
 	bool asks = smart_leaf_copy_asks(tree);
-	smart_status status = SMART_OK;
 
 	window->count = 0;
+	*waits = 0;
 	for (unsigned int i = 0; i < count; i++)
 	{
 		uint8_t *copy = make_copy(tree, window, i, slots[i]);
@@ -95,14 +109,101 @@ smart_window_fill(struct smart_tree *tree, struct smart_window *window, const st
 			return SMART_NO_MEMORY;
 		/* The tickets are from before the READs. */
 		if (!asks || !smart_leaf_copy_take(tree, slots[i], copy, &window->blocks[i].ticket))
-			waiting[waits++] = (uint8_t) i;
+			waiting[(*waits)++] = (uint8_t) i;
 	}
-	*posted = waits > 0;
-	if (waits > 0)
+	return SMART_OK;
+}
+
+smart_status
+smart_window_fill(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
+				  int front_count, const smart_slot *slots, unsigned int count, bool *posted)
+{
+	uint8_t waiting[SMART_WINDOW_MAX];
+	unsigned int waits;
+	smart_status status = take_copies(tree, window, slots, count, waiting, &waits);
+
+	*posted = status == SMART_OK && waits > 0;
+	if (*posted)
 		status = read_blocks(tree, window, front, front_count, waiting, waits);
 	if (status == SMART_OK)
 		window->count = count;
 	return status;
+}
+
+/* The requests in front, whose bytes stay the flight's until it has landed. */
+static smart_status
+put_front(struct smart_tree *tree, struct smart_window_flight *flight, const struct fabric_request *front, int count)
+{
+	uint32_t bytes = 0;
+
+	smart_assert(count <= SMART_WINDOW_FRONT_MAX);
+	for (int i = 0; i < count; i++)
+		bytes += front[i].length;
+	if (flight->room < bytes)
+	{
+		smart_release(tree->env, flight->bytes);
+		flight->bytes = tree->env->allocate(tree->env, bytes);
+		flight->room = flight->bytes != NULL ? bytes : 0;
+		if (flight->bytes == NULL)
+			return SMART_NO_MEMORY;
+	}
+	bytes = 0;
+	for (int i = 0; i < count; i++)
+	{
+		flight->reads[i] = front[i];
+		flight->reads[i].local = flight->bytes + bytes;
+		flight->front[i] = front[i].local;
+		bytes += front[i].length;
+	}
+	flight->front_count = count;
+	return SMART_OK;
+}
+
+smart_status
+smart_window_depart(struct smart_tree *tree, struct smart_window_flight *flight, const struct fabric_request *front,
+					int front_count, const smart_slot *slots, unsigned int count)
+{
+	uint8_t waiting[SMART_WINDOW_MAX];
+	unsigned int waits;
+	smart_status status;
+
+	/* One that nobody has waited for. */
+	if (flight->flight.under_way)
+		fabric_land(tree->fabric);
+	status = take_copies(tree, &flight->window, slots, count, waiting, &waits);
+	if (status == SMART_OK)
+		status = put_front(tree, flight, front, front_count);
+	flight->flight = (struct fabric_flight){.reads = flight->reads, .count = front_count + (int) waits};
+	flight->moment = tree->moment;
+	if (status == SMART_OK && flight->flight.count > 0)
+	{
+		put_reads(&flight->window, waiting, waits, flight->reads + front_count);
+		status = fabric_depart(tree->fabric, &flight->flight);
+	}
+	if (status == SMART_OK)
+		flight->window.count = count;
+	return status;
+}
+
+bool
+smart_window_land_front(struct smart_tree *tree, struct smart_window_flight *flight)
+{
+	if (flight->flight.under_way)
+		fabric_land(tree->fabric);
+	if (flight->flight.status != SMART_OK || flight->moment == 0 || flight->moment != tree->moment)
+		return false;
+	for (int i = 0; i < flight->front_count; i++)
+		memcpy(flight->front[i], flight->reads[i].local, flight->reads[i].length);
+	return true;
+}
+
+void
+smart_window_flight_done(struct smart_tree *tree, struct smart_window_flight *flight)
+{
+	if (flight->flight.under_way)
+		fabric_land(tree->fabric);
+	smart_release(tree->env, flight->bytes);
+	smart_window_done(&flight->window, tree->env);
 }
 
 smart_status
@@ -118,14 +219,18 @@ smart_window_put(struct smart_tree *tree, struct smart_window *window, smart_slo
 
 /* Which block link leads to; window->count: none. */
 static uint32_t
-find_block(const struct smart_window *window, smart_slot link)
+find_block(struct smart_window *window, smart_slot link)
 {
-	uint32_t i = 0;
-
-	smart_assert(link != 0 && window->count <= SMART_READAHEAD_MAX);
-	while (i < window->count && window->blocks[i].link != link)
-		i++;
-	return i;
+	smart_assert(link != 0 && window->count <= SMART_WINDOW_MAX);
+	for (uint32_t tried = 0, i = window->served; tried < window->count; tried++, i++)
+	{
+		i = i < window->count ? i : 0;
+		if (window->blocks[i].link != link)
+			continue;
+		window->served = i;
+		return i;
+	}
+	return window->count;
 }
 
 uint8_t *
@@ -142,7 +247,7 @@ smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket
 }
 
 const uint8_t *
-smart_window_look(const struct smart_window *window, smart_slot link)
+smart_window_look(struct smart_window *window, smart_slot link)
 {
 	uint32_t i = find_block(window, link);
 
@@ -152,13 +257,13 @@ smart_window_look(const struct smart_window *window, smart_slot link)
 void
 smart_window_done(struct smart_window *window, struct smart_env *env)
 {
-	for (int i = 0; i < SMART_READAHEAD_MAX; i++)
+	for (int i = 0; i < SMART_WINDOW_MAX; i++)
 		smart_release(env, window->blocks[i].copy);
 }
 
 /* ---- the leaves of many keys ---- */
 
-_Static_assert(SMART_POINTS_MAX <= SMART_READAHEAD_MAX, "a window holds the leaves of all points");
+_Static_assert(SMART_POINTS_MAX <= SMART_WINDOW_MAX, "a window holds the leaves of all points");
 
 /* Nodes of the descent before, one a level, which keys in order have in common: nobody looks for them in the cache again. */
 #define LEVELS_MAX 8

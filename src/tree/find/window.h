@@ -8,23 +8,38 @@
 #include "tree/block/handle.h"
 #include "tree/block/leaf.h"
 
-#define SMART_READAHEAD_MAX    64
-#define SMART_WINDOW_FRONT_MAX 56
+#define SMART_WINDOW_MAX       256
+#define SMART_WINDOW_FRONT_MAX 48
 
 /* Blocks that were read in one batch. */
 struct smart_window
 {
 	uint32_t count;
+	uint32_t served; /* the last one that was asked for: the next one is near */
 	struct
 	{
 		smart_slot link; /* 0: used up */
 		uint64_t ticket; /* of a leaf that was READ, for its copy (A5); 0: it is not to be kept */
 		uint8_t *copy;   /* NULL: never used */
-	} blocks[SMART_READAHEAD_MAX];
+		uint32_t room;   /* bytes there */
+	} blocks[SMART_WINDOW_MAX];
+};
+
+/* A window that is under way, with requests in front, while its owner is busy with another one. */
+struct smart_window_flight
+{
+	struct fabric_flight flight;
+	struct fabric_request reads[SMART_WINDOW_FRONT_MAX + SMART_WINDOW_MAX];
+	struct smart_window window; /* its leaves, when the flight has landed with SMART_OK */
+	int front_count;
+	void *front[SMART_WINDOW_FRONT_MAX]; /* where the requests in front want their bytes */
+	uint8_t *bytes;                      /* where they have them until then; NULL: never used */
+	uint32_t room;
+	uint64_t moment; /* of the operation that began it */
 };
 
 /*
- * READs what the slots lead to, at most SMART_READAHEAD_MAX blocks, in one batch, with at most SMART_WINDOW_FRONT_MAX
+ * READs what the slots lead to, at most SMART_WINDOW_MAX blocks, in one batch, with at most SMART_WINDOW_FRONT_MAX
  * requests in front.
  */
 extern smart_status
@@ -37,10 +52,20 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 extern smart_status
 smart_window_fill(struct smart_tree *tree, struct smart_window *window, const struct fabric_request *front,
 				  int front_count, const smart_slot *slots, unsigned int count, bool *posted);
+/* Begins the same, as a flight; SMART_OK without one if there is nothing to READ. */
+extern smart_status
+smart_window_depart(struct smart_tree *tree, struct smart_window_flight *flight, const struct fabric_request *front,
+					int front_count, const smart_slot *slots, unsigned int count);
+/*
+ * Waits for it, and takes what the requests in front have brought to where they want it.  Within an epoch.  False: nothing was brought, or
+ * blocks may have been used again meanwhile, since this operation was told another moment than that which began it.
+ */
+extern bool smart_window_land_front(struct smart_tree *tree, struct smart_window_flight *flight);
+extern void smart_window_flight_done(struct smart_tree *tree, struct smart_window_flight *flight);
 /* The copy of what link leads to, once, and its ticket if that is asked for; NULL: it is not there. */
 extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket);
 /* The same, and it may be taken later. */
-extern const uint8_t *smart_window_look(const struct smart_window *window, smart_slot link);
+extern const uint8_t *smart_window_look(struct smart_window *window, smart_slot link);
 extern void smart_window_done(struct smart_window *window, struct smart_env *env);
 
 /* A window of one block, which was brought otherwise. */

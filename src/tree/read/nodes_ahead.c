@@ -2,18 +2,20 @@
  * nodes_ahead.c
  *	  Nodes that a walk on a remote provider READs before it comes to them, many in one batch.
  *
- * They stand in a ring in the order in which they were wanted, which is about the order in which the walk comes to them.
+ * What was of use longest ago makes room for what is wanted.
  */
 #include "tree/block/access.h"
 #include "tree/read/nodes_ahead.h"
 
-#define ROOM 64 /* nodes that are remembered */
+#define ROOM   64 /* nodes that are remembered */
+#define DEPTHS 8  /* of a key, whose prefixes are told apart */
 
 _Static_assert(SMART_AHEAD_BATCH < ROOM, "a batch leaves room for the node that served last");
 
 struct ahead
 {
 	bool known;        /* READ, and proved */
+	uint64_t used;     /* orders the nodes by their last use */
 	bool arriving;     /* the next batch READs it, */
 	uint64_t moment;   /* arriving: in which the slot was in the tree that leads to it (B1); 0: not known */
 	unsigned int path; /* arriving: where the bytes begin that lead to its parent, and up to the parent's own byte */
@@ -26,13 +28,13 @@ struct ahead
 
 struct smart_nodes_ahead
 {
-	unsigned int next;     /* place of the ring that is given away next */
+	uint64_t uses;         /* so far */
 	unsigned int served;   /* the last one that told the walk its place */
 	unsigned int arriving; /* nodes */
 	unsigned int path;     /* the last one, */
 	unsigned int path_end; /* and where it ends */
 	uint8_t paths[SMART_KEY_MAX + 1];
-	struct ahead ring[ROOM];
+	struct ahead nodes[ROOM];
 };
 
 struct smart_nodes_ahead *
@@ -57,7 +59,7 @@ smart_nodes_ahead_start(struct smart_nodes_ahead *ahead)
 {
 	forget_paths(ahead);
 	for (unsigned int i = 0; i < ROOM; i++)
-		ahead->ring[i].known = ahead->ring[i].arriving = false;
+		ahead->nodes[i].known = ahead->nodes[i].arriving = false;
 }
 
 /* ---- one batch ---- */
@@ -90,7 +92,7 @@ find_entry(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrive
 {
 	for (unsigned int i = 0; i < ROOM; i++)
 	{
-		struct ahead *entry = &ahead->ring[i];
+		struct ahead *entry = &ahead->nodes[i];
 
 		if ((entry->known || entry->arriving) && entry->node.link == link && entry->node.arrived == arrived)
 			return entry;
@@ -102,14 +104,21 @@ find_entry(struct smart_nodes_ahead *ahead, smart_slot link, unsigned int arrive
 static struct ahead *
 take_entry(struct smart_nodes_ahead *ahead)
 {
-	struct ahead *entry;
+	struct ahead *oldest = NULL;
 
-	do
+	for (unsigned int i = 0; i < ROOM; i++)
 	{
-		entry = &ahead->ring[ahead->next];
-		ahead->next = (ahead->next + 1) % ROOM;
-	} while (entry->arriving || entry == &ahead->ring[ahead->served]);
-	return entry;
+		struct ahead *entry = &ahead->nodes[i];
+
+		if (entry->arriving || i == ahead->served)
+			continue;
+		if (!entry->known)
+			return entry;
+		if (oldest == NULL || entry->used < oldest->used)
+			oldest = entry;
+	}
+	smart_assert(oldest != NULL);
+	return oldest;
 }
 
 /* The next batch READs the node; NULL: it does not. */
@@ -131,6 +140,7 @@ want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot li
 	}
 	entry->known = false;
 	entry->arriving = true;
+	entry->used = ++ahead->uses;
 	entry->moment = moment;
 	entry->path = ahead->path;
 	entry->parent = NULL;
@@ -145,6 +155,17 @@ smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *
 					   unsigned int arrived, uint64_t moment)
 {
 	return want(ahead, key, link, arrived, moment) != NULL;
+}
+
+bool
+smart_nodes_ahead_renew(struct smart_nodes_ahead *ahead, const struct smart_key *key, const struct smart_node *node)
+{
+	struct ahead *entry = find_entry(ahead, node->link, node->arrived);
+
+	if (entry == NULL || !entry->known)
+		return want(ahead, key, node->link, node->arrived, 0) != NULL;
+	entry->used = ++ahead->uses;
+	return true;
 }
 
 bool
@@ -167,7 +188,7 @@ smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahea
 
 	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
 	{
-		struct ahead *entry = &ahead->ring[i];
+		struct ahead *entry = &ahead->nodes[i];
 
 		if (!entry->arriving)
 			continue;
@@ -239,7 +260,7 @@ smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahea
 {
 	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
 	{
-		struct ahead *entry = &ahead->ring[i];
+		struct ahead *entry = &ahead->nodes[i];
 		uint64_t moment;
 
 		if (!entry->arriving)
@@ -253,7 +274,7 @@ smart_nodes_ahead_finish(struct smart_tree *tree, struct smart_nodes_ahead *ahea
 	}
 	for (unsigned int i = 0; i < ROOM && ahead->arriving > 0; i++)
 	{
-		struct ahead *entry = &ahead->ring[i];
+		struct ahead *entry = &ahead->nodes[i];
 
 		if (entry->arriving && entry->parent != NULL)
 			look_from_above(entry);
@@ -291,8 +312,8 @@ entry_of(const struct smart_nodes_ahead *ahead, const struct smart_node *node)
 {
 	for (unsigned int i = 0; i < ROOM; i++)
 	{
-		if (&ahead->ring[i].node == node)
-			return ahead->ring[i].known ? &ahead->ring[i] : NULL;
+		if (&ahead->nodes[i].node == node)
+			return ahead->nodes[i].known ? &ahead->nodes[i] : NULL;
 	}
 	return NULL;
 }
@@ -315,27 +336,42 @@ smart_nodes_ahead_shows_prefix(const struct smart_tree *tree, const struct smart
 		   entry->parent_identity == smart_prefix_hash(tree, key, entry->parent_depth);
 }
 
+/* The identities of a key's prefixes, each of which is told once. */
+struct identities
+{
+	unsigned int depth[DEPTHS];
+	uint64_t identity[DEPTHS];
+};
+
+static uint64_t
+identity_of(struct identities *known, const struct smart_tree *tree, const struct smart_key *key, unsigned int depth)
+{
+	unsigned int i = depth % DEPTHS;
+
+	if (known->depth[i] != depth)
+		known->identity[i] = smart_prefix_hash(tree, key, depth);
+	known->depth[i] = depth;
+	return known->identity[i];
+}
+
 bool
 smart_nodes_ahead_find(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, const struct smart_key *key,
 					   struct smart_place *place)
 {
-	unsigned int depth = UINT_MAX;
-	uint64_t identity = 0;
+	struct identities identities;
 
+	for (unsigned int i = 0; i < DEPTHS; i++)
+		identities.depth[i] = UINT_MAX;
 	for (unsigned int tried = 0; tried < ROOM; tried++)
 	{
 		unsigned int i = (ahead->served + tried) % ROOM;
-		struct smart_node *node = &ahead->ring[i].node;
+		struct smart_node *node = &ahead->nodes[i].node;
 
-		if (!ahead->ring[i].known)
-			continue;
-		/* Most of them are of one depth. */
-		if (node->depth != depth)
-			identity = smart_prefix_hash(tree, key, node->depth);
-		depth = node->depth;
-		if (node->words[1] != identity || !smart_node_leads(node, true, key, place))
+		if (!ahead->nodes[i].known || node->words[1] != identity_of(&identities, tree, key, node->depth) ||
+			!smart_node_leads(node, true, key, place))
 			continue;
 		ahead->served = i;
+		ahead->nodes[i].used = ++ahead->uses;
 		return true;
 	}
 	return false;
@@ -345,5 +381,5 @@ void
 smart_nodes_ahead_forget(struct smart_nodes_ahead *ahead, const struct smart_node *node)
 {
 	for (unsigned int i = 0; i < ROOM; i++)
-		ahead->ring[i].known &= &ahead->ring[i].node != node;
+		ahead->nodes[i].known &= &ahead->nodes[i].node != node;
 }

@@ -29,11 +29,14 @@ extern struct smart_nodes_ahead *smart_nodes_ahead_open(struct smart_env *env);
 extern void smart_nodes_ahead_start(struct smart_nodes_ahead *ahead);
 /*
  * The next batch READs the node that this link leads to, on key's path, which has come so far; once more, if it is known.  False: it
- * does not, since there are enough.  What was READ longest ago is forgotten, but for the node that served last.
+ * does not, since there are enough.  What was of use longest ago is forgotten.
  * moment: this operation's, if the link is one that smart_node_shows(); within it the node takes one READ.  Or 0.
  */
 extern bool smart_nodes_ahead_want(struct smart_nodes_ahead *ahead, const struct smart_key *key, smart_slot link,
 								   unsigned int arrived, uint64_t moment);
+/* The same of a node that is known from elsewhere, unless it was READ within the walk. */
+extern bool
+smart_nodes_ahead_renew(struct smart_nodes_ahead *ahead, const struct smart_key *key, const struct smart_node *node);
 /* The READs of the next batch, at most SMART_AHEAD_REQUESTS; how many. */
 extern int
 smart_nodes_ahead_prepare(const struct smart_tree *tree, struct smart_nodes_ahead *ahead, struct fabric_request *batch);

@@ -3,7 +3,7 @@
  *	  Remote providers: the leaves that a cursor comes to, read ahead.
  *
  * The leaves that follow are READ in the same batch, in a window of 4, 8, 16 ..
- * 64, or of 3, 5, 8 .. 64 if the walk may end anywhere: those of the same node, and
+ * 256, or of 3, 5, 8 .. 256 if the walk may end anywhere: those of the same node, and
  * of the nodes that are known behind it.  The walk keeps copies of nodes, so that
  * it descends again only when the cursor has left them.
  *
@@ -11,6 +11,10 @@
  * those behind it that the next windows will need, as far as slots show them
  * (nodes_ahead.c).  So a first scan, which finds nothing in the cache, takes about as many
  * round trips as a later one, plus one for each level of nodes.
+ *
+ * While the walk is busy with a window, the batch of the next one is under way.  So a long
+ * walk waits only for what the network cannot bring in time.  What that batch brings of nodes is
+ * taken when it is needed, by an operation in which it proves something (settle).
  *
  * Why copies of a while ago may be used: the walk has to return what is in the
  * tree from its start to its end.  A leaf that was live when it was READ, with
@@ -30,27 +34,34 @@
 
 #define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
 #define UNBOUNDED_FIRST 3
-#define COLD_WINDOWS    16 /* without a node that is not known, until the walk looks for none any more */
+#define FLIGHT_FIRST    16  /* leaves of the first window that is READ while the walk is busy with the one before */
+#define LOOKS_MAX       128 /* descents for one window */
+#define COLD_WINDOWS    16  /* without a node that is not known, until the walk looks for none any more */
 
-_Static_assert(SMART_ROUTE_REQUESTS <= SMART_WINDOW_FRONT_MAX, "nodes go in front of a window");
+_Static_assert(SMART_AHEAD_REQUESTS <= SMART_WINDOW_FRONT_MAX, "nodes go in front of a window");
 
 struct smart_readahead
 {
 	struct smart_tree *tree;
-	uint32_t first;      /* leaves of the first window that are still to be READ */
-	uint32_t next;       /* leaves that the next batch reads behind it */
-	bool strict;         /* the next leaf is looked for strictly */
-	bool begun;          /* a window has been READ */
-	bool in_gap;         /* it has come to keys that are not there */
-	unsigned int cold;   /* for so many windows it looks for nodes that are not known */
-	unsigned int leaves; /* that it has seen, */
-	unsigned int nodes;  /* and nodes that lead to them */
+	uint32_t first;       /* leaves of the first window that are still to be READ */
+	uint32_t next_leaves; /* that the next batch reads behind it */
+	bool strict;          /* the next leaf is looked for strictly */
+	bool begun;           /* a window has been READ */
+	bool in_gap;          /* it has come to keys that are not there */
+	unsigned int cold;    /* for so many windows it looks for nodes that are not known */
+	unsigned int leaves;  /* that it has seen, */
+	unsigned int nodes;   /* and nodes that lead to them */
 	uint32_t to_length;
 	const uint8_t *to; /* the end, in the walk's direction */
 	struct smart_window window;
-	struct smart_window points;  /* leaves of points that were said to come */
-	uint32_t served;             /* which of them served last: the next one is near */
-	struct smart_cursor outlook; /* as far as the last window reaches */
+	struct smart_window_flight *next; /* the window behind it; NULL: there has been none */
+	bool expected;                    /* it is under way, or has landed, and the walk will come to it, */
+	bool unsettled;                   /* and what it brings of nodes has not been taken */
+	struct smart_window points;       /* leaves of points that were said to come */
+	uint32_t served;                  /* which of them served last: the next one is near */
+	struct smart_cursor outlook;      /* as far as the walk has looked ahead */
+	struct smart_cursor end;          /* as far as the last window reaches, */
+	bool goes_on;                     /* if more is known to lie behind that */
 	struct smart_route route;
 };
 
@@ -63,9 +74,10 @@ smart_readahead_open(struct smart_tree *tree, struct smart_readahead **result)
 		return SMART_NO_MEMORY;
 	memset(walk, 0, sizeof(*walk));
 	walk->tree = walk->route.tree = tree;
-	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK)
+	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK ||
+		smart_cursor_init(&walk->end, tree->env) != SMART_OK)
 	{
-		tree->env->release(tree->env, walk);
+		smart_readahead_close(walk);
 		return SMART_NO_MEMORY;
 	}
 	*result = walk;
@@ -77,9 +89,13 @@ smart_readahead_close(struct smart_readahead *walk)
 {
 	struct smart_env *env = walk->tree->env;
 
+	if (walk->next != NULL)
+		smart_window_flight_done(walk->tree, walk->next);
+	smart_release(env, walk->next);
 	smart_window_done(&walk->window, env);
 	smart_window_done(&walk->points, env);
 	smart_cursor_done(&walk->outlook, env);
+	smart_cursor_done(&walk->end, env);
 	smart_route_done(&walk->route);
 	env->release(env, walk);
 }
@@ -98,22 +114,27 @@ grow(const struct smart_readahead *walk, uint32_t window)
 {
 	uint32_t next = walk->to_length > 0 ? 2 * window : (5 * window + 1) / 3;
 
-	return next < SMART_READAHEAD_MAX ? next : SMART_READAHEAD_MAX;
+	return next < SMART_WINDOW_MAX ? next : SMART_WINDOW_MAX;
 }
 
 void
 smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t to_length, bool keep_points)
 {
-	smart_assert(!walk->tree->direct && walk->points.count <= SMART_READAHEAD_MAX);
+	smart_assert(!walk->tree->direct && walk->points.count <= SMART_WINDOW_MAX);
 	if (!keep_points)
 		walk->points.count = 0;
 	walk->to = to;
 	walk->to_length = to_length;
 	walk->first = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
-	walk->next = grow(walk, walk->first);
+	if (walk->tree->options.first_window > 0)
+		walk->first = walk->tree->options.first_window;
+	walk->next_leaves = grow(walk, walk->first);
 	walk->strict = false;
 	walk->window.count = 0;
-	walk->begun = walk->in_gap = false;
+	walk->begun = walk->in_gap = walk->goes_on = false;
+	/* What is under way comes to nothing. */
+	walk->expected = walk->expected && SMART_FAULT(oldflight);
+	walk->unsettled = false;
 	walk->cold = walk->leaves = walk->nodes = 0;
 	smart_route_start(&walk->route);
 }
@@ -123,6 +144,8 @@ smart_readahead_forget(struct smart_readahead *walk)
 {
 	walk->window.count = 0;
 	walk->points.count = 0;
+	walk->expected = walk->expected && SMART_FAULT(oldflight);
+	walk->unsettled = false;
 }
 
 void
@@ -140,13 +163,14 @@ smart_readahead_changed(struct smart_readahead *walk)
 struct outlook
 {
 	struct smart_cursor *at; /* behind what has been looked at */
-	smart_slot slots[SMART_READAHEAD_MAX];
+	smart_slot slots[SMART_WINDOW_MAX];
 	unsigned int count;
 	unsigned int most;
 	unsigned int behind; /* leaves behind those: that known nodes lead to, and that others may be expected to lead to */
 	unsigned int reach;  /* leaves in all that the walk looks ahead for, where it meets nodes that are not known */
 	bool full;           /* no more slots: there are enough, or a node is not known */
-	bool done;           /* the end of the walk has been seen, or as much as it looks ahead for */
+	bool ended;          /* the end of the walk has been seen */
+	bool done;           /* that, or as much as it looks ahead for */
 };
 
 /* Do all keys below the node with bytes lo..hi lie beyond the walk's end? */
@@ -167,6 +191,16 @@ beyond(const struct smart_readahead *walk, const struct smart_cursor *cursor, un
 	if (cursor->backward)
 		return hi < walk->to[depth];
 	return lo > walk->to[depth] || (lo == walk->to[depth] && walk->to_length == depth + 1);
+}
+
+static void
+outlook_from(struct smart_cursor *at, const struct smart_cursor *cursor)
+{
+	memcpy(at->bytes, cursor->bytes, cursor->length);
+	at->length = cursor->length;
+	at->pad = cursor->pad;
+	at->backward = cursor->backward;
+	at->end = cursor->end;
 }
 
 static bool
@@ -208,14 +242,18 @@ count_through(struct outlook *outlook, const struct smart_node *node, smart_slot
 static void
 take(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
 {
-	smart_assert(outlook->count <= outlook->most && outlook->most <= SMART_READAHEAD_MAX);
+	smart_assert(outlook->count <= outlook->most && outlook->most <= SMART_WINDOW_MAX);
 	if (smart_slot_is_leaf(slot))
 	{
 		outlook->slots[outlook->count++] = slot;
 		outlook->full = outlook->count == outlook->most;
 	}
 	else if (outlook->behind == 0) /* as far as the window goes */
-		smart_route_want(&walk->route, node);
+	{
+		struct smart_key key = smart_cursor_key(outlook->at);
+
+		smart_route_want(&walk->route, &key, node);
+	}
 }
 
 /* Takes slot and the leaves that follow it in its node, up to the next child node; or counts them. */
@@ -224,6 +262,7 @@ look_through(struct smart_readahead *walk, struct outlook *outlook, const struct
 {
 	bool backward = outlook->at->backward;
 	unsigned int edge; /* the last byte that has been looked at */
+	smart_status status = SMART_OK;
 
 	for (;;)
 	{
@@ -237,16 +276,21 @@ look_through(struct smart_readahead *walk, struct outlook *outlook, const struct
 		}
 		take(walk, outlook, node, slot);
 		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
+		if (outlook->full && outlook->behind == 0)
+		{
+			outlook_from(&walk->end, outlook->at);
+			status = smart_cursor_pass(&walk->end, node->depth, edge);
+		}
 		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
 		if (!smart_slot_is_range(slot) || outlook->done)
 			break;
-		outlook->done = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1) ||
-						(smart_slot_is_leaf(slot) && !looks_on(walk, outlook));
+		outlook->ended = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1);
+		outlook->done = outlook->ended || (smart_slot_is_leaf(slot) && !looks_on(walk, outlook));
 		if (outlook->done)
 			break;
 	}
-	return smart_cursor_pass(outlook->at, node->depth, edge);
+	return status == SMART_OK ? smart_cursor_pass(outlook->at, node->depth, edge) : status;
 }
 
 /* The outlook has come to a node that is not known: the next batch READs it, unless it lies beyond the walk's end. */
@@ -256,8 +300,10 @@ look_behind(struct smart_readahead *walk, struct outlook *outlook, const struct 
 {
 	unsigned int pk = smart_slot_pk(place->slot);
 
-	walk->cold = COLD_WINDOWS;
+	if (!outlook->full)
+		outlook_from(&walk->end, outlook->at);
 	outlook->full = true;
+	walk->cold = COLD_WINDOWS;
 	outlook->done = (place->node != NULL && beyond(walk, outlook->at, place->depth, pk, pk)) ||
 					!smart_route_want_ahead(&walk->route, key, place) || place->node == NULL;
 	/* It may lead to as many leaves as those before did. */
@@ -281,13 +327,14 @@ look_on(struct smart_readahead *walk, struct outlook *outlook)
 {
 	smart_status status = SMART_OK;
 
-	for (int i = 0; i < SMART_READAHEAD_MAX && status == SMART_OK; i++)
+	for (int i = 0; i < LOOKS_MAX && status == SMART_OK; i++)
 	{
 		struct smart_key key = smart_cursor_key(outlook->at);
 		unsigned int leaves = outlook->count + outlook->behind;
 		struct smart_place next;
 
-		if (outlook->done || smart_cursor_past(outlook->at, walk->to, walk->to_length))
+		outlook->ended |= smart_cursor_past(outlook->at, walk->to, walk->to_length);
+		if (outlook->done || outlook->ended)
 			break;
 		smart_route_descend(&walk->route, &key, &next);
 		if (next.kind == SMART_PLACE_MISMATCH)
@@ -303,7 +350,7 @@ look_on(struct smart_readahead *walk, struct outlook *outlook)
 			status = look_through(walk, outlook, next.node, next.slot);
 			walk->leaves += outlook->count + outlook->behind - leaves;
 			/* The last ones tell most of those to come. */
-			if (++walk->nodes >= SMART_READAHEAD_MAX)
+			if (++walk->nodes >= SMART_WINDOW_MAX)
 			{
 				walk->leaves /= 2;
 				walk->nodes /= 2;
@@ -320,17 +367,7 @@ look_on(struct smart_readahead *walk, struct outlook *outlook)
 static unsigned int
 reach(const struct smart_readahead *walk, unsigned int leaves)
 {
-	return walk->first > 0 ? leaves : leaves == SMART_READAHEAD_MAX ? 3 * leaves : 2 * leaves;
-}
-
-static void
-outlook_from(struct smart_cursor *at, const struct smart_cursor *cursor)
-{
-	memcpy(at->bytes, cursor->bytes, cursor->length);
-	at->length = cursor->length;
-	at->pad = cursor->pad;
-	at->backward = cursor->backward;
-	at->end = false;
+	return walk->first > 0 ? leaves : leaves == SMART_WINDOW_MAX ? 3 * leaves : 2 * leaves;
 }
 
 /* The leaf of place and those behind it: first in place's node, then in those that follow, as far as these are known. */
@@ -340,7 +377,7 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 {
 	smart_status status = SMART_OK;
 
-	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : walk->next};
+	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : walk->next_leaves};
 	outlook->reach = reach(walk, outlook->most);
 	if (walk->cold > 0)
 		walk->cold--;
@@ -360,11 +397,85 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 			status = look_on(walk, outlook);
 	}
 	walk->begun = true;
+	walk->goes_on = outlook->full;
 	if (walk->first > 0)
 		walk->first -= outlook->count;
 	else
-		walk->next = grow(walk, walk->next);
+		walk->next_leaves = grow(walk, walk->next_leaves);
 	return status;
+}
+
+/* ---- the window behind ---- */
+
+/* Takes what the flight brings of nodes, before anything is READ, or looked for, that it may show. */
+static void
+settle(struct smart_readahead *walk)
+{
+	if (!walk->unsettled)
+		return;
+	walk->unsettled = false;
+	smart_route_finish(&walk->route, smart_window_land_front(walk->tree, walk->next));
+}
+
+/* Where the next window goes; false: no memory. */
+static bool
+open_next(struct smart_readahead *walk)
+{
+	if (walk->next != NULL)
+		return true;
+	walk->next = walk->tree->env->allocate(walk->tree->env, sizeof(*walk->next));
+	if (walk->next != NULL)
+		memset(walk->next, 0, sizeof(*walk->next));
+	return walk->next != NULL;
+}
+
+/*
+ * The walk has come to a window: begins the READs of the next one, if known nodes lead to enough of its leaves.  If that fails
+ * they are READ when their turn comes, and what is the matter shows then.
+ */
+static void
+depart(struct smart_readahead *walk)
+{
+	struct smart_tree *tree = walk->tree;
+	struct fabric_request front[SMART_AHEAD_REQUESTS];
+	struct outlook outlook = {.at = &walk->outlook, .most = walk->next_leaves};
+	uint32_t first = tree->options.first_window > 0 ? tree->options.first_window : FLIGHT_FIRST;
+
+	/* The one that is expected may be of use although a hint before it has misled. */
+	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || walk->next_leaves < first ||
+		!open_next(walk))
+		return;
+	walk->goes_on = false;
+	if (walk->cold > 0)
+		walk->cold--;
+	outlook.reach = reach(walk, outlook.most);
+	outlook_from(outlook.at, &walk->end);
+	if (look_on(walk, &outlook) != SMART_OK || outlook.count == 0 ||
+		(2 * outlook.count < outlook.most && !outlook.ended) ||
+		smart_window_depart(tree, walk->next, front, smart_route_prepare(&walk->route, front), outlook.slots,
+							outlook.count) != SMART_OK)
+		return;
+	walk->expected = walk->unsettled = true;
+	walk->goes_on = outlook.full;
+	walk->next_leaves = grow(walk, walk->next_leaves);
+}
+
+/* The walk has come to the end of its window: the next one takes its place, if it can. */
+static void
+land(struct smart_readahead *walk)
+{
+	struct smart_window window = walk->window;
+
+	smart_assert(walk->expected);
+	settle(walk);
+	if (walk->next->flight.under_way)
+		fabric_land(walk->tree->fabric);
+	walk->expected = false;
+	if (walk->next->flight.status != SMART_OK)
+		return;
+	walk->window = walk->next->window;
+	walk->next->window = window;
+	depart(walk);
 }
 
 /* ---- the walk's steps ---- */
@@ -384,7 +495,7 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 		smart_status status;
 		struct outlook outlook = {.at = &walk->outlook,
 								  .full = true,
-								  .reach = reach(walk, walk->first > 0 ? walk->first : walk->next)};
+								  .reach = reach(walk, walk->first > 0 ? walk->first : walk->next_leaves)};
 
 		smart_route_descend(&walk->route, key, place);
 		if (place->kind != SMART_PLACE_NODE || place->slot == last)
@@ -404,7 +515,7 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 static smart_status
 look_between(struct smart_readahead *walk, const struct smart_cursor *cursor)
 {
-	struct outlook outlook = {.at = &walk->outlook, .most = SMART_READAHEAD_MAX};
+	struct outlook outlook = {.at = &walk->outlook, .most = SMART_WINDOW_MAX};
 
 	outlook_from(outlook.at, cursor);
 	return look_on(walk, &outlook);
@@ -460,6 +571,9 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 
 	if (smart_route_find(&walk->route, key, place))
 		return SMART_OK;
+	settle(walk);
+	if (smart_route_find(&walk->route, key, place))
+		return SMART_OK;
 	place->kind = SMART_PLACE_UNKNOWN;
 	place->node = NULL;
 	/* What the walk comes to first may be all. */
@@ -477,10 +591,40 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	if (status != SMART_OK || place->kind == SMART_PLACE_LEAF || place->node == NULL ||
 		!smart_slot_is_range(place->slot))
 		return status;
-	smart_route_want(&walk->route, place->node);
+	smart_route_want(&walk->route, key, place->node);
 	status = smart_route_read(&walk->route);
 	if (status == SMART_OK && !smart_route_find(&walk->route, key, place))
 		place->kind = SMART_PLACE_UNKNOWN;
+	return status;
+}
+
+static bool
+is_missed(struct smart_readahead *walk, const struct smart_place *place, smart_status status)
+{
+	return status == SMART_OK && place->kind == SMART_PLACE_LEAF &&
+		   smart_window_look(&walk->window, place->slot) == NULL;
+}
+
+/*
+ * The same, and if the window does not have the leaf the next one takes its place.  What that brings of nodes changes those that place
+ * has come from.
+ */
+static smart_status
+find_next(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
+		  struct smart_place *place)
+{
+	smart_status status = find_place(walk, cursor, key, place);
+
+	if (is_missed(walk, place, status) && walk->expected)
+	{
+		land(walk);
+		status = find_place(walk, cursor, key, place);
+	}
+	if (is_missed(walk, place, status) && walk->unsettled)
+	{
+		settle(walk);
+		status = find_place(walk, cursor, key, place);
+	}
 	return status;
 }
 
@@ -498,10 +642,13 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 	smart_assert(place->kind == SMART_PLACE_LEAF && !smart_slot_frozen(place->slot));
 	if (copy == NULL)
 	{
-		struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+		struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
 		struct outlook outlook;
-		smart_status status = look_ahead(walk, cursor, place, &outlook);
 		bool posted = true;
+		smart_status status;
+
+		smart_assert(!walk->unsettled);
+		status = look_ahead(walk, cursor, place, &outlook);
 
 		if (status == SMART_OK)
 			status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
@@ -511,6 +658,7 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 			smart_route_finish(&walk->route, status == SMART_OK);
 		if (status != SMART_OK)
 			return status;
+		depart(walk);
 		copy = smart_window_take(&walk->window, place->slot, &ticket);
 		smart_assert(copy != NULL);
 	}
@@ -526,7 +674,7 @@ static bool
 serve_from_points(struct smart_readahead *walk, const struct smart_key *key, struct smart_place *place,
 				  struct smart_leaf *leaf)
 {
-	smart_assert(walk->points.count <= SMART_READAHEAD_MAX);
+	smart_assert(walk->points.count <= SMART_WINDOW_MAX);
 	for (uint32_t tried = 0; tried < walk->points.count; tried++)
 	{
 		uint32_t i = (walk->served + tried) % walk->points.count;
@@ -562,7 +710,7 @@ smart_readahead_find(struct smart_readahead *walk, const struct smart_cursor *cu
 	}
 	place->kind = SMART_PLACE_UNKNOWN;
 	if (!walk->strict)
-		status = find_place(walk, cursor, &key, place);
+		status = find_next(walk, cursor, &key, place);
 	if (status != SMART_OK)
 		return status;
 	if (place->kind == SMART_PLACE_LEAF)

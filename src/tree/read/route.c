@@ -8,9 +8,9 @@
 void
 smart_route_start(struct smart_route *route)
 {
-	route->renewals = 0;
 	for (int i = 0; i < SMART_ROUTE_NODES; i++)
-		route->kept[i].known = route->kept[i].renew = false;
+		route->kept[i].known = false;
+	route->latest = NULL;
 	if (route->ahead != NULL)
 		smart_nodes_ahead_start(route->ahead);
 }
@@ -47,8 +47,8 @@ keep(struct smart_route *route, const struct smart_node *node, bool fresh)
 
 		if (!other->known)
 			kept = other;
-		else if (!other->renew && (victim == NULL || other->fresh < victim->fresh ||
-								   (other->fresh == victim->fresh && other->used < victim->used)))
+		else if (victim == NULL || other->fresh < victim->fresh ||
+				 (other->fresh == victim->fresh && other->used < victim->used))
 			victim = other;
 	}
 	if (kept == NULL)
@@ -85,24 +85,24 @@ smart_route_is_ahead(const struct smart_route *route, const struct smart_node *n
 
 /* ---- READs ---- */
 
-void
-smart_route_want(struct smart_route *route, const struct smart_node *node)
-{
-	struct smart_kept *kept = smart_route_is_ahead(route, node) ? NULL : keep(route, node, false);
-
-	if (kept == NULL || kept->fresh || kept->renew || route->renewals == SMART_ROUTE_RENEWED)
-		return;
-	kept->renew = true;
-	route->renewals++;
-	smart_assert(kept->known && route->renewals <= SMART_ROUTE_RENEWED);
-}
-
 static bool
 open_ahead(struct smart_route *route)
 {
 	if (route->ahead == NULL)
 		route->ahead = smart_nodes_ahead_open(route->tree->env);
 	return route->ahead != NULL;
+}
+
+void
+smart_route_want(struct smart_route *route, const struct smart_key *key, const struct smart_node *node)
+{
+	for (int i = 0; i < SMART_ROUTE_NODES; i++)
+	{
+		if (&route->kept[i].node == node && route->kept[i].fresh)
+			return;
+	}
+	if (open_ahead(route))
+		(void) smart_nodes_ahead_renew(route->ahead, key, node);
 }
 
 bool
@@ -134,38 +134,12 @@ smart_route_shows_mismatch(const struct smart_route *route, const struct smart_k
 int
 smart_route_prepare(struct smart_route *route, struct fabric_request *batch)
 {
-	int count = 0;
-
-	for (int i = 0; i < SMART_ROUTE_NODES; i++)
-	{
-		struct smart_node *node = &route->kept[i].node;
-
-		if (route->kept[i].renew &&
-			smart_node_prepare_again(route->tree, node->link, node->arrived, node, &batch[count]))
-			count += 2;
-	}
-	smart_assert(count == 2 * (int) route->renewals);
-	return route->ahead == NULL ? count : count + smart_nodes_ahead_prepare(route->tree, route->ahead, batch + count);
+	return route->ahead == NULL ? 0 : smart_nodes_ahead_prepare(route->tree, route->ahead, batch);
 }
 
-/* A live node is fresh now, whichever it is: find asks whose it is.  One that is not live any more is forgotten. */
 void
 smart_route_finish(struct smart_route *route, bool done)
 {
-	route->renewals = 0;
-	for (int i = 0; i < SMART_ROUTE_NODES; i++)
-	{
-		struct smart_kept *kept = &route->kept[i];
-		struct smart_node *node = &kept->node;
-
-		if (!kept->renew)
-			continue;
-		node->depth = smart_node_depth(node->words[0]);
-		kept->fresh = kept->known = done && memcmp(node->head, node->words, sizeof(node->head)) == 0 &&
-									smart_node_state(node->words[0]) == SMART_LIVE &&
-									smart_header_fits(node->words[0], node->kind, node->arrived);
-		kept->renew = false;
-	}
 	if (route->ahead != NULL)
 		smart_nodes_ahead_finish(route->tree, route->ahead, done);
 }
@@ -173,7 +147,7 @@ smart_route_finish(struct smart_route *route, bool done)
 smart_status
 smart_route_read(struct smart_route *route)
 {
-	struct fabric_request batch[SMART_ROUTE_REQUESTS] = {{.verb = FABRIC_READ}};
+	struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
 	int count = smart_route_prepare(route, batch);
 	smart_status status = count > 0 ? fabric_execute(route->tree->fabric, batch, count) : SMART_OK;
 
@@ -183,20 +157,30 @@ smart_route_read(struct smart_route *route)
 
 /* ---- finding ---- */
 
+static bool
+leads(struct smart_route *route, struct smart_kept *kept, const struct smart_key *key, struct smart_place *place)
+{
+	if (!kept->known || !smart_node_is_ours(route->tree, &kept->node, key) ||
+		!smart_node_leads(&kept->node, kept->fresh, key, place))
+		return false;
+	kept->used = ++route->uses;
+	route->latest = kept;
+	return true;
+}
+
 bool
 smart_route_find(struct smart_route *route, const struct smart_key *key, struct smart_place *place)
 {
+	/* The next leaf is nearly always the same node's. */
+	if (route->latest != NULL && leads(route, route->latest, key, place))
+		return true;
+	route->latest = NULL;
 	if (route->ahead != NULL && smart_nodes_ahead_find(route->tree, route->ahead, key, place))
 		return true;
 	for (int i = 0; i < SMART_ROUTE_NODES; i++)
 	{
-		struct smart_kept *kept = &route->kept[i];
-
-		if (!kept->known || !smart_node_is_ours(route->tree, &kept->node, key) ||
-			!smart_node_leads(&kept->node, kept->fresh, key, place))
-			continue;
-		kept->used = ++route->uses;
-		return true;
+		if (leads(route, &route->kept[i], key, place))
+			return true;
 	}
 	return false;
 }

@@ -12,18 +12,13 @@
 #include "tree/block/handle.h"
 #include "tree/read/nodes_ahead.h"
 
-#define SMART_ROUTE_NODES    8 /* remembered */
-#define SMART_ROUTE_RENEWED  4 /* of them READ again in one batch */
-#define SMART_ROUTE_REQUESTS (2 * SMART_ROUTE_RENEWED + SMART_AHEAD_REQUESTS)
-
-_Static_assert(SMART_ROUTE_RENEWED < SMART_ROUTE_NODES, "a node that waits to be READ again is not forgotten");
+#define SMART_ROUTE_NODES 8 /* remembered */
 
 /* A node that the walk has come through. */
 struct smart_kept
 {
 	bool known;
 	bool fresh; /* READ within this walk */
-	bool renew; /* to be READ again in the next batch */
 	uint64_t used;
 	struct smart_node node;
 };
@@ -31,8 +26,8 @@ struct smart_kept
 struct smart_route
 {
 	struct smart_tree *tree;
-	unsigned int renewals; /* nodes to be READ again */
-	uint64_t uses;         /* so far; orders the nodes by their last one */
+	uint64_t uses;             /* so far; orders the nodes by their last one */
+	struct smart_kept *latest; /* that told the walk its place; NULL: none */
 	struct smart_kept kept[SMART_ROUTE_NODES];
 	struct smart_nodes_ahead *ahead; /* nodes that were READ ahead; NULL: none so far */
 };
@@ -48,8 +43,8 @@ extern void smart_route_forget(struct smart_route *route, const struct smart_nod
 /* Was the node READ ahead? */
 extern bool smart_route_is_ahead(const struct smart_route *route, const struct smart_node *node);
 
-/* There is an empty range in this node: the next batch READs it again, unless it is fresh, or there are too many. */
-extern void smart_route_want(struct smart_route *route, const struct smart_node *node);
+/* There is an empty range in this node, on key's path: the next batch READs it again, unless it is fresh, or there are too many. */
+extern void smart_route_want(struct smart_route *route, const struct smart_key *key, const struct smart_node *node);
 /* The next batch READs the node that place leads to, on key's path, for the first time.  False: there are enough. */
 extern bool
 smart_route_want_ahead(struct smart_route *route, const struct smart_key *key, const struct smart_place *place);
@@ -61,7 +56,7 @@ extern bool
 smart_route_want_mismatch(struct smart_route *route, const struct smart_key *key, const struct smart_place *place);
 extern bool smart_route_shows_mismatch(const struct smart_route *route, const struct smart_key *key,
 									   const struct smart_place *place);
-/* The READs of the nodes that are wanted, as B1 says: at most SMART_ROUTE_REQUESTS; how many. */
+/* The READs of the nodes that are wanted, as B1 says: at most SMART_AHEAD_REQUESTS; how many. */
 extern int smart_route_prepare(struct smart_route *route, struct fabric_request *batch);
 /* done: the batch was executed. */
 extern void smart_route_finish(struct smart_route *route, bool done);

@@ -83,8 +83,7 @@ smart_scan_close(struct smart_scan *scan)
 	if (scan->ahead != NULL)
 		smart_readahead_close(scan->ahead);
 	smart_batch_buffer_done(&scan->buffer, env);
-	if (scan->cursor.bytes != NULL)
-		smart_cursor_done(&scan->cursor, env);
+	smart_cursor_done(&scan->cursor, env);
 	smart_release(env, scan->from);
 	env->release(env, scan);
 }

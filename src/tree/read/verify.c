@@ -148,7 +148,7 @@ frame_end(const struct frame *frame, unsigned int i)
 /* Blocks that the walk will come to. */
 struct blocks
 {
-	smart_slot slots[SMART_READAHEAD_MAX];
+	smart_slot slots[SMART_WINDOW_MAX];
 	unsigned int count;
 	uint64_t most;
 };
@@ -156,7 +156,7 @@ struct blocks
 static void
 add_block(struct blocks *blocks, smart_slot slot)
 {
-	if (blocks->count < blocks->most && blocks->count < SMART_READAHEAD_MAX &&
+	if (blocks->count < blocks->most && blocks->count < SMART_WINDOW_MAX &&
 		smart_class_bytes(smart_slot_class(slot)) > 0)
 		blocks->slots[blocks->count++] = slot;
 }
@@ -208,7 +208,7 @@ gather_leaves(struct walk *walk, unsigned int i, struct blocks *blocks)
 	blocks->most = walk->epoch_end - walk->report->leaves;
 	for (unsigned int level = walk->depth; level > 0; level--)
 	{
-		const struct frame *frame = walk->frames[level - 1];
+		struct frame *frame = walk->frames[level - 1];
 
 		for (unsigned int next = level == walk->depth ? i : frame->next; next < frame->count; next++)
 		{
