@@ -93,6 +93,13 @@ init_services(struct tree_client *client, bool verbs)
 	client->services.try_lock_leaf = real->services.try_lock_leaf == NULL ? NULL : hand_on_try_lock;
 }
 
+/* The simulated fabric takes no time. */
+static uint64_t
+standing_now_ns(struct smart_env *env)
+{
+	return 1;
+}
+
 static void
 never_yield(void *argument)
 {
@@ -127,6 +134,8 @@ tree_client_open(struct test_node *node, const struct smart_tree_options *option
 	client->random_state = seed;
 	init_services(client, verbs);
 	fabric = verbs ? open_verbs(client, &node->region) : client->client->client->fabric;
+	if (verbs)
+		client->client->thread.env.now_ns = standing_now_ns;
 	if (smart_tree_open(fabric, &client->client->thread.env, &client->services, options, &client->tree) != SMART_OK)
 	{
 		fprintf(stderr, "a handle could not be opened\n");

@@ -403,6 +403,29 @@ check_flights(struct bench *bench, uint64_t leaves)
 	CHECK(bench->client->sim.fabric.counters.flights - before == windows(leaves) - 4);
 }
 
+static uint64_t
+slow_now_ns(struct smart_env *env)
+{
+	static uint64_t now;
+
+	(void) env;
+	return now += 1000000;
+}
+
+/* Where a round trip takes long, windows grow fast: 3, 12, 48, 192 leaves, or 4, 16, 64. */
+static void
+check_far(struct bench *bench, uint64_t leaves)
+{
+	struct smart_env *env = &bench->client->client->thread.env;
+	uint64_t (*standing_now_ns)(struct smart_env * env) = env->now_ns;
+
+	env->now_ns = slow_now_ns;
+	CHECK(scan(bench, 0, MANY, false, false) == 4 + (leaves - 255 + WINDOW - 1) / WINDOW + 2);
+	CHECK(scan(bench, PER_NODE * 100, 50 * MANY / leaves, true, false) == 3);
+	env->now_ns = standing_now_ns;
+	CHECK(scan(bench, PER_NODE * 100, 50 * MANY / leaves, true, false) == 4);
+}
+
 static void
 check_ranges(struct bench *bench)
 {
@@ -421,6 +444,7 @@ check_ranges(struct bench *bench)
 	CHECK(nodes_of(&report) > 300 && scan(bench, 0, MANY, false, false) <= whole_cold(&report));
 	CHECK(scan(bench, 0, MANY, false, false) == whole(report.leaves));
 	check_flights(bench, report.leaves);
+	check_far(bench, report.leaves);
 	forget_all_nodes();
 	CHECK(scan(bench, 0, MANY, false, true) <= whole_cold(&report));
 	CHECK(scan(bench, 0, MANY, false, true) <= whole(report.leaves) + report.height);

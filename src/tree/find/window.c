@@ -186,10 +186,9 @@ smart_window_depart(struct smart_tree *tree, struct smart_window_flight *flight,
 }
 
 bool
-smart_window_land_front(struct smart_tree *tree, struct smart_window_flight *flight)
+smart_window_take_front(const struct smart_tree *tree, struct smart_window_flight *flight)
 {
-	if (flight->flight.under_way)
-		fabric_land(tree->fabric);
+	smart_assert(!flight->flight.under_way);
 	if (flight->flight.status != SMART_OK || flight->moment == 0 || flight->moment != tree->moment)
 		return false;
 	for (int i = 0; i < flight->front_count; i++)

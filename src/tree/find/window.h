@@ -57,10 +57,10 @@ extern smart_status
 smart_window_depart(struct smart_tree *tree, struct smart_window_flight *flight, const struct fabric_request *front,
 					int front_count, const smart_slot *slots, unsigned int count);
 /*
- * Waits for it, and takes what the requests in front have brought to where they want it.  Within an epoch.  False: nothing was brought, or
+ * It has landed: takes what the requests in front have brought to where they want it.  Within an epoch.  False: nothing was brought, or
  * blocks may have been used again meanwhile, since this operation was told another moment than that which began it.
  */
-extern bool smart_window_land_front(struct smart_tree *tree, struct smart_window_flight *flight);
+extern bool smart_window_take_front(const struct smart_tree *tree, struct smart_window_flight *flight);
 extern void smart_window_flight_done(struct smart_tree *tree, struct smart_window_flight *flight);
 /* The copy of what link leads to, once, and its ticket if that is asked for; NULL: it is not there. */
 extern uint8_t *smart_window_take(struct smart_window *window, smart_slot link, uint64_t *ticket);

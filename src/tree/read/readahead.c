@@ -34,23 +34,25 @@
 
 #define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
 #define UNBOUNDED_FIRST 3
-#define FLIGHT_FIRST    16  /* leaves of the first window that is READ while the walk is busy with the one before */
-#define LOOKS_MAX       128 /* descents for one window */
-#define COLD_WINDOWS    16  /* without a node that is not known, until the walk looks for none any more */
+#define FLIGHT_FIRST    16 /* leaves of the first window that is READ while the walk is busy with the one before */
+#define FAR_NS          UINT64_C(300000) /* windows grow faster if one is waited for for longer */
+#define LOOKS_MAX       128              /* descents for one window */
+#define COLD_WINDOWS    16               /* without a node that is not known, until the walk looks for none any more */
 
 _Static_assert(SMART_AHEAD_REQUESTS <= SMART_WINDOW_FRONT_MAX, "nodes go in front of a window");
 
 struct smart_readahead
 {
 	struct smart_tree *tree;
-	uint32_t first;       /* leaves of the first window that are still to be READ */
-	uint32_t next_leaves; /* that the next batch reads behind it */
-	bool strict;          /* the next leaf is looked for strictly */
-	bool begun;           /* a window has been READ */
-	bool in_gap;          /* it has come to keys that are not there */
-	unsigned int cold;    /* for so many windows it looks for nodes that are not known */
-	unsigned int leaves;  /* that it has seen, */
-	unsigned int nodes;   /* and nodes that lead to them */
+	uint32_t first;      /* leaves of the first window that are still to be READ */
+	uint32_t most;       /* that the last window might have */
+	bool far;            /* the walk has waited for it for long */
+	bool strict;         /* the next leaf is looked for strictly */
+	bool begun;          /* a window has been READ */
+	bool in_gap;         /* it has come to keys that are not there */
+	unsigned int cold;   /* for so many windows it looks for nodes that are not known */
+	unsigned int leaves; /* that it has seen, */
+	unsigned int nodes;  /* and nodes that lead to them */
 	uint32_t to_length;
 	const uint8_t *to; /* the end, in the walk's direction */
 	struct smart_window window;
@@ -108,11 +110,14 @@ smart_readahead_points(struct smart_readahead *walk, const struct smart_key *key
 	return smart_points_read(walk->tree, keys, count, &walk->points);
 }
 
-/* A walk that may end anywhere grows less fast: fewer leaves are READ in vain when it is given up. */
+/*
+ * Leaves of the next window.  A walk that may end anywhere grows less fast: fewer leaves are READ in vain when it is given up.
+ * Where a round trip takes long, a few more leaves cost less than another one.
+ */
 static uint32_t
-grow(const struct smart_readahead *walk, uint32_t window)
+grown(const struct smart_readahead *walk)
 {
-	uint32_t next = walk->to_length > 0 ? 2 * window : (5 * window + 1) / 3;
+	uint32_t next = walk->far ? 4 * walk->most : walk->to_length > 0 ? 2 * walk->most : (5 * walk->most + 1) / 3;
 
 	return next < SMART_WINDOW_MAX ? next : SMART_WINDOW_MAX;
 }
@@ -128,10 +133,10 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	walk->first = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
 	if (walk->tree->options.first_window > 0)
 		walk->first = walk->tree->options.first_window;
-	walk->next_leaves = grow(walk, walk->first);
+	walk->most = walk->first;
 	walk->strict = false;
 	walk->window.count = 0;
-	walk->begun = walk->in_gap = walk->goes_on = false;
+	walk->begun = walk->in_gap = walk->goes_on = walk->far = false;
 	/* What is under way comes to nothing. */
 	walk->expected = walk->expected && SMART_FAULT(oldflight);
 	walk->unsettled = false;
@@ -377,7 +382,7 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 {
 	smart_status status = SMART_OK;
 
-	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : walk->next_leaves};
+	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : grown(walk)};
 	outlook->reach = reach(walk, outlook->most);
 	if (walk->cold > 0)
 		walk->cold--;
@@ -401,11 +406,29 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	if (walk->first > 0)
 		walk->first -= outlook->count;
 	else
-		walk->next_leaves = grow(walk, walk->next_leaves);
+		walk->most = outlook->most;
 	return status;
 }
 
 /* ---- the window behind ---- */
+
+static uint64_t
+now_ns(const struct smart_readahead *walk)
+{
+	return walk->tree->env->now_ns(walk->tree->env);
+}
+
+static void
+await_flight(struct smart_readahead *walk)
+{
+	uint64_t since_ns;
+
+	if (!walk->next->flight.under_way)
+		return;
+	since_ns = now_ns(walk);
+	fabric_land(walk->tree->fabric);
+	walk->far = now_ns(walk) - since_ns > FAR_NS;
+}
 
 /* Takes what the flight brings of nodes, before anything is READ, or looked for, that it may show. */
 static void
@@ -414,7 +437,8 @@ settle(struct smart_readahead *walk)
 	if (!walk->unsettled)
 		return;
 	walk->unsettled = false;
-	smart_route_finish(&walk->route, smart_window_land_front(walk->tree, walk->next));
+	await_flight(walk);
+	smart_route_finish(&walk->route, smart_window_take_front(walk->tree, walk->next));
 }
 
 /* Where the next window goes; false: no memory. */
@@ -438,11 +462,11 @@ depart(struct smart_readahead *walk)
 {
 	struct smart_tree *tree = walk->tree;
 	struct fabric_request front[SMART_AHEAD_REQUESTS];
-	struct outlook outlook = {.at = &walk->outlook, .most = walk->next_leaves};
+	struct outlook outlook = {.at = &walk->outlook, .most = grown(walk)};
 	uint32_t first = tree->options.first_window > 0 ? tree->options.first_window : FLIGHT_FIRST;
 
 	/* The one that is expected may be of use although a hint before it has misled. */
-	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || walk->next_leaves < first ||
+	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || outlook.most < first ||
 		!open_next(walk))
 		return;
 	walk->goes_on = false;
@@ -457,7 +481,7 @@ depart(struct smart_readahead *walk)
 		return;
 	walk->expected = walk->unsettled = true;
 	walk->goes_on = outlook.full;
-	walk->next_leaves = grow(walk, walk->next_leaves);
+	walk->most = outlook.most;
 }
 
 /* The walk has come to the end of its window: the next one takes its place, if it can. */
@@ -468,8 +492,7 @@ land(struct smart_readahead *walk)
 
 	smart_assert(walk->expected);
 	settle(walk);
-	if (walk->next->flight.under_way)
-		fabric_land(walk->tree->fabric);
+	await_flight(walk);
 	walk->expected = false;
 	if (walk->next->flight.status != SMART_OK)
 		return;
@@ -495,7 +518,7 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 		smart_status status;
 		struct outlook outlook = {.at = &walk->outlook,
 								  .full = true,
-								  .reach = reach(walk, walk->first > 0 ? walk->first : walk->next_leaves)};
+								  .reach = reach(walk, walk->first > 0 ? walk->first : grown(walk))};
 
 		smart_route_descend(&walk->route, key, place);
 		if (place->kind != SMART_PLACE_NODE || place->slot == last)
@@ -628,10 +651,32 @@ find_next(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 	return status;
 }
 
-/*
- * The leaf of a place that is not strict: from the window, or with a new one, which is READ in one batch with nodes that
- * have empty ranges on the way.
- */
+/* A window that begins with the leaf of place, in one batch with nodes that have empty ranges on the way. */
+static smart_status
+read_window(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place)
+{
+	struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
+	struct outlook outlook;
+	uint64_t since_ns = now_ns(walk);
+	bool posted = true;
+	smart_status status;
+
+	smart_assert(!walk->unsettled);
+	status = look_ahead(walk, cursor, place, &outlook);
+	if (status == SMART_OK)
+		status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
+								   outlook.slots, outlook.count, &posted);
+	/* Nodes wait for a batch that there has to be. */
+	if (posted)
+		smart_route_finish(&walk->route, status == SMART_OK);
+	if (status != SMART_OK)
+		return status;
+	walk->far = now_ns(walk) - since_ns > FAR_NS;
+	depart(walk);
+	return SMART_OK;
+}
+
+/* The leaf of a place that is not strict: from the window, or with a new one. */
 static smart_status
 read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
 		  const struct smart_place *place, struct smart_leaf *leaf, bool *answers)
@@ -642,23 +687,10 @@ read_leaf(struct smart_readahead *walk, const struct smart_cursor *cursor, const
 	smart_assert(place->kind == SMART_PLACE_LEAF && !smart_slot_frozen(place->slot));
 	if (copy == NULL)
 	{
-		struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
-		struct outlook outlook;
-		bool posted = true;
-		smart_status status;
+		smart_status status = read_window(walk, cursor, place);
 
-		smart_assert(!walk->unsettled);
-		status = look_ahead(walk, cursor, place, &outlook);
-
-		if (status == SMART_OK)
-			status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
-									   outlook.slots, outlook.count, &posted);
-		/* Nodes wait for a batch that there has to be. */
-		if (posted)
-			smart_route_finish(&walk->route, status == SMART_OK);
 		if (status != SMART_OK)
 			return status;
-		depart(walk);
 		copy = smart_window_take(&walk->window, place->slot, &ticket);
 		smart_assert(copy != NULL);
 	}
