@@ -28,43 +28,35 @@
 #include "tree/block/copies.h"
 #include "tree/block/cursor.h"
 #include "tree/find/find.h"
+#include "tree/read/outlook.h"
 #include "tree/read/readahead.h"
-#include "tree/read/route.h"
 #include "tree/structure/strict.h"
 
 #define BOUNDED_FIRST   4 /* leaves of the first window: no more than the walk needs */
 #define UNBOUNDED_FIRST 3
 #define FLIGHT_FIRST    16 /* leaves of the first window that is READ while the walk is busy with the one before */
 #define FAR_NS          UINT64_C(300000) /* windows grow faster if one is waited for for longer */
-#define LOOKS_MAX       128              /* descents for one window */
-#define COLD_WINDOWS    16               /* without a node that is not known, until the walk looks for none any more */
 
 _Static_assert(SMART_AHEAD_REQUESTS <= SMART_WINDOW_FRONT_MAX, "nodes go in front of a window");
 
 struct smart_readahead
 {
 	struct smart_tree *tree;
-	uint32_t first;      /* leaves of the first window that are still to be READ */
-	uint32_t most;       /* that the last window might have */
-	bool far;            /* the walk has waited for it for long */
-	bool strict;         /* the next leaf is looked for strictly */
-	bool begun;          /* a window has been READ */
-	bool in_gap;         /* it has come to keys that are not there */
-	unsigned int cold;   /* for so many windows it looks for nodes that are not known */
-	unsigned int leaves; /* that it has seen, */
-	unsigned int nodes;  /* and nodes that lead to them */
-	uint32_t to_length;
-	const uint8_t *to; /* the end, in the walk's direction */
+	uint32_t first; /* leaves of the first window that are still to be READ */
+	uint32_t most;  /* that the last window might have */
+	bool far;       /* the walk has waited for it for long */
+	bool strict;    /* the next leaf is looked for strictly */
+	bool begun;     /* a window has been READ */
+	bool in_gap;    /* it has come to keys that are not there */
 	struct smart_window window;
 	struct smart_window_flight *next; /* the window behind it; NULL: there has been none */
 	bool expected;                    /* it is under way, or has landed, and the walk will come to it, */
 	bool unsettled;                   /* and what it brings of nodes has not been taken */
 	struct smart_window points;       /* leaves of points that were said to come */
 	uint32_t served;                  /* which of them served last: the next one is near */
-	struct smart_cursor outlook;      /* as far as the walk has looked ahead */
-	struct smart_cursor end;          /* as far as the last window reaches, */
-	bool goes_on;                     /* if more is known to lie behind that */
+	bool goes_on;                     /* more is known to lie behind the last window */
 	struct smart_route route;
+	struct smart_outlook outlook;
 };
 
 smart_status
@@ -76,8 +68,7 @@ smart_readahead_open(struct smart_tree *tree, struct smart_readahead **result)
 		return SMART_NO_MEMORY;
 	memset(walk, 0, sizeof(*walk));
 	walk->tree = walk->route.tree = tree;
-	if (smart_cursor_init(&walk->outlook, tree->env) != SMART_OK ||
-		smart_cursor_init(&walk->end, tree->env) != SMART_OK)
+	if (smart_outlook_init(&walk->outlook, &walk->route) != SMART_OK)
 	{
 		smart_readahead_close(walk);
 		return SMART_NO_MEMORY;
@@ -96,8 +87,7 @@ smart_readahead_close(struct smart_readahead *walk)
 	smart_release(env, walk->next);
 	smart_window_done(&walk->window, env);
 	smart_window_done(&walk->points, env);
-	smart_cursor_done(&walk->outlook, env);
-	smart_cursor_done(&walk->end, env);
+	smart_outlook_done(&walk->outlook, env);
 	smart_route_done(&walk->route);
 	env->release(env, walk);
 }
@@ -117,7 +107,9 @@ smart_readahead_points(struct smart_readahead *walk, const struct smart_key *key
 static uint32_t
 grown(const struct smart_readahead *walk)
 {
-	uint32_t next = walk->far ? 4 * walk->most : walk->to_length > 0 ? 2 * walk->most : (5 * walk->most + 1) / 3;
+	uint32_t next = walk->far                     ? 4 * walk->most
+					: walk->outlook.to_length > 0 ? 2 * walk->most
+												  : (5 * walk->most + 1) / 3;
 
 	return next < SMART_WINDOW_MAX ? next : SMART_WINDOW_MAX;
 }
@@ -128,8 +120,6 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	smart_assert(!walk->tree->direct && walk->points.count <= SMART_WINDOW_MAX);
 	if (!keep_points)
 		walk->points.count = 0;
-	walk->to = to;
-	walk->to_length = to_length;
 	walk->first = to_length > 0 ? BOUNDED_FIRST : UNBOUNDED_FIRST;
 	if (walk->tree->options.first_window > 0)
 		walk->first = walk->tree->options.first_window;
@@ -140,8 +130,8 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	/* What is under way comes to nothing. */
 	walk->expected = walk->expected && SMART_FAULT(oldflight);
 	walk->unsettled = false;
-	walk->cold = walk->leaves = walk->nodes = 0;
 	smart_route_start(&walk->route);
+	smart_outlook_start(&walk->outlook, to, to_length);
 }
 
 void
@@ -159,212 +149,6 @@ smart_readahead_changed(struct smart_readahead *walk)
 	walk->strict = true;
 }
 
-/* ---- looking ahead ---- */
-
-/*
- * Leaves that the walk will come to, as far as copies of nodes tell: hints, which prove themselves later.  And nodes
- * behind them of which there is no copy, whose leaves are those of the next windows.
- */
-struct outlook
-{
-	struct smart_cursor *at; /* behind what has been looked at */
-	smart_slot slots[SMART_WINDOW_MAX];
-	unsigned int count;
-	unsigned int most;
-	unsigned int behind; /* leaves behind those: that known nodes lead to, and that others may be expected to lead to */
-	unsigned int reach;  /* leaves in all that the walk looks ahead for, where it meets nodes that are not known */
-	bool full;           /* no more slots: there are enough, or a node is not known */
-	bool ended;          /* the end of the walk has been seen */
-	bool done;           /* that, or as much as it looks ahead for */
-};
-
-/* Do all keys below the node with bytes lo..hi lie beyond the walk's end? */
-static bool
-beyond(const struct smart_readahead *walk, const struct smart_cursor *cursor, unsigned int depth, unsigned int lo,
-	   unsigned int hi)
-{
-	struct smart_key key = smart_cursor_key(cursor);
-
-	/* An end that the node's prefix does not reach lies behind all of the node. */
-	if (walk->to_length <= depth)
-		return false;
-	for (unsigned int i = 0; i < depth; i++)
-	{
-		if (smart_key_byte(&key, i) != walk->to[i])
-			return false;
-	}
-	if (cursor->backward)
-		return hi < walk->to[depth];
-	return lo > walk->to[depth] || (lo == walk->to[depth] && walk->to_length == depth + 1);
-}
-
-static void
-outlook_from(struct smart_cursor *at, const struct smart_cursor *cursor)
-{
-	memcpy(at->bytes, cursor->bytes, cursor->length);
-	at->length = cursor->length;
-	at->pad = cursor->pad;
-	at->backward = cursor->backward;
-	at->end = cursor->end;
-}
-
-static bool
-looks_on(const struct smart_readahead *walk, const struct outlook *outlook)
-{
-	return !outlook->full || (walk->cold > 0 && outlook->count + outlook->behind < outlook->reach);
-}
-
-/*
- * Counts slot and the leaves that follow it in its node, up to the next child node, in one go: the walk only has to know
- * how many there are.  Returns the last byte before that node.
- */
-static unsigned int
-count_through(struct outlook *outlook, const struct smart_node *node, smart_slot slot)
-{
-	const uint64_t *slots = node->words + SMART_NODE_HEAD_WORDS;
-	bool backward = outlook->at->backward;
-	unsigned int lo = backward ? 0 : smart_slot_pk(slot);
-	unsigned int hi = backward ? smart_slot_pk(slot) : 255;
-
-	for (unsigned int i = 0; i < node->slots; i++)
-	{
-		unsigned int pk = smart_slot_pk(slots[i]);
-
-		if (!smart_slot_is_node(slots[i]) || pk < lo || pk > hi)
-			continue;
-		if (backward)
-			lo = pk + 1;
-		else
-			hi = pk - 1;
-	}
-	for (unsigned int i = 0; i < node->slots; i++)
-		outlook->behind +=
-			smart_slot_is_leaf(slots[i]) && smart_slot_pk(slots[i]) >= lo && smart_slot_pk(slots[i]) <= hi;
-	smart_assert(lo <= hi);
-	return backward ? lo : hi;
-}
-
-static void
-take(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
-{
-	smart_assert(outlook->count <= outlook->most && outlook->most <= SMART_WINDOW_MAX);
-	if (smart_slot_is_leaf(slot))
-	{
-		outlook->slots[outlook->count++] = slot;
-		outlook->full = outlook->count == outlook->most;
-	}
-	else if (outlook->behind == 0) /* as far as the window goes */
-	{
-		struct smart_key key = smart_cursor_key(outlook->at);
-
-		smart_route_want(&walk->route, &key, node);
-	}
-}
-
-/* Takes slot and the leaves that follow it in its node, up to the next child node; or counts them. */
-static smart_status
-look_through(struct smart_readahead *walk, struct outlook *outlook, const struct smart_node *node, smart_slot slot)
-{
-	bool backward = outlook->at->backward;
-	unsigned int edge; /* the last byte that has been looked at */
-	smart_status status = SMART_OK;
-
-	for (;;)
-	{
-		unsigned int pk = smart_slot_pk(slot);
-		int index;
-
-		if (outlook->full && smart_slot_is_leaf(slot))
-		{
-			edge = count_through(outlook, node, slot);
-			break;
-		}
-		take(walk, outlook, node, slot);
-		edge = backward ? pk : smart_node_next_pk(node, pk) - 1;
-		if (outlook->full && outlook->behind == 0)
-		{
-			outlook_from(&walk->end, outlook->at);
-			status = smart_cursor_pass(&walk->end, node->depth, edge);
-		}
-		index = edge == (backward ? 0 : 255) ? -1 : smart_node_cover_index(node, backward ? edge - 1 : edge + 1);
-		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
-		if (!smart_slot_is_range(slot) || outlook->done)
-			break;
-		outlook->ended = beyond(walk, outlook->at, node->depth, smart_slot_pk(slot), edge - 1);
-		outlook->done = outlook->ended || (smart_slot_is_leaf(slot) && !looks_on(walk, outlook));
-		if (outlook->done)
-			break;
-	}
-	return status == SMART_OK ? smart_cursor_pass(outlook->at, node->depth, edge) : status;
-}
-
-/* The outlook has come to a node that is not known: the next batch READs it, unless it lies beyond the walk's end. */
-static smart_status
-look_behind(struct smart_readahead *walk, struct outlook *outlook, const struct smart_key *key,
-			const struct smart_place *place)
-{
-	unsigned int pk = smart_slot_pk(place->slot);
-
-	if (!outlook->full)
-		outlook_from(&walk->end, outlook->at);
-	outlook->full = true;
-	walk->cold = COLD_WINDOWS;
-	outlook->done = (place->node != NULL && beyond(walk, outlook->at, place->depth, pk, pk)) ||
-					!smart_route_want_ahead(&walk->route, key, place) || place->node == NULL;
-	/* It may lead to as many leaves as those before did. */
-	outlook->behind += walk->leaves > walk->nodes ? (walk->leaves + walk->nodes - 1) / walk->nodes : 1;
-	return outlook->done ? SMART_OK : smart_cursor_pass(outlook->at, place->depth, pk);
-}
-
-/* No key lies between the outlook and the keys below a node: as far as the window goes, the next batch brings what shows it. */
-static smart_status
-look_past(struct smart_readahead *walk, struct outlook *outlook, const struct smart_key *key,
-		  const struct smart_place *place)
-{
-	if (outlook->behind == 0 && !smart_route_shows_mismatch(&walk->route, key, place))
-		(void) smart_route_want_mismatch(&walk->route, key, place);
-	return smart_cursor_skip(outlook->at, place);
-}
-
-/* Looks on behind what has been looked at. */
-static smart_status
-look_on(struct smart_readahead *walk, struct outlook *outlook)
-{
-	smart_status status = SMART_OK;
-
-	for (int i = 0; i < LOOKS_MAX && status == SMART_OK; i++)
-	{
-		struct smart_key key = smart_cursor_key(outlook->at);
-		unsigned int leaves = outlook->count + outlook->behind;
-		struct smart_place next;
-
-		outlook->ended |= smart_cursor_past(outlook->at, walk->to, walk->to_length);
-		if (outlook->done || outlook->ended)
-			break;
-		smart_route_descend(&walk->route, &key, &next);
-		if (next.kind == SMART_PLACE_MISMATCH)
-			status = look_past(walk, outlook, &key, &next);
-		else if (!looks_on(walk, outlook))
-			break;
-		else if (next.kind == SMART_PLACE_NODE)
-			status = look_behind(walk, outlook, &key, &next);
-		else if (next.node == NULL || next.kind == SMART_PLACE_UNKNOWN)
-			break;
-		else
-		{
-			status = look_through(walk, outlook, next.node, next.slot);
-			walk->leaves += outlook->count + outlook->behind - leaves;
-			/* The last ones tell most of those to come. */
-			if (++walk->nodes >= SMART_WINDOW_MAX)
-			{
-				walk->leaves /= 2;
-				walk->nodes /= 2;
-			}
-		}
-	}
-	return status;
-}
-
 /*
  * For how many leaves a walk looks ahead that READs so many: for no more within its first window, so that one which
  * ends there READs no node in vain.  Else for as many again; and once more in a long one, since a node may lead to nodes.
@@ -375,38 +159,25 @@ reach(const struct smart_readahead *walk, unsigned int leaves)
 	return walk->first > 0 ? leaves : leaves == SMART_WINDOW_MAX ? 3 * leaves : 2 * leaves;
 }
 
-/* The leaf of place and those behind it: first in place's node, then in those that follow, as far as these are known. */
+/* The leaf of place and those behind it. */
 static smart_status
 look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place,
-		   struct outlook *outlook)
+		   struct smart_look *look)
 {
-	smart_status status = SMART_OK;
+	smart_status status;
 
-	*outlook = (struct outlook){.at = &walk->outlook, .most = walk->first > 0 ? walk->first : grown(walk)};
-	outlook->reach = reach(walk, outlook->most);
-	if (walk->cold > 0)
-		walk->cold--;
-	if (place->node == NULL)
-		outlook->slots[outlook->count++] = place->slot;
-	else
-	{
-		if (!walk->begun)
-		{
-			walk->leaves = smart_node_leaves(place->node);
-			walk->nodes = 1;
-		}
-		outlook_from(outlook->at, cursor);
-		status = look_through(walk, outlook, place->node, place->slot);
-		smart_assert(outlook->count >= 1 && outlook->slots[0] == place->slot);
-		if (status == SMART_OK)
-			status = look_on(walk, outlook);
-	}
+	*look = (struct smart_look){.most = walk->first > 0 ? walk->first : grown(walk)};
+	look->reach = reach(walk, look->most);
+	if (!walk->begun && place->node != NULL)
+		smart_outlook_begin(&walk->outlook, place->node);
+	smart_outlook_window(&walk->outlook);
+	status = smart_outlook_from_leaf(&walk->outlook, cursor, place, look);
 	walk->begun = true;
-	walk->goes_on = outlook->full;
+	walk->goes_on = look->full;
 	if (walk->first > 0)
-		walk->first -= outlook->count;
+		walk->first -= look->count;
 	else
-		walk->most = outlook->most;
+		walk->most = look->most;
 	return status;
 }
 
@@ -462,26 +233,24 @@ depart(struct smart_readahead *walk)
 {
 	struct smart_tree *tree = walk->tree;
 	struct fabric_request front[SMART_AHEAD_REQUESTS];
-	struct outlook outlook = {.at = &walk->outlook, .most = grown(walk)};
+	struct smart_look look = {.most = grown(walk)};
 	uint32_t first = tree->options.first_window > 0 ? tree->options.first_window : FLIGHT_FIRST;
 
 	/* The one that is expected may be of use although a hint before it has misled. */
-	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || outlook.most < first ||
+	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || look.most < first ||
 		!open_next(walk))
 		return;
 	walk->goes_on = false;
-	if (walk->cold > 0)
-		walk->cold--;
-	outlook.reach = reach(walk, outlook.most);
-	outlook_from(outlook.at, &walk->end);
-	if (look_on(walk, &outlook) != SMART_OK || outlook.count == 0 ||
-		(2 * outlook.count < outlook.most && !outlook.ended) ||
-		smart_window_depart(tree, walk->next, front, smart_route_prepare(&walk->route, front), outlook.slots,
-							outlook.count) != SMART_OK)
+	smart_outlook_window(&walk->outlook);
+	look.reach = reach(walk, look.most);
+	if (smart_outlook_behind(&walk->outlook, &look) != SMART_OK || look.count == 0 ||
+		(2 * look.count < look.most && !look.ended) ||
+		smart_window_depart(tree, walk->next, front, smart_route_prepare(&walk->route, front), look.slots,
+							look.count) != SMART_OK)
 		return;
 	walk->expected = walk->unsettled = true;
-	walk->goes_on = outlook.full;
-	walk->most = outlook.most;
+	walk->goes_on = look.full;
+	walk->most = look.most;
 }
 
 /* The walk has come to the end of its window: the next one takes its place, if it can. */
@@ -516,17 +285,14 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 	for (;;)
 	{
 		smart_status status;
-		struct outlook outlook = {.at = &walk->outlook,
-								  .full = true,
-								  .reach = reach(walk, walk->first > 0 ? walk->first : grown(walk))};
+		struct smart_look look = {.full = true, .reach = reach(walk, walk->first > 0 ? walk->first : grown(walk))};
 
 		smart_route_descend(&walk->route, key, place);
 		if (place->kind != SMART_PLACE_NODE || place->slot == last)
 			return SMART_OK;
 		last = place->slot;
-		walk->cold = COLD_WINDOWS;
-		outlook_from(outlook.at, cursor);
-		status = look_on(walk, &outlook);
+		smart_outlook_missed(&walk->outlook);
+		status = smart_outlook_from(&walk->outlook, cursor, &look);
 		if (status == SMART_OK)
 			status = smart_route_read(&walk->route);
 		if (status != SMART_OK)
@@ -538,10 +304,9 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 static smart_status
 look_between(struct smart_readahead *walk, const struct smart_cursor *cursor)
 {
-	struct outlook outlook = {.at = &walk->outlook, .most = SMART_WINDOW_MAX};
+	struct smart_look look = {.most = SMART_WINDOW_MAX};
 
-	outlook_from(outlook.at, cursor);
-	return look_on(walk, &outlook);
+	return smart_outlook_from(&walk->outlook, cursor, &look);
 }
 
 /* No key lies between the cursor and the keys below a node, as far as copies tell: do nodes show it that were READ together? */
@@ -656,16 +421,16 @@ static smart_status
 read_window(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_place *place)
 {
 	struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
-	struct outlook outlook;
+	struct smart_look look;
 	uint64_t since_ns = now_ns(walk);
 	bool posted = true;
 	smart_status status;
 
 	smart_assert(!walk->unsettled);
-	status = look_ahead(walk, cursor, place, &outlook);
+	status = look_ahead(walk, cursor, place, &look);
 	if (status == SMART_OK)
 		status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
-								   outlook.slots, outlook.count, &posted);
+								   look.slots, look.count, &posted);
 	/* Nodes wait for a batch that there has to be. */
 	if (posted)
 		smart_route_finish(&walk->route, status == SMART_OK);
