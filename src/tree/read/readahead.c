@@ -359,9 +359,15 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 
 	if (smart_route_find(&walk->route, key, place))
 		return SMART_OK;
-	settle(walk);
-	if (smart_route_find(&walk->route, key, place))
-		return SMART_OK;
+	/* What is under way is not waited for where the cache leads to a leaf. */
+	if (walk->unsettled)
+		smart_route_descend(&walk->route, key, place);
+	if (walk->unsettled && place->kind != SMART_PLACE_LEAF)
+	{
+		settle(walk);
+		if (smart_route_find(&walk->route, key, place))
+			return SMART_OK;
+	}
 	place->kind = SMART_PLACE_UNKNOWN;
 	place->node = NULL;
 	/* What the walk comes to first may be all. */
