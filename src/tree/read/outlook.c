@@ -165,8 +165,8 @@ look_through(struct smart_outlook *outlook, struct smart_look *look, const struc
 		slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
 		if (!smart_slot_is_range(slot) || look->done)
 			break;
-		look->ended = beyond(outlook, &outlook->at, node->depth, smart_slot_pk(slot), edge - 1);
-		look->done = look->ended || (smart_slot_is_leaf(slot) && !looks_on(outlook, look));
+		look->done = beyond(outlook, &outlook->at, node->depth, smart_slot_pk(slot), edge - 1) ||
+					 (smart_slot_is_leaf(slot) && !looks_on(outlook, look));
 		if (look->done)
 			break;
 	}
@@ -213,8 +213,7 @@ look_on(struct smart_outlook *outlook, struct smart_look *look)
 		unsigned int leaves = look->count + look->behind;
 		struct smart_place next;
 
-		look->ended |= smart_cursor_past(&outlook->at, outlook->to, outlook->to_length);
-		if (look->done || look->ended)
+		if (look->done || smart_cursor_past(&outlook->at, outlook->to, outlook->to_length))
 			break;
 		smart_route_descend(outlook->route, &key, &next);
 		if (next.kind == SMART_PLACE_MISMATCH)

@@ -34,8 +34,7 @@ struct smart_look
 	unsigned int behind; /* leaves behind those: that known nodes lead to, and that others may be expected to lead to */
 	unsigned int reach;  /* leaves in all that are looked for, where nodes are met that are not known */
 	bool full;           /* no more slots: there are enough, or a node is not known */
-	bool ended;          /* the end of the walk has been seen */
-	bool done;           /* that, or as much as is looked for */
+	bool done;           /* the end of the walk has been seen, or as much as is looked for */
 };
 
 /* The route outlives it.  SMART_NO_MEMORY: it has to be done all the same. */

@@ -225,7 +225,7 @@ open_next(struct smart_readahead *walk)
 }
 
 /*
- * The walk has come to a window: begins the READs of the next one, if known nodes lead to enough of its leaves.  If that fails
+ * The walk has come to a window: begins the READs of the next one, if known nodes lead to its leaves.  If that fails
  * they are READ when their turn comes, and what is the matter shows then.
  */
 static void
@@ -244,7 +244,6 @@ depart(struct smart_readahead *walk)
 	smart_outlook_window(&walk->outlook);
 	look.reach = reach(walk, look.most);
 	if (smart_outlook_behind(&walk->outlook, &look) != SMART_OK || look.count == 0 ||
-		(2 * look.count < look.most && !look.ended) ||
 		smart_window_depart(tree, walk->next, front, smart_route_prepare(&walk->route, front), look.slots,
 							look.count) != SMART_OK)
 		return;
