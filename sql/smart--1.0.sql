@@ -149,7 +149,8 @@ GRANT SELECT ON smart_moves TO PUBLIC;
 
 CREATE FUNCTION smart_stat_fabric(OUT reads bigint, OUT read_bytes bigint, OUT writes bigint, OUT write_bytes bigint,
 	OUT compare_and_swaps bigint, OUT fetch_and_adds bigint, OUT doorbells bigint, OUT round_trips bigint,
-	OUT round_trips_ahead bigint, OUT session_round_trips bigint, OUT connections bigint, OUT timeouts bigint, OUT failures bigint,
+	OUT round_trips_ahead bigint, OUT session_round_trips bigint, OUT connections bigint, OUT timeouts bigint,
+	OUT failures bigint,
 	OUT offloaded bigint, OUT offloaded_busy bigint, OUT offloaded_stopped bigint, OUT delegated_reads bigint,
 	OUT read_batches bigint, OUT combined_entries bigint, OUT combined_batches bigint, OUT leaf_waits bigint,
 	OUT leaf_withdrawals bigint, OUT leaf_refusals bigint, OUT leaf_failures bigint, OUT stats_reset timestamptz)

@@ -212,6 +212,14 @@ settle(struct smart_readahead *walk)
 	smart_route_finish(&walk->route, smart_window_take_front(walk->tree, walk->next));
 }
 
+/* READs the nodes that are wanted.  What a flight brings of others has been taken: the route does not tell them apart. */
+static smart_status
+read_nodes(struct smart_readahead *walk)
+{
+	smart_assert(!walk->unsettled);
+	return smart_route_read(&walk->route);
+}
+
 /* Where the next window goes; false: no memory. */
 static bool
 open_next(struct smart_readahead *walk)
@@ -293,7 +301,7 @@ find_way(struct smart_readahead *walk, const struct smart_cursor *cursor, const 
 		smart_outlook_missed(&walk->outlook);
 		status = smart_outlook_from(&walk->outlook, cursor, &look);
 		if (status == SMART_OK)
-			status = smart_route_read(&walk->route);
+			status = read_nodes(walk);
 		if (status != SMART_OK)
 			return status;
 	}
@@ -321,7 +329,7 @@ prove_mismatch(struct smart_readahead *walk, const struct smart_cursor *cursor, 
 	if (smart_route_want_mismatch(&walk->route, key, place))
 		status = look_between(walk, cursor);
 	if (status == SMART_OK)
-		status = smart_route_read(&walk->route);
+		status = read_nodes(walk);
 	if (status == SMART_OK)
 		smart_route_descend(&walk->route, key, place);
 	if (place->kind != SMART_PLACE_MISMATCH || !smart_route_shows_mismatch(&walk->route, key, place))
@@ -354,23 +362,24 @@ static smart_status
 find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, const struct smart_key *key,
 		   struct smart_place *place)
 {
+	/* What the walk comes to first may be all. */
+	bool goes_by_cache = walk->begun || walk->in_gap;
 	smart_status status = SMART_OK;
 
 	if (smart_route_find(&walk->route, key, place))
 		return SMART_OK;
-	/* What is under way is not waited for where the cache leads to a leaf. */
-	if (walk->unsettled)
+	place->kind = SMART_PLACE_UNKNOWN;
+	place->node = NULL;
+	if (goes_by_cache)
 		smart_route_descend(&walk->route, key, place);
+	/* What is under way is waited for unless this leads to a leaf: it may show what is here. */
 	if (walk->unsettled && place->kind != SMART_PLACE_LEAF)
 	{
 		settle(walk);
 		if (smart_route_find(&walk->route, key, place))
 			return SMART_OK;
 	}
-	place->kind = SMART_PLACE_UNKNOWN;
-	place->node = NULL;
-	/* What the walk comes to first may be all. */
-	if (walk->begun || walk->in_gap)
+	if (goes_by_cache && place->kind != SMART_PLACE_LEAF)
 		status = find_way(walk, cursor, key, place);
 	if (status == SMART_OK && place->kind == SMART_PLACE_MISMATCH)
 		return prove_mismatch(walk, cursor, key, place);
@@ -380,12 +389,15 @@ find_place(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	if (place->node != NULL && (place->kind == SMART_PLACE_LEAF || place->kind == SMART_PLACE_EMPTY))
 		place->node = smart_route_keep(&walk->route, place->node, false);
 	else
+	{
+		settle(walk);
 		status = search(walk, key, place);
+	}
 	if (status != SMART_OK || place->kind == SMART_PLACE_LEAF || place->node == NULL ||
 		!smart_slot_is_range(place->slot))
 		return status;
 	smart_route_want(&walk->route, key, place->node);
-	status = smart_route_read(&walk->route);
+	status = read_nodes(walk);
 	if (status == SMART_OK && !smart_route_find(&walk->route, key, place))
 		place->kind = SMART_PLACE_UNKNOWN;
 	return status;
@@ -427,12 +439,13 @@ read_window(struct smart_readahead *walk, const struct smart_cursor *cursor, con
 {
 	struct fabric_request batch[SMART_AHEAD_REQUESTS] = {{.verb = FABRIC_READ}};
 	struct smart_look look;
-	uint64_t since_ns = now_ns(walk);
+	uint64_t since_ns;
 	bool posted = true;
 	smart_status status;
 
 	smart_assert(!walk->unsettled);
 	status = look_ahead(walk, cursor, place, &look);
+	since_ns = now_ns(walk);
 	if (status == SMART_OK)
 		status = smart_window_fill(walk->tree, &walk->window, batch, smart_route_prepare(&walk->route, batch),
 								   look.slots, look.count, &posted);
