@@ -7,14 +7,16 @@ import subprocess
 # SMART's setting, with memory nodes on machines of their own.
 CLUSTER = "--rdwc=on --compute-nodes=16 --memory-nodes=2"
 
-# Of this tree: small entries are best off in small leaves. Leaves that are cached as a whole may be longer, and are as full
-# as those of DEX's model.
+# Of this tree: small entries are best off in small leaves. Leaves that are cached as a whole may be longer, and are as
+# full as those of DEX's model.
+PARTITIONS = " --partitions=256 --fill=70 --values=on"
+LOGS = PARTITIONS + " --leaf-size=512 --log-flights=8"
 OWN = {"tree": {"randint": " --leaf-size=256 --values=on", "email": " --values=on"},
-       "partitions": {"randint": " --partitions=256 --fill=70 --values=on",
-                      "email": " --partitions=256 --fill=70 --values=on"}}
+       "partitions": {"randint": PARTITIONS, "email": PARTITIONS},
+       "logs": {"randint": LOGS, "email": LOGS}}
 
-NAMES = {"tree": "this tree", "partitions": "this tree, partitions", "smart": "SMART",
-         "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",
+NAMES = {"tree": "this tree", "partitions": "this tree, partitions", "logs": "this tree, partitions with logs",
+         "smart": "SMART", "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",
          "canrt": "CANRT", "wort": "WORT"}
 INTEGERS_ONLY = {"sherman", "dex", "canrt", "wort"}
 WORKLOADS = ("load", "a", "b", "c", "d", "e", "f")
@@ -36,6 +38,26 @@ def cache_bytes(keys, key_type, cache):
     return 10 ** 9 if cache == "whole" else max(keys * RECORD_BYTES[key_type] * int(cache) // 100, 16384)
 
 
+LOG_WHOLE = 16 << 20  # room for all changes of a run
+LOG_MIN = 16 << 10
+
+
+def log_bytes(memory):
+    """Of a compute node with so much memory: it keeps a copy of the log, and as much again at most to find what is in
+    it. The other half of the memory is for the cache. 0: there is no room for the least log."""
+    if memory >= 10 ** 9:
+        return LOG_WHOLE
+    log = memory // 4 // 64 * 64
+    return log if log >= LOG_MIN else 0
+
+
+def memory_options(index, memory):
+    """The cache of a compute node, and its log if it has one."""
+    if index != "logs":
+        return " --cache=%d" % memory
+    return " --cache=%d --log=%d" % (memory if memory >= 10 ** 9 else memory // 2, log_bytes(memory))
+
+
 class Cell:
     """One index at one workload in one setting."""
 
@@ -45,20 +67,28 @@ class Cell:
     def line(self, sizes):
         operations, warmup = (1, 0) if self.workload == "load" else sizes[KINDS[self.workload]]
         own = OWN.get(self.index, {}).get(self.key_type, "")
-        return "--index=%s %s%s --clients=%d --key-type=%s --cache=%d --workload=%s%s --keys=%d --operations=%d " \
+        return "--index=%s %s%s --clients=%d --key-type=%s%s --workload=%s%s --keys=%d --operations=%d " \
             "--warmup=%d" % ("tree" if self.index in OWN else self.index, CLUSTER, own,
                              self.clients // COMPUTE_NODES, self.key_type,
-                             cache_bytes(sizes["keys"], self.key_type, self.cache), self.workload,
-                             "" if self.workload == "load" else " --load=sorted", sizes["keys"], operations, warmup)
+                             memory_options(self.index, cache_bytes(sizes["keys"], self.key_type, self.cache)),
+                             self.workload, "" if self.workload == "load" else " --load=sorted", sizes["keys"],
+                             operations, warmup)
+
+
+def caches_of(index, key_type, quick):
+    """Those in which there is room for what the index needs."""
+    keys = (QUICK if quick else FULL)["keys"]
+    if index == "logs":
+        return [cache for cache in CACHES if log_bytes(cache_bytes(keys, key_type, cache)) > 0]
+    return ["10"] if quick else list(CACHES)
 
 
 def cells_of_all(indexes, quick):
     """In the order in which they are run."""
     clients = (128,) if quick else CLIENTS
-    caches = ("10",) if quick else CACHES
     return [Cell(index, key_type, workload, cache, number)
             for index in indexes for key_type in KEY_SETS if key_type == "randint" or index not in INTEGERS_ONLY
-            for workload in WORKLOADS for cache in caches for number in clients]
+            for workload in WORKLOADS for cache in caches_of(index, key_type, quick) for number in clients]
 
 
 def measure(cells, indexes, quick):
@@ -77,7 +107,8 @@ def measure(cells, indexes, quick):
 # What an operation of an index costs in trees of all sizes, with any cache and any clients.
 COSTS = (("sherman", "c", "read_bytes", 1024, 2048), ("dex", "c", "atomics", 0, 0), ("dex", "a", "atomics", 0, 0),
          ("tree", "c", "atomics", 0, 0), ("tree", "c", "writes", 0, 0), ("partitions", "c", "atomics", 0, 0),
-         ("partitions", "c", "writes", 0, 0), ("smart", "c", "writes", 0, 0),
+         ("partitions", "c", "writes", 0, 0), ("logs", "c", "atomics", 0, 0), ("logs", "c", "writes", 0, 0),
+         ("smart", "c", "writes", 0, 0),
          ("art", "c", "writes", 0, 0), ("dart", "c", "writes", 0, 0), ("dart", "c", "reads", 1, 30),
          ("canrt", "c", "round_trips", 1, 1), ("wort", "c", "messages", 1, 1), ("wort", "c", "reads", 0, 0))
 
@@ -168,9 +199,11 @@ def write_places(file, name, ratios):
 
 def write_summary(results, path):
     with open(path, "w", encoding="utf-8") as file:
-        for title, own in (("Without partitions", {"tree"}), ("With partitions or without", set(OWN))):
+        for title, own in (("Without partitions", {"tree"}), ("With partitions or without", {"tree", "partitions"}),
+                           ("With partitions, with logs or without", set(OWN))):
             ratios = over_the_best(results, own)
-            file.write("\n%s\n\n| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n" % title)
+            file.write("\n%s\n\n| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n"
+                       % title)
             for key_type in dict.fromkeys(place[0] for place in ratios):
                 of_keys = {place: ratio for place, ratio in ratios.items() if place[0] == key_type}
                 for workload in dict.fromkeys(place[1] for place in of_keys):
@@ -181,7 +214,7 @@ def write_summary(results, path):
 
 # ---- the picture: a row of panels for each cache, a panel for each workload ----
 
-COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "partitions": ("#c2449a", "#ff8fd6"),
+COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "partitions": ("#c2449a", "#ff8fd6"), "logs": ("#6b1530", "#ffc2c9"),
            "smart": ("#1f77b4", "#6cb6ff"), "sherman": ("#2e8b57", "#57d38c"),
            "art": ("#8a6d3b", "#d2b48c"), "dart": ("#7a4fa3", "#c297ff"), "dex": ("#d9822b", "#ffb454"),
            "canrt": ("#0f8b8d", "#56d4d6"), "wort": ("#777777", "#aaaaaa")}
@@ -226,8 +259,10 @@ def write_picture(results, key_type, path):
     width, height = LEFT + len(workloads) * (PANEL + GAP + 16), TOP + len(caches) * (PANEL + GAP) + 26
     out = ['<text x="12" y="24" font-size="16">%s: million operations a second over clients, by workload and cache'
            '</text>' % KEY_SETS[key_type].capitalize()]
-    for place, index in enumerate(indexes):
-        out.append('<text class="%s" x="%d" y="46" font-weight="bold">%s</text>' % (index, 12 + 130 * place, NAMES[index]))
+    x = 12
+    for index in indexes:
+        out.append('<text class="%s" x="%d" y="46" font-weight="bold">%s</text>' % (index, x, NAMES[index]))
+        x += 30 + 7 * len(NAMES[index])
     for column, workload in enumerate(workloads):
         x = LEFT + column * (PANEL + GAP + 16)
         powers = powers_around([value for cell, value in done if cell.workload == workload])

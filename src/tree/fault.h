@@ -68,6 +68,7 @@
 	X(uncounted, "a promise is taken back, and not counted")                                     \
 	X(unsettled, "an entry that may be taken back is believed")                                  \
 	X(halfround, "the log forgets what the first piece of a round has left (by src/compute)")    \
+	X(stillbare, "a tree that was bare stays so, whatever is applied (by src/compute)")          \
 	X(earlyspace, "the log's space is used again before the word that says so (by src/compute)") \
 	X(partview, "a part of a node that was READ is taken for all of it by a strict descent")     \
 	X(onepiece, "a node takes one READ, whatever led there")                                     \

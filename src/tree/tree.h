@@ -172,6 +172,9 @@ extern smart_status smart_tree_lookup(struct smart_tree *tree, const uint8_t *ke
 extern smart_status
 smart_tree_lookup_uncached(struct smart_tree *tree, const uint8_t *key, size_t key_length, bool *found);
 
+/* *bare: it has neither a leaf nor a node, as before its first entry.  A READ of the root's word. */
+extern smart_status smart_tree_is_bare(struct smart_tree *tree, bool *bare);
+
 /* ---- equality prefixes (points) ---- */
 
 /*

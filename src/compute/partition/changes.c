@@ -33,6 +33,8 @@ struct range_changes
 	uint64_t first;   /* where the frame of the oldest record begins; NO_CHANGE */
 	uint64_t applied; /* how often changes have gone to the tree */
 	uint64_t round;   /* what begins in front of this is being applied, a piece at a time; 0: nothing is */
+	uint64_t known;   /* 1 + the tenure in which its tree was looked at; 0: it was not */
+	bool bare;        /* and then was bare, and nothing has been applied since (L6) */
 };
 
 struct smart_changes
@@ -210,6 +212,46 @@ is_put(const struct smart_changes *changes, uint64_t position)
 
 /* ---- operations ---- */
 
+/* Is it known that the range's tree has nothing (L6)?  The range is locked. */
+static inline bool
+is_bare(const struct smart_turn *turn)
+{
+	const struct range_changes *range = range_of(turn);
+
+	return range->bare && range->known == UINT64_C(1) + turn->tenure;
+}
+
+/* Finds out whether the range's tree is bare, unless that has been done in this tenure. */
+static smart_status
+look_at_root(struct smart_turn *turn)
+{
+	struct range_changes *range = range_of(turn);
+	uint64_t tenure = UINT64_C(1) + turn->tenure;
+	bool known;
+	bool bare;
+	uint64_t when;
+	smart_status status;
+
+	smart_local_lock(&range->lock, turn->env);
+	known = range->known == tenure;
+	when = range->applied;
+	smart_local_unlock(&range->lock);
+	if (known)
+		return SMART_OK;
+	status = smart_tree_is_bare(turn->tree, &bare);
+	if (status != SMART_OK)
+		return status;
+	smart_local_lock(&range->lock, turn->env);
+	/* What is being applied is in the table until that has ended. */
+	if (range->applied == when)
+	{
+		range->known = tenure;
+		range->bare = bare;
+	}
+	smart_local_unlock(&range->lock);
+	return SMART_OK;
+}
+
 static smart_status
 look_into_tree(struct smart_turn *turn, const uint8_t *key, size_t length, uint64_t *value, bool *found)
 {
@@ -224,8 +266,10 @@ smart_logged_get(struct smart_turn *turn, const uint8_t *key, size_t key_length,
 	struct sought sought = seek(turn, key, key_length);
 	uint64_t position;
 	bool changed;
+	bool bare;
 
 	smart_local_lock(&range->lock, turn->env);
+	bare = is_bare(turn);
 	/* L2: what is not durable yet has not happened. */
 	changed = find_newest(&sought, smart_log_durable(log_of(turn->changes)), &position);
 	if (changed)
@@ -235,7 +279,9 @@ smart_logged_get(struct smart_turn *turn, const uint8_t *key, size_t key_length,
 			memcpy(value, smart_log_entry(smart_log_at(log_of(turn->changes), position)) + key_length, sizeof(*value));
 	}
 	smart_local_unlock(&range->lock);
-	return changed ? SMART_OK : look_into_tree(turn, key, key_length, value, found);
+	if (!changed && bare)
+		*found = false;
+	return changed || bare ? SMART_OK : look_into_tree(turn, key, key_length, value, found);
 }
 
 /* What a change finds: the key's newest record, or what the tree says. */
@@ -258,6 +304,9 @@ lock_and_look(struct smart_turn *turn, const struct sought *sought, struct state
 	smart_status status;
 
 	*state = (struct state){.asked = false};
+	status = look_at_root(turn);
+	if (status != SMART_OK)
+		return status;
 	for (;;)
 	{
 		smart_local_lock(&range->lock, turn->env);
@@ -271,6 +320,11 @@ lock_and_look(struct smart_turn *turn, const struct sought *sought, struct state
 		/* What the tree said holds if no change has gone there since. */
 		if (state->asked && state->when == range->applied)
 			return SMART_OK;
+		if (is_bare(turn))
+		{
+			state->there = state->in_tree = false;
+			return SMART_OK;
+		}
 		state->when = range->applied;
 		smart_local_unlock(&range->lock);
 		status = look_into_tree(turn, sought->key, sought->length, &value, &state->there);
@@ -410,6 +464,7 @@ finish_applying(const struct smart_turn *turn, uint64_t before, bool more, const
 		tell_there(&sought, !applied || record->kind == SMART_LOG_PUT);
 	}
 	range->applied++;
+	range->bare = range->bare && (count == 0 || SMART_FAULT(stillbare));
 	if (!applied)
 		return;
 	/* L5: while keys have older records, the log keeps what it has from the oldest on. */

@@ -140,3 +140,15 @@ smart_tree_lookup_uncached(struct smart_tree *tree, const uint8_t *key_bytes, si
 		return SMART_TOO_LONG;
 	return enter_and_lookup(tree, &key, 0, &none, found);
 }
+
+smart_status
+smart_tree_is_bare(struct smart_tree *tree, bool *bare)
+{
+	smart_slot root = 0;
+	smart_status status;
+
+	smart_enter(tree);
+	status = smart_leave(tree, smart_word_read(tree, tree->options.root, &root));
+	*bare = status == SMART_OK && smart_slot_is_empty(root);
+	return status;
+}
