@@ -17,8 +17,8 @@ OWN = {"tree": {"randint": " --leaf-size=256 --values=on", "email": " --values=o
 
 NAMES = {"tree": "this tree", "partitions": "this tree, partitions", "logs": "this tree, partitions with logs",
          "smart": "SMART", "sherman": "Sherman", "art": "ART", "dart": "DART", "dex": "DEX",
-         "canrt": "CANRT", "wort": "WORT"}
-INTEGERS_ONLY = {"sherman", "dex", "canrt", "wort"}
+         "canrt": "CANRT", "wort": "WORT", "chime": "CHIME"}
+INTEGERS_ONLY = {"sherman", "dex", "canrt", "wort", "chime"}
 WORKLOADS = ("load", "a", "b", "c", "d", "e", "f")
 KEY_SETS = {"randint": "integers", "email": "e-mail addresses"}
 RECORD_BYTES = {"randint": 16, "email": 28}
@@ -110,7 +110,8 @@ COSTS = (("sherman", "c", "read_bytes", 1024, 2048), ("dex", "c", "atomics", 0, 
          ("partitions", "c", "writes", 0, 0), ("logs", "c", "atomics", 0, 0), ("logs", "c", "writes", 0, 0),
          ("smart", "c", "writes", 0, 0),
          ("art", "c", "writes", 0, 0), ("dart", "c", "writes", 0, 0), ("dart", "c", "reads", 1, 30),
-         ("canrt", "c", "round_trips", 1, 1), ("wort", "c", "messages", 1, 1), ("wort", "c", "reads", 0, 0))
+         ("canrt", "c", "round_trips", 1, 1), ("wort", "c", "messages", 1, 1), ("wort", "c", "reads", 0, 0),
+         ("chime", "c", "writes", 0, 0), ("chime", "c", "atomics", 0, 0))
 
 
 def problems(results):
@@ -217,7 +218,7 @@ def write_summary(results, path):
 COLOURS = {"tree": ("#d1242f", "#ff6b6b"), "partitions": ("#c2449a", "#ff8fd6"), "logs": ("#6b1530", "#ffc2c9"),
            "smart": ("#1f77b4", "#6cb6ff"), "sherman": ("#2e8b57", "#57d38c"),
            "art": ("#8a6d3b", "#d2b48c"), "dart": ("#7a4fa3", "#c297ff"), "dex": ("#d9822b", "#ffb454"),
-           "canrt": ("#0f8b8d", "#56d4d6"), "wort": ("#777777", "#aaaaaa")}
+           "canrt": ("#0f8b8d", "#56d4d6"), "wort": ("#777777", "#aaaaaa"), "chime": ("#b8860b", "#f0d060")}
 PANEL, GAP, LEFT, TOP = 132, 20, 74, 78
 
 

@@ -31,7 +31,8 @@ const char *const ycsb_index_names[YCSB_INDEXES] = {"tree",
 													"dex-onesided",
 													"dex-eager",
 													"canrt",
-													"wort"};
+													"wort",
+													"chime"};
 const char *const ycsb_key_names[YCSB_KEY_TYPES] = {"integer", "string", "randint", "email"};
 const char *const ycsb_workload_names[YCSB_WORKLOADS] = {"load", "a", "b", "c", "d", "e", "f", "insert", "update"};
 
@@ -57,7 +58,7 @@ static const char help[] =
 	"  --index=NAME             sim: tree, this project's, or a model: smart (OSDI'23), art, art-locked (as SMART and\n"
 	"                           DART have it), dart, dart-unskipped (SIGMOD'26), sherman (SIGMOD'22),\n"
 	"                           sherman-optimistic, sherman-partitioned, smart-partitioned (as DEX has them), dex,\n"
-	"                           dex-onesided, dex-eager (VLDB'24), canrt, wort (as CANRT has it) [tree]\n"
+	"                           dex-onesided, dex-eager (VLDB'24), canrt, wort (as CANRT has it), chime (SOSP'24) [tree]\n"
 	"  --value-size=BYTES       of an entry of a model, but smart's [8]\n"
 	"  --nodes=HOST:PORT,…      running smart-memnode daemons; this program takes a lease of its own there\n"
 	"  --secret-file=FILE       the key of the memory nodes\n"

@@ -87,6 +87,7 @@ extern const struct peer peer_dart;
 extern const struct peer peer_dex;
 extern const struct peer peer_canrt;
 extern const struct peer peer_wort;
+extern const struct peer peer_chime;
 
 /* Of a core of a memory node, to write a line back and to wait for that: assumed, as Optane takes it when it is idle. */
 #define PEER_PERSIST_NS 100

@@ -25,6 +25,7 @@ static const struct
 	[YCSB_PEER_DEX_EAGER] = {&peer_dex, PEER_EAGER},
 	[YCSB_PEER_CANRT] = {&peer_canrt, PEER_WHOLE},
 	[YCSB_PEER_WORT] = {&peer_wort, PEER_WHOLE},
+	[YCSB_PEER_CHIME] = {&peer_chime, PEER_WHOLE},
 };
 
 struct ycsb_cluster *

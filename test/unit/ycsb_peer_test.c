@@ -183,10 +183,22 @@ check_canrt_costs(void)
 	CHECK(is(wort.messages, 1) && is(wort.round_trips, 1) && wort.p50_us > canrt.p50_us);
 }
 
+/* CHIME's code: a lookup READs eight entries of 19 bytes and a copy of the metadata, in two parts where they go round the end. */
+static void
+check_chime_costs(void)
+{
+	struct ycsb_summary chime = cost(YCSB_PEER_CHIME, YCSB_C, 8);
+
+	CHECK(chime.reads > 1 && chime.reads < 1.2 && is(chime.round_trips, 1) && is(chime.read_bytes, 18 + 8 * 19));
+	chime = cost(YCSB_PEER_CHIME, YCSB_UPDATES, 8);
+	CHECK(is(chime.atomics, 1) && is(chime.writes, 2) && is(chime.write_bytes, 19 + 8) && is(chime.round_trips, 3));
+}
+
 int
 main(void)
 {
 	check_costs();
+	check_chime_costs();
 	check_radix_costs();
 	check_canrt_costs();
 	check_runs(YCSB_PEER_SMART, YCSB_RANDINT, 1 << 20);
@@ -212,6 +224,8 @@ main(void)
 	check_runs(YCSB_PEER_CANRT, YCSB_RANDINT, 0);
 	check_runs(YCSB_PEER_CANRT, YCSB_INTEGER, 0);
 	check_resizing();
+	check_runs(YCSB_PEER_CHIME, YCSB_RANDINT, 1 << 20);
+	check_runs(YCSB_PEER_CHIME, YCSB_INTEGER, 64 << 10);
 	check_runs(YCSB_PEER_WORT, YCSB_RANDINT, 0);
 	return check_finish();
 }
