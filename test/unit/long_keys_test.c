@@ -85,11 +85,15 @@ fill(struct bench *bench)
 static uint64_t
 check_nodes(struct bench *bench)
 {
+	const struct fabric_counters *counters = &bench->client->sim.fabric.counters;
+	uint64_t begin = counters->round_trips;
 	struct smart_verify_report report = {0};
 	uint64_t nodes = 0;
 	char message[256] = "";
 
 	CHECK(smart_tree_verify(bench->client->tree, NULL, NULL, &report, message, sizeof(message)) == SMART_OK);
+	/* Nodes of chains beside each other come in one batch. */
+	CHECK(counters->round_trips - begin <= 3 * WORDS);
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		nodes += report.nodes[kind];
 	CHECK(report.leaves <= 2 * WORDS && nodes < 10 * WORDS);

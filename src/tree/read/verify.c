@@ -7,8 +7,8 @@
  * walk starts again from the root and passes over what lies before the cursor.
  * What does not fit time and again at one place is a violation.
  *
- * On a remote provider the child nodes of a node are READ many at a time, and so are leaves, also those of
- * several nodes.
+ * On a remote provider nodes are READ many at a time, the children of several nodes that follow one another, and so are leaves.
+ * Each epoch begins with a batch of the nodes where the last one has ended.
  *
  * Pending and sealed leaves, frozen nodes and new blocks are no violations: a
  * client may have died, and the next one mends them.
@@ -26,7 +26,7 @@
 #define LEAVES_PER_EPOCH 256
 /* Nodes that are READ at a time: as many as the leaves of an epoch need, within these bounds. */
 #define NODES_AHEAD_MIN 8
-#define NODES_AHEAD_MAX 32
+#define NODES_AHEAD_MAX 64
 
 /* Every node on a path branches at its own position. */
 #define FRAMES_MAX (SMART_KEY_MAX + 1)
@@ -39,7 +39,15 @@ struct frame
 	unsigned int next; /* slot to visit next */
 	bool frozen;
 	smart_slot slots[256];
-	struct smart_window children; /* remote: nodes that slots from next on lead to */
+	struct smart_window children; /* remote: nodes that slots from next on lead to, or those of nodes that follow */
+};
+
+/* Blocks that the walk will come to. */
+struct blocks
+{
+	smart_slot slots[SMART_WINDOW_MAX];
+	unsigned int count;
+	uint64_t most;
 };
 
 struct walk
@@ -60,7 +68,10 @@ struct walk
 	bool finished;
 	char message[160];
 	struct smart_window leaves; /* remote: that the walk comes to next */
-	struct smart_node below;    /* the node whose leaves are looked out */
+	struct smart_window again;  /* remote: the nodes on the path where the last epoch ended */
+	struct blocks path_blocks;  /* these, and header and identity of each, READ ahead of it (B1) */
+	uint64_t heads[SMART_WINDOW_FRONT_MAX][SMART_NODE_HEAD_WORDS];
+	struct smart_node below; /* the node whose leaves are looked out */
 	struct frame *frames[FRAMES_MAX];
 };
 
@@ -145,14 +156,6 @@ frame_end(const struct frame *frame, unsigned int i)
 	return i + 1 < frame->count ? smart_slot_pk(frame->slots[i + 1]) - 1 : 255;
 }
 
-/* Blocks that the walk will come to. */
-struct blocks
-{
-	smart_slot slots[SMART_WINDOW_MAX];
-	unsigned int count;
-	uint64_t most;
-};
-
 static void
 add_block(struct blocks *blocks, smart_slot slot)
 {
@@ -161,10 +164,29 @@ add_block(struct blocks *blocks, smart_slot slot)
 		blocks->slots[blocks->count++] = slot;
 }
 
-/* Nodes from slot i of a frame on. */
+/* The child nodes of one that was READ; of a slot that is frozen another one may be in the tree by now. */
 static void
-gather_nodes(const struct walk *walk, const struct frame *frame, unsigned int i, struct blocks *blocks)
+gather_children(struct walk *walk, smart_slot link, const uint8_t *copy, struct blocks *blocks)
 {
+	struct smart_node *node = &walk->below;
+
+	if (!smart_node_from_copy(walk->tree, link, 0, copy, node))
+		return;
+	for (unsigned int pk = 0; pk <= 255; pk = smart_node_next_pk(node, pk))
+	{
+		int index = smart_node_cover_index(node, pk);
+		smart_slot slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+
+		if (smart_slot_is_node(slot) && !smart_slot_frozen(slot))
+			add_block(blocks, slot);
+	}
+}
+
+/* Nodes from slot i of the topmost frame on, and then those below the nodes that were READ with it, and follow it. */
+static void
+gather_nodes(struct walk *walk, const struct frame *frame, unsigned int i, struct blocks *blocks)
+{
+	struct smart_window *beside = walk->depth > 1 ? &walk->frames[walk->depth - 2]->children : NULL;
 	const struct smart_verify_report *report = walk->report;
 	uint64_t nodes = 0;
 
@@ -177,6 +199,13 @@ gather_nodes(const struct walk *walk, const struct frame *frame, unsigned int i,
 	{
 		if (smart_slot_is_node(frame->slots[i]))
 			add_block(blocks, frame->slots[i]);
+	}
+	for (uint32_t other = 0; beside != NULL && other < beside->count && blocks->count < blocks->most; other++)
+	{
+		smart_slot link = beside->blocks[other].link;
+
+		if (smart_slot_is_node(link))
+			gather_children(walk, link, beside->blocks[other].copy, blocks);
 	}
 }
 
@@ -223,6 +252,21 @@ gather_leaves(struct walk *walk, unsigned int i, struct blocks *blocks)
 	}
 }
 
+/* The node that a slot leads to, if it was READ at the begin of the epoch, and was live when its header was READ first. */
+static const uint8_t *
+take_again(struct walk *walk, smart_slot link)
+{
+	const uint8_t *copy = smart_slot_is_node(link) ? smart_window_take(&walk->again, link, NULL) : NULL;
+
+	for (unsigned int i = 0; copy != NULL && i < walk->path_blocks.count; i++)
+	{
+		if (walk->path_blocks.slots[i] == link && smart_node_state(walk->heads[i][0]) == SMART_LIVE &&
+			memcmp(copy, walk->heads[i], sizeof(walk->heads[i])) == 0)
+			return copy;
+	}
+	return NULL;
+}
+
 /*
  * Remote: the block that slot i of the topmost frame leads to, with others in one batch.  *copy NULL: one of them could
  * not be READ, and has to be found out by itself.
@@ -235,7 +279,9 @@ read_child(struct walk *walk, struct frame *frame, unsigned int i, const uint8_t
 	struct blocks blocks = {.count = 0};
 	smart_status status;
 
-	*copy = smart_window_take(window, slot, NULL);
+	*copy = take_again(walk, slot);
+	if (*copy == NULL)
+		*copy = smart_window_take(window, slot, NULL);
 	if (*copy != NULL)
 		return SMART_OK;
 	if (smart_slot_is_node(slot))
@@ -272,7 +318,6 @@ push_node(struct walk *walk, smart_slot link, unsigned int arrived, const uint8_
 	}
 	frame->next = 0;
 	frame->frozen = false;
-	frame->children.count = 0;
 	if (copy == NULL || !smart_node_from_copy(walk->tree, link, arrived, copy, &frame->node))
 		status = smart_node_read(walk->tree, link, 0, arrived, &frame->node);
 	if (status != SMART_OK)
@@ -498,6 +543,43 @@ advance(struct walk *walk)
 	return visit(walk, slot, depth, smart_slot_pk(slot), frame_end(frame, i), depth + 1, copy);
 }
 
+/*
+ * Remote: the nodes where the last walk has ended, in one batch, since this one mostly comes through them again.  Their links are of an
+ * earlier epoch.
+ */
+static smart_status
+read_path(struct walk *walk, smart_slot root)
+{
+	struct fabric_request heads[SMART_WINDOW_FRONT_MAX];
+	struct blocks *path = &walk->path_blocks;
+	smart_status status;
+
+	path->count = 0;
+	path->most = SMART_WINDOW_FRONT_MAX;
+	if (smart_slot_is_node(root))
+		add_block(path, root);
+	for (unsigned int level = 1; level < walk->depth; level++)
+	{
+		const struct frame *frame = walk->frames[level - 1];
+
+		add_block(path, frame->slots[frame->next - 1]);
+	}
+	for (unsigned int i = 0; i < path->count; i++)
+		heads[i] = smart_read_request(smart_slot_address(path->slots[i]), walk->heads[i], sizeof(walk->heads[i]));
+	status = smart_window_read(walk->tree, &walk->again, heads, (int) path->count, path->slots, path->count);
+	return status == SMART_CORRUPT ? SMART_OK : status;
+}
+
+/* What was READ in an earlier epoch must not be used any more. */
+static void
+forget_blocks(struct walk *walk)
+{
+	walk->leaves.count = 0;
+	walk->again.count = 0;
+	for (unsigned int i = 0; i < FRAMES_MAX && walk->frames[i] != NULL; i++)
+		walk->frames[i]->children.count = 0;
+}
+
 /* From the root, as far as one epoch goes or until something does not fit. */
 static smart_status
 walk_once(struct walk *walk)
@@ -505,10 +587,12 @@ walk_once(struct walk *walk)
 	smart_slot root;
 	smart_status status = smart_word_read(walk->tree, walk->tree->options.root, &root);
 
+	forget_blocks(walk);
+	if (status == SMART_OK && !walk->tree->direct && walk->depth > 1)
+		status = read_path(walk, root);
 	walk->doubt = false;
 	walk->depth = 0;
 	walk->path.length = 0;
-	walk->leaves.count = 0;
 	walk->epoch_end = walk->report->leaves + LEAVES_PER_EPOCH;
 	if (status != SMART_OK)
 		return status;
@@ -517,7 +601,7 @@ walk_once(struct walk *walk)
 		complain(walk, "the root slot is malformed");
 		return SMART_OK;
 	}
-	status = visit(walk, root, 0, 0, 255, 0, NULL);
+	status = visit(walk, root, 0, 0, 255, 0, take_again(walk, root));
 	while (status == SMART_OK && walk->depth > 0 && !walk->doubt)
 	{
 		const struct frame *frame = walk->frames[walk->depth - 1];
@@ -571,6 +655,7 @@ smart_tree_verify(struct smart_tree *tree, smart_entry_fn entry, void *argument,
 	snprintf(message, message_size, "%s",
 			 status == SMART_CORRUPT && walk->message[0] != '\0' ? walk->message : smart_status_text(status));
 	smart_window_done(&walk->leaves, env);
+	smart_window_done(&walk->again, env);
 	for (unsigned int i = 0; i < FRAMES_MAX && walk->frames[i] != NULL; i++)
 	{
 		smart_window_done(&walk->frames[i]->children, env);
