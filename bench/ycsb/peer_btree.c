@@ -104,7 +104,7 @@ keep_copy(struct peer_client *client, fabric_address address, const struct peer_
 	copy = *find_copy(pages, address);
 	if (copy == NULL)
 	{
-		while (pages->bytes + PEER_PAGE_BYTES > pages->room)
+		while (pages->bytes + PEER_PAGE_BYTES > client->cluster->options->cache_bytes)
 		{
 			if (!drop_any(pages))
 				return;
@@ -215,6 +215,22 @@ peer_find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, b
 			   !peer_crosses_partitions(client->cluster, inner->key[place], end);
 	}
 	return status;
+}
+
+smart_status
+peer_find_leaves(struct peer_client *client, uint64_t key, fabric_address *leaves, unsigned int *count)
+{
+	const struct peer_inner *inner = &pages_of(client)->inner.inner;
+	fabric_address above;
+	unsigned int first;
+	smart_status status = peer_find_inner(client, key, 1, &above);
+
+	if (status != SMART_OK)
+		return status;
+	first = peer_child_of(inner, key);
+	*count = *count < inner->head.count - first ? *count : inner->head.count - first;
+	memcpy(leaves, &inner->child[first], *count * sizeof(*leaves));
+	return SMART_OK;
 }
 
 /* ---- splits ---- */
@@ -452,13 +468,13 @@ peer_btree_open(struct peer_cluster *cluster, uint64_t leaf_bytes)
 	memcpy(peer_memory(cluster, tree->root_word), &tree->root, sizeof(tree->root));
 }
 
-void
-peer_pages_open(struct peer_compute *node, uint64_t room)
+bool
+peer_pages_open(struct peer_compute *node)
 {
 	struct peer_pages *pages = node->state;
 
 	pages->random = ycsb_mix(node->cluster->options->seed) + node->number;
-	pages->room = room;
+	return true;
 }
 
 void

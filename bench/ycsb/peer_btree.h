@@ -54,7 +54,6 @@ struct peer_pages
 {
 	struct peer_page_copy *bucket[PEER_PAGE_BUCKETS];
 	uint64_t bytes;
-	uint64_t room; /* of bytes */
 	uint64_t random;
 	uint64_t hits;
 	uint64_t misses;
@@ -88,7 +87,8 @@ peer_covers(const struct peer_head *head, uint64_t key)
 /* A root with one empty leaf of so many bytes. */
 extern void peer_btree_open(struct peer_cluster *cluster, uint64_t leaf_bytes);
 
-extern void peer_pages_open(struct peer_compute *node, uint64_t room);
+/* True: as large as --cache says. */
+extern bool peer_pages_open(struct peer_compute *node);
 extern void peer_pages_close(struct peer_compute *node);
 extern void peer_pages_use(struct peer_compute *node, struct ycsb_cache_use *use);
 
@@ -100,6 +100,10 @@ extern smart_status peer_find_inner(struct peer_client *client, uint64_t key, ui
 
 /* The leaf that the cache names for a key; *own: all keys that it may have are of the key's partition. */
 extern smart_status peer_find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, bool *own);
+
+/* The leaf of a key and those behind it, below one internal page; *count: at most so many, and then how many. */
+extern smart_status
+peer_find_leaves(struct peer_client *client, uint64_t key, fabric_address *leaves, unsigned int *count);
 
 /* READs the page above a leaf that does not cover the key any more. */
 extern smart_status peer_refresh_above(struct peer_client *client, uint64_t key);

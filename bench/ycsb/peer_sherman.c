@@ -304,22 +304,19 @@ read_leaves(struct peer_client *client, uint64_t key, uint64_t wanted, unsigned 
 {
 	const struct tree *tree = tree_of(client->cluster);
 	struct scratch *scratch = scratch_of(client);
-	const struct peer_inner *inner = &scratch->pages.inner.inner;
 	struct fabric_request requests[SCAN_PAGES];
-	fabric_address above;
-	unsigned int first;
-	smart_status status = peer_find_inner(client, key, 1, &above);
+	fabric_address leaves[SCAN_PAGES];
+	smart_status status;
 
-	if (status != SMART_OK)
-		return status;
-	first = peer_child_of(inner, key);
 	*pages = (unsigned int) (wanted * 100 / (tree->span * FILL)) + 1;
 	*pages = *pages < SCAN_PAGES ? *pages : SCAN_PAGES;
-	*pages = *pages < inner->head.count - first ? *pages : inner->head.count - first;
+	status = peer_find_leaves(client, key, leaves, pages);
+	if (status != SMART_OK)
+		return status;
 	for (unsigned int i = 0; i < *pages; i++)
 		requests[i] = (struct fabric_request){.verb = FABRIC_READ,
 											  .length = leaf_bytes(tree),
-											  .remote = inner->child[first + i],
+											  .remote = leaves[i],
 											  .local = scratch->page[i].bytes};
 	return fabric_execute(client->simulated.client.fabric, requests, (int) *pages);
 }
@@ -416,13 +413,6 @@ open_tree(struct peer_cluster *cluster)
 	return true;
 }
 
-static bool
-open_compute(struct peer_compute *node)
-{
-	peer_pages_open(node, node->cluster->options->cache_bytes);
-	return true;
-}
-
 const struct peer peer_sherman = {
 	.index =
 		{
@@ -437,7 +427,7 @@ const struct peer peer_sherman = {
 	.compute_bytes = sizeof(struct peer_pages),
 	.client_bytes = sizeof(struct scratch),
 	.open = open_tree,
-	.open_compute = open_compute,
+	.open_compute = peer_pages_open,
 	.close_compute = peer_pages_close,
 	.cache_use = peer_pages_use,
 };
