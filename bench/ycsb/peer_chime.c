@@ -13,11 +13,10 @@
  * batch.  If nothing can be moved the leaf is split, which READs and WRITEs it whole.  Clients of a compute node share
  * READs and combine updates of a key (SMART 4.2).
  *
- * Where the model differs: the copies in a leaf have its upper fence, 8 bytes more, where CHIME compares its sibling with
- * the page above.  Its internal pages are those of Sherman's model; with 64 children instead of 54 they would be as many
- * per cent fewer.  Locks are Sherman's, too, in the NIC's memory, where clients of a compute node queue; CHIME's lie in
- * the leaf, and clients that find one taken try again.  Entries are compared with the key, and the bitmap is not looked
- * at.
+ * Where the model differs: the copies in a leaf have its upper fence, which is 8 bytes more, where CHIME compares the
+ * leaf's sibling with the page above.  Internal pages are Sherman's, with 54 children instead of 64.  So are the locks, in
+ * the NIC's memory, for which clients of a compute node queue; CHIME's lie in the leaf, and clients that find one taken
+ * try again.  Entries are compared with the key, and the bitmap is not looked at.
  *
  * Left out: speculative READs of one entry by a cache of hot keys' places, which save bytes, and no request: these READs
  * are far below the limit of the links.  Deletion; keys other than integers; torn READs.

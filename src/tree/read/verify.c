@@ -564,6 +564,8 @@ read_path(struct walk *walk, smart_slot root)
 
 		add_block(path, frame->slots[frame->next - 1]);
 	}
+	if (path->count == 0)
+		return SMART_OK;
 	for (unsigned int i = 0; i < path->count; i++)
 		heads[i] = smart_read_request(smart_slot_address(path->slots[i]), walk->heads[i], sizeof(walk->heads[i]));
 	status = smart_window_read(walk->tree, &walk->again, heads, (int) path->count, path->slots, path->count);
