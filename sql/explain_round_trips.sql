@@ -3,9 +3,10 @@
 SELECT current_setting('server_version_num')::int >= 180000 AS extended \gset
 SELECT bool_or(transport <> 'local') AS remote FROM smart_memory_nodes;
 \if :extended
-CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
+CREATE TABLE round_trips WITH (autovacuum_enabled = off) AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
 CREATE INDEX round_trips_a ON round_trips USING smart (a);
-VACUUM ANALYZE round_trips;
+-- Without statistics, since planning would look for the ends of a column, which takes round trips, too.
+VACUUM round_trips;
 CREATE FUNCTION pg_temp.told(node json) RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce((node->>'Round Trips')::bigint, 0) +
 		coalesce((SELECT sum(pg_temp.told(child)) FROM json_array_elements(node->'Plans') child), 0)
@@ -13,7 +14,6 @@ $$;
 CREATE FUNCTION pg_temp.round_trips_told(query text, options text DEFAULT 'ANALYZE, ROUND_TRIPS') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
-	planned bigint;
 	plan json;
 BEGIN
 	-- The second time all is open that a scan needs.
@@ -22,12 +22,8 @@ BEGIN
 		EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO plan;
 		before := (SELECT session_round_trips FROM smart_stat_fabric) - before;
 	END LOOP;
-	-- Less what planning takes, which looks for the ends of a column.
-	planned := (SELECT session_round_trips FROM smart_stat_fabric);
-	EXECUTE 'EXPLAIN ' || query;
-	before := before - ((SELECT session_round_trips FROM smart_stat_fabric) - planned);
 	plan := plan->0->'Plan';
-	RETURN CASE WHEN pg_temp.told(plan) = before THEN 'as counted' ELSE pg_temp.told(plan) || ', but ' || before END ||
+	RETURN CASE WHEN pg_temp.told(plan) = before THEN 'as counted' WHEN pg_temp.told(plan) < before THEN 'less than counted' ELSE pg_temp.told(plan) || ', but ' || before END ||
 		CASE WHEN plan::text ~ 'Round Trips' THEN ', told' ELSE '' END;
 END
 $$;
@@ -40,19 +36,22 @@ RESET enable_bitmapscan;
 SET enable_indexscan = off;
 SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400');
 SELECT pg_temp.round_trips_told('SELECT * FROM round_trips WHERE a BETWEEN 17 AND 400', 'ANALYZE, VERBOSE');
+-- What planning asks memory nodes is not of the statement.
+ANALYZE round_trips;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips x JOIN round_trips y ON y.a = x.a + 1 WHERE x.a < 3') NOT LIKE '%but%' AS told;
 RESET ALL;
 EXPLAIN (COSTS OFF, ROUND_TRIPS) SELECT a FROM round_trips WHERE a = 17;
 EXPLAIN (ROUND_TRIPS maybe) SELECT 1;
 DROP TABLE round_trips;
 \else
 EXPLAIN (ROUND_TRIPS) SELECT 1;
-CREATE TABLE round_trips AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
+CREATE TABLE round_trips WITH (autovacuum_enabled = off) AS SELECT i % 1000 AS a, 'word ' || i AS b FROM generate_series(1, 20000) i;
 CREATE INDEX round_trips_a ON round_trips USING smart (a);
-VACUUM ANALYZE round_trips;
+-- Without statistics, since planning would look for the ends of a column, which takes round trips, too.
+VACUUM round_trips;
 CREATE FUNCTION pg_temp.round_trips_told(query text, options text DEFAULT 'ANALYZE, VERBOSE') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
-	planned bigint;
 	plan json;
 	told bigint;
 BEGIN
@@ -62,12 +61,8 @@ BEGIN
 		EXECUTE format('EXPLAIN (%s, FORMAT JSON) %s', options, query) INTO plan;
 		before := (SELECT session_round_trips FROM smart_stat_fabric) - before;
 	END LOOP;
-	-- Less what planning takes, which looks for the ends of a column.
-	planned := (SELECT session_round_trips FROM smart_stat_fabric);
-	EXECUTE 'EXPLAIN ' || query;
-	before := before - ((SELECT session_round_trips FROM smart_stat_fabric) - planned);
 	told := (plan->0->>'Round Trips')::bigint;
-	RETURN CASE WHEN told IS NULL THEN 'not told' WHEN told = before THEN 'as counted' ELSE told || ', but ' || before END;
+	RETURN CASE WHEN told IS NULL THEN 'not told' WHEN told = before THEN 'as counted' WHEN told < before THEN 'less than counted' ELSE told || ', but ' || before END;
 END
 $$;
 -- The lines of EXPLAIN, with N for what differs from one server to another.
@@ -100,6 +95,9 @@ SELECT pg_temp.lines_of('EXPLAIN (VERBOSE, COSTS OFF) SELECT b FROM round_trips 
 -- One that fails leaves nothing behind.
 EXPLAIN (ANALYZE, VERBOSE) SELECT 1 / (a - 17) FROM round_trips WHERE a = 17;
 SELECT pg_temp.round_trips_told('SELECT a FROM round_trips WHERE a = 17', 'ANALYZE');
+-- What planning asks memory nodes is not of the statement.
+ANALYZE round_trips;
+SELECT pg_temp.round_trips_told('SELECT * FROM round_trips x JOIN round_trips y ON y.a = x.a + 1 WHERE x.a < 3') NOT LIKE '%but%' AS told;
 RESET ALL;
 DROP TABLE round_trips;
 \endif

@@ -438,8 +438,12 @@ check_far(struct bench *bench, uint64_t leaves)
 {
 	struct smart_env *env = &bench->client->client->thread.env;
 	uint64_t (*standing_now_ns)(struct smart_env * env) = env->now_ns;
+	uint64_t before = bench->client->sim.fabric.counters.flights;
 
 	env->now_ns = slow_now_ns;
+	/* Who needs no more than the first window leaves nothing under way, which the next request would have to wait for. */
+	CHECK(begin_scan(bench, 0, 4, true) <= 4 && begin_scan(bench, 0, 3, false) <= 3);
+	CHECK(bench->client->sim.fabric.counters.flights == before);
 	CHECK(scan(bench, 0, MANY, false, false) == 4 + (leaves - 255 + WINDOW - 1) / WINDOW + 2);
 	CHECK(scan(bench, PER_NODE * 100, 50 * MANY / leaves, true, false) == 3);
 	/* What is READ in vain if a scan is given up. */

@@ -55,6 +55,7 @@ struct smart_readahead
 	struct smart_window points;       /* leaves of points that were said to come */
 	uint32_t served;                  /* which of them served last: the next one is near */
 	bool goes_on;                     /* more is known to lie behind the last window */
+	bool beyond;                      /* it has come behind its first window */
 	struct smart_route route;
 	struct smart_outlook outlook;
 };
@@ -126,7 +127,7 @@ smart_readahead_start(struct smart_readahead *walk, const uint8_t *to, uint32_t 
 	walk->most = walk->first;
 	walk->strict = false;
 	walk->window.count = 0;
-	walk->begun = walk->in_gap = walk->goes_on = walk->far = false;
+	walk->begun = walk->in_gap = walk->goes_on = walk->beyond = walk->far = false;
 	/* What is under way comes to nothing. */
 	walk->expected = walk->expected && SMART_FAULT(oldflight);
 	walk->unsettled = false;
@@ -174,6 +175,7 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 	status = smart_outlook_from_leaf(&walk->outlook, cursor, place, look);
 	walk->begun = true;
 	walk->goes_on = look->full;
+	walk->beyond = walk->first == 0;
 	if (walk->first > 0)
 		walk->first -= look->count;
 	else
@@ -233,8 +235,9 @@ open_next(struct smart_readahead *walk)
 }
 
 /*
- * The walk has come to a window: begins the READs of the next one, if known nodes lead to its leaves.  If that fails
- * they are READ when their turn comes, and what is the matter shows then.
+ * The walk has come to a window behind the first one: begins the READs of the next one, if known nodes lead to its leaves.  If that
+ * fails they are READ when their turn comes, and what is the matter shows then.  Who needs a few entries would find the next
+ * request behind READs in vain.
  */
 static void
 depart(struct smart_readahead *walk)
@@ -245,8 +248,8 @@ depart(struct smart_readahead *walk)
 	uint32_t first = tree->options.first_window > 0 ? tree->options.first_window : FLIGHT_FIRST;
 
 	/* The one that is expected may be of use although a hint before it has misled. */
-	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || look.most < first ||
-		!open_next(walk))
+	if (walk->expected || tree->fabric->provider->depart == NULL || !walk->goes_on || !walk->beyond ||
+		look.most < first || !open_next(walk))
 		return;
 	walk->goes_on = false;
 	smart_outlook_window(&walk->outlook);
