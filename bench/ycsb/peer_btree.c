@@ -408,7 +408,7 @@ load_child(struct peer_loading *loading, uint32_t level, uint64_t key, fabric_ad
 		inner->child[inner->head.count++] = loading->first[level - 1];
 	}
 	inner = peer_memory(loading->cluster, loading->right[level]);
-	if (inner->head.count >= PEER_INNER_SPAN * loading->fill / 100)
+	if (inner->head.count >= PEER_INNER_SPAN * PEER_FILL / 100)
 	{
 		inner = new_right(loading, level, key);
 		if (inner == NULL)
@@ -420,12 +420,12 @@ load_child(struct peer_loading *loading, uint32_t level, uint64_t key, fabric_ad
 }
 
 void
-peer_loading_begin(struct peer_loading *loading, struct peer_cluster *cluster, uint64_t leaf_bytes, uint32_t fill)
+peer_loading_begin(struct peer_loading *loading, struct peer_cluster *cluster, uint64_t leaf_bytes)
 {
 	const struct peer_btree *tree = tree_of(cluster);
 	const struct peer_inner *root = peer_memory(cluster, tree->root);
 
-	*loading = (struct peer_loading){.cluster = cluster, .leaf_bytes = leaf_bytes, .fill = fill, .height = 1};
+	*loading = (struct peer_loading){.cluster = cluster, .leaf_bytes = leaf_bytes, .height = 1};
 	loading->first[0] = loading->right[0] = root->child[0];
 	loading->first[1] = loading->right[1] = tree->root;
 }

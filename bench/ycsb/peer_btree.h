@@ -17,6 +17,7 @@
 #define PEER_HEAD_BYTES 48 /* of a page of 1 KB */
 #define PEER_INNER_SPAN 54
 #define PEER_HEIGHT_MAX 12
+#define PEER_FILL       69 /* percent of a page after inserts in random order: ln 2 */
 
 struct peer_head
 {
@@ -118,7 +119,6 @@ struct peer_loading
 {
 	struct peer_cluster *cluster;
 	uint64_t leaf_bytes;
-	uint32_t fill; /* percent of an internal page */
 	fabric_address first[PEER_HEIGHT_MAX];
 	fabric_address right[PEER_HEIGHT_MAX]; /* [0]: the last leaf */
 	uint32_t height;
@@ -126,8 +126,7 @@ struct peer_loading
 };
 
 /* Begins with the tree's one leaf. */
-extern void
-peer_loading_begin(struct peer_loading *loading, struct peer_cluster *cluster, uint64_t leaf_bytes, uint32_t fill);
+extern void peer_loading_begin(struct peer_loading *loading, struct peer_cluster *cluster, uint64_t leaf_bytes);
 
 /* The next leaf, with keys from low on: a head and zeros; the one before has its end and its sibling now.  NULL: full. */
 extern void *peer_loading_leaf(struct peer_loading *loading, uint64_t low);

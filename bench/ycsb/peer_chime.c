@@ -675,7 +675,7 @@ chime_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 	struct load load = {.count = 0};
 	smart_status status;
 
-	peer_loading_begin(&load.loading, cluster, leaf_bytes(tree_of(cluster)), FILL);
+	peer_loading_begin(&load.loading, cluster, leaf_bytes(tree_of(cluster)));
 	status = ycsb_sorted(options->key_type, options->keys, ycsb->env, load_record, &load);
 	if (status != SMART_OK)
 		return status;

@@ -38,7 +38,6 @@
 #define ITEM_SHORT 16 /* bytes of key and value up to which a leaf is a page of 1 KB */
 #define SPAN_MAX   54
 #define LEAF_MAX   (LONG_HEAD + LONG_SPAN * (8 + 1024 + 1))
-#define FILL       69 /* percent of a page after inserts in random order: ln 2 */
 
 struct tree
 {
@@ -308,7 +307,7 @@ read_leaves(struct peer_client *client, uint64_t key, uint64_t wanted, unsigned 
 	fabric_address leaves[SCAN_PAGES];
 	smart_status status;
 
-	*pages = (unsigned int) (wanted * 100 / (tree->span * FILL)) + 1;
+	*pages = (unsigned int) (wanted * 100 / (tree->span * PEER_FILL)) + 1;
 	*pages = *pages < SCAN_PAGES ? *pages : SCAN_PAGES;
 	status = peer_find_leaves(client, key, leaves, pages);
 	if (status != SMART_OK)
@@ -367,7 +366,7 @@ load_record(void *argument, const uint8_t *bytes, size_t length, uint64_t record
 	struct peer_head *head = peer_memory(loading->cluster, loading->right[0]);
 	uint64_t key = peer_key_of(bytes);
 
-	if (head->count >= tree->span * FILL / 100)
+	if (head->count >= tree->span * PEER_FILL / 100)
 		head = peer_loading_leaf(loading, key);
 	if (head == NULL)
 		return SMART_NO_SPACE;
@@ -382,7 +381,7 @@ sherman_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 	struct peer_loading loading;
 	smart_status status;
 
-	peer_loading_begin(&loading, cluster, leaf_bytes(tree_of(cluster)), FILL);
+	peer_loading_begin(&loading, cluster, leaf_bytes(tree_of(cluster)));
 	status = ycsb_sorted(options->key_type, options->keys, ycsb->env, load_record, &loading);
 	if (status == SMART_OK)
 		peer_loading_end(&loading);
