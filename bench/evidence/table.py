@@ -22,6 +22,7 @@ INTEGERS_ONLY = {"sherman", "dex", "canrt", "wort", "chime"}
 WORKLOADS = ("load", "a", "b", "c", "d", "e", "f")
 KEY_SETS = {"randint": "integers", "email": "e-mail addresses"}
 RECORD_BYTES = {"randint": 16, "email": 28}
+WHOLE = 10 ** 9  # bytes of a cache that has room for any index
 CACHES = {"1": "1 %", "10": "10 %", "whole": "all"}
 CLIENTS = (16, 128, 512, 1024)
 COMPUTE_NODES = 16
@@ -35,7 +36,7 @@ KINDS = {"load": "c", "a": "a", "b": "c", "c": "c", "d": "c", "e": "e", "f": "a"
 
 def cache_bytes(keys, key_type, cache):
     """Of a compute node: a share of the records' bytes, or room for any index."""
-    return 10 ** 9 if cache == "whole" else max(keys * RECORD_BYTES[key_type] * int(cache) // 100, 16384)
+    return WHOLE if cache == "whole" else max(keys * RECORD_BYTES[key_type] * int(cache) // 100, 16384)
 
 
 LOG_WHOLE = 16 << 20  # room for all changes of a run
@@ -45,7 +46,7 @@ LOG_MIN = 16 << 10
 def log_bytes(memory):
     """Of a compute node with so much memory: it keeps a copy of the log, and as much again at most to find what is in
     it. The other half of the memory is for the cache. 0: there is no room for the least log."""
-    if memory >= 10 ** 9:
+    if memory == WHOLE:
         return LOG_WHOLE
     log = memory // 4 // 64 * 64
     return log if log >= LOG_MIN else 0
@@ -55,7 +56,7 @@ def memory_options(index, memory):
     """The cache of a compute node, and its log if it has one."""
     if index != "logs":
         return " --cache=%d" % memory
-    return " --cache=%d --log=%d" % (memory if memory >= 10 ** 9 else memory // 2, log_bytes(memory))
+    return " --cache=%d --log=%d" % (memory if memory == WHOLE else memory // 2, log_bytes(memory))
 
 
 class Cell:
@@ -175,16 +176,16 @@ def write_markdown(results, path):
                     write_block(file, of, indexes, workloads, (key_type, number, cache))
 
 
-def over_the_best(results, own):
-    """Of each setting: the ratio of this tree, the best of these ways to run it, to the best of the others, and which
-    that is."""
+def over_the_best(results, own, without):
+    """Of each setting: the ratio of this tree, the best of these ways to run it, to the best of the others without
+    these, and which that is."""
     best, mine = {}, {}
     for cell, row in results:
         if row is not None:
             place = (cell.key_type, cell.workload, cell.cache, cell.clients)
             if cell.index in own:
                 mine[place] = max(mops(row), mine.get(place, 0))
-            elif cell.index not in OWN and mops(row) > best.get(place, (0, ""))[0]:
+            elif cell.index not in OWN and cell.index not in without and mops(row) > best.get(place, (0, ""))[0]:
                 best[place] = (mops(row), cell.index)
     return {place: (mine[place] / best[place][0], best[place][1]) for place in mine if place in best}
 
@@ -200,9 +201,11 @@ def write_places(file, name, ratios):
 
 def write_summary(results, path):
     with open(path, "w", encoding="utf-8") as file:
-        for title, own in (("Without partitions", {"tree"}), ("With partitions or without", {"tree", "partitions"}),
-                           ("With partitions, with logs or without", set(OWN))):
-            ratios = over_the_best(results, own)
+        for title, own, without in (("Without partitions, and without DEX, which has some", {"tree"}, {"dex"}),
+                                    ("Without partitions", {"tree"}, ()),
+                                    ("With partitions or without", {"tree", "partitions"}, ()),
+                                    ("With partitions, with logs or without", set(OWN), ())):
+            ratios = over_the_best(results, own, without)
             file.write("\n%s\n\n| keys | workload | first in | lowest | | highest | |\n|---|---|---|---|---|---|---|\n"
                        % title)
             for key_type in dict.fromkeys(place[0] for place in ratios):

@@ -2,8 +2,8 @@
  * peer_btree.c
  *	  Internal pages of the papers' B+ trees.
  *
- * A full page is split under its lock, and WRITTEN whole.  A root grows by one CAS of the word that names it.  The cache drops pages
- * right above the leaves, any of them, when it is full.
+ * A full page is split under its lock, and WRITTEN whole.  A root grows by one CAS of the word that names it.  The
+ * cache drops pages right above the leaves, any of them, when it is full.
  */
 #include <stdlib.h>
 
@@ -24,8 +24,8 @@ pages_of(struct peer_client *client)
 }
 
 /* The child that covers a key. */
-unsigned int
-peer_child_of(const struct peer_inner *inner, uint64_t key)
+static unsigned int
+child_of(const struct peer_inner *inner, uint64_t key)
 {
 	unsigned int low = 0;
 	unsigned int high = inner->head.count;
@@ -158,9 +158,9 @@ go_right(struct peer_client *client, uint64_t key, fabric_address above, fabric_
 	return above != 0 ? get_inner(client, above, true, inner) : SMART_OK;
 }
 
-/* The page of a level, above the leaves, that covers the key, into scratch's inner. */
-smart_status
-peer_find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric_address *address)
+/* The page of a level, above the leaves, that covers the key, into the client's inner. */
+static smart_status
+find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric_address *address)
 {
 	struct peer_inner *inner = &pages_of(client)->inner.inner;
 	fabric_address above = 0;
@@ -182,7 +182,7 @@ peer_find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric
 		if (inner->head.level == level)
 			return SMART_OK;
 		above = *address;
-		*address = inner->child[peer_child_of(inner, key)];
+		*address = inner->child[child_of(inner, key)];
 	}
 }
 
@@ -191,7 +191,7 @@ smart_status
 peer_refresh_above(struct peer_client *client, uint64_t key)
 {
 	fabric_address above;
-	smart_status status = peer_find_inner(client, key, 1, &above);
+	smart_status status = find_inner(client, key, 1, &above);
 
 	return status == SMART_OK ? get_inner(client, above, true, &pages_of(client)->inner.inner) : status;
 }
@@ -202,12 +202,12 @@ peer_find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, b
 {
 	const struct peer_inner *inner = &pages_of(client)->inner.inner;
 	fabric_address above;
-	smart_status status = peer_find_inner(client, key, 1, &above);
+	smart_status status = find_inner(client, key, 1, &above);
 
 	*own = false;
 	if (status == SMART_OK)
 	{
-		unsigned int place = peer_child_of(inner, key);
+		unsigned int place = child_of(inner, key);
 		uint64_t end = place + 1 < inner->head.count ? inner->key[place + 1] : inner->head.high;
 
 		*leaf = inner->child[place];
@@ -223,11 +223,11 @@ peer_find_leaves(struct peer_client *client, uint64_t key, fabric_address *leave
 	const struct peer_inner *inner = &pages_of(client)->inner.inner;
 	fabric_address above;
 	unsigned int first;
-	smart_status status = peer_find_inner(client, key, 1, &above);
+	smart_status status = find_inner(client, key, 1, &above);
 
 	if (status != SMART_OK)
 		return status;
-	first = peer_child_of(inner, key);
+	first = child_of(inner, key);
 	*count = *count < inner->head.count - first ? *count : inner->head.count - first;
 	memcpy(leaves, &inner->child[first], *count * sizeof(*leaves));
 	return SMART_OK;
@@ -238,7 +238,7 @@ peer_find_leaves(struct peer_client *client, uint64_t key, fabric_address *leave
 static void
 insert_child(struct peer_inner *inner, uint64_t key, fabric_address child)
 {
-	unsigned int place = peer_child_of(inner, key) + 1;
+	unsigned int place = child_of(inner, key) + 1;
 
 	smart_assert(inner->head.count < PEER_INNER_SPAN);
 	memmove(&inner->key[place + 1], &inner->key[place], (inner->head.count - place) * sizeof(uint64_t));
@@ -306,7 +306,7 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 	struct fabric_request requests[3];
 	fabric_address address = 0;
 	fabric_address upper_address = 0;
-	smart_status status = peer_find_inner(client, *key, level, &address);
+	smart_status status = find_inner(client, *key, level, &address);
 
 	for (;;)
 	{

@@ -93,12 +93,6 @@ extern bool peer_pages_open(struct peer_compute *node);
 extern void peer_pages_close(struct peer_compute *node);
 extern void peer_pages_use(struct peer_compute *node, struct ycsb_cache_use *use);
 
-/* The child that covers a key. */
-extern unsigned int peer_child_of(const struct peer_inner *inner, uint64_t key);
-
-/* The page of a level, above the leaves, that covers the key, into the client's inner. */
-extern smart_status peer_find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric_address *address);
-
 /* The leaf that the cache names for a key; *own: all keys that it may have are of the key's partition. */
 extern smart_status peer_find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, bool *own);
 

@@ -35,7 +35,7 @@
 #define REPLICA_BYTES ((unsigned int) sizeof(struct replica) + 2) /* and version, and whether it is valid */
 #define VALUE_MAX     128
 #define LEAF_MAX      (PEER_HEAD_BYTES + GROUPS * (18 + NEIGHBOURS * (8 + VALUE_MAX + 3)))
-#define FILL          62 /* percent of a leaf after inserts in random order: ln 2 of what it holds until nothing can be moved */
+#define FILL          62 /* percent of a leaf after inserts in random order: ln 2 of how full it is when it is split */
 #define SCAN_PAGES    64
 
 /* What a leaf says of itself. */

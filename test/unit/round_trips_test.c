@@ -494,8 +494,8 @@ check_ranges(struct bench *bench)
 }
 
 /*
- * A scan that ends soon, and whose nodes are not known, READs no more than its first window and the nodes that lead there: the root's word, a path, and
- * one node behind it, each node with its header first.
+ * A scan that ends soon READs no more than its first window and, if they are not known, the nodes that lead there: the
+ * root's word, a path, and one node behind it, each node with its header first.
  */
 static void
 check_begun(struct bench *bench)

@@ -183,7 +183,7 @@ check_canrt_costs(void)
 	CHECK(is(wort.messages, 1) && is(wort.round_trips, 1) && wort.p50_us > canrt.p50_us);
 }
 
-/* CHIME's code: a lookup READs eight entries of 19 bytes and a copy of the metadata, in two parts where they go round the end. */
+/* CHIME's code: a lookup READs eight entries of 19 bytes and a copy of the metadata, in two parts round the end. */
 static void
 check_chime_costs(void)
 {

@@ -212,40 +212,35 @@ is_put(const struct smart_changes *changes, uint64_t position)
 
 /* ---- operations ---- */
 
-/* Is it known that the range's tree has nothing (L6)?  The range is locked. */
+/* Has the range's tree been looked at in this tenure?  The range is locked. */
+static inline bool
+is_known(const struct smart_turn *turn)
+{
+	return range_of(turn)->known == UINT64_C(1) + turn->tenure;
+}
+
+/* And did it have nothing, and has nothing since (L6)? */
 static inline bool
 is_bare(const struct smart_turn *turn)
 {
-	const struct range_changes *range = range_of(turn);
-
-	return range->bare && range->known == UINT64_C(1) + turn->tenure;
+	return range_of(turn)->bare && is_known(turn);
 }
 
-/* Finds out whether the range's tree is bare, unless that has been done in this tenure. */
+/* Finds out whether the range's tree is bare.  when: so many changes had been applied before. */
 static smart_status
-look_at_root(struct smart_turn *turn)
+look_at_root(struct smart_turn *turn, uint64_t when)
 {
 	struct range_changes *range = range_of(turn);
-	uint64_t tenure = UINT64_C(1) + turn->tenure;
-	bool known;
 	bool bare;
-	uint64_t when;
-	smart_status status;
+	smart_status status = smart_tree_is_bare(turn->tree, &bare);
 
-	smart_local_lock(&range->lock, turn->env);
-	known = range->known == tenure;
-	when = range->applied;
-	smart_local_unlock(&range->lock);
-	if (known)
-		return SMART_OK;
-	status = smart_tree_is_bare(turn->tree, &bare);
 	if (status != SMART_OK)
 		return status;
 	smart_local_lock(&range->lock, turn->env);
 	/* What is being applied is in the table until that has ended. */
 	if (range->applied == when)
 	{
-		range->known = tenure;
+		range->known = UINT64_C(1) + turn->tenure;
 		range->bare = bare;
 	}
 	smart_local_unlock(&range->lock);
@@ -301,12 +296,10 @@ lock_and_look(struct smart_turn *turn, const struct sought *sought, struct state
 {
 	struct range_changes *range = range_of(turn);
 	uint64_t value;
+	bool known;
 	smart_status status;
 
 	*state = (struct state){.asked = false};
-	status = look_at_root(turn);
-	if (status != SMART_OK)
-		return status;
 	for (;;)
 	{
 		smart_local_lock(&range->lock, turn->env);
@@ -326,12 +319,14 @@ lock_and_look(struct smart_turn *turn, const struct sought *sought, struct state
 			return SMART_OK;
 		}
 		state->when = range->applied;
+		known = is_known(turn);
 		smart_local_unlock(&range->lock);
-		status = look_into_tree(turn, sought->key, sought->length, &value, &state->there);
+		status = known ? look_into_tree(turn, sought->key, sought->length, &value, &state->there)
+					   : look_at_root(turn, state->when);
 		if (status != SMART_OK)
 			return status;
 		state->in_tree = state->there;
-		state->asked = true;
+		state->asked = known;
 	}
 }
 

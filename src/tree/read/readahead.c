@@ -235,9 +235,9 @@ open_next(struct smart_readahead *walk)
 }
 
 /*
- * The walk has come to a window behind the first one: begins the READs of the next one, if known nodes lead to its leaves.  If that
- * fails they are READ when their turn comes, and what is the matter shows then.  Who needs a few entries would find the next
- * request behind READs in vain.
+ * The walk has come to a window: begins the READs of the next one, if known nodes lead to its leaves.  If that fails
+ * they are READ when their turn comes, and what is the matter shows then.  Not within the first window: a walk that
+ * needs a few entries would leave READs that the next request has to wait for.
  */
 static void
 depart(struct smart_readahead *walk)

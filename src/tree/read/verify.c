@@ -7,8 +7,8 @@
  * walk starts again from the root and passes over what lies before the cursor.
  * What does not fit time and again at one place is a violation.
  *
- * On a remote provider nodes are READ many at a time, the children of several nodes that follow one another, and so are leaves.
- * Each epoch begins with a batch of the nodes where the last one has ended.
+ * On a remote provider nodes are READ many at a time, the children of several nodes that follow one another, and so
+ * are leaves.  Each epoch begins with a batch of the nodes where the last one has ended.
  *
  * Pending and sealed leaves, frozen nodes and new blocks are no violations: a
  * client may have died, and the next one mends them.
@@ -164,6 +164,15 @@ add_block(struct blocks *blocks, smart_slot slot)
 		blocks->slots[blocks->count++] = slot;
 }
 
+/* The slot of a node that covers a byte, or 0. */
+static smart_slot
+slot_at(const struct smart_node *node, unsigned int pk)
+{
+	int index = smart_node_cover_index(node, pk);
+
+	return index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+}
+
 /* The child nodes of one that was READ; of a slot that is frozen another one may be in the tree by now. */
 static void
 gather_children(struct walk *walk, smart_slot link, const uint8_t *copy, struct blocks *blocks)
@@ -174,8 +183,7 @@ gather_children(struct walk *walk, smart_slot link, const uint8_t *copy, struct 
 		return;
 	for (unsigned int pk = 0; pk <= 255; pk = smart_node_next_pk(node, pk))
 	{
-		int index = smart_node_cover_index(node, pk);
-		smart_slot slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index];
+		smart_slot slot = slot_at(node, pk);
 
 		if (smart_slot_is_node(slot) && !smart_slot_frozen(slot))
 			add_block(blocks, slot);
@@ -219,8 +227,7 @@ gather_below(struct walk *walk, smart_slot link, const uint8_t *copy, struct blo
 		return false;
 	for (unsigned int pk = 0; pk <= 255; pk = smart_node_next_pk(node, pk))
 	{
-		int index = smart_node_cover_index(node, pk);
-		smart_slot slot = index < 0 ? 0 : node->words[SMART_NODE_HEAD_WORDS + index] & ~SMART_SLOT_FROZEN;
+		smart_slot slot = slot_at(node, pk) & ~SMART_SLOT_FROZEN;
 
 		if (!smart_slot_is_range(slot))
 			return false;
@@ -252,7 +259,7 @@ gather_leaves(struct walk *walk, unsigned int i, struct blocks *blocks)
 	}
 }
 
-/* The node that a slot leads to, if it was READ at the begin of the epoch, and was live when its header was READ first. */
+/* The node that a slot leads to, if it was READ at the begin of the epoch; B1: it was live when its header was READ. */
 static const uint8_t *
 take_again(struct walk *walk, smart_slot link)
 {
@@ -544,8 +551,8 @@ advance(struct walk *walk)
 }
 
 /*
- * Remote: the nodes where the last walk has ended, in one batch, since this one mostly comes through them again.  Their links are of an
- * earlier epoch.
+ * Remote: the nodes where the last walk has ended, in one batch, since this one mostly comes through them again.  Their
+ * links are of an earlier epoch, so each header is READ ahead of its node (B1).
  */
 static smart_status
 read_path(struct walk *walk, smart_slot root)
