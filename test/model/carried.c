@@ -173,7 +173,7 @@ leave_follower(struct view *view, bool wrongly)
 static enum looked
 look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *found)
 {
-	struct link link = view->meta.run_first;
+	const struct run_pages *pages = &view->meta.pages;
 	struct tree *tree;
 
 	*found = false;
@@ -188,14 +188,13 @@ look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *fo
 		leave_follower(view, FAULT(carryleft));
 		return LOOKED_AGAIN;
 	}
-	while (link.block != 0)
+	for (unsigned int i = 0; i < pages->count; i++)
 	{
-		struct page page = step_read(self, link.block, "J15-read: reads a page of the run");
+		struct page page = step_read(self, pages->page[i].block, "J15-read: reads a page of the run");
 
-		if (page.kind != PAGE_RUN || page.id != view->meta.run)
+		if (!page_is_of_run(&page, view->meta.run, view->meta.kept))
 			return LOOKED_BEHIND;
 		*found = *found || (page.content & BIT(entry)) != 0;
-		link = page.next;
 	}
 	return LOOKED;
 }

@@ -99,6 +99,24 @@ check_purged(struct server *server, entries journal)
 				  (follower->content & (entries) ~delta->gone) | delta->content, journal);
 }
 
+/* J5-keep: each entry is in one page's range at most, and in that page if at all. */
+static void
+check_run(const struct pages *pages)
+{
+	const struct meta *meta = &pages->meta;
+	entries ranges = 0;
+
+	for (unsigned int i = 0; i < meta->pages.count; i++)
+	{
+		const struct page *page = &pages->blocks[meta->pages.page[i].block];
+
+		if (page->range == 0 || (page->range & ranges) != 0 || (page->content & (entries) ~page->range) != 0)
+			violation("J5-keep: block %u has the range %#x and the content %#x", meta->pages.page[i].block, page->range,
+					  page->content);
+		ranges |= page->range;
+	}
+}
+
 void
 check_world(void)
 {
@@ -114,6 +132,7 @@ check_world(void)
 		violation("J3: the journal cannot be read");
 		return;
 	}
+	check_run(&server->pages);
 	if (tree != NULL && tree->lost)
 		tree = NULL;
 	for (int i = 0; i < ACTORS; i++)

@@ -72,33 +72,6 @@ cut_and_scan(struct actor *self, struct place *cut, entries *content, unsigned i
 	return FAULT(scanfirst) || scan_tree(self, tree, content);
 }
 
-/* The run's pages, the last one first. */
-static struct link
-write_pages(struct actor *self, const struct meta *meta, unsigned int run, entries content, const struct place *cut)
-{
-	struct record record = {.kind = RECORD_RUN_PAGE, .run = (uint8_t) run, .cut = *cut};
-	entries above = BIT(ENTRIES) - 1; /* no page has them in its range yet */
-
-	while (content != 0)
-	{
-		record.content = 0;
-		for (int i = 0; i < ENTRIES_PER_PAGE && content != 0; i++)
-		{
-			record.content |= content & (entries) -content;
-			content &= (entries) (content - 1);
-		}
-		/* Up to the next page's first entry. */
-		record.range = content == 0 ? above : above & (entries) ((content & (entries) -content) - 1);
-		above &= (entries) ~record.range;
-		record.block = (uint8_t) append_take_page(self, meta, run);
-		step(self, "J3-run: writes a page of the run");
-		(void) wal_insert(&record);
-		record.next = (struct link){.block = record.block, .use = self->server->pages.blocks[record.block].use};
-		unlock(self, LOCK_PAGE + record.block);
-	}
-	return record.next;
-}
-
 /* J3-free: the removers' lock is taken before pages are let go. */
 static void
 lock_out_loaders(struct actor *self)
@@ -155,45 +128,72 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 		let_in_loaders(self);
 }
 
+/* What a run is written from.  False: it is not the index's tree any more. */
+static bool
+read_all(struct actor *self, const struct meta *meta, bool from_tree, struct reading *reading, unsigned int *marks)
+{
+	if (from_tree)
+		return cut_and_scan(self, &reading->cut, &reading->content, marks);
+	/* Up to any place: what the journal says before and after it does not depend on it. */
+	if (!keep_read(self, meta, NULL, reading))
+		violation("J3-free: a compaction was left behind");
+	if (one_in(2))
+	{
+		struct place end = reading->cut;
+
+		if (!keep_read(self, meta, &end, reading))
+			violation("J3-free: a compaction was left behind");
+		reading->cut = end;
+	}
+	keep_choose(meta, reading);
+	return true;
+}
+
 /* J3-run, J5. */
 static void
 write_run(struct actor *self)
 {
 	struct record record = {.kind = RECORD_SWITCH};
+	struct reading reading = {.content = 0};
 	unsigned int marks = 0;
-	struct place end;
 	struct meta meta;
-	entries content = 0;
 
 	meta = step_read_meta(self, "reads the metapage");
 	record.from_tree = meta.stale || world.plan.runs_from_tree;
 	record.run = (uint8_t) claim(self);
-	if (record.from_tree)
-	{
-		if (!cut_and_scan(self, &record.cut, &content, &marks))
-			actor_abort(self);
-	}
-	else
-	{
-		/* Up to any place: what the journal says before and after it does not depend on it. */
-		if (!walk(self, &meta, NULL, &content, &record.cut))
-			violation("J3-free: a compaction was left behind");
-		if (one_in(2) && !walk(self, &meta, &record.cut, &content, &end))
-			violation("J3-free: a compaction was left behind");
-	}
-	record.next = write_pages(self, &meta, record.run, content, &record.cut);
+	if (world.plan.keeps && !one_in(4))
+		keep_give_back(self);
+	if (!read_all(self, &meta, record.from_tree, &reading, &marks))
+		actor_abort(self);
+	record.cut = reading.cut;
+	record.kept = reading.kept == 0 || FAULT(keptleast) ? record.run : meta.kept;
+	record.pages = keep_write(self, &meta, record.run, &reading);
 	switch_runs(self, &record, marks);
+	if (world.plan.keeps && one_in(2))
+		keep_give_back(self);
+}
+
+/* J13-merge. */
+static bool
+merges_pages(void)
+{
+	unsigned int often = world.plan.merges ? 7 : 4; /* of 8 */
+
+	return world.plan.paged && (!world.plan.keeps || FAULT(keptmerged)) && (!world.plan.lean || FAULT(leanmerge)) &&
+		   below(8) < often;
 }
 
 void
 compaction_run(struct actor *self)
 {
-	unsigned int merges = world.plan.merges ? 7 : 4; /* of 8 */
-
 	step_lock(self, LOCK_COMPACTION, "takes the lock of compactions");
 	if (one_in(4))
+	{
 		release(self);
-	else if (world.plan.paged && (!world.plan.lean || FAULT(leanmerge)) && below(8) < merges)
+		if (world.plan.keeps && one_in(2))
+			keep_give_back(self);
+	}
+	else if (merges_pages())
 		merge_run(self);
 	else
 		write_run(self);

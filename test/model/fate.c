@@ -78,7 +78,7 @@ fate_begin(void)
 	int tree = 0;
 
 	*start = (struct pages){.committed = 1u << 1 | 1u << 2};
-	*meta = (struct meta){.run = 1, .claimed = 1, .base = 1, .previous_first = 1};
+	*meta = (struct meta){.run = 1, .kept = 1, .claimed = 1, .base = 1, .previous_first = 1};
 	*chain = (struct page){.kind = PAGE_LOG, .id = 1, .use = 3};
 	meta->tail = meta->first = (struct place){.page = {.block = 3, .use = 3}, .serial = 1};
 	world.xids = 2;
@@ -98,7 +98,7 @@ fate_begin(void)
 							  .range = BIT(ENTRIES) - 1,
 							  .merged = meta->first,
 							  .use = 1};
-		meta->run_first = (struct link){.block = 1, .use = 1};
+		meta->pages = (struct run_pages){.count = 1, .page = {{.block = 1, .use = 1}}};
 	}
 	world.primary = primary;
 	stop_server(primary);

@@ -42,6 +42,17 @@
 	X(early, "J3-free", "pages are used again after one switch", 50000, "--theme walk")                                \
 	X(letgo, "J3-free", "pages are let go while a loader reads them", 100000, "--theme loss")                          \
 	X(newer, "J3-free", "pages of an unknown newer run are taken for free", 10000, "--theme walk")                     \
+	X(keptfree, "J3-free", "free by its id is a page of any run but the current one and the previous one", 10000,      \
+	  "--theme keep")                                                                                                  \
+	X(keptleast, "J5-keep", "a run that has kept pages tells its own id as the least one", 10000, "--theme keep")      \
+	X(keptchanged, "J5-keep", "a page is kept although an operation concerns its range", 10000, "--theme keep")        \
+	X(keptback, "J3-back", "pages are given back although the previous run has not been let go", 10000,                \
+	  "--theme keep")                                                                                                  \
+	X(keptlist, "J3-back", "pages of other ids than the run's are given back, be they in its list or not", 10000,      \
+	  "--theme keep")                                                                                                  \
+	X(keptmerged, "J5-keep", "pages are kept, and pages are merged", 300000, "--theme keep")                           \
+	X(keptlooks, "J3-back", "by the list of one look and the ids of another, without the lock of compactions", 50000,  \
+	  "--theme keep")                                                                                                  \
 	X(publate, "J4-load", "the tail is read before the tree takes adds", 10000, "--theme loss")                        \
 	X(counterfirst, "J4-load", "the counter is raised before the tree takes adds", 10000, "--theme loss")              \
 	X(removes, "J4-load", "removals are carried out in a tree that takes adds", 100000, "--theme loss")                \

@@ -7,7 +7,7 @@
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
  *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind,
- *                            carry (a history's own choice)
+ *                            carry, keep (a history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -24,7 +24,7 @@
  * one WAL record with the changes of its pages, one flush, or one change of a tree.  Processes make them in any order,
  * stop for long, and fail before any step at which they serve interrupts.
  *
- * Words.  An *operation* adds an entry or removes one.  A *run* is a set of entries, on pages that are linked.  The
+ * Words.  An *operation* adds an entry or removes one.  A *run* is a set of entries, on pages that the metapage lists.  The
  * *chain* is the log pages, linked in the order of their *serials*, with the operations in the order in which they came;
  * the last page is the *tail*.  A *place* is a page of the chain with its serial, and an offset.  Operations behind the
  * *cut*, a place, count over the run.  The *journal* is both; what it says is the run with those operations applied.
@@ -84,13 +84,22 @@
  *            may not wait makes one under the metapage's lock, unless the index has a tree by then.
  * J3-tail    A page is appended to under its lock if it is a log page with the serial that was expected and has no
  *            successor.  A candidate for a new page is locked before the tail, and the tail before the metapage.
- * J3-walk    A walker goes on only to a page of the run's id, or of the next serial.  Otherwise it was left behind.
+ * J3-walk    A walker takes a page for one of the run only if its id is none above the run's, nor below the least one that
+ *            the run's pages may have, which the metapage tells with the list; and of the chain only the page of the next
+ *            serial.  Otherwise it was left behind: a block that is used again is new, or has a higher id.
  * J3-run     Ids of runs only grow, and serials do.
- * J3-free    Free are new pages; pages of runs up to the current one, but for this and the previous one; log pages with
- *            serials below the first one of the previous run's chain.  Pages of a newer run are not, except to a
- *            compaction whose own run it is not.  So whoever reads a run is not left behind before the second switch.
+ * J3-free    Free are new pages; run pages with ids below the least one that the previous run's pages may have, or the
+ *            current one's if that was let go; log pages with serials below the first one of the previous run's chain.
+ *            Pages of a newer run are not, except to a compaction whose own run it is not.  None of this ever becomes less,
+ *            so it may be told from an older copy of the metapage; and whoever reads a run is not left behind before the
+ *            second switch.
  *            The previous run and its chain may be let go sooner, under the removers' lock: then no loader of the
  *            primary reads them, and a standby loads its tree anew.
+ * J3-back    Other run pages that no run has any more do not tell so by their ids: those that were not kept (J5-keep), and
+ *            those of a run that was given up before its switch.  They are given back by a compaction, under its lock, if
+ *            the previous run has been let go: it looks at all blocks, and makes a page a new one, in one record under the
+ *            page's lock, if it may be the current run's by its id, and is not in its list.  Both come from one look at the
+ *            metapage; which then may be an old one, since what no run has no later one comes to have.
  * J4-load    A loader holds the removers' lock.  It publishes the tree that takes adds, and then raises the counter, and
  *            reads the chain to its tail afterwards.  So an operation behind what it has read was appended by an adder
  *            who had put the entry into this tree.  No removal is carried out in a tree that takes adds, since it could
@@ -111,6 +120,10 @@
  * J5-switch  One record under the metapage's lock makes the run valid and moves the chain's first page.  A run from a
  *            tree is given up there if the index has another tree by then, or none, or if a mark was made since the cut.
  *            The counter does not tell that, since it is raised after the tree was given up.
+ * J5-keep    A run that is written from the journal may keep pages of the run before, if no operation between the two cuts
+ *            concerns a page's range of keys.  Such a page stays as it is, and has the id that it had; so if there is one,
+ *            the least id of the run's pages is what it was for the run before, and else the run's own.  The other ranges
+ *            are written anew.  A page with marks is not kept, and none is where pages are merged (J13).
  * J5-base    A run from a tree may have entries that no operation tells of: of an add whose process died before it
  *            appended, or whose append was lost with the end of WAL.  And removals are missing in the chain of a journal
  *            that was stale.  So it is a new base.  A tree that apply feeds and that was loaded from an older base is
@@ -137,8 +150,9 @@
  * J11-switch The counter is raised, and all come to the new tree, in one.  Only then are there removals again.  Who reads
  *            the older tree with a snapshot goes on with it.  Moves of indexes without a whole journal are not modelled.
  *
- * The server has views, but neither marks nor merged pages: the model comes first.  A *view* answers from the pages of a run and from a tree, the
- * *delta*, that has the operations behind the run's cut.  Theme "paged" has views wherever a tree is loaded or moved to.
+ * The server has views, but neither marks nor merged pages: the model comes first.  A *view* answers from the pages of
+ * a run and from a tree, the *delta*, that has the operations behind the run's cut.  Theme "paged" has views wherever a
+ * tree is loaded or moved to.
  * J13-open   A view is opened as a tree is: J4-load, J11, or a standby's.  Its run and its cut come from one look at the
  *            metapage.  Under the metapage's lock, where it is opened or named, its run must be the current one or the one
  *            before.  Later both could be gone.
@@ -322,7 +336,7 @@ static bool
 take_option(struct run *run, const char *option, const char *value)
 {
 	static const char *const themes[] = {"any",  "loss",  "stale", "runs",   "dead",  "standby", "walk",
-										 "move", "paged", "marks", "behind", "carry", NULL};
+										 "move", "paged", "marks", "behind", "carry", "keep",    NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -456,7 +470,8 @@ test_all(void)
 										"--runs 50000 --theme paged",
 										"--runs 50000 --theme marks",
 										"--runs 100000 --theme behind",
-										"--runs 200000 --theme carry"};
+										"--runs 200000 --theme carry",
+										"--runs 50000 --theme keep"};
 	int passed = 0;
 	int failed = 0;
 

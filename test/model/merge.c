@@ -8,17 +8,15 @@
 static struct link
 choose_page(struct actor *self, const struct meta *meta, struct page *page)
 {
-	struct link link = meta->run_first;
+	struct link link = {.block = 0};
+	unsigned int last = below(3);
 
-	for (unsigned int i = below(3); link.block != 0; i--)
+	for (unsigned int i = 0; i <= last && i < meta->pages.count; i++)
 	{
+		link = meta->pages.page[i];
 		*page = step_read(self, link.block, "J13-merge: reads a page of the run");
-		if (page->kind != PAGE_RUN || page->id != meta->run)
-			link.block = 0;
-		else if (i == 0 || page->next.block == 0)
-			break;
-		else
-			link = page->next;
+		if (!page_is_of_run(page, meta->run, meta->kept))
+			return (struct link){.block = 0};
 	}
 	return link;
 }
@@ -41,7 +39,7 @@ merge_page(struct actor *self, const struct meta *meta)
 	step_lock(self, LOCK_PAGE + link.block, "J13-merge: rewrites a page of the run");
 	page = self->server->pages.blocks[link.block];
 	record.content = (page.content & (entries) ~(page.dead | removed)) | (added & page.range);
-	if (page.kind == PAGE_RUN && page.id == meta->run)
+	if (page_is_of_run(&page, meta->run, meta->kept))
 		(void) wal_insert(&record);
 	unlock(self, LOCK_PAGE + link.block);
 }
@@ -51,17 +49,16 @@ static void
 move_cut(struct actor *self, const struct meta *meta)
 {
 	struct record record = {.kind = RECORD_CUT};
-	struct link link = meta->run_first;
 
-	while (link.block != 0)
+	for (unsigned int i = 0; i < meta->pages.count; i++)
 	{
-		struct page page = step_read(self, link.block, "J13-merge: reads up to where a page of the run is merged");
+		struct page page =
+			step_read(self, meta->pages.page[i].block, "J13-merge: reads up to where a page of the run is merged");
 
-		if (page.kind != PAGE_RUN || page.id != meta->run)
+		if (!page_is_of_run(&page, meta->run, meta->kept))
 			return;
 		if (record.cut.serial == 0 || place_is_behind(&record.cut, &page.merged) == !FAULT(mergecut))
 			record.cut = page.merged;
-		link = page.next;
 	}
 	step_lock(self, LOCK_PAGE + 0, "J13-merge: moves the cut, under the metapage's lock");
 	if (record.cut.serial != 0 && self->server->pages.meta.run == meta->run)

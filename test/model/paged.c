@@ -9,7 +9,8 @@ struct tree
 view_make(const struct meta *meta, const struct place *cut)
 {
 	return (struct tree){.run = meta->run,
-						 .run_first = meta->run_first,
+						 .kept = meta->kept,
+						 .pages = meta->pages,
 						 .base = meta->base,
 						 .place = *cut,
 						 .cut = *cut,
@@ -74,7 +75,8 @@ static bool
 run_has(struct actor *self, const struct tree *delta, unsigned int entry)
 {
 	unsigned int run = delta->run;
-	struct link link = delta->run_first;
+	unsigned int kept = delta->kept;
+	struct run_pages pages = delta->pages;
 
 	if (FAULT(leanblind))
 		return false;
@@ -83,15 +85,15 @@ run_has(struct actor *self, const struct tree *delta, unsigned int entry)
 		struct meta meta = step_read_meta(self, "J13-lean: reads the metapage");
 
 		run = meta.run;
-		link = meta.run_first;
+		kept = meta.kept;
+		pages = meta.pages;
 	}
-	while (link.block != 0)
+	for (unsigned int i = 0; i < pages.count; i++)
 	{
-		struct page page = step_read(self, link.block, "J13-lean: looks for the entry on a page of the run");
+		struct page page = step_read(self, pages.page[i].block, "J13-lean: looks for the entry on a page of the run");
 
-		if (page.kind != PAGE_RUN || page.id != run || (page.content & (entries) ~page.dead & BIT(entry)) != 0)
+		if (!page_is_of_run(&page, run, kept) || (page.content & (entries) ~page.dead & BIT(entry)) != 0)
 			return true;
-		link = page.next;
 	}
 	return false;
 }
@@ -122,7 +124,7 @@ tree_carry_out(struct actor *self, struct tree *tree, const struct op *op)
 static bool
 is_of_run(const struct tree *tree, const struct page *page)
 {
-	return page->kind == PAGE_RUN && page->id == tree->run;
+	return page_is_of_run(page, tree->run, tree->kept);
 }
 
 /* One record, under the locks of the page and the metapage; false: no page of the run has the entry. */
@@ -130,20 +132,19 @@ static bool
 mark(struct actor *self, const struct tree *tree, unsigned int entry)
 {
 	struct record record = {.kind = RECORD_MARK, .op = {.entry = (uint8_t) entry}};
-	struct link link = tree->run_first;
 	bool done = false;
 
-	while (link.block != 0 && !done)
+	for (unsigned int i = 0; i < tree->pages.count && !done; i++)
 	{
-		const struct page *page = &self->server->pages.blocks[link.block];
+		const struct page *page;
 
-		step_lock(self, LOCK_PAGE + link.block, "J13-mark: looks for the entry on a page of the run");
-		record.block = link.block;
+		record.block = tree->pages.page[i].block;
+		page = &self->server->pages.blocks[record.block];
+		step_lock(self, LOCK_PAGE + record.block, "J13-mark: looks for the entry on a page of the run");
 		done = (page->content & (entries) ~page->dead & BIT(entry)) != 0;
 		if (done)
 			self->position = wal_insert(&record);
-		unlock(self, LOCK_PAGE + link.block);
-		link = page->next;
+		unlock(self, LOCK_PAGE + record.block);
 	}
 	return done;
 }
@@ -168,17 +169,15 @@ view_mark(struct actor *self, const struct tree *tree, unsigned int entry)
 bool
 tree_entries(const struct server *server, const struct tree *tree, entries *content)
 {
-	struct link link = tree->run_first;
-
 	*content = tree->content;
-	while (tree->run != 0 && link.block != 0)
+	for (unsigned int i = 0; tree->run != 0 && i < tree->pages.count; i++)
 	{
-		const struct page *page = &server->pages.blocks[link.block];
+		const struct link *link = &tree->pages.page[i];
+		const struct page *page = &server->pages.blocks[link->block];
 
-		if (!is_of_run(tree, page) || page->use != link.use)
+		if (!is_of_run(tree, page) || page->use != link->use)
 			return false;
 		*content |= page->content & (entries) ~(page->dead | tree->gone);
-		link = page->next;
 	}
 	return true;
 }
@@ -197,21 +196,19 @@ bool
 tree_look(struct actor *self, int number, unsigned int entry, bool *found)
 {
 	const struct tree *tree = tree_at(self->server, number);
-	struct link link = tree->run_first;
 
 	step(self, "looks for an entry");
 	*found = (tree->content & BIT(entry)) != 0;
 	if (*found || tree->run == 0 || (tree->gone & BIT(entry)) != 0)
 		return true;
-	while (link.block != 0)
+	for (unsigned int i = 0; i < tree->pages.count; i++)
 	{
-		struct page page = step_read(self, link.block, "J13-read: reads a page of the run");
+		struct page page = step_read(self, tree->pages.page[i].block, "J13-read: reads a page of the run");
 
 		if (!is_of_run(tree, &page) && !FAULT(pagedid))
 			return FAULT(pagedleft);
 		if ((page.content & (entries) ~page.dead & BIT(entry)) != 0)
 			*found = true;
-		link = page.next;
 	}
 	return true;
 }

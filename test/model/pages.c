@@ -13,11 +13,19 @@ page_is_free(const struct meta *meta, const struct page *page, unsigned int own)
 	if (page->kind == PAGE_LOG)
 		return page->id < (FAULT(early) ? meta->first.serial : meta->previous_first);
 	smart_assert(page->kind == PAGE_RUN);
+	if (page->id <= meta->run && FAULT(keptfree))
+		return page->id != meta->run && page->id != meta->previous;
 	if (page->id <= meta->run)
-		return page->id != meta->run && (FAULT(early) || page->id != meta->previous);
+		return page->id < (meta->previous != 0 && !FAULT(early) ? meta->previous_kept : meta->kept);
 	if (FAULT(newer))
 		return page->id != own;
 	return own != 0 && page->id != own;
+}
+
+bool
+page_is_of_run(const struct page *page, unsigned int run, unsigned int kept)
+{
+	return page->kind == PAGE_RUN && page->id >= kept && page->id <= run;
 }
 
 bool
@@ -25,13 +33,14 @@ journal_content(const struct pages *pages, entries *content)
 {
 	const struct meta *meta = &pages->meta;
 	const struct page *page;
-	struct link link = meta->run_first;
+	struct link link;
 	unsigned int serial = meta->first.serial;
 	unsigned int offset = meta->first.offset;
 
 	*content = 0;
-	for (; link.block != 0; link = page->next)
+	for (unsigned int i = 0; i < meta->pages.count; i++)
 	{
+		link = meta->pages.page[i];
 		page = &pages->blocks[link.block];
 		if (page->kind != PAGE_RUN || page->use != link.use)
 			return false;

@@ -345,6 +345,8 @@ worker_run(struct actor *self)
 	unsigned int entry;
 	int tree;
 
+	if (FAULT(keptlooks))
+		keep_give_back(self);
 	if (!meet_dead_row(self, &entry))
 		return;
 	step(self, "J2-kill: prunes the row's page");

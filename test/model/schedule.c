@@ -327,6 +327,34 @@ make_carried(struct plan *plan)
 	plan->fate[FATE_PROMOTE] = 2;
 }
 
+/* Runs have more pages, and are switched while few of them change; some histories have views, or a standby. */
+static void
+make_kept(struct plan *plan)
+{
+	plan->keeps = true;
+	plan->runs_from_tree = false;
+	plan->tids = TIDS;
+	plan->keys = KEYS;
+	plan->steps = 350;
+	plan->paged = one_in(3);
+	plan->lean = world.seed % 2 == 0;
+	plan->pace[WRITER_1] = plan->pace[WRITER_2] = 8;
+	plan->pace[VACUUM] = sometimes(2, 16);
+	plan->pace[MOVER] = plan->pace[WORKER] = sometimes(3, 16);
+	plan->pace[COMPACTION] = 48;
+	plan->pace[READER_1] = plan->pace[READER_2] = sometimes(2, 16);
+	plan->stall_one_in = sometimes(2, 20);
+	plan->error_one_in = sometimes(2, 60);
+	plan->fate[FATE_LOSE_TREE] = sometimes(2, 2);
+	plan->fate[FATE_CRASH] = sometimes(3, 1);
+	plan->fate[FATE_POWER_LOSS] = sometimes(3, 1);
+	if (!one_in(3))
+		return;
+	plan->pace[APPLIER] = plan->pace[READER_1] = plan->pace[READER_2] = 8;
+	plan->fate[FATE_FLUSH] = plan->fate[FATE_REPLAY] = 8;
+	plan->fate[FATE_PROMOTE] = sometimes(2, 1);
+}
+
 /* What a history is about makes some things frequent. */
 static void
 make_theme(struct plan *plan, enum theme theme)
@@ -386,6 +414,9 @@ make_theme(struct plan *plan, enum theme theme)
 		case THEME_CARRY:
 			make_carried(plan);
 			break;
+		case THEME_KEEP:
+			make_kept(plan);
+			break;
 		case THEME_MOVE:
 			plan->pace[MOVER] = 32;
 			plan->pace[VACUUM] = sometimes(2, 24);
@@ -443,6 +474,17 @@ make_unique(struct plan *plan)
 	plan->pace[VACUUM] = 4;
 }
 
+/* J5-keep.  Most histories with views that are not lean merge pages instead.  No dice: the others stay as they are. */
+static bool
+keeps(const struct plan *plan)
+{
+	if (plan->carries)
+		return world.seed / 64 % 2 == 0;
+	if (plan->paged)
+		return plan->lean ? !FAULT(leanmerge) : world.seed / 2 % 8 == 3;
+	return true;
+}
+
 static void
 make_plan(struct plan *plan)
 {
@@ -474,6 +516,7 @@ make_plan(struct plan *plan)
 	if (settings->drafted)
 		plan->full_one_in = plan->impatient_one_in = 0;
 	plan->stages = plan->carries && plan->unique;
+	plan->keeps = plan->keeps || keeps(plan);
 	if (plan->unique)
 		make_unique(plan);
 	plan->filter_bits = plan->stages ? 1 + below(KEYS) : 0;

@@ -97,7 +97,6 @@ redo_run(struct pages *pages, const struct record *record)
 													 .content = record->content,
 													 .range = record->range,
 													 .merged = record->cut,
-													 .next = record->next,
 													 .use = record->use};
 		return;
 	}
@@ -113,6 +112,11 @@ redo_run(struct pages *pages, const struct record *record)
 		page->content = record->content;
 		page->dead = 0;
 		page->merged = record->cut;
+		return;
+	}
+	if (record->kind == RECORD_GIVE_BACK)
+	{
+		pages->blocks[record->block] = (struct page){.kind = PAGE_NEW};
 		return;
 	}
 	if (record->kind == RECORD_CUT)
@@ -136,7 +140,9 @@ redo_run(struct pages *pages, const struct record *record)
 	meta->previous = record->releases ? 0 : meta->run;
 	meta->previous_first = meta->first.serial;
 	meta->run = record->run;
-	meta->run_first = record->next;
+	meta->pages = record->pages;
+	meta->previous_kept = meta->kept;
+	meta->kept = record->kept;
 	meta->first = record->cut;
 	if (record->from_tree)
 	{
@@ -164,6 +170,7 @@ wal_redo(struct pages *pages, const struct record *record)
 		case RECORD_CUT:
 		case RECORD_SWITCH:
 		case RECORD_RELEASE:
+		case RECORD_GIVE_BACK:
 			redo_run(pages, record);
 			break;
 		case RECORD_NAME:

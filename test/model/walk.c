@@ -51,23 +51,32 @@ take_op(entries *content, const struct op *op)
 }
 
 bool
+walk_run(struct actor *self, const struct meta *meta, struct page pages[ENTRIES])
+{
+	for (unsigned int i = 0; i < meta->pages.count; i++)
+	{
+		const struct link *link = &meta->pages.page[i];
+
+		pages[i] = step_read(self, link->block, "reads a page of the run");
+		if (!page_is_of_run(&pages[i], meta->run, meta->kept) && !FAULT(runpage))
+			return left_behind(self, meta->run, 0);
+		check_use(&pages[i], link);
+	}
+	return true;
+}
+
+bool
 walk(struct actor *self, const struct meta *meta, const struct place *end, entries *content, struct place *place)
 {
-	struct link link = meta->run_first;
+	struct page pages[ENTRIES];
 	entries added;
 	entries removed;
 
 	*content = 0;
-	while (link.block != 0)
-	{
-		struct page page = step_read(self, link.block, "reads a page of the run");
-
-		if ((page.kind != PAGE_RUN || page.id != meta->run) && !FAULT(runpage))
-			return left_behind(self, meta->run, 0);
-		check_use(&page, &link);
-		*content |= page.content & (entries) ~page.dead;
-		link = page.next;
-	}
+	if (!walk_run(self, meta, pages))
+		return false;
+	for (unsigned int i = 0; i < meta->pages.count; i++)
+		*content |= pages[i].content & (entries) ~pages[i].dead;
 	*place = meta->first;
 	if (!walk_chain(self, end, &added, &removed, place))
 		return false;

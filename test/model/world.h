@@ -75,6 +75,13 @@ struct place
 	uint8_t offset; /* operations before it */
 };
 
+/* The pages of a run, in the order of their ranges, which are disjoint, and none of which is empty. */
+struct run_pages
+{
+	uint8_t count;
+	struct link page[ENTRIES];
+};
+
 enum page_kind
 {
 	PAGE_NEW,
@@ -85,24 +92,26 @@ enum page_kind
 struct page
 {
 	uint8_t kind; /* enum page_kind */
-	uint8_t id;   /* a log page's serial, a run page's run */
+	uint8_t id;   /* a log page's serial, the run that a run page was written for */
 	uint8_t count;
 	struct op ops[OPS_PER_PAGE];
 	entries content;
 	entries dead;        /* of a run page's content: marked as removed */
 	entries range;       /* a run page's */
 	struct place merged; /* a run page's: it has the chain's operations before */
-	struct link next;
+	struct link next;    /* a log page's */
 	uint16_t use;
 };
 
 struct meta
 {
 	uint8_t run;
-	uint8_t previous; /* run */
-	uint8_t claimed;  /* the highest id that a compaction has taken */
-	uint8_t base;     /* the last run that was written from a tree */
-	struct link run_first;
+	uint8_t previous;       /* run */
+	uint8_t claimed;        /* the highest id that a compaction has taken */
+	uint8_t base;           /* the last run that was written from a tree */
+	struct run_pages pages; /* the run's */
+	uint8_t kept;           /* the least id that one of them may have */
+	uint8_t previous_kept;  /* the same of the run before */
 	struct place first;     /* the cut */
 	uint8_t previous_first; /* the first serial of the chain that belongs to the previous run, unless that was let go */
 	uint8_t before;         /* for the checks alone: as if nothing was ever let go */
@@ -138,6 +147,7 @@ enum record_kind
 	RECORD_MARK,
 	RECORD_SWITCH,
 	RECORD_RELEASE,
+	RECORD_GIVE_BACK,
 	RECORD_REWRITE,
 	RECORD_CUT,
 	RECORD_NAME,
@@ -156,7 +166,8 @@ struct record
 	uint16_t use;
 	entries content;
 	entries range;
-	struct link next;
+	struct run_pages pages;
+	uint8_t kept;
 	struct place cut;
 	int tree;
 };
@@ -188,7 +199,8 @@ struct tree
 
 	/* A view (J13): the tree is a delta. */
 	uint8_t run; /* whose pages it stands over; 0: the tree has all itself */
-	struct link run_first;
+	uint8_t kept;
+	struct run_pages pages;
 	bool lean;        /* J13-lean */
 	entries gone;     /* of the run: what was removed */
 	struct place cut; /* operations from here on are in it */
@@ -349,6 +361,7 @@ enum theme
 	THEME_MARKS,   /* the same, and a standby, while removals are marked in runs */
 	THEME_BEHIND,  /* trees are left behind */
 	THEME_CARRY,   /* the index has no tree, but a follower */
+	THEME_KEEP,    /* runs of many pages keep some of them */
 	THEMES
 };
 
@@ -390,6 +403,7 @@ struct plan
 	bool merges;         /* pages of runs are merged with the chain more often than runs are switched */
 	bool marks;          /* what is removed from a view's run is marked there */
 	bool lean;           /* deltas of views are lean, and pages of runs are not merged */
+	bool keeps;          /* runs keep pages of the run before, and pages are not merged */
 	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
 	unsigned int small;  /* steps after which the index is carried: before, it has no follower */
 	bool stages;         /* adds wait in areas: theme "carry", unique */
@@ -501,6 +515,9 @@ extern void wal_replay_all(struct pages *pages, unsigned int end);
 /* May the page be used again, as far as this copy of the metapage tells?  own: the run that the caller writes, or 0. */
 extern bool page_is_free(const struct meta *meta, const struct page *page, unsigned int own);
 
+/* J3-walk: may this be a page of the run, of whose pages this is the least id? */
+extern bool page_is_of_run(const struct page *page, unsigned int run, unsigned int kept);
+
 /* What run and chain say; false: they cannot be read. */
 extern bool journal_content(const struct pages *pages, entries *content);
 
@@ -606,6 +623,9 @@ extern void staging_drop(struct actor *self);
 extern bool
 walk(struct actor *self, const struct meta *meta, const struct place *end, entries *content, struct place *place);
 
+/* The run's pages alone, in the order in which the metapage lists them.  False: left behind. */
+extern bool walk_run(struct actor *self, const struct meta *meta, struct page pages[ENTRIES]);
+
 /* Applies the chain to a tree from the tree's place on, as far as walk() reads.  False: left behind. */
 extern bool apply(struct actor *self, struct tree *tree, const struct place *end);
 
@@ -620,6 +640,31 @@ extern bool place_is_behind(const struct place *place, const struct place *other
 
 /* A page that a walker takes for its own has to be the one that it means. */
 extern void check_use(const struct page *page, const struct link *link);
+
+/* ---- keep.c ---- */
+
+/* What a compaction has read of the journal, or of a tree, that it writes a run from. */
+struct reading
+{
+	struct page pages[ENTRIES]; /* of the run before, as the metapage lists them */
+	entries content;            /* up to the cut */
+	entries touched;            /* since the cut before there was an operation on these */
+	entries kept;               /* the ranges of those pages that the new run keeps */
+	struct place cut;
+};
+
+/* J5-cut: run and chain, to *end or to the tail.  False: left behind. */
+extern bool keep_read(struct actor *self, const struct meta *meta, const struct place *end, struct reading *reading);
+
+/* J5-keep: chooses what is kept. */
+extern void keep_choose(const struct meta *meta, struct reading *reading);
+
+/* The new run's pages: those that are kept, and those that are written. */
+extern struct run_pages
+keep_write(struct actor *self, const struct meta *meta, unsigned int run, const struct reading *reading);
+
+/* J3-back, under the lock of compactions. */
+extern void keep_give_back(struct actor *self);
 
 /* ---- carry.c ---- */
 
