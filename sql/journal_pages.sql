@@ -2,7 +2,7 @@
 CREATE TABLE journal_pages (a int, b text COLLATE "C");
 ALTER TABLE journal_pages SET (autovacuum_enabled = off);
 CREATE INDEX journal_pages_a ON journal_pages USING smart (a) INCLUDE (b);
-CREATE VIEW journal_pages_of_a AS SELECT journal, run, run_pages, run_entries, run_fences, round(run_fill::numeric, 1) AS fill,
+CREATE VIEW journal_pages_of_a AS SELECT journal, run, run_pages, run_kept, run_entries, run_fences, round(run_fill::numeric, 1) AS fill,
 	compacted IS NOT NULL AS compacted, chain_pages, adds, removals, previous_pages, unfinished_pages, free_pages
 	FROM smart_index_pages('journal_pages_a');
 SELECT * FROM journal_pages_of_a;

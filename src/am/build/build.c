@@ -121,16 +121,16 @@ is_to_answer(Relation index, const struct smart_collector *rows)
 {
 	double width = rows->codec->fixed_length > 0 ? rows->codec->fixed_length : ENTRY_BYTES;
 
-	return may_answer(index) && (smart_options_resident(index) == SMART_RESIDENT_NEVER ||
-								 smart_relation_writes_back(index) ||
-								 !smart_tree_has_room((uint64) (rows->entries * width * MEMORY_PER_BYTE)));
+	return may_answer(index) &&
+		   (smart_options_resident(index) == SMART_RESIDENT_NEVER || smart_relation_writes_back(index) ||
+			!smart_tree_has_room((uint64) (rows->entries * width * MEMORY_PER_BYTE)));
 }
 
 /* Makes the tree and the run, and, last of all, the metapage that names them. */
 static void
 load(struct smart_collector *rows)
 {
-	struct smart_run run = {.block = InvalidBlockNumber};
+	struct smart_run run = {.root = InvalidBlockNumber};
 	struct smart_tree *tree;
 	uint64 id = smart_am_tree_create(rows->index, rows->codec, &tree);
 
@@ -172,7 +172,7 @@ static void
 make_empty(Relation index, const struct smart_codec *codec)
 {
 	const struct smart_run none = {.journal = smart_meta_wants_journal(index) ? smart_random_token() : 0,
-								   .block = InvalidBlockNumber};
+								   .root = InvalidBlockNumber};
 	bool never = smart_options_resident(index) == SMART_RESIDENT_NEVER || smart_relation_writes_back(index);
 
 	smart_meta_create(index, MAIN_FORKNUM, codec, never && may_answer(index) ? SMART_TREE_NOWHERE : 0, &none);
@@ -232,7 +232,7 @@ void
 smart_am_build_empty(Relation index)
 {
 	struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
-	const struct smart_run none = {.block = InvalidBlockNumber};
+	const struct smart_run none = {.root = InvalidBlockNumber};
 
 	smart_codec_check_refusal(codec);
 	smart_meta_create(index, INIT_FORKNUM, codec, 0, &none);

@@ -252,7 +252,7 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 		.run = run->id,
 		.last_run = run->id,
 		.run_entries = run->entries,
-		.run_block = run->pages > 0 ? run->block : InvalidBlockNumber,
+		.run_kept = run->id,
 		.run_pages = run->pages,
 		.run_root = run->pages > 0 ? run->root : InvalidBlockNumber,
 		.run_fences = run->fences,

@@ -14,7 +14,7 @@ struct smart_codec;
 
 #define SMART_META_BLOCK   0
 #define SMART_META_MAGIC   0x534d5254 /* "SMRT" */
-#define SMART_META_VERSION 5
+#define SMART_META_VERSION 6
 
 enum smart_meta_state
 {
@@ -82,8 +82,10 @@ struct smart_meta
 	uint64 run;                   /* id of the run, or 0: there is none */
 	uint64 previous_run;          /* the one before, or 0: its pages may still be read */
 	uint64 last_run;              /* the last id that was given to a run, valid or not */
+	uint64 run_kept;              /* the least id that pages of the run have, if it has kept some of runs before */
+	uint64 previous_kept;         /* likewise of the run before */
 	uint64 run_entries;           /* of the run */
-	BlockNumber run_block;        /* its first page */
+	uint32 run_borders;           /* pages of the run that may be half empty, since others behind them were kept */
 	uint32 run_pages;             /* of the run, all with entries */
 	BlockNumber run_root;         /* the page where a search in the run begins: a fence page, unless it has one page */
 	uint32 run_fences;            /* fence pages of the run */
@@ -94,19 +96,21 @@ struct smart_meta
 	uint64 removals;              /* likewise */
 	uint64 tail_serial;           /* of the chain's last page, 0: there is no chain yet */
 	BlockNumber tail_block;       /* where that is */
+	uint32 let_go;                /* pages that were let go since free pages were looked for last */
 	uint32 crc;                   /* crc32c of the bytes before it */
 };
 
-StaticAssertDecl(offsetof(struct smart_meta, crc) == 172 && sizeof(struct smart_meta) == 176, "metapage format");
+StaticAssertDecl(offsetof(struct smart_meta, crc) == 192 && sizeof(struct smart_meta) == 200, "metapage format");
 
-/* A run that has been written (run.h); without pages there are no entries.  A build's begins in block 1. */
+/* A run that has been written (run.h); without pages there are no entries. */
 struct smart_run
 {
 	uint64 journal; /* 0: the index is not logged */
 	uint64 id;      /* 0 without pages */
 	uint64 entries;
-	BlockNumber block; /* its first page, or InvalidBlockNumber */
 	uint32 pages;
+	uint32 kept;      /* of them: of runs before */
+	uint32 borders;   /* pages behind which others were kept, and which are more than half empty */
 	BlockNumber root; /* InvalidBlockNumber without pages */
 	uint32 fences;
 };

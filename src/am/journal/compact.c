@@ -3,9 +3,10 @@
  *	  Compaction: a new run is written, and the chain begins anew.
  *
  *	1. The new run's id is claimed.
- *	2. Pages in no use are looked for, also those of a run that never came: what was written before a crash or a cancel.
+ *	2. Pages in no use are looked for, also those of a run that never came: what was written before a crash or a cancel;
+ *	   and those that no run has any more are given back.
  *	3. The run is written.  If the journal is whole, from the journal itself (merge.h), up to where the chain ends then: the
- *	   cut.  So what the journal says stays the same, and the trees of standbys, which have what it says, can go on.  A
+ *	   cut.  It keeps pages of the run before that no operation of the chain concerns.  So what the journal says stays the same, and the trees of standbys, which have what it says, can go on.  A
  *	   tree may have more: entries whose add was never appended, since its process or its transaction came to nothing.
  *	   A stale journal's run is written from the tree.  The cut is where the chain ended at a moment at which no process
  *	   removed entries or loaded a tree (lock.h).  What stands before it is in the tree then: an entry is added there first,
@@ -40,7 +41,8 @@
 #include "am/journal/run.h"
 #include "base/assert.h"
 
-#define LOOK_EVERY 16 /* pages */
+#define LOOK_EVERY   16 /* pages */
+#define BORDER_SHARE 8  /* if one page in so many may be half empty, all are written anew */
 
 struct compaction
 {
@@ -51,6 +53,8 @@ struct compaction
 	struct smart_chain_place cut;
 	struct smart_run_writer *writer;
 	const struct smart_way *way;
+	bool left;   /* pages of a run that never came */
+	uint64 read; /* entries of the run before that were read */
 	uint64 looks;
 	bool presses; /* when it was looked last, memory was too short to sleep */
 };
@@ -100,6 +104,15 @@ is_behind(const struct smart_chain_place *a, const struct smart_chain_place *b)
 	return a->serial > b->serial || (a->serial == b->serial && a->offset > b->offset);
 }
 
+/* Lets go the run before, and what the chain had before the cut.  The caller has the lock of removers. */
+static void
+let_go(struct smart_meta *meta)
+{
+	meta->let_go += (uint32) (meta->cut.serial - Max(meta->previous_serial, 1));
+	meta->previous_run = 0;
+	meta->previous_serial = meta->cut.serial;
+}
+
 /* Step 1; false: it cannot be done now, or need not be. */
 static bool
 begin(struct compaction *compaction)
@@ -126,20 +139,39 @@ begin(struct compaction *compaction)
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	meta->last_run++;
-	meta->previous_run = 0;
-	meta->previous_serial = meta->cut.serial;
+	/* One that never came has left pages. */
+	compaction->left = meta->last_run++ > meta->run;
+	let_go(meta);
 	(void) smart_meta_change(index, buffer, meta);
 	return true;
 }
 
-/* smart_sink_fn: writes the next entry; false: others want the caller's locks. */
+/* smart_sink.take: writes the next entry; false: others want the caller's locks. */
 static bool
 write_entry(void *argument, const uint8 *entry, int length)
 {
 	struct compaction *compaction = argument;
 
 	return !smart_run_add(compaction->writer, entry, length) || look_around(compaction);
+}
+
+/* smart_sink.keep */
+static bool
+keep_page(void *argument, const struct smart_run_place *page)
+{
+	struct compaction *compaction = argument;
+
+	smart_run_keep(compaction->writer, page);
+	return look_around(compaction);
+}
+
+/* smart_sink.go_on */
+static void
+go_on_behind_kept(void *argument, const struct smart_run_place *page)
+{
+	const struct compaction *compaction = argument;
+
+	smart_run_go_on(compaction->writer, page);
 }
 
 /* Step 3 of a stale journal; false as above. */
@@ -166,11 +198,30 @@ write_tree(struct compaction *compaction)
 	return true;
 }
 
+/* Step 3 of a whole journal; false as above. */
+static bool
+write_journal(struct compaction *compaction)
+{
+	const struct smart_look look = {.around = rest_from_reading, .argument = compaction};
+	const struct smart_meta *meta = &compaction->meta;
+	bool keeps = meta->run_borders <= meta->run_pages / BORDER_SHARE;
+	const struct smart_sink sink = {.take = write_entry,
+									.keep = keeps ? keep_page : NULL,
+									.go_on = go_on_behind_kept,
+									.argument = compaction};
+	struct smart_merged merged;
+
+	if (smart_journal_merge(compaction->index, compaction->self->codec, meta, &look, &sink, &merged) != SMART_FOUND_END)
+		return false;
+	compaction->cut = merged.place;
+	compaction->read = merged.read;
+	return true;
+}
+
 /* Step 3; false as above. */
 static bool
 write_run(struct compaction *compaction, struct smart_run *run)
 {
-	const struct smart_look look = {.around = rest_from_reading, .argument = compaction};
 	const struct smart_meta *meta = &compaction->meta;
 	bool done;
 
@@ -178,11 +229,32 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	if (meta->journal_state == SMART_JOURNAL_STALE)
 		done = compaction->self->tree != NULL && write_tree(compaction);
 	else
-		done = smart_journal_merge(compaction->index, compaction->self->codec, meta, &look, write_entry, compaction,
-								   &compaction->cut) == SMART_FOUND_END;
-	if (done)
-		smart_run_finish(compaction->writer, run);
-	return done;
+		done = write_journal(compaction);
+	if (!done)
+		return false;
+	smart_run_finish(compaction->writer, run);
+	/* And those on pages that were kept. */
+	if (run->kept > 0)
+		run->entries += meta->run_entries - compaction->read;
+	return true;
+}
+
+/* What the metapage says of the run. */
+static void
+name_run(struct smart_meta *meta, const struct smart_run *run)
+{
+	uint32 pages = meta->run_pages + meta->run_fences;
+
+	meta->let_go += pages - run->kept;
+	meta->run_borders = run->kept > 0 ? meta->run_borders + run->borders : 0;
+	if (run->kept == 0)
+		meta->run_kept = run->pages > 0 ? run->id : 0;
+	meta->run = run->pages > 0 ? run->id : 0;
+	meta->run_pages = run->pages;
+	meta->run_root = run->root;
+	meta->run_fences = run->fences;
+	meta->run_entries = run->entries;
+	meta->run_made = GetCurrentTimestamp();
 }
 
 /*
@@ -207,13 +279,8 @@ switch_runs(struct compaction *compaction, const struct smart_run *run, bool alo
 		return false;
 	}
 	meta.previous_run = alone ? 0 : meta.run;
-	meta.run = run->pages > 0 ? run->id : 0;
-	meta.run_block = run->block;
-	meta.run_pages = run->pages;
-	meta.run_root = run->root;
-	meta.run_fences = run->fences;
-	meta.run_entries = run->entries;
-	meta.run_made = GetCurrentTimestamp();
+	meta.previous_kept = alone ? 0 : meta.run_kept;
+	name_run(&meta, run);
 	meta.cut = compaction->cut;
 	/* Some that came since, and lie before the cut, are counted once more. */
 	meta.adds -= before->adds;
@@ -235,8 +302,9 @@ finish(struct compaction *compaction, const struct smart_run *run)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
 	if (switched)
 		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == SMART_LOSS_NONE);
-	if (switched && alone)
-		(void) smart_free_collect(compaction->index, &compaction->meta, look_around, compaction);
+	/* What such a run did not keep is given back when the next one begins: a standby may be reading the run before until then. */
+	if (switched && alone && run->kept == 0)
+		(void) smart_free_collect(compaction->index, &compaction->meta, false, look_around, compaction);
 	return switched;
 }
 
@@ -251,7 +319,8 @@ compact(struct compaction *compaction)
 		return false;
 	begun = begin(compaction);
 	smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
-	return begun && smart_free_collect(compaction->index, &compaction->meta, look_around, compaction) &&
+	return begun &&
+		   smart_free_collect(compaction->index, &compaction->meta, compaction->left, look_around, compaction) &&
 		   write_run(compaction, &run) && finish(compaction, &run);
 }
 
@@ -270,8 +339,7 @@ release(struct compaction *compaction)
 	due = smart_meta_wants_release(meta);
 	if (due)
 	{
-		meta->previous_run = 0;
-		meta->previous_serial = meta->cut.serial;
+		let_go(meta);
 		(void) smart_meta_change(index, buffer, meta);
 	}
 	else
@@ -279,7 +347,7 @@ release(struct compaction *compaction)
 	smart_journal_unlock(index, SMART_LOCK_REMOVE);
 	/* Where this gives way to others, the next compaction finds the rest. */
 	if (due)
-		(void) smart_free_collect(index, meta, look_around, compaction);
+		(void) smart_free_collect(index, meta, false, look_around, compaction);
 	return true;
 }
 

@@ -9,8 +9,6 @@
 
 #include "am/journal/page.h"
 
-#define SMART_FENCE_LEVELS 32 /* at most: each page has two children, and a file 2^32 blocks */
-
 struct smart_fence_level;
 
 struct smart_fences

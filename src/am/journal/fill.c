@@ -25,7 +25,7 @@ struct filling
 	uint64 entries;
 };
 
-/* smart_sink_fn. */
+/* smart_sink.take */
 static bool
 add_entry(void *argument, const uint8 *entry, int length)
 {
@@ -50,6 +50,8 @@ smart_journal_fill(Relation index, const struct smart_codec *codec, struct smart
 				   const struct smart_look *look, struct smart_chain_place *place, uint64 *entries)
 {
 	struct filling filling = {.index = index, .look = look};
+	const struct smart_sink sink = {.take = add_entry, .argument = &filling};
+	struct smart_merged merged;
 	volatile bool loading = false;
 	enum smart_found found;
 	struct smart_meta meta;
@@ -61,7 +63,7 @@ smart_journal_fill(Relation index, const struct smart_codec *codec, struct smart
 		smart_check_status(smart_load_begin(tree, (unsigned int) smart_options_fillfactor(index), &filling.load),
 						   index);
 		loading = true;
-		found = smart_journal_merge(index, codec, &meta, look, add_entry, &filling, place);
+		found = smart_journal_merge(index, codec, &meta, look, &sink, &merged);
 		loading = false; /* finish frees it whatever comes out */
 		if (found == SMART_FOUND_END)
 			smart_check_status(smart_load_finish(filling.load), index);
@@ -77,5 +79,6 @@ smart_journal_fill(Relation index, const struct smart_codec *codec, struct smart
 	PG_END_TRY();
 	smart_assert(found != SMART_FOUND);
 	*entries = filling.entries;
+	*place = merged.place;
 	return found == SMART_FOUND_END;
 }

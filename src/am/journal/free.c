@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/xloginsert.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
@@ -12,9 +14,12 @@
 #include "am/compat.h"
 #include "am/journal/free.h"
 #include "am/journal/page.h"
+#include "am/journal/run_walk.h"
 #include "base/assert.h"
 
-#define PROPOSALS_MAX 8 /* pages of the map that are looked at before the file is extended */
+#define PROPOSALS_MAX 8    /* pages of the map that are looked at before the file is extended */
+#define SMALL         4096 /* pages of a file that are always looked at */
+#define LET_GO_SHARE  8    /* of a larger one, one in so many has to have been let go */
 
 /*
  * The page that this process gave back last.  The map tells of a page late: its upper levels are brought up to date by
@@ -31,8 +36,13 @@ smart_page_is_free(Page page, const struct smart_meta *meta)
 	if (PageIsNew(page))
 		return true;
 	/* Nothing is known of what is not a page of this journal; it is left alone. */
-	if (smart_page_is_of_run(page, meta->journal, head->number))
+	if (smart_page_is(page, SMART_PAGE_FREE, meta->journal, head->number))
+		return true;
+	if (smart_page_is(page, SMART_PAGE_FENCE, meta->journal, head->number))
 		return head->number < meta->last_run && head->number != meta->run && head->number != meta->previous_run;
+	if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, head->number))
+		return head->number < (meta->previous_run != 0 ? meta->previous_kept : meta->run_kept) ||
+			   (head->number > meta->run && head->number < meta->last_run);
 	if (smart_page_is(page, SMART_PAGE_LOG, meta->journal, head->number))
 		return head->number < meta->previous_serial;
 	return false;
@@ -93,6 +103,18 @@ smart_page_take(Relation index, const struct smart_meta *meta)
 }
 
 void
+smart_page_put(Relation index, Buffer buffer, Page page)
+{
+	START_CRIT_SECTION();
+	memcpy(BufferGetPage(buffer), page, BLCKSZ);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+void
 smart_page_give_back(Relation index, Buffer buffer)
 {
 	BlockNumber block = BufferGetBlockNumber(buffer);
@@ -104,29 +126,96 @@ smart_page_give_back(Relation index, Buffer buffer)
 	RecordFreeIndexPage(index, block);
 }
 
-bool
-smart_free_collect(Relation index, const struct smart_meta *meta, bool (*around)(void *), void *argument)
+/* ---- looking for pages that are not in use ---- */
+
+static bool
+is_worth_it(Relation index, const struct smart_meta *meta)
 {
-	BufferAccessStrategy ring = GetAccessStrategy(BAS_BULKREAD);
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+
+	return blocks <= SMALL || meta->let_go > blocks / LET_GO_SHARE;
+}
+
+/* Is it a run page of a run before that the run does not have?  map: of the run. */
+static bool
+is_left(Page page, const struct smart_meta *meta, const struct smart_run_map *map, BlockNumber block)
+{
+	return map != NULL && smart_page_is_of_runs(page, meta->journal, meta->run_kept, meta->run) &&
+		   !smart_run_map_has(map, block);
+}
+
+/* Makes such a page a free one.  Nobody has written to it meanwhile, since it was not free. */
+static void
+give_back(Relation index, const struct smart_meta *meta, const struct smart_run_map *map, BlockNumber block)
+{
+	Buffer buffer = ReadBuffer(index, block);
+	PGAlignedBlock empty;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	smart_assert(is_left(BufferGetPage(buffer), meta, map, block));
+	smart_page_init(empty.data, SMART_PAGE_FREE, meta->journal, meta->run, 0);
+	smart_page_put(index, buffer, empty.data);
+}
+
+static void
+collect_page(Relation index, const struct smart_meta *meta, const struct smart_run_map *map, BlockNumber block,
+			 BufferAccessStrategy ring)
+{
+	/* A page whose checksum is wrong is as good as a new one. */
+	Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, ring);
+	bool is_free;
+	bool left;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	is_free = smart_page_is_free(BufferGetPage(buffer), meta);
+	left = !is_free && is_left(BufferGetPage(buffer), meta, map, block);
+	UnlockReleaseBuffer(buffer);
+	if (left)
+		give_back(index, meta, map, block);
+	if (is_free || left)
+		RecordFreeIndexPage(index, block);
+}
+
+/* All have been looked at that were let go by then. */
+static void
+note_collected(Relation index, const struct smart_meta *meta)
+{
+	struct smart_meta now;
+	Buffer buffer;
+
+	if (meta->let_go == 0)
+		return;
+	buffer = smart_meta_lock(index, &now);
+	now.let_go -= meta->let_go;
+	(void) smart_meta_change(index, buffer, &now);
+}
+
+bool
+smart_free_collect(Relation index, const struct smart_meta *meta, bool has_to, bool (*around)(void *), void *argument)
+{
+	BufferAccessStrategy ring;
+	struct smart_run_map *map = NULL;
+	BlockNumber blocks;
 	bool going = true;
 
-	smart_assert(meta->journal != 0);
+	smart_assert(meta->journal != 0 && meta->previous_run == 0);
+	if (!has_to && !is_worth_it(index, meta))
+		return true;
+	if (meta->run_kept < meta->run)
+		map = smart_run_map_make(index, meta);
+	ring = GetAccessStrategy(BAS_BULKREAD);
+	blocks = RelationGetNumberOfBlocks(index);
 	for (BlockNumber block = SMART_META_BLOCK + 1; block < blocks && going; block++)
 	{
-		/* A page whose checksum is wrong is as good as a new one. */
-		Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, ring);
-		bool is_free;
-
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		is_free = smart_page_is_free(BufferGetPage(buffer), meta);
-		UnlockReleaseBuffer(buffer);
-		if (is_free)
-			RecordFreeIndexPage(index, block);
+		collect_page(index, meta, map, block, ring);
 		going = around(argument);
 	}
+	if (going)
+		note_collected(index, meta);
 	IndexFreeSpaceMapVacuum(index);
 	FreeAccessStrategy(ring);
+	if (map != NULL)
+		pfree(map);
 	return going;
 }
 

@@ -9,13 +9,12 @@
 
 #include "am/compat.h"
 #include "am/index/recent.h"
-#include "am/journal/fences.h"
 #include "am/journal/known.h"
 #include "am/journal/read.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
-#define AHEAD        32 /* blocks behind the one that is read: pages of a run mostly follow each other */
+#define AHEAD        32 /* blocks behind the one that is read: pages mostly follow each other */
 #define UNPACKED_MAX 16 /* entries: as many are unpacked before a key is searched from above */
 
 static void
@@ -24,9 +23,12 @@ begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number
 	memset(reader, 0, offsetof(struct smart_reader, unpacker));
 	reader->index = index;
 	reader->strategy = bulk ? GetAccessStrategy(BAS_BULKREAD) : NULL;
+	reader->ahead = bulk;
 	reader->journal = journal;
 	reader->number = number;
 	reader->block = block;
+	reader->asked = InvalidBlockNumber;
+	reader->listed = InvalidBlockNumber;
 	smart_assert((number == 0) == (block == InvalidBlockNumber));
 }
 
@@ -56,6 +58,23 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 	report_damage(reader, "is not the page that should follow");
 }
 
+/* Asks for the blocks behind this one, but for those that were asked for already. */
+static void
+ask_ahead(struct smart_reader *reader)
+{
+	if (reader->asked == InvalidBlockNumber || reader->asked < reader->block || reader->asked > reader->block + AHEAD)
+		reader->asked = reader->block;
+	while (reader->asked < reader->block + AHEAD && reader->asked + 1 < reader->blocks)
+		(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, ++reader->asked);
+}
+
+static bool
+is_expected(const struct smart_reader *reader, Page page, enum smart_page_kind kind)
+{
+	return kind == SMART_PAGE_RUN ? smart_page_is_of_runs(page, reader->journal, reader->least, reader->number)
+								  : smart_page_is(page, kind, reader->journal, reader->number);
+}
+
 /* Locks the page where the reader is; *from_disk: it had to be read from there. */
 static enum smart_found
 lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer, bool *from_disk)
@@ -68,19 +87,12 @@ lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer
 		reader->blocks = RelationGetNumberOfBlocks(reader->index);
 	if (reader->block >= reader->blocks)
 		report_damage(reader, "is missing");
-	if (reader->strategy != NULL)
-	{
-		/* The first page asks for all that follow within reach, each other one for the last of those. */
-		for (BlockNumber next = reader->pages == 0 ? 1 : AHEAD; next <= AHEAD; next++)
-		{
-			if (reader->block + next < reader->blocks)
-				(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, reader->block + next);
-		}
-	}
+	if (reader->ahead && kind != SMART_PAGE_FENCE)
+		ask_ahead(reader);
 	*buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, reader->block, RBM_NORMAL, reader->strategy);
 	*from_disk = pgBufferUsage.shared_blks_read != reads;
 	LockBuffer(*buffer, BUFFER_LOCK_SHARE);
-	if (smart_page_is(BufferGetPage(*buffer), kind, reader->journal, reader->number))
+	if (is_expected(reader, BufferGetPage(*buffer), kind))
 		return SMART_FOUND;
 	UnlockReleaseBuffer(*buffer);
 	return explain_page(reader, kind);
@@ -144,16 +156,19 @@ smart_reader_check(const struct smart_reader *reader, const struct smart_codec *
 void
 smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct smart_meta *meta, bool bulk)
 {
-	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_block, bulk);
+	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_root, bulk);
+	reader->least = meta->run_kept;
 	reader->expected_pages = meta->run_pages;
 	reader->root = meta->run_root;
-	reader->before = InvalidBlockNumber;
 	reader->expected_entries = meta->run_entries;
 }
 
-static __attribute__((noreturn)) void
-report_run_end(const struct smart_reader *reader)
+void
+smart_reader_check_all(const struct smart_reader *reader, uint32 skipped)
 {
+	if (reader->pages + skipped == reader->expected_pages &&
+		(skipped > 0 ? reader->entries <= reader->expected_entries : reader->entries == reader->expected_entries))
+		return;
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
 			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(reader->index)),
 			errdetail_internal("Its run has " UINT64_FORMAT " entries on %u pages instead of " UINT64_FORMAT " on %u.",
@@ -175,31 +190,18 @@ open_page(struct smart_reader *reader, enum smart_page_kind kind, uint32 *positi
 	return SMART_FOUND;
 }
 
-/* Reads and opens the next run page. */
+/* Reads and opens the run page where the reader is. */
 static enum smart_found
-open_next_page(struct smart_reader *reader)
+open_run_page(struct smart_reader *reader)
 {
-	BlockNumber before;
-	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &before);
+	uint32 position;
+	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &position);
 
 	if (found != SMART_FOUND)
 		return found;
-	if (before != reader->before)
-		report_damage(reader, "is not the page that should follow");
 	smart_groups_rewind(&reader->groups, &reader->unpacker);
 	reader->pages++;
 	return SMART_FOUND;
-}
-
-/* The page that was read has no entry more. */
-static void
-leave_page(struct smart_reader *reader)
-{
-	if (reader->unpacker.at != reader->groups.end)
-		report_damage(reader, "holds what is no entry");
-	reader->before = reader->block;
-	reader->block = smart_page_head(reader->page.data)->next;
-	reader->loaded = false;
 }
 
 /* Of the page one group is there, which has been read, and it has more. */
@@ -223,44 +225,46 @@ load_groups(struct smart_reader *reader)
 }
 
 enum smart_found
-smart_reader_next_entry(struct smart_reader *reader)
+smart_reader_next_of_page(struct smart_reader *reader)
 {
+	if (!reader->loaded)
+	{
+		enum smart_found found = open_run_page(reader);
+
+		if (found != SMART_FOUND)
+			return found;
+	}
 	for (;;)
 	{
-		if (!reader->loaded)
-		{
-			enum smart_found found;
+		enum smart_found found;
 
-			if (reader->block == InvalidBlockNumber)
-			{
-				if (!reader->sought &&
-					(reader->pages != reader->expected_pages || reader->entries != reader->expected_entries))
-					report_run_end(reader);
-				return SMART_FOUND_END;
-			}
-			found = open_next_page(reader);
-			if (found != SMART_FOUND)
-				return found;
-		}
 		if (reader->only_group ? smart_unpacker_next(&reader->unpacker)
 							   : smart_groups_next(&reader->groups, &reader->unpacker))
 		{
 			reader->entries++;
 			return SMART_FOUND;
 		}
-		if (has_groups_left(reader))
-		{
-			enum smart_found found = load_groups(reader);
-
-			if (found != SMART_FOUND)
-				return found;
-		}
-		else
-			leave_page(reader);
+		if (!has_groups_left(reader))
+			break;
+		found = load_groups(reader);
+		if (found != SMART_FOUND)
+			return found;
 	}
+	if (reader->unpacker.at != reader->groups.end)
+		report_damage(reader, "holds what is no entry");
+	return SMART_FOUND_END;
 }
 
-/* ---- searching in the run ---- */
+void
+smart_reader_go_to(struct smart_reader *reader, BlockNumber block, bool ahead)
+{
+	reader->sought = true;
+	reader->ahead = ahead;
+	reader->block = block;
+	reader->loaded = false;
+}
+
+/* ---- the way down the run ---- */
 
 static struct smart_page_name
 name_of_page(const struct smart_reader *reader)
@@ -309,6 +313,8 @@ descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 	uint32 expected = 0; /* level of the page; 0: the root says how many there are */
 	uint32 level = reader->expected_pages > 1;
 
+	reader->begun = true;
+	reader->levels = 0;
 	reader->block = reader->root;
 	for (; level > 0; expected = level)
 	{
@@ -324,11 +330,143 @@ descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 			report_damage(reader, "is not on the level that it should be on");
 		if (!smart_groups_floor(groups, key, length, &reader->unpacker, block))
 			report_damage(reader, "holds what is no separator");
+		reader->levels = Max(reader->levels, level);
+		reader->path[--level] = reader->block;
 		reader->block = smart_load_be32(block);
-		level--;
 	}
+	reader->loaded = false;
 	return SMART_FOUND;
 }
+
+/* ---- from page to page of the run ---- */
+
+/* Lists the children of the fence page on this level above block. */
+static enum smart_found
+list_children(struct smart_reader *reader, uint32 level)
+{
+	BlockNumber block = reader->block;
+	struct smart_unpacker *unpacker = &reader->unpacker;
+	struct smart_groups *groups;
+	enum smart_found found;
+	uint32 is_on;
+
+	if (reader->listed == reader->path[level - 1])
+		return SMART_FOUND;
+	reader->block = reader->path[level - 1];
+	reader->listed = InvalidBlockNumber;
+	reader->children = reader->child = 0;
+	found = open_fence(reader, &is_on, &groups);
+	if (found != SMART_FOUND)
+		return found;
+	if (is_on != level)
+		report_damage(reader, "is not on the level that it should be on");
+	smart_groups_rewind(groups, unpacker);
+	while (smart_groups_next(groups, unpacker))
+	{
+		if (unpacker->length < SMART_FENCE_SUFFIX || reader->children == SMART_FENCE_CHILDREN)
+			report_damage(reader, "holds what is no separator");
+		reader->child_block[reader->children++] =
+			smart_load_be32(unpacker->entry + unpacker->length - SMART_FENCE_SUFFIX);
+	}
+	if (unpacker->at != groups->end)
+		report_damage(reader, "holds what is no separator");
+	reader->listed = reader->block;
+	reader->block = block;
+	return SMART_FOUND;
+}
+
+/* Which of the children that are listed is it?  Mostly one beside that which was found last. */
+static uint32
+find_child(struct smart_reader *reader, BlockNumber block)
+{
+	uint32 from = reader->child > 0 ? reader->child - 1 : 0;
+
+	for (uint32 i = 0; i < reader->children; i++)
+	{
+		uint32 child = (from + i) % reader->children;
+
+		if (reader->child_block[child] == block)
+			return reader->child = child;
+	}
+	reader->block = reader->listed;
+	report_damage(reader, "does not have the page that it has led to");
+}
+
+/* The lowest fence page above block that has a child behind, or before, the one that leads there: *level; 0: none has. */
+static enum smart_found
+find_turn(struct smart_reader *reader, bool backward, uint32 *level, BlockNumber *block)
+{
+	BlockNumber child = reader->block;
+
+	for (*level = 1; *level <= reader->levels; (*level)++)
+	{
+		enum smart_found found = list_children(reader, *level);
+		uint32 at;
+
+		if (found != SMART_FOUND)
+			return found;
+		at = find_child(reader, child);
+		if (backward ? at > 0 : at + 1 < reader->children)
+		{
+			*block = reader->child_block[backward ? at - 1 : at + 1];
+			return SMART_FOUND;
+		}
+		child = reader->path[*level - 1];
+	}
+	*level = 0;
+	*block = InvalidBlockNumber;
+	return SMART_FOUND;
+}
+
+/* Goes on to the run page behind, or before, the one where the reader is; InvalidBlockNumber: there is none. */
+static enum smart_found
+turn_page(struct smart_reader *reader, bool backward)
+{
+	BlockNumber block;
+	uint32 level;
+	enum smart_found found = find_turn(reader, backward, &level, &block);
+
+	while (found == SMART_FOUND && level > 1)
+	{
+		reader->path[--level - 1] = block;
+		found = list_children(reader, level);
+		if (found == SMART_FOUND)
+			block = reader->child_block[backward ? reader->children - 1 : 0];
+	}
+	reader->block = block;
+	reader->loaded = false;
+	return found;
+}
+
+enum smart_found
+smart_reader_next_entry(struct smart_reader *reader)
+{
+	enum smart_found found = SMART_FOUND;
+
+	if (!reader->begun && reader->block != InvalidBlockNumber)
+		found = descend(reader, NULL, 0, false);
+	while (found == SMART_FOUND && reader->block != InvalidBlockNumber)
+	{
+		found = smart_reader_next_of_page(reader);
+		if (found != SMART_FOUND_END)
+			return found;
+		found = turn_page(reader, false);
+	}
+	if (found != SMART_FOUND)
+		return found;
+	if (!reader->sought)
+		smart_reader_check_all(reader, 0);
+	return SMART_FOUND_END;
+}
+
+enum smart_found
+smart_reader_open_fence(struct smart_reader *reader, BlockNumber block, uint32 *level)
+{
+	reader->block = block;
+	return open_page(reader, SMART_PAGE_FENCE, level);
+}
+
+/* ---- searching in the run ---- */
 
 bool
 smart_reader_is_near(struct smart_reader *reader, const uint8 *from, int from_length, const uint8 *to, int to_length)
@@ -407,7 +545,6 @@ search_page(struct smart_reader *reader, const uint8 *key, int length,
 	UnlockReleaseBuffer(buffer);
 	if (!sound)
 		report_damage(reader, "has a wrong checksum");
-	reader->before = smart_page_head(reader->page.data)->position;
 	return SMART_FOUND;
 }
 
@@ -426,7 +563,6 @@ smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int lengt
 		found = search_page(reader, key, length, smart_groups_seek, &there);
 	if (found != SMART_FOUND || there)
 		return found;
-	leave_page(reader);
 	/* All entries of the next page are behind the key. */
 	return smart_reader_next_entry(reader);
 }
@@ -474,19 +610,17 @@ enum smart_found
 smart_reader_previous_group(struct smart_reader *reader)
 {
 	uint32 group = reader->groups.group;
-	BlockNumber behind = reader->block;
 	enum smart_found found;
 
 	if (group == 0)
 	{
-		if (reader->before == InvalidBlockNumber)
+		found = turn_page(reader, true);
+		if (found == SMART_FOUND && reader->block == InvalidBlockNumber)
 			return SMART_FOUND_END;
-		reader->block = reader->before;
-		found = open_page(reader, SMART_PAGE_RUN, &reader->before);
+		if (found == SMART_FOUND)
+			found = open_run_page(reader);
 		if (found != SMART_FOUND)
 			return found;
-		if (smart_page_head(reader->page.data)->next != behind)
-			report_damage(reader, "is not the page that should precede");
 		group = reader->groups.count;
 	}
 	else if (reader->only_group)

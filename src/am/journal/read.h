@@ -28,18 +28,22 @@ struct smart_reader
 	Relation index;
 	BufferAccessStrategy strategy; /* NULL: the buffers of everybody */
 	uint64 journal;
-	uint64 number;      /* of the page: run id, or serial */
+	uint64 number;      /* of the page: its serial; of a run, the run's id */
+	uint64 least;       /* run: the least id of its pages */
 	BlockNumber block;  /* the page that is being read; InvalidBlockNumber: behind the last one */
 	BlockNumber blocks; /* that the file has, at least */
+	BlockNumber asked;  /* with a ring of buffers: the last block that the operating system was asked for */
 	bool loaded;        /* it is in page */
 	bool only_group;    /* run: but of its entries those of the current group alone */
+	bool ahead;         /* the operating system is asked for the blocks behind it, too */
 	uint32 pages;       /* that have been read */
 	uint64 entries;     /* run: that have been read */
 	uint64 expected_entries;
 	uint32 expected_pages;
 	BlockNumber root;           /* run: where a search begins */
-	BlockNumber before;         /* run: the page before block, or InvalidBlockNumber */
+	bool begun;                 /* run: block was found */
 	bool sought;                /* run: it was not read from the beginning on */
+	uint32 levels;              /* run: of fence pages above block */
 	struct smart_groups groups; /* run: of page */
 	uint32 offset;              /* chain: of the batch behind the current one */
 	uint32 from;                /* chain: from here on the page has been copied */
@@ -48,6 +52,11 @@ struct smart_reader
 	enum smart_operation operation; /* chain: of the current batch */
 	struct smart_unpacker unpacker;
 	PGAlignedBlock page;
+	BlockNumber path[SMART_FENCE_LEVELS]; /* run: fence pages above block, from the lowest one on */
+	BlockNumber listed;                   /* run: the fence page whose children are these, or InvalidBlockNumber */
+	uint32 children;
+	uint32 child; /* that was found last */
+	BlockNumber child_block[SMART_FENCE_CHILDREN];
 };
 
 /* Begins with the run that this metapage tells of; bulk: with a ring of buffers of its own.  There may be none. */
@@ -98,6 +107,18 @@ smart_reader_is_near(struct smart_reader *reader, const uint8 *from, int from_le
 extern enum smart_found smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length);
 extern enum smart_found smart_reader_previous_group(struct smart_reader *reader);
 extern bool smart_reader_next_of_group(struct smart_reader *reader);
+
+/*
+ * The pages of a run, for who knows their blocks (run_walk.h).  open_fence: a copy of a fence page, open in reader->groups, and
+ * the level that it says it is on.  go_to: to a run page, whose entries next_of_page then finds, to SMART_FOUND_END; ahead: the
+ * blocks behind it are asked for, too.  Results and errors as above.
+ */
+extern enum smart_found smart_reader_open_fence(struct smart_reader *reader, BlockNumber block, uint32 *level);
+extern void smart_reader_go_to(struct smart_reader *reader, BlockNumber block, bool ahead);
+extern enum smart_found smart_reader_next_of_page(struct smart_reader *reader);
+
+/* So many pages were not gone to: were all others, with all entries if there are no such pages?  INDEX_CORRUPTED if not. */
+extern void smart_reader_check_all(const struct smart_reader *reader, uint32 skipped);
 
 /*
  * Is what was found last an entry as the codec makes them, or a key of one?  INDEX_CORRUPTED if it is not: the page is

@@ -2,9 +2,8 @@
  * run.c
  *	  Writing a run: the entries of a whole tree, in order, on pages of their own.
  *
- * A page says which one comes next, so the place of each is known before the one in front is written: of a build it is
- * the next block, behind the fence pages that have become full; compaction reserves a page by making it an empty one of
- * its run.
+ * A page gets its block when it is full: of a build the next one, of a compaction one that is free.  Then the fence pages
+ * have it, and below which separator it stands.
  */
 #include "postgres.h"
 
@@ -33,27 +32,19 @@ struct smart_run_writer
 	Relation index;
 	struct smart_run run;
 	const struct smart_meta *meta; /* compaction: a copy; NULL: a build */
-	BlockNumber block;             /* where the page that is being filled will go */
-	BlockNumber end;               /* build: behind it, and behind all pages that are held */
-	Page page;                     /* that page: one of pages */
+	BlockNumber end;               /* build: behind all pages, also those that are held */
+	bool open;                     /* a page is being filled: */
+	Page page;                     /* one of pages */
 	struct smart_groups_writer groups;
+	struct smart_run_place
+		place; /* of that page, without its block; or, of length 0, nothing is known of the next one */
+	struct smart_run_place first; /* of the first page, which is in no fence page while there is no other one */
 	struct smart_fences fences;
-	int first_length; /* of what is kept of the first entry */
-	uint8 first[SMART_FENCE_FIRST_MAX];
 	int held;     /* build: full pages that have not been written yet, at the beginning of pages */
 	char *pages;  /* build: HELD_MAX; compaction: one; aligned for any I/O */
 	char *memory; /* of pages */
 	struct smart_meta copy;
 };
-
-static void
-begin_page(struct smart_run_writer *writer, BlockNumber before)
-{
-	writer->page = (Page) (writer->pages + (Size) writer->held * BLCKSZ);
-	smart_page_init(writer->page, SMART_PAGE_RUN, writer->run.journal, writer->run.id, before);
-	writer->run.pages++;
-	smart_run_page_begin(writer->page, &writer->groups);
-}
 
 static struct smart_run_writer *
 make_writer(Relation index, int pages)
@@ -62,7 +53,6 @@ make_writer(Relation index, int pages)
 
 	memset(writer, 0, sizeof(*writer));
 	writer->index = index;
-	writer->run.block = InvalidBlockNumber;
 	writer->run.root = InvalidBlockNumber;
 	writer->memory = palloc((Size) pages * BLCKSZ + ALIGNMENT);
 	writer->pages = (char *) TYPEALIGN(ALIGNMENT, writer->memory);
@@ -121,53 +111,16 @@ smart_run_begin_build(Relation index)
 
 /* ---- compaction ---- */
 
-/* Writes a page of the run to where nobody else writes; unlocks that. */
-static void
-put_page(Relation index, Buffer buffer, Page page)
-{
-	START_CRIT_SECTION();
-	memcpy(BufferGetPage(buffer), page, BLCKSZ);
-	MarkBufferDirty(buffer);
-	if (RelationNeedsWAL(index))
-		log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-	UnlockReleaseBuffer(buffer);
-}
-
-/* A page for the run, which nobody else takes from now on. */
+/* Writes a page to one that was free; which block it has.  Also smart_fences.place. */
 static BlockNumber
-reserve_page(struct smart_run_writer *writer)
-{
-	PGAlignedBlock empty;
-	Buffer buffer = smart_page_take(writer->index, writer->meta);
-	BlockNumber block = BufferGetBlockNumber(buffer);
-
-	smart_page_init(empty.data, SMART_PAGE_RUN, writer->run.journal, writer->run.id, 0);
-	put_page(writer->index, buffer, empty.data);
-	return block;
-}
-
-/* smart_fences.place: on a page that was free. */
-static BlockNumber
-write_fences(void *argument, Page page)
+write_page(void *argument, Page page)
 {
 	struct smart_run_writer *writer = argument;
 	Buffer buffer = smart_page_take(writer->index, writer->meta);
 	BlockNumber block = BufferGetBlockNumber(buffer);
 
-	put_page(writer->index, buffer, page);
+	smart_page_put(writer->index, buffer, page);
 	return block;
-}
-
-static void
-write_page(struct smart_run_writer *writer)
-{
-	Buffer buffer = ReadBuffer(writer->index, writer->block);
-
-	smart_assert(writer->meta != NULL);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	smart_assert(smart_page_is(BufferGetPage(buffer), SMART_PAGE_RUN, writer->run.journal, writer->run.id));
-	put_page(writer->index, buffer, writer->page);
 }
 
 struct smart_run_writer *
@@ -180,90 +133,106 @@ smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id)
 	writer->meta = &writer->copy;
 	writer->run.journal = meta->journal;
 	writer->run.id = id;
-	writer->fences.place = write_fences;
+	writer->fences.place = write_page;
 	return writer;
 }
 
 /* ---- both ---- */
 
-/* Begins the first page of the run. */
+/* Begins the run, with a page of it at hand. */
 static void
-begin_run(struct smart_run_writer *writer, const uint8 *entry, int length)
+begin_run(struct smart_run_writer *writer)
 {
-	smart_assert(writer->run.pages == 0);
 	if (writer->meta == NULL)
 	{
 		/* Block 0 is filled in at the end. */
 		memset(writer->pages, 0, BLCKSZ);
 		smgrextend(RelationGetSmgr(writer->index), MAIN_FORKNUM, SMART_META_BLOCK, writer->pages, true);
 		writer->run.id = FIRST_RUN;
-		writer->block = SMART_META_BLOCK + 1;
-		writer->end = writer->block + 1;
+		writer->end = SMART_META_BLOCK + 1;
 	}
-	else
-		writer->block = reserve_page(writer);
-	writer->run.block = writer->block;
 	writer->fences.journal = writer->run.journal;
 	writer->fences.run = writer->run.id;
 	writer->fences.argument = writer;
-	writer->first_length = Min(length, SMART_FENCE_FIRST_MAX);
-	memcpy(writer->first, entry, (Size) writer->first_length);
-	begin_page(writer, InvalidBlockNumber);
 }
 
-/* The page is full, or the last one; it is written, of a build soon. */
+static void
+add_fence(struct smart_run_writer *writer, const struct smart_run_place *place)
+{
+	if (smart_fences_add(&writer->fences, place->separator, place->length, place->block))
+		return;
+	smart_fences_place(&writer->fences);
+	if (!smart_fences_add(&writer->fences, place->separator, place->length, place->block))
+		elog(ERROR, "a separator of %d bytes does not fit on a page", place->length);
+}
+
+/* The run's next page stands there. */
+static void
+add_page(struct smart_run_writer *writer, const struct smart_run_place *place)
+{
+	if (writer->run.pages == 0)
+		smart_run_place_copy(&writer->first, place);
+	else
+	{
+		if (writer->run.pages == 1)
+			add_fence(writer, &writer->first);
+		add_fence(writer, place);
+	}
+	writer->run.pages++;
+}
+
+/* The page is full, or the last one for now; it is written, of a build soon. */
 static void
 end_page(struct smart_run_writer *writer)
 {
 	smart_run_page_finish(writer->page, &writer->groups);
 	if (writer->meta == NULL)
+	{
 		writer->held++;
+		writer->place.block = writer->end++;
+	}
+	else
+		writer->place.block = write_page(writer, writer->page);
+	add_page(writer, &writer->place);
+	if (writer->held >= AT_ONCE)
+		write_held(writer, writer->end);
+	writer->place.length = 0;
+	writer->open = false;
 }
 
-/* The block of the next page, which begins with this entry; the fence pages have it then. */
-static BlockNumber
-fence(struct smart_run_writer *writer, const uint8 *entry, int length)
+/* The page will begin with this entry.  Where it stands is said already, if pages were kept before it. */
+static void
+begin_page(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
-	const struct smart_packer *last = &writer->groups.packer;
-	int separator = 1 + (int) smart_common_prefix(last->before, (Size) last->length, entry, (Size) length);
-	BlockNumber next;
+	struct smart_run_place *place = &writer->place;
 
-	if (separator > Min(length, SMART_KEY_MAX))
-		elog(ERROR, "entries of index \"%s\" do not ascend", RelationGetRelationName(writer->index));
-	next = writer->meta == NULL ? writer->end : reserve_page(writer);
-	if (writer->run.pages == 1)
-		(void) smart_fences_add(&writer->fences, writer->first, writer->first_length, writer->block);
-	if (!smart_fences_add(&writer->fences, entry, separator, next))
+	if (writer->run.pages == 0)
+		begin_run(writer);
+	if (place->length == 0 && writer->run.pages == 0)
 	{
-		smart_fences_place(&writer->fences);
-		if (writer->meta == NULL)
-			next = writer->end;
-		if (!smart_fences_add(&writer->fences, entry, separator, next))
-			elog(ERROR, "a separator of %d bytes does not fit on a page", separator);
+		place->length = Min(length, SMART_FENCE_FIRST_MAX);
+		memcpy(place->separator, entry, (Size) place->length);
 	}
-	return next;
+	smart_assert(place->length > 0);
+	writer->page = (Page) (writer->pages + (Size) writer->held * BLCKSZ);
+	smart_page_init(writer->page, SMART_PAGE_RUN, writer->run.journal, writer->run.id, 0);
+	smart_run_page_begin(writer->page, &writer->groups);
+	writer->open = true;
 }
 
 /* Goes on with a new page, which begins with this entry. */
 static void
 next_page(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
-	BlockNumber before = writer->block;
-	BlockNumber next;
+	const struct smart_packer *last = &writer->groups.packer;
+	int separator = 1 + (int) smart_common_prefix(last->before, (Size) last->length, entry, (Size) length);
 
+	if (separator > Min(length, SMART_KEY_MAX))
+		elog(ERROR, "entries of index \"%s\" do not ascend", RelationGetRelationName(writer->index));
 	end_page(writer);
-	next = fence(writer, entry, length);
-	smart_page_head(writer->page)->next = next;
-	if (writer->meta != NULL)
-		write_page(writer);
-	else
-	{
-		if (writer->held >= AT_ONCE)
-			write_held(writer, writer->end);
-		writer->end++;
-	}
-	writer->block = next;
-	begin_page(writer, before);
+	writer->place.length = separator;
+	memcpy(writer->place.separator, entry, (Size) separator);
+	begin_page(writer, entry, length);
 }
 
 bool
@@ -271,8 +240,8 @@ smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
 	bool full = false;
 
-	if (unlikely(writer->run.pages == 0))
-		begin_run(writer, entry, length);
+	if (unlikely(!writer->open))
+		begin_page(writer, entry, length);
 	if (unlikely(!smart_groups_add(&writer->groups, entry, length)))
 	{
 		next_page(writer, entry, length);
@@ -285,14 +254,36 @@ smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length)
 }
 
 void
+smart_run_keep(struct smart_run_writer *writer, const struct smart_run_place *page)
+{
+	smart_assert(writer->meta != NULL);
+	if (writer->open)
+	{
+		if ((Size) (writer->groups.packer.at - writer->groups.begin) < SMART_PAGE_ROOM / 2)
+			writer->run.borders++;
+		end_page(writer);
+	}
+	if (writer->run.pages == 0)
+		begin_run(writer);
+	add_page(writer, page);
+	writer->run.kept++;
+}
+
+void
+smart_run_go_on(struct smart_run_writer *writer, const struct smart_run_place *page)
+{
+	smart_assert(!writer->open);
+	smart_run_place_copy(&writer->place, page);
+}
+
+void
 smart_run_finish(struct smart_run_writer *writer, struct smart_run *run)
 {
+	if (writer->open)
+		end_page(writer);
 	if (writer->run.pages > 0)
 	{
-		end_page(writer);
-		if (writer->meta != NULL)
-			write_page(writer);
-		writer->run.root = writer->run.pages == 1 ? writer->block : smart_fences_finish(&writer->fences);
+		writer->run.root = writer->run.pages == 1 ? writer->first.block : smart_fences_finish(&writer->fences);
 		writer->run.fences = writer->fences.pages;
 	}
 	/* Written past shared buffers, so that no checkpoint knows of it; as PostgreSQL's own builds do. */

@@ -10,6 +10,21 @@
 #define SMART_AM_JOURNAL_RUN_H
 
 #include "am/index/meta.h"
+#include "am/journal/page.h"
+
+/* Where a page of a run stands: what is on it is not before the separator, and what is on pages in front of it is. */
+struct smart_run_place
+{
+	BlockNumber block;
+	int length;
+	uint8 separator[SMART_KEY_MAX];
+};
+
+static inline void
+smart_run_place_copy(struct smart_run_place *to, const struct smart_run_place *from)
+{
+	memcpy(to, from, offsetof(struct smart_run_place, separator) + (Size) from->length);
+}
 
 struct smart_run_writer;
 
@@ -25,7 +40,14 @@ extern struct smart_run_writer *smart_run_begin(Relation index, const struct sma
 /* Adds the next entry.  True: a page became full.  Errors: DISK_FULL and others of writing a file. */
 extern bool smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length);
 
-/* Writes what is left, of a build durably. */
+/*
+ * The next page is one that the run before has, and which stays where it is.  Errors likewise.  go_on: what is added next was
+ * on this page of that run, or would have been: called when a page was kept before.
+ */
+extern void smart_run_keep(struct smart_run_writer *writer, const struct smart_run_place *page);
+extern void smart_run_go_on(struct smart_run_writer *writer, const struct smart_run_place *page);
+
+/* Writes what is left, of a build durably.  run->entries: those that were added. */
 extern void smart_run_finish(struct smart_run_writer *writer, struct smart_run *run);
 
 #endif /* SMART_AM_JOURNAL_RUN_H */

@@ -72,7 +72,7 @@ comes_by(struct journal_check *check, const uint8 *key, int key_length)
 
 /* ---- the journal ---- */
 
-/* smart_sink_fn */
+/* smart_sink.take */
 static bool
 look_for_entry(void *argument, const uint8 *entry, int length)
 {
@@ -91,14 +91,15 @@ look_for_entry(void *argument, const uint8 *entry, int length)
 static void
 compare_all(struct journal_check *check, const struct smart_meta *meta)
 {
-	struct smart_chain_place end;
+	const struct smart_sink sink = {.take = look_for_entry, .argument = check};
+	struct smart_merged merged;
 
 	check->scan = smart_relation_scan(check->self);
 	smart_check_status(smart_scan_seek(check->scan, NULL, 0, NULL, 0, false), check->index);
 	advance(check);
 	/* A compaction that would let go these pages has to wait for this process. */
-	if (smart_journal_merge(check->index, check->self->codec, meta, &smart_look_for_interrupts, look_for_entry, check,
-							&end) != SMART_FOUND_END)
+	if (smart_journal_merge(check->index, check->self->codec, meta, &smart_look_for_interrupts, &sink, &merged) !=
+		SMART_FOUND_END)
 		smart_check_report_used_anew(check->index);
 }
 

@@ -17,6 +17,7 @@
 #include "am/index/relation.h"
 #include "am/journal/free.h"
 #include "am/journal/page.h"
+#include "am/journal/run_walk.h"
 #include "am/monitor/stat_row.h"
 #include "base/assert.h"
 
@@ -25,6 +26,7 @@ PG_FUNCTION_INFO_V1(smart_index_pages);
 struct counts
 {
 	uint64 run;       /* pages of the current run */
+	uint64 kept;      /* of them: those that runs before have written */
 	uint64 run_bytes; /* of content on them */
 	uint64 fences;    /* fence pages of the current run */
 	uint64 chain;     /* pages of the chain */
@@ -47,17 +49,32 @@ count_operations(Page page, uint32 place, struct counts *counts)
 }
 
 static void
-count_page(Page page, const struct smart_meta *meta, struct counts *counts)
+count_run_page(Page page, const struct smart_meta *meta, struct counts *counts)
+{
+	counts->run++;
+	counts->kept += smart_page_head(page)->number != meta->run;
+	counts->run_bytes += SMART_PAGE_ROOM - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
+}
+
+/* map: of the run, or NULL: its pages tell it themselves. */
+static bool
+is_of_current_run(Page page, const struct smart_meta *meta, const struct smart_run_map *map, BlockNumber block)
+{
+	return map == NULL
+			   ? smart_page_is(page, SMART_PAGE_RUN, meta->journal, meta->run)
+			   : smart_run_map_has(map, block) && smart_page_is_of_runs(page, meta->journal, meta->run_kept, meta->run);
+}
+
+static void
+count_page(Page page, const struct smart_meta *meta, const struct smart_run_map *map, BlockNumber block,
+		   struct counts *counts)
 {
 	const struct smart_page_head *head = smart_page_head(page);
 
 	if (smart_page_is_free(page, meta))
 		counts->free++;
-	else if (smart_page_is(page, SMART_PAGE_RUN, meta->journal, meta->run))
-	{
-		counts->run++;
-		counts->run_bytes += SMART_PAGE_ROOM - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
-	}
+	else if (is_of_current_run(page, meta, map, block))
+		count_run_page(page, meta, counts);
 	else if (smart_page_is(page, SMART_PAGE_FENCE, meta->journal, meta->run))
 		counts->fences++;
 	else if (smart_page_is_of_run(page, meta->journal, head->number) && head->number > meta->run)
@@ -71,8 +88,26 @@ count_page(Page page, const struct smart_meta *meta, struct counts *counts)
 		counts->previous++;
 }
 
+/* The metapage, and which pages its run has, if pages do not tell it: there are others of runs before, or the journal is stale. */
+static const struct smart_run_map *
+read_meta(Relation index, struct smart_meta *meta)
+{
+	const struct smart_run_map *map = NULL;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		smart_meta_read(index, meta);
+		if (meta->run_kept == meta->run || !smart_meta_is_loadable(meta))
+			break;
+		/* NULL: there is another run by now. */
+		map = smart_run_map_make(index, meta);
+	} while (map == NULL);
+	return map;
+}
+
 static void
-count_pages(Relation index, const struct smart_meta *meta, struct counts *counts)
+count_pages(Relation index, const struct smart_meta *meta, const struct smart_run_map *map, struct counts *counts)
 {
 	BufferAccessStrategy ring = GetAccessStrategy(BAS_BULKREAD);
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
@@ -86,7 +121,7 @@ count_pages(Relation index, const struct smart_meta *meta, struct counts *counts
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 		UnlockReleaseBuffer(buffer);
-		count_page(copy.data, meta, counts);
+		count_page(copy.data, meta, map, block, counts);
 		CHECK_FOR_INTERRUPTS();
 	}
 	FreeAccessStrategy(ring);
@@ -95,8 +130,9 @@ count_pages(Relation index, const struct smart_meta *meta, struct counts *counts
 /*
  * smart_index_pages(index regclass)
  *
- * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_entries, run_fences, run_fill, compacted, chain_pages, adds,
- * removals, previous_pages, unfinished_pages, free_pages.  Errors: those of smart_index_open() and smart_meta_read().
+ * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_kept, run_entries, run_fences, run_fill, compacted, chain_pages,
+ * adds, removals, previous_pages, unfinished_pages, free_pages.  Errors: those of smart_index_open() and smart_meta_read();
+ * INDEX_CORRUPTED.
  */
 PGDLLEXPORT Datum
 smart_index_pages(PG_FUNCTION_ARGS)
@@ -107,15 +143,16 @@ smart_index_pages(PG_FUNCTION_ARGS)
 	struct counts counts = {0};
 	struct smart_meta meta;
 	struct smart_row row;
+	const struct smart_run_map *map = read_meta(index, &meta);
 
-	smart_meta_read(index, &meta);
 	if (meta.journal != 0)
-		count_pages(index, &meta, &counts);
+		count_pages(index, &meta, map, &counts);
 	relation_close(index, AccessShareLock);
 	smart_row_begin(&row, fcinfo);
 	smart_row_text(&row, states[meta.journal_state]);
 	smart_row_count(&row, meta.run);
 	smart_row_count(&row, counts.run);
+	smart_row_count(&row, counts.kept);
 	smart_row_count(&row, meta.run_entries);
 	smart_row_count(&row, counts.fences);
 	/* Without pages there is nothing to be full. */
