@@ -78,11 +78,11 @@ struct smart_meta
 	uint32 losses;        /* how often the journal became stale: no tree of before goes on with it afterwards */
 
 	/* The journal's pages; all but its id is 0 or InvalidBlockNumber without one. */
-	uint64 journal;               /* random: which content the pages and trees are of; 0 if not logged */
-	uint64 run;                   /* id of the run, or 0: there is none */
-	uint64 previous_run;          /* the one before, or 0: its pages may still be read */
-	uint64 last_run;              /* the last id that was given to a run, valid or not */
-	uint64 run_kept;              /* the least id that pages of the run have, if it has kept some of runs before */
+	uint64 journal;      /* random: which content the pages and trees are of; 0 if not logged */
+	uint64 run;          /* id of the run, or 0: there is none */
+	uint64 previous_run; /* the one before, or 0: its pages may still be read */
+	uint64 last_run;     /* the last id that was given to a run, valid or not */
+	uint64 run_kept;     /* pages of the run have this id, or one up to its own: it may have kept some of runs before */
 	uint64 previous_kept;         /* likewise of the run before */
 	uint64 run_entries;           /* of the run */
 	uint32 run_borders;           /* pages of the run that may be half empty, since others behind them were kept */

@@ -6,8 +6,9 @@
  *	2. Pages in no use are looked for, also those of a run that never came: what was written before a crash or a cancel;
  *	   and those that no run has any more are given back.
  *	3. The run is written.  If the journal is whole, from the journal itself (merge.h), up to where the chain ends then: the
- *	   cut.  It keeps pages of the run before that no operation of the chain concerns.  So what the journal says stays the same, and the trees of standbys, which have what it says, can go on.  A
- *	   tree may have more: entries whose add was never appended, since its process or its transaction came to nothing.
+ *	   cut.  It keeps pages of the run before that no operation of the chain concerns.  So what the journal says stays the
+ *	   same, and the trees of standbys, which have what it says, can go on.  A tree may have more: entries whose add was
+ *	   never appended, since its process or its transaction came to nothing.
  *	   A stale journal's run is written from the tree.  The cut is where the chain ended at a moment at which no process
  *	   removed entries or loaded a tree (lock.h).  What stands before it is in the tree then: an entry is added there first,
  *	   and a removal that has begun has ended.  What is seen of operations behind the cut does no harm, since they count
@@ -108,7 +109,9 @@ is_behind(const struct smart_chain_place *a, const struct smart_chain_place *b)
 static void
 let_go(struct smart_meta *meta)
 {
-	meta->let_go += (uint32) (meta->cut.serial - Max(meta->previous_serial, 1));
+	/* Serials begin with 1. */
+	if (meta->cut.serial > 0)
+		meta->let_go += (uint32) (meta->cut.serial - Max(meta->previous_serial, 1));
 	meta->previous_run = 0;
 	meta->previous_serial = meta->cut.serial;
 }
@@ -243,9 +246,7 @@ write_run(struct compaction *compaction, struct smart_run *run)
 static void
 name_run(struct smart_meta *meta, const struct smart_run *run)
 {
-	uint32 pages = meta->run_pages + meta->run_fences;
-
-	meta->let_go += pages - run->kept;
+	meta->let_go += meta->run_pages + meta->run_fences - run->kept;
 	meta->run_borders = run->kept > 0 ? meta->run_borders + run->borders : 0;
 	if (run->kept == 0)
 		meta->run_kept = run->pages > 0 ? run->id : 0;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 
 #define AHEAD        32 /* blocks behind the one that is read: pages mostly follow each other */
+#define AT_ONCE      2  /* of them, asked for when a page is read: some lie anywhere */
 #define UNPACKED_MAX 16 /* entries: as many are unpacked before a key is searched from above */
 
 static void
@@ -58,13 +59,13 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 	report_damage(reader, "is not the page that should follow");
 }
 
-/* Asks for the blocks behind this one, but for those that were asked for already. */
+/* Asks for some of the blocks behind this one, but for those that were asked for already. */
 static void
 ask_ahead(struct smart_reader *reader)
 {
 	if (reader->asked == InvalidBlockNumber || reader->asked < reader->block || reader->asked > reader->block + AHEAD)
 		reader->asked = reader->block;
-	while (reader->asked < reader->block + AHEAD && reader->asked + 1 < reader->blocks)
+	for (int i = 0; i < AT_ONCE && reader->asked < reader->block + AHEAD && reader->asked + 1 < reader->blocks; i++)
 		(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, ++reader->asked);
 }
 
@@ -224,9 +225,21 @@ load_groups(struct smart_reader *reader)
 	return found;
 }
 
+/* Mostly there is one more in the group that is being read. */
+static inline bool
+next_of_group(struct smart_reader *reader)
+{
+	if (!reader->loaded || !smart_unpacker_next(&reader->unpacker))
+		return false;
+	reader->entries++;
+	return true;
+}
+
 enum smart_found
 smart_reader_next_of_page(struct smart_reader *reader)
 {
+	if (next_of_group(reader))
+		return SMART_FOUND;
 	if (!reader->loaded)
 	{
 		enum smart_found found = open_run_page(reader);
@@ -324,6 +337,7 @@ descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 		if (near && !is_fence_near(reader))
 			return SMART_FOUND_END;
 		found = open_fence(reader, &level, &groups);
+		reader->loaded = false;
 		if (found != SMART_FOUND)
 			return found;
 		if (level == 0 || level > SMART_FENCE_LEVELS || (expected > 0 && level != expected))
@@ -334,7 +348,6 @@ descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 		reader->path[--level] = reader->block;
 		reader->block = smart_load_be32(block);
 	}
-	reader->loaded = false;
 	return SMART_FOUND;
 }
 
@@ -356,6 +369,7 @@ list_children(struct smart_reader *reader, uint32 level)
 	reader->listed = InvalidBlockNumber;
 	reader->children = reader->child = 0;
 	found = open_fence(reader, &is_on, &groups);
+	reader->loaded = false;
 	if (found != SMART_FOUND)
 		return found;
 	if (is_on != level)
@@ -443,6 +457,8 @@ smart_reader_next_entry(struct smart_reader *reader)
 {
 	enum smart_found found = SMART_FOUND;
 
+	if (next_of_group(reader))
+		return SMART_FOUND;
 	if (!reader->begun && reader->block != InvalidBlockNumber)
 		found = descend(reader, NULL, 0, false);
 	while (found == SMART_FOUND && reader->block != InvalidBlockNumber)

@@ -32,10 +32,10 @@ struct smart_reader
 	uint64 least;       /* run: the least id of its pages */
 	BlockNumber block;  /* the page that is being read; InvalidBlockNumber: behind the last one */
 	BlockNumber blocks; /* that the file has, at least */
-	BlockNumber asked;  /* with a ring of buffers: the last block that the operating system was asked for */
+	BlockNumber asked;  /* the last block that the operating system was asked for, or InvalidBlockNumber */
 	bool loaded;        /* it is in page */
 	bool only_group;    /* run: but of its entries those of the current group alone */
-	bool ahead;         /* the operating system is asked for the blocks behind it, too */
+	bool ahead;         /* the operating system is asked for blocks behind it, too */
 	uint32 pages;       /* that have been read */
 	uint64 entries;     /* run: that have been read */
 	uint64 expected_entries;
