@@ -40,6 +40,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
 #include "am/journal/run.h"
+#include "am/journal/run_walk.h"
 #include "base/assert.h"
 
 #define LOOK_EVERY   16 /* pages */
@@ -53,6 +54,7 @@ struct compaction
 	struct smart_meta meta;      /* when the id was claimed */
 	struct smart_chain_place cut;
 	struct smart_run_writer *writer;
+	const struct smart_run_map *before; /* pages of the run before; NULL: of a stale journal, which are not read */
 	const struct smart_way *way;
 	bool left;   /* pages of a run that never came */
 	uint64 read; /* entries of the run before that were read */
@@ -207,9 +209,8 @@ write_journal(struct compaction *compaction)
 {
 	const struct smart_look look = {.around = rest_from_reading, .argument = compaction};
 	const struct smart_meta *meta = &compaction->meta;
-	bool keeps = meta->run_borders <= meta->run_pages / BORDER_SHARE;
 	const struct smart_sink sink = {.take = write_entry,
-									.keep = keeps ? keep_page : NULL,
+									.keep = meta->run_borders <= meta->run_pages / BORDER_SHARE ? keep_page : NULL,
 									.go_on = go_on_behind_kept,
 									.argument = compaction};
 	struct smart_merged merged;
@@ -228,7 +229,13 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	const struct smart_meta *meta = &compaction->meta;
 	bool done;
 
-	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run);
+	if (meta->journal_state == SMART_JOURNAL_WHOLE)
+	{
+		compaction->before = smart_run_map_make(compaction->index, meta);
+		if (compaction->before == NULL)
+			return false;
+	}
+	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run, compaction->before);
 	if (meta->journal_state == SMART_JOURNAL_STALE)
 		done = compaction->self->tree != NULL && write_tree(compaction);
 	else

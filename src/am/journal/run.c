@@ -18,6 +18,7 @@
 #include "am/journal/free.h"
 #include "am/journal/page.h"
 #include "am/journal/run.h"
+#include "am/journal/run_walk.h"
 #include "am/server/environment.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -31,13 +32,13 @@ struct smart_run_writer
 {
 	Relation index;
 	struct smart_run run;
-	const struct smart_meta *meta; /* compaction: a copy; NULL: a build */
-	BlockNumber end;               /* build: behind all pages, also those that are held */
-	bool open;                     /* a page is being filled: */
-	Page page;                     /* one of pages */
+	const struct smart_meta *meta;      /* compaction: a copy; NULL: a build */
+	const struct smart_run_map *before; /* compaction: pages of the run before, or NULL */
+	BlockNumber end;                    /* build: behind all pages, also those that are held */
+	bool open;                          /* a page is being filled: */
+	Page page;                          /* one of pages */
 	struct smart_groups_writer groups;
-	struct smart_run_place
-		place; /* of that page, without its block; or, of length 0, nothing is known of the next one */
+	struct smart_run_place place; /* of that page, or of the next one if it has a length; its block is yet to come */
 	struct smart_run_place first; /* of the first page, which is in no fence page while there is no other one */
 	struct smart_fences fences;
 	int held;     /* build: full pages that have not been written yet, at the beginning of pages */
@@ -111,6 +112,20 @@ smart_run_begin_build(Relation index)
 
 /* ---- compaction ---- */
 
+/*
+ * A page whose checksum is wrong looks free (free.c), also one of the run before.  If that was kept, and the block used for another
+ * page, both would be of this run, and none would say that it is not the right one.
+ */
+static void
+check_block(const struct smart_run_writer *writer, BlockNumber block)
+{
+	if (writer->before != NULL && smart_run_map_has(writer->before, block))
+		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
+				errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(writer->index)),
+				errdetail_internal("Block %u is of its run, and looks free.", block),
+				smart_hint_reindex(writer->index));
+}
+
 /* Writes a page to one that was free; which block it has.  Also smart_fences.place. */
 static BlockNumber
 write_page(void *argument, Page page)
@@ -119,18 +134,20 @@ write_page(void *argument, Page page)
 	Buffer buffer = smart_page_take(writer->index, writer->meta);
 	BlockNumber block = BufferGetBlockNumber(buffer);
 
+	check_block(writer, block);
 	smart_page_put(writer->index, buffer, page);
 	return block;
 }
 
 struct smart_run_writer *
-smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id)
+smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id, const struct smart_run_map *before)
 {
 	struct smart_run_writer *writer = make_writer(index, 1);
 
 	smart_assert(id > meta->run && id == meta->last_run);
 	writer->copy = *meta;
 	writer->meta = &writer->copy;
+	writer->before = before;
 	writer->run.journal = meta->journal;
 	writer->run.id = id;
 	writer->fences.place = write_page;

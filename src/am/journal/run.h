@@ -27,6 +27,7 @@ smart_run_place_copy(struct smart_run_place *to, const struct smart_run_place *f
 }
 
 struct smart_run_writer;
+struct smart_run_map;
 
 /*
  * Begins the run of a new content of the file, which has no blocks; draws its journal's id.  The writer lives in
@@ -34,10 +35,14 @@ struct smart_run_writer;
  */
 extern struct smart_run_writer *smart_run_begin_build(Relation index);
 
-/* Begins the run with this id, which the metapage has claimed (compact.h). */
-extern struct smart_run_writer *smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id);
+/*
+ * Begins the run with this id, which the metapage has claimed (compact.h).  before: the pages of the run before, to none of
+ * whose blocks another page is written; NULL: none will be kept.
+ */
+extern struct smart_run_writer *
+smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id, const struct smart_run_map *before);
 
-/* Adds the next entry.  True: a page became full.  Errors: DISK_FULL and others of writing a file. */
+/* Adds the next entry.  True: a page became full.  Errors: DISK_FULL and others of writing a file; INDEX_CORRUPTED. */
 extern bool smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length);
 
 /*
