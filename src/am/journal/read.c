@@ -1,6 +1,6 @@
 /*
  * read.c
- *	  Reading a journal: the entries of its run, and the operations of its chain.
+ *	  Reading a journal: its pages, and the operations of its chain.
  */
 #include "postgres.h"
 
@@ -8,18 +8,15 @@
 #include "utils/rel.h"
 
 #include "am/compat.h"
-#include "am/index/recent.h"
-#include "am/journal/known.h"
-#include "am/journal/read.h"
+#include "am/journal/read_page.h"
 #include "base/assert.h"
-#include "base/bytes.h"
 
-#define AHEAD        32 /* blocks behind the one that is read: pages mostly follow each other */
-#define AT_ONCE      2  /* of them, asked for when a page is read: some lie anywhere */
-#define UNPACKED_MAX 16 /* entries: as many are unpacked before a key is searched from above */
+#define AHEAD   32 /* blocks behind the one that is read: pages mostly follow each other */
+#define AT_ONCE 2  /* of them, asked for when a page is read: some lie anywhere */
 
-static void
-begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number, BlockNumber block, bool bulk)
+void
+smart_reader_begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number, BlockNumber block,
+				   bool bulk)
 {
 	memset(reader, 0, offsetof(struct smart_reader, unpacker));
 	reader->index = index;
@@ -33,8 +30,8 @@ begin(struct smart_reader *reader, Relation index, uint64 journal, uint64 number
 	smart_assert((number == 0) == (block == InvalidBlockNumber));
 }
 
-static __attribute__((noreturn)) void
-report_damage(const struct smart_reader *reader, const char *what)
+void
+smart_reader_report(const struct smart_reader *reader, const char *what)
 {
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
 			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(reader->index)),
@@ -56,7 +53,7 @@ explain_page(const struct smart_reader *reader, enum smart_page_kind kind)
 	if (kind == SMART_PAGE_LOG ? reader->number < meta.previous_serial
 							   : meta.run != reader->number && meta.previous_run != reader->number)
 		return SMART_FOUND_BEHIND;
-	report_damage(reader, "is not the page that should follow");
+	smart_reader_report(reader, "is not the page that should follow");
 }
 
 /* Asks for some of the blocks behind this one, but for those that were asked for already. */
@@ -76,9 +73,8 @@ is_expected(const struct smart_reader *reader, Page page, enum smart_page_kind k
 								  : smart_page_is(page, kind, reader->journal, reader->number);
 }
 
-/* Locks the page where the reader is; *from_disk: it had to be read from there. */
-static enum smart_found
-lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer, bool *from_disk)
+enum smart_found
+smart_reader_lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer, bool *from_disk)
 {
 	int64 reads = pgBufferUsage.shared_blks_read;
 
@@ -87,7 +83,7 @@ lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer
 	if (reader->block >= reader->blocks || reader->strategy != NULL)
 		reader->blocks = RelationGetNumberOfBlocks(reader->index);
 	if (reader->block >= reader->blocks)
-		report_damage(reader, "is missing");
+		smart_reader_report(reader, "is missing");
 	if (reader->ahead && kind != SMART_PAGE_FENCE)
 		ask_ahead(reader);
 	*buffer = ReadBufferExtended(reader->index, MAIN_FORKNUM, reader->block, RBM_NORMAL, reader->strategy);
@@ -99,13 +95,12 @@ lock_page(struct smart_reader *reader, enum smart_page_kind kind, Buffer *buffer
 	return explain_page(reader, kind);
 }
 
-/* Copies the page where the reader is; of a page of the chain what stands from its offset on. */
-static enum smart_found
-load_page(struct smart_reader *reader, enum smart_page_kind kind)
+enum smart_found
+smart_reader_load_page(struct smart_reader *reader, enum smart_page_kind kind)
 {
 	Buffer buffer;
 	bool from_disk;
-	enum smart_found found = lock_page(reader, kind, &buffer, &from_disk);
+	enum smart_found found = smart_reader_lock_page(reader, kind, &buffer, &from_disk);
 	uint32 end = BLCKSZ;
 	Page page;
 
@@ -149,515 +144,7 @@ smart_reader_check(const struct smart_reader *reader, const struct smart_codec *
 	/* There is a TID at the end of each key, and something before it. */
 	sound = sound && key_length > smart_entry_tid_width(codec, from->entry[key_length - 1]);
 	if (!sound)
-		report_damage(reader, "holds what is no entry of this index");
-}
-
-/* ---- the run ---- */
-
-void
-smart_reader_begin_run(struct smart_reader *reader, Relation index, const struct smart_meta *meta, bool bulk)
-{
-	begin(reader, index, meta->journal, meta->run, meta->run == 0 ? InvalidBlockNumber : meta->run_root, bulk);
-	reader->least = meta->run_kept;
-	reader->expected_pages = meta->run_pages;
-	reader->root = meta->run_root;
-	reader->expected_entries = meta->run_entries;
-}
-
-void
-smart_reader_check_all(const struct smart_reader *reader, uint32 skipped)
-{
-	if (reader->pages + skipped == reader->expected_pages &&
-		(skipped > 0 ? reader->entries <= reader->expected_entries : reader->entries == reader->expected_entries))
-		return;
-	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
-			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(reader->index)),
-			errdetail_internal("Its run has " UINT64_FORMAT " entries on %u pages instead of " UINT64_FORMAT " on %u.",
-							   reader->entries, reader->pages, reader->expected_entries, reader->expected_pages),
-			smart_hint_reindex(reader->index));
-}
-
-/* Reads and opens the run page or fence page where the reader is; *position: of its head. */
-static enum smart_found
-open_page(struct smart_reader *reader, enum smart_page_kind kind, uint32 *position)
-{
-	enum smart_found found = load_page(reader, kind);
-
-	if (found != SMART_FOUND)
-		return found;
-	if (!smart_run_page_open(reader->page.data, &reader->groups))
-		report_damage(reader, "has a wrong checksum");
-	*position = smart_page_head(reader->page.data)->position;
-	return SMART_FOUND;
-}
-
-/* Reads and opens the run page where the reader is. */
-static enum smart_found
-open_run_page(struct smart_reader *reader)
-{
-	uint32 position;
-	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &position);
-
-	if (found != SMART_FOUND)
-		return found;
-	smart_groups_rewind(&reader->groups, &reader->unpacker);
-	reader->pages++;
-	return SMART_FOUND;
-}
-
-/* Of the page one group is there, which has been read, and it has more. */
-static bool
-has_groups_left(const struct smart_reader *reader)
-{
-	return reader->only_group && reader->unpacker.at == reader->unpacker.end &&
-		   reader->groups.group + 1 < reader->groups.count;
-}
-
-/* Copies all of the page of whose entries one group is there. */
-static enum smart_found
-load_groups(struct smart_reader *reader)
-{
-	uint32 group = reader->groups.group;
-	uint32 position;
-	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &position);
-
-	reader->groups.group = group;
-	return found;
-}
-
-/* Mostly there is one more in the group that is being read. */
-static inline bool
-next_of_group(struct smart_reader *reader)
-{
-	if (!reader->loaded || !smart_unpacker_next(&reader->unpacker))
-		return false;
-	reader->entries++;
-	return true;
-}
-
-enum smart_found
-smart_reader_next_of_page(struct smart_reader *reader)
-{
-	if (next_of_group(reader))
-		return SMART_FOUND;
-	if (!reader->loaded)
-	{
-		enum smart_found found = open_run_page(reader);
-
-		if (found != SMART_FOUND)
-			return found;
-	}
-	for (;;)
-	{
-		enum smart_found found;
-
-		if (reader->only_group ? smart_unpacker_next(&reader->unpacker)
-							   : smart_groups_next(&reader->groups, &reader->unpacker))
-		{
-			reader->entries++;
-			return SMART_FOUND;
-		}
-		if (!has_groups_left(reader))
-			break;
-		found = load_groups(reader);
-		if (found != SMART_FOUND)
-			return found;
-	}
-	if (reader->unpacker.at != reader->groups.end)
-		report_damage(reader, "holds what is no entry");
-	return SMART_FOUND_END;
-}
-
-void
-smart_reader_go_to(struct smart_reader *reader, BlockNumber block, bool ahead)
-{
-	reader->sought = true;
-	reader->ahead = ahead;
-	reader->block = block;
-	reader->loaded = false;
-}
-
-/* ---- the way down the run ---- */
-
-static struct smart_page_name
-name_of_page(const struct smart_reader *reader)
-{
-	return (struct smart_page_name){.journal = reader->journal,
-									.run = reader->number,
-									.tablespace = smart_relation_tablespace(reader->index),
-									.file = smart_relation_file(reader->index),
-									.block = reader->block};
-}
-
-/* Opens the fence page where the reader is, unless it is known. */
-static enum smart_found
-open_fence(struct smart_reader *reader, uint32 *level, struct smart_groups **groups)
-{
-	const struct smart_page_name name = name_of_page(reader);
-	enum smart_found found;
-
-	*groups = smart_known_fence(&name, level);
-	if (*groups != NULL)
-		return SMART_FOUND;
-	found = open_page(reader, SMART_PAGE_FENCE, level);
-	if (found != SMART_FOUND)
-		return found;
-	*groups = &reader->groups;
-	if (*level > 0)
-		smart_known_keep_fence(&name, reader->page.data, *level);
-	return SMART_FOUND;
-}
-
-/* Can the fence page where the reader is be had without reading the file? */
-static bool
-is_fence_near(const struct smart_reader *reader)
-{
-	const struct smart_page_name name = name_of_page(reader);
-	uint32 level;
-
-	return smart_known_fence(&name, &level) != NULL || smart_page_is_buffered(reader->index, reader->block);
-}
-
-/* Goes down to the run page that would have the key.  near: by pages that are near alone; SMART_FOUND_END: one is not. */
-static enum smart_found
-descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
-{
-	uint8 block[SMART_FENCE_SUFFIX];
-	uint32 expected = 0; /* level of the page; 0: the root says how many there are */
-	uint32 level = reader->expected_pages > 1;
-
-	reader->begun = true;
-	reader->levels = 0;
-	reader->block = reader->root;
-	for (; level > 0; expected = level)
-	{
-		struct smart_groups *groups;
-		enum smart_found found;
-
-		if (near && !is_fence_near(reader))
-			return SMART_FOUND_END;
-		found = open_fence(reader, &level, &groups);
-		reader->loaded = false;
-		if (found != SMART_FOUND)
-			return found;
-		if (level == 0 || level > SMART_FENCE_LEVELS || (expected > 0 && level != expected))
-			report_damage(reader, "is not on the level that it should be on");
-		if (!smart_groups_floor(groups, key, length, &reader->unpacker, block))
-			report_damage(reader, "holds what is no separator");
-		reader->levels = Max(reader->levels, level);
-		reader->path[--level] = reader->block;
-		reader->block = smart_load_be32(block);
-	}
-	return SMART_FOUND;
-}
-
-/* ---- from page to page of the run ---- */
-
-/* Lists the children of the fence page on this level above block. */
-static enum smart_found
-list_children(struct smart_reader *reader, uint32 level)
-{
-	BlockNumber block = reader->block;
-	struct smart_unpacker *unpacker = &reader->unpacker;
-	struct smart_groups *groups;
-	enum smart_found found;
-	uint32 is_on;
-
-	if (reader->listed == reader->path[level - 1])
-		return SMART_FOUND;
-	reader->block = reader->path[level - 1];
-	reader->listed = InvalidBlockNumber;
-	reader->children = reader->child = 0;
-	found = open_fence(reader, &is_on, &groups);
-	reader->loaded = false;
-	if (found != SMART_FOUND)
-		return found;
-	if (is_on != level)
-		report_damage(reader, "is not on the level that it should be on");
-	smart_groups_rewind(groups, unpacker);
-	while (smart_groups_next(groups, unpacker))
-	{
-		if (unpacker->length < SMART_FENCE_SUFFIX || reader->children == SMART_FENCE_CHILDREN)
-			report_damage(reader, "holds what is no separator");
-		reader->child_block[reader->children++] =
-			smart_load_be32(unpacker->entry + unpacker->length - SMART_FENCE_SUFFIX);
-	}
-	if (unpacker->at != groups->end)
-		report_damage(reader, "holds what is no separator");
-	reader->listed = reader->block;
-	reader->block = block;
-	return SMART_FOUND;
-}
-
-/* Which of the children that are listed is it?  Mostly one beside that which was found last. */
-static uint32
-find_child(struct smart_reader *reader, BlockNumber block)
-{
-	uint32 from = reader->child > 0 ? reader->child - 1 : 0;
-
-	for (uint32 i = 0; i < reader->children; i++)
-	{
-		uint32 child = (from + i) % reader->children;
-
-		if (reader->child_block[child] == block)
-			return reader->child = child;
-	}
-	reader->block = reader->listed;
-	report_damage(reader, "does not have the page that it has led to");
-}
-
-/* The lowest fence page above block that has a child behind, or before, the one that leads there: *level; 0: none has. */
-static enum smart_found
-find_turn(struct smart_reader *reader, bool backward, uint32 *level, BlockNumber *block)
-{
-	BlockNumber child = reader->block;
-
-	for (*level = 1; *level <= reader->levels; (*level)++)
-	{
-		enum smart_found found = list_children(reader, *level);
-		uint32 at;
-
-		if (found != SMART_FOUND)
-			return found;
-		at = find_child(reader, child);
-		if (backward ? at > 0 : at + 1 < reader->children)
-		{
-			*block = reader->child_block[backward ? at - 1 : at + 1];
-			return SMART_FOUND;
-		}
-		child = reader->path[*level - 1];
-	}
-	*level = 0;
-	*block = InvalidBlockNumber;
-	return SMART_FOUND;
-}
-
-/* Goes on to the run page behind, or before, the one where the reader is; InvalidBlockNumber: there is none. */
-static enum smart_found
-turn_page(struct smart_reader *reader, bool backward)
-{
-	BlockNumber block;
-	uint32 level;
-	enum smart_found found = find_turn(reader, backward, &level, &block);
-
-	while (found == SMART_FOUND && level > 1)
-	{
-		reader->path[--level - 1] = block;
-		found = list_children(reader, level);
-		if (found == SMART_FOUND)
-			block = reader->child_block[backward ? reader->children - 1 : 0];
-	}
-	reader->block = block;
-	reader->loaded = false;
-	return found;
-}
-
-enum smart_found
-smart_reader_next_entry(struct smart_reader *reader)
-{
-	enum smart_found found = SMART_FOUND;
-
-	if (next_of_group(reader))
-		return SMART_FOUND;
-	if (!reader->begun && reader->block != InvalidBlockNumber)
-		found = descend(reader, NULL, 0, false);
-	while (found == SMART_FOUND && reader->block != InvalidBlockNumber)
-	{
-		found = smart_reader_next_of_page(reader);
-		if (found != SMART_FOUND_END)
-			return found;
-		found = turn_page(reader, false);
-	}
-	if (found != SMART_FOUND)
-		return found;
-	if (!reader->sought)
-		smart_reader_check_all(reader, 0);
-	return SMART_FOUND_END;
-}
-
-enum smart_found
-smart_reader_open_fence(struct smart_reader *reader, BlockNumber block, uint32 *level)
-{
-	reader->block = block;
-	return open_page(reader, SMART_PAGE_FENCE, level);
-}
-
-/* ---- searching in the run ---- */
-
-bool
-smart_reader_is_near(struct smart_reader *reader, const uint8 *from, int from_length, const uint8 *to, int to_length)
-{
-	BlockNumber block;
-
-	smart_assert(reader->reaches == 0);
-	reader->loaded = false;
-	if (reader->expected_pages == 0)
-		return true;
-	if (descend(reader, from, from_length, true) != SMART_FOUND ||
-		!smart_page_is_buffered(reader->index, reader->block))
-		return false;
-	block = reader->block;
-	return descend(reader, to, to_length, true) == SMART_FOUND && reader->block == block;
-}
-
-/* Copies what is left of the group that the unpacker is in, and goes on there. */
-static void
-copy_group(struct smart_reader *reader, const char *page)
-{
-	struct smart_unpacker *unpacker = &reader->unpacker;
-	struct smart_groups *groups = &reader->groups;
-	char *copy = reader->page.data;
-
-	memcpy(copy, page, SMART_PAGE_BEGIN);
-	memcpy(copy + ((const char *) unpacker->at - page), unpacker->at, (Size) (unpacker->end - unpacker->at));
-	unpacker->at = (uint8 *) copy + ((const char *) unpacker->at - page);
-	unpacker->end = (uint8 *) copy + ((const char *) unpacker->end - page);
-	groups->begin = (uint8 *) copy + ((const char *) groups->begin - page);
-	groups->end = (uint8 *) copy + ((const char *) groups->end - page);
-	groups->words = (uint8 *) copy + ((const char *) groups->words - page);
-	groups->places = (uint8 *) copy + ((const char *) groups->places - page);
-	reader->loaded = true;
-	reader->only_group = true;
-}
-
-/* Locks the run page where the reader is, and opens it in its buffer; *sound: it could be opened. */
-static enum smart_found
-lock_run_page(struct smart_reader *reader, Buffer *buffer, bool *sound)
-{
-	const struct smart_page_name name = name_of_page(reader);
-	bool known = smart_known_sound(&name);
-	bool from_disk;
-	enum smart_found found;
-
-	if (known)
-		reader->blocks = Max(reader->blocks, reader->block + 1);
-	found = lock_page(reader, SMART_PAGE_RUN, buffer, &from_disk);
-	if (found != SMART_FOUND)
-		return found;
-	/* All of it is read if nobody here has found it sound. */
-	*sound = known && !from_disk ? smart_run_page_open_sound(BufferGetPage(*buffer), &reader->groups)
-								 : smart_run_page_open(BufferGetPage(*buffer), &reader->groups);
-	if (*sound && !known)
-		smart_known_note_sound(&name);
-	return SMART_FOUND;
-}
-
-/* Searches the run page where the reader is: *there is what search says. */
-static enum smart_found
-search_page(struct smart_reader *reader, const uint8 *key, int length,
-			bool (*search)(struct smart_groups *, const uint8 *, int, struct smart_unpacker *), bool *there)
-{
-	Buffer buffer;
-	bool sound;
-	enum smart_found found = lock_run_page(reader, &buffer, &sound);
-
-	if (found != SMART_FOUND)
-		return found;
-	if (sound)
-	{
-		*there = search(&reader->groups, key, length, &reader->unpacker);
-		copy_group(reader, BufferGetPage(buffer));
-	}
-	UnlockReleaseBuffer(buffer);
-	if (!sound)
-		report_damage(reader, "has a wrong checksum");
-	return SMART_FOUND;
-}
-
-enum smart_found
-smart_reader_seek_entry(struct smart_reader *reader, const uint8 *key, int length)
-{
-	enum smart_found found;
-	bool there;
-
-	smart_assert(reader->reaches == 0);
-	if (reader->expected_pages == 0)
-		return SMART_FOUND_END;
-	reader->sought = true;
-	found = descend(reader, key, length, false);
-	if (found == SMART_FOUND)
-		found = search_page(reader, key, length, smart_groups_seek, &there);
-	if (found != SMART_FOUND || there)
-		return found;
-	/* All entries of the next page are behind the key. */
-	return smart_reader_next_entry(reader);
-}
-
-/* Is the entry that was found last before the key? */
-static bool
-is_before(const struct smart_reader *reader, const uint8 *key, int length)
-{
-	const struct smart_unpacker *from = &reader->unpacker;
-
-	return smart_compare_bytes(from->entry, (Size) from->length, key, (Size) length) < 0;
-}
-
-enum smart_found
-smart_reader_seek_ahead(struct smart_reader *reader, const uint8 *key, int length)
-{
-	for (int i = 0; i < UNPACKED_MAX && reader->loaded && reader->only_group; i++)
-	{
-		if (!is_before(reader, key, length))
-			return SMART_FOUND;
-		if (!smart_reader_next_of_group(reader))
-			break;
-	}
-	return smart_reader_seek_entry(reader, key, length);
-}
-
-enum smart_found
-smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int length)
-{
-	enum smart_found found;
-	bool there;
-
-	if (reader->expected_pages == 0)
-		return SMART_FOUND_END;
-	reader->sought = true;
-	found = descend(reader, key, length, false);
-	if (found == SMART_FOUND)
-		found = search_page(reader, key, length, smart_groups_enter_before, &there);
-	if (found == SMART_FOUND && !there)
-		report_damage(reader, "holds what is no entry");
-	return found;
-}
-
-enum smart_found
-smart_reader_previous_group(struct smart_reader *reader)
-{
-	uint32 group = reader->groups.group;
-	enum smart_found found;
-
-	if (group == 0)
-	{
-		found = turn_page(reader, true);
-		if (found == SMART_FOUND && reader->block == InvalidBlockNumber)
-			return SMART_FOUND_END;
-		if (found == SMART_FOUND)
-			found = open_run_page(reader);
-		if (found != SMART_FOUND)
-			return found;
-		group = reader->groups.count;
-	}
-	else if (reader->only_group)
-	{
-		found = load_groups(reader);
-		if (found != SMART_FOUND)
-			return found;
-	}
-	if (!smart_groups_enter(&reader->groups, group - 1, &reader->unpacker))
-		report_damage(reader, "holds what is no entry");
-	return SMART_FOUND;
-}
-
-bool
-smart_reader_next_of_group(struct smart_reader *reader)
-{
-	if (smart_unpacker_next(&reader->unpacker))
-		return true;
-	if (reader->unpacker.at != reader->unpacker.end)
-		report_damage(reader, "holds what is no entry");
-	return false;
+		smart_reader_report(reader, "holds what is no entry of this index");
 }
 
 /* ---- the chain ---- */
@@ -666,7 +153,8 @@ void
 smart_reader_begin_chain(struct smart_reader *reader, Relation index, const struct smart_meta *meta,
 						 const struct smart_chain_place *place, bool bulk)
 {
-	begin(reader, index, meta->journal, place->serial, place->serial == 0 ? InvalidBlockNumber : place->block, bulk);
+	smart_reader_begin(reader, index, meta->journal, place->serial,
+					   place->serial == 0 ? InvalidBlockNumber : place->block, bulk);
 	reader->offset = place->offset;
 	reader->reaches = meta->tail_serial;
 	/* It was there when the chain came to this place. */
@@ -697,11 +185,11 @@ end_page(struct smart_reader *reader)
 	{
 		/* The metapage was read before this page, and names the next one since the same moment as this page. */
 		if (reader->number < reader->reaches)
-			report_damage(reader, "has no next page, but the chain goes on");
+			smart_reader_report(reader, "has no next page, but the chain goes on");
 		return SMART_FOUND_END;
 	}
 	if (head->position != end)
-		report_damage(reader, "does not end where it did when it got a next page");
+		smart_reader_report(reader, "does not end where it did when it got a next page");
 	reader->block = head->next;
 	reader->number++;
 	reader->offset = SMART_PAGE_BEGIN;
@@ -722,12 +210,12 @@ smart_reader_next_operation(struct smart_reader *reader)
 			if (smart_unpacker_next(&reader->unpacker))
 				return SMART_FOUND;
 			if (reader->unpacker.at != reader->unpacker.end)
-				report_damage(reader, "holds what is no operation");
+				smart_reader_report(reader, "holds what is no operation");
 			reader->in_batch = false;
 		}
 		if (!reader->loaded)
 		{
-			found = load_page(reader, SMART_PAGE_LOG);
+			found = smart_reader_load_page(reader, SMART_PAGE_LOG);
 			if (found != SMART_FOUND)
 				return found;
 			reader->pages++;
@@ -736,12 +224,12 @@ smart_reader_next_operation(struct smart_reader *reader)
 		{
 			if (!smart_batch_open(reader->page.data, reader->offset, &reader->unpacker, &reader->operation,
 								  &reader->offset))
-				report_damage(reader, "holds what is no batch of operations");
+				smart_reader_report(reader, "holds what is no batch of operations");
 			reader->in_batch = true;
 			continue;
 		}
 		if (reader->offset > ((PageHeader) reader->page.data)->pd_lower)
-			report_damage(reader, "ends before where it was read already");
+			smart_reader_report(reader, "ends before where it was read already");
 		found = end_page(reader);
 		if (found != SMART_FOUND)
 			return found;
