@@ -8,6 +8,7 @@ package SmartTest;
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -68,14 +69,16 @@ sub lose_region
 }
 
 # lose_power(NODE): all processes are gone at once, and the region with them. The postmaster dies first, so that it cannot tell
-# its children anything.
+# its children anything; one that it made a moment before is found by the directory that it is in.
 sub lose_power
 {
 	my ($node) = @_;
 	my @children = split ' ', `ps -o pid= --ppid $node->{_pid}`;
+	my $directory = abs_path($node->data_dir);
 
 	$node->kill9;
 	kill 'KILL', @children;
+	kill 'KILL', map { m{(\d+)} } grep { (readlink("$_/cwd") // '') eq $directory } glob('/proc/[0-9]*');
 	lose_region($node);
 	return;
 }
