@@ -144,8 +144,9 @@ begin(struct compaction *compaction)
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	/* One that never came has left pages. */
-	compaction->left = meta->last_run++ > meta->run;
+	/* A run that never came has left pages. */
+	compaction->left = meta->last_run > meta->run;
+	meta->last_run++;
 	let_go(meta);
 	(void) smart_meta_change(index, buffer, meta);
 	return true;
@@ -310,7 +311,7 @@ finish(struct compaction *compaction, const struct smart_run *run)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
 	if (switched)
 		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == SMART_LOSS_NONE);
-	/* What such a run did not keep is given back when the next one begins: a standby may be reading the run before until then. */
+	/* If the new run keeps pages, the others are given back when the next one begins: a standby may read the old run until then. */
 	if (switched && alone && run->kept == 0)
 		(void) smart_free_collect(compaction->index, &compaction->meta, false, look_around, compaction);
 	return switched;

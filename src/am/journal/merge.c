@@ -90,13 +90,19 @@ merge_entry(struct merge *merge)
 	return merge->sink->take(merge->sink->argument, from->entry, from->length);
 }
 
+static bool
+was_last_kept(const struct merge *merge)
+{
+	return merge->kept > 0 && merge->merged == 0;
+}
+
 /* Merges a page of the run with its operations, of which there may be none.  SMART_FOUND_END: goes on. */
 static enum smart_found
 merge_page(struct merge *merge, const struct smart_run_place *page)
 {
 	enum smart_found found;
 
-	if (merge->merged == 0 && merge->kept > 0)
+	if (was_last_kept(merge))
 		merge->sink->go_on(merge->sink->argument, page);
 	/* A page is mostly treated like those before it. */
 	smart_reader_go_to(&merge->reader, page->block, merge->sink->keep == NULL || merge->merged >= STRETCH);
@@ -161,7 +167,7 @@ keep_or_wait(struct merge *merge, const struct smart_run_place *page)
 {
 	enum smart_found found = SMART_FOUND_END;
 
-	if (merge->merged == 0 && merge->kept > 0)
+	if (was_last_kept(merge))
 		return keep(merge, page);
 	smart_run_place_copy(&merge->wait[merge->waiting++], page);
 	if (merge->waiting < STRETCH)

@@ -117,7 +117,7 @@ extern enum smart_found smart_reader_open_fence(struct smart_reader *reader, Blo
 extern void smart_reader_go_to(struct smart_reader *reader, BlockNumber block, bool ahead);
 extern enum smart_found smart_reader_next_of_page(struct smart_reader *reader);
 
-/* So many pages were not gone to: were all others, with all entries if there are no such pages?  INDEX_CORRUPTED if not. */
+/* Have all pages been read but `skipped` of them, and all entries if none was skipped?  INDEX_CORRUPTED if not. */
 extern void smart_reader_check_all(const struct smart_reader *reader, uint32 skipped);
 
 /*

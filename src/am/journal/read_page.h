@@ -1,6 +1,6 @@
 /*
  * read_page.h
- *	  How a reader comes to a page of the journal: for read.c, which reads the chain, and read_run.c.
+ *	  How a reader comes to a page of the journal: for read.c, which reads the chain, read_run.c, and run_walk.c.
  */
 #ifndef SMART_AM_JOURNAL_READ_PAGE_H
 #define SMART_AM_JOURNAL_READ_PAGE_H

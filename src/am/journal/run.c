@@ -156,7 +156,7 @@ smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id, const 
 
 /* ---- both ---- */
 
-/* Begins the run, with a page of it at hand. */
+/* Called before the first page. */
 static void
 begin_run(struct smart_run_writer *writer)
 {

@@ -11,6 +11,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "am/journal/read_page.h"
 #include "am/journal/run_walk.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -53,14 +54,6 @@ smart_run_walk_end(struct smart_run_walk *walk)
 	pfree(walk);
 }
 
-static __attribute__((noreturn)) void
-report_damage(const struct smart_run_walk *walk, const char *what)
-{
-	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
-			errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(walk->reader.index)),
-			errdetail_internal("Fence page %u %s.", walk->reader.block, what), smart_hint_reindex(walk->reader.index));
-}
-
 /* Opens a page on this level, which counts from 1 on; 0: it is the root, and says so itself. */
 static enum smart_found
 open_page(struct smart_run_walk *walk, BlockNumber block, uint32 level)
@@ -72,7 +65,7 @@ open_page(struct smart_run_walk *walk, BlockNumber block, uint32 level)
 	if (found != SMART_FOUND)
 		return found;
 	if (is_on == 0 || is_on > SMART_FENCE_LEVELS || (level > 0 && is_on != level))
-		report_damage(walk, "is not on the level that it should be on");
+		smart_reader_report(&walk->reader, "is not on the level that it should be on");
 	if (level == 0)
 	{
 		for (; walk->levels < is_on; walk->levels++)
@@ -84,7 +77,7 @@ open_page(struct smart_run_walk *walk, BlockNumber block, uint32 level)
 	self = walk->level[is_on - 1];
 	memcpy(self->page.data, walk->reader.page.data, BLCKSZ);
 	if (!smart_run_page_open_sound(self->page.data, &self->groups))
-		report_damage(walk, "has no groups");
+		smart_reader_report(&walk->reader, "has no groups");
 	smart_groups_rewind(&self->groups, &self->unpacker);
 	self->open = true;
 	self->child = 0;
@@ -103,7 +96,7 @@ next_child(struct smart_run_walk *walk, uint32 level, BlockNumber *block)
 		BlockNumber child;
 
 		if (self->open && self->unpacker.at != self->groups.end)
-			report_damage(walk, "holds what is no separator");
+			smart_reader_report(&walk->reader, "holds what is no separator");
 		if (level == walk->levels)
 			return SMART_FOUND_END;
 		found = next_child(walk, level + 1, &child);
@@ -113,7 +106,7 @@ next_child(struct smart_run_walk *walk, uint32 level, BlockNumber *block)
 			return found;
 	}
 	if (self->unpacker.length <= SMART_FENCE_SUFFIX || self->unpacker.length > SMART_KEY_MAX + SMART_FENCE_SUFFIX)
-		report_damage(walk, "holds what is no separator");
+		smart_reader_report(&walk->reader, "holds what is no separator");
 	*block = smart_load_be32(self->unpacker.entry + self->unpacker.length - SMART_FENCE_SUFFIX);
 	self->child++;
 	return SMART_FOUND;
@@ -174,7 +167,7 @@ smart_run_map_make(Relation index, const struct smart_meta *meta)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (page.block >= blocks)
-			report_damage(walk, "leads behind the end of the file");
+			smart_reader_report(&walk->reader, "leads behind the end of the file");
 		map->bits[page.block / 8] |= (uint8) (1 << page.block % 8);
 	}
 	smart_run_walk_end(walk);
