@@ -133,6 +133,8 @@ check_world(void)
 		return;
 	}
 	check_run(&server->pages);
+	if (world.plan.filters)
+		filter_check(server);
 	if (tree != NULL && tree->lost)
 		tree = NULL;
 	for (int i = 0; i < ACTORS; i++)

@@ -101,8 +101,8 @@ release(struct actor *self)
 	let_in_loaders(self);
 }
 
-/* J5-switch. */
-static void
+/* J5-switch.  False: the run was given up. */
+static bool
 switch_runs(struct actor *self, struct record *record, unsigned int marks)
 {
 	struct server *server = self->server;
@@ -126,6 +126,7 @@ switch_runs(struct actor *self, struct record *record, unsigned int marks)
 	unlock(self, LOCK_PAGE + 0);
 	if (locks)
 		let_in_loaders(self);
+	return good;
 }
 
 /* What a run is written from.  False: it is not the index's tree any more. */
@@ -155,6 +156,7 @@ write_run(struct actor *self)
 {
 	struct record record = {.kind = RECORD_SWITCH};
 	struct reading reading = {.content = 0};
+	struct filling filling;
 	unsigned int marks = 0;
 	struct meta meta;
 
@@ -163,12 +165,15 @@ write_run(struct actor *self)
 	record.run = (uint8_t) claim(self);
 	if (world.plan.keeps && !one_in(4))
 		keep_give_back(self);
+	filter_begin(self, &meta, &filling);
 	if (!read_all(self, &meta, record.from_tree, &reading, &marks))
 		actor_abort(self);
 	record.cut = reading.cut;
 	record.kept = reading.kept == 0 || FAULT(keptleast) ? record.run : meta.kept;
-	record.pages = keep_write(self, &meta, record.run, &reading);
-	switch_runs(self, &record, marks);
+	record.pages = keep_write(self, &meta, record.run, &reading, &filling);
+	if (switch_runs(self, &record, marks))
+		filter_publish(self, &filling, record.run, reading.kept != 0);
+	filter_release(self->server, self);
 	if (world.plan.keeps && one_in(2))
 		keep_give_back(self);
 }

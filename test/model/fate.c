@@ -36,6 +36,8 @@ stop_server(struct server *server)
 		server->foretold[i] = NONE;
 	server->delta_count = 0;
 	memset(server->areas, 0, sizeof(server->areas));
+	if (!FAULT(bloomcrash))
+		memset(server->filters, 0, sizeof(server->filters));
 	move_end(server);
 }
 

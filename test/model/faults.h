@@ -168,7 +168,19 @@
 	X(filtertree, "J2-filter", "no bit is set where the index has a tree, which it may lose", 500000,                  \
 	  "--theme carry --unique")                                                                                        \
 	X(filterearly, "J2-filter", "filters are read before the key is locked", 100000, "--theme carry --unique")         \
-	X(filterown, "J2-filter", "a check does not look at its own area", 100000, "--theme carry --unique")
+	X(filterown, "J2-filter", "a check does not look at its own area", 100000, "--theme carry --unique")               \
+	X(bloomkept, "J16-name", "a new filter is named although pages were kept", 10000, "--theme filter")                \
+	X(bloomadd, "J16-add", "a filter goes on, and the new run's keys are not added", 10000, "--theme filter")          \
+	X(bloomlate, "J16-add", "the keys are added when the filter has the new run's name", 10000, "--theme filter")      \
+	X(bloomplain, "J16-add", "bits are loaded and stored, in two steps", 50000, "--theme filter")                      \
+	X(bloomgone, "J16-name", "nobody looks whether a filter that went on has been thrown away", 50000,                 \
+	  "--theme filter")                                                                                                \
+	X(bloomcrash, "J16-crash", "filters survive the processes", 50000, "--theme filter")                               \
+	X(bloomother, "J16-look", "the filter of another run is asked", 10000, "--theme filter")                           \
+	X(bloomagain, "J16-look", "a reader does not look at the name again", 50000, "--theme filter")                     \
+	X(bloomclear, "J16-memory", "bits are cleared before the name is taken away", 10000, "--theme filter")             \
+	X(bloomstays, "J16-same", "what the filter of one run has said is taken for the next one's", 50000,                \
+	  "--theme filter")
 
 enum fault
 {

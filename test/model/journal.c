@@ -7,7 +7,7 @@
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
  *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind,
- *                            carry, keep (a history's own choice)
+ *                            carry, keep, filter (a history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -19,7 +19,7 @@
  *
  * The same seed and options make the same history.  One table of three TIDs with rows of two keys; two writers, VACUUM,
  * a worker that removes the entries of dead rows which scans have met, two loaders, a compaction, two readers, a
- * carrier; a standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
+ * carrier; another index that wants memory; a standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
  * An entry is a key with a TID.  One step is one group of stores or loads of shared memory, one page under its lock,
  * one WAL record with the changes of its pages, one flush, or one change of a tree.  Processes make them in any order,
  * stop for long, and fail before any step at which they serve interrupts.
@@ -225,6 +225,27 @@
  * J15-pin    Who has no snapshot pins first and then looks whether the index has no tree.  VACUUM waits for the pins before
  *            it frees TIDs.  It need not flush WAL.
  *
+ * In theme "filter" the index is one of theme "carry", unique, without a follower, and its runs keep pages.  A *filter* of keys
+ * has the keys of a run's entries, and perhaps others.  It lies in shared memory, under the run's *name*, or none.
+ * J16-lacks  A filter that has the name of a run has the keys of all entries that the run's pages hold, kept ones included.
+ * J16-begin  Who writes a run goes on with the filter that has the name of the run before, if there is one.  Else he takes
+ *            memory for a new one, which has no name, and is his until it gets one or he ends.
+ * J16-add    He adds the keys of each page that he writes, and not those of pages that the run keeps.  Nothing is taken out of a
+ *            filter.  If it was thrown away meanwhile the bits go to another one, which they do not harm, as bits are set in one
+ *            step.
+ * J16-name   When runs have been switched, and all keys have been added, the filter gets the new run's name: one that went on if
+ *            it still has the name of the run before, which is looked at in the same step; a new one if no page was kept, or
+ *            else it is thrown away.  If the run is given up, or its writer fails, the one that went on has the older name, and
+ *            more keys.  A name before the switch would do no harm, since no view has that run; it is not modelled.
+ * J16-memory A filter may be thrown away at any moment, for another one, unless it has no name yet.  First the name is taken
+ *            away, and then bits are cleared.  Pages of a run that has a filter must not be merged (J13-merge).
+ * J16-look   Who asks looks for the name of his view's run, reads the bits, and looks at the name again.  If that has changed
+ *            he has been told nothing.
+ * J16-same   If the key is absent, the chain behind the run's cut is asked alone.  When the view takes another run, its
+ *            filter is asked anew.  So a unique check finds the same as one that has read the run's pages.
+ * J16-crash  Filters die with the processes.  A run whose switch was lost with the end of WAL may be written again, under the same
+ *            id, with other entries.
+ *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
  * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
@@ -335,8 +356,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any",  "loss",  "stale", "runs",   "dead",  "standby", "walk",
-										 "move", "paged", "marks", "behind", "carry", "keep",    NULL};
+	static const char *const themes[] = {"any",   "loss",  "stale",  "runs",  "dead", "standby", "walk", "move",
+										 "paged", "marks", "behind", "carry", "keep", "filter",  NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -471,7 +492,8 @@ test_all(void)
 										"--runs 50000 --theme marks",
 										"--runs 100000 --theme behind",
 										"--runs 200000 --theme carry",
-										"--runs 50000 --theme keep"};
+										"--runs 50000 --theme keep",
+										"--runs 50000 --theme filter"};
 	int passed = 0;
 	int failed = 0;
 

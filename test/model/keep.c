@@ -56,7 +56,8 @@ least_of(entries set)
 
 /* A page with the first entries of the content between two pages that are kept, which is in *record; its range. */
 static entries
-write_page(struct actor *self, const struct meta *meta, struct run_pages *pages, struct record *record, entries between)
+write_page(struct actor *self, const struct meta *meta, struct run_pages *pages, const struct record *record,
+		   entries between)
 {
 	entries content = record->content & between;
 	unsigned int count = world.plan.keeps ? 1 + below(ENTRIES_PER_PAGE) : ENTRIES_PER_PAGE;
@@ -79,7 +80,8 @@ write_page(struct actor *self, const struct meta *meta, struct run_pages *pages,
 }
 
 struct run_pages
-keep_write(struct actor *self, const struct meta *meta, unsigned int run, const struct reading *reading)
+keep_write(struct actor *self, const struct meta *meta, unsigned int run, const struct reading *reading,
+		   struct filling *filling)
 {
 	struct record record = {.kind = RECORD_RUN_PAGE,
 							.run = (uint8_t) run,
@@ -98,7 +100,12 @@ keep_write(struct actor *self, const struct meta *meta, unsigned int run, const 
 		else if ((record.content & between) == 0)
 			left &= (entries) ~between; /* no page's: what comes there is written anew */
 		else
-			left &= (entries) ~write_page(self, meta, &pages, &record, between);
+		{
+			entries range = write_page(self, meta, &pages, &record, between);
+
+			filter_add(self, filling, record.content & range);
+			left &= (entries) ~range;
+		}
 	}
 	return pages;
 }

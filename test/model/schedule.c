@@ -116,6 +116,7 @@ static const struct
 	[MOVER] = {"mover", mover_run},
 	[CARRIER] = {"carrier", carrier_run},
 	[WRITER_3] = {"writer 3", writer_run},
+	[NEIGHBOUR] = {"neighbour", neighbour_run},
 };
 
 /* Where every process begins, and begins again. */
@@ -147,6 +148,8 @@ release(struct actor *actor)
 	}
 	if (actor->xid != 0)
 		server->running &= ~(UINT64_C(1) << actor->xid);
+	if (server != NULL)
+		filter_release(server, actor);
 	/* A move that fails: its tree is nothing to anybody. */
 	if (server != NULL && server->mover == actor)
 	{
@@ -355,6 +358,54 @@ make_kept(struct plan *plan)
 	plan->fate[FATE_PROMOTE] = sometimes(2, 1);
 }
 
+/* J16: unique checks of an index that has no tree; runs keep pages, fail, and are written again after crashes. */
+static void
+make_filtered(struct plan *plan)
+{
+	make_carried(plan);
+	plan->filters = plan->keeps = plan->unique = true;
+	plan->tids = TIDS;
+	plan->keys = KEYS;
+	plan->steps = 300;
+	plan->pace[CARRIER] = 0;
+	plan->pace[COMPACTION] = 48;
+	plan->pace[VACUUM] = 8 + sometimes(2, 16);
+	plan->pace[READER_1] = plan->pace[READER_2] = sometimes(2, 24);
+	plan->pace[NEIGHBOUR] = sometimes(2, 1 + below(16));
+	plan->error_one_in = sometimes(2, 60);
+	plan->fate[FATE_LOSE_TREE] = 0;
+}
+
+/* Trees are left behind. */
+static void
+make_behind(struct plan *plan)
+{
+	plan->leaves = true;
+	plan->refuse_one_in = 3;
+	plan->unable_one_in = sometimes(2, 3);
+	plan->full_one_in = sometimes(4, 3);
+	plan->pace[READER_1] = plan->pace[WORKER] = sometimes(2, 16);
+	plan->pace[COMPACTION] = sometimes(3, 24);
+	plan->error_one_in = 40;
+	plan->fate[FATE_CRASH] = sometimes(2, 2);
+	plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+}
+
+/* The index gets another tree while it has one. */
+static void
+make_moved(struct plan *plan)
+{
+	plan->pace[MOVER] = 32;
+	plan->pace[VACUUM] = sometimes(2, 24);
+	plan->pace[SESSION] = 0;
+	plan->pace[WORKER] = plan->pace[READER_1] = sometimes(2, 16);
+	plan->pace[COMPACTION] = sometimes(4, 16);
+	plan->fate[FATE_CRASH] = sometimes(2, 2);
+	plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+	plan->refuse_one_in = sometimes(3, 6);
+	plan->full_one_in = sometimes(4, 3);
+}
+
 /* What a history is about makes some things frequent. */
 static void
 make_theme(struct plan *plan, enum theme theme)
@@ -401,15 +452,7 @@ make_theme(struct plan *plan, enum theme theme)
 			make_paged(plan, theme == THEME_MARKS);
 			break;
 		case THEME_BEHIND:
-			plan->leaves = true;
-			plan->refuse_one_in = 3;
-			plan->unable_one_in = sometimes(2, 3);
-			plan->full_one_in = sometimes(4, 3);
-			plan->pace[READER_1] = plan->pace[WORKER] = sometimes(2, 16);
-			plan->pace[COMPACTION] = sometimes(3, 24);
-			plan->error_one_in = 40;
-			plan->fate[FATE_CRASH] = sometimes(2, 2);
-			plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
+			make_behind(plan);
 			break;
 		case THEME_CARRY:
 			make_carried(plan);
@@ -417,16 +460,11 @@ make_theme(struct plan *plan, enum theme theme)
 		case THEME_KEEP:
 			make_kept(plan);
 			break;
+		case THEME_FILTER:
+			make_filtered(plan);
+			break;
 		case THEME_MOVE:
-			plan->pace[MOVER] = 32;
-			plan->pace[VACUUM] = sometimes(2, 24);
-			plan->pace[SESSION] = 0;
-			plan->pace[WORKER] = plan->pace[READER_1] = sometimes(2, 16);
-			plan->pace[COMPACTION] = sometimes(4, 16);
-			plan->fate[FATE_CRASH] = sometimes(2, 2);
-			plan->fate[FATE_LOSE_TREE] = sometimes(3, 1);
-			plan->refuse_one_in = sometimes(3, 6);
-			plan->full_one_in = sometimes(4, 3);
+			make_moved(plan);
 			break;
 		default:
 			smart_assert(theme == THEME_STANDBY || theme == THEME_WALK);
@@ -544,7 +582,10 @@ begin_history(uint64_t seed)
 		coroutine_prepare(&world.actors[i].coroutine, actor_main);
 	}
 	for (int i = 0; i < 2; i++)
+	{
 		memset(world.servers[i].holder, 0, sizeof(world.servers[i].holder));
+		memset(world.servers[i].filters, 0, sizeof(world.servers[i].filters));
+	}
 	make_plan(&world.plan);
 	fate_begin();
 }

@@ -27,6 +27,7 @@
 #define LATE_KINDS       32
 #define AREAS            3 /* of the writers */
 #define AREA_ADDS        2
+#define FILTERS          2 /* of keys; two at a time are somebody's without a name */
 #define NONE             (-1)
 
 typedef uint16_t entries; /* a set of them: bit key * TIDS + tid */
@@ -239,6 +240,15 @@ struct area
 	unsigned int filter; /* bits of the keys that it has, and perhaps of others */
 };
 
+/* A filter of keys (J16), and the memory that it lies in. */
+struct filter
+{
+	uint8_t run;         /* its name; 0: none */
+	unsigned int keys;   /* a bit for each one */
+	unsigned int own;    /* for the checks alone: those of another index's filter */
+	struct actor *owner; /* who fills it, as long as it has no name yet; NULL: nobody */
+};
+
 enum lock
 {
 	LOCK_REMOVERS,
@@ -266,7 +276,8 @@ enum role
 	APPLIER,
 	MOVER,
 	CARRIER,
-	WRITER_3, /* of a unique index */
+	WRITER_3,  /* of a unique index */
+	NEIGHBOUR, /* another index, that wants memory for filters */
 	ACTORS
 };
 
@@ -294,6 +305,7 @@ struct server
 	struct tree deltas[DELTAS]; /* theme "carry" */
 	int delta_count;
 	struct area areas[AREAS];
+	struct filter filters[FILTERS];
 	struct actor *holder[LOCKS];
 };
 
@@ -362,6 +374,7 @@ enum theme
 	THEME_BEHIND,  /* trees are left behind */
 	THEME_CARRY,   /* the index has no tree, but a follower */
 	THEME_KEEP,    /* runs of many pages keep some of them */
+	THEME_FILTER,  /* unique checks ask filters of keys, in an index that has no tree */
 	THEMES
 };
 
@@ -404,6 +417,7 @@ struct plan
 	bool marks;          /* what is removed from a view's run is marked there */
 	bool lean;           /* deltas of views are lean, and pages of runs are not merged */
 	bool keeps;          /* runs keep pages of the run before, and pages are not merged */
+	bool filters;        /* unique checks ask filters of keys: theme "filter" */
 	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
 	unsigned int small;  /* steps after which the index is carried: before, it has no follower */
 	bool stages;         /* adds wait in areas: theme "carry", unique */
@@ -641,6 +655,38 @@ extern bool place_is_behind(const struct place *place, const struct place *other
 /* A page that a walker takes for its own has to be the one that it means. */
 extern void check_use(const struct page *page, const struct link *link);
 
+/* ---- filter.c ---- */
+
+/* The filter that one who writes a run adds its keys to. */
+struct filling
+{
+	struct filter *filter; /* NULL: filters are not used */
+	bool continues;        /* it has the name of the run before */
+	uint8_t before;        /* that run */
+	unsigned int late;     /* with a fault alone: keys that are to be added */
+};
+
+/* J16-begin: the filter of this metapage's run, or a new one. */
+extern void filter_begin(struct actor *self, const struct meta *meta, struct filling *filling);
+
+/* J16-add. */
+extern void filter_add(struct actor *self, struct filling *filling, entries content);
+
+/* J16-name: runs have been switched.  keeps: the new one has pages of the one before. */
+extern void filter_publish(struct actor *self, struct filling *filling, unsigned int run, bool keeps);
+
+/* Filters without a name that were the owner's are nobody's. */
+extern void filter_release(struct server *server, const struct actor *owner);
+
+/*
+ * A unique check's view: what run and chain have of the key; the run is left out if a filter says so.  False: the journal is
+ * stale.
+ */
+extern bool filter_view(struct actor *self, unsigned int key, entries *content);
+
+/* J16-lacks. */
+extern void filter_check(const struct server *server);
+
 /* ---- keep.c ---- */
 
 /* What a compaction has read of the journal, or of a tree, that it writes a run from. */
@@ -660,8 +706,8 @@ extern bool keep_read(struct actor *self, const struct meta *meta, const struct 
 extern void keep_choose(const struct meta *meta, struct reading *reading);
 
 /* The new run's pages: those that are kept, and those that are written. */
-extern struct run_pages
-keep_write(struct actor *self, const struct meta *meta, unsigned int run, const struct reading *reading);
+extern struct run_pages keep_write(struct actor *self, const struct meta *meta, unsigned int run,
+								   const struct reading *reading, struct filling *filling);
 
 /* J3-back, under the lock of compactions. */
 extern void keep_give_back(struct actor *self);
@@ -727,6 +773,7 @@ extern void reader_run(struct actor *self);
 extern void applier_run(struct actor *self);
 extern void mover_run(struct actor *self);
 extern void carrier_run(struct actor *self);
+extern void neighbour_run(struct actor *self);
 
 extern void fate_happen(enum fate fate);
 extern void fate_begin(void);

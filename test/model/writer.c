@@ -57,23 +57,14 @@ put_into_tree(struct actor *self, unsigned int entry, bool again)
 	return false;
 }
 
-/* Does the tree, or the journal, lead to another row with the key that is there, or may be one day? */
+/* Do these entries lead to another row with the key that is there, or may be one day? */
 static bool
-is_duplicate(const struct actor *self, unsigned int entry, bool journal)
+lead_to_duplicate(const struct actor *self, unsigned int entry, entries all)
 {
 	struct server *server = self->server;
 	uint64_t mine = UINT64_C(1) << self->xid;
 	uint64_t over = server->pages.committed & ~server->running;
-	entries all;
 
-	if (journal)
-	{
-		if (server->pages.meta.stale || !journal_content(&server->pages, &all))
-			return true;
-	}
-	/* A view that was replaced: asked again. */
-	else if (!tree_entries(server, tree_at(server, self->tree), &all))
-		return true;
 	for (unsigned int tid = 0; tid < world.plan.tids; tid++)
 	{
 		const struct line *line = &server->pages.lines[tid];
@@ -89,6 +80,36 @@ is_duplicate(const struct actor *self, unsigned int entry, bool journal)
 	return false;
 }
 
+/* Does the tree, or the journal, lead to one? */
+static bool
+is_duplicate(const struct actor *self, unsigned int entry, bool journal)
+{
+	struct server *server = self->server;
+	entries all;
+
+	if (journal)
+	{
+		if (server->pages.meta.stale || !journal_content(&server->pages, &all))
+			return true;
+	}
+	/* A view that was replaced: asked again. */
+	else if (!tree_entries(server, tree_at(server, self->tree), &all))
+		return true;
+	return lead_to_duplicate(self, entry, all);
+}
+
+/* J16: the same, a page of the journal at a time; what the filter says decides.  Who adds the key waits for its lock. */
+static bool
+is_duplicate_by_view(struct actor *self, unsigned int entry)
+{
+	entries all;
+
+	if (!filter_view(self, KEY_OF(entry), &all))
+		return true;
+	step(self, "J2-unique: looks at the key's rows");
+	return lead_to_duplicate(self, entry, all);
+}
+
 /* J2-unique, J15, under the key's lock.  perhaps: areas that have the key, if the filters were read too early. */
 static bool
 put_into_journal(struct actor *self, unsigned int entry, unsigned int perhaps)
@@ -96,6 +117,8 @@ put_into_journal(struct actor *self, unsigned int entry, unsigned int perhaps)
 	if (!FAULT(filterearly))
 		perhaps = staging_perhaps(self, entry);
 	staging_write_out(self, perhaps);
+	if (world.plan.filters)
+		return !is_duplicate_by_view(self, entry) && staging_add(self, entry);
 	step(self, "J2-unique: looks for the key's rows in the journal");
 	return !is_duplicate(self, entry, true) && staging_add(self, entry);
 }
