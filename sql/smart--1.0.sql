@@ -26,7 +26,7 @@ COMMENT ON FUNCTION smart_index_stats(regclass) IS 'walks the tree of a smart in
 CREATE FUNCTION smart_index_pages(index regclass,
 	OUT journal text, OUT run bigint, OUT run_pages bigint, OUT run_kept bigint, OUT run_entries bigint, OUT run_fences bigint,
 	OUT run_fill double precision, OUT compacted timestamptz, OUT chain_pages bigint, OUT adds bigint, OUT removals bigint,
-	OUT previous_pages bigint, OUT unfinished_pages bigint, OUT free_pages bigint)
+	OUT previous_pages bigint, OUT unfinished_pages bigint, OUT free_pages bigint, OUT filter_bytes bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION smart_index_pages(regclass) IS 'reads the pages of a smart index''s journal and counts';
 

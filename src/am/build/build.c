@@ -33,6 +33,7 @@
 #include "am/index/relation.h"
 #include "am/index/trees.h"
 #include "am/journal/run.h"
+#include "am/journal/run_filter.h"
 #include "am/journal/staging.h"
 #include "am/server/environment.h"
 #include "am/server/progress.h"
@@ -162,9 +163,11 @@ write_run(struct smart_collector *rows)
 	struct smart_run run;
 
 	rows->run = smart_run_begin_build(rows->index);
+	rows->filter = smart_run_filter_begin(rows->index, rows->codec, NULL, rows->entries, rows->entries);
 	smart_collector_load(rows, NULL);
 	smart_run_finish(rows->run, &run);
 	smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, SMART_TREE_NOWHERE, &run);
+	smart_run_filter_end(rows->filter, rows->index, &run);
 }
 
 /* Writes the metapage of an index without entries. */

@@ -18,6 +18,7 @@
 #include "am/index/options.h"
 #include "am/index/relation.h"
 #include "am/journal/run.h"
+#include "am/journal/run_filter.h"
 #include "am/server/environment.h"
 #include "am/server/progress.h"
 #include "base/assert.h"
@@ -115,6 +116,7 @@ load_entries(struct smart_collector *self, struct smart_load **load)
 			load_entry(self, load, entry, length);
 		if (self->run != NULL)
 			smart_run_add(self->run, entry, length);
+		smart_run_filter_add(self->filter, entry, length);
 		if (++done % REPORT_EVERY == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);

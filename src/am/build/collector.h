@@ -13,6 +13,7 @@
 
 struct smart_codec;
 struct smart_duplicates;
+struct smart_run_filter;
 struct smart_run_writer;
 struct smart_sorter;
 struct smart_tree;
@@ -29,6 +30,7 @@ struct smart_collector
 
 	/* Where the entries are put down, too, as they are loaded; NULL: nowhere. */
 	struct smart_run_writer *run;
+	struct smart_run_filter *filter; /* of the run; NULL: it has none */
 	bool may_leave; /* with a run: where the tree has no room any more, the rest goes into that alone */
 	bool left;      /* that has happened, and the tree is of no use */
 

@@ -40,6 +40,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/merge.h"
 #include "am/journal/run.h"
+#include "am/journal/run_filter.h"
 #include "am/journal/run_walk.h"
 #include "base/assert.h"
 
@@ -54,6 +55,7 @@ struct compaction
 	struct smart_meta meta;      /* when the id was claimed */
 	struct smart_chain_place cut;
 	struct smart_run_writer *writer;
+	struct smart_run_filter *filter;    /* NULL: it has none */
 	const struct smart_run_map *before; /* pages of the run before; NULL: of a stale journal, which are not read */
 	const struct smart_way *way;
 	bool left;   /* pages of a run that never came */
@@ -158,6 +160,7 @@ write_entry(void *argument, const uint8 *entry, int length)
 {
 	struct compaction *compaction = argument;
 
+	smart_run_filter_add(compaction->filter, entry, length);
 	return !smart_run_add(compaction->writer, entry, length) || look_around(compaction);
 }
 
@@ -237,6 +240,10 @@ write_run(struct compaction *compaction, struct smart_run *run)
 			return false;
 	}
 	compaction->writer = smart_run_begin(compaction->index, meta, meta->last_run, compaction->before);
+	/* Who inserts into an index that has a tree asks that. */
+	if (meta->tree == SMART_TREE_NOWHERE)
+		compaction->filter = smart_run_filter_begin(compaction->index, compaction->self->codec, meta,
+													(double) (meta->run_entries + meta->adds), (double) meta->adds);
 	if (meta->journal_state == SMART_JOURNAL_STALE)
 		done = compaction->self->tree != NULL && write_tree(compaction);
 	else
@@ -309,6 +316,8 @@ finish(struct compaction *compaction, const struct smart_run *run)
 
 	if (alone)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
+	if (switched)
+		smart_run_filter_end(compaction->filter, compaction->index, run);
 	if (switched)
 		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == SMART_LOSS_NONE);
 	/* If the new run keeps pages, the others are given back when the next one begins: a standby may read the old run until then. */

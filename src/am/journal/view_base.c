@@ -4,10 +4,12 @@
  */
 #include "postgres.h"
 
+#include "executor/instrument.h"
 #include "utils/rel.h"
 
 #include "am/journal/follow.h"
 #include "am/journal/view_state.h"
+#include "am/server/key_filter.h"
 #include "am/server/report.h"
 #include "base/bytes.h"
 
@@ -57,6 +59,43 @@ seek_forward(struct smart_view *view)
 	return smart_reader_seek_ahead(&view->reader, range->from, (int) range->from_length);
 }
 
+/* Is the range one key, which the run lacks? */
+static bool
+lacks_key(const struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+	const struct smart_key_filter_name name = {.file = view->file,
+											   .journal = view->meta.journal,
+											   .run = view->meta.run};
+
+	/* Behind the run's last entry it need not be looked for. */
+	return view->one_key && !(view->ahead && view->at_end) &&
+		   smart_key_filter_lacks(&name, smart_key_filter_hash(range->from, (int) range->from_length));
+}
+
+/* For assertions: does the run have nothing in the range?  What they read is not counted: tests do that. */
+static bool is_not_in_run(struct smart_view *view) pg_attribute_unused();
+
+static bool
+is_not_in_run(struct smart_view *view)
+{
+	const struct smart_view_range *range = &view->range;
+	const BufferUsage usage = pgBufferUsage;
+	enum smart_found found = smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
+
+	pgBufferUsage = usage;
+	return found != SMART_FOUND || is_beyond(view, view->reader.unpacker.entry, view->reader.unpacker.length);
+}
+
+static void
+pass_by_run(struct smart_view *view)
+{
+	smart_assert(is_not_in_run(view));
+	view->begun = true;
+	view->ahead = view->at_end = view->behind_range = false;
+	view->overlay.base.ended = true;
+}
+
 static void
 fill_forward(struct smart_view *view)
 {
@@ -64,6 +103,11 @@ fill_forward(struct smart_view *view)
 	const struct smart_unpacker *from = &view->reader.unpacker;
 	uint8 *place;
 
+	if (!view->begun && lacks_key(view))
+	{
+		pass_by_run(view);
+		return;
+	}
 	while ((place = smart_overlay_place(&view->overlay, side, view->most)) != NULL)
 	{
 		enum smart_found found = view->begun ? smart_reader_next_entry(&view->reader) : seek_forward(view);

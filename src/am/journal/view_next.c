@@ -29,6 +29,8 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 		range->to_length = length;
 	else
 		range->from_length = (uint32) smart_successor(range->from, length);
+	/* It does not begin with the columns any more. */
+	view->one_key = false;
 }
 
 /* Seeks the range on both sides. */
@@ -129,6 +131,7 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 	view->near = false;
 	view->part = false;
 	view->to_be_closed = false;
+	view->one_key = false;
 	smart_view_forget(view);
 	view->told = SMART_VIEW_NOTHING;
 	view->most = BATCH_FIRST;
@@ -138,6 +141,13 @@ void
 smart_view_will_be_closed(struct smart_view *view)
 {
 	view->to_be_closed = true;
+}
+
+void
+smart_view_is_one_key(struct smart_view *view)
+{
+	smart_assert(view->range.from_length > 0 && view->range.to_length > 0);
+	view->one_key = true;
 }
 
 void

@@ -59,6 +59,7 @@ struct smart_view
 	bool by_chain; /* there is no delta: the chain is read for each range */
 	bool waits;    /* that is over: the delta is needed */
 	uint32 chain_reads;
+	bool one_key;              /* the range is one key of a unique index */
 	bool part;                 /* the range is the part of one where the scan begins: the other one ends at far */
 	bool sought;               /* the two sources stand in this range */
 	enum smart_view_told told; /* before that: what the caller has done for the follower */

@@ -3,7 +3,8 @@
  *	  Is all that an index's run holds found there?
  *
  * The entries must ascend.  A search decides between pages, and on a page between groups (tree/groups.h): so the entries
- * on either side of each border are looked for, and have to be found where they are.  Within a group it looks at all.
+ * on either side of each border are looked for, and have to be found where they are.  Within a group it looks at all.  The run's
+ * filter, if it has one, must not lack a key.
  */
 #include "postgres.h"
 
@@ -12,12 +13,15 @@
 #include "am/journal/read.h"
 #include "am/monitor/check_entries.h"
 #include "am/monitor/check_run.h"
+#include "am/server/key_filter.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 
 struct run_check
 {
 	Relation index;
+	const struct smart_codec *codec;
+	struct smart_key_filter_name name; /* of the run */
 	struct smart_reader reader;
 	struct smart_reader search;
 	uint32 page;  /* of the entry before */
@@ -49,6 +53,18 @@ search_for(struct run_check *check, const uint8 *entry, int length)
 		report_run(check, "has entries that a search does not find");
 }
 
+/* Who checks a unique index is not told that the run lacks the entry's columns. */
+static void
+ask_filter(const struct run_check *check)
+{
+	const struct smart_unpacker *from = &check->reader.unpacker;
+	int key_length = smart_codec_key_length(check->codec, from->entry, from->length);
+	int columns_length = smart_entry_columns_length(check->codec, from->entry, key_length);
+
+	if (smart_key_filter_lacks(&check->name, smart_key_filter_hash(from->entry, columns_length)))
+		report_run(check, "has an entry whose key the filter of the run lacks");
+}
+
 /* The reader has found the next entry. */
 static void
 check_entry(struct run_check *check)
@@ -64,6 +80,7 @@ check_entry(struct run_check *check)
 			search_for(check, check->entry, check->length);
 		search_for(check, from->entry, from->length);
 	}
+	ask_filter(check);
 	check->page = check->reader.pages;
 	check->group = check->reader.groups.group;
 	check->length = from->length;
@@ -77,6 +94,10 @@ smart_check_run(Relation index, const struct smart_codec *codec, const struct sm
 	enum smart_found found;
 
 	check->index = index;
+	check->codec = codec;
+	check->name = (struct smart_key_filter_name){.file = smart_relation_locator(index),
+												 .journal = meta->journal,
+												 .run = meta->run};
 	smart_reader_begin_run(&check->reader, index, meta, true);
 	smart_reader_begin_run(&check->search, index, meta, false);
 	while ((found = smart_reader_next_entry(&check->reader)) == SMART_FOUND)

@@ -19,6 +19,7 @@
 #include "am/journal/page.h"
 #include "am/journal/run_walk.h"
 #include "am/monitor/stat_row.h"
+#include "am/server/key_filter.h"
 #include "base/assert.h"
 
 PG_FUNCTION_INFO_V1(smart_index_pages);
@@ -131,7 +132,7 @@ count_pages(Relation index, const struct smart_meta *meta, const struct smart_ru
  * smart_index_pages(index regclass)
  *
  * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_kept, run_entries, run_fences, run_fill, compacted, chain_pages,
- * adds, removals, previous_pages, unfinished_pages, free_pages.  Errors: those of smart_index_open() and smart_meta_read();
+ * adds, removals, previous_pages, unfinished_pages, free_pages, filter_bytes.  Errors: those of smart_index_open() and smart_meta_read();
  * INDEX_CORRUPTED.
  */
 PGDLLEXPORT Datum
@@ -144,6 +145,9 @@ smart_index_pages(PG_FUNCTION_ARGS)
 	struct smart_meta meta;
 	struct smart_row row;
 	const struct smart_run_map *map = read_meta(index, &meta);
+	const struct smart_key_filter_name name = {.file = smart_relation_locator(index),
+											   .journal = meta.journal,
+											   .run = meta.run};
 
 	if (meta.journal != 0)
 		count_pages(index, &meta, map, &counts);
@@ -165,5 +169,6 @@ smart_index_pages(PG_FUNCTION_ARGS)
 	smart_row_count(&row, counts.previous);
 	smart_row_count(&row, counts.writing);
 	smart_row_count(&row, counts.free);
+	smart_row_count(&row, smart_key_filter_bytes(&name));
 	return smart_row_return(&row);
 }

@@ -251,9 +251,9 @@ define_places(void)
 							"that node's memory, if this is less. 0: every index is spread.",
 							&smart_settings.spread_above_mb, SPREAD_ABOVE_DEFAULT_MB, 0, SPREAD_ABOVE_MAX_MB,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_spread_above, NULL);
-	DefineCustomIntVariable("smart.cache_size", "Memory for copies of the indexes' inner nodes.",
-							"All sessions share it. 0: every search reads them from the memory nodes. Without effect "
-							"when there are none.",
+	DefineCustomIntVariable("smart.cache_size", "Memory for what all sessions know of indexes.",
+							"With memory nodes: copies of inner nodes, and an eighth more for filters of the keys of "
+							"unique indexes that answer from their pages. Without: these filters alone. 0: none.",
 							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
 							GUC_UNIT_MB, NULL, NULL, NULL);
 }

@@ -128,8 +128,11 @@ seek(const struct smart_candidate *candidate)
 	memcpy(behind, candidate->entry, columns_length);
 	behind_length = smart_successor(behind, columns_length);
 	if (unlikely(candidate->relation->view != NULL))
+	{
 		smart_view_seek(candidate->relation->view, candidate->entry, (uint32) columns_length, behind,
 						(uint32) behind_length, false);
+		smart_view_is_one_key(candidate->relation->view);
+	}
 	else
 		smart_check_status(smart_scan_seek(smart_relation_scan(candidate->relation), candidate->entry, columns_length,
 										   behind, behind_length, false),

@@ -1,0 +1,486 @@
+/*
+ * key_filter.c
+ *	  Filters of the keys that runs of unique indexes hold.
+ *
+ * All filters share one piece of memory, in which each has neighbouring blocks.  A new one takes room from those that were asked
+ * longest ago.  Nobody waits for a reader: he looks at the filter's version before and after he has looked at its bits.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "am/server/key_filter.h"
+#include "am/server/settings.h"
+#include "am/server/shared.h"
+#include "base/assert.h"
+
+#define TRANCHE "smart_key_filter"
+
+#define FILTERS        64
+#define WORDS          8 /* of 32 bits in a block: a key sets one bit of each */
+#define BLOCK_BITS     (WORDS * 32)
+#define BITS_PER_KEY   10
+#define BITS_MIN       6    /* with fewer, one absent key in ten seems to be there */
+#define KEYS_MIN       4096 /* a smaller run is mostly in shared buffers, on a few pages */
+#define ROOM_TO_GROW   1.25 /* so many times the keys that there are */
+#define LARGEST_SHARE  0.75 /* of the memory, that one filter may have */
+#define BEHIND_NODES   8    /* with memory nodes the share of smart.cache_size, besides */
+#define FILE_WORDS     (sizeof(smart_file) / sizeof(uint32))
+#define TOLD_USE_EVERY 1000000 /* microseconds */
+
+struct block
+{
+	uint32 word[WORDS];
+};
+
+StaticAssertDecl(sizeof(smart_file) == FILE_WORDS * sizeof(uint32), "a file's name as words");
+
+/* Everything is changed with the lock held but used_at and the bits; and loaded without it as the version tells. */
+struct filter
+{
+	uint64 version; /* odd: it is being changed */
+	uint64 run;     /* whose keys it has; 0: none that could be asked for */
+	uint64 journal;
+	uint32 file[FILE_WORDS];
+	int holder;    /* PID of the process that adds keys, or 0 */
+	uint64 first;  /* block */
+	uint64 blocks; /* 0: there is no filter here */
+	uint64 keys;   /* added to it: those that have set a bit; by the holder alone */
+	TimestampTz used_at;
+};
+
+struct filters
+{
+	uint64 blocks; /* of all */
+	struct filter filter[FILTERS];
+};
+
+static struct filters *shared;
+static struct block *memory;
+static LWLock *lock;
+
+struct smart_key_filter
+{
+	struct filter *filter;
+	bool continued;
+	bool ended;
+	MemoryContextCallback release;
+};
+
+/* ---- shared memory ---- */
+
+static Size
+memory_size(void)
+{
+	Size bytes = (Size) smart_settings.cache_size_mb << 20;
+
+	return smart_server.remote ? bytes / BEHIND_NODES : bytes;
+}
+
+void
+smart_key_filter_request(void)
+{
+	RequestAddinShmemSpace(sizeof(struct filters));
+	RequestAddinShmemSpace(memory_size() + PG_CACHE_LINE_SIZE);
+	RequestNamedLWLockTranche(TRANCHE, 1);
+}
+
+void
+smart_key_filter_make(void)
+{
+	bool found;
+
+	shared = smart_shared_make("smart key filters", sizeof(*shared));
+	shared->blocks = memory_size() / sizeof(struct block);
+	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+	/* Who begins a filter clears its blocks: memory that nobody needs is not touched. */
+	memory = (struct block *) CACHELINEALIGN(
+		ShmemInitStruct("smart key filter blocks", memory_size() + PG_CACHE_LINE_SIZE, &found));
+}
+
+/* ---- asking ---- */
+
+uint64
+smart_key_filter_hash(const uint8 *columns, int length)
+{
+	return XXH3_64bits(columns, (size_t) length);
+}
+
+/* The upper half of the hash chooses the block. */
+static inline uint64
+block_of(uint64 first, uint64 blocks, uint64 hash)
+{
+	return first + ((hash >> 32) * blocks >> 32);
+}
+
+/* And the lower half a bit of each of its words, by odd factors. */
+static inline uint32
+bit_of(uint64 hash, int word)
+{
+	static const uint32 factor[WORDS] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+										 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+
+	return 1u << ((uint32) hash * factor[word] >> 27);
+}
+
+static bool
+has_bits(const struct block *block, uint64 hash)
+{
+	uint32 lacks = 0;
+
+	for (int i = 0; i < WORDS; i++)
+		lacks |= bit_of(hash, i) & ~__atomic_load_n(&block->word[i], __ATOMIC_RELAXED);
+	return lacks == 0;
+}
+
+/* Does the filter have this name?  Without the lock: as long as the version does not change. */
+static bool
+is_named(const struct filter *filter, const struct smart_key_filter_name *name)
+{
+	uint32 file[FILE_WORDS];
+
+	if (__atomic_load_n(&filter->run, __ATOMIC_RELAXED) != name->run ||
+		__atomic_load_n(&filter->journal, __ATOMIC_RELAXED) != name->journal)
+		return false;
+	memcpy(file, &name->file, sizeof(file));
+	for (size_t i = 0; i < FILE_WORDS; i++)
+	{
+		if (__atomic_load_n(&filter->file[i], __ATOMIC_RELAXED) != file[i])
+			return false;
+	}
+	return true;
+}
+
+/* Where the filter of this name may be; NULL: there is none. */
+static struct filter *
+find(const struct smart_key_filter_name *name)
+{
+	static int last = 0; /* a session mostly asks the same one */
+
+	if (name->run == 0 || shared == NULL)
+		return NULL;
+	for (int i = 0; i < FILTERS; i++)
+	{
+		int place = (last + i) % FILTERS;
+
+		if (is_named(&shared->filter[place], name))
+		{
+			last = place;
+			return &shared->filter[place];
+		}
+	}
+	return NULL;
+}
+
+static void
+note_use(struct filter *filter)
+{
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+
+	if (now > __atomic_load_n(&filter->used_at, __ATOMIC_RELAXED) + TOLD_USE_EVERY)
+		__atomic_store_n(&filter->used_at, now, __ATOMIC_RELAXED);
+}
+
+bool
+smart_key_filter_lacks(const struct smart_key_filter_name *name, uint64 hash)
+{
+	struct filter *filter = find(name);
+	uint64 version;
+	uint64 first;
+	uint64 blocks;
+	bool lacks;
+
+	if (filter == NULL)
+		return false;
+	/* Acquire, partner of end_change(): what is loaded next is no older than the version. */
+	version = __atomic_load_n(&filter->version, __ATOMIC_ACQUIRE);
+	if (version % 2 != 0 || !is_named(filter, name))
+		return false;
+	first = __atomic_load_n(&filter->first, __ATOMIC_RELAXED);
+	blocks = __atomic_load_n(&filter->blocks, __ATOMIC_RELAXED);
+	if (blocks == 0 || first + blocks > shared->blocks)
+		return false;
+	lacks = !has_bits(&memory[block_of(first, blocks, hash)], hash);
+	/* The loads come before the second look; the partner is the fence of begin_change(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&filter->version, __ATOMIC_RELAXED) != version)
+		return false;
+	note_use(filter);
+	return lacks;
+}
+
+uint64
+smart_key_filter_bytes(const struct smart_key_filter_name *name)
+{
+	const struct filter *filter = find(name);
+
+	return filter == NULL ? 0 : __atomic_load_n(&filter->blocks, __ATOMIC_RELAXED) * sizeof(struct block);
+}
+
+/* ---- changing a filter's name and place: the lock is held ---- */
+
+static void
+begin_change(struct filter *filter)
+{
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && filter->version % 2 == 0);
+	__atomic_store_n(&filter->version, filter->version + 1, __ATOMIC_RELAXED);
+	/* Who sees what is stored from now on, the bits of whoever gets the blocks next, too, sees the odd version, or a later one. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void
+end_change(struct filter *filter)
+{
+	__atomic_store_n(&filter->version, filter->version + 1, __ATOMIC_RELEASE);
+}
+
+static void
+set_file(struct filter *filter, const smart_file *file)
+{
+	uint32 word[FILE_WORDS];
+
+	memcpy(word, file, sizeof(word));
+	for (size_t i = 0; i < FILE_WORDS; i++)
+		__atomic_store_n(&filter->file[i], word[i], __ATOMIC_RELAXED);
+}
+
+static void
+set_name(struct filter *filter, const struct smart_key_filter_name *name)
+{
+	begin_change(filter);
+	set_file(filter, &name->file);
+	__atomic_store_n(&filter->journal, name->journal, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->run, name->run, __ATOMIC_RELAXED);
+	end_change(filter);
+}
+
+static void
+throw_away(struct filter *filter)
+{
+	smart_assert(filter->holder == 0 || filter->holder == MyProcPid);
+	begin_change(filter);
+	__atomic_store_n(&filter->run, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->blocks, 0, __ATOMIC_RELAXED);
+	filter->holder = 0;
+	end_change(filter);
+}
+
+/* Which filter has one of these blocks?  NULL: they are free. */
+static struct filter *
+who_has(uint64 first, uint64 blocks)
+{
+	for (int i = 0; i < FILTERS; i++)
+	{
+		struct filter *filter = &shared->filter[i];
+
+		if (filter->blocks > 0 && filter->first < first + blocks && first < filter->first + filter->blocks)
+			return filter;
+	}
+	return NULL;
+}
+
+/* So many blocks that are free: at the beginning, or right behind a filter. */
+static bool
+find_blocks(uint64 blocks, uint64 *first)
+{
+	for (int i = -1; i < FILTERS; i++)
+	{
+		*first = i < 0 ? 0 : shared->filter[i].first + shared->filter[i].blocks;
+		if (*first + blocks <= shared->blocks && who_has(*first, blocks) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The filter that was used longest ago, of those that nobody adds to; NULL: there is none. */
+static struct filter *
+find_oldest(void)
+{
+	struct filter *oldest = NULL;
+
+	for (int i = 0; i < FILTERS; i++)
+	{
+		struct filter *filter = &shared->filter[i];
+
+		if (filter->blocks > 0 && filter->holder == 0 &&
+			(oldest == NULL || __atomic_load_n(&filter->used_at, __ATOMIC_RELAXED) < oldest->used_at))
+			oldest = filter;
+	}
+	return oldest;
+}
+
+static struct filter *
+find_place(void)
+{
+	for (int i = 0; i < FILTERS; i++)
+	{
+		if (shared->filter[i].blocks == 0)
+			return &shared->filter[i];
+	}
+	return NULL;
+}
+
+/* Makes room, and takes it; NULL: others add to filters that are in the way. */
+static struct filter *
+take(const smart_file *file, uint64 blocks)
+{
+	struct filter *filter;
+	uint64 first;
+
+	while ((filter = find_place()) == NULL || !find_blocks(blocks, &first))
+	{
+		struct filter *oldest = find_oldest();
+
+		if (oldest == NULL)
+			return NULL;
+		throw_away(oldest);
+	}
+	begin_change(filter);
+	set_file(filter, file);
+	__atomic_store_n(&filter->first, first, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->blocks, blocks, __ATOMIC_RELAXED);
+	filter->holder = MyProcPid;
+	filter->keys = 0;
+	filter->used_at = GetCurrentTimestamp();
+	end_change(filter);
+	return filter;
+}
+
+/* A file has one run: filters of others are of no use any more. */
+static void
+throw_away_of_file(const smart_file *file)
+{
+	for (int i = 0; i < FILTERS; i++)
+	{
+		struct filter *filter = &shared->filter[i];
+
+		if (filter->blocks > 0 && filter->holder == 0 && memcmp(filter->file, file, sizeof(*file)) == 0)
+			throw_away(filter);
+	}
+}
+
+/* ---- who writes a run ---- */
+
+/* As many blocks as a filter of so many keys is to have; 0: there is not enough memory, or it is not worth one. */
+static uint64
+blocks_for(double keys)
+{
+	double most = (double) shared->blocks * LARGEST_SHARE;
+
+	if (keys < KEYS_MIN || keys * BITS_MIN / BLOCK_BITS > most)
+		return 0;
+	return (uint64) Min(keys * ROOM_TO_GROW * BITS_PER_KEY / BLOCK_BITS + 1, most);
+}
+
+static bool
+has_room(const struct filter *filter, double more)
+{
+	return ((double) filter->keys + more) * BITS_MIN <= (double) filter->blocks * BLOCK_BITS;
+}
+
+/* Nobody else looks at the bits yet.  Relaxed stores, since somebody may who does not know yet that they are not his filter's. */
+static void
+clear(const struct filter *filter)
+{
+	for (uint64 i = filter->first; i < filter->first + filter->blocks; i++)
+	{
+		for (int word = 0; word < WORDS; word++)
+			__atomic_store_n(&memory[i].word[word], 0, __ATOMIC_RELAXED);
+	}
+}
+
+/* Nothing more is added: one that goes on is that of the run before, whatever was added; a new one is none. */
+static void
+give_up(void *argument)
+{
+	struct smart_key_filter *self = argument;
+
+	if (!self->ended)
+		smart_key_filter_end(self, NULL);
+}
+
+struct smart_key_filter *
+smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, double more, bool *continued)
+{
+	struct smart_key_filter *self;
+	struct filter *filter;
+	uint64 blocks;
+
+	if (shared == NULL || shared->blocks == 0)
+		return NULL;
+	self = palloc0(sizeof(*self));
+	self->ended = true;
+	self->release = (MemoryContextCallback){.func = give_up, .arg = self};
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	filter = find(before);
+	*continued = filter != NULL && filter->holder == 0 && has_room(filter, more);
+	if (*continued)
+		filter->holder = MyProcPid;
+	else
+	{
+		throw_away_of_file(&before->file);
+		blocks = blocks_for(keys);
+		filter = blocks == 0 ? NULL : take(&before->file, blocks);
+	}
+	self->filter = filter;
+	self->continued = *continued;
+	self->ended = filter == NULL;
+	LWLockRelease(lock);
+	if (filter == NULL)
+		return NULL;
+	if (!*continued)
+		clear(filter);
+	return self;
+}
+
+static inline struct block *
+block_to_change(const struct smart_key_filter *self, uint64 hash)
+{
+	return &memory[block_of(self->filter->first, self->filter->blocks, hash)];
+}
+
+void
+smart_key_filter_prefetch(const struct smart_key_filter *self, uint64 hash)
+{
+	__builtin_prefetch(block_to_change(self, hash), 1);
+}
+
+void
+smart_key_filter_add(struct smart_key_filter *self, uint64 hash)
+{
+	struct filter *filter = self->filter;
+	struct block *block = block_to_change(self, hash);
+
+	smart_assert(!self->ended && filter->holder == MyProcPid);
+	if (has_bits(block, hash))
+		return;
+	/* Others read them, and nobody else adds. */
+	for (int i = 0; i < WORDS; i++)
+		__atomic_store_n(&block->word[i], block->word[i] | bit_of(hash, i), __ATOMIC_RELAXED);
+	filter->keys++;
+}
+
+void
+smart_key_filter_end(struct smart_key_filter *self, const struct smart_key_filter_name *name)
+{
+	struct filter *filter = self->filter;
+
+	smart_assert(!self->ended && filter->holder == MyProcPid);
+	self->ended = true;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	if (name != NULL)
+		set_name(filter, name);
+	else if (!self->continued)
+		throw_away(filter);
+	filter->holder = 0;
+	LWLockRelease(lock);
+}
