@@ -172,7 +172,7 @@ write_run(struct actor *self)
 	record.kept = reading.kept == 0 || FAULT(keptleast) ? record.run : meta.kept;
 	record.pages = keep_write(self, &meta, record.run, &reading, &filling);
 	if (switch_runs(self, &record, marks))
-		filter_publish(self, &filling, record.run, reading.kept != 0);
+		filter_publish(self, &filling, record.run);
 	filter_release(self->server, self);
 	if (world.plan.keeps && one_in(2))
 		keep_give_back(self);

@@ -169,7 +169,7 @@
 	  "--theme carry --unique")                                                                                        \
 	X(filterearly, "J2-filter", "filters are read before the key is locked", 100000, "--theme carry --unique")         \
 	X(filterown, "J2-filter", "a check does not look at its own area", 100000, "--theme carry --unique")               \
-	X(bloomkept, "J16-name", "a new filter is named although pages were kept", 10000, "--theme filter")                \
+	X(bloomkept, "J16-add", "a new filter lacks the keys of pages that are kept", 10000, "--theme filter")             \
 	X(bloomadd, "J16-add", "a filter goes on, and the new run's keys are not added", 10000, "--theme filter")          \
 	X(bloomlate, "J16-add", "the keys are added when the filter has the new run's name", 10000, "--theme filter")      \
 	X(bloomplain, "J16-add", "bits are loaded and stored, in two steps", 50000, "--theme filter")                      \

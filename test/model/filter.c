@@ -119,7 +119,7 @@ filter_add(struct actor *self, struct filling *filling, entries content)
 	}
 	if (FAULT(bloomadd) && filling->continues)
 		return;
-	step(self, "J16-add: adds the keys of a page that it has written");
+	step(self, "J16-add: adds the keys of a page");
 	keys = filling->filter->keys;
 	if (FAULT(bloomplain))
 		step(self, "J16-add: stores what it has loaded before, and these keys");
@@ -127,14 +127,21 @@ filter_add(struct actor *self, struct filling *filling, entries content)
 }
 
 void
-filter_publish(struct actor *self, struct filling *filling, unsigned int run, bool keeps)
+filter_keep(struct actor *self, struct filling *filling, entries content)
+{
+	if (!filling->continues && !FAULT(bloomkept))
+		filter_add(self, filling, content);
+}
+
+void
+filter_publish(struct actor *self, struct filling *filling, unsigned int run)
 {
 	struct filter *filter = filling->filter;
 
 	if (filter == NULL)
 		return;
 	step(self, "J16-name: the filter is the new run's, if it may be");
-	if (filling->continues ? filter->run == filling->before || FAULT(bloomgone) : !keeps || FAULT(bloomkept))
+	if (!filling->continues || filter->run == filling->before || FAULT(bloomgone))
 		filter->run = (uint8_t) run;
 	filter_release(self->server, self);
 	if (!FAULT(bloomlate))

@@ -96,7 +96,12 @@ keep_write(struct actor *self, const struct meta *meta, unsigned int run, const 
 		entries between = kept == 0 ? left : left & (entries) (least_of(kept) - 1);
 
 		if (between == 0)
-			left &= (entries) ~take_over(&pages, meta, reading, least_of(left));
+		{
+			entries range = take_over(&pages, meta, reading, least_of(left));
+
+			filter_keep(self, filling, reading->content & range);
+			left &= (entries) ~range;
+		}
 		else if ((record.content & between) == 0)
 			left &= (entries) ~between; /* no page's: what comes there is written anew */
 		else

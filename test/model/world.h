@@ -672,8 +672,11 @@ extern void filter_begin(struct actor *self, const struct meta *meta, struct fil
 /* J16-add. */
 extern void filter_add(struct actor *self, struct filling *filling, entries content);
 
-/* J16-name: runs have been switched.  keeps: the new one has pages of the one before. */
-extern void filter_publish(struct actor *self, struct filling *filling, unsigned int run, bool keeps);
+/* The same for a page that is kept, if the filter does not have its keys. */
+extern void filter_keep(struct actor *self, struct filling *filling, entries content);
+
+/* J16-name: runs have been switched. */
+extern void filter_publish(struct actor *self, struct filling *filling, unsigned int run);
 
 /* Filters without a name that were the owner's are nobody's. */
 extern void filter_release(struct server *server, const struct actor *owner);

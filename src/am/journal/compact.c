@@ -171,7 +171,7 @@ keep_page(void *argument, const struct smart_run_place *page)
 	struct compaction *compaction = argument;
 
 	smart_run_keep(compaction->writer, page);
-	return look_around(compaction);
+	return smart_run_filter_keep(compaction->filter, page->block) && look_around(compaction);
 }
 
 /* smart_sink.go_on */

@@ -3,11 +3,15 @@
  *	  The filter of a run that is being written.
  *
  * Keys are put in by the dozen: each lies somewhere else in memory, and the processor can fetch several at a time.
+ *
+ * A new filter lacks what is on pages that are kept, which a compaction does not read.  They are read for it, once: the next run goes
+ * on with the filter.
  */
 #include "postgres.h"
 
 #include "utils/rel.h"
 
+#include "am/journal/read.h"
 #include "am/journal/run_filter.h"
 #include "am/server/key_filter.h"
 #include "base/assert.h"
@@ -18,7 +22,7 @@ struct smart_run_filter
 {
 	const struct smart_codec *codec;
 	struct smart_key_filter *filter;
-	bool continued;
+	struct smart_reader *kept; /* of the run before; NULL: the filter has its keys, or it has no pages */
 	int waiting;
 	uint64 hash[AT_ONCE];
 };
@@ -31,13 +35,21 @@ smart_run_filter_begin(Relation index, const struct smart_codec *codec, const st
 											   .journal = before == NULL ? 0 : before->journal,
 											   .run = before == NULL ? 0 : before->run};
 	struct smart_run_filter *self;
+	bool continued;
 
 	if (!index->rd_index->indisunique)
 		return NULL;
 	self = palloc0(sizeof(*self));
 	self->codec = codec;
-	self->filter = smart_key_filter_begin(&name, entries, more, &self->continued);
-	return self->filter == NULL ? NULL : self;
+	self->filter = smart_key_filter_begin(&name, entries, more, &continued);
+	if (self->filter == NULL)
+		return NULL;
+	if (!continued && before != NULL)
+	{
+		self->kept = palloc(sizeof(*self->kept));
+		smart_reader_begin_run(self->kept, index, before, true);
+	}
+	return self;
 }
 
 static void
@@ -65,6 +77,23 @@ smart_run_filter_add(struct smart_run_filter *self, const uint8 *entry, int leng
 		add_waiting(self);
 }
 
+bool
+smart_run_filter_keep(struct smart_run_filter *self, BlockNumber block)
+{
+	struct smart_reader *kept = self == NULL ? NULL : self->kept;
+	enum smart_found found;
+
+	if (kept == NULL)
+		return true;
+	smart_reader_go_to(kept, block, true);
+	while ((found = smart_reader_next_of_page(kept)) == SMART_FOUND)
+	{
+		smart_reader_check(kept, self->codec, false);
+		smart_run_filter_add(self, kept->unpacker.entry, kept->unpacker.length);
+	}
+	return found == SMART_FOUND_END;
+}
+
 void
 smart_run_filter_end(struct smart_run_filter *self, Relation index, const struct smart_run *run)
 {
@@ -75,6 +104,5 @@ smart_run_filter_end(struct smart_run_filter *self, Relation index, const struct
 	if (self == NULL)
 		return;
 	add_waiting(self);
-	/* What is on the pages that were kept was not added: one that goes on has it from before. */
-	smart_key_filter_end(self->filter, run->pages > 0 && (run->kept == 0 || self->continued) ? &name : NULL);
+	smart_key_filter_end(self->filter, run->pages > 0 ? &name : NULL);
 }

@@ -17,8 +17,13 @@ struct smart_run_filter;
 extern struct smart_run_filter *smart_run_filter_begin(Relation index, const struct smart_codec *codec,
 													   const struct smart_meta *before, double entries, double more);
 
-/* Each entry of the run that is on no page which is kept.  filter may be NULL, here and below. */
+/* Each entry of the run that is written.  filter may be NULL, here and below. */
 extern void smart_run_filter_add(struct smart_run_filter *filter, const uint8 *entry, int length);
+
+/*
+ * A page of the run before is kept: it is read if the filter is a new one.  False: it has gone (SMART_FOUND_BEHIND).  INDEX_CORRUPTED.
+ */
+extern bool smart_run_filter_keep(struct smart_run_filter *filter, BlockNumber block);
 
 /* The metapage names the run. */
 extern void smart_run_filter_end(struct smart_run_filter *filter, Relation index, const struct smart_run *run);

@@ -60,6 +60,7 @@ struct filter
 struct filters
 {
 	uint64 blocks; /* of all */
+	int places;    /* that have ever had a filter: the others need not be looked at */
 	struct filter filter[FILTERS];
 };
 
@@ -165,11 +166,14 @@ find(const struct smart_key_filter_name *name)
 {
 	static int last = 0; /* a session mostly asks the same one */
 
+	int places;
+
 	if (name->run == 0 || shared == NULL)
 		return NULL;
-	for (int i = 0; i < FILTERS; i++)
+	places = __atomic_load_n(&shared->places, __ATOMIC_RELAXED);
+	for (int i = 0; i < places; i++)
 	{
-		int place = (last + i) % FILTERS;
+		int place = (last + i) % places;
 
 		if (is_named(&shared->filter[place], name))
 		{
@@ -343,6 +347,7 @@ take(const smart_file *file, uint64 blocks)
 			return NULL;
 		throw_away(oldest);
 	}
+	__atomic_store_n(&shared->places, Max(shared->places, (int) (filter - shared->filter) + 1), __ATOMIC_RELAXED);
 	begin_change(filter);
 	set_file(filter, file);
 	__atomic_store_n(&filter->first, first, __ATOMIC_RELAXED);
