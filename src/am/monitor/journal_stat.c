@@ -132,8 +132,8 @@ count_pages(Relation index, const struct smart_meta *meta, const struct smart_ru
  * smart_index_pages(index regclass)
  *
  * A row: journal ('none', 'whole', 'stale'), run, run_pages, run_kept, run_entries, run_fences, run_fill, compacted, chain_pages,
- * adds, removals, previous_pages, unfinished_pages, free_pages, filter_bytes.  Errors: those of smart_index_open() and smart_meta_read();
- * INDEX_CORRUPTED.
+ * adds, removals, previous_pages, unfinished_pages, free_pages, filter_bytes.  Errors: those of smart_index_open() and
+ * smart_meta_read(); INDEX_CORRUPTED.
  */
 PGDLLEXPORT Datum
 smart_index_pages(PG_FUNCTION_ARGS)

@@ -28,7 +28,7 @@
 #define WORDS          8 /* of 32 bits in a block: a key sets one bit of each */
 #define BLOCK_BITS     (WORDS * 32)
 #define BITS_PER_KEY   10
-#define BITS_MIN       6    /* with fewer, one absent key in ten seems to be there */
+#define BITS_MIN       6    /* with fewer, more than one absent key in ten seems to be there */
 #define KEYS_MIN       4096 /* a smaller run is mostly in shared buffers, on a few pages */
 #define ROOM_TO_GROW   1.25 /* so many times the keys that there are */
 #define LARGEST_SHARE  0.75 /* of the memory, that one filter may have */
@@ -165,7 +165,6 @@ static struct filter *
 find(const struct smart_key_filter_name *name)
 {
 	static int last = 0; /* a session mostly asks the same one */
-
 	int places;
 
 	if (name->run == 0 || shared == NULL)
