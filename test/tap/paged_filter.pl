@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SmartMemnode;
 use SmartTest;
 use Test::More;
 
@@ -79,10 +80,18 @@ sub asked_per_row
 	return ($hit + $read) / ($to - $from + 1);
 }
 
-sql(<<"SQL");
+sub make_rows
+{
+	sql(<<"SQL");
 CREATE TABLE rows (a text COLLATE "C", b int);
 CREATE FUNCTION key(g int) RETURNS text IMMUTABLE LANGUAGE sql AS \$\$ SELECT md5(g::text) || md5((3 * g)::text) \$\$;
 INSERT INTO rows SELECT key(g), g FROM generate_series(1, $ROWS) g;
+SQL
+	return;
+}
+
+make_rows();
+sql(<<'SQL');
 CREATE UNIQUE INDEX rows_a ON rows USING smart (a) WITH (resident = never);
 CREATE UNIQUE INDEX rows_tree ON rows USING smart (b);
 CREATE INDEX rows_many ON rows USING smart (a) WITH (resident = never);
@@ -151,4 +160,21 @@ cmp_ok($without - $with_filter, '>', 0.8, "and who inserts a new key reads a pag
 is_unique('no filters');
 log_is_quiet($node);
 $node->stop;
+
+# With memory nodes: an index that writes back, whether it is carried there or read from its pages alone. A part of the memory is for
+# filters, the rest is the cache's.
+my $memory = SmartMemnode->new('one', '--size=128M');
+$node = smart_node('remote', 'autovacuum = off', 'smart.cache_size = 2MB', 'smart.write_back = on', 'smart.carry_above = 0', 'log_statement = none',
+	'smart.memory_nodes = ' . addresses($memory));
+make_rows();
+sql('CREATE UNIQUE INDEX rows_a ON rows USING smart (a)');
+becomes($node, 'rows_a', 'carried');
+cmp_ok(filter_bytes('rows_a'), '>=', $ROWS * 6 / 8, 'a carried index has a filter');
+is_unique('a carried index');
+compacted('a carried index', q{INSERT INTO rows SELECT key(-g), g FROM generate_series(1, 90000) g});
+cmp_ok(filter_bytes('rows_a'), '>=', $ROWS * 6 / 8, 'and so has its next run');
+is_unique('a carried index that was compacted');
+log_is_quiet($node);
+$node->stop;
+$memory->stop;
 done_testing();
