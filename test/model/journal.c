@@ -19,7 +19,8 @@
  *
  * The same seed and options make the same history.  One table of three TIDs with rows of two keys; two writers, VACUUM,
  * a worker that removes the entries of dead rows which scans have met, two loaders, a compaction, two readers, a
- * carrier; another index that wants memory; a standby that replays WAL as far behind as it likes, with a worker that applies; crashes, power losses, promotions.
+ * carrier; another index that wants memory; a standby that replays WAL as far behind as it likes, with a worker that applies;
+ * crashes, power losses, promotions.
  * An entry is a key with a TID.  One step is one group of stores or loads of shared memory, one page under its lock,
  * one WAL record with the changes of its pages, one flush, or one change of a tree.  Processes make them in any order,
  * stop for long, and fail before any step at which they serve interrupts.
@@ -230,12 +231,12 @@
  * J16-lacks  A filter that has the name of a run has the keys of all entries that the run's pages hold, kept ones included.
  * J16-begin  Who writes a run goes on with the filter that has the name of the run before, if there is one.  Else he takes
  *            memory for a new one, which has no name, and is his until it gets one or he ends.
- * J16-add    He adds the keys of each page that he writes, and to a new one also those of pages that the run keeps.  Nothing is taken
- *            out of a filter.  If it was thrown away meanwhile the bits go to another one, which they do not harm, as bits are set in one
- *            step.
+ * J16-add    He adds the keys of each page that he writes, and to a new one also those of pages that the run keeps.  Nothing
+ *            is taken out of a filter.  If it was thrown away meanwhile the bits go to another one, which they do not harm, as
+ *            bits are set in one step.
  * J16-name   When runs have been switched, and all keys have been added, the filter gets the new run's name: one that went on if
- *            it still has the name of the run before, which is looked at in the same step; or a new one.  If the run is given up, or its writer fails, the one that went on has the older name, and
- *            more keys.  A name before the switch would do no harm, since no view has that run; it is not modelled.
+ *            it still has the name of the run before, which is looked at in the same step; or a new one.  If the run is given
+ *            up, or its writer fails, the one that went on has the older name, and more keys.  A name before the switch would do no harm, since no view has that run; it is not modelled.
  * J16-memory A filter may be thrown away at any moment, for another one, unless it has no name yet.  First the name is taken
  *            away, and then bits are cleared.  Pages of a run that has a filter must not be merged (J13-merge).
  * J16-look   Who asks looks for the name of his view's run, reads the bits, and looks at the name again.  If that has changed

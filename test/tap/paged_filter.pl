@@ -42,7 +42,7 @@ sub compacted
 	return;
 }
 
-# Each key of the table is refused; keys that it does not have are taken: of every so-manieth row.
+# is_unique(NAME, DATABASE): a key that the table has is refused. By single inserts some are tried, by ON CONFLICT all.
 sub is_unique
 {
 	my ($name, $database) = @_;
@@ -127,7 +127,8 @@ is_unique('a copied database', 'copy');
 sql('DROP DATABASE copy');
 cmp_ok(filter_bytes('rows_a'), '>', 0, 'its template has one still');
 
-# Without it all is as before.
+# Without it all is as before. The chain has nothing that would concern all pages.
+sql('REINDEX INDEX rows_a');
 $node->stop('immediate');
 $node->start;
 is(filter_bytes('rows_a'), '0', 'it does not survive the server');
@@ -140,16 +141,43 @@ is_unique('a filter of pages that were kept');
 # Memory for filters is limited: the one that was asked longest ago has to go.
 sql(<<'SQL');
 CREATE TABLE numbers (a int, b int);
-INSERT INTO numbers SELECT g, g FROM generate_series(1, 300000) g;
+INSERT INTO numbers SELECT 2 * g, g FROM generate_series(1, 300000) g;
 CREATE UNIQUE INDEX numbers_a ON numbers USING smart (a) WITH (resident = never);
 CREATE UNIQUE INDEX numbers_b ON numbers USING smart (b) WITH (resident = never);
 SQL
 is(filter_bytes('rows_a'), '0', 'it made room');
 cmp_ok(filter_bytes('numbers_a') + filter_bytes('numbers_b'), '<=', 1048576, 'for what fits');
 is_unique('a filter that was thrown away');
-is( sql(q{WITH added AS (INSERT INTO numbers SELECT g, 300000 + g FROM generate_series(1, 300000, 7) g ON CONFLICT (a) DO NOTHING RETURNING 1) SELECT count(*) FROM added}),
+is( sql(q{WITH added AS (INSERT INTO numbers SELECT 2 * g, 300000 + g FROM generate_series(1, 300000, 7) g ON CONFLICT (a) DO NOTHING RETURNING 1) SELECT count(*) FROM added}),
 	'0', 'the others tell duplicates');
-is(sql(q{SELECT count(*) FROM (SELECT g FROM generate_series(-1000, 1000) g WHERE EXISTS (SELECT FROM numbers WHERE a = g)) found}), '1000', 'and lookups');
+# missed(KEYS): for how many of 1,000 keys that lie between those of numbers_a a page of its run is read. A lookup reads the metapage,
+# too.
+sub missed
+{
+	my ($keys) = @_;
+	my $plan = sql("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off;
+		EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) SELECT count(a) FROM generate_series(1, 50000) g LEFT JOIN numbers ON a = 2 * (g * 7919 % $keys) + 1");
+	my ($hit) = $plan =~ /"Shared Hit Blocks": (\d+)/;
+	my ($read) = $plan =~ /"Shared Read Blocks": (\d+)/;
+
+	return ($hit + $read - 50000) / 50;
+}
+
+# Filters have neighbouring blocks, so that the second one may have needed the place of the first.
+sql('REINDEX INDEX numbers_a');
+sql('VACUUM numbers');
+my $missed = missed(300000);
+cmp_ok($missed, '>=', 0, 'a lookup reads the metapage');
+cmp_ok($missed, '<', 10, "with 12.5 bits for a key few new keys are missed: $missed of 1,000");
+is(sql(q{SELECT count(*) FROM (SELECT g FROM generate_series(-1000, 1000) g WHERE EXISTS (SELECT FROM numbers WHERE a = g)) found}), '500', 'and lookups');
+
+sql('INSERT INTO numbers SELECT 2 * g, g FROM generate_series(300001, 1000000) g');
+sql('REINDEX INDEX numbers_a');
+sql('VACUUM numbers');
+cmp_ok(filter_bytes('numbers_a'), '<', 1000000 * 7 / 8, 'a filter of more keys has fewer bits for each');
+$missed = missed(1000000);
+cmp_ok($missed, '<', 120, "with 6.3 bits more are missed: $missed of 1,000");
+cmp_ok($missed, '>', 20, 'as it has to be');
 
 $node->append_conf('postgresql.conf', 'smart.cache_size = 0');
 $node->restart;

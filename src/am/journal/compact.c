@@ -317,9 +317,10 @@ finish(struct compaction *compaction, const struct smart_run *run)
 	if (alone)
 		smart_journal_unlock(compaction->index, SMART_LOCK_REMOVE);
 	if (switched)
+	{
 		smart_run_filter_end(compaction->filter, compaction->index, run);
-	if (switched)
 		smart_delta_leave(compaction->index, smart_relation_loss(compaction->index) == SMART_LOSS_NONE);
+	}
 	/* If the new run keeps pages, the others are given back when the next one begins: a standby may read the old run until then. */
 	if (switched && alone && run->kept == 0)
 		(void) smart_free_collect(compaction->index, &compaction->meta, false, look_around, compaction);

@@ -3,7 +3,7 @@
  *	  All entries that a journal holds, in order: its chain's operations over its run.
  *
  * Of each entry the last operation of the chain counts, and over what the run says.  A compaction keeps pages of the run that no
- * operation concerns: they are not read.
+ * operation concerns: they are not read here.
  */
 #include "postgres.h"
 

@@ -59,7 +59,7 @@ seek_forward(struct smart_view *view)
 	return smart_reader_seek_ahead(&view->reader, range->from, (int) range->from_length);
 }
 
-/* Is the range one key, which the run lacks? */
+/* Is the range one key, which the run lacks (J16)? */
 static bool
 lacks_key(const struct smart_view *view)
 {

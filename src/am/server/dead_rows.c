@@ -13,20 +13,18 @@
 
 #include "am/server/dead_rows.h"
 #include "am/server/shared.h"
+#include "am/server/shared_file.h"
 #include "base/assert.h"
 
 #define GENERATIONS 1024
 #define PAGES       16384 /* a power of two */
-#define FILE_WORDS  (sizeof(smart_file) / sizeof(uint32))
-
-StaticAssertDecl(sizeof(smart_file) == FILE_WORDS * sizeof(uint32), "a file's name as words");
 
 /* Rows of a page.  Everything is loaded and stored whole. */
 struct page
 {
 	uint32 version; /* odd: it is being written */
 	BlockNumber block;
-	uint32 file[FILE_WORDS]; /* the index's */
+	struct smart_shared_file file; /* the index's */
 	uint64 tree;
 	uint64 generation;
 	uint64 bits[SMART_DEAD_ROWS_WORDS]; /* of offsets from 1 on */
@@ -72,26 +70,15 @@ page_of(const struct smart_dead_rows *self, BlockNumber block)
 static bool
 is_of_tree(const struct page *page, const struct smart_dead_rows *self)
 {
-	uint32 file[FILE_WORDS];
-
-	memcpy(file, &self->file, sizeof(file));
-	for (size_t i = 0; i < FILE_WORDS; i++)
-	{
-		if (__atomic_load_n(&page->file[i], __ATOMIC_RELAXED) != file[i])
-			return false;
-	}
-	return __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree;
+	return smart_shared_file_is(&page->file, &self->file) &&
+		   __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree;
 }
 
 /* The caller has made the version odd. */
 static void
 set_tree(struct page *page, const struct smart_dead_rows *self)
 {
-	uint32 file[FILE_WORDS];
-
-	memcpy(file, &self->file, sizeof(file));
-	for (size_t i = 0; i < FILE_WORDS; i++)
-		__atomic_store_n(&page->file[i], file[i], __ATOMIC_RELAXED);
+	smart_shared_file_set(&page->file, &self->file);
 	__atomic_store_n(&page->tree, self->tree, __ATOMIC_RELAXED);
 }
 

@@ -1,6 +1,6 @@
 /*
  * key_filter.c
- *	  Filters of the keys that runs of unique indexes hold.
+ *	  Filters of the keys that runs of unique indexes hold (src/README, J16).
  *
  * All filters share one piece of memory, in which each has neighbouring blocks.  A new one takes room from those that were asked
  * longest ago.  Nobody waits for a reader: he looks at the filter's version before and after he has looked at its bits.
@@ -20,6 +20,7 @@
 #include "am/server/key_filter.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "am/server/shared_file.h"
 #include "base/assert.h"
 
 #define TRANCHE "smart_key_filter"
@@ -28,12 +29,11 @@
 #define WORDS          8 /* of 32 bits in a block: a key sets one bit of each */
 #define BLOCK_BITS     (WORDS * 32)
 #define BITS_PER_KEY   10
-#define BITS_MIN       6    /* with fewer, more than one absent key in ten seems to be there */
-#define KEYS_MIN       4096 /* a smaller run is mostly in shared buffers, on a few pages */
-#define ROOM_TO_GROW   1.25 /* so many times the keys that there are */
-#define LARGEST_SHARE  0.75 /* of the memory, that one filter may have */
-#define BEHIND_NODES   8    /* with memory nodes the share of smart.cache_size, besides */
-#define FILE_WORDS     (sizeof(smart_file) / sizeof(uint32))
+#define BITS_MIN       6       /* with fewer, more than one absent key in ten seems to be there */
+#define KEYS_MIN       4096    /* a smaller run is mostly in shared buffers, on a few pages */
+#define ROOM_TO_GROW   1.25    /* so many times the keys that there are */
+#define LARGEST_SHARE  0.75    /* of the memory, that one filter may have */
+#define BEHIND_NODES   8       /* with memory nodes the share of smart.cache_size, besides */
 #define TOLD_USE_EVERY 1000000 /* microseconds */
 
 struct block
@@ -41,16 +41,14 @@ struct block
 	uint32 word[WORDS];
 };
 
-StaticAssertDecl(sizeof(smart_file) == FILE_WORDS * sizeof(uint32), "a file's name as words");
-
 /* Everything is changed with the lock held but used_at and the bits; and loaded without it as the version tells. */
 struct filter
 {
 	uint64 version; /* odd: it is being changed */
 	uint64 run;     /* whose keys it has; 0: none that could be asked for */
 	uint64 journal;
-	uint32 file[FILE_WORDS];
-	int holder;    /* PID of the process that adds keys, or 0 */
+	struct smart_shared_file file;
+	int holder;    /* PID of the process that adds keys, or 0: then nobody else adds, nor takes it */
 	uint64 first;  /* block */
 	uint64 blocks; /* 0: there is no filter here */
 	uint64 keys;   /* added to it: those that have set a bit; by the holder alone */
@@ -70,9 +68,7 @@ static LWLock *lock;
 
 struct smart_key_filter
 {
-	struct filter *filter;
-	bool continued;
-	bool ended;
+	struct filter *filter; /* NULL: it has ended */
 	MemoryContextCallback release;
 };
 
@@ -146,18 +142,9 @@ has_bits(const struct block *block, uint64 hash)
 static bool
 is_named(const struct filter *filter, const struct smart_key_filter_name *name)
 {
-	uint32 file[FILE_WORDS];
-
-	if (__atomic_load_n(&filter->run, __ATOMIC_RELAXED) != name->run ||
-		__atomic_load_n(&filter->journal, __ATOMIC_RELAXED) != name->journal)
-		return false;
-	memcpy(file, &name->file, sizeof(file));
-	for (size_t i = 0; i < FILE_WORDS; i++)
-	{
-		if (__atomic_load_n(&filter->file[i], __ATOMIC_RELAXED) != file[i])
-			return false;
-	}
-	return true;
+	return __atomic_load_n(&filter->run, __ATOMIC_RELAXED) == name->run &&
+		   __atomic_load_n(&filter->journal, __ATOMIC_RELAXED) == name->journal &&
+		   smart_shared_file_is(&filter->file, &name->file);
 }
 
 /* Where the filter of this name may be; NULL: there is none. */
@@ -246,20 +233,10 @@ end_change(struct filter *filter)
 }
 
 static void
-set_file(struct filter *filter, const smart_file *file)
-{
-	uint32 word[FILE_WORDS];
-
-	memcpy(word, file, sizeof(word));
-	for (size_t i = 0; i < FILE_WORDS; i++)
-		__atomic_store_n(&filter->file[i], word[i], __ATOMIC_RELAXED);
-}
-
-static void
 set_name(struct filter *filter, const struct smart_key_filter_name *name)
 {
 	begin_change(filter);
-	set_file(filter, &name->file);
+	smart_shared_file_set(&filter->file, &name->file);
 	__atomic_store_n(&filter->journal, name->journal, __ATOMIC_RELAXED);
 	__atomic_store_n(&filter->run, name->run, __ATOMIC_RELAXED);
 	end_change(filter);
@@ -348,7 +325,7 @@ take(const smart_file *file, uint64 blocks)
 	}
 	__atomic_store_n(&shared->places, Max(shared->places, (int) (filter - shared->filter) + 1), __ATOMIC_RELAXED);
 	begin_change(filter);
-	set_file(filter, file);
+	smart_shared_file_set(&filter->file, file);
 	__atomic_store_n(&filter->first, first, __ATOMIC_RELAXED);
 	__atomic_store_n(&filter->blocks, blocks, __ATOMIC_RELAXED);
 	filter->holder = MyProcPid;
@@ -366,7 +343,7 @@ throw_away_of_file(const smart_file *file)
 	{
 		struct filter *filter = &shared->filter[i];
 
-		if (filter->blocks > 0 && filter->holder == 0 && memcmp(filter->file, file, sizeof(*file)) == 0)
+		if (filter->blocks > 0 && filter->holder == 0 && smart_shared_file_is(&filter->file, file))
 			throw_away(filter);
 	}
 }
@@ -401,13 +378,13 @@ clear(const struct filter *filter)
 	}
 }
 
-/* Nothing more is added: one that goes on is that of the run before, whatever was added; a new one is none. */
+/* The run came to nothing. */
 static void
 give_up(void *argument)
 {
 	struct smart_key_filter *self = argument;
 
-	if (!self->ended)
+	if (self->filter != NULL)
 		smart_key_filter_end(self, NULL);
 }
 
@@ -421,7 +398,6 @@ smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, 
 	if (shared == NULL || shared->blocks == 0)
 		return NULL;
 	self = palloc0(sizeof(*self));
-	self->ended = true;
 	self->release = (MemoryContextCallback){.func = give_up, .arg = self};
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -436,8 +412,6 @@ smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, 
 		filter = blocks == 0 ? NULL : take(&before->file, blocks);
 	}
 	self->filter = filter;
-	self->continued = *continued;
-	self->ended = filter == NULL;
 	LWLockRelease(lock);
 	if (filter == NULL)
 		return NULL;
@@ -464,7 +438,7 @@ smart_key_filter_add(struct smart_key_filter *self, uint64 hash)
 	struct filter *filter = self->filter;
 	struct block *block = block_to_change(self, hash);
 
-	smart_assert(!self->ended && filter->holder == MyProcPid);
+	smart_assert(filter->holder == MyProcPid);
 	if (has_bits(block, hash))
 		return;
 	/* Others read them, and nobody else adds. */
@@ -478,12 +452,12 @@ smart_key_filter_end(struct smart_key_filter *self, const struct smart_key_filte
 {
 	struct filter *filter = self->filter;
 
-	smart_assert(!self->ended && filter->holder == MyProcPid);
-	self->ended = true;
+	smart_assert(filter != NULL && filter->holder == MyProcPid);
+	self->filter = NULL;
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	if (name != NULL)
 		set_name(filter, name);
-	else if (!self->continued)
+	else if (filter->run == 0)
 		throw_away(filter);
 	filter->holder = 0;
 	LWLockRelease(lock);

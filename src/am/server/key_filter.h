@@ -1,6 +1,6 @@
 /*
  * key_filter.h
- *	  Filters of the keys that runs of unique indexes hold: a check need not read the run for a key that it lacks.
+ *	  Filters of the keys that runs of unique indexes hold: a check need not read the run for a key that it lacks (src/README, J16).
  *
  * A filter has the name of a run, and never lacks a key of it; it may seem to have one that the run does not have.  It is volatile, of
  * this server alone, and may be thrown away at any moment: then the run is read.
