@@ -17,18 +17,19 @@ struct words
 
 struct view
 {
-	struct meta meta;   /* of the run */
-	struct tree *delta; /* NULL: there is none yet */
-	bool by_chain;      /* the chain is read in its place, */
-	bool chain_read;    /* and has been, */
-	struct words chain; /* with this result, */
-	entries part;       /* of these entries: the beginning of the range */
-	int follower;       /* NONE: the base is the run */
-	bool whole;         /* it needs no delta */
-	bool alone;         /* the base is to be the run */
-	bool behind;        /* the view has to be brought up to date before it is read */
-	bool ahead;         /* some of the follower was read ahead, */
-	entries read_ahead; /* this */
+	struct meta meta;    /* of the run */
+	unsigned int number; /* the run's (J17) */
+	struct tree *delta;  /* NULL: there is none yet */
+	bool by_chain;       /* the chain is read in its place, */
+	bool chain_read;     /* and has been, */
+	struct words chain;  /* with this result, */
+	entries part;        /* of these entries: the beginning of the range */
+	int follower;        /* NONE: the base is the run */
+	bool whole;          /* it needs no delta */
+	bool alone;          /* the base is to be the run */
+	bool behind;         /* the view has to be brought up to date before it is read */
+	bool ahead;          /* some of the follower was read ahead, */
+	entries read_ahead;  /* this */
 };
 
 /* Does the chain end at the follower's place, as it is now? */
@@ -98,6 +99,8 @@ take_run(struct actor *self, struct view *view)
 	view->meta = step_read_meta(self, "J15-read: reads the metapage");
 	if (view->meta.stale || self->server->reads != NONE)
 		return false;
+	if (world.plan.answers)
+		view->number = answers_number(self, view->meta.run);
 	take_follower(self, view);
 	view->by_chain = !view->whole && one_in(5);
 	if (!view->whole && !view->by_chain)
@@ -169,34 +172,56 @@ leave_follower(struct view *view, bool wrongly)
 	view->ahead = false;
 }
 
-/* What the run or the follower says of an entry. */
+/* J17-same, J17-fill.  What the run's pages have of the key, or those who have read them. */
 static enum looked
-look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *found)
+look_at_run(struct actor *self, const struct view *view, unsigned int key, entries *content)
 {
 	const struct run_pages *pages = &view->meta.pages;
-	struct tree *tree;
 
-	*found = false;
-	if (view->follower != NONE)
-	{
-		step(self, "J15-read: looks into the follower");
-		tree = tree_at(self->server, view->follower);
-		*found = ((view->ahead ? view->read_ahead : tree->content) & BIT(entry)) != 0;
-		if (view->ahead || (!tree->lost && !one_in(UNANSWERED_ONE_IN)))
-			return LOOKED;
-		/* The memory node does not answer. */
-		leave_follower(view, FAULT(carryleft));
-		return LOOKED_AGAIN;
-	}
+	if (world.plan.answers && answers_ask(self, view->number, key, content))
+		return LOOKED;
+	*content = 0;
 	for (unsigned int i = 0; i < pages->count; i++)
 	{
 		struct page page = step_read(self, pages->page[i].block, "J15-read: reads a page of the run");
 
 		if (!page_is_of_run(&page, view->meta.run, view->meta.kept))
 			return LOOKED_BEHIND;
-		*found = *found || (page.content & BIT(entry)) != 0;
+		*content |= page.content;
 	}
+	*content &= entries_of_key(key);
+	if (world.plan.answers)
+		answers_remember(self, view->number, key, *content);
 	return LOOKED;
+}
+
+/* What the run or the follower says of an entry. */
+static enum looked
+look_at_base(struct actor *self, struct view *view, unsigned int entry, bool *found)
+{
+	unsigned int key = KEY_OF(entry);
+	enum looked looked;
+	struct tree *tree;
+	entries content;
+
+	*found = false;
+	if (view->follower != NONE)
+	{
+		step(self, "J15-read: looks into the follower");
+		tree = tree_at(self->server, view->follower);
+		content = view->ahead ? view->read_ahead : tree->content;
+		*found = (content & BIT(entry)) != 0;
+		if (FAULT(answerfollower))
+			answers_remember(self, view->number, key, content & entries_of_key(key));
+		if (view->ahead || (!tree->lost && !one_in(UNANSWERED_ONE_IN)))
+			return LOOKED;
+		/* The memory node does not answer. */
+		leave_follower(view, FAULT(carryleft));
+		return LOOKED_AGAIN;
+	}
+	looked = look_at_run(self, view, key, &content);
+	*found = (content & BIT(entry)) != 0;
+	return looked;
 }
 
 /* What comes later in the chain counts. */

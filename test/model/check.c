@@ -135,6 +135,12 @@ check_world(void)
 	check_run(&server->pages);
 	if (world.plan.filters)
 		filter_check(server);
+	if (world.plan.answers)
+	{
+		answers_check(server);
+		if (world.standby != NULL)
+			answers_check(world.standby);
+	}
 	if (tree != NULL && tree->lost)
 		tree = NULL;
 	for (int i = 0; i < ACTORS; i++)

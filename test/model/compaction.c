@@ -174,6 +174,8 @@ write_run(struct actor *self)
 	if (switch_runs(self, &record, marks))
 		filter_publish(self, &filling, record.run);
 	filter_release(self->server, self);
+	if (world.plan.answers && one_in(2))
+		answers_get_memory(self);
 	if (world.plan.keeps && one_in(2))
 		keep_give_back(self);
 }

@@ -36,8 +36,8 @@ stop_server(struct server *server)
 		server->foretold[i] = NONE;
 	server->delta_count = 0;
 	memset(server->areas, 0, sizeof(server->areas));
-	if (!FAULT(bloomcrash))
-		memset(server->filters, 0, sizeof(server->filters));
+	if (world.plan.answers ? !FAULT(answercrash) : !FAULT(bloomcrash))
+		answers_begin(server);
 	move_end(server);
 }
 

@@ -180,7 +180,34 @@
 	X(bloomagain, "J16-look", "a reader does not look at the name again", 50000, "--theme filter")                     \
 	X(bloomclear, "J16-memory", "bits are cleared before the name is taken away", 10000, "--theme filter")             \
 	X(bloomstays, "J16-same", "what the filter of one run has said is taken for the next one's", 50000,                \
-	  "--theme filter")
+	  "--theme filter")                                                                                                \
+	X(answernow, "J17-fill", "an answer is remembered for the run of now", 10000, "--theme answers")                   \
+	X(answerbehind, "J17-fill", "what was read before pages were gone is remembered", 10000, "--theme answers")        \
+	X(answermixed, "J17-fill", "what was read of the run before is remembered for the next one", 10000,                \
+	  "--theme answers")                                                                                               \
+	X(answerfollower, "J17-fill", "what the follower has is remembered for the run", 10000, "--theme answers")         \
+	X(answerpart, "J17-fill", "an answer is remembered although the reading was broken off", 10000, "--theme answers") \
+	X(answerplace, "J17-number", "a run gets the place of another one in the table, and its number", 10000,            \
+	  "--theme answers")                                                                                               \
+	X(answernumber, "J17-number", "a view that takes another run goes on with its number", 10000, "--theme answers")   \
+	X(answerlock, "J17-memory", "an answer is remembered without the lock", 10000, "--theme answers")                  \
+	X(answerearly, "J17-memory", "who remembers looks at the range before he has the lock", 10000, "--theme answers")  \
+	X(answertaken, "J17-memory", "a filter has memory that is still in the range", 10000, "--theme answers")           \
+	X(answerclear, "J17-memory", "memory is cleared for a filter before the range is changed", 10000,                  \
+	  "--theme answers")                                                                                               \
+	X(answerbits, "J17-memory", "what filters have given back is not cleared", 10000, "--theme answers")               \
+	X(answeradder, "J17-memory", "a filter is thrown away to which somebody adds keys", 10000, "--theme answers")      \
+	X(answermark, "J17-fill", "who remembers does not mark the set", 10000, "--theme answers")                         \
+	X(answerswap, "J17-fill", "two remember in one set", 10000, "--theme answers")                                     \
+	X(answerrange, "J17-look", "a reader does not look at the range again", 10000, "--theme answers")                  \
+	X(answerset, "J17-look", "a reader does not look at the set's version again", 10000, "--theme answers")            \
+	X(answerodd, "J17-look", "a reader takes a set that is being written", 10000, "--theme answers")                   \
+	X(answerorder, "J17-look", "a reader looks at the range again before he does at the set", 100000,                  \
+	  "--theme answers")                                                                                               \
+	X(answerbounds, "J17-look", "a range of two moments is taken for one", 10000, "--theme answers")                   \
+	X(answerstays, "J17-same", "the answer of one run is taken for the next one's", 10000, "--theme answers")          \
+	X(answeralone, "J17-same", "what the chain has does not matter", 10000, "--theme answers")                         \
+	X(answercrash, "J17-crash", "answers survive the processes", 10000, "--theme answers")
 
 enum fault
 {

@@ -7,7 +7,7 @@
  *
  *   --fault NAME             without a rule of faults.h, more than once for several
  *   --theme NAME             what is frequent: any, loss, stale, runs, dead, standby, walk, move, paged, marks, behind,
- *                            carry, keep, filter (a history's own choice)
+ *                            carry, keep, filter, answers (a history's own choice)
  *   --unique                 the index is unique (a history's own choice)
  *   --runs-from tree|journal what a whole journal's runs are written from (a history's own choice)
  *   --kept-by record|name    what tells after a crash that a tree is whole (a history's own choice)
@@ -246,6 +246,34 @@
  * J16-crash  Filters die with the processes.  A run whose switch was lost with the end of WAL may be written again, under the same
  *            id, with other entries.
  *
+ * In theme "answers" the index is one of theme "filter", and its readers are on a standby, too.  An *answer* is what a run's pages
+ * hold under a key, perhaps nothing.  Who has read it remembers it, in *sets* of records, in the memory that no filter has: the
+ * *range*.  A run never changes, so an answer is true for good: removals, rollback and VACUUM are operations of the chain, which
+ * counts as always.  The lock of memory is one lock, which is taken alone or shared.
+ * J17-says   In a set of the range that nobody is writing there is a record of what its run has under its key, or none.  So pages
+ *            of the run must be neither marked (J13-mark) nor merged (J13-merge).
+ * J17-fill   A reader remembers what he has read if he has read all that the run may have of the key, from pages of one run, each
+ *            of which has told so (J3-walk).  It is remembered for that run, and not for that of now.  What a follower has is not what
+ *            the run has.  He takes the lock of
+ *            memory shared, or does not remember if it is not free; then he looks at the range.  He marks the set by its
+ *            version, from even to odd in one step, unless it is odd; writes; and makes the version even again, another one
+ *            than before.  He serves no interrupt in between.
+ * J17-number Runs have numbers in shared memory, and records have numbers of runs.  There is room for few: another run takes the
+ *            place of one, and gets a new number; and so does the one that had the place when somebody asks for it again.  Who
+ *            has an older number of the same run may use it all the same.  A view asks whenever it takes a run.
+ * J17-memory Filters take memory, and give it back, with the lock held alone, so that nobody is writing records.  What comes to
+ *            the range is cleared before.  What leaves it is a filter's when the range has been changed: only then it is cleared for that
+ *            one.  Who adds keys to a filter, also to one that goes on, owns it until he ends; what has an owner is not thrown
+ *            away.  Otherwise bits that come late (J16-add) would go to records.
+ * J17-look   Who asks takes no lock.  He looks at the range's version, at the range, which may be two halves of different
+ *            ranges and lead anywhere, and at the set's version; copies the record; looks at the set's version again, and then at the
+ *            range's.  If one was odd, or has changed, he has been told nothing.  In the other order the range could change between the
+ *            two: the set's memory is cleared, and its version what it was at the beginning, when the copy was made while somebody wrote.
+ * J17-same   An answer takes the place of the run's pages, and the chain behind the run's cut is merged over it.  When the view
+ *            takes another run, it asks anew.  So a lookup finds what it finds in the pages.
+ * J17-crash  Answers and numbers die with the processes, as filters do (J16-crash), and for the same reason.  They survive a
+ *            promotion: a standby has read no run whose switch is not in the new primary's WAL.
+ *
  * What is checked after every step, on the primary (check.c):
  * - The tree has what the journal says, but for entries of which a process has done one of two steps.
  * - A committed row that a snapshot may see has its entry in both, and is the only one of its key where that is unique.
@@ -253,6 +281,7 @@
  *   what is true of the journal now is true of each tree that is ever loaded from this WAL.
  * - The follower, if its place is not before the cut, and the operations behind the cut together are what the journal says;
  *   so is the follower alone, if the chain ends at its place.  Half of a place fits no page.
+ * - No filter of the current run lacks a key of it, and no set says of a run what it has not (also on a standby).
  * Further: a query sees exactly the rows of its snapshot, on either server (reader.c); no walker takes a page that is
  * used for something else, and none is left behind early (walk.c).
  */
@@ -356,8 +385,8 @@ take_flag(struct run *run, const char *flag)
 static bool
 take_option(struct run *run, const char *option, const char *value)
 {
-	static const char *const themes[] = {"any",   "loss",  "stale",  "runs",  "dead", "standby", "walk", "move",
-										 "paged", "marks", "behind", "carry", "keep", "filter",  NULL};
+	static const char *const themes[] = {"any",   "loss",  "stale",  "runs",  "dead", "standby", "walk",    "move",
+										 "paged", "marks", "behind", "carry", "keep", "filter",  "answers", NULL};
 	static const char *const sources[] = {"either", "tree", "journal", NULL};
 	static const char *const keepers[] = {"either", "record", "name", NULL};
 	int number = 0;
@@ -493,7 +522,8 @@ test_all(void)
 										"--runs 100000 --theme behind",
 										"--runs 200000 --theme carry",
 										"--runs 50000 --theme keep",
-										"--runs 50000 --theme filter"};
+										"--runs 50000 --theme filter",
+										"--runs 50000 --theme answers"};
 	int passed = 0;
 	int failed = 0;
 

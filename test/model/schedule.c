@@ -150,6 +150,7 @@ release(struct actor *actor)
 		server->running &= ~(UINT64_C(1) << actor->xid);
 	if (server != NULL)
 		filter_release(server, actor);
+	answers_release(actor);
 	/* A move that fails: its tree is nothing to anybody. */
 	if (server != NULL && server->mover == actor)
 	{
@@ -376,6 +377,24 @@ make_filtered(struct plan *plan)
 	plan->fate[FATE_LOSE_TREE] = 0;
 }
 
+/* J17: keys are looked up, on a standby, too. */
+static void
+make_answers(struct plan *plan)
+{
+	make_filtered(plan);
+	plan->answers = true;
+	plan->pace[READER_1] = plan->pace[READER_2] = 24 + sometimes(2, 40);
+	plan->pace[WRITER_1] = plan->pace[WRITER_2] = 12;
+	plan->pace[NEIGHBOUR] = sometimes(2, 4 + below(24));
+	plan->pace[CARRIER] = sometimes(3, 16);
+	plan->pace[APPLIER] = 0;
+	plan->fate[FATE_FLUSH] = plan->fate[FATE_REPLAY] = plan->fate[FATE_PROMOTE] = 0;
+	if (!one_in(3))
+		return;
+	plan->fate[FATE_FLUSH] = plan->fate[FATE_REPLAY] = 8;
+	plan->fate[FATE_PROMOTE] = sometimes(2, 1);
+}
+
 /* Trees are left behind. */
 static void
 make_behind(struct plan *plan)
@@ -462,6 +481,9 @@ make_theme(struct plan *plan, enum theme theme)
 			break;
 		case THEME_FILTER:
 			make_filtered(plan);
+			break;
+		case THEME_ANSWERS:
+			make_answers(plan);
 			break;
 		case THEME_MOVE:
 			make_moved(plan);
@@ -584,7 +606,7 @@ begin_history(uint64_t seed)
 	for (int i = 0; i < 2; i++)
 	{
 		memset(world.servers[i].holder, 0, sizeof(world.servers[i].holder));
-		memset(world.servers[i].filters, 0, sizeof(world.servers[i].filters));
+		answers_begin(&world.servers[i]);
 	}
 	make_plan(&world.plan);
 	fate_begin();

@@ -28,6 +28,11 @@
 #define AREAS            3 /* of the writers */
 #define AREA_ADDS        2
 #define FILTERS          2 /* of keys; two at a time are somebody's without a name */
+#define MEMORY_WORDS     4 /* of a filter, or of a set of records */
+#define NAMES            2 /* runs that have a number */
+#define NUMBERS          400
+#define RUNS             (UINT8_MAX + 1)
+#define ANOTHERS_RUN     UINT8_MAX /* a run of another index, whose id is never one of this index's */
 #define NONE             (-1)
 
 typedef uint16_t entries; /* a set of them: bit key * TIDS + tid */
@@ -36,6 +41,12 @@ typedef uint16_t entries; /* a set of them: bit key * TIDS + tid */
 #define BIT(entry)      ((entries) (1u << (entry)))
 #define KEY_OF(entry)   ((entry) / TIDS)
 #define TID_OF(entry)   ((entry) % TIDS)
+
+static inline entries
+entries_of_key(unsigned int key)
+{
+	return (entries) ((BIT(TIDS) - 1) << ENTRY(key, 0));
+}
 
 /* ---- what is in pages ---- */
 
@@ -240,13 +251,41 @@ struct area
 	unsigned int filter; /* bits of the keys that it has, and perhaps of others */
 };
 
-/* A filter of keys (J16), and the memory that it lies in. */
+/* A set of records (J17), of one: the words of memory that is not a filter's. */
+enum set_word
+{
+	SET_VERSION, /* odd: somebody writes */
+	SET_NUMBER,  /* of the run; 0: there is no record */
+	SET_KEY,
+	SET_CONTENT
+};
+
+/* A filter of keys (J16), and the memory that it lies in, or where sets of records lie. */
 struct filter
 {
-	uint8_t run;         /* its name; 0: none */
-	unsigned int keys;   /* a bit for each one */
-	unsigned int own;    /* for the checks alone: those of another index's filter */
-	struct actor *owner; /* who fills it, as long as it has no name yet; NULL: nobody */
+	uint8_t run;                      /* its name; 0: none */
+	unsigned int words[MEMORY_WORDS]; /* a bit for each key, in each word */
+	unsigned int own[MEMORY_WORDS];   /* for the checks alone: those of another index's filter */
+	struct actor *owner;              /* who fills it, as long as it has no name yet; NULL: nobody */
+};
+
+/* What is remembered of runs (J17): where, and under which numbers. */
+struct answers
+{
+	unsigned int version; /* of the range; odd: it is being changed */
+	unsigned int first;   /* filter, of those whose memory has sets */
+	unsigned int count;
+	unsigned int shares; /* who holds the lock of memory shared: a bit for each process */
+	struct
+	{
+		uint8_t run;
+		unsigned int number;
+	} names[NAMES];
+	unsigned int number; /* the last one that was given */
+
+	/* For the checks alone. */
+	uint8_t run_of[NUMBERS];
+	entries truth[RUNS]; /* what runs have */
 };
 
 enum lock
@@ -256,6 +295,7 @@ enum lock
 	LOCK_COMPACTION,
 	LOCK_TABLE,                    /* VACUUM's */
 	LOCK_DELTA,                    /* the delta's, as LOCK_APPLY */
+	LOCK_MEMORY,                   /* of filters and answers; also shared, which struct answers tells */
 	LOCK_KEY,                      /* + the key */
 	LOCK_AREA = LOCK_KEY + KEYS,   /* + the area's number */
 	LOCK_PAGE = LOCK_AREA + AREAS, /* + the block's number */
@@ -306,6 +346,7 @@ struct server
 	int delta_count;
 	struct area areas[AREAS];
 	struct filter filters[FILTERS];
+	struct answers answers;
 	struct actor *holder[LOCKS];
 };
 
@@ -375,6 +416,7 @@ enum theme
 	THEME_CARRY,   /* the index has no tree, but a follower */
 	THEME_KEEP,    /* runs of many pages keep some of them */
 	THEME_FILTER,  /* unique checks ask filters of keys, in an index that has no tree */
+	THEME_ANSWERS, /* the same, and what runs have under keys is remembered */
 	THEMES
 };
 
@@ -418,6 +460,7 @@ struct plan
 	bool lean;           /* deltas of views are lean, and pages of runs are not merged */
 	bool keeps;          /* runs keep pages of the run before, and pages are not merged */
 	bool filters;        /* unique checks ask filters of keys: theme "filter" */
+	bool answers;        /* and what was remembered of the run: theme "answers" */
 	bool carries;        /* the index has no tree, but a follower; unless it has been rebuilt */
 	unsigned int small;  /* steps after which the index is carried: before, it has no follower */
 	bool stages;         /* adds wait in areas: theme "carry", unique */
@@ -681,14 +724,67 @@ extern void filter_publish(struct actor *self, struct filling *filling, unsigned
 /* Filters without a name that were the owner's are nobody's. */
 extern void filter_release(struct server *server, const struct actor *owner);
 
-/*
- * A unique check's view: what run and chain have of the key; the run is left out if a filter says so.  False: the journal is
- * stale.
- */
-extern bool filter_view(struct actor *self, unsigned int key, entries *content);
+/* J16-look: does a filter say that no page of the run has the key? */
+extern bool filter_is_absent(struct actor *self, unsigned int run, unsigned int key);
 
 /* J16-lacks. */
 extern void filter_check(const struct server *server);
+
+/* ---- answers.c ---- */
+
+/* Memory and numbers as a server begins with them. */
+extern void answers_begin(struct server *server);
+
+/* J17-memory: memory for a filter without a name, which is the caller's; and the cache gets what no filter has. */
+extern struct filter *answers_take_memory(struct actor *self);
+extern void answers_get_memory(struct actor *self);
+
+/* J17-number. */
+extern unsigned int answers_number(struct actor *self, unsigned int run);
+
+/* J17-look: what the run with this number has under the key.  False: nobody knows. */
+extern bool answers_ask(struct actor *self, unsigned int number, unsigned int key, entries *content);
+
+/* J17-fill. */
+extern void answers_remember(struct actor *self, unsigned int number, unsigned int key, entries content);
+
+/* All that an actor has of it is let go. */
+extern void answers_release(struct actor *actor);
+
+/* J17-says. */
+extern void answers_check(struct server *server);
+
+/* ---- lookup.c ---- */
+
+/* The view of one who looks up keys in run and chain. */
+struct key_view
+{
+	bool has_run;
+	struct meta meta;    /* the run's */
+	unsigned int number; /* the run's (J17) */
+	bool partly;         /* may read no further than it likes */
+	bool absent;         /* a filter has said so of the last key */
+
+	entries truth; /* for the checks alone: what the run has */
+
+	/* With faults alone: what was read of the run before, and of which entries; what others have remembered of one. */
+	entries read;
+	entries part;
+	bool told;
+	entries answer;
+};
+
+/*
+ * What run and chain have of the key; the run is left out if a filter says so, or what is remembered counts.  False: the
+ * journal is stale.
+ */
+extern bool lookup(struct actor *self, struct key_view *view, unsigned int key, entries *content);
+
+/* This one and perhaps others, by one view. */
+extern void lookup_some(struct actor *self, unsigned int key);
+
+/* What the pages of the run of now have. */
+extern entries lookup_run_content(const struct pages *pages, bool dead);
 
 /* ---- keep.c ---- */
 

@@ -98,13 +98,14 @@ is_duplicate(const struct actor *self, unsigned int entry, bool journal)
 	return lead_to_duplicate(self, entry, all);
 }
 
-/* J16: the same, a page of the journal at a time; what the filter says decides.  Who adds the key waits for its lock. */
+/* J16, J17: the same, a page of the journal at a time; what the filter says, or is remembered, decides.  Who adds the key waits for its lock. */
 static bool
 is_duplicate_by_view(struct actor *self, unsigned int entry)
 {
+	struct key_view view = {.has_run = false};
 	entries all;
 
-	if (!filter_view(self, KEY_OF(entry), &all))
+	if (!lookup(self, &view, KEY_OF(entry), &all))
 		return true;
 	step(self, "J2-unique: looks at the key's rows");
 	return lead_to_duplicate(self, entry, all);
