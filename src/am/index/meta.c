@@ -213,6 +213,15 @@ smart_meta_read_again(Relation index, struct smart_meta *meta)
 	*meta = found;
 }
 
+struct smart_run_name
+smart_meta_run_name(Relation index, const struct smart_meta *meta)
+{
+	return (struct smart_run_name){.file = smart_relation_locator(index),
+								   .journal = meta->journal,
+								   .run = meta->run,
+								   .made = meta->run_made};
+}
+
 void
 smart_meta_refresh(Relation index, struct smart_meta *meta)
 {
@@ -256,7 +265,7 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 		.run_pages = run->pages,
 		.run_root = run->pages > 0 ? run->root : InvalidBlockNumber,
 		.run_fences = run->fences,
-		.run_made = run->pages > 0 ? GetCurrentTimestamp() : 0,
+		.run_made = run->pages > 0 ? run->made : 0,
 		.cut.block = InvalidBlockNumber,
 		.tail_block = InvalidBlockNumber,
 	};

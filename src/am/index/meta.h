@@ -9,6 +9,9 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "am/server/run_name.h"
 
 struct smart_codec;
 
@@ -107,6 +110,7 @@ struct smart_run
 {
 	uint64 journal; /* 0: the index is not logged */
 	uint64 id;      /* 0 without pages */
+	TimestampTz made;
 	uint64 entries;
 	uint32 pages;
 	uint32 kept;      /* of them: of runs before */
@@ -140,6 +144,9 @@ extern void smart_meta_read_again(Relation index, struct smart_meta *meta);
 
 /* The same for who has what he read then in meta, or zeros: what is as it was then need not be checked. */
 extern void smart_meta_refresh(Relation index, struct smart_meta *meta);
+
+/* The name of the run that its metapage tells of. */
+extern struct smart_run_name smart_meta_run_name(Relation index, const struct smart_meta *meta);
 
 /*
  * Which tree a metapage names (0: none), and which journal, from a copy of the page.  False: it is no metapage that this

@@ -270,7 +270,7 @@ name_run(struct smart_meta *meta, const struct smart_run *run)
 	meta->run_root = run->root;
 	meta->run_fences = run->fences;
 	meta->run_entries = run->entries;
-	meta->run_made = GetCurrentTimestamp();
+	meta->run_made = run->made;
 }
 
 /*

@@ -309,6 +309,7 @@ smart_run_finish(struct smart_run_writer *writer, struct smart_run *run)
 		write_held(writer, writer->end);
 		smgrimmedsync(RelationGetSmgr(writer->index), MAIN_FORKNUM);
 	}
+	writer->run.made = GetCurrentTimestamp();
 	*run = writer->run;
 	pfree(writer->memory);
 	pfree(writer);

@@ -31,9 +31,8 @@ struct smart_run_filter *
 smart_run_filter_begin(Relation index, const struct smart_codec *codec, const struct smart_meta *before, double entries,
 					   double more)
 {
-	const struct smart_key_filter_name name = {.file = smart_relation_locator(index),
-											   .journal = before == NULL ? 0 : before->journal,
-											   .run = before == NULL ? 0 : before->run};
+	const struct smart_run_name name = before == NULL ? (struct smart_run_name){.file = smart_relation_locator(index)}
+													  : smart_meta_run_name(index, before);
 	struct smart_run_filter *self;
 	bool continued;
 
@@ -97,9 +96,10 @@ smart_run_filter_keep(struct smart_run_filter *self, BlockNumber block)
 void
 smart_run_filter_end(struct smart_run_filter *self, Relation index, const struct smart_run *run)
 {
-	const struct smart_key_filter_name name = {.file = smart_relation_locator(index),
-											   .journal = run->journal,
-											   .run = run->id};
+	const struct smart_run_name name = {.file = smart_relation_locator(index),
+										.journal = run->journal,
+										.run = run->id,
+										.made = run->made};
 
 	if (self == NULL)
 		return;

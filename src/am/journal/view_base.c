@@ -9,6 +9,7 @@
 
 #include "am/journal/follow.h"
 #include "am/journal/view_state.h"
+#include "am/server/key_cache.h"
 #include "am/server/key_filter.h"
 #include "am/server/report.h"
 #include "base/bytes.h"
@@ -24,7 +25,7 @@ is_beyond(const struct smart_view *view, const uint8 *entry, int length)
 	return range->to_length > 0 && smart_compare_bytes(entry, (Size) length, range->to, range->to_length) >= 0;
 }
 
-/* ---- the run ---- */
+/* ---- the run, read forward ---- */
 
 /* What a reader found goes into the block.  False: there is nothing more of the range, or the view is behind.  Forward. */
 static bool
@@ -59,55 +60,141 @@ seek_forward(struct smart_view *view)
 	return smart_reader_seek_ahead(&view->reader, range->from, (int) range->from_length);
 }
 
-/* Is the range one key, which the run lacks (J16)? */
+/* ---- one key, without the run ---- */
+
+/* Is the range one key, which the run of a unique index lacks (J16)? */
 static bool
 lacks_key(const struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
-	const struct smart_key_filter_name name = {.file = view->file,
-											   .journal = view->meta.journal,
-											   .run = view->meta.run};
+	struct smart_run_name name;
 
-	/* Behind the run's last entry it need not be looked for. */
-	return view->one_key && !(view->ahead && view->at_end) &&
-		   smart_key_filter_lacks(&name, smart_key_filter_hash(range->from, (int) range->from_length));
+	if (!view->index->rd_index->indisunique)
+		return false;
+	name = smart_meta_run_name(view->index, &view->meta);
+	return smart_key_filter_lacks(&name, smart_key_filter_hash(range->from, (int) range->from_length));
 }
 
-/* For assertions: does the run have nothing in the range?  What they read is not counted: tests do that. */
-static bool is_not_in_run(struct smart_view *view) pg_attribute_unused();
-
+/* Is it known what the run has under the key (J17)? */
 static bool
-is_not_in_run(struct smart_view *view)
+knows_key(struct smart_view *view, struct smart_cached_key *key)
 {
 	const struct smart_view_range *range = &view->range;
-	const BufferUsage usage = pgBufferUsage;
-	enum smart_found found = smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
+	struct smart_run_name name;
 
-	pgBufferUsage = usage;
-	return found != SMART_FOUND || is_beyond(view, view->reader.unpacker.entry, view->reader.unpacker.length);
+	if (range->from_length > SMART_CACHED_BYTES)
+		return false;
+	if (unlikely(view->number == 0))
+	{
+		name = smart_meta_run_name(view->index, &view->meta);
+		view->number = smart_key_cache_number(&name);
+	}
+	return view->number != 0 && smart_key_cache_find(view->number, range->from, (int) range->from_length, key);
 }
 
+/* Puts down what the run has under the key.  For the first block of a range there is room for so many. */
 static void
-pass_by_run(struct smart_view *view)
+take_known(struct smart_view *view, const struct smart_cached_key *key)
 {
-	smart_assert(is_not_in_run(view));
+	struct smart_side *side = &view->overlay.base;
+	const uint8 *rest = key->byte;
+	int columns_length = (int) view->range.from_length;
+
+	for (int i = 0; i < key->count; i++)
+	{
+		uint8 *place = smart_overlay_place(&view->overlay, side, view->most);
+
+		smart_assert(place != NULL);
+		memcpy(place, view->range.from, columns_length);
+		memcpy(place + columns_length, rest, key->length[i]);
+		rest += key->length[i];
+		smart_overlay_add(&view->overlay, side, columns_length + key->length[i]);
+	}
+	side->ended = true;
 	view->begun = true;
 	view->ahead = view->at_end = view->behind_range = false;
-	view->overlay.base.ended = true;
 }
+
+/*
+ * For assertions: does the run have these entries under the key, and no others?  Or its pages have been used anew.  What this reads
+ * is not counted: tests do that.
+ */
+static bool is_in_run(struct smart_view *view, const struct smart_cached_key *key) pg_attribute_unused();
+
+static bool
+is_in_run(struct smart_view *view, const struct smart_cached_key *key)
+{
+	const struct smart_view_range *range = &view->range;
+	const struct smart_unpacker *from = &view->reader.unpacker;
+	const BufferUsage usage = pgBufferUsage;
+	const uint8 *rest = key->byte;
+	enum smart_found found = smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
+	bool same = true;
+
+	for (int i = 0; found == SMART_FOUND && same && i < key->count; i++)
+	{
+		same = from->length == (int) range->from_length + key->length[i] &&
+			   memcmp(from->entry, range->from, range->from_length) == 0 &&
+			   memcmp(from->entry + range->from_length, rest, key->length[i]) == 0;
+		rest += key->length[i];
+		found = smart_reader_next_entry(&view->reader);
+	}
+	pgBufferUsage = usage;
+	return found == SMART_FOUND_BEHIND || (same && rest == key->byte + key->bytes &&
+										   (found != SMART_FOUND || is_beyond(view, from->entry, from->length)));
+}
+
+/* Is the range one key, of which it is known what the run has?  Then it need not be read. */
+static bool
+pass_by_run(struct smart_view *view)
+{
+	struct smart_cached_key key = {0};
+
+	/* A part of a range is not the key's.  Behind the run's last entry it need not be looked for. */
+	if (!view->one_key || view->part || (view->ahead && view->at_end))
+		return false;
+	if (!lacks_key(view) && !knows_key(view, &key))
+		return false;
+	smart_assert(is_in_run(view, &key));
+	take_known(view, &key);
+	return true;
+}
+
+/* The block has what the run has under the key.  A unique index's keys that it does not have are mostly asked for once, by who adds. */
+static void
+keep_known(const struct smart_view *view)
+{
+	const struct smart_overlay *overlay = &view->overlay;
+	const struct smart_side *side = &overlay->base;
+	int columns_length = (int) view->range.from_length;
+	struct smart_cached_key key = {0};
+
+	if (view->number == 0 || columns_length > SMART_CACHED_BYTES ||
+		(side->count == 0 && view->index->rd_index->indisunique))
+		return;
+	for (uint32 i = 0; i < side->count; i++)
+	{
+		const struct smart_item *item = &overlay->items[side->first + i];
+
+		if (!smart_cached_key_add(&key, columns_length, overlay->bytes + item->offset + columns_length,
+								  item->length - columns_length))
+			return;
+	}
+	smart_key_cache_keep(view->number, view->range.from, columns_length, &key);
+}
+
+/* ---- the run, forward ---- */
 
 static void
 fill_forward(struct smart_view *view)
 {
 	struct smart_side *side = &view->overlay.base;
 	const struct smart_unpacker *from = &view->reader.unpacker;
+	bool whole = !view->begun && view->one_key && !view->part;
 	uint8 *place;
 
-	if (!view->begun && lacks_key(view))
-	{
-		pass_by_run(view);
+	if (!view->begun && pass_by_run(view))
 		return;
-	}
 	while ((place = smart_overlay_place(&view->overlay, side, view->most)) != NULL)
 	{
 		enum smart_found found = view->begun ? smart_reader_next_entry(&view->reader) : seek_forward(view);
@@ -118,7 +205,11 @@ fill_forward(struct smart_view *view)
 		smart_batch_copy(place, from->entry, (uint32) from->length);
 		smart_overlay_add(&view->overlay, side, from->length);
 	}
+	if (whole && side->ended)
+		keep_known(view);
 }
+
+/* ---- the run, backward ---- */
 
 /* Puts down the entries of the reader's group; those before to alone, if that has a length. */
 static void

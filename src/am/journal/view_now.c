@@ -189,6 +189,7 @@ smart_view_take_run(struct smart_view *view)
 		/* If the journal has gone on meanwhile, there is another delta to be made. */
 		smart_meta_refresh(index, &view->seen);
 		view->meta = view->seen;
+		view->number = 0;
 		if (i > 0 && view->meta.run == run)
 			break;
 		take_follower(view);

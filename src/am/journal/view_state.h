@@ -59,13 +59,14 @@ struct smart_view
 	bool by_chain; /* there is no delta: the chain is read for each range */
 	bool waits;    /* that is over: the delta is needed */
 	uint32 chain_reads;
-	bool one_key;              /* the range is one key of a unique index */
+	bool one_key;              /* the range is one key */
 	bool part;                 /* the range is the part of one where the scan begins: the other one ends at far */
 	bool sought;               /* the two sources stand in this range */
 	enum smart_view_told told; /* before that: what the caller has done for the follower */
 	bool behind;               /* pages of the run were used anew */
 
 	/* Of the run, whose reader is somewhere in it: searches of a statement's keys mostly ascend. */
+	uint32 number;          /* of the run in the cache of keys (server/key_cache.h), or 0 */
 	bool begun;             /* it has been sought in it */
 	bool behind_range;      /* at its first entry that is not before the end of the range, if there is one */
 	bool at_end;            /* there is none */

@@ -13,6 +13,7 @@
 #include "am/journal/read.h"
 #include "am/monitor/check_entries.h"
 #include "am/monitor/check_run.h"
+#include "am/server/key_cache.h"
 #include "am/server/key_filter.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -21,7 +22,8 @@ struct run_check
 {
 	Relation index;
 	const struct smart_codec *codec;
-	struct smart_key_filter_name name; /* of the run */
+	struct smart_run_name name; /* of the run */
+	uint32 number;              /* and its number in the cache of keys */
 	struct smart_reader reader;
 	struct smart_reader search;
 	uint32 page;  /* of the entry before */
@@ -53,16 +55,21 @@ search_for(struct run_check *check, const uint8 *entry, int length)
 		report_run(check, "has entries that a search does not find");
 }
 
-/* Who checks a unique index is not told that the run lacks the entry's columns. */
+/* Nobody is told by shared memory that the run lacks the entry. */
 static void
-ask_filter(const struct run_check *check)
+ask_memory(const struct run_check *check)
 {
 	const struct smart_unpacker *from = &check->reader.unpacker;
 	int key_length = smart_codec_key_length(check->codec, from->entry, from->length);
 	int columns_length = smart_entry_columns_length(check->codec, from->entry, key_length);
+	struct smart_cached_key key;
 
 	if (smart_key_filter_lacks(&check->name, smart_key_filter_hash(from->entry, columns_length)))
 		report_run(check, "has an entry whose key the filter of the run lacks");
+	if (check->number != 0 && columns_length <= SMART_CACHED_BYTES &&
+		smart_key_cache_find(check->number, from->entry, columns_length, &key) &&
+		!smart_cached_key_has(&key, from->entry + columns_length, from->length - columns_length))
+		report_run(check, "has an entry that the cache of keys lacks");
 }
 
 /* The reader has found the next entry. */
@@ -80,7 +87,7 @@ check_entry(struct run_check *check)
 			search_for(check, check->entry, check->length);
 		search_for(check, from->entry, from->length);
 	}
-	ask_filter(check);
+	ask_memory(check);
 	check->page = check->reader.pages;
 	check->group = check->reader.groups.group;
 	check->length = from->length;
@@ -95,9 +102,8 @@ smart_check_run(Relation index, const struct smart_codec *codec, const struct sm
 
 	check->index = index;
 	check->codec = codec;
-	check->name = (struct smart_key_filter_name){.file = smart_relation_locator(index),
-												 .journal = meta->journal,
-												 .run = meta->run};
+	check->name = smart_meta_run_name(index, meta);
+	check->number = smart_key_cache_number(&check->name);
 	smart_reader_begin_run(&check->reader, index, meta, true);
 	smart_reader_begin_run(&check->search, index, meta, false);
 	while ((found = smart_reader_next_entry(&check->reader)) == SMART_FOUND)

@@ -145,12 +145,11 @@ smart_index_pages(PG_FUNCTION_ARGS)
 	struct smart_meta meta;
 	struct smart_row row;
 	const struct smart_run_map *map = read_meta(index, &meta);
-	const struct smart_key_filter_name name = {.file = smart_relation_locator(index),
-											   .journal = meta.journal,
-											   .run = meta.run};
+	struct smart_run_name name;
 
 	if (meta.journal != 0)
 		count_pages(index, &meta, map, &counts);
+	name = smart_meta_run_name(index, &meta);
 	relation_close(index, AccessShareLock);
 	smart_row_begin(&row, fcinfo);
 	smart_row_text(&row, states[meta.journal_state]);

@@ -206,7 +206,7 @@ seek_range_of_view(struct smart_position *self)
 		smart_view_stay_alone(smart_position_view(self));
 	follower = smart_position_tree(self);
 	seek(self, ranges->from, ranges->from_length, ranges->to, ranges->to_length);
-	if (self->scan->indexRelation->rd_index->indisunique && smart_ranges_are_one_key(ranges))
+	if (smart_ranges_are_one_key(ranges))
 		smart_view_is_one_key(smart_position_view(self));
 	if (follower == NULL)
 		return;

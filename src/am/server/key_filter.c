@@ -2,38 +2,32 @@
  * key_filter.c
  *	  Filters of the keys that runs of unique indexes hold (src/README, J16).
  *
- * All filters share one piece of memory, in which each has neighbouring blocks.  A new one takes room from those that were asked
- * longest ago.  Nobody waits for a reader: he looks at the filter's version before and after he has looked at its bits.
+ * All filters share one piece of memory (key_memory.h), in which each has neighbouring units.  A new one takes room from those that
+ * were asked longest ago.  Nobody waits for a reader: he looks at the filter's version before and after he has looked at its bits.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "am/server/key_filter.h"
-#include "am/server/settings.h"
+#include "am/server/key_memory.h"
 #include "am/server/shared.h"
 #include "am/server/shared_file.h"
 #include "base/assert.h"
 
-#define TRANCHE "smart_key_filter"
-
 #define FILTERS        64
 #define WORDS          8 /* of 32 bits in a block: a key sets one bit of each */
-#define BLOCK_BITS     (WORDS * 32)
+#define UNIT_BITS      (SMART_KEY_UNIT * 8)
 #define BITS_PER_KEY   10
 #define BITS_MIN       6       /* with fewer, more than one absent key in ten seems to be there */
 #define KEYS_MIN       4096    /* a smaller run is mostly in shared buffers, on a few pages */
 #define ROOM_TO_GROW   1.25    /* so many times the keys that there are */
 #define LARGEST_SHARE  0.75    /* of the memory, that one filter may have */
-#define BEHIND_NODES   8       /* with memory nodes the share of smart.cache_size, besides */
 #define TOLD_USE_EVERY 1000000 /* microseconds */
 
 struct block
@@ -41,30 +35,29 @@ struct block
 	uint32 word[WORDS];
 };
 
+#define UNIT_BLOCKS (SMART_KEY_UNIT / sizeof(struct block))
+
 /* Everything is changed with the lock held but used_at and the bits; and loaded without it as the version tells. */
 struct filter
 {
 	uint64 version; /* odd: it is being changed */
 	uint64 run;     /* whose keys it has; 0: none that could be asked for */
 	uint64 journal;
+	TimestampTz made;
 	struct smart_shared_file file;
-	int holder;    /* PID of the process that adds keys, or 0: then nobody else adds, nor takes it */
-	uint64 first;  /* block */
-	uint64 blocks; /* 0: there is no filter here */
-	uint64 keys;   /* added to it: those that have set a bit; by the holder alone */
+	int holder;                   /* PID of the process that adds keys, or 0: then nobody else adds, nor takes it */
+	struct smart_key_piece piece; /* of the memory; nothing: there is no filter here */
+	uint64 keys;                  /* added to it: those that have set a bit; by the holder alone */
 	TimestampTz used_at;
 };
 
 struct filters
 {
-	uint64 blocks; /* of all */
-	int places;    /* that have ever had a filter: the others need not be looked at */
+	int places; /* that have ever had a filter: the others need not be looked at */
 	struct filter filter[FILTERS];
 };
 
 static struct filters *shared;
-static struct block *memory;
-static LWLock *lock;
 
 struct smart_key_filter
 {
@@ -74,33 +67,16 @@ struct smart_key_filter
 
 /* ---- shared memory ---- */
 
-static Size
-memory_size(void)
-{
-	Size bytes = (Size) smart_settings.cache_size_mb << 20;
-
-	return smart_server.remote ? bytes / BEHIND_NODES : bytes;
-}
-
 void
 smart_key_filter_request(void)
 {
 	RequestAddinShmemSpace(sizeof(struct filters));
-	RequestAddinShmemSpace(memory_size() + PG_CACHE_LINE_SIZE);
-	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
 void
 smart_key_filter_make(void)
 {
-	bool found;
-
 	shared = smart_shared_make("smart key filters", sizeof(*shared));
-	shared->blocks = memory_size() / sizeof(struct block);
-	lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	/* Who begins a filter clears its blocks: memory that nobody needs is not touched. */
-	memory = (struct block *) CACHELINEALIGN(
-		ShmemInitStruct("smart key filter blocks", memory_size() + PG_CACHE_LINE_SIZE, &found));
 }
 
 /* ---- asking ---- */
@@ -112,10 +88,12 @@ smart_key_filter_hash(const uint8 *columns, int length)
 }
 
 /* The upper half of the hash chooses the block. */
-static inline uint64
-block_of(uint64 first, uint64 blocks, uint64 hash)
+static inline struct block *
+block_of(const struct smart_key_piece *piece, uint64 hash)
 {
-	return first + ((hash >> 32) * blocks >> 32);
+	struct block *blocks = smart_key_memory_unit(piece->first);
+
+	return &blocks[(hash >> 32) * (piece->count * UNIT_BLOCKS) >> 32];
 }
 
 /* And the lower half a bit of each of its words, by odd factors. */
@@ -140,16 +118,17 @@ has_bits(const struct block *block, uint64 hash)
 
 /* Does the filter have this name?  Without the lock: as long as the version does not change. */
 static bool
-is_named(const struct filter *filter, const struct smart_key_filter_name *name)
+is_named(const struct filter *filter, const struct smart_run_name *name)
 {
 	return __atomic_load_n(&filter->run, __ATOMIC_RELAXED) == name->run &&
 		   __atomic_load_n(&filter->journal, __ATOMIC_RELAXED) == name->journal &&
+		   __atomic_load_n(&filter->made, __ATOMIC_RELAXED) == name->made &&
 		   smart_shared_file_is(&filter->file, &name->file);
 }
 
 /* Where the filter of this name may be; NULL: there is none. */
 static struct filter *
-find(const struct smart_key_filter_name *name)
+find(const struct smart_run_name *name)
 {
 	static int last = 0; /* a session mostly asks the same one */
 	int places;
@@ -180,12 +159,11 @@ note_use(struct filter *filter)
 }
 
 bool
-smart_key_filter_lacks(const struct smart_key_filter_name *name, uint64 hash)
+smart_key_filter_lacks(const struct smart_run_name *name, uint64 hash)
 {
 	struct filter *filter = find(name);
+	struct smart_key_piece piece;
 	uint64 version;
-	uint64 first;
-	uint64 blocks;
 	bool lacks;
 
 	if (filter == NULL)
@@ -194,11 +172,11 @@ smart_key_filter_lacks(const struct smart_key_filter_name *name, uint64 hash)
 	version = __atomic_load_n(&filter->version, __ATOMIC_ACQUIRE);
 	if (version % 2 != 0 || !is_named(filter, name))
 		return false;
-	first = __atomic_load_n(&filter->first, __ATOMIC_RELAXED);
-	blocks = __atomic_load_n(&filter->blocks, __ATOMIC_RELAXED);
-	if (blocks == 0 || first + blocks > shared->blocks)
+	piece.first = __atomic_load_n(&filter->piece.first, __ATOMIC_RELAXED);
+	piece.count = __atomic_load_n(&filter->piece.count, __ATOMIC_RELAXED);
+	if (piece.count == 0 || piece.first + piece.count > smart_key_memory_units())
 		return false;
-	lacks = !has_bits(&memory[block_of(first, blocks, hash)], hash);
+	lacks = !has_bits(block_of(&piece, hash), hash);
 	/* The loads come before the second look; the partner is the fence of begin_change(). */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&filter->version, __ATOMIC_RELAXED) != version)
@@ -208,11 +186,11 @@ smart_key_filter_lacks(const struct smart_key_filter_name *name, uint64 hash)
 }
 
 uint64
-smart_key_filter_bytes(const struct smart_key_filter_name *name)
+smart_key_filter_bytes(const struct smart_run_name *name)
 {
 	const struct filter *filter = find(name);
 
-	return filter == NULL ? 0 : __atomic_load_n(&filter->blocks, __ATOMIC_RELAXED) * sizeof(struct block);
+	return filter == NULL ? 0 : __atomic_load_n(&filter->piece.count, __ATOMIC_RELAXED) * SMART_KEY_UNIT;
 }
 
 /* ---- changing a filter's name and place: the lock is held ---- */
@@ -220,9 +198,9 @@ smart_key_filter_bytes(const struct smart_key_filter_name *name)
 static void
 begin_change(struct filter *filter)
 {
-	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && filter->version % 2 == 0);
+	smart_assert(LWLockHeldByMeInMode(smart_key_memory_lock(), LW_EXCLUSIVE) && filter->version % 2 == 0);
 	__atomic_store_n(&filter->version, filter->version + 1, __ATOMIC_RELAXED);
-	/* Who sees what is stored from now on, the bits of whoever gets the blocks next, too, sees the odd version, or a later one. */
+	/* Who sees what is stored from now on, the bits of whoever gets the memory next, too, sees the odd version, or a later one. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
@@ -233,11 +211,12 @@ end_change(struct filter *filter)
 }
 
 static void
-set_name(struct filter *filter, const struct smart_key_filter_name *name)
+set_name(struct filter *filter, const struct smart_run_name *name)
 {
 	begin_change(filter);
 	smart_shared_file_set(&filter->file, &name->file);
 	__atomic_store_n(&filter->journal, name->journal, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->made, name->made, __ATOMIC_RELAXED);
 	__atomic_store_n(&filter->run, name->run, __ATOMIC_RELAXED);
 	end_change(filter);
 }
@@ -248,36 +227,69 @@ throw_away(struct filter *filter)
 	smart_assert(filter->holder == 0 || filter->holder == MyProcPid);
 	begin_change(filter);
 	__atomic_store_n(&filter->run, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&filter->blocks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->piece.count, 0, __ATOMIC_RELAXED);
 	filter->holder = 0;
 	end_change(filter);
 }
 
-/* Which filter has one of these blocks?  NULL: they are free. */
-static struct filter *
-who_has(uint64 first, uint64 blocks)
+static inline bool
+is_there(const struct filter *filter)
 {
-	for (int i = 0; i < FILTERS; i++)
-	{
-		struct filter *filter = &shared->filter[i];
-
-		if (filter->blocks > 0 && filter->first < first + blocks && first < filter->first + filter->blocks)
-			return filter;
-	}
-	return NULL;
+	return filter->piece.count > 0;
 }
 
-/* So many blocks that are free: at the beginning, or right behind a filter. */
+static inline uint64
+end_of(const struct smart_key_piece *piece)
+{
+	return piece->first + piece->count;
+}
+
+/* What no filter has from this unit on, which is the first one, or right behind a filter. */
+static struct smart_key_piece
+free_from(uint64 first)
+{
+	uint64 end = smart_key_memory_units();
+
+	for (int i = 0; i < FILTERS; i++)
+	{
+		const struct filter *filter = &shared->filter[i];
+
+		if (is_there(filter) && end_of(&filter->piece) > first)
+			end = Min(end, Max(first, filter->piece.first));
+	}
+	return (struct smart_key_piece){.first = first, .count = end - first};
+}
+
+/* The first piece of so many units that no filter has. */
 static bool
-find_blocks(uint64 blocks, uint64 *first)
+find_units(uint64 units, struct smart_key_piece *piece)
 {
 	for (int i = -1; i < FILTERS; i++)
 	{
-		*first = i < 0 ? 0 : shared->filter[i].first + shared->filter[i].blocks;
-		if (*first + blocks <= shared->blocks && who_has(*first, blocks) == NULL)
+		*piece = free_from(i < 0 ? 0 : end_of(&shared->filter[i].piece));
+		if (piece->count >= units)
+		{
+			piece->count = units;
 			return true;
+		}
 	}
 	return false;
+}
+
+/* The cache has the largest piece that no filter has: before somebody writes to a new filter, and when one has gone. */
+static void
+leave_rest(void)
+{
+	struct smart_key_piece largest = free_from(0);
+
+	for (int i = 0; i < FILTERS; i++)
+	{
+		struct smart_key_piece piece = free_from(end_of(&shared->filter[i].piece));
+
+		if (piece.count > largest.count)
+			largest = piece;
+	}
+	smart_key_memory_leave(&largest);
 }
 
 /* The filter that was used longest ago, of those that nobody adds to; NULL: there is none. */
@@ -290,7 +302,7 @@ find_oldest(void)
 	{
 		struct filter *filter = &shared->filter[i];
 
-		if (filter->blocks > 0 && filter->holder == 0 &&
+		if (is_there(filter) && filter->holder == 0 &&
 			(oldest == NULL || __atomic_load_n(&filter->used_at, __ATOMIC_RELAXED) < oldest->used_at))
 			oldest = filter;
 	}
@@ -302,7 +314,7 @@ find_place(void)
 {
 	for (int i = 0; i < FILTERS; i++)
 	{
-		if (shared->filter[i].blocks == 0)
+		if (!is_there(&shared->filter[i]))
 			return &shared->filter[i];
 	}
 	return NULL;
@@ -310,12 +322,12 @@ find_place(void)
 
 /* Makes room, and takes it; NULL: others add to filters that are in the way. */
 static struct filter *
-take(const smart_file *file, uint64 blocks)
+take(const smart_file *file, uint64 units)
 {
+	struct smart_key_piece piece;
 	struct filter *filter;
-	uint64 first;
 
-	while ((filter = find_place()) == NULL || !find_blocks(blocks, &first))
+	while ((filter = find_place()) == NULL || !find_units(units, &piece))
 	{
 		struct filter *oldest = find_oldest();
 
@@ -326,8 +338,8 @@ take(const smart_file *file, uint64 blocks)
 	__atomic_store_n(&shared->places, Max(shared->places, (int) (filter - shared->filter) + 1), __ATOMIC_RELAXED);
 	begin_change(filter);
 	smart_shared_file_set(&filter->file, file);
-	__atomic_store_n(&filter->first, first, __ATOMIC_RELAXED);
-	__atomic_store_n(&filter->blocks, blocks, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->piece.first, piece.first, __ATOMIC_RELAXED);
+	__atomic_store_n(&filter->piece.count, piece.count, __ATOMIC_RELAXED);
 	filter->holder = MyProcPid;
 	filter->keys = 0;
 	filter->used_at = GetCurrentTimestamp();
@@ -343,38 +355,40 @@ throw_away_of_file(const smart_file *file)
 	{
 		struct filter *filter = &shared->filter[i];
 
-		if (filter->blocks > 0 && filter->holder == 0 && smart_shared_file_is(&filter->file, file))
+		if (is_there(filter) && filter->holder == 0 && smart_shared_file_is(&filter->file, file))
 			throw_away(filter);
 	}
 }
 
 /* ---- who writes a run ---- */
 
-/* As many blocks as a filter of so many keys is to have; 0: there is not enough memory, or it is not worth one. */
+/* As many units as a filter of so many keys is to have; 0: there is not enough memory, or it is not worth one. */
 static uint64
-blocks_for(double keys)
+units_for(double keys)
 {
-	double most = (double) shared->blocks * LARGEST_SHARE;
+	double most = (double) smart_key_memory_units() * LARGEST_SHARE;
 
-	if (keys < KEYS_MIN || keys * BITS_MIN / BLOCK_BITS > most)
+	if (keys < KEYS_MIN || keys * BITS_MIN / UNIT_BITS > most)
 		return 0;
-	return (uint64) Min(keys * ROOM_TO_GROW * BITS_PER_KEY / BLOCK_BITS + 1, most);
+	return (uint64) Min(keys * ROOM_TO_GROW * BITS_PER_KEY / UNIT_BITS + 1, most);
 }
 
 static bool
 has_room(const struct filter *filter, double more)
 {
-	return ((double) filter->keys + more) * BITS_MIN <= (double) filter->blocks * BLOCK_BITS;
+	return ((double) filter->keys + more) * BITS_MIN <= (double) filter->piece.count * UNIT_BITS;
 }
 
 /* Nobody else looks at the bits yet.  Relaxed stores, since somebody may who does not know yet that they are not his filter's. */
 static void
 clear(const struct filter *filter)
 {
-	for (uint64 i = filter->first; i < filter->first + filter->blocks; i++)
+	struct block *blocks = smart_key_memory_unit(filter->piece.first);
+
+	for (uint64 i = 0; i < filter->piece.count * UNIT_BLOCKS; i++)
 	{
 		for (int word = 0; word < WORDS; word++)
-			__atomic_store_n(&memory[i].word[word], 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&blocks[i].word[word], 0, __ATOMIC_RELAXED);
 	}
 }
 
@@ -389,18 +403,18 @@ give_up(void *argument)
 }
 
 struct smart_key_filter *
-smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, double more, bool *continued)
+smart_key_filter_begin(const struct smart_run_name *before, double keys, double more, bool *continued)
 {
 	struct smart_key_filter *self;
 	struct filter *filter;
-	uint64 blocks;
+	uint64 units;
 
-	if (shared == NULL || shared->blocks == 0)
+	if (smart_key_memory_units() == 0)
 		return NULL;
 	self = palloc0(sizeof(*self));
 	self->release = (MemoryContextCallback){.func = give_up, .arg = self};
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &self->release);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(smart_key_memory_lock(), LW_EXCLUSIVE);
 	filter = find(before);
 	*continued = filter != NULL && filter->holder == 0 && has_room(filter, more);
 	if (*continued)
@@ -408,11 +422,12 @@ smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, 
 	else
 	{
 		throw_away_of_file(&before->file);
-		blocks = blocks_for(keys);
-		filter = blocks == 0 ? NULL : take(&before->file, blocks);
+		units = units_for(keys);
+		filter = units == 0 ? NULL : take(&before->file, units);
+		leave_rest();
 	}
 	self->filter = filter;
-	LWLockRelease(lock);
+	LWLockRelease(smart_key_memory_lock());
 	if (filter == NULL)
 		return NULL;
 	if (!*continued)
@@ -423,7 +438,7 @@ smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, 
 static inline struct block *
 block_to_change(const struct smart_key_filter *self, uint64 hash)
 {
-	return &memory[block_of(self->filter->first, self->filter->blocks, hash)];
+	return block_of(&self->filter->piece, hash);
 }
 
 void
@@ -448,17 +463,20 @@ smart_key_filter_add(struct smart_key_filter *self, uint64 hash)
 }
 
 void
-smart_key_filter_end(struct smart_key_filter *self, const struct smart_key_filter_name *name)
+smart_key_filter_end(struct smart_key_filter *self, const struct smart_run_name *name)
 {
 	struct filter *filter = self->filter;
 
 	smart_assert(filter != NULL && filter->holder == MyProcPid);
 	self->filter = NULL;
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(smart_key_memory_lock(), LW_EXCLUSIVE);
 	if (name != NULL)
 		set_name(filter, name);
 	else if (filter->run == 0)
+	{
 		throw_away(filter);
+		leave_rest();
+	}
 	filter->holder = 0;
-	LWLockRelease(lock);
+	LWLockRelease(smart_key_memory_lock());
 }

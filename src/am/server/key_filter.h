@@ -14,18 +14,9 @@
 #ifndef SMART_AM_KEY_FILTER_H
 #define SMART_AM_KEY_FILTER_H
 
-#include "utils/rel.h"
+#include "am/server/run_name.h"
 
-#include "am/compat.h"
-
-struct smart_key_filter_name
-{
-	smart_file file; /* a database that was copied has the journals' ids of its template */
-	uint64 journal;
-	uint64 run;
-};
-
-/* In shared memory: asks the server for it (shmem_request_hook), and makes it (shmem_startup_hook). */
+/* As those of key_memory.h. */
 extern void smart_key_filter_request(void);
 extern void smart_key_filter_make(void);
 
@@ -33,10 +24,10 @@ extern void smart_key_filter_make(void);
 extern uint64 smart_key_filter_hash(const uint8 *columns, int length);
 
 /* Does the run of this name lack the key with this hash?  False: it may have it, or it has no filter. */
-extern bool smart_key_filter_lacks(const struct smart_key_filter_name *name, uint64 hash);
+extern bool smart_key_filter_lacks(const struct smart_run_name *name, uint64 hash);
 
 /* The bytes of that run's filter, or 0. */
-extern uint64 smart_key_filter_bytes(const struct smart_key_filter_name *name);
+extern uint64 smart_key_filter_bytes(const struct smart_run_name *name);
 
 /* ---- who writes a run ---- */
 
@@ -48,7 +39,7 @@ struct smart_key_filter;
  * CurrentMemoryContext.
  */
 extern struct smart_key_filter *
-smart_key_filter_begin(const struct smart_key_filter_name *before, double keys, double more, bool *continued);
+smart_key_filter_begin(const struct smart_run_name *before, double keys, double more, bool *continued);
 
 extern void smart_key_filter_add(struct smart_key_filter *filter, uint64 hash);
 
@@ -59,6 +50,6 @@ extern void smart_key_filter_prefetch(const struct smart_key_filter *filter, uin
  * It has all keys of the run of this name, which the metapage names.  NULL: it may lack some, and is thrown away; one that was
  * continued stays that of the run before.
  */
-extern void smart_key_filter_end(struct smart_key_filter *filter, const struct smart_key_filter_name *name);
+extern void smart_key_filter_end(struct smart_key_filter *filter, const struct smart_run_name *name);
 
 #endif /* SMART_AM_KEY_FILTER_H */

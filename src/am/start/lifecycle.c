@@ -34,7 +34,9 @@
 #include "am/recovery/region_file.h"
 #include "am/server/dead_rows.h"
 #include "am/server/environment.h"
+#include "am/server/key_cache.h"
 #include "am/server/key_filter.h"
+#include "am/server/key_memory.h"
 #include "am/server/key_locks.h"
 #include "am/server/kill_queue.h"
 #include "am/server/leaving_table.h"
@@ -144,7 +146,9 @@ request_shared_memory(void)
 	smart_kill_queue_request();
 	smart_dead_rows_request();
 	smart_key_locks_request();
+	smart_key_memory_request();
 	smart_key_filter_request();
+	smart_key_cache_request();
 }
 
 /* epoch: what the reclamation epoch begins with (smart_epoch_init). */
@@ -361,7 +365,9 @@ start_shared_memory(void)
 	smart_kill_queue_make();
 	smart_dead_rows_make();
 	smart_key_locks_make();
+	smart_key_memory_make();
 	smart_key_filter_make();
+	smart_key_cache_make();
 	if (mapped)
 		on_shmem_exit(postmaster_exit, Int32GetDatum(MyProcPid));
 }
