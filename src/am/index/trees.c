@@ -23,6 +23,7 @@
 #include "am/index/trees.h"
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
+#include "am/server/database_birth.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
@@ -203,6 +204,13 @@ smart_tree_make(Relation index, uint64 *tree)
 	return SMART_OK;
 }
 
+uint64
+smart_follower_incarnation(uint32 flags)
+{
+	/* What a primary reads of its own chain may be lost in a crash, and a delta is with it. */
+	return smart_database_birth() ^ ((flags & SMART_TREE_IS_DELTA) != 0 ? smart_server_incarnation() : 0);
+}
+
 /* One that follows the journal of a metapage; base: what of that it is made from, losses or a run. */
 static smart_status
 make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint64 base, uint64 *tree)
@@ -226,8 +234,7 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 	owner.creator = FullTransactionIdIsValid(top) ? U64FromFullTransactionId(top) : BootstrapTransactionId;
 	owner.flags = flags;
 	owner.leaf_size = meta->leaf_size;
-	/* What a primary reads of its own chain may be lost in a crash, and a delta is with it. */
-	owner.incarnation = is_delta ? smart_server_incarnation() : 0;
+	owner.incarnation = smart_follower_incarnation(flags);
 	status = create(space, &owner, tree);
 	if (status != SMART_OK)
 		return status;
@@ -305,7 +312,10 @@ find(struct smart_space *space, const struct wanted *wanted, struct smart_tree_i
 bool
 smart_tree_of_journal(Relation index, const struct smart_meta *meta, struct smart_tree_info *info)
 {
-	struct wanted wanted = {.meta = meta, .flags = SMART_TREE_IS_FOLLOWER, .base = meta->losses};
+	struct wanted wanted = {.meta = meta,
+							.flags = SMART_TREE_IS_FOLLOWER,
+							.base = meta->losses,
+							.incarnation = smart_follower_incarnation(SMART_TREE_IS_FOLLOWER)};
 
 	if (smart_server_recovers())
 		return false;
@@ -321,7 +331,7 @@ smart_tree_of_delta(Relation index, const struct smart_meta *meta, struct smart_
 	struct wanted wanted = {.meta = meta,
 							.flags = SMART_TREE_IS_DELTA,
 							.base = meta->run,
-							.incarnation = smart_server_incarnation(),
+							.incarnation = smart_follower_incarnation(SMART_TREE_IS_DELTA),
 							.of_file = true};
 
 	describe_file(index, &wanted.file);

@@ -73,6 +73,12 @@ extern smart_status smart_tree_make_follower(Relation index, const struct smart_
 extern smart_status smart_tree_make_delta(Relation index, const struct smart_meta *meta, bool lean, uint64 *tree);
 
 /*
+ * What the owner of one with these flags has as its incarnation, if somebody looks for it still: it is of this database, and not of
+ * another one that had its OID (server/database_birth.h); a delta is of this start of the server, too.
+ */
+extern uint64 smart_follower_incarnation(uint32 flags);
+
+/*
  * The follower that this server has loaded from the journal of a metapage, or the delta over its run; and that may be used.
  * False: none, of followers also while startup recovery is pending.
  */

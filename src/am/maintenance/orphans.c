@@ -137,8 +137,7 @@ fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, H
 		return SMART_TREE_TEMPORARY;
 	if (owner->database != MyDatabaseId)
 		return SMART_TREE_ELSEWHERE;
-	/* Nobody looks for a delta that another run of the server has made. */
-	if ((owner->flags & SMART_TREE_IS_DELTA) != 0 && owner->incarnation != smart_server_incarnation())
+	if (smart_tree_is_followed(info) && owner->incarnation != smart_follower_incarnation(owner->flags))
 		return SMART_TREE_LEAKED;
 	if (names == NULL)
 		return SMART_TREE_UNDECIDED;

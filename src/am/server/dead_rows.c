@@ -11,6 +11,7 @@
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 
+#include "am/server/database_birth.h"
 #include "am/server/dead_rows.h"
 #include "am/server/shared.h"
 #include "am/server/shared_file.h"
@@ -71,7 +72,7 @@ static bool
 is_of_tree(const struct page *page, const struct smart_dead_rows *self)
 {
 	return smart_shared_file_is(&page->file, &self->file) &&
-		   __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->tree;
+		   __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == (self->tree ^ smart_database_birth());
 }
 
 /* The caller has made the version odd. */
@@ -79,7 +80,7 @@ static void
 set_tree(struct page *page, const struct smart_dead_rows *self)
 {
 	smart_shared_file_set(&page->file, &self->file);
-	__atomic_store_n(&page->tree, self->tree, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->tree, self->tree ^ smart_database_birth(), __ATOMIC_RELAXED);
 }
 
 void
