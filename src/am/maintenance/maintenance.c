@@ -35,6 +35,7 @@
 #include "am/index/backend.h"
 #include "am/maintenance/errand_worker.h"
 #include "am/maintenance/journal_errands.h"
+#include "am/maintenance/filters.h"
 #include "am/maintenance/kill_worker.h"
 #include "am/maintenance/maintenance.h"
 #include "am/maintenance/moves.h"
@@ -142,6 +143,7 @@ static struct smart_job jobs[] = {
 	{.worker = "smart carrier", ERRAND(SMART_ERRAND_CARRY)},
 	{.worker = "smart delta", ERRAND(SMART_ERRAND_DELTA)},
 	{.worker = "smart dead entry remover", .tend = smart_kill_tend, .work = smart_kill_serve},
+	{.tend = smart_filters_tend},
 	{.tend = tend_region, .drop = drop_sessions, .listen = listen_to_nodes},
 };
 

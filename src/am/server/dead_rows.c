@@ -26,7 +26,7 @@ struct page
 	uint32 version; /* odd: it is being written */
 	BlockNumber block;
 	struct smart_shared_file file; /* the index's */
-	uint64 tree;
+	uint64 tree;                   /* its name */
 	uint64 generation;
 	uint64 bits[SMART_DEAD_ROWS_WORDS]; /* of offsets from 1 on */
 };
@@ -72,7 +72,7 @@ static bool
 is_of_tree(const struct page *page, const struct smart_dead_rows *self)
 {
 	return smart_shared_file_is(&page->file, &self->file) &&
-		   __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == (self->tree ^ smart_database_birth());
+		   __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == self->name;
 }
 
 /* The caller has made the version odd. */
@@ -80,7 +80,7 @@ static void
 set_tree(struct page *page, const struct smart_dead_rows *self)
 {
 	smart_shared_file_set(&page->file, &self->file);
-	__atomic_store_n(&page->tree, self->tree ^ smart_database_birth(), __ATOMIC_RELAXED);
+	__atomic_store_n(&page->tree, self->name, __ATOMIC_RELAXED);
 }
 
 void
@@ -101,6 +101,7 @@ void
 smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree)
 {
 	self->tree = self->place == NULL ? 0 : tree;
+	self->name = tree ^ smart_database_birth();
 }
 
 void

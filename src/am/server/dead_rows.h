@@ -47,6 +47,7 @@ struct smart_dead_rows
 {
 	smart_file file; /* the index's */
 	uint64 tree;     /* 0: nothing is known, or to be remembered */
+	uint64 name;     /* the tree's; in another database that had this OID it has another one */
 	uint64 generation;
 	const struct smart_dead_rows_generation *place; /* of the file's generation */
 	BlockNumber block;                              /* of the page that was asked about last, or InvalidBlockNumber */

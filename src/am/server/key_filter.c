@@ -20,7 +20,6 @@
 #include "am/server/shared_file.h"
 #include "base/assert.h"
 
-#define FILTERS        64
 #define WORDS          8 /* of 32 bits in a block: a key sets one bit of each */
 #define UNIT_BITS      (SMART_KEY_UNIT * 8)
 #define BITS_PER_KEY   10
@@ -54,7 +53,7 @@ struct filter
 struct filters
 {
 	int places; /* that have ever had a filter: the others need not be looked at */
-	struct filter filter[FILTERS];
+	struct filter filter[SMART_KEY_FILTERS];
 };
 
 static struct filters *shared;
@@ -250,7 +249,7 @@ free_from(uint64 first)
 {
 	uint64 end = smart_key_memory_units();
 
-	for (int i = 0; i < FILTERS; i++)
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		const struct filter *filter = &shared->filter[i];
 
@@ -264,7 +263,7 @@ free_from(uint64 first)
 static bool
 find_units(uint64 units, struct smart_key_piece *piece)
 {
-	for (int i = -1; i < FILTERS; i++)
+	for (int i = -1; i < SMART_KEY_FILTERS; i++)
 	{
 		*piece = free_from(i < 0 ? 0 : end_of(&shared->filter[i].piece));
 		if (piece->count >= units)
@@ -282,7 +281,7 @@ leave_rest(void)
 {
 	struct smart_key_piece largest = free_from(0);
 
-	for (int i = 0; i < FILTERS; i++)
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		struct smart_key_piece piece = free_from(end_of(&shared->filter[i].piece));
 
@@ -298,7 +297,7 @@ find_oldest(void)
 {
 	struct filter *oldest = NULL;
 
-	for (int i = 0; i < FILTERS; i++)
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		struct filter *filter = &shared->filter[i];
 
@@ -312,7 +311,7 @@ find_oldest(void)
 static struct filter *
 find_place(void)
 {
-	for (int i = 0; i < FILTERS; i++)
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		if (!is_there(&shared->filter[i]))
 			return &shared->filter[i];
@@ -351,13 +350,37 @@ take(const smart_file *file, uint64 units)
 static void
 throw_away_of_file(const smart_file *file)
 {
-	for (int i = 0; i < FILTERS; i++)
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		struct filter *filter = &shared->filter[i];
 
 		if (is_there(filter) && filter->holder == 0 && smart_shared_file_is(&filter->file, file))
 			throw_away(filter);
 	}
+}
+
+int
+smart_key_filter_files(smart_file files[SMART_KEY_FILTERS])
+{
+	int count = 0;
+
+	LWLockAcquire(smart_key_memory_lock(), LW_SHARED);
+	for (int i = 0; i < SMART_KEY_FILTERS; i++)
+	{
+		if (is_there(&shared->filter[i]))
+			smart_shared_file_get(&shared->filter[i].file, &files[count++]);
+	}
+	LWLockRelease(smart_key_memory_lock());
+	return count;
+}
+
+void
+smart_key_filter_forget(const smart_file *file)
+{
+	LWLockAcquire(smart_key_memory_lock(), LW_EXCLUSIVE);
+	throw_away_of_file(file);
+	leave_rest();
+	LWLockRelease(smart_key_memory_lock());
 }
 
 /* ---- who writes a run ---- */

@@ -16,6 +16,8 @@
 
 #include "am/server/run_name.h"
 
+#define SMART_KEY_FILTERS 64
+
 /* As those of key_memory.h. */
 extern void smart_key_filter_request(void);
 extern void smart_key_filter_make(void);
@@ -28,6 +30,12 @@ extern bool smart_key_filter_lacks(const struct smart_run_name *name, uint64 has
 
 /* The bytes of that run's filter, or 0. */
 extern uint64 smart_key_filter_bytes(const struct smart_run_name *name);
+
+/* The files of all filters, one for each of them; returns how many there are. */
+extern int smart_key_filter_files(smart_file files[SMART_KEY_FILTERS]);
+
+/* Throws away the filters of a file to which nobody adds. */
+extern void smart_key_filter_forget(const smart_file *file);
 
 /* ---- who writes a run ---- */
 

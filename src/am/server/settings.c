@@ -251,12 +251,13 @@ define_places(void)
 							"that node's memory, if this is less. 0: every index is spread.",
 							&smart_settings.spread_above_mb, SPREAD_ABOVE_DEFAULT_MB, 0, SPREAD_ABOVE_MAX_MB,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, assign_spread_above, NULL);
-	DefineCustomIntVariable("smart.cache_size", "Shared memory for the cache and the filters of indexes.",
-							"The cache has copies of inner nodes on memory nodes; filters tell which keys a unique "
-							"index that answers from its pages does not have. With memory nodes, filters take an "
-							"eighth of the size besides; without, all of it. 0: neither.",
-							&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER,
-							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"smart.cache_size", "Shared memory for what is cached of indexes.",
+		"Copies of inner nodes on memory nodes; and, for indexes that answer from their pages, keys "
+		"that are often looked up, and filters of the keys of unique indexes. With memory nodes, "
+		"these take an eighth of the size besides; without, all of it. 0: nothing is cached.",
+		&smart_settings.cache_size_mb, CACHE_DEFAULT_MB, 0, CACHE_MAX_MB, PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL,
+		NULL);
 }
 
 void

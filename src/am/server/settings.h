@@ -21,7 +21,7 @@ struct smart_settings
 	int node_down_after_s;  /* 0: never */
 	int node_lost_after_s;  /* 0: never */
 	int spread_above_mb;    /* 0: every index */
-	int cache_size_mb;      /* of the cache of nodes and for filters of keys; 0: neither */
+	int cache_size_mb;      /* of the cache of nodes, and for keys; 0: nothing is cached */
 	double round_trip_cost; /* in the planner's unit; below 0: measured */
 	bool answer_from_pages; /* while an index is loaded, or if they are in shared buffers */
 	bool write_back;        /* writers do not wait for memory nodes */

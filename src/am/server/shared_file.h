@@ -42,4 +42,14 @@ smart_shared_file_set(struct smart_shared_file *shared, const smart_file *file)
 		__atomic_store_n(&shared->word[i], word[i], __ATOMIC_RELAXED);
 }
 
+static inline void
+smart_shared_file_get(const struct smart_shared_file *shared, smart_file *file)
+{
+	uint32 word[SMART_FILE_WORDS];
+
+	for (size_t i = 0; i < SMART_FILE_WORDS; i++)
+		word[i] = __atomic_load_n(&shared->word[i], __ATOMIC_RELAXED);
+	memcpy(file, word, sizeof(word));
+}
+
 #endif /* SMART_AM_SHARED_FILE_H */
