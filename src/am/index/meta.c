@@ -214,12 +214,9 @@ smart_meta_read_again(Relation index, struct smart_meta *meta)
 }
 
 struct smart_run_name
-smart_meta_run_name(Relation index, const struct smart_meta *meta)
+smart_meta_run_name(const smart_file *file, const struct smart_meta *meta)
 {
-	return (struct smart_run_name){.file = smart_relation_locator(index),
-								   .journal = meta->journal,
-								   .run = meta->run,
-								   .made = meta->run_made};
+	return (struct smart_run_name){.file = *file, .journal = meta->journal, .run = meta->run, .made = meta->run_made};
 }
 
 void

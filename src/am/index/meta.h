@@ -145,8 +145,8 @@ extern void smart_meta_read_again(Relation index, struct smart_meta *meta);
 /* The same for who has what he read then in meta, or zeros: what is as it was then need not be checked. */
 extern void smart_meta_refresh(Relation index, struct smart_meta *meta);
 
-/* The name of the run that its metapage tells of. */
-extern struct smart_run_name smart_meta_run_name(Relation index, const struct smart_meta *meta);
+/* The name of the run that the metapage of this file tells of. */
+extern struct smart_run_name smart_meta_run_name(const smart_file *file, const struct smart_meta *meta);
 
 /*
  * Which tree a metapage names (0: none), and which journal, from a copy of the page.  False: it is no metapage that this

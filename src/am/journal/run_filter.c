@@ -32,7 +32,7 @@ smart_run_filter_begin(Relation index, const struct smart_codec *codec, const st
 					   double more)
 {
 	const struct smart_run_name name = before == NULL ? (struct smart_run_name){.file = smart_relation_locator(index)}
-													  : smart_meta_run_name(index, before);
+													  : smart_meta_run_name(&smart_relation_locator(index), before);
 	struct smart_run_filter *self;
 	bool continued;
 

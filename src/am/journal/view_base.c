@@ -4,28 +4,14 @@
  */
 #include "postgres.h"
 
-#include "executor/instrument.h"
 #include "utils/rel.h"
 
 #include "am/journal/follow.h"
 #include "am/journal/view_state.h"
-#include "am/server/key_cache.h"
-#include "am/server/key_filter.h"
 #include "am/server/report.h"
 #include "base/bytes.h"
 
-/* Is an entry that was read in the direction of the scan beyond the range? */
-static bool
-is_beyond(const struct smart_view *view, const uint8 *entry, int length)
-{
-	const struct smart_view_range *range = &view->range;
-
-	if (view->backward)
-		return smart_compare_bytes(entry, (Size) length, range->from, range->from_length) < 0;
-	return range->to_length > 0 && smart_compare_bytes(entry, (Size) length, range->to, range->to_length) >= 0;
-}
-
-/* ---- the run, read forward ---- */
+/* ---- the run, forward ---- */
 
 /* What a reader found goes into the block.  False: there is nothing more of the range, or the view is behind.  Forward. */
 static bool
@@ -41,7 +27,7 @@ take_found(struct smart_view *view, enum smart_found found)
 	if (found != SMART_FOUND)
 		return false;
 	smart_reader_check(&view->reader, view->codec, false);
-	side->ended = view->behind_range = is_beyond(view, from->entry, from->length);
+	side->ended = view->behind_range = smart_view_is_beyond(view, from->entry, from->length);
 	return !side->ended;
 }
 
@@ -60,131 +46,6 @@ seek_forward(struct smart_view *view)
 	return smart_reader_seek_ahead(&view->reader, range->from, (int) range->from_length);
 }
 
-/* ---- one key, without the run ---- */
-
-/* Is the range one key, which the run of a unique index lacks (J16)? */
-static bool
-lacks_key(const struct smart_view *view)
-{
-	const struct smart_view_range *range = &view->range;
-	struct smart_run_name name;
-
-	if (!view->index->rd_index->indisunique)
-		return false;
-	name = smart_meta_run_name(view->index, &view->meta);
-	return smart_key_filter_lacks(&name, smart_key_filter_hash(range->from, (int) range->from_length));
-}
-
-/* Is it known what the run has under the key (J17)? */
-static bool
-knows_key(struct smart_view *view, struct smart_cached_key *key)
-{
-	const struct smart_view_range *range = &view->range;
-	struct smart_run_name name;
-
-	if (range->from_length > SMART_CACHED_BYTES)
-		return false;
-	if (unlikely(view->number == 0))
-	{
-		name = smart_meta_run_name(view->index, &view->meta);
-		view->number = smart_key_cache_number(&name);
-	}
-	return view->number != 0 && smart_key_cache_find(view->number, range->from, (int) range->from_length, key);
-}
-
-/* Puts down what the run has under the key.  For the first block of a range there is room for so many. */
-static void
-take_known(struct smart_view *view, const struct smart_cached_key *key)
-{
-	struct smart_side *side = &view->overlay.base;
-	const uint8 *rest = key->byte;
-	int columns_length = (int) view->range.from_length;
-
-	for (int i = 0; i < key->count; i++)
-	{
-		uint8 *place = smart_overlay_place(&view->overlay, side, view->most);
-
-		smart_assert(place != NULL);
-		memcpy(place, view->range.from, columns_length);
-		memcpy(place + columns_length, rest, key->length[i]);
-		rest += key->length[i];
-		smart_overlay_add(&view->overlay, side, columns_length + key->length[i]);
-	}
-	side->ended = true;
-	view->begun = true;
-	view->ahead = view->at_end = view->behind_range = false;
-}
-
-/*
- * For assertions: does the run have these entries under the key, and no others?  Or its pages have been used anew.  What this reads
- * is not counted: tests do that.
- */
-static bool is_in_run(struct smart_view *view, const struct smart_cached_key *key) pg_attribute_unused();
-
-static bool
-is_in_run(struct smart_view *view, const struct smart_cached_key *key)
-{
-	const struct smart_view_range *range = &view->range;
-	const struct smart_unpacker *from = &view->reader.unpacker;
-	const BufferUsage usage = pgBufferUsage;
-	const uint8 *rest = key->byte;
-	enum smart_found found = smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
-	bool same = true;
-
-	for (int i = 0; found == SMART_FOUND && same && i < key->count; i++)
-	{
-		same = from->length == (int) range->from_length + key->length[i] &&
-			   memcmp(from->entry, range->from, range->from_length) == 0 &&
-			   memcmp(from->entry + range->from_length, rest, key->length[i]) == 0;
-		rest += key->length[i];
-		found = smart_reader_next_entry(&view->reader);
-	}
-	pgBufferUsage = usage;
-	return found == SMART_FOUND_BEHIND || (same && rest == key->byte + key->bytes &&
-										   (found != SMART_FOUND || is_beyond(view, from->entry, from->length)));
-}
-
-/* Is the range one key, of which it is known what the run has?  Then it need not be read. */
-static bool
-pass_by_run(struct smart_view *view)
-{
-	struct smart_cached_key key = {0};
-
-	/* A part of a range is not the key's.  Behind the run's last entry it need not be looked for. */
-	if (!view->one_key || view->part || (view->ahead && view->at_end))
-		return false;
-	if (!lacks_key(view) && !knows_key(view, &key))
-		return false;
-	smart_assert(is_in_run(view, &key));
-	take_known(view, &key);
-	return true;
-}
-
-/* The block has what the run has under the key.  A unique index's keys that it does not have are mostly asked for once, by who adds. */
-static void
-keep_known(const struct smart_view *view)
-{
-	const struct smart_overlay *overlay = &view->overlay;
-	const struct smart_side *side = &overlay->base;
-	int columns_length = (int) view->range.from_length;
-	struct smart_cached_key key = {0};
-
-	if (view->number == 0 || columns_length > SMART_CACHED_BYTES ||
-		(side->count == 0 && view->index->rd_index->indisunique))
-		return;
-	for (uint32 i = 0; i < side->count; i++)
-	{
-		const struct smart_item *item = &overlay->items[side->first + i];
-
-		if (!smart_cached_key_add(&key, columns_length, overlay->bytes + item->offset + columns_length,
-								  item->length - columns_length))
-			return;
-	}
-	smart_key_cache_keep(view->number, view->range.from, columns_length, &key);
-}
-
-/* ---- the run, forward ---- */
-
 static void
 fill_forward(struct smart_view *view)
 {
@@ -193,7 +54,7 @@ fill_forward(struct smart_view *view)
 	bool whole = !view->begun && view->one_key && !view->part;
 	uint8 *place;
 
-	if (!view->begun && pass_by_run(view))
+	if (!view->begun && smart_view_pass_by_run(view))
 		return;
 	while ((place = smart_overlay_place(&view->overlay, side, view->most)) != NULL)
 	{
@@ -206,7 +67,7 @@ fill_forward(struct smart_view *view)
 		smart_overlay_add(&view->overlay, side, from->length);
 	}
 	if (whole && side->ended)
-		keep_known(view);
+		smart_view_keep_key(view);
 }
 
 /* ---- the run, backward ---- */
@@ -285,7 +146,7 @@ fill_backward(struct smart_view *view)
 				return;
 		}
 		length = take_last(&view->pile, place);
-		side->ended = is_beyond(view, place, length);
+		side->ended = smart_view_is_beyond(view, place, length);
 		if (side->ended)
 			return;
 		smart_overlay_add(&view->overlay, side, length);
@@ -387,7 +248,7 @@ fill_from_follower(struct smart_view *view)
 
 		view->base_item += view->backward ? -1 : 1;
 		length = smart_batch_entry_roomy(&view->base_batch, (uint32) view->base_item, place);
-		side->ended = is_beyond(view, place, length);
+		side->ended = smart_view_is_beyond(view, place, length);
 		if (side->ended)
 			return;
 		smart_overlay_add(&view->overlay, side, length);

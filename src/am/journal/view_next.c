@@ -7,7 +7,6 @@
 #include "miscadmin.h"
 
 #include "am/journal/view_state.h"
-#include "am/server/key_cache.h"
 #include "am/server/settings.h"
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -142,15 +141,6 @@ void
 smart_view_will_be_closed(struct smart_view *view)
 {
 	view->to_be_closed = true;
-}
-
-void
-smart_view_is_one_key(struct smart_view *view)
-{
-	smart_assert(view->range.from_length > 0 && view->range.to_length > 0);
-	view->one_key = true;
-	if (view->number != 0 && view->range.from_length <= SMART_CACHED_BYTES)
-		smart_key_cache_prefetch(view->number, view->range.from, (int) view->range.from_length);
 }
 
 void

@@ -7,6 +7,7 @@
  *	view_now.c    the run, the follower and the delta that it reads, and whether they are those of now
  *	view_next.c   the next batch: the base and what lies over it, merged
  *	view_base.c   the base: the run, or a follower
+ *	view_key.c    a single key, without the run
  *	view_over.c   over it: the delta, or what the chain says
  */
 #ifndef SMART_AM_JOURNAL_VIEW_STATE_H
@@ -19,6 +20,7 @@
 #include "am/journal/piece.h"
 #include "am/journal/sorted_chain.h"
 #include "am/journal/view.h"
+#include "base/bytes.h"
 #include "tree/overlay.h"
 
 /* Entries of one group of the run, for a scan that goes backward: the last one is taken first, and so on. */
@@ -122,9 +124,31 @@ smart_view_is_in_batch(const struct smart_batch *batch, int item)
 	return item >= 0 && (uint32) item < batch->count;
 }
 
+/* Is an entry that was read in the direction of the scan beyond the range? */
+static inline bool
+smart_view_is_beyond(const struct smart_view *view, const uint8 *entry, int length)
+{
+	const struct smart_view_range *range = &view->range;
+
+	if (view->backward)
+		return smart_compare_bytes(entry, (Size) length, range->from, range->from_length) < 0;
+	return range->to_length > 0 && smart_compare_bytes(entry, (Size) length, range->to, range->to_length) >= 0;
+}
+
 /* While its pages are read, damage is reported to who builds indexes anew. */
 extern void smart_view_begin_reading(struct smart_view *view, ErrorContextCallback *callback);
 extern void smart_view_end_reading(struct smart_view *view, const ErrorContextCallback *callback);
+
+/* ---- view_key.c ---- */
+
+/*
+ * Nothing of the range has been read.  If it is one key, of which it is known what the run has, then the base's block has that, and no
+ * page of the run is read.  False: it has to be.
+ */
+extern bool smart_view_pass_by_run(struct smart_view *view);
+
+/* The base's block has all that the run has under the key, whose columns the range still begins with. */
+extern void smart_view_keep_key(const struct smart_view *view);
 
 /* ---- view_base.c ---- */
 

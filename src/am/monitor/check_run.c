@@ -102,7 +102,7 @@ smart_check_run(Relation index, const struct smart_codec *codec, const struct sm
 
 	check->index = index;
 	check->codec = codec;
-	check->name = smart_meta_run_name(index, meta);
+	check->name = smart_meta_run_name(&smart_relation_locator(index), meta);
 	check->number = smart_key_cache_number(&check->name);
 	smart_reader_begin_run(&check->reader, index, meta, true);
 	smart_reader_begin_run(&check->search, index, meta, false);

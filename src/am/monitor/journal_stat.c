@@ -149,7 +149,7 @@ smart_index_pages(PG_FUNCTION_ARGS)
 
 	if (meta.journal != 0)
 		count_pages(index, &meta, map, &counts);
-	name = smart_meta_run_name(index, &meta);
+	name = smart_meta_run_name(&smart_relation_locator(index), &meta);
 	relation_close(index, AccessShareLock);
 	smart_row_begin(&row, fcinfo);
 	smart_row_text(&row, states[meta.journal_state]);

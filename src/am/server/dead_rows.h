@@ -21,8 +21,9 @@
  * the entry was counts, too: an index that is moved leaves a tree behind from which VACUUM removes nothing.
  *
  * All that is of the index's file.  Trees' ids are never used again, but a database that was copied has the journals' ids of
- * its template, with rows of its own, and may have the OID of another copy (database_birth.h); and who exchanges the files of two tables (pg_repack) leaves each index with its file,
- * and each file with the rows that its entries lead to, whatever OID the table has.
+ * its template, with rows of its own, and may have the OID of another copy (database_birth.h); and who exchanges the files of two
+ * tables (pg_repack) leaves each index with its file, and each file with the rows that its entries lead to, whatever OID the table
+ * has.
  */
 #ifndef SMART_AM_DEAD_ROWS_H
 #define SMART_AM_DEAD_ROWS_H
