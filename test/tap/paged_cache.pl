@@ -12,7 +12,7 @@ use Test::More;
 
 my $ROWS = 20000;
 my @settings = (
-	'autovacuum = off', 'smart.embedded_max_size = 16MB', 'smart.cache_size = 2MB', 'autovacuum_vacuum_cost_delay = 0',
+	'autovacuum = off', 'smart.embedded_max_size = 16MB', 'smart.cache_size = 1MB', 'autovacuum_vacuum_cost_delay = 0',
 	'enable_seqscan = off', 'enable_bitmapscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off', 'enable_memoize = off',
 	'max_parallel_workers_per_gather = 0', 'log_statement = none');
 my $node = smart_node('main', @settings);
@@ -147,6 +147,7 @@ new_run('few rows of a key');
 is_same('few rows of a key');
 
 # A database that was copied, and one that has the OID of another copy, have their journals' ids and files' names in common.
+my @runs;
 for my $step (1, 2)
 {
 	sql('CREATE DATABASE copy TEMPLATE postgres OID 70000');
@@ -155,12 +156,14 @@ for my $step (1, 2)
 	both("UPDATE ROWS SET a = a + $step, d = d + $step; VACUUM ROWS", 'copy');
 	both('UPDATE ROWS SET a = a + 3; UPDATE ROWS SET a = a - 3; VACUUM ROWS', 'copy');
 	compaction_ends($node);
-	note('run ', sql(q{SELECT run FROM smart_index_pages('rows_a')}, 'copy'));
+	push @runs, sql(q{SELECT run FROM smart_index_pages('rows_a')}, 'copy');
 	is_same("copy $step, changed", 'copy');
 	sql("REINDEX INDEX rows_b", 'copy');
 	is_same("copy $step, another file", 'copy');
 	sql('DROP DATABASE copy');
 }
+is($runs[1], $runs[0], 'of the same name');
+isnt($runs[1], sql(q{SELECT run FROM smart_index_pages('rows_a')}), 'which the template has not');
 is_same('its template');
 
 # Memory that filters take, and give back.
@@ -185,19 +188,20 @@ index_is_sound($node, 'postgres', 'numbers_a', 'nor does its run');
 # A filter leaves less room for keys. When its index has been dropped, they have it.
 sub blocks_again
 {
-	my $keys = 'g * 7919 % 150000 AS k FROM generate_series(1, 60000) g';
+	my $keys = 'g * 7919 % 150000 AS k FROM generate_series(1, 40000) g';
 
 	blocks($keys, 'a = k', 'numbers');
 	return blocks($keys, 'a = k', 'numbers');
 }
-sql('CREATE UNIQUE INDEX numbers_c ON numbers USING smart ((a + 1)) WITH (resident = never)');
+sql('CREATE TABLE more AS SELECT generate_series(1, 400000) AS a');
 sql('DROP INDEX numbers_a');
+sql('CREATE UNIQUE INDEX more_a ON more USING smart (a) WITH (resident = never)');
 sql('ALTER TABLE numbers ADD e int');
 sql('CREATE INDEX numbers_a ON numbers USING smart (a) WITH (resident = never)');
 sql('VACUUM numbers');
 my $blocks = blocks_again();
-cmp_ok($blocks, '>', 2.4, "a filter takes memory: $blocks blocks for a lookup");
-sql('DROP INDEX numbers_c');
+cmp_ok($blocks, '>', 2.3, "a filter takes memory: $blocks blocks for a lookup");
+sql('DROP TABLE more');
 for (my $times = 0; $times < 60 && $blocks > 2.2; $times++)
 {
 	sleep(1);

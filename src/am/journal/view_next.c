@@ -97,7 +97,7 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 	CHECK_FOR_INTERRUPTS();
 	smart_view_begin_reading(view, &callback);
 	read_on_anyhow(view, batch);
-	if (batch->count == 0 && view->part && !view->behind)
+	if (batch->count == 0 && view->part && !view->behind && smart_view_has_sources(view))
 	{
 		smart_view_leave_part(view);
 		read_on_anyhow(view, batch);

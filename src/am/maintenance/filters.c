@@ -34,6 +34,7 @@ smart_filters_tend(struct smart_job *job)
 	TimestampTz now = GetCurrentTimestamp();
 	smart_file files[SMART_KEY_FILTERS];
 	int count;
+	int gone = 0;
 
 	if (now < due)
 		return LOOK_MS;
@@ -42,7 +43,8 @@ smart_filters_tend(struct smart_job *job)
 	for (int i = 0; i < count; i++)
 	{
 		if (is_gone(&files[i]))
-			smart_key_filter_forget(&files[i]);
+			files[gone++] = files[i];
 	}
+	smart_key_filter_forget(files, gone);
 	return LOOK_MS;
 }

@@ -9,8 +9,9 @@
  *	rests   = rest                              MANY is not set in length: one entry, or none
  *	          length rest  length rest ...      it is
  *
- * A new record comes into the middle of a unit, and moves towards its beginning each time that it is asked for again, so that keys
- * which are asked for once push out each other.
+ * A new record comes into the middle of a unit, and moves towards its beginning now and then when it is asked for again, so that
+ * keys which are asked for once push out each other.  Some come to the beginning at once: so records that nobody asks for any more, as
+ * those of former runs, move back, and have to go one day.
  */
 #include "postgres.h"
 
@@ -26,6 +27,7 @@
 #define HEAD        5 /* bytes of a record in front of its columns */
 #define MANY        0x80
 #define MOVED_EVERY 4    /* of the times that a record is asked for which is not the first */
+#define FIRST_EVERY 8    /* of the new records */
 #define RUNS        1024 /* whose numbers are known */
 #define RUNS_WAYS   8    /* places where a run's may be */
 #define TRANCHE     "smart_key_cache"
@@ -215,13 +217,16 @@ put_in(struct records *records, int at, const uint8 *record)
 	memset(records->byte + end + bytes, 0, RECORDS - end - bytes);
 }
 
-/* Where a new record of so many bytes is put: behind half of what there is, as far as it has room. */
+/* Where a new record of so many bytes is put: behind half of what there is, as far as it has room, or first. */
 static int
 place_of_new(const struct records *records, int bytes)
 {
+	static uint32 kept = 0;
 	int half = end_of_records(records) / 2;
 	int at = 0;
 
+	if (++kept % FIRST_EVERY == 0)
+		return 0;
 	while (is_record(records, at) && at + bytes_of(records->byte + at) <= Min(half, RECORDS - bytes))
 		at += bytes_of(records->byte + at);
 	return at;

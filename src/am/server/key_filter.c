@@ -375,10 +375,13 @@ smart_key_filter_files(smart_file files[SMART_KEY_FILTERS])
 }
 
 void
-smart_key_filter_forget(const smart_file *file)
+smart_key_filter_forget(const smart_file *files, int count)
 {
+	if (smart_key_memory_units() == 0)
+		return;
 	LWLockAcquire(smart_key_memory_lock(), LW_EXCLUSIVE);
-	throw_away_of_file(file);
+	for (int i = 0; i < count; i++)
+		throw_away_of_file(&files[i]);
 	leave_rest();
 	LWLockRelease(smart_key_memory_lock());
 }

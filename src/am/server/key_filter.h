@@ -34,8 +34,8 @@ extern uint64 smart_key_filter_bytes(const struct smart_run_name *name);
 /* The files of all filters, one for each of them; returns how many there are. */
 extern int smart_key_filter_files(smart_file files[SMART_KEY_FILTERS]);
 
-/* Throws away the filters of a file to which nobody adds. */
-extern void smart_key_filter_forget(const smart_file *file);
+/* Throws away the filters of these files to which nobody adds.  Gives the cache more of what filters leave, if it has not all of it. */
+extern void smart_key_filter_forget(const smart_file *files, int count);
 
 /* ---- who writes a run ---- */
 

@@ -10,7 +10,7 @@
 #include "am/compat.h"
 
 /*
- * No other run of this server has the same name.  A database that was copied has the journals' ids of its template, and one that was
+ * Runs with the same name have the same content.  A database that was copied has the journals' ids of its template; one that was
  * dropped may have left its OID, and so the names of its files, to another copy.
  */
 struct smart_run_name
