@@ -98,7 +98,10 @@ is_duplicate(const struct actor *self, unsigned int entry, bool journal)
 	return lead_to_duplicate(self, entry, all);
 }
 
-/* J16, J17: the same, a page of the journal at a time; what the filter says, or is remembered, decides.  Who adds the key waits for its lock. */
+/*
+ * J16, J17: the same, a page of the journal at a time; what the filter says, or is remembered, decides.  Who adds the key waits
+ * for its lock.
+ */
 static bool
 is_duplicate_by_view(struct actor *self, unsigned int entry)
 {

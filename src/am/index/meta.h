@@ -225,7 +225,8 @@ extern void smart_meta_put(Page page, struct smart_meta *meta);
 extern XLogRecPtr smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta);
 
 /*
- * What tells this region from others, whose trees are gone, and this database from others that had its OID (server/database_birth.h).
+ * What tells this region from others, whose trees are gone, and this database from others that had its OID
+ * (server/database_birth.h).
  */
 extern uint64 smart_meta_region(void);
 

@@ -97,8 +97,8 @@ extern void smart_view_seek(struct smart_view *view, const uint8 *from, uint32 f
 extern void smart_view_will_be_closed(struct smart_view *view);
 
 /*
- * Right after a seek: the range has the entries with the same columns, all key columns and without a NULL, and begins with these.  If
- * it is known what the run has of them, it is not read (server/key_filter.h, server/key_cache.h).
+ * Right after a seek: the range has the entries with the same columns, all key columns and without a NULL, and begins with
+ * these.  If it is known what the run has of them, it is not read (server/key_filter.h, server/key_cache.h).
  */
 extern void smart_view_is_one_key(struct smart_view *view);
 

@@ -1,7 +1,7 @@
 /*
  * view_key.c
- *	  A view that looks for a single key, of which it may be known what the run has: then no page of that is read (src/README, J16 and
- *	  J17).
+ *	  A view that looks for a single key, of which it may be known what the run has: then no page of that is read
+ *	  (src/README, J16 and J17).
  */
 #include "postgres.h"
 
@@ -76,8 +76,8 @@ take_known(struct smart_view *view, const struct smart_cached_key *key)
 }
 
 /*
- * For assertions: does the run have these entries under the key, and no others?  Or its pages have been used anew.  What this reads
- * is not counted: tests do that.
+ * For assertions: does the run have these entries under the key, and no others?  Or its pages have been used anew.  What
+ * this reads is not counted: tests do that.
  */
 static bool is_in_run(struct smart_view *view, const struct smart_cached_key *key) pg_attribute_unused();
 

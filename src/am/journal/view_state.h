@@ -142,8 +142,8 @@ extern void smart_view_end_reading(struct smart_view *view, const ErrorContextCa
 /* ---- view_key.c ---- */
 
 /*
- * Nothing of the range has been read.  If it is one key, of which it is known what the run has, then the base's block has that, and no
- * page of the run is read.  False: it has to be.
+ * Nothing of the range has been read.  If it is one key, of which it is known what the run has, then the base's block has
+ * that, and no page of the run is read.  False: it has to be.
  */
 extern bool smart_view_pass_by_run(struct smart_view *view);
 

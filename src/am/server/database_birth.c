@@ -16,8 +16,9 @@
 #include "am/server/database_birth.h"
 
 /*
- * PostgreSQL makes this file with the directory of a database.  Where the file system does not tell when that was, the time of the last
- * change has to do, although the replay of CREATE DATABASE may write the file once more: then trees are loaded again.
+ * PostgreSQL makes this file with the directory of a database.  Where the file system does not tell when that was, the time
+ * of the last change has to do, although the replay of CREATE DATABASE may write the file once more: then trees are loaded
+ * again.
  */
 static uint64
 birth_of(const char *directory)

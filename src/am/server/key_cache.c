@@ -2,16 +2,16 @@
  * key_cache.c
  *	  What runs have under single keys (src/README, J17).
  *
- * A key's hash tells the unit of memory where it may be, and nowhere else.  A unit has a version and records, those that were asked
- * for of late first:
+ * A key's hash tells the unit of memory where it may be, and nowhere else.  A unit has a version and records, those that
+ * were asked for of late first:
  *
  *	record  = run  length  columns  rests       the run's number, 0 behind the last one; then the bytes that follow
  *	rests   = rest                              MANY is not set in length: one entry, or none
  *	          length rest  length rest ...      it is
  *
- * A new record comes into the middle of a unit, and moves towards its beginning now and then when it is asked for again, so that
- * keys which are asked for once push out each other.  Some come to the beginning at once: so records that nobody asks for any more, as
- * those of former runs, move back, and have to go one day.
+ * A new record comes into the middle of a unit, and moves towards its beginning now and then when it is asked for again, so
+ * that keys which are asked for once push out each other.  Some come to the beginning at once: so records that nobody asks
+ * for any more, as those of former runs, move back, and have to go one day.
  */
 #include "postgres.h"
 
@@ -393,8 +393,8 @@ smart_key_cache_find(uint32 run, const uint8 *columns, int length, struct smart_
 	version = __atomic_load_n(&unit->version, __ATOMIC_ACQUIRE);
 	load(unit, &records);
 	/*
-	 * The loads come before the second looks; the partner is the fence of begin_change().  First the unit's, then the memory's: that
-	 * may have gone to a filter, and be cleared, so that the version is what it was.
+	 * The loads come before the second looks; the partner is the fence of begin_change().  First the unit's, then the
+	 * memory's: that may have gone to a filter, and be cleared, so that the version is what it was.
 	 */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (version % 2 != 0 || __atomic_load_n(&unit->version, __ATOMIC_RELAXED) != version ||

@@ -2,8 +2,8 @@
  * key_cache.h
  *	  What runs have under single keys: a lookup need not read the pages of the run for what was read of late (src/README, J17).
  *
- * A run never changes, so what is kept here of one is true as long as the run has its name.  It is of this server alone, and may go at
- * any moment: then the run is read.
+ * A run never changes, so what is kept here of one is true as long as the run has its name.  It is of this server alone,
+ * and may go at any moment: then the run is read.
  */
 #ifndef SMART_AM_KEY_CACHE_H
 #define SMART_AM_KEY_CACHE_H
@@ -36,8 +36,8 @@ extern bool smart_cached_key_add(struct smart_cached_key *key, int columns_lengt
 extern bool smart_cached_key_has(const struct smart_cached_key *key, const uint8 *rest, int length);
 
 /*
- * What the run of this number has under these columns, which are all key columns of an index, and at most SMART_CACHED_BYTES bytes.
- * False: it is not known.
+ * What the run of this number has under these columns, which are all key columns of an index, and at most
+ * SMART_CACHED_BYTES bytes.  False: it is not known.
  */
 extern bool smart_key_cache_find(uint32 run, const uint8 *columns, int length, struct smart_cached_key *key);
 

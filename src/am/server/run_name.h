@@ -10,8 +10,8 @@
 #include "am/compat.h"
 
 /*
- * Runs with the same name have the same content.  A database that was copied has the journals' ids of its template; one that was
- * dropped may have left its OID, and so the names of its files, to another copy.
+ * Runs with the same name have the same content.  A database that was copied has the journals' ids of its template; one
+ * that was dropped may have left its OID, and so the names of its files, to another copy.
  */
 struct smart_run_name
 {
