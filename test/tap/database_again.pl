@@ -98,14 +98,6 @@ for my $i (0 .. $#changes)
 	$primary->safe_psql('postgres', 'DROP DATABASE copy');
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 }
-# The template goes, and its copy's copy has its OID, and the metapages that name its trees.
-$primary->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE source OID 70000');
-answers_are_right('the template');
-$primary->safe_psql('postgres', 'CREATE DATABASE kept TEMPLATE copy');
-change('a template that changes', 'DELETE FROM ROWS WHERE a % 2 = 0', 'VACUUM ROWS', 'INSERT INTO ROWS SELECT -g, g FROM generate_series(1, 2000) g');
-$primary->safe_psql('postgres', 'DROP DATABASE copy');
-$primary->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE kept OID 70000');
-answers_are_right('what it was before');
 $standby->stop;
 $primary->stop;
 done_testing();

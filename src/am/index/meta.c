@@ -23,7 +23,6 @@
 #include "am/index/meta.h"
 #include "am/index/options.h"
 #include "am/index/recent.h"
-#include "am/server/database_birth.h"
 #include "base/assert.h"
 
 static uint32
@@ -79,22 +78,16 @@ codec_fingerprint(const struct smart_codec *codec)
 	return fingerprint;
 }
 
-static uint64
-region_of(const struct smart_client *client)
-{
-	return smart_region_header(client->compute->region)->incarnation ^ smart_database_birth();
-}
-
 uint64
 smart_meta_region(void)
 {
-	return region_of(smart_backend_client());
+	return smart_region_header(smart_backend_client()->compute->region)->incarnation;
 }
 
 uint64
 smart_meta_delta_region(void)
 {
-	return region_of(smart_delta_client());
+	return smart_region_header(smart_delta_client()->compute->region)->incarnation;
 }
 
 void

@@ -71,7 +71,7 @@ struct smart_meta
 	uint32 magic;
 	uint32 version;
 	uint64 tree;          /* 0: none */
-	uint64 region;        /* where the tree lives: smart_meta_region() */
+	uint64 region;        /* the region's incarnation in which the tree lives */
 	uint64 encoding;      /* fingerprint of the codec: how entries are made */
 	uint32 state;         /* enum smart_meta_state */
 	uint32 leaf_size;     /* bytes, as the tree was made with */
@@ -224,10 +224,7 @@ extern void smart_meta_put(Page page, struct smart_meta *meta);
 /* Puts it on the locked metapage, WAL-logs that, and unlocks it; returns where WAL says so (0 if it is not logged). */
 extern XLogRecPtr smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta);
 
-/*
- * What tells this region from others, whose trees are gone, and this database from others that had its OID
- * (server/database_birth.h).
- */
+/* This region's incarnation: trees of any other are gone. */
 extern uint64 smart_meta_region(void);
 
 /* And that of the region which deltas lie in: the same without memory nodes. */
