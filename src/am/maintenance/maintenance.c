@@ -34,8 +34,8 @@
 
 #include "am/index/backend.h"
 #include "am/maintenance/errand_worker.h"
-#include "am/maintenance/journal_errands.h"
 #include "am/maintenance/filters.h"
+#include "am/maintenance/journal_errands.h"
 #include "am/maintenance/kill_worker.h"
 #include "am/maintenance/maintenance.h"
 #include "am/maintenance/moves.h"

@@ -21,7 +21,6 @@
 #include "am/server/key_cache.h"
 #include "am/server/key_memory.h"
 #include "am/server/shared.h"
-#include "am/server/shared_file.h"
 #include "base/assert.h"
 
 #define HEAD        5 /* bytes of a record in front of its columns */
@@ -119,19 +118,22 @@ uint32
 smart_key_cache_number(const struct smart_run_name *name)
 {
 	struct known_run *place;
+	bool known;
 	uint32 number;
 
 	if (smart_key_memory_units() == 0 || name->run == 0)
 		return 0;
 	LWLockAcquire(lock_of_runs, LW_EXCLUSIVE);
 	place = place_of(name);
+	known = place->number != 0 && is_same(&place->name, name);
 	/* When all numbers have been given, new runs have none. */
-	if ((place->number == 0 || !is_same(&place->name, name)) && shared->last < PG_UINT32_MAX)
+	if (!known && shared->last < PG_UINT32_MAX)
 	{
 		*place = (struct known_run){.name = *name, .number = ++shared->last};
 		shared->turn++;
+		known = true;
 	}
-	number = place->number != 0 && is_same(&place->name, name) ? place->number : 0;
+	number = known ? place->number : 0;
 	LWLockRelease(lock_of_runs);
 	return number;
 }

@@ -33,7 +33,7 @@ struct smart_tree_owner
 	uint32_t relation;    /* relfilenode */
 	int32_t backend;      /* temporary trees: the backend's number; else -1 */
 	uint64_t creator;     /* full transaction id */
-	uint64_t incarnation; /* temporary trees: of the server's start */
+	uint64_t incarnation; /* of the server's start, or of what else the tree does not outlive */
 	uint32_t flags;
 	uint32_t leaf_size; /* for users that have no other place to keep it */
 };
