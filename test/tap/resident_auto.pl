@@ -90,6 +90,27 @@ ok($node->poll_query_until('postgres', q{SELECT count(*) >= 0 AND (SELECT bool_a
 all_is_right('loaded');
 $node->restart;
 all_is_right('after a restart');
+
+# ---- one that must have a tree gets the room of one that may do without ----
+
+sql(<<'SQL');
+CREATE TABLE large AS SELECT hashint8extended(g, 2) AS a FROM generate_series(1, 600000) g;
+CREATE INDEX large_a ON large USING smart (a);
+CREATE TABLE must AS SELECT hashint8extended(g, 3) AS a FROM generate_series(1, 400000) g;
+CREATE INDEX must_a ON must USING smart (a) WITH (resident = never);
+SQL
+is(states('large_a'), 'ready', 'one takes most of the room');
+sql('ALTER INDEX must_a SET (resident = always)');
+sql('SELECT count(*) FROM must WHERE a BETWEEN 0 AND 1000000000000');
+becomes($node, 'must_a', 'ready');
+is(states('large_a'), 'paged', 'it has given it up');
+ok($node->log_contains(qr/smart index "large_a" has left memory: an index that must have a tree needs the room/), 'the log tells why');
+foreach my $table ('large', 'must')
+{
+	same_answers($node, 'postgres', "SELECT a FROM $table WHERE a BETWEEN 0 AND 50000000000000000 ORDER BY a", "$table, after that");
+	index_is_sound($node, 'postgres', "${table}_a", 'after that');
+}
+all_is_right('after that');
 log_is_quiet($node);
 $node->stop;
 done_testing;

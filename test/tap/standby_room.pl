@@ -1,5 +1,5 @@
 # A standby whose trees outgrow its memory, which is less than the primary's: the index that needs more does without a tree there, and
-# answers. When there is room it has one again.
+# answers. When there is room it has one again. One that must have a tree gets the room of one that may do without.
 use strict;
 use warnings;
 
@@ -73,6 +73,17 @@ $standby->restart;
 answers_are_right('after a restart');
 # It is loaded after the start, which may take a moment.
 becomes($standby, 'others_a', 'ready');
+# Who must have a tree comes before who may do without, also if that one has the room.
+$primary->safe_psql('postgres', 'ALTER INDEX others_a SET (resident = never); INSERT INTO others VALUES (1)');
+caught_up();
+becomes($standby, 'others_a', 'paged');
+becomes($standby, 'rows_a', 'ready');
+answers_are_right('it has the room');
+$primary->safe_psql('postgres', 'ALTER INDEX others_a SET (resident = always); INSERT INTO others VALUES (2)');
+caught_up();
+becomes($standby, 'others_a', 'ready');
+is(state_of($standby, 'rows_a'), 'paged', 'it has given it up');
+answers_are_right('it gave way');
 # There is room.
 $primary->safe_psql('postgres', 'DROP INDEX others_a; INSERT INTO rows VALUES (8, 8)');
 caught_up();

@@ -26,6 +26,7 @@
 #include "am/maintenance/follow_worker.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/opened.h"
+#include "am/maintenance/precedence.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
@@ -166,6 +167,7 @@ follow(struct smart_opened *opened)
 		follow_pages(opened->index);
 	else if (smart_relation_is_loadable(opened->index))
 	{
+		smart_precedence_ask(opened->index);
 		(void) smart_load_and_tell(opened->heap, opened->index, smart_follow_load, &look);
 		if (smart_relation_loss(opened->index) == SMART_LOSS_NONE)
 			smart_delta_leave(opened->index, true);

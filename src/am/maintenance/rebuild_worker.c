@@ -9,8 +9,8 @@
  * can be made from them.
  *
  * Several may work in one database.  A worker puts down all indexes that it finds lost, and then claims one after the
- * other; as long as one is left that no worker is at, the launcher starts more.  Unique indexes come first, since their
- * tables take no inserts, and larger ones before smaller ones.  An index that fails is tried again, later and later, and so
+ * other; as long as one is left that no worker is at, the launcher starts more.  Those that must have a tree come first
+ * (precedence.h), then unique indexes, since their tables take no inserts, and larger ones before smaller ones.  An index that fails is tried again, later and later, and so
  * is one whose table a long transaction has written to; the others do not wait for them.
  *
  * smart.auto_rebuild is about rebuilds, which read the table.  What can be loaded is loaded in any case.
@@ -38,6 +38,7 @@
 #include "am/maintenance/leaving.h"
 #include "am/maintenance/move.h"
 #include "am/maintenance/orphans_names.h"
+#include "am/maintenance/precedence.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
@@ -74,7 +75,8 @@
 		ClanguageId) "::pg_catalog.oid"                                                                           \
 					 " AND c.relkind OPERATOR(pg_catalog.=) 'i' AND c.relpersistence OPERATOR(pg_catalog.<>) 't'" \
 					 " AND i.indislive AND i.indisready"                                                          \
-					 " ORDER BY i.indisunique DESC, c.relpages DESC, i.indexrelid"
+					 " ORDER BY coalesce(pg_catalog.lower(c.reloptions::pg_catalog.text) OPERATOR(pg_catalog.~~)" \
+					 " '%resident=always%', false) DESC, i.indisunique DESC, c.relpages DESC, i.indexrelid"
 
 /* ---- the launcher's job ---- */
 
@@ -429,6 +431,14 @@ stay_without(Oid index)
 		smart_rebuild_forget(MyDatabaseId, index);
 }
 
+/* Those that gave up their trees for it have done so for the next attempt. */
+static void
+make_room(Oid index)
+{
+	if (smart_precedence_make_room(index))
+		smart_rebuild_put_off(MyDatabaseId, index, GAVE_WAY_MS);
+}
+
 /* Looks at the claimed index; returns whether there is something to be done now. */
 static bool
 is_to_be_restored(void)
@@ -458,9 +468,9 @@ restore_claimed(void)
 	if (needs == NEED_CONDEMNING && attempt(smart_restore_condemn) != 0)
 		return;
 	code = attempt(actions[needs]);
-	/* There is no room for the tree: the index goes on without one, if it may. */
-	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY)
-		(void) attempt(stay_without);
+	/* There is no room for the tree: the index goes on without one, if it may, or another one does. */
+	if (needs == NEED_LOADING && code == ERRCODE_OUT_OF_MEMORY && attempt(stay_without) == 0)
+		(void) attempt(make_room);
 	/* A page of the journal cannot be read, or says what cannot be: the table is what is left. */
 	if ((needs == NEED_LOADING || needs == NEED_FOLLOWER) &&
 		(code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED) && attempt(smart_restore_condemn) == 0)
@@ -487,7 +497,8 @@ try_index(Oid index, bool perform)
 	claimed = index;
 	if (RecoveryInProgress())
 	{
-		(void) attempt(follow);
+		if (attempt(follow) == ERRCODE_OUT_OF_MEMORY)
+			(void) attempt(make_room);
 		lost = false;
 	}
 	else

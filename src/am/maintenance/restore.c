@@ -24,6 +24,7 @@
 #include "am/journal/promote.h"
 #include "am/maintenance/loading.h"
 #include "am/maintenance/opened.h"
+#include "am/maintenance/precedence.h"
 #include "am/maintenance/rebuild.h"
 #include "am/maintenance/restore.h"
 #include "am/server/errands.h"
@@ -52,6 +53,7 @@ load(struct smart_opened *opened)
 {
 	const struct smart_look look = {.around = look_around, .argument = opened};
 
+	smart_precedence_ask(opened->index);
 	return smart_load_and_tell(opened->heap, opened->index, smart_journal_load, &look);
 }
 

@@ -342,6 +342,7 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 			smart_leaving_add_two(database, index, place->side, place->base);
 		}
 		enter_state(place, SMART_REBUILD_WAITING);
+		place->wants = 0;
 		/* A session that rebuilds has claimed nothing. */
 		if (place->worker == MyProcPid && place->hastened != table->hastened)
 			delay_ms = 0;
@@ -356,6 +357,16 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 	}
 	LWLockRelease(lock);
 	smart_changes_announce();
+}
+
+void
+smart_rebuild_put_off(Oid database, Oid index, int delay_ms)
+{
+	struct smart_rebuild *place = lock_and_find(database, index);
+
+	if (place != NULL && place->state == SMART_REBUILD_WAITING)
+		place->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay_ms);
+	LWLockRelease(lock);
 }
 
 void
@@ -390,6 +401,7 @@ smart_rebuild_end(Oid database, Oid index)
 	if (place->older_leaf_size != 0)
 		smart_changes_announce();
 	place->moves = false;
+	place->wants = 0;
 	place->error[0] = '\0';
 	enter_state(place, SMART_REBUILD_DONE);
 	LWLockRelease(lock);
@@ -507,6 +519,28 @@ smart_rebuild_due(void)
 	}
 	LWLockRelease(lock);
 	return databases;
+}
+
+void
+smart_rebuild_want_memory(Oid database, Oid index, uint64 bytes)
+{
+	struct smart_rebuild *place = lock_and_find(database, index);
+
+	if (place != NULL)
+		place->wants = bytes;
+	LWLockRelease(lock);
+}
+
+uint64
+smart_rebuild_wanted_memory(void)
+{
+	uint64 bytes = 0;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < PLACES; i++)
+		bytes += table->place[i].wants;
+	LWLockRelease(lock);
+	return bytes;
 }
 
 bool

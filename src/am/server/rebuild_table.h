@@ -38,6 +38,7 @@ struct smart_rebuild
 	bool sealed;                         /* RUNNING: it will succeed */
 	TimestampTz since;                   /* when it came into this state */
 	TimestampTz due;                     /* WAITING: not before; DT_NOEND: as long as smart.auto_rebuild is off */
+	uint64 wants;                        /* bytes of memory that those are to leave to it that may do without a tree */
 	int worker;                          /* the pid of the worker that is at it, or 0 */
 	int runner;                          /* RUNNING: the pid of the process that loads or rebuilds it */
 	uint32 hastened;                     /* how often all had been hastened when the worker claimed it */
@@ -93,6 +94,9 @@ extern void smart_rebuild_use_base(Oid database, Oid index);
  */
 extern void smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_ms);
 
+/* It waits, and is tried again in so many milliseconds. */
+extern void smart_rebuild_put_off(Oid database, Oid index, int delay_ms);
+
 /*
  * What made attempts fail may be over: those that wait are due now, and one that is under way, and fails, is tried again
  * at once.  Wakes the launcher.
@@ -129,6 +133,15 @@ extern void smart_rebuild_leave_alone(Oid database, Oid index);
  */
 extern bool smart_rebuild_claim(Oid database, Oid index);
 extern void smart_rebuild_disclaim(Oid database, Oid index);
+
+/*
+ * An index must have a tree, and wants so much memory for it: those that may do without are to leave it, until an attempt fails, or
+ * comes to an end.
+ */
+extern void smart_rebuild_want_memory(Oid database, Oid index, uint64 bytes);
+
+/* What all these want. */
+extern uint64 smart_rebuild_wanted_memory(void);
 
 /* Is anything of a database loaded, rebuilt or moved, or does it wait for that? */
 extern bool smart_rebuild_is_busy(Oid database);
