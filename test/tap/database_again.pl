@@ -98,6 +98,24 @@ for my $i (0 .. $#changes)
 	$primary->safe_psql('postgres', 'DROP DATABASE copy');
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 }
+
+# A copy of a copy: the metapages of the second name trees of the first, which are there still and have changed.
+sub copy_again
+{
+	my ($template) = @_;
+
+	$primary->safe_psql('postgres', 'DROP DATABASE IF EXISTS copy');
+	$primary->safe_psql('postgres', "CREATE DATABASE copy TEMPLATE $template OID 70000");
+	return;
+}
+
+copy_again('source');
+answers_are_right('the first');
+$primary->safe_psql('postgres', 'CREATE DATABASE between TEMPLATE copy');
+change('the first changes', 'DELETE FROM ROWS WHERE a % 3 = 0', 'VACUUM ROWS', 'INSERT INTO ROWS SELECT -g, g FROM generate_series(1, 2000) g');
+copy_again('between');
+answers_are_right('the second');
+change('the second changes', 'INSERT INTO ROWS SELECT 5000 + g, g FROM generate_series(1, 200) g');
 $standby->stop;
 $primary->stop;
 done_testing();
