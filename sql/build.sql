@@ -119,6 +119,65 @@ SELECT id FROM build_dead WHERE id >= 0 ORDER BY id;
 COMMIT;
 SELECT smart_index_check('build_dead_id', true);
 
+-- Rows of every kind side by side: HOT chains with and without what a page keeps of the beginning, rows that were rolled back, those of
+-- the transaction itself, and pages where it deletes. What is built is what nbtree builds, and the table counts as read once.
+CREATE TABLE build_kinds (id int, n int, word text) WITH (fillfactor = 60, autovacuum_enabled = off);
+INSERT INTO build_kinds SELECT i, i % 7, 'w' || i FROM generate_series(1, 20000) i;
+UPDATE build_kinds SET n = n + 1 WHERE id % 3 = 0;
+UPDATE build_kinds SET n = n + 1 WHERE id % 6 = 0;
+BEGIN;
+INSERT INTO build_kinds SELECT i, 1, 'rolled back' FROM generate_series(1, 500) i;
+UPDATE build_kinds SET n = -1 WHERE id % 11 = 0;
+ROLLBACK;
+DELETE FROM build_kinds WHERE id BETWEEN 5000 AND 6000;
+CREATE PROCEDURE build_kinds_alike(name text) LANGUAGE plpgsql AS $$
+DECLARE
+	method text;
+	reads text[];
+	answers text[];
+BEGIN
+	FOREACH method IN ARRAY ARRAY['btree', 'smart'] LOOP
+		EXECUTE format('CREATE INDEX build_kinds_plain ON build_kinds USING %s (n, id)', method);
+		EXECUTE format('CREATE INDEX build_kinds_part ON build_kinds USING %s ((id / 2), lower(word) COLLATE "C") WHERE n > 3', method);
+		answers := answers || (SELECT md5(string_agg(s::text, ' ')) FROM (SELECT n, id, ctid FROM build_kinds WHERE n > -10 ORDER BY n, id) s)
+			|| (SELECT md5(string_agg(s::text, ' ')) FROM (SELECT id, word, ctid FROM build_kinds WHERE n > 3 AND id / 2 > 0
+				ORDER BY id / 2, lower(word) COLLATE "C") s)
+			|| (SELECT string_agg(indexrelid::regclass || ' ' || reltuples, ', ' ORDER BY 1) FROM pg_index JOIN pg_class ON oid = indexrelid
+				WHERE indrelid = 'build_kinds'::regclass);
+		IF method = 'smart' THEN
+			PERFORM smart_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'build_kinds'::regclass;
+		END IF;
+		DROP INDEX build_kinds_plain, build_kinds_part;
+	END LOOP;
+	RAISE INFO '%: %', name, CASE WHEN answers[1:3] = answers[4:6] THEN 'alike' ELSE answers::text END;
+END $$;
+CALL build_kinds_alike('HOT chains');
+BEGIN;
+INSERT INTO build_kinds SELECT i, i % 9, 'mine' FROM generate_series(30001, 31000) i;
+CALL build_kinds_alike('the transaction''s own rows');
+DELETE FROM build_kinds WHERE id % 4000 = 0;
+UPDATE build_kinds SET n = 5 WHERE id % 2500 = 0;
+CALL build_kinds_alike('pages where it deletes');
+DELETE FROM build_kinds WHERE id % 3 = 1;
+CALL build_kinds_alike('nearly all pages');
+ROLLBACK;
+VACUUM build_kinds;
+CALL build_kinds_alike('all is visible');
+UPDATE build_kinds SET n = n + 1 WHERE id % 50 = 0;
+CALL build_kinds_alike('after VACUUM');
+BEGIN;
+SELECT seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_xact_user_tables WHERE relname = 'build_kinds' \gset
+CREATE INDEX build_kinds_id ON build_kinds USING btree (id);
+SELECT seq_scan - :scans AS scans, seq_tup_read - :rows >= 18999 AS rows FROM pg_stat_xact_user_tables WHERE relname = 'build_kinds';
+ROLLBACK;
+BEGIN;
+SELECT seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_xact_user_tables WHERE relname = 'build_kinds' \gset
+CREATE INDEX build_kinds_id ON build_kinds USING smart (id);
+SELECT seq_scan - :scans AS scans, seq_tup_read - :rows >= 18999 AS rows FROM pg_stat_xact_user_tables WHERE relname = 'build_kinds';
+ROLLBACK;
+DROP PROCEDURE build_kinds_alike;
+DROP TABLE build_kinds;
+
 -- The phases that pg_stat_progress_create_index names.
 SELECT i, pg_indexam_progress_phasename(oid, i) FROM pg_am, generate_series(1, 5) i WHERE amname = 'smart' ORDER BY i;
 

@@ -38,6 +38,7 @@
 #include "storage/procarray.h"
 #include "storage/procnumber.h"
 #include "access/tidstore.h"
+#include "storage/read_stream.h"
 #else
 #include "storage/backendid.h"
 #include "storage/sinvaladt.h"
@@ -347,6 +348,75 @@ smart_each_dead_block(void *list, smart_dead_block_fn add, void *argument)
 	}
 #endif
 	return more;
+}
+
+/*
+ * Reads pages of a table one after the other, those that next() tells (InvalidBlockNumber: none any more), from version 17 on ahead
+ * of time.  blocks: the table's.  The buffers are pinned, and not locked; InvalidBuffer: there are no more.
+ */
+typedef BlockNumber (*smart_next_block_fn)(void *argument);
+
+struct smart_block_reader
+{
+	Relation table;
+	BufferAccessStrategy strategy; /* NULL: pages of a small table stay in the buffers */
+	smart_next_block_fn next;
+	void *argument;
+#if PG_VERSION_NUM >= 170000
+	ReadStream *stream;
+#endif
+};
+
+#if PG_VERSION_NUM >= 170000
+static inline BlockNumber
+smart_block_reader_ask(ReadStream *stream, void *reader, void *per_buffer)
+{
+	const struct smart_block_reader *self = reader;
+
+	return self->next(self->argument);
+}
+#endif
+
+static inline struct smart_block_reader *
+smart_block_reader_begin(Relation table, BlockNumber blocks, smart_next_block_fn next, void *argument)
+{
+	struct smart_block_reader *self = palloc0(sizeof(*self));
+
+	self->table = table;
+	/* As the server's scans: a large table does not drive others out. */
+	if (blocks > (BlockNumber) NBuffers / 4)
+		self->strategy = GetAccessStrategy(BAS_BULKREAD);
+	self->next = next;
+	self->argument = argument;
+#if PG_VERSION_NUM >= 170000
+	self->stream = read_stream_begin_relation(READ_STREAM_SEQUENTIAL, self->strategy, table, MAIN_FORKNUM,
+											  smart_block_reader_ask, self, 0);
+#endif
+	return self;
+}
+
+static inline Buffer
+smart_block_reader_next(const struct smart_block_reader *self)
+{
+#if PG_VERSION_NUM >= 170000
+	return read_stream_next_buffer(self->stream, NULL);
+#else
+	BlockNumber block = self->next(self->argument);
+
+	return block == InvalidBlockNumber ? InvalidBuffer
+									   : ReadBufferExtended(self->table, MAIN_FORKNUM, block, RBM_NORMAL, self->strategy);
+#endif
+}
+
+static inline void
+smart_block_reader_end(struct smart_block_reader *self)
+{
+#if PG_VERSION_NUM >= 170000
+	read_stream_end(self->stream);
+#endif
+	if (self->strategy != NULL)
+		FreeAccessStrategy(self->strategy);
+	pfree(self);
 }
 
 /* Is this a worker of autovacuum? */

@@ -13,6 +13,7 @@
 
 #include "am/build/collector.h"
 #include "am/build/duplicates.h"
+#include "am/build/table_pages.h"
 #include "am/sort/sorter.h"
 #include "am/codec/encode.h"
 #include "am/index/options.h"
@@ -65,10 +66,28 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive
 }
 
 void
-smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress)
+smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, pg_atomic_uint32 *chunks,
+					 bool progress)
 {
-	self->rows = table_index_build_range_scan(self->heap, self->index, info, true, self->all_versions, progress, 0,
-											  InvalidBlockNumber, add_row, self, scan);
+	pg_atomic_uint32 all;
+
+	pg_atomic_init_u32(&all, 0);
+	if (scan == NULL && smart_table_has_pages(self->heap, info))
+	{
+		const struct smart_table_pages pages = {.heap = self->heap,
+												.index = self->index,
+												.info = info,
+												.chunks = chunks != NULL ? chunks : &all,
+												.all_versions = self->all_versions,
+												.progress = progress,
+												.add = add_row,
+												.state = self};
+
+		self->rows = smart_table_pages_read(&pages);
+	}
+	else
+		self->rows = table_index_build_range_scan(self->heap, self->index, info, true, self->all_versions, progress, 0,
+												  InvalidBlockNumber, add_row, self, scan);
 }
 
 /* ---- into a tree ---- */

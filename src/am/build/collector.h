@@ -8,6 +8,7 @@
 
 #include "access/tableam.h"
 #include "nodes/execnodes.h"
+#include "port/atomics.h"
 
 #include "tree/layout.h"
 
@@ -50,8 +51,12 @@ struct smart_collector
 extern void smart_collector_begin(struct smart_collector *self, Relation heap, Relation index, const IndexInfo *info,
 								  int processes);
 
-/* Reads all rows that scan gives, or, if it is NULL, all of the table; sets info->ii_BrokenHotChain if there is one. */
-extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress);
+/*
+ * Reads all rows of the table, or what other processes leave of them: of a scan, or, where smart_table_has_pages(), of the chunks
+ * that are counted here; NULL: there is no other process.  Sets info->ii_BrokenHotChain if there is one.
+ */
+extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan,
+								 pg_atomic_uint32 *chunks, bool progress);
 
 /*
  * When the sorter has been told to perform: puts all entries into a tree that no other process sees (NULL: into none).

@@ -3,7 +3,7 @@
  *	  CREATE INDEX with several processes: the leader, which runs the command, and
  *	  workers.
  *
- * All of them take blocks of the table from one parallel scan until none is left.  A worker sorts its
+ * All of them take chunks of the table (table_pages.h), or blocks from one parallel scan, until none is left.  A worker sorts its
  * entries within its part of maintenance_work_mem, writes them as one sorted run to a file that the leader
  * can read, and ends; the leader merges these runs with its own and with what it has in memory, and loads
  * the tree alone.  Thus no worker needs memory nodes, and uniqueness, which is checked when entries are
@@ -30,6 +30,7 @@
 
 #include "am/build/duplicates.h"
 #include "am/build/parallel_build.h"
+#include "am/build/table_pages.h"
 #include "am/sort/sorter.h"
 #include "am/compat.h"
 #include "am/server/progress.h"
@@ -56,6 +57,7 @@ struct shared
 	Oid index;
 	bool concurrent; /* CONCURRENTLY: locks and the snapshot are others */
 	int processes;
+	pg_atomic_uint32 chunks; /* of the table, that processes have taken */
 	SharedFileSet files;
 	struct result result[FLEXIBLE_ARRAY_MEMBER]; /* of each worker */
 };
@@ -136,6 +138,7 @@ smart_parallel_build_begin(Relation heap, Relation index, const IndexInfo *info)
 		self->shared->index = RelationGetRelid(index);
 		self->shared->concurrent = info->ii_Concurrent;
 		self->shared->processes = self->context->nworkers + 1;
+		pg_atomic_init_u32(&self->shared->chunks, 0);
 		memset(self->shared->result, 0, (Size) self->context->nworkers * sizeof(struct result));
 		SharedFileSetInit(&self->shared->files, self->context->seg);
 		table_parallelscan_initialize(heap, self->scan, self->snapshot);
@@ -147,6 +150,17 @@ smart_parallel_build_begin(Relation heap, Relation index, const IndexInfo *info)
 		return self;
 	smart_parallel_build_end(self);
 	return NULL;
+}
+
+/* The part of one process. */
+static void
+read_part(struct shared *shared, struct smart_collector *collector, IndexInfo *info, ParallelTableScanDesc scan,
+		  bool progress)
+{
+	bool pages = smart_table_has_pages(collector->heap, info);
+
+	smart_collector_read(collector, info, pages ? NULL : table_beginscan_parallel(collector->heap, scan),
+						 &shared->chunks, progress);
 }
 
 int
@@ -161,7 +175,7 @@ smart_parallel_build_read(struct smart_parallel_build *self, struct smart_collec
 	Size memory = (Size) maintenance_work_mem * 1024 / (Size) self->shared->processes;
 	int launched = self->context->nworkers_launched;
 
-	smart_collector_read(collector, info, table_beginscan_parallel(collector->heap, self->scan), true);
+	read_part(self->shared, collector, info, self->scan, true);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SORT);
 	smart_sorter_prepare(collector->sorter);
 	WaitForParallelWorkersToFinish(self->context);
@@ -222,7 +236,7 @@ smart_parallel_build_main(dsm_segment *segment, shm_toc *toc)
 	info->ii_Concurrent = shared->concurrent;
 	smart_collector_begin(collector, heap, index, info, shared->processes);
 	smart_sorter_share(collector->sorter, &shared->files, ParallelWorkerNumber);
-	smart_collector_read(collector, info, table_beginscan_parallel(heap, shm_toc_lookup(toc, KEY_SCAN, false)), false);
+	read_part(shared, collector, info, shm_toc_lookup(toc, KEY_SCAN, false), false);
 
 	/* Its run, and what the leader has to know of that. */
 	notes = BufFileCreateFileSet(&shared->files.fs, notes_name(ParallelWorkerNumber));
