@@ -111,6 +111,24 @@ foreach my $table ('large', 'must')
 	index_is_sound($node, 'postgres', "${table}_a", 'after that');
 }
 all_is_right('after that');
+
+# ---- one that has no room even then takes nobody's ----
+
+sql(<<'SQL');
+CREATE TABLE small AS SELECT g AS a FROM generate_series(1, 50000) g;
+CREATE INDEX small_a ON small USING smart (a);
+CREATE TABLE huge AS SELECT md5(g::text) COLLATE "C" AS a FROM generate_series(1, 600000) g;
+CREATE INDEX huge_a ON huge USING smart (a) WITH (resident = never);
+SQL
+is(states('small_a'), 'ready', 'there is room for a small one');
+$offset = -s $node->logfile;
+sql('ALTER INDEX huge_a SET (resident = always)');
+$node->psql('postgres', q{SET smart.wait_timeout = '100ms'; SELECT count(*) FROM huge WHERE a = 'x'});
+ok($node->poll_query_until('postgres', q{SELECT failures > 0 FROM smart_index_state WHERE index = 'huge_a'::regclass}), 'its loading fails');
+sleep 1;
+is(states('small_a'), 'ready', 'the small one has its tree');
+ok(!$node->log_contains(qr/has left memory/, $offset), 'none has given up its tree');
+sql('DROP TABLE huge');
 log_is_quiet($node);
 $node->stop;
 done_testing;

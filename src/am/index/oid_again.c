@@ -11,7 +11,6 @@
 
 #include "catalog/objectaccess.h"
 #include "catalog/pg_database.h"
-#include "miscadmin.h"
 
 #include "am/index/backend.h"
 #include "am/index/oid_again.h"
@@ -21,30 +20,17 @@
 static object_access_hook_type previous_hook;
 
 static void
-give_up_trees(Oid database)
-{
-	/* Notes are the server's own memory: a memory node that is away, since the server's start or later, is not waited for. */
-	struct smart_space *space = &smart_backend_client_at_startup()->space;
-	struct smart_tree_info info;
-	uint64 cursor = 0;
-
-	while (smart_space_next_tree(space, &cursor, &info))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (info.owner.database == database)
-			(void) smart_space_put_note(space, info.id, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
-	}
-}
-
-static void
 at_object_access(ObjectAccessType access, Oid class, Oid object, int part, void *argument)
 {
 	if (previous_hook)
 		previous_hook(access, class, object, part, argument);
-	/* Without a region there are no trees; where there is one, a metapage is believed only if it is of this region. */
+	/*
+	 * Without a region there are no trees; where there is one, a metapage is believed only if it is of this region.  Notes are the
+	 * server's own memory: a memory node that is away, since the server's start or later, is not waited for.
+	 */
 	if (access == OAT_POST_CREATE && class == DatabaseRelationId && smart_server_available() &&
 		smart_server.shared->made)
-		give_up_trees(object);
+		smart_space_put_notes(&smart_backend_client_at_startup()->space, object, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 }
 
 void

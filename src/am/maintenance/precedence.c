@@ -22,17 +22,24 @@
 #include "am/maintenance/precedence.h"
 #include "am/server/rebuild_table.h"
 
-#define BYTES_PER_BYTE 2 /* of a tree, for one of its journal */
+#define ATTEMPTS       3 /* that may fail although others have given up their trees */
+#define BYTES_PER_BYTE 2 /* of a tree, at most, for one of its journal; and at least one */
 #define REASON         "an index that must have a tree needs the room"
+
+static uint64
+journal_bytes(Relation index)
+{
+	struct smart_meta meta;
+
+	smart_meta_read(index, &meta);
+	return (meta.run_pages + (meta.tail_serial - meta.cut.serial) + 1) * BLCKSZ;
+}
 
 /* What the tree of an index needs, at most. */
 static uint64
 tree_bytes(Relation index)
 {
-	struct smart_meta meta;
-
-	smart_meta_read(index, &meta);
-	return BYTES_PER_BYTE * (meta.run_pages + (meta.tail_serial - meta.cut.serial) + 1) * BLCKSZ;
+	return BYTES_PER_BYTE * journal_bytes(index);
 }
 
 /* ---- asking ---- */
@@ -127,33 +134,59 @@ give_up(Relation index, uint64 tree)
 	return done;
 }
 
-/* The same for the index that a tree was made for. */
+/* The index that a tree was made for; InvalidOid: it has another file by now. */
+static Oid
+index_of(const struct smart_tree_info *info)
+{
+	smart_file file = smart_make_file(info->owner.tablespace, info->owner.database, info->owner.relation);
+
+	return smart_relation_with_file(&file);
+}
+
+/* Gives up this tree, if its index may do without it. */
 static bool
 try_give_up(const struct smart_tree_info *info)
 {
 	LOCKMODE lock = RecoveryInProgress() ? AccessShareLock : RowExclusiveLock;
-	smart_file file = smart_make_file(info->owner.tablespace, info->owner.database, info->owner.relation);
-	Oid index = smart_relation_with_file(&file);
+	Oid index = index_of(info);
 	struct smart_opened opened;
-	bool done;
+	volatile bool done = false;
 
-	if (!OidIsValid(index) || smart_try_open(index, lock, lock, &opened) != SMART_OPENED)
+	/* Nobody else loads it meanwhile, and frees the tree. */
+	if (!OidIsValid(index) || !smart_rebuild_claim(MyDatabaseId, index))
 		return false;
-	done = give_up(opened.index, info->id);
-	smart_opened_close(&opened);
+	PG_TRY();
+	{
+		if (smart_try_open(index, lock, lock, &opened) == SMART_OPENED)
+		{
+			done = give_up(opened.index, info->id);
+			smart_opened_close(&opened);
+		}
+	}
+	PG_FINALLY();
+	{
+		smart_rebuild_disclaim(MyDatabaseId, index);
+	}
+	PG_END_TRY();
 	return done;
 }
 
-/* Returns how many bytes are going to be free. */
+/* Gives up trees; returns how many bytes are going to be free.  least: none, if that will not do. */
 static uint64
-free_bytes(uint64 bytes)
+free_bytes(uint64 bytes, uint64 least)
 {
 	int count;
 	struct tree *trees = find_trees(&count);
+	uint64 there = 0; /* in all these */
 	uint64 freed = 0;
 
 	for (int i = 0; i < count; i++)
+	{
+		there += trees[i].info.bytes;
 		freed += trees[i].leaves ? trees[i].info.bytes : 0;
+	}
+	if (there < least && !smart_tree_has_room(least - there))
+		count = 0;
 	for (int i = 0; i < count && freed < bytes; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -161,23 +194,25 @@ free_bytes(uint64 bytes)
 			freed += trees[i].info.bytes;
 	}
 	pfree(trees);
-	return freed;
+	return count == 0 ? 0 : freed;
 }
 
 bool
 smart_precedence_make_room(Oid index)
 {
 	LOCKMODE lock = RecoveryInProgress() ? AccessShareLock : RowExclusiveLock;
+	struct smart_rebuild known;
 	struct smart_opened opened;
 	bool done = false;
 
-	if (smart_try_open(index, lock, lock, &opened) != SMART_OPENED)
+	if ((smart_rebuild_find(MyDatabaseId, index, &known) && known.failures > ATTEMPTS) ||
+		smart_try_open(index, lock, lock, &opened) != SMART_OPENED)
 		return false;
 	if (smart_relation_is_loadable(opened.index) && !smart_relation_may_answer(opened.index))
 	{
 		uint64 bytes = tree_bytes(opened.index);
 
-		done = free_bytes(bytes) > 0;
+		done = free_bytes(bytes, journal_bytes(opened.index)) > 0;
 		if (done)
 			smart_rebuild_want_memory(MyDatabaseId, index, bytes);
 	}

@@ -15,8 +15,8 @@ extern void smart_precedence_ask(Relation index);
 
 /*
  * There was no room for the tree of an index.  If it must have one, other indexes of its database that may do without give up
- * theirs, the largest first, until they amount to what it needs.  Returns whether there is going to be memory for another attempt.
- * Within the current transaction, which has done nothing else.
+ * theirs, the largest first, until they amount to what it needs; none, if all together do not, or if that has not helped before.
+ * Returns whether there is going to be memory for another attempt.  Within the current transaction, which has done nothing else.
  */
 extern bool smart_precedence_make_room(Oid index);
 

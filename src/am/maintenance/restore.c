@@ -140,7 +140,9 @@ smart_restore_without(Oid index)
 	if (!smart_open_conditionally(index, RowExclusiveLock, RowExclusiveLock, &opened))
 		return true;
 	smart_meta_read(opened.index, &meta);
-	if (smart_relation_loss(opened.index) != SMART_LOSS_NONE && meta.tree != SMART_TREE_NOWHERE)
+	if (smart_relation_loss(opened.index) != SMART_LOSS_NONE && meta.tree == SMART_TREE_NOWHERE)
+		done = smart_relation_may_answer(opened.index);
+	else if (smart_relation_loss(opened.index) != SMART_LOSS_NONE)
 		done = smart_leave_memory(opened.index, meta.tree, "there is no room for its tree");
 	smart_opened_close(&opened);
 	return done;

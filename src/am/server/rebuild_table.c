@@ -423,7 +423,10 @@ smart_rebuild_leave_alone(Oid database, Oid index)
 	struct smart_rebuild *place = lock_and_find(database, index);
 
 	if (place != NULL && place->state == SMART_REBUILD_WAITING)
+	{
 		place->due = DT_NOEND;
+		place->wants = 0;
+	}
 	LWLockRelease(lock);
 }
 

@@ -328,6 +328,24 @@ smart_space_put_note(struct smart_space *space, uint64_t id, unsigned int which,
 	return true;
 }
 
+void
+smart_space_put_notes(struct smart_space *space, uint32_t database, unsigned int which, uint64_t note)
+{
+	smart_assert(which < SMART_TREE_NOTES);
+	/* No record gets another tree meanwhile. */
+	space->locks->acquire(space->locks, SMART_LOCK_DIRECTORY);
+	for (uint32_t number = smart_record_next(space->region, 0); number != 0;
+		 number = smart_record_next(space->region, number))
+	{
+		struct smart_record *record = smart_record_at(space->region, number);
+
+		if (smart_record_id(record) != 0 && smart_record_state(record) != SMART_RECORD_MAKING &&
+			record->owner.database == database)
+			__atomic_store_n(&record->note[which], note, __ATOMIC_RELEASE);
+	}
+	space->locks->release(space->locks, SMART_LOCK_DIRECTORY);
+}
+
 bool
 smart_space_swap_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t now, uint64_t note)
 {
