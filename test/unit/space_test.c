@@ -325,6 +325,39 @@ test_directory(bool extents)
 	test_node_close(node);
 }
 
+/* A note for all trees of a database: not for those of another, nor for one that gets the record of a tree that has gone. */
+static void
+test_notes(bool extents)
+{
+	struct test_node *node = open_node(extents, 64 * MB);
+	struct test_client *client = test_client_open(node, 1);
+	struct smart_space *space = &client->client->space;
+	uint64_t id[20];
+	uint64_t note;
+	fabric_address root;
+
+	for (uint32_t i = 0; i < 20; i++)
+	{
+		struct smart_tree_owner owner = {.database = 7 + i % 2, .relation = i, .backend = -1, .creator = 1};
+
+		CHECK(smart_space_create_tree(space, &owner, &id[i], &root) == SMART_OK);
+		CHECK(smart_space_put_note(space, id[i], 2, i));
+	}
+	CHECK(smart_space_drop_tree(space, id[0]));
+	smart_space_put_notes(space, 7, 1, 99);
+	smart_space_put_notes(space, 9, 1, 98);
+	for (uint32_t i = 1; i < 20; i++)
+	{
+		CHECK(smart_space_get_note(space, id[i], 1, &note) && note == (i % 2 == 0 ? 99 : 0));
+		CHECK(smart_space_get_note(space, id[i], 2, &note) && note == i);
+	}
+	id[0] = test_tree_create(client, &root);
+	CHECK(smart_space_get_note(space, id[0], 1, &note) && note == 0);
+	CHECK(!smart_space_put_note(space, id[0] + 1000, 1, 5));
+	test_client_close(client);
+	test_node_close(node);
+}
+
 /* Trees are visited once each while others come and go. */
 static void
 test_iteration(bool extents)
@@ -614,6 +647,7 @@ main(void)
 			test_model(extents, seed);
 		test_type_stable(extents);
 		test_directory(extents);
+		test_notes(extents);
 		test_iteration(extents);
 		test_drop(extents);
 		test_no_room(extents, false);
