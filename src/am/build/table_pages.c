@@ -304,7 +304,7 @@ smart_table_pages_read(const struct smart_table_pages *pages)
 	smart_assert(smart_table_has_pages(pages->heap, pages->info));
 	begin(reading, pages);
 	reader = smart_block_reader_begin(pages->heap, reading->blocks, next_block, reading);
-	while (BufferIsValid(buffer = smart_block_reader_next(reader)))
+	while ((buffer = smart_block_reader_next(reader)) != InvalidBuffer)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (pages->progress)

@@ -23,23 +23,18 @@
 #include "am/server/rebuild_table.h"
 
 #define ATTEMPTS       3 /* that may fail although others have given up their trees */
-#define BYTES_PER_BYTE 2 /* of a tree, at most, for one of its journal; and at least one */
+#define BYTES_PER_BYTE 2 /* of a tree, at most, for one of its journal */
 #define REASON         "an index that must have a tree needs the room"
 
+/* What the tree of an index needs, at most; *least: what it needs at least, unless much of it has been removed. */
 static uint64
-journal_bytes(Relation index)
+tree_bytes(Relation index, uint64 *least)
 {
 	struct smart_meta meta;
 
 	smart_meta_read(index, &meta);
-	return (meta.run_pages + (meta.tail_serial - meta.cut.serial) + 1) * BLCKSZ;
-}
-
-/* What the tree of an index needs, at most. */
-static uint64
-tree_bytes(Relation index)
-{
-	return BYTES_PER_BYTE * journal_bytes(index);
+	*least = meta.run_pages * (uint64) BLCKSZ;
+	return BYTES_PER_BYTE * (meta.run_pages + (meta.tail_serial - meta.cut.serial) + 1) * BLCKSZ;
 }
 
 /* ---- asking ---- */
@@ -47,15 +42,17 @@ tree_bytes(Relation index)
 void
 smart_precedence_ask(Relation index)
 {
+	uint64 least;
+	uint64 bytes = tree_bytes(index, &least);
 	uint64 wanted;
 
 	if (!smart_relation_may_answer(index))
 	{
-		smart_rebuild_want_memory(smart_relation_database(index), RelationGetRelid(index), tree_bytes(index));
+		smart_rebuild_want_memory(smart_relation_database(index), RelationGetRelid(index), bytes);
 		return;
 	}
 	wanted = smart_rebuild_wanted_memory();
-	if (wanted > 0 && !smart_tree_has_room(wanted + tree_bytes(index)))
+	if (wanted > 0 && !smart_tree_has_room(wanted + bytes))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				errmsg("the loading of index \"%s\" gives way to that of an index that must have a tree",
 					   RelationGetRelationName(index)));
@@ -210,9 +207,10 @@ smart_precedence_make_room(Oid index)
 		return false;
 	if (smart_relation_is_loadable(opened.index) && !smart_relation_may_answer(opened.index))
 	{
-		uint64 bytes = tree_bytes(opened.index);
+		uint64 least;
+		uint64 bytes = tree_bytes(opened.index, &least);
 
-		done = free_bytes(bytes, journal_bytes(opened.index)) > 0;
+		done = free_bytes(bytes, least) > 0;
 		if (done)
 			smart_rebuild_want_memory(MyDatabaseId, index, bytes);
 	}
