@@ -16,7 +16,7 @@
 #include "am/compat.h"
 #include "am/constraint/statement.h"
 #include "am/index/as_btree.h"
-#include "am/index/oid_again.h"
+#include "am/index/oid_reuse.h"
 #include "am/index/options.h"
 #include "am/index/replica.h"
 #include "am/join/lookahead.h"
@@ -48,7 +48,7 @@ _PG_init(void)
 	smart_staging_init();
 	smart_pending_init(smart_insert_pending);
 	smart_replica_init();
-	smart_oid_again_init();
+	smart_oid_reuse_init();
 	smart_explain_init();
 	smart_lookahead_init();
 	smart_enum_order_init();

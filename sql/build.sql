@@ -133,7 +133,6 @@ DELETE FROM build_kinds WHERE id BETWEEN 5000 AND 6000;
 CREATE PROCEDURE build_kinds_alike(name text) LANGUAGE plpgsql AS $$
 DECLARE
 	method text;
-	reads text[];
 	answers text[];
 BEGIN
 	FOREACH method IN ARRAY ARRAY['btree', 'smart'] LOOP

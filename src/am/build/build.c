@@ -209,7 +209,7 @@ smart_am_build(Relation heap, Relation index, IndexInfo *info)
 	if (parallel != NULL)
 		smart_parallel_build_read(parallel, rows, info);
 	else
-		smart_collector_read(rows, info, NULL, NULL, true);
+		smart_collector_read(rows, info, NULL, true);
 	value[0] = (int64) rows->entries;
 	pgstat_progress_update_multi_param(lengthof(parameter), parameter, value);
 	smart_sorter_perform(rows->sorter);

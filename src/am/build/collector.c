@@ -66,8 +66,7 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive
 }
 
 void
-smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, pg_atomic_uint32 *chunks,
-					 bool progress)
+smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress)
 {
 	pg_atomic_uint32 all;
 
@@ -77,7 +76,7 @@ smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDes
 		const struct smart_table_pages pages = {.heap = self->heap,
 												.index = self->index,
 												.info = info,
-												.chunks = chunks != NULL ? chunks : &all,
+												.chunks = self->chunks != NULL ? self->chunks : &all,
 												.all_versions = self->all_versions,
 												.progress = progress,
 												.add = add_row,

@@ -35,6 +35,9 @@ struct smart_collector
 	bool may_leave; /* with a run: where the tree has no room any more, the rest goes into that alone */
 	bool left;      /* that has happened, and the tree is of no use */
 
+	/* Set before the table is read, if other processes read it, too, by pages: the chunks that are taken; else NULL. */
+	pg_atomic_uint32 *chunks;
+
 	/*
 	 * Both are set before the table is read.  all_versions: read also the rows that a transaction has not yet
 	 * committed, since no writer is locked out.  look_around: called now and then, to serve more than interrupts; or NULL.
@@ -51,12 +54,8 @@ struct smart_collector
 extern void smart_collector_begin(struct smart_collector *self, Relation heap, Relation index, const IndexInfo *info,
 								  int processes);
 
-/*
- * Reads all rows of the table, or what other processes leave of them: of a scan, or, where smart_table_has_pages(), of the chunks
- * that are counted here; NULL: there is no other process.  Sets info->ii_BrokenHotChain if there is one.
- */
-extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan,
-								 pg_atomic_uint32 *chunks, bool progress);
+/* Reads all rows that scan gives, or, if it is NULL, all of the table; sets info->ii_BrokenHotChain if there is one. */
+extern void smart_collector_read(struct smart_collector *self, IndexInfo *info, TableScanDesc scan, bool progress);
 
 /*
  * When the sorter has been told to perform: puts all entries into a tree that no other process sees (NULL: into none).

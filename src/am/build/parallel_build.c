@@ -3,9 +3,9 @@
  *	  CREATE INDEX with several processes: the leader, which runs the command, and
  *	  workers.
  *
- * All of them take chunks of the table (table_pages.h), or blocks from one parallel scan, until none is left.  A worker sorts its
- * entries within its part of maintenance_work_mem, writes them as one sorted run to a file that the leader
- * can read, and ends; the leader merges these runs with its own and with what it has in memory, and loads
+ * All of them take chunks of the table (table_pages.h), or blocks from one parallel scan, until none is left.  A
+ * worker sorts its entries within its part of maintenance_work_mem, writes them as one sorted run to a file that the
+ * leader can read, and ends; the leader merges these runs with its own and with what it has in memory, and loads
  * the tree alone.  Thus no worker needs memory nodes, and uniqueness, which is checked when entries are
  * neighbours, is checked in one place.
  *
@@ -159,8 +159,8 @@ read_part(struct shared *shared, struct smart_collector *collector, IndexInfo *i
 {
 	bool pages = smart_table_has_pages(collector->heap, info);
 
-	smart_collector_read(collector, info, pages ? NULL : table_beginscan_parallel(collector->heap, scan),
-						 &shared->chunks, progress);
+	collector->chunks = &shared->chunks;
+	smart_collector_read(collector, info, pages ? NULL : table_beginscan_parallel(collector->heap, scan), progress);
 }
 
 int

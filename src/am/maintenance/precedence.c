@@ -174,7 +174,7 @@ free_bytes(uint64 bytes, uint64 least)
 {
 	int count;
 	struct tree *trees = find_trees(&count);
-	uint64 there = 0; /* in all these */
+	uint64 there = 0; /* in all these, be it that some of them are to stay */
 	uint64 freed = 0;
 
 	for (int i = 0; i < count; i++)
@@ -183,15 +183,14 @@ free_bytes(uint64 bytes, uint64 least)
 		freed += trees[i].leaves ? trees[i].info.bytes : 0;
 	}
 	if (there < least && !smart_tree_has_room(least - there))
-		count = 0;
+		return 0;
 	for (int i = 0; i < count && freed < bytes; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!trees[i].leaves && try_give_up(&trees[i].info))
 			freed += trees[i].info.bytes;
 	}
-	pfree(trees);
-	return count == 0 ? 0 : freed;
+	return freed;
 }
 
 bool

@@ -123,7 +123,7 @@ fill_base(struct rebuild *rebuild)
 	info->ii_ExclusionProcs = NULL;
 	info->ii_ExclusionStrats = NULL;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	smart_collector_read(rows, info, NULL, NULL, true);
+	smart_collector_read(rows, info, NULL, true);
 	PopActiveSnapshot();
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) rows->entries);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SORT);

@@ -10,8 +10,9 @@
  *
  * Several may work in one database.  A worker puts down all indexes that it finds lost, and then claims one after the
  * other; as long as one is left that no worker is at, the launcher starts more.  Those that must have a tree come first
- * (precedence.h), then unique indexes, since their tables take no inserts, and larger ones before smaller ones.  An index that fails is tried again, later and later, and so
- * is one whose table a long transaction has written to; the others do not wait for them.
+ * (precedence.h), then unique indexes, since their tables take no inserts, and larger ones before smaller ones.  An
+ * index that fails is tried again, later and later, and so is one whose table a long transaction has written to; the
+ * others do not wait for them.
  *
  * smart.auto_rebuild is about rebuilds, which read the table.  What can be loaded is loaded in any case.
  */

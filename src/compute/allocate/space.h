@@ -149,10 +149,10 @@ extern bool smart_space_next_tree(struct smart_space *space, uint64_t *cursor, s
  * process's other stores.  False if there is no such tree.  No lock where this client asked before.
  */
 extern bool smart_space_put_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t note);
-
-/* The same for all trees of a database, which other clients may drop meanwhile. */
-extern void smart_space_put_notes(struct smart_space *space, uint32_t database, unsigned int which, uint64_t note);
 extern bool smart_space_get_note(struct smart_space *space, uint64_t id, unsigned int which, uint64_t *note);
+
+/* Stores a note of all trees of a database, which other clients may drop meanwhile. */
+extern void smart_space_put_notes(struct smart_space *space, uint32_t database, unsigned int which, uint64_t note);
 
 /* Stores a note if it is this one now; false: it is not, or there is no such tree. */
 extern bool

@@ -1,5 +1,5 @@
 /*
- * oid_again.c
+ * oid_reuse.c
  *	  A database gets the OID of one that was dropped.
  *
  * Trees of a database that was dropped are freed some time later (orphans.h).  If its files had been copied, and the copy is copied
@@ -13,7 +13,7 @@
 #include "catalog/pg_database.h"
 
 #include "am/index/backend.h"
-#include "am/index/oid_again.h"
+#include "am/index/oid_reuse.h"
 #include "am/index/trees.h"
 #include "am/server/shared.h"
 
@@ -34,7 +34,7 @@ at_object_access(ObjectAccessType access, Oid class, Oid object, int part, void 
 }
 
 void
-smart_oid_again_init(void)
+smart_oid_reuse_init(void)
 {
 	previous_hook = object_access_hook;
 	object_access_hook = at_object_access;
