@@ -35,3 +35,33 @@ SELECT count(*) FROM scan_only WHERE a BETWEEN 20 AND 22;
 ROLLBACK;
 SELECT count(*) FROM scan_only WHERE a BETWEEN 20 AND 22;
 DROP TABLE scan_only;
+
+-- Strings whose bytes a key has: of every length, some of them alike, with NULLs; entries of a built tree, and of one that has grown.
+CREATE TEMP TABLE scan_strings (s text COLLATE "C");
+CREATE INDEX scan_strings_grown ON scan_strings USING smart (s);
+INSERT INTO scan_strings
+SELECT CASE WHEN i % 50 = 49 THEN NULL WHEN i % 3 = 0 THEN repeat('s', i % 301) ELSE left(repeat(md5((i % 700)::text), 10), i % 311) END
+FROM generate_series(1, 3000) i;
+CREATE INDEX scan_strings_built ON scan_strings USING smart (s);
+VACUUM ANALYZE scan_strings;
+CREATE FUNCTION pg_temp.strings(direction text, index_only bool) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	result text[];
+	node text;
+BEGIN
+	PERFORM set_config('enable_indexonlyscan', index_only::text, true), set_config('enable_indexscan', 'off', true),
+		set_config('enable_seqscan', (NOT index_only)::text, true), set_config('enable_sort', (NOT index_only)::text, true);
+	EXECUTE format('EXPLAIN (COSTS OFF) SELECT s FROM scan_strings ORDER BY s %s', direction) INTO node;
+	IF index_only <> (node ~ 'Index Only Scan') THEN
+		RAISE 'the plan is a %', node;
+	END IF;
+	EXECUTE format('SELECT array_agg(s) FROM (SELECT s FROM scan_strings ORDER BY s %s) x', direction) INTO result;
+	RETURN result;
+END
+$$;
+SELECT direction, pg_temp.strings(direction, true) = pg_temp.strings(direction, false) AS same, cardinality(pg_temp.strings(direction, true))
+FROM unnest('{ASC, DESC}'::text[]) direction;
+DROP INDEX pg_temp.scan_strings_grown;
+SELECT direction, pg_temp.strings(direction, true) = pg_temp.strings(direction, false) AS same, cardinality(pg_temp.strings(direction, true))
+FROM unnest('{ASC, DESC}'::text[]) direction;
+DROP TABLE scan_strings;

@@ -226,10 +226,14 @@ smart_batch_entry(const struct smart_batch *batch, uint32_t i, uint8_t *entry)
 static inline void
 smart_batch_copy(uint8_t *out, const uint8_t *bytes, uint32_t length)
 {
-	if (__builtin_expect(length <= SMART_BATCH_SLACK, 1))
-		memcpy(out, bytes, SMART_BATCH_SLACK);
-	else
+	if (__builtin_expect(length > 2 * SMART_BATCH_SLACK, 0))
+	{
 		smart_copy_short(out, bytes, length);
+		return;
+	}
+	memcpy(out, bytes, SMART_BATCH_SLACK);
+	if (length > SMART_BATCH_SLACK)
+		memcpy(out + SMART_BATCH_SLACK, bytes + SMART_BATCH_SLACK, SMART_BATCH_SLACK);
 }
 
 /* As smart_batch_entry(), to where SMART_BATCH_SLACK bytes more may be overwritten. */

@@ -140,6 +140,7 @@ struct smart_normalizer
 	bool unordered;   /* normalized keys tell equality only: they do not sort like the values */
 	bool no_patterns; /* strategies beyond btree's select all values, unless the pattern is a whole string */
 	bool squeezable;  /* normalized keys may have any length, and long ones are squeezed (long_key.h): a varlena's */
+	bool verbatim;    /* a normalized key is the bytes of the value, which is a varlena, and a 00 */
 	bool forgets;     /* decode (with the residue) cannot give the value back */
 	bool by_catalog;  /* of an enum: the order of its values is read from the catalog (enum_order.c) */
 	uint32 version;   /* of what decides on the order outside of the server; 0: nothing does */
@@ -301,6 +302,20 @@ smart_entry_tid(const struct smart_codec *codec, const uint8 *end, ItemPointer t
 		smart_tid_get_compact(end, &block, &offset);
 	else
 		smart_tid_get_plain(end, &block, &offset);
+	ItemPointerSet(tid, block, offset);
+}
+
+/* The TID that eight bytes, as a big-endian number, begin with. */
+static inline void
+smart_entry_tid_at(const struct smart_codec *codec, uint64 bytes, ItemPointer tid)
+{
+	BlockNumber block;
+	OffsetNumber offset;
+
+	if (codec->compact_tids)
+		smart_tid_from_compact(bytes >> (64 - 8 * smart_tid_length_by_first((uint8) (bytes >> 56))), &block, &offset);
+	else
+		smart_tid_from_plain(bytes >> (64 - 8 * SMART_TID_PLAIN), &block, &offset);
 	ItemPointerSet(tid, block, offset);
 }
 

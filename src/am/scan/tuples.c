@@ -12,21 +12,21 @@
 #include "am/scan/tuples.h"
 #include "base/assert.h"
 
-/* Copies up to most entries from a position on, in the scan's direction, as far as they fit; returns how many. */
+#define VERBATIM_ROOM 256 /* bytes: a tuple with a short value, and what is copied behind it */
+
+/* Copies up to most entries from a position on, of which there are so many, as far as they fit; returns how many. */
 static int
-copy_entries(struct smart_tuples *tuples, const struct smart_position *position, int most, bool backward)
+copy_entries(struct smart_tuples *tuples, const struct smart_position *position, int most, int step)
 {
 	const struct smart_batch *batch = &position->batch;
 	int index = position->index;
-	int available = backward ? index + 1 : (int) batch->count - index;
 	uint32 used = 0;
 	int count;
 
 	smart_assert(index >= 0 && (uint32) index < batch->count);
-	most = Min(most, Min(available, SMART_TUPLES_AHEAD));
 	for (count = 0; count < most; count++)
 	{
-		const struct smart_item *item = &batch->items[backward ? index - count : index + count];
+		const struct smart_item *item = &batch->items[index + count * step];
 
 		/* The first one fits always. */
 		if (used + batch->prefix_length + item->length > SMART_ENTRY_MAX)
@@ -105,6 +105,64 @@ form_shape(struct smart_tuples *tuples, enum smart_tuple_shape shape, int count,
 	return done;
 }
 
+/* Forms the tuples of count entries that were copied, at least one; returns how many. */
+static int
+form_copies(struct smart_tuples *tuples, int count, int place, int step)
+{
+	int done = 0;
+
+	if (tuples->shape == SMART_TUPLE_WORD)
+		done = form_shape(tuples, SMART_TUPLE_WORD, count, place, step);
+	else if (tuples->shape == SMART_TUPLE_VARLENA || tuples->shape == SMART_TUPLE_VERBATIM)
+		done = form_shape(tuples, SMART_TUPLE_VARLENA, count, place, step);
+	return done > 0 ? done : form_shape(tuples, SMART_TUPLE_ANY, count, place, step);
+}
+
+/*
+ * Forms the tuples of up to most entries from a position on, whose values are in the batch as they are, with short headers.  What
+ * another shape needs ends it.
+ */
+static int
+form_verbatim(struct smart_tuples *tuples, const struct smart_position *position, int most, int place, int step)
+{
+	const struct smart_codec *codec = tuples->codec;
+	const struct smart_batch *batch = &position->batch;
+	const uint8 *prefix = batch->prefix;
+	uint32 shared = batch->prefix_length;
+	const struct smart_item *item = &batch->items[position->index];
+	char *space = tuples->space;
+	int done = 0;
+
+	if (shared == 0 || shared > VARATT_SHORT_MAX || unlikely(prefix[0] != SMART_NOT_NULL))
+		return 0;
+	for (; done < most; done++, item += step, place += step)
+	{
+		const uint8 *suffix = batch->bytes + item->offset;
+		IndexTuple tuple = (IndexTuple) space;
+		char *value = space + MAXALIGN(sizeof(IndexTupleData));
+		char *data = value + VARHDRSZ_SHORT;
+		uint32 tid_width;
+		uint32 length;
+
+		if (item->length < SMART_TID_SHORTEST || space - tuples->space > SMART_TUPLES_SPACE - VERBATIM_ROOM)
+			break;
+		tid_width = (uint32) smart_entry_tid_width(codec, suffix[item->length - 1]);
+		/* SMART_NOT_NULL comes before the value, and the 00 behind it. */
+		length = shared + item->length - tid_width - 2;
+		if (unlikely(item->length < tid_width || length >= VARATT_SHORT_MAX))
+			break;
+		/* The next tuple overwrites what is too much. */
+		smart_batch_copy((uint8 *) data, prefix + 1, shared - 1);
+		smart_batch_copy((uint8 *) data + shared - 1, suffix, item->length);
+		SET_VARSIZE_SHORT(value, length + VARHDRSZ_SHORT);
+		smart_entry_tid(codec, suffix + item->length, &tuple->t_tid);
+		tuple->t_info = (unsigned short) MAXALIGN(data + length - space) | INDEX_VAR_MASK;
+		tuples->tuple[place] = tuple;
+		space += MAXALIGN(data + length - space);
+	}
+	return done;
+}
+
 /*
  * Forms the tuples of up to most entries from a position on, at least one.  First all are copied and then all are formed,
  * so that none is read back right after it was written: that would wait for the store.
@@ -115,17 +173,15 @@ form_tuples(struct smart_tuples *tuples, const struct smart_position *position, 
 	int index = position->index;
 	int place = backward ? SMART_TUPLES_AHEAD - 1 : 0;
 	int step = backward ? -1 : 1;
-	int count = copy_entries(tuples, position, most, backward);
 	int done = 0;
 
 	if (tuples->space == NULL)
 		tuples->space = MemoryContextAlloc(tuples->context, SMART_TUPLES_SPACE + tuples->codec->space);
-	if (tuples->shape == SMART_TUPLE_WORD)
-		done = form_shape(tuples, SMART_TUPLE_WORD, count, place, step);
-	else if (tuples->shape == SMART_TUPLE_VARLENA)
-		done = form_shape(tuples, SMART_TUPLE_VARLENA, count, place, step);
+	most = Min(most, Min(backward ? index + 1 : (int) position->batch.count - index, SMART_TUPLES_AHEAD));
+	if (tuples->shape == SMART_TUPLE_VERBATIM && most > 1)
+		done = form_verbatim(tuples, position, most, place, step);
 	if (done == 0)
-		done = form_shape(tuples, SMART_TUPLE_ANY, count, place, step);
+		done = form_copies(tuples, copy_entries(tuples, position, most, step), place, step);
 	tuples->batch = position->batches;
 	tuples->base = index - place;
 	tuples->low = backward ? index - (done - 1) : index;
@@ -154,7 +210,7 @@ smart_tuples_init(struct smart_tuples *tuples, const struct smart_codec *codec)
 		smart_assert((Size) SMART_TUPLES_AHEAD * codec->tuple_size <= SMART_TUPLES_SPACE);
 	}
 	else if (column->attlen == -1 && column->normalizer.width == 0)
-		tuples->shape = SMART_TUPLE_VARLENA;
+		tuples->shape = column->normalizer.verbatim ? SMART_TUPLE_VERBATIM : SMART_TUPLE_VARLENA;
 }
 
 void

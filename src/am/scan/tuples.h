@@ -19,8 +19,9 @@ struct smart_position;
 enum smart_tuple_shape
 {
 	SMART_TUPLE_ANY,
-	SMART_TUPLE_WORD,   /* one column, passed by value */
-	SMART_TUPLE_VARLENA /* one column of variable length */
+	SMART_TUPLE_WORD,    /* one column, passed by value */
+	SMART_TUPLE_VARLENA, /* one column of variable length */
+	SMART_TUPLE_VERBATIM /* the same, of the bytes that the key has */
 };
 
 /* The tuples of some neighbouring entries of a batch. */

@@ -342,6 +342,7 @@ set_order(struct smart_normalizer *normalizer, enum string_class class)
 	if (order == SMART_ORDER_KEYS)
 		normalizer->details = get_collation_isdeterministic(collation) ? makeup : &key_only;
 	normalizer->forgets = normalizer->forgets || normalizer->details == &key_only;
+	normalizer->verbatim = normalizer->details == &bytes_only && normalizer->decode == text_decode;
 }
 
 /* What keys are made of under the column's collation; the errors are those that the comparisons would raise later */

@@ -89,6 +89,14 @@ judge_row(const struct smart_candidate *candidate, const ItemPointerData *tid, s
 	return SMART_CONFLICT;
 }
 
+/* As ItemPointerEquals(), for each of many. */
+static inline bool
+is_same_tid(const ItemPointerData *a, const ItemPointerData *b)
+{
+	return ItemPointerGetBlockNumberNoCheck(a) == ItemPointerGetBlockNumberNoCheck(b) &&
+		   ItemPointerGetOffsetNumberNoCheck(a) == ItemPointerGetOffsetNumberNoCheck(b);
+}
+
 /* The same for an entry's TID.  Rows that are known to be dead are passed by. */
 static enum smart_verdict
 judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struct smart_dead_rows *rows,
@@ -98,7 +106,7 @@ judge_entry(const struct smart_candidate *candidate, ItemPointerData *tid, struc
 	bool dead = false;
 
 	/* Not a duplicate of itself: a deferred check, or the last pass of CREATE INDEX CONCURRENTLY. */
-	if (ItemPointerEquals(tid, candidate->tid))
+	if (is_same_tid(tid, candidate->tid))
 	{
 		finding->own_entry = true;
 		return SMART_NO_CONFLICT;

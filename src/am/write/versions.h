@@ -47,14 +47,14 @@ smart_versions_tid(const struct smart_codec *codec, uint32 columns_length, const
 {
 	uint32 shared = batch->prefix_length > columns_length ? batch->prefix_length - columns_length : 0;
 	uint32 skipped = columns_length > batch->prefix_length ? columns_length - batch->prefix_length : 0;
-	uint8 bytes[2 * SMART_TID_LONGEST];
+	/* A little more than there may be: SMART_BATCH_SLACK. */
+	uint64 bytes = smart_load_be64(batch->bytes + batch->items[i].offset + skipped);
 
 	smart_assert(shared <= SMART_TID_LONGEST && batch->prefix_length + batch->items[i].length > columns_length);
-	/* A little more than there may be: SMART_BATCH_SLACK. */
 	if (shared > 0)
-		memcpy(bytes, batch->prefix + columns_length, SMART_TID_LONGEST);
-	memcpy(bytes + shared, batch->bytes + batch->items[i].offset + skipped, SMART_TID_LONGEST);
-	smart_entry_tid(codec, bytes + (codec->compact_tids ? smart_tid_length_by_first(bytes[0]) : SMART_TID_PLAIN), tid);
+		bytes =
+			bytes >> (8 * shared) | (smart_load_be64(batch->prefix + columns_length) & ~(UINT64_MAX >> (8 * shared)));
+	smart_entry_tid_at(codec, bytes, tid);
 }
 
 /*
