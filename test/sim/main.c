@@ -121,7 +121,7 @@ begin_history(uint64_t seed)
 	schedule_reset();
 	store_reset();
 	results_open();
-	world.step_limit = 10 * STEPS_MAX;
+	world.step_limit = 10 * steps_max();
 	open_compute(&world.compute[COMPUTE_MAX]);
 }
 
@@ -166,7 +166,7 @@ live(void)
 		live_again(life == world.plan.lives);
 	if (!world_failed())
 	{
-		world.step_limit = world.now + 10 * STEPS_MAX;
+		world.step_limit = world.now + 10 * steps_max();
 		client_open(solo, SOLO, &world.compute[COMPUTE_MAX], dice_one_in(&world.dice, 2));
 		owners_finish(solo);
 		client_finish(solo);

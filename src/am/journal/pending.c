@@ -2,8 +2,8 @@
  * pending.c
  *	  Pending adds: entries of this backend that wait to go into their trees together.
  *
- * With memory nodes an entry by itself costs a round trip; those of a statement that inserts many rows go together.  They
- * wait in this process's own memory.  Nobody else can see that: between a row's place in its table and its entry's in
+ * With memory nodes an entry by itself costs a round trip, and without them it waits for memory; those of a statement that inserts
+ * many rows go together, and in order.  They wait in this process's own memory.  Nobody else can see that: between a row's place in its table and its entry's in
  * the index any time may pass, as when the process is stopped there.  What is different from that is what this backend
  * does meanwhile, and each of these writes out first:
  *
@@ -39,22 +39,15 @@
 #define INDEXES_MAX 32
 #define ENTRIES_MAX 2048        /* of an index */
 #define BYTES_MAX   (64 * 1024) /* likewise */
-
-/* Where an index's add lies. */
-struct place
-{
-	uint32 offset;
-	uint16 key_length;
-	uint16 length;
-	SubTransactionId subtransaction;
-};
+#define FEW         16          /* entries that might as well not have waited */
+#define SHORT_MAX   3           /* times that there were so few, before those that come do not wait any more */
 
 struct pending_index
 {
 	Oid index;
 	uint32 count;
-	struct place *places;
-	StringInfoData bytes;
+	uint32 *places;       /* of its adds, in bytes */
+	StringInfoData bytes; /* struct smart_pending_add, each MAXALIGNed */
 };
 
 /* The statement that is under way. */
@@ -69,6 +62,7 @@ static struct pending_index pending[INDEXES_MAX];
 static int npending = 0;
 static CommandId first_command; /* no pending row is of an earlier one */
 static bool writing = false;
+static uint32 short_writes = 0; /* how many times something within the statement has asked for few entries */
 static struct statement statement = {.open = false};
 
 static smart_pending_writer write_adds;
@@ -77,6 +71,13 @@ static ExecutorFinish_hook_type next_finish;
 static ProcessUtility_hook_type next_utility;
 
 /* ---- writing out ---- */
+
+static const struct smart_pending_add *
+add_at(const struct pending_index *self, uint32 i)
+{
+	smart_assert(self->places[i] < (uint32) self->bytes.len);
+	return (const struct smart_pending_add *) (self->bytes.data + self->places[i]);
+}
 
 static void
 forget_all(void)
@@ -89,7 +90,7 @@ forget_all(void)
 static void
 write_index(struct pending_index *self)
 {
-	struct smart_pending_add *adds;
+	const struct smart_pending_add **adds;
 	Relation index;
 
 	if (self->count == 0)
@@ -97,14 +98,7 @@ write_index(struct pending_index *self)
 	smart_assert(!writing && IsTransactionState());
 	adds = palloc(self->count * sizeof(*adds));
 	for (uint32 i = 0; i < self->count; i++)
-	{
-		const struct place *place = &self->places[i];
-
-		adds[i] = (struct smart_pending_add){.entry = (const uint8 *) self->bytes.data + place->offset,
-											 .key_length = place->key_length,
-											 .length = place->length,
-											 .subtransaction = place->subtransaction};
-	}
+		adds[i] = add_at(self, i);
 	writing = true;
 	PG_TRY();
 	{
@@ -147,8 +141,10 @@ smart_pending_before_scan(Relation index, Snapshot snapshot)
 		return;
 	for (int i = 0; i < npending; i++)
 	{
-		if (pending[i].index == RelationGetRelid(index))
-			write_index(&pending[i]);
+		if (pending[i].index != RelationGetRelid(index) || pending[i].count == 0)
+			continue;
+		short_writes += pending[i].count < FEW;
+		write_index(&pending[i]);
 	}
 }
 
@@ -187,7 +183,7 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionI
 
 		for (uint32 at = 0; at < self->count; at++)
 		{
-			if (self->places[at].subtransaction < mine)
+			if (add_at(self, at)->subtransaction < mine)
 				self->places[kept++] = self->places[at];
 		}
 		self->count = kept;
@@ -199,7 +195,7 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionI
 bool
 smart_pending_is_open(void)
 {
-	return statement.open && !writing;
+	return statement.open && !writing && short_writes < SHORT_MAX;
 }
 
 static struct pending_index *
@@ -224,7 +220,7 @@ take_index(Oid index)
 	self = &pending[npending];
 	old = MemoryContextSwitchTo(context);
 	*self = (struct pending_index){.index = index};
-	self->places = palloc(ENTRIES_MAX * sizeof(struct place));
+	self->places = palloc(ENTRIES_MAX * sizeof(*self->places));
 	initStringInfo(&self->bytes);
 	MemoryContextSwitchTo(old);
 	npending++;
@@ -235,6 +231,8 @@ void
 smart_pending_add(Relation index, const uint8 *entry, int key_length, int length)
 {
 	struct pending_index *self = take_index(RelationGetRelid(index));
+	struct smart_pending_add *add;
+	Size size;
 
 	smart_assert(smart_pending_is_open());
 	if (self->count == ENTRIES_MAX || self->bytes.len > BYTES_MAX)
@@ -242,11 +240,15 @@ smart_pending_add(Relation index, const uint8 *entry, int key_length, int length
 	if (npending == 1 && self->count == 0)
 		first_command = statement.command;
 	first_command = Min(first_command, statement.command);
-	appendBinaryStringInfo(&self->bytes, (const char *) entry, length);
-	self->places[self->count++] = (struct place){.offset = (uint32) (self->bytes.len - length),
-												 .key_length = (uint16) key_length,
-												 .length = (uint16) length,
-												 .subtransaction = GetCurrentSubTransactionId()};
+	size = MAXALIGN(offsetof(struct smart_pending_add, entry) + (Size) length);
+	enlargeStringInfo(&self->bytes, (int) size);
+	add = (struct smart_pending_add *) (self->bytes.data + self->bytes.len);
+	add->subtransaction = GetCurrentSubTransactionId();
+	add->key_length = (uint16) key_length;
+	add->length = (uint16) length;
+	memcpy(add->entry, entry, (Size) length);
+	self->places[self->count++] = (uint32) self->bytes.len;
+	self->bytes.len += (int) size;
 }
 
 /* ---- statements ---- */
@@ -262,7 +264,16 @@ withdraws_rows(const PlanState *node)
 static bool
 is_wanted(void)
 {
-	return smart_server.remote && smart_settings.batching;
+	return smart_server_available() && smart_settings.batching;
+}
+
+/* One begins within an outer one, which may be none. */
+static void
+begin_statement(struct statement inner, const struct statement *outer)
+{
+	if (!outer->open)
+		short_writes = 0;
+	statement = inner;
 }
 
 static struct statement
@@ -312,7 +323,7 @@ at_run(SMART_EXECUTOR_RUN_PARAMETERS)
 		run(SMART_EXECUTOR_RUN_ARGUMENTS);
 		return;
 	}
-	statement = statement_of(query);
+	begin_statement(statement_of(query), &outer);
 	PG_TRY();
 	{
 		run(SMART_EXECUTOR_RUN_ARGUMENTS);
@@ -343,7 +354,7 @@ at_finish(QueryDesc *query)
 		finish(query);
 		return;
 	}
-	statement = statement_of(query);
+	begin_statement(statement_of(query), &outer);
 	PG_TRY();
 	{
 		finish(query);
@@ -384,7 +395,9 @@ at_utility(PlannedStmt *command, const char *text, bool read_only, ProcessUtilit
 		return;
 	}
 	smart_pending_write_out();
-	statement = (struct statement){.open = copies && is_wanted(), .command = copies ? GetCurrentCommandId(false) : 0};
+	begin_statement((struct statement){.open = copies && is_wanted(),
+									   .command = copies ? GetCurrentCommandId(false) : 0},
+					&outer);
 	PG_TRY();
 	{
 		run_utility(command, text, read_only, utility_context, parameters, environment, receiver, completion);

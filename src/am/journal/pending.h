@@ -13,14 +13,14 @@
 
 struct smart_pending_add
 {
-	const uint8 *entry; /* of length bytes, the first key_length of them the key */
-	int key_length;
-	int length;
 	SubTransactionId subtransaction; /* that inserted the row */
+	uint16 key_length;
+	uint16 length; /* with the entry behind it a record of base/sort.h */
+	uint8 entry[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Adds entries, in any order, to the index's tree and its journal, some perhaps once more.  May change their order. */
-typedef void (*smart_pending_writer)(Relation index, struct smart_pending_add *adds, uint32 count);
+typedef void (*smart_pending_writer)(Relation index, const struct smart_pending_add **adds, uint32 count);
 
 /* Sets what this process does around statements.  Once, from _PG_init, after smart_staging_init(). */
 extern void smart_pending_init(smart_pending_writer writer);

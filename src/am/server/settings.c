@@ -265,7 +265,7 @@ smart_settings_init(void)
 {
 	define_places();
 
-	DefineCustomBoolVariable("smart.batching", "Statements read and write entries on memory nodes in batches.",
+	DefineCustomBoolVariable("smart.batching", "Statements insert entries in batches, and read those on memory nodes in batches.",
 							 "Nested loops look rows ahead, and read the entries for several of them together; inserts "
 							 "collect entries of indexes that are not unique, and send them together.",
 							 &smart_settings.batching, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);

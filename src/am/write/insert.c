@@ -12,8 +12,8 @@
  *
  * An entry goes into the tree first, and then into the journal (staging.h), so that the tree never has less.
  *
- * From a statement's second row on, entries of an index that need not be asked wait, and go together (pending.h): for
- * who inserts one row nothing is different.
+ * From a statement's second row on, or where no round trips are saved from a later one, entries of an index that need not be asked
+ * wait, and go together (pending.h): for who inserts one row nothing is different.
  */
 #include "postgres.h"
 
@@ -37,6 +37,7 @@
 #include "am/journal/staging.h"
 #include "am/journal/view.h"
 #include "am/scan/predicate.h"
+#include "am/server/environment.h"
 #include "am/server/key_locks.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/report.h"
@@ -46,6 +47,10 @@
 #include "am/write/insert.h"
 #include "am/write/unique.h"
 #include "base/assert.h"
+#include "base/sort.h"
+
+#define LOCAL_ALONE \
+	32 /* rows of a statement that go alone without memory nodes: it takes a microsecond to begin to wait */
 
 #define LOOK_MS           100  /* between two attempts, if no change is announced */
 #define NOTICE_MS         20   /* the same, while the launcher may be about to notice that a memory node is away */
@@ -426,10 +431,12 @@ insert_once(struct smart_candidate *candidate, const bool *isnull, bool *unique)
 static bool
 may_wait(Relation index, struct smart_relation *self, const IndexInfo *info)
 {
+	uint32 alone = smart_server.remote ? 1 : LOCAL_ALONE;
+
 	if (index->rd_index->indisunique || index->rd_index->indisexclusion || info->ii_Concurrent ||
-		!smart_pending_is_open() || self->rows++ == 0)
+		!smart_pending_is_open() || self->rows++ < alone)
 		return false;
-	if (self->rows == 2)
+	if (self->rows == alone + 1)
 		LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
 	return true;
 }
@@ -451,21 +458,22 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 										.nulls_equal = info->ii_NullsNotDistinct,
 										.others = info->ii_Concurrent,
 										.subtransaction = GetCurrentSubTransactionId()};
-	bool unique;
+	bool unique = true;
+	bool waits;
 
 	info->ii_AmCache = self;
 	candidate.length = smart_codec_encode(self->codec, values, isnull, tid, entry, &candidate.key_length);
 	smart_assert(candidate.key_length > 0 && candidate.key_length <= SMART_KEY_MAX);
 	smart_assert(candidate.length >= candidate.key_length && candidate.length <= SMART_ENTRY_MAX);
-	if (may_wait(index, self, info))
+	waits = may_wait(index, self, info);
+	if (waits)
 	{
 		smart_assert(check == UNIQUE_CHECK_NO);
 		smart_pending_add(index, entry, candidate.key_length, candidate.length);
-		return true;
 	}
-	while (unlikely(!insert_once(&candidate, isnull, &unique)))
+	while (!waits && unlikely(!insert_once(&candidate, isnull, &unique)))
 		candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
-	if (unchanged && check == UNIQUE_CHECK_NO)
+	if (unchanged && check == UNIQUE_CHECK_NO && !(waits && smart_server.remote))
 	{
 		candidate.columns_length = smart_entry_columns_length(candidate.relation->codec, entry, candidate.key_length);
 		smart_versions_after_insert(&candidate);
@@ -475,13 +483,22 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 
 /* ---- entries that have waited ---- */
 
-static int
-compare_adds(const void *a, const void *b)
+/* Puts them into the order of their entries. */
+static void
+sort_adds(const struct smart_pending_add **adds, uint32 count)
 {
-	const struct smart_pending_add *left = a;
-	const struct smart_pending_add *right = b;
+	struct smart_sort_item *items = palloc(count * sizeof(*items));
 
-	return smart_compare_bytes(left->entry, (size_t) left->key_length, right->entry, (size_t) right->key_length);
+	for (uint32 i = 0; i < count; i++)
+	{
+		items[i].record = (const uint8 *) &adds[i]->length;
+		items[i].head = smart_sort_head(items[i].record, 0);
+	}
+	if (smart_sort_strings(items, count, &smart_environment) != SMART_OK)
+		ereport(ERROR, errcode(ERRCODE_QUERY_CANCELED), errmsg("the sort of an insert was interrupted"));
+	for (uint32 i = 0; i < count; i++)
+		adds[i] = (const struct smart_pending_add *) (items[i].record - offsetof(struct smart_pending_add, length));
+	pfree(items);
 }
 
 /* One by itself, with all that may happen to it. */
@@ -504,7 +521,7 @@ insert_waited(Relation index, struct smart_relation *self, const struct smart_pe
 
 /* All of them into the index's tree; false: one by one, since there is none, or two, or it cannot be reached now. */
 static bool
-publish_together(Relation index, struct smart_relation *self, const struct smart_pending_add *adds, uint32 count)
+publish_together(Relation index, struct smart_relation *self, const struct smart_pending_add **adds, uint32 count)
 {
 	struct smart_addition *additions;
 	smart_status status;
@@ -514,10 +531,10 @@ publish_together(Relation index, struct smart_relation *self, const struct smart
 	additions = palloc(count * sizeof(*additions));
 	for (uint32 i = 0; i < count; i++)
 	{
-		additions[i] = (struct smart_addition){.bytes = adds[i].entry,
-											   .key_length = (uint32) adds[i].key_length,
-											   .length = (uint32) adds[i].length};
-		smart_undo_note(self, index, adds[i].entry, adds[i].key_length, false, false);
+		additions[i] = (struct smart_addition){.bytes = adds[i]->entry,
+											   .key_length = (uint32) adds[i]->key_length,
+											   .length = (uint32) adds[i]->length};
+		smart_undo_note(self, index, adds[i]->entry, adds[i]->key_length, false, false);
 	}
 	status = smart_relation_try_insert_many(self, additions, count);
 	pfree(additions);
@@ -529,21 +546,21 @@ publish_together(Relation index, struct smart_relation *self, const struct smart
 
 /* The first of them that the journal does not have, since trees have changed meanwhile; else count. */
 static uint32
-journal_together(Relation index, struct smart_relation *self, const struct smart_pending_add *adds, uint32 count)
+journal_together(Relation index, struct smart_relation *self, const struct smart_pending_add **adds, uint32 count)
 {
 	for (uint32 i = 0; i < count; i++)
-		smart_predicate_check(index, adds[i].entry, adds[i].key_length);
+		smart_predicate_check(index, adds[i]->entry, adds[i]->key_length);
 	for (uint32 i = 0; i < count && self->meta.journal_state != SMART_JOURNAL_NONE; i++)
 	{
-		if (!smart_staging_add(index, &self->tail, self->changes, adds[i].entry, adds[i].length, adds[i].subtransaction,
-							   0))
+		if (!smart_staging_add(index, &self->tail, self->changes, adds[i]->entry, adds[i]->length,
+							   adds[i]->subtransaction, 0))
 			return i;
 	}
 	return count;
 }
 
 void
-smart_insert_pending(Relation index, struct smart_pending_add *adds, uint32 count)
+smart_insert_pending(Relation index, const struct smart_pending_add **adds, uint32 count)
 {
 	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext, "smart insert", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(own);
@@ -551,11 +568,11 @@ smart_insert_pending(Relation index, struct smart_pending_add *adds, uint32 coun
 	uint32 done = 0;
 
 	smart_assert(!index->rd_index->indisunique && count > 0);
-	qsort(adds, count, sizeof(*adds), compare_adds);
+	sort_adds(adds, count);
 	if (publish_together(index, self, adds, count))
 		done = journal_together(index, self, adds, count);
 	for (; done < count; done++)
-		self = insert_waited(index, self, &adds[done]);
+		self = insert_waited(index, self, adds[done]);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
 }

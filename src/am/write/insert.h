@@ -15,7 +15,7 @@ extern bool smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPoi
 							IndexUniqueCheck check, bool unchanged, struct IndexInfo *info);
 
 /* Adds entries that have waited (pending.h) to an index that is not unique, and sorts them. */
-extern void smart_insert_pending(Relation index, struct smart_pending_add *adds, uint32 count);
+extern void smart_insert_pending(Relation index, const struct smart_pending_add **adds, uint32 count);
 
 /* Called once, when the library is loaded: sets the hook of conflict.c. */
 extern void smart_conflict_init(void);

@@ -10,6 +10,14 @@
 
 /* ---- finding fast, by pointers or by way of the cache (search.c) ---- */
 
+/*
+ * Direct, within an epoch: has the nodes and the leaves of some keys brought from memory, one of each key at a time, so that
+ * all are waited for together.  Nothing is to be concluded from that.
+ */
+#define SMART_AHEAD_MAX 16
+
+extern smart_status smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned int count);
+
 /* kind is LEAF, or UNKNOWN; by pointers EMPTY and MISMATCH, too. */
 extern smart_status smart_find_fast(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place);
 /*

@@ -22,49 +22,61 @@
 
 /* ---- by pointers ---- */
 
+/* Has what the place leads to brought from memory: the slot knows its length before it is touched. */
+static inline void
+fetch_direct(const struct smart_tree *tree, const struct smart_place *place)
+{
+	unsigned int size = smart_slot_size(place->slot);
+	unsigned int bytes = place->kind == SMART_PLACE_LEAF ? size * SMART_UNIT : smart_kind_bytes(size);
+	const uint8_t *block = fabric_direct(tree->fabric, smart_slot_address(place->slot), bytes);
+
+	for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
+		__builtin_prefetch(block + line, 0, 3);
+}
+
+/* Through the node to which place leads, which was read within this epoch. */
+static inline smart_status
+pass_node(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
+{
+	unsigned int kind = smart_slot_size(place->slot);
+	fabric_address node = smart_slot_address(place->slot);
+	const uint64_t *words = fabric_direct(tree->fabric, node, smart_kind_bytes(kind));
+	enum smart_place_kind found;
+	uint64_t header;
+
+	if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
+		return SMART_CORRUPT;
+	header = smart_load_acquire(words);
+	if (smart_unlikely(smart_node_state(header) != SMART_LIVE || smart_node_depth(header) < place->consumed))
+	{
+		place->kind = SMART_PLACE_UNKNOWN;
+		return SMART_OK;
+	}
+	found = smart_place_step(place, header, words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], key, false);
+	/* Each step consumes the byte that the node branches on, so that a descent ends. */
+	smart_assert(found > SMART_PLACE_NODE || place->consumed == smart_node_depth(header) + 1);
+	if (smart_unlikely(found == SMART_PLACE_FROZEN))
+		place->kind = SMART_PLACE_UNKNOWN;
+	place->index = 0; /* any but the root's */
+	place->shared = words;
+	place->shared_at = node;
+	return SMART_OK;
+}
+
 /* From place on, which was read within this epoch, as long as it leads to a node. */
 static smart_status
 walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
-	enum smart_place_kind found = place->kind;
+	smart_status status = SMART_OK;
 
 	smart_assert(tree->direct && tree->entered);
-	while (found == SMART_PLACE_NODE)
-	{
-		unsigned int kind = smart_slot_size(place->slot);
-		fabric_address node = smart_slot_address(place->slot);
-		const uint64_t *words = fabric_direct(tree->fabric, node, smart_kind_bytes(kind));
-		uint64_t header;
-
-		if (smart_unlikely(words == NULL || kind > SMART_NODE_KINDS))
-			return SMART_CORRUPT;
-		header = smart_load_acquire(words);
-		if (smart_unlikely(smart_node_state(header) != SMART_LIVE || smart_node_depth(header) < place->consumed))
-		{
-			place->kind = SMART_PLACE_UNKNOWN;
-			return SMART_OK;
-		}
-		found =
-			smart_place_step(place, header, words + SMART_NODE_HEAD_WORDS, kind, tree->kind_slots[kind], key, false);
-		/* Each step consumes the byte that the node branches on, so that a descent ends. */
-		smart_assert(found > SMART_PLACE_NODE || place->consumed == smart_node_depth(header) + 1);
-		place->index = 0; /* any but the root's */
-		place->shared = words;
-		place->shared_at = node;
-	}
-	if (smart_likely(found == SMART_PLACE_LEAF))
-	{
-		/* All lines of the leaf at once: the slot knows its length before the leaf is touched. */
-		fabric_address leaf = smart_slot_address(place->slot);
-		const uint8_t *block = tree->fabric->window[fabric_node(leaf)].base + fabric_offset(leaf);
-		unsigned int bytes = smart_slot_size(place->slot) * SMART_UNIT;
-
-		for (unsigned int line = 0; line < bytes; line += 64)
-			__builtin_prefetch(block + line, 0, 3);
-	}
-	else if (found == SMART_PLACE_FROZEN)
+	while (place->kind == SMART_PLACE_NODE && status == SMART_OK)
+		status = pass_node(tree, key, place);
+	if (smart_likely(place->kind == SMART_PLACE_LEAF && status == SMART_OK))
+		fetch_direct(tree, place);
+	else if (place->kind == SMART_PLACE_FROZEN)
 		place->kind = SMART_PLACE_UNKNOWN;
-	return SMART_OK;
+	return status;
 }
 
 /* Is the node still what it was then?  If so it stays so within this epoch. */
@@ -195,6 +207,17 @@ smart_remember_leaf(struct smart_tree *tree, const struct smart_key *key, const 
 	recent->meta = (const uint64_t *) (const void *) (block + length - SMART_LEAF_REAR_BYTES);
 }
 
+/* A descent begins. */
+static inline void
+begin_direct(const uint64_t *root, struct smart_place *place)
+{
+	place->slot = smart_load_acquire(root);
+	place->kind = smart_place_kind_of(place->slot, 0, false);
+	place->index = -1;
+	place->depth = 0;
+	place->consumed = 0;
+}
+
 static smart_status
 find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_place *place)
 {
@@ -215,12 +238,44 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	}
 	if (root == NULL)
 		return SMART_CORRUPT;
-	place->slot = smart_load_acquire(root);
-	place->kind = smart_place_kind_of(place->slot, 0, false);
-	place->index = -1;
-	place->depth = 0;
-	place->consumed = 0;
+	begin_direct(root, place);
 	return walk_direct(tree, key, place);
+}
+
+smart_status
+smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned int count)
+{
+	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
+	struct smart_place places[SMART_AHEAD_MAX];
+	unsigned int walking[SMART_AHEAD_MAX];
+	unsigned int left = count;
+	smart_status status = root == NULL ? SMART_CORRUPT : SMART_OK;
+
+	smart_assert(tree->direct && tree->entered && count <= SMART_AHEAD_MAX);
+	for (unsigned int i = 0; i < count && status == SMART_OK; i++)
+	{
+		begin_direct(root, &places[i]);
+		walking[i] = i;
+	}
+	/* A node of each in turn. */
+	while (left > 0 && status == SMART_OK)
+	{
+		unsigned int walked = left;
+
+		left = 0;
+		for (unsigned int i = 0; i < walked && status == SMART_OK; i++)
+		{
+			struct smart_place *place = &places[walking[i]];
+
+			if (place->kind == SMART_PLACE_NODE)
+				status = pass_node(tree, &keys[walking[i]], place);
+			if (place->kind == SMART_PLACE_NODE || place->kind == SMART_PLACE_LEAF)
+				fetch_direct(tree, place);
+			if (place->kind == SMART_PLACE_NODE)
+				walking[left++] = walking[i];
+		}
+	}
+	return status;
 }
 
 /* ---- by way of the cache ---- */

@@ -20,6 +20,9 @@
  * An entry that needs anything else is inserted by itself (insert.c), one for each
  * leaf, which makes room for those that follow it there.  An entry is settled by a round
  * only if its leaf was live when it was READ (C4), or the CAS came about that publishes it.
+ *
+ * A direct provider has no round trips to save.  There entries are inserted one after the other, and the leaves of the next
+ * ones come from memory meanwhile.
  */
 #include "tree/block/access.h"
 #include "tree/block/copies.h"
@@ -297,6 +300,39 @@ insert_round(struct smart_many *many, struct smart_addition *additions, unsigned
 	return status == SMART_OK ? make_slots(many) : status;
 }
 
+/* Direct: has what these entries will touch brought from memory, at most SMART_AHEAD_MAX of them. */
+static smart_status
+look_ahead(struct smart_tree *tree, const struct smart_addition *additions, unsigned int count)
+{
+	struct smart_key keys[SMART_AHEAD_MAX];
+
+	smart_assert(tree->direct && count > 0 && count <= SMART_AHEAD_MAX);
+	for (unsigned int i = 0; i < count; i++)
+		keys[i] = (struct smart_key){.bytes = additions[i].bytes, .length = additions[i].key_length};
+	smart_enter(tree);
+	return smart_leave(tree, smart_find_ahead(tree, keys, count));
+}
+
+/* One by one. */
+static smart_status
+add_each(struct smart_tree *tree, struct smart_addition *additions, unsigned int count, bool upsert)
+{
+	smart_status status = SMART_OK;
+
+	for (unsigned int i = 0; i < count && status == SMART_OK; i++)
+	{
+		unsigned int left = count - i;
+
+		if (tree->env->interrupted(tree->env))
+			return SMART_INTERRUPTED;
+		if (tree->direct && i % SMART_AHEAD_MAX == 0)
+			status = look_ahead(tree, additions + i, left < SMART_AHEAD_MAX ? left : SMART_AHEAD_MAX);
+		if (status == SMART_OK)
+			status = insert_alone(tree, &additions[i], upsert);
+	}
+	return status;
+}
+
 static smart_status
 add_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int count, bool upsert)
 {
@@ -320,17 +356,11 @@ add_many(struct smart_tree *tree, struct smart_addition *additions, unsigned int
 	if (count > 1 && !tree->direct && !tree->options.shared && tree->options.value == upsert &&
 		tree->services->try_lock_leaf != NULL)
 		many = tree->env->allocate(tree->env, sizeof(*many));
-	if (many != NULL)
-		many->tree = tree;
+	if (many == NULL)
+		return add_each(tree, additions, count, upsert);
+	many->tree = tree;
 	while (first < count && status == SMART_OK)
-	{
-		if (tree->env->interrupted(tree->env))
-			status = SMART_INTERRUPTED;
-		else if (many != NULL)
-			status = insert_round(many, additions, count, &first);
-		else
-			status = insert_alone(tree, &additions[first++], upsert);
-	}
+		status = tree->env->interrupted(tree->env) ? SMART_INTERRUPTED : insert_round(many, additions, count, &first);
 	smart_release(tree->env, many);
 	return status;
 }
