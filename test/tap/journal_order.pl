@@ -79,8 +79,8 @@ cmp_ok(sql(q{SELECT count(*) FROM rising WHERE id <= 9000 AND ctid < '(100, 0)'}
 load('added and removed again and again', 'rising_id', 'rising_word');
 same_answers($node, 'postgres', 'SELECT id FROM rising WHERE id BETWEEN 1 AND 100000 ORDER BY id', 'after entries that came back');
 
-# Any order is sorted; removals of it are in order.
-sql('INSERT INTO any_order SELECT hashint8extended(g, 0) FROM generate_series(1, 20000) g');
+# Any order is sorted, where rows go one by one; removals of it are in order.
+sql('SET smart.batching = off; INSERT INTO any_order SELECT hashint8extended(g, 0) FROM generate_series(1, 20000) g');
 sql('DELETE FROM any_order WHERE id % 2 = 0; VACUUM any_order');
 my $removed = 20000 - sql('SELECT count(*) FROM any_order');
 $offset = load('any order', 'any_order_id');
@@ -90,11 +90,21 @@ is($lanes, 1, 'removals are a lane');
 cmp_ok($sorted, '>=', 20000, 'what was inserted in any order is sorted');
 cmp_ok($sorted, '<=', 20000 + 256, 'removals are not');
 
+# Rows of a statement go together, in order: so do their operations, but for those of the first rows.
+sql('CREATE TABLE batches (id bigint); CREATE INDEX batches_id ON batches USING smart (id)');
+sql('INSERT INTO batches SELECT hashint8extended(g, 0) FROM generate_series(1, 20000) g');
+$offset = load('batches', 'batches_id');
+($operations, $lanes, $sorted) = reading('batches_id', $offset);
+is($operations, 20000, 'all operations of batches are read');
+cmp_ok($lanes, '<=', 12, 'each batch is a lane');
+cmp_ok($sorted, '<=', 12 * 256, 'few of their operations are sorted');
+
 # Forty stretches that are long enough for a lane, of which there are sixteen: what finds none is sorted. And short stretches of long keys.
 sql(<<'SQL');
 CREATE TABLE combed (id bigint, word text COLLATE "C");
 CREATE INDEX combed_id ON combed USING smart (id);
 CREATE INDEX combed_word ON combed USING smart (word);
+SET smart.batching = off;
 INSERT INTO combed (id) SELECT s + 100 * g FROM generate_series(1, 40) s, generate_series(1, 600) g ORDER BY s, g;
 INSERT INTO combed (word) SELECT to_char(s + 100 * g, 'FM0000000') || repeat('x', 900) FROM generate_series(1, 20) s, generate_series(1, 200) g
 	ORDER BY s, g;

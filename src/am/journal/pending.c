@@ -3,9 +3,9 @@
  *	  Pending adds: entries of this backend that wait to go into their trees together.
  *
  * With memory nodes an entry by itself costs a round trip, and without them it waits for memory; those of a statement that inserts
- * many rows go together, and in order.  They wait in this process's own memory.  Nobody else can see that: between a row's place in its table and its entry's in
- * the index any time may pass, as when the process is stopped there.  What is different from that is what this backend
- * does meanwhile, and each of these writes out first:
+ * many rows go together, and in order.  They wait in this process's own memory.  Nobody else can see that: between a row's place in
+ * its table and its entry's in the index any time may pass, as when the process is stopped there.  What is different from that is
+ * what this backend does meanwhile, and each of these writes out first:
  *
  * - A scan of the index whose snapshot may see a pending row: it was taken after the statement began, or is none of MVCC's.
  *   So does a query with such a snapshot that has parallel workers, who know nothing of this process.

@@ -38,6 +38,7 @@
 #include "am/journal/chain.h"
 #include "am/journal/due.h"
 #include "am/journal/free.h"
+#include "am/journal/pending.h"
 #include "am/journal/staging.h"
 #include "am/server/errands.h"
 #include "am/server/tree_changes.h"
@@ -584,41 +585,114 @@ take_index(Relation index, uint64 journal)
 	return place;
 }
 
+/* Must an add go into the chain at once, since it is late, or too long? */
+static inline bool
+goes_by(int length)
+{
+	return unlikely(write_through) || unlikely(sizeof(struct staged) + (Size) length > AREA_BYTES / 2);
+}
+
+/* Has this backend's area room for an add? */
+static inline bool
+has_room(const struct area *area, int length)
+{
+	return area->used + sizeof(struct staged) + (Size) length <= AREA_BYTES;
+}
+
+/* Puts an add into this backend's area, which is locked, and has room for it. */
+static inline void
+put(struct area *area, struct staged staged, const uint8 *entry)
+{
+	smart_assert(has_room(area, staged.length) && staged.index < area->nindexes);
+	if (area->used == 0)
+		set_busy(own, true);
+	memcpy(area->bytes + area->used, &staged, sizeof(staged));
+	smart_copy_short(area->bytes + area->used + sizeof(staged), entry, staged.length);
+	area->used += (uint32) sizeof(staged) + staged.length;
+	area->last = Max(area->last, staged.subtransaction);
+	area->indexes[staged.index].count++;
+	area->count++;
+}
+
+/* This backend's area, where the index has a place, and there is room for an add. */
+static struct area *
+prepare_area(Relation index, uint64 journal, int length, int *place)
+{
+	*place = take_index(index, journal);
+	/* Nobody else adds to it. */
+	if (unlikely(!has_room(&areas[own], length)))
+		smart_staging_write_out_own();
+	return &areas[own];
+}
+
 bool
 smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
 				  SubTransactionId subtransaction, uint32 hash)
 {
-	Size need = sizeof(struct staged) + (Size) length;
 	struct staged staged = {.subtransaction = subtransaction, .length = (uint16) length};
 	struct area *area;
+	int place;
 	bool current;
 
 	if (unlikely(own < 0))
 		begin_use();
-	area = &areas[own];
-	if (unlikely(write_through) || unlikely(need > AREA_BYTES / 2))
+	if (goes_by(length))
 		return smart_chain_add(index, tail, changes, entry, length);
-	staged.index = (uint16) take_index(index, tail->journal);
-	/* Nobody else adds to it. */
-	if (unlikely(area->used + need > AREA_BYTES))
-		smart_staging_write_out_own();
+	area = prepare_area(index, tail->journal, length, &place);
+	staged.index = (uint16) place;
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
 	current = smart_changes() == changes;
 	if (likely(current))
 	{
-		if (area->used == 0)
-			set_busy(own, true);
-		memcpy(area->bytes + area->used, &staged, sizeof(staged));
-		smart_copy_short(area->bytes + area->used + sizeof(staged), entry, (Size) length);
-		area->used += (uint32) need;
-		area->last = Max(area->last, staged.subtransaction);
-		area->indexes[staged.index].count++;
-		area->count++;
+		put(area, staged, entry);
 		if (hash != 0)
 			note_hash(area, hash);
 	}
 	LWLockRelease(&locks[own].lock);
 	return current;
+}
+
+/* The same with the first of many, as far as there is room; returns how many, 0 as above. */
+static uint32
+add_some(Relation index, const struct smart_tail *tail, uint32 changes, const struct smart_pending_add **adds,
+		 uint32 count)
+{
+	int place;
+	struct area *area = prepare_area(index, tail->journal, adds[0]->length, &place);
+	uint32 added = 0;
+
+	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
+	for (bool current = smart_changes() == changes;
+		 current && added < count && !goes_by(adds[added]->length) && has_room(area, adds[added]->length); added++)
+	{
+		const struct staged staged = {.subtransaction = adds[added]->subtransaction,
+									  .index = (uint16) place,
+									  .length = adds[added]->length};
+
+		put(area, staged, adds[added]->entry);
+	}
+	LWLockRelease(&locks[own].lock);
+	return added;
+}
+
+uint32
+smart_staging_add_many(Relation index, struct smart_tail *tail, uint32 changes, const struct smart_pending_add **adds,
+					   uint32 count)
+{
+	uint32 done = 0;
+	uint32 added = 1;
+
+	if (unlikely(own < 0))
+		begin_use();
+	for (; done < count && added > 0; done += added)
+	{
+		if (goes_by(adds[done]->length))
+			added = smart_chain_add(index, tail, changes, adds[done]->entry, adds[done]->length);
+		else
+			added = add_some(index, tail, changes, adds + done, count - done);
+	}
+	smart_assert(done <= count);
+	return done;
 }
 
 void

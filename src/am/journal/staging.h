@@ -13,6 +13,8 @@
 
 #include "am/index/meta.h"
 
+struct smart_pending_add;
+
 /* Asks the server for memory and locks (shmem_request_hook), and makes the areas (shmem_startup_hook). */
 extern void smart_staging_request(void);
 extern void smart_staging_make(void);
@@ -29,6 +31,10 @@ extern void smart_staging_init(void);
  */
 extern bool smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const uint8 *entry, int length,
 							  SubTransactionId subtransaction, uint32 hash);
+
+/* The same of adds that waited (pending.h); returns how many have been journaled: the first ones, all unless trees have changed. */
+extern uint32 smart_staging_add_many(Relation index, struct smart_tail *tail, uint32 changes,
+									 const struct smart_pending_add **adds, uint32 count);
 
 /*
  * Writes out what all areas have of an index.  settled: what the caller is about to do concerns adds alone that were staged

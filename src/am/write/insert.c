@@ -47,10 +47,11 @@
 #include "am/write/insert.h"
 #include "am/write/unique.h"
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/sort.h"
 
-#define LOCAL_ALONE \
-	32 /* rows of a statement that go alone without memory nodes: it takes a microsecond to begin to wait */
+/* Rows of a statement that go alone where there are no memory nodes: to begin to wait takes a microsecond. */
+#define LOCAL_ALONE 32
 
 #define LOOK_MS           100  /* between two attempts, if no change is announced */
 #define NOTICE_MS         20   /* the same, while the launcher may be about to notice that a memory node is away */
@@ -487,8 +488,15 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 static void
 sort_adds(const struct smart_pending_add **adds, uint32 count)
 {
-	struct smart_sort_item *items = palloc(count * sizeof(*items));
+	struct smart_sort_item *items;
+	uint32 ascending = 1;
 
+	while (ascending < count && smart_compare_bytes(adds[ascending - 1]->entry, adds[ascending - 1]->length,
+													adds[ascending]->entry, adds[ascending]->length) <= 0)
+		ascending++;
+	if (ascending >= count)
+		return;
+	items = palloc(count * sizeof(*items));
 	for (uint32 i = 0; i < count; i++)
 	{
 		items[i].record = (const uint8 *) &adds[i]->length;
@@ -550,13 +558,9 @@ journal_together(Relation index, struct smart_relation *self, const struct smart
 {
 	for (uint32 i = 0; i < count; i++)
 		smart_predicate_check(index, adds[i]->entry, adds[i]->key_length);
-	for (uint32 i = 0; i < count && self->meta.journal_state != SMART_JOURNAL_NONE; i++)
-	{
-		if (!smart_staging_add(index, &self->tail, self->changes, adds[i]->entry, adds[i]->length,
-							   adds[i]->subtransaction, 0))
-			return i;
-	}
-	return count;
+	if (self->meta.journal_state == SMART_JOURNAL_NONE)
+		return count;
+	return smart_staging_add_many(index, &self->tail, self->changes, adds, count);
 }
 
 void

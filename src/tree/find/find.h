@@ -11,8 +11,8 @@
 /* ---- finding fast, by pointers or by way of the cache (search.c) ---- */
 
 /*
- * Direct, within an epoch: has the nodes and the leaves of some keys brought from memory, one of each key at a time, so that
- * all are waited for together.  Nothing is to be concluded from that.
+ * Direct, within an epoch: has the nodes and the leaves of some keys, which are in order, brought from memory, one of each
+ * key at a time, so that all are waited for together.  Nothing is to be concluded from that.
  */
 #define SMART_AHEAD_MAX 16
 

@@ -242,11 +242,11 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	return walk_direct(tree, key, place);
 }
 
-smart_status
-smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned int count)
+/* Walks to the leaves of some keys, a node of each in turn, and has the blocks brought from memory that come next. */
+static smart_status
+walk_together(struct smart_tree *tree, const struct smart_key *keys, unsigned int count, struct smart_place *places)
 {
 	const uint64_t *root = fabric_direct(tree->fabric, tree->options.root, sizeof(uint64_t));
-	struct smart_place places[SMART_AHEAD_MAX];
 	unsigned int walking[SMART_AHEAD_MAX];
 	unsigned int left = count;
 	smart_status status = root == NULL ? SMART_CORRUPT : SMART_OK;
@@ -257,7 +257,6 @@ smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned
 		begin_direct(root, &places[i]);
 		walking[i] = i;
 	}
-	/* A node of each in turn. */
 	while (left > 0 && status == SMART_OK)
 	{
 		unsigned int walked = left;
@@ -275,6 +274,19 @@ smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned
 				walking[left++] = walking[i];
 		}
 	}
+	return status;
+}
+
+smart_status
+smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned int count)
+{
+	const struct smart_key ends[2] = {keys[0], keys[count - 1]};
+	struct smart_place places[SMART_AHEAD_MAX];
+	smart_status status = walk_together(tree, ends, 2, places);
+
+	/* Where the first and the last one go the same way all do, as when they ascend behind what is there. */
+	if (status == SMART_OK && count > 2 && places[0].slot != places[1].slot)
+		status = walk_together(tree, keys + 1, count - 2, places);
 	return status;
 }
 
