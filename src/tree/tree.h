@@ -222,7 +222,7 @@ smart_batch_entry(const struct smart_batch *batch, uint32_t i, uint8_t *entry)
 	return (int) (batch->prefix_length + item->length);
 }
 
-/* Copies some bytes of a batch, which are mostly few: then with some of those behind them, as one load and one store. */
+/* Copies some bytes of a batch, which are mostly few: then with some of those behind them, by one or two loads and stores. */
 static inline void
 smart_batch_copy(uint8_t *out, const uint8_t *bytes, uint32_t length)
 {

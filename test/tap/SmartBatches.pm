@@ -10,9 +10,9 @@ use Test::More;
 
 use SmartTest;
 
-our @EXPORT = qw(batches_are_sound make_table holds $by_index);
+our @EXPORT = qw(batches_are_sound make_table holds);
 
-our $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
+my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
 
 # The table of one test, with its index.
 sub make_table
@@ -34,6 +34,7 @@ sub holds
 	return;
 }
 
+# What a function or a trigger has counted, all in all, while a statement inserted 100 rows.
 sub seen_by
 {
 	my ($node, $call, $settings) = @_;
@@ -112,13 +113,13 @@ SQL
 CREATE TABLE audit (k int, v int);
 CREATE INDEX audit_k ON audit USING smart (k);
 CREATE FUNCTION audited(g int) RETURNS int LANGUAGE plpgsql AS
-	'BEGIN INSERT INTO audit SELECT -g, x FROM generate_series(1, 5) x; RETURN g; END';
+	'BEGIN INSERT INTO audit SELECT -g, x FROM generate_series(1, 50) x; RETURN g; END';
 CREATE FUNCTION count_audit() RETURNS bigint LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS
 	'BEGIN RETURN (SELECT count(*) FROM audit WHERE k < 0); END';
 SQL
 	is($node->safe_psql('postgres', 'TRUNCATE seen; INSERT INTO seen SELECT audited(g), g, CASE WHEN g % 10 = 0 THEN count_audit() END FROM generate_series(1, 40) g; SELECT sum(n) FROM seen'),
-		500, 'a function sees the rows of other functions in its statement');
-	holds($node, 'audit', 200, 'rows of statements within a statement');
+		5000, 'a function sees the rows of other functions in its statement');
+	holds($node, 'audit', 2000, 'rows of statements within a statement');
 
 	# A cursor from before, read in between; foreign keys, checked at the end.
 	is($node->safe_psql('postgres', <<'SQL'), '40', 'a cursor sees what was there when it was opened');
@@ -153,14 +154,14 @@ SQL
 	$node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION fails_within(g int) RETURNS int LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
-	IF g = 20 THEN
+	IF g = 120 THEN
 		BEGIN
 			INSERT INTO saved SELECT 100000 + x, 1 / (50 - x) FROM generate_series(1, 100) x;
 		EXCEPTION WHEN division_by_zero THEN NULL;
 		END;
 		PERFORM pg_advisory_lock(1);
 		PERFORM pg_advisory_unlock(1);
-	ELSIF g = 30 THEN
+	ELSIF g = 130 THEN
 		BEGIN
 			PERFORM count(*) FROM saved WHERE k > 0;
 			INSERT INTO saved VALUES (200000, g);
@@ -175,13 +176,13 @@ SQL
 	my $holder = $node->background_psql('postgres');
 	my $writer = $node->background_psql('postgres');
 	$holder->query_safe('SELECT pg_advisory_lock(1)');
-	$writer->query_until(qr/begun/, "\\echo begun\nBEGIN; INSERT INTO saved SELECT g, fails_within(g) FROM generate_series(1, 60) g; COMMIT;\n");
+	$writer->query_until(qr/begun/, "\\echo begun\nBEGIN; INSERT INTO saved SELECT g, fails_within(g) FROM generate_series(1, 200) g; COMMIT;\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"), 'it waits under way');
 	$node->safe_psql('postgres', 'VACUUM saved');
 	$node->safe_psql('postgres', 'INSERT INTO saved SELECT 300000 + g, g FROM generate_series(1, 200) g');
 	$holder->query_safe('SELECT pg_advisory_unlock(1)');
 	$writer->query_safe('SELECT 1');
-	holds($node, 'saved', 260, 'rows of an exception block');
+	holds($node, 'saved', 400, 'rows of an exception block');
 	is($node->safe_psql('postgres', "$by_index SELECT count(*) FROM saved WHERE k BETWEEN 100000 AND 299999"), 0, 'nothing leads to rows in the place of withdrawn ones');
 	$writer->quit;
 	$holder->quit;
@@ -200,7 +201,7 @@ BEGIN;
 INSERT INTO saved SELECT 700000 + g, g FROM generate_series(1, 100) g;
 ROLLBACK;
 SQL
-	holds($node, 'saved', 460, 'savepoints');
+	holds($node, 'saved', 600, 'savepoints');
 
 	# Rows that ON CONFLICT withdraws never wait.
 	$node->safe_psql('postgres', <<'SQL');
@@ -268,7 +269,7 @@ SQL
 	like($err, qr/canceling statement due to statement timeout/, 'a long statement is cancelled');
 	holds($node, 'broken', 0, 'after a cancel');
 
-	return (ways => 7000, child => 500, saved => 460, arbiter => 900, prepared => 900, audit => 200, serial => 1100);
+	return (ways => 7000, child => 500, saved => 600, arbiter => 900, prepared => 900, audit => 2000, serial => 1100);
 }
 
 1;

@@ -267,7 +267,7 @@ is_wanted(void)
 	return smart_server_available() && smart_settings.batching;
 }
 
-/* One begins within an outer one, which may be none. */
+/* A statement begins within an outer one, if that is open. */
 static void
 begin_statement(struct statement inner, const struct statement *outer)
 {

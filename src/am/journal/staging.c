@@ -587,7 +587,7 @@ take_index(Relation index, uint64 journal)
 
 /* Must an add go into the chain at once, since it is late, or too long? */
 static inline bool
-goes_by(int length)
+bypasses_area(int length)
 {
 	return unlikely(write_through) || unlikely(sizeof(struct staged) + (Size) length > AREA_BYTES / 2);
 }
@@ -601,7 +601,7 @@ has_room(const struct area *area, int length)
 
 /* Puts an add into this backend's area, which is locked, and has room for it. */
 static inline void
-put(struct area *area, struct staged staged, const uint8 *entry)
+put_add(struct area *area, struct staged staged, const uint8 *entry)
 {
 	smart_assert(has_room(area, staged.length) && staged.index < area->nindexes);
 	if (area->used == 0)
@@ -636,7 +636,7 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 
 	if (unlikely(own < 0))
 		begin_use();
-	if (goes_by(length))
+	if (bypasses_area(length))
 		return smart_chain_add(index, tail, changes, entry, length);
 	area = prepare_area(index, tail->journal, length, &place);
 	staged.index = (uint16) place;
@@ -644,7 +644,7 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 	current = smart_changes() == changes;
 	if (likely(current))
 	{
-		put(area, staged, entry);
+		put_add(area, staged, entry);
 		if (hash != 0)
 			note_hash(area, hash);
 	}
@@ -654,8 +654,8 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 
 /* The same with the first of many, as far as there is room; returns how many, 0 as above. */
 static uint32
-add_some(Relation index, const struct smart_tail *tail, uint32 changes, const struct smart_pending_add **adds,
-		 uint32 count)
+stage_some(Relation index, const struct smart_tail *tail, uint32 changes, const struct smart_pending_add **adds,
+		   uint32 count)
 {
 	int place;
 	struct area *area = prepare_area(index, tail->journal, adds[0]->length, &place);
@@ -663,13 +663,14 @@ add_some(Relation index, const struct smart_tail *tail, uint32 changes, const st
 
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
 	for (bool current = smart_changes() == changes;
-		 current && added < count && !goes_by(adds[added]->length) && has_room(area, adds[added]->length); added++)
+		 current && added < count && !bypasses_area(adds[added]->length) && has_room(area, adds[added]->length);
+		 added++)
 	{
 		const struct staged staged = {.subtransaction = adds[added]->subtransaction,
 									  .index = (uint16) place,
 									  .length = adds[added]->length};
 
-		put(area, staged, adds[added]->entry);
+		put_add(area, staged, adds[added]->entry);
 	}
 	LWLockRelease(&locks[own].lock);
 	return added;
@@ -686,10 +687,10 @@ smart_staging_add_many(Relation index, struct smart_tail *tail, uint32 changes, 
 		begin_use();
 	for (; done < count && added > 0; done += added)
 	{
-		if (goes_by(adds[done]->length))
+		if (bypasses_area(adds[done]->length))
 			added = smart_chain_add(index, tail, changes, adds[done]->entry, adds[done]->length);
 		else
-			added = add_some(index, tail, changes, adds + done, count - done);
+			added = stage_some(index, tail, changes, adds + done, count - done);
 	}
 	smart_assert(done <= count);
 	return done;

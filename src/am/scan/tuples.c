@@ -119,8 +119,8 @@ form_copies(struct smart_tuples *tuples, int count, int place, int step)
 }
 
 /*
- * Forms the tuples of up to most entries from a position on, whose values are in the batch as they are, with short headers.  What
- * another shape needs ends it.
+ * Forms the tuples of up to most entries from a position on, whose values are in the batch as they are, with short headers; ends at
+ * one that takes another shape.  Returns how many.
  */
 static int
 form_verbatim(struct smart_tuples *tuples, const struct smart_position *position, int most, int place, int step)

@@ -12,8 +12,8 @@
  *
  * An entry goes into the tree first, and then into the journal (staging.h), so that the tree never has less.
  *
- * From a statement's second row on, or where no round trips are saved from a later one, entries of an index that need not be asked
- * wait, and go together (pending.h): for who inserts one row nothing is different.
+ * If a statement inserts many rows, entries of an index that need not be asked wait, and go together (pending.h).  For who
+ * inserts one row nothing is different.
  */
 #include "postgres.h"
 
@@ -472,8 +472,12 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 		smart_assert(check == UNIQUE_CHECK_NO);
 		smart_pending_add(index, entry, candidate.key_length, candidate.length);
 	}
-	while (!waits && unlikely(!insert_once(&candidate, isnull, &unique)))
-		candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
+	else
+	{
+		while (unlikely(!insert_once(&candidate, isnull, &unique)))
+			candidate.relation = info->ii_AmCache = open_index(index, info->ii_AmCache, info->ii_Context);
+	}
+	/* On memory nodes a look costs round trips: rows that go together do not take any. */
 	if (unchanged && check == UNIQUE_CHECK_NO && !(waits && smart_server.remote))
 	{
 		candidate.columns_length = smart_entry_columns_length(candidate.relation->codec, entry, candidate.key_length);
@@ -486,7 +490,7 @@ smart_am_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 
 /* Puts them into the order of their entries. */
 static void
-sort_adds(const struct smart_pending_add **adds, uint32 count)
+sort_adds(Relation index, const struct smart_pending_add **adds, uint32 count)
 {
 	struct smart_sort_item *items;
 	uint32 ascending = 1;
@@ -502,8 +506,7 @@ sort_adds(const struct smart_pending_add **adds, uint32 count)
 		items[i].record = (const uint8 *) &adds[i]->length;
 		items[i].head = smart_sort_head(items[i].record, 0);
 	}
-	if (smart_sort_strings(items, count, &smart_environment) != SMART_OK)
-		ereport(ERROR, errcode(ERRCODE_QUERY_CANCELED), errmsg("the sort of an insert was interrupted"));
+	smart_check_status(smart_sort_strings(items, count, &smart_environment), index);
 	for (uint32 i = 0; i < count; i++)
 		adds[i] = (const struct smart_pending_add *) (items[i].record - offsetof(struct smart_pending_add, length));
 	pfree(items);
@@ -572,7 +575,7 @@ smart_insert_pending(Relation index, const struct smart_pending_add **adds, uint
 	uint32 done = 0;
 
 	smart_assert(!index->rd_index->indisunique && count > 0);
-	sort_adds(adds, count);
+	sort_adds(index, adds, count);
 	if (publish_together(index, self, adds, count))
 		done = journal_together(index, self, adds, count);
 	for (; done < count; done++)

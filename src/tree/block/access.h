@@ -13,6 +13,16 @@ struct smart_leaf_lock;
 
 /* Released with env->release; NULL: no memory. */
 extern struct smart_post *smart_post_open(struct smart_env *env);
+/* Direct: has a block's lines brought from memory while something else is done.  A hint: the address may lead nowhere. */
+static inline void
+smart_prefetch_block(const struct smart_tree *tree, fabric_address address, unsigned int bytes)
+{
+	const uint8_t *block = fabric_direct(tree->fabric, address, bytes);
+
+	for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
+		__builtin_prefetch(block + line, 0, 3);
+}
+
 /* Requests of a batch.  fence: behind the READs and atomics ahead of it. */
 static inline struct fabric_request
 smart_read_request(fabric_address remote, void *local, size_t length)

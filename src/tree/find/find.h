@@ -11,8 +11,8 @@
 /* ---- finding fast, by pointers or by way of the cache (search.c) ---- */
 
 /*
- * Direct, within an epoch: has the nodes and the leaves of some keys, which are in order, brought from memory, one of each
- * key at a time, so that all are waited for together.  Nothing is to be concluded from that.
+ * Direct, within an epoch: prefetches the nodes and the leaves on the ways of some keys, which are in order.  One node of each key is
+ * passed in turn, so that all wait for memory together.  Nothing may be concluded from it.
  */
 #define SMART_AHEAD_MAX 16
 

@@ -22,16 +22,14 @@
 
 /* ---- by pointers ---- */
 
-/* Has what the place leads to brought from memory: the slot knows its length before it is touched. */
+/* What a node's or a leaf's slot leads to: the slot tells how long it is. */
 static inline void
-fetch_direct(const struct smart_tree *tree, const struct smart_place *place)
+prefetch_child(const struct smart_tree *tree, const struct smart_place *place)
 {
 	unsigned int size = smart_slot_size(place->slot);
-	unsigned int bytes = place->kind == SMART_PLACE_LEAF ? size * SMART_UNIT : smart_kind_bytes(size);
-	const uint8_t *block = fabric_direct(tree->fabric, smart_slot_address(place->slot), bytes);
 
-	for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
-		__builtin_prefetch(block + line, 0, 3);
+	smart_prefetch_block(tree, smart_slot_address(place->slot),
+						 place->kind == SMART_PLACE_LEAF ? size * SMART_UNIT : smart_kind_bytes(size));
 }
 
 /* Through the node to which place leads, which was read within this epoch. */
@@ -73,7 +71,7 @@ walk_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	while (place->kind == SMART_PLACE_NODE && status == SMART_OK)
 		status = pass_node(tree, key, place);
 	if (smart_likely(place->kind == SMART_PLACE_LEAF && status == SMART_OK))
-		fetch_direct(tree, place);
+		prefetch_child(tree, place);
 	else if (place->kind == SMART_PLACE_FROZEN)
 		place->kind = SMART_PLACE_UNKNOWN;
 	return status;
@@ -242,7 +240,7 @@ find_direct(struct smart_tree *tree, const struct smart_key *key, struct smart_p
 	return walk_direct(tree, key, place);
 }
 
-/* Walks to the leaves of some keys, a node of each in turn, and has the blocks brought from memory that come next. */
+/* Walks to the leaves of some keys, one node of each in turn, and prefetches what comes next on each way. */
 static smart_status
 walk_together(struct smart_tree *tree, const struct smart_key *keys, unsigned int count, struct smart_place *places)
 {
@@ -269,7 +267,7 @@ walk_together(struct smart_tree *tree, const struct smart_key *keys, unsigned in
 			if (place->kind == SMART_PLACE_NODE)
 				status = pass_node(tree, &keys[walking[i]], place);
 			if (place->kind == SMART_PLACE_NODE || place->kind == SMART_PLACE_LEAF)
-				fetch_direct(tree, place);
+				prefetch_child(tree, place);
 			if (place->kind == SMART_PLACE_NODE)
 				walking[left++] = walking[i];
 		}
@@ -284,7 +282,7 @@ smart_find_ahead(struct smart_tree *tree, const struct smart_key *keys, unsigned
 	struct smart_place places[SMART_AHEAD_MAX];
 	smart_status status = walk_together(tree, ends, 2, places);
 
-	/* Where the first and the last one go the same way all do, as when they ascend behind what is there. */
+	/* If the first and the last key lead to one leaf, so do those between, as when keys ascend behind what is there. */
 	if (status == SMART_OK && count > 2 && places[0].slot != places[1].slot)
 		status = walk_together(tree, keys + 1, count - 2, places);
 	return status;

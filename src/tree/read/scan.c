@@ -207,7 +207,6 @@ sort_node(struct smart_scan *scan, const uint64_t *words)
 static void
 prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 {
-	struct fabric *fabric = scan->tree->fabric;
 	uint32_t low = 0;
 	uint32_t count;
 
@@ -232,12 +231,9 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 	for (uint32_t i = low > scan->prefetched ? low : scan->prefetched;
 		 i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
 	{
-		const uint8_t *block = fabric_direct(fabric, smart_slot_address(scan->sorted[i]), SMART_UNIT);
-		unsigned int bytes = smart_slot_size(scan->sorted[i]) * SMART_UNIT;
-
+		smart_prefetch_block(scan->tree, smart_slot_address(scan->sorted[i]),
+							 smart_slot_size(scan->sorted[i]) * SMART_UNIT);
 		scan->prefetched = i + 1;
-		for (unsigned int line = 0; block != NULL && line < bytes; line += 64)
-			__builtin_prefetch(block + line, 0, 3);
 	}
 }
 

@@ -21,8 +21,8 @@
  * leaf, which makes room for those that follow it there.  An entry is settled by a round
  * only if its leaf was live when it was READ (C4), or the CAS came about that publishes it.
  *
- * A direct provider has no round trips to save.  There entries are inserted one after the other, and the leaves of the next
- * ones come from memory meanwhile.
+ * A direct provider has no round trips to save.  There entries are inserted one after the other, and the nodes and leaves of the
+ * next ones are prefetched together (smart_find_ahead).
  */
 #include "tree/block/access.h"
 #include "tree/block/copies.h"
@@ -300,9 +300,9 @@ insert_round(struct smart_many *many, struct smart_addition *additions, unsigned
 	return status == SMART_OK ? make_slots(many) : status;
 }
 
-/* Direct: has what these entries will touch brought from memory, at most SMART_AHEAD_MAX of them. */
+/* Direct: prefetches the nodes and leaves of the next entries, at most SMART_AHEAD_MAX. */
 static smart_status
-look_ahead(struct smart_tree *tree, const struct smart_addition *additions, unsigned int count)
+prefetch_next(struct smart_tree *tree, const struct smart_addition *additions, unsigned int count)
 {
 	struct smart_key keys[SMART_AHEAD_MAX];
 
@@ -326,7 +326,7 @@ add_each(struct smart_tree *tree, struct smart_addition *additions, unsigned int
 		if (tree->env->interrupted(tree->env))
 			return SMART_INTERRUPTED;
 		if (tree->direct && i % SMART_AHEAD_MAX == 0)
-			status = look_ahead(tree, additions + i, left < SMART_AHEAD_MAX ? left : SMART_AHEAD_MAX);
+			status = prefetch_next(tree, additions + i, left < SMART_AHEAD_MAX ? left : SMART_AHEAD_MAX);
 		if (status == SMART_OK)
 			status = insert_alone(tree, &additions[i], upsert);
 	}

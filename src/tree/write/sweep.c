@@ -43,13 +43,9 @@ prefetch_next(const struct smart_tree *tree, const struct smart_place *place, co
 	unsigned int kind = smart_node_kind(smart_load_acquire(place->shared));
 	const uint64_t *slots = place->shared + SMART_NODE_HEAD_WORDS;
 	smart_slot next = leaf->hi == 255 ? 0 : smart_cover(slots, kind, tree->kind_slots[kind], leaf->hi + 1);
-	const uint8_t *block;
 
-	if (!smart_slot_is_leaf(next) || next == place->slot)
-		return;
-	block = fabric_direct(tree->fabric, smart_slot_address(next), SMART_UNIT);
-	for (unsigned int line = 0; block != NULL && line < smart_slot_size(next) * SMART_UNIT; line += 64)
-		__builtin_prefetch(block + line, 0, 3);
+	if (smart_slot_is_leaf(next) && next != place->slot)
+		smart_prefetch_block(tree, smart_slot_address(next), smart_slot_size(next) * SMART_UNIT);
 }
 
 /*
