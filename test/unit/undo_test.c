@@ -100,41 +100,80 @@ test_records(void)
 	CHECK(see_all(0).records == count && see_all(0).sum == count * (count + 1) / 2);
 	CHECK(see_all(count - 3).records == 3 && see_all(count).records == 0);
 	CHECK(smart_undo_each(&node->region, 0, see, &seen) == SMART_INTERRUPTED && seen.records == 1);
-	smart_undo_release(segment);
+	smart_undo_release(&node->region, segment);
 	CHECK(see_all(0).records == count);
 }
 
-/* A segment serves again when no process has it and its records are durable. */
+/* Puts records of one position until there is no room; returns how many. */
+static uint64_t
+fill(struct smart_undo_segment *segment, uint64_t position)
+{
+	uint64_t count = 0;
+
+	while (put(segment, position))
+		count++;
+	return count;
+}
+
+/* A full segment serves again when no process has it and its records are durable. */
 static void
 test_claims(void)
 {
 	struct smart_undo_segment *first = smart_undo_claim(&node->region, 1, UINT64_MAX);
 	struct smart_undo_segment *second;
 	struct smart_undo_segment *third = NULL;
+	uint64_t count;
 
 	CHECK(first != NULL && first->used == 0);
-	CHECK(put(first, 100) && put(first, 90));
+	CHECK(put(first, 100) && fill(first, 90) > 0 && put(first, 90) == false);
 	CHECK(smart_undo_claim(&node->region, 2, UINT64_MAX) == NULL);
 	second = claim_new(2, 2);
-	CHECK(second != first && put(second, 200));
+	CHECK(second != first);
+	count = fill(second, 200);
 	CHECK(smart_undo_claim_new(&client->client->space, 3, 2, &third) == SMART_NO_SPACE);
 	CHECK(smart_undo_least(&node->region) == 0);
 
-	smart_undo_release(second);
+	smart_undo_release(&node->region, second);
 	CHECK(smart_undo_least(&node->region) == 200);
-	smart_undo_release(first);
+	smart_undo_release(&node->region, first);
 	CHECK(smart_undo_least(&node->region) == 100);
 	CHECK(smart_undo_claim(&node->region, 3, 99) == NULL);
-	CHECK(see_all(0).records == 3);
+	CHECK(see_all(0).records > count);
 	CHECK(smart_undo_claim(&node->region, 3, 199) == first && first->used == 0);
 	CHECK(smart_undo_claim(&node->region, 3, 199) == NULL);
-	CHECK(see_all(0).records == 1 && see_all(0).sum == 200);
+	CHECK(see_all(0).records == count && see_all(0).sum == count * 200);
 
 	/* The owner of one has died. */
 	smart_undo_clear(&node->region);
 	CHECK(see_all(0).records == 0 && smart_undo_least(&node->region) == 0);
 	CHECK(smart_undo_claim(&node->region, 4, 0) == first);
-	smart_undo_release(first);
+	smart_undo_release(&node->region, first);
+	smart_undo_clear(&node->region);
+}
+
+/* One that is half empty serves as it is; the one that was released last comes first. */
+static void
+test_room(void)
+{
+	struct smart_undo_segment *first = smart_undo_claim(&node->region, 1, 0);
+	struct smart_undo_segment *second = smart_undo_claim(&node->region, 2, 0);
+
+	CHECK(first != NULL && second != NULL && first->number != second->number);
+	CHECK(put(first, 10) && put(second, 20));
+	smart_undo_release(&node->region, first);
+	smart_undo_release(&node->region, second);
+	CHECK(smart_undo_claim(&node->region, 3, 0) == second && second->last == 20);
+	CHECK(put(second, 5) && second->last == 20);
+	CHECK(smart_undo_claim(&node->region, 4, 0) == first && put(first, 11));
+	CHECK(see_all(0).records == 4 && see_all(0).sum == 10 + 20 + 5 + 11);
+
+	/* Up to half, and no further. */
+	while (second->used <= sizeof(second->records) / 2)
+		CHECK(put(second, 30));
+	smart_undo_release(&node->region, second);
+	CHECK(smart_undo_claim(&node->region, 3, 29) == NULL && second->used > sizeof(second->records) / 2);
+	CHECK(smart_undo_claim(&node->region, 3, 30) == second && second->used == 0);
+	smart_undo_clear(&node->region);
 }
 
 static void
@@ -165,7 +204,7 @@ write_on(uint64_t *come)
 
 		while (put(segment, position))
 			__atomic_store_n(come, position++, __ATOMIC_RELEASE);
-		smart_undo_release(segment);
+		smart_undo_release(&node->region, segment);
 	}
 }
 
@@ -206,6 +245,7 @@ main(void)
 	CHECK(smart_space_segment(&client->client->space, SMART_SEGMENT_MAX - 1) == SMART_OK);
 	test_records();
 	test_claims();
+	test_room();
 	test_damage();
 	test_kills();
 	test_client_close(client);

@@ -79,7 +79,7 @@ smart_wal_is_durable(XLogRecPtr end)
 
 /* ---- writing records ---- */
 
-/* Claims a segment whose records are durable. */
+/* Claims a segment that has room, or whose records are durable, or makes one. */
 static pg_noinline void
 take_segment(void)
 {
@@ -88,26 +88,24 @@ take_segment(void)
 	uint64 room = region->max_size / REGION_PART / SMART_SEGMENT_BYTES;
 	uint64 wanted = SEGMENTS_MANY + SEGMENTS_PER_CLIENT * client->compute->epoch->claimed;
 	unsigned int limit = (unsigned int) Max(Min(wanted, room), 1);
+	XLogRecPtr durable = __atomic_load_n(&smart_region_header(region)->durable, __ATOMIC_RELAXED);
 
 	/* The WAL writer may make durable what is in the full one, while this process goes on with others. */
 	if (segment != NULL)
 		XLogSetAsyncXactLSN(segment->last);
 	smart_undo_end();
-	for (;;)
+	while ((segment = smart_undo_claim(region, client->number, durable)) == NULL)
 	{
 		XLogRecPtr least = smart_undo_least(region);
-		bool flushed = least != InvalidXLogRecPtr && least <= GetFlushRecPtr(NULL);
 		smart_status status;
 
-		/* Before a record is dropped; not for all that is flushed, which may end within a record of WAL. */
-		if (flushed)
+		if (least != InvalidXLogRecPtr && least <= GetFlushRecPtr(NULL))
+		{
+			/* Before a record is dropped; not for all that is flushed, which may end within a record of WAL. */
 			smart_wal_is_durable(least);
-		segment = smart_undo_claim(region, client->number, flushed ? least : InvalidXLogRecPtr);
-		if (segment != NULL)
-			return;
-		/* Another process was faster. */
-		if (flushed)
+			durable = Max(durable, least);
 			continue;
+		}
 		status = smart_undo_claim_new(&client->space, client->number, limit, &segment);
 		if (status == SMART_OK)
 			return;
@@ -121,7 +119,7 @@ void
 smart_undo_end(void)
 {
 	if (segment != NULL)
-		smart_undo_release(segment);
+		smart_undo_release(&smart_server.region, segment);
 	segment = NULL;
 }
 

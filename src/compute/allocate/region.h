@@ -125,7 +125,8 @@ struct smart_region_header
 	uint64_t durable;   /* WAL that was durable when something was removed, or an undo record was dropped */
 	uint64_t unsettled; /* an earlier end of the server has yet to be made good: 1; 0: none */
 	uint64_t undo_from; /* unsettled: the end of WAL that this end has left; 0: not known yet */
-	uint64_t unused7[3];
+	uint64_t undo_hint; /* the segment of undo records that was released last */
+	uint64_t unused7[2];
 
 	char owner[SMART_REGION_OWNER_BYTES]; /* path of its data directory, from the last start; region_shm.c reads it */
 };

@@ -14,20 +14,32 @@ segment_at(const struct smart_region *region, unsigned int number)
 }
 
 static bool
-claim(struct smart_undo_segment *segment, unsigned int client)
+claim(struct smart_undo_segment *segment, unsigned int number, unsigned int client)
 {
 	uint64_t none = 0;
 
-	return __atomic_compare_exchange_n(&segment->owner, &none, (uint64_t) client + 1, false, __ATOMIC_SEQ_CST,
-									   __ATOMIC_RELAXED);
+	if (__atomic_load_n(&segment->owner, __ATOMIC_RELAXED) != 0 ||
+		!__atomic_compare_exchange_n(&segment->owner, &none, (uint64_t) client + 1, false, __ATOMIC_SEQ_CST,
+									 __ATOMIC_RELAXED))
+		return false;
+	segment->number = number;
+	return true;
 }
 
-void
-smart_undo_release(struct smart_undo_segment *segment)
+static void
+give_up(struct smart_undo_segment *segment)
 {
 	smart_assert(segment->owner != 0);
 	/* Release: the client that claims it sees what is in it. */
 	__atomic_store_n(&segment->owner, 0, __ATOMIC_RELEASE);
+}
+
+void
+smart_undo_release(const struct smart_region *region, struct smart_undo_segment *segment)
+{
+	smart_assert(segment_at(region, (unsigned int) segment->number) == segment);
+	__atomic_store_n(&smart_region_header(region)->undo_hint, segment->number, __ATOMIC_RELAXED);
+	give_up(segment);
 }
 
 /* Makes a segment empty that the caller has claimed and whose records are needed no more. */
@@ -38,22 +50,34 @@ empty(struct smart_undo_segment *segment)
 	segment->last = 0;
 }
 
+/* Claims a segment if it can serve. */
+static bool
+claim_to_write(struct smart_undo_segment *segment, unsigned int number, unsigned int client, uint64_t durable)
+{
+	if (!claim(segment, number, client))
+		return false;
+	if (segment->last <= durable)
+		empty(segment);
+	else if (segment->used > sizeof(segment->records) / 2)
+	{
+		give_up(segment);
+		return false;
+	}
+	return true;
+}
+
 struct smart_undo_segment *
 smart_undo_claim(const struct smart_region *region, unsigned int client, uint64_t durable)
 {
-	struct smart_undo_segment *segment;
+	unsigned int released = (unsigned int) __atomic_load_n(&smart_region_header(region)->undo_hint, __ATOMIC_RELAXED);
+	struct smart_undo_segment *segment = segment_at(region, released);
 
+	if (segment != NULL && claim_to_write(segment, released, client, durable))
+		return segment;
 	for (unsigned int number = 0; (segment = segment_at(region, number)) != NULL; number++)
 	{
-		if (__atomic_load_n(&segment->owner, __ATOMIC_RELAXED) != 0 || !claim(segment, client))
-			continue;
-		smart_assert(segment->owner == (uint64_t) client + 1);
-		if (segment->last <= durable)
-		{
-			empty(segment);
+		if (claim_to_write(segment, number, client, durable))
 			return segment;
-		}
-		smart_undo_release(segment);
 	}
 	return NULL;
 }
@@ -73,11 +97,11 @@ smart_undo_claim_new(struct smart_space *space, unsigned int client, unsigned in
 			return status;
 		/* Another client may have made it at the same time, and have it. */
 		*segment = segment_at(space->region, number);
-		if (claim(*segment, client))
+		if (claim(*segment, number, client))
 		{
 			if ((*segment)->used == 0)
 				return SMART_OK;
-			smart_undo_release(*segment);
+			give_up(*segment);
 		}
 	}
 	return SMART_NO_SPACE;

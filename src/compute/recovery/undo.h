@@ -13,8 +13,9 @@
  *	  used    stored by the owner, with release: the records below it are whole
  *	  last    stored by the owner, before used: no record has a greater position
  *
- * A segment serves again when all that is in it is durable.  There is no order among records, nor need there be one:
- * each tells of one entry whose row, if it is lost, is lost whatever else happened (U3).
+ * A segment serves again when all that is in it is durable; and with its records if half of it is free.  There is no order
+ * among records, nor need there be one: each tells of one entry whose row, if it is lost, is lost whatever else happened
+ * (U3).
  */
 #ifndef SMART_COMPUTE_UNDO_H
 #define SMART_COMPUTE_UNDO_H
@@ -31,7 +32,8 @@ struct smart_undo_segment
 	uint64_t owner; /* client + 1, or 0 */
 	uint64_t used;  /* bytes of records */
 	uint64_t last;
-	uint64_t unused[5];
+	uint64_t number; /* the segment's own; stored by the owner */
+	uint64_t unused[4];
 	uint8_t records[SMART_SEGMENT_BYTES - SMART_UNDO_HEAD_BYTES];
 };
 
@@ -88,8 +90,9 @@ smart_undo_put(struct smart_undo_segment *segment, const struct smart_undo *undo
 }
 
 /*
- * A segment that no client owns and whose records are durable, now owned by this
- * client and empty; NULL if there is none.
+ * A segment that no client owned, now owned by this client: one whose records are durable, empty now, or one that is half
+ * empty, as it is.  The one that was released last comes first, so that a client that inserts little looks at one only.
+ * NULL if there is none.
  */
 extern struct smart_undo_segment *
 smart_undo_claim(const struct smart_region *region, unsigned int client, uint64_t durable);
@@ -101,8 +104,8 @@ smart_undo_claim(const struct smart_region *region, unsigned int client, uint64_
 extern smart_status smart_undo_claim_new(struct smart_space *space, unsigned int client, unsigned int limit,
 										 struct smart_undo_segment **segment);
 
-/* The segment may be another client's as soon as its records are durable. */
-extern void smart_undo_release(struct smart_undo_segment *segment);
+/* Gives up a segment that the caller has claimed. */
+extern void smart_undo_release(const struct smart_region *region, struct smart_undo_segment *segment);
 
 /* The least position up to which the log has to be durable for a segment without owner to serve again; 0: none has one. */
 extern uint64_t smart_undo_least(const struct smart_region *region);
