@@ -37,6 +37,40 @@ sub is_remembered
 	return like($plan, qr/Heap Fetches: 0\b/, "$table in $database: dead rows are remembered");
 }
 
+# ---- dead rows among others ----
+
+# Scrolls through a table whose dead rows lie alone, in stretches, and at the end of keys that many rows share: first while nothing is
+# remembered, then passing by. The rows of both tables are at the same places, and so come in the same order; but of what nbtree keeps
+# as one item it returns the TIDs forward in any case.
+sub scroll
+{
+	my ($table, $columns) = @_;
+
+	return sql('postgres', "$BY_INDEX BEGIN; DECLARE c SCROLL CURSOR FOR SELECT $columns FROM $table ORDER BY k;
+		FETCH 700 FROM c; FETCH BACKWARD 300 FROM c; FETCH 1500 FROM c; FETCH BACKWARD ALL FROM c; FETCH 31 FROM c; FETCH BACKWARD 9 FROM c;
+		FETCH ALL FROM c; FETCH BACKWARD 2100 FROM c; COMMIT");
+}
+
+foreach my $shape ('g', 'g / 40', 'hashint4(g)')
+{
+	foreach my $kind ('btree', 'smart')
+	{
+		my $options = $kind eq 'btree' ? 'WITH (deduplicate_items = off)' : '';
+
+		sql('postgres', "DROP TABLE IF EXISTS mixed_$kind; CREATE TABLE mixed_$kind (id int, k int); INSERT INTO mixed_$kind SELECT g, $shape
+			FROM generate_series(1, 3000) g; CREATE INDEX ON mixed_$kind USING $kind (k) $options");
+		sql('postgres', "VACUUM (ANALYZE) mixed_$kind");
+		sql('postgres', "DELETE FROM mixed_$kind WHERE id % 100 = 1 OR id % 40 > 36 OR id BETWEEN 1000 AND 1300");
+	}
+	foreach my $time ('first', 'second', 'third')
+	{
+		foreach my $columns ('k', 'k, id')
+		{
+			ok(scroll('mixed_smart', $columns) eq scroll('mixed_btree', $columns), "$shape: $columns, the $time time");
+		}
+	}
+}
+
 # ---- a copied database ----
 
 sql('postgres', 'CREATE DATABASE original');

@@ -210,19 +210,6 @@ inspect_rows(struct inspection *inspection, Relation heap)
 	return found;
 }
 
-/* The entries of an index with a journal. */
-static void
-hand_over(const struct smart_kills *kills, const struct smart_relation *relation)
-{
-	for (uint32 i = 0; i < kills->count; i++)
-	{
-		uint32 length;
-		const uint8 *key = key_of(kills, i, &length);
-
-		smart_kill_queue_put(MyDatabaseId, relation->index, key, length);
-	}
-}
-
 void
 smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Relation heap)
 {
@@ -234,7 +221,7 @@ smart_kills_apply(struct smart_kills *kills, struct smart_relation *relation, Re
 	/* A scan that has read them from a tree may have gone on in pages of the journal. */
 	smart_assert(relation->tree != NULL || relation->meta.journal_state != SMART_JOURNAL_NONE);
 	if (relation->meta.journal_state != SMART_JOURNAL_NONE)
-		hand_over(kills, relation);
+		smart_kill_queue_put(MyDatabaseId, relation->index, kills->bytes, kills->start, kills->count);
 	else if (kills->count >= worth)
 	{
 		pin = smart_pin_enter(relation->meta.tree);

@@ -38,6 +38,7 @@
 #define BITMAP_TIDS        256 /* added to a bitmap at a time */
 #define FEW_DEAD           4   /* entries one behind the other: to remove fewer costs more than to pass them by */
 #define STRETCHES_PER_NOTE 8   /* of more dead entries that are passed by */
+#define LIVING_MAX         16  /* entries that are looked at ahead, whether they are of dead rows */
 #define WORD               sizeof(uint64)
 
 StaticAssertDecl(SMART_BATCH_SLACK >= WORD, "room behind a batch");
@@ -62,9 +63,10 @@ struct scan_state
 	MemoryContext context;         /* all else that belongs to the scan lives in it */
 	MemoryContextCallback release; /* at the end of context */
 
-	/* Entries of the batch that are as good as returned. */
-	uint32 alike;  /* so many, from the first on: all but their TIDs has been returned */
-	uint32 formed; /* so many, from tuples.low on: each has its tuple */
+	/* Entries of the batch that are as good as returned, from low on. */
+	uint32 low;
+	uint32 alike;  /* so many: all but their TIDs has been returned */
+	uint32 formed; /* so many: each has its tuple */
 
 	struct smart_position position;
 	struct tids tids;
@@ -113,12 +115,12 @@ enter_batch(struct tids *tids, const struct smart_position *position)
 	tids->shift = 8 * (WORD - own);
 }
 
-/* The TID of the entry at a position where entries are of different lengths. */
+/* The TID of an entry of the position's batch where entries are of different lengths. */
 static pg_noinline void
-get_any_tid(const struct tids *tids, struct smart_position *position, ItemPointer tid)
+get_any_tid(const struct tids *tids, struct smart_position *position, int index, ItemPointer tid)
 {
 	const struct smart_batch *batch = &position->batch;
-	const struct smart_item *item = &batch->items[position->index];
+	const struct smart_item *item = &batch->items[index];
 	const struct smart_codec *codec = tids->codec;
 	int length;
 
@@ -137,23 +139,23 @@ get_any_tid(const struct tids *tids, struct smart_position *position, ItemPointe
 	}
 
 	/* A payload of any length lies behind the key. */
-	length = smart_position_entry(position, position->index);
+	length = smart_position_entry(position, index);
 	smart_entry_tid(codec, position->entry + smart_codec_key_length(codec, position->entry, length), tid);
 }
 
-/* The TID of the entry at a position, in the batch that was entered. */
+/* The TID of an entry of the position's batch, which was entered. */
 static inline void
-get_tid(const struct tids *tids, struct smart_position *position, ItemPointer tid)
+get_tid(const struct tids *tids, struct smart_position *position, int index, ItemPointer tid)
 {
-	const struct smart_item *item = &position->batch.items[position->index];
+	const struct smart_item *item = &position->batch.items[index];
 	BlockNumber block;
 	OffsetNumber offset;
 
 	smart_assert(position->whereabouts == SMART_IN_BATCH && tids->batch == position->batches &&
-				 (uint32) position->index < position->batch.count);
+				 (uint32) index < position->batch.count);
 	if (unlikely(!tids->aligned))
 	{
-		get_any_tid(tids, position, tid);
+		get_any_tid(tids, position, index, tid);
 		return;
 	}
 	smart_tid_from_plain(smart_load_be64(tids->bytes + item->offset) >> tids->shift | tids->shared, &block, &offset);
@@ -166,10 +168,41 @@ current_tid(struct scan_state *state, ItemPointer tid)
 {
 	if (state->tids.batch != state->position.batches)
 		enter_batch(&state->tids, &state->position);
-	get_tid(&state->tids, &state->position, tid);
+	get_tid(&state->tids, &state->position, state->position.index, tid);
 }
 
 /* ---- what is returned ---- */
+
+/* Of the entries up to the last one those up to one whose row is known to be dead: a few, as not all may be asked for. */
+static pg_noinline uint32
+begin_living_run(struct scan_state *state, int last)
+{
+	int index = state->position.index;
+	int step = last < index ? -1 : 1;
+	int end = index;
+
+	while (end != last && Abs(end - index) < LIVING_MAX)
+	{
+		ItemPointerData tid;
+
+		get_tid(&state->tids, &state->position, end + step, &tid);
+		if (smart_dead_rows_has(&state->dead, &tid))
+			break;
+		end += step;
+	}
+	state->low = (uint32) Min(index, end);
+	return (uint32) Abs(end - index) + 1;
+}
+
+/* Entries of the batch from low to high are as good as returned.  Returns how many there are, from state->low on. */
+static inline uint32
+begin_run(struct scan_state *state, int low, int high, bool backward)
+{
+	if (unlikely(state->passes_dead))
+		return begin_living_run(state, backward ? low : high);
+	state->low = (uint32) low;
+	return (uint32) (high - low + 1);
+}
 
 /* The tuple of the entry at the scan's position, with its TID. */
 static inline void
@@ -195,13 +228,15 @@ return_entry(IndexScanDesc scan, struct scan_state *state, bool backward)
 		if (!tuples->same)
 		{
 			return_formed(scan, state);
-			state->formed = state->passes_dead || state->looks ? 0 : (uint32) (tuples->high - tuples->low + 1);
+			if (likely(!state->looks))
+				state->formed = begin_run(state, tuples->low, tuples->high, backward);
 			return;
 		}
 		scan->xs_itup = tuples->tuple[tuples->low - tuples->base];
 	}
 	current_tid(state, &scan->xs_heaptid);
-	state->alike = position->ranges->filtered || state->passes_dead || state->looks ? 0 : position->batch.count;
+	if (likely(!position->ranges->filtered && !state->looks))
+		state->alike = begin_run(state, 0, (int) position->batch.count - 1, backward);
 }
 
 uint64
@@ -270,6 +305,13 @@ note_dead(IndexScanDesc scan, struct scan_state *state)
 		note_entry(state, state->position.index);
 }
 
+/* Can more entries be noted?  Where there is a journal they go into a queue. */
+static inline bool
+can_note(const struct scan_state *state)
+{
+	return state->position.relation->meta.journal_state == SMART_JOURNAL_NONE || smart_kill_queue_has_room();
+}
+
 /*
  * Are the entries of a stretch that is passed by noted?  They may have been before, and could not be removed yet, or too many
  * waited.  To note them costs more than to pass them by, so of a session's stretches one in some is noted, and the first.
@@ -279,8 +321,7 @@ notes_again(IndexScanDesc scan, const struct scan_state *state)
 {
 	static uint32 stretches = 0;
 
-	return stretches++ % STRETCHES_PER_NOTE == 0 && smart_kills_possible(scan->heapRelation) &&
-		   (state->position.relation->meta.journal_state == SMART_JOURNAL_NONE || smart_kill_queue_has_room());
+	return stretches++ % STRETCHES_PER_NOTE == 0 && smart_kills_possible(scan->heapRelation) && can_note(state);
 }
 
 /* The scan goes elsewhere: removes entries of dead rows. */
@@ -348,6 +389,7 @@ smart_am_begin_scan(Relation index, int nkeys, int norderbys)
 	relation = smart_journal_open(index, true);
 	smart_dead_rows_choose(&state->dead, RecoveryInProgress() && relation->view != NULL ? 0 : read_from(relation));
 	state->round_trips = 0;
+	state->low = 0;
 	state->alike = 0;
 	state->formed = 0;
 	state->tids.codec = relation->codec;
@@ -374,6 +416,7 @@ smart_am_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 	leave_batch(scan, state);
+	smart_dead_rows_end(&state->dead);
 	smart_position_reset(position);
 	smart_pending_before_scan(scan->indexRelation, scan->xs_snapshot);
 	if (unlikely(position->relation->tree == NULL && position->relation->view == NULL))
@@ -396,24 +439,35 @@ follow_position(IndexScanDesc scan, struct scan_state *state, bool found)
 		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
 }
 
-/* The scan passes the entry at its position, which ends a stretch of so many dead ones. */
-static inline void
-pass_dead(IndexScanDesc scan, struct scan_state *state, uint32 many, int step, bool *notes)
+/* So many entries of the batch, from the position on, are the next ones of rows that are known to be dead. */
+static inline int
+count_known_dead(struct scan_state *state, int step)
 {
-	int index = state->position.index;
+	struct smart_position *position = &state->position;
+	int begin = position->index;
+	int end = begin;
+	ItemPointerData tid;
 
-	if (many == FEW_DEAD)
+	current_tid(state, &tid);
+	while (smart_dead_rows_tells(&state->dead, &tid))
 	{
-		*notes = notes_again(scan, state);
-		/* Those of the batch before have been left. */
-		for (int back = FEW_DEAD - 1; *notes && back > 0; back--)
-		{
-			if ((uint32) (index - back * step) < state->position.batch.count)
-				note_entry(state, index - back * step);
-		}
+		end += step;
+		/* Not all of a batch may satisfy the conditions. */
+		if ((uint32) end >= position->batch.count || position->ranges->filtered)
+			break;
+		get_tid(&state->tids, position, end, &tid);
 	}
-	if (many >= FEW_DEAD && *notes)
-		note_entry(state, index);
+	return smart_dead_rows_counts(&state->dead) ? Abs(end - begin) : 0;
+}
+
+/* A stretch of dead entries had so many before, and has so many of this batch, from the position on. */
+static inline void
+note_stretch(IndexScanDesc scan, struct scan_state *state, int before, int count, int step, bool *notes)
+{
+	if (before < FEW_DEAD && before + count >= FEW_DEAD)
+		*notes = notes_again(scan, state);
+	for (int i = 0; *notes && i < count; i++)
+		note_entry(state, state->position.index + i * step);
 }
 
 /* Moves behind the entries of rows that are known to be dead; false: there is no other entry. */
@@ -422,23 +476,22 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 {
 	struct smart_position *position = &state->position;
 	int step = backward ? -1 : 1;
-	uint32 batch = position->batches;
-	uint32 many = 0;
+	int stretch = 0;
 	bool notes = false;
-	ItemPointerData tid;
+	int count;
 
-	for (;;)
+	while ((count = count_known_dead(state, step)) > 0)
 	{
-		int index = position->index;
+		uint32 batch = position->batches;
+		int next = position->index + count * step;
 
-		current_tid(state, &tid);
-		if (!smart_dead_rows_has(&state->dead, &tid))
-			return true;
-		pass_dead(scan, state, ++many, step, &notes);
-		if (likely((uint32) (index + step) < position->batch.count && !position->ranges->filtered))
+		note_stretch(scan, state, stretch, count, step, &notes);
+		stretch = Min(stretch + count, FEW_DEAD);
+		position->index = next - step;
+		if ((uint32) next < position->batch.count && !position->ranges->filtered)
 		{
-			position->index = index + step;
-			continue;
+			position->index = next;
+			return true;
 		}
 		if (!smart_position_search(position, backward))
 		{
@@ -449,13 +502,17 @@ pass_known_dead(IndexScanDesc scan, struct scan_state *state, bool backward)
 		{
 			follow_position(scan, state, true);
 			CHECK_FOR_INTERRUPTS();
-			batch = position->batches;
-			index = backward ? (int) position->batch.count : -1;
+			notes = notes && can_note(state);
+			next = backward ? (int) position->batch.count - 1 : 0;
 		}
 		/* Between ranges there may be entries that are not dead. */
-		if (position->index != index + step)
-			many = 0;
+		if (position->index != next)
+		{
+			stretch = 0;
+			notes = false;
+		}
 	}
+	return true;
 }
 
 /* Does the scan's snapshot see the row of the entry at the scan's position? */
@@ -470,15 +527,11 @@ sees_row(struct scan_state *state, bool backward)
 	if (!smart_sight_has(&state->sight, position))
 	{
 		int count = smart_sight_ahead(&state->sight, position, backward);
-		int index = position->index;
-		int low = backward ? index - (count - 1) : index;
+		int low = backward ? position->index - (count - 1) : position->index;
 
+		current_tid(state, &tids[0]);
 		for (int i = 0; i < count; i++)
-		{
-			position->index = low + i;
-			current_tid(state, &tids[i]);
-		}
-		position->index = index;
+			get_tid(&state->tids, position, low + i, &tids[i]);
 		smart_sight_look(&state->sight, position, low, tids, count);
 	}
 	current_tid(state, &tids[0]);
@@ -532,19 +585,20 @@ bool
 smart_am_get_tuple(IndexScanDesc scan, ScanDirection direction)
 {
 	struct scan_state *state = scan->opaque;
-	uint32 next = (uint32) (state->position.index + (int) direction);
+	int next = state->position.index + (int) direction;
+	uint32 ahead = (uint32) next - state->low;
 
 	if (unlikely(scan->kill_prior_tuple))
 		note_dead(scan, state);
-	if (likely(next < state->alike))
+	if (likely(ahead < state->alike))
 	{
-		state->position.index = (int) next;
-		get_tid(&state->tids, &state->position, &scan->xs_heaptid);
+		state->position.index = next;
+		get_tid(&state->tids, &state->position, next, &scan->xs_heaptid);
 		return true;
 	}
-	if (likely(next - (uint32) state->tuples.low < state->formed))
+	if (likely(ahead < state->formed))
 	{
-		state->position.index = (int) next;
+		state->position.index = next;
 		return_formed(scan, state);
 		return true;
 	}
@@ -608,6 +662,7 @@ smart_am_end_scan(IndexScanDesc scan)
 	struct scan_state *state = scan->opaque;
 
 	leave_batch(scan, state);
+	smart_dead_rows_end(&state->dead);
 	smart_sight_end(&state->sight);
 	/* Ends the pin; the reference to the tree's handle goes with the context. */
 	(void) smart_read_ahead(&state->position, NULL, 0, 0);

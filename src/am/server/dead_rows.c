@@ -34,6 +34,8 @@ struct page
 struct dead_rows
 {
 	struct smart_dead_rows_generation generations[GENERATIONS];
+	/* Of each page a byte that tells most others from it: most questions are about pages without dead rows. */
+	uint8 tags[PAGES];
 	struct page pages[PAGES];
 };
 
@@ -61,10 +63,16 @@ place_of_file(const smart_file *file)
 }
 
 /* Pages that follow one another have places that do, too. */
-static struct page *
-page_of(const struct smart_dead_rows *self, BlockNumber block)
+static uint32
+number_of(const struct smart_dead_rows *self, BlockNumber block)
 {
-	return &shared->pages[(murmurhash32((uint32) self->tree) + block) % PAGES];
+	return (self->hash + block) % PAGES;
+}
+
+static uint8
+tag_of(const struct smart_dead_rows *self, BlockNumber block)
+{
+	return (uint8) ((self->hash >> 24) + block / PAGES + self->generation);
 }
 
 /* Is it about rows of this index's tree? */
@@ -89,6 +97,7 @@ smart_dead_rows_begin(struct smart_dead_rows *self, Relation index)
 	self->file = smart_relation_locator(index);
 	self->tree = 0;
 	self->block = InvalidBlockNumber;
+	self->noted = false;
 	self->place = NULL;
 	if (shared == NULL)
 		return;
@@ -102,31 +111,45 @@ smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree)
 {
 	self->tree = self->place == NULL ? 0 : tree;
 	self->name = tree ^ smart_database_birth();
+	self->hash = murmurhash32((uint32) tree);
+}
+
+/* Reads a place that is told by its tag to have rows of the page. */
+static void
+read_place(struct smart_dead_rows *self, const struct page *page, BlockNumber block)
+{
+	uint32 version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
+
+	if (version % 2 != 0 || __atomic_load_n(&page->block, __ATOMIC_RELAXED) != block || !is_of_tree(page, self) ||
+		__atomic_load_n(&page->generation, __ATOMIC_RELAXED) != self->generation)
+		return;
+	for (int i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
+		self->bits[i] = __atomic_load_n(&page->bits[i], __ATOMIC_RELAXED);
+	/* The loads come before the second look at the version; the partner is the fence of smart_dead_rows_publish(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&page->version, __ATOMIC_RELAXED) != version)
+		memset(self->bits, 0, sizeof(self->bits));
 }
 
 void
 smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
 {
-	struct page *page = page_of(self, block);
-	uint32 version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
-	bool told = version % 2 == 0 && __atomic_load_n(&page->block, __ATOMIC_RELAXED) == block &&
-				is_of_tree(page, self) && __atomic_load_n(&page->generation, __ATOMIC_RELAXED) == self->generation;
+	uint32 number = number_of(self, block);
 
-	for (int i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
-		self->bits[i] = told ? __atomic_load_n(&page->bits[i], __ATOMIC_RELAXED) : 0;
-	/* The loads come before the second look at the version; the partner is the fence of smart_dead_rows_note(). */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (told && __atomic_load_n(&page->version, __ATOMIC_RELAXED) != version)
-		memset(self->bits, 0, sizeof(self->bits));
+	smart_dead_rows_end(self);
 	self->block = block;
+	memset(self->bits, 0, sizeof(self->bits));
+	if (__atomic_load_n(&shared->tags[number], __ATOMIC_RELAXED) == tag_of(self, block))
+		read_place(self, &shared->pages[number], block);
 }
 
-/* Does the place that is to be written have nothing, or rows of this page, or what an older generation of the tree had? */
+/* Does a place have nothing, or rows of this page, or what an older generation of the tree had? */
 static bool
 is_vacant(const struct smart_dead_rows *self, const struct page *page, BlockNumber block)
 {
-	return page->tree == 0 ||
-		   (is_of_tree(page, self) && (page->block == block || page->generation != self->generation));
+	return __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == 0 ||
+		   (is_of_tree(page, self) && (__atomic_load_n(&page->block, __ATOMIC_RELAXED) == block ||
+									   __atomic_load_n(&page->generation, __ATOMIC_RELAXED) != self->generation));
 }
 
 bool
@@ -134,38 +157,47 @@ smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	uint32 bit = (uint32) ItemPointerGetOffsetNumberNoCheck(tid) - FirstOffsetNumber;
-	struct page *page;
-	uint32 version;
-	bool vacant;
-	bool same;
 
 	if (self->tree == 0 || bit >= MaxHeapTuplesPerPage)
 		return false;
+	if (block != self->block)
+		smart_dead_rows_read(self, block);
+	if (!self->noted)
+	{
+		self->noted = true;
+		self->vacant = is_vacant(self, &shared->pages[number_of(self, block)], block);
+	}
+	self->bits[bit / 64] |= UINT64CONST(1) << (bit % 64);
+	return self->vacant;
+}
+
+/* Adds the rows to those that others have noted in the meantime. */
+void
+smart_dead_rows_publish(struct smart_dead_rows *self)
+{
+	uint32 number = number_of(self, self->block);
+	struct page *page = &shared->pages[number];
+	uint32 version = __atomic_load_n(&page->version, __ATOMIC_RELAXED);
+	bool same;
+
+	smart_assert(self->noted && self->tree != 0 && self->block != InvalidBlockNumber);
 	smart_assert(self->place >= shared->generations && self->place < shared->generations + GENERATIONS);
-	page = page_of(self, block);
-	version = __atomic_load_n(&page->version, __ATOMIC_RELAXED);
-	if (version % 2 != 0 ||
+	self->noted = false;
+	/* After a VACUUM nobody asks for them any more. */
+	if (__atomic_load_n(&self->place->now, __ATOMIC_RELAXED) != self->generation || version % 2 != 0 ||
 		!__atomic_compare_exchange_n(&page->version, &version, version + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return true;
-	vacant = is_vacant(self, page, block);
-	/* Who sees one of the stores below sees the odd version; the partner is the fence of smart_dead_rows_read(). */
+		return;
+	/* Who sees one of the stores below sees the odd version; the partner is the fence of read_place(). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	same = page->block == block && is_of_tree(page, self) && page->generation == self->generation;
-	__atomic_store_n(&page->block, block, __ATOMIC_RELAXED);
+	same = page->block == self->block && is_of_tree(page, self) && page->generation == self->generation;
+	__atomic_store_n(&page->block, self->block, __ATOMIC_RELAXED);
 	set_tree(page, self);
 	__atomic_store_n(&page->generation, self->generation, __ATOMIC_RELAXED);
-	for (uint32 i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
-	{
-		uint64 bits = (same ? page->bits[i] : 0) | (i == bit / 64 ? UINT64CONST(1) << (bit % 64) : 0);
-
-		__atomic_store_n(&page->bits[i], bits, __ATOMIC_RELAXED);
-	}
+	for (int i = 0; i < SMART_DEAD_ROWS_WORDS; i++)
+		__atomic_store_n(&page->bits[i], (same ? page->bits[i] : 0) | self->bits[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&shared->tags[number], tag_of(self, self->block), __ATOMIC_RELAXED);
 	__atomic_store_n(&page->version, version + 2, __ATOMIC_RELEASE);
 	__atomic_store_n(&shared->generations[self->place - shared->generations].noted, self->generation, __ATOMIC_RELAXED);
-	/* What was read of the page is older. */
-	if (self->block == block)
-		self->block = InvalidBlockNumber;
-	return vacant;
 }
 
 void

@@ -50,8 +50,13 @@ struct smart_dead_rows
 	uint64 tree;     /* 0: nothing is known, or to be remembered */
 	uint64 name;     /* the tree's; in another database that had this OID it has another one */
 	uint64 generation;
+	uint32 hash;                                    /* of the tree */
 	const struct smart_dead_rows_generation *place; /* of the file's generation */
-	BlockNumber block;                              /* of the page that was asked about last, or InvalidBlockNumber */
+
+	/* The page that it was about last. */
+	BlockNumber block; /* or InvalidBlockNumber */
+	bool noted;        /* rows of it are known to this scan alone */
+	bool vacant;       /* if so: no rows of another page are forgotten for it */
 	uint64 bits[SMART_DEAD_ROWS_WORDS];
 };
 
@@ -75,25 +80,50 @@ smart_dead_rows_any(const struct smart_dead_rows *self)
 /* Reads what is remembered of a page. */
 extern void smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block);
 
-/* Is the row, to which an entry leads that was read from the tree since the beginning, dead for all transactions? */
+/*
+ * For many rows smart_dead_rows_has() in two steps: is each remembered, and does what was remembered of all of them count?  (Rule 3.
+ * Acquire: what was read stays ahead of the generation.)
+ */
 static inline bool
-smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
+smart_dead_rows_tells(struct smart_dead_rows *self, const ItemPointerData *tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 	uint32 bit = (uint32) ItemPointerGetOffsetNumberNoCheck(tid) - FirstOffsetNumber;
 
 	if (unlikely(block != self->block))
 		smart_dead_rows_read(self, block);
-	/* The generation comes last: rule 3.  Acquire: what was read stays ahead of it. */
-	return bit < MaxHeapTuplesPerPage && (self->bits[bit / 64] >> (bit % 64) & 1) != 0 &&
-		   __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE) == self->generation;
+	return bit < MaxHeapTuplesPerPage && (self->bits[bit / 64] >> (bit % 64) & 1) != 0;
+}
+
+static inline bool
+smart_dead_rows_counts(const struct smart_dead_rows *self)
+{
+	return __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE) == self->generation;
+}
+
+/* Is the row, to which an entry leads that was read from the tree since the beginning, dead for all transactions? */
+static inline bool
+smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
+{
+	return smart_dead_rows_tells(self, tid) && smart_dead_rows_counts(self);
 }
 
 /*
  * Remembers a row, to which an entry led that was read from the tree since the beginning; perhaps not.  False: rows of another
- * page may have been forgotten for it, as this one will be for others.
+ * page may be forgotten for it, as this one will be for others.  Others know of it when this one comes to another page, or
+ * has ended.
  */
 extern bool smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
+
+extern void smart_dead_rows_publish(struct smart_dead_rows *self);
+
+/* What it has noted last is for others, too, from now on. */
+static inline void
+smart_dead_rows_end(struct smart_dead_rows *self)
+{
+	if (unlikely(self->noted))
+		smart_dead_rows_publish(self);
+}
 
 /* VACUUM has removed the entries of dead rows from the index, and may free their places from now on. */
 extern void smart_dead_rows_forget(Relation index);

@@ -60,39 +60,62 @@ smart_kill_queue_make(void)
 
 /* ---- sessions ---- */
 
-void
-smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length)
+/* Who is to be woken after keys were handed over. */
+struct waking
 {
-	const struct head head = {.database = database, .index = index, .length = length};
-	uint32 hash = hash_combine(hash_bytes(key, (int) length), index) | 1;
-	uint32 *recent;
-	Latch *worker = NULL;
-	bool launch = false;
+	Latch *worker;
+	bool launcher;
+};
 
-	smart_assert(OidIsValid(database) && OidIsValid(index) && length > 0 && length <= SMART_KILL_LIST_BYTES);
-	if (queue == NULL)
-		return;
-	recent = &queue->recent[(hash >> 1) % RECENT];
-	if (__atomic_load_n(recent, __ATOMIC_RELAXED) == hash ||
-		__atomic_load_n(&queue->used, __ATOMIC_RELAXED) + sizeof(head) + length > QUEUE_BYTES)
-		return;
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	if (queue->used + sizeof(head) + length <= QUEUE_BYTES)
+/* Puts a key into the queue, which is locked; false: there is no room. */
+static bool
+put_key(const struct head *head, const uint8 *key, struct waking *waking)
+{
+	uint32 used = queue->used + (uint32) sizeof(*head) + head->length;
+
+	if (used > QUEUE_BYTES)
+		return false;
+	if (queue->used == 0 && queue->worker == NULL)
+		waking->launcher = true;
+	if (queue->used < MANY_BYTES && used >= MANY_BYTES)
+		waking->worker = queue->worker;
+	memcpy(queue->bytes + queue->used, head, sizeof(*head));
+	memcpy(queue->bytes + queue->used + sizeof(*head), key, head->length);
+	queue->used = used;
+	return true;
+}
+
+void
+smart_kill_queue_put(Oid database, Oid index, const uint8 *bytes, const uint32 *start, uint32 count)
+{
+	struct waking waking = {NULL, false};
+	bool locked = false;
+
+	smart_assert(OidIsValid(database) && OidIsValid(index));
+	for (uint32 i = 0; queue != NULL && i < count; i++)
 	{
-		launch = queue->used == 0 && queue->worker == NULL;
-		if (queue->used < MANY_BYTES && queue->used + sizeof(head) + length >= MANY_BYTES)
-			worker = queue->worker;
-		memcpy(queue->bytes + queue->used, &head, sizeof(head));
-		memcpy(queue->bytes + queue->used + sizeof(head), key, length);
-		queue->used += sizeof(head) + length;
+		const struct head head = {.database = database, .index = index, .length = start[i + 1] - start[i]};
+		uint32 hash = hash_combine(hash_bytes(bytes + start[i], (int) head.length), index) | 1;
+		uint32 *recent = &queue->recent[(hash >> 1) % RECENT];
+
+		smart_assert(head.length > 0 && head.length <= SMART_KILL_LIST_BYTES);
+		if (__atomic_load_n(recent, __ATOMIC_RELAXED) == hash)
+			continue;
+		if (!locked && __atomic_load_n(&queue->used, __ATOMIC_RELAXED) + sizeof(head) + head.length > QUEUE_BYTES)
+			break;
+		if (!locked)
+			LWLockAcquire(lock, LW_EXCLUSIVE);
+		locked = true;
+		if (!put_key(&head, bytes + start[i], &waking))
+			break;
 		*recent = hash;
 	}
-	smart_assert(queue->used <= QUEUE_BYTES);
-	LWLockRelease(lock);
+	if (locked)
+		LWLockRelease(lock);
 	/* A latch of a process that has ended meanwhile may be set: it lies in shared memory. */
-	if (worker != NULL)
-		SetLatch(worker);
-	if (launch)
+	if (waking.worker != NULL)
+		SetLatch(waking.worker);
+	if (waking.launcher)
 		smart_launcher_wake();
 }
 

@@ -23,8 +23,11 @@ struct smart_kill_list
 extern void smart_kill_queue_request(void);
 extern void smart_kill_queue_make(void);
 
-/* Hands a key over, unless that has been done a moment ago or there is no room.  May wake the launcher, or who removes. */
-extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *key, uint32 length);
+/*
+ * Hands keys over, those that were not a moment ago, as far as there is room; key i lies from start[i] to start[i + 1].  May
+ * wake the launcher, or who removes.
+ */
+extern void smart_kill_queue_put(Oid database, Oid index, const uint8 *bytes, const uint32 *start, uint32 count);
 
 /* What waits is to be removed at once, if there is a worker. */
 extern void smart_kill_queue_hurry(void);

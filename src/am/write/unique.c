@@ -217,6 +217,7 @@ smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct s
 	smart_dead_rows_begin(&rows, index);
 	smart_dead_rows_choose(&rows, smart_kills_possible(candidate->heap) ? where : 0);
 	verdict = judge_entries(candidate, waits, &rows, &asked, finding);
+	smart_dead_rows_end(&rows);
 	end_asking(&asked);
 	return verdict;
 }

@@ -117,9 +117,8 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 static void
 hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
-	for (uint32 i = 0; i < keys->count; i++)
-		smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index),
-							 keys->bytes + keys->start[i], keys->start[i + 1] - keys->start[i]);
+	smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index), keys->bytes,
+						 keys->start, keys->count);
 	if (!smart_server.remote && keys->count >= WORTH_HURRY)
 		smart_kill_queue_hurry();
 }
@@ -254,6 +253,7 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 				smart_versions_add(versions, &tid, fresh);
 		}
 	}
+	smart_dead_rows_end(&rows);
 }
 
 /* An index without a tree is asked by a view, which stays as long as it is open.  False: it cannot be. */
