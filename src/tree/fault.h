@@ -30,6 +30,7 @@
 	X(recent, "a remembered leaf is taken without a look at its node and slot")                  \
 	X(latejoin, "a reader joins a READ that is in the air (by src/compute)")                     \
 	X(overwrite, "of the entries that are appended together the last one stays")                 \
+	X(stowaway, "an entry goes along into a leaf that does not cover it")                        \
 	X(descent, "an empty range that a memory node came to is believed, whatever shows it")       \
 	X(openfill, "a cached result is kept although a writer has come meanwhile")                  \
 	X(lateblock, "an equality prefix is blocked after the change")                               \

@@ -214,7 +214,7 @@ struct frontier
 {
 	uint64_t latest_start; /* of those done: one that ended before cannot come now */
 	uint64_t first_end;    /* of those that have to come yet: one that began later cannot come now */
-	uint64_t first_lost;   /* likewise of those that may not have happened: they cannot come behind it */
+	uint64_t first_lost;   /* likewise of those that may not have happened, and can still come: not behind it */
 	bool complete;         /* all that have to come are done */
 };
 
@@ -224,17 +224,22 @@ find_frontier(const struct segment *segment, event_set done, struct frontier *fr
 	*frontier = (struct frontier){.first_end = NEVER, .first_lost = NEVER, .complete = true};
 	for (unsigned int i = 0; i < segment->count; i++)
 	{
+		if ((done >> i & 1) != 0 && segment->events[i]->start > frontier->latest_start)
+			frontier->latest_start = segment->events[i]->start;
+	}
+	for (unsigned int i = 0; i < segment->count; i++)
+	{
 		const struct event *event = segment->events[i];
 
 		if ((done >> i & 1) != 0)
-			frontier->latest_start = event->start > frontier->latest_start ? event->start : frontier->latest_start;
-		else if (event->result != RESULT_MAYBE)
+			continue;
+		if (event->result != RESULT_MAYBE)
 		{
 			frontier->complete = false;
 			frontier->first_end = event->end < frontier->first_end ? event->end : frontier->first_end;
 		}
-		else
-			frontier->first_lost = event->end < frontier->first_lost ? event->end : frontier->first_lost;
+		else if (event->end >= frontier->latest_start && event->end < frontier->first_lost)
+			frontier->first_lost = event->end;
 	}
 }
 

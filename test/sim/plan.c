@@ -212,7 +212,8 @@ plan_updates(struct plan *plan, struct dice *dice)
 static void
 plan_batches(struct plan *plan, struct dice *dice)
 {
-	plan->direct = plan->shared = false;
+	plan->direct = world.settings.direct > 0;
+	plan->shared = false;
 	plan->compute_nodes = 1;
 	plan->memory_nodes = dice_between(dice, 1, 2);
 	plan->clients = dice_between(dice, 2, 5);
@@ -338,7 +339,7 @@ plan_many(struct plan *plan)
 	if (world.settings.bias == BIAS_MANY && plan->rdwc)
 		plan->lost_one_in = 0;
 	/* Not where it could not be told which of several entries may have been added by others: too many orders are possible. */
-	plan->many = !plan->direct && !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) &&
+	plan->many = !plan->shared && !(plan->rdwc && plan->lost_one_in != 0) &&
 				 (dice_one_in(&dice, 2) || world.settings.bias == BIAS_MANY);
 }
 

@@ -613,9 +613,44 @@ check_values(void)
 	close_bench(&bench);
 }
 
+/* ---- by pointers ---- */
+
+/* Entries of one leaf go in together: each is told whether it was there, and none goes into a leaf of others. */
+static void
+check_direct(bool fixed)
+{
+	static uint64_t numbers[MANY];
+	uint32_t length = fixed ? ENTRY : 0;
+	struct bench bench = {.node = test_node_open(8, 256 << 20)};
+
+	bench.node->compute.leaf_locks = &locks;
+	bench.owner = test_client_open(bench.node, 1);
+	bench.options = (struct smart_tree_options){.leaf_size = LEAF, .fixed_length = fixed ? ENTRY : 0};
+	bench.options.id = test_tree_create(bench.owner, &bench.options.root);
+	bench.client = tree_client_open(bench.node, &bench.options, false, 2);
+	for (unsigned int i = 0; i < MANY / 2; i++)
+		numbers[i] = 2 * i;
+	CHECK(add(&bench, numbers, MANY / 2, length) == MANY / 2);
+	for (unsigned int i = 0; i < MANY; i++)
+		numbers[i] = i;
+	CHECK(add(&bench, numbers, MANY, length) == MANY / 2);
+	CHECK(add(&bench, numbers, MANY, length) == 0);
+	/* Each twice. */
+	for (unsigned int i = 0; i < MANY; i++)
+		numbers[i] = MANY + i / 2;
+	CHECK(add(&bench, numbers, MANY, length) == MANY / 2);
+	for (unsigned int i = 0; fixed && i < MANY + MANY / 2; i++)
+		CHECK(is_there(&bench, i, ENTRY));
+	CHECK(!fixed || !is_there(&bench, MANY + MANY / 2, ENTRY));
+	cache = NULL;
+	close_bench(&bench);
+}
+
 int
 main(void)
 {
+	check_direct(true);
+	check_direct(false);
 	check_arguments();
 	check_round_trips();
 	check_divisions();

@@ -3,9 +3,9 @@
  *	  C5: an entry is written at the end of a leaf, whose lock is held, and published
  *	  by one CAS of meta.
  *
- * By pointers the entry is copied into the leaf, and the CAS follows.  On a remote
- * provider WRITE and CAS are one batch.  In shared mode the CAS unlocks, too.  There are
- * two ways:
+ * By pointers the entry is copied into the leaf, and the CAS follows; with those behind it in a call for many (many.c) that
+ * belong into the same leaf.  On a remote provider WRITE and CAS are one batch.  In shared mode the CAS unlocks, too.  There
+ * are two ways:
  *
  * Together (write combining): the holder of the leaf's lock appends, with its own entry,
  * those that other clients of the compute node handed in while they waited for the lock.
@@ -211,19 +211,25 @@ smart_grown_meta(const struct smart_grown *grown)
 		   (SMART_FAULT(lostmark) ? 0 : leaf->meta & SMART_META_UPDATED);
 }
 
+/* Does an entry belong into a leaf, which is the one for the holder's key? */
+static bool
+belongs(const struct smart_leaf *leaf, const struct smart_key *holder, const struct smart_key *key)
+{
+	return key->length > leaf->depth + leaf->prefix_length && memcmp(key->bytes, holder->bytes, leaf->depth) == 0 &&
+		   (smart_leaf_covers(leaf, key) || SMART_FAULT(stowaway)) && smart_leaf_prefix_matches(leaf, key);
+}
+
 /* Puts an entry of another client there, if it belongs there. */
 static enum smart_combined
 put_taken(struct append *append, const struct smart_handed *entry)
 {
 	const struct smart_leaf *leaf = &append->grown.leaf;
 	struct smart_key key = {.bytes = entry->bytes, .length = entry->key_length};
-	unsigned int consumed = leaf->depth + leaf->prefix_length;
 	bool values = append->tree->options.value;
 	uint32_t length = values ? entry->key_length : entry->length;
 
 	smart_assert(entry->tree == append->tree->options.id && entry->key_length <= entry->length);
-	if (entry->key_length <= consumed || memcmp(entry->bytes, append->key->bytes, leaf->depth) != 0 ||
-		!smart_leaf_covers(leaf, &key) || !smart_leaf_prefix_matches(leaf, &key))
+	if (!belongs(leaf, append->key, &key))
 		return SMART_COMBINED_NOT;
 	if (smart_leaf_contains(leaf, &key))
 		return SMART_COMBINED_THERE;
@@ -347,12 +353,58 @@ smart_leaf_promise(struct smart_tree *tree, const struct smart_leaf *leaf, const
 	return status;
 }
 
-smart_status
-smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-				   const struct smart_key *key, size_t length, bool *published)
+/* ---- by pointers ---- */
+
+/* Puts an entry behind the others, in front of meta; returns the meta that publishes it. */
+static uint64_t
+put_one(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key, size_t length)
 {
 	uint8_t *bytes = (uint8_t *) (uintptr_t) leaf->block + leaf->used;
-	unsigned int stored;
+	unsigned int stored = put_entry(tree, leaf, bytes, key, length);
+	uint64_t meta = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
+									smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
+
+	return stays_sorted(leaf, bytes) ? meta | SMART_META_SORTED : meta;
+}
+
+/* Can the next entry go along, which the leaf has not? */
+static bool
+joins(const struct smart_tree *tree, const struct smart_grown *grown, const struct smart_key *holder,
+	  const struct smart_addition *next)
+{
+	const struct smart_leaf *leaf = &grown->leaf;
+	struct smart_key key = {.bytes = next->bytes, .length = next->key_length};
+
+	return belongs(leaf, holder, &key) && smart_grown_fits(tree, grown, next->length) &&
+		   (smart_leaf_ends_below(leaf, &key) || !smart_leaf_contains(leaf, &key));
+}
+
+/* The same with those that go along; *joined: so many. */
+static uint64_t
+put_with_company(const struct smart_tree *tree, const struct smart_leaf *leaf, const struct smart_key *key,
+				 size_t length, const struct smart_company *company, unsigned int *joined)
+{
+	struct smart_grown grown;
+
+	smart_assert(tree->direct && !tree->options.value);
+	smart_grown_begin(&grown, leaf);
+	smart_grown_put(tree, &grown, key, length, 0);
+	for (*joined = 0; *joined < company->count && joins(tree, &grown, key, &company->next[*joined]); ++*joined)
+	{
+		const struct smart_addition *next = &company->next[*joined];
+		struct smart_key other = {.bytes = next->bytes, .length = next->key_length};
+
+		smart_grown_put(tree, &grown, &other, next->length, 0);
+	}
+	return smart_grown_meta(&grown);
+}
+
+smart_status
+smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
+				   const struct smart_key *key, size_t length, const struct smart_company *company, bool *published)
+{
+	struct smart_key next = {.length = 0};
+	unsigned int joined = 0;
 	uint64_t desired;
 	uint64_t seen;
 	smart_status status;
@@ -360,14 +412,17 @@ smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const 
 	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && smart_leaf_covers(leaf, key));
 	if (!tree->direct)
 		return publish_together(tree, lock, leaf, key, length, published);
-	stored = put_entry(tree, leaf, bytes, key, length);
-	desired = smart_meta_make(leaf->used + stored, SMART_LIVE, leaf->hi,
-							  smart_crc32c(smart_meta_crc(leaf->meta), bytes, stored));
-	if (stays_sorted(leaf, bytes))
-		desired |= SMART_META_SORTED;
-	/* Release: the entry's bytes become visible with meta, to smart_leaf_read's acquire. */
+	/* Mostly one alone, where keys do not come close to one another. */
+	if (company->count > 0)
+		next = (struct smart_key){.bytes = company->next->bytes, .length = company->next->key_length};
+	desired = company->count == 0 || !belongs(leaf, key, &next)
+				  ? put_one(tree, leaf, key, length)
+				  : put_with_company(tree, leaf, key, length, company, &joined);
+	/* Release: the entries' bytes become visible with meta, to smart_leaf_read's acquire. */
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
 	*published = status == SMART_OK && seen == leaf->meta;
+	for (unsigned int i = 0; *published && i < joined; i++)
+		company->next[i].settled = company->next[i].added = true;
 	lock->meta = 0;
 	smart_unlock_local(tree);
 	return status;

@@ -6,6 +6,14 @@
 #define SMART_TREE_APPEND_H
 
 #include "tree/block/lock.h"
+#include "tree/tree.h"
+
+/* The entries behind one that is inserted, in order: they go along if they belong into its leaf. */
+struct smart_company
+{
+	struct smart_addition *next;
+	unsigned int count;
+};
 
 /*
  * Takes the local lock of a leaf for an insert: *combined is ADDED or THERE if another client
@@ -16,11 +24,11 @@ extern smart_status smart_leaf_lock_or_combine(struct smart_tree *tree, smart_sl
 /*
  * Publishes the key's entry of length bytes, on a remote provider with those that others have handed in, and unlocks.
  * The leaf is locked, live, covers the key and has room.  *published false: another client narrowed or sealed the leaf
- * first, and nothing happened.
+ * first, and nothing happened.  company: on a direct provider those at its beginning that go along are settled, too.
  */
 extern smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
-				   const struct smart_key *key, size_t length, bool *published);
+				   const struct smart_key *key, size_t length, const struct smart_company *company, bool *published);
 
 /*
  * The same in shared mode by a promise (C5a), where smart_promises() says so: the leaf's local lock is held, and it is

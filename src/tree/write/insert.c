@@ -20,6 +20,7 @@
 #include "tree/structure/change.h"
 #include "tree/structure/strict.h"
 #include "tree/write/append.h"
+#include "tree/write/insert.h"
 
 /* One insert on its way. */
 struct insertion
@@ -30,6 +31,7 @@ struct insertion
 	bool finished;
 	bool added;
 	bool unsure; /* another client may have appended the entry for this one (append.c) */
+	struct smart_company company;
 };
 
 /* C7: a first entry in an empty range.  place is strict. */
@@ -345,7 +347,8 @@ add_to_leaf(struct smart_tree *tree, struct insertion *insertion, struct smart_l
 	if (status == SMART_OK && fits && (promises || taken))
 	{
 		status = promises ? smart_leaf_promise(tree, leaf, key, insertion->length, &insertion->added)
-						  : smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->added);
+						  : smart_leaf_publish(tree, lock, leaf, key, insertion->length, &insertion->company,
+											   &insertion->added);
 		insertion->finished = status == SMART_OK && insertion->added;
 		return status;
 	}
@@ -479,10 +482,13 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 	return status;
 }
 
-smart_status
-smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+static smart_status
+insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, struct smart_company company,
+	   bool *added)
 {
-	struct insertion insertion = {.key = {.bytes = entry, .length = (uint32_t) key_length}, .length = length};
+	struct insertion insertion = {.key = {.bytes = entry, .length = (uint32_t) key_length},
+								  .length = length,
+								  .company = company};
 	struct smart_blocked blocked = {.version = SMART_VERSION_NONE};
 	unsigned int attempts = 0;
 	smart_status status;
@@ -515,5 +521,26 @@ smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_leng
 		smart_unblock(tree, &blocked);
 	if (status == SMART_OK)
 		*added = insertion.added;
+	return status;
+}
+
+smart_status
+smart_tree_insert(struct smart_tree *tree, const uint8_t *entry, size_t key_length, size_t length, bool *added)
+{
+	return insert(tree, entry, key_length, length, (struct smart_company){.count = 0}, added);
+}
+
+smart_status
+smart_insert_first(struct smart_tree *tree, struct smart_addition *additions, unsigned int count)
+{
+	struct smart_company company = {.next = additions + 1};
+	smart_status status;
+
+	smart_assert(count > 0 && !additions->settled);
+	/* Cached results are blocked for one equality prefix at a time. */
+	if (tree->direct && !tree->options.value && !tree->results)
+		company.count = count - 1;
+	status = insert(tree, additions->bytes, additions->key_length, additions->length, company, &additions->added);
+	additions->settled = status == SMART_OK;
 	return status;
 }

@@ -21,8 +21,8 @@
  * leaf, which makes room for those that follow it there.  An entry is settled by a round
  * only if its leaf was live when it was READ (C4), or the CAS came about that publishes it.
  *
- * A direct provider has no round trips to save.  There entries are inserted one after the other, and the nodes and leaves of the
- * next ones are prefetched together (smart_find_ahead).
+ * A direct provider has no round trips to save.  There entries are inserted one after the other, with those behind that go into the
+ * same leaf, and the nodes and leaves of the next ones are prefetched together (smart_find_ahead).
  */
 #include "tree/block/access.h"
 #include "tree/block/copies.h"
@@ -35,6 +35,7 @@
 #include "tree/structure/strict.h"
 #include "tree/write/append.h"
 #include "tree/write/divide.h"
+#include "tree/write/insert.h"
 #include "tree/write/many_round.h"
 
 /* ---- which leaves ---- */
@@ -216,10 +217,11 @@ add_together(struct smart_many *many)
 static smart_status
 insert_alone(struct smart_tree *tree, struct smart_addition *addition, bool upsert)
 {
-	smart_status status =
-		upsert ? smart_tree_upsert(tree, addition->bytes, addition->key_length, &addition->added)
-			   : smart_tree_insert(tree, addition->bytes, addition->key_length, addition->length, &addition->added);
+	smart_status status;
 
+	if (!upsert)
+		return smart_insert_first(tree, addition, 1);
+	status = smart_tree_upsert(tree, addition->bytes, addition->key_length, &addition->added);
 	addition->settled = status == SMART_OK;
 	return status;
 }
@@ -313,22 +315,28 @@ prefetch_next(struct smart_tree *tree, const struct smart_addition *additions, u
 	return smart_leave(tree, smart_find_ahead(tree, keys, count));
 }
 
-/* One by one. */
+/* One after the other. */
 static smart_status
 add_each(struct smart_tree *tree, struct smart_addition *additions, unsigned int count, bool upsert)
 {
 	smart_status status = SMART_OK;
+	unsigned int ahead = 0; /* these were prefetched */
 
 	for (unsigned int i = 0; i < count && status == SMART_OK; i++)
 	{
 		unsigned int left = count - i;
 
+		if (additions[i].settled)
+			continue;
 		if (tree->env->interrupted(tree->env))
 			return SMART_INTERRUPTED;
-		if (tree->direct && i % SMART_AHEAD_MAX == 0)
-			status = prefetch_next(tree, additions + i, left < SMART_AHEAD_MAX ? left : SMART_AHEAD_MAX);
+		if (tree->direct && i >= ahead)
+		{
+			ahead = i + (left < SMART_AHEAD_MAX ? left : SMART_AHEAD_MAX);
+			status = prefetch_next(tree, additions + i, ahead - i);
+		}
 		if (status == SMART_OK)
-			status = insert_alone(tree, &additions[i], upsert);
+			status = upsert ? insert_alone(tree, &additions[i], true) : smart_insert_first(tree, additions + i, left);
 	}
 	return status;
 }
