@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "announce.h"
 #include "log.h"
 
@@ -52,6 +53,7 @@ wait_for_stop(struct memnode_announcer *announcer)
 	struct timespec until;
 	bool stop;
 
+	smart_assert(wait_ms > 0);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += (time_t) (wait_ms / 1000);
 	until.tv_nsec += (long) (wait_ms % 1000 * 1000000);
@@ -60,6 +62,7 @@ wait_for_stop(struct memnode_announcer *announcer)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
+	smart_assert(until.tv_nsec >= 0 && until.tv_nsec < 1000000000);
 	pthread_mutex_lock(&announcer->mutex);
 	while (!announcer->stop && pthread_cond_timedwait(&announcer->changed, &announcer->mutex, &until) == 0)
 		continue;
@@ -93,6 +96,8 @@ memnode_announcer_start(const struct memnode_options *options, const struct disc
 	sigset_t before;
 	int error;
 
+	smart_assert(options->memcached[0] != '\0' && options->ttl_s >= TIMES_A_TTL);
+	smart_assert(node->host[0] != '\0' && node->port[0] != '\0');
 	if (made == NULL)
 		return memnode_refuse(problem, "this process has no memory left");
 	made->node = *node;
@@ -126,6 +131,7 @@ void
 memnode_announcer_stop(struct memnode_announcer *announcer)
 {
 	pthread_mutex_lock(&announcer->mutex);
+	smart_assert(!announcer->stop);
 	announcer->stop = true;
 	pthread_cond_signal(&announcer->changed);
 	pthread_mutex_unlock(&announcer->mutex);

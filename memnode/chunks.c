@@ -28,6 +28,7 @@ counter_of(struct memnode_chunks *chunks, uint32_t owner, enum memnode_chunk_use
 void
 memnode_chunks_open(struct memnode_chunks *chunks, struct memnode_region *region)
 {
+	smart_assert(region->first_chunk < region->chunk_count);
 	memset(chunks, 0, sizeof(*chunks));
 	chunks->region = region;
 	chunks->zero_start = chunks->free_start = region->first_chunk;
@@ -54,6 +55,7 @@ memnode_chunks_capacity(const struct memnode_chunks *chunks)
 uint32_t
 memnode_chunks_allocated(const struct memnode_chunks *chunks)
 {
+	smart_assert(chunks->zero + chunks->free <= memnode_chunks_capacity(chunks));
 	return memnode_chunks_capacity(chunks) - chunks->zero - chunks->free;
 }
 
@@ -100,6 +102,7 @@ memnode_chunks_take(struct memnode_chunks *chunks, uint32_t owner, enum memnode_
 bool
 memnode_chunks_give(struct memnode_chunks *chunks, uint32_t owner, enum memnode_chunk_use use, uint32_t chunk)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	if (chunk < chunks->region->first_chunk || chunk >= chunks->region->chunk_count ||
 		chunks->region->chunks[chunk] != memnode_chunk_word(use, owner))
 		return false;
@@ -116,6 +119,7 @@ memnode_chunks_give(struct memnode_chunks *chunks, uint32_t owner, enum memnode_
 void
 memnode_chunks_give_all(struct memnode_chunks *chunks, uint32_t owner)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	for (uint32_t chunk = chunks->region->first_chunk; chunk < chunks->region->chunk_count; chunk++)
 	{
 		if (!memnode_chunks_give(chunks, owner, MEMNODE_CHUNK_BLOCKS, chunk))
@@ -139,6 +143,7 @@ memnode_chunks_list(const struct memnode_chunks *chunks, uint32_t owner, uint32_
 		if (chunks->region->chunks[chunk] == word)
 			numbers[count++] = chunk;
 	}
+	smart_assert(count <= limit);
 	return count;
 }
 

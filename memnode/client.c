@@ -34,6 +34,7 @@ buffer_reserve(struct memnode_buffer *buffer, size_t length)
 	size_t capacity = buffer->capacity > 0 ? buffer->capacity : BUFFER_BYTES;
 	uint8_t *bytes;
 
+	smart_assert(buffer->start <= buffer->end && buffer->end <= buffer->capacity);
 	if (buffer->end + length <= buffer->capacity)
 		return true;
 	if (buffer->start > 0)
@@ -58,6 +59,7 @@ buffer_reserve(struct memnode_buffer *buffer, size_t length)
 static void
 buffer_consume(struct memnode_buffer *buffer, size_t length)
 {
+	smart_assert(buffer->start <= buffer->end && buffer->end <= buffer->capacity);
 	smart_assert(length <= buffer->end - buffer->start);
 	buffer->start += length;
 	if (buffer->start < buffer->end)
@@ -160,6 +162,7 @@ frame_bytes(const struct memnode_client *client)
 	const struct memnode_buffer *in = &client->in;
 	struct wire_header header;
 
+	smart_assert(in->start <= in->end && in->end <= in->capacity);
 	if (in->end - in->start < WIRE_HEADER_BYTES)
 		return 0;
 	/* A header that is none is found when it is served: its length then does not matter. */
@@ -184,12 +187,14 @@ memnode_client_room(struct memnode_client *client, size_t *length)
 		return NULL;
 	}
 	*length = in->capacity - in->end;
+	smart_assert(*length >= wanted);
 	return in->bytes + in->end;
 }
 
 void
 memnode_client_received(struct memnode_client *client, size_t length)
 {
+	smart_assert(!client->ended);
 	smart_assert(client->in.end + length <= client->in.capacity);
 	client->in.end += length;
 	client->node->counters.received_bytes += length;
@@ -276,6 +281,8 @@ memnode_client_reply(struct memnode_client *client, const struct wire_header *re
 								 .status = (uint16_t) status,
 								 .number = request->number};
 
+	smart_assert(!client->ended && status < WIRE_STATUS_COUNT);
+	smart_assert(request->type != 0 && request->type < WIRE_TYPES);
 	smart_assert(status == WIRE_OK || length == 0);
 	smart_assert(client->out.end + WIRE_HEADER_BYTES + length <= client->out.capacity);
 	wire_put_header(client->out.bytes + client->out.end, &header);

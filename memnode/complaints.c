@@ -13,6 +13,7 @@
 void
 memnode_complain(struct memnode_complaints *complaints, uint64_t now_ns, const char *name, const char *reason)
 {
+	smart_assert(complaints->end_ns != 0 || complaints->count == 0);
 	if (complaints->end_ns == 0)
 	{
 		memnode_log(SMART_LOG_WARNING, "%s: refused: %s", name, reason);

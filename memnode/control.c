@@ -83,6 +83,7 @@ listen_there(struct memnode_control *control)
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = GUESTS_MAX};
 	struct stat about;
 
+	smart_assert(control->epoll < 0 && control->descriptor < 0);
 	control->epoll = epoll_create1(EPOLL_CLOEXEC);
 	control->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (control->descriptor < 0 || (unlink(path) != 0 && errno != ENOENT) ||
@@ -144,6 +145,7 @@ forget_owner(struct memnode *node, uint64_t id, struct memnode_text *text)
 	else
 		memnode_text_add(text, "%cowner %016" PRIx64 " is forgotten, %" PRIu64 " MB are free again\n", DONE, id,
 						 (uint64_t) (before - memnode_chunks_allocated(&node->chunks)) * WIRE_CHUNK_BYTES >> 20);
+	smart_assert(memnode_chunks_allocated(&node->chunks) <= before);
 }
 
 /* request: a line, or what else somebody has sent. */
@@ -152,6 +154,7 @@ answer(struct memnode_control *control, const char *request, struct memnode_text
 {
 	uint64_t id;
 
+	smart_assert(text->length == 0 && !text->failed);
 	if (strcmp(request, STATUS_REQUEST) == 0)
 	{
 		memnode_text_add(text, "%c", DONE);
@@ -173,6 +176,7 @@ answer(struct memnode_control *control, const char *request, struct memnode_text
 static void
 close_guest(struct memnode_control *control, unsigned int guest)
 {
+	smart_assert(guest < GUESTS_MAX);
 	if (control->guests[guest] >= 0)
 		close(control->guests[guest]);
 	control->guests[guest] = -1;
@@ -186,6 +190,7 @@ serve_guest(struct memnode_control *control, unsigned int guest)
 	char request[REQUEST_BYTES];
 	ssize_t got = recv(control->guests[guest], request, sizeof(request) - 1, 0);
 
+	smart_assert(guest < GUESTS_MAX && control->guests[guest] >= 0);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got > 0)
@@ -208,6 +213,7 @@ let_in(struct memnode_control *control)
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = guest};
 	int descriptor = accept4(control->descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	smart_assert(guest < GUESTS_MAX);
 	if (descriptor < 0)
 		return memnode_accept_must_rest(errno) ? MEMNODE_NEXT_REST : MEMNODE_NEXT_EVENT;
 	close_guest(control, guest);
@@ -229,6 +235,7 @@ serve(void *argument)
 	/* Guests first: one who is let in may take another one's place. */
 	for (int i = 0; i < count; i++)
 	{
+		smart_assert(events[i].data.u32 <= GUESTS_MAX);
 		if (events[i].data.u32 < GUESTS_MAX)
 			serve_guest(control, events[i].data.u32);
 	}
@@ -294,6 +301,7 @@ take_answer(int descriptor, const char *path, char *problem)
 
 		if (got < 0)
 			continue;
+		smart_assert((size_t) got >= from);
 		if (all == 0)
 			refused = bytes[0] != DONE;
 		if (!refused)
@@ -313,6 +321,7 @@ ask(int descriptor, const struct sockaddr_un *address, const char *request, char
 	struct timeval limit = {.tv_sec = ANSWER_WITHIN_S};
 	const char *path = address->sun_path;
 
+	smart_assert(strlen(request) < REQUEST_BYTES && strchr(request, '\n') != NULL);
 	setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(descriptor, (const struct sockaddr *) address, sizeof(*address)) == 0)
@@ -339,6 +348,7 @@ memnode_control_ask(const struct memnode_options *options, char problem[MEMNODE_
 	int descriptor;
 	bool good;
 
+	smart_assert(options->forget != 0 || options->status != MEMNODE_STATUS_NONE);
 	if (!memnode_control_has_name(options))
 		return memnode_refuse(problem, "%s: say by --name or --listen which daemon is meant", what);
 	if (!place(options, options->port, &address))

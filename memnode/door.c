@@ -28,6 +28,7 @@ memnode_door_victim(const struct memnode_door *door, uint64_t now_ns, bool *full
 	struct memnode_guest *oldest = NULL;
 	uint32_t most = 0;
 
+	smart_assert(door->count <= MEMNODE_GUESTS_MAX && (door->count == 0) == (door->first == NULL));
 	*full = door->count >= MEMNODE_GUESTS_MAX;
 	if (!*full)
 		return NULL;
@@ -85,6 +86,7 @@ memnode_door_enter(struct memnode_door *door, struct memnode_guest *guest, const
 	else
 		door->first = guest;
 	door->last = guest;
+	smart_assert(door->hosts[host].guests <= door->count);
 }
 
 void
@@ -92,6 +94,7 @@ memnode_door_leave(struct memnode_door *door, struct memnode_guest *guest)
 {
 	if (!guest->waits)
 		return;
+	smart_assert(guest->host < MEMNODE_GUESTS_MAX);
 	smart_assert(door->count > 0 && door->hosts[guest->host].guests > 0);
 	door->hosts[guest->host].guests--;
 	door->count--;

@@ -56,6 +56,7 @@ answer(struct MHD_Connection *connection, unsigned int status, struct memnode_te
 	struct MHD_Response *response = MHD_create_response_from_buffer(text->length, text->bytes, MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result;
 
+	smart_assert(!text->failed);
 	if (response == NULL)
 	{
 		free(text->bytes);
@@ -186,6 +187,7 @@ start(struct memnode_http *http, char *problem)
 {
 	const union MHD_DaemonInfo *info;
 
+	smart_assert(http->daemon == NULL && http->epoll < 0 && http->listeners.count > 0);
 	http->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, handle, http,
 						 MHD_OPTION_CONNECTION_LIMIT, (unsigned int) CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -209,6 +211,7 @@ memnode_http_open(const struct memnode_report *report, char problem[MEMNODE_PROB
 	const struct memnode_options *options = report->options;
 	struct memnode_http *http = calloc(1, sizeof(*http));
 
+	smart_assert(options->metrics_port[0] != '\0');
 	if (http == NULL)
 	{
 		memnode_refuse(problem, "this process has no memory left");

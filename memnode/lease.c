@@ -53,6 +53,7 @@ end_siblings(const struct memnode_client *client, uint64_t lower_than, bool own,
 	struct memnode_client *next;
 	unsigned int ended = 0;
 
+	smart_assert(client->greeted);
 	for (struct memnode_client *other = client->node->clients; other != NULL; other = next)
 	{
 		next = other->next;
@@ -84,6 +85,7 @@ memnode_lease_hello(struct memnode_client *client, const struct wire_hello *hell
 {
 	struct memnode *node = client->node;
 
+	smart_assert(client->owner == MEMNODE_OWNER_UNKNOWN && !client->leaving);
 	smart_assert(!client->greeted);
 	client->hello = *hello;
 	client->owner = memnode_owner_find(node, hello->owner);
@@ -135,6 +137,7 @@ contest_holders(const struct memnode_client *client)
 		if (holds_against(other, client))
 			other->contested = client->node->contested = true;
 	}
+	smart_assert(client->node->contested);
 }
 
 /* The new incarnation's connections may have come before its lease: the highest of their generations counts. */
@@ -149,6 +152,7 @@ begin_generations(struct memnode_client *client)
 			generation = other->hello.generation;
 	}
 	begin_generation(client, generation);
+	smart_assert(!client->hello.verbs || client->node->generation[client->owner] >= client->hello.generation);
 }
 
 /*
@@ -176,6 +180,7 @@ memnode_lease_take(struct memnode_client *client, const struct wire_lease *lease
 	bool past;
 	bool mine;
 
+	smart_assert(client->greeted && !client->ended && lease->extents != 0);
 	if ((lease->transport & node->transports) == 0)
 		return WIRE_UNSUPPORTED;
 	holder = find_holder(client);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "listen.h"
 #include "supervisor.h"
 
@@ -54,6 +55,7 @@ bind_address(struct memnode_listeners *listeners, const struct addrinfo *address
 	int error = errno;
 	char text[128];
 
+	smart_assert(listeners->count < MEMNODE_LISTENERS_MAX);
 	memnode_address_text(address->ai_addr, address->ai_addrlen, text, sizeof(text));
 	if (descriptor >= 0)
 	{
@@ -82,6 +84,7 @@ note_port(struct memnode_listeners *listeners, char *problem)
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
 
+	smart_assert(listeners->count > 0);
 	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0 ||
 		(bound.ss_family != AF_INET && bound.ss_family != AF_INET6))
 		return memnode_refuse(problem, "%s: the socket is none of TCP's", listeners->setting);
@@ -95,6 +98,7 @@ bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char
 {
 	int error;
 
+	smart_assert(listeners->count == 0);
 	for (; found != NULL && listeners->count < MEMNODE_LISTENERS_MAX; found = found->ai_next)
 	{
 		if (listeners->count > 0)
@@ -111,6 +115,7 @@ bind_all(struct memnode_listeners *listeners, const struct addrinfo *found, char
 		if (!note_port(listeners, problem))
 			return false;
 	}
+	smart_assert(listeners->count <= MEMNODE_LISTENERS_MAX);
 	return listeners->count > 0;
 }
 
@@ -122,6 +127,7 @@ note_host(struct memnode_listeners *listeners, char *problem)
 	socklen_t length = sizeof(bound);
 	int error;
 
+	smart_assert(listeners->count > 0 && listeners->host[0] == '\0');
 	if (getsockname(listeners->descriptor[0], (struct sockaddr *) &bound, &length) != 0)
 		return memnode_refuse(problem, "listen: a socket of the service manager: %s", strerror(errno));
 	if (is_every_address((const struct sockaddr *) &bound))
@@ -138,6 +144,7 @@ adopt_sockets(struct memnode_listeners *listeners, int first, unsigned int count
 	struct sockaddr_storage bound;
 	socklen_t length;
 
+	smart_assert(count > 0 && first >= 0 && listeners->count == 0);
 	if (count > MEMNODE_LISTENERS_MAX)
 		return memnode_refuse(problem, "listen: the service manager hands over more than %d sockets",
 							  MEMNODE_LISTENERS_MAX);
@@ -152,6 +159,7 @@ adopt_sockets(struct memnode_listeners *listeners, int first, unsigned int count
 		listeners->loopback = listeners->loopback && is_loopback((const struct sockaddr *) &bound);
 		listeners->descriptor[listeners->count++] = descriptor;
 	}
+	smart_assert(listeners->count == count);
 	return note_port(listeners, problem) && note_host(listeners, problem);
 }
 
@@ -191,6 +199,7 @@ memnode_listeners_bind_to(struct memnode_listeners *listeners, const char *setti
 bool
 memnode_listeners_start(const struct memnode_listeners *listeners, char problem[MEMNODE_PROBLEM_MAX])
 {
+	smart_assert(listeners->count > 0 && listeners->count <= MEMNODE_LISTENERS_MAX);
 	for (unsigned int i = 0; i < listeners->count; i++)
 	{
 		if (listen(listeners->descriptor[i], BACKLOG) != 0)
@@ -203,6 +212,7 @@ memnode_listeners_start(const struct memnode_listeners *listeners, char problem[
 void
 memnode_listeners_close(struct memnode_listeners *listeners)
 {
+	smart_assert(listeners->count <= MEMNODE_LISTENERS_MAX);
 	for (unsigned int i = 0; i < listeners->count; i++)
 		close(listeners->descriptor[i]);
 	listeners->count = 0;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "log.h"
 
 #define LINE_MAX_BYTES 1024
@@ -31,6 +32,7 @@ memnode_log(enum smart_log_level level, const char *format, ...)
 
 	if (level < __atomic_load_n(&lowest, __ATOMIC_RELAXED))
 		return;
+	smart_assert((unsigned int) level < sizeof(names) / sizeof(names[0]));
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &local);
 	length = (int) strftime(line, sizeof(line), "%Y-%m-%d %H:%M:%S", &local);
@@ -41,6 +43,7 @@ memnode_log(enum smart_log_level level, const char *format, ...)
 	va_end(arguments);
 	if (length > (int) sizeof(line) - 2)
 		length = (int) sizeof(line) - 2;
+	smart_assert(length > 0 && length < (int) sizeof(line) - 1);
 	line[length] = '\n';
 	/* A log whose reader has gone must not stop the node. */
 	if (write(STDERR_FILENO, line, (size_t) length + 1) < 0)

@@ -78,6 +78,7 @@ watch(const struct memnode_loop *loop, int descriptor, void *what)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
 
+	smart_assert(descriptor >= 0 && what != NULL);
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
@@ -100,6 +101,7 @@ open_connection(struct memnode_loop *loop, int descriptor, const char *name)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
 
+	smart_assert(descriptor >= 0);
 	if (connection == NULL)
 	{
 		close(descriptor);
@@ -130,6 +132,7 @@ add_connection(struct memnode_loop *loop, int descriptor, const struct sockaddr 
 		return;
 	}
 	memnode_door_enter(&loop->door, &connection->guest, address, now);
+	smart_assert(connection->guest.waits && !connection->client->greeted);
 	connection->deadline_ns = now + HELLO_WITHIN_NS;
 	connection->next = loop->connections;
 	loop->connections = connection;
@@ -139,12 +142,14 @@ add_connection(struct memnode_loop *loop, int descriptor, const struct sockaddr 
 static void
 throw_out(struct connection *connection, enum memnode_refusal refusal, const char *reason)
 {
+	smart_assert(refusal < MEMNODE_REFUSALS);
 	connection->thrown_out = true;
 	/* One that leaves has been refused before. */
 	if (!connection->client->leaving)
 		connection->client->refusal = refusal;
 	memnode_client_end(connection->client, reason);
 	memnode_door_leave(&connection->loop->door, &connection->guest);
+	smart_assert(connection->client->ended && !connection->guest.waits);
 }
 
 /* Has anything come from the other side? */
@@ -159,6 +164,7 @@ has_spoken(const struct connection *connection)
 static uint32_t
 event_of(enum stream_wait wait)
 {
+	smart_assert(wait == STREAM_WANT_READ || wait == STREAM_WANT_WRITE);
 	return wait == STREAM_WANT_WRITE ? EPOLLOUT : EPOLLIN;
 }
 
@@ -167,6 +173,7 @@ set_interest(struct connection *connection, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = connection};
 
+	smart_assert((events & ~(uint32_t) (EPOLLIN | EPOLLOUT)) == 0);
 	smart_assert(!connection->client->ended);
 	if (connection->interest == events)
 		return;
@@ -181,6 +188,7 @@ shake_hands(struct connection *connection)
 {
 	enum stream_wait wait = stream_handshake(connection->stream);
 
+	smart_assert(!connection->shaken && !connection->client->ended);
 	if (wait == STREAM_CLOSED)
 	{
 		connection->client->refusal = MEMNODE_REFUSED_KEY;
@@ -202,6 +210,7 @@ flush(struct connection *connection, uint32_t *events)
 	size_t moved;
 	enum stream_wait wait = STREAM_DONE;
 
+	smart_assert(connection->shaken && !connection->client->ended);
 	*events = 0;
 	while (wait == STREAM_DONE && (bytes = memnode_client_output(connection->client, &length)) != NULL)
 	{
@@ -225,6 +234,7 @@ receive(struct connection *connection, uint32_t *events)
 	uint8_t *bytes = memnode_client_room(client, &length);
 	enum stream_wait wait;
 
+	smart_assert(connection->shaken && !client->leaving);
 	if (bytes == NULL)
 		return false;
 	wait = stream_read(connection->stream, bytes, length, &moved);
@@ -244,6 +254,7 @@ take_leave(struct connection *connection, uint32_t events)
 	uint8_t discarded[DISCARDED_AT_ONCE];
 	size_t moved;
 
+	smart_assert(connection->shaken && !connection->client->ended);
 	smart_assert(connection->client->leaving && connection->client->pair == NULL);
 	if (connection->deadline_ns == 0)
 		connection->deadline_ns = smart_clock_ns() + LEAVE_WITHIN_NS;
@@ -343,6 +354,7 @@ accept_one(struct memnode_loop *loop, int listener)
 		watch_listeners(loop, ACCEPT_SOON_NS);
 		return false;
 	}
+	smart_assert(victim == NULL || victim->waits);
 	descriptor = accept4(listener, (struct sockaddr *) &address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (descriptor < 0)
 	{
@@ -381,6 +393,7 @@ take_signals(struct memnode_loop *loop)
 
 	while (read(loop->signals, &signal, sizeof(signal)) == (ssize_t) sizeof(signal))
 	{
+		smart_assert(signal.ssi_signo == SIGHUP || signal.ssi_signo == SIGTERM || signal.ssi_signo == SIGINT);
 		if (signal.ssi_signo == SIGHUP)
 			loop->options->reload(loop->options->argument);
 		else
@@ -420,6 +433,7 @@ examine(struct connection *connection, uint64_t now)
 {
 	struct memnode_client *client = connection->client;
 
+	smart_assert(client->contested && !client->ended && now >= connection->probed_ns);
 	if (connection->probed_ns == 0)
 	{
 		stream_probe(connection->stream, true);
@@ -474,6 +488,7 @@ remove_ended(struct memnode_loop *loop)
 			continue;
 		}
 		smart_assert(connection->client->pair == NULL);
+		smart_assert(connection->client->refusal < MEMNODE_REFUSALS);
 		*link = connection->next;
 		memnode_door_leave(&loop->door, &connection->guest);
 		/* Who connects and leaves without a word has only looked whether the node is there. */
@@ -493,6 +508,7 @@ excuse_pause(struct memnode_loop *loop, int timeout_ms, uint64_t now)
 {
 	uint64_t due = loop->round_ns + (uint64_t) timeout_ms * MS;
 
+	smart_assert(timeout_ms >= 0 && now >= loop->round_ns);
 	if (loop->round_ns != 0 && now > due + STOOD_STILL_NS)
 	{
 		memnode_log(SMART_LOG_WARNING, "this process did not run for %llu ms", (unsigned long long) ((now - due) / MS));
@@ -545,6 +561,7 @@ round_of_events(struct memnode_loop *loop)
 		examine_contested(loop);
 	if (loop->options->node->client_ended)
 		remove_ended(loop);
+	smart_assert(!loop->options->node->client_ended);
 }
 
 void
@@ -562,6 +579,7 @@ watch_sources(struct memnode_loop *loop)
 	const struct memnode_listeners *listeners = loop->options->listeners;
 	sigset_t signals;
 
+	smart_assert(loop->epoll < 0 && loop->signals < 0);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
@@ -590,6 +608,7 @@ memnode_loop_open(const struct memnode_loop_options *options, char problem[MEMNO
 {
 	struct memnode_loop *loop = calloc(1, sizeof(*loop));
 
+	smart_assert(options->node->clients == NULL && options->listeners->count > 0);
 	if (loop == NULL)
 	{
 		memnode_refuse(problem, "this process has no memory left");
@@ -611,6 +630,7 @@ memnode_loop_close(struct memnode_loop *loop)
 		memnode_client_end(loop->options->node->clients, "the node stops");
 	remove_ended(loop);
 	smart_assert(loop->connections == NULL);
+	smart_assert(loop->door.count == 0);
 	if (loop->epoll >= 0)
 		close(loop->epoll);
 	if (loop->signals >= 0)

@@ -59,6 +59,7 @@ read_keys(const struct memnode_options *options, struct stream_keys *keys, const
 							  listeners->host[0] != '\0' ? listeners->host : "every address");
 	if (stream_keys_read(options->secret_file, keys, why, sizeof(why)) != SMART_OK)
 		return memnode_refuse(problem, "secret-file: %s", why);
+	smart_assert(keys->count > 0 && keys->count <= STREAM_KEYS_MAX);
 	return true;
 }
 
@@ -79,12 +80,14 @@ raise_descriptors(struct memnode_options *options)
 	struct rlimit limit;
 	rlim_t wanted = (rlim_t) options->max_connections + DESCRIPTORS_BESIDE;
 
+	smart_assert(options->max_connections > 0);
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
 		return;
 	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur >= wanted || limit.rlim_cur <= DESCRIPTORS_BESIDE)
 		return;
+	smart_assert(limit.rlim_cur - DESCRIPTORS_BESIDE < options->max_connections);
 	options->max_connections = (uint32_t) (limit.rlim_cur - DESCRIPTORS_BESIDE);
 	memnode_log(SMART_LOG_WARNING, "max-connections is %u: the limit of open files (ulimit -n) allows no more",
 				options->max_connections);
@@ -98,6 +101,7 @@ start_announcing(struct daemon *daemon, char *problem)
 	const char *host = options->advertise_host[0] != '\0' ? options->advertise_host : daemon->listeners.host;
 	const char *port = options->advertise_port[0] != '\0' ? options->advertise_port : daemon->listeners.port;
 
+	smart_assert(daemon->announcer == NULL && port[0] != '\0');
 	daemon->announcer = NULL;
 	if (options->memcached[0] == '\0')
 		return true;
@@ -151,6 +155,7 @@ keep_fixed(const struct memnode_options *old, struct memnode_options *new)
 static void
 note_keys(struct daemon *daemon)
 {
+	smart_assert(daemon->keys.count <= STREAM_KEYS_MAX);
 	daemon->report.key_count = daemon->keys.count;
 	for (unsigned int i = 0; i < daemon->keys.count; i++)
 		daemon->report.keys[i] = stream_key_name(&daemon->keys.key[i]);
@@ -224,6 +229,7 @@ open_target(struct daemon *daemon, char *problem)
 										  .limit = node.region.size};
 	char why[FABRIC_PROBLEM_MAX];
 
+	smart_assert(node.target == NULL && target.from < target.limit);
 	if (options->verbs == MEMNODE_NO || (options->verbs == MEMNODE_IF_POSSIBLE && !verbs_target_available()))
 		return true;
 	if (verbs_target_open(&target, &node.target, why) == SMART_OK)
@@ -242,12 +248,14 @@ put_address(char *text, size_t size, const char *host, const char *port)
 {
 	bool v6 = strchr(host, ':') != NULL;
 
+	smart_assert(port[0] != '\0');
 	snprintf(text, size, "%s%s%s:%s", v6 ? "[" : "", host[0] != '\0' ? host : "*", v6 ? "]" : "", port);
 }
 
 static const char *
 transports_text(void)
 {
+	smart_assert(node.transports != 0 && (node.transports & ~(uint32_t) (WIRE_TCP | WIRE_RDMA)) == 0);
 	return node.transports == (WIRE_TCP | WIRE_RDMA) ? "tcp,verbs" : node.transports == WIRE_TCP ? "tcp" : "verbs";
 }
 
@@ -258,6 +266,7 @@ start_reporting(struct daemon *daemon, char *problem)
 	char address[SESSION_HOST_MAX + SESSION_PORT_MAX + 4];
 	char why[MEMNODE_PROBLEM_MAX];
 
+	smart_assert(daemon->http == NULL && daemon->control == NULL && daemon->loop_options.source_count == 0);
 	put_address(daemon->place, sizeof(daemon->place), daemon->listeners.host, daemon->listeners.port);
 	daemon->report = (struct memnode_report){.node = &node,
 											 .options = &daemon->options,
@@ -300,6 +309,7 @@ stop_reporting(struct daemon *daemon)
 static bool
 start_serving(struct daemon *daemon, char *problem)
 {
+	smart_assert(daemon->loop == NULL && node.clients == NULL);
 	node.client_max = daemon->options.max_connections;
 	node.forget_after_s = daemon->options.forget_after_s;
 	daemon->loop_options = (struct memnode_loop_options){.node = &node,

@@ -92,6 +92,7 @@ take_place(struct memnode_memory *memory)
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned int length;
 
+	smart_assert(memory->lasting && memory->place < 0);
 	strcpy(directory, memory->label);
 	strcpy(file, memory->label);
 	if (realpath(dirname(directory), path) == NULL)
@@ -176,6 +177,7 @@ accept_header(struct memnode_memory *memory, const struct memnode_header *header
 								  "--size=%lluM, or remove it",
 								  memory->label, in_mb(size), in_mb(size));
 		default:
+			smart_assert(memory->kind == MEMNODE_REGION_NONE || memory->kind == MEMNODE_REGION_SAME);
 			return true;
 	}
 }
@@ -186,10 +188,12 @@ accept_other_length(struct memnode_memory *memory, uint64_t length, char *proble
 {
 	struct memnode_header header = {0};
 
+	smart_assert(length != memory->size);
 	if (length > 0 && pread(memory->descriptor, &header, sizeof(header), 0) < 0)
 		return memnode_refuse(problem, "memory: cannot read %.2048s: %s", memory->label, strerror(errno));
 	if (!accept_header(memory, &header, problem))
 		return false;
+	smart_assert(memory->kind != MEMNODE_REGION_SAME || memnode_region_size(&header) <= memory->size);
 	if (memory->kind == MEMNODE_REGION_SAME && memnode_region_size(&header) > length)
 		return memnode_refuse(problem, "memory: %.2048s is %lluM long, but its region %lluM: remove it", memory->label,
 							  in_mb(length), in_mb(memnode_region_size(&header)));
@@ -207,6 +211,7 @@ allocation_failed(const struct memnode_memory *memory, const struct memnode_opti
 {
 	struct statvfs room = {0};
 
+	smart_assert(error != 0);
 	if (error != ENOSPC && error != ENOMEM && error != EFBIG && error != EDQUOT)
 		return memnode_refuse(problem, "memory: cannot allocate %.2048s: %s", memory->label, strerror(error));
 	if (options->memory == MEMNODE_MEMORY_HUGETLB)
@@ -259,6 +264,7 @@ allocate(const struct memnode_memory *memory, const struct memnode_options *opti
 	{
 		uint64_t step = memory->size - from < ALLOCATE_AT_ONCE ? memory->size - from : ALLOCATE_AT_ONCE;
 
+		smart_assert(step > 0 && from + step <= memory->size);
 		do
 			error = posix_fallocate(memory->descriptor, (off_t) from, (off_t) step);
 		while (error == EINTR);
@@ -276,6 +282,7 @@ open_locked(struct memnode_memory *memory, const struct memnode_options *options
 	bool huge = options->memory == MEMNODE_MEMORY_HUGETLB;
 	struct stat file;
 
+	smart_assert(memory->descriptor >= 0);
 	if (fstat(memory->descriptor, &file) != 0)
 		return memnode_refuse(problem, "memory: cannot look at %.2048s: %s", memory->label, strerror(errno));
 	if (!S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode))

@@ -6,6 +6,7 @@
  * so that none needs to be escaped.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 static void
 begin(struct memnode_text *text, const char *name, const char *type, const char *unit, const char *help)
 {
+	smart_assert(unit[0] == '\0' || strstr(name, unit) != NULL);
 	memnode_text_add(text, "# TYPE " PREFIX "%s %s\n", name, type);
 	if (unit[0] != '\0')
 		memnode_text_add(text, "# UNIT " PREFIX "%s %s\n", name, unit);
@@ -92,6 +94,7 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 	uint64_t size = memnode_report_size(report);
 	uint64_t used = memnode_report_used(report);
 
+	smart_assert(used <= size);
 	gauge(text, "size_bytes", "bytes", "Memory that can be handed out.", size);
 	gauge(text, "used_bytes", "bytes", "Memory that is handed out.", used);
 	gauge(text, "free_bytes", "bytes", "Memory that is not handed out.", size - used);
@@ -114,6 +117,7 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 static void
 begin_owner(const struct memnode_report *report, struct memnode_text *text, const char *name, uint32_t owner)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	memnode_text_add(text, PREFIX "%s{owner=\"%016" PRIx64 "\",cluster=\"%" PRIu64 "\"} ", name,
 					 report->node->region.owners[owner].id, memnode_report_owner_system(report, owner));
 }
@@ -134,6 +138,7 @@ write_of_owners(const struct memnode_report *report, struct memnode_text *text, 
 static uint64_t
 trees_of(const struct memnode_report *report, uint32_t owner)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	return report->node->trees.own[owner];
 }
 

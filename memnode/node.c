@@ -31,6 +31,7 @@ memnode_open(struct memnode *node, const struct memnode_region *region, uint32_t
 	struct fabric_local_region local = {region->base, region_size, node};
 	smart_status status;
 
+	smart_assert((transports & ~(uint32_t) (WIRE_TCP | WIRE_RDMA)) == 0);
 	memset(node, 0, sizeof(*node));
 	node->region = *region;
 	node->transports = transports;
@@ -69,6 +70,7 @@ memnode_close(struct memnode *node)
 static const char *
 phrase_of(smart_status status)
 {
+	smart_assert(status == SMART_CORRUPT || status == SMART_NO_MEMORY);
 	return status == SMART_CORRUPT ? "its trees contradict each other" : "this process has no memory left";
 }
 
@@ -106,6 +108,7 @@ continue_region(struct memnode *node, struct memnode_region *region, const struc
 					(unsigned long long) start->memory->size >> 20);
 		memnode_region_grow(region, start->memory->size, zeroed);
 	}
+	smart_assert(region->size == start->memory->size);
 	status = memnode_open(node, region, start->transports);
 	if (status != SMART_OK)
 		*fault = phrase_of(status);
@@ -129,6 +132,7 @@ go_on(struct memnode *node, const struct start *start, bool *open, char *problem
 			return false;
 		*open = continue_region(node, &region, start, memory->is_file, &fault);
 	}
+	smart_assert(!*open || node->region.base == memory->base);
 	if (*open)
 		memnode_log(SMART_LOG_INFO, "goes on with the region in %s: %u chunks, %u trees", memory->label,
 					memnode_chunks_allocated(&node->chunks), node->trees.count);

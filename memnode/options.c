@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "options.h"
 #include "region.h"
 
@@ -27,6 +28,7 @@ typedef bool (*setter)(struct memnode_options *options, const char *value, char 
 static bool
 set_text(char *text, size_t size, const char *value, char *problem)
 {
+	smart_assert(size > 0);
 	if (strlen(value) >= size)
 		return memnode_refuse(problem, "\"%.60s…\" is too long", value);
 	strcpy(text, value);
@@ -39,6 +41,7 @@ set_number(uint32_t *number, const char *value, uint32_t from, uint32_t to, char
 	char *end;
 	unsigned long long parsed;
 
+	smart_assert(from <= to);
 	errno = 0;
 	parsed = strtoull(value, &end, 10);
 	if (!isdigit((unsigned char) value[0]) || *end != '\0' || errno != 0 || parsed < from || parsed > to)
@@ -102,6 +105,7 @@ set_size(struct memnode_options *options, const char *value, char *problem)
 	{
 		unsigned int shift = 10 * (unsigned int) (unit - units + 1);
 
+		smart_assert(shift >= 10 && shift <= 40);
 		end++;
 		size = size <= MEMNODE_SIZE_MAX >> shift ? size << shift : UINT64_MAX;
 		if (toupper((unsigned char) *end) == 'B')
@@ -112,6 +116,7 @@ set_size(struct memnode_options *options, const char *value, char *problem)
 	if (size < MEMNODE_SIZE_MIN || size > MEMNODE_SIZE_MAX)
 		return memnode_refuse(problem, "\"%.60s\" is not a size from 16M to 1T", value);
 	options->size = size / WIRE_CHUNK_BYTES * WIRE_CHUNK_BYTES;
+	smart_assert(options->size >= MEMNODE_SIZE_MIN && options->size % WIRE_CHUNK_BYTES == 0);
 	return true;
 }
 
@@ -147,6 +152,7 @@ set_forget_after(struct memnode_options *options, const char *value, char *probl
 		number > TIME_MAX_S / factor)
 		return memnode_refuse(problem, "\"%.60s\" is not a time such as 12h or 1d, up to 1000d", value);
 	options->forget_after_s = (uint32_t) number * factor;
+	smart_assert(options->forget_after_s <= TIME_MAX_S);
 	return true;
 }
 
@@ -273,6 +279,7 @@ set_one(struct memnode_options *options, const char *name, size_t name_length, c
 		if (value == NULL)
 			return memnode_refuse(problem, "--%s needs a value: --%s=%s", settings[i].name, settings[i].name,
 								  settings[i].value);
+		smart_assert(settings[i].set != NULL || settings[i].field + settings[i].room <= sizeof(*options));
 		if (settings[i].set != NULL)
 			good = settings[i].set(options, value, why);
 		else if (settings[i].room > 0)
@@ -332,6 +339,7 @@ set_argument(struct memnode_options *options, const char *argument, char *proble
 	equals = strchr(argument, '=');
 	if (equals == NULL)
 		return set_one(options, argument + 2, strlen(argument + 2), NULL, problem);
+	smart_assert(equals >= argument + 2);
 	return set_one(options, argument + 2, (size_t) (equals - argument - 2), equals + 1, problem);
 }
 
@@ -373,6 +381,7 @@ read_file(struct memnode_options *options, char *problem)
 	unsigned int number = 0;
 	bool good = true;
 
+	smart_assert(options->config[0] != '\0');
 	if (file == NULL)
 		return memnode_refuse(problem, "config: cannot read %.*s: %s", PATH_MAX, options->config, strerror(errno));
 	while (good && fgets(line, sizeof(line), file) != NULL)
@@ -436,6 +445,9 @@ memnode_options_read(struct memnode_options *options, int argc, char *const *arg
 		if (!set_argument(options, argv[i], problem))
 			return false;
 	}
+	smart_assert(options->size >= MEMNODE_SIZE_MIN && options->size <= MEMNODE_SIZE_MAX &&
+				 options->max_connections > 0);
+	smart_assert(options->tcp || options->verbs == MEMNODE_YES);
 	return true;
 }
 

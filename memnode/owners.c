@@ -25,6 +25,7 @@ memnode_owner_get(const struct memnode *node, uint32_t owner)
 void
 memnode_owner_set_state(struct memnode_owner_record *record, enum memnode_owner_state state)
 {
+	smart_assert(state <= MEMNODE_OWNER_EMPTYING);
 	/* Release: for the process that adopts the region after this one. */
 	__atomic_store_n(&record->state, (uint32_t) state, __ATOMIC_RELEASE);
 }
@@ -45,6 +46,7 @@ memnode_owner_sessions(const struct memnode *node, uint32_t owner)
 {
 	unsigned int sessions = 0;
 
+	smart_assert(owner < MEMNODE_OWNERS);
 	for (const struct memnode_client *client = node->clients; client != NULL; client = client->next)
 		sessions += client->greeted && client->owner == owner;
 	return sessions;
@@ -53,6 +55,7 @@ memnode_owner_sessions(const struct memnode *node, uint32_t owner)
 static bool
 has_anything(const struct memnode *node, uint32_t owner)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	return node->chunks.own[owner] > 0 || node->trees.own[owner] > 0;
 }
 
@@ -80,6 +83,7 @@ memnode_owner_add(struct memnode *node, const struct memnode_client *client)
 	uint32_t owner = find_spare(node);
 	struct memnode_owner_record *record;
 
+	smart_assert(client->greeted && client->owner == MEMNODE_OWNER_UNKNOWN);
 	if (owner == MEMNODE_OWNER_UNKNOWN && memnode_owners_make_room(node))
 		owner = find_spare(node);
 	if (owner == MEMNODE_OWNER_UNKNOWN)
@@ -98,6 +102,7 @@ memnode_owner_add(struct memnode *node, const struct memnode_client *client)
 		if (other->greeted && other->hello.owner == record->id)
 			other->owner = owner;
 	}
+	smart_assert(client->owner == owner);
 	return owner;
 }
 
@@ -119,6 +124,7 @@ memnode_owner_see(const struct memnode_client *client)
 {
 	struct memnode_owner_record *record = memnode_owner_get(client->node, client->owner);
 
+	smart_assert(record->state == MEMNODE_OWNER_KNOWN && record->incarnation == client->hello.incarnation);
 	record->seen = (uint64_t) time(NULL);
 	record->system = client->hello.system;
 	read_address(client->name, record->address);

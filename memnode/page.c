@@ -55,6 +55,7 @@ put_count(struct memnode_text *text, const char *metric, const char *label, cons
 	char digits[24];
 	int count = snprintf(digits, sizeof(digits), "%" PRIu64, value);
 
+	smart_assert(count > 0 && count < (int) sizeof(digits));
 	memnode_text_add(text, "<data value=\"%" PRIu64 "\" title='smart_memnode_%s", value, metric);
 	if (label != NULL)
 		memnode_text_add(text, "{%s=\"%s\"}", label, word);
@@ -77,6 +78,7 @@ put_bytes(struct memnode_text *text, const char *metric, const char *label, cons
 		value /= 1024;
 		unit++;
 	}
+	smart_assert(unit < sizeof(units) / sizeof(units[0]));
 	memnode_text_add(text, "<data value=\"%" PRIu64 "\" title='smart_memnode_%s", bytes, metric);
 	if (label != NULL)
 		memnode_text_add(text, "{%s=\"%s\"}", label, word);
@@ -89,6 +91,7 @@ put_bar(struct memnode_text *text, unsigned int colour, uint64_t value, uint64_t
 {
 	double part = all > 0 ? 100.0 * (double) value / (double) all : 0;
 
+	smart_assert(value <= all && colour <= MEMNODE_COLOURS);
 	memnode_text_add(text,
 					 "<svg width=\"120\" height=\"10\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\">"
 					 "<path class=\"free\" d=\"M0 0h100v8H0z\"/><path class=\"c%u\" d=\"M0 0h%.1fv8H0z\"/></svg>",
@@ -126,6 +129,7 @@ write_memory(const struct memnode_report *report, const struct memnode_ranking *
 	uint64_t size = memnode_report_size(report);
 	uint64_t used = memnode_report_used(report);
 
+	smart_assert(used <= size && size > 0);
 	memnode_text_add(text, "<h2>Memory</h2>\n<p>");
 	put_bytes(text, "used_bytes", NULL, NULL, used);
 	memnode_text_add(text, " used of ");
@@ -175,6 +179,7 @@ write_owner(const struct memnode_report *report, const struct memnode_ranking *r
 	unsigned int sessions = memnode_owner_sessions(node, owner);
 	char id[17];
 
+	smart_assert(i < ranking->count && owner < MEMNODE_OWNERS);
 	snprintf(id, sizeof(id), "%016" PRIx64, node->region.owners[owner].id);
 	memnode_text_add(text, "<tr><td><i class=\"c%u\"></i>%s</td><td>%" PRIu64 "</td><td>", ranking->colour[owner], id,
 					 memnode_report_owner_system(report, owner));
@@ -247,6 +252,7 @@ write_counters(struct memnode_text *text, const char *title, const char *metric,
 {
 	uint64_t most = 0;
 
+	smart_assert(first <= end);
 	for (unsigned int i = first; i < end; i++)
 		most = counts[i] > most ? counts[i] : most;
 	memnode_text_add(text, "<h2>%s</h2>\n<table>\n", title);

@@ -50,6 +50,7 @@ memnode_ranking_make(const struct memnode_report *report, struct memnode_ranking
 		ranking->rank[ranking->count++] =
 			(struct memnode_rank){.owner = owner, .used = memnode_report_owner_used(report, owner)};
 	}
+	smart_assert(ranking->count <= MEMNODE_OWNERS);
 	qsort(ranking->rank, ranking->count, sizeof(ranking->rank[0]), compare_ranks);
 	/* Of those that are not known, such as one that is being forgotten, too. */
 	memset(ranking->colour, MEMNODE_COLOURS, sizeof(ranking->colour));
@@ -110,6 +111,7 @@ make_map(const struct memnode_region *region, const struct memnode_ranking *rank
 static void
 write_squares(const struct map *map, unsigned int look, struct memnode_text *text)
 {
+	smart_assert(look < LOOKS);
 	for (uint32_t square = 0, length; square < map->squares; square += length)
 	{
 		uint32_t column = square % map->columns;
@@ -117,6 +119,7 @@ write_squares(const struct map *map, unsigned int look, struct memnode_text *tex
 		for (length = 1; square + length < map->squares && column + length < map->columns &&
 						 (map->look[square + length] == look) == (map->look[square] == look);)
 			length++;
+		smart_assert(square + length <= map->squares && column + length <= map->columns);
 		if (map->look[square] == look)
 			memnode_text_add(text, "M%u %uh%uv1h-%uz", column, square / map->columns, length, length);
 	}
@@ -127,6 +130,7 @@ static void
 write_name(const struct memnode_report *report, const struct memnode_ranking *ranking, unsigned int colour,
 		   struct memnode_text *text)
 {
+	smart_assert(colour >= MEMNODE_COLOURS || colour < ranking->count);
 	if (colour < MEMNODE_COLOURS)
 		memnode_text_add(text, "%016" PRIx64, report->node->region.owners[ranking->rank[colour].owner].id);
 	else
@@ -147,6 +151,7 @@ write_paths(const struct memnode_report *report, const struct memnode_ranking *r
 
 		if (!there[look])
 			continue;
+		smart_assert(look == LOOK_FREE || colour <= MEMNODE_COLOURS);
 		if (look == LOOK_FREE)
 			memnode_text_add(text, "<path class=\"free\" d=\"");
 		else
@@ -165,6 +170,7 @@ write_paths(const struct memnode_report *report, const struct memnode_ranking *r
 static void
 write_grid(const struct map *map, uint32_t rows, struct memnode_text *text)
 {
+	smart_assert(rows > 0 && map->columns > 0);
 	memnode_text_add(text, "<path class=\"grid\" d=\"");
 	for (uint32_t column = 1; column < map->columns; column++)
 		memnode_text_add(text, "M%u 0v%u", column, rows);
@@ -195,6 +201,7 @@ memnode_page_map_write(const struct memnode_report *report, const struct memnode
 
 	make_map(&report->node->region, ranking, &map);
 	rows = (map.squares + map.columns - 1) / map.columns;
+	smart_assert(rows * map.columns >= map.squares);
 	memnode_text_add(text, "<p>A square is %u chunk%s, %" PRIu64 " MB%s.</p>\n", map.chunks_each,
 					 map.chunks_each == 1 ? "" : "s", (uint64_t) map.chunks_each * WIRE_CHUNK_BYTES >> 20,
 					 map.chunks_each == 1

@@ -28,6 +28,7 @@ lay_out(struct memnode_region *region, uint8_t *base, uint64_t size, uint32_t tr
 {
 	uint64_t at = HEADER_BYTES;
 
+	smart_assert(size % WIRE_CHUNK_BYTES == 0 && trees <= TREES_MAX);
 	region->base = base;
 	region->size = size;
 	region->chunk_count = (uint32_t) (size / WIRE_CHUNK_BYTES);
@@ -92,6 +93,7 @@ memnode_region_grow(struct memnode_region *region, uint64_t size, bool zeroed)
 	uint32_t count = (uint32_t) (size / WIRE_CHUNK_BYTES);
 
 	smart_assert(size > region->size && size <= memnode_region_size_max(region) && size % WIRE_CHUNK_BYTES == 0);
+	smart_assert(count > region->chunk_count);
 	for (uint32_t chunk = region->chunk_count; chunk < count; chunk++)
 		region->chunks[chunk] = zeroed ? MEMNODE_CHUNK_ZERO : MEMNODE_CHUNK_FREE;
 	__atomic_store_n(&region->header->grown, size, __ATOMIC_RELEASE);
@@ -145,11 +147,13 @@ memnode_region_format(struct memnode_region *region, uint64_t incarnation, const
 	header->crc = header_crc(header);
 	header->boot[0] = boot[0];
 	header->boot[1] = boot[1];
+	smart_assert(header->magic == 0 && memnode_region_size(header) == region->size);
 }
 
 void
 memnode_region_publish(struct memnode_region *region)
 {
+	smart_assert(region->size == memnode_region_size(region->header));
 	smart_assert(region->header->magic == 0 && region->header->crc == header_crc(region->header));
 	/* Release: a process that finds the number, this one or a later one, finds what was stored before. */
 	__atomic_store_n(&region->header->magic, MEMNODE_MAGIC, __ATOMIC_RELEASE);
@@ -173,6 +177,7 @@ chunk_word_sound(const struct memnode_region *region, uint32_t chunk)
 	uint32_t word = region->chunks[chunk];
 	uint32_t owner = memnode_chunk_owner(word);
 
+	smart_assert(chunk < region->chunk_count);
 	if (chunk < region->first_chunk)
 		return word == MEMNODE_CHUNK_PRIVATE;
 	if (word == MEMNODE_CHUNK_ZERO || word == MEMNODE_CHUNK_FREE)

@@ -66,6 +66,7 @@ memnode_report_sessions(const struct memnode_report *report, uint64_t sessions[M
 static bool
 is_accepted(const struct memnode_report *report, uint64_t key)
 {
+	smart_assert(report->key_count <= STREAM_KEYS_MAX);
 	for (unsigned int i = 0; i < report->key_count; i++)
 	{
 		if (report->keys[i] == key)
@@ -112,6 +113,7 @@ memnode_report_used(const struct memnode_report *report)
 uint32_t
 memnode_report_owner(const struct memnode_report *report, uint32_t from)
 {
+	smart_assert(from <= MEMNODE_OWNERS);
 	while (from < MEMNODE_OWNERS && report->node->region.owners[from].state != MEMNODE_OWNER_KNOWN)
 		from++;
 	return from;
@@ -131,6 +133,7 @@ memnode_report_owner_system(const struct memnode_report *report, uint32_t owner)
 {
 	const struct memnode_owner_record *record = &report->node->region.owners[owner];
 
+	smart_assert(owner < MEMNODE_OWNERS);
 	return record->system != 0 ? record->system : record->id;
 }
 
@@ -139,6 +142,7 @@ memnode_report_lease_ns(const struct memnode_report *report, uint32_t owner)
 {
 	uint64_t since_ns = report->node->lease_ns[owner];
 
+	smart_assert(owner < MEMNODE_OWNERS);
 	return since_ns != 0 ? since_ns : report->node->started_ns;
 }
 
@@ -157,6 +161,7 @@ memnode_report_put_stretch(char text[MEMNODE_WHEN_BYTES], uint64_t seconds)
 	uint64_t days = seconds / 86400;
 	int length = days > 0 ? snprintf(text, MEMNODE_WHEN_BYTES, "%" PRIu64 " day%s ", days, days == 1 ? "" : "s") : 0;
 
+	smart_assert(length >= 0 && length < MEMNODE_WHEN_BYTES);
 	snprintf(text + length, MEMNODE_WHEN_BYTES - (size_t) length, "%02u:%02u:%02u",
 			 (unsigned int) (seconds / 3600 % 24), (unsigned int) (seconds / 60 % 60), (unsigned int) (seconds % 60));
 }

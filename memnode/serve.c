@@ -68,6 +68,7 @@ serve_connect(struct memnode_request *request)
 	struct wire_queue_pair ours;
 	char problem[FABRIC_PROBLEM_MAX];
 
+	smart_assert(client->owner < MEMNODE_OWNERS);
 	if (!client->hello.verbs || client->pair != NULL ||
 		!wire_get_queue_pair(request->payload, request->header->length, &theirs))
 		return WIRE_BAD;
@@ -105,6 +106,7 @@ take_chunks(struct memnode_request *request, uint32_t wanted)
 	uint32_t clearings = 0;
 	bool cleared;
 
+	smart_assert(wanted > 0);
 	while (count < wanted && count < TAKE_MAX && clearings < CLEARED_MAX)
 	{
 		node->numbers[count] =
@@ -114,6 +116,7 @@ take_chunks(struct memnode_request *request, uint32_t wanted)
 		count++;
 		clearings += cleared;
 	}
+	smart_assert(count <= wanted && count <= TAKE_MAX);
 	return count;
 }
 
@@ -276,6 +279,7 @@ reason_of(const struct memnode_client *client, enum wire_status status, enum mem
 {
 	static char version[80];
 
+	smart_assert(status != WIRE_OK && status < WIRE_STATUS_COUNT);
 	switch (status)
 	{
 		case WIRE_BUSY:
@@ -321,6 +325,7 @@ memnode_serve(struct memnode_client *client)
 		memnode_log(SMART_LOG_WARNING, "%s: a request that is none (type %u, %u bytes)", client->name, header.type,
 					header.length);
 	smart_assert(client->greeted || status != WIRE_OK);
+	smart_assert(status < WIRE_STATUS_COUNT);
 	client->node->counters.requests[header.type]++;
 	client->node->counters.answers[status]++;
 	memnode_client_reply(client, &header, status, status == WIRE_OK ? request.length : 0);

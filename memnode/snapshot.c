@@ -76,12 +76,14 @@ is_kept(const struct memnode_region *region, uint32_t chunk)
 {
 	uint32_t word = region->chunks[chunk];
 
+	smart_assert(chunk < region->chunk_count);
 	return word != MEMNODE_CHUNK_ZERO && word != MEMNODE_CHUNK_FREE;
 }
 
 static bool
 move_chunks(struct stretch *stretch, const struct memnode_region *region)
 {
+	smart_assert(region->first_chunk < region->chunk_count);
 	for (uint32_t chunk = region->first_chunk; chunk < region->chunk_count; chunk++)
 	{
 		if (is_kept(region, chunk) &&
@@ -126,6 +128,7 @@ sync_directory(const char *path)
 	int descriptor;
 	bool good;
 
+	smart_assert(strlen(path) < sizeof(copy));
 	snprintf(copy, sizeof(copy), "%s", path);
 	descriptor = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (descriptor < 0)
@@ -141,6 +144,7 @@ open_new(const char *path, char new_path[PATH_MAX], char *problem)
 {
 	int descriptor;
 
+	smart_assert(path[0] != '\0');
 	if (snprintf(new_path, PATH_MAX, "%s.new", path) >= PATH_MAX)
 	{
 		memnode_refuse(problem, "the path of the snapshot is too long");
@@ -214,6 +218,7 @@ load_all(int descriptor, struct memnode_region *region, char *problem)
 		!memnode_region_view(&found, region->base) || found.size != header.size)
 		return memnode_refuse(problem, "it holds no region of this version");
 	*region = found;
+	smart_assert(private_bytes(region) > sizeof(front));
 	if (!move(&stretch, region->base + sizeof(front), private_bytes(region) - sizeof(front)) ||
 		!move_chunks(&stretch, region))
 		return memnode_refuse(problem, "%s", errno != 0 ? strerror(errno) : "it is cut off");

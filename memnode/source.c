@@ -23,6 +23,7 @@ memnode_source_watch(struct memnode_source *source, int epoll)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
+	smart_assert(!source->called && source->rests_until_ns == 0);
 	smart_assert(source->serve != NULL && source->descriptor >= 0);
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, source->descriptor, &event) == 0;
 }
@@ -57,6 +58,7 @@ let_rest(struct memnode_source *source, int epoll, uint64_t until_ns)
 {
 	struct epoll_event event = {.events = until_ns == 0 ? EPOLLIN : 0, .data.ptr = source};
 
+	smart_assert((until_ns == 0) == (source->rests_until_ns != 0));
 	source->rests_until_ns = until_ns;
 	epoll_ctl(epoll, EPOLL_CTL_MOD, source->descriptor, &event);
 }

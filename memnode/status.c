@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "owners.h"
 #include "status.h"
@@ -46,6 +47,7 @@ write_keys(const struct memnode_report *report, struct memnode_text *text)
 	unsigned int old = memnode_report_sessions_of_key(report, 0);
 	char when[MEMNODE_WHEN_BYTES];
 
+	smart_assert(report->key_count <= STREAM_KEYS_MAX);
 	if (report->key_count == 0)
 	{
 		memnode_text_add(text, "key       none: loopback addresses only\n");
@@ -67,6 +69,7 @@ write_memory(const struct memnode_report *report, struct memnode_text *text)
 	uint64_t used = memnode_report_used(report);
 	char when[MEMNODE_WHEN_BYTES];
 
+	smart_assert(used <= size && size > 0);
 	memnode_text_add(text, "memory    %s%s, incarnation %016" PRIx64 "\n", report->memory,
 					 report->removed ? " (which somebody has removed)" : "", node->region.header->incarnation);
 	memnode_text_add(text, "size      %llu MB, %llu MB used (%u %%), %llu MB free\n", in_mb(size), in_mb(used),
@@ -92,6 +95,7 @@ count_host(const struct memnode_client *client, struct host *hosts, unsigned int
 	size_t length = port != NULL ? (size_t) (port - client->name) : strlen(client->name);
 	unsigned int at = 0;
 
+	smart_assert(length < MEMNODE_NAME_MAX && *count <= HOSTS_MAX);
 	while (at < *count && (strncmp(hosts[at].name, client->name, length) != 0 || hosts[at].name[length] != '\0'))
 		at++;
 	if (at == HOSTS_MAX)
@@ -122,6 +126,7 @@ write_sessions(const struct memnode_report *report, struct memnode_text *text)
 					 sessions[MEMNODE_SESSION_LEAVING]);
 	for (const struct memnode_client *client = report->node->clients; client != NULL; client = client->next)
 		others += !count_host(client, hosts, &count);
+	smart_assert(count <= HOSTS_MAX);
 	for (unsigned int i = 0; i < count; i++)
 		memnode_text_add(text, "          %u from %s\n", hosts[i].sessions, hosts[i].name);
 	if (others > 0)
@@ -161,6 +166,7 @@ write_owner(const struct memnode_report *report, uint32_t owner, struct memnode_
 	char address[MEMNODE_OWNER_ADDRESS_MAX];
 	char when[MEMNODE_WHEN_BYTES];
 
+	smart_assert(record->state == MEMNODE_OWNER_KNOWN);
 	memnode_owner_address(record, address);
 	memnode_text_add(text, "owner     %016" PRIx64 ": cluster %" PRIu64 ", %u trees, %llu MB", record->id,
 					 memnode_report_owner_system(report, owner), node->trees.own[owner],

@@ -20,6 +20,7 @@ reserve(struct memnode_text *text, size_t length)
 	size_t capacity = text->capacity > 0 ? text->capacity : FIRST_BYTES;
 	char *bytes;
 
+	smart_assert(text->capacity == 0 || text->length < text->capacity);
 	while (capacity <= text->length + length)
 		capacity *= 2;
 	if (capacity == text->capacity)
@@ -29,6 +30,7 @@ reserve(struct memnode_text *text, size_t length)
 		return false;
 	text->bytes = bytes;
 	text->capacity = capacity;
+	smart_assert(text->capacity > text->length + length);
 	return true;
 }
 

@@ -68,6 +68,7 @@ take_root(struct memnode_root_chunk *roots)
 	smart_assert(roots->used < ROOTS_A_CHUNK);
 	while (roots->taken[word] == UINT64_MAX)
 		word++;
+	smart_assert(word < ROOTS_A_CHUNK / 64);
 	bit = (unsigned int) __builtin_ctzll(~roots->taken[word]);
 	roots->taken[word] |= UINT64_C(1) << bit;
 	roots->used++;
@@ -140,6 +141,7 @@ adopt_tree(struct memnode_trees *trees, uint32_t number)
 	struct memnode_root_chunk *roots = root_chunk_of(trees, record->owner, record->root);
 	uint64_t place = record->root % WIRE_CHUNK_BYTES / MEMNODE_ROOT_BYTES;
 
+	smart_assert(number < trees->region->tree_count);
 	if ((roots->taken[place / 64] >> (place % 64) & 1) != 0 ||
 		memnode_trees_find(trees, record->owner, record->id) != NULL)
 		return false;
@@ -188,6 +190,7 @@ memnode_trees_open(struct memnode_trees *trees, struct memnode_region *region, s
 		memnode_trees_close(trees);
 		return status;
 	}
+	smart_assert(trees->count <= region->tree_count);
 	for (uint32_t owner = 0; owner < MEMNODE_OWNERS; owner++)
 	{
 		struct memnode_root_chunk **link = &trees->roots[owner];
@@ -253,6 +256,7 @@ memnode_trees_make(struct memnode_trees *trees, uint32_t owner, uint64_t id,
 	uint64_t *root;
 	smart_status status;
 
+	smart_assert(owner < MEMNODE_OWNERS);
 	smart_assert(memnode_trees_find(trees, owner, id) == NULL);
 	if (number == 0)
 		return SMART_NO_SPACE;
@@ -315,6 +319,7 @@ memnode_trees_drop(struct memnode_trees *trees, uint32_t owner, uint64_t id)
 void
 memnode_trees_drop_all(struct memnode_trees *trees, uint32_t owner)
 {
+	smart_assert(owner < MEMNODE_OWNERS);
 	for (uint32_t number = 1; number <= trees->region->tree_count && trees->own[owner] > 0; number++)
 	{
 		const struct memnode_tree_record *record = &trees->region->trees[number - 1];
@@ -351,6 +356,7 @@ memnode_trees_list(const struct memnode_trees *trees, uint32_t owner, uint64_t *
 		list[count].root = record->root;
 		memcpy(list[count++].description, record->description, WIRE_OWNER_BYTES);
 	}
+	smart_assert(number > *cursor && count <= WIRE_LIST_MAX);
 	*cursor = number < trees->region->tree_count ? number : 0;
 	return count;
 }

@@ -48,6 +48,7 @@ execute(const struct memnode_client *client, struct fabric_request *requests, ui
 	smart_status status = SMART_OK;
 	uint32_t next;
 
+	smart_assert(count > 0 && count <= WIRE_BATCH_MAX);
 	for (uint32_t i = 0; i < count; answer += wire_verb_reply_bytes(&requests[i++]))
 	{
 		if (requests[i].verb == FABRIC_READ)
@@ -63,6 +64,7 @@ execute(const struct memnode_client *client, struct fabric_request *requests, ui
 		}
 		while (next < count && !is_foreign(client, &requests[next]))
 			next++;
+		smart_assert(next > i && next <= count);
 		status = fabric_execute(client->node->fabric, &requests[i], (int) (next - i));
 	}
 	return status;
@@ -150,6 +152,7 @@ memnode_serve_descent(struct memnode_request *request)
 									   .exact = !by_rdma};
 	struct fabric_descent descent;
 
+	smart_assert(request->client->owner < MEMNODE_OWNERS);
 	if (!request->client->hello.verbs || !fabric_descent_get(request->payload, request->header->length, &descent))
 		return WIRE_BAD;
 	if (by_rdma && node->round_ns != 0 && smart_clock_ns() - node->round_ns > WAIT_MAX_NS)

@@ -31,6 +31,7 @@ fabric_descend(struct fabric *fabric, unsigned int node, const struct fabric_des
 		counters->descents_busy++;
 	else if (path->end == FABRIC_PATH_STOPPED)
 		counters->descents_stopped++;
+	smart_assert(path->count <= FABRIC_PATH_BLOCKS_MAX);
 	return status;
 }
 
@@ -88,6 +89,7 @@ fabric_path_add(uint8_t *answer, uint32_t *bytes, uint64_t link, uint32_t length
 	uint8_t *block = answer + *bytes;
 	uint32_t count;
 
+	smart_assert(*bytes >= FABRIC_PATH_HEAD_BYTES && *bytes <= FABRIC_PATH_BYTES_MAX);
 	smart_assert(length >= sizeof(uint64_t) && length % sizeof(uint64_t) == 0);
 	(void) wire_get_u32(answer + 4, 4, &count);
 	if (count == FABRIC_PATH_BLOCKS_MAX || length > FABRIC_PATH_BYTES_MAX ||
@@ -97,6 +99,7 @@ fabric_path_add(uint8_t *answer, uint32_t *bytes, uint64_t link, uint32_t length
 	wire_put_u64(block, link);
 	wire_put_u64(block + 8, length);
 	*bytes += FABRIC_BLOCK_HEAD_BYTES + length;
+	smart_assert(*bytes <= FABRIC_PATH_BYTES_MAX);
 	return block + FABRIC_BLOCK_HEAD_BYTES;
 }
 
@@ -115,6 +118,7 @@ get_block(const uint8_t *answer, uint32_t length, uint32_t *bytes, struct fabric
 	uint32_t left = length - *bytes;
 	uint64_t own;
 
+	smart_assert(*bytes <= length);
 	if (left < FABRIC_BLOCK_HEAD_BYTES)
 		return false;
 	(void) wire_get_u64(answer + *bytes, 8, &block->link);
@@ -124,6 +128,7 @@ get_block(const uint8_t *answer, uint32_t length, uint32_t *bytes, struct fabric
 	block->bytes = answer + *bytes + FABRIC_BLOCK_HEAD_BYTES;
 	block->length = (uint32_t) own;
 	*bytes += FABRIC_BLOCK_HEAD_BYTES + block->length;
+	smart_assert(*bytes <= length);
 	return true;
 }
 

@@ -69,6 +69,7 @@ discovery_parse_address(const char *text, const char *default_port, char host[SE
 	const char *rest;
 	size_t length;
 
+	smart_assert(strlen(default_port) < SESSION_PORT_MAX);
 	if (text[0] == '[')
 	{
 		host_text = text + 1;
@@ -177,6 +178,7 @@ discovery_open(const char *servers, const char *cluster, uint32_t timeout_ms, st
 	struct discovery *opened = calloc(1, sizeof(*opened));
 	smart_status status = SMART_OK;
 
+	smart_assert(timeout_ms > 0);
 	if (opened != NULL)
 		opened->memcached = memcached_create(NULL);
 	if (opened == NULL || opened->memcached == NULL)
@@ -300,6 +302,7 @@ discovery_find(struct discovery *discovery, struct discovery_node *nodes, unsign
 		if (node->incarnation != 0 && known == found)
 			nodes[found++] = *node;
 	}
+	smart_assert(found <= FABRIC_NODES_MAX);
 	*count = found;
 	return SMART_OK;
 }
@@ -322,6 +325,7 @@ take_place(struct discovery *discovery, const char *value, uint32_t ttl_s, char 
 	uint64_t deadline_ns = smart_clock_ns() + discovery->timeout_ns;
 	smart_status status = SMART_NO_SPACE;
 
+	smart_assert(discovery->incarnation != 0);
 	snprintf(problem, SESSION_PROBLEM_MAX, "all %d places of the cluster are taken", FABRIC_NODES_MAX);
 	for (unsigned int i = 0; i < FABRIC_NODES_MAX && smart_clock_ns() < deadline_ns; i++)
 	{
@@ -349,10 +353,12 @@ discovery_announce(struct discovery *discovery, const struct discovery_node *nod
 	bool bracketed = strchr(node->host, ':') != NULL;
 	char value[VALUE_MAX];
 
+	smart_assert(ttl_s > 0 && ttl_s < LONG_AGO);
 	smart_assert(node->incarnation != 0);
 	discovery->incarnation = node->incarnation;
 	snprintf(value, sizeof(value), VALUE_FORMAT "%s%s%s:%s", node->incarnation, bracketed ? "[" : "", node->host,
 			 bracketed ? "]" : "", node->port);
+	smart_assert(strlen(value) < sizeof(value) - 1);
 	for (unsigned int try = 0; try < TRIES; try++)
 	{
 		smart_status status = read_places(discovery, problem);

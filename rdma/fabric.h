@@ -169,6 +169,7 @@ fabric_bytes(const struct fabric_request *request)
 static inline void
 fabric_count(struct fabric *fabric, const struct fabric_request *request)
 {
+	smart_assert(request->verb < FABRIC_VERBS);
 	fabric->counters.requests[request->verb]++;
 	fabric->counters.bytes[request->verb] += fabric_bytes(request);
 }

@@ -2,6 +2,7 @@
  * wait.c
  *	  Waiting for a socket, and interrupts that come late.
  */
+#include "base/assert.h"
 #include "rdma/wait.h"
 
 #define SLICE_MS 50 /* an interrupt that ends no wait is noticed after this long */
@@ -39,6 +40,7 @@ wait_slice(struct smart_env *env, struct grace *grace, int descriptor, bool to_w
 	smart_status status = wait_status(env, grace);
 	uint32_t left;
 
+	smart_assert(descriptor >= 0);
 	if (status != SMART_OK)
 		return status;
 	left = wait_remaining_ms(env, deadline_ns);

@@ -15,6 +15,7 @@
 static uint8_t *
 put(uint8_t *bytes, uint64_t number, unsigned int width)
 {
+	smart_assert(width < sizeof(number) ? number >> (8 * width) == 0 : width == sizeof(number));
 	memcpy(bytes, &number, width);
 	return bytes + width;
 }
@@ -24,6 +25,7 @@ get(const uint8_t **bytes, unsigned int width)
 {
 	uint64_t number = 0;
 
+	smart_assert(width <= sizeof(number));
 	memcpy(&number, *bytes, width);
 	*bytes += width;
 	return number;
@@ -33,6 +35,7 @@ get(const uint8_t **bytes, unsigned int width)
 static uint32_t
 put_whole(uint8_t *bytes, const void *message, size_t size)
 {
+	smart_assert(size <= WIRE_PAYLOAD_MAX);
 	memcpy(bytes, message, size);
 	return (uint32_t) size;
 }
@@ -109,6 +112,7 @@ wire_get_header(const uint8_t *bytes, bool answer, struct wire_header *header)
 static size_t
 hello_bytes(uint32_t version)
 {
+	smart_assert(wire_knows(version));
 	return version == WIRE_VERSION ? sizeof(struct wire_hello) : offsetof(struct wire_hello, system);
 }
 

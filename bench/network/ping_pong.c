@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/thread_env.h"
 #include "bench/network/must.h"
@@ -76,6 +77,7 @@ send_all(int descriptor, const uint8_t *bytes, size_t length)
 static bool
 receive_until(int descriptor, uint8_t *bytes, size_t *got, size_t length)
 {
+	smart_assert(*got <= BYTES_MAX + WIRE_PAYLOAD_MAX);
 	while (*got < length)
 	{
 		ssize_t more = recv(descriptor, bytes + *got, BYTES_MAX + WIRE_PAYLOAD_MAX - *got, 0);
@@ -141,6 +143,9 @@ measure_bare(int descriptor, struct lengths lengths, unsigned int exchanges)
 	static uint8_t bytes[BYTES_MAX + WIRE_PAYLOAD_MAX];
 	uint64_t start = smart_clock_ns();
 
+	smart_assert(exchanges > 0);
+	smart_assert(lengths.request >= sizeof(lengths) && lengths.request <= sizeof(bytes) &&
+				 lengths.answer <= sizeof(bytes));
 	for (unsigned int i = 0; i < exchanges; i++)
 	{
 		size_t got = 0;
@@ -212,6 +217,8 @@ measure_reads(struct fabric *fabric, uint32_t chunk, int reads, uint32_t bytes, 
 	struct fabric_request batch[READS_MAX];
 	uint64_t start;
 
+	smart_assert(exchanges > 0);
+	smart_assert(reads >= 1 && reads <= READS_MAX && (size_t) reads * bytes <= sizeof(target));
 	for (int i = 0; i < reads; i++)
 		batch[i] = (struct fabric_request){
 			.verb = FABRIC_READ,
@@ -229,6 +236,7 @@ measure_reads(struct fabric *fabric, uint32_t chunk, int reads, uint32_t bytes, 
 static struct lengths
 message_bytes(int reads, uint32_t bytes)
 {
+	smart_assert(reads >= 1 && reads <= READS_MAX);
 	return (struct lengths){
 		.request = WIRE_HEADER_BYTES + 8 + (uint32_t) reads * WIRE_VERB_BYTES,
 		.answer = WIRE_HEADER_BYTES + (uint32_t) reads * bytes,

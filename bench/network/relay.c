@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "bench/network/must.h"
 
@@ -70,6 +71,7 @@ struct relay
 static void
 add_chunk(struct way *way, struct chunk *chunk, uint64_t due_ns)
 {
+	smart_assert(*way->last == NULL && chunk->length <= CHUNK_BYTES);
 	chunk->next = NULL;
 	chunk->due_ns = due_ns;
 	chunk->sent = 0;
@@ -108,6 +110,7 @@ send_first(struct way *way)
 {
 	struct chunk *chunk = way->first;
 
+	smart_assert(chunk->sent <= chunk->length);
 	while (chunk->sent < chunk->length && !way->closed)
 	{
 		ssize_t sent = send(way->to, chunk->bytes + chunk->sent, chunk->length - chunk->sent, MSG_NOSIGNAL);
@@ -144,7 +147,9 @@ pass(struct way *way)
 		way->first = chunk->next;
 		if (way->first == NULL)
 			way->last = &way->first;
+		smart_assert(way->under_way >= chunk->length);
 		way->under_way -= chunk->length;
+		smart_assert(way->first != NULL || way->under_way == 0);
 		free(chunk);
 	}
 }
@@ -176,6 +181,7 @@ set_up(int descriptor)
 {
 	int one = 1;
 
+	smart_assert(descriptor >= 0);
 	must(fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, "fcntl");
 	setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
@@ -183,6 +189,7 @@ set_up(int descriptor)
 static void
 open_way(struct way *way, int from, int to)
 {
+	smart_assert(from >= 0 && to >= 0 && from != to);
 	*way = (struct way){.from = from, .to = to};
 	way->last = &way->first;
 }
@@ -200,6 +207,7 @@ accept_client(struct relay *relay)
 			close(client);
 		return;
 	}
+	smart_assert(relay->connections < CONNECTIONS_MAX);
 	set_up(client);
 	set_up(node);
 	open_way(&relay->way[relay->connections][0], client, node);
@@ -216,6 +224,7 @@ close_what_is_over(struct relay *relay)
 		struct way *way = relay->way[i];
 		struct way *last = relay->way[relay->connections - 1];
 
+		smart_assert(i < relay->connections);
 		if (!is_over(&way[0]) || !is_over(&way[1]))
 			continue;
 		close(way[0].from);
@@ -252,6 +261,7 @@ ask(const struct relay *relay, struct pollfd *asked, uint64_t *due_ns)
 			if (way->first != NULL && !way->blocked && way->first->due_ns < *due_ns)
 				*due_ns = way->first->due_ns;
 		}
+	smart_assert(count == 1 + 4 * (nfds_t) relay->connections);
 	return count;
 }
 
@@ -262,6 +272,7 @@ wait_for(struct pollfd *asked, nfds_t count, uint64_t due_ns)
 	uint64_t left = due_ns > now ? due_ns - now : 0;
 	struct timespec limit = {.tv_sec = (time_t) (left / NS_PER_S), .tv_nsec = (long) (left % NS_PER_S)};
 
+	smart_assert(count >= 1 && count <= 1 + 4 * CONNECTIONS_MAX);
 	must(ppoll(asked, count, due_ns == UINT64_MAX ? NULL : &limit, NULL) >= 0 || errno == EINTR, "ppoll");
 }
 

@@ -44,6 +44,7 @@ ycsb_tree_options(const struct ycsb_options *options)
 void *
 ycsb_allocate_table(size_t bytes)
 {
+	smart_assert(bytes > 0);
 	return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 

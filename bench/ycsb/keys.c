@@ -29,6 +29,7 @@ mix_bits(uint64_t word, unsigned int bits)
 {
 	uint64_t mask = (UINT64_C(1) << bits) - 1;
 
+	smart_assert(bits > 2 && bits < 64 && (word & ~mask) == 0);
 	word = ((word ^ (word >> bits / 2)) * UINT64_C(0xbf58476d1ce4e5b9)) & mask;
 	word = ((word ^ (word >> (bits / 2 - 1))) * UINT64_C(0x94d049bb133111eb)) & mask;
 	return word ^ (word >> bits / 2);
@@ -51,6 +52,7 @@ put_address(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 	/* The number alone tells records apart. */
 	length = snprintf((char *) entry, YCSB_ENTRY_MAX, "%s%u%s@%s", first_names[mixed % 16], mix32((uint32_t) record),
 					  tag, domains[mixed / 16 % 4]);
+	smart_assert(length > 0 && length < YCSB_ENTRY_MAX);
 	return (size_t) length + 1;
 }
 
@@ -77,6 +79,7 @@ put_swapped(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 	{
 		int zeros = number != 0 ? __builtin_ctzll(number) : left;
 
+		smart_assert((size_t) zeros < sizeof(letters) - 1 && length < YCSB_ENTRY_MAX);
 		entry[length++] = (uint8_t) letters[zeros];
 		number >>= zeros + 1;
 		left -= zeros + 1;
@@ -88,6 +91,7 @@ put_swapped(uint64_t record, const char *tag, uint8_t entry[YCSB_ENTRY_MAX])
 size_t
 ycsb_key(enum ycsb_keys type, uint64_t record, uint8_t entry[YCSB_ENTRY_MAX])
 {
+	smart_assert(type < YCSB_KEY_TYPES);
 	switch (type)
 	{
 		case YCSB_INTEGER:

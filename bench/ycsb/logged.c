@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/assert.h"
 #include "cluster.h"
 
 #define LOOKUP_LOOKS 1 /* at the table of changes */
@@ -14,6 +15,7 @@ logged_lookup(struct ycsb_client *client, const uint8_t *key, size_t length, boo
 {
 	uint64_t value;
 
+	smart_assert(client->turn != NULL);
 	client->cluster->look(client, LOOKUP_LOOKS);
 	return smart_logged_get(client->turn, key, length, &value, found);
 }
@@ -21,6 +23,7 @@ logged_lookup(struct ycsb_client *client, const uint8_t *key, size_t length, boo
 static smart_status
 logged_insert(struct ycsb_client *client, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
+	smart_assert(client->turn != NULL);
 	client->cluster->look(client, CHANGE_LOOKS);
 	return smart_logged_insert(client->turn, entry, key_length, length, added);
 }
@@ -31,6 +34,7 @@ logged_update(struct ycsb_client *client, const uint8_t *entry, size_t key_lengt
 	bool flag;
 	smart_status status;
 
+	smart_assert(client->turn != NULL);
 	client->cluster->look(client, 2 * CHANGE_LOOKS);
 	status = smart_logged_remove(client->turn, entry, key_length, &flag);
 	return status == SMART_OK ? smart_logged_insert(client->turn, entry, key_length, length, &flag) : status;
@@ -65,6 +69,7 @@ values_insert(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	uint8_t entry[YCSB_ENTRY_MAX];
 	uint64_t value;
 
+	smart_assert(key_length < length && length <= YCSB_ENTRY_MAX);
 	memcpy(entry, payload_entry, length);
 	length = ycsb_make_value(entry, key_length, length, &value);
 	return logged_insert(client, entry, key_length, length, added);
@@ -78,6 +83,7 @@ values_update(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	bool found;
 	smart_status status;
 
+	smart_assert(client->turn != NULL && key_length < length && length <= YCSB_ENTRY_MAX);
 	memcpy(entry, payload_entry, length);
 	ycsb_make_value(entry, key_length, length, &value);
 	client->cluster->look(client, CHANGE_LOOKS);

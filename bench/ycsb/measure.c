@@ -19,6 +19,7 @@ bucket_of(uint64_t ns)
 		return (unsigned int) ns;
 	doubling = 63 - (unsigned int) __builtin_clzll(ns) - 6; /* YCSB_STEPS << doubling <= ns */
 	bucket = (uint64_t) YCSB_STEPS * (doubling + 1) + (ns >> doubling) - YCSB_STEPS;
+	smart_assert(bucket >= YCSB_STEPS);
 	return bucket < YCSB_BUCKETS ? (unsigned int) bucket : YCSB_BUCKETS - 1;
 }
 
@@ -29,6 +30,7 @@ bucket_ns(unsigned int bucket)
 	unsigned int doubling = bucket / YCSB_STEPS;
 	uint64_t step = bucket % YCSB_STEPS;
 
+	smart_assert(bucket < YCSB_BUCKETS);
 	if (doubling == 0)
 		return (double) step;
 	return ((double) (YCSB_STEPS + step) + 0.5) * (double) (UINT64_C(1) << (doubling - 1)) - 0.5;
@@ -46,6 +48,7 @@ ycsb_histogram_quantile(const struct ycsb_histogram *histogram, double share)
 	uint64_t total = 0;
 	uint64_t seen = 0;
 
+	smart_assert(share >= 0 && share <= 1);
 	for (unsigned int i = 0; i < YCSB_BUCKETS; i++)
 		total += histogram->count[i];
 	for (unsigned int i = 0; i < YCSB_BUCKETS; i++)
@@ -54,6 +57,7 @@ ycsb_histogram_quantile(const struct ycsb_histogram *histogram, double share)
 		if (histogram->count[i] > 0 && (double) seen >= share * (double) total)
 			return bucket_ns(i);
 	}
+	smart_assert(total == 0);
 	return 0;
 }
 
@@ -73,6 +77,8 @@ ycsb_measure_operation(struct ycsb_measure *measure, enum ycsb_operation operati
 {
 	struct fabric_counters *cost = &measure->cost[operation];
 
+	smart_assert(operation < YCSB_OPERATIONS);
+	smart_assert(after->doorbells >= before->doorbells && after->round_trips >= before->round_trips);
 	measure->operations[operation]++;
 	ycsb_histogram_add(&measure->latency[operation], ns);
 	for (int verb = 0; verb < FABRIC_VERBS; verb++)

@@ -87,6 +87,7 @@ open_node(struct ycsb_nodes *nodes, unsigned int node, uint64_t extents, char pr
 	};
 	smart_status status = session_open(&options, location->host, location->port, &nodes->session[node], problem);
 
+	smart_assert(node < nodes->count);
 	if (status != SMART_OK)
 		return status;
 	if ((session_welcome(nodes->session[node])->transports & location->transport) == 0)
@@ -121,6 +122,7 @@ ycsb_nodes_open(struct ycsb_nodes *nodes, const struct ycsb_options *options, st
 	};
 	if (!parse_places(nodes, options->nodes, options->provider == YCSB_VERBS ? WIRE_RDMA : WIRE_TCP))
 		return false;
+	smart_assert(nodes->count >= 1);
 	if (options->secret_file != NULL)
 		status = stream_secret_read(options->secret_file, &nodes->secret, problem, sizeof(problem));
 	for (unsigned int i = 0; i < nodes->count && status == SMART_OK; i++)

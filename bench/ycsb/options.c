@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "compute/cache/cache.h"
 #include "compute/partition/partition.h"
 #include "tree/tree.h"
@@ -138,6 +139,7 @@ parse_prefix(const char *name, const char *text, uint64_t low, uint64_t high, co
 	unsigned long long number;
 	char *stop;
 
+	smart_assert(low <= high);
 	errno = 0;
 	number = strtoull(text, &stop, 10);
 	if (stop == text || text[0] == '-' || errno != 0)
@@ -169,6 +171,7 @@ parse_number(const char *name, const char *text, uint64_t low, uint64_t high)
 static unsigned int
 parse_name(const char *name, const char *text, size_t length, const char *const *names, unsigned int count)
 {
+	smart_assert(count > 0);
 	for (unsigned int i = 0; i < count; i++)
 	{
 		if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0)
@@ -318,6 +321,8 @@ take_option(struct ycsb_options *options, const struct choice *choice, const cha
 {
 	void *field = (char *) options + choice->field;
 
+	smart_assert(choice->kind != NUMBER32 || choice->high <= UINT32_MAX);
+	smart_assert(choice->kind != NAME || choice->names_count > 0);
 	switch (choice->kind)
 	{
 		case FLAG:
@@ -465,6 +470,7 @@ ycsb_options_parse(struct ycsb_options *options, int argc, char **argv)
 	if (options->warmup == UINT64_MAX)
 		options->warmup = options->operations / 2;
 	check_options(options);
+	smart_assert(options->scan_min <= options->scan_max && options->clients >= 1);
 	for (const char *rest = options->nodes; rest != NULL && (rest = strchr(rest, ',')) != NULL; rest++)
 		options->memory_nodes++;
 }

@@ -2,11 +2,13 @@
  * partitioned.c
  *	  This project's index in ranges, behind the driver's interface: each operation is a turn with its range's owner.
  */
+#include "base/assert.h"
 #include "cluster.h"
 
 static const struct ycsb_index *
 whole_of(const struct ycsb_client *client)
 {
+	smart_assert(client->index == &ycsb_partitioned_values_index || client->index == &ycsb_partitioned_index);
 	return client->index == &ycsb_partitioned_values_index ? &ycsb_values_index : &ycsb_tree_index;
 }
 
@@ -112,6 +114,7 @@ partitioned_scan(struct ycsb_client *client, const uint8_t *key, size_t length, 
 			return status;
 		status = part_of(client)->scan(client, key, length, wanted - *seen, &some);
 		client->cluster->leave(client);
+		smart_assert(status != SMART_OK || some <= wanted - *seen);
 		*seen += some;
 	} while (status == SMART_OK && *seen < wanted && client->cluster->next_range(client, &key, &length));
 	return status;

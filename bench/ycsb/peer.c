@@ -22,10 +22,12 @@ peer_allocate_at(struct peer_cluster *cluster, unsigned int node, uint64_t bytes
 	uint64_t offset = cluster->used[node];
 
 	smart_assert(bytes > 0 && node < cluster->options->memory_nodes);
+	smart_assert(offset % ALIGNMENT == 0 && offset <= cluster->bytes);
 	bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	if (bytes > cluster->bytes - offset)
 		return 0;
 	cluster->used[node] += bytes;
+	smart_assert(cluster->used[node] <= cluster->bytes);
 	return fabric_make_address(node, offset);
 }
 
@@ -51,6 +53,7 @@ open_memory(struct peer_cluster *cluster)
 			return false;
 		cluster->base[node] = base;
 		cluster->used[node] = PEER_FIRST_BYTE + (cluster->peer->locks ? PEER_LOCKS * sizeof(uint64_t) : 0);
+		smart_assert(cluster->used[node] <= cluster->bytes);
 	}
 	return true;
 }
@@ -78,6 +81,7 @@ struct peer_delegation
 static struct place *
 find_place(struct peer_client *client, uint64_t hash)
 {
+	smart_assert(client->compute->delegation != NULL);
 	return &client->compute->delegation->place[hash % PEER_PLACES];
 }
 
@@ -120,6 +124,7 @@ peer_delegate(struct peer_client *client, const uint8_t *key, size_t length, boo
 		if (joined && writes)
 			place->value = *value;
 		/* The leader has the lock until the end of its window. */
+		smart_assert(place->lock.holder != NULL);
 		sim_timed_acquire(&client->simulated.timed, &place->lock);
 		if (joined)
 			*value = place->value;
@@ -135,6 +140,7 @@ peer_delegate_close(struct peer_client *client, const uint8_t *key, size_t lengt
 	struct place *place = find_place(client, key_hash(key, length));
 
 	smart_assert(place->writes && !place->closed);
+	smart_assert(place->hash == key_hash(key, length) && place->lock.holder == &client->simulated.timed);
 	place->closed = true;
 	*value = place->value;
 }
@@ -145,6 +151,7 @@ peer_delegate_end(struct peer_client *client, const uint8_t *key, size_t length,
 	struct place *place = find_place(client, key_hash(key, length));
 
 	smart_assert(place->hash == key_hash(key, length));
+	smart_assert(place->lock.holder == &client->simulated.timed);
 	lock_work(client);
 	place->hash = 0;
 	place->value = value;
@@ -184,6 +191,7 @@ peer_lock_word(const struct peer_cluster *cluster, fabric_address block)
 static struct peer_local_lock *
 local_lock_of(struct peer_client *client, fabric_address block)
 {
+	smart_assert(client->compute->locks != NULL && fabric_node(block) < client->cluster->options->memory_nodes);
 	return &client->compute->locks[fabric_node(block) * PEER_LOCKS + lock_number(block)];
 }
 
@@ -200,12 +208,14 @@ peer_lock(struct peer_client *client, fabric_address block, const struct fabric_
 	smart_status status;
 
 	smart_assert(count >= 0 && count <= PEER_LOCK_READS);
+	smart_assert(block != 0);
 	if (count > 0)
 		memcpy(requests + 1, reads, (size_t) count * sizeof(*reads));
 	if (local != NULL)
 	{
 		lock_work(client);
 		sim_timed_acquire(&client->simulated.timed, &local->lock);
+		smart_assert(local->handovers <= HANDOVERS_MAX && local->remote == (local->handovers > 0));
 		if (local->remote)
 			return count > 0 ? fabric_execute(fabric, requests + 1, count) : SMART_OK;
 	}
@@ -221,6 +231,7 @@ smart_status
 peer_lock_locally(struct peer_client *client, fabric_address block, const struct fabric_request *reads, int count)
 {
 	smart_assert(client->compute->locks != NULL);
+	smart_assert(block != 0 && count >= 0 && count <= PEER_LOCK_READS);
 	lock_work(client);
 	sim_timed_acquire(&client->simulated.timed, &local_lock_of(client, block)->lock);
 	return count > 0
@@ -237,6 +248,8 @@ peer_write_and_unlock(struct peer_client *client, fabric_address block, struct f
 	bool hands_over = local != NULL && has_remote && local->lock.first != NULL && local->handovers < HANDOVERS_MAX;
 	smart_status status = SMART_OK;
 
+	smart_assert(count >= 0);
+	smart_assert(local == NULL || local->lock.holder == &client->simulated.timed);
 	if (has_remote && !hands_over)
 		requests[count++] = peer_write_of(peer_lock_word(client->cluster, block), &unlocked, sizeof(unlocked));
 	if (count > 0)
@@ -245,6 +258,7 @@ peer_write_and_unlock(struct peer_client *client, fabric_address block, struct f
 		return status;
 	local->remote = hands_over;
 	local->handovers = hands_over ? local->handovers + 1 : 0;
+	smart_assert(local->handovers <= HANDOVERS_MAX);
 	lock_work(client);
 	sim_timed_release(&client->simulated.timed, &local->lock);
 	return status;
@@ -267,6 +281,7 @@ collect_key(void *argument, const uint8_t *key, size_t key_length, uint64_t reco
 {
 	struct peer_keys *keys = argument;
 
+	smart_assert(key_length > 0 && key_length <= YCSB_KEY_MAX);
 	memcpy(keys->bytes + keys->begin[keys->count], key, key_length);
 	keys->value[keys->count++] = record;
 	keys->begin[keys->count] = keys->begin[keys->count - 1] + key_length;
@@ -315,6 +330,7 @@ peer_close(struct ycsb_cluster *cluster)
 {
 	struct peer_cluster *mine = (struct peer_cluster *) cluster;
 
+	smart_assert(mine->timed.running == NULL);
 	for (unsigned int i = 0; i < cluster->clients; i++)
 	{
 		ycsb_simulated_close(ycsb_simulated_of(cluster->client[i]));
@@ -346,6 +362,7 @@ open_client(struct peer_cluster *cluster, unsigned int number)
 {
 	struct peer_client *client = calloc(1, sizeof(*client));
 
+	smart_assert(cluster->cluster.clients == number);
 	if (client == NULL)
 		return false;
 	cluster->cluster.client[cluster->cluster.clients++] = &client->simulated.client;
@@ -362,6 +379,7 @@ open_compute(struct peer_cluster *cluster, unsigned int number)
 {
 	struct peer_compute *compute = &cluster->compute[number];
 
+	smart_assert(number < cluster->options->compute_nodes && number < SIM_TIMED_NODES_MAX);
 	compute->cluster = cluster;
 	compute->number = number;
 	if (cluster->peer->delegates && cluster->options->rdwc)
@@ -390,6 +408,7 @@ open_all(struct peer_cluster *cluster)
 									  .colocated = options->colocated,
 									  .model = options->model};
 
+	smart_assert(clients >= 1 && clients <= SIM_TIMED_CLIENTS_MAX);
 	if (!open_memory(cluster))
 		return false;
 	timed.bytes = cluster->bytes;
@@ -419,6 +438,8 @@ peer_cluster_open(const struct ycsb_options *options, const struct peer *peer, e
 {
 	struct peer_cluster *cluster = calloc(1, sizeof(*cluster));
 
+	smart_assert(options->memory_nodes >= 1 && options->memory_nodes <= SIM_TIMED_NODES_MAX);
+	smart_assert(options->compute_nodes >= 1 && options->compute_nodes <= SIM_TIMED_NODES_MAX);
 	if (cluster != NULL)
 	{
 		cluster->options = options;

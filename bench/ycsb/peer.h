@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "simulated.h"
 
 struct peer_cluster;
@@ -117,6 +118,8 @@ extern fabric_address peer_allocate_at(struct peer_cluster *cluster, unsigned in
 static inline void *
 peer_memory(const struct peer_cluster *cluster, fabric_address address)
 {
+	smart_assert(fabric_node(address) < cluster->options->memory_nodes);
+	smart_assert(fabric_offset(address) < cluster->used[fabric_node(address)]);
 	return cluster->base[fabric_node(address)] + fabric_offset(address);
 }
 
@@ -127,12 +130,14 @@ peer_read(struct peer_client *client, fabric_address remote, void *local, uint64
 {
 	struct fabric_request request = {.verb = FABRIC_READ, .length = (uint32_t) bytes, .remote = remote, .local = local};
 
+	smart_assert(bytes > 0 && bytes <= UINT32_MAX);
 	return fabric_execute(client->simulated.client.fabric, &request, 1);
 }
 
 static inline struct fabric_request
 peer_write_of(fabric_address remote, const void *local, uint64_t bytes)
 {
+	smart_assert(bytes > 0 && bytes <= UINT32_MAX);
 	return (struct fabric_request){.verb = FABRIC_WRITE,
 								   .length = (uint32_t) bytes,
 								   .remote = remote,
@@ -154,6 +159,7 @@ peer_cas(struct peer_client *client, fabric_address remote, uint64_t compare, ui
 	struct fabric_request request = {.verb = FABRIC_CAS, .remote = remote, .compare = compare, .operand = store};
 	smart_status status = fabric_execute(client->simulated.client.fabric, &request, 1);
 
+	smart_assert(remote % sizeof(uint64_t) == 0);
 	*found = request.result;
 	return status;
 }
@@ -190,6 +196,8 @@ extern uint64_t peer_partition_keys(const struct peer_cluster *cluster);
 static inline unsigned int
 peer_partition_of(const struct peer_cluster *cluster, uint64_t key)
 {
+	smart_assert(cluster->options->compute_nodes == 1 ||
+				 key / peer_partition_keys(cluster) < cluster->options->compute_nodes);
 	return cluster->options->compute_nodes == 1 ? 0 : (unsigned int) (key / peer_partition_keys(cluster));
 }
 
@@ -199,6 +207,7 @@ peer_crosses_partitions(const struct peer_cluster *cluster, uint64_t low, uint64
 {
 	unsigned int last = high == 0 ? cluster->options->compute_nodes - 1 : peer_partition_of(cluster, high - 1);
 
+	smart_assert(high == 0 || low < high);
 	return peer_partition_of(cluster, low) != last;
 }
 
@@ -260,12 +269,14 @@ extern void peer_keys_free(struct peer_keys *keys);
 static inline const uint8_t *
 peer_key_at(const struct peer_keys *keys, uint64_t number)
 {
+	smart_assert(number < keys->count);
 	return keys->bytes + keys->begin[number];
 }
 
 static inline size_t
 peer_key_length(const struct peer_keys *keys, uint64_t number)
 {
+	smart_assert(number < keys->count && keys->begin[number] < keys->begin[number + 1]);
 	return keys->begin[number + 1] - keys->begin[number];
 }
 
@@ -277,6 +288,7 @@ peer_value_of(const uint8_t *entry, size_t key_length, size_t length)
 {
 	uint64_t value = 0;
 
+	smart_assert(length >= key_length);
 	memcpy(&value, entry + key_length, length - key_length < sizeof(value) ? length - key_length : sizeof(value));
 	return value;
 }

@@ -48,6 +48,7 @@ enum kind
 static uint64_t
 make_word(fabric_address address, enum kind kind)
 {
+	smart_assert(address >> 48 == 0);
 	return (uint64_t) kind << 48 | address;
 }
 
@@ -60,6 +61,7 @@ word_address(uint64_t word)
 static enum kind
 word_kind(uint64_t word)
 {
+	smart_assert(word >> 48 <= LEAF);
 	return (enum kind)(word >> 48);
 }
 
@@ -96,6 +98,7 @@ static const struct
 static uint64_t
 node_bytes(enum kind kind)
 {
+	smart_assert(kind < KINDS);
 	return sizeof(struct head) + layout[kind].index_bytes + layout[kind].children * sizeof(uint64_t);
 }
 
@@ -108,6 +111,7 @@ index_of(struct node *node)
 static uint64_t *
 children_of(struct node *node)
 {
+	smart_assert(node->head.kind < KINDS);
 	return node->rest + layout[node->head.kind].index_bytes / sizeof(uint64_t);
 }
 
@@ -144,12 +148,14 @@ add_child(struct node *node, uint8_t byte, uint64_t word)
 	unsigned int place = node->head.kind == NODE256 ? byte : node->head.count;
 
 	smart_assert(!is_full(node) && find_child(node, byte) < 0);
+	smart_assert(word != 0 && place < layout[node->head.kind].children);
 	if (node->head.kind == NODE48)
 		index_of(node)[byte] = (uint8_t) (place + 1);
 	else if (node->head.kind != NODE256)
 		index_of(node)[place] = byte;
 	children_of(node)[place] = word;
 	node->head.count++;
+	smart_assert(find_child(node, byte) == (int) place);
 	return place;
 }
 
@@ -175,6 +181,7 @@ make_larger(struct node *node, struct node *larger)
 {
 	uint64_t words[256];
 
+	smart_assert(node->head.kind < NODE256);
 	list_children(node, words);
 	memset(larger, 0, sizeof(*larger));
 	larger->head = node->head;
@@ -260,12 +267,14 @@ evict_oldest(struct cache *cache)
 	struct copy *copy = cache->oldest;
 	struct copy **link = find_copy(cache, copy->address);
 
+	smart_assert(cache->bytes >= node_bytes(copy->kind));
 	smart_assert(*link == copy);
 	*link = copy->next_in_bucket;
 	cache->oldest = copy->newer;
 	if (cache->oldest == NULL)
 		cache->newest = NULL;
 	cache->bytes -= node_bytes(copy->kind);
+	smart_assert((cache->oldest == NULL) == (cache->bytes == 0));
 	free(copy);
 }
 
@@ -276,6 +285,7 @@ admit(struct cache *cache, const struct node *node, fabric_address address, uint
 	struct copy **bucket = &cache->bucket[ycsb_mix(address) % BUCKETS];
 	struct copy *copy = malloc(sizeof(*copy) + bytes);
 
+	smart_assert(bytes <= capacity);
 	if (copy == NULL)
 		abort();
 	while (cache->bytes + bytes > capacity)
@@ -289,6 +299,7 @@ admit(struct cache *cache, const struct node *node, fabric_address address, uint
 		cache->oldest = copy;
 	cache->newest = copy;
 	cache->bytes += bytes;
+	smart_assert(cache->bytes <= capacity);
 }
 
 /* A node's kind never changes where it is: a copy of it is overwritten, and keeps its place in the queue. */
@@ -299,6 +310,7 @@ cache_keep(struct peer_client *client, const struct node *node, fabric_address a
 	uint64_t capacity = client->cluster->options->cache_bytes;
 	struct copy *copy;
 
+	smart_assert(!node->head.obsolete);
 	if (node_bytes(node->head.kind) > capacity)
 		return;
 	peer_cache_work(client);
@@ -312,6 +324,7 @@ cache_keep(struct peer_client *client, const struct node *node, fabric_address a
 		sim_timed_release(&client->simulated.timed, &cache->lock);
 		return;
 	}
+	smart_assert(copy->kind == node->head.kind);
 	memcpy(copy->words, node, node_bytes(copy->kind));
 }
 
@@ -394,6 +407,7 @@ read_along(struct peer_client *client, fabric_address remote, void *local, uint6
 	};
 	int count = scratch->unwritten ? 2 : 1;
 
+	smart_assert(bytes > 0 && bytes <= UINT32_MAX);
 	scratch->unwritten = false;
 	return fabric_execute(client->simulated.client.fabric, requests, count);
 }
@@ -412,6 +426,7 @@ write_mine(struct peer_client *client)
 static fabric_address
 child_address(fabric_address node, enum kind kind, unsigned int place)
 {
+	smart_assert(place < layout[kind].children);
 	return node + sizeof(struct head) + layout[kind].index_bytes + place * sizeof(uint64_t);
 }
 
@@ -421,6 +436,7 @@ get_node(struct peer_client *client, struct way *way, enum kind kind, bool fresh
 {
 	struct node *node = &scratch_of(client)->node;
 
+	smart_assert(way->address != 0 && kind < KINDS);
 	way->cached = !fresh && cache_find(client, way->address, node);
 	if (!way->cached)
 	{
@@ -433,6 +449,8 @@ get_node(struct peer_client *client, struct way *way, enum kind kind, bool fresh
 		if (!node->head.obsolete)
 			cache_keep(client, node, way->address);
 	}
+	smart_assert(node->head.kind == kind);
+	smart_assert(node->head.length <= PATH_MAX_BYTES && node->head.length <= node->head.depth);
 	way->end = node->head.obsolete || node->head.depth - node->head.length != (int) way->begins ? END_MOVED : END_FREE;
 }
 
@@ -500,6 +518,7 @@ reach_leaf(struct peer_client *client, struct way *way, const uint8_t *key, size
 		{
 			uint64_t word = children_of(&scratch->node)[way->place];
 
+			smart_assert(word_is_leaf(word));
 			way->status = read_along(client, word_address(word), &scratch->leaf, leaf_bytes(client->cluster, length));
 			found = way->status == SMART_OK && memcmp(scratch->leaf.bytes, key, length) == 0;
 			if (way->status != SMART_OK)
@@ -569,6 +588,7 @@ swap_leaf(struct peer_client *client, const struct way *way, uint64_t old, bool 
 	};
 	smart_status status = fabric_execute(client->simulated.client.fabric, requests, 2);
 
+	smart_assert(way->end == END_LEAF && word_is_leaf(old));
 	*again = status == SMART_OK && (requests[0].result != old || head.obsolete);
 	if (status != SMART_OK || *again || client->cluster->options->cache_bytes == 0)
 		return status;
@@ -592,6 +612,7 @@ swap_leaf_locked(struct peer_client *client, const struct way *way, bool *again)
 	struct fabric_request unlock[1];
 	smart_status status = peer_lock(client, way->address, reads, 2);
 
+	smart_assert(way->end == END_LEAF && client->cluster->variant == PEER_LOCKED);
 	if (status != SMART_OK)
 		return status;
 	*again = head.obsolete || !word_is_leaf(word);
@@ -665,11 +686,13 @@ put_into_node(struct peer_client *client, const struct way *way, struct node *no
 	unsigned int index = kind == NODE48 ? byte : place;
 	int count = 0;
 
+	smart_assert(place < layout[kind].children);
 	requests[count++] =
 		peer_write_of(child_address(way->address, kind, place), &children_of(node)[place], sizeof(uint64_t));
 	if (kind != NODE256)
 		requests[count++] = peer_write_of(way->address + sizeof(struct head) + index, &index_of(node)[index], 1);
 	requests[count++] = peer_write_of(way->address, &node->head, sizeof(node->head));
+	smart_assert(count < (int) (sizeof(requests) / sizeof(requests[0])));
 	cache_keep(client, node, way->address);
 	return peer_write_and_unlock(client, way->address, requests, count);
 }
@@ -681,6 +704,7 @@ insert_into_node(struct peer_client *client, struct way *way, const uint8_t *key
 	struct node *node = &scratch->larger;
 	smart_status status = lock_and_read(client, way->address, scratch->node.head.kind, node);
 
+	smart_assert(way->end == END_FREE);
 	if (status != SMART_OK)
 		return status;
 	*again = !still_there(node, &scratch->node) || find_child(node, key[node->head.depth]) >= 0 || is_full(node);
@@ -699,6 +723,7 @@ lock_both(struct peer_client *client, const struct way *way)
 	enum kind kind = scratch->node.head.kind;
 	smart_status status = SMART_OK;
 
+	smart_assert(way->above != 0 && way->above != way->address);
 	if (above < mine)
 		status = lock_and_read(client, way->above, way->above_kind, &scratch->above);
 	if (status == SMART_OK)
@@ -729,6 +754,7 @@ unlock_both(struct peer_client *client, const struct way *way, const uint64_t *w
 	}
 	if (head != NULL)
 		requests[count++] = peer_write_of(way->address, head, sizeof(*head));
+	smart_assert(count < (int) (sizeof(requests) / sizeof(requests[0])));
 	return status == SMART_OK ? peer_write_and_unlock(client, way->address, requests, count) : status;
 }
 
@@ -752,6 +778,7 @@ replace_node(struct peer_client *client, const struct way *way, const uint8_t *k
 	uint64_t word;
 	smart_status status = address == 0 ? SMART_NO_SPACE : lock_both(client, way);
 
+	smart_assert(way->end == END_FREE);
 	if (status != SMART_OK)
 		return status;
 	*again = !both_still_there(scratch, way) || find_child(node, key[node->head.depth]) >= 0 || !is_full(node);
@@ -798,12 +825,14 @@ split_path(struct peer_client *client, const struct way *way, const uint8_t *key
 	struct head head;
 	smart_status status = address == 0 ? SMART_NO_SPACE : lock_both(client, way);
 
+	smart_assert(way->end == END_PATH);
 	if (status != SMART_OK)
 		return status;
 	*again = !both_still_there(scratch, way);
 	if (*again)
 		return unlock_both(client, way, NULL, NULL);
 	head = scratch->larger.head;
+	smart_assert(way->same < head.length);
 	draft_node(node, key, way->begins, way->begins + way->same);
 	add_child(node, head.path[way->same], way->above_word);
 	add_child(node, key[way->begins + way->same], scratch->mine_word);
@@ -832,6 +861,7 @@ write_chain(struct peer_client *client, const uint8_t *key, unsigned int begins,
 		unsigned int depth = apart - begins <= PATH_MAX_BYTES ? apart : begins + PATH_MAX_BYTES;
 		fabric_address address = peer_allocate(client->cluster, node_bytes(NODE4));
 
+		smart_assert(count < CHAIN_MAX);
 		if (address == 0)
 			return SMART_NO_SPACE;
 		draft_node(node, key, begins, depth);
@@ -860,6 +890,7 @@ split_leaf(struct peer_client *client, const struct way *way, const uint8_t *key
 	struct fabric_request read = {.verb = FABRIC_READ, .length = sizeof(head), .remote = way->address, .local = &head};
 	smart_status status = write_chain(client, key, node->head.depth + 1u, old, &word);
 
+	smart_assert(way->end == END_LEAF && word_is_leaf(old));
 	if (status == SMART_OK)
 		status = peer_lock(client, way->address, &read, 1);
 	if (status != SMART_OK)
@@ -929,10 +960,12 @@ list_subtrees(const void *copy, const struct peer_subtree *subtree, struct peer_
 	uint64_t words[256];
 	int count = 0;
 
+	smart_assert(subtree->known == subtree->depth);
 	if (node->head.obsolete || node->head.depth - node->head.length != subtree->depth)
 		return -1;
 	memcpy(child.prefix + child.known, node->head.path, node->head.length);
 	child.known = child.depth = (uint16_t) (node->head.depth + 1);
+	smart_assert(node->head.depth < YCSB_KEY_MAX);
 	list_children(node, words);
 	for (unsigned int byte = 0; byte < 256; byte++)
 	{
@@ -988,6 +1021,7 @@ fitting_kind(unsigned int children)
 {
 	enum kind kind = NODE4;
 
+	smart_assert(children > 0 && children <= layout[NODE256].children);
 	while (layout[kind].children < children)
 		kind++;
 	return kind;
@@ -999,6 +1033,7 @@ count_bytes(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned 
 {
 	unsigned int count = 1;
 
+	smart_assert(low < high && high <= keys->count);
 	for (uint64_t i = low + 1; i < high; i++)
 		count += peer_key_at(keys, i)[depth] != peer_key_at(keys, i - 1)[depth];
 	return count;
@@ -1015,6 +1050,7 @@ load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned
 	struct node *node;
 	enum kind kind;
 
+	smart_assert(low < high && high <= keys->count);
 	if (high - low == 1 && !root)
 		return load_leaf(keys, low);
 	while (!root && depth - begins < PATH_MAX_BYTES && first[depth] == last[depth])
@@ -1061,6 +1097,7 @@ open_tree(struct peer_cluster *cluster)
 	struct node *root;
 
 	tree_of(cluster)->root = peer_allocate(cluster, node_bytes(NODE256));
+	smart_assert(tree_of(cluster)->root != 0);
 	root = peer_memory(cluster, tree_of(cluster)->root);
 	root->head.kind = NODE256;
 	return true;
@@ -1073,6 +1110,7 @@ close_cache(struct peer_compute *compute)
 
 	while (cache->oldest != NULL)
 		evict_oldest(cache);
+	smart_assert(cache->newest == NULL && cache->bytes == 0);
 }
 
 static void

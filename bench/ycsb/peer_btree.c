@@ -31,6 +31,7 @@ child_of(const struct peer_inner *inner, uint64_t key)
 	unsigned int high = inner->head.count;
 
 	smart_assert(high > 0);
+	smart_assert(high <= PEER_INNER_SPAN);
 	while (high - low > 1)
 	{
 		unsigned int middle = (low + high) / 2;
@@ -40,6 +41,7 @@ child_of(const struct peer_inner *inner, uint64_t key)
 		else
 			high = middle;
 	}
+	smart_assert(low < inner->head.count && (low == 0 || inner->key[low] <= key));
 	return low;
 }
 
@@ -67,6 +69,7 @@ drop_copy(struct peer_pages *pages, struct peer_page_copy **link)
 {
 	struct peer_page_copy *copy = *link;
 
+	smart_assert(pages->bytes >= PEER_PAGE_BYTES);
 	*link = copy->next;
 	pages->bytes -= PEER_PAGE_BYTES;
 	free(copy);
@@ -100,6 +103,7 @@ keep_copy(struct peer_client *client, fabric_address address, const struct peer_
 	struct peer_page_copy **link;
 	struct peer_page_copy *copy;
 
+	smart_assert(address != 0 && inner->head.level > 0 && inner->head.count > 0);
 	peer_cache_work(client);
 	copy = *find_copy(pages, address);
 	if (copy == NULL)
@@ -116,6 +120,7 @@ keep_copy(struct peer_client *client, fabric_address address, const struct peer_
 		*copy = (struct peer_page_copy){.next = *link, .address = address};
 		*link = copy;
 		pages->bytes += PEER_PAGE_BYTES;
+		smart_assert(pages->bytes <= client->cluster->options->cache_bytes);
 	}
 	copy->inner = *inner;
 }
@@ -128,6 +133,7 @@ get_inner(struct peer_client *client, fabric_address address, bool fresh, struct
 	struct peer_page_copy *copy;
 	smart_status status;
 
+	smart_assert(address != 0);
 	peer_cache_work(client);
 	copy = fresh ? NULL : *find_copy(pages, address);
 	if (copy != NULL)
@@ -154,6 +160,7 @@ go_right(struct peer_client *client, uint64_t key, fabric_address above, fabric_
 
 	if (status != SMART_OK || peer_covers(&inner->head, key))
 		return status;
+	smart_assert(key >= inner->head.low && inner->head.sibling != 0);
 	*address = inner->head.sibling;
 	return above != 0 ? get_inner(client, above, true, inner) : SMART_OK;
 }
@@ -166,6 +173,7 @@ find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric_addr
 	fabric_address above = 0;
 	smart_status status;
 
+	smart_assert(level >= 1);
 	*address = tree_of(client->cluster)->root;
 	for (;;)
 	{
@@ -179,6 +187,7 @@ find_inner(struct peer_client *client, uint64_t key, uint32_t level, fabric_addr
 				return status;
 			continue;
 		}
+		smart_assert(inner->head.level >= level);
 		if (inner->head.level == level)
 			return SMART_OK;
 		above = *address;
@@ -210,6 +219,8 @@ peer_find_leaf(struct peer_client *client, uint64_t key, fabric_address *leaf, b
 		unsigned int place = child_of(inner, key);
 		uint64_t end = place + 1 < inner->head.count ? inner->key[place + 1] : inner->head.high;
 
+		smart_assert(inner->head.level == 1);
+		smart_assert(inner->key[place] <= key && (end == 0 || key < end));
 		*leaf = inner->child[place];
 		*own = client->cluster->variant == PEER_PARTITIONED &&
 			   !peer_crosses_partitions(client->cluster, inner->key[place], end);
@@ -225,10 +236,12 @@ peer_find_leaves(struct peer_client *client, uint64_t key, fabric_address *leave
 	unsigned int first;
 	smart_status status = find_inner(client, key, 1, &above);
 
+	smart_assert(*count > 0);
 	if (status != SMART_OK)
 		return status;
 	first = child_of(inner, key);
 	*count = *count < inner->head.count - first ? *count : inner->head.count - first;
+	smart_assert(*count > 0 && first + *count <= inner->head.count);
 	memcpy(leaves, &inner->child[first], *count * sizeof(*leaves));
 	return SMART_OK;
 }
@@ -241,6 +254,8 @@ insert_child(struct peer_inner *inner, uint64_t key, fabric_address child)
 	unsigned int place = child_of(inner, key) + 1;
 
 	smart_assert(inner->head.count < PEER_INNER_SPAN);
+	smart_assert(inner->key[place - 1] < key);
+	smart_assert(place == inner->head.count || key < inner->key[place]);
 	memmove(&inner->key[place + 1], &inner->key[place], (inner->head.count - place) * sizeof(uint64_t));
 	memmove(&inner->child[place + 1], &inner->child[place], (inner->head.count - place) * sizeof(uint64_t));
 	inner->key[place] = key;
@@ -254,6 +269,7 @@ split_inner(struct peer_inner *inner, struct peer_inner *upper, fabric_address u
 {
 	unsigned int half = inner->head.count / 2;
 
+	smart_assert(inner->head.count == PEER_INNER_SPAN);
 	memset(upper, 0, PEER_PAGE_BYTES);
 	upper->head = inner->head;
 	upper->head.low = inner->key[half];
@@ -262,6 +278,8 @@ split_inner(struct peer_inner *inner, struct peer_inner *upper, fabric_address u
 	memcpy(upper->child, &inner->child[half], upper->head.count * sizeof(uint64_t));
 	inner->head.count = half;
 	inner->head.high = upper->head.low;
+	smart_assert(inner->head.low < upper->head.low);
+	smart_assert(upper->head.high == 0 || upper->head.low < upper->head.high);
 	inner->head.sibling = upper_address;
 }
 
@@ -276,6 +294,7 @@ grow_root(struct peer_client *client, uint64_t key, fabric_address child, uint32
 	uint64_t found = 0;
 	smart_status status;
 
+	smart_assert(child != 0 && level == tree->height + 1);
 	if (address == 0)
 		return SMART_NO_SPACE;
 	memset(root, 0, PEER_PAGE_BYTES);
@@ -308,6 +327,7 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 	fabric_address upper_address = 0;
 	smart_status status = find_inner(client, *key, level, &address);
 
+	smart_assert(level <= tree_of(client->cluster)->height);
 	for (;;)
 	{
 		fabric_address next;
@@ -322,6 +342,7 @@ link_here(struct peer_client *client, uint64_t *key, fabric_address *child, uint
 		status = peer_write_and_unlock(client, address, requests, 0);
 		address = next;
 	}
+	smart_assert(status != SMART_OK || inner->head.level == level);
 	*split = status == SMART_OK && inner->head.count == PEER_INNER_SPAN;
 	if (*split)
 	{
@@ -350,6 +371,7 @@ peer_link_page(struct peer_client *client, uint64_t key, fabric_address child, u
 	bool split = true;
 	smart_status status = SMART_OK;
 
+	smart_assert(level >= 1 && child != 0);
 	for (; status == SMART_OK && split; level++)
 	{
 		bool grown = false;
@@ -374,6 +396,7 @@ new_right(struct peer_loading *loading, uint32_t level, uint64_t low)
 	fabric_address address = peer_allocate(loading->cluster, level == 0 ? loading->leaf_bytes : PEER_PAGE_BYTES);
 	struct peer_head *head;
 
+	smart_assert(level < PEER_HEIGHT_MAX);
 	if (address == 0)
 	{
 		loading->full = true;
@@ -382,6 +405,7 @@ new_right(struct peer_loading *loading, uint32_t level, uint64_t low)
 	if (loading->right[level] != 0)
 	{
 		head = peer_memory(loading->cluster, loading->right[level]);
+		smart_assert(head->low < low);
 		head->high = low;
 		head->sibling = address;
 	}
@@ -398,6 +422,7 @@ load_child(struct peer_loading *loading, uint32_t level, uint64_t key, fabric_ad
 	struct peer_inner *inner;
 
 	smart_assert(level < PEER_HEIGHT_MAX);
+	smart_assert(level >= 1 && child != 0);
 	if (loading->right[level] == 0)
 	{
 		inner = new_right(loading, level, 0);
@@ -415,6 +440,8 @@ load_child(struct peer_loading *loading, uint32_t level, uint64_t key, fabric_ad
 			return;
 		load_child(loading, level + 1, key, loading->right[level]);
 	}
+	smart_assert(inner->head.count < PEER_INNER_SPAN);
+	smart_assert(inner->head.count == 0 || inner->key[inner->head.count - 1] < key);
 	inner->key[inner->head.count] = key;
 	inner->child[inner->head.count++] = child;
 }
@@ -425,6 +452,7 @@ peer_loading_begin(struct peer_loading *loading, struct peer_cluster *cluster, u
 	const struct peer_btree *tree = tree_of(cluster);
 	const struct peer_inner *root = peer_memory(cluster, tree->root);
 
+	smart_assert(tree->height == 1 && root->head.level == 1 && root->head.count == 1);
 	*loading = (struct peer_loading){.cluster = cluster, .leaf_bytes = leaf_bytes, .height = 1};
 	loading->first[0] = loading->right[0] = root->child[0];
 	loading->first[1] = loading->right[1] = tree->root;
@@ -445,6 +473,7 @@ peer_loading_end(const struct peer_loading *loading)
 {
 	struct peer_btree *tree = tree_of(loading->cluster);
 
+	smart_assert(!loading->full && loading->height < PEER_HEIGHT_MAX && loading->right[loading->height] != 0);
 	tree->root = loading->right[loading->height];
 	tree->height = loading->height;
 	memcpy(peer_memory(loading->cluster, tree->root_word), &tree->root, sizeof(tree->root));
@@ -465,6 +494,7 @@ peer_btree_open(struct peer_cluster *cluster, uint64_t leaf_bytes)
 	root->head.level = 1;
 	root->head.count = 1;
 	root->child[0] = peer_allocate(cluster, leaf_bytes);
+	smart_assert(tree->root_word != 0 && tree->root != 0 && root->child[0] != 0);
 	memcpy(peer_memory(cluster, tree->root_word), &tree->root, sizeof(tree->root));
 }
 

@@ -10,6 +10,7 @@
 #ifndef YCSB_PEER_BTREE_H
 #define YCSB_PEER_BTREE_H
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "peer.h"
 
@@ -82,6 +83,7 @@ peer_key_of(const uint8_t *bytes)
 static inline bool
 peer_covers(const struct peer_head *head, uint64_t key)
 {
+	smart_assert(head->high == 0 || head->low < head->high);
 	return key >= head->low && (head->high == 0 || key < head->high);
 }
 

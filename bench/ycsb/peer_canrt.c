@@ -94,12 +94,14 @@ tree_of(const struct peer_cluster *cluster)
 static uint64_t
 nodes_of(uint32_t height)
 {
+	smart_assert(height <= HEIGHT_MAX);
 	return UINT64_C(1) << (CHARACTER_BITS * height);
 }
 
 static uint64_t
 number_of(uint64_t key, uint32_t height)
 {
+	smart_assert(height >= 1 && height <= HEIGHT_MAX);
 	return key >> (64 - CHARACTER_BITS * height);
 }
 
@@ -109,6 +111,7 @@ node_address(const struct peer_cluster *cluster, uint32_t height, uint64_t numbe
 	const struct tree *tree = tree_of(cluster);
 	unsigned int memory_nodes = cluster->options->memory_nodes;
 
+	smart_assert(number < nodes_of(height));
 	return tree->base[height][number % memory_nodes] + number / memory_nodes * tree->node_bytes;
 }
 
@@ -121,6 +124,7 @@ node_at(const struct peer_cluster *cluster, uint32_t height, uint64_t number)
 static uint8_t *
 item_at(const struct tree *tree, void *node, unsigned int slot)
 {
+	smart_assert(slot < SLOTS);
 	return (uint8_t *) node + sizeof(uint64_t) + slot * tree->stride + ITEM_HEAD;
 }
 
@@ -179,6 +183,7 @@ allocate_tree(struct peer_cluster *cluster, uint32_t height)
 	struct tree *tree = tree_of(cluster);
 	unsigned int memory_nodes = cluster->options->memory_nodes;
 
+	smart_assert(height >= 1 && tree->node_bytes > 0);
 	if (height > HEIGHT_MAX)
 		return false;
 	for (unsigned int i = 0; i < memory_nodes; i++)
@@ -200,6 +205,7 @@ unlock_below(struct peer_cluster *cluster, uint32_t height, uint64_t number)
 	uint32_t newest = tree_of(cluster)->height;
 	uint64_t width = nodes_of(newest - height);
 
+	smart_assert(height <= newest);
 	for (uint64_t i = 0; i < width; i++)
 		*node_at(cluster, newest, number * width + i) &= FULL;
 }
@@ -214,6 +220,7 @@ serve_append(void *argument)
 	uint64_t *node = node_at(cluster, tree->height, number_of(append->key, tree->height));
 
 	smart_assert((*node & LOCK_MASK) != 0);
+	smart_assert(append->height <= tree->height && append->slot < SLOTS);
 	put_item(tree, node, append->height == tree->height ? append->slot : free_slot(*node), append->key, append->value);
 	unlock_below(cluster, append->height, number_of(append->key, append->height));
 }
@@ -227,6 +234,7 @@ move_node(struct peer_cluster *cluster, uint32_t height, uint64_t number)
 	uint64_t width = nodes_of(1);
 	bool locked = (*node & LOCK_MASK) != 0 && (*node & FULL) != FULL;
 
+	smart_assert((*node & MOVED) == 0);
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
 	{
 		const uint8_t *item = item_at(tree, node, slot);
@@ -300,6 +308,7 @@ refresh(struct peer_client *client, bool *newer)
 		if (status == SMART_OK)
 			compute->height = newest;
 	}
+	smart_assert(compute->height >= height && compute->height <= tree->height);
 	*newer = compute->height > height;
 	sim_timed_release(&client->simulated.timed, &compute->fetching);
 	return status;
@@ -325,6 +334,7 @@ canrt_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bool
 	bool again = true;
 	smart_status status = SMART_OK;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	while (status == SMART_OK && again)
 	{
 		uint32_t height;
@@ -365,6 +375,7 @@ carry(void *argument)
 static void
 open_append(struct peer_client *client, struct append *append)
 {
+	smart_assert(client->simulated.client.number < CLIENTS_MAX);
 	append->cluster = client->cluster;
 	sim_timed_client_init(&append->carrier, &client->cluster->timed, client->compute->number);
 	append->carrier.core = client->simulated.timed.core;
@@ -377,10 +388,12 @@ post_append(struct peer_client *client, uint64_t key, uint64_t value, uint32_t h
 	const struct sim_model *model = &client->cluster->options->model;
 	struct append *append = &mine_of(client)->append;
 
+	smart_assert(slot < SLOTS);
 	if (append->cluster == NULL)
 		open_append(client, append);
 	sim_timed_acquire(&client->simulated.timed, &append->under_way);
 	sim_timed_release(&client->simulated.timed, &append->under_way);
+	smart_assert(append->under_way.holder == NULL);
 	append->height = height;
 	append->slot = slot;
 	append->key = key;
@@ -405,6 +418,7 @@ ask_for_room(struct peer_client *client, uint32_t height)
 	};
 	bool newer;
 
+	smart_assert(height <= tree->height);
 	sim_timed_acquire(&client->simulated.timed, &tree->resizing);
 	if (tree->height == height)
 		sim_timed_call(&client->simulated.timed, &message);
@@ -447,6 +461,7 @@ write_item(struct peer_client *client, uint64_t key, uint64_t value)
 static smart_status
 canrt_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	*added = true;
 	return write_item(peer_client_of(ycsb), smart_load_be64(entry), peer_value_of(entry, key_length, length));
 }
@@ -454,6 +469,7 @@ canrt_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 static smart_status
 canrt_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length)
 {
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	return write_item(peer_client_of(ycsb), smart_load_be64(entry), peer_value_of(entry, key_length, length));
 }
 
@@ -467,6 +483,8 @@ read_nodes(struct peer_client *client, uint32_t height, uint64_t first, unsigned
 	struct fabric_request requests[SCAN_NODES];
 	smart_status status;
 
+	smart_assert(count > 0 && count <= SCAN_NODES);
+	smart_assert(first + count <= nodes_of(height));
 	for (unsigned int i = 0; i < count; i++)
 		requests[i] = (struct fabric_request){.verb = FABRIC_READ,
 											  .length = (uint32_t) tree->node_bytes,
@@ -506,6 +524,7 @@ canrt_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint64
 	uint64_t next = number_of(key, height);
 	smart_status status = SMART_OK;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	*seen = 0;
 	while (status == SMART_OK && *seen < wanted && next < nodes_of(height))
 	{
@@ -562,6 +581,7 @@ canrt_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 	struct peer_keys keys;
 	smart_status status = peer_keys_collect(&keys, client, options);
 
+	smart_assert(tree->items == 0);
 	while (status == SMART_OK && tree->height < HEIGHT_MAX && !is_high_enough(&keys, tree->height))
 		tree->height++;
 	if (status == SMART_OK && !allocate_tree(cluster, tree->height))
@@ -576,6 +596,7 @@ canrt_load(struct ycsb_client *ycsb, const struct ycsb_options *options)
 		else
 			put_item(tree, node, free_slot(*node), key, keys.value[i]);
 	}
+	smart_assert(status != SMART_OK || tree->items == keys.count);
 	for (unsigned int i = 0; i < options->compute_nodes; i++)
 		((struct compute *) cluster->compute[i].state)->height = tree->height;
 	peer_keys_free(&keys);

@@ -96,12 +96,14 @@ leaf_bytes(const struct tree *tree)
 static uint32_t
 replica_at(const struct tree *tree, unsigned int group)
 {
+	smart_assert(group < GROUPS);
 	return PEER_HEAD_BYTES + group * group_bytes(tree);
 }
 
 static uint32_t
 entry_at(const struct tree *tree, unsigned int place)
 {
+	smart_assert(place < SPAN);
 	return replica_at(tree, place / NEIGHBOURS) + REPLICA_BYTES + place % NEIGHBOURS * tree->stride;
 }
 
@@ -131,6 +133,7 @@ home_of(uint64_t key)
 static unsigned int
 distance(unsigned int from, unsigned int to)
 {
+	smart_assert(from < SPAN && to < SPAN);
 	return (to + SPAN - from) % SPAN;
 }
 
@@ -154,6 +157,7 @@ put_entry(const struct tree *tree, uint8_t *leaf, unsigned int place, uint64_t k
 {
 	uint8_t *entry = leaf + entry_at(tree, place);
 
+	smart_assert(distance(home_of(key), place) < NEIGHBOURS);
 	memset(entry, 0, tree->stride);
 	memcpy(entry, &key, sizeof(key));
 	memcpy(entry + sizeof(key), &value, sizeof(value));
@@ -182,6 +186,7 @@ find_vacancy(const struct tree *tree, uint8_t *leaf, unsigned int from)
 {
 	unsigned int far = 0;
 
+	smart_assert(from < SPAN);
 	while (far < SPAN && *there(tree, leaf, (from + far) % SPAN))
 		far++;
 	return far;
@@ -191,6 +196,7 @@ find_vacancy(const struct tree *tree, uint8_t *leaf, unsigned int from)
 static bool
 hop(const struct tree *tree, uint8_t *leaf, unsigned int home, unsigned int *vacancy)
 {
+	smart_assert(home < SPAN && *vacancy < SPAN && !*there(tree, leaf, *vacancy));
 	while (distance(home, *vacancy) >= NEIGHBOURS)
 	{
 		unsigned int back = NEIGHBOURS - 1;
@@ -217,6 +223,7 @@ add_entry(const struct tree *tree, uint8_t *leaf, uint64_t key, uint64_t value)
 	unsigned int far = find_vacancy(tree, leaf, home);
 	unsigned int vacancy = (home + far) % SPAN;
 
+	smart_assert(find_entry(tree, leaf, key) < 0);
 	if (far == SPAN || !hop(tree, leaf, home, &vacancy))
 		return false;
 	put_entry(tree, leaf, vacancy, key, value);
@@ -241,6 +248,7 @@ stretch(const struct tree *tree, enum fabric_verb verb, fabric_address address, 
 {
 	uint32_t begin = begin_of(tree, verb, from);
 
+	smart_assert(count > 0 && from + count <= SPAN);
 	return (struct fabric_request){.verb = verb,
 								   .length = entry_at(tree, from + count - 1) + tree->stride - begin,
 								   .remote = address + begin,
@@ -256,6 +264,7 @@ part(const struct tree *tree, enum fabric_verb verb, fabric_address address, uin
 	int number = 0;
 
 	smart_assert(count > 0 && count <= SPAN);
+	smart_assert(from < SPAN);
 	if (over > 0)
 		requests[number++] = stretch(tree, verb, address, leaf, 0, over);
 	requests[number++] = stretch(tree, verb, address, leaf, from, count - over);
@@ -317,6 +326,7 @@ search(struct peer_client *client, uint64_t key, bool *found)
 			break;
 		if (ends_before(replica, key))
 		{
+			smart_assert(replica.sibling != 0);
 			address = replica.sibling;
 			status = peer_refresh_above(client, key);
 			continue;
@@ -335,6 +345,7 @@ chime_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bool
 	uint64_t value = 0;
 	smart_status status;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	*found = true;
 	if (client->compute->delegation != NULL)
 		role = peer_delegate(client, bytes, length, false, &value);
@@ -385,6 +396,7 @@ middle_of(const struct tree *tree, uint8_t *leaf)
 	}
 	smart_assert(count >= 2);
 	qsort(keys, count, sizeof(*keys), compare_keys);
+	smart_assert(keys[0] < keys[count / 2]);
 	return keys[count / 2];
 }
 
@@ -411,6 +423,7 @@ split_leaf(struct peer_client *client, fabric_address address, uint64_t key, uin
 	if (status != SMART_OK)
 		return status;
 	middle = middle_of(tree, old);
+	smart_assert(!ends_before(get_replica(tree, old, 0), middle));
 	memset(lower, 0, leaf_bytes(tree));
 	memset(upper, 0, leaf_bytes(tree));
 	put_replicas(tree, upper, get_replica(tree, old, 0));
@@ -453,6 +466,7 @@ lock_leaf(struct peer_client *client, uint64_t key, bool adds, fabric_address *a
 		replica = replica_of_part(tree, leaf, home);
 		if (status != SMART_OK || !ends_before(replica, key))
 			break;
+		smart_assert(replica.sibling != 0);
 		status = peer_write_and_unlock(client, *address, none, 0);
 		*address = replica.sibling;
 		if (status == SMART_OK)
@@ -511,6 +525,7 @@ chime_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 	bool done;
 	smart_status status;
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	do
 		status = try_insert(client, peer_key_of(entry), value, &done, added);
 	while (status == SMART_OK && !done);
@@ -548,6 +563,7 @@ chime_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, 
 	uint64_t value = peer_value_of(entry, key_length, length);
 	smart_status status;
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	if (client->compute->delegation != NULL)
 		role = peer_delegate(client, entry, key_length, true, &value);
 	if (role == PEER_DELIVERED)
@@ -570,11 +586,13 @@ read_leaves(struct peer_client *client, uint64_t key, uint64_t wanted, unsigned 
 	fabric_address leaves[SCAN_PAGES];
 	smart_status status;
 
+	smart_assert(wanted > 0);
 	*pages = (unsigned int) (wanted * 100 / (SPAN * FILL)) + 1;
 	*pages = *pages < SCAN_PAGES ? *pages : SCAN_PAGES;
 	status = peer_find_leaves(client, key, leaves, pages);
 	if (status != SMART_OK)
 		return status;
+	smart_assert(*pages > 0 && *pages <= SCAN_PAGES);
 	for (unsigned int i = 0; i < *pages; i++)
 		requests[i] = whole(tree, FABRIC_READ, leaves[i], scratch->page[i].bytes);
 	return fabric_execute(client->simulated.client.fabric, requests, (int) *pages);
@@ -600,6 +618,7 @@ chime_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint64
 	bool more = true;
 	smart_status status = SMART_OK;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	*seen = 0;
 	while (status == SMART_OK && *seen < wanted && more)
 	{
@@ -655,6 +674,7 @@ load_record(void *argument, const uint8_t *bytes, size_t length, uint64_t record
 	uint8_t *leaf = peer_memory(cluster, last);
 	uint64_t key = peer_key_of(bytes);
 
+	smart_assert(length == YCSB_INTEGER_BYTES && load->count <= SPAN * FILL / 100);
 	if (load->count < SPAN * FILL / 100 && add_entry(tree, leaf, key, record))
 	{
 		load->count++;

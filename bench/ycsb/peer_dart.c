@@ -111,6 +111,7 @@ with_byte(uint64_t word, uint8_t byte, unsigned int length)
 static uint64_t
 node_bytes(enum type type)
 {
+	smart_assert(type > NONE && type < LEAF);
 	return type_words[type] * sizeof(uint64_t);
 }
 
@@ -122,6 +123,7 @@ bucket_of(enum type type, uint8_t byte)
 {
 	unsigned int buckets = type_words[type] / BUCKET;
 
+	smart_assert(type > NONE && type < LEAF);
 	if (type == N256)
 		return byte / BUCKET * BUCKET;
 	return buckets <= 1 ? 0 : (unsigned int) (ycsb_mix(byte) % buckets) * BUCKET;
@@ -155,6 +157,7 @@ add_child(enum type type, uint64_t *node, uint64_t word)
 
 	if (place == bucket_words(type))
 		return false;
+	smart_assert(bucket[place] == 0);
 	bucket[place] = word;
 	return true;
 }
@@ -163,6 +166,7 @@ add_child(enum type type, uint64_t *node, uint64_t word)
 static enum type
 fill_node(uint64_t node[256], const uint64_t *words, unsigned int count, enum type type)
 {
+	smart_assert(count <= 256 && type > NONE);
 	for (;; type++)
 	{
 		unsigned int done = 0;
@@ -340,6 +344,7 @@ prefix_hash(const uint8_t *key, unsigned int length)
 static fabric_address
 table_bucket(const struct tree *tree, uint64_t hash)
 {
+	smart_assert(tree->segment != NULL && tree->segments > 0);
 	return tree->segment[(hash >> 32) % tree->segments] + hash % SEGMENT_BUCKETS * TABLE_BUCKET * sizeof(uint64_t);
 }
 
@@ -367,6 +372,7 @@ find_express(struct peer_client *client, struct way *way, const uint8_t *key, si
 	const struct tree *tree = tree_of(client->cluster);
 	uint64_t bucket[TABLE_BUCKET];
 
+	smart_assert(tree->lengths <= LENGTHS_MAX);
 	for (unsigned int i = 0; i < tree->lengths && way->status == SMART_OK; i++)
 	{
 		uint64_t hash = prefix_hash(key, tree->length[i]);
@@ -406,6 +412,7 @@ struct entries
 static uint64_t
 entry_word(const struct entries *entries, uint64_t word, unsigned int prefix, uint64_t hash)
 {
+	smart_assert(prefix > 0 && prefix >= entries->begins && prefix <= entries->depth);
 	return with_byte(word, fingerprint(hash), entries->depth - prefix);
 }
 
@@ -420,6 +427,7 @@ claim_entry(struct peer_client *client, const struct entries *entries, unsigned 
 	unsigned int place;
 	smart_status status;
 
+	smart_assert((entries->claim & FROZEN) != 0);
 	do
 	{
 		status = peer_read(client, address, bucket, sizeof(bucket));
@@ -442,6 +450,7 @@ release_entry(struct peer_client *client, const struct entries *entries, unsigne
 	uint64_t found;
 	smart_status status = peer_read(client, address, bucket, sizeof(bucket));
 
+	smart_assert((entries->claim & FROZEN) != 0 && (word & FROZEN) == 0);
 	for (unsigned int place = 0; place < TABLE_BUCKET && status == SMART_OK; place++)
 	{
 		if (bucket[place] == claim)
@@ -463,6 +472,7 @@ claim_entries(struct peer_client *client, const struct entries *entries)
 	const struct tree *tree = tree_of(client->cluster);
 	smart_status status = SMART_OK;
 
+	smart_assert(entries->begins <= entries->depth);
 	for (unsigned int i = 0; i < tree->lengths && tree->segment != NULL && status == SMART_OK; i++)
 	{
 		if (has_entry(entries, tree->length[i]))
@@ -497,6 +507,7 @@ take_step(struct peer_client *client, struct way *way, const uint8_t *key, size_
 	uint8_t byte = key[level->depth];
 	fabric_address address = word_address(level->word) + bucket_of(type, byte) * sizeof(uint64_t);
 
+	smart_assert(level->depth < length);
 	way->frozen |= (level->word & FROZEN) != 0;
 	way->end = END_FAILED;
 	way->status = read_along(client, address, way->bucket, bucket_words(type) * sizeof(uint64_t));
@@ -517,6 +528,7 @@ take_step(struct peer_client *client, struct way *way, const uint8_t *key, size_
 		way->end = way->status == SMART_OK ? END_LEAF : END_FAILED;
 		return false;
 	}
+	smart_assert(way->levels < LEVELS_MAX);
 	way->level[way->levels] = (struct level){.word = way->word,
 											 .word_at = way->word_at,
 											 .begins = level->depth + 1,
@@ -544,6 +556,7 @@ descend(struct peer_client *client, struct way *way, const uint8_t *key, size_t 
 		way->levels = 1;
 		way->level[0] = (struct level){.word = tree->root};
 	}
+	smart_assert(way->levels == 1);
 	while (take_step(client, way, key, length))
 		;
 }
@@ -605,6 +618,7 @@ note_latency(struct peer_client *client, uint64_t ns)
 {
 	struct tree *tree = tree_of(client->cluster);
 
+	smart_assert(now_ns(client) >= tree->changed_ns);
 	tree->estimate_ns += (double) ns > tree->estimate_ns ? 190 : -10;
 	if (now_ns(client) - tree->changed_ns < CHANGE_NS)
 		return;
@@ -613,6 +627,7 @@ note_latency(struct peer_client *client, uint64_t ns)
 	tree->grace_ns[0] = tree->estimate_ns < GRACE_MIN_NS   ? GRACE_MIN_NS
 						: tree->estimate_ns > GRACE_MAX_NS ? GRACE_MAX_NS
 														   : (uint64_t) tree->estimate_ns;
+	smart_assert(tree->grace_ns[0] >= GRACE_MIN_NS && tree->grace_ns[0] <= GRACE_MAX_NS);
 }
 
 /* Have the words to the first so many nodes of a way changed, or been frozen, since they were READ?  One round trip. */
@@ -624,6 +639,7 @@ look_again(struct peer_client *client, const struct way *way, unsigned int level
 	smart_status status = SMART_OK;
 	int count = 0;
 
+	smart_assert(levels <= way->levels && levels <= LEVELS_MAX);
 	*changed = false;
 	for (unsigned int i = 0; i < levels; i++)
 	{
@@ -645,6 +661,7 @@ look_again(struct peer_client *client, const struct way *way, unsigned int level
 static bool
 is_late(struct peer_client *client, const struct way *way)
 {
+	smart_assert(now_ns(client) >= way->begin_ns);
 	return now_ns(client) - way->begin_ns > shorter_grace(tree_of(client->cluster));
 }
 
@@ -803,6 +820,7 @@ freeze(struct peer_client *client, struct way *way, const uint8_t *key, size_t l
 	bool changed = false;
 	smart_status status = peer_cas(client, level->word_at, old, old | FROZEN, &found);
 
+	smart_assert(level->word_at != 0 && (old & FROZEN) == 0);
 	*frozen = found == old;
 	if (status == SMART_OK && *frozen && is_late(client, way))
 		status = look_again(client, way, way->levels - 1, &changed);
@@ -823,6 +841,7 @@ copy_node(struct peer_client *client, uint64_t old, uint64_t *copy)
 	fabric_address address;
 	smart_status status = peer_read(client, word_address(old), scratch->node, node_bytes(type));
 
+	smart_assert(type < N256);
 	if (status != SMART_OK)
 		return status;
 	type = fill_node(scratch->larger, scratch->node, type_words[type], type + 1);
@@ -845,6 +864,7 @@ replace(struct peer_client *client, struct way *way, const uint8_t *key, size_t 
 	bool changed = true;
 	smart_status status = SMART_OK;
 
+	smart_assert((frozen & FROZEN) != 0 && (copy & FROZEN) == 0);
 	while (status == SMART_OK && changed)
 	{
 		uint64_t found;
@@ -870,6 +890,7 @@ switch_type(struct peer_client *client, struct way *way, const uint8_t *key, siz
 	bool replaced = false;
 	smart_status status = freeze(client, way, key, length, &frozen);
 
+	smart_assert(way->end == END_FULL);
 	if (status != SMART_OK || !frozen)
 		return status;
 	status = claim_entries(client, &entries);
@@ -900,12 +921,14 @@ put_between(struct peer_client *client, const struct way *way, const uint8_t *ke
 	uint64_t found;
 	smart_status status;
 
+	smart_assert(from <= to);
 	for (;; begins += PATH_MAX + 1)
 	{
 		unsigned int length = to - begins < PATH_MAX ? to - begins : PATH_MAX;
 		fabric_address address = peer_allocate(client->cluster, node_bytes(N8));
 		uint64_t *node = scratch->chain[count];
 
+		smart_assert(count < CHAIN_MAX);
 		if (address == 0)
 			return SMART_NO_SPACE;
 		*link = make_word(byte, length, N8, address);
@@ -958,6 +981,7 @@ put_into_bucket(struct peer_client *client, struct way *way, const uint8_t *key,
 	uint64_t found = 0;
 	smart_status status;
 
+	smart_assert(way->end == END_FREE && way->place < bucket_words(type));
 	for (;; way->place++, way->word_at += sizeof(uint64_t))
 	{
 		status = peer_cas(client, way->word_at, 0, mine, &found);
@@ -979,6 +1003,7 @@ insert_here(struct peer_client *client, struct way *way, const uint8_t *key, siz
 	bool known = way->end == END_LEAF;
 	smart_status status = SMART_OK;
 
+	smart_assert(way->end != END_FAILED && way->levels > 0);
 	*again = true;
 	if (!known)
 		status = read_some_leaf(client, way, length, &known);
@@ -1068,9 +1093,11 @@ list_subtrees(const void *node, const struct peer_subtree *subtree, struct peer_
 	uint64_t words[256];
 	int count = 0;
 
+	smart_assert(!word_is_leaf(subtree->word));
 	memcpy(words, node, slots * sizeof(words[0]));
 	qsort(words, slots, sizeof(words[0]), compare_words);
 	child.depth = (uint16_t) (subtree->depth + length + 1);
+	smart_assert(!known || child.depth <= YCSB_KEY_MAX);
 	if (known)
 		child.known = child.depth;
 	for (unsigned int i = 0; i < slots; i++)
@@ -1116,6 +1143,7 @@ load_leaf(const struct peer_keys *keys, uint64_t number, unsigned int depth)
 	size_t length = peer_key_length(keys, number);
 	fabric_address address = peer_allocate(keys->cluster, leaf_bytes(keys->cluster, length));
 
+	smart_assert(depth < length);
 	if (address == 0)
 		return 0;
 	fill_leaf(peer_memory(keys->cluster, address), key, length, keys->value[number]);
@@ -1128,6 +1156,7 @@ next_byte(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned in
 {
 	uint64_t next = low + 1;
 
+	smart_assert(low < high);
 	while (next < high && peer_key_at(keys, next)[depth] == peer_key_at(keys, low)[depth])
 		next++;
 	return next;
@@ -1146,6 +1175,7 @@ load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned
 	enum type type;
 	fabric_address address;
 
+	smart_assert(low < high && (root || begins > 0));
 	if (high - low == 1 && !root)
 		return load_leaf(keys, low, begins - 1);
 	while (!root && depth - begins < PATH_MAX && first[depth] == last[depth])
@@ -1153,6 +1183,7 @@ load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned
 	for (uint64_t next; low < high; low = next)
 	{
 		next = next_byte(keys, low, high, depth);
+		smart_assert(count < 256);
 		words[count] = load_subtree(keys, low, next, depth + 1, false);
 		if (words[count++] == 0)
 			return 0;
@@ -1193,6 +1224,7 @@ find_path(struct peer_cluster *cluster, const uint8_t *key, unsigned int length,
 		unsigned int depth = begins + word_length(word);
 		const uint64_t *bucket = node + bucket_of(word_type(word), key[depth]);
 
+		smart_assert(path->levels < LEVELS_MAX && depth < length);
 		path->begins[path->levels] = (uint8_t) begins;
 		path->depth[path->levels++] = (uint8_t) depth;
 		word = bucket[find_in_bucket(word_type(word), bucket, key[depth])];
@@ -1236,6 +1268,7 @@ insert_length(const unsigned int *from, unsigned int count, unsigned int length,
 {
 	unsigned int done = 0;
 
+	smart_assert(count < LENGTHS_MAX);
 	while (done < count && from[done] > length)
 	{
 		to[done] = from[done];
@@ -1255,6 +1288,7 @@ visit_nodes(const struct peer_keys *keys, uint64_t word, uint64_t low, uint64_t 
 	const uint64_t *node = peer_memory(keys->cluster, word_address(word));
 	struct entries entries = {peer_key_at(keys, low), begins, begins + word_length(word), 0};
 
+	smart_assert(word != 0 && low < high);
 	if (word_is_leaf(word))
 		return;
 	for (unsigned int length = begins; length <= entries.depth && counts != NULL; length++)
@@ -1319,6 +1353,7 @@ choose_lengths(const struct peer_keys *keys, const struct path *paths, const uin
 			cost = least;
 		}
 	} while (best != 0 && tree->lengths < LENGTHS_MAX);
+	smart_assert(tree->lengths <= LENGTHS_MAX && entries <= keys->count / BUDGET);
 	return entries;
 }
 
@@ -1371,6 +1406,7 @@ open_tree(struct peer_cluster *cluster)
 	struct tree *tree = tree_of(cluster);
 
 	tree->root = make_word(0, 0, N256, peer_allocate(cluster, node_bytes(N256)));
+	smart_assert(word_address(tree->root) != 0);
 	tree->grace_ns[0] = tree->grace_ns[1] = GRACE_MAX_NS / 10;
 	tree->estimate_ns = GRACE_MAX_NS / 10;
 	if (cluster->variant == PEER_UNSKIPPED)

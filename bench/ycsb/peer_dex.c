@@ -97,6 +97,7 @@ find_place(const struct page *page, uint64_t key)
 	int low = -1;
 	int high = (int) page->count;
 
+	smart_assert(page->count <= SPAN);
 	while (high - low > 1)
 	{
 		int middle = (low + high) / 2;
@@ -124,6 +125,7 @@ child_of(const struct page *page, uint64_t key)
 	int place = find_place(page, key);
 
 	smart_assert(place >= 0);
+	smart_assert(page->level > 0);
 	return page->word[place];
 }
 
@@ -131,6 +133,7 @@ child_of(const struct page *page, uint64_t key)
 static uint64_t
 place_end(const struct page *page, int place)
 {
+	smart_assert(place >= 0 && place < (int) page->count);
 	return place + 1 < (int) page->count ? page->key[place + 1] : page->high;
 }
 
@@ -151,6 +154,8 @@ put_entry(struct page *page, uint64_t key, uint64_t word)
 	page->key[place] = key;
 	page->word[place] = word;
 	page->count++;
+	smart_assert(place == 0 || page->key[place - 1] < key);
+	smart_assert(place + 1 == (int) page->count || key < page->key[place + 1]);
 }
 
 /* The upper half becomes a page of its own. */
@@ -159,6 +164,7 @@ split_page(struct page *page, struct page *upper)
 {
 	unsigned int half = page->count / 2;
 
+	smart_assert(page->count == SPAN);
 	memset(upper, 0, sizeof(*upper));
 	upper->level = page->level;
 	upper->low = page->key[half];
@@ -168,6 +174,7 @@ split_page(struct page *page, struct page *upper)
 	memcpy(upper->word, &page->word[half], upper->count * sizeof(uint64_t));
 	page->count = half;
 	page->high = upper->low;
+	smart_assert(page->low < page->high && (upper->high == 0 || upper->low < upper->high));
 }
 
 /* On the memory node of a page below the same one of level TOGETHER, or on the next one. */
@@ -252,6 +259,7 @@ add_frame(struct compute *compute, fabric_address address)
 	struct frame **bucket = &compute->bucket[ycsb_mix(address) & (compute->buckets - 1)];
 	struct frame *frame = calloc(1, sizeof(*frame));
 
+	smart_assert(address != 0 && *find_frame(compute, address) == NULL);
 	if (frame == NULL)
 		abort();
 	frame->address = address;
@@ -272,8 +280,10 @@ leave_cooling(struct compute *compute, struct frame *frame)
 	struct cooling_bucket *bucket = cooling_bucket_of(compute, frame);
 	unsigned int slot = 0;
 
+	smart_assert(frame->state == COOLING && bucket->count > 0 && bucket->count <= COOLING_SLOTS);
 	while (bucket->slot[slot] != frame)
 		slot++;
+	smart_assert(slot < bucket->count);
 	bucket->count--;
 	memmove(&bucket->slot[slot], &bucket->slot[slot + 1], (bucket->count - slot) * sizeof(frame));
 	frame->state = HOT;
@@ -283,6 +293,7 @@ static void
 drop_frame(struct compute *compute, struct frame *frame)
 {
 	smart_assert(frame->users == 0 && !frame->dirty);
+	smart_assert(!frame->admitted || (frame->number < compute->frames && compute->frame[frame->number] == frame));
 	if (frame->state == COOLING)
 		leave_cooling(compute, frame);
 	if (frame->admitted)
@@ -298,6 +309,7 @@ drop_frame(struct compute *compute, struct frame *frame)
 static struct frame *
 delegate(struct compute *compute, struct frame *frame)
 {
+	smart_assert(frame->state == HOT && frame->admitted);
 	while (frame->content.page.level > 0)
 	{
 		struct frame *child = NULL;
@@ -319,6 +331,7 @@ delegate(struct compute *compute, struct frame *frame)
 static smart_status
 write_back(struct peer_client *client, struct frame *frame)
 {
+	smart_assert(frame->dirty && frame->users > 0);
 	frame->dirty = false;
 	return peer_write(client, frame->address, &frame->content, PAGE_BYTES);
 }
@@ -348,6 +361,7 @@ cool_one(struct peer_client *client, struct compute *compute)
 	bucket = cooling_bucket_of(compute, frame);
 	if (bucket->count == COOLING_SLOTS)
 		drop_frame(compute, bucket->slot[0]);
+	smart_assert(bucket->count < COOLING_SLOTS);
 	bucket->slot[bucket->count++] = frame;
 	frame->state = COOLING;
 	return SMART_OK;
@@ -395,6 +409,7 @@ read_page(struct peer_client *client, struct frame *frame, bool shared)
 	uint64_t word = 0;
 	smart_status status = SMART_OK;
 
+	smart_assert(frame->users > 0);
 	if (shared)
 		status = peer_read(client, frame->address, &word, sizeof(word));
 	if (status == SMART_OK)
@@ -440,6 +455,7 @@ static void
 admit(struct compute *compute, struct frame *frame)
 {
 	smart_assert(compute->frames < compute->frames_max + FRAMES_MORE);
+	smart_assert(frame->state == FETCHED && !frame->admitted);
 	frame->state = HOT;
 	frame->admitted = true;
 	frame->number = compute->frames;
@@ -455,6 +471,7 @@ fetch(struct peer_client *client, struct compute *compute, struct frame *frame, 
 	uint64_t begin_ns;
 	smart_status status = SMART_OK;
 
+	smart_assert(frame->state == FETCHED && frame->users == 0);
 	compute->misses++;
 	frame->users = 1;
 	if (admits)
@@ -529,6 +546,8 @@ call_memory(struct peer_client *client, struct way *way, struct frame *frame, ui
 	uint64_t begin_ns = sim_timed_now_ns(&client->cluster->timed);
 	struct frame *leaf;
 
+	smart_assert(frame->state == FETCHED && frame->users == 0);
+	smart_assert(level >= 1 && level <= TOGETHER);
 	call->cluster = client->cluster;
 	call->page = frame->address;
 	frame->users = 1;
@@ -582,6 +601,7 @@ use_page(struct peer_client *client, struct way *way, fabric_address address, ui
 			leave_cooling(compute, frame);
 		frame->users++;
 	}
+	smart_assert(frame->users > 0);
 	way->frame[way->frames++] = frame;
 	return way->status == SMART_OK;
 }
@@ -615,9 +635,11 @@ descend(struct peer_client *client, struct way *way, uint64_t key, struct call *
 			sim_timed_compute(&client->simulated.timed, client->cluster->options->model.cache_ns);
 			if (way->status != SMART_OK || !covers(page, key))
 				break;
+			smart_assert(page->level == level);
 			if (page->level == 0)
 				return true;
 			place = find_place(page, key);
+			smart_assert(place >= 0);
 			address = page->word[place];
 			level = page->level - 1;
 			shared = peer_crosses_partitions(client->cluster, page->key[place], place_end(page, place));
@@ -632,6 +654,7 @@ descend(struct peer_client *client, struct way *way, uint64_t key, struct call *
 static struct page *
 leaf_of(const struct way *way)
 {
+	smart_assert(way->frames > 0 && way->frame[way->frames - 1]->content.page.level == 0);
 	return &way->frame[way->frames - 1]->content.page;
 }
 
@@ -649,6 +672,7 @@ dex_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bool *
 	struct call call = {.key = key};
 	struct way way;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	if (!descend(client, &way, key, &call))
 	{
 		*found = way.found;
@@ -670,6 +694,7 @@ write_entry(struct peer_client *client, struct way *way, uint64_t key, uint64_t 
 	struct sim_timed_lock *lock = &way->compute->lock[(frame->address >> 10) % PAGE_LOCKS];
 	bool done;
 
+	smart_assert(leaf->level == 0 && frame->users > 0);
 	sim_timed_acquire(&client->simulated.timed, lock);
 	sim_timed_compute(&client->simulated.timed, client->cluster->options->model.lock_ns);
 	*added = covers(leaf, key) && !has_key(leaf, key);
@@ -694,6 +719,7 @@ dex_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, si
 	bool added = false;
 	bool done = false;
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	while (!done && descend(client, &way, key, &call))
 	{
 		done = write_entry(client, &way, key, value, &added);
@@ -722,6 +748,7 @@ lock_page(struct peer_client *client, struct frame *frame, bool shared, struct p
 	};
 	smart_status status;
 
+	smart_assert(frame->users > 0);
 	*page = shared ? copy : &frame->content.page;
 	if (!shared)
 		return SMART_OK;
@@ -739,6 +766,7 @@ unlock_page(struct peer_client *client, struct frame *frame, struct page *page, 
 	static const uint64_t unlocked = 0;
 	smart_status status;
 
+	smart_assert(frame->users > 0 && page->lock == 0);
 	if (page == &frame->content.page)
 	{
 		frame->dirty |= changed;
@@ -757,6 +785,7 @@ keep_upper(struct peer_cluster *cluster, const struct page *upper, fabric_addres
 	struct compute *compute = cluster->compute[peer_partition_of(cluster, upper->low)].state;
 	struct frame *frame = add_frame(compute, address);
 
+	smart_assert(upper->level > 0 && !is_shared(cluster, upper));
 	frame->content.page = *upper;
 	admit(compute, frame);
 }
@@ -768,6 +797,8 @@ split_below(struct peer_client *client, struct page *above, struct page *page, f
 	fabric_address address = allocate_page(client->cluster, page->level, beside);
 	struct page *upper = &((struct scratch *) client->state)->upper;
 
+	smart_assert(above->level == page->level + 1);
+	smart_assert(above->count < SPAN && page->count == SPAN);
 	if (address == 0)
 		return SMART_NO_SPACE;
 	split_page(page, upper);
@@ -790,6 +821,7 @@ split_place(struct peer_client *client, struct way *way, unsigned int place, boo
 		lock_page(client, way->frame[place - 1], is_shared(client->cluster, &way->frame[place - 1]->content.page),
 				  &scratch->above, &above);
 
+	smart_assert(place > 0 && place < way->frames);
 	if (status == SMART_OK)
 		status = lock_page(client, frame, is_shared(client->cluster, &frame->content.page), &scratch->page, &page);
 	if (status != SMART_OK)
@@ -814,6 +846,7 @@ grow_root(struct peer_client *client, const struct way *way)
 	fabric_address address = allocate_page(client->cluster, old->level + 1, 0);
 	struct page root;
 
+	smart_assert(way->frames > 0 && old->count == SPAN);
 	if (address == 0)
 		return SMART_NO_SPACE;
 	/* Of clients of several compute nodes the first one does it. */
@@ -865,6 +898,7 @@ dex_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, si
 	struct way way;
 	bool done = false;
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	while (!done && descend(client, &way, key, NULL))
 	{
 		bool full;
@@ -893,6 +927,7 @@ dex_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint64_t
 	uint64_t next = key_of(bytes);
 	struct way way = {.status = SMART_OK};
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	*seen = 0;
 	do
 	{
@@ -905,6 +940,7 @@ dex_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint64_t
 		place = find_place(leaf, next);
 		if (place < 0 || leaf->key[place] < next)
 			place++;
+		smart_assert((unsigned int) place <= leaf->count);
 		*seen += leaf->count - (unsigned int) place;
 		next = leaf->high;
 		leave(client, &way);
@@ -927,6 +963,7 @@ struct loading
 static struct page *
 right_of(const struct loading *loading, uint32_t level)
 {
+	smart_assert(level <= loading->height);
 	return peer_memory(loading->cluster, loading->right[level]);
 }
 
@@ -966,6 +1003,8 @@ load_entry(struct loading *loading, uint32_t level, uint64_t key, uint64_t word,
 		load_entry(loading, level + 1, key, address, false);
 		page = next;
 	}
+	smart_assert(page->count < SPAN);
+	smart_assert(page->count == 0 || page->key[page->count - 1] < key);
 	page->key[page->count] = page->count == 0 && level > 0 ? page->low : key;
 	page->word[page->count++] = word;
 }
@@ -980,6 +1019,7 @@ load_record(void *argument, const uint8_t *bytes, size_t length, uint64_t record
 	unsigned int partition = peer_partition_of(loading->cluster, key);
 	bool breaks = leaf->count > 0 && peer_partition_of(loading->cluster, leaf->key[leaf->count - 1]) != partition;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	load_entry(loading, 0, key, record, breaks);
 	return loading->full ? SMART_NO_SPACE : SMART_OK;
 }

@@ -22,6 +22,7 @@ append(const struct scan *scan, struct peer_subtree *items, unsigned int *count,
 {
 	size_t length = item->known < scan->length ? item->known : scan->length;
 
+	smart_assert(item->known <= YCSB_KEY_MAX && *count <= PEER_RADIX_ITEMS);
 	if (memcmp(item->prefix, scan->key, length) < 0)
 		return true;
 	if (*count == PEER_RADIX_ITEMS)
@@ -38,6 +39,7 @@ gather_nodes(struct scan *scan)
 	unsigned int nodes = 0;
 	uint64_t leaves = 0;
 
+	smart_assert(scan->count <= PEER_RADIX_ITEMS);
 	for (unsigned int i = 0; i < scan->count && leaves < scan->wanted && nodes < PEER_RADIX_BATCH; i++)
 	{
 		uint64_t word = scratch->item[i].word;
@@ -54,6 +56,7 @@ gather_nodes(struct scan *scan)
 										.local = scratch->node[nodes]};
 		nodes += !is_leaf;
 	}
+	smart_assert(nodes <= scan->count && nodes <= PEER_RADIX_BATCH);
 	return nodes;
 }
 
@@ -67,6 +70,7 @@ read_nodes(struct scan *scan, unsigned int nodes, bool fresh)
 	unsigned int read = 0;
 	smart_status status = SMART_OK;
 
+	smart_assert(nodes > 0 && nodes <= PEER_RADIX_BATCH);
 	for (unsigned int i = 0, node = 0; node < nodes && i < scan->count; i++)
 	{
 		const struct peer_subtree *item = &scratch->item[i];
@@ -77,6 +81,7 @@ read_nodes(struct scan *scan, unsigned int nodes, bool fresh)
 			request[read++] = request[node];
 		node++;
 	}
+	smart_assert(read <= nodes);
 	peer_cache_work(scan->client);
 	if (read > 0)
 		status = fabric_execute(scan->client->simulated.client.fabric, request, (int) read);
@@ -84,6 +89,7 @@ read_nodes(struct scan *scan, unsigned int nodes, bool fresh)
 	{
 		uint64_t now = scan->radix->bytes_now(request[i].local);
 
+		smart_assert(now <= PEER_RADIX_NODE_MAX);
 		if (now > request[i].length)
 			status = peer_read(scan->client, request[i].remote + request[i].length,
 							   (char *) request[i].local + request[i].length, now - request[i].length);
@@ -100,6 +106,7 @@ replace_nodes(struct scan *scan, unsigned int nodes)
 	unsigned int next = 0;
 	bool room = true;
 
+	smart_assert(nodes > 0 && nodes <= PEER_RADIX_BATCH);
 	for (unsigned int i = 0; i < scan->count && room; i++)
 	{
 		const struct peer_subtree *item = &scratch->item[i];
@@ -113,9 +120,11 @@ replace_nodes(struct scan *scan, unsigned int nodes)
 		children = scan->radix->children(scratch->node[done++], item, scratch->child);
 		if (children < 0)
 			return false;
+		smart_assert(children <= PEER_RADIX_FANOUT);
 		for (int child = 0; child < children && room; child++)
 			room = append(scan, scratch->next, &next, &scratch->child[child]);
 	}
+	smart_assert(done <= nodes && next <= PEER_RADIX_ITEMS);
 	memcpy(scratch->item, scratch->next, next * sizeof(scratch->item[0]));
 	scan->count = next;
 	return true;
@@ -148,6 +157,7 @@ read_leaves(struct scan *scan, uint64_t *seen)
 	smart_status status = SMART_OK;
 	unsigned int number;
 
+	smart_assert(*seen == 0 && scan->count <= PEER_RADIX_ITEMS);
 	for (unsigned int first = 0; first < scan->count && *seen < scan->wanted && status == SMART_OK; first += number)
 	{
 		number = scan->count - first < PEER_RADIX_BATCH ? scan->count - first : PEER_RADIX_BATCH;
@@ -173,6 +183,7 @@ read_leaves(struct scan *scan, uint64_t *seen)
 		for (unsigned int i = 0; i < number && status == SMART_OK; i++)
 			*seen += memcmp(scan->radix->leaf_key(scratch->leaf[i]), scan->key, scan->length) >= 0;
 	}
+	smart_assert(*seen <= scan->wanted);
 	return status;
 }
 

@@ -65,6 +65,7 @@ leaf_bytes(const struct tree *tree)
 static uint8_t *
 entry_at(const struct tree *tree, uint8_t *leaf, unsigned int number)
 {
+	smart_assert(number < tree->span);
 	return leaf + tree->leaf_head + number * tree->stride;
 }
 
@@ -74,6 +75,7 @@ find_entry(const struct tree *tree, uint8_t *leaf, uint64_t key)
 {
 	const struct peer_head *head = (const struct peer_head *) (const void *) leaf;
 
+	smart_assert(head->count <= tree->span);
 	for (unsigned int i = 0; i < head->count; i++)
 	{
 		uint64_t mine;
@@ -128,6 +130,7 @@ read_leaf(struct peer_client *client, fabric_address address, uint8_t *leaf)
 	uint64_t word;
 	smart_status status = SMART_OK;
 
+	smart_assert(address != 0);
 	if (optimistic)
 		status = peer_read(client, peer_lock_word(client->cluster, address), &word, sizeof(word));
 	if (status == SMART_OK)
@@ -148,6 +151,7 @@ sherman_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bo
 	bool own;
 	smart_status status;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	peer_go_to_owner(client, key);
 	status = peer_find_leaf(client, key, &address, &own);
 	while (status == SMART_OK)
@@ -155,6 +159,7 @@ sherman_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bo
 		status = read_leaf(client, address, leaf);
 		if (status != SMART_OK || peer_covers(head, key))
 			break;
+		smart_assert(head->sibling != 0);
 		address = head->sibling;
 		status = peer_refresh_above(client, key);
 	}
@@ -190,6 +195,7 @@ split_leaf(struct peer_client *client, fabric_address address, uint64_t key, uin
 	uint64_t middle;
 	smart_status status;
 
+	smart_assert(head->count == tree->span);
 	if (upper_address == 0)
 		return SMART_NO_SPACE;
 	qsort(entry_at(tree, leaf, 0), head->count, tree->stride, compare_entries);
@@ -201,11 +207,13 @@ split_leaf(struct peer_client *client, fabric_address address, uint64_t key, uin
 	memcpy(entry_at(tree, upper, 0), entry_at(tree, leaf, half), upper_head->count * tree->stride);
 	head->count = half;
 	head->high = middle;
+	smart_assert(head->low < middle && (upper_head->high == 0 || middle < upper_head->high));
 	head->sibling = upper_address;
 	if (key >= middle)
 		put_entry(tree, upper, upper_head->count++, key, value);
 	else
 		put_entry(tree, leaf, head->count++, key, value);
+	smart_assert(head->count + upper_head->count == tree->span + 1);
 	requests[0] = peer_write_of(upper_address, upper, leaf_bytes(tree));
 	status = fabric_execute(client->simulated.client.fabric, requests, 1);
 	requests[0] = peer_write_of(address, leaf, leaf_bytes(tree));
@@ -244,6 +252,7 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 		if (status != SMART_OK || peer_covers(head, key))
 			break;
 		next = head->sibling;
+		smart_assert(next != 0);
 		status = peer_write_and_unlock(client, address, requests, 0);
 		address = next;
 		if (status == SMART_OK)
@@ -256,6 +265,7 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 	if (known < 0 && head->count == tree->span)
 		return split_leaf(client, address, key, value);
 	place = known < 0 ? head->count++ : (unsigned int) known;
+	smart_assert(head->count <= tree->span);
 	put_entry(tree, leaf, place, key, value);
 	requests[0] = peer_write_of(address + (uint64_t) (entry_at(tree, leaf, place) - leaf), entry_at(tree, leaf, place),
 								tree->stride);
@@ -267,6 +277,7 @@ put(struct peer_client *client, uint64_t key, uint64_t value, bool *added)
 static smart_status
 sherman_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, size_t length, bool *added)
 {
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	return put(peer_client_of(ycsb), peer_key_of(entry), peer_value_of(entry, key_length, length), added);
 }
 
@@ -275,6 +286,7 @@ sherman_update(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length
 {
 	bool added;
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	return put(peer_client_of(ycsb), peer_key_of(entry), peer_value_of(entry, key_length, length), &added);
 }
 
@@ -287,6 +299,7 @@ count_from(const struct tree *tree, uint8_t *leaf, uint64_t key)
 	const struct peer_head *head = (const struct peer_head *) (const void *) leaf;
 	uint64_t count = 0;
 
+	smart_assert(head->count <= tree->span);
 	for (unsigned int i = 0; i < head->count; i++)
 	{
 		uint64_t mine;
@@ -307,11 +320,13 @@ read_leaves(struct peer_client *client, uint64_t key, uint64_t wanted, unsigned 
 	fabric_address leaves[SCAN_PAGES];
 	smart_status status;
 
+	smart_assert(wanted > 0);
 	*pages = (unsigned int) (wanted * 100 / (tree->span * PEER_FILL)) + 1;
 	*pages = *pages < SCAN_PAGES ? *pages : SCAN_PAGES;
 	status = peer_find_leaves(client, key, leaves, pages);
 	if (status != SMART_OK)
 		return status;
+	smart_assert(*pages > 0 && *pages <= SCAN_PAGES);
 	for (unsigned int i = 0; i < *pages; i++)
 		requests[i] = (struct fabric_request){.verb = FABRIC_READ,
 											  .length = leaf_bytes(tree),
@@ -328,6 +343,7 @@ sherman_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint
 	uint64_t next = peer_key_of(bytes);
 	smart_status status = SMART_OK;
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	peer_go_to_owner(client, next);
 	*seen = 0;
 	do
@@ -366,6 +382,7 @@ load_record(void *argument, const uint8_t *bytes, size_t length, uint64_t record
 	struct peer_head *head = peer_memory(loading->cluster, loading->right[0]);
 	uint64_t key = peer_key_of(bytes);
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	if (head->count >= tree->span * PEER_FILL / 100)
 		head = peer_loading_leaf(loading, key);
 	if (head == NULL)

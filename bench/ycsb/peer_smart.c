@@ -53,6 +53,7 @@ static const unsigned int type_slots[TYPES] = {4, 8, 16, 32, 64, 128, 256};
 static uint64_t
 make_slot(uint8_t byte, fabric_address address, bool leaf, unsigned int type)
 {
+	smart_assert(address >> 48 == 0 && type < TYPES);
 	return (uint64_t) byte << 56 | SLOT_USED | (leaf ? SLOT_LEAF : (uint64_t) type << 48) | address;
 }
 
@@ -75,6 +76,7 @@ make_header(unsigned int depth, const uint8_t *path, unsigned int length, unsign
 	uint64_t header = (uint64_t) depth << 48 | (uint64_t) length << 56 | (uint64_t) type << 59;
 
 	smart_assert(length <= HEADER_MAX && depth <= YCSB_KEY_MAX);
+	smart_assert(type < TYPES);
 	for (unsigned int i = 0; i < length; i++)
 		header |= (uint64_t) path[i] << (8 * i);
 	return header;
@@ -117,6 +119,7 @@ node_depth(const struct node *node)
 static uint64_t
 node_bytes(unsigned int type)
 {
+	smart_assert(type < TYPES);
 	return FRONT + type_slots[type] * UINT64_C(8);
 }
 
@@ -192,6 +195,7 @@ struct cache
 static uint64_t
 entry_bytes(unsigned int type)
 {
+	smart_assert(type < TYPES);
 	return 24 + type_slots[type] * UINT64_C(8);
 }
 
@@ -211,6 +215,7 @@ evict_oldest(struct cache *cache)
 	struct entry *entry = cache->oldest;
 	struct entry **link = &cache->bucket[entry->hash & (cache->buckets - 1)];
 
+	smart_assert(cache->bytes >= entry_bytes(entry->type));
 	while (*link != entry && *link != NULL)
 		link = &(*link)->next_in_bucket;
 	if (*link == entry)
@@ -219,6 +224,7 @@ evict_oldest(struct cache *cache)
 	if (cache->oldest == NULL)
 		cache->newest = NULL;
 	cache->bytes -= entry_bytes(entry->type);
+	smart_assert((cache->oldest == NULL) == (cache->bytes == 0));
 	free(entry);
 }
 
@@ -245,6 +251,7 @@ admit(struct cache *cache, struct entry *entry, uint64_t capacity)
 {
 	struct entry **bucket = &cache->bucket[entry->hash & (cache->buckets - 1)];
 
+	smart_assert(entry_bytes(entry->type) <= capacity);
 	while (cache->bytes + entry_bytes(entry->type) > capacity)
 		evict_oldest(cache);
 	entry->next_in_bucket = *bucket;
@@ -255,6 +262,7 @@ admit(struct cache *cache, struct entry *entry, uint64_t capacity)
 		cache->oldest = entry;
 	cache->newest = entry;
 	cache->bytes += entry_bytes(entry->type);
+	smart_assert(cache->bytes <= capacity);
 }
 
 /* A copy of a node on the way to key.  One of the same type is overwritten, and keeps its place in the queue. */
@@ -299,6 +307,7 @@ cache_copy(struct cache *cache, const uint8_t *key, unsigned int depth, struct n
 		return 0;
 	memcpy(node, entry->front, FRONT);
 	memcpy(node->slot, entry->slot, type_slots[entry->type] * sizeof(uint64_t));
+	smart_assert(node_depth(node) == depth && header_type(node->header) == entry->type);
 	return entry->address;
 }
 
@@ -364,6 +373,7 @@ read_node(struct peer_client *client, fabric_address address, unsigned int type,
 	smart_status status = peer_read(client, address, node, node_bytes(type));
 	unsigned int now;
 
+	smart_assert(address != 0);
 	if (status != SMART_OK || (now = header_type(node->header)) <= type)
 		return status;
 	return peer_read(client, address + node_bytes(type), &node->slot[type_slots[type]],
@@ -392,6 +402,7 @@ read_again(struct peer_client *client, struct way *way, const uint8_t *key)
 {
 	smart_status status = read_node(client, way->address, header_type(way->node.header), &way->node);
 
+	smart_assert(way->address != 0);
 	way->cached = false;
 	if (status == SMART_OK)
 		cache_keep(client, &way->node, way->address, key);
@@ -404,6 +415,7 @@ set_out(struct peer_client *client, struct way *way, const uint8_t *key, size_t 
 {
 	bool moved;
 
+	smart_assert(length > 0);
 	way->above.node = 0;
 	way->cached = true;
 	way->address = cache_find(client, key, (unsigned int) length - 1, &way->node);
@@ -418,6 +430,7 @@ find_slot(const struct node *node, uint8_t byte, unsigned int *free_slot)
 {
 	unsigned int slots = type_slots[header_type(node->header)];
 
+	smart_assert(header_type(node->header) < TYPES);
 	for (unsigned int i = 0; i < slots; i++)
 	{
 		if (!(node->slot[i] & SLOT_USED))
@@ -461,6 +474,8 @@ follow(struct peer_client *client, struct way *way, unsigned int slot, const uin
 	bool moved;
 	smart_status status;
 
+	smart_assert(slot < type_slots[type]);
+	smart_assert((way->node.slot[slot] & SLOT_USED) != 0 && (way->node.slot[slot] & SLOT_LEAF) == 0);
 	way->above = (struct way_above){address, address + FRONT + slot * 8, way->node.slot[slot], depth, type};
 	status = go_to(client, way, slot_address(way->above.word), slot_type(way->above.word), key, depth + 1, &moved);
 	if (status != SMART_OK || !moved)
@@ -514,6 +529,7 @@ reach_leaf(struct peer_client *client, struct descent *descent, const uint8_t *k
 		descend(client, descent, key);
 		if (descent->end != END_LEAF)
 			return false;
+		smart_assert((way->node.slot[descent->slot] & SLOT_LEAF) != 0);
 		descent->status = peer_read(client, slot_address(way->node.slot[descent->slot]), leaf, leaf_bytes(length));
 		if (descent->status != SMART_OK)
 			descent->end = END_FAILED;
@@ -671,12 +687,14 @@ draft_chain(struct peer_client *client, struct draft *draft, fabric_address pare
 	fabric_address first = 0;
 	struct node *above = NULL;
 
+	smart_assert(from <= to && draft->requests == 1 && draft->nodes == 0);
 	for (;;)
 	{
 		struct node *node = &draft->node[draft->nodes++];
 		unsigned int length = to - from < HEADER_MAX ? to - from : HEADER_MAX;
 		fabric_address address = peer_allocate(client->cluster, NODE_BYTES);
 
+		smart_assert(draft->nodes <= sizeof(draft->node) / sizeof(draft->node[0]));
 		if (address == 0)
 			return 0;
 		memset(node, 0, node_bytes(0));
@@ -710,6 +728,7 @@ grow_header(struct peer_client *client, fabric_address address, uint64_t header,
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(type < TYPES);
 	while (status == SMART_OK && header_type(header) < type)
 	{
 		uint64_t grown = (header & ~(UINT64_C(31) << 59)) | (uint64_t) type << 59;
@@ -738,6 +757,7 @@ grow(struct peer_client *client, const struct way *way, unsigned int type)
 	};
 	smart_status status = fabric_execute(client->simulated.client.fabric, requests, way->above.node != 0 ? 2 : 1);
 
+	smart_assert(type < TYPES && type == header_type(header) + 1);
 	if (status != SMART_OK || requests[0].result == header)
 		return status;
 	return grow_header(client, way->address + 8, requests[0].result, type);
@@ -755,6 +775,7 @@ insert_into_slot(struct peer_client *client, struct descent *descent, uint64_t m
 	uint64_t found = 0;
 	smart_status status;
 
+	smart_assert(descent->end == END_FREE && descent->slot <= type_slots[type]);
 	do
 	{
 		if (descent->slot == SLOTS)
@@ -775,6 +796,7 @@ replace_slot(struct peer_client *client, struct draft *draft, fabric_address slo
 	uint64_t found;
 	smart_status status;
 
+	smart_assert(slot != 0 && (old & SLOT_USED) != 0);
 	if (first == 0)
 		return SMART_NO_SPACE;
 	status = fabric_execute(client->simulated.client.fabric, draft->request, draft->requests);
@@ -793,6 +815,7 @@ split_leaf(struct peer_client *client, struct descent *descent, struct draft *dr
 	unsigned int to = from;
 	uint64_t old = way->node.slot[descent->slot];
 
+	smart_assert(descent->end == END_LEAF && (old & SLOT_LEAF) != 0);
 	while (key[to] == other[to])
 		to++;
 	return replace_slot(client, draft, way->address + FRONT + descent->slot * 8, old,
@@ -810,6 +833,7 @@ split_header(struct peer_client *client, struct descent *descent, struct draft *
 	uint64_t found = header;
 	smart_status status;
 
+	smart_assert(descent->end == END_PATH && descent->same < header_length(header));
 	for (unsigned int i = 0; i < HEADER_MAX; i++)
 		path[i] = (uint8_t) (header >> (8 * i));
 	status = replace_slot(client, draft, way->above.slot, way->above.word,
@@ -833,6 +857,7 @@ split_header(struct peer_client *client, struct descent *descent, struct draft *
 static smart_status
 read_above(struct peer_client *client, struct way *way, const uint8_t *key)
 {
+	smart_assert(way->above.node != 0);
 	way->address = way->above.node;
 	way->node.header = make_header(way->above.depth, NULL, 0, way->above.type);
 	return read_again(client, way, key);
@@ -929,6 +954,7 @@ children_of(const void *copy, const struct peer_subtree *subtree, struct peer_su
 	uint64_t sorted[SLOTS] = {0};
 	unsigned int used = 0;
 
+	smart_assert(subtree->known == subtree->depth);
 	if (header_depth(node->header) != subtree->depth)
 		return -1;
 	for (unsigned int i = 0; i < header_length(node->header); i++)
@@ -939,6 +965,7 @@ children_of(const void *copy, const struct peer_subtree *subtree, struct peer_su
 		used++;
 	}
 	qsort(sorted, used, sizeof(sorted[0]), compare_slots);
+	smart_assert(child.known < YCSB_KEY_MAX);
 	child.depth = ++child.known;
 	for (unsigned int i = 0; i < used; i++)
 	{
@@ -994,6 +1021,7 @@ fitting_type(unsigned int slots)
 {
 	unsigned int type = 0;
 
+	smart_assert(slots > 0 && slots <= SLOTS);
 	while (type_slots[type] < slots)
 		type++;
 	return type;
@@ -1011,6 +1039,7 @@ load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned
 	fabric_address address;
 	struct node *node;
 
+	smart_assert(low < high && (root || depth > 0));
 	if (high - low == 1 && !root)
 		return make_slot(first[depth - 1], load_leaf(keys, low, parent), true, 0);
 	while (!root && path < HEADER_MAX && first[depth + path] == last[depth + path])
@@ -1025,6 +1054,7 @@ load_subtree(const struct peer_keys *keys, uint64_t low, uint64_t high, unsigned
 	{
 		while (next < high && peer_key_at(keys, next)[depth + path] == peer_key_at(keys, low)[depth + path])
 			next++;
+		smart_assert(slots < SLOTS);
 		node->slot[slots] = load_subtree(keys, low, next, depth + path + 1, address, false);
 		if (slot_address(node->slot[slots++]) == 0)
 			return 0;
@@ -1055,6 +1085,7 @@ open_tree(struct peer_cluster *cluster)
 	struct node *root;
 
 	tree_of(cluster)->root = peer_allocate(cluster, NODE_BYTES);
+	smart_assert(tree_of(cluster)->root != 0);
 	root = peer_memory(cluster, tree_of(cluster)->root);
 	root->header = make_header(0, NULL, 0, TYPES - 1);
 	return true;
@@ -1077,6 +1108,7 @@ close_cache(struct peer_compute *compute)
 
 	while (cache->oldest != NULL)
 		evict_oldest(cache);
+	smart_assert(cache->newest == NULL && cache->bytes == 0);
 	free(cache->bucket);
 }
 

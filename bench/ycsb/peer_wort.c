@@ -68,6 +68,7 @@ home_of(const struct peer_cluster *cluster, uint64_t key)
 static void *
 block_at(const struct peer_cluster *cluster, uint64_t word)
 {
+	smart_assert((word & ~LEAF) != 0);
 	return peer_memory(cluster, word & ~LEAF);
 }
 
@@ -95,6 +96,7 @@ find_way(const struct peer_cluster *cluster, uint64_t key)
 			way.depth = common(key, ((struct leaf *) (void *) node)->key);
 			break;
 		}
+		smart_assert(node->depth < NIBBLES);
 		way.depth = common(key, node->key);
 		if (way.depth < node->depth)
 			break;
@@ -124,6 +126,7 @@ add_entry(struct peer_cluster *cluster, const struct way *way, uint64_t key, uin
 	fabric_address address;
 	struct node *node;
 
+	smart_assert(way->depth < NIBBLES);
 	if (leaf == 0)
 		return false;
 	if (below == 0)
@@ -221,6 +224,7 @@ wort_lookup(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, bool 
 {
 	struct call call = {.key = smart_load_be64(bytes)};
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	call_memory(peer_client_of(ycsb), &call);
 	*found = call.found;
 	return SMART_OK;
@@ -233,6 +237,7 @@ wort_insert(struct ycsb_client *ycsb, const uint8_t *entry, size_t key_length, s
 						.value = peer_value_of(entry, key_length, length),
 						.writes = true};
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	call_memory(peer_client_of(ycsb), &call);
 	*added = !call.found;
 	return call.no_space ? SMART_NO_SPACE : SMART_OK;
@@ -255,6 +260,7 @@ wort_scan(struct ycsb_client *ycsb, const uint8_t *bytes, size_t length, uint64_
 	const struct tree *tree = client->cluster->state;
 	uint64_t key = smart_load_be64(bytes);
 
+	smart_assert(length == YCSB_INTEGER_BYTES);
 	for (*seen = 0; *seen < wanted; (*seen)++)
 	{
 		struct call call = {.key = UINT64_MAX};
@@ -285,6 +291,7 @@ load_key(void *argument, const uint8_t *key, size_t key_length, uint64_t record)
 	uint64_t integer = smart_load_be64(key);
 	struct way way = find_way(cluster, integer);
 
+	smart_assert(key_length == YCSB_INTEGER_BYTES);
 	return add_entry(cluster, &way, integer, record) ? SMART_OK : SMART_NO_SPACE;
 }
 

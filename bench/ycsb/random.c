@@ -30,6 +30,7 @@ logarithm(double x)
 	double s;
 	double sum = 0;
 
+	smart_assert(x > 0);
 	k--;
 	if (m > SQUARE_2)
 	{
@@ -87,6 +88,7 @@ ycsb_zipf_init(struct ycsb_zipf *zipf, uint64_t n, double exponent)
 	/* The first rank's share is cut to its weight, so that it is never rejected. */
 	zipf->low = area(zipf, 1.5) - 1;
 	zipf->high = area(zipf, (double) n + 0.5);
+	smart_assert(zipf->low < zipf->high);
 	zipf->sure = 2 - place(zipf, area(zipf, 2.5) - weight(zipf, 2));
 }
 

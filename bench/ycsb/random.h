@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "base/assert.h"
+
 /* Another number for every number, far from those of its neighbours. */
 static inline uint64_t
 ycsb_mix(uint64_t word)
@@ -26,6 +28,7 @@ ycsb_random(uint64_t *state)
 static inline uint64_t
 ycsb_random_below(uint64_t *state, uint64_t n)
 {
+	smart_assert(n >= 1);
 	return (uint64_t) (((unsigned __int128) ycsb_random(state) * n) >> 64);
 }
 

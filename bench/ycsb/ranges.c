@@ -34,6 +34,7 @@ sample_key(void *argument, const uint8_t *key, size_t length, uint64_t record)
 	struct sample *sample = argument;
 	const struct ycsb_options *options = sample->options;
 
+	smart_assert(sample->count <= options->partitions && length <= YCSB_ENTRY_MAX);
 	if (sample->count < options->partitions && sample->passed >= sample->count * options->keys / options->partitions)
 	{
 		struct smart_range *range = &sample->range[sample->count];
@@ -41,6 +42,7 @@ sample_key(void *argument, const uint8_t *key, size_t length, uint64_t record)
 
 		if (sample->count > 0 && bytes == 0)
 			return SMART_TOO_LONG;
+		smart_assert(bytes <= SMART_RANGE_BOUND_MAX);
 		range->bound_length = (uint8_t) bytes;
 		memcpy(range->bound, key, bytes);
 		sample->count++;
@@ -86,6 +88,7 @@ make_roots(const struct ycsb_options *options, struct ycsb_store *store, struct 
 static unsigned int
 first_owner(const struct ycsb_ranges *ranges, unsigned int range)
 {
+	smart_assert(range < ranges->count);
 	return (unsigned int) ((uint64_t) range * ranges->compute_nodes / ranges->count);
 }
 
@@ -131,6 +134,7 @@ ycsb_ranges_open(struct ycsb_ranges *ranges, const struct ycsb_options *options,
 	struct smart_range *range = calloc(options->partitions, sizeof(*range));
 	smart_status status = SMART_NO_MEMORY;
 
+	smart_assert(options->partitions >= options->compute_nodes && options->partitions <= SMART_RANGES_MAX);
 	ranges->count = options->partitions;
 	ranges->compute_nodes = options->compute_nodes;
 	if (options->move)
@@ -170,6 +174,8 @@ move_range(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart_env *
 	bool mine = false;
 	smart_status status = ahead;
 
+	smart_assert(range < ranges->count);
+	smart_assert(from >= 1 && from <= ranges->compute_nodes && to >= 1 && to <= ranges->compute_nodes);
 	if (status == SMART_OK)
 		status = smart_partition_give(ranges->partition[from - 1], fabric, env, range, to, GIVE_MS, logs->handover);
 	if (status == SMART_OK)
@@ -194,6 +200,7 @@ ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *fabric, struct smart
 
 	if (turn != ranges->leaves_at && turn != ranges->returns_at)
 		return SMART_OK;
+	smart_assert(last > 0);
 	/* They return when all have left. */
 	for (unsigned int attempt = 0; ranges->moving; attempt++)
 		env->pause(env, attempt);
@@ -220,6 +227,7 @@ ycsb_ranges_enter(struct ycsb_ranges *ranges, struct fabric *fabric, struct smar
 		uint32_t changes;
 		smart_status status;
 
+		smart_assert(owner >= 1 && owner <= ranges->compute_nodes);
 		*compute = owner - 1;
 		if (smart_partition_enter(ranges->partition[*compute], client, range, tenure))
 			return SMART_OK;

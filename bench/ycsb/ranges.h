@@ -5,6 +5,7 @@
 #ifndef YCSB_RANGES_H
 #define YCSB_RANGES_H
 
+#include "base/assert.h"
 #include "compute/partition/partition.h"
 #include "cluster.h"
 #include "options.h"
@@ -51,6 +52,7 @@ ycsb_ranges_find(const struct ycsb_ranges *ranges, const uint8_t *key, size_t le
 static inline const struct smart_range *
 ycsb_ranges_at(const struct ycsb_ranges *ranges, unsigned int range)
 {
+	smart_assert(range < ranges->count);
 	return smart_partition_range(ranges->partition[0], range);
 }
 
@@ -68,6 +70,7 @@ extern smart_status ycsb_ranges_move(struct ycsb_ranges *ranges, struct fabric *
 static inline void
 ycsb_ranges_leave(struct ycsb_ranges *ranges, unsigned int compute, unsigned int client)
 {
+	smart_assert(compute < ranges->compute_nodes);
 	smart_partition_leave(ranges->partition[compute], client);
 }
 

@@ -94,6 +94,7 @@ thread_main(void *argument)
 static bool
 is_mine(const struct member *member, unsigned int client)
 {
+	smart_assert(client < member->clients);
 	return client % member->options->compute_nodes == member->self;
 }
 
@@ -101,6 +102,7 @@ is_mine(const struct member *member, unsigned int client)
 static void
 member_run(struct member *member, unsigned int clients, ycsb_body body, void *argument)
 {
+	smart_assert(clients <= member->clients);
 	for (unsigned int i = 0; i < clients; i++)
 	{
 		struct real_client *client = (struct real_client *) member->client[i];
@@ -211,6 +213,7 @@ open_locks(struct member *member)
 {
 	pthread_mutexattr_t attributes;
 
+	smart_assert(member->mutex == NULL);
 	member->mutex = ycsb_shared_allocate(member->shared, SMART_LOCK_COUNT * sizeof(*member->mutex));
 	if (member->mutex == NULL)
 		return ycsb_complain("locks", SMART_NO_MEMORY);
@@ -286,6 +289,7 @@ open_client(struct member *member, unsigned int number)
 static bool
 member_open(struct member *member)
 {
+	smart_assert(member->self < member->options->compute_nodes);
 	if (!open_compute_node(member))
 		return false;
 	for (unsigned int i = 0; i < member->clients; i++)
@@ -336,6 +340,7 @@ member_prepare(struct member *member)
 {
 	uint64_t incarnation; /* the extent map's, which no other run may have */
 
+	smart_assert(member->client == NULL);
 	/* Not by --seed: two runs are not one incarnation. */
 	ycsb_env_init(&member->env, 0);
 	member->env.random = member->env.env.now_ns(&member->env.env) ^ ((uint64_t) getpid() << 48);
@@ -430,6 +435,7 @@ real_run(struct ycsb_cluster *cluster, unsigned int clients, ycsb_body body, voi
 	struct real_cluster *real = (struct real_cluster *) cluster;
 	const struct order order = {.kind = ORDER_RUN, .clients = clients, .body = body, .argument = argument};
 
+	smart_assert(real->team.self == 0 && clients >= 1 && clients <= cluster->clients);
 	tell_all(real, &order);
 	member_run(&real->member, clients, body, argument);
 	(void) await_all(real); /* running is always done; what failed is in the argument */
@@ -485,6 +491,7 @@ serve(struct real_cluster *real)
 	struct order order;
 	struct answer answer = {.done = member_open(&real->member)};
 
+	smart_assert(real->team.self != 0);
 	while (answer.done && ycsb_team_listen(&real->team, &order, sizeof(order)))
 	{
 		if (order.kind == ORDER_OPEN)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "report.h"
 
 /* Averages of so many operations. */
@@ -126,6 +127,7 @@ ycsb_print_result(const struct ycsb_options *options, const struct ycsb_result *
 	const struct ycsb_measure *measure = result->measure;
 	struct ycsb_summary summary;
 
+	smart_assert(result->workload < YCSB_WORKLOADS);
 	ycsb_summarize(result, &summary);
 	print_line(ycsb_workload_names[result->workload], result->clients, &summary);
 	for (int i = 0; i < YCSB_OPERATIONS; i++)
@@ -226,6 +228,7 @@ step(int number)
 {
 	static const double steps[] = {1, 2, 5};
 
+	smart_assert(number >= 0);
 	return steps[number % 3] * pow(10, number / 3 - 3);
 }
 
@@ -262,6 +265,7 @@ measure_field(const struct ycsb_results *results)
 static double
 x_of(const struct field *field, double throughput)
 {
+	smart_assert(field->throughput > 0);
 	return LEFT + (RIGHT - LEFT) * throughput / field->throughput;
 }
 
@@ -270,6 +274,7 @@ y_of(const struct field *field, double latency_us)
 {
 	double us = fmax(latency_us, field->low_us);
 
+	smart_assert(field->low_us > 0 && field->low_us < field->high_us);
 	return BOTTOM - (BOTTOM - TOP) * log(us / field->low_us) / log(field->high_us / field->low_us);
 }
 
@@ -311,6 +316,7 @@ draw_line(FILE *file, const struct ycsb_results *results, const struct field *fi
 {
 	struct ycsb_summary summary;
 
+	smart_assert(workload < YCSB_WORKLOADS);
 	fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", colours[workload],
 			median ? "" : " stroke-dasharray=\"4 3\"");
 	for (unsigned int i = 0; i < results->count; i++)

@@ -44,6 +44,7 @@ run_task(struct run *run, struct ycsb_task *task, struct ycsb_result *result)
 	uint64_t end_ns = begin_ns;
 	struct ycsb_cache_use before;
 
+	smart_assert(task->clients >= 1 && task->clients <= run->cluster->clients);
 	run->cluster->cache_use(run->cluster, &before);
 	if (!run->cluster->run(run->cluster, task->clients, ycsb_work_off, task) || task->failed)
 		return false;
@@ -149,6 +150,7 @@ measure_curve(struct run *run, enum ycsb_workload workload)
 
 	for (;;)
 	{
+		smart_assert(clients >= 1 && clients <= most);
 		if (!measure_workload(run, workload, clients * run->options->compute_nodes))
 			return false;
 		if (clients == most)
@@ -214,6 +216,7 @@ load_sorted(struct run *run)
 	struct ycsb_client *first = run->cluster->client[0];
 	smart_status status = first->index->load(first, run->options);
 
+	smart_assert(run->common->records.next == 0);
 	if (status != SMART_OK)
 		return ycsb_complain("loading", status);
 	run->common->records.next = run->options->keys;
@@ -242,6 +245,7 @@ tell_moves(struct run *run)
 {
 	const struct ycsb_moves *moves = run->cluster->moves;
 
+	smart_assert(moves != NULL);
 	run->results->moved = moves->count;
 	run->results->longest_ns = moves->longest_ns;
 	printf("ranges: %u changed hands, each in %.1f us at most\n", moves->count, (double) moves->longest_ns / 1000);
@@ -277,6 +281,7 @@ open_shared(struct run *run)
 	run->common = ycsb_shared_allocate(&run->shared, sizeof(*run->common));
 	run->measure = ycsb_shared_allocate(&run->shared, clients * sizeof(*run->measure));
 	run->ended_ns = ycsb_shared_allocate(&run->shared, clients * sizeof(*run->ended_ns));
+	smart_assert(run->common != NULL && run->measure != NULL && run->ended_ns != NULL);
 	return true;
 }
 

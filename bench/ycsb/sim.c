@@ -139,6 +139,7 @@ sim_unlock_leaf(struct smart_services *services, fabric_address leaf)
 static void
 init_rdwc(struct sim_client *client)
 {
+	smart_assert(client->compute->rdwc != NULL);
 	client->member = (struct smart_rdwc_member){
 		.caller = {.rdwc = client->compute->rdwc,
 				   .env = &client->simulated.env.env,
@@ -288,6 +289,7 @@ sim_client_of_ycsb(struct ycsb_client *client)
 static void
 work_with(struct sim_client *client, unsigned int compute)
 {
+	smart_assert(compute < client->sim->options->compute_nodes);
 	client->owner = compute;
 	client->compute = client->sim->compute[compute];
 	client->services.cache = client->compute->cache;
@@ -301,6 +303,7 @@ turn_to_tree(struct sim_client *client, unsigned int range, uint64_t tenure)
 	const struct smart_range *found = ycsb_ranges_at(&client->sim->ranges, range);
 	struct ycsb_client *ycsb = &client->simulated.client;
 
+	smart_assert(tenure <= UINT32_MAX);
 	client->range = range;
 	smart_tree_turn(ycsb->tree, found->tree, found->root, tenure);
 	client->turn = (struct smart_turn){.changes = client->compute->changes,
@@ -347,6 +350,7 @@ apply_here(struct sim_client *client, size_t most)
 	unsigned int count = 0;
 	smart_status status = smart_changes_apply(&client->turn, most, &count);
 
+	smart_assert(client->turn.changes != NULL);
 	/* Each key is looked for, sorted, and taken out. */
 	sim_look(&client->simulated.client, 3 * count);
 	return status == SMART_OK ? smart_changes_release(client->turn.changes, client->turn.fabric, client->turn.env)
@@ -377,6 +381,7 @@ sim_relieve(struct ycsb_client *ycsb, bool full)
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
 	unsigned int range;
 
+	smart_assert(client->turn.changes != NULL);
 	if (smart_changes_due(client->turn.changes, full, &range))
 		return apply_some(client, range, PIECE_KEYS);
 	/* A scan may have applied what filled the log. */
@@ -399,6 +404,7 @@ flush_given(void *argument, unsigned int range, uint32_t tenure)
 {
 	struct sim_client *client = argument;
 
+	smart_assert(client->sim->ranges.owner[range] >= 1);
 	work_with(client, client->sim->ranges.owner[range] - 1);
 	turn_to_tree(client, range, tenure);
 	return apply_here(client, SMART_CHANGES_ALL);
@@ -435,6 +441,8 @@ open_log(struct sim_cluster *sim, unsigned int number, struct fabric *fabric)
 		.values = options->values,
 	};
 
+	smart_assert(number < options->compute_nodes && sim->compute[number]->changes == NULL);
+	smart_assert(options->log_copies <= SMART_LOG_COPIES_MAX);
 	/* As many as there are records to a range if all are short. */
 	while (changes.buckets * options->partitions / options->compute_nodes * RECORD_BYTES < options->log_bytes)
 		changes.buckets *= 2;
@@ -486,6 +494,7 @@ sim_leave_range(struct ycsb_client *ycsb)
 {
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
 
+	smart_assert(client->owner < client->sim->options->compute_nodes);
 	ycsb_ranges_leave(&client->sim->ranges, client->owner, ycsb->number);
 }
 
@@ -495,6 +504,7 @@ sim_next_range(struct ycsb_client *ycsb, const uint8_t **key, size_t *length)
 	struct sim_client *client = sim_client_of_ycsb(ycsb);
 	const struct smart_range *next;
 
+	smart_assert(client->range < client->sim->ranges.count);
 	if (client->range + 1 == client->sim->ranges.count)
 		return false;
 	next = ycsb_ranges_at(&client->sim->ranges, client->range + 1);
@@ -520,6 +530,7 @@ open_ranges(struct sim_cluster *sim)
 {
 	struct ycsb_client *first = sim->cluster.client[0];
 
+	smart_assert(sim->options->partitions > 0);
 	sim->cluster.enter = sim_enter_range;
 	sim->cluster.leave = sim_leave_range;
 	sim->cluster.next_range = sim_next_range;
@@ -566,6 +577,7 @@ sim_close(struct ycsb_cluster *cluster)
 {
 	struct sim_cluster *sim = (struct sim_cluster *) cluster;
 
+	smart_assert(sim->timed.running == NULL);
 	for (unsigned int i = 0; i < cluster->clients; i++)
 	{
 		struct sim_client *client = (struct sim_client *) cluster->client[i];
@@ -592,6 +604,7 @@ open_compute_node(const struct ycsb_options *options, unsigned int number)
 	struct compute_node *node = calloc(1, sizeof(*node));
 	unsigned int clients = options->partitions > 0 ? options->clients * options->compute_nodes : options->clients;
 
+	smart_assert(number < options->compute_nodes);
 	if (node == NULL)
 		return NULL;
 	if (ycsb_open_tables(options, clients, ycsb_mix(options->seed) + number, &node->cache, &node->rdwc))
@@ -641,6 +654,7 @@ open_all(struct sim_cluster *sim)
 		.model = options->model,
 	};
 
+	smart_assert(clients >= 1 && clients <= SIM_TIMED_CLIENTS_MAX);
 	if (!ycsb_store_open(&sim->store, options->memory_nodes, bytes))
 		return false;
 	memcpy(timed.base, sim->store.base, sizeof(timed.base));

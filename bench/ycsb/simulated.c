@@ -40,6 +40,7 @@ void
 ycsb_simulated_init(struct ycsb_simulated *mine, struct ycsb_cluster *cluster, struct sim_timed *clock,
 					const struct ycsb_options *options, unsigned int number)
 {
+	smart_assert(number < cluster->clients);
 	ycsb_env_init(&mine->env, ycsb_mix(options->seed) ^ ycsb_mix(number + 1));
 	mine->env.env.now_ns = env_now_ns;
 	mine->env.env.pause = env_pause;
@@ -66,6 +67,7 @@ client_main(void *argument)
 {
 	struct ycsb_simulated *mine = argument;
 
+	smart_assert(!mine->ended);
 	mine->body(&mine->client, mine->argument);
 	mine->ended = true;
 }
@@ -112,6 +114,7 @@ ycsb_simulated_work(struct ycsb_client *client)
 {
 	struct sim_timed_client *timed = &ycsb_simulated_of(client)->timed;
 
+	smart_assert(timed->cluster->running == timed);
 	sim_timed_have_patience(timed->cluster, PATIENCE);
 	sim_timed_compute(timed, timed->cluster->options.model.operation_ns);
 }

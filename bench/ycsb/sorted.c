@@ -18,6 +18,7 @@ visit_integers(enum ycsb_keys type, uint64_t count, struct smart_env *env, ycsb_
 	uint8_t key[YCSB_ENTRY_MAX];
 	smart_status status = SMART_NO_MEMORY;
 
+	smart_assert(ycsb_is_integer(type));
 	if (items != NULL)
 	{
 		for (uint64_t i = 0; i < count; i++)
@@ -30,6 +31,7 @@ visit_integers(enum ycsb_keys type, uint64_t count, struct smart_env *env, ycsb_
 	}
 	for (uint64_t i = 0; i < count && status == SMART_OK; i++)
 	{
+		smart_assert(i == 0 || items[2 * (i - 1)] < items[2 * i]);
 		smart_put_be64(key, items[2 * i]);
 		status = visit(argument, key, YCSB_INTEGER_BYTES, items[2 * i + 1]);
 	}
@@ -43,10 +45,12 @@ sort_strings(enum ycsb_keys type, uint64_t count, struct smart_env *env, uint8_t
 {
 	uint8_t *end = arena;
 
+	smart_assert(!ycsb_is_integer(type));
 	for (uint64_t i = 0; i < count; i++)
 	{
 		uint16_t length = (uint16_t) (ycsb_key(type, i, end + sizeof(length)) + RECORD_BYTES);
 
+		smart_assert(length > RECORD_BYTES && length <= YCSB_KEY_MAX + RECORD_BYTES);
 		memcpy(end, &length, sizeof(length));
 		memcpy(end + sizeof(length) + length - RECORD_BYTES, &i, RECORD_BYTES);
 		items[i] = (struct smart_sort_item){smart_sort_head(end, 0), end};
@@ -70,6 +74,7 @@ visit_strings(enum ycsb_keys type, uint64_t count, struct smart_env *env, ycsb_r
 		size_t key_length = smart_sort_length(items[i].record) - RECORD_BYTES;
 		uint64_t record;
 
+		smart_assert(key_length > 0 && key_length <= YCSB_KEY_MAX);
 		memcpy(&record, key + key_length, RECORD_BYTES);
 		status = visit(argument, key, key_length, record);
 	}

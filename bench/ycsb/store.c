@@ -95,6 +95,7 @@ make_slab(struct ycsb_store *store, struct ycsb_pool *pool, uint32_t block_bytes
 {
 	uint32_t bytes = SLAB_BYTES / block_bytes * block_bytes;
 
+	smart_assert(pool->slab_left == 0 && block_bytes > 0 && block_bytes <= SLAB_BYTES);
 	for (unsigned int i = 0; i < store->nodes; i++)
 	{
 		unsigned int node = store->turn++ % store->nodes;
@@ -120,12 +121,14 @@ ycsb_store_reserve(struct ycsb_store *store, unsigned int node, uint64_t bytes)
 	if (bytes > store->bytes - offset)
 		return 0;
 	store->used[node] += bytes;
+	smart_assert(store->used[node] <= store->bytes);
 	return fabric_make_address(node, offset);
 }
 
 bool
 ycsb_store_retired(const struct ycsb_store *store, smart_class class)
 {
+	smart_assert(class < SMART_CLASSES);
 	return store->pool[class].count > 0;
 }
 
@@ -135,11 +138,13 @@ ycsb_store_allocate(struct ycsb_store *store, smart_class class, uint64_t epoch,
 	struct ycsb_pool *pool = &store->pool[class];
 	uint32_t bytes = smart_class_bytes(class);
 
+	smart_assert(class < SMART_CLASSES);
 	if (take_retired(store, class, epoch, block))
 		return SMART_OK;
 	if (pool->slab_left == 0 && !make_slab(store, pool, bytes))
 		return SMART_NO_SPACE;
 	smart_assert(pool->slab_left % bytes == 0);
+	smart_assert(pool->slab_left >= bytes);
 	*block = pool->slab;
 	pool->slab += bytes;
 	pool->slab_left -= bytes;
@@ -150,5 +155,6 @@ void
 ycsb_store_retire(struct ycsb_store *store, smart_class class, uint64_t epoch, fabric_address block)
 {
 	smart_assert(fabric_node(block) < store->nodes && fabric_offset(block) < store->used[fabric_node(block)]);
+	smart_assert(class < SMART_CLASSES);
 	put(&store->pool[class], block, epoch);
 }

@@ -122,6 +122,7 @@ ycsb_shared_open(struct ycsb_shared *shared, size_t bytes)
 {
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	smart_assert(bytes > 0);
 	if (base == MAP_FAILED)
 		return false;
 	*shared = (struct ycsb_shared){.base = base, .size = bytes};
@@ -135,9 +136,11 @@ ycsb_shared_allocate(struct ycsb_shared *shared, size_t bytes)
 	uint8_t *place = shared->base + shared->used;
 
 	smart_assert(shared->used <= shared->size && shared->used % ALIGNMENT == 0);
+	smart_assert(bytes > 0);
 	if (taken > shared->size - shared->used)
 		return NULL;
 	shared->used += taken;
+	smart_assert(shared->used <= shared->size);
 	return place;
 }
 

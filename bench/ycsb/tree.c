@@ -11,12 +11,14 @@
 static smart_status
 tree_begin(struct ycsb_client *client)
 {
+	smart_assert(client->scan == NULL);
 	return smart_scan_open(client->tree, &client->scan);
 }
 
 static void
 tree_end(struct ycsb_client *client)
 {
+	smart_assert(client->scan != NULL);
 	smart_scan_close(client->scan);
 	client->scan = NULL;
 }
@@ -26,6 +28,7 @@ add_record(void *argument, const uint8_t *key, size_t key_length, uint64_t recor
 {
 	uint8_t entry[YCSB_ENTRY_MAX];
 
+	smart_assert(key_length + YCSB_PAYLOAD <= YCSB_ENTRY_MAX);
 	memcpy(entry, key, key_length);
 	return smart_load_add(argument, entry, ycsb_payload(entry, key_length, record));
 }
@@ -54,6 +57,7 @@ go_on(struct loading *loading, const uint8_t *key, size_t key_length)
 		return SMART_OK;
 	if (loading->load != NULL)
 	{
+		smart_assert(client->cluster->leave != NULL);
 		status = smart_load_finish(loading->load);
 		loading->load = NULL;
 		client->cluster->leave(client);
@@ -73,6 +77,7 @@ load_record(void *argument, const uint8_t *key, size_t key_length, uint64_t reco
 	struct loading *loading = argument;
 	smart_status status = go_on(loading, key, key_length);
 
+	smart_assert(status != SMART_OK || loading->load != NULL);
 	return status == SMART_OK ? loading->add(loading->load, key, key_length, record) : status;
 }
 
@@ -134,6 +139,7 @@ tree_scan(struct ycsb_client *client, const uint8_t *key, size_t length, uint64_
 		if (status == SMART_OK)
 			*seen += batch.count < wanted - *seen ? batch.count : wanted - *seen;
 	}
+	smart_assert(*seen <= wanted);
 	return status == SMART_DONE ? SMART_OK : status;
 }
 
@@ -167,6 +173,7 @@ add_record_with_value(void *argument, const uint8_t *key, size_t key_length, uin
 	uint8_t entry[YCSB_ENTRY_MAX];
 	uint64_t value;
 
+	smart_assert(key_length + YCSB_PAYLOAD <= YCSB_ENTRY_MAX);
 	memcpy(entry, key, key_length);
 	return smart_load_add(argument, entry,
 						  ycsb_make_value(entry, key_length, ycsb_payload(entry, key_length, record), &value));
@@ -192,6 +199,7 @@ values_insert(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	uint8_t entry[YCSB_ENTRY_MAX];
 	uint64_t value;
 
+	smart_assert(key_length < length && length <= YCSB_ENTRY_MAX);
 	memcpy(entry, payload_entry, length);
 	length = ycsb_make_value(entry, key_length, length, &value);
 	return smart_tree_insert(client->tree, entry, key_length, length, added);
@@ -205,6 +213,7 @@ values_update(struct ycsb_client *client, const uint8_t *payload_entry, size_t k
 	bool found;
 	smart_status status;
 
+	smart_assert(key_length < length && length <= YCSB_ENTRY_MAX);
 	memcpy(entry, payload_entry, length);
 	ycsb_make_value(entry, key_length, length, &value);
 	status = smart_tree_update(client->tree, entry, key_length, value, &found);

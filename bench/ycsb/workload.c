@@ -95,6 +95,7 @@ choose_operation(struct worker *worker)
 	unsigned int dice = (unsigned int) ycsb_random_below(&worker->random, 100);
 	enum ycsb_workload workload = worker->task->workload;
 
+	smart_assert(workload < YCSB_WORKLOADS);
 	if (dice < mix[workload].read)
 		return YCSB_READ;
 	dice -= mix[workload].read;
@@ -104,6 +105,7 @@ choose_operation(struct worker *worker)
 	if (dice < mix[workload].insert)
 		return YCSB_INSERT;
 	dice -= mix[workload].insert;
+	smart_assert(dice < mix[workload].scan + mix[workload].read_modify_write);
 	return dice < mix[workload].scan ? YCSB_SCAN : YCSB_READ_MODIFY_WRITE;
 }
 
@@ -201,6 +203,7 @@ scan(struct worker *worker)
 	uint64_t seen = 0;
 	smart_status status = worker->client->index->scan(worker->client, entry, key_length, wanted, &seen);
 
+	smart_assert(options->scan_min <= options->scan_max);
 	smart_assert(status != SMART_OK || seen <= wanted);
 	worker->measure->entries += seen;
 	return status;
@@ -209,6 +212,7 @@ scan(struct worker *worker)
 static smart_status
 operate(struct worker *worker, enum ycsb_operation operation)
 {
+	smart_assert(operation < YCSB_OPERATIONS);
 	switch (operation)
 	{
 		case YCSB_READ:
@@ -229,6 +233,7 @@ operate(struct worker *worker, enum ycsb_operation operation)
 static void
 give_up(struct worker *worker, const char *what, smart_status status)
 {
+	smart_assert(status != SMART_OK);
 	/* The first one tells; the others stop. */
 	if (__atomic_exchange_n(&worker->task->failed, 1, __ATOMIC_RELAXED) == 0)
 		fprintf(stderr, "ycsb: workload %s, client %u: %s: %s%s%s\n", ycsb_workload_names[worker->task->workload],

@@ -65,6 +65,7 @@ sim_message_wire_bytes(const struct sim_model *model, uint64_t bytes)
 {
 	uint64_t packets = bytes == 0 ? 1 : (bytes + model->mtu_bytes - 1) / model->mtu_bytes;
 
+	smart_assert(model->mtu_bytes > 0);
 	return bytes + packets * model->packet_bytes;
 }
 

@@ -47,6 +47,7 @@ pop(struct sim_timed *cluster)
 	struct sim_timed_client *moved = cluster->heap[--cluster->waiting];
 	unsigned int place = 0;
 
+	smart_assert(cluster->waiting < SIM_TIMED_CLIENTS_MAX);
 	for (unsigned int child = 1; child < cluster->waiting; child = 2 * place + 1)
 	{
 		if (child + 1 < cluster->waiting && wakes_before(cluster->heap[child + 1], cluster->heap[child]))
@@ -118,6 +119,7 @@ sim_timed_compute(struct sim_timed_client *client, uint64_t ns)
 	uint64_t *free_ps =
 		&cluster->core_free_ps[client->compute_node * cluster->options.model.compute_cores + client->core];
 
+	smart_assert(client->core < cluster->options.model.compute_cores);
 	if (ns == 0)
 		return;
 	*free_ps = (*free_ps > cluster->now_ps ? *free_ps : cluster->now_ps) + ns * PS_A_NS;
@@ -279,6 +281,7 @@ arrive(struct sim_timed_client *client, struct lane *lane, struct fabric_request
 	uint64_t start_ps = take_on(cluster, theirs, lane->arrives_ps, 1);
 	uint64_t end_ps = pass_links(cluster, mine, theirs, start_ps, sim_request_wire_bytes(model, request));
 
+	smart_assert(fabric_node(request->remote) == lane->node);
 	if (fabric_is_atomic(request))
 	{
 		end_ps = execute_atomic(cluster, request, end_ps);
@@ -380,6 +383,7 @@ post(struct sim_timed_client *client, unsigned int doorbells, unsigned int reque
 {
 	const struct sim_model *model = &client->cluster->options.model;
 
+	smart_assert(doorbells >= 1 && requests >= doorbells);
 	sim_timed_compute(client, doorbells * model->doorbell_ns + requests * model->request_ns);
 	client->fabric.counters.doorbells += doorbells;
 	return take_on(client->cluster, compute_nic(client), client->cluster->now_ps, requests) +
@@ -407,6 +411,7 @@ add_lane(struct lane lanes[SIM_TIMED_NODES_MAX], unsigned int number, unsigned i
 		known++;
 	if (known < number)
 		return number;
+	smart_assert(number < SIM_TIMED_NODES_MAX);
 	lanes[number] = (struct lane){.node = node, .next = i};
 	return number + 1;
 }

@@ -20,6 +20,7 @@ call_for_nothing(struct session *session, enum wire_type type, const uint8_t *pa
 	uint32_t result_length;
 	smart_status status = session_call(session, type, payload, length, deadline_ns, &answer, &result_length);
 
+	smart_assert(length <= REQUEST_MAX);
 	if (status == SMART_OK && result_length != 0)
 		return session_disbelieve(session);
 	return status;
@@ -44,6 +45,7 @@ call_for_chunks(struct session *session, enum wire_type type, uint32_t number, u
 	smart_status status =
 		session_call(session, type, payload, wire_put_u32(payload, number), deadline_ns, &answer, &length);
 
+	smart_assert(type == WIRE_CHUNKS_TAKE || type == WIRE_CHUNKS_LIST);
 	if (status != SMART_OK)
 		return status;
 	if (!wire_get_chunks(answer, length, chunks, count))

@@ -67,6 +67,7 @@ read_all(int descriptor, uint8_t *text, size_t *length)
 			break;
 		got += (size_t) more;
 	}
+	smart_assert(got <= FILE_BYTES_MAX + 1);
 	*length = got;
 	return true;
 }
@@ -86,6 +87,7 @@ parse_line(const uint8_t *line, size_t length, struct stream_secret *secret)
 		secret->key[i / 2] = (uint8_t) (high << 4 | low);
 	}
 	secret->length = length / 2;
+	smart_assert(secret->length >= STREAM_SECRET_MIN && secret->length <= STREAM_SECRET_MAX);
 	return true;
 }
 
@@ -95,10 +97,12 @@ parse_lines(const uint8_t *text, size_t length, struct stream_keys *keys)
 {
 	size_t start = 0;
 
+	smart_assert(keys->count == 0);
 	for (size_t end = 0; end <= length; end++)
 	{
 		size_t line = end - start;
 
+		smart_assert(start <= end);
 		if (end < length && text[end] != '\n')
 			continue;
 		while (line > 0 && text[start + line - 1] == '\r')

@@ -53,6 +53,7 @@ struct session
 static smart_status
 fail(struct session *session, smart_status status, const char *reason)
 {
+	smart_assert(status != SMART_OK);
 	snprintf(session->problem, sizeof(session->problem), "memory node %.100s: %s", session->place, reason);
 	return status;
 }
@@ -61,6 +62,7 @@ fail(struct session *session, smart_status status, const char *reason)
 static const char *
 problem_of_wait(smart_status status, const char *late)
 {
+	smart_assert(status != SMART_OK);
 	switch (status)
 	{
 		case SMART_TIMEOUT:
@@ -96,6 +98,7 @@ session_payload(struct session *session)
 		session->out_end -= session->out_start;
 		session->out_start = 0;
 	}
+	smart_assert(session->out_end <= FRAME_MAX);
 	return session->out + session->out_end + WIRE_HEADER_BYTES;
 }
 
@@ -145,6 +148,7 @@ look(struct session *session, struct wire_header *header, bool *whole)
 	size_t there = session->in_end - session->in_start;
 	size_t needed = WIRE_HEADER_BYTES;
 
+	smart_assert(session->in_start <= session->in_end && session->in_end <= FRAME_MAX);
 	if (there >= needed)
 	{
 		if (!wire_get_header(session->in + session->in_start, true, header) ||
@@ -346,6 +350,7 @@ connect_to(const struct session_options *options, const char *host, const char *
 		uint64_t now = options->env->now_ns(options->env);
 		uint64_t share = now < deadline_ns ? (deadline_ns - now) / left : 0;
 
+		smart_assert(left > 0);
 		status = try_address(options, address, now + share, descriptor, reason, size);
 		if (status == SMART_OK || status == SMART_INTERRUPTED)
 			break;

@@ -153,6 +153,7 @@ find_key(const struct stream_keys *keys, const unsigned char *id, size_t id_leng
 {
 	char identity[IDENTITY_MAX];
 
+	smart_assert(keys->count <= STREAM_KEYS_MAX);
 	for (unsigned int i = 0; i < keys->count; i++)
 	{
 		put_identity(identity, stream_key_name(&keys->key[i]));
@@ -235,6 +236,7 @@ begin_tls(struct stream *stream, bool server)
 {
 	BIO *bio;
 
+	smart_assert(stream->ssl == NULL);
 	smart_assert(stream->keys->count > 0 && stream->keys->key[0].length >= STREAM_SECRET_MIN);
 	if (pthread_once(&once, prepare) != 0 || contexts[server] == NULL)
 		return false;
@@ -310,6 +312,7 @@ set_tls_problem(struct stream *stream, unsigned long code)
 static enum stream_wait
 tls_outcome(struct stream *stream, int result)
 {
+	smart_assert(!stream->broken);
 	if (result == 1)
 		return STREAM_DONE;
 	switch (SSL_get_error(stream->ssl, result))
@@ -400,6 +403,7 @@ stream_open(int descriptor, const struct stream_secret *secret)
 	struct stream_keys keys = {.count = secret->length > 0, .key = {*secret}};
 	struct stream *stream = open_stream(descriptor, false, &keys);
 
+	smart_assert(secret->length <= STREAM_SECRET_MAX);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 	return stream;
 }
@@ -438,6 +442,7 @@ stream_handshake(struct stream *stream)
 static enum stream_wait
 outcome(struct stream *stream, ssize_t result, enum stream_wait blocked, size_t *moved)
 {
+	smart_assert(blocked == STREAM_WANT_READ || blocked == STREAM_WANT_WRITE);
 	if (result > 0)
 	{
 		*moved = (size_t) result;

@@ -83,6 +83,7 @@ next_message(struct tcp_link *tcp, struct cursor *cursor)
 	struct message *message = &tcp->message;
 	uint32_t request_bytes = VERBS_HEAD_BYTES;
 
+	smart_assert(cursor->index <= tcp->count);
 	message->count = 0;
 	message->result_bytes = 0;
 	for (; cursor->index < tcp->count && message->count < WIRE_BATCH_MAX; cursor->index++)
@@ -173,6 +174,7 @@ tcp_post(struct fabric_link *link, struct fabric_request *requests, int count)
 {
 	struct tcp_link *tcp = tcp_of(link);
 
+	smart_assert(count > 0);
 	smart_assert(tcp->under_way == 0);
 	tcp->requests = requests;
 	tcp->count = count;
@@ -219,6 +221,7 @@ tcp_link_open(struct session *session, struct smart_env *env, unsigned int node,
 {
 	struct tcp_link *tcp = env->allocate(env, sizeof(*tcp));
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	if (tcp == NULL)
 	{
 		memcpy(problem, "no memory for a link", sizeof("no memory for a link"));

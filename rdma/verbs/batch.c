@@ -44,6 +44,7 @@ complain(struct verbs_link *verbs, const struct fabric_request *request, const c
 {
 	static const char *const name[FABRIC_VERBS] = {"READ", "WRITE", "CAS", "FAA"};
 
+	smart_assert(request->verb < FABRIC_VERBS);
 	snprintf(verbs->link.problem, sizeof(verbs->link.problem),
 			 "memory node %.100s: RDMA %s of %u bytes at offset %llu: %s", verbs->place, name[request->verb],
 			 fabric_bytes(request), (unsigned long long) fabric_offset(request->remote), about);
@@ -61,6 +62,7 @@ work_fill(struct verbs_link *verbs, const struct verbs_piece *piece, bool inline
 	uint64_t remote = verbs->theirs.base + fabric_offset(request->remote) + piece->start;
 	const void *local = inlined ? (uint8_t *) request->local + piece->start : verbs->buffer + piece->place;
 
+	smart_assert(verbs->pieces < verbs->queue && piece->length > 0);
 	*bytes = (struct ibv_sge){(uintptr_t) local, piece->length, verbs->registered->lkey};
 	*work = (struct ibv_send_wr){
 		.wr_id = verbs->pieces,
@@ -122,6 +124,7 @@ round_post(struct verbs_link *verbs)
 	struct ibv_send_wr *refused;
 	int error;
 
+	smart_assert(verbs->next <= verbs->count);
 	verbs->pieces = 0;
 	verbs->used = 0;
 	verbs->fetches = false;
@@ -134,6 +137,7 @@ round_post(struct verbs_link *verbs)
 		else if (!round_add(verbs, request))
 			break;
 	}
+	smart_assert(verbs->pieces > 0 || verbs->next == verbs->count);
 	if (verbs->pieces == 0)
 		return SMART_OK;
 	verbs->nudges = 0;
@@ -229,6 +233,7 @@ round_nudge(struct verbs_link *verbs, uint64_t waited_ns)
 	struct ibv_send_wr *refused;
 	int error;
 
+	smart_assert(verbs->nudges <= VERBS_NUDGES_MAX);
 	if (verbs->nudges == VERBS_NUDGES_MAX || waited_ns < NUDGE_NS << (2 * verbs->nudges))
 		return SMART_OK;
 	smart_assert(verbs->pieces > 0);
@@ -246,6 +251,7 @@ round_wait(struct verbs_link *verbs, uint64_t deadline_ns)
 	bool over = false;
 	smart_status status;
 
+	smart_assert(verbs->pieces > 0);
 	while ((status = round_poll(verbs, &over)) == SMART_OK && !over)
 	{
 		uint64_t now_ns = env->now_ns(env);

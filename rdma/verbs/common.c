@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/assert.h"
 #include "rdma/verbs/common.h"
 
 #define HOPS      64  /* routers that a packet may cross */
@@ -69,6 +70,7 @@ gid_find(struct verbs_device *device, int entries, const char *name, char proble
 			device->gid = entry.gid;
 		}
 	}
+	smart_assert(best == 0 || (device->gid_index >= 0 && device->gid_index < GID_MAX));
 	if (best > 0)
 		return SMART_OK;
 	snprintf(problem, FABRIC_PROBLEM_MAX, "RDMA device %s: port %u has no address (GID)", name, device->port);
@@ -175,6 +177,7 @@ device_try(struct ibv_device *candidate, const struct verbs_choice *choice, stru
 		ibv_close_device(found.context);
 		return status;
 	}
+	smart_assert(found.port > 0 && found.reads_out >= 1 && found.reads_in >= 1);
 	*device = found;
 	return SMART_OK;
 }
@@ -241,6 +244,7 @@ route(const struct verbs_device *device, const struct wire_queue_pair *theirs, s
 	{
 		route->is_global = 1;
 		memcpy(route->grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+		smart_assert(device->gid_index >= 0 && device->gid_index < GID_MAX);
 		route->grh.sgid_index = (uint8_t) device->gid_index;
 		route->grh.hop_limit = HOPS;
 		return true;
@@ -276,6 +280,7 @@ verbs_pair_connect(const struct verbs_device *device, struct ibv_qp *pair, unsig
 	};
 	int error;
 
+	smart_assert(mine->psn >> 24 == 0 && device->reads_out >= 1 && device->reads_in >= 1);
 	if (!route(device, theirs, &receiving.ah_attr))
 	{
 		snprintf(problem, FABRIC_PROBLEM_MAX,

@@ -60,6 +60,7 @@ static const struct fabric_link_kind verbs_kind = {
 static smart_status
 make_pair(struct verbs_link *verbs, char problem[SESSION_PROBLEM_MAX])
 {
+	smart_assert(verbs->pair == NULL && verbs->queue >= 1 && verbs->queue <= VERBS_QUEUE_MAX);
 	for (uint32_t inline_max = VERBS_INLINE_MAX;; inline_max /= 2)
 	{
 		struct ibv_qp_init_attr attributes = {

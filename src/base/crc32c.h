@@ -19,6 +19,8 @@
 
 #include <isa-l/crc.h>
 
+#include "base/assert.h"
+
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -105,6 +107,7 @@ smart_crc32c(uint32_t crc, const void *bytes, size_t length)
 	if (length < SMART_CRC_SHORT && smart_crc32c_has_short())
 		return smart_crc32c_short(crc, bytes, length);
 #endif
+	smart_assert(length <= INT32_MAX);
 	crc = crc32_iscsi((unsigned char *) (uintptr_t) bytes, (int) length, crc);
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx"))

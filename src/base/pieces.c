@@ -19,6 +19,7 @@ smart_put_escaped(uint8_t *out, uint8_t *limit, const uint8_t *bytes, size_t len
 		out = smart_put_bytes(out, limit, "\0\xFF", 2);
 		bytes = zero + 1;
 	}
+	smart_assert(out == NULL || out <= limit);
 	return out;
 }
 
@@ -27,6 +28,7 @@ smart_find_escaped_end(const uint8_t *bytes, const uint8_t *limit, uint8_t flip)
 {
 	const uint8_t *p = bytes;
 
+	smart_assert(flip == 0 || flip == 0xFF);
 	while ((p = memchr(p, flip, (size_t) (limit - p))) != NULL && p + 1 < limit)
 	{
 		if (p[1] == flip)
@@ -42,6 +44,7 @@ smart_get_escaped(const uint8_t *bytes, const uint8_t *end, char *out)
 {
 	int length = 0;
 
+	smart_assert(bytes <= end);
 	while (bytes < end)
 	{
 		const uint8_t *zero = memchr(bytes, 0, (size_t) (end - bytes));

@@ -36,6 +36,7 @@ smart_put_byte(uint8_t *out, uint8_t *limit, uint8_t byte)
 {
 	if (smart_unlikely(out == NULL || out == limit))
 		return NULL;
+	smart_assert(out < limit);
 	*out = byte;
 	return out + 1;
 }
@@ -104,6 +105,7 @@ smart_get_word32(const uint8_t *p, const uint8_t *limit, uint8_t flip, uint32_t 
 {
 	const uint8_t *end = smart_skip(p, limit, sizeof(*word));
 
+	smart_assert(flip == 0 || flip == 0xFF);
 	if (end != NULL)
 		*word = smart_load_be32(p) ^ (flip == 0 ? 0 : UINT32_MAX);
 	return end;

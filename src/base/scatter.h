@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -45,6 +47,7 @@ static const uint8_t smart_scatter_counts[256] = {SMART_SCATTER_256(__builtin_po
 static inline int
 smart_scatter_count(uint32_t mask)
 {
+	smart_assert(mask <= 0xff);
 	return smart_scatter_counts[mask];
 }
 
@@ -52,6 +55,7 @@ smart_scatter_count(uint32_t mask)
 static inline uint64_t
 smart_scatter_each(uint64_t word, const uint8_t *bytes, uint32_t mask)
 {
+	smart_assert(mask <= 0xff);
 	for (; mask != 0; mask &= mask - 1)
 	{
 		int shift = 8 * __builtin_ctz(mask);
@@ -79,6 +83,7 @@ smart_scatter_sse(uint64_t word, const uint8_t *bytes, uint32_t mask)
 static inline uint64_t
 smart_scatter(uint64_t word, const uint8_t *bytes, uint32_t mask)
 {
+	smart_assert(mask <= 0xff);
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("sse4.1"))
 		return smart_scatter_sse(word, bytes, mask);

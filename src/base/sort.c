@@ -155,6 +155,7 @@ count_digits_any(const uint64_t *items, size_t count, unsigned int words, unsign
 		case 3:
 			return count_digits(items, count, 3, byte, buckets);
 		default:
+			smart_assert(words == 4);
 			return count_digits(items, count, 4, byte, buckets);
 	}
 }
@@ -174,6 +175,7 @@ permute_any(uint64_t *items, unsigned int words, unsigned int byte, struct bucke
 			permute(items, 3, byte, buckets);
 			break;
 		default:
+			smart_assert(words == 4);
 			permute(items, 4, byte, buckets);
 	}
 }
@@ -193,6 +195,7 @@ insertion_sort_any(uint64_t *items, size_t count, unsigned int words)
 			insertion_sort(items, count, 3);
 			break;
 		default:
+			smart_assert(words == 4);
 			insertion_sort(items, count, 4);
 	}
 }
@@ -204,6 +207,7 @@ insertion_sort_any(uint64_t *items, size_t count, unsigned int words)
 static smart_status
 sort(uint64_t *items, size_t count, unsigned int words, unsigned int byte, struct smart_env *env)
 {
+	smart_assert(byte <= words * 8);
 	while (count > SMALL && byte < words * 8)
 	{
 		struct buckets buckets;
@@ -270,6 +274,7 @@ compare_rest(const uint8_t *a, const uint8_t *b, size_t offset)
 	size_t a_length = smart_sort_length(a);
 	size_t b_length = smart_sort_length(b);
 
+	smart_assert(offset > 0 && offset % 8 == 0);
 	if (offset >= a_length || offset >= b_length)
 		return (a_length > b_length) - (a_length < b_length);
 	return smart_compare_bytes(smart_sort_bytes(a) + offset, a_length - offset, smart_sort_bytes(b) + offset,
@@ -341,6 +346,7 @@ advance(struct smart_sort_item *items, size_t count, size_t *depth)
 static smart_status
 sort_strings(struct smart_sort_item *items, size_t count, size_t depth, struct smart_env *env)
 {
+	smart_assert(count > 1);
 	while (count > SMALL_STRINGS)
 	{
 		struct buckets buckets;

@@ -96,6 +96,7 @@ squash(int32_t x)
 		return 1;
 	place = (x + 2048) / 128;
 	rest = (x + 2048) % 128;
+	smart_assert(place >= 0 && place + 1 < (int32_t) (sizeof(values) / sizeof(values[0])));
 	return (values[place] * (128 - rest) + values[place + 1] * rest + 64) / 128;
 }
 
@@ -110,6 +111,7 @@ make_stretch(int16_t stretch[PROBABILITIES])
 		for (uint32_t reached = (uint32_t) squash(x); done <= reached; done++)
 			stretch[done] = (int16_t) x;
 	}
+	smart_assert(done <= PROBABILITIES);
 	while (done < PROBABILITIES)
 		stretch[done++] = 2047;
 }
@@ -124,12 +126,14 @@ count(counter *one, bool bit)
 	uint32_t seen = *one & 15;
 
 	probability += ((bit ? 4095 : 0) - probability) * (int32_t) rates[seen] / 65536;
+	smart_assert(probability >= 0 && probability < PROBABILITIES);
 	*one = (counter) ((uint32_t) probability << 4 | (seen < 15 ? seen + 1 : 15));
 }
 
 static uint32_t
 match_place(const uint8_t *key, uint32_t position)
 {
+	smart_assert(position >= MATCH_BYTES);
 	return smart_load_be32(key + position - MATCH_BYTES) * UINT32_C(2654435761) >> (32 - MATCH_BITS);
 }
 
@@ -155,6 +159,7 @@ find_match(struct smart_squeezer *model)
 			model->match_length++;
 	}
 	*met = model->position;
+	smart_assert(model->match < model->position && model->match_length <= model->match);
 }
 
 /* The contexts of the byte that comes next */
@@ -178,6 +183,7 @@ matched_bit(const struct smart_squeezer *model, int bit)
 {
 	uint32_t byte;
 
+	smart_assert(bit >= 0 && bit < 8);
 	if (model->match_length == 0)
 		return -1;
 	byte = model->key[model->match] | 0x100;
@@ -217,6 +223,7 @@ learn(struct smart_squeezer *model, int bit, bool value)
 	int said = matched_bit(model, bit);
 	int32_t error = ((value ? 4095 : 0) - (int32_t) model->probability) * LEARNING_RATE;
 
+	smart_assert(model->partial >> bit == 1);
 	for (int i = 0; i < INPUTS; i++)
 		model->weights[i] += model->input[i] * error / 16384;
 	for (int i = 0; i < INPUTS - 1; i++)
@@ -254,6 +261,7 @@ begin_model(struct smart_squeezer *model, const uint8_t *key)
 static void
 end_byte(struct smart_squeezer *model)
 {
+	smart_assert(model->partial >> 8 == 1);
 	model->position++;
 	find_match(model);
 	begin_byte(model);
@@ -298,6 +306,7 @@ narrow(struct coder *coder, uint32_t middle, bool value)
 		coder->low = middle + 1;
 	else
 		coder->high = middle;
+	smart_assert(coder->low <= coder->high);
 }
 
 /* ---- keys ---- */

@@ -2,6 +2,9 @@
  * status.c
  *	  Words for the status codes.
  */
+#include <stddef.h>
+
+#include "base/assert.h"
 #include "base/status.h"
 
 const char *
@@ -24,5 +27,6 @@ smart_status_text(smart_status status)
 
 	if ((unsigned int) status >= SMART_STATUS_COUNT)
 		return "unknown status";
+	smart_assert(text[status] != NULL);
 	return text[status];
 }

@@ -30,6 +30,7 @@ get_word(const struct smart_groups *groups, uint32_t group)
 {
 	uint32_t word;
 
+	smart_assert(group > 0 && group < groups->count);
 	memcpy(&word, groups->words + (group - 1) * WORD, sizeof(word));
 	return word;
 }
@@ -196,6 +197,7 @@ narrow(struct smart_groups *groups, const uint8_t *key, int length, struct smart
 	*low = *high = words_below(groups, word);
 	while (*high < last && get_word(groups, *high + 1) == word)
 		(*high)++;
+	smart_assert(*low <= *high && *high < groups->count);
 	return true;
 }
 
@@ -225,6 +227,7 @@ choose(struct smart_groups *groups, const uint8_t *key, int length, bool at, str
 		else
 			high = middle - 1;
 	}
+	smart_assert(low < groups->count);
 	if (!find_group(groups, low, &from, &to))
 		return false;
 	/* All lines at once: each entry is read on the way to the next one. */
@@ -316,6 +319,7 @@ begin_group(struct smart_groups_writer *writer, int length)
 	if (packer->end - packer->at < directory + SMART_PACKED_MAX(length))
 		return false;
 	packer->end -= directory;
+	smart_assert(packer->at < packer->end);
 	memcpy(packer->before, writer->first, (size_t) writer->first_length);
 	packer->length = writer->first_length;
 	smart_assert(writer->count < SMART_GROUPS_MAX);
@@ -338,6 +342,7 @@ smart_groups_add(struct smart_groups_writer *writer, const uint8_t *entry, int l
 		memcpy(writer->first, entry, (size_t) length);
 		writer->first_length = length;
 	}
+	smart_assert(writer->count > 0 && writer->group < packer->at && packer->at <= packer->end);
 	return true;
 }
 
@@ -352,6 +357,7 @@ share(struct smart_groups *groups)
 		return 0;
 	(void) read_first(groups, 0, &first);
 	(void) read_first(groups, groups->count - 1, &last);
+	smart_assert(first.length >= groups->suffix && last.length >= groups->suffix);
 	return (int) smart_common_prefix(first.entry, (size_t) (first.length - groups->suffix), last.entry,
 									 (size_t) (last.length - groups->suffix));
 }
@@ -379,6 +385,7 @@ smart_groups_finish(struct smart_groups_writer *writer)
 		uint32_t word;
 
 		(void) read_first(&groups, i, &unpacker);
+		smart_assert(unpacker.length >= writer->suffix);
 		word = word_of(unpacker.entry, unpacker.length - writer->suffix, shared);
 		memcpy(words + (i - 1) * WORD, &word, sizeof(word));
 	}

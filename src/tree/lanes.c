@@ -96,5 +96,6 @@ smart_lanes_add(struct smart_lanes *lanes, const uint8_t *key, int length, struc
 	}
 	put_key(&lanes->last, key, length);
 	lanes->number++;
+	smart_assert(lanes->begin < lanes->number && lanes->ceiling < lanes->count);
 	return begins;
 }

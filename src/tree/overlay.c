@@ -15,6 +15,7 @@
 static const uint8_t *
 bytes_of(const struct smart_overlay *overlay, uint32_t i)
 {
+	smart_assert(i < 2 * SMART_SIDE_MAX);
 	return overlay->bytes + overlay->items[i].offset;
 }
 
@@ -37,6 +38,7 @@ smart_overlay_begin(struct smart_overlay *overlay, bool backward)
 static uint32_t
 left_of(const struct smart_side *side, uint32_t *i)
 {
+	smart_assert(side->next <= side->count);
 	*i = side->first + side->next;
 	return side->first + side->count;
 }
@@ -64,6 +66,7 @@ shared_by_all(const struct smart_overlay *overlay)
 	uint32_t last = shared(overlay, base, over_end - 1);
 	uint32_t least = first < last ? first : last;
 
+	smart_assert(base < base_end && over < over_end);
 	return within < least ? within : least;
 }
 
@@ -108,6 +111,7 @@ make_words(struct smart_overlay *overlay)
 		shortest = key_length < shortest ? key_length : shortest;
 		longest = key_length > longest ? key_length : longest;
 	}
+	smart_assert(over < end && shortest <= longest);
 	from = shared_by_all(overlay);
 	from = from < shortest ? from : shortest;
 	length = shortest - from < WORD ? shortest - from : WORD;
@@ -178,6 +182,7 @@ merge(struct smart_overlay *overlay, struct smart_item *out, int step, bool word
 		base += from_base;
 		over += from_over;
 	}
+	smart_assert(base <= base_end && over <= over_end);
 	overlay->base.next = base - overlay->base.first;
 	overlay->over.next = over - overlay->over.first;
 	return out;
@@ -234,4 +239,5 @@ smart_overlay_merge(struct smart_overlay *overlay, struct smart_batch *batch)
 		out = take_rest(overlay, over, out, step);
 	batch->items = overlay->backward ? out + 1 : overlay->merged;
 	batch->count = (uint32_t) (overlay->backward ? begin - out : out - begin);
+	smart_assert(batch->count <= 2 * SMART_SIDE_MAX);
 }

@@ -167,6 +167,7 @@ get_head(const uint8_t **at, const uint8_t *end, int before, struct shape *shape
 {
 	int more;
 
+	smart_assert(*at < end);
 	shape->shared = **at >> 4;
 	shape->rest = *(*at)++ & MANY;
 	if (shape->shared == MANY)
@@ -239,6 +240,7 @@ take_any(struct smart_unpacker *unpacker)
 		at += plain;
 	}
 	unpacker->at = at;
+	smart_assert(at <= unpacker->end && shape.shared + shape.rest <= SMART_ENTRY_MAX);
 	unpacker->length = shape.shared + shape.rest;
 	unpacker->shared = shape.shared;
 	return true;
@@ -280,6 +282,7 @@ take_alike(struct smart_unpacker *unpacker)
 	word = smart_scatter(word, at, mask);
 	memcpy(tail, &word, sizeof(word));
 	unpacker->at = at + smart_scatter_count(mask);
+	smart_assert(unpacker->at <= unpacker->end);
 	unpacker->shared = shared;
 	return true;
 }
@@ -314,6 +317,7 @@ batch_crc(const uint8_t *batch, const struct smart_batch_head *head, uint64_t se
 {
 	uint32_t crc = smart_crc32c(UINT32_MAX, &serial, sizeof(serial));
 
+	smart_assert(head->length > sizeof(*head));
 	crc = smart_crc32c(crc, &place, sizeof(place));
 	crc = smart_crc32c(crc, head, offsetof(struct smart_batch_head, crc));
 	return ~smart_crc32c(crc, batch + sizeof(*head), head->length - sizeof(*head));
@@ -346,5 +350,6 @@ smart_batch_begin(const uint8_t *page, uint32_t place, uint32_t end, uint64_t se
 	smart_unpacker_begin(unpacker, page + place + sizeof(head), page + place + head.length);
 	*operation = (enum smart_operation) head.operation;
 	*next = place + head.length;
+	smart_assert(*next <= end);
 	return true;
 }

@@ -75,6 +75,7 @@ has_class(Oid type, Oid method)
 bool
 smart_build_takes_class(Oid type, Oid class_type, Oid method)
 {
+	smart_assert(OidIsValid(type) && OidIsValid(class_type) && OidIsValid(method));
 	return type == class_type || !has_class(type, BTREE_AM_OID) || has_class(type, method);
 }
 
@@ -122,6 +123,7 @@ is_to_answer(Relation index, const struct smart_collector *rows)
 {
 	double width = rows->codec->fixed_length > 0 ? rows->codec->fixed_length : ENTRY_BYTES;
 
+	smart_assert(rows->entries > 0);
 	return may_answer(index) &&
 		   (smart_options_resident(index) == SMART_RESIDENT_NEVER || smart_relation_writes_back(index) ||
 			!smart_tree_has_room((uint64) (rows->entries * width * MEMORY_PER_BYTE)));
@@ -142,6 +144,7 @@ load(struct smart_collector *rows)
 			rows->run = smart_run_begin_build(rows->index);
 		rows->may_leave = may_answer(rows->index);
 		smart_collector_load(rows, tree);
+		smart_assert(!rows->left || rows->run != NULL);
 		if (rows->run != NULL)
 			smart_run_finish(rows->run, &run);
 		if (rows->left)
@@ -162,10 +165,12 @@ write_run(struct smart_collector *rows)
 {
 	struct smart_run run;
 
+	smart_assert(rows->run == NULL && rows->filter == NULL && rows->entries > 0);
 	rows->run = smart_run_begin_build(rows->index);
 	rows->filter = smart_run_filter_begin(rows->index, rows->codec, NULL, rows->entries, rows->entries);
 	smart_collector_load(rows, NULL);
 	smart_run_finish(rows->run, &run);
+	smart_assert(run.pages > 0 && run.id != 0);
 	smart_meta_create(rows->index, MAIN_FORKNUM, rows->codec, SMART_TREE_NOWHERE, &run);
 	smart_run_filter_end(rows->filter, rows->index, &run);
 }

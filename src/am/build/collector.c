@@ -97,6 +97,7 @@ load_entry(struct smart_collector *self, struct smart_load **load, const uint8 *
 {
 	smart_status status = smart_load_add(*load, entry, (size_t) length);
 
+	smart_assert(!self->left);
 	if (self->may_leave && (status == SMART_NO_SPACE || status == SMART_DISK_FULL))
 	{
 		smart_load_abandon(*load);
@@ -105,6 +106,7 @@ load_entry(struct smart_collector *self, struct smart_load **load, const uint8 *
 	}
 	else
 		smart_check_status(status, self->index);
+	smart_assert((*load == NULL) == self->left);
 }
 
 static void
@@ -143,7 +145,7 @@ load_entries(struct smart_collector *self, struct smart_load **load)
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	smart_assert(self->all_versions || done == (int64) self->entries);
+	smart_assert(self->all_versions ? done <= (int64) self->entries : done == (int64) self->entries);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	self->entries = (double) done;
 }
@@ -154,6 +156,7 @@ smart_collector_load(struct smart_collector *self, struct smart_tree *tree)
 	/* In memory of its own, as an error's handler looks at it. */
 	struct smart_load **loading = palloc0(sizeof(*loading));
 
+	smart_assert(tree != NULL || self->run != NULL);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_LOAD);
 	if (tree == NULL)
 	{
@@ -173,6 +176,7 @@ smart_collector_load(struct smart_collector *self, struct smart_tree *tree)
 		*loading = NULL; /* finish frees it whatever comes out */
 		status = opened == NULL ? SMART_OK : smart_load_finish(opened);
 		self->left |= self->may_leave && (status == SMART_NO_SPACE || status == SMART_DISK_FULL);
+		smart_assert(!self->left || self->may_leave);
 		if (!self->left)
 			smart_check_status(status, self->index);
 	}

@@ -77,6 +77,7 @@ smart_duplicates_add_dead(struct smart_duplicates *duplicates, ItemPointer tid)
 void
 smart_duplicates_hand_over(struct smart_duplicates *duplicates, BufFile *notes)
 {
+	smart_assert(!duplicates->dead_sorted && duplicates->ndead <= duplicates->dead_room);
 	BufFileWrite(notes, &duplicates->ndead, sizeof(duplicates->ndead));
 	if (duplicates->ndead > 0)
 		BufFileWrite(notes, duplicates->dead, duplicates->ndead * sizeof(ItemPointerData));
@@ -93,6 +94,7 @@ smart_duplicates_take_over(struct smart_duplicates *duplicates, BufFile *notes)
 	if (more > 0)
 		smart_read_exactly(notes, duplicates->dead + duplicates->ndead, more * sizeof(ItemPointerData));
 	duplicates->ndead += more;
+	smart_assert(duplicates->ndead <= duplicates->dead_room);
 }
 
 static int

@@ -159,6 +159,7 @@ read_part(struct shared *shared, struct smart_collector *collector, IndexInfo *i
 {
 	bool pages = smart_table_has_pages(collector->heap, info);
 
+	smart_assert(collector->chunks == NULL && collector->entries == 0);
 	collector->chunks = &shared->chunks;
 	smart_collector_read(collector, info, pages ? NULL : table_beginscan_parallel(collector->heap, scan), progress);
 }
@@ -166,6 +167,7 @@ read_part(struct shared *shared, struct smart_collector *collector, IndexInfo *i
 int
 smart_parallel_build_processes(const struct smart_parallel_build *self)
 {
+	smart_assert(self->shared->processes > 1);
 	return self->shared->processes;
 }
 
@@ -175,6 +177,7 @@ smart_parallel_build_read(struct smart_parallel_build *self, struct smart_collec
 	Size memory = (Size) maintenance_work_mem * 1024 / (Size) self->shared->processes;
 	int launched = self->context->nworkers_launched;
 
+	smart_assert(launched > 0 && launched < self->shared->processes);
 	read_part(self->shared, collector, info, self->scan, true);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, SMART_PHASE_SORT);
 	smart_sorter_prepare(collector->sorter);

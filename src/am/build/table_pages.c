@@ -96,6 +96,7 @@ point_at(HeapTuple tuple, const struct reading *reading, Page page, BlockNumber 
 {
 	ItemId item = PageGetItemId(page, offset);
 
+	smart_assert(ItemIdIsNormal(item));
 	tuple->t_data = (HeapTupleHeader) PageGetItem(page, item);
 	tuple->t_len = ItemIdGetLength(item);
 	tuple->t_tableOid = RelationGetRelid(reading->pages->heap);
@@ -155,6 +156,7 @@ judge_page(struct reading *reading, Page page, BlockNumber block, Buffer buffer)
 		else if (!add_row(reading, page, &tuple, verdict == ROW_LIVE, roots))
 			return false;
 	}
+	smart_assert(reading->counted <= reading->nrows);
 	reading->pages->info->ii_BrokenHotChain |= broken;
 	return true;
 }
@@ -197,6 +199,7 @@ read_left(struct reading *reading)
 
 	if (reading->nleft == 0)
 		return;
+	smart_assert(reading->nleft <= LEFT && reading->left + reading->nleft <= reading->blocks);
 	/* That has an executor of its own, and they are of this one. */
 	pages->info->ii_ExpressionsState = NIL;
 	reading->rows += table_index_build_range_scan(pages->heap, pages->index, pages->info, false, pages->all_versions,
@@ -208,10 +211,12 @@ read_left(struct reading *reading)
 static void
 leave_page(struct reading *reading, BlockNumber block)
 {
+	smart_assert(block < reading->blocks);
 	if (reading->nleft == LEFT || reading->left + reading->nleft != block)
 		read_left(reading); /* none, if none has been left */
 	if (reading->nleft++ == 0)
 		reading->left = block;
+	smart_assert(reading->nleft <= LEFT && reading->left + reading->nleft == block + 1);
 }
 
 static void
@@ -251,6 +256,7 @@ next_block(void *argument)
 		reading->at = (BlockNumber) at;
 		reading->end = reading->at + Min(reading->chunk, reading->blocks - reading->at);
 	}
+	smart_assert(reading->at < reading->end && reading->end <= reading->blocks);
 	return reading->at++;
 }
 
@@ -280,6 +286,7 @@ end(struct reading *reading)
 {
 	IndexInfo *info = reading->pages->info;
 
+	smart_assert(reading->nleft == 0);
 	ExecDropSingleTupleTableSlot(reading->slot);
 	FreeExecutorState(reading->estate);
 	info->ii_ExpressionsState = NIL;

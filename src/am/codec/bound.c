@@ -38,6 +38,7 @@ turn_round(struct smart_bound *bound, uint8 *out)
 		[SMART_BOUND_GREATER] = SMART_BOUND_LESS,
 	};
 
+	smart_assert((Size) bound->kind < lengthof(turned) && bound->length >= 0);
 	for (int i = 1; i < bound->length; i++)
 		out[i] ^= 0xFF;
 	bound->kind = turned[bound->kind];
@@ -77,6 +78,7 @@ compare_bound(const struct smart_normalizer *normalizer, int strategy, Datum arg
 			elog(ERROR, "type %u cannot be compared with type %u", argtype, normalizer->type);
 		place = normalizer->place(normalizer, argument, argtype, &value, &high);
 	}
+	smart_assert((Size) place < lengthof(kinds));
 	bound->kind = kinds[place][strategy];
 	bound->recheck = place == SMART_ARGUMENT_UNSURE;
 	if (bound->recheck && strategy < BTEqualStrategyNumber)

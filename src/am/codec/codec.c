@@ -212,6 +212,7 @@ smart_codec_make(Relation index, MemoryContext context)
 	sum_lengths(codec);
 	lay_out_tuple(codec);
 
+	smart_assert(codec->nkeys > 0 && codec->nkeys <= codec->ncolumns && codec->ncolumns <= INDEX_MAX_KEYS);
 	smart_assert(codec->fixed_length == 0 || codec->payload_width >= 0);
 	smart_assert(codec->entry_max >= SMART_KEY_MAX && codec->entry_max < SMART_ENTRY_MAX);
 	return codec;

@@ -30,6 +30,7 @@ struct writer
 static inline bool
 note(struct writer *writer, int number, bool isnull, Datum value)
 {
+	smart_assert(number >= 0 && number < INDEX_MAX_KEYS);
 	if (isnull && !writer->nulls_fit)
 		return false;
 	if (!isnull && writer->bits != NULL)

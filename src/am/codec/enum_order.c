@@ -34,6 +34,7 @@
 #include "am/codec/encode.h"
 #include "am/codec/enum_order.h"
 #include "am/codec/normalizer.h"
+#include "base/assert.h"
 
 static ProcessUtility_hook_type next_hook = NULL;
 
@@ -156,6 +157,7 @@ at_utility(PlannedStmt *planned, const char *query, bool read_only, ProcessUtili
 void
 smart_enum_order_init(void)
 {
+	smart_assert(ProcessUtility_hook != at_utility);
 	next_hook = ProcessUtility_hook;
 	ProcessUtility_hook = at_utility;
 }

@@ -46,8 +46,10 @@ smart_put_long_key(const struct smart_normalizer *normalizer, Datum value, uint8
 	uint8 *key = make_normalized(normalizer, value, &length, &whole);
 	struct smart_squeezer *squeezer = palloc(smart_squeezer_bytes());
 
+	smart_assert(normalizer->squeezable && limit - out > SMART_SQUEEZE_PLAIN);
 	/* Every entry's key differs from one that is cut within the bytes that are left, so it lies on the right side. */
 	*end = smart_squeeze(squeezer, key, length, out, limit);
+	smart_assert(*end == NULL || (*end > out && *end <= limit));
 	pfree(squeezer);
 	pfree(key);
 	if (*end != NULL)
@@ -61,6 +63,7 @@ smart_key_end(const struct smart_normalizer *normalizer, const uint8 *bytes, con
 {
 	const uint8 *end;
 
+	smart_assert(normalizer->width == 0);
 	if (!normalizer->squeezable || limit - bytes <= SMART_SQUEEZE_PLAIN)
 		return normalizer->end(normalizer, bytes, limit, flip);
 	end = normalizer->end(normalizer, bytes, bytes + SMART_SQUEEZE_PLAIN, flip);

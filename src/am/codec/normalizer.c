@@ -114,6 +114,7 @@ find_function(Oid oid)
 		function->next = all_functions;
 		all_functions = function;
 	}
+	smart_assert(function->call.fn_oid == oid);
 	return function;
 }
 
@@ -172,6 +173,7 @@ smart_normalizer_add_part(struct smart_normalizer *whole, Oid type, Oid collatio
 	Oid bytes;
 	Oid describe;
 
+	smart_assert(whole->index_name != NULL && OidIsValid(whole->method));
 	check_stack_depth();
 	type = getBaseType(type);
 	if (!OidIsValid(compare) || !find_class(whole->method, type, compare, &class))
@@ -250,6 +252,7 @@ smart_put_normalized(const struct smart_normalizer *normalizer, Datum value, uin
 
 	if (out == NULL || normalizer->width == 0 || normalizer->width <= limit - out)
 		return out == NULL ? NULL : normalizer->encode(normalizer, value, out, limit);
+	smart_assert(normalizer->width <= SMART_NORMALIZED_WIDTH_MAX);
 	(void) normalizer->encode(normalizer, value, fixed, fixed + normalizer->width);
 	return smart_put_bytes(out, limit, fixed, normalizer->width);
 }

@@ -32,6 +32,7 @@ smart_constraint_method(void)
 void
 smart_constraint_check_table(Oid table)
 {
+	smart_assert(OidIsValid(table));
 	if (!SMART_UNIQUE_PARTITIONS && get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("a constraint of partitioned table \"%s\" cannot have a smart index", get_rel_name(table)),
@@ -56,6 +57,7 @@ takes_type(Oid type, Oid method)
 	Oid base = getBaseType(type);
 	Oid class = GetDefaultOpClass(base, method);
 
+	smart_assert(OidIsValid(base) && OidIsValid(method));
 	return OidIsValid(class) && smart_build_takes_class(base, get_opclass_input_type(class), method) &&
 		   equality_of(base, class) == equality_of(base, GetDefaultOpClass(base, BTREE_AM_OID));
 }

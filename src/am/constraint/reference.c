@@ -46,6 +46,7 @@ has_foreign_key(const ColumnDef *column)
 {
 	ListCell *cell;
 
+	smart_assert(IsA(column, ColumnDef));
 	foreach (cell, column->constraints)
 	{
 		const Constraint *constraint = lfirst(cell);
@@ -99,6 +100,7 @@ has_column(HeapTuple row, Oid table, AttrNumber column)
 	AttrNumber to[INDEX_MAX_KEYS];
 	int count;
 
+	smart_assert(form->contype == CONSTRAINT_FOREIGN);
 	DeconstructFkConstraintRow(row, &count, from, to, NULL, NULL, NULL, NULL, NULL);
 	for (int i = 0; i < count; i++)
 	{
@@ -117,6 +119,7 @@ check_column(Oid table, const char *name)
 	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple row;
 
+	smart_assert(OidIsValid(table));
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row);
@@ -137,6 +140,7 @@ smart_references_check(Oid table, const AlterTableStmt *statement)
 {
 	ListCell *cell;
 
+	smart_assert(OidIsValid(table));
 	if (!SMART_REFERENCES_WANT_BTREE || !OidIsValid(smart_constraint_method()))
 		return;
 	foreach (cell, statement->cmds)
@@ -159,6 +163,7 @@ classes_of(Oid method)
 	List *classes = NIL;
 	HeapTuple row;
 
+	smart_assert(OidIsValid(method));
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		Form_pg_opclass form = (Form_pg_opclass) GETSTRUCT(row);
@@ -190,6 +195,8 @@ smart_references_begin(void)
 		one = palloc(sizeof(*one));
 		one->row = row;
 		one->method = ((Form_pg_opclass) GETSTRUCT(row))->opcmethod;
+		/* The latter within another such statement. */
+		smart_assert(one->method == method || one->method == BTREE_AM_OID);
 		held = lappend(held, one);
 	}
 	foreach (cell, held)
@@ -207,6 +214,7 @@ smart_references_end(List *held)
 	{
 		const struct held *one = lfirst(cell);
 
+		smart_assert(((Form_pg_opclass) GETSTRUCT(one->row))->opcmethod == BTREE_AM_OID);
 		((Form_pg_opclass) GETSTRUCT(one->row))->opcmethod = one->method;
 		ReleaseSysCache(one->row);
 	}

@@ -19,6 +19,7 @@
 #include "am/constraint/refuse.h"
 #include "am/index/options.h"
 #include "am/index/relation.h"
+#include "base/assert.h"
 
 /* Is the primary key's index smart?  *found: is there one? */
 static bool
@@ -40,6 +41,7 @@ has_smart_key(Relation table, bool *found)
 		}
 		index_close(index, AccessShareLock);
 	}
+	smart_assert(*found || !is_smart);
 	list_free(indexes);
 	return is_smart;
 }
@@ -52,6 +54,7 @@ check_partition(Oid parent, const PartitionCmd *command)
 	bool table_has;
 	bool partition_has;
 
+	smart_assert(table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE);
 	if (partition != NULL)
 	{
 		bool differ = has_smart_key(table, &table_has) != has_smart_key(partition, &partition_has);
@@ -92,6 +95,7 @@ smart_constraint_check_commands(Oid relation, const AlterTableStmt *statement)
 {
 	ListCell *cell;
 
+	smart_assert(OidIsValid(relation));
 	foreach (cell, statement->cmds)
 	{
 		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);

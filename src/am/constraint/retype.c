@@ -47,6 +47,7 @@ make_command(AlterTableType type, char *name, Node *definition)
 {
 	AlterTableCmd *command = makeNode(AlterTableCmd);
 
+	smart_assert(name != NULL || definition != NULL);
 	command->subtype = type;
 	command->name = name;
 	command->def = definition;
@@ -73,6 +74,8 @@ is_dropped(const List *commands, const char *name)
 static bool
 has_column(Relation index, AttrNumber column)
 {
+	/* An expression has it in the place of a number. */
+	smart_assert(column != InvalidAttrNumber);
 	for (int i = 0; i < index->rd_index->indnatts; i++)
 	{
 		if (index->rd_index->indkey.values[i] == column)
@@ -88,6 +91,7 @@ constraint_name(Oid constraint)
 	HeapTuple row = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	char *name = NULL;
 
+	smart_assert(OidIsValid(constraint));
 	if (HeapTupleIsValid(row))
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row);
@@ -109,6 +113,7 @@ check_references(Relation index, const char *constraint)
 	SysScanDesc scan;
 	HeapTuple row;
 
+	smart_assert(smart_is_our_index(index));
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
@@ -138,6 +143,7 @@ commands_for(Relation index, Oid constraint, char *name)
 	Constraint *made = castNode(Constraint, adds->def);
 	List *commands = list_make2(make_command(AT_DropConstraint, name, NULL), adds);
 
+	smart_assert(adds->subtype == AT_AddConstraint);
 	smart_assert(made->contype == CONSTR_PRIMARY || made->contype == CONSTR_UNIQUE);
 	made->access_method = pstrdup("smart");
 	made->reset_default_tblspc = true;
@@ -181,6 +187,7 @@ check_heir(Relation heir, Relation index)
 	Oid constraint = get_index_constraint(RelationGetRelid(index));
 	char *name = OidIsValid(constraint) ? constraint_name(constraint) : NULL;
 
+	smart_assert(index->rd_index->indrelid == RelationGetRelid(heir));
 	if (name != NULL)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("cannot alter the values of a column of constraint \"%s\" of table \"%s\"", name,
@@ -225,6 +232,7 @@ smart_constraint_make_anew(Oid table, AlterTableStmt *statement)
 	ListCell *cell;
 	ListCell *inner;
 
+	smart_assert(OidIsValid(table));
 	if (get_rel_relkind(table) != RELKIND_RELATION && get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
 		return NIL;
 	foreach (cell, given)
@@ -239,6 +247,7 @@ smart_constraint_make_anew(Oid table, AlterTableStmt *statement)
 			renewed = look_at(lfirst_oid(inner), command->name, statement, lfirst_oid(inner) != table, renewed);
 		list_free(tables);
 	}
+	smart_assert(list_length(statement->cmds) >= list_length(given));
 	list_free(given);
 	return renewed;
 }
@@ -248,6 +257,7 @@ smart_constraint_describe(Oid table, const List *renewed)
 {
 	ListCell *cell;
 
+	smart_assert(OidIsValid(table) || renewed == NIL);
 	foreach (cell, renewed)
 	{
 		const struct renewed *one = lfirst(cell);

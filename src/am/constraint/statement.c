@@ -56,6 +56,7 @@ choose_index(IndexStmt *statement)
 	List *types = NIL;
 	ListCell *cell;
 
+	smart_assert(statement->isconstraint && statement->unique);
 	if (!OidIsValid(table))
 		return;
 	if (statement->transformed)
@@ -86,6 +87,7 @@ column_type(Oid table, const List *commands, const char *name)
 	Oid type = column > 0 ? get_atttype(table, column) : InvalidOid;
 	ListCell *cell;
 
+	smart_assert(OidIsValid(table));
 	foreach (cell, commands)
 	{
 		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
@@ -120,6 +122,7 @@ choose_constraint(Oid table, const List *commands, Constraint *constraint, const
 	List *types = NIL;
 	ListCell *cell;
 
+	smart_assert(constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE);
 	if (constraint->indexname != NULL)
 		return false;
 	if (column != NULL)
@@ -140,6 +143,7 @@ choose_constraints(Oid table, const AlterTableStmt *statement)
 	ListCell *cell;
 	ListCell *inner;
 
+	smart_assert(OidIsValid(table));
 	foreach (cell, statement->cmds)
 	{
 		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
@@ -235,6 +239,7 @@ alter_table(struct call *call)
 	List *renewed = NIL;
 	bool adds = false;
 
+	smart_assert(!call->read_only);
 	if (OidIsValid(table))
 	{
 		smart_constraint_check_commands(table, statement);
@@ -247,6 +252,7 @@ alter_table(struct call *call)
 		carry_out_with_references(call);
 	else
 		carry_out(call);
+	smart_assert(OidIsValid(table) || (!adds && renewed == NIL));
 	if (!adds && renewed == NIL)
 		return;
 	CommandCounterIncrement();

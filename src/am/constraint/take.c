@@ -22,6 +22,7 @@
 #include "am/constraint/take.h"
 #include "am/index/options.h"
 #include "am/index/relation.h"
+#include "base/assert.h"
 
 /* Is the column of an index what a constraint would have made of its table's column? */
 static bool
@@ -34,6 +35,8 @@ is_plain_column(Relation index, int column)
 	int32 typmod;
 	Oid collation;
 
+	smart_assert(column >= 0 && column < IndexRelationGetNumberOfKeyAttributes(index));
+	smart_assert(index->rd_index->indkey.values[column] != InvalidAttrNumber);
 	get_atttypetypmodcoll(table, index->rd_index->indkey.values[column], &type, &typmod, &collation);
 	return OidIsValid(default_class) && index->rd_opfamily[column] == get_opclass_family(default_class) &&
 		   index->rd_opcintype[column] == get_opclass_input_type(default_class) &&
@@ -51,6 +54,7 @@ refuse(Relation index, const char *what)
 static void
 check_index(Oid table, Relation index)
 {
+	smart_assert(smart_is_our_index(index) && index->rd_rel->relkind == RELKIND_INDEX);
 	if (index->rd_index->indrelid != table)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("index \"%s\" does not belong to table \"%s\"", RelationGetRelationName(index),
@@ -82,6 +86,7 @@ set_option(Oid index, const char *query)
 	AlterTableCmd *command = makeNode(AlterTableCmd);
 	PlannedStmt *planned = makeNode(PlannedStmt);
 
+	smart_assert(OidIsValid(index));
 	command->subtype = AT_SetRelOptions;
 	command->def = (Node *) list_make1(makeDefElem(SMART_OPTION, (Node *) makeString("on"), -1));
 	statement->objtype = OBJECT_INDEX;
@@ -99,6 +104,8 @@ make_statement(const Constraint *constraint, const AlterTableStmt *statement, Re
 {
 	IndexStmt *made = makeNode(IndexStmt);
 
+	smart_assert(constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE);
+	smart_assert(index->rd_index->indisunique);
 	made->idxname = constraint->conname;
 	made->relation = copyObject(statement->relation);
 	made->accessMethod = pstrdup("smart");
@@ -127,6 +134,7 @@ not_null_commands(Oid table, Relation index)
 		command->name = get_attname(table, index->rd_index->indkey.values[i], false);
 		commands = lappend(commands, command);
 	}
+	smart_assert(list_length(commands) == IndexRelationGetNumberOfKeyAttributes(index));
 	return commands;
 }
 
@@ -137,6 +145,7 @@ open_index(Oid table, const Constraint *constraint)
 	Oid oid = get_relname_relid(constraint->indexname, get_rel_namespace(table));
 	Relation index = OidIsValid(oid) ? try_relation_open(oid, AccessShareLock) : NULL;
 
+	smart_assert(OidIsValid(table));
 	if (index == NULL || (smart_is_our_index(index) && index->rd_rel->relkind == RELKIND_INDEX))
 		return index;
 	relation_close(index, AccessShareLock);
@@ -170,6 +179,7 @@ smart_constraint_take_indexes(Oid table, AlterTableStmt *statement, const char *
 		set_option(oid, query);
 		taken = true;
 	}
+	smart_assert(taken || more == NIL);
 	statement->cmds = list_concat(statement->cmds, more);
 	return taken;
 }

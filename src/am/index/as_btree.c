@@ -40,6 +40,7 @@ set_method(const struct smart_as_btree *self, Oid method)
 {
 	ListCell *cell;
 
+	smart_assert(self->indexes != NIL && OidIsValid(method));
 	foreach (cell, self->indexes)
 		((Relation) lfirst(cell))->rd_rel->relam = method;
 }
@@ -68,6 +69,7 @@ void
 smart_as_btree_begin(struct smart_as_btree *self, List *indexes)
 {
 	smart_assert(indexes != NIL);
+	smart_assert(innermost == NULL || innermost->level <= level);
 	for (const struct smart_as_btree *one = innermost; one != NULL; one = one->outer)
 		set_method(one, one->method);
 	*self = (struct smart_as_btree){.outer = innermost,
@@ -154,6 +156,7 @@ smart_as_btree_init(void)
 {
 	if (!SMART_SPECULATE_OURSELVES)
 		return;
+	smart_assert(planner_hook != plan && ProcessUtility_hook != at_utility);
 	next_planner = planner_hook;
 	planner_hook = plan;
 	next_utility = ProcessUtility_hook;

@@ -88,6 +88,7 @@ smart_backend_client_at_startup(void)
 	smart_server_require();
 	if (opened != NULL)
 		return opened;
+	smart_assert(smart_server.client == NULL);
 	smart_environment_init();
 	/* The region of a server that had none, or not this one, is made by its first user. */
 	locks->acquire(locks, SMART_LOCK_DIRECTORY);
@@ -120,6 +121,7 @@ static struct smart_client *deltas; /* with memory nodes: of their region */
 static void
 close_deltas(int code, Datum argument)
 {
+	smart_assert(deltas != NULL);
 	smart_client_close(deltas);
 	deltas = NULL;
 }
@@ -134,6 +136,7 @@ smart_delta_client(void)
 	smart_server_require();
 	smart_environment_init();
 	smart_raise_if_failed(smart_delta_region_make(), NULL);
+	smart_assert(smart_server.shared->deltas_made);
 	smart_raise_if_failed(smart_client_open(&smart_server.delta_compute, &smart_environment, MyProcPid, &deltas), NULL);
 	on_shmem_exit(close_deltas, 0);
 	return deltas;

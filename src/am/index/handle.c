@@ -28,6 +28,7 @@ static void
 close_handle(struct smart_handle *handle)
 {
 	smart_assert(handle->references == 0 && handle->tree != NULL && handle->codec != NULL);
+	smart_assert(handle->idle <= SMART_IDLE_SCANS);
 	while (handle->idle > 0)
 		smart_scan_close(handle->idle_scans[--handle->idle]);
 	smart_tree_close(handle->tree);
@@ -49,6 +50,7 @@ equality_prefix(void *argument, const uint8_t *bytes, size_t length)
 	if (codec->fixed_key_length > 0)
 		return (size_t) (codec->fixed_key_length - SMART_TID_PLAIN);
 	end = smart_codec_find_columns_end(codec, bytes, (int) length, codec->nkeys, &column);
+	smart_assert(end <= (int) length);
 	return end > 0 ? (size_t) end : length;
 }
 
@@ -98,6 +100,7 @@ make_handle(struct smart_client *client, Relation index, const struct smart_code
 static struct smart_client *
 client_of(Relation index, const struct smart_meta *meta)
 {
+	smart_assert(meta->tree != 0);
 	if (smart_server.remote && smart_server.shared->deltas_made && meta->region == smart_meta_delta_region() &&
 		meta->database == smart_relation_database(index))
 		return smart_delta_client();

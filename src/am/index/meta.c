@@ -54,6 +54,7 @@ codec_fingerprint(const struct smart_codec *codec)
 {
 	uint64 fingerprint = UINT64CONST(0xcbf29ce484222325);
 
+	smart_assert(codec->nkeys > 0 && codec->nkeys <= codec->ncolumns);
 	fingerprint = mix(fingerprint, (uint32) codec->nkeys);
 	fingerprint = mix(fingerprint, (uint32) codec->ncolumns);
 	fingerprint = mix(fingerprint, (uint32) codec->fixed_length);
@@ -93,6 +94,7 @@ smart_meta_delta_region(void)
 void
 smart_meta_fill(Relation index, const struct smart_codec *codec, uint64 tree, struct smart_meta *meta)
 {
+	smart_assert(codec->fixed_length >= 0);
 	meta->tree = tree;
 	/* Which region that is nobody asks of an index that has no tree; it may not have been recovered yet. */
 	meta->region = tree == 0 || tree == SMART_TREE_NOWHERE ? 0 : smart_meta_region();
@@ -270,6 +272,8 @@ smart_meta_create(Relation index, ForkNumber fork, const struct smart_codec *cod
 	Page page;
 
 	smart_assert(fork == MAIN_FORKNUM || (fork == INIT_FORKNUM && tree == 0 && run->journal == 0));
+	/* There was no run before, of which it could have kept pages. */
+	smart_assert(run->kept == 0 && run->borders == 0 && (run->id == 0) == (run->pages == 0));
 	smart_meta_fill(index, codec, tree, &meta);
 	/* The writer of a run leaves block 0 to be filled in. */
 	buffer = run->pages > 0 ? ReadBufferExtended(index, fork, SMART_META_BLOCK, RBM_ZERO_AND_LOCK, NULL)
@@ -315,6 +319,7 @@ smart_meta_change(Relation index, Buffer buffer, struct smart_meta *meta)
 	GenericXLogState *xlog = GenericXLogStart(index);
 	XLogRecPtr end;
 
+	smart_assert(BufferGetBlockNumber(buffer) == SMART_META_BLOCK);
 	/* The copy of a database keeps what its template's metapages say of their trees, until it has trees of its own. */
 	smart_assert(meta->database == smart_relation_database(index) ||
 				 meta->database == ((struct smart_meta *) PageGetContents(BufferGetPage(buffer)))->database);

@@ -16,6 +16,7 @@
 #include "am/index/oid_reuse.h"
 #include "am/index/trees.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 
 static object_access_hook_type previous_hook;
 
@@ -36,6 +37,7 @@ at_object_access(ObjectAccessType access, Oid class, Oid object, int part, void 
 void
 smart_oid_reuse_init(void)
 {
+	smart_assert(object_access_hook != at_object_access);
 	previous_hook = object_access_hook;
 	object_access_hook = at_object_access;
 }

@@ -91,6 +91,7 @@ smart_options_leaf_size(Relation index)
 	int bytes = options == NULL ? SMART_LEAF_SIZE_DEFAULT : options->leaf_size;
 
 	smart_assert(bytes >= SMART_LEAF_SIZE_MIN && bytes <= SMART_LEAF_SIZE_MAX);
+	smart_assert(bytes % SMART_UNIT == 0);
 	return bytes;
 }
 
@@ -117,5 +118,7 @@ smart_options_resident(Relation index)
 {
 	const struct smart_options *options = (const struct smart_options *) index->rd_options;
 
+	smart_assert(options == NULL ||
+				 (options->resident >= SMART_RESIDENT_AUTO && options->resident <= SMART_RESIDENT_NEVER));
 	return options == NULL ? SMART_RESIDENT_AUTO : (enum smart_resident) options->resident;
 }

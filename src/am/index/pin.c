@@ -59,6 +59,7 @@ end_pin(struct pin *pin)
 static void
 at_release(ResourceReleasePhase phase, bool commit, bool top_level, void *argument)
 {
+	smart_assert(used <= places);
 	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS || used == 0)
 		return;
 	for (uint32 i = 0; i < places; i++)
@@ -132,6 +133,7 @@ log_holders(const struct smart_client *client, uint64 tree, uint64 number, const
 	StringInfoData pids;
 	unsigned int holder = 0;
 
+	smart_assert(tree != 0 && number != 0);
 	initStringInfo(&pids);
 	while ((holder = smart_pins_holder(client->compute->pins, tree, number, holder)) != SMART_CLIENT_NONE)
 	{

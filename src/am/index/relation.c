@@ -74,9 +74,11 @@ release_relation(void *argument)
 {
 	struct smart_relation *self = argument;
 
+	smart_assert(self->handle != NULL || (self->also_handle == NULL && self->scan == NULL));
 	if (self->handle == NULL)
 		return;
 	smart_assert(self->handle->references > 0);
+	smart_assert(self->handle->idle <= SMART_IDLE_SCANS);
 	if (self->scan != NULL && self->handle->idle < SMART_IDLE_SCANS)
 		self->handle->idle_scans[self->handle->idle++] = self->scan;
 	else if (self->scan != NULL)
@@ -151,6 +153,7 @@ open_relation(Relation index, enum smart_loss *loss)
 
 	if (*loss == SMART_LOSS_NONE && self->meta.tree != 0)
 		attach_tree(self, index);
+	smart_assert((self->tree != NULL) == (*loss == SMART_LOSS_NONE && self->meta.tree != 0));
 	return self;
 }
 
@@ -172,6 +175,7 @@ smart_relation_open_any(Relation index, bool *lost)
 	struct smart_relation *self = open_relation(index, &loss);
 
 	*lost = loss != SMART_LOSS_NONE;
+	smart_assert(!*lost || self->tree == NULL);
 	return self;
 }
 
@@ -220,6 +224,7 @@ smart_relation_lose(struct smart_relation *self, Relation index)
 	if (cache->meta.encoding != self->meta.encoding)
 		smart_report_loss(index, SMART_LOSS_REBUILT);
 	release_relation(self);
+	smart_assert(self->tree == NULL && self->handle == NULL && self->scan == NULL);
 	self->meta = cache->meta;
 	self->changes = cache->changes;
 }
@@ -306,6 +311,7 @@ smart_relation_follow(struct smart_relation *self, Relation index)
 	release_relation(self);
 	self->meta = cache->meta;
 	attach_tree(self, index);
+	smart_assert(self->meta.tree != older && self->scan == NULL);
 	return true;
 }
 
@@ -379,7 +385,8 @@ smart_relation_make_tree(struct smart_relation *self, Relation index)
 struct smart_scan *
 smart_relation_scan(struct smart_relation *self)
 {
-	smart_assert(self->tree != NULL);
+	smart_assert(self->tree != NULL && self->handle->tree == self->tree);
+	smart_assert(self->handle->idle <= SMART_IDLE_SCANS);
 	if (self->scan == NULL && self->handle->idle > 0)
 		self->scan = self->handle->idle_scans[--self->handle->idle];
 	if (self->scan == NULL)
@@ -433,18 +440,21 @@ smart_relation_next(struct smart_scan *scan, struct smart_batch *batch)
 smart_status
 smart_relation_points(struct smart_scan *scan, const struct smart_point *points, uint32 count)
 {
+	smart_assert(count > 0 && count <= SMART_POINTS_MAX);
 	return AGAIN_IF_AWAY(smart_scan_points(scan, points, count, false));
 }
 
 smart_status
 smart_relation_lookup(struct smart_relation *self, const uint8 *key, int key_length, bool *found)
 {
+	smart_assert(self->tree != NULL && key_length > 0);
 	return AGAIN_IF_AWAY(smart_tree_lookup_uncached(self->tree, key, (size_t) key_length, found));
 }
 
 smart_status
 smart_relation_verify(struct smart_relation *self, struct smart_verify_report *report, char *message, Size message_size)
 {
+	smart_assert(self->tree != NULL && message_size > 0);
 	return AGAIN_IF_AWAY(smart_tree_verify(self->tree, NULL, NULL, report, message, message_size));
 }
 
@@ -512,6 +522,7 @@ smart_relation_open_tree(Relation index, const struct smart_codec *codec, const 
 {
 	struct smart_relation *self = palloc0(sizeof(*self));
 
+	smart_assert(meta->tree != 0);
 	self->handle = smart_handle_pin(index, codec, meta);
 	if (self->handle == NULL)
 		return NULL;

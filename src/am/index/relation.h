@@ -174,6 +174,7 @@ smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *
 							  .key_length = (uint16) key_length,
 							  .key = entry};
 
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX && undo.tree != 0);
 	smart_undo_write(index, &undo, others);
 }
 

@@ -30,6 +30,7 @@
 #include "am/compat.h"
 #include "am/index/relation.h"
 #include "am/index/replica.h"
+#include "base/assert.h"
 
 static object_access_hook_type previous_access_hook;
 static ProcessUtility_hook_type previous_utility_hook;
@@ -127,6 +128,7 @@ look_at_subscribed(Oid subscription, Oid table)
 	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple row;
 
+	smart_assert(OidIsValid(subscription) != OidIsValid(table));
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		Form_pg_subscription_rel form = (Form_pg_subscription_rel) GETSTRUCT(row);
@@ -173,6 +175,7 @@ smart_replica_init(void)
 {
 	if (!SMART_REPLICA_IDENTITY_FAILS)
 		return;
+	smart_assert(object_access_hook != at_object_access && ProcessUtility_hook != at_utility);
 	previous_access_hook = object_access_hook;
 	object_access_hook = at_object_access;
 	previous_utility_hook = ProcessUtility_hook;

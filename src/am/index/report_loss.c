@@ -39,6 +39,7 @@ hint_lost(Relation index)
 void
 smart_report_loss(Relation index, enum smart_loss loss)
 {
+	smart_assert(loss != SMART_LOSS_NONE);
 	if (!RecoveryInProgress() || smart_relation_is_loadable(index))
 		smart_validity_notice(index);
 	if (loss == SMART_LOSS_OUT_OF_REACH)
@@ -70,6 +71,7 @@ is_restored_here(Relation index)
 void
 smart_report_status(smart_status status, Relation index)
 {
+	smart_assert(status != SMART_OK);
 	/* A cancel or a shutdown says so itself, whatever became of the index. */
 	if (smart_status_is_of_node(status))
 	{

@@ -18,6 +18,7 @@
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
+#include "base/assert.h"
 
 #define PAGES_TO_GROW    32 /* of a journal, that a small index is expected to gain soon */
 #define BUFFERS_PER_PAGE 8  /* shared ones, where indexes that write back are read from their pages */
@@ -39,6 +40,7 @@ name_loaded(Relation index, struct smart_meta *meta)
 	meta->leaf_size = info.owner.leaf_size;
 	meta->database = info.owner.database;
 	meta->state = SMART_META_READY;
+	smart_assert(meta->tree != 0 && meta->region != 0);
 }
 
 /*
@@ -107,6 +109,7 @@ smart_state_amcache(Relation index)
 	else if (cache->meta.tree == 0 || cache->changes != smart_changes() ||
 			 (cache->standby && (!cache->whole || !RecoveryInProgress())))
 		read_meta(index, cache); /* any insert may have named a tree since, and a standby is not told of changes */
+	smart_assert(index->rd_amcache == cache);
 	return cache;
 }
 
@@ -124,6 +127,7 @@ find_standby_loss(const struct smart_amcache *cache)
 {
 	const struct smart_meta *meta = &cache->meta;
 
+	smart_assert(cache->standby && meta->tree != 0);
 	if (meta->journal_state == SMART_JOURNAL_NONE)
 		return SMART_LOSS_NOT_REPLICATED;
 	if (meta->journal_state == SMART_JOURNAL_STALE)
@@ -295,6 +299,7 @@ count_pages(const struct smart_meta *meta)
 static bool
 has_room(const struct smart_meta *meta, uint64 times)
 {
+	smart_assert(times > 0);
 	return smart_tree_has_room(times * (count_pages(meta) + PAGES_TO_GROW) * BLCKSZ);
 }
 

@@ -77,6 +77,7 @@ at_transaction_end(XactEvent event, void *argument)
 static void
 at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
 {
+	smart_assert(mine != InvalidSubTransactionId && mine != parent);
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 		end_young_trees(mine, true);
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
@@ -125,6 +126,8 @@ free_temporary_trees(int code, Datum argument)
 	struct smart_tree_info info;
 	uint64 cursor = 0;
 
+	/* It would be that of all tables which are not temporary. */
+	smart_assert(smart_my_backend() != SMART_NO_BACKEND);
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
 		if (info.owner.backend == smart_my_backend() && info.owner.incarnation == smart_server_incarnation())
@@ -153,6 +156,7 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
 		return;
 	owner->backend = smart_my_backend();
+	smart_assert(owner->backend != SMART_NO_BACKEND);
 	owner->incarnation = smart_server_incarnation();
 	if (!registered)
 	{
@@ -166,6 +170,7 @@ describe_owner(Relation index, struct smart_tree_owner *owner)
 void
 smart_am_tree_make_room(bool temporary)
 {
+	smart_assert(IsTransactionState());
 	if (smart_make_room_hook != NULL)
 		smart_make_room_hook(temporary);
 }
@@ -181,6 +186,7 @@ create(struct smart_space *space, const struct smart_tree_owner *owner, uint64 *
 	do
 		status = smart_space_create_tree(space, owner, id, &root);
 	while (smart_again_if_away(status, &since_ns));
+	smart_assert(status != SMART_OK || *id != 0);
 	return status;
 }
 
@@ -222,6 +228,7 @@ make_follower(Relation index, const struct smart_meta *meta, uint32 flags, uint6
 	smart_status status;
 
 	smart_assert(meta->journal != 0 && meta->journal != SMART_PROMOTED);
+	smart_assert(is_delta != ((flags & SMART_TREE_IS_FOLLOWER) != 0));
 	if (smart_server.remote && !is_delta)
 		smart_locate_wait();
 	smart_am_tree_make_room(false);
@@ -272,6 +279,7 @@ is_wanted(const struct wanted *wanted, const struct smart_tree_info *info)
 {
 	const struct smart_tree_owner *owner = &info->owner;
 
+	smart_assert((wanted->flags & SMART_TREE_IS_LEAN) == 0);
 	return (owner->flags & ~SMART_TREE_IS_LEAN) == wanted->flags && owner->database == wanted->file.database &&
 		   owner->incarnation == wanted->incarnation &&
 		   (!wanted->of_file ||
@@ -297,6 +305,8 @@ find(struct smart_space *space, const struct wanted *wanted, struct smart_tree_i
 	uint64 *before = found_before(wanted);
 	uint64 cursor = 0;
 
+	/* 0 is that of trees which are being made. */
+	smart_assert(wanted->meta->journal != 0);
 	if (*before != 0 && smart_space_tree_info(space, *before, info) && is_wanted(wanted, info))
 		return true;
 	while (smart_space_next_tree(space, &cursor, info))
@@ -366,6 +376,7 @@ smart_tree_behind_word(void)
 static bool
 swap_word(uint64 tree, uint64 now, uint64 word)
 {
+	smart_assert(tree != 0 && now != word);
 	return smart_space_swap_note(&smart_backend_client()->space, tree, SMART_NOTE_REMOVAL, now, word);
 }
 
@@ -430,6 +441,7 @@ free_on_nodes(void)
 	bool any = false;
 	struct smart_peer peer;
 
+	smart_assert(smart_server.remote);
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
 		if (!smart_peer_get(smart_server.peers, node, &peer) || peer.state == SMART_PEER_LOST)
@@ -546,6 +558,7 @@ smart_am_tree_drop(uint64 tree)
 static bool
 made_for_file(const struct smart_tree_owner *owner, const struct smart_tree_owner *index)
 {
+	smart_assert(index->creator != 0);
 	return owner->database == index->database && owner->tablespace == index->tablespace &&
 		   owner->relation == index->relation && owner->backend == index->backend &&
 		   owner->incarnation == index->incarnation &&

@@ -36,6 +36,7 @@ find_harm(Node *node, void *argument)
 	{
 		const SubPlan *subplan = (const SubPlan *) node;
 
+		smart_assert(subplan->plan_id > 0 && subplan->plan_id <= list_length(statement->subplans));
 		if (!is_harmless(statement, list_nth(statement->subplans, subplan->plan_id - 1)))
 			return true;
 	}
@@ -195,6 +196,7 @@ are_simple(const NestLoop *join, const List *conditions, bool *varies)
 			continue;
 		if (!IsA(condition, OpExpr))
 			return false;
+		smart_assert(list_length(((const OpExpr *) condition)->args) == 2);
 		if (IsA(lsecond(((const OpExpr *) condition)->args), Const))
 			continue;
 		parameter = smart_join_parameter(lsecond(((const OpExpr *) condition)->args));

@@ -111,6 +111,7 @@ look_at_inner(const PlanState *node)
 static void
 find_sources(struct lookahead *self, const struct inner *inner)
 {
+	smart_assert(self->nsources == 0);
 	self->sources = palloc(sizeof(struct source) * inner->nruntime);
 	for (int i = 0; i < inner->nruntime; i++)
 	{
@@ -118,6 +119,7 @@ find_sources(struct lookahead *self, const struct inner *inner)
 		const Param *parameter = smart_join_parameter(key->key_expr->expr);
 		AttrNumber column = parameter == NULL ? 0 : smart_join_source(self->join, parameter);
 
+		smart_assert(key->scan_key >= inner->keys && key->scan_key < inner->keys + inner->nkeys);
 		if (column > 0)
 			self->sources[self->nsources++] = (struct source){.key = (int) (key->scan_key - inner->keys),
 															  .column = column,
@@ -129,6 +131,7 @@ find_sources(struct lookahead *self, const struct inner *inner)
 static void
 make_keys(const struct lookahead *self, const struct inner *inner)
 {
+	smart_assert(self->rows > 0 && self->rows <= self->nslots);
 	for (int row = 0; row < self->rows; row++)
 	{
 		ScanKey keys = self->keys + row * inner->nkeys;
@@ -141,6 +144,7 @@ make_keys(const struct lookahead *self, const struct inner *inner)
 			bool isnull;
 			Datum value = slot_getattr(self->slots[row], source->column, &isnull);
 
+			smart_assert(source->key >= 0 && source->key < inner->nkeys);
 			key->sk_flags = isnull ? key->sk_flags | SK_ISNULL : key->sk_flags & ~SK_ISNULL;
 			key->sk_argument = isnull || !source->toastable ? value : PointerGetDatum(PG_DETOAST_DATUM(value));
 		}
@@ -171,6 +175,7 @@ make_room(struct lookahead *self, const struct inner *inner)
 	/* A copy is not counted by the resource owner, which may be another one when the query ends. */
 	TupleDesc row = CreateTupleDescCopy(self->node.ss.ps.ps_ResultTupleDesc);
 
+	smart_assert(self->context == NULL && self->nslots == 0);
 	self->context = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead", ALLOCSET_DEFAULT_SIZES);
 	self->scratch = AllocSetContextCreate(CurrentMemoryContext, "smart lookahead keys", ALLOCSET_SMALL_SIZES);
 	self->nslots = SMART_POINTS_MAX;
@@ -190,6 +195,7 @@ take_rows(struct lookahead *self, const struct inner *inner)
 	PlanState *outer = outerPlanState(&self->node.ss.ps);
 	bool read = false;
 
+	smart_assert(self->rows == 0 && self->next == 0 && self->most > 0 && inner->scan != NULL);
 	if (self->context == NULL)
 		make_room(self, inner);
 	self->most = Min(self->most, self->nslots);
@@ -217,6 +223,7 @@ take_rows(struct lookahead *self, const struct inner *inner)
 static void
 clear_rows(struct lookahead *self)
 {
+	smart_assert(self->next >= 0 && self->next <= self->rows && self->rows <= self->nslots);
 	for (int i = 0; i < self->rows; i++)
 		ExecClearTuple(self->slots[i]);
 	self->rows = self->next = 0;
@@ -228,6 +235,7 @@ judge(struct lookahead *self, const struct inner *inner)
 {
 	uint64 trips = smart_scan_round_trips(inner->scan);
 
+	smart_assert(trips >= self->trips);
 	if (self->rows > 0 && self->most > 0)
 		self->useless |= trips - self->trips > (uint64) self->rows / 2;
 	else if (trips > self->trips)
@@ -320,6 +328,7 @@ make_plan(const NestLoop *join)
 	plan->parallel_safe = outer->parallel_safe;
 	/* Those of a plan are not negative. */
 	plan->plan_node_id = -1 - join->join.plan.plan_node_id;
+	smart_assert(plan->plan_node_id < 0);
 	plan->lefttree = outer;
 	plan->extParam = bms_copy(outer->extParam);
 	plan->allParam = bms_copy(outer->allParam);

@@ -36,6 +36,7 @@ is_delta(enum smart_target target)
 static int
 mark_of_spent(enum smart_target target)
 {
+	smart_assert(is_delta(target));
 	if (target == SMART_TARGET_LEAN_DELTA)
 		return SMART_DELTA_NOTHING;
 	return SMART_DELTA_SPENT + (target == SMART_TARGET_DELTA_1);
@@ -66,6 +67,7 @@ carry_out(Relation index, struct smart_tree *tree, enum smart_target target, str
 static bool
 find_begin(const struct smart_meta *meta, struct smart_chain_place *place)
 {
+	smart_assert(place->serial == 0);
 	if (meta->tail_serial == 0)
 		return true;
 	/* Serials begin with 1. */
@@ -89,6 +91,8 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, const struc
 	struct smart_meta now;
 	bool room = true;
 
+	smart_assert(target <= SMART_TARGET_LEAN_DELTA);
+	smart_assert(meta != NULL || !is_delta(target));
 	if (reader == NULL)
 	{
 		reader = MemoryContextAlloc(TopMemoryContext, sizeof(*reader));
@@ -126,5 +130,6 @@ smart_journal_apply(Relation index, const struct smart_codec *codec, const struc
 			found = SMART_FOUND_END;
 	}
 	smart_piece_end(piece);
+	smart_assert(found != SMART_FOUND || !room);
 	return found == SMART_FOUND_END && room;
 }

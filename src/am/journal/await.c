@@ -61,7 +61,7 @@ load_here(Relation index)
 {
 	uint64 entries;
 
-	smart_assert(!RecoveryInProgress());
+	smart_assert(!RecoveryInProgress() && !IsInParallelMode());
 	(void) smart_journal_load(index, &smart_look_for_interrupts, &entries);
 }
 
@@ -111,6 +111,7 @@ room_deadline(Relation index)
 	static TimestampTz last;
 	TimestampTz now = GetCurrentTimestamp();
 
+	smart_assert(OidIsValid(RelationGetRelid(index)));
 	if (waiting != RelationGetRelid(index) || TimestampDifferenceExceeds(last, now, AT_ONCE_MS))
 		since = now;
 	waiting = RelationGetRelid(index);

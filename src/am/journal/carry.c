@@ -21,6 +21,7 @@
 #include "am/journal/staging.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "base/assert.h"
 
 /*
  * Has the tree all that this metapage's run has?  Serial and place are two words, which may be read while they are changed; then the
@@ -51,6 +52,7 @@ find(Relation index, const struct smart_meta *meta, struct smart_tree_info *info
 	own->region = smart_meta_region();
 	own->leaf_size = info->owner.leaf_size;
 	own->database = info->owner.database;
+	smart_assert(own->tree != 0 && own->tree != SMART_TREE_NOWHERE);
 	return true;
 }
 
@@ -82,6 +84,7 @@ smart_carry_is_usable(const struct smart_relation *follower, const struct smart_
 	uint64 tree = follower->meta.tree;
 	struct smart_tree_info info;
 
+	smart_assert(tree != 0 && tree != SMART_TREE_NOWHERE);
 	return smart_space_tree_info(smart_tree_space(tree), tree, &info) && !info.lost &&
 		   info.note[SMART_NOTE_REMOVAL] == 0 && info.note[SMART_NOTE_LOSSES] == meta->losses && has_run(&info, meta) &&
 		   !smart_tree_is_away(tree);
@@ -93,6 +96,7 @@ has_all(Relation index, const struct smart_meta *meta, uint64 tree)
 	struct smart_chain_place place;
 	struct smart_chain_place end;
 
+	smart_assert(tree != 0 && smart_meta_is_loadable(meta));
 	return smart_follow_place(tree, &place) && smart_follow_is_at_end(index, meta, &place, &end);
 }
 
@@ -121,6 +125,7 @@ carry(Relation index, const struct smart_meta *meta, const struct smart_meta *ow
 	struct smart_relation *self = smart_relation_open_tree(index, codec, own);
 	volatile bool done = false;
 
+	smart_assert(own->tree != 0 && own->journal == meta->journal);
 	if (self == NULL)
 		return SMART_CARRIED_NONE;
 	self->codec = codec;

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/rel.h"
@@ -23,6 +24,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/tree_changes.h"
 #include "am/server/validity.h"
+#include "base/assert.h"
 
 /* It has failed, also if this process is terminated: the tree leaves. */
 static void
@@ -37,6 +39,7 @@ smart_take_adds(Relation index, const struct smart_codec *codec, struct smart_tr
 {
 	struct smart_tail tail = {0};
 
+	smart_assert(!RecoveryInProgress());
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(index));
 	smart_changes_announce();
 	smart_staging_write_out(index, &tail, false);
@@ -59,6 +62,7 @@ apply_rest(Relation index, const struct smart_codec *codec, struct smart_tree *t
 static bool
 is_named(Relation index, uint64 tree, uint32 losses, struct smart_meta *meta)
 {
+	smart_assert(tree != 0);
 	smart_meta_read(index, meta);
 	return meta->tree == tree && meta->state == SMART_META_READY && smart_meta_is_loadable(meta) &&
 		   meta->losses == losses;
@@ -71,6 +75,7 @@ return_to_use(Relation index, uint64 tree, uint32 losses)
 	struct smart_meta meta;
 	bool done;
 
+	smart_assert(tree != 0 && tree != SMART_TREE_NOWHERE);
 	HOLD_INTERRUPTS();
 	done = is_named(index, tree, losses, &meta) && smart_tree_end_catching_up(tree);
 	if (done)
@@ -92,6 +97,7 @@ catch_up(Relation index, uint64 id, struct smart_chain_place *place, uint32 loss
 	struct smart_meta meta;
 	bool done;
 
+	smart_assert(id != 0 && id != SMART_TREE_NOWHERE);
 	if (is_named(index, id, losses, &meta) && smart_meta_fits(&meta, codec))
 		tree = smart_am_tree_open(index, codec, &meta);
 	if (tree == NULL || !smart_rebuild_begin(MyDatabaseId, oid, 0, id, 0))
@@ -117,6 +123,7 @@ smart_catch_up(Relation index)
 	struct smart_chain_place place;
 	uint32 losses;
 
+	smart_assert(!RecoveryInProgress());
 	if (tree == 0 || smart_tree_is_away(tree) || !smart_tree_is_behind(tree, &place, &losses) ||
 		!smart_tree_begin_catching_up(tree) || !catch_up(index, tree, &place, losses))
 		return false;

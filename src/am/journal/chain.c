@@ -45,6 +45,8 @@ static void
 count_appended(const struct smart_tail *tail, LocationIndex from, LocationIndex to, enum smart_operation operation,
 			   uint32 count)
 {
+	smart_assert(from >= SMART_PAGE_BEGIN && from < to && to <= BLCKSZ);
+	smart_assert(count > 0 && (operation == SMART_OPERATION_ADD || operation == SMART_OPERATION_REMOVE));
 	if (counted.journal != tail->journal || counted.serial != tail->serial || counted.end != from)
 	{
 		counted.adds = counted.removals = 0;
@@ -180,6 +182,7 @@ lock_page(Relation index, const struct smart_tail *tail, Buffer held)
 {
 	Buffer buffer = tail->buffer;
 
+	smart_assert(tail->journal != 0 && tail->serial != 0);
 	if (BufferIsValid(held) && BufferGetBlockNumber(held) == tail->block)
 		return InvalidBuffer;
 
@@ -213,6 +216,7 @@ struct link
 static void
 register_change(uint8 number, Buffer buffer, const struct change *change)
 {
+	smart_assert(change->length > 0 && change->offset + change->length <= BLCKSZ);
 	XLogRegisterBuffer(number, buffer, REGBUF_STANDARD);
 	XLogRegisterBufData(number, (char *) change, sizeof(*change));
 	XLogRegisterBufData(number, BufferGetPage(buffer) + change->offset, change->length);
@@ -225,6 +229,7 @@ log_link(const struct link *link)
 	const struct change head = {.offset = CONTENTS, .length = sizeof(struct smart_page_head)};
 	XLogRecPtr end;
 
+	smart_assert(CritSectionCount > 0);
 	XLogBeginInsert();
 	XLogRegisterBuffer(0, link->fresh, REGBUF_FORCE_IMAGE | REGBUF_STANDARD);
 	register_change(1, link->meta_buffer, &meta);
@@ -246,6 +251,8 @@ link_page(Relation index, struct link *link)
 									  .block = BufferGetBlockNumber(link->fresh),
 									  .offset = SMART_PAGE_BEGIN};
 
+	smart_assert(begin.block != SMART_META_BLOCK);
+	smart_assert(link->fresh != link->old && link->fresh != link->meta_buffer && link->old != link->meta_buffer);
 	if (BufferIsValid(link->old))
 		count_page(BufferGetPage(link->old), meta);
 	START_CRIT_SECTION();
@@ -283,6 +290,7 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 	struct link link = {.fresh = *spare, .old = InvalidBuffer};
 	bool linked;
 
+	smart_assert(tail->serial != 0 || !lost);
 	if (!BufferIsValid(link.fresh))
 	{
 		smart_meta_read(index, &link.meta);
@@ -298,6 +306,7 @@ add_page(Relation index, struct smart_tail *tail, bool lost, Buffer *spare)
 	if (linked)
 		link_page(index, &link);
 	take_tail(tail, &link.meta);
+	smart_assert(!linked || (tail->serial > 0 && tail->block == BufferGetBlockNumber(link.fresh)));
 	UnlockReleaseBuffer(link.meta_buffer);
 	if (BufferIsValid(link.old))
 		UnlockReleaseBuffer(link.old);
@@ -371,11 +380,14 @@ static Buffer
 lock_tail(Relation index, struct smart_tail *tail, Size bytes, Buffer *spare)
 {
 	smart_assert(bytes <= SMART_PAGE_ROOM && !RecoveryInProgress());
+	smart_assert(CritSectionCount == 0);
 	recall(tail);
 	for (;;)
 	{
 		Buffer buffer = find_tail(index, tail, spare);
 
+		smart_assert(tail->journal != 0);
+		smart_assert(!BufferIsValid(buffer) || (tail->serial > 0 && tail->block == BufferGetBlockNumber(buffer)));
 		*known_tail(tail->journal) = *tail;
 		if (!BufferIsValid(buffer) || PageGetExactFreeSpace(BufferGetPage(buffer)) >= bytes)
 			return buffer;
@@ -397,6 +409,8 @@ append_batch(Relation index, const struct smart_tail *tail, Buffer buffer, uint8
 {
 	LocationIndex lower = ((PageHeader) BufferGetPage(buffer))->pd_lower;
 
+	smart_assert(length > (int) sizeof(struct smart_batch_head) && lower + length <= BLCKSZ);
+	smart_assert(tail->block == BufferGetBlockNumber(buffer));
 	smart_batch_finish(batch, length, operation, tail->serial, lower);
 	write_batch(index, buffer, batch, length);
 	count_appended(tail, lower, (LocationIndex) (lower + length), operation, count);
@@ -412,11 +426,12 @@ append_some(Relation index, const struct smart_tail *tail, Buffer buffer, const 
 	LocationIndex lower = ((PageHeader) BufferGetPage(buffer))->pd_lower;
 	uint32 i = first;
 
+	smart_assert(first < entries->count);
 	smart_packer_begin(&packer, batch + sizeof(struct smart_batch_head), batch + BLCKSZ - lower);
 	while (i < entries->count && smart_packer_add(&packer, entries->bytes + entries->start[i],
 												  (int) (entries->start[i + 1] - entries->start[i])))
 		i++;
-	smart_assert(i > first);
+	smart_assert(i > first && i <= entries->count);
 	append_batch(index, tail, buffer, batch, (int) (packer.at - batch), SMART_OPERATION_ADD, i - first);
 	return i;
 }
@@ -425,6 +440,8 @@ append_some(Relation index, const struct smart_tail *tail, Buffer buffer, const 
 static Size
 batch_bytes(const struct smart_entries *entries, uint32 i)
 {
+	smart_assert(i < entries->count && entries->start[i] < entries->start[i + 1]);
+	smart_assert(entries->start[i + 1] - entries->start[i] <= SMART_ENTRY_MAX);
 	return sizeof(struct smart_batch_head) + SMART_PACKED_MAX(entries->start[i + 1] - entries->start[i]);
 }
 
@@ -445,6 +462,7 @@ smart_chain_add(Relation index, struct smart_tail *tail, uint32 changes, const u
 	Buffer buffer = lock_tail(index, tail, batch_bytes(&entries, 0), &spare);
 	bool current = smart_changes() == changes;
 
+	smart_assert(BufferIsValid(buffer));
 	if (current)
 		(void) append_some(index, tail, buffer, &entries, 0);
 	UnlockReleaseBuffer(buffer);
@@ -466,6 +484,7 @@ smart_chain_add_all(Relation index, struct smart_tail *tail, Buffer *spare, cons
 		i = append_some(index, tail, buffer, entries, i);
 		UnlockReleaseBuffer(buffer);
 	}
+	smart_assert(i <= entries->count);
 	return i;
 }
 
@@ -476,6 +495,8 @@ smart_chain_remove_batch(Relation index, struct smart_tail *tail, struct smart_r
 	Buffer spare = smart_reserve_lock(index, reserve);
 	Buffer buffer = lock_tail(index, tail, packed->length, &spare);
 
+	smart_assert(packed->count > 0);
+	smart_assert(BufferIsValid(buffer));
 	append_batch(index, tail, buffer, packed->bytes, packed->length, SMART_OPERATION_REMOVE, packed->count);
 	UnlockReleaseBuffer(buffer);
 	smart_reserve_unlock(index, reserve, spare);
@@ -492,6 +513,7 @@ smart_chain_room(Relation index, struct smart_tail *tail)
 		room = PageGetExactFreeSpace(BufferGetPage(buffer));
 		UnlockReleaseBuffer(buffer);
 	}
+	smart_assert(room <= SMART_PAGE_ROOM);
 	return room;
 }
 
@@ -504,6 +526,7 @@ count_pages(Relation index, struct smart_tail *tail, const struct smart_batches 
 
 	for (uint32 i = 0; i < batches->count; i++)
 	{
+		smart_assert(batches->packed[i].length <= SMART_PAGE_ROOM);
 		if (batches->packed[i].length > room)
 		{
 			room = SMART_PAGE_ROOM;
@@ -511,6 +534,7 @@ count_pages(Relation index, struct smart_tail *tail, const struct smart_batches 
 		}
 		room -= batches->packed[i].length;
 	}
+	smart_assert(pages <= batches->count);
 	return pages;
 }
 
@@ -525,6 +549,7 @@ smart_chain_remove(Relation index, struct smart_tail *tail, const struct smart_b
 	for (; *done < batches->count; ++*done)
 		smart_chain_remove_batch(index, tail, &reserve, &batches->packed[*done]);
 	smart_reserve_end(index, &reserve);
+	smart_assert(*done == batches->count);
 }
 
 void
@@ -533,10 +558,12 @@ smart_chain_end(Relation index, struct smart_tail *tail, struct smart_chain_plac
 	Buffer spare = InvalidBuffer;
 	Buffer buffer = lock_tail(index, tail, 0, &spare);
 
+	smart_assert(BufferIsValid(buffer));
 	*end = (struct smart_chain_place){.serial = tail->serial,
 									  .block = BufferGetBlockNumber(buffer),
 									  .offset = ((PageHeader) BufferGetPage(buffer))->pd_lower};
 	UnlockReleaseBuffer(buffer);
 	give_back(index, spare);
 	smart_assert(end->serial > 0 && end->block == tail->block);
+	smart_assert(end->offset >= SMART_PAGE_BEGIN && end->offset <= BLCKSZ);
 }

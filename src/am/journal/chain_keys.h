@@ -6,6 +6,7 @@
 #define SMART_AM_JOURNAL_CHAIN_KEYS_H
 
 #include "am/journal/read.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 
 /* Keys that are not before from, and before to if that has a length. */
@@ -35,6 +36,7 @@ smart_chain_keys_have(const struct smart_chain_keys *keys, const struct smart_re
 	const struct smart_unpacker *found = &reader->unpacker;
 	Size length = (Size) found->length;
 
+	smart_assert(keys->common >= 0 && (uint32) keys->common <= keys->from_length);
 	if (keys->common > 0 &&
 		(found->length < keys->common || found->entry[keys->common - 1] != keys->from[keys->common - 1]))
 		return false;

@@ -77,13 +77,16 @@ cut(struct range *range, struct smart_piece *piece)
 	if (range->bound == NULL || ++range->cuts > CUTS_MAX)
 		return false;
 	smart_piece_keep_last(piece);
+	smart_assert(piece->count > 0);
 	for (uint32 i = 0; i < piece->count; i++)
 		bytes += (Size) piece->operations[i].length;
 	/* Of an entry there may have been many operations. */
 	kept = piece->count > OPERATIONS_MAX / 2 || bytes > BYTES_MAX / 2 ? (piece->count + 1) / 2 : piece->count;
+	smart_assert(kept > 0 && kept <= piece->count);
 	edge = &piece->operations[range->backward ? piece->count - kept : Min(kept, piece->count - 1)];
 	if (kept < piece->count)
 	{
+		smart_assert(edge->key_length > 0 && edge->key_length <= SMART_KEY_MAX);
 		range->bound->length = (uint32) edge->key_length;
 		memcpy(range->bound->bytes, edge->entry, (Size) edge->key_length);
 		range->keys = range->backward
@@ -91,6 +94,7 @@ cut(struct range *range, struct smart_piece *piece)
 						  : smart_chain_keys(keys->from, keys->from_length, range->bound->bytes, range->bound->length);
 	}
 	smart_piece_keep_part(piece, range->backward ? piece->count - kept : 0, kept);
+	smart_assert(piece->count == kept);
 	return true;
 }
 
@@ -101,6 +105,7 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, struct 
 	enum smart_found found;
 	uint64 operations = 0;
 
+	smart_assert(piece->count == 0);
 	while ((found = smart_reader_next_operation(reader)) == SMART_FOUND)
 	{
 		operations++;
@@ -117,6 +122,7 @@ read_range(struct smart_reader *reader, const struct smart_codec *codec, struct 
 	}
 	if (found == SMART_FOUND_BEHIND)
 		return SMART_CHAIN_RANGE_BEHIND;
+	smart_assert(piece->count <= OPERATIONS_MAX);
 	smart_piece_keep_last(piece);
 	elog(DEBUG1, "chain of index \"%s\": " UINT64_FORMAT " operations, on %u entries of the range that is read",
 		 RelationGetRelationName(reader->index), operations, piece->count);
@@ -130,6 +136,7 @@ sort_range(Relation index, const struct smart_codec *codec, const struct smart_m
 {
 	struct smart_chain_place end;
 
+	smart_assert(sorted != NULL);
 	if (smart_sorted_chain_begin(index, codec, meta, &smart_look_for_interrupts, keys, sorted, &end) == SMART_FOUND_END)
 		return SMART_CHAIN_RANGE_LARGE;
 	*sorted = NULL;
@@ -161,5 +168,7 @@ smart_chain_range_read(Relation index, const struct smart_codec *codec, const st
 			result = sort_range(index, codec, meta, keys, sorted);
 	}
 	smart_journal_unlock(index, SMART_LOCK_CHAIN);
+	smart_assert(result != SMART_CHAIN_RANGE_PART || (bound != NULL && bound->length > 0));
+	smart_assert(result != SMART_CHAIN_RANGE_LARGE || (sorted != NULL && *sorted != NULL));
 	return result;
 }

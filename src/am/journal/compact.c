@@ -90,6 +90,8 @@ look_around(void *argument)
 	struct compaction *compaction = argument;
 	bool looks = compaction->looks++ % LOOK_EVERY == 0;
 
+	/* Who holds the lock of a buffer holds interrupts. */
+	smart_assert(InterruptHoldoffCount == 0);
 	rest(compaction, looks);
 	return !looks || !compaction->way->is_awaited(compaction->way->argument);
 }
@@ -160,6 +162,7 @@ write_entry(void *argument, const uint8 *entry, int length)
 {
 	struct compaction *compaction = argument;
 
+	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
 	smart_run_filter_add(compaction->filter, entry, length);
 	return !smart_run_add(compaction->writer, entry, length) || look_around(compaction);
 }
@@ -170,6 +173,7 @@ keep_page(void *argument, const struct smart_run_place *page)
 {
 	struct compaction *compaction = argument;
 
+	smart_assert(compaction->before != NULL);
 	smart_run_keep(compaction->writer, page);
 	return smart_run_filter_keep(compaction->filter, page->block) && look_around(compaction);
 }
@@ -180,6 +184,7 @@ go_on_behind_kept(void *argument, const struct smart_run_place *page)
 {
 	const struct compaction *compaction = argument;
 
+	smart_assert(compaction->before != NULL);
 	smart_run_go_on(compaction->writer, page);
 }
 
@@ -192,6 +197,7 @@ write_tree(struct compaction *compaction)
 	struct smart_batch batch;
 	smart_status status;
 
+	smart_assert(compaction->meta.journal_state == SMART_JOURNAL_STALE && compaction->before == NULL);
 	smart_check_status(smart_scan_seek(scan, NULL, 0, NULL, 0, false), compaction->index);
 	while ((status = smart_relation_next(scan, &batch)) == SMART_OK)
 	{
@@ -219,6 +225,7 @@ write_journal(struct compaction *compaction)
 									.argument = compaction};
 	struct smart_merged merged;
 
+	smart_assert(meta->journal_state == SMART_JOURNAL_WHOLE && compaction->before != NULL);
 	if (smart_journal_merge(compaction->index, compaction->self->codec, meta, &look, &sink, &merged) != SMART_FOUND_END)
 		return false;
 	compaction->cut = merged.place;
@@ -251,6 +258,8 @@ write_run(struct compaction *compaction, struct smart_run *run)
 	if (!done)
 		return false;
 	smart_run_finish(compaction->writer, run);
+	smart_assert(run->id == meta->last_run && run->journal == meta->journal);
+	smart_assert(run->kept == 0 || compaction->before != NULL);
 	/* And those on pages that were kept. */
 	if (run->kept > 0)
 		run->entries += meta->run_entries - compaction->read;
@@ -261,6 +270,8 @@ write_run(struct compaction *compaction, struct smart_run *run)
 static void
 name_run(struct smart_meta *meta, const struct smart_run *run)
 {
+	smart_assert(run->kept <= run->pages);
+	smart_assert(run->pages > 0 || run->root == InvalidBlockNumber);
 	meta->let_go += meta->run_pages + meta->run_fences - run->kept;
 	meta->run_borders = run->kept > 0 ? meta->run_borders + run->borders : 0;
 	if (run->kept == 0)
@@ -294,6 +305,8 @@ switch_runs(struct compaction *compaction, const struct smart_run *run, bool alo
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
+	smart_assert(meta.adds >= before->adds && meta.removals >= before->removals);
+	smart_assert(!is_behind(&meta.cut, &compaction->cut));
 	meta.previous_run = alone ? 0 : meta.run;
 	meta.previous_kept = alone ? 0 : meta.run_kept;
 	name_run(&meta, run);

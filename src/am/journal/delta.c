@@ -44,6 +44,7 @@ meta_of(Relation index, const struct smart_meta *meta, uint64 tree)
 {
 	struct smart_meta own = *meta;
 
+	smart_assert(tree != 0 && meta->journal != 0);
 	own.tree = tree;
 	own.region = smart_meta_delta_region();
 	own.database = smart_relation_database(index);
@@ -136,6 +137,7 @@ build(Relation index, const struct smart_codec *codec, const struct smart_meta *
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	smart_assert(load == NULL);
 	return done;
 }
 
@@ -148,6 +150,7 @@ pin_delta(uint64 tree, struct smart_pin_ticket *pin)
 {
 	uint64 left;
 
+	smart_assert(tree != 0);
 	*pin = smart_pin_enter(tree);
 	if (smart_space_get_note(&smart_delta_client()->space, tree, SMART_NOTE_REMOVAL, &left) && left == 0)
 		return true;
@@ -174,6 +177,7 @@ make(Relation index, const struct smart_codec *codec, const struct smart_meta *m
 	if (is_full(status))
 		return false;
 	smart_check_status(status, index);
+	smart_assert(id != 0);
 	(void) smart_spent_begin(id);
 	/* A compaction that ends meanwhile lets it go before anybody has found it. */
 	if (!pin_delta(id, &pin))
@@ -276,6 +280,7 @@ smart_delta_is_there(Relation index, const struct smart_meta *meta)
 static void
 leave(Relation index, uint64 tree)
 {
+	smart_assert(tree != 0);
 	(void) smart_space_put_note(&smart_delta_client()->space, tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 	(void) smart_leaving_add(smart_relation_database(index), RelationGetRelid(index), tree);
 }
@@ -360,6 +365,7 @@ apply(Relation index, const struct smart_codec *codec, const struct smart_relati
 	struct smart_chain_place place;
 	bool done;
 
+	smart_assert(delta->tree != NULL);
 	if (!smart_follow_place(tree, &place))
 		return false;
 	use_reserve(true);

@@ -18,6 +18,7 @@
 static inline uint8
 smart_delta_mark(enum smart_operation operation)
 {
+	smart_assert(operation == SMART_OPERATION_ADD || operation == SMART_OPERATION_REMOVE);
 	return operation == SMART_OPERATION_ADD ? SMART_DELTA_ADDED : SMART_DELTA_REMOVED;
 }
 
@@ -29,7 +30,7 @@ smart_delta_entry(const struct smart_codec *codec, uint8 mark, const uint8 *entr
 {
 	int rest = codec->fixed_length > 0 ? codec->fixed_length - length : 0;
 
-	smart_assert(rest >= 0 && length + rest < SMART_ENTRY_MAX);
+	smart_assert(length > 0 && rest >= 0 && length + rest < SMART_ENTRY_MAX);
 	memcpy(out, entry, (Size) length);
 	memset(out + length, 0, (Size) rest);
 	out[length + rest] = mark;
@@ -40,6 +41,7 @@ smart_delta_entry(const struct smart_codec *codec, uint8 mark, const uint8 *entr
 static inline int
 smart_delta_key_length(const struct smart_codec *codec, const uint8 *entry, int length)
 {
+	smart_assert(length > 1);
 	if (likely(codec->payload_width == 0))
 		return length - 1;
 	if (entry[length - 1] == SMART_DELTA_ADDED)

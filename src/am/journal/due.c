@@ -11,6 +11,7 @@
 #include "am/journal/spent.h"
 #include "am/server/passed.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 
 #define PAGES_MIN        16    /* of the chain, that are worth a compaction where memory is short */
 #define PAGES_LONG       64    /* of the chain of an index without a tree: fewer are not worth a compaction */
@@ -40,6 +41,7 @@ takes_too_much(Relation index, const struct smart_meta *meta, uint64 times)
 	uint64 bytes = memory_of_delta(meta);
 	struct smart_space_usage usage;
 
+	smart_assert(times > 0);
 	if (pages < PAGES_MIN)
 		return false;
 	if (smart_server.remote && bytes > times * (smart_server.delta_region.max_size / SMART_DELTA_SHARE))

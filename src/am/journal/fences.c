@@ -21,8 +21,10 @@ begin_page(const struct smart_fences *fences, int level)
 {
 	struct smart_fence_level *self = fences->level[level];
 
+	smart_assert(level >= 0 && level < fences->levels);
 	smart_page_init(self->page.data, SMART_PAGE_FENCE, fences->journal, fences->run, (uint32) level + 1);
 	smart_run_page_begin(self->page.data, &self->writer);
+	smart_assert(self->writer.count == 0);
 }
 
 /* Adds a child; false: the page is full. */
@@ -58,6 +60,7 @@ place(struct smart_fences *fences, int level)
 {
 	struct smart_fence_level *self = fences->level[level];
 
+	smart_assert(level >= 0 && level < fences->levels && self->writer.count > 0);
 	smart_run_page_finish(self->page.data, &self->writer);
 	fences->pages++;
 	return fences->place(fences->argument, self->page.data);
@@ -70,6 +73,7 @@ hand_up(struct smart_fences *fences, int level)
 	struct smart_fence_level *self = fences->level[level];
 	BlockNumber block = place(fences, level);
 
+	smart_assert(self->low_length > 0 && self->low_length <= SMART_KEY_MAX);
 	if (!add(fences, level + 1, self->low, self->low_length, block))
 	{
 		hand_up(fences, level + 1);
@@ -88,6 +92,7 @@ smart_fences_add(struct smart_fences *fences, const uint8 *separator, int length
 void
 smart_fences_place(struct smart_fences *fences)
 {
+	smart_assert(fences->levels > 0);
 	hand_up(fences, 0);
 }
 
@@ -100,6 +105,7 @@ smart_fences_finish(struct smart_fences *fences)
 	smart_assert(fences->levels > 0);
 	for (level = 0; level + 1 < fences->levels; level++)
 		hand_up(fences, level);
+	smart_assert(level == fences->levels - 1);
 	root = place(fences, level);
 	for (level = 0; level < fences->levels; level++)
 		pfree(fences->level[level]);

@@ -32,6 +32,7 @@ add_entry(void *argument, const uint8 *entry, int length)
 	struct filling *filling = argument;
 	smart_status status = smart_load_add(filling->load, entry, (size_t) length);
 
+	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
 	if (status == SMART_UNSORTED)
 		ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
 				errmsg("the journal of index \"%s\" is damaged", RelationGetRelationName(filling->index)),
@@ -78,6 +79,7 @@ smart_journal_fill(Relation index, const struct smart_codec *codec, struct smart
 	}
 	PG_END_TRY();
 	smart_assert(found != SMART_FOUND);
+	smart_assert(!loading);
 	*entries = filling.entries;
 	*place = merged.place;
 	return found == SMART_FOUND_END;

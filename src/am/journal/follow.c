@@ -48,6 +48,7 @@ get_note(uint64 tree, enum smart_tree_note which)
 {
 	uint64 note;
 
+	smart_assert(tree != 0);
 	if (!smart_space_get_note(smart_tree_space(tree), tree, which, &note))
 		elog(ERROR, "tree " UINT64_FORMAT " is not in the directory", tree);
 	return note;
@@ -56,6 +57,7 @@ get_note(uint64 tree, enum smart_tree_note which)
 static void
 put_note(uint64 tree, enum smart_tree_note which, uint64 note)
 {
+	smart_assert(tree != 0);
 	(void) smart_space_put_note(smart_tree_space(tree), tree, which, note);
 }
 
@@ -66,6 +68,7 @@ smart_follow_place(uint64 tree, struct smart_chain_place *place)
 	uint64 number = 0;
 	uint64 left;
 
+	smart_assert(tree != 0);
 	*place = (struct smart_chain_place){0};
 	/* It may go at any moment, if it is not pinned. */
 	if (!smart_space_get_note(space, tree, SMART_NOTE_SERIAL, &place->serial) ||
@@ -106,6 +109,7 @@ smart_follow_give_up(Relation index, uint64 tree)
 static uint64
 applier(void)
 {
+	smart_assert(MyProcPid != 0);
 	return (smart_server_incarnation() & ~(uint64) PG_UINT32_MAX) | (uint32) MyProcPid;
 }
 
@@ -113,6 +117,7 @@ applier(void)
 static bool
 is_alive(uint64 other)
 {
+	smart_assert(other != 0);
 	return ((other ^ applier()) & ~(uint64) PG_UINT32_MAX) == 0;
 }
 
@@ -135,7 +140,7 @@ smart_follow_lock_before(uint64 tree, const struct smart_chain_place *end)
 	int spins = end == NULL ? 0 : SPINS;
 	bool locked = false;
 
-	smart_assert(MyProcPid != 0);
+	smart_assert(tree != 0 && MyProcPid != 0);
 	for (int looks = 0; !locked && (end == NULL || !has_come_to(tree, end)); looks++)
 	{
 		uint64 other = get_note(tree, SMART_NOTE_APPLIER);
@@ -148,6 +153,7 @@ smart_follow_lock_before(uint64 tree, const struct smart_chain_place *end)
 			ConditionVariableSleep(&smart_server.shared->applied, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
+	smart_assert(locked || end != NULL);
 	return locked;
 }
 
@@ -235,6 +241,7 @@ after_piece(void *argument, const struct smart_chain_place *place)
 {
 	const struct applying *applying = argument;
 
+	smart_assert(applying->tree != 0);
 	smart_follow_note_place(applying->tree, place);
 	return applying->way == NULL || !applying->way->is_awaited(applying->way->argument);
 }
@@ -255,6 +262,7 @@ is_of_tree(int code)
 static void
 let_go(Relation index, uint64 tree, enum standing standing)
 {
+	smart_assert(standing != STANDING_CURRENT);
 	if (get_note(tree, SMART_NOTE_REMOVAL) != 0)
 		return;
 	ereport(LOG,
@@ -278,6 +286,9 @@ smart_follow_apply(Relation index, const struct smart_relation *self, enum smart
 	enum standing standing = look(index, tree, &place);
 	volatile bool done = standing == STANDING_CURRENT;
 
+	/* No delta, whose run a metapage would have to tell of. */
+	smart_assert(target == SMART_TARGET_TREE || target == SMART_TARGET_SPARE);
+	smart_assert(self->tree != NULL);
 	if (standing == STANDING_OLDER)
 	{
 		PG_TRY();
@@ -393,6 +404,7 @@ try_load(Relation index, const struct smart_look *around, uint64 *entries)
 	if (!smart_meta_is_loadable(&meta) || meta.tree == 0)
 		return false;
 	smart_check_status(smart_tree_make_follower(index, &meta, &id), index);
+	smart_assert(id != 0);
 	PG_ENSURE_ERROR_CLEANUP(drop_after_error, (Datum) id);
 	{
 		struct smart_tree *tree;

@@ -66,6 +66,7 @@ lock_free(Relation index, const struct smart_meta *meta, BlockNumber block)
 {
 	Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
 
+	smart_assert(block != SMART_META_BLOCK);
 	if (ConditionalLockBuffer(buffer))
 	{
 		if (smart_page_is_free(BufferGetPage(buffer), meta))
@@ -105,6 +106,8 @@ smart_page_take(Relation index, const struct smart_meta *meta)
 void
 smart_page_put(Relation index, Buffer buffer, Page page)
 {
+	smart_assert(BufferGetBlockNumber(buffer) != SMART_META_BLOCK);
+	smart_assert(smart_page_head(page)->journal != 0 && smart_page_head(page)->kind != SMART_PAGE_LOG);
 	START_CRIT_SECTION();
 	memcpy(BufferGetPage(buffer), page, BLCKSZ);
 	MarkBufferDirty(buffer);
@@ -151,6 +154,7 @@ give_back(Relation index, const struct smart_meta *meta, const struct smart_run_
 	Buffer buffer = ReadBuffer(index, block);
 	PGAlignedBlock empty;
 
+	smart_assert(block != SMART_META_BLOCK);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	smart_assert(is_left(BufferGetPage(buffer), meta, map, block));
 	smart_page_init(empty.data, SMART_PAGE_FREE, meta->journal, meta->run, 0);
@@ -166,6 +170,7 @@ collect_page(Relation index, const struct smart_meta *meta, const struct smart_r
 	bool is_free;
 	bool left;
 
+	smart_assert(block != SMART_META_BLOCK);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	is_free = smart_page_is_free(BufferGetPage(buffer), meta);
 	left = !is_free && is_left(BufferGetPage(buffer), meta, map, block);
@@ -186,6 +191,7 @@ note_collected(Relation index, const struct smart_meta *meta)
 	if (meta->let_go == 0)
 		return;
 	buffer = smart_meta_lock(index, &now);
+	smart_assert(now.journal == meta->journal && now.let_go >= meta->let_go);
 	now.let_go -= meta->let_go;
 	(void) smart_meta_change(index, buffer, &now);
 }
@@ -244,6 +250,7 @@ smart_reserve_begin(Relation index, struct smart_reserve *reserve, uint32 count)
 		reserve->blocks[reserve->count++] = BufferGetBlockNumber(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
+	smart_assert(reserve->count == count && reserve->next == 0);
 }
 
 Buffer
@@ -251,14 +258,17 @@ smart_reserve_lock(Relation index, struct smart_reserve *reserve)
 {
 	Buffer buffer = InvalidBuffer;
 
+	smart_assert(reserve->next <= reserve->count);
 	while (!BufferIsValid(buffer) && reserve->next < reserve->count)
 		buffer = lock_free(index, &reserve->meta, reserve->blocks[reserve->next++]);
+	smart_assert(BufferIsValid(buffer) || reserve->next == reserve->count);
 	return buffer;
 }
 
 void
 smart_reserve_unlock(Relation index, struct smart_reserve *reserve, Buffer buffer)
 {
+	smart_assert(reserve->next <= reserve->count);
 	if (!BufferIsValid(buffer))
 		return;
 	/* Another one than was locked, if a process was faster: it is free all the same. */

@@ -51,6 +51,7 @@ smart_known_fence(const struct smart_page_name *name, uint32 *level)
 
 	if (fence == NULL || !is_named(&fence->name, name))
 		return NULL;
+	smart_assert(fence->level > 0);
 	*level = fence->level;
 	return &fence->groups;
 }
@@ -90,6 +91,7 @@ smart_known_note_sound(const struct smart_page_name *name)
 	uint64 value = hash(name);
 
 	sound[(value >> 1) % SOUND] = value;
+	smart_assert(smart_known_sound(name));
 }
 
 void

@@ -38,6 +38,7 @@ leave_behind(Relation index, struct smart_tail *tail, uint64 tree)
 	struct smart_rebuild move;
 	struct smart_meta meta;
 
+	smart_assert(tree != 0);
 	smart_meta_read(index, &meta);
 	if (meta.tree != tree || !smart_meta_is_loadable(&meta) ||
 		smart_rebuild_find_move(smart_relation_database(index), RelationGetRelid(index), &move))

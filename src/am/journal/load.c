@@ -76,6 +76,7 @@ put_into_use(Relation index, const struct smart_codec *codec, uint64 id)
 {
 	bool done;
 
+	smart_assert(id != 0 && id != SMART_TREE_NOWHERE);
 	HOLD_INTERRUPTS();
 	done = smart_meta_replace_tree(index, codec, id, true);
 	if (done)
@@ -102,6 +103,8 @@ find_older(Relation index)
 	if (smart_tree_is_given_up(older) &&
 		(smart_rebuild_holds_tree(older) || smart_leaving_add(MyDatabaseId, RelationGetRelid(index), older)))
 		return 0;
+	/* That is in no directory. */
+	smart_assert(older != SMART_TREE_NOWHERE);
 	return older;
 }
 
@@ -117,6 +120,7 @@ try_load(Relation index, const struct smart_look *look, uint64 *entries)
 	bool done;
 
 	id = smart_am_tree_create(index, codec, &tree);
+	smart_assert(id != 0 && id != older);
 	/* The memory node that was away may be what made this possible. */
 	if (!smart_relation_is_loadable(index))
 	{

@@ -11,10 +11,13 @@
 
 #include "am/compat.h"
 #include "am/journal/lock.h"
+#include "base/assert.h"
 
 static LOCKTAG
 tag_of(Relation index, enum smart_journal_lock lock)
 {
+	smart_assert(lock >= SMART_LOCK_COMPACT && lock <= SMART_LOCK_CHAIN);
+	smart_assert(smart_relation_file(index) != 0);
 	return (LOCKTAG){.locktag_field1 = smart_relation_database(index),
 					 .locktag_field2 = smart_relation_tablespace(index),
 					 .locktag_field3 = smart_relation_file(index),

@@ -51,6 +51,8 @@ take_last(struct merge *merge)
 	bool goes_on =
 		last->operation != SMART_OPERATION_ADD || merge->sink->take(merge->sink->argument, last->entry, last->length);
 
+	smart_assert(merge->has_last == SMART_FOUND);
+	smart_assert(last->key_length > 0 && last->key_length <= last->length);
 	if (goes_on)
 		go_on_with_chain(merge);
 	return goes_on;
@@ -104,6 +106,7 @@ merge_page(struct merge *merge, const struct smart_run_place *page)
 
 	if (was_last_kept(merge))
 		merge->sink->go_on(merge->sink->argument, page);
+	smart_assert(page->length >= 0 && page->length <= SMART_KEY_MAX);
 	/* A page is mostly treated like those before it. */
 	smart_reader_go_to(&merge->reader, page->block, merge->sink->keep == NULL || merge->merged >= STRETCH);
 	merge->merged++;
@@ -123,6 +126,7 @@ merge_waiting(struct merge *merge)
 {
 	enum smart_found found = SMART_FOUND_END;
 
+	smart_assert(merge->waiting < STRETCH);
 	for (uint32 i = 0; i < merge->waiting && found == SMART_FOUND_END; i++)
 		found = merge_page(merge, &merge->wait[i]);
 	merge->waiting = 0;
@@ -156,6 +160,7 @@ merge_with_waiting(struct merge *merge, const struct smart_run_place *page)
 static enum smart_found
 keep(struct merge *merge, const struct smart_run_place *page)
 {
+	smart_assert(merge->sink->keep != NULL && page->length <= SMART_KEY_MAX);
 	merge->kept++;
 	merge->merged = 0;
 	return merge->sink->keep(merge->sink->argument, page) ? SMART_FOUND_END : SMART_FOUND;
@@ -167,6 +172,7 @@ keep_or_wait(struct merge *merge, const struct smart_run_place *page)
 {
 	enum smart_found found = SMART_FOUND_END;
 
+	smart_assert(merge->waiting < STRETCH && (merge->waiting == 0 || !was_last_kept(merge)));
 	if (was_last_kept(merge))
 		return keep(merge, page);
 	smart_run_place_copy(&merge->wait[merge->waiting++], page);
@@ -203,7 +209,10 @@ merge_all(struct merge *merge)
 	if (found == SMART_FOUND_END && merge->has_next == SMART_FOUND_BEHIND)
 		found = SMART_FOUND_BEHIND;
 	if (found == SMART_FOUND_END)
+	{
+		smart_assert(merge->has_last == SMART_FOUND_END && merge->waiting == 0);
 		smart_reader_check_all(&merge->reader, merge->kept);
+	}
 	return found;
 }
 
@@ -215,6 +224,7 @@ smart_journal_merge(Relation index, const struct smart_codec *codec, const struc
 	enum smart_found found;
 
 	smart_assert(meta->journal != 0);
+	smart_assert(sink->keep == NULL || sink->go_on != NULL);
 	merge->index = index;
 	merge->codec = codec;
 	merge->sink = sink;

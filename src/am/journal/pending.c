@@ -75,7 +75,8 @@ static ProcessUtility_hook_type next_utility;
 static const struct smart_pending_add *
 add_at(const struct pending_index *self, uint32 i)
 {
-	smart_assert(self->places[i] < (uint32) self->bytes.len);
+	smart_assert(i < self->count);
+	smart_assert(self->places[i] < (uint32) self->bytes.len && self->places[i] == MAXALIGN(self->places[i]));
 	return (const struct smart_pending_add *) (self->bytes.data + self->places[i]);
 }
 
@@ -96,6 +97,7 @@ write_index(struct pending_index *self)
 	if (self->count == 0)
 		return;
 	smart_assert(!writing && IsTransactionState());
+	smart_assert(self->count <= ENTRIES_MAX);
 	adds = palloc(self->count * sizeof(*adds));
 	for (uint32 i = 0; i < self->count; i++)
 		adds[i] = add_at(self, i);
@@ -217,6 +219,7 @@ take_index(Oid index)
 		RegisterXactCallback(at_transaction_end, NULL);
 		RegisterSubXactCallback(at_subtransaction_end, NULL);
 	}
+	smart_assert(npending < INDEXES_MAX);
 	self = &pending[npending];
 	old = MemoryContextSwitchTo(context);
 	*self = (struct pending_index){.index = index};
@@ -235,11 +238,13 @@ smart_pending_add(Relation index, const uint8 *entry, int key_length, int length
 	Size size;
 
 	smart_assert(smart_pending_is_open());
+	smart_assert(key_length > 0 && key_length <= length && length <= UINT16_MAX);
 	if (self->count == ENTRIES_MAX || self->bytes.len > BYTES_MAX)
 		write_index(self);
 	if (npending == 1 && self->count == 0)
 		first_command = statement.command;
 	first_command = Min(first_command, statement.command);
+	smart_assert(self->count < ENTRIES_MAX);
 	size = MAXALIGN(offsetof(struct smart_pending_add, entry) + (Size) length);
 	enlargeStringInfo(&self->bytes, (int) size);
 	add = (struct smart_pending_add *) (self->bytes.data + self->bytes.len);
@@ -249,6 +254,7 @@ smart_pending_add(Relation index, const uint8 *entry, int key_length, int length
 	memcpy(add->entry, entry, (Size) length);
 	self->places[self->count++] = (uint32) self->bytes.len;
 	self->bytes.len += (int) size;
+	smart_assert(self->bytes.len < self->bytes.maxlen);
 }
 
 /* ---- statements ---- */
@@ -415,6 +421,7 @@ at_utility(PlannedStmt *command, const char *text, bool read_only, ProcessUtilit
 void
 smart_pending_init(smart_pending_writer writer)
 {
+	smart_assert(write_adds == NULL && writer != NULL);
 	write_adds = writer;
 	next_run = ExecutorRun_hook;
 	ExecutorRun_hook = at_run;

@@ -71,6 +71,8 @@ grow(struct smart_piece *piece)
 {
 	Size bytes = piece->capacity * sizeof(struct smart_piece_operation);
 
+	smart_assert(piece->count == piece->capacity && piece->capacity <= UINT32_MAX / 2);
+	smart_assert(piece->operations == (piece->more != NULL ? piece->more : piece->first));
 	piece->capacity *= 2;
 	if (piece->more != NULL)
 		piece->more = repalloc(piece->more, 2 * bytes);
@@ -91,11 +93,13 @@ smart_piece_add(struct smart_piece *piece, const struct smart_reader *reader)
 	smart_assert(piece->count <= piece->capacity);
 	if (piece->count == piece->capacity)
 		grow(piece);
+	smart_assert(piece->count < piece->capacity);
 	operation = &piece->operations[piece->count];
 	*operation = (struct smart_piece_operation){.operation = reader->operation, .length = from->length};
 	operation->key_length = reader->operation == SMART_OPERATION_REMOVE
 								? from->length
 								: smart_codec_key_length(piece->codec, from->entry, from->length);
+	smart_assert(operation->key_length > 0 && operation->key_length <= operation->length);
 	operation->number = piece->count++;
 	operation->entry = MemoryContextAlloc(piece->context, (Size) from->length);
 	memcpy(operation->entry, from->entry, (Size) from->length);
@@ -131,6 +135,7 @@ smart_piece_keep_last(struct smart_piece *piece)
 	{
 		const struct smart_piece_operation *operation = &piece->operations[i];
 
+		smart_assert(kept < operation);
 		if (compare_keys(kept, operation->entry, (Size) operation->key_length) != 0)
 			*++kept = *operation;
 		else
@@ -144,7 +149,7 @@ smart_piece_keep_part(struct smart_piece *piece, uint32 begin, uint32 count)
 {
 	MemoryContext old = piece->context;
 
-	smart_assert(begin + count <= piece->count);
+	smart_assert(begin <= piece->count && count <= piece->count - begin);
 	piece->context = AllocSetContextCreate(MemoryContextGetParent(old), "smart operations", ALLOCSET_DEFAULT_SIZES);
 	piece->count = count;
 	piece->bytes = 0;
@@ -191,6 +196,7 @@ is_victim(void *argument, const uint8_t *entry, size_t length)
 									: smart_codec_key_length(codec, entry, (int) length);
 	const struct smart_sorted_key *key = smart_sorted_keys_find(&victims->keys, entry, (size_t) key_length);
 
+	smart_assert(key == NULL || key->number < victims->piece->count);
 	if (key != NULL)
 		victims->piece->operations[key->number].met = true;
 	return key != NULL;
@@ -209,11 +215,13 @@ remove_all(struct smart_piece *piece, struct smart_tree *tree, bool delta)
 	{
 		const struct smart_piece_operation *operation = &piece->operations[i];
 
+		smart_assert(i == 0 || compare_keys(operation - 1, operation->entry, (Size) operation->key_length) < 0);
 		if (operation->operation == SMART_OPERATION_REMOVE || operation->anew)
 			keys[victims.keys.count++] = (struct smart_sorted_key){.bytes = operation->entry,
 																   .length = (uint32) operation->key_length,
 																   .number = i};
 	}
+	smart_assert(victims.keys.count <= piece->count);
 	if (victims.keys.count == 0)
 		return SMART_OK;
 	those.last = keys[victims.keys.count - 1].bytes;
@@ -263,6 +271,8 @@ carry_out_in_delta(const struct smart_codec *codec, struct smart_tree *delta,
 	smart_status status;
 	bool done = false;
 
+	smart_assert(mark <= SMART_DELTA_SPENT + 1);
+	smart_assert(key_length > 0 && key_length < length);
 	/*
 	 * An earlier operation on the entry makes room first.  A reader between the two steps sees what the run has, or nothing.
 	 * That is right for him: this operation lies behind the place up to which he has everything, so the row is too new for
@@ -284,6 +294,7 @@ run_has(struct smart_reader *run, const struct smart_piece_operation *operation,
 	const struct smart_unpacker *found = &run->unpacker;
 	Size length = (Size) operation->key_length;
 
+	smart_assert(operation->operation == SMART_OPERATION_REMOVE && operation->key_length == operation->length);
 	switch ((ahead ? smart_reader_seek_ahead : smart_reader_seek_entry)(run, operation->entry, operation->key_length))
 	{
 		case SMART_FOUND:
@@ -363,6 +374,7 @@ carry_out_together(struct smart_piece *piece, struct smart_tree *delta, struct s
 	if (status != SMART_OK)
 		return status;
 	count = list_additions(piece, run, spent, additions, numbers);
+	smart_assert(count <= piece->count);
 	status = smart_tree_insert_many(delta, additions, count);
 	/* An entry that is added may have been removed in an earlier piece. */
 	for (uint32 i = 0; i < count && status == SMART_OK; i++)
@@ -379,6 +391,7 @@ smart_piece_carry_out_in_delta(struct smart_piece *piece, struct smart_tree *del
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(spent == SMART_DELTA_NOTHING || spent == SMART_DELTA_SPENT || spent == SMART_DELTA_SPENT + 1);
 	smart_piece_keep_last(piece);
 	if (piece->count > FEW)
 		return carry_out_together(piece, delta, run, spent);

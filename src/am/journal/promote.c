@@ -45,6 +45,7 @@ give_up(int code, Datum argument)
 {
 	const struct promotion *promotion = (const struct promotion *) DatumGetPointer(argument);
 
+	smart_assert(promotion->tree != 0);
 	(void) smart_space_put_note(&smart_backend_client()->space, promotion->tree, SMART_NOTE_REMOVAL, SMART_GIVEN_UP);
 	smart_rebuild_cancel(MyDatabaseId, RelationGetRelid(promotion->index));
 	if (!smart_rebuild_holds_tree(promotion->tree))
@@ -72,6 +73,7 @@ bring_up_to_date(struct promotion *promotion, const struct smart_codec *codec, c
 	struct smart_tail tail = {0};
 	struct smart_chain_place place;
 
+	smart_assert(meta->tree == promotion->tree);
 	if (tree == NULL || !smart_follow_place(promotion->tree, &place))
 		return false;
 	/* Removals are carried out before the tree takes adds: one of them could be of an entry that is added anew. */
@@ -103,6 +105,7 @@ name(Relation index, const struct smart_meta *named)
 		return false;
 	}
 	smart_assert(meta.journal == named->journal && named->state == SMART_META_READY);
+	smart_assert(named->tree != 0);
 	meta.tree = named->tree;
 	meta.region = named->region;
 	meta.encoding = named->encoding;
@@ -122,6 +125,7 @@ take(struct promotion *promotion, const struct smart_meta *meta)
 	const struct smart_codec *codec = smart_codec_make(index, CurrentMemoryContext);
 	volatile bool done = false;
 
+	smart_assert(meta->tree == promotion->tree && meta->state == SMART_META_READY);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(promotion));
 	{
 		done = smart_meta_fits(meta, codec) && bring_up_to_date(promotion, codec, meta);

@@ -15,6 +15,7 @@
 #include "am/journal/lock.h"
 #include "am/journal/purge.h"
 #include "am/journal/spent.h"
+#include "base/assert.h"
 
 #define LOOKS   100 /* at the pins, before it is left for the next time */
 #define LOOK_US 100 /* between two of them */
@@ -26,6 +27,7 @@ turn_on(uint64 delta, uint64 follower)
 	struct smart_chain_place place;
 	struct smart_chain_place come;
 
+	smart_assert(delta != 0 && follower != 0);
 	smart_follow_lock(delta);
 	if (smart_follow_place(delta, &place) && smart_follow_place(follower, &come))
 		smart_spent_turn_on(delta, &place, &come);
@@ -49,6 +51,7 @@ is_over(uint64 delta)
 static bool
 is_spent(void *argument, const uint8_t *bytes, size_t length)
 {
+	smart_assert(length > 0);
 	return bytes[length - 1] == *(const uint8 *) argument;
 }
 
@@ -71,6 +74,7 @@ remove_spent(Relation index, const struct smart_relation *delta)
 	uint64_t removed = 0;
 	smart_status status = smart_tree_bulk_delete(delta->tree, &victims, pause_point, &visited, &removed);
 
+	smart_assert(mark == SMART_DELTA_SPENT || mark == SMART_DELTA_SPENT + 1);
 	/* Without room they stay. */
 	if (status == SMART_NO_SPACE || status == SMART_DISK_FULL)
 		return;

@@ -64,6 +64,7 @@ ask_ahead(struct smart_reader *reader)
 		reader->asked = reader->block;
 	for (int i = 0; i < AT_ONCE && reader->asked < reader->block + AHEAD && reader->asked + 1 < reader->blocks; i++)
 		(void) PrefetchBuffer(reader->index, MAIN_FORKNUM, ++reader->asked);
+	smart_assert(reader->asked >= reader->block && reader->asked - reader->block <= AHEAD);
 }
 
 static bool
@@ -78,6 +79,7 @@ smart_reader_lock_page(struct smart_reader *reader, enum smart_page_kind kind, B
 {
 	int64 reads = pgBufferUsage.shared_blks_read;
 
+	smart_assert(kind == SMART_PAGE_RUN || kind == SMART_PAGE_FENCE || kind == SMART_PAGE_LOG);
 	CHECK_FOR_INTERRUPTS();
 	/* Files only grow. */
 	if (reader->block >= reader->blocks || reader->strategy != NULL)
@@ -165,6 +167,7 @@ void
 smart_reader_move(struct smart_reader *reader, const struct smart_chain_place *place)
 {
 	smart_assert(reader->reaches > 0 && place->serial > 0);
+	smart_assert(place->offset >= SMART_PAGE_BEGIN);
 	reader->loaded = reader->loaded && reader->number == place->serial && reader->block == place->block &&
 					 reader->from <= place->offset;
 	reader->number = place->serial;
@@ -180,6 +183,7 @@ end_page(struct smart_reader *reader)
 	const struct smart_page_head *head = smart_page_head(reader->page.data);
 	uint32 end = ((PageHeader) reader->page.data)->pd_lower;
 
+	smart_assert(reader->loaded && reader->offset == end);
 	reader->loaded = false;
 	if (head->next == InvalidBlockNumber)
 	{
@@ -201,6 +205,7 @@ smart_reader_next_operation(struct smart_reader *reader)
 {
 	enum smart_found found;
 
+	smart_assert(reader->expected_pages == 0 && !reader->begun && !reader->sought);
 	if (reader->block == InvalidBlockNumber)
 		return SMART_FOUND_END;
 	for (;;)
@@ -220,11 +225,13 @@ smart_reader_next_operation(struct smart_reader *reader)
 				return found;
 			reader->pages++;
 		}
+		smart_assert(reader->from <= reader->offset);
 		if (reader->offset < ((PageHeader) reader->page.data)->pd_lower)
 		{
 			if (!smart_batch_open(reader->page.data, reader->offset, &reader->unpacker, &reader->operation,
 								  &reader->offset))
 				smart_reader_report(reader, "holds what is no batch of operations");
+			smart_assert(reader->offset <= ((PageHeader) reader->page.data)->pd_lower);
 			reader->in_batch = true;
 			continue;
 		}

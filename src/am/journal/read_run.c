@@ -86,8 +86,10 @@ load_groups(struct smart_reader *reader)
 {
 	uint32 group = reader->groups.group;
 	uint32 position;
-	enum smart_found found = open_page(reader, SMART_PAGE_RUN, &position);
+	enum smart_found found;
 
+	smart_assert(reader->only_group && group < reader->groups.count);
+	found = open_page(reader, SMART_PAGE_RUN, &position);
 	reader->groups.group = group;
 	return found;
 }
@@ -138,6 +140,7 @@ smart_reader_next_of_page(struct smart_reader *reader)
 void
 smart_reader_go_to(struct smart_reader *reader, BlockNumber block, bool ahead)
 {
+	smart_assert(reader->reaches == 0);
 	reader->sought = true;
 	reader->ahead = ahead;
 	reader->block = block;
@@ -215,6 +218,7 @@ descend(struct smart_reader *reader, const uint8 *key, int length, bool near)
 		reader->path[--level] = reader->block;
 		reader->block = smart_load_be32(block);
 	}
+	smart_assert(level == 0 && reader->levels <= SMART_FENCE_LEVELS);
 	return SMART_FOUND;
 }
 
@@ -230,6 +234,7 @@ list_children(struct smart_reader *reader, uint32 level)
 	enum smart_found found;
 	uint32 is_on;
 
+	smart_assert(level > 0 && level <= reader->levels);
 	if (reader->listed == reader->path[level - 1])
 		return SMART_FOUND;
 	reader->block = reader->path[level - 1];
@@ -251,6 +256,7 @@ list_children(struct smart_reader *reader, uint32 level)
 	}
 	if (unpacker->at != groups->end)
 		smart_reader_report(reader, "holds what is no separator");
+	smart_assert(reader->children <= SMART_FENCE_CHILDREN && reader->child == 0);
 	reader->listed = reader->block;
 	reader->block = block;
 	return SMART_FOUND;
@@ -262,6 +268,7 @@ find_child(struct smart_reader *reader, BlockNumber block)
 {
 	uint32 from = reader->child > 0 ? reader->child - 1 : 0;
 
+	smart_assert(reader->child == 0 || reader->child < reader->children);
 	for (uint32 i = 0; i < reader->children; i++)
 	{
 		uint32 child = (from + i) % reader->children;
@@ -307,6 +314,7 @@ turn_page(struct smart_reader *reader, bool backward)
 	uint32 level;
 	enum smart_found found = find_turn(reader, backward, &level, &block);
 
+	smart_assert(level <= reader->levels || found != SMART_FOUND);
 	while (found == SMART_FOUND && level > 1)
 	{
 		reader->path[--level - 1] = block;
@@ -324,6 +332,7 @@ smart_reader_next_entry(struct smart_reader *reader)
 {
 	enum smart_found found = SMART_FOUND;
 
+	smart_assert(reader->reaches == 0);
 	if (next_of_group(reader))
 		return SMART_FOUND;
 	if (!reader->begun && reader->block != InvalidBlockNumber)
@@ -345,6 +354,7 @@ smart_reader_next_entry(struct smart_reader *reader)
 enum smart_found
 smart_reader_open_fence(struct smart_reader *reader, BlockNumber block, uint32 *level)
 {
+	smart_assert(reader->reaches == 0);
 	reader->block = block;
 	return open_page(reader, SMART_PAGE_FENCE, level);
 }
@@ -375,6 +385,8 @@ copy_group(struct smart_reader *reader, const char *page)
 	struct smart_groups *groups = &reader->groups;
 	char *copy = reader->page.data;
 
+	smart_assert((const char *) unpacker->at >= page + SMART_PAGE_BEGIN && unpacker->at <= unpacker->end);
+	smart_assert((const char *) unpacker->end <= page + BLCKSZ);
 	memcpy(copy, page, SMART_PAGE_BEGIN);
 	memcpy(copy + ((const char *) unpacker->at - page), unpacker->at, (Size) (unpacker->end - unpacker->at));
 	unpacker->at = (uint8 *) copy + ((const char *) unpacker->at - page);
@@ -462,6 +474,7 @@ is_before(const struct smart_reader *reader, const uint8 *key, int length)
 enum smart_found
 smart_reader_seek_ahead(struct smart_reader *reader, const uint8 *key, int length)
 {
+	smart_assert(reader->reaches == 0);
 	for (int i = 0; i < UNPACKED_MAX && reader->loaded && reader->only_group; i++)
 	{
 		if (!is_before(reader, key, length))
@@ -478,6 +491,7 @@ smart_reader_seek_group(struct smart_reader *reader, const uint8 *key, int lengt
 	enum smart_found found;
 	bool there;
 
+	smart_assert(reader->reaches == 0);
 	if (reader->expected_pages == 0)
 		return SMART_FOUND_END;
 	reader->sought = true;
@@ -495,6 +509,7 @@ smart_reader_previous_group(struct smart_reader *reader)
 	uint32 group = reader->groups.group;
 	enum smart_found found;
 
+	smart_assert(reader->reaches == 0 && reader->sought);
 	if (group == 0)
 	{
 		found = turn_page(reader, true);
@@ -512,6 +527,7 @@ smart_reader_previous_group(struct smart_reader *reader)
 		if (found != SMART_FOUND)
 			return found;
 	}
+	smart_assert(group > 0);
 	if (!smart_groups_enter(&reader->groups, group - 1, &reader->unpacker))
 		smart_reader_report(reader, "holds what is no entry");
 	return SMART_FOUND;

@@ -70,6 +70,7 @@ write_held(struct smart_run_writer *writer, BlockNumber end)
 	char *page[HELD_MAX];
 
 	smart_assert(writer->meta == NULL && writer->held <= HELD_MAX);
+	smart_assert((BlockNumber) writer->held < end);
 	if (writer->held == 0)
 		return;
 	for (int i = 0; i < writer->held; i++)
@@ -96,6 +97,7 @@ hold_fences(void *argument, Page page)
 
 	if (writer->held == HELD_MAX)
 		write_held(writer, writer->end);
+	smart_assert(writer->meta == NULL && writer->held < HELD_MAX);
 	memcpy(writer->pages + (Size) writer->held++ * BLCKSZ, page, BLCKSZ);
 	return writer->end++;
 }
@@ -134,6 +136,7 @@ write_page(void *argument, Page page)
 	Buffer buffer = smart_page_take(writer->index, writer->meta);
 	BlockNumber block = BufferGetBlockNumber(buffer);
 
+	smart_assert(block != SMART_META_BLOCK);
 	check_block(writer, block);
 	smart_page_put(writer->index, buffer, page);
 	return block;
@@ -160,6 +163,7 @@ smart_run_begin(Relation index, const struct smart_meta *meta, uint64 id, const 
 static void
 begin_run(struct smart_run_writer *writer)
 {
+	smart_assert(writer->run.pages == 0 && !writer->open && writer->held == 0);
 	if (writer->meta == NULL)
 	{
 		/* Block 0 is filled in at the end. */
@@ -168,6 +172,7 @@ begin_run(struct smart_run_writer *writer)
 		writer->run.id = FIRST_RUN;
 		writer->end = SMART_META_BLOCK + 1;
 	}
+	smart_assert(writer->run.id != 0);
 	writer->fences.journal = writer->run.journal;
 	writer->fences.run = writer->run.id;
 	writer->fences.argument = writer;
@@ -176,6 +181,7 @@ begin_run(struct smart_run_writer *writer)
 static void
 add_fence(struct smart_run_writer *writer, const struct smart_run_place *place)
 {
+	smart_assert(place->length > 0 && place->length <= SMART_KEY_MAX);
 	if (smart_fences_add(&writer->fences, place->separator, place->length, place->block))
 		return;
 	smart_fences_place(&writer->fences);
@@ -202,6 +208,7 @@ add_page(struct smart_run_writer *writer, const struct smart_run_place *place)
 static void
 end_page(struct smart_run_writer *writer)
 {
+	smart_assert(writer->open);
 	smart_run_page_finish(writer->page, &writer->groups);
 	if (writer->meta == NULL)
 	{
@@ -215,6 +222,7 @@ end_page(struct smart_run_writer *writer)
 		write_held(writer, writer->end);
 	writer->place.length = 0;
 	writer->open = false;
+	smart_assert(writer->held < AT_ONCE);
 }
 
 /* The page will begin with this entry.  Where it stands is said already, if pages were kept before it. */
@@ -223,6 +231,7 @@ begin_page(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
 	struct smart_run_place *place = &writer->place;
 
+	smart_assert(!writer->open && (writer->meta == NULL || writer->held == 0));
 	if (writer->run.pages == 0)
 		begin_run(writer);
 	if (place->length == 0 && writer->run.pages == 0)
@@ -257,6 +266,7 @@ smart_run_add(struct smart_run_writer *writer, const uint8 *entry, int length)
 {
 	bool full = false;
 
+	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
 	if (unlikely(!writer->open))
 		begin_page(writer, entry, length);
 	if (unlikely(!smart_groups_add(&writer->groups, entry, length)))
@@ -274,6 +284,7 @@ void
 smart_run_keep(struct smart_run_writer *writer, const struct smart_run_place *page)
 {
 	smart_assert(writer->meta != NULL);
+	smart_assert(page->length > 0 && page->length <= SMART_KEY_MAX);
 	if (writer->open)
 	{
 		if ((Size) (writer->groups.packer.at - writer->groups.begin) < SMART_PAGE_ROOM / 2)
@@ -289,7 +300,8 @@ smart_run_keep(struct smart_run_writer *writer, const struct smart_run_place *pa
 void
 smart_run_go_on(struct smart_run_writer *writer, const struct smart_run_place *page)
 {
-	smart_assert(!writer->open);
+	smart_assert(!writer->open && writer->run.kept > 0);
+	smart_assert(page->length > 0 && page->length <= SMART_KEY_MAX);
 	smart_run_place_copy(&writer->place, page);
 }
 
@@ -309,6 +321,8 @@ smart_run_finish(struct smart_run_writer *writer, struct smart_run *run)
 		write_held(writer, writer->end);
 		smgrimmedsync(RelationGetSmgr(writer->index), MAIN_FORKNUM);
 	}
+	smart_assert(writer->held == 0 && !writer->open);
+	smart_assert((writer->run.pages == 0) == (writer->run.root == InvalidBlockNumber));
 	writer->run.made = GetCurrentTimestamp();
 	*run = writer->run;
 	pfree(writer->memory);

@@ -54,6 +54,7 @@ smart_run_filter_begin(Relation index, const struct smart_codec *codec, const st
 static void
 add_waiting(struct smart_run_filter *self)
 {
+	smart_assert(self->waiting >= 0 && self->waiting <= AT_ONCE);
 	for (int i = 0; i < self->waiting; i++)
 		smart_key_filter_prefetch(self->filter, self->hash[i]);
 	for (int i = 0; i < self->waiting; i++)
@@ -70,6 +71,7 @@ smart_run_filter_add(struct smart_run_filter *self, const uint8 *entry, int leng
 		return;
 	key_length = smart_codec_key_length(self->codec, entry, length);
 	smart_assert(key_length > 0 && key_length <= length);
+	smart_assert(self->waiting < AT_ONCE);
 	self->hash[self->waiting++] =
 		smart_key_filter_hash(entry, smart_entry_columns_length(self->codec, entry, key_length));
 	if (self->waiting == AT_ONCE)

@@ -49,6 +49,7 @@ smart_run_walk_begin(Relation index, const struct smart_meta *meta)
 void
 smart_run_walk_end(struct smart_run_walk *walk)
 {
+	smart_assert(walk->levels <= SMART_FENCE_LEVELS);
 	for (uint32 i = 0; i < walk->levels; i++)
 		pfree(walk->level[i]);
 	pfree(walk);
@@ -62,6 +63,7 @@ open_page(struct smart_run_walk *walk, BlockNumber block, uint32 level)
 	enum smart_found found = smart_reader_open_fence(&walk->reader, block, &is_on);
 	struct level *self;
 
+	smart_assert(level == 0 ? walk->levels == 0 : level <= walk->levels);
 	if (found != SMART_FOUND)
 		return found;
 	if (is_on == 0 || is_on > SMART_FENCE_LEVELS || (level > 0 && is_on != level))
@@ -74,6 +76,7 @@ open_page(struct smart_run_walk *walk, BlockNumber block, uint32 level)
 			walk->level[walk->levels]->open = false;
 		}
 	}
+	smart_assert(is_on <= walk->levels);
 	self = walk->level[is_on - 1];
 	memcpy(self->page.data, walk->reader.page.data, BLCKSZ);
 	if (!smart_run_page_open_sound(self->page.data, &self->groups))
@@ -90,6 +93,7 @@ next_child(struct smart_run_walk *walk, uint32 level, BlockNumber *block)
 {
 	struct level *self = walk->level[level - 1];
 
+	smart_assert(level > 0 && level <= walk->levels);
 	while (!self->open || !smart_groups_next(&self->groups, &self->unpacker))
 	{
 		enum smart_found found;
@@ -119,10 +123,12 @@ get_separator(const struct smart_run_walk *walk, struct smart_run_place *page)
 	uint32 level = 1;
 	const struct smart_unpacker *unpacker;
 
+	smart_assert(walk->levels > 0 && walk->level[0]->child > 0);
 	while (level < walk->levels && walk->level[level - 1]->child == 1)
 		level++;
 	unpacker = &walk->level[level - 1]->unpacker;
 	page->length = unpacker->length - SMART_FENCE_SUFFIX;
+	smart_assert(page->length > 0 && page->length <= SMART_KEY_MAX);
 	memcpy(page->separator, unpacker->entry, (Size) page->length);
 }
 

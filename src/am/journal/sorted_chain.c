@@ -139,6 +139,7 @@ begin_piece(struct smart_reader *reader, const struct piece *piece)
 {
 	enum smart_found found = SMART_FOUND;
 
+	smart_assert(piece->count > 0);
 	smart_reader_move(reader, &piece->place);
 	for (uint32 i = 0; i < piece->skip && found == SMART_FOUND; i++)
 		found = smart_reader_next_operation(reader);
@@ -196,6 +197,8 @@ make_item(const struct smart_sorted_chain *chain, uint64 number, int key_length,
 	int fixed_length = chain->codec->fixed_length;
 	uint8 *at = item + key_length;
 
+	smart_assert(key_length > 0 && key_length <= from->length);
+	smart_assert(fixed_length == 0 || from->length <= fixed_length);
 	smart_copy_short(item, from->entry, (Size) key_length);
 	at = put_rank(chain, at, number, reader->operation);
 	smart_copy_short(at, from->entry + key_length, (Size) (from->length - key_length));
@@ -207,6 +210,7 @@ make_item(const struct smart_sorted_chain *chain, uint64 number, int key_length,
 		memset(at, 0, (Size) (fixed_length - from->length));
 		at += fixed_length - from->length;
 	}
+	smart_assert(at - item <= SMART_SORTER_MAX);
 	return (int) (at - item);
 }
 
@@ -239,12 +243,14 @@ keep(struct smart_sorted_chain *chain, uint64 number, int key_length)
 	uint8 *item = kept->items + kept->bytes;
 	uint16 length;
 
+	smart_assert(kept->bytes <= KEPT_BYTES);
 	if (kept->count >= SHORTEST || KEPT_BYTES - kept->bytes < sizeof(length) + SMART_SORTER_MAX)
 		return;
 	length = (uint16) make_item(chain, number, key_length, item + sizeof(length));
 	memcpy(item, &length, sizeof(length));
 	kept->bytes += (uint32) (sizeof(length) + length);
 	kept->count++;
+	smart_assert(kept->count <= SHORTEST && kept->bytes <= KEPT_BYTES);
 }
 
 /* The current stretch is loose, and all of it was kept. */
@@ -261,6 +267,7 @@ sort_kept(struct smart_sorted_chain *chain)
 		sort_item(chain, item + sizeof(length), length);
 		item += sizeof(length) + length;
 	}
+	smart_assert(item == chain->kept.items + chain->kept.bytes);
 }
 
 /* ---- the first reading ---- */
@@ -270,6 +277,7 @@ add_piece(struct pieces *pieces, const struct piece *piece)
 {
 	struct piece *last = pieces->count > 0 ? &pieces->list[pieces->count - 1] : NULL;
 
+	smart_assert(piece->count > 0 && (last == NULL || last->number + last->count <= piece->number));
 	if (last != NULL && last->number + last->count == piece->number)
 	{
 		last->count += piece->count;
@@ -291,6 +299,8 @@ end_stretch(struct smart_sorted_chain *chain, struct piece *piece, const struct 
 	if (ended->count == 0)
 		return;
 	smart_assert(piece->number == ended->begin);
+	smart_assert(ended->begin + ended->count == chain->operations);
+	smart_assert(chain->kept.count <= ended->count);
 	piece->count = ended->count;
 	if (ended->lane == SMART_LANES_LOOSE)
 	{
@@ -301,6 +311,7 @@ end_stretch(struct smart_sorted_chain *chain, struct piece *piece, const struct 
 		chain->loose_operations += ended->count;
 		return;
 	}
+	smart_assert(ended->lane >= 0 && ended->lane < SMART_LANES);
 	chain->lane_count = Max(chain->lane_count, ended->lane + 1);
 	add_piece(&chain->lanes[ended->lane], piece);
 }
@@ -336,6 +347,7 @@ find_stretches(struct smart_sorted_chain *chain, struct smart_chain_place *end)
 		/* What is read again is the same, as its checksum tells. */
 		smart_reader_check(reader, chain->codec, reader->operation == SMART_OPERATION_REMOVE);
 		key_length = key_length_of(chain, reader);
+		smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
 		if (smart_lanes_add(lanes, reader->unpacker.entry, key_length, &ended))
 		{
 			end_stretch(chain, &piece, &ended);
@@ -404,6 +416,7 @@ next_sorted(struct smart_sorted_chain *chain, struct source *source)
 	source->payload = item + source->key_length + RANK_BYTES;
 	source->payload_length = length - source->key_length - RANK_BYTES - tail;
 	smart_assert(source->payload_length >= 0);
+	smart_assert(source->key_length > 0 && source->number < chain->operations);
 }
 
 static enum smart_found
@@ -412,6 +425,7 @@ next_of_lane(struct smart_sorted_chain *chain, struct source *source)
 	struct smart_reader *reader = source->reader;
 	enum smart_found found = SMART_FOUND;
 
+	smart_assert(source->next <= source->pieces->count);
 	source->key = NULL;
 	if (source->left == 0)
 	{
@@ -430,6 +444,7 @@ next_of_lane(struct smart_sorted_chain *chain, struct source *source)
 		found = next_again(chain, reader);
 	if (found != SMART_FOUND)
 		return found;
+	smart_assert(source->left > 0 && source->number < chain->operations);
 	look_around(chain, source->number);
 	source->left--;
 	source->key = reader->unpacker.entry;
@@ -455,6 +470,7 @@ is_before(const struct source *left, const struct source *right)
 {
 	int order = smart_compare_bytes(left->key, (Size) left->key_length, right->key, (Size) right->key_length);
 
+	smart_assert(left->number != right->number);
 	return order < 0 || (order == 0 && left->number < right->number);
 }
 
@@ -465,6 +481,7 @@ put_in_order(struct smart_sorted_chain *chain)
 	struct source *moved = chain->order[0];
 	int i = 0;
 
+	smart_assert(chain->count > 0 && chain->count <= SOURCES);
 	if (moved->key == NULL)
 	{
 		chain->count--;
@@ -484,6 +501,7 @@ add_source(struct smart_sorted_chain *chain, struct source *source)
 
 	if (found != SMART_FOUND || source->key == NULL)
 		return found;
+	smart_assert(chain->count < SOURCES);
 	memmove(chain->order + 1, chain->order, (Size) chain->count * sizeof(*chain->order));
 	chain->order[0] = source;
 	chain->count++;
@@ -496,11 +514,13 @@ open_sources(struct smart_sorted_chain *chain)
 {
 	enum smart_found found = SMART_FOUND;
 
+	smart_assert(chain->lane_count <= SMART_LANES && chain->count == 0);
 	for (int i = 0; i < chain->lane_count && found == SMART_FOUND; i++)
 	{
 		struct source *source = &chain->sources[i];
 
 		source->pieces = &chain->lanes[i];
+		smart_assert(source->pieces->count > 0);
 		source->reader = palloc(sizeof(*source->reader));
 		smart_reader_begin_chain(source->reader, chain->index, chain->meta, &source->pieces->list[0].place, true);
 		found = add_source(chain, source);
@@ -517,6 +537,7 @@ copy_keys(const struct smart_chain_keys *keys)
 {
 	struct own_keys *own = palloc(sizeof(*own));
 
+	smart_assert(keys->from_length <= sizeof(own->from) && keys->to_length <= sizeof(own->to));
 	memcpy(own->from, keys->from, keys->from_length);
 	memcpy(own->to, keys->to, keys->to_length);
 	own->keys = smart_chain_keys(own->from, keys->from_length, own->to, keys->to_length);
@@ -569,6 +590,7 @@ smart_sorted_chain_next(struct smart_sorted_chain *chain, struct smart_last_oper
 	{
 		struct source *source = chain->order[0];
 
+		smart_assert(source->key != NULL && source->key_length > 0 && source->payload_length >= 0);
 		smart_assert(source->key_length + source->payload_length <= SMART_ENTRY_MAX);
 		smart_copy_short(last->entry, source->key, (Size) source->key_length);
 		smart_copy_short(last->entry + source->key_length, source->payload, (Size) source->payload_length);

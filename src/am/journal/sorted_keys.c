@@ -41,6 +41,7 @@ search(const struct smart_sorted_keys *keys, uint32 from, const uint8 *key, size
 	uint32 low = from;
 	uint32 high = from;
 
+	smart_assert(from <= keys->count);
 	/* Mostly it is near: in steps that double, until it has been passed. */
 	for (uint32 step = 1; high < keys->count && compare(&keys->keys[high], key, key_length) < 0; step *= 2)
 	{
@@ -56,6 +57,7 @@ search(const struct smart_sorted_keys *keys, uint32 from, const uint8 *key, size
 		else
 			high = middle;
 	}
+	smart_assert(low >= from && low <= keys->count);
 	return low;
 }
 
@@ -67,6 +69,7 @@ smart_sorted_keys_next(struct smart_sorted_keys *keys, const uint8 *from, size_t
 	smart_assert(keys->next <= keys->count);
 	if (keys->next == keys->count)
 		return false;
+	smart_assert(compare(&keys->keys[keys->next], from, from_length) >= 0);
 	keys->at = keys->next;
 	*key = keys->keys[keys->next].bytes;
 	*key_length = keys->keys[keys->next].length;
@@ -86,6 +89,7 @@ smart_sorted_keys_find(struct smart_sorted_keys *keys, const uint8 *key, size_t 
 	}
 	while (order < 0 && ++at < keys->count)
 		order = compare(&keys->keys[at], key, key_length);
+	smart_assert(at <= keys->count);
 	keys->at = at;
 	return at < keys->count && order == 0 ? &keys->keys[at] : NULL;
 }

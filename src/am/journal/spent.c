@@ -11,12 +11,14 @@
 #include "am/index/trees.h"
 #include "am/journal/spent.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 
 #define PASSED_MIN 256 /* that are worth a walk over the delta, which passes by all that it has */
 
 static struct smart_spent *
 place_of(uint64 delta)
 {
+	smart_assert(delta != 0);
 	return &smart_server.shared->spent[delta % SMART_SPENT];
 }
 

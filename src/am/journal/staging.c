@@ -124,6 +124,7 @@ smart_staging_make(void)
 static inline uint64
 busy_bit(int number)
 {
+	smart_assert(number >= 0);
 	return UINT64CONST(1) << (number % 64);
 }
 
@@ -131,6 +132,8 @@ busy_bit(int number)
 static void
 set_busy(int number, bool is_busy)
 {
+	smart_assert(number < MaxBackends);
+	smart_assert(LWLockHeldByMeInMode(&locks[number].lock, LW_EXCLUSIVE));
 	if (is_busy)
 		__atomic_fetch_or(&busy[number / 64], busy_bit(number), __ATOMIC_RELEASE);
 	else
@@ -141,6 +144,7 @@ set_busy(int number, bool is_busy)
 static int
 next_busy(int number)
 {
+	smart_assert(number >= 0 && number <= MaxBackends);
 	for (int i = number / 64; i <= (MaxBackends - 1) / 64; i++)
 	{
 		uint64 bits = __atomic_load_n(&busy[i], __ATOMIC_ACQUIRE);
@@ -157,6 +161,7 @@ next_busy(int number)
 static int
 find_index(const struct area *area, Relation index, uint64 journal)
 {
+	smart_assert(area->nindexes <= INDEXES_MAX);
 	for (uint32 i = 0; i < area->nindexes; i++)
 	{
 		const struct staged_index *staged = &area->indexes[i];
@@ -206,6 +211,8 @@ note_hash(struct area *area, uint32 hash)
 {
 	uint64 *word = filter_word(area, hash);
 
+	smart_assert(area->used > 0);
+	smart_assert(LWLockHeldByMeInMode(&locks[area - areas].lock, LW_EXCLUSIVE));
 	__atomic_store_n(word, *word | filter_bit(hash), __ATOMIC_RELEASE);
 	area->filtered = true;
 }
@@ -228,6 +235,9 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 	uint32 kept = 0;
 	uint32 next;
 
+	smart_assert(index < (int) area->nindexes && area->used <= AREA_BYTES);
+	smart_assert(index >= 0 || subtransaction != InvalidSubTransactionId);
+	smart_assert(LWLockHeldByMeInMode(&locks[area - areas].lock, LW_EXCLUSIVE));
 	area->last = 0;
 	/* Mostly one index is concerned, and all of it goes. */
 	if (index >= 0 && area->indexes[index].count == area->count && most >= area->count)
@@ -257,6 +267,7 @@ take_out(struct area *area, int index, uint32 most, SubTransactionId subtransact
 	if (kept == 0)
 		note_empty(area);
 	smart_assert(index < 0 || most == 0 || area->indexes[index].count == 0);
+	smart_assert((area->used == 0) == (area->count == 0));
 }
 
 /* ---- writing out ---- */
@@ -274,6 +285,7 @@ gather(const struct area *area, int index, struct gathered *gathered)
 {
 	uint32 end = 0;
 
+	smart_assert(index >= 0 && (uint32) index < area->nindexes);
 	gathered->count = 0;
 	for (uint32 at = 0; at < area->used;)
 	{
@@ -289,7 +301,7 @@ gather(const struct area *area, int index, struct gathered *gathered)
 		at += staged.length;
 	}
 	gathered->start[gathered->count] = end;
-	smart_assert(gathered->count == area->indexes[index].count);
+	smart_assert(gathered->count == area->indexes[index].count && end <= area->used);
 }
 
 /*
@@ -304,6 +316,7 @@ write_some(Relation index, struct smart_tail *tail, uint64 journal, int number, 
 	bool left = false;
 	int place;
 
+	smart_assert(number >= 0 && number < MaxBackends);
 	LWLockAcquire(&locks[number].lock, LW_EXCLUSIVE);
 	place = find_index(area, index, journal);
 	if (place >= 0 && area->indexes[place].count > 0)
@@ -345,6 +358,7 @@ has_key(const struct area *area, int index, const struct smart_staged_key *key)
 {
 	uint32 next;
 
+	smart_assert(index >= 0 && (uint32) index < area->nindexes);
 	for (uint32 at = 0; at < area->used; at = next)
 	{
 		struct staged staged = staged_at(area, at);
@@ -382,6 +396,7 @@ look_into_area(Relation index, struct smart_tail *tail, uint64 journal, int numb
 	bool found;
 	int place;
 
+	smart_assert(number >= 0 && number < MaxBackends);
 	LWLockAcquire(&locks[number].lock, LW_SHARED);
 	place = find_index(area, index, journal);
 	found = place >= 0 && area->indexes[place].count > 0 && (key == NULL || has_key(area, place, key));
@@ -436,6 +451,8 @@ open_staged(const struct area *area, int place)
 	Relation index = RelationIdGetRelation(staged->index);
 	Oid other;
 
+	smart_assert(own >= 0 && area == &areas[own]);
+	smart_assert(place >= 0 && (uint32) place < area->nindexes);
 	if (likely(index != NULL && find_index(area, index, staged->journal) == place))
 		return index;
 	if (index != NULL)
@@ -574,6 +591,7 @@ take_index(Relation index, uint64 journal)
 		smart_staging_write_out_own();
 		forget_all();
 	}
+	smart_assert(area->nindexes < INDEXES_MAX);
 	LWLockAcquire(&locks[own].lock, LW_EXCLUSIVE);
 	place = (int) area->nindexes;
 	area->indexes[place] = (struct staged_index){.index = RelationGetRelid(index),
@@ -604,6 +622,7 @@ static inline void
 put_add(struct area *area, struct staged staged, const uint8 *entry)
 {
 	smart_assert(has_room(area, staged.length) && staged.index < area->nindexes);
+	smart_assert(staged.length > 0 && LWLockHeldByMeInMode(&locks[own].lock, LW_EXCLUSIVE));
 	if (area->used == 0)
 		set_busy(own, true);
 	memcpy(area->bytes + area->used, &staged, sizeof(staged));
@@ -622,6 +641,7 @@ prepare_area(Relation index, uint64 journal, int length, int *place)
 	/* Nobody else adds to it. */
 	if (unlikely(!has_room(&areas[own], length)))
 		smart_staging_write_out_own();
+	smart_assert(has_room(&areas[own], length) && (uint32) *place < areas[own].nindexes);
 	return &areas[own];
 }
 
@@ -634,6 +654,8 @@ smart_staging_add(Relation index, struct smart_tail *tail, uint32 changes, const
 	int place;
 	bool current;
 
+	smart_assert(length > 0 && length <= UINT16_MAX);
+	smart_assert(subtransaction != InvalidSubTransactionId);
 	if (unlikely(own < 0))
 		begin_use();
 	if (bypasses_area(length))
@@ -692,7 +714,7 @@ smart_staging_add_many(Relation index, struct smart_tail *tail, uint32 changes, 
 		else
 			added = stage_some(index, tail, changes, adds + done, count - done);
 	}
-	smart_assert(done <= count);
+	smart_assert(done <= count && (done == count || added == 0));
 	return done;
 }
 

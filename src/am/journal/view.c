@@ -133,6 +133,7 @@ replace_tree(struct smart_relation *self, Relation index)
 	/* As long as the open index. */
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(self));
 
+	smart_assert(self->view == NULL && !self->standby);
 	smart_relation_lose(self, index);
 	while (!smart_view_attach(self, index, false) && smart_relation_can_answer(index))
 		smart_journal_await(index);

@@ -9,6 +9,7 @@
 #include "am/journal/follow.h"
 #include "am/journal/view_state.h"
 #include "am/server/report.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 
 /* ---- the run, forward ---- */
@@ -20,6 +21,7 @@ take_found(struct smart_view *view, enum smart_found found)
 	struct smart_side *side = &view->overlay.base;
 	const struct smart_unpacker *from = &view->reader.unpacker;
 
+	smart_assert(!view->backward && !view->behind);
 	view->behind |= found == SMART_FOUND_BEHIND;
 	view->at_end = found == SMART_FOUND_END && view->range.to_length > 0;
 	view->behind_range = view->at_end;
@@ -37,6 +39,7 @@ seek_forward(struct smart_view *view)
 	const struct smart_view_range *range = &view->range;
 	bool ahead = view->ahead;
 
+	smart_assert(!view->backward && !view->begun);
 	view->ahead = false;
 	if (!ahead)
 		return smart_reader_seek_entry(&view->reader, range->from, (int) range->from_length);
@@ -54,6 +57,7 @@ fill_forward(struct smart_view *view)
 	bool whole = !view->begun && view->one_key && !view->part;
 	uint8 *place;
 
+	smart_assert(smart_view_reads_run(view));
 	if (!view->begun && smart_view_pass_by_run(view))
 		return;
 	while ((place = smart_overlay_place(&view->overlay, side, view->most)) != NULL)
@@ -79,6 +83,7 @@ pile_up(struct smart_view *view, const uint8 *to, uint32 to_length)
 	struct smart_pile *pile = &view->pile;
 	const struct smart_unpacker *from = &view->reader.unpacker;
 
+	smart_assert(pile->ends.len == 0);
 	resetStringInfo(&pile->bytes);
 	resetStringInfo(&pile->ends);
 	while (smart_reader_next_of_group(&view->reader))
@@ -100,6 +105,7 @@ pile_up_next(struct smart_view *view)
 	bool first = !view->begun;
 	enum smart_found found;
 
+	smart_assert(view->backward && !view->behind);
 	if (!first)
 		found = smart_reader_previous_group(&view->reader);
 	else if (range->to_length > 0)
@@ -122,10 +128,12 @@ take_last(struct smart_pile *pile, uint8 *place)
 	int begin = 0;
 	int end;
 
+	smart_assert(pile->ends.len > 0 && pile->ends.len % (int) sizeof(int) == 0);
 	pile->ends.len -= (int) sizeof(int);
 	memcpy(&end, pile->ends.data + pile->ends.len, sizeof(end));
 	if (pile->ends.len > 0)
 		memcpy(&begin, pile->ends.data + pile->ends.len - sizeof(int), sizeof(begin));
+	smart_assert(begin < end && end - begin <= SMART_ENTRY_MAX && end <= pile->bytes.len);
 	smart_copy_short(place, (const uint8 *) pile->bytes.data + begin, (Size) (end - begin));
 	return end - begin;
 }
@@ -136,6 +144,7 @@ fill_backward(struct smart_view *view)
 	struct smart_side *side = &view->overlay.base;
 	uint8 *place;
 
+	smart_assert(smart_view_reads_run(view));
 	while ((place = smart_overlay_place(&view->overlay, side, view->most)) != NULL)
 	{
 		int length;
@@ -158,6 +167,7 @@ fill_backward(struct smart_view *view)
 void
 smart_view_leave_follower(struct smart_view *view)
 {
+	smart_assert(view->follower != NULL);
 	view->alone = true;
 	view->behind |= view->whole;
 	view->whole = false;
@@ -170,6 +180,7 @@ smart_view_leave_follower(struct smart_view *view)
 static void
 leave_unreadable(struct smart_view *view, smart_status status)
 {
+	smart_assert(status != SMART_OK && status != SMART_DONE);
 	if (status == SMART_INTERRUPTED || status == SMART_NO_MEMORY)
 		smart_report_status(status, view->index);
 	if (status == SMART_CORRUPT)
@@ -220,6 +231,7 @@ read_follower(struct smart_view *view)
 {
 	smart_status status = view->begun ? SMART_OK : seek_follower(view);
 
+	smart_assert(view->follower != NULL && !view->near);
 	view->begun = true;
 	if (status == SMART_OK && has_left(view))
 		return;
@@ -228,6 +240,7 @@ read_follower(struct smart_view *view)
 	if (status == SMART_OK)
 	{
 		enter_batch(view);
+		smart_assert(has_left(view));
 		return;
 	}
 	view->base_batch.count = 0;
@@ -273,6 +286,7 @@ smart_view_pass_follower(struct smart_view *view, struct smart_batch *batch)
 		batch->count -= item;
 	}
 	view->base_item = view->backward ? -1 : (int) view->base_batch.count;
+	smart_assert(batch->count > 0 && !has_left(view));
 	return true;
 }
 
@@ -289,6 +303,7 @@ smart_view_seek_base(struct smart_view *view)
 void
 smart_view_read_base(struct smart_view *view)
 {
+	smart_assert(view->sought && !view->behind);
 	if (!smart_overlay_needs(&view->overlay, &view->overlay.base))
 		return;
 	if (!smart_view_reads_run(view))
@@ -302,6 +317,7 @@ smart_view_read_base(struct smart_view *view)
 void
 smart_view_fill_base(struct smart_view *view)
 {
+	smart_assert(view->sought && !view->behind);
 	if (!smart_view_reads_run(view) && smart_overlay_needs(&view->overlay, &view->overlay.base))
 		fill_from_follower(view);
 }

@@ -12,6 +12,7 @@
 #include "am/journal/delta.h"
 #include "am/journal/view_state.h"
 #include "am/server/tree_changes.h"
+#include "base/assert.h"
 
 #define KEPT_VIEWS 4 /* of a session */
 
@@ -38,6 +39,7 @@ keep(struct smart_view *view)
 	static uint32 next = 0;
 	struct smart_view **place = &kept[next % KEPT_VIEWS];
 
+	smart_assert(view->sorted == NULL);
 	for (int i = 0; i < KEPT_VIEWS && *place != NULL; i++)
 		place = &kept[++next % KEPT_VIEWS];
 	if (*place != NULL)
@@ -78,6 +80,7 @@ release_view(void *argument)
 
 	if (view == NULL)
 		return;
+	smart_assert(view->holder == holder);
 	holder->view = NULL;
 	smart_view_count_passed(view);
 	smart_pin_leave(&view->pin);
@@ -159,6 +162,8 @@ smart_view_make(Relation index, const struct smart_codec *codec, bool alone)
 
 	if (view == NULL)
 		view = make_view(index);
+	smart_assert(view->holder == NULL && view->reading == 0);
+	smart_assert(view->oid == RelationGetRelid(index));
 	view->index = index;
 	view->codec = codec;
 	view->alone = alone;

@@ -17,6 +17,7 @@ void
 smart_view_is_one_key(struct smart_view *view)
 {
 	smart_assert(view->range.from_length > 0 && view->range.to_length > 0);
+	smart_assert(!view->sought && !view->part);
 	view->one_key = true;
 	if (view->number != 0 && view->range.from_length <= SMART_CACHED_BYTES)
 		smart_key_cache_prefetch(view->number, view->range.from, (int) view->range.from_length);
@@ -60,6 +61,7 @@ take_known(struct smart_view *view, const struct smart_cached_key *key)
 	const uint8 *rest = key->byte;
 	int columns_length = (int) view->range.from_length;
 
+	smart_assert(!view->begun && side->count == 0 && side->next == 0);
 	for (int i = 0; i < key->count; i++)
 	{
 		uint8 *place = smart_overlay_place(&view->overlay, side, view->most);
@@ -70,6 +72,7 @@ take_known(struct smart_view *view, const struct smart_cached_key *key)
 		rest += key->length[i];
 		smart_overlay_add(&view->overlay, side, columns_length + key->length[i]);
 	}
+	smart_assert(rest == key->byte + key->bytes);
 	side->ended = true;
 	view->begun = true;
 	view->ahead = view->at_end = view->behind_range = false;
@@ -110,6 +113,7 @@ smart_view_pass_by_run(struct smart_view *view)
 {
 	struct smart_cached_key key = {0};
 
+	smart_assert(!view->begun && !view->backward && smart_view_reads_run(view));
 	/* A part of a range is not the key's.  Behind the run's last entry it need not be looked for. */
 	if (!view->one_key || view->part || (view->ahead && view->at_end))
 		return false;
@@ -128,6 +132,7 @@ smart_view_keep_key(const struct smart_view *view)
 	int columns_length = (int) view->range.from_length;
 	struct smart_cached_key key = {0};
 
+	smart_assert(view->one_key && !view->part && side->ended);
 	/* A unique index's keys that the run does not have are mostly asked for once, by who adds them. */
 	if (view->number == 0 || columns_length > SMART_CACHED_BYTES ||
 		(side->count == 0 && view->index->rd_index->indisunique))

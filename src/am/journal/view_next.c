@@ -24,6 +24,7 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 	int last = smart_batch_entry(batch, view->backward ? 0 : batch->count - 1, entry);
 	uint32 length = (uint32) smart_codec_key_length(view->codec, entry, last);
 
+	smart_assert(batch->count > 0);
 	memcpy(edge, entry, length);
 	if (view->backward)
 		range->to_length = length;
@@ -37,6 +38,7 @@ shrink(struct smart_view *view, const struct smart_batch *batch)
 static void
 seek(struct smart_view *view)
 {
+	smart_assert(!view->sought && !view->behind);
 	smart_overlay_begin(&view->overlay, view->backward);
 	view->sought = true;
 	smart_view_seek_base(view);
@@ -94,6 +96,7 @@ smart_view_next(struct smart_view *view, struct smart_batch *batch)
 {
 	ErrorContextCallback callback;
 
+	smart_assert(view->most >= BATCH_FIRST && view->most <= SMART_SIDE_MAX);
 	CHECK_FOR_INTERRUPTS();
 	smart_view_begin_reading(view, &callback);
 	read_on_anyhow(view, batch);
@@ -140,12 +143,14 @@ smart_view_seek(struct smart_view *view, const uint8 *from, uint32 from_length, 
 void
 smart_view_will_be_closed(struct smart_view *view)
 {
+	smart_assert(!view->sought);
 	view->to_be_closed = true;
 }
 
 void
 smart_view_wants_delta(struct smart_view *view)
 {
+	smart_assert(!view->sought);
 	view->waits = true;
 }
 
@@ -177,6 +182,7 @@ smart_view_stay_alone(struct smart_view *view)
 {
 	if (view->follower != NULL)
 		smart_view_leave_follower(view);
+	smart_assert(view->follower == NULL && !view->whole);
 	view->alone = true;
 }
 

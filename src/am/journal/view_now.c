@@ -20,6 +20,7 @@
 #include "am/server/passed.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/tree_changes.h"
+#include "base/assert.h"
 
 /* ---- damage ---- */
 
@@ -45,6 +46,7 @@ smart_view_begin_reading(struct smart_view *view, ErrorContextCallback *callback
 void
 smart_view_end_reading(struct smart_view *view, const ErrorContextCallback *callback)
 {
+	smart_assert(view->reading > 0 && error_context_stack == callback);
 	error_context_stack = callback->previous;
 	view->reading--;
 }
@@ -157,6 +159,7 @@ smart_view_wait_for_delta(struct smart_view *view)
 {
 	MemoryContext old = MemoryContextSwitchTo(view->context);
 
+	smart_assert(view->by_chain && view->delta == NULL);
 	view->by_chain = false;
 	view->waits = true;
 	view->delta = smart_delta_open(view->index, view->codec, &view->meta, &view->pin);
@@ -202,6 +205,7 @@ smart_view_take_run(struct smart_view *view)
 	view->behind = false;
 	if (!smart_view_has_sources(view))
 		return false;
+	smart_assert(view->by_chain + view->whole + (view->delta != NULL) == 1);
 	smart_reader_begin_run(&view->reader, index, &view->meta, false);
 	view->behind_range = view->ahead = false;
 	smart_view_leave_unfit_follower(view);
@@ -212,6 +216,7 @@ smart_view_take_run(struct smart_view *view)
 static bool
 read_again(struct smart_view *view)
 {
+	smart_assert(view->by_chain && view->delta == NULL);
 	view->sought = false;
 	smart_meta_refresh(view->index, &view->seen);
 	return smart_meta_is_loadable(&view->seen) && view->seen.journal == view->meta.journal &&
@@ -243,6 +248,7 @@ smart_view_renew(struct smart_view *view)
 bool
 smart_view_find_delta(struct smart_view *view)
 {
+	smart_assert(view->whole);
 	if (view->by_chain)
 		return false;
 	if (view->delta == NULL)

@@ -10,6 +10,7 @@
 #include "am/journal/chain_range.h"
 #include "am/journal/view_state.h"
 #include "am/server/report.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 
 #define CHAIN_READS_MAX 64 /* of one view, whatever a worker may be about to do */
@@ -51,6 +52,7 @@ step_in_delta(struct smart_view *view)
 		return false;
 	smart_check_status(status, view->index);
 	view->delta_item = view->backward ? (int) batch->count - 1 : 0;
+	smart_assert(smart_view_is_in_batch(batch, view->delta_item));
 	return true;
 }
 
@@ -89,6 +91,7 @@ fill_from_sorted(struct smart_view *view)
 	MemoryContext old = MemoryContextSwitchTo(view->of_sorted);
 	uint8 *place;
 
+	smart_assert(view->by_chain && !view->backward);
 	while ((place = place_over(view)) != NULL)
 	{
 		enum smart_found found = smart_sorted_chain_next(view->sorted, last);
@@ -128,6 +131,7 @@ move_far_end(struct smart_view *view, const uint8 *bytes, uint32 length)
 {
 	struct smart_view_range *range = &view->range;
 
+	smart_assert(length <= sizeof(range->to));
 	memcpy(view->backward ? range->from : range->to, bytes, length);
 	*(view->backward ? &range->from_length : &range->to_length) = length;
 	view->behind_range = view->ahead = false;
@@ -138,6 +142,8 @@ take_part(struct smart_view *view, const struct smart_chain_bound *bound)
 {
 	const struct smart_view_range *range = &view->range;
 
+	smart_assert(smart_view_reads_run(view));
+	smart_assert(bound->length > 0 && bound->length <= SMART_KEY_MAX);
 	if (!view->part)
 	{
 		view->far_length = view->backward ? range->from_length : range->to_length;
@@ -150,6 +156,7 @@ take_part(struct smart_view *view, const struct smart_chain_bound *bound)
 void
 smart_view_leave_part(struct smart_view *view)
 {
+	smart_assert(view->part && view->far_length <= sizeof(view->far));
 	view->part = false;
 	view->waits = true;
 	view->sought = false;
@@ -170,6 +177,8 @@ read_range(struct smart_view *view, struct smart_chain_bound *bound)
 							   run ? bound : NULL, run && view->to_be_closed ? &view->sorted : NULL);
 
 	MemoryContextSwitchTo(old);
+	smart_assert((found == SMART_CHAIN_RANGE_LARGE) == (view->sorted != NULL));
+	smart_assert(run || found != SMART_CHAIN_RANGE_PART);
 	if (found == SMART_CHAIN_RANGE_LARGE)
 		view->of_sorted = context;
 	else
@@ -183,6 +192,7 @@ read_chain(struct smart_view *view)
 {
 	struct smart_chain_bound bound;
 
+	smart_assert(view->by_chain);
 	smart_view_end_sorted(view);
 	if (view->waits || ++view->chain_reads > CHAIN_READS_MAX)
 	{
@@ -218,6 +228,7 @@ smart_view_seek_over(struct smart_view *view)
 {
 	const struct smart_view_range *range = &view->range;
 
+	smart_assert(view->sought && !view->behind);
 	if (view->by_chain && !smart_view_needs_no_delta(view))
 		read_chain(view);
 	if (view->behind)
@@ -240,6 +251,7 @@ smart_view_seek_over(struct smart_view *view)
 void
 smart_view_fill_over(struct smart_view *view)
 {
+	smart_assert(view->sought && !view->behind);
 	if (!smart_overlay_needs(&view->overlay, &view->overlay.over))
 		return;
 	if (!view->by_chain)

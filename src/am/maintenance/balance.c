@@ -42,6 +42,7 @@ struct balance
 static void
 measure(struct smart_space *space, struct balance *balance)
 {
+	smart_assert(smart_server.remote && smart_server.peers != NULL);
 	memset(balance, 0, sizeof(*balance));
 	for (unsigned int node = 0; node < FABRIC_NODES_MAX; node++)
 	{
@@ -70,6 +71,7 @@ imbalance(const struct balance *balance)
 
 		if (balance->capacity[node] == 0)
 			continue;
+		smart_assert(balance->all_capacity >= balance->capacity[node]);
 		out -= balance->all_used * balance->capacity[node] / balance->all_capacity;
 		sum += out < 0 ? -out : out;
 	}
@@ -120,6 +122,7 @@ list_trees(struct smart_space *space, uint32 *count)
 		if (info.lost || info.owner.backend != SMART_NO_BACKEND || smart_tree_is_followed(&info) ||
 			smart_rebuild_holds_tree(info.id))
 			continue;
+		smart_assert(*count <= room);
 		if (*count == room)
 			trees = repalloc_huge(trees, (room *= 2) * sizeof(*trees));
 		trees[(*count)++] =
@@ -142,6 +145,7 @@ helps(struct smart_space *space, struct balance *balance, uint64 tree)
 	struct balance moved = *balance;
 	uint64_t pages[FABRIC_NODES_MAX];
 
+	smart_assert(tree != 0);
 	if (is_even(balance) || !smart_space_tree_nodes(space, tree, pages))
 		return false;
 	move_in_mind(&moved, pages);
@@ -170,6 +174,7 @@ smart_balance_choose(struct smart_space *space)
 			(void) smart_space_put_note(space, trees[i].tree, SMART_NOTE_CHOSEN, chooses ? SMART_CHOSEN : 0);
 		chosen += chooses;
 	}
+	smart_assert(chosen <= count);
 	pfree(trees);
 	return chosen;
 }
@@ -180,6 +185,7 @@ smart_balance_forget(struct smart_space *space)
 	struct smart_tree_info info;
 	uint64 cursor = 0;
 
+	smart_assert(smart_server.remote);
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
 		if (smart_tree_is_chosen(&info))

@@ -17,6 +17,7 @@
 #include "am/maintenance/errand_worker.h"
 #include "am/maintenance/journal_errands.h"
 #include "am/maintenance/orphans_names.h"
+#include "base/assert.h"
 
 #define IDLE_MS        60000 /* of the launcher, when there are no requests; one wakes it */
 #define AFTER_ERROR_MS 30000
@@ -31,6 +32,7 @@ smart_errand_tend(struct smart_job *job)
 	bool waiting;
 	Oid database;
 
+	smart_assert(job->errand != NULL && job->errand->look_ms > 0);
 	if (smart_child_runs(&job->child))
 		return job->errand->look_ms;
 	database = smart_errand_call(job->errand->kind, &waiting);
@@ -52,6 +54,7 @@ perform(void *argument)
 {
 	struct smart_opened opened;
 
+	smart_assert(OidIsValid(current));
 	switch (smart_try_open(current, RowExclusiveLock, RowExclusiveLock, &opened))
 	{
 		case SMART_OPENED:
@@ -70,6 +73,7 @@ perform(void *argument)
 static void
 condemn(void *argument)
 {
+	smart_assert(OidIsValid(current));
 	again_ms = work->condemn(current);
 }
 
@@ -86,11 +90,13 @@ try_index(Oid index)
 {
 	int code;
 
+	smart_assert(!OidIsValid(current) && OidIsValid(index));
 	current = index;
 	code = smart_worker_attempt(perform, NULL, failed);
 	if (code == ERRCODE_INDEX_CORRUPTED || code == ERRCODE_DATA_CORRUPTED)
 		(void) smart_worker_attempt(condemn, NULL, failed);
 	current = InvalidOid;
+	smart_assert(again_ms >= SMART_ERRAND_NOT_AGAIN);
 	smart_errand_end(work->kind, MyDatabaseId, index, again_ms);
 }
 
@@ -110,6 +116,7 @@ smart_errand_serve(const struct smart_job *job)
 {
 	TimestampTz begin = GetCurrentTimestamp();
 
+	smart_assert(job->errand != NULL && OidIsValid(MyDatabaseId));
 	work = job->errand;
 	before_shmem_exit(worker_exit, 0);
 	for (;;)

@@ -13,6 +13,7 @@
 #include "am/maintenance/filters.h"
 #include "am/maintenance/launcher.h"
 #include "am/server/key_filter.h"
+#include "base/assert.h"
 
 #define LOOK_MS 10000
 
@@ -40,11 +41,13 @@ smart_filters_tend(struct smart_job *job)
 		return LOOK_MS;
 	due = TimestampTzPlusMilliseconds(now, LOOK_MS);
 	count = smart_key_filter_files(files);
+	smart_assert(count >= 0 && count <= SMART_KEY_FILTERS);
 	for (int i = 0; i < count; i++)
 	{
 		if (is_gone(&files[i]))
 			files[gone++] = files[i];
 	}
+	smart_assert(gone <= count);
 	smart_key_filter_forget(files, gone);
 	return LOOK_MS;
 }

@@ -42,6 +42,7 @@ static int served = 0; /* of them, as far as the round has come: those that have
 void
 smart_follow_count(int indexes)
 {
+	smart_assert(indexes >= 0);
 	candidates = indexes;
 	served = 0;
 }
@@ -55,6 +56,7 @@ look_for_orphans(void)
 	struct smart_tree_info info;
 	int too_many = -served;
 
+	smart_assert(served >= 0 && OidIsValid(MyDatabaseId));
 	while (smart_trees_next(&cursor, &info))
 		too_many += info.owner.database == MyDatabaseId && smart_tree_is_followed(&info);
 	if (too_many > 0 && too_many != requested)

@@ -25,6 +25,7 @@
 #include "am/journal/view.h"
 #include "am/maintenance/journal_errands.h"
 #include "am/server/rebuild_table.h"
+#include "base/assert.h"
 
 #define BATCH_MS 200 /* in which operations to be carried come together */
 #define HURRY_MS 2   /* where scans pass by many entries that have come and gone, and for a while after that */
@@ -105,6 +106,7 @@ lose_journal(Oid index)
 	struct smart_meta meta;
 	Buffer buffer;
 
+	smart_assert(OidIsValid(index));
 	if (relation == NULL)
 		return SMART_ERRAND_NOT_AGAIN;
 	buffer = smart_meta_lock(relation, &meta);
@@ -150,6 +152,7 @@ carry(struct smart_opened *opened)
 	const struct smart_way way = {.is_awaited = is_in_the_way, .argument = opened};
 	static int hurries = 0;
 
+	smart_assert(hurries >= 0 && hurries <= HURRIES);
 	/* What the catalogs were read with is a snapshot, which would keep VACUUM from removing and freezing rows. */
 	InvalidateCatalogSnapshot();
 	switch (smart_carry(opened->index, &way))

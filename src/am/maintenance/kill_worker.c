@@ -74,6 +74,7 @@ smart_kill_tend(struct smart_job *job)
 static void
 keep_no_rows(void)
 {
+	smart_assert(IsTransactionState());
 	LWLockAcquire(ProcArrayLock, LW_EXCLUSIVE);
 	MyProc->statusFlags |= PROC_IN_VACUUM;
 	ProcGlobal->statusFlags[MyProc->pgxactoff] = MyProc->statusFlags;
@@ -89,6 +90,7 @@ remove_list(const struct smart_kill_list *list)
 	uint32 removed = 0;
 
 	smart_assert(list->count > 0);
+	smart_assert(OidIsValid(list->index) && !IsTransactionState());
 	StartTransactionCommand();
 	keep_no_rows();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -97,6 +99,7 @@ remove_list(const struct smart_kill_list *list)
 		removed = smart_dead_entries_remove(opened.heap, opened.index, &keys);
 		smart_opened_close(&opened);
 	}
+	smart_assert(removed <= list->count);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	ereport(DEBUG1, errmsg_internal("smart removed %u of %u entries of index %u that were said to be dead", removed,
@@ -124,6 +127,7 @@ smart_kill_serve(const struct smart_job *job)
 	struct smart_kill_list *list;
 	Oid next = InvalidOid;
 
+	smart_assert(OidIsValid(MyDatabaseId));
 	pgstat_report_activity(STATE_RUNNING, "removing entries of dead rows");
 	list = MemoryContextAlloc(TopMemoryContext, sizeof(*list));
 	smart_kill_queue_attend();

@@ -51,11 +51,13 @@ look_for_more(void)
 	struct smart_leaving_tree trees[ONCE];
 	int count = smart_leaving_trees(MyDatabaseId, trees, ONCE);
 
+	smart_assert(IsTransactionState() && count <= ONCE);
 	for (int i = 0; i < count; i++)
 	{
 		struct leaving *leaving;
 		LOCKTAG tag;
 
+		smart_assert(trees[i].tree != 0 && trees[i].worker == MyProcPid);
 		if (is_known(trees[i].tree))
 			continue;
 		leaving = palloc0(sizeof(*leaving));

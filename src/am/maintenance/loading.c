@@ -65,6 +65,7 @@ smart_wait_for_writers(Relation heap, long patience_ms, const struct smart_look 
 	VirtualTransactionId *writers;
 	LOCKTAG tag;
 
+	smart_assert(patience_ms > 0);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_WAIT_1);
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(heap));
 	for (writers = GetLockConflicts(&tag, ShareLock, NULL); VirtualTransactionIdIsValid(*writers); writers++)

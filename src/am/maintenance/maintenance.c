@@ -156,6 +156,7 @@ smart_worker_main(Datum argument)
 static void
 launcher_exit(int code, Datum argument)
 {
+	smart_assert(!smart_server.remote || smart_server.peers->launcher == MyProcPid);
 	smart_launcher_set(false);
 	if (smart_server.remote)
 		smart_server.peers->launcher = 0;

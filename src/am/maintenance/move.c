@@ -44,6 +44,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/tree_changes.h"
 #include "am/server/validity.h"
+#include "base/assert.h"
 
 #define ROUNDS_MAX   10    /* of applying the chain, as long as that has grown by several pages meanwhile */
 #define ATTEMPTS_MAX 10    /* as often runs may be switched faster than one is read */
@@ -119,11 +120,13 @@ approach(struct move *move, struct smart_chain_place *place)
 	uint64 before;
 	int round = 0;
 
+	smart_assert(!move->removers_out);
 	do
 	{
 		before = place->serial;
 		if (!smart_journal_apply(index, move->codec, NULL, move->tree, SMART_TARGET_TREE, place, NULL, NULL))
 			return false;
+		smart_assert(place->serial >= before);
 		look_around(move);
 	} while (place->serial > before + 1 && ++round < ROUNDS_MAX);
 	return true;
@@ -133,6 +136,7 @@ approach(struct move *move, struct smart_chain_place *place)
 static void
 lock_out_removers(struct move *move)
 {
+	smart_assert(!move->removers_out);
 	while (!smart_journal_try_lock(move->opened.index, SMART_LOCK_REMOVE))
 	{
 		look_around(move);
@@ -151,6 +155,7 @@ load(struct move *move)
 	struct smart_chain_place place;
 	struct smart_meta meta;
 
+	smart_assert(move->loaded && move->id != 0);
 	smart_meta_read(index, &meta);
 	move->losses = meta.losses;
 	if (!smart_journal_fill(index, move->codec, move->tree, &look, &place, &move->entries) || !approach(move, &place))
@@ -176,6 +181,7 @@ copy(struct move *move)
 	struct smart_batch batch;
 	smart_status status;
 
+	smart_assert(!move->loaded && move->id != 0);
 	smart_rebuild_use_base(MyDatabaseId, RelationGetRelid(move->opened.index));
 	smart_changes_announce();
 	smart_wait_for_writers(move->opened.heap, PATIENCE_MS, &look);
@@ -204,6 +210,8 @@ put_into_use(struct move *move)
 	Relation index = move->opened.index;
 	bool done;
 
+	smart_assert(move->id != 0 && move->id != move->older->meta.tree);
+	smart_assert(move->removers_out == move->loaded);
 	/* What was read has no undo records. */
 	smart_wal_flush();
 	smart_validity_require(index, true, "moved");
@@ -227,6 +235,7 @@ try_move(struct move *move)
 	const struct smart_meta *older = &move->older->meta;
 	volatile bool done = false;
 
+	smart_assert(!move->removers_out);
 	move->id = smart_am_tree_create(index, move->codec, &move->tree);
 	if (!smart_rebuild_begin_move(MyDatabaseId, RelationGetRelid(index), move->id, older->tree, older->leaf_size))
 	{
@@ -285,6 +294,7 @@ move_with_lock(Oid index, LOCKMODE lock, bool *again)
 	struct move move = {0};
 	bool moved = false;
 
+	smart_assert(lock == RowExclusiveLock || lock == ShareUpdateExclusiveLock);
 	*again = false;
 	if (!smart_open_conditionally(index, lock, RowExclusiveLock, &move.opened))
 		return false;
@@ -320,6 +330,7 @@ smart_move_index(Oid index)
 	bool again;
 	bool moved = move_with_lock(index, RowExclusiveLock, &again);
 
+	smart_assert(!(again && moved));
 	if (!again)
 		return moved;
 	wait_for_vacuum(index);

@@ -20,6 +20,7 @@
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "compute/allocate/extents.h"
 
 #define LOOK_MS 1000  /* between two looks at the trees, while some have to move */
@@ -41,6 +42,7 @@ want_moves(struct smart_space *space)
 
 	while (smart_space_next_tree(space, &cursor, &info))
 	{
+		smart_assert(info.id != 0);
 		CHECK_FOR_INTERRUPTS();
 		if ((found && info.owner.database == last) || info.owner.backend != SMART_NO_BACKEND ||
 			!smart_tree_has_to_move(&info))

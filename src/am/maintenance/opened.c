@@ -33,6 +33,7 @@ smart_try_open(Oid index, LOCKMODE heap_lock, LOCKMODE index_lock, struct smart_
 {
 	Oid heap = IndexGetRelation(index, true);
 
+	smart_assert(OidIsValid(index) && heap_lock > NoLock && index_lock > NoLock);
 	if (!OidIsValid(heap))
 		return SMART_OPENING_GONE;
 	if (!ConditionalLockRelationOid(heap, heap_lock) || !ConditionalLockRelationOid(index, index_lock))

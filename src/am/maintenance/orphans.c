@@ -129,6 +129,7 @@ fate_of(const struct smart_survey *survey, const struct smart_tree_info *info, H
 	const struct smart_tree_owner *owner = &info->owner;
 	bool temporary = owner->backend != SMART_NO_BACKEND;
 
+	smart_assert(info->id != 0);
 	if (!list_member_oid(survey->databases, owner->database))
 		return SMART_TREE_LEAKED;
 	if (temporary && (owner->incarnation != smart_server_incarnation() || !smart_backend_runs(owner->backend)))
@@ -173,6 +174,7 @@ look_at_all(struct smart_survey *survey, bool temporary_only)
 		if (temporary_only &&
 			(info.owner.backend != smart_my_backend() || info.owner.incarnation != smart_server_incarnation()))
 			continue;
+		smart_assert(survey->count <= room);
 		if (survey->count == room)
 		{
 			room *= 2;
@@ -216,6 +218,7 @@ smart_survey(struct smart_survey *survey, bool temporary_only)
 		names = look_at_all(survey, temporary_only);
 	}
 	survey->undecided = !knows_trees_of_unread(survey, before, names);
+	smart_assert(!survey->undecided || survey->unread != NIL);
 	for (uint64 i = 0; i < survey->count; i++)
 	{
 		struct smart_surveyed_tree *tree = &survey->tree[i];
@@ -229,6 +232,7 @@ smart_survey(struct smart_survey *survey, bool temporary_only)
 void
 smart_survey_report(const struct smart_survey *survey, int level)
 {
+	smart_assert(level == LOG || level == WARNING);
 	for (int i = 0; i < list_length(survey->unread); i++)
 	{
 		const struct smart_unread *unread = list_nth(survey->unread, i);
@@ -417,6 +421,7 @@ smart_orphans_tend(struct smart_job *job)
 										smart_orphans_is_requested(&ever) ? next_start : Max(next_round, next_start));
 	/* The latch is set when the process that runs ends, but not reliably. */
 	rest_ms = job->child != NULL ? Max(rest_ms, BETWEEN_MS) : Min(rest_ms, IDLE_MS);
+	smart_assert(rest_ms >= 0);
 	return some_prepared ? Min(rest_ms, PREPARED_MS) : rest_ms;
 }
 
@@ -427,6 +432,7 @@ smart_orphans_serve(const struct smart_job *job)
 	uint64 bytes = 0;
 	uint64 freed;
 
+	smart_assert(job->connects_anywhere && !IsTransactionState());
 	smart_assert(smart_server.shared->made);
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());

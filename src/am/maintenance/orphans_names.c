@@ -256,6 +256,7 @@ smart_names_databases(Snapshot snapshot, enum smart_databases which)
 	List *databases = NIL;
 	HeapTuple row;
 
+	smart_assert(which <= SMART_DATABASES_USED);
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 	{
 		Form_pg_database database = (Form_pg_database) GETSTRUCT(row);
@@ -276,6 +277,7 @@ smart_names_try_databases(enum smart_databases which, List **databases)
 	MemoryContext context = CurrentMemoryContext;
 	bool found;
 
+	smart_assert(!IsTransactionState());
 	StartTransactionCommand();
 	found = ConditionalLockRelationOid(DatabaseRelationId, AccessShareLock);
 	if (found)
@@ -295,5 +297,6 @@ smart_names_has_database(enum smart_databases which, Oid database)
 {
 	List *databases;
 
+	smart_assert(OidIsValid(database));
 	return !smart_names_try_databases(which, &databases) || list_member_oid(databases, database);
 }

@@ -21,6 +21,7 @@
 #include "am/maintenance/opened.h"
 #include "am/maintenance/precedence.h"
 #include "am/server/rebuild_table.h"
+#include "base/assert.h"
 
 #define ATTEMPTS       3 /* that may fail although others have given up their trees */
 #define BYTES_PER_BYTE 2 /* of a tree, at most, for one of its journal */
@@ -93,6 +94,7 @@ find_trees(int *count)
 		if (info.owner.database != MyDatabaseId || info.owner.backend != SMART_NO_BACKEND || info.lost ||
 			(info.owner.flags & SMART_TREE_IS_DELTA) != 0 || (removal != 0 && removal != SMART_GIVEN_UP))
 			continue;
+		smart_assert(*count <= room);
 		if (*count == room)
 		{
 			room *= 2;
@@ -149,6 +151,7 @@ try_give_up(const struct smart_tree_info *info)
 	struct smart_opened opened;
 	volatile bool done = false;
 
+	smart_assert(info->id != 0 && info->owner.database == MyDatabaseId);
 	/* Nobody else loads it meanwhile, and frees the tree. */
 	if (!OidIsValid(index) || !smart_rebuild_claim(MyDatabaseId, index))
 		return false;
@@ -190,6 +193,7 @@ free_bytes(uint64 bytes, uint64 least)
 		if (!trees[i].leaves && try_give_up(&trees[i].info))
 			freed += trees[i].info.bytes;
 	}
+	smart_assert(freed <= there);
 	return freed;
 }
 
@@ -201,6 +205,7 @@ smart_precedence_make_room(Oid index)
 	struct smart_opened opened;
 	bool done = false;
 
+	smart_assert(OidIsValid(index));
 	if ((smart_rebuild_find(MyDatabaseId, index, &known) && known.failures > ATTEMPTS) ||
 		smart_try_open(index, lock, lock, &opened) != SMART_OPENED)
 		return false;

@@ -55,6 +55,7 @@
 #include "am/server/tree_changes.h"
 #include "am/server/validity.h"
 #include "am/sort/sorter.h"
+#include "base/assert.h"
 
 #define PATIENCE_S 30 /* until other indexes have their turn; twice as long each time */
 #define DOUBLE_MAX 7  /* times */
@@ -113,6 +114,7 @@ fill_base(struct rebuild *rebuild)
 	struct smart_collector *rows = &rebuild->rows;
 	IndexInfo *info = BuildIndexInfo(rows->index);
 
+	smart_assert(rebuild->side_id != rebuild->base_id);
 	/* Until the base is loaded, what is inserted goes to the side. */
 	smart_assert(smart_rebuild_tree(MyDatabaseId, RelationGetRelid(rows->index)) == rebuild->side_id);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_PHASE_BUILD);
@@ -185,6 +187,7 @@ begin(struct rebuild *rebuild)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	smart_assert(rebuild->side_id != 0 && rebuild->base_id != 0);
 	smart_assert(rebuild->side_id != rebuild->base_id && rebuild->base_id != older && rebuild->side_id != older);
 	if (!smart_rebuild_begin(MyDatabaseId, RelationGetRelid(index), rebuild->side_id, rebuild->base_id, older))
 	{
@@ -205,6 +208,7 @@ run(struct rebuild *rebuild, enum smart_loss loss)
 	TimestampTz start = GetCurrentTimestamp();
 	struct smart_tail tail = {0};
 
+	smart_assert(loss != SMART_LOSS_NONE);
 	ereport(LOG, errmsg("rebuilding smart index \"%s\"", name), errdetail_internal("%s", smart_loss_text(loss)));
 	smart_tell_begin(rows->heap, rows->index);
 	smart_collector_begin(rows, rows->heap, rows->index, BuildIndexInfo(rows->index), 1);
@@ -265,6 +269,7 @@ smart_rebuild_index(Oid index)
 	int security;
 	int guc_level;
 
+	smart_assert(OidIsValid(index));
 	if (!smart_open_conditionally(index, ShareUpdateExclusiveLock, RowExclusiveLock, &opened))
 		return false;
 	rows->heap = opened.heap;

@@ -165,6 +165,7 @@ begin_round(bool standby)
 	was_on = smart_settings.auto_rebuild;
 	was_back = smart_settings.write_back;
 	was_above = smart_settings.carry_above_mb;
+	smart_assert(begun);
 	return true;
 }
 
@@ -320,6 +321,7 @@ give_up(const ErrorData *error)
 	/* A memory node that was away may be back soon. */
 	if (code == ERRCODE_CONNECTION_FAILURE)
 		delay_ms = GAVE_WAY_MS << Min(rebuild.failures, DOUBLE_MAX);
+	smart_assert(OidIsValid(claimed) && delay_ms > 0);
 	smart_rebuild_end_failed(MyDatabaseId, claimed, failed ? describe(error) : NULL, delay_ms);
 	if (failed)
 		EmitErrorReport();
@@ -334,6 +336,7 @@ act(void *argument)
 {
 	void (**action)(Oid index) = argument;
 
+	smart_assert(OidIsValid(claimed) && IsTransactionState());
 	(*action)(claimed);
 }
 
@@ -369,6 +372,7 @@ look_at(Oid index)
 	struct smart_rebuild known = {0};
 	Relation relation;
 
+	smart_assert(index == claimed);
 	/* The other indexes do not wait for whatever is being done to this one. */
 	if (!ConditionalLockRelationOid(index, AccessShareLock))
 		ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("index %u is locked", index));
@@ -399,6 +403,7 @@ look_at(Oid index)
 static void
 restore(Oid index)
 {
+	smart_assert(index == claimed && needs != NEED_NOTHING && needs <= NEED_CONDEMNING);
 	if (!smart_restore_index(index, smart_settings.auto_rebuild))
 		smart_rebuild_forget(MyDatabaseId, index);
 }
@@ -406,6 +411,7 @@ restore(Oid index)
 static void
 move(Oid index)
 {
+	smart_assert(index == claimed && needs == NEED_MOVE);
 	smart_rebuild_say_move(MyDatabaseId, index);
 	if (!smart_move_index(index))
 		smart_rebuild_forget(MyDatabaseId, index);
@@ -414,6 +420,7 @@ move(Oid index)
 static void
 leave_memory(Oid index)
 {
+	smart_assert(index == claimed && needs == NEED_PAGES);
 	smart_restore_leave_memory(index);
 	smart_rebuild_forget(MyDatabaseId, index);
 }
@@ -421,6 +428,7 @@ leave_memory(Oid index)
 static void
 load_follower(Oid index)
 {
+	smart_assert(index == claimed && needs == NEED_FOLLOWER);
 	smart_restore_follower(index);
 	smart_rebuild_forget(MyDatabaseId, index);
 }
@@ -428,6 +436,7 @@ load_follower(Oid index)
 static void
 stay_without(Oid index)
 {
+	smart_assert(index == claimed && needs == NEED_LOADING);
 	if (smart_restore_without(index))
 		smart_rebuild_forget(MyDatabaseId, index);
 }
@@ -466,6 +475,7 @@ restore_claimed(void)
 {
 	int code;
 
+	smart_assert(needs != NEED_NOTHING && (size_t) needs < lengthof(actions));
 	if (needs == NEED_CONDEMNING && attempt(smart_restore_condemn) != 0)
 		return;
 	code = attempt(actions[needs]);
@@ -544,6 +554,7 @@ try_indexes(const List *indexes, bool perform)
 static void
 try_all(List *indexes)
 {
+	smart_assert(!OidIsValid(claimed));
 	smart_rebuild_forget(MyDatabaseId, InvalidOid);
 	smart_follow_count(list_length(indexes));
 	smart_rebuild_forget_others(MyDatabaseId, indexes);
@@ -577,6 +588,7 @@ look_through(void)
 void
 smart_rebuild_serve(const struct smart_job *job)
 {
+	smart_assert(OidIsValid(MyDatabaseId));
 	before_shmem_exit(worker_exit, 0);
 	for (;;)
 	{

@@ -35,6 +35,7 @@ is_free(Oid database)
 	LOCKTAG tag;
 	bool locked;
 
+	smart_assert(OidIsValid(database) && !IsTransactionState());
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
 	StartTransactionCommand();
 	locked = LockAcquire(&tag, RowExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
@@ -117,6 +118,7 @@ smart_worker_serve_interrupts(void)
 void
 smart_worker_rest(long rest_ms)
 {
+	smart_assert(rest_ms > 0);
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, rest_ms, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	smart_worker_serve_interrupts();
@@ -151,5 +153,6 @@ smart_worker_attempt(void (*action)(void *argument), void *argument, void (*fail
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
+	smart_assert(!IsTransactionState());
 	return code;
 }

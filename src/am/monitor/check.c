@@ -127,6 +127,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	struct check *check = state;
 	int key_length = smart_codec_encode_key(check->self->codec, values, isnull, tid, check->entry);
 
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
 	if (check->filter != NULL && !bloom_lacks_element(check->filter, check->entry, (size_t) key_length))
 		return;
 	ereport(ERROR, errcode(ERRCODE_INDEX_CORRUPTED),
@@ -184,6 +185,7 @@ check_index(Relation heap, Relation index, bool heapallindexed)
 	IndexInfo *info;
 	TableScanDesc scan;
 
+	smart_assert(index->rd_index->indrelid == RelationGetRelid(heap));
 	check->heap = heap;
 	check->index = index;
 	check->buffer = InvalidBuffer;

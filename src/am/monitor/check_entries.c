@@ -72,6 +72,7 @@ smart_check_each(struct smart_relation *self, Relation index,
 	struct smart_batch batch;
 	smart_status status;
 
+	smart_assert(self->tree != NULL || self->view != NULL);
 	if (self->view != NULL)
 	{
 		read_view(self, index, take, argument);
@@ -96,6 +97,7 @@ view_has(struct smart_relation *self, Relation index, const uint8 *key, int key_
 	uint8 behind[SMART_KEY_MAX + 1];
 	struct smart_batch batch;
 
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
 	memcpy(behind, key, (Size) key_length);
 	smart_view_seek(self->view, key, (uint32) key_length, behind, (uint32) smart_successor(behind, (Size) key_length),
 					false);
@@ -107,6 +109,7 @@ smart_check_is_there(struct smart_relation *self, Relation index, const uint8 *k
 {
 	bool found;
 
+	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX);
 	/* On a standby the line pointer was freed by replay, which has replayed the removal of the entry before. */
 	if (self->standby && !smart_follow_catch_up(index, self) && RecoveryInProgress())
 		report_replaced(index);

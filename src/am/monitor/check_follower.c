@@ -17,6 +17,7 @@
 #include "am/journal/view.h"
 #include "am/monitor/check_entries.h"
 #include "am/monitor/check_follower.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 
 #define LOOKS 5 /* at an entry that only one of them has */
@@ -77,6 +78,7 @@ has_entry(struct smart_relation *self, const uint8 *entry, int length)
 					false);
 	if (smart_view_next(self->view, &batch) != SMART_FOUND)
 		return false;
+	smart_assert(batch.count > 0);
 	item = &batch.items[0];
 	return batch.prefix_length + item->length == (uint32) length &&
 		   memcmp(entry, batch.prefix, batch.prefix_length) == 0 &&
@@ -87,6 +89,7 @@ has_entry(struct smart_relation *self, const uint8 *entry, int length)
 static void
 examine(Relation index, uint64 tree, const uint8 *entry, int length)
 {
+	smart_assert(tree != 0 && length > 0 && length <= SMART_ENTRY_MAX);
 	for (int look = 0; look < LOOKS; look++)
 	{
 		struct smart_relation *run = open_view(index, true);
@@ -106,6 +109,7 @@ advance(struct side *side, Relation index)
 {
 	const struct smart_batch *batch = &side->batch;
 
+	smart_assert(side->next <= batch->count);
 	if (side->next == batch->count)
 	{
 		enum smart_found found = smart_view_next(side->self->view, &side->batch);
@@ -136,6 +140,7 @@ begin(struct side *side, struct smart_relation *self, Relation index)
 static int
 compare(const struct side *a, const struct side *b)
 {
+	smart_assert(!a->ended || !b->ended);
 	if (a->ended || b->ended)
 		return (int) a->ended - (int) b->ended;
 	return smart_compare_bytes(a->entry, (size_t) a->length, b->entry, (size_t) b->length);
@@ -147,6 +152,7 @@ compare_all(Relation index, struct smart_relation *run, struct smart_relation *f
 	struct side *a = palloc(sizeof(*a));
 	struct side *b = palloc(sizeof(*b));
 
+	smart_assert(run != follower && tree != 0);
 	begin(a, run, index);
 	begin(b, follower, index);
 	while (!a->ended || !b->ended)

@@ -44,6 +44,7 @@ advance(struct journal_check *check)
 {
 	struct smart_batch *batch = &check->batch;
 
+	smart_assert(!check->ended && check->next <= batch->count);
 	if (check->next == batch->count)
 	{
 		smart_status status = smart_relation_next(check->scan, batch);
@@ -94,6 +95,7 @@ compare_all(struct journal_check *check, const struct smart_meta *meta)
 	const struct smart_sink sink = {.take = look_for_entry, .argument = check};
 	struct smart_merged merged;
 
+	smart_assert(meta->journal != 0);
 	check->scan = smart_relation_scan(check->self);
 	smart_check_status(smart_scan_seek(check->scan, NULL, 0, NULL, 0, false), check->index);
 	advance(check);
@@ -160,6 +162,7 @@ smart_check_pages(struct smart_relation *self, Relation index)
 {
 	struct smart_meta meta;
 
+	smart_assert(self->view != NULL);
 	smart_journal_lock(index, SMART_LOCK_REMOVE);
 	smart_meta_read(index, &meta);
 	if (smart_meta_is_loadable(&meta))

@@ -65,6 +65,7 @@ first_difference(const struct order_check *check)
 	const struct decoded *now = check->now;
 	const struct decoded *before = check->before;
 
+	smart_assert(now->length > 0 && before->length > 0);
 	for (int i = 0; i < check->codec->nkeys; i++)
 	{
 		int end = smart_codec_columns_end(check->codec, now->entry, now->length, i + 1);
@@ -112,6 +113,7 @@ check_batch(void *argument, const struct smart_batch *batch)
 	{
 		struct decoded *spare = check->before;
 
+		smart_assert(check->now != check->before);
 		check->before = check->now;
 		check->now = spare;
 		spare->length = smart_batch_entry(batch, i, spare->entry);

@@ -47,6 +47,7 @@ search_for(struct run_check *check, const uint8 *entry, int length)
 	struct smart_reader *search = &check->search;
 	enum smart_found found = smart_reader_seek_entry(search, entry, length);
 
+	smart_assert(length > 0 && length <= SMART_ENTRY_MAX);
 	/* On a standby replay may have given the page to another run. */
 	if (found == SMART_FOUND_BEHIND)
 		smart_check_report_used_anew(check->index);
@@ -64,6 +65,7 @@ ask_memory(const struct run_check *check)
 	int columns_length = smart_entry_columns_length(check->codec, from->entry, key_length);
 	struct smart_cached_key key;
 
+	smart_assert(columns_length > 0 && columns_length < key_length && key_length <= from->length);
 	if (smart_key_filter_lacks(&check->name, smart_key_filter_hash(from->entry, columns_length)))
 		report_run(check, "has an entry whose key the filter of the run lacks");
 	if (check->number != 0 && columns_length <= SMART_CACHED_BYTES &&
@@ -79,6 +81,7 @@ check_entry(struct run_check *check)
 	const struct smart_unpacker *from = &check->reader.unpacker;
 	bool first = check->length == 0;
 
+	smart_assert(from->length > 0 && from->length <= SMART_ENTRY_MAX);
 	if (!first && smart_compare_bytes(check->entry, (Size) check->length, from->entry, (Size) from->length) >= 0)
 		report_run(check, "has entries that do not ascend");
 	if (first || check->page != check->reader.pages || check->group != check->reader.groups.group)
@@ -100,6 +103,7 @@ smart_check_run(Relation index, const struct smart_codec *codec, const struct sm
 	struct run_check *check = palloc0(sizeof(*check));
 	enum smart_found found;
 
+	smart_assert(meta->journal != 0);
 	check->index = index;
 	check->codec = codec;
 	check->name = smart_meta_run_name(&smart_relation_locator(index), meta);

@@ -36,6 +36,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "am/server/validity.h"
+#include "base/assert.h"
 
 PG_FUNCTION_INFO_V1(smart_index_stats);
 PG_FUNCTION_INFO_V1(smart_index_condition);
@@ -218,6 +219,7 @@ find_state(Relation index, const char **reason, struct smart_rebuild *rebuild)
 	if (loss == SMART_LOSS_NONE)
 		return smart_relation_glance(index, &glance) && !glance.paged && glance.bytes != 0 ? READY : EMPTY;
 	*reason = smart_loss_text(loss);
+	smart_assert(**reason != '\0');
 	*reason = pnstrdup(*reason, strlen(*reason) - 1); /* a column has no full stop */
 	if (rebuild->state == SMART_REBUILD_RUNNING)
 		return rebuild->side == 0 ? LOADING : REBUILDING;
@@ -233,6 +235,7 @@ find_state(Relation index, const char **reason, struct smart_rebuild *rebuild)
 static void
 put_bytes(struct smart_row *row, Relation index, enum state state)
 {
+	smart_assert(state != LOCKED);
 	if (state == PAGED || state == CARRIED)
 		smart_row_count(row, delta_bytes(index) + follower_bytes(index));
 	else if (state == READY || state == EMPTY)
@@ -306,6 +309,7 @@ smart_index_condition(PG_FUNCTION_ARGS)
 static void
 check_types(Relation index, int count, const Oid *types, const bool *isnull)
 {
+	smart_assert(count > 0);
 	if (count > IndexRelationGetNumberOfKeyAttributes(index))
 		ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS),
 				errmsg("index \"%s\" has only %d key columns", RelationGetRelationName(index),

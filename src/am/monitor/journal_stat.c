@@ -54,6 +54,7 @@ count_run_page(Page page, const struct smart_meta *meta, struct counts *counts)
 {
 	counts->run++;
 	counts->kept += smart_page_head(page)->number != meta->run;
+	smart_assert(counts->kept <= counts->run);
 	counts->run_bytes += SMART_PAGE_ROOM - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
 }
 
@@ -151,6 +152,7 @@ smart_index_pages(PG_FUNCTION_ARGS)
 		count_pages(index, &meta, map, &counts);
 	name = smart_meta_run_name(&smart_relation_locator(index), &meta);
 	relation_close(index, AccessShareLock);
+	smart_assert(meta.journal_state <= SMART_JOURNAL_STALE);
 	smart_row_begin(&row, fcinfo);
 	smart_row_text(&row, states[meta.journal_state]);
 	smart_row_count(&row, meta.run);

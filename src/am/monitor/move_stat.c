@@ -19,6 +19,7 @@
 #include "am/server/launcher_requests.h"
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "compute/allocate/extents.h"
 
 #define ROOT_BYTES 64 /* of the root slot, which may be on another node than anything else of the tree */
@@ -73,6 +74,7 @@ has_other(struct smart_space *space, unsigned int node)
 {
 	struct smart_node_info info;
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	for (unsigned int other = 0; other < FABRIC_NODES_MAX; other++)
 	{
 		if (other != node && is_in_use(space, other, &info) && !info.closed)
@@ -84,6 +86,7 @@ has_other(struct smart_space *space, unsigned int node)
 static void
 retire(struct smart_space *space, unsigned int node, const char *address)
 {
+	smart_assert(smart_server.remote && node < FABRIC_NODES_MAX);
 	if (!has_other(space, node))
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("no memory node is left that what is on \"%s\" could move to", address),
@@ -97,6 +100,7 @@ retire(struct smart_space *space, unsigned int node, const char *address)
 static void
 cancel_retirement(struct smart_space *space, unsigned int node, const char *address)
 {
+	smart_assert(smart_server.remote && node < FABRIC_NODES_MAX);
 	smart_space_close_node(space, node, false);
 	ereport(LOG, errmsg("memory node %u at %s stays in use", node, address));
 }
@@ -160,6 +164,7 @@ count_tree(struct smart_space *space, const struct smart_tree_info *info, struct
 {
 	uint64_t pages[FABRIC_NODES_MAX];
 
+	smart_assert(info->id != 0);
 	if (smart_tree_is_chosen(info))
 	{
 		left->trees[FABRIC_NODES_MAX]++;
@@ -186,6 +191,7 @@ put_row(struct smart_row *row, int node, const char *reason, uint64 trees, uint6
 	bool known = node >= 0 && smart_peer_get(smart_server.peers, (unsigned int) node, &peer) && peer.host[0] != '\0';
 	uint32 running = smart_rebuild_moves(error);
 
+	smart_assert(node < FABRIC_NODES_MAX && row->columns == 0);
 	if (known)
 		smart_peer_address(peer.host, peer.port, address);
 	smart_row_value(row, Int32GetDatum(node), node >= 0);

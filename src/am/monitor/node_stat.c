@@ -22,6 +22,7 @@
 #include "am/monitor/stat_row.h"
 #include "am/nodes/peers.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "compute/allocate/extents.h"
 
 #define ROOT_BYTES 64 /* of the root slot, which may be on another node than anything else of the tree */
@@ -118,6 +119,7 @@ put_peer(struct smart_row *row, int node, const struct smart_peer *peer, uint64 
 		.problem = peer->problem,
 	};
 
+	smart_assert(node < FABRIC_NODES_MAX && row->columns == 0);
 	if (peer->host[0] != '\0')
 		smart_peer_address(peer->host, peer->port, address);
 	if (peer->transport != 0)

@@ -9,10 +9,12 @@
 #include "utils/lsyscache.h"
 
 #include "am/monitor/stat_row.h"
+#include "base/assert.h"
 
 static void
 check_columns(const struct smart_row *row, TupleDesc descriptor)
 {
+	smart_assert(row->columns >= 0 && row->columns <= SMART_ROW_COLUMNS_MAX);
 	if (descriptor == NULL || descriptor->natts != row->columns)
 		elog(ERROR, "%s is declared with other columns than this library returns",
 			 get_func_name(row->fcinfo->flinfo->fn_oid));

@@ -58,6 +58,7 @@ smart_row_count(struct smart_row *row, uint64 count)
 static inline void
 smart_row_counts(struct smart_row *row, const uint64 *counts, int number)
 {
+	smart_assert(number > 0 && row->columns + number <= SMART_ROW_COLUMNS_MAX);
 	for (int i = 0; i < number; i++)
 		smart_row_count(row, counts[i]);
 }

@@ -41,6 +41,8 @@ after_ms(struct smart_endpoints *endpoints, uint64 ms)
 static unsigned int
 place_of(const struct smart_endpoints *endpoints, const struct smart_endpoint *endpoint)
 {
+	smart_assert(endpoint >= endpoints->endpoint && endpoint < endpoints->endpoint + FABRIC_NODES_MAX);
+	smart_assert(endpoint->node < FABRIC_NODES_MAX);
 	return endpoint->node >= 0 ? (unsigned int) endpoint->node
 							   : FABRIC_NODES_MAX + (unsigned int) (endpoint - endpoints->endpoint);
 }
@@ -224,6 +226,8 @@ choose_transport(struct smart_endpoints *endpoints, struct smart_endpoint *endpo
 	uint32 wanted = wanted_transport(offered);
 	char address[SMART_ADDRESS_MAX];
 
+	smart_assert(endpoint->session != NULL && known < FABRIC_NODES_MAX);
+	smart_assert(wanted == WIRE_TCP || wanted == WIRE_RDMA);
 	*transport = wanted;
 	if ((offered & wanted) == 0)
 	{
@@ -277,12 +281,14 @@ leave_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, i
 	struct smart_node_info info;
 	struct smart_peer peer;
 
+	smart_assert(number >= -1 && number < FABRIC_NODES_MAX);
 	if (endpoint->node >= 0 && endpoint->node != number)
 	{
 		smart_endpoint_report(endpoints, endpoint, SMART_PEER_DOWN, "another memory node is at its address now");
 		endpoints->displaced[endpoint->node] = number < 0 || endpoints->added_ns[number] > endpoint->seen_ns;
 		endpoint->node = -1;
 	}
+	smart_assert(endpoint->node < 0 || endpoint->node == number);
 	for (unsigned int node = 0; number < 0 && node < FABRIC_NODES_MAX; node++)
 	{
 		if (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state != SMART_NODE_ACTIVE ||
@@ -339,6 +345,7 @@ note_unanswered(struct smart_endpoints *endpoints, const struct smart_endpoint *
 {
 	struct smart_peer peer;
 
+	smart_assert(endpoint->node >= 0 && endpoint->node < FABRIC_NODES_MAX);
 	smart_peer_get(endpoints->peers, (unsigned int) endpoint->node, &peer);
 	peer.unanswered = true;
 	smart_peer_put(endpoints->peers, (unsigned int) endpoint->node, &peer);
@@ -355,6 +362,7 @@ take_lease(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, i
 	struct smart_node_info info;
 	smart_status status;
 
+	smart_assert(endpoint->session != NULL && known < FABRIC_NODES_MAX && lease->heir_of == 0);
 	if (known >= 0 && smart_extents_node_info(&endpoints->client->space, (unsigned int) known, &info))
 		lease->heir_of = info.leased;
 	/* Without an heir the node would free what the extent map has there. */
@@ -362,6 +370,7 @@ take_lease(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, i
 		status = SMART_STALE;
 	else
 		status = session_lease(endpoint->session, lease, after_ms(endpoints, CONNECT_MS));
+	smart_assert(status != SMART_OK || known < 0 || lease->heir_of != 0);
 	if (status == SMART_STALE && known >= 0)
 	{
 		become(endpoints, endpoint, (unsigned int) known);
@@ -428,6 +437,7 @@ join(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint, char pr
 		snprintf(problem, SESSION_PROBLEM_MAX, "the extent map has no room for it: %s", smart_status_text(status));
 		return status;
 	}
+	smart_assert(number < FABRIC_NODES_MAX);
 	if (known < 0)
 	{
 		endpoints->added_ns[number] = smart_endpoints_now_ns(endpoints);
@@ -474,6 +484,7 @@ open_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint,
 	};
 	smart_status status = session_open(&options, endpoint->address.host, endpoint->address.port, session, problem);
 
+	smart_assert(endpoint->used);
 	endpoint->knocked_ns = smart_endpoints_now_ns(endpoints);
 	if (status == SMART_OK)
 		endpoint->key = hash_bytes_extended(remote->secret->key, (int) remote->secret->length, 0);
@@ -488,6 +499,7 @@ connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	enum smart_peer_state state = SMART_PEER_DOWN;
 	smart_status status = smart_locate_read_secret(problem);
 
+	smart_assert(endpoint->used && endpoint->session == NULL && !endpoint->asked);
 	if (status == SMART_OK)
 		status = open_session(endpoints, endpoint, &endpoint->session, problem);
 	if (status == SMART_OK)
@@ -500,6 +512,7 @@ connect_node(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	endpoint->tried = true;
 	endpoint->next_ns =
 		after_ms(endpoints, smart_endpoints_now_ns(endpoints) - start > UINT64CONST(500000000) ? SLOW_MS : PERIOD_MS);
+	smart_assert(status != SMART_OK || (endpoint->node >= 0 && endpoint->session != NULL));
 	if (status == SMART_OK)
 		return;
 	end_session(endpoint);
@@ -516,6 +529,7 @@ limit_ms(void)
 
 	if (smart_settings.node_down_after_s > 0)
 		limit = Min(limit, (uint64) smart_settings.node_down_after_s * 1000);
+	smart_assert(limit >= QUESTIONS);
 	return limit;
 }
 
@@ -529,6 +543,7 @@ question_ms(void)
 static uint64
 silent_since_ns(const struct smart_endpoint *endpoint)
 {
+	smart_assert(endpoint->asked);
 	return endpoint->asked_ns - question_ms() * 1000000;
 }
 
@@ -548,7 +563,7 @@ await_reply(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	uint32_t length;
 	smart_status status;
 
-	smart_assert(endpoint->asked && endpoint->node >= 0);
+	smart_assert(endpoint->asked && endpoint->session != NULL && endpoint->node >= 0);
 	if (!env->wait_descriptor(env, session_descriptor(endpoint->session), false, 0))
 	{
 		if (smart_endpoints_now_ns(endpoints) >= smart_endpoint_late_ns(endpoint))
@@ -577,6 +592,7 @@ note_shut(struct smart_endpoints *endpoints, const struct smart_endpoint *endpoi
 	struct smart_peer peer;
 	bool was_shut;
 
+	smart_assert(endpoint->node >= 0 && endpoint->session != NULL);
 	if (!smart_peer_get(endpoints->peers, node, &peer) || (problem == NULL && !peer.shut))
 		return;
 	was_shut = peer.shut;
@@ -632,7 +648,7 @@ use_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 	bool ask = false;
 	smart_status status = SMART_OK;
 
-	smart_assert(endpoint->node >= 0 && !endpoint->asked);
+	smart_assert(endpoint->node >= 0 && endpoint->session != NULL && !endpoint->asked);
 	if (endpoint->unsettled)
 		status = reconcile(endpoints, endpoint);
 	if (status == SMART_OK && !endpoint->unsettled)
@@ -656,11 +672,13 @@ use_session(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 		endpoint->asked_ns = smart_endpoints_now_ns(endpoints);
 		endpoint->next_ns = after_ms(endpoints, question_ms());
 	}
+	smart_assert(endpoint->asked == (ask && status == SMART_OK));
 }
 
 void
 smart_endpoint_tend(struct smart_endpoints *endpoints, struct smart_endpoint *endpoint)
 {
+	smart_assert(endpoint->used && (endpoint->session != NULL || !endpoint->asked));
 	if (endpoint->session == NULL)
 	{
 		if (smart_endpoints_now_ns(endpoints) >= endpoint->next_ns)

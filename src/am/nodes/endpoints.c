@@ -56,6 +56,7 @@ smart_endpoints_init(struct smart_endpoints *endpoints, struct smart_client *cli
 	struct smart_node_info info;
 	struct smart_peer peer;
 
+	smart_assert(peers->launcher == MyProcPid);
 	memset(endpoints, 0, sizeof(*endpoints));
 	endpoints->client = client;
 	endpoints->peers = peers;
@@ -95,6 +96,7 @@ smart_endpoints_forget(struct smart_endpoints *endpoints)
 static void
 add_address(struct smart_address *addresses, unsigned int *count, const char *host, const char *port)
 {
+	smart_assert(*count <= FABRIC_NODES_MAX);
 	for (unsigned int i = 0; i < *count; i++)
 	{
 		if (strcmp(addresses[i].host, host) == 0 && strcmp(addresses[i].port, port) == 0)
@@ -185,6 +187,7 @@ find_addresses(struct smart_address addresses[FABRIC_NODES_MAX])
 	char port[SESSION_PORT_MAX];
 	unsigned int count = 0;
 
+	smart_assert(announced_count <= FABRIC_NODES_MAX);
 	while (smart_settings_next_address(&list, host, port))
 		add_address(addresses, &count, host, port);
 	ask_memcached();
@@ -287,6 +290,7 @@ is_up(const struct smart_endpoints *endpoints, unsigned int node)
 {
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	return smart_peer_get(endpoints->peers, node, &peer) && peer.state == SMART_PEER_UP;
 }
 
@@ -337,6 +341,7 @@ forget_emptied(struct smart_endpoints *endpoints, unsigned int node)
 	char address[SMART_ADDRESS_MAX] = "";
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX && endpoints->peers->launcher == MyProcPid);
 	if (!smart_space_forget_node(&endpoints->client->space, node))
 		return;
 	if (smart_peer_get(endpoints->peers, node, &peer) && peer.host[0] != '\0')
@@ -365,6 +370,7 @@ give_up_absent(struct smart_endpoints *endpoints, unsigned int node, uint64 away
 	struct smart_peer peer;
 	char reason[64];
 
+	smart_assert(node < FABRIC_NODES_MAX && away_ns > 0);
 	/* After a start of the server the table does not know it. */
 	if (place != NULL && smart_peer_get(endpoints->peers, node, &peer) && peer.host[0] == '\0')
 	{
@@ -386,6 +392,7 @@ give_up_absent(struct smart_endpoints *endpoints, unsigned int node, uint64 away
 static uint64
 missed_from_ns(const struct smart_endpoints *endpoints, unsigned int node)
 {
+	smart_assert(node < FABRIC_NODES_MAX);
 	if (endpoints->away_ns[node] == 0 || smart_settings.node_down_after_s == 0 || smart_server_recovers())
 		return UINT64_MAX;
 	return endpoints->away_ns[node] + (uint64) smart_settings.node_down_after_s * UINT64CONST(1000000000);
@@ -397,6 +404,7 @@ miss(struct smart_endpoints *endpoints, unsigned int node)
 {
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX && endpoints->away_ns[node] != 0);
 	if (!smart_peer_get(endpoints->peers, node, &peer) || peer.missed)
 		return;
 	peer.missed = true;
@@ -422,6 +430,7 @@ look_at_absent(struct smart_endpoints *endpoints)
 	{
 		uint64 *since = &endpoints->away_ns[node];
 
+		smart_assert(*since <= now);
 		if (!is_in_use(endpoints, node) || is_up(endpoints, node))
 			*since = 0;
 		else if (*since == 0)
@@ -456,6 +465,7 @@ close_unnamed(struct smart_endpoints *endpoints, unsigned int node, bool closed)
 {
 	struct smart_space *space = &endpoints->client->space;
 
+	smart_assert(node < FABRIC_NODES_MAX && endpoints->peers->launcher == MyProcPid);
 	/* The note first: a node that is closed without one was retired by somebody. */
 	if (closed)
 		smart_extents_set_note(space, node, SMART_NODE_UNNAMED);
@@ -486,6 +496,7 @@ look_whether_named(struct smart_endpoints *endpoints, unsigned int node)
 	uint64 now = smart_endpoints_now_ns(endpoints);
 	struct smart_node_info info;
 
+	smart_assert(node < FABRIC_NODES_MAX && unnamed_ns[node] <= now);
 	if (!smart_extents_node_info(&endpoints->client->space, node, &info) || info.state != SMART_NODE_ACTIVE)
 		unnamed_ns[node] = 0;
 	else if (named_place(endpoints, node) != NULL)
@@ -523,6 +534,7 @@ smart_endpoints_tend(struct smart_endpoints *endpoints)
 	bool in_time = true;
 	bool all_tried = true;
 
+	smart_assert(endpoints->peers->launcher == MyProcPid);
 	follow_addresses(endpoints);
 	/* Behind the question to memcached, which may take as long by itself: an endpoint that is late has to be noticed. */
 	end = smart_endpoints_now_ns(endpoints) + SLOW_MS * UINT64CONST(1000000);
@@ -574,5 +586,6 @@ smart_endpoints_rest_ms(const struct smart_endpoints *endpoints)
 		if (from > now && from != UINT64_MAX)
 			rest = Min(rest, (from - now + 999999) / 1000000);
 	}
+	smart_assert(rest <= ROUND_MS);
 	return (long) rest;
 }

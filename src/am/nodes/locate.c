@@ -18,6 +18,7 @@
 #include "am/server/environment.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "rdma/verbs/verbs.h"
 
 #define SLEEP_MS 100 /* at most, between two looks at interrupts and the clock */
@@ -70,6 +71,7 @@ is_untried(unsigned int node, struct smart_peer *peer)
 {
 	struct smart_peers *peers = smart_server.peers;
 
+	smart_assert(node <= FABRIC_NODES_MAX);
 	if (!smart_peers_are_tried(peers))
 		return node == FABRIC_NODES_MAX || !smart_peer_get(peers, node, peer) || peer->state == SMART_PEER_CONNECTING;
 	return node < FABRIC_NODES_MAX && smart_peer_get(peers, node, peer) && peer->state == SMART_PEER_CONNECTING;
@@ -81,6 +83,7 @@ doze(bool (*is)(unsigned int node, struct smart_peer *peer), unsigned int node, 
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(!LWLockHeldByMe(smart_server.peers->lock));
 	ConditionVariablePrepareToSleep(&smart_server.peers->changed);
 	if (is(node, peer) && (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, SLEEP_MS, wait_event) &
 						   WL_POSTMASTER_DEATH) != 0)
@@ -100,6 +103,7 @@ wait_until_tried(unsigned int node, struct smart_peer *peer)
 
 	while (status == SMART_OK && is_untried(node, peer) && env->now_ns(env) < end)
 		status = doze(is_untried, node, peer);
+	smart_assert(status == SMART_OK || status == SMART_INTERRUPTED);
 	return status;
 }
 
@@ -108,6 +112,7 @@ smart_locate_wait(void)
 {
 	struct smart_peer peer;
 
+	smart_assert(smart_server.remote);
 	if (!is_untried(FABRIC_NODES_MAX, &peer))
 		return;
 	(void) wait_until_tried(FABRIC_NODES_MAX, &peer);
@@ -124,6 +129,7 @@ describe_absence(unsigned int node, const char *address, const struct smart_peer
 	const char *state = smart_peer_state_name(peer->state);
 	const char *why = peer->problem;
 
+	smart_assert(peer->used && peer->state != SMART_PEER_UP);
 	if (address[0] != '\0' && why[0] != '\0')
 		snprintf(problem, SESSION_PROBLEM_MAX, "memory node %u at %s is %s: %s", node, address, state, why);
 	else if (address[0] != '\0')
@@ -142,6 +148,7 @@ locate(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *lo
 	struct smart_peer peer;
 	smart_status status = SMART_OK;
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	if (!smart_peer_get(smart_server.peers, node, &peer) || peer.state == SMART_PEER_CONNECTING)
 		status = wait_until_tried(node, &peer);
 	if (status == SMART_OK && (!peer.used || peer.state != SMART_PEER_UP))
@@ -165,6 +172,7 @@ locate(struct fabric_nodes *nodes, unsigned int node, struct fabric_location *lo
 		status = smart_locate_read_secret(problem);
 	if (status != SMART_OK)
 		return status;
+	smart_assert(peer.used && peer.state == SMART_PEER_UP && peer.transport != 0);
 	memcpy(location->host, peer.host, sizeof(location->host));
 	memcpy(location->port, peer.port, sizeof(location->port));
 	location->incarnation = peer.incarnation;
@@ -202,6 +210,7 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 	smart_status status = SMART_OK;
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX && *since_ns <= now_ns);
 	if (smart_settings_node_wait_ms() == 0 || RecoveryInProgress() ||
 		(smart_server.client != NULL && smart_server.client->space.removing))
 		return false;
@@ -226,12 +235,14 @@ await(struct fabric_nodes *nodes, unsigned int node, uint64_t *since_ns)
 static bool
 is_missed(struct fabric_nodes *nodes, unsigned int node)
 {
+	smart_assert(node < FABRIC_NODES_MAX);
 	return smart_peers_are_away(smart_server.peers) && smart_server.peers->peer[node].missed;
 }
 
 bool
 smart_locate_again(smart_status status, uint64 *since_ns)
 {
+	smart_assert(status != SMART_OK);
 	return smart_server.client != NULL && smart_server.remote &&
 		   fabric_remote_await(smart_server.client->fabric, status, since_ns);
 }

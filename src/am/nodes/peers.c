@@ -48,6 +48,8 @@ is_away(const struct smart_peer *peer)
 static void
 count_away(struct smart_peers *peers, bool before, bool now)
 {
+	smart_assert(LWLockHeldByMeInMode(peers->lock, LW_EXCLUSIVE));
+	smart_assert(!before || pg_atomic_read_u32(&peers->away) > 0);
 	if (now && !before)
 		pg_atomic_fetch_add_u32(&peers->away, 1);
 	else if (before && !now)
@@ -119,6 +121,7 @@ smart_peer_is_missed(struct smart_peers *peers, unsigned int node)
 {
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	return smart_peers_are_away(peers) && smart_peer_get(peers, node, &peer) && peer.missed;
 }
 
@@ -127,6 +130,7 @@ smart_peer_is_away(struct smart_peers *peers, unsigned int node)
 {
 	struct smart_peer peer;
 
+	smart_assert(node < FABRIC_NODES_MAX);
 	return smart_peers_are_away(peers) && smart_peer_get(peers, node, &peer) && is_away(&peer);
 }
 

@@ -88,6 +88,7 @@ smart_reconcile_unknown(struct smart_client *client, struct session *session, un
 		status = reconcile_chunks(client, session, node, &given, unanswered);
 	if (status == SMART_OK)
 		status = reconcile_trees(client, session, &dropped);
+	smart_assert(chunks || given == 0);
 	if (given + dropped > 0)
 		ereport(LOG, errmsg("memory node %u was told to free what no index uses: %u chunks, %u trees", node, given,
 							dropped));

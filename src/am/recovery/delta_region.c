@@ -24,6 +24,7 @@ size_limit(void)
 	long pages = sysconf(_SC_PHYS_PAGES);
 	long page = sysconf(_SC_PAGESIZE);
 
+	smart_assert(limit > 0);
 	if (pages > 0 && page > 0)
 		limit = Min(limit, (uint64) pages * (uint64) page / MEMORY_SHARE);
 	return Max(limit, SMART_REGION_STEP_MIN);
@@ -57,6 +58,7 @@ smart_delta_region_make(void)
 	struct smart_lock_table *locks = smart_server.delta_compute.locks;
 	smart_status status = SMART_OK;
 
+	smart_assert(smart_server.remote);
 	locks->acquire(locks, SMART_LOCK_DIRECTORY);
 	if (!smart_server.shared->deltas_made)
 		status = smart_region_format(&smart_server.delta_region, smart_random_token());

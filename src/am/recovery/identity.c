@@ -77,6 +77,7 @@ write_identity(uint64 identity)
 	int fd;
 	bool done;
 
+	smart_assert(identity != 0);
 	/* A file that is made now: its number and time of birth tell it from copies. */
 	if (unlink(IDENTITY_FILE_NEW) != 0 && errno != ENOENT)
 		ereport(LOG, errcode_for_file_access(), errmsg("could not remove file \"%s\": %m", IDENTITY_FILE_NEW));

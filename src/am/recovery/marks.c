@@ -69,6 +69,7 @@ StaticAssertDecl(offsetof(struct run_mark, crc) == 100 && sizeof(struct run_mark
 static uint32
 mark_crc(const void *mark, Size bytes)
 {
+	smart_assert(bytes > sizeof(uint32));
 	return ~smart_crc32c(PG_UINT32_MAX, mark, bytes - sizeof(uint32));
 }
 
@@ -227,6 +228,7 @@ write_run_mark(int fd, uint64 token)
 	bool done = describe(&mark);
 	int file;
 
+	smart_assert(fd >= 0 && token != 0);
 	smart_run_mark_remove();
 	file = BasicOpenFilePerm(RUN_FILE, O_WRONLY | O_CREAT | O_EXCL | PG_BINARY, S_IRUSR | S_IWUSR);
 	done = done && file >= 0 && smart_file_mark(file, &mark.run) && smart_file_mark(fd, &mark.region);
@@ -278,6 +280,7 @@ smart_run_mark_matches(int fd, uint64 token, const char **reason)
 	struct smart_file_mark run;
 	struct smart_file_mark region;
 
+	smart_assert(fd >= 0);
 	if (!read_run_mark(&mark, &run))
 		*reason = "there is no whole run file of the server that used it";
 	else if (!describe(&now) || memcmp(mark.boot, now.boot, BOOT_BYTES) != 0)

@@ -43,6 +43,7 @@ smart_region_report_missing(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(smart_server.problem, sizeof(smart_server.problem), format, arguments);
 	va_end(arguments);
+	smart_assert(smart_server.problem[0] != '\0');
 	ereport(LOG, errmsg("smart indexes cannot be used: %s", smart_server.problem));
 }
 
@@ -115,6 +116,7 @@ open_region(uint64 max_size)
 	bool automatic = !smart_server.remote && smart_settings.embedded_path[0] == '\0';
 	int fd = automatic ? smart_region_shm_open(max_size) : -1;
 
+	smart_assert(max_size > 0);
 	smart_server.in_shared_memory = fd >= 0;
 	smart_region_shm_sweep(fd >= 0);
 	if ((mkdir(SMART_DIRECTORY, S_IRWXU) != 0 && errno != EEXIST) ||
@@ -162,6 +164,7 @@ smart_region_file_map(void)
 	}
 	if (!mapped)
 		close(fd);
+	smart_assert(mapped == (smart_server.region.base != NULL));
 	return mapped;
 }
 

@@ -59,6 +59,7 @@ claim_region(struct smart_region_header *header)
 
 		header->undo_from = end != InvalidXLogRecPtr ? end : PG_UINT64_MAX;
 	}
+	smart_assert(header->undo_from != 0);
 	header->started = smart_run_started();
 }
 
@@ -135,6 +136,7 @@ wait_for_launcher(uint32 wait_event)
 {
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
 
+	smart_assert(smart_server.remote);
 	while (!smart_startup_is_done())
 	{
 		long rest_ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);

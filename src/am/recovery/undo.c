@@ -94,6 +94,7 @@ take_segment(void)
 	if (segment != NULL)
 		XLogSetAsyncXactLSN(segment->last);
 	smart_undo_end();
+	smart_assert(segment == NULL && limit > 0);
 	while ((segment = smart_undo_claim(region, client->number, durable)) == NULL)
 	{
 		XLogRecPtr least = smart_undo_least(region);
@@ -132,6 +133,7 @@ smart_undo_write(Relation index, struct smart_undo *undo, bool others)
 	if (unlikely(others || undo->position == InvalidXLogRecPtr))
 		undo->position = wal_end();
 	smart_assert(undo->tree != 0 && undo->key_length > 0);
+	smart_assert(undo->position != InvalidXLogRecPtr);
 	while (unlikely(segment == NULL) || unlikely(!smart_undo_put(segment, undo)))
 		take_segment();
 	smart_assert(segment->last >= undo->position);
@@ -191,6 +193,7 @@ smart_undo_perform(struct smart_client *client, XLogRecPtr end, uint64 *removed)
 	smart_status status;
 
 	smart_assert(segment == NULL && !smart_startup_is_done());
+	smart_assert(end != InvalidXLogRecPtr);
 	client->space.removing = true;
 	status = smart_undo_each(client->compute->region, end, undo_one, &undoing);
 	client->space.removing = false;

@@ -50,6 +50,7 @@ smart_ahead_ranges_add(struct smart_ahead_ranges *self, MemoryContext context, c
 	memcpy(self->bytes + self->used, ranges->from, ranges->from_length);
 	self->used += ranges->from_length;
 	self->count++;
+	smart_assert(self->used <= self->room && self->count <= SMART_POINTS_MAX);
 	return true;
 }
 

@@ -189,6 +189,7 @@ key_of_entry(struct smart_position *self, int i, uint8 *key)
 static uint32
 key_at_edge(struct smart_position *self, bool backward, uint8 *key)
 {
+	smart_assert(self->batch.count > 0);
 	return key_of_entry(self, backward ? 0 : (int) self->batch.count - 1, key);
 }
 
@@ -518,6 +519,7 @@ turn(struct smart_position *self, bool backward)
 	uint8 key[SMART_KEY_MAX + 1];
 	uint32 length = key_at_edge(self, backward, key);
 
+	smart_assert(backward != self->backward);
 	return seek_beyond(self, key, length, backward);
 }
 

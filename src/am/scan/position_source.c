@@ -73,6 +73,7 @@ catch_up(struct smart_position *self)
 	const struct smart_ranges *ranges = self->ranges;
 	struct smart_staged_key key;
 
+	smart_assert(smart_position_is_pinned(self));
 	if (type != SNAPSHOT_DIRTY && type != SNAPSHOT_SELF)
 		return smart_view_catch_up(self->relation, index, false);
 	if (!index->rd_index->indisunique || !smart_ranges_are_one_key(ranges))
@@ -89,6 +90,7 @@ pin_view(struct smart_position *self)
 {
 	Relation index = self->scan->indexRelation;
 
+	smart_assert(!smart_position_is_pinned(self));
 	self->pin = smart_pin_enter(smart_view_pinned(smart_position_view(self)));
 	smart_view_forget(smart_position_view(self));
 	if (likely(self->relation->changes == smart_changes()) || !smart_relation_arrive(self->relation, index))
@@ -147,6 +149,7 @@ smart_position_renew_pin(struct smart_position *self)
 pg_noinline void
 smart_position_take_moment(struct smart_position *self)
 {
+	smart_assert(smart_position_looks(self) && smart_position_view(self) == NULL);
 	smart_follow_take_moment(self->scan->indexRelation, self->relation, &self->moment);
 	smart_scan_forget(smart_position_scan(self));
 	smart_prefetch_lose(&self->prefetch);
@@ -172,4 +175,5 @@ smart_position_begin_pin(struct smart_position *self)
 		smart_position_take_moment(self);
 	if (smart_position_wants_pin(self))
 		(void) smart_position_renew_pin(self);
+	smart_assert(smart_position_is_pinned(self) || !smart_position_needs_pin(self));
 }

@@ -35,6 +35,7 @@ static const uint8 lengths[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 
 static BlockNumber
 page_of(const uint8 *bytes, uint32 length)
 {
+	smart_assert(length > 0);
 	return hash_bytes(bytes, (int) length) % MaxBlockNumber;
 }
 

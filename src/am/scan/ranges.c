@@ -26,6 +26,7 @@ append_span(const struct smart_ranges *ranges, uint8 *out, uint32 length, struct
 {
 	uint32 taken = Min(span.length, SMART_KEY_MAX - length);
 
+	smart_assert(length <= SMART_KEY_MAX && (span.length == 0 || span.offset + span.length <= ranges->used));
 	memcpy(out + length, smart_span_bytes(ranges, span), taken);
 	return length + taken;
 }
@@ -37,6 +38,7 @@ clip_range(struct smart_ranges *ranges, const struct smart_column_set *set, uint
 	uint8 end[SMART_KEY_MAX + 1];
 	uint32 length;
 
+	smart_assert(set->wide && set->has_points);
 	memcpy(end, ranges->from, start);
 	length = append_span(ranges, end, start, set->low);
 	if (smart_compare_bytes(end, length, ranges->from, ranges->from_length) > 0)

@@ -68,6 +68,7 @@ member_strategy(IndexOptInfo *index, int column, const struct comparison *compar
 {
 	Oid collation = index->indexcollations[column];
 
+	smart_assert(column < index->nkeycolumns && member < list_length(comparison->columns));
 	if (!match_index_to_operand(list_nth(comparison->columns, member), column, index) ||
 		(OidIsValid(collation) && collation != list_nth_oid(comparison->collations, member)))
 		return -1;
@@ -140,6 +141,7 @@ make_condition(const struct target *target, const struct comparison *comparison,
 	Oid right;
 	Expr *condition;
 
+	smart_assert(meeting->count >= 1 && meeting->count <= list_length(comparison->columns));
 	if (meeting->count < list_length(comparison->columns))
 		strategy = including;
 	if (meeting->count > 1)
@@ -192,6 +194,7 @@ commute(struct comparison *comparison)
 			return false;
 		operators = lappend_oid(operators, commutator);
 	}
+	smart_assert(list_length(operators) == list_length(columns));
 	comparison->operators = operators;
 	comparison->columns = comparison->values;
 	comparison->values = columns;
@@ -341,6 +344,7 @@ smart_row_alternatives(PlannerInfo *root, IndexOptInfo *index, List *conditions,
 static Expr *
 compare_column(const IndexOptInfo *index, int column, int strategy, Expr *value)
 {
+	smart_assert(column >= 0 && column < index->nkeycolumns);
 	Expr *left = list_nth_node(TargetEntry, index->indextlist, column)->expr;
 
 	return make_opclause(column_operator(index, column, strategy, value), BOOLOID, false, left, value, InvalidOid,

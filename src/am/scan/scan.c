@@ -181,6 +181,7 @@ begin_living_run(struct scan_state *state, int last)
 	int step = last < index ? -1 : 1;
 	int end = index;
 
+	smart_assert(last >= 0 && (uint32) last < state->position.batch.count);
 	while (end != last && Abs(end - index) < LIVING_MAX)
 	{
 		ItemPointerData tid;
@@ -198,6 +199,7 @@ begin_living_run(struct scan_state *state, int last)
 static inline uint32
 begin_run(struct scan_state *state, int low, int high, bool backward)
 {
+	smart_assert(low >= 0 && low <= high && (uint32) high < state->position.batch.count);
 	if (unlikely(state->passes_dead))
 		return begin_living_run(state, backward ? low : high);
 	state->low = (uint32) low;
@@ -448,6 +450,7 @@ count_known_dead(struct scan_state *state, int step)
 	int end = begin;
 	ItemPointerData tid;
 
+	smart_assert(step == 1 || step == -1);
 	current_tid(state, &tid);
 	while (smart_dead_rows_tells(&state->dead, &tid))
 	{
@@ -464,6 +467,7 @@ count_known_dead(struct scan_state *state, int step)
 static inline void
 note_stretch(IndexScanDesc scan, struct scan_state *state, int before, int count, int step, bool *notes)
 {
+	smart_assert(before >= 0 && before <= FEW_DEAD && count > 0);
 	if (before < FEW_DEAD && before + count >= FEW_DEAD)
 		*notes = notes_again(scan, state);
 	for (int i = 0; *notes && i < count; i++)
@@ -529,6 +533,7 @@ sees_row(struct scan_state *state, bool backward)
 		int count = smart_sight_ahead(&state->sight, position, backward);
 		int low = backward ? position->index - (count - 1) : position->index;
 
+		smart_assert(low >= 0 && count >= 1 && (uint32) (low + count) <= position->batch.count);
 		current_tid(state, &tids[0]);
 		for (int i = 0; i < count; i++)
 			get_tid(&state->tids, position, low + i, &tids[i]);
@@ -642,6 +647,7 @@ smart_am_get_bitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 		if (unlikely(passes_dead) && smart_dead_rows_has(&state->dead, &tids[count]))
 			continue;
 		count++;
+		smart_assert(count <= BITMAP_TIDS);
 		if (count == BITMAP_TIDS)
 		{
 			tbm_add_tuples(bitmap, tids, count, recheck);

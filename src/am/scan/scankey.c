@@ -91,6 +91,7 @@ reserve(struct smart_ranges *ranges, uint32 length)
 		ranges->bytes = repalloc_huge(ranges->bytes, room);
 		ranges->room = (uint32) room;
 	}
+	smart_assert(needed <= ranges->room);
 	return ranges->bytes + ranges->used;
 }
 
@@ -255,6 +256,7 @@ compare_choice(struct smart_ranges *ranges, int column, int strategy, Datum argu
 {
 	struct smart_bound bound;
 
+	smart_assert(column >= 0 && column < ranges->codec->nkeys);
 	smart_codec_bound(ranges->codec, column, strategy, argument, type, reserve(ranges, SMART_COLUMNS_MAX),
 					  SMART_COLUMNS_MAX, &bound);
 	return interval_of(ranges, &bound);
@@ -266,6 +268,7 @@ compare_choice(struct smart_ranges *ranges, int column, int strategy, Datum argu
 static void
 unite(struct smart_ranges *ranges, struct choice *all, struct choice one)
 {
+	smart_assert(!one.nothing && !one.is_point);
 	if (all->nothing)
 	{
 		*all = one;
@@ -366,6 +369,7 @@ field_bound(const struct smart_codec *codec, int column, int strategy, const str
 	Oid type = fields->types[field];
 	struct smart_bound bound;
 
+	smart_assert(field < fields->count && edge->length < SMART_COLUMNS_MAX);
 	/* Codec and operators of classes of arrays, enums and records take all of these as one type. */
 	if (IsPolymorphicType(class_type) || class_type == RECORDOID)
 		type = InvalidOid;

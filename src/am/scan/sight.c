@@ -45,6 +45,7 @@ smart_sight_ahead(const struct smart_sight *sight, const struct smart_position *
 {
 	int left = backward ? position->index + 1 : (int) position->batch.count - position->index;
 
+	smart_assert(left >= 1);
 	/* The first one of a batch may well be the only one that is wanted. */
 	return sight->batch != position->batches ? 1 : Min(left, SMART_SIGHT_AHEAD);
 }

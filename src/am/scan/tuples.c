@@ -111,6 +111,7 @@ form_copies(struct smart_tuples *tuples, int count, int place, int step)
 {
 	int done = 0;
 
+	smart_assert(count > 0);
 	if (tuples->shape == SMART_TUPLE_WORD)
 		done = form_shape(tuples, SMART_TUPLE_WORD, count, place, step);
 	else if (tuples->shape == SMART_TUPLE_VARLENA || tuples->shape == SMART_TUPLE_VERBATIM)
@@ -133,6 +134,7 @@ form_verbatim(struct smart_tuples *tuples, const struct smart_position *position
 	char *space = tuples->space;
 	int done = 0;
 
+	smart_assert(tuples->shape == SMART_TUPLE_VERBATIM && most > 1);
 	if (shared == 0 || shared > VARATT_SHORT_MAX || unlikely(prefix[0] != SMART_NOT_NULL))
 		return 0;
 	for (; done < most; done++, item += step, place += step)

@@ -87,6 +87,7 @@ is_of_tree(const struct page *page, const struct smart_dead_rows *self)
 static void
 set_tree(struct page *page, const struct smart_dead_rows *self)
 {
+	smart_assert(page->version % 2 != 0);
 	smart_shared_file_set(&page->file, &self->file);
 	__atomic_store_n(&page->tree, self->name, __ATOMIC_RELAXED);
 }
@@ -104,11 +105,13 @@ smart_dead_rows_begin(struct smart_dead_rows *self, Relation index)
 	self->place = place_of_file(&self->file);
 	/* Acquire: the tree is read afterwards. */
 	self->generation = __atomic_load_n(&self->place->now, __ATOMIC_ACQUIRE);
+	smart_assert(self->generation != 0);
 }
 
 void
 smart_dead_rows_choose(struct smart_dead_rows *self, uint64 tree)
 {
+	smart_assert(!self->noted && self->block == InvalidBlockNumber);
 	self->tree = self->place == NULL ? 0 : tree;
 	self->name = tree ^ smart_database_birth();
 	self->hash = murmurhash32((uint32) tree);
@@ -120,6 +123,7 @@ read_place(struct smart_dead_rows *self, const struct page *page, BlockNumber bl
 {
 	uint32 version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
 
+	smart_assert(self->block == block && !self->noted);
 	if (version % 2 != 0 || __atomic_load_n(&page->block, __ATOMIC_RELAXED) != block || !is_of_tree(page, self) ||
 		__atomic_load_n(&page->generation, __ATOMIC_RELAXED) != self->generation)
 		return;
@@ -137,6 +141,7 @@ smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
 	uint32 number = number_of(self, block);
 
 	smart_dead_rows_end(self);
+	smart_assert(!self->noted);
 	self->block = block;
 	memset(self->bits, 0, sizeof(self->bits));
 	if (__atomic_load_n(&shared->tags[number], __ATOMIC_RELAXED) == tag_of(self, block))
@@ -168,6 +173,7 @@ smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid)
 		self->vacant = is_vacant(self, &shared->pages[number_of(self, block)], block);
 	}
 	self->bits[bit / 64] |= UINT64CONST(1) << (bit % 64);
+	smart_assert(self->block == block && self->noted);
 	return self->vacant;
 }
 

@@ -18,6 +18,7 @@
 static struct smart_errands *
 errands(enum smart_errand_kind kind)
 {
+	smart_assert((unsigned int) kind < SMART_ERRAND_KINDS);
 	return &smart_server.shared->errands[kind];
 }
 
@@ -52,6 +53,7 @@ smart_errand_request(enum smart_errand_kind kind, Oid database, Oid index)
 	if (added)
 		table->request[table->count++] =
 			(struct smart_errand){.database = database, .index = index, .state = SMART_ERRAND_WAITS, .requests = 1};
+	smart_assert(place <= table->count && table->count <= SMART_ERRANDS);
 	SpinLockRelease(&table->lock);
 	if (added)
 		smart_launcher_wake();
@@ -106,6 +108,7 @@ smart_errand_call(enum smart_errand_kind kind, bool *waiting)
 	{
 		struct smart_errand *request = &table->request[i];
 
+		smart_assert(OidIsValid(request->database) && request->state <= SMART_ERRAND_RUNS);
 		if (is_due(request, now) && (database == InvalidOid || database == request->database))
 		{
 			database = request->database;
@@ -115,6 +118,7 @@ smart_errand_call(enum smart_errand_kind kind, bool *waiting)
 		else if (request->state == SMART_ERRAND_CALLED && TimestampDifferenceExceeds(request->when, now, CALL_MS))
 			table->request[i--] = table->request[--table->count];
 	}
+	smart_assert(table->count >= 0 && table->count <= SMART_ERRANDS);
 	*waiting = table->count > 0;
 	SpinLockRelease(&table->lock);
 	return database;
@@ -139,6 +143,7 @@ smart_errand_call_off(enum smart_errand_kind kind, Oid database, int again_ms)
 		if (again_ms < 0)
 			table->request[i--] = table->request[--table->count];
 	}
+	smart_assert(table->count >= 0 && table->count <= SMART_ERRANDS);
 	SpinLockRelease(&table->lock);
 }
 
@@ -150,6 +155,7 @@ smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, boo
 	TimestampTz next = DT_NOEND;
 	Oid index = InvalidOid;
 
+	smart_assert(OidIsValid(database));
 	*others = false;
 	SpinLockAcquire(&table->lock);
 	for (int i = 0; i < table->count; i++)
@@ -169,6 +175,7 @@ smart_errand_begin(enum smart_errand_kind kind, Oid database, long *rest_ms, boo
 	}
 	SpinLockRelease(&table->lock);
 	*rest_ms = next == DT_NOEND ? -1 : TimestampDifferenceMilliseconds(now, next);
+	smart_assert(*rest_ms >= -1);
 	return index;
 }
 

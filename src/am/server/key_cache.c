@@ -104,6 +104,8 @@ place_of(const struct smart_run_name *name)
 					 (RUNS / RUNS_WAYS) * RUNS_WAYS];
 	struct known_run *place = &first[shared->turn % RUNS_WAYS];
 
+	smart_assert(LWLockHeldByMeInMode(lock_of_runs, LW_EXCLUSIVE));
+	smart_assert(first >= shared->run && first + RUNS_WAYS <= shared->run + RUNS);
 	for (int i = 0; i < RUNS_WAYS; i++)
 	{
 		if (first[i].number != 0 && is_same(&first[i].name, name))
@@ -133,6 +135,7 @@ smart_key_cache_number(const struct smart_run_name *name)
 		shared->turn++;
 		known = true;
 	}
+	smart_assert(!known || (place->number != 0 && place->number <= shared->last));
 	number = known ? place->number : 0;
 	LWLockRelease(lock_of_runs);
 	return number;
@@ -173,6 +176,7 @@ find_record(const struct records *records, uint32 run, const uint8 *columns, int
 		const uint8 *record = records->byte + at;
 
 		smart_assert(at + bytes_of(record) <= RECORDS);
+		smart_assert(count < (int) lengthof(begin));
 		begin[count++] = at;
 		/* No columns are a prefix of others. */
 		if (run_of(record) != run || bytes_of(record) < HEAD + length || memcmp(record + HEAD, columns, length) != 0)
@@ -190,6 +194,7 @@ end_of_records(const struct records *records)
 
 	while (is_record(records, end))
 		end += bytes_of(records->byte + end);
+	smart_assert(end <= RECORDS);
 	return end;
 }
 
@@ -200,6 +205,7 @@ take_out(struct records *records, int at)
 	int end = end_of_records(records);
 	int bytes = bytes_of(records->byte + at);
 
+	smart_assert(at >= 0 && at + bytes <= end);
 	memmove(records->byte + at, records->byte + at + bytes, end - at - bytes);
 	memset(records->byte + end - bytes, 0, bytes);
 }
@@ -211,6 +217,7 @@ put_in(struct records *records, int at, const uint8 *record)
 	int bytes = bytes_of(record);
 	int end = at;
 
+	smart_assert(at >= 0 && bytes > HEAD && at + bytes <= RECORDS);
 	while (is_record(records, end) && end + bytes_of(records->byte + end) + bytes <= RECORDS)
 		end += bytes_of(records->byte + end);
 	smart_assert(end + bytes <= RECORDS);
@@ -227,10 +234,12 @@ place_of_new(const struct records *records, int bytes)
 	int half = end_of_records(records) / 2;
 	int at = 0;
 
+	smart_assert(bytes > HEAD && bytes <= RECORDS);
 	if (++kept % FIRST_EVERY == 0)
 		return 0;
 	while (is_record(records, at) && at + bytes_of(records->byte + at) <= Min(half, RECORDS - bytes))
 		at += bytes_of(records->byte + at);
+	smart_assert(at + bytes <= RECORDS);
 	return at;
 }
 
@@ -241,6 +250,7 @@ unit_of(const struct smart_key_piece *piece, uint32 run, const uint8 *columns, i
 {
 	uint64 hash = XXH3_64bits_withSeed(columns, (size_t) length, run);
 
+	smart_assert(piece->count > 0 && piece->first + piece->count <= smart_key_memory_units());
 	return smart_key_memory_unit(piece->first + ((hash >> 32) * piece->count >> 32));
 }
 
@@ -267,6 +277,7 @@ begin_change(struct unit *unit, uint64 version)
 static void
 end_change(struct unit *unit, const struct records *records)
 {
+	smart_assert(unit->version % 2 != 0);
 	for (size_t i = 0; i < lengthof(unit->word); i++)
 		__atomic_store_n(&unit->word[i], records->word[i], __ATOMIC_RELAXED);
 	__atomic_store_n(&unit->version, unit->version + 1, __ATOMIC_RELEASE);
@@ -277,6 +288,8 @@ end_change(struct unit *unit, const struct records *records)
 bool
 smart_cached_key_add(struct smart_cached_key *key, int columns_length, const uint8 *rest, int length)
 {
+	smart_assert(columns_length >= 0 && length > 0);
+	smart_assert(key->count >= 0 && key->count <= SMART_CACHED_ENTRIES && key->bytes >= key->count);
 	/* Where there are several, each has its length in front. */
 	if (key->count == SMART_CACHED_ENTRIES ||
 		columns_length + key->bytes + length + key->count + 1 > SMART_CACHED_BYTES)
@@ -284,6 +297,7 @@ smart_cached_key_add(struct smart_cached_key *key, int columns_length, const uin
 	key->length[key->count++] = (uint8) length;
 	memcpy(key->byte + key->bytes, rest, length);
 	key->bytes += length;
+	smart_assert(key->bytes <= SMART_CACHED_BYTES);
 	return true;
 }
 
@@ -292,6 +306,7 @@ smart_cached_key_has(const struct smart_cached_key *key, const uint8 *rest, int 
 {
 	const uint8 *own = key->byte;
 
+	smart_assert(key->count >= 0 && key->count <= SMART_CACHED_ENTRIES);
 	for (int i = 0; i < key->count; own += key->length[i++])
 	{
 		if (key->length[i] == length && memcmp(own, rest, length) == 0)
@@ -307,6 +322,7 @@ read_key(const uint8 *record, int columns_length, struct smart_cached_key *key)
 	const uint8 *rest = record + HEAD + columns_length;
 	const uint8 *end = record + bytes_of(record);
 
+	smart_assert(rest <= end);
 	key->count = key->bytes = 0;
 	if ((record[HEAD - 1] & MANY) == 0)
 		return rest == end || smart_cached_key_add(key, columns_length, rest, (int) (end - rest));
@@ -338,6 +354,7 @@ write_key(uint8 *record, uint32 run, const uint8 *columns, int columns_length, c
 		to += key->length[i];
 		rest += key->length[i];
 	}
+	smart_assert(to - record <= HEAD + SMART_CACHED_BYTES);
 	record[HEAD - 1] = (uint8) (to - record - HEAD) | (key->count > 1 ? MANY : 0);
 }
 
@@ -350,6 +367,7 @@ move_ahead(struct unit *unit, uint64 version, uint64 left, struct records *recor
 	static uint32 asked = 0;
 	uint8 record[RECORDS];
 
+	smart_assert(to >= 0 && to <= at);
 	if (to == at || ++asked % MOVED_EVERY != 0 || !LWLockConditionalAcquire(smart_key_memory_lock(), LW_SHARED))
 		return;
 	if (smart_key_memory_is_left(left) && begin_change(unit, version))
@@ -369,6 +387,7 @@ smart_key_cache_prefetch(uint32 run, const uint8 *columns, int length)
 	uint64 left;
 	const struct unit *unit;
 
+	smart_assert(run != 0 && length > 0 && length <= SMART_CACHED_BYTES);
 	if (!smart_key_memory_look(&piece, &left) || piece.count == 0)
 		return;
 	unit = unit_of(&piece, run, columns, length);

@@ -92,6 +92,7 @@ block_of(const struct smart_key_piece *piece, uint64 hash)
 {
 	struct block *blocks = smart_key_memory_unit(piece->first);
 
+	smart_assert(piece->count > 0 && piece->count * UNIT_BLOCKS <= PG_UINT32_MAX);
 	return &blocks[(hash >> 32) * (piece->count * UNIT_BLOCKS) >> 32];
 }
 
@@ -135,6 +136,7 @@ find(const struct smart_run_name *name)
 	if (name->run == 0 || shared == NULL)
 		return NULL;
 	places = __atomic_load_n(&shared->places, __ATOMIC_RELAXED);
+	smart_assert(places >= 0 && places <= SMART_KEY_FILTERS);
 	for (int i = 0; i < places; i++)
 	{
 		int place = (last + i) % places;
@@ -206,12 +208,14 @@ begin_change(struct filter *filter)
 static void
 end_change(struct filter *filter)
 {
+	smart_assert(LWLockHeldByMeInMode(smart_key_memory_lock(), LW_EXCLUSIVE) && filter->version % 2 != 0);
 	__atomic_store_n(&filter->version, filter->version + 1, __ATOMIC_RELEASE);
 }
 
 static void
 set_name(struct filter *filter, const struct smart_run_name *name)
 {
+	smart_assert(filter->holder == MyProcPid && filter->piece.count > 0);
 	begin_change(filter);
 	smart_shared_file_set(&filter->file, &name->file);
 	__atomic_store_n(&filter->journal, name->journal, __ATOMIC_RELAXED);
@@ -249,6 +253,7 @@ free_from(uint64 first)
 {
 	uint64 end = smart_key_memory_units();
 
+	smart_assert(LWLockHeldByMe(smart_key_memory_lock()) && first <= end);
 	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		const struct filter *filter = &shared->filter[i];
@@ -256,6 +261,7 @@ free_from(uint64 first)
 		if (is_there(filter) && end_of(&filter->piece) > first)
 			end = Min(end, Max(first, filter->piece.first));
 	}
+	smart_assert(end >= first && end <= smart_key_memory_units());
 	return (struct smart_key_piece){.first = first, .count = end - first};
 }
 
@@ -263,6 +269,7 @@ free_from(uint64 first)
 static bool
 find_units(uint64 units, struct smart_key_piece *piece)
 {
+	smart_assert(units > 0);
 	for (int i = -1; i < SMART_KEY_FILTERS; i++)
 	{
 		*piece = free_from(i < 0 ? 0 : end_of(&shared->filter[i].piece));
@@ -297,6 +304,7 @@ find_oldest(void)
 {
 	struct filter *oldest = NULL;
 
+	smart_assert(LWLockHeldByMeInMode(smart_key_memory_lock(), LW_EXCLUSIVE));
 	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		struct filter *filter = &shared->filter[i];
@@ -326,6 +334,7 @@ take(const smart_file *file, uint64 units)
 	struct smart_key_piece piece;
 	struct filter *filter;
 
+	smart_assert(units > 0 && units <= smart_key_memory_units());
 	while ((filter = find_place()) == NULL || !find_units(units, &piece))
 	{
 		struct filter *oldest = find_oldest();
@@ -334,6 +343,7 @@ take(const smart_file *file, uint64 units)
 			return NULL;
 		throw_away(oldest);
 	}
+	smart_assert(filter->holder == 0 && piece.count == units && end_of(&piece) <= smart_key_memory_units());
 	__atomic_store_n(&shared->places, Max(shared->places, (int) (filter - shared->filter) + 1), __ATOMIC_RELAXED);
 	begin_change(filter);
 	smart_shared_file_set(&filter->file, file);
@@ -350,6 +360,7 @@ take(const smart_file *file, uint64 units)
 static void
 throw_away_of_file(const smart_file *file)
 {
+	smart_assert(LWLockHeldByMeInMode(smart_key_memory_lock(), LW_EXCLUSIVE));
 	for (int i = 0; i < SMART_KEY_FILTERS; i++)
 	{
 		struct filter *filter = &shared->filter[i];
@@ -377,6 +388,7 @@ smart_key_filter_files(smart_file files[SMART_KEY_FILTERS])
 void
 smart_key_filter_forget(const smart_file *files, int count)
 {
+	smart_assert(count >= 0 && count <= SMART_KEY_FILTERS);
 	if (smart_key_memory_units() == 0)
 		return;
 	LWLockAcquire(smart_key_memory_lock(), LW_EXCLUSIVE);
@@ -411,6 +423,7 @@ clear(const struct filter *filter)
 {
 	struct block *blocks = smart_key_memory_unit(filter->piece.first);
 
+	smart_assert(filter->holder == MyProcPid && end_of(&filter->piece) <= smart_key_memory_units());
 	for (uint64 i = 0; i < filter->piece.count * UNIT_BLOCKS; i++)
 	{
 		for (int word = 0; word < WORDS; word++)
@@ -452,6 +465,7 @@ smart_key_filter_begin(const struct smart_run_name *before, double keys, double 
 		filter = units == 0 ? NULL : take(&before->file, units);
 		leave_rest();
 	}
+	smart_assert(filter == NULL || (filter->holder == MyProcPid && is_there(filter)));
 	self->filter = filter;
 	LWLockRelease(smart_key_memory_lock());
 	if (filter == NULL)

@@ -69,6 +69,7 @@ try_lock(struct stripe *stripe)
 {
 	uint32 nobody = 0;
 
+	smart_assert(held == NULL && MyProcPid != 0);
 	return pg_atomic_compare_exchange_u32(&stripe->holder, &nobody, (uint32) MyProcPid);
 }
 
@@ -102,6 +103,7 @@ smart_key_lock(uint32 hash)
 		held = stripe;
 	else
 		wait_for(stripe);
+	smart_assert(held == stripe && pg_atomic_read_u32(&stripe->holder) == (uint32) MyProcPid);
 }
 
 void

@@ -72,6 +72,7 @@ smart_key_memory_units(void)
 void *
 smart_key_memory_unit(uint64 unit)
 {
+	smart_assert(unit < shared->units);
 	return &memory[unit];
 }
 
@@ -85,6 +86,7 @@ smart_key_memory_lock(void)
 static void
 clear(uint64 first, uint64 end)
 {
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && first <= end && end <= shared->units);
 	for (uint64 i = first; i < end; i++)
 	{
 		for (size_t word = 0; word < lengthof(memory[i].word); word++)
@@ -101,6 +103,7 @@ limit(const struct smart_key_piece *piece, const struct smart_key_piece *before)
 	uint64 end_of_both = Max(first_of_both, Min(before->first + before->count, end));
 	uint64 first = first_of_both - Min(first_of_both - piece->first, CLEARED_MAX);
 
+	smart_assert(first >= piece->first && first <= end);
 	return (struct smart_key_piece){.first = first, .count = Min(end, end_of_both + CLEARED_MAX) - first};
 }
 
@@ -140,6 +143,7 @@ smart_key_memory_look(struct smart_key_piece *piece, uint64 *version)
 bool
 smart_key_memory_is_left(uint64 version)
 {
+	smart_assert(version % 2 == 0);
 	/* What was loaded comes before this look; the partner is the fence of smart_key_memory_leave(). */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&shared->version, __ATOMIC_RELAXED) == version;

@@ -73,6 +73,7 @@ put_key(const struct head *head, const uint8 *key, struct waking *waking)
 {
 	uint32 used = queue->used + (uint32) sizeof(*head) + head->length;
 
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && queue->used <= QUEUE_BYTES);
 	if (used > QUEUE_BYTES)
 		return false;
 	if (queue->used == 0 && queue->worker == NULL)
@@ -149,6 +150,7 @@ smart_kill_queue_next(Oid last, Oid *database)
 	for (uint32 at = 0; at < queue->used && (!OidIsValid(found) || found == last); at += sizeof(head) + head.length)
 	{
 		memcpy(&head, queue->bytes + at, sizeof(head));
+		smart_assert(head.length > 0 && at + sizeof(head) + head.length <= queue->used);
 		found = head.database;
 	}
 	LWLockRelease(lock);
@@ -163,12 +165,14 @@ take(Oid database, struct smart_kill_list *list)
 	struct head head;
 	uint32 kept = 0;
 
+	smart_assert(OidIsValid(database));
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	for (uint32 at = 0; at < queue->used; at += sizeof(head) + head.length)
 	{
 		bool taken;
 
 		memcpy(&head, queue->bytes + at, sizeof(head));
+		smart_assert(head.length > 0 && at + sizeof(head) + head.length <= queue->used);
 		taken = head.database == database;
 		if (taken && list != NULL)
 		{
@@ -206,6 +210,7 @@ smart_kill_queue_take(Oid database, struct smart_kill_list *list)
 		return false;
 	take(database, list);
 	smart_assert((list->count > 0) == OidIsValid(list->index));
+	smart_assert(list->count <= SMART_KILL_LIST_KEYS && list->start[list->count] <= SMART_KILL_LIST_BYTES);
 	return list->count > 0;
 }
 

@@ -77,6 +77,7 @@ smart_orphans_request(Oid database)
 		requests->all = true;
 	else if (place == requests->count)
 		requests->database[requests->count++] = database;
+	smart_assert(requests->count >= 0 && requests->count <= SMART_ORPHANS_REQUESTS);
 	SpinLockRelease(&requests->lock);
 	smart_launcher_wake();
 }
@@ -118,6 +119,7 @@ smart_orphans_take_request(bool round, bool database_first, Oid *database)
 		*database = InvalidOid;
 	}
 	SpinLockRelease(&requests->lock);
+	smart_assert(!found || round || OidIsValid(*database));
 	return found;
 }
 
@@ -135,6 +137,7 @@ smart_orphans_watch(TransactionId xid, Oid database)
 		place++;
 	if (place == requests->nprepared && place < SMART_ORPHANS_PREPARED)
 		requests->prepared[requests->nprepared++] = (struct smart_orphans_prepared){.xid = xid, .database = database};
+	smart_assert(requests->nprepared >= 0 && requests->nprepared <= SMART_ORPHANS_PREPARED);
 	SpinLockRelease(&requests->lock);
 }
 

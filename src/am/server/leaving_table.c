@@ -53,6 +53,7 @@ check_table(void)
 static void
 put(Oid database, Oid index, uint64 tree)
 {
+	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && tree != 0);
 	smart_assert(table->count < PLACES);
 	table->place[table->count++] = (struct smart_leaving_tree){.database = database, .index = index, .tree = tree};
 }
@@ -108,6 +109,7 @@ smart_leaving_due(void)
 	List *databases = NIL;
 
 	LWLockAcquire(lock, LW_SHARED);
+	smart_assert(table->count <= PLACES);
 	for (uint32 i = 0; i < table->count; i++)
 		databases = list_append_unique_oid(databases, table->place[i].database);
 	LWLockRelease(lock);
@@ -119,6 +121,7 @@ smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
 {
 	int count = 0;
 
+	smart_assert(OidIsValid(database) && max > 0);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	check_table();
 	for (uint32 i = 0; i < table->count && count < max; i++)
@@ -131,6 +134,7 @@ smart_leaving_trees(Oid database, struct smart_leaving_tree *trees, int max)
 		trees[count++] = *leaving;
 	}
 	LWLockRelease(lock);
+	smart_assert(count <= max);
 	return count;
 }
 
@@ -150,6 +154,7 @@ smart_leaving_release(void)
 void
 smart_leaving_done(uint64 tree)
 {
+	smart_assert(tree != 0);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	check_table();
 	for (uint32 i = 0; i < table->count; i++)
@@ -185,6 +190,7 @@ smart_leaving_trees_of(Oid database, Oid index, uint64 *trees, int max)
 {
 	int count = 0;
 
+	smart_assert(OidIsValid(index) && max > 0);
 	LWLockAcquire(lock, LW_SHARED);
 	for (uint32 i = 0; i < table->count && count < max; i++)
 	{
@@ -200,6 +206,7 @@ smart_leaving_has(uint64 tree)
 {
 	bool found = false;
 
+	smart_assert(tree != 0);
 	LWLockAcquire(lock, LW_SHARED);
 	for (uint32 i = 0; i < table->count && !found; i++)
 		found = table->place[i].tree == tree;

@@ -6,6 +6,7 @@
 
 #include "am/server/passed.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 
 static struct smart_passed *
 place_of(uint64 delta)
@@ -19,6 +20,7 @@ smart_passed_add(uint64 delta, uint64 entries)
 	struct smart_passed *place = place_of(delta);
 	uint64 found = pg_atomic_read_u64(&place->delta);
 
+	smart_assert(delta != 0);
 	if (found != delta && pg_atomic_compare_exchange_u64(&place->delta, &found, delta))
 		pg_atomic_write_u64(&place->entries, 0);
 	return pg_atomic_fetch_add_u64(&place->entries, entries) + entries;

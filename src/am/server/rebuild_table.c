@@ -17,6 +17,7 @@
 #include "am/server/rebuild_table.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
+#include "base/assert.h"
 
 #define TRANCHE "smart_rebuild"
 #define PLACES  256
@@ -136,7 +137,10 @@ take_place(Oid database, Oid index)
 			best = place;
 	}
 	if (best != NULL)
+	{
+		smart_assert(best->state != SMART_REBUILD_RUNNING && best->worker == 0);
 		*best = (struct smart_rebuild){.database = database, .index = index};
+	}
 	return best;
 }
 
@@ -146,6 +150,7 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 	uint32 nrunning = table->nrunning + (state == SMART_REBUILD_RUNNING) - (place->state == SMART_REBUILD_RUNNING);
 
 	smart_assert(LWLockHeldByMeInMode(lock, LW_EXCLUSIVE) && OidIsValid(place->database));
+	smart_assert(place->state != SMART_REBUILD_RUNNING || table->nrunning > 0);
 	/* Release: who sees that a move has ended sees the change that was announced before.  Partner: is_idle. */
 	__atomic_store_n(&table->nrunning, nrunning, __ATOMIC_RELEASE);
 	if (place->state != state)
@@ -173,6 +178,7 @@ smart_rebuild_find(Oid database, Oid index, struct smart_rebuild *found)
 	place = find(database, index);
 	if (place != NULL)
 		*found = *place;
+	smart_assert(place == NULL || place->state <= SMART_REBUILD_DONE);
 	LWLockRelease(lock);
 	return place != NULL;
 }
@@ -331,6 +337,7 @@ smart_rebuild_end_failed(Oid database, Oid index, const char *error, int delay_m
 {
 	struct smart_rebuild *place;
 
+	smart_assert(OidIsValid(index) && delay_ms >= 0);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	place = take_place(database, index);
 	/* A worker that finds the table locked leaves alone the session that has locked it, and loads. */
@@ -364,6 +371,7 @@ smart_rebuild_put_off(Oid database, Oid index, int delay_ms)
 {
 	struct smart_rebuild *place = lock_and_find(database, index);
 
+	smart_assert(delay_ms >= 0);
 	if (place != NULL && place->state == SMART_REBUILD_WAITING)
 		place->due = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay_ms);
 	LWLockRelease(lock);
@@ -502,6 +510,7 @@ smart_rebuild_is_idle(void)
 	for (int i = 0; i < PLACES && idle; i++)
 		idle = table->place[i].state != SMART_REBUILD_RUNNING &&
 			   (table->place[i].state != SMART_REBUILD_WAITING || table->place[i].due == DT_NOEND);
+	smart_assert(!idle || table->nrunning == 0);
 	LWLockRelease(lock);
 	return idle;
 }
@@ -593,6 +602,7 @@ smart_rebuild_moves(char error[SMART_REBUILD_ERROR_MAX])
 			strlcpy(error, place->error, SMART_REBUILD_ERROR_MAX);
 		}
 	}
+	smart_assert(count <= table->nrunning);
 	LWLockRelease(lock);
 	return count;
 }
@@ -602,6 +612,7 @@ smart_rebuild_holds_tree(uint64 tree)
 {
 	bool found;
 
+	smart_assert(tree != 0);
 	LWLockAcquire(lock, LW_SHARED);
 	found = smart_leaving_has(tree);
 	for (int i = 0; i < PLACES; i++)

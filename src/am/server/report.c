@@ -14,6 +14,7 @@
 #include "am/server/report.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "rdma/tcp/stream.h"
 #include "tree/layout.h"
 
@@ -42,6 +43,8 @@ fabric_detail(void)
 static void
 raise_wait(smart_status status, Relation index)
 {
+	smart_assert(status == SMART_INTERRUPTED || status == SMART_TIMEOUT || status == SMART_UNREACHABLE ||
+				 status == SMART_STALE);
 	CHECK_FOR_INTERRUPTS();
 	if (status == SMART_INTERRUPTED)
 		ereport(ERROR, errcode(ERRCODE_QUERY_CANCELED), errmsg("an operation on a smart index was interrupted"),

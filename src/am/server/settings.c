@@ -12,6 +12,7 @@
 #include "am/compat.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
+#include "base/assert.h"
 #include "compute/allocate/region.h"
 #include "rdma/discovery.h"
 
@@ -47,6 +48,7 @@ smart_settings_next_address(const char **list, char host[SESSION_HOST_MAX], char
 		*list = from;
 		return false;
 	}
+	smart_assert(length > 0);
 	*list = from + length;
 	while (length > 0 && isspace((unsigned char) from[length - 1]))
 		length--;
@@ -100,6 +102,8 @@ smart_settings_rdma_device(const char *value, char device[SMART_RDMA_NAME_MAX], 
 	if (*at != '\0' || length >= SMART_RDMA_NAME_MAX)
 		return false;
 	strlcpy(device, value, length + 1);
+	smart_assert(number[0] >= 0 && number[0] <= RDMA_NUMBER_MAX);
+	smart_assert(number[1] >= -1 && number[1] <= RDMA_NUMBER_MAX);
 	*port = number[0];
 	*gid_index = number[1];
 	return true;
@@ -158,6 +162,7 @@ check_memory_nodes(char **value, void **extra, GucSource source)
 	while (at != NULL && cluster > *value && cluster[-1] != ',')
 		cluster--;
 	length = (size_t) (cluster - *value);
+	smart_assert(cluster >= *value && length <= strlen(*value));
 	memcpy(nodes->addresses, *value, length);
 	nodes->addresses[length] = '\0';
 	nodes->cluster = nodes->addresses + length + 1;
@@ -184,6 +189,7 @@ assign_memory_nodes(const char *value, void *extra)
 static void
 assign_fabric_timeout(int value, void *extra)
 {
+	smart_assert(value >= TIMEOUT_MIN_MS && value <= TIMEOUT_MAX_MS);
 	if (smart_server.client != NULL)
 		smart_client_set_timeout(smart_server.client, (uint32) value);
 }
@@ -191,6 +197,7 @@ assign_fabric_timeout(int value, void *extra)
 static void
 assign_spread_above(int value, void *extra)
 {
+	smart_assert(value >= 0 && value <= SPREAD_ABOVE_MAX_MB);
 	if (smart_server.client != NULL)
 		smart_client_set_spread(smart_server.client, (uint32) value * SMART_PAGES_A_MB);
 }
@@ -265,7 +272,8 @@ smart_settings_init(void)
 {
 	define_places();
 
-	DefineCustomBoolVariable("smart.batching", "Statements insert entries in batches, and read those on memory nodes in batches.",
+	DefineCustomBoolVariable("smart.batching",
+							 "Statements insert entries in batches, and read those on memory nodes in batches.",
 							 "Nested loops look rows ahead, and read the entries for several of them together; inserts "
 							 "collect entries of indexes that are not unique, and send them together.",
 							 &smart_settings.batching, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "storage/shmem.h"
 
 #include "am/server/shared.h"
+#include "base/assert.h"
 
 struct smart_server smart_server;
 
@@ -17,8 +18,10 @@ smart_shared_make(const char *name, Size size)
 	bool found;
 	void *made;
 
+	smart_assert(size > 0);
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	made = ShmemInitStruct(name, size, &found);
+	smart_assert(!found);
 	memset(made, 0, size);
 	LWLockRelease(AddinShmemInitLock);
 	return made;
@@ -42,5 +45,6 @@ uint64
 smart_server_incarnation(void)
 {
 	smart_server_require();
+	smart_assert(smart_server.shared->server_incarnation != 0);
 	return smart_server.shared->server_incarnation;
 }

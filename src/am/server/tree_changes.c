@@ -13,6 +13,7 @@
 #include "am/compat.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
+#include "base/assert.h"
 #include "base/fence.h"
 
 struct tree_changes
@@ -29,6 +30,7 @@ static bool has_foretold = false;
 static Size
 shared_bytes(void)
 {
+	smart_assert(MaxBackends > 0);
 	return add_size(offsetof(struct tree_changes, foretold), mul_size((Size) MaxBackends + 1, sizeof(bool)));
 }
 

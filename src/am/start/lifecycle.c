@@ -97,6 +97,7 @@ add_part(char *base, Size *end, Size bytes)
 {
 	Size from = TYPEALIGN(PART_ALIGNMENT, *end);
 
+	smart_assert(from >= *end);
 	*end = from + bytes;
 	return base == NULL ? NULL : base + from;
 }
@@ -300,6 +301,7 @@ take_region(bool first_start)
 	bool left = !closed && region_was_left(&reason);
 	struct stat file;
 
+	smart_assert(smart_server.region.base != NULL);
 	smart_clean_mark_remove();
 	if (left)
 	{

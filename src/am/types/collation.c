@@ -26,6 +26,7 @@
 
 #include "am/types/collation.h"
 #include "am/types/samples.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 
 #define VERSION(major, minor) (((uint32) (major) << 16) | (uint32) (minor))
@@ -173,6 +174,7 @@ is_c_utf8(const char *locale)
 			return false;
 		codeset[length++] = pg_ascii_tolower((unsigned char) *locale);
 	}
+	smart_assert(length < sizeof(codeset));
 	codeset[length] = '\0';
 	return strcmp(codeset, "utf8") == 0;
 }

@@ -148,6 +148,7 @@ guess_fours(const struct smart_guesser *guesser, const uint8 **level, const uint
 		memcpy(next, &four, sizeof(four));
 		next += sizeof(four);
 	}
+	smart_assert(at <= end);
 	*level = at;
 	return next;
 }
@@ -180,6 +181,7 @@ guess_letters(const struct smart_guesser *guesser, const uint8 *level, const uin
 		level += 2;
 		next = guess_fours(guesser, &level, end, next);
 	}
+	smart_assert(level <= end && next >= string);
 	*length = (int) (next - string);
 	return level;
 }

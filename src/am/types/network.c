@@ -13,6 +13,7 @@
 #include "utils/inet.h"
 
 #include "am/codec/normalizer.h"
+#include "base/assert.h"
 
 #define ADDRESS_MAX 16 /* bytes, as in family 6 */
 
@@ -43,6 +44,7 @@ inet_end(const struct smart_normalizer *normalizer, const uint8 *bytes, const ui
 	int size;
 	int whole;
 
+	smart_assert(bytes <= limit && (flip == 0 || flip == 0xFF));
 	if (length < 1)
 		return NULL;
 	size = (bytes[0] ^ flip) == PGSQL_AF_INET ? 4 : ADDRESS_MAX;

@@ -9,6 +9,7 @@
 #include "utils/builtins.h"
 
 #include "am/codec/normalizer.h"
+#include "base/assert.h"
 
 /*
  * A backslash at the very end is an error to the operator once it gets there: then nothing is claimed, and the recheck
@@ -30,6 +31,7 @@ like_prefix(struct varlena *pattern, struct smart_prefix *prefix)
 			p++;
 		prefix->bytes[prefix->length++] = (uint8) *p++;
 	}
+	smart_assert(p <= end);
 	prefix->whole = p == end;
 
 	/* Is the rest nothing but one or more %? */

@@ -28,6 +28,7 @@
 #include "utils/typcache.h"
 
 #include "am/codec/normalizer.h"
+#include "base/assert.h"
 
 #define MARK_WRAPPED 0x00
 #define WIDTH_MOST   0xFD /* normalized keys that are wider are wrapped */
@@ -284,6 +285,7 @@ record_current(const struct smart_normalizer *normalizer)
 		present++;
 	}
 	ReleaseTupleDesc(descriptor);
+	smart_assert(!same || present <= row->count);
 	return same && present == row->count;
 }
 

@@ -25,6 +25,7 @@
 #include "tsearch/ts_type.h"
 
 #include "am/codec/normalizer.h"
+#include "base/assert.h"
 
 #define MARK_POSITIONS    0x00
 #define MARK_NO_POSITIONS 0x01
@@ -127,6 +128,7 @@ node_end(const uint8 *p, const uint8 *limit, uint8 flip)
 	uint8 type = 0;
 	uint8 which = 0;
 
+	smart_assert(flip == 0 || flip == 0xFF);
 	p = smart_get_byte(p, limit, ~flip, &type);
 	if (type == QI_VAL)
 		return smart_string_end(smart_skip(p, limit, 4), limit, flip);

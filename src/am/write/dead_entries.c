@@ -70,6 +70,7 @@ look_at_lines(Buffer buffer, struct suspect *const *rows, uint32 count)
 	Page page = BufferGetPage(buffer);
 	bool all = true;
 
+	smart_assert(count > 0);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	for (uint32 i = 0; i < count; i++)
 	{
@@ -131,6 +132,7 @@ ask_for_pruning(Relation heap, Buffer buffer, struct suspect *const *rows, uint3
 static void
 look_at_page(Relation heap, Buffer buffer, struct suspect *const *rows, uint32 count)
 {
+	smart_assert(count > 0 && BufferIsValid(buffer));
 	if (look_at_lines(buffer, rows, count) || !ask_for_pruning(heap, buffer, rows, count))
 		return;
 	heap_page_prune_opt(heap, buffer);
@@ -203,6 +205,7 @@ read_ahead(struct smart_scan *scan, const struct suspects *suspects, uint32 firs
 	uint8 *bytes = palloc((Size) count * SMART_KEY_MAX);
 	smart_status status;
 
+	smart_assert(first < suspects->sorted.count);
 	for (uint32 i = 0; i < count; i++)
 	{
 		points[i] = (struct smart_point){.bytes = bytes + i * SMART_KEY_MAX, .length = keys[i].length};
@@ -224,6 +227,7 @@ find_present(struct smart_relation *relation, const struct suspects *suspects)
 	struct smart_batch batch = {0};
 	uint32 at = 0;
 
+	smart_assert(relation->view == NULL && relation->tree != NULL);
 	for (uint32 i = 0; i < suspects->sorted.count; i++)
 	{
 		const struct smart_sorted_key *key = &suspects->sorted.keys[i];
@@ -263,6 +267,7 @@ view_present(struct smart_relation *relation, const struct suspects *suspects)
 		struct smart_batch batch;
 		enum smart_found found;
 
+		smart_assert(key->length > 0 && key->length <= SMART_KEY_MAX);
 		memcpy(behind, key->bytes, key->length);
 		smart_view_seek(relation->view, key->bytes, key->length, behind, (uint32) smart_successor(behind, key->length),
 						false);
@@ -348,6 +353,7 @@ remove_by_journal(Relation heap, Relation index, const struct smart_entries *key
 	}
 	smart_pin_leave(&pin);
 	smart_removal_end(&removal);
+	smart_assert(removal.removed <= keys->count);
 	return (uint32) removal.removed;
 }
 

@@ -36,6 +36,7 @@ learn(const IndexVacuumInfo *info)
 {
 	IndexVacuumInfo quiet = *info;
 
+	smart_assert(!learning);
 	quiet.message_level = DEBUG5;
 	learning = true;
 	PG_TRY();
@@ -76,6 +77,7 @@ reserve(struct smart_dead_tids *dead, uint64 blocks, uint64 words)
 		dead->words = dead->words == NULL ? palloc(size) : repalloc(dead->words, size);
 		dead->words_room = (uint32) words_room;
 	}
+	smart_assert(blocks <= dead->blocks_room && words <= dead->words_room);
 	return true;
 }
 
@@ -101,7 +103,10 @@ add_block(void *argument, BlockNumber block, const OffsetNumber *offsets, int co
 	dead->blocks = (BlockNumber) blocks;
 	memset(&dead->words[begin], 0, words * sizeof(uint64));
 	for (int i = 0; i < count; i++)
+	{
+		smart_assert(offsets[i] <= offsets[count - 1]);
 		dead->words[begin + offsets[i] / SMART_DEAD_WORD] |= UINT64CONST(1) << (offsets[i] % SMART_DEAD_WORD);
+	}
 	return true;
 }
 

@@ -214,6 +214,7 @@ insert_while_rebuilt(const struct smart_candidate *candidate)
 static bool
 publish_while_lost(struct smart_candidate *candidate)
 {
+	smart_assert(candidate->relation->lost);
 	if (candidate->relation->tree != NULL && !insert_while_rebuilt(candidate))
 		return false;
 	if (!journal(candidate))
@@ -333,6 +334,7 @@ is_left_by_all(struct smart_relation *opened, Relation index)
 {
 	uint32 before = opened->changes;
 
+	smart_assert(opened->lost);
 	if (smart_relation_tree(index) == SMART_TREE_NOWHERE || likely(!smart_changes_are_foretold()))
 		return true;
 	opened->changes = smart_changes_announce();
@@ -348,6 +350,7 @@ open_unique(Relation index, const struct smart_relation *self)
 {
 	bool asks = self == NULL || !self->asks_again;
 
+	smart_assert(index->rd_index->indisunique);
 	for (;; asks = true)
 	{
 		if (smart_relation_can_answer(index) && asks && !smart_promote(index))
@@ -525,6 +528,7 @@ insert_waited(Relation index, struct smart_relation *self, const struct smart_pe
 										.subtransaction = add->subtransaction};
 	bool unique;
 
+	smart_assert(!index->rd_index->indisunique && add->key_length > 0 && add->length >= add->key_length);
 	while (unlikely(!insert_once(&candidate, NULL, &unique)))
 		candidate.relation = open_index(index, candidate.relation, CurrentMemoryContext);
 	return candidate.relation;
@@ -578,6 +582,7 @@ smart_insert_pending(Relation index, const struct smart_pending_add **adds, uint
 	sort_adds(index, adds, count);
 	if (publish_together(index, self, adds, count))
 		done = journal_together(index, self, adds, count);
+	smart_assert(done <= count);
 	for (; done < count; done++)
 		self = insert_waited(index, self, adds[done]);
 	MemoryContextSwitchTo(old);

@@ -48,6 +48,7 @@ smart_removal_begin(struct smart_removal *removal, struct smart_relation *relati
 static void *
 grow(const struct smart_removal *removal, void *old, Size used, Size size)
 {
+	smart_assert(old == NULL || used <= size);
 	void *grown = MemoryContextAllocExtended(removal->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 
 	if (grown == NULL || old == NULL)
@@ -82,6 +83,7 @@ reserve(struct smart_removal *removal, Size used, Size length)
 		removal->bytes = bytes;
 		removal->size = size;
 	}
+	smart_assert(removal->count < removal->room && used + length <= removal->size);
 	return true;
 }
 
@@ -99,6 +101,7 @@ smart_removal_add(struct smart_removal *removal, const uint8 *key, int key_lengt
 	memcpy(removal->bytes + begin, key, (Size) key_length);
 	removal->start[removal->count++] = begin;
 	removal->start[removal->count] = begin + (uint32) key_length;
+	smart_assert(removal->start[removal->count] <= removal->size);
 }
 
 void
@@ -177,6 +180,7 @@ remove_from_tree(struct smart_removal *removal, struct victims *victims)
 	bool was_removing = space->removing;
 	smart_status status;
 
+	smart_assert(victims->keys.count > 0 && removal->relation->tree != NULL);
 	space->removing = true;
 	for (;;)
 	{
@@ -200,6 +204,7 @@ begin_walk(const struct smart_removal *removal, struct victims *victims)
 {
 	struct smart_sorted_key *keys = MemoryContextAlloc(removal->context, removal->count * sizeof(*keys));
 
+	smart_assert(removal->count > 0 && !removal->out_of_memory);
 	for (uint32 i = 0; i < removal->count; i++)
 		keys[i] = (struct smart_sorted_key){.bytes = removal->bytes + removal->start[i],
 											.length = removal->start[i + 1] - removal->start[i]};
@@ -213,6 +218,7 @@ begin_walk(const struct smart_removal *removal, struct victims *victims)
 static void
 pack(const struct smart_removal *removal, struct smart_batches *batches)
 {
+	smart_assert(removal->count > 0 && !removal->out_of_memory);
 	smart_batches_begin(batches, removal->context);
 	for (uint32 i = 0; i < removal->count; i++)
 	{

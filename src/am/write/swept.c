@@ -119,6 +119,7 @@ reserve(struct smart_swept *swept)
 static void
 begin(struct smart_swept *swept)
 {
+	smart_assert(!swept->open);
 	smart_removal_note(swept->relation, true);
 	smart_staging_write_out(swept->index, &swept->relation->tail, true);
 	reserve(swept);
@@ -138,6 +139,7 @@ void
 smart_swept_add(struct smart_swept *swept, const uint8 *key, int length)
 {
 	smart_assert(swept->open);
+	smart_assert(length > 0 && length <= SMART_KEY_MAX);
 	swept->count++;
 	if (!smart_batches_add(&swept->batches, key, length))
 		swept->out_of_memory = true;
@@ -147,6 +149,7 @@ smart_swept_add(struct smart_swept *swept, const uint8 *key, int length)
 static void
 append(struct smart_swept *swept)
 {
+	smart_assert(swept->open);
 	if (swept->out_of_memory)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
 				errdetail("Failed to pack the removals from index \"%s\" for its journal.",

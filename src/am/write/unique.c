@@ -23,6 +23,7 @@
 #include "am/server/dead_rows.h"
 #include "am/server/report.h"
 #include "am/write/unique.h"
+#include "base/assert.h"
 
 /* ---- rows of the table ---- */
 
@@ -133,6 +134,7 @@ seek(const struct smart_candidate *candidate)
 	uint8 behind[SMART_COLUMNS_MAX];
 	size_t behind_length;
 
+	smart_assert(candidate->columns_length > 0 && columns_length <= sizeof(behind));
 	memcpy(behind, candidate->entry, columns_length);
 	behind_length = smart_successor(behind, columns_length);
 	if (unlikely(candidate->relation->view != NULL))
@@ -182,6 +184,7 @@ judge_entries(const struct smart_candidate *candidate, bool waits, struct smart_
 	struct smart_batch batch;
 	enum smart_verdict verdict;
 
+	smart_assert(candidate->columns_length > 0 && candidate->columns_length < candidate->key_length);
 	seek(candidate);
 	while (next(candidate, waits, &batch, &verdict))
 	{
@@ -208,6 +211,7 @@ smart_unique_judge(const struct smart_candidate *candidate, bool waits, struct s
 	struct smart_dead_rows rows;
 	enum smart_verdict verdict;
 
+	smart_assert(candidate->check != UNIQUE_CHECK_NO && candidate->columns_length > 0);
 	memset(finding, 0, offsetof(struct smart_finding, versions));
 	smart_versions_init(&finding->versions);
 	/*

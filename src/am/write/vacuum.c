@@ -120,6 +120,7 @@ collect(void *argument, const uint8_t *entry, size_t length)
 {
 	struct bulk_delete *bulk = argument;
 
+	smart_assert(bulk->removal != NULL && bulk->swept == NULL);
 	smart_removal_add(bulk->removal, entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length));
 }
 
@@ -129,6 +130,7 @@ collect_removed(void *argument, const uint8_t *entry, size_t length)
 {
 	struct bulk_delete *bulk = argument;
 
+	smart_assert(bulk->swept != NULL && bulk->removal == NULL);
 	smart_swept_add(bulk->swept, entry, smart_codec_key_length(bulk->relation->codec, entry, (int) length));
 }
 
@@ -323,6 +325,7 @@ walk(struct bulk_delete *bulk, uint64 *visited, uint64 *removed)
 static smart_status
 remove_dead(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *removed)
 {
+	smart_assert(bulk->swept == NULL || bulk->removal == NULL);
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), smart_settings.fabric_timeout_ms);
 	smart_status status = walk(bulk, visited, removed);
 
@@ -349,6 +352,7 @@ bulk_delete(struct bulk_delete *bulk, Relation index, uint64 *visited, uint64 *r
 	struct smart_swept swept;
 	smart_status status;
 
+	smart_assert(bulk->relation->tree != NULL && bulk->swept == NULL && bulk->removal == NULL);
 	*again = false;
 	if (logged)
 	{

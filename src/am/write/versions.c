@@ -67,6 +67,7 @@ make_keys(const struct smart_candidate *candidate, const struct smart_versions *
 	uint32 *start = palloc((count + 1) * sizeof(uint32));
 	uint8 *at = bytes;
 
+	smart_assert(columns_length > 0 && count > 0 && count <= SMART_VERSIONS_LISTED);
 	for (uint32 i = 0; i < count; i++)
 	{
 		start[i] = (uint32) (at - bytes);
@@ -74,6 +75,7 @@ make_keys(const struct smart_candidate *candidate, const struct smart_versions *
 		at = smart_entry_put_tid(candidate->relation->codec, at + columns_length, &versions->rows[i]);
 	}
 	start[count] = (uint32) (at - bytes);
+	smart_assert(start[count] <= count * (columns_length + SMART_TID_LONGEST));
 	return (struct smart_entries){.bytes = bytes, .start = start, .count = count};
 }
 
@@ -99,6 +101,7 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 {
 	struct smart_kills kills;
 
+	smart_assert(!is_journaled(candidate));
 	smart_kills_init(&kills);
 	for (uint32 i = 0; i < keys->count; i++)
 	{
@@ -117,6 +120,7 @@ kill_entries(const struct smart_candidate *candidate, const struct smart_entries
 static void
 hand_over(const struct smart_candidate *candidate, const struct smart_entries *keys)
 {
+	smart_assert(is_journaled(candidate) && keys->count > 0);
 	smart_kill_queue_put(smart_relation_database(candidate->index), RelationGetRelid(candidate->index), keys->bytes,
 						 keys->start, keys->count);
 	if (!smart_server.remote && keys->count >= WORTH_HURRY)
@@ -130,6 +134,7 @@ remove_versions(const struct smart_candidate *candidate, const struct smart_vers
 	MemoryContext old = MemoryContextSwitchTo(own);
 	struct smart_entries keys = make_keys(candidate, versions);
 
+	smart_assert(versions->dead > 0 && versions->listed <= versions->dead);
 	if (!is_journaled(candidate))
 		kill_entries(candidate, &keys);
 	else if (is_the_workers(candidate, versions))
@@ -150,6 +155,7 @@ is_worth_it(const struct smart_candidate *candidate, const struct smart_versions
 	uint32 times = versions->dead / WORTH_REMOVING;
 	bool more = times > (versions->dead - versions->fresh) / WORTH_REMOVING;
 
+	smart_assert(versions->dead > 0 && versions->fresh <= versions->dead);
 	if (!is_journaled(candidate) && versions->fresh > 0)
 		return true;
 	if (is_the_workers(candidate, versions))
@@ -232,6 +238,7 @@ look_nearby(const struct smart_candidate *candidate, struct smart_versions *vers
 	size_t from_length;
 	size_t to_length;
 
+	smart_assert(columns_length > 0 && columns_length + SMART_TID_LONGEST <= sizeof(from));
 	memcpy(from, candidate->entry, columns_length);
 	memcpy(to, candidate->entry, columns_length);
 	ItemPointerSet(&tid, block > 0 ? block - 1 : 0, FirstOffsetNumber);
@@ -262,6 +269,7 @@ open_view(struct smart_relation *relation, Relation index)
 {
 	MemoryContext old;
 
+	smart_assert(relation->lost);
 	if (relation->view != NULL)
 		return true;
 	if (relation->tree != NULL || !smart_relation_is_to_answer(index))

@@ -59,6 +59,7 @@ put_gathered(struct apply *apply)
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(apply->count <= TOGETHER_MAX);
 	if (apply->count > 0)
 		status = apply->values ? smart_tree_upsert_many(apply->tree, apply->additions, apply->count)
 							   : smart_tree_insert_many(apply->tree, apply->additions, apply->count);
@@ -78,6 +79,7 @@ apply_item(struct apply *apply, const struct smart_apply_item *item)
 	const struct smart_log_record *record = item->record;
 	bool flag;
 
+	smart_assert(apply->count < TOGETHER_MAX);
 	if (record->kind == SMART_LOG_REMOVE)
 		return item->tree == SMART_APPLY_ABSENT
 				   ? SMART_OK
@@ -115,6 +117,7 @@ smart_apply(struct smart_tree *tree, struct smart_env *env, bool values, const s
 	}
 	if (status == SMART_OK)
 		status = put_gathered(apply);
+	smart_assert(status != SMART_OK || apply->count == 0);
 	env->release(env, apply);
 	return status;
 }

@@ -72,12 +72,14 @@ range_of(const struct smart_turn *turn)
 static inline uint64_t *
 chain_of(const struct smart_changes *changes, unsigned int range, uint32_t bucket)
 {
+	smart_assert(range < changes->ranges && bucket < changes->buckets);
 	return (uint64_t *) part_of(changes, changes->chains_at) + (uint64_t) range * changes->buckets + bucket;
 }
 
 static inline uint64_t *
 link_of(const struct smart_changes *changes, uint64_t position)
 {
+	smart_assert(position % SMART_LOG_ALIGN == 0);
 	return (uint64_t *) part_of(changes, changes->links_at) +
 		   position % smart_log_bytes(log_of(changes)) / SMART_LOG_ALIGN;
 }
@@ -103,6 +105,7 @@ bucket_of(const struct smart_changes *changes, const uint8_t *key, size_t length
 static size_t
 layout(const struct smart_changes_options *options, struct smart_changes *changes)
 {
+	smart_assert(options->place.bytes % SMART_LOG_ALIGN == 0);
 	*changes =
 		(struct smart_changes){.ranges = options->ranges, .buckets = options->buckets, .values = options->values};
 	changes->chains_at = sizeof(*changes) + options->ranges * sizeof(struct range_changes);
@@ -197,6 +200,7 @@ unlink_older(const struct sought *sought, uint64_t before, unsigned int stay)
 static void
 link_record(const struct sought *sought, struct range_changes *range, uint64_t position, uint64_t frame, bool there)
 {
+	smart_assert(frame < position && __atomic_load_n(&range->lock, __ATOMIC_RELAXED) != 0);
 	unlink_older(sought, smart_log_durable(log_of(sought->changes)), 1);
 	*link_of(sought->changes, position) = *sought->chain << 1 | (uint64_t) there;
 	*sought->chain = position + 1;
@@ -216,6 +220,7 @@ is_put(const struct smart_changes *changes, uint64_t position)
 static inline bool
 is_known(const struct smart_turn *turn)
 {
+	smart_assert(__atomic_load_n(&range_of(turn)->lock, __ATOMIC_RELAXED) != 0);
 	return range_of(turn)->known == UINT64_C(1) + turn->tenure;
 }
 
@@ -356,6 +361,7 @@ change(struct smart_turn *turn, enum smart_log_kind kind, bool wants, const uint
 	bool fits = true;
 	smart_status status;
 
+	smart_assert(kind == SMART_LOG_PUT || kind == SMART_LOG_REMOVE);
 	if (key_length == 0 || length > SMART_ENTRY_MAX)
 		return SMART_TOO_LONG;
 	status = lock_and_look(turn, &sought, &state);
@@ -406,6 +412,7 @@ collect(const struct smart_turn *turn, uint64_t before, struct smart_apply_item 
 	const struct smart_changes *changes = turn->changes;
 	size_t count = 0;
 
+	smart_assert(__atomic_load_n(&range_of(turn)->lock, __ATOMIC_RELAXED) != 0);
 	for (uint32_t bucket = 0; bucket < changes->buckets; bucket++)
 	{
 		for (uint64_t next = *chain_of(changes, turn->range, bucket); next != 0; next = next_of(changes, next - 1))
@@ -449,6 +456,7 @@ finish_applying(const struct smart_turn *turn, uint64_t before, bool more, const
 	struct range_changes *range = range_of(turn);
 	const struct smart_changes *changes = turn->changes;
 
+	smart_assert(range->applying && __atomic_load_n(&range->lock, __ATOMIC_RELAXED) != 0);
 	for (size_t i = 0; i < count; i++)
 	{
 		const struct smart_log_record *record = items[i].record;
@@ -506,6 +514,7 @@ end_of_round(const struct smart_turn *turn, size_t most)
 {
 	const struct range_changes *range = range_of(turn);
 
+	smart_assert(__atomic_load_n(&range->lock, __ATOMIC_RELAXED) != 0);
 	return most != SMART_CHANGES_ALL && range->round != 0 ? range->round : smart_log_durable(log_of(turn->changes));
 }
 
@@ -609,6 +618,7 @@ find_oldest(const struct smart_changes *changes)
 			oldest.begun = __atomic_load_n(&looked_at->round, __ATOMIC_RELAXED) != 0;
 		}
 	}
+	smart_assert(oldest.position <= oldest.idle && oldest.range < changes->ranges);
 	return oldest;
 }
 
@@ -623,6 +633,7 @@ smart_changes_due(struct smart_changes *changes, bool full, unsigned int *range)
 	*range = oldest.range;
 	if (oldest.idle == NO_CHANGE)
 		return false;
+	smart_assert(oldest.ranges > 0);
 	/* In a full log nothing helps but the very oldest: who applies that one may be about it. */
 	if (oldest.begun || oldest.idle + kept < tail || (full && oldest.idle == oldest.position))
 		return true;

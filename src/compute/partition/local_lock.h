@@ -7,6 +7,7 @@
 #ifndef SMART_COMPUTE_PARTITION_LOCAL_LOCK_H
 #define SMART_COMPUTE_PARTITION_LOCAL_LOCK_H
 
+#include "base/assert.h"
 #include "base/env.h"
 
 static inline void
@@ -23,6 +24,7 @@ smart_local_lock(uint32_t *lock, struct smart_env *env)
 static inline void
 smart_local_unlock(uint32_t *lock)
 {
+	smart_assert(__atomic_load_n(lock, __ATOMIC_RELAXED) == 1);
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 

@@ -82,6 +82,7 @@ write_copies(const struct smart_log_place *place, struct fabric *fabric, uint64_
 {
 	struct fabric_request requests[SMART_LOG_COPIES_MAX];
 
+	smart_assert(place->copies >= 1 && place->copies <= SMART_LOG_COPIES_MAX && length > 0);
 	for (unsigned int i = 0; i < place->copies; i++)
 		requests[i] = (struct fabric_request){.verb = FABRIC_WRITE,
 											  .remote = place->address[i] + offset,
@@ -107,6 +108,7 @@ frame_crc(const struct frame_head *head)
 {
 	uint32_t crc = smart_crc32c(CRC_SEED, head, offsetof(struct frame_head, crc));
 
+	smart_assert(head->length > sizeof(*head));
 	return smart_crc32c(crc, head->unused, head->length - offsetof(struct frame_head, unused));
 }
 
@@ -121,6 +123,7 @@ round_up(uint64_t position, uint64_t unit)
 static inline struct flight *
 flight_at(struct smart_log *log, uint32_t number)
 {
+	smart_assert(number < log->count && log->count <= log->flights);
 	return &log->flight[(log->first + number) % log->flights];
 }
 
@@ -148,6 +151,7 @@ make_room(struct smart_log *log, uint64_t need, uint64_t *open, uint64_t *start)
 {
 	uint64_t ring = log->place.bytes;
 
+	smart_assert(log->open <= log->tail && log->tail <= log->head + ring);
 	*open = log->open;
 	*start = log->tail == log->open ? log->open + sizeof(struct frame_head) : log->tail;
 	if (*start % ring + need > ring || *start / ring != *open / ring)
@@ -171,6 +175,7 @@ smart_log_append(struct smart_log *log, struct smart_env *env, const struct smar
 	fits = make_room(log, need, frame, start);
 	if (fits)
 	{
+		smart_assert(*frame < *start && *start % log->place.bytes + need <= log->place.bytes);
 		bytes = log->ring + *start % log->place.bytes;
 		memcpy(bytes, record, sizeof(*record));
 		memcpy(bytes + sizeof(*record), entry, record->length);
@@ -188,6 +193,7 @@ smart_log_append(struct smart_log *log, struct smart_env *env, const struct smar
 static struct flight *
 take_flight(struct smart_log *log)
 {
+	smart_assert(__atomic_load_n(&log->lock, __ATOMIC_RELAXED) != 0);
 	if (log->tail > log->open)
 		close_frame(log);
 	for (uint32_t i = 0; i < log->count; i++)
@@ -207,6 +213,7 @@ take_flight(struct smart_log *log)
 static void
 land(struct smart_log *log, struct flight *flight, bool written)
 {
+	smart_assert(flight->state == FLIGHT_GOES);
 	flight->state = written ? FLIGHT_DONE : FLIGHT_WAITS;
 	while (log->count > 0 && flight_at(log, 0)->state == FLIGHT_DONE)
 	{
@@ -223,6 +230,7 @@ smart_log_commit(struct smart_log *log, struct fabric *fabric, struct smart_env 
 	uint64_t deadline_ns = smart_deadline_ns(env, timeout_ms);
 	unsigned int attempt = 0;
 
+	smart_assert(end <= smart_log_tail(log) || SMART_FAULT(halfround));
 	while (smart_log_durable(log) < end && !SMART_FAULT(unlogged))
 	{
 		struct flight *flight;
@@ -284,6 +292,7 @@ smart_log_bytes(const struct smart_log *log)
 const struct smart_log_record *
 smart_log_at(const struct smart_log *log, uint64_t position)
 {
+	smart_assert(position % SMART_LOG_ALIGN == 0);
 	return (const struct smart_log_record *) (const void *) (log->ring + position % log->place.bytes);
 }
 
@@ -294,6 +303,7 @@ smart_log_release(struct smart_log *log, struct fabric *fabric, struct smart_env
 	uint64_t head;
 	bool mine;
 
+	smart_assert(position <= smart_log_tail(log));
 	smart_local_lock(&log->lock, env);
 	log->free = position > log->free ? position : log->free;
 	head = log->free;
@@ -327,6 +337,7 @@ read_copy(const struct smart_log_place *place, unsigned int copy, struct fabric 
 									 .length = sizeof(*head)};
 	smart_status status = fabric_execute(fabric, &request, 1);
 
+	smart_assert(copy < place->copies);
 	for (uint32_t offset = 0; offset < place->bytes && status == SMART_OK; offset += READ_BYTES)
 	{
 		uint32_t left = place->bytes - offset;

@@ -97,6 +97,7 @@ gate_of(const struct smart_partition *partition, unsigned int range)
 static inline uint64_t
 next_gate(uint64_t gate, uint64_t tenure, enum gate_state state)
 {
+	smart_assert(tenure <= UINT32_MAX && state <= GATE_STATE);
 	return tenure << TENURE_SHIFT | ((gate + GATE_CHANGE) & OWNER_MASK & ~GATE_STATE) | state;
 }
 
@@ -109,12 +110,14 @@ gate_state(uint64_t gate)
 static inline fabric_address
 owner_address(const struct smart_partition *partition, unsigned int range)
 {
+	smart_assert(range < partition->ranges);
 	return partition->table + sizeof(struct table_head) + range * sizeof(struct table_line);
 }
 
 static inline fabric_address
 logged_address(const struct smart_partition *partition, unsigned int range)
 {
+	smart_assert(range < partition->ranges);
 	return partition->table + sizeof(struct table_head) + partition->ranges * sizeof(struct table_line) +
 		   range * sizeof(uint64_t);
 }
@@ -148,6 +151,7 @@ smart_range_bound(const uint8_t *lower, size_t lower_length, const uint8_t *uppe
 static bool
 ascends(const struct smart_range *ranges, unsigned int count)
 {
+	smart_assert(count > 0);
 	for (unsigned int i = 1; i < count; i++)
 	{
 		const struct smart_range *lower = &ranges[i - 1];
@@ -267,6 +271,7 @@ smart_partition_find(const struct smart_partition *partition, const uint8_t *key
 		else
 			high = middle;
 	}
+	smart_assert(low < partition->ranges);
 	return low;
 }
 
@@ -277,6 +282,7 @@ execute_word(struct fabric *fabric, enum fabric_verb verb, fabric_address addres
 {
 	struct fabric_request request = {.verb = verb, .remote = address, .local = word, .length = sizeof(*word)};
 
+	smart_assert(verb == FABRIC_READ || verb == FABRIC_WRITE);
 	return fabric_execute(fabric, &request, 1);
 }
 
@@ -299,6 +305,7 @@ change_word(const struct smart_partition *partition, struct fabric *fabric, unsi
 									 .operand = desired};
 	smart_status status = fabric_execute(fabric, &request, 1);
 
+	smart_assert(to != SMART_OWNER_NONE);
 	*won = status == SMART_OK && request.result == word;
 	*changed = desired;
 	return status;
@@ -373,6 +380,7 @@ settle(const struct smart_partition *partition, struct fabric *fabric, unsigned 
 	uint64_t logged = 0;
 	smart_status status = execute_word(fabric, FABRIC_READ, logged_address(partition, range), &logged);
 
+	smart_assert((word & OWNER_MASK) == partition->owner);
 	if (status == SMART_OK && logged != 0 && logged != word && !SMART_FAULT(unreplayed))
 		status = handover->settle(handover->argument, range, (uint32_t) (logged & OWNER_MASK),
 								  (uint32_t) (logged >> TENURE_SHIFT), (uint32_t) (word >> TENURE_SHIFT));
@@ -410,6 +418,7 @@ await_turns(struct smart_partition *partition, struct smart_env *env, unsigned i
 {
 	uint64_t deadline_ns = smart_deadline_ns(env, timeout_ms);
 
+	smart_assert(gate_state(__atomic_load_n(gate_of(partition, range), __ATOMIC_RELAXED)) == GATE_GIVING);
 	for (unsigned int client = 0; client < partition->clients && !SMART_FAULT(hastygift); client++)
 	{
 		/* Acquire: what the turn did is there.  Partner: leave. */
@@ -434,6 +443,7 @@ flush(const struct smart_partition *partition, struct fabric *fabric, unsigned i
 	uint64_t nobody = 0;
 	smart_status status = SMART_OK;
 
+	smart_assert((word & OWNER_MASK) == partition->owner);
 	if (!SMART_FAULT(unflushed))
 		status = handover->flush(handover->argument, range, (uint32_t) (word >> TENURE_SHIFT));
 	return status == SMART_OK ? execute_word(fabric, FABRIC_WRITE, logged_address(partition, range), &nobody) : status;

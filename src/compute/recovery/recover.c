@@ -209,6 +209,7 @@ resume_chunk(struct recover *recover, uint32_t number)
 	struct smart_region *extents = recover->region;
 	const struct smart_chunk *chunk = smart_chunk_at(extents, number);
 
+	smart_assert(number >= SMART_HOME_CHUNKS && number < remote_end(extents));
 	if ((chunk->state != SMART_CHUNK_REMOTE && chunk->state != SMART_CHUNK_LEAVING) || chunk->place >= SMART_PLACES ||
 		!smart_extents_node_is_active(extents, chunk->node) ||
 		!smart_extents_maps_near(extents, chunk->node, chunk->place))
@@ -271,6 +272,7 @@ resume_record(struct recover *recover, uint32_t number)
 	struct smart_record *record = smart_record_at(recover->region, number);
 	smart_status status = SMART_OK;
 
+	smart_assert(number != 0);
 	record->pages = record->slabs = 0;
 	record->queue_head = record->queue_tail = record->full = 0;
 	memset(record->partial, 0, sizeof(record->partial));
@@ -378,6 +380,7 @@ mark_block(void *argument, smart_slot link)
 	uint32_t page;
 	smart_status status;
 
+	smart_assert(recover->record != 0);
 	if (entry != NULL && entry->state == SMART_NODE_LOST)
 		return SMART_DONE;
 	if (!place_block(recover, class, block, &page, &index))
@@ -422,6 +425,7 @@ mark_tree(struct recover *recover, uint32_t number)
 	};
 	smart_status status;
 
+	smart_assert(number != 0);
 	recover->record = number;
 	status = smart_tree_mark(&mark);
 	if (status != SMART_DONE)

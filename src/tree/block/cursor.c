@@ -34,6 +34,7 @@ smart_successor(uint8_t *key, size_t length)
 static void
 materialize(struct smart_cursor *cursor, unsigned int length)
 {
+	smart_assert(length <= SMART_KEY_MAX + 1);
 	if (length > cursor->length)
 		memset(cursor->bytes + cursor->length, cursor->pad, length - cursor->length);
 	cursor->length = length;

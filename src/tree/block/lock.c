@@ -90,6 +90,7 @@ read_once(struct smart_tree *tree, smart_slot link, const struct smart_key *key,
 	int count = tree->options.shared ? 0 : smart_piggyback_prepare(tree, &batch[1]);
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->locked == smart_slot_address(link));
 	*good = false;
 	if (count > 0)
 	{

@@ -54,6 +54,7 @@ read_whole(struct smart_tree *tree, const struct smart_place *place, struct smar
 static unsigned int
 first_of_part(unsigned int byte)
 {
+	smart_assert(byte <= 255);
 	return byte < PART_SLOTS ? 0 : byte - PART_SLOTS + 1;
 }
 
@@ -102,6 +103,7 @@ read_part(struct smart_tree *tree, const struct smart_place *place, struct smart
 	struct fabric_request batch[2];
 	smart_status status;
 
+	smart_assert(smart_slot_size(place->slot) == SMART_NODE_256 && tree->entered);
 	smart_node_prepare_again(tree, place->slot, place->consumed, node, batch);
 	memset(node->words, 0, sizeof(node->words));
 	batch[1] = part_request(node, smart_key_byte(key, depth));

@@ -21,6 +21,7 @@ make_copy(struct smart_tree *tree, struct smart_window *window, unsigned int i, 
 {
 	uint32_t bytes = smart_class_bytes(smart_slot_class(link));
 
+	smart_assert(i < SMART_WINDOW_MAX);
 	if (window->blocks[i].room < bytes)
 	{
 		smart_release(tree->env, window->blocks[i].copy);
@@ -79,6 +80,7 @@ smart_window_read(struct smart_tree *tree, struct smart_window *window, const st
 	uint8_t waiting[SMART_WINDOW_MAX];
 	smart_status status;
 
+	smart_assert(!tree->direct && count <= SMART_WINDOW_MAX);
 	window->count = 0;
 	for (unsigned int i = 0; i < count; i++)
 	{
@@ -99,6 +101,7 @@ take_copies(struct smart_tree *tree, struct smart_window *window, const smart_sl
 {
 	bool asks = smart_leaf_copy_asks(tree);
 
+	smart_assert(!tree->direct && count <= SMART_WINDOW_MAX);
 	window->count = 0;
 	*waits = 0;
 	for (unsigned int i = 0; i < count; i++)
@@ -290,6 +293,7 @@ struct points
 static void
 pass(struct points *points, unsigned int point, struct smart_node *node)
 {
+	smart_assert(point < points->count);
 	points->above[point] = (struct smart_above){.link = node->link, .arrived = node->arrived};
 	smart_node_step(node, &points->keys[point], &points->places[point], true);
 }
@@ -301,6 +305,7 @@ recall(struct points *points, unsigned int level, const struct smart_place *plac
 	struct recalled *recalled = &points->recalled[level < LEVELS_MAX ? level : LEVELS_MAX - 1];
 	bool same = recalled->node.link == place->slot && recalled->node.arrived == place->consumed;
 
+	smart_assert(place->kind == SMART_PLACE_NODE);
 	if (!same && !smart_node_recall(points->tree, place->slot, place->consumed, &recalled->node, &recalled->usable))
 	{
 		recalled->node.link = 0;
@@ -332,6 +337,7 @@ go_down(struct points *points, unsigned int point)
 	while (i < points->arriving && points->nodes[i].link != place->slot)
 		i++;
 	points->waits_for[point] = i;
+	smart_assert(i < points->count);
 	if (i < points->arriving)
 		return;
 	if (smart_node_prepare_again(points->tree, place->slot, place->consumed, &points->nodes[i],
@@ -380,6 +386,7 @@ descend_all(struct points *points)
 
 			if (place->kind != SMART_PLACE_NODE)
 				continue;
+			smart_assert(points->waits_for[point] < points->arriving);
 			node = &points->nodes[points->waits_for[point]];
 			place->kind = SMART_PLACE_UNKNOWN;
 			if (!smart_node_finish_again(tree, node, &points->keys[point]))

@@ -91,6 +91,7 @@ make_filter(struct filter *filter, const struct smart_batch *batch, const struct
 	const uint8_t *lower = cursor->backward ? bounds->from : cursor->bytes;
 	uint32_t lower_length = cursor->backward ? bounds->from_length : cursor->length;
 
+	smart_assert(limit <= 255);
 	filter->lower = make_bound(lower, lower_length, batch->prefix, batch->prefix_length, CUT_ALL, CUT_NONE, CUT_ALL);
 	filter->upper = (struct bound){.cut = CUT_ALL};
 	if (bounds->to_length > 0)
@@ -154,6 +155,7 @@ get_words(const struct smart_batch_buffer *buffer, const uint8_t *block, uint32_
 	const struct smart_item *items = buffer->items;
 	uint32_t shortest = UINT32_MAX;
 
+	smart_assert(count > 0 && count <= PLACED_MAX);
 	for (uint32_t i = 0; i < count; i++)
 		shortest = items[i].length < shortest ? items[i].length : shortest;
 	if (shortest < sizeof(*words) + buffer->payload)
@@ -211,6 +213,7 @@ place_by_words(const struct smart_batch_buffer *buffer, const uint8_t *block, ui
 	uint32_t place[PLACED_MAX];
 	uint8_t is_taken[PLACED_MAX];
 
+	smart_assert(run < count);
 	if (count > PLACED_MAX || !get_words(buffer, block, count, words))
 		return false;
 	if (is_in_order(words, run, count))
@@ -221,6 +224,7 @@ place_by_words(const struct smart_batch_buffer *buffer, const uint8_t *block, ui
 		uint32_t equal;
 
 		place[i] = count_lower(words, count, words[i], &equal);
+		smart_assert(equal > 0 && place[i] < count);
 		if (equal != 1)
 			return false;
 		is_taken[place[i]] = 1;
@@ -248,6 +252,7 @@ insert_item(const struct smart_batch_buffer *buffer, uint32_t count, const uint8
 	uint32_t low = 0;
 	uint32_t high = count;
 
+	smart_assert(count < buffer->items_capacity);
 	/* Keys that came in order are there in order. */
 	if (count > 0 && smart_compare_bytes(block + items[count - 1].offset, items[count - 1].length, block + item.offset,
 										 item.length) < 0)
@@ -277,10 +282,12 @@ put_in_order(const struct smart_batch_buffer *buffer, const uint8_t *block, uint
 {
 	uint32_t done = run;
 
+	smart_assert(run <= count && count <= buffer->items_capacity);
 	if (run == count || count == 1 || place_by_words(buffer, block, run, count))
 		return count;
 	for (uint32_t i = run; i < count; i++)
 		done += insert_item(buffer, done, block, buffer->items[i]);
+	smart_assert(done >= run && done <= count);
 	return done;
 }
 

@@ -20,6 +20,7 @@ find_answer(struct smart_tree *tree, const struct smart_key *key, struct smart_l
 	bool good;
 	smart_status status = smart_find_fast(tree, key, &place);
 
+	smart_assert(tree->entered && tree->locked == 0);
 	*answers = false;
 	if (status == SMART_OK && place.kind == SMART_PLACE_UNKNOWN && smart_offload_proves_empty(tree, key, &place))
 		return SMART_OK;

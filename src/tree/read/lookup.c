@@ -25,6 +25,7 @@ lookup_strictly(struct smart_tree *tree, const struct smart_key *key, bool *foun
 	bool sure;
 	smart_status status;
 
+	smart_assert(tree->entered && tree->locked == 0);
 	do
 	{
 		sure = true;

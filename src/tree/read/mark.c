@@ -38,6 +38,7 @@ slots_of(const struct walk *walk, unsigned int kind)
 {
 	unsigned int tiny = walk->mark->tiny_nodes;
 
+	smart_assert(kind >= 1 && kind <= SMART_NODE_KINDS);
 	return tiny != 0 && kind <= SMART_NODE_62 ? tiny + kind - 1 : smart_kind_slots(kind);
 }
 
@@ -71,6 +72,7 @@ follow(struct walk *walk, smart_slot slot)
 		walk->stack = stack;
 		walk->capacity = capacity;
 	}
+	smart_assert(walk->count < walk->capacity);
 	walk->stack[walk->count++] = slot;
 	return SMART_OK;
 }
@@ -108,6 +110,7 @@ follow_some(struct walk *walk)
 	for (; count < NODES_AT_ONCE && walk->count > 0; count++)
 	{
 		links[count] = walk->stack[--walk->count];
+		smart_assert(smart_slot_is_node(links[count]));
 		requests[count].verb = FABRIC_READ;
 		requests[count].remote = smart_slot_address(links[count]);
 		requests[count].local = walk->words[count];

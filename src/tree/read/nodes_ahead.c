@@ -71,6 +71,7 @@ keep_path(struct smart_nodes_ahead *ahead, const struct smart_key *key, unsigned
 	unsigned int kept = ahead->arriving > 0 ? ahead->path_end - ahead->path : 0;
 	unsigned int same = 0;
 
+	smart_assert(ahead->path <= ahead->path_end && ahead->path_end <= sizeof(ahead->paths));
 	while (same < kept && same < length && ahead->paths[ahead->path + same] == smart_key_byte(key, same))
 		same++;
 	if (same == length)
@@ -244,6 +245,7 @@ look_from_above(struct ahead *entry)
 	const struct smart_node *parent = &entry->parent->node;
 	int index;
 
+	smart_assert(entry->arriving && entry->parent != NULL);
 	/* In the place of the one above there may be another one by now. */
 	if (!entry->known || !entry->parent->known || parent->depth + 1 != entry->node.arrived)
 		return;
@@ -360,6 +362,7 @@ smart_nodes_ahead_find(const struct smart_tree *tree, struct smart_nodes_ahead *
 {
 	struct identities identities;
 
+	smart_assert(ahead->served < ROOM);
 	for (unsigned int i = 0; i < DEPTHS; i++)
 		identities.depth[i] = UINT_MAX;
 	for (unsigned int tried = 0; tried < ROOM; tried++)

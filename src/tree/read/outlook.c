@@ -126,6 +126,7 @@ take(struct smart_outlook *outlook, struct smart_look *look, const struct smart_
 	if (smart_slot_is_leaf(slot))
 	{
 		look->slots[look->count++] = slot;
+		smart_assert(look->count <= look->most);
 		look->full = look->count == look->most;
 	}
 	else if (look->behind == 0) /* as far as the window goes */
@@ -180,6 +181,7 @@ look_behind(struct smart_outlook *outlook, struct smart_look *look, const struct
 {
 	unsigned int pk = smart_slot_pk(place->slot);
 
+	smart_assert(place->kind == SMART_PLACE_NODE);
 	if (!look->full)
 		copy_cursor(&outlook->end, &outlook->at);
 	look->full = true;
@@ -196,6 +198,7 @@ static smart_status
 look_past(struct smart_outlook *outlook, struct smart_look *look, const struct smart_key *key,
 		  const struct smart_place *place)
 {
+	smart_assert(place->kind == SMART_PLACE_MISMATCH);
 	if (look->behind == 0 && !smart_route_shows_mismatch(outlook->route, key, place))
 		(void) smart_route_want_mismatch(outlook->route, key, place);
 	return smart_cursor_skip(&outlook->at, place);
@@ -258,6 +261,7 @@ smart_outlook_from_leaf(struct smart_outlook *outlook, const struct smart_cursor
 {
 	smart_status status;
 
+	smart_assert(place->kind == SMART_PLACE_LEAF && look->count == 0 && look->most > 0);
 	if (place->node == NULL)
 	{
 		look->slots[look->count++] = place->slot;

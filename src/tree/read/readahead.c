@@ -96,7 +96,7 @@ smart_readahead_close(struct smart_readahead *walk)
 smart_status
 smart_readahead_points(struct smart_readahead *walk, const struct smart_key *keys, unsigned int count)
 {
-	smart_assert(walk->tree->entered);
+	smart_assert(walk->tree->entered && count <= SMART_POINTS_MAX);
 	walk->served = 0;
 	return smart_points_read(walk->tree, keys, count, &walk->points);
 }
@@ -112,6 +112,7 @@ grown(const struct smart_readahead *walk)
 					: walk->outlook.to_length > 0 ? 2 * walk->most
 												  : (5 * walk->most + 1) / 3;
 
+	smart_assert(walk->most > 0 && next >= walk->most);
 	return next < SMART_WINDOW_MAX ? next : SMART_WINDOW_MAX;
 }
 
@@ -157,6 +158,7 @@ smart_readahead_changed(struct smart_readahead *walk)
 static unsigned int
 reach(const struct smart_readahead *walk, unsigned int leaves)
 {
+	smart_assert(leaves > 0 && leaves <= SMART_WINDOW_MAX);
 	return walk->first > 0 ? leaves : leaves == SMART_WINDOW_MAX ? 3 * leaves : 2 * leaves;
 }
 
@@ -173,6 +175,7 @@ look_ahead(struct smart_readahead *walk, const struct smart_cursor *cursor, cons
 		smart_outlook_begin(&walk->outlook, place->node);
 	smart_outlook_window(&walk->outlook);
 	status = smart_outlook_from_leaf(&walk->outlook, cursor, place, look);
+	smart_assert(look->count <= look->most);
 	walk->begun = true;
 	walk->goes_on = look->full;
 	walk->beyond = walk->first == 0;
@@ -196,6 +199,7 @@ await_flight(struct smart_readahead *walk)
 {
 	uint64_t since_ns;
 
+	smart_assert(walk->next != NULL);
 	if (!walk->next->flight.under_way)
 		return;
 	since_ns = now_ns(walk);
@@ -326,6 +330,7 @@ prove_mismatch(struct smart_readahead *walk, const struct smart_cursor *cursor, 
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(place->kind == SMART_PLACE_MISMATCH);
 	if (smart_route_shows_mismatch(&walk->route, key, place))
 		return SMART_OK;
 	/* There is a chain of such nodes above keys that share many bytes. */

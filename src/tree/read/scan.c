@@ -104,6 +104,7 @@ static smart_status
 seek(struct smart_scan *scan, const uint8_t *from, size_t from_length, const uint8_t *to, size_t to_length,
 	 bool backward)
 {
+	smart_assert(!scan->tree->entered);
 	if (from_length > SMART_KEY_MAX || to_length > SMART_KEY_MAX)
 		return SMART_TOO_LONG;
 	if (from_length > 0)
@@ -184,6 +185,7 @@ sort_node(struct smart_scan *scan, const uint64_t *words)
 {
 	unsigned int slots = scan->tree->kind_slots[smart_node_kind(smart_load_acquire(words))];
 
+	smart_assert(scan->tree->direct && slots <= 256);
 	scan->sorted_node = words;
 	scan->sorted_count = 0;
 	scan->prefetched = 0;
@@ -216,6 +218,7 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 	if (scan->sorted_node != place->shared)
 		sort_node(scan, place->shared);
 	count = scan->sorted_count;
+	smart_assert(scan->prefetched <= count);
 	while (count > 0)
 	{
 		uint32_t half = count / 2;
@@ -228,6 +231,7 @@ prefetch_ahead(struct smart_scan *scan, const struct smart_place *place)
 		else
 			count = half;
 	}
+	smart_assert(low <= scan->sorted_count);
 	for (uint32_t i = low > scan->prefetched ? low : scan->prefetched;
 		 i < scan->sorted_count && i < low + PREFETCH_AHEAD; i++)
 	{
@@ -249,6 +253,7 @@ find_leaf(struct smart_scan *scan, const struct smart_key *key, struct smart_pla
 	bool found = false;
 	bool good;
 
+	smart_assert(tree->entered && tree->locked == 0);
 	if (scan->ahead != NULL)
 		return smart_readahead_find(scan->ahead, &scan->cursor, place, leaf, limit);
 	/* By pointers: from the node of the last leaf if the cursor is still below it, else from the root. */
@@ -396,6 +401,7 @@ smart_scan_rest(const struct smart_scan *scan, uint8_t *from, uint32_t *from_len
 		return false;
 	*from_length = cursor->backward ? scan->from_length : cursor->length;
 	*to_length = !cursor->backward || !moved ? scan->to_length : cursor->length;
+	smart_assert(*from_length <= SMART_KEY_MAX + 1 && *to_length <= SMART_KEY_MAX + 1);
 	memcpy(from, cursor->backward ? scan->from : cursor->bytes, *from_length);
 	memcpy(to, cursor->backward ? edge : scan->to, *to_length);
 	if (cursor->backward && moved)

@@ -153,6 +153,7 @@ check_slots(struct walk *walk, struct frame *frame)
 static unsigned int
 frame_end(const struct frame *frame, unsigned int i)
 {
+	smart_assert(i < frame->count);
 	return i + 1 < frame->count ? smart_slot_pk(frame->slots[i + 1]) - 1 : 255;
 }
 
@@ -198,6 +199,7 @@ gather_nodes(struct walk *walk, const struct frame *frame, unsigned int i, struc
 	const struct smart_verify_report *report = walk->report;
 	uint64_t nodes = 0;
 
+	smart_assert(walk->depth > 0 && frame == walk->frames[walk->depth - 1]);
 	for (unsigned int kind = 1; kind <= SMART_NODE_KINDS; kind++)
 		nodes += report->nodes[kind];
 	blocks->most = nodes * (walk->epoch_end - report->leaves) / (report->leaves + 1);
@@ -286,6 +288,7 @@ read_child(struct walk *walk, struct frame *frame, unsigned int i, const uint8_t
 	struct blocks blocks = {.count = 0};
 	smart_status status;
 
+	smart_assert(i < frame->count && walk->report->leaves < walk->epoch_end);
 	*copy = take_again(walk, slot);
 	if (*copy == NULL)
 		*copy = smart_window_take(window, slot, NULL);
@@ -310,6 +313,7 @@ push_node(struct walk *walk, smart_slot link, unsigned int arrived, const uint8_
 	struct frame *frame;
 	smart_status status = SMART_OK;
 
+	smart_assert(walk->depth <= FRAMES_MAX);
 	if (walk->depth == FRAMES_MAX)
 	{
 		complain(walk, "a path of nodes does not end");
@@ -430,6 +434,7 @@ check_leaf(struct walk *walk, smart_slot slot, unsigned int depth, unsigned int 
 	bool good = copy != NULL && smart_leaf_from_copy(tree, slot, copy, &key, &leaf);
 	smart_status status = SMART_OK;
 
+	smart_assert(depth <= SMART_KEY_MAX && hi <= 255);
 	if (!good && smart_slot_size(slot) > 0)
 		status = smart_leaf_read(tree, slot, &key, tree->leaf_buffer, &leaf, &good);
 	if (status == SMART_OK && !good && smart_slot_size(slot) > 0 && smart_leaf_has_open_promise(tree, &leaf))
@@ -486,6 +491,7 @@ visit(struct walk *walk, smart_slot slot, unsigned int depth, unsigned int lo, u
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(lo <= hi && hi <= 255);
 	if (smart_slot_is_node(slot))
 	{
 		if (hi != lo && walk->depth > 0)
@@ -524,6 +530,7 @@ advance(struct walk *walk)
 	unsigned int depth = frame->node.depth;
 	const uint8_t *copy = NULL;
 
+	smart_assert(i <= frame->count && walk->depth <= FRAMES_MAX);
 	if (i == frame->count)
 	{
 		/* The walk leaves the node for good: it is counted now, once. */
@@ -569,6 +576,7 @@ read_path(struct walk *walk, smart_slot root)
 	{
 		const struct frame *frame = walk->frames[level - 1];
 
+		smart_assert(frame->next > 0 && frame->next <= frame->count);
 		add_block(path, frame->slots[frame->next - 1]);
 	}
 	if (path->count == 0)
@@ -596,6 +604,7 @@ walk_once(struct walk *walk)
 	smart_slot root;
 	smart_status status = smart_word_read(walk->tree, walk->tree->options.root, &root);
 
+	smart_assert(walk->tree->entered && !walk->finished);
 	forget_blocks(walk);
 	if (status == SMART_OK && !walk->tree->direct && walk->depth > 1)
 		status = read_path(walk, root);

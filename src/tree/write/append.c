@@ -90,7 +90,9 @@ count_appended(const struct smart_leaf *leaf, unsigned int length)
 {
 	struct smart_leaf grown = *leaf;
 
+	smart_assert(length > 0);
 	grown.used += length;
+	smart_assert(grown.used + SMART_LEAF_REAR_BYTES <= leaf->units * SMART_UNIT);
 	return smart_leaf_entries(&grown) - smart_leaf_entries(leaf);
 }
 
@@ -101,6 +103,7 @@ write_values(const struct smart_leaf *leaf, unsigned int bytes)
 	unsigned int last = smart_leaf_entries(leaf) + bytes / SMART_VALUE_BYTES - 1;
 	unsigned int offset = smart_value_offset(leaf, last);
 
+	smart_assert(bytes > 0 && bytes % SMART_VALUE_BYTES == 0);
 	return (struct fabric_request){.verb = FABRIC_WRITE,
 								   .remote = leaf->address + offset,
 								   .local = (void *) (uintptr_t) (leaf->block + offset),
@@ -170,6 +173,7 @@ struct append
 void
 smart_grown_begin(struct smart_grown *grown, const struct smart_leaf *read)
 {
+	smart_assert(read->state == SMART_LIVE && read->start <= read->used);
 	grown->leaf = *read;
 	grown->crc = smart_meta_crc(read->meta);
 	grown->sorted = true;
@@ -180,6 +184,7 @@ smart_grown_fits(const struct smart_tree *tree, const struct smart_grown *grown,
 {
 	const struct smart_leaf *leaf = &grown->leaf;
 
+	smart_assert(length > leaf->depth + leaf->prefix_length);
 	return smart_leaf_takes(leaf, smart_stored_bytes(tree, (unsigned int) length - leaf->depth - leaf->prefix_length),
 							tree->options.value);
 }
@@ -200,6 +205,7 @@ smart_grown_put(const struct smart_tree *tree, struct smart_grown *grown, const 
 	leaf->used += stored;
 	if (grown->sorted)
 		leaf->sorted_end = leaf->used;
+	smart_assert(leaf->sorted_end <= leaf->used && leaf->used + SMART_LEAF_REAR_BYTES <= leaf->units * SMART_UNIT);
 }
 
 uint64_t
@@ -207,6 +213,7 @@ smart_grown_meta(const struct smart_grown *grown)
 {
 	const struct smart_leaf *leaf = &grown->leaf;
 
+	smart_assert(leaf->used < 1u << SMART_META_USED_BITS && leaf->lo <= leaf->hi);
 	return smart_meta_make(leaf->used, SMART_LIVE, leaf->hi, grown->crc) | (grown->sorted ? SMART_META_SORTED : 0) |
 		   (SMART_FAULT(lostmark) ? 0 : leaf->meta & SMART_META_UPDATED);
 }
@@ -259,6 +266,7 @@ gather(struct append *append, struct smart_tree *tree, const struct smart_leaf *
 					tree->options.value ? smart_value_behind(key->bytes, length) : 0);
 	if (services->take_handed != NULL)
 		append->count = services->take_handed(services, leaf->address, tree->options.id, append->taken, most);
+	smart_assert(append->count <= most);
 	for (unsigned int i = 0; i < append->count; i++)
 		append->planned[i] = put_taken(append, &append->taken[i]);
 }
@@ -269,6 +277,7 @@ tell_owners(const struct append *append, smart_status status, bool published)
 {
 	struct smart_services *services = append->tree->services;
 
+	smart_assert(append->count <= TAKEN_MAX);
 	for (unsigned int i = 0; i < append->count; i++)
 	{
 		enum smart_combined outcome = published ? append->planned[i] : SMART_COMBINED_NOT;
@@ -440,6 +449,7 @@ look_back(struct smart_tree *tree, const struct smart_leaf *leaf, const struct s
 	struct smart_leaf before;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->locked == leaf->address);
 	*there = false;
 	if (SMART_FAULT(blindhint))
 		return SMART_OK;
@@ -472,6 +482,7 @@ smart_append_by_leaf_hint(struct smart_tree *tree, const struct smart_place *pla
 	bool full;
 	smart_status status;
 
+	smart_assert(tree->hints && tree->locked == lock.leaf);
 	*appended = SMART_APPENDED_NOT;
 	if (!smart_leaf_hint_find(tree, place, key, length, &view, &full))
 	{

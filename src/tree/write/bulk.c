@@ -95,7 +95,7 @@ meet(struct smart_bulk *bulk, const struct smart_leaf *leaf, const struct smart_
 static bool
 put_off(struct smart_bulk *bulk, const struct smart_key *key, unsigned int depth, unsigned int limit)
 {
-	smart_assert(depth < SMART_KEY_MAX);
+	smart_assert(depth < SMART_KEY_MAX && limit <= 255);
 	for (unsigned int i = 0; i <= depth; i++)
 		bulk->entry[i] = (uint8_t) smart_key_byte(key, i);
 	return smart_round_add(bulk->round, bulk->entry, depth + 1, (int) limit);
@@ -184,6 +184,7 @@ remove_step(struct smart_bulk *bulk)
 										 .only_if_there = true};
 	smart_status status;
 
+	smart_assert(bulk->dead_only && cursor->length > 0);
 	bulk->depth = UINT_MAX;
 	status = smart_remove_from_leaf(bulk->tree, &removal);
 	if (status != SMART_OK)
@@ -201,6 +202,7 @@ bulk_end(struct smart_bulk *bulk)
 {
 	struct smart_env *env = bulk->tree->env;
 
+	smart_assert(!bulk->tree->entered && bulk->tree->locked == 0);
 	smart_standby_release(bulk->tree);
 	if (bulk->ahead != NULL)
 		smart_readahead_close(bulk->ahead);
@@ -219,6 +221,7 @@ bulk_begin(struct smart_bulk *bulk, bool sweeps)
 	struct smart_env *env = tree->env;
 	smart_status status = smart_cursor_init(&bulk->cursor, env);
 
+	smart_assert(!tree->entered && tree->locked == 0);
 	if (status != SMART_OK)
 		return status;
 	bulk->entry = env->allocate(env, SMART_KEY_MAX + SMART_ENTRY_MAX);
@@ -246,6 +249,7 @@ step(struct smart_bulk *bulk)
 	bool done = false;
 	smart_status status = SMART_OK;
 
+	smart_assert(bulk->tree->entered && bulk->tree->locked == 0);
 	if (sweep != NULL)
 		status = bulk->dead_only ? smart_sweep_remove(sweep, &bulk->cursor, &done)
 								 : smart_sweep_step(sweep, &bulk->cursor, &done);
@@ -255,6 +259,7 @@ step(struct smart_bulk *bulk)
 		smart_sweep_lose(sweep);
 	if (!done)
 		return bulk->dead_only ? remove_step(bulk) : bulk_step(bulk);
+	smart_assert(sweep->dead <= sweep->visited);
 	bulk->visited += sweep->visited;
 	if (!smart_victims_stay(bulk->victims))
 		bulk->removed += sweep->dead;
@@ -312,6 +317,7 @@ remove_range(struct smart_bulk *bulk, const struct smart_key *key, unsigned int 
 	size_t length;
 	smart_status status = SMART_OK;
 
+	smart_assert(key->length > 0 && limit <= 255);
 	memcpy(bound, key->bytes, key->length);
 	bound[key->length - 1] = (uint8_t) limit;
 	length = smart_successor(bound, key->length);
@@ -328,6 +334,7 @@ remove_put_off(struct smart_bulk *bulk)
 	struct smart_bulk rest = *bulk; /* walks by itself, and puts nothing off */
 	smart_status status = smart_cursor_init(&rest.cursor, bulk->tree->env);
 
+	smart_assert(bulk->round != NULL && !bulk->tree->entered);
 	rest.ahead = NULL;
 	rest.round = NULL;
 	while (status == SMART_OK && !smart_round_is_empty(bulk->round))
@@ -394,6 +401,7 @@ remove_one_by_one(struct smart_bulk *bulk, smart_next_key_fn next)
 	const uint8_t *bytes;
 	size_t length;
 
+	smart_assert(bulk->dead_only && bulk->round == NULL);
 	while (status == SMART_OK && !cursor->end &&
 		   next(bulk->victims->argument, cursor->bytes, cursor->length, &bytes, &length))
 	{
@@ -421,6 +429,7 @@ remove_alone(struct smart_bulk *bulk, const struct smart_round *round)
 	int limit;
 	smart_status status = SMART_OK;
 
+	smart_assert(bulk->dead_only);
 	cursor->length = 0;
 	cursor->end = false;
 	for (; status == SMART_OK && !cursor->end && smart_round_next_alone(round, &number, &key, &limit); number++)
@@ -445,6 +454,7 @@ remove_in_rounds(struct smart_bulk *bulk, smart_next_key_fn next)
 	size_t length;
 	smart_status status = smart_cursor_init(&from, env);
 
+	smart_assert(bulk->dead_only && round != NULL);
 	while (status == SMART_OK)
 	{
 		while (!from.end && next(bulk->victims->argument, from.bytes, from.length, &bytes, &length) &&

@@ -145,6 +145,7 @@ smart_round_keep_open(struct smart_round *round)
 
 		if (round->fates[i] != FATE_OPEN)
 			continue;
+		smart_assert(round->bytes + round->used <= key.bytes);
 		memmove(round->bytes + round->used, key.bytes, key.length);
 		key.bytes = round->bytes + round->used;
 		round->used += key.length;
@@ -161,6 +162,7 @@ find_view(struct smart_round *round, const struct smart_above *above, const stru
 {
 	struct smart_view *view = round->view;
 
+	smart_assert(above->link != 0 && round->nodes <= VIEWS_MAX);
 	while (view < round->view + round->nodes && view->node.link != above->link)
 		view++;
 	if (view < round->view + round->nodes)
@@ -184,6 +186,7 @@ join_target(struct smart_round *round, unsigned int number, const struct smart_p
 	unsigned int bytes = smart_slot_size(place->slot) * SMART_UNIT;
 	struct smart_view *view;
 
+	smart_assert(place->kind == SMART_PLACE_LEAF && number < round->count);
 	if (target != NULL && target->link == place->slot && target->first + target->count == number)
 	{
 		target->count++;
@@ -205,6 +208,7 @@ join_target(struct smart_round *round, unsigned int number, const struct smart_p
 	target->block = round->copies + round->copied;
 	target->division = (struct smart_division){.view = view, .step = SMART_DIVISION_NONE};
 	round->copied += bytes;
+	smart_assert(round->targets <= TARGETS_MAX && round->copied <= COPIES_MAX);
 	return true;
 }
 
@@ -214,6 +218,7 @@ join_empty(struct smart_round *round, unsigned int number, const struct smart_ab
 {
 	struct smart_view *view = find_view(round, above, &round->keys[number]);
 
+	smart_assert(number < round->count && round->limits[number] < 0);
 	if (view == NULL)
 		return false;
 	view->wanted = true;
@@ -241,6 +246,7 @@ choose_targets(struct smart_round *round)
 	unsigned int end = 0;
 	smart_status status = SMART_OK;
 
+	smart_assert(round->tree->entered && round->count <= KEYS_MAX);
 	round->targets = round->nodes = round->copied = 0;
 	for (unsigned int i = 0; i < round->count; i++)
 		round->fates[i] = FATE_OPEN;
@@ -291,6 +297,7 @@ lock_and_read(struct smart_round *round)
 																&round->batch[requests]);
 		requests += view->wanted ? 2 : 0;
 	}
+	smart_assert(requests <= BATCH_MAX);
 	if (requests == 0)
 		return SMART_OK;
 	status = smart_execute(tree, round->batch, requests);
@@ -328,6 +335,7 @@ look_at(struct smart_round *round, struct target *target)
 {
 	const struct smart_key *proved = &round->keys[target->first];
 
+	smart_assert(target->locked && target->count > 0 && target->first + target->count <= round->count);
 	for (unsigned int i = target->first; i < target->first + target->count; i++)
 		round->fates[i] = FATE_ALONE;
 	if (!smart_leaf_from_copy(round->tree, target->link, target->block, proved, &target->read) ||
@@ -360,6 +368,7 @@ build_copy(struct smart_tree *tree, struct target *target, smart_slot *link)
 	const struct smart_list *list = &tree->list;
 	smart_status status;
 
+	smart_assert(division->block_count == 0);
 	*link = smart_slot_make_empty(leaf->lo, leaf->hi);
 	if (list->count == 0)
 		return SMART_OK;
@@ -377,6 +386,7 @@ plan_end(struct smart_tree *tree, struct target *target)
 	smart_slot link;
 	smart_status status = build_copy(tree, target, &link);
 
+	smart_assert(target->locked && target->drop.count > 0);
 	/* Who removes the entries by themselves finds room, or hears that there is none. */
 	if (status != SMART_OK)
 		return smart_no_room(status) ? SMART_OK : status;
@@ -402,6 +412,7 @@ plan_target(struct smart_round *round, struct smart_round_drop *drop, struct tar
 	struct smart_list *list = &tree->list;
 	smart_status status;
 
+	smart_assert(target->division.step == SMART_DIVISION_NONE && !target->mark.placed);
 	if (!target->locked || !look_at(round, target))
 		return SMART_OK;
 	division->key = &round->keys[target->first];
@@ -485,6 +496,7 @@ end_leaves(struct smart_round *round, uint64_t *removed)
 		(void) smart_leaf_hint_unblock(tree, &target->hint);
 		if (!target->mark.placed)
 			continue;
+		smart_assert(target->locked && target->drop.count > 0);
 		*removed += target->drop.count;
 		round->smaller[target->division.view - round->view] = true;
 		settle(round, target);

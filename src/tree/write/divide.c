@@ -48,6 +48,7 @@ same_node(const struct smart_division *division)
 static struct fabric_request
 cas_meta(const struct smart_leaf *leaf, uint64_t desired, bool fence)
 {
+	smart_assert(smart_meta_hi(desired) <= smart_meta_hi(leaf->meta));
 	return smart_cas_request(smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, fence);
 }
 
@@ -75,6 +76,7 @@ narrowed(struct smart_division *division, const struct fabric_request *request)
 	}
 	leaf->meta = request->operand;
 	leaf->hi = smart_meta_hi(leaf->meta);
+	smart_assert(leaf->lo <= leaf->hi && leaf->hi + 1 == division->parts[division->at].lo);
 	division->step = SMART_DIVISION_INSTALL;
 }
 
@@ -83,6 +85,7 @@ smart_divide_begin(struct smart_division *division, struct fabric_request *reque
 {
 	if (division->step != SMART_DIVISION_NARROW)
 		return 0;
+	smart_assert(division->at == division->count - 1 && division->count <= SMART_PARTS_MAX);
 	*request = narrow(division, division->at);
 	return 1;
 }
@@ -106,6 +109,7 @@ smart_divide_began(struct smart_division *division, const struct fabric_request 
 
 	if (division->step == SMART_DIVISION_NONE)
 		return;
+	smart_assert(division->count > 0 && division->count <= SMART_PARTS_MAX);
 	if (narrows)
 		narrowed(division, request);
 	/* So it was not pending before D1, and is not where there was none. */
@@ -124,6 +128,7 @@ free_index(const struct round *round, struct smart_division *division)
 	const struct smart_node *node = &division->view->node;
 	int index = smart_node_free_index(node, division->parts[division->at].lo);
 
+	smart_assert(division->step == SMART_DIVISION_INSTALL && division->at > 0);
 	if (index < 0)
 		division->step = SMART_DIVISION_NONE;
 	for (unsigned int i = 0; i < round->count && index >= 0; i++)
@@ -138,6 +143,7 @@ free_index(const struct round *round, struct smart_division *division)
 static void
 block_copies(struct smart_tree *tree, struct smart_division *division, const struct smart_part *part)
 {
+	smart_assert(part->block + part->blocks <= division->block_count);
 	for (unsigned int i = part->block; i < part->block + part->blocks; i++)
 		division->blocked[i] = division->copies[i] == NULL ? (struct smart_blocked){.version = SMART_VERSION_NONE}
 														   : smart_leaf_hint_block(tree, division->blocks[i]);
@@ -192,6 +198,7 @@ post_step(struct smart_tree *tree, struct round *round, struct smart_division *d
 			count++;
 			break;
 	}
+	smart_assert(count > 0 && count <= STEP_MAX);
 	if (index >= 0)
 		block_copies(tree, division, part);
 	round->posted[round->count++] =
@@ -217,6 +224,7 @@ bear_block(struct smart_tree *tree, struct smart_division *division, unsigned in
 	smart_slot link = division->blocks[block];
 	uint64_t ticket = smart_leaf_hint_unblock(tree, &division->blocked[block]);
 
+	smart_assert(block < division->block_count && link != 0);
 	division->blocked[block].version = SMART_VERSION_NONE;
 	if (ticket == 0)
 		return smart_slot_activate(tree, link);
@@ -233,6 +241,7 @@ link_part(struct smart_tree *tree, struct smart_division *division, int index, s
 	struct smart_node *node = &division->view->node;
 	smart_status status = SMART_OK;
 
+	smart_assert(part->guest + part->guests <= division->guest_count);
 	node->words[SMART_NODE_HEAD_WORDS + index] = part->link;
 	smart_slot_changed(tree, node->link, index, from, part->link);
 	for (unsigned int i = part->block; i < part->block + part->blocks && status == SMART_OK; i++)
@@ -251,6 +260,7 @@ end_install(struct smart_tree *tree, struct smart_division *division, const stru
 	bool follows = division->at > 1 && same_node(division);
 	smart_status status;
 
+	smart_assert(division->at > 0 && posted->index >= 0);
 	division->step = SMART_DIVISION_NONE;
 	if (batch[0].result != 0)
 	{
@@ -277,6 +287,7 @@ end_seal(struct smart_division *division, const struct fabric_request *request)
 {
 	struct smart_leaf *leaf = &division->leaf;
 
+	smart_assert(leaf->state == SMART_LIVE);
 	if (request->result != request->compare && request->result != request->operand)
 		return SMART_CORRUPT;
 	leaf->meta = request->operand;
@@ -320,6 +331,7 @@ end_step(struct smart_tree *tree, const struct round *round, const struct posted
 			division->step = SMART_DIVISION_REPLACE;
 			return status;
 		default:
+			smart_assert(division->step == SMART_DIVISION_REPLACE);
 			return end_replace(tree, division, posted, batch);
 	}
 }
@@ -331,6 +343,7 @@ execute_round(struct smart_tree *tree, struct round *round)
 	smart_status status = smart_execute(tree, round->batch, round->requests);
 	smart_status result = status;
 
+	smart_assert(round->count > 0 && round->requests <= SMART_EXECUTE_MAX);
 	for (unsigned int i = 0; i < round->count; i++)
 	{
 		const struct posted *posted = &round->posted[i];
@@ -354,6 +367,7 @@ smart_divide(struct smart_tree *tree, struct smart_division **divisions, unsigne
 	struct round round;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->entered && count > 0);
 	do
 	{
 		round.count = 0;
@@ -369,6 +383,7 @@ smart_divide(struct smart_tree *tree, struct smart_division **divisions, unsigne
 void
 smart_divide_end(struct smart_tree *tree, struct smart_division *division)
 {
+	smart_assert(division->block_count <= SMART_BLOCKS_MAX);
 	for (unsigned int i = 0; i < division->block_count; i++)
 		smart_retire_slot(tree, division->blocks[i]);
 	division->block_count = 0;

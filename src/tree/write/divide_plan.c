@@ -33,6 +33,7 @@ end_of_byte(const struct cut *cut, uint32_t from)
 	const struct smart_list *list = &cut->tree->list;
 	unsigned int byte = smart_ref_byte(&list->refs[from], cut->position);
 
+	smart_assert(from < cut->to);
 	while (from < cut->to && smart_ref_byte(&list->refs[from], cut->position) == byte)
 		from++;
 	return from;
@@ -77,6 +78,7 @@ end_of_part(const struct cut *cut, uint32_t from)
 			break;
 		end = next;
 	}
+	smart_assert(end > from && end <= cut->to);
 	return end;
 }
 
@@ -84,6 +86,7 @@ end_of_part(const struct cut *cut, uint32_t from)
 static bool
 add_part(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint32_t to)
 {
+	smart_assert(lo <= hi && hi <= 255 && from <= to);
 	if (cut->count == cut->max)
 		return false;
 	cut->parts[cut->count++] = (struct smart_part){.lo = lo, .hi = hi, .from = from, .to = to};
@@ -102,6 +105,7 @@ cut_range(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint
 	unsigned int next = lo; /* byte */
 	bool stretches = false; /* the part before is a leaf */
 
+	smart_assert(lo <= hi && from < cut->to);
 	cut->count = 0;
 	while (from < cut->to)
 	{
@@ -126,6 +130,7 @@ cut_range(struct cut *cut, unsigned int lo, unsigned int hi, uint32_t from, uint
 	}
 	if (cut->parts[cut->count - 1].hi < hi)
 		return add_part(cut, cut->parts[cut->count - 1].hi + 1, hi, cut->to, cut->to);
+	smart_assert(cut->parts[cut->count - 1].hi == hi);
 	return true;
 }
 
@@ -154,6 +159,7 @@ remember_copy(const struct smart_tree *tree, struct smart_division *division)
 	memcpy(born->bytes + born->used, tree->build_buffer, bytes);
 	division->copies[last] = born->bytes + born->used;
 	born->used += bytes;
+	smart_assert(born->used <= born->size);
 }
 
 static smart_status build_node(struct smart_tree *tree, struct smart_division *division, const struct smart_part *part,
@@ -168,6 +174,7 @@ build_part(struct smart_tree *tree, struct smart_division *division, const struc
 	unsigned int skip = depth - list->base;
 	smart_status status = SMART_OK;
 
+	smart_assert(depth >= list->base && part->from <= part->to && part->to <= list->count);
 	part->link = smart_slot_make_empty(part->lo, part->hi);
 	if (part->from == part->to)
 		return SMART_OK;
@@ -255,6 +262,7 @@ build_parts(struct smart_tree *tree, struct smart_division *division, size_t wan
 	smart_status status = SMART_OK;
 	unsigned int guest = 0;
 
+	smart_assert(division->block_count == 0);
 	for (unsigned int i = 0; i < division->count && status == SMART_OK; i++)
 	{
 		struct smart_part *part = &division->parts[i];
@@ -268,6 +276,7 @@ build_parts(struct smart_tree *tree, struct smart_division *division, size_t wan
 			status = build_part(tree, division, division->key, division->leaf.depth, part, wanted, 0);
 		part->blocks = division->block_count - part->block;
 	}
+	smart_assert(guest <= division->guest_count);
 	if (status != SMART_OK)
 		retire_blocks(tree, division);
 	return status;
@@ -283,6 +292,7 @@ list_entries(struct smart_tree *tree, const struct smart_division *division, uns
 	const struct smart_leaf *leaf = &division->leaf;
 	smart_status status = SMART_OK;
 
+	smart_assert(guests > 0 && guests <= division->guest_count);
 	list->count = 0;
 	list->base = leaf->depth;
 	if (smart_slot_is_leaf(leaf->link))
@@ -316,6 +326,7 @@ choose_parts(struct smart_tree *tree, struct smart_division *division, uint32_t 
 	bool apart = behind && smart_ref_byte(&list->refs[old - 1], 0) < smart_ref_byte(&list->refs[old], 0);
 	struct cut cut = {.tree = tree, .to = list->count, .max = SMART_PARTS_MAX, .parts = division->parts};
 
+	smart_assert(old < list->count);
 	/* Keys ascend where all that come lie behind all that are there. */
 	for (uint32_t i = 0; i < old && behind; i++)
 		behind = list->refs[i].tail_length > 0;

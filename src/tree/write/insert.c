@@ -175,6 +175,7 @@ choose_remedy(struct smart_tree *tree, const struct insertion *insertion, const 
 	struct smart_list *list = &tree->list;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE);
 	*remedy = (struct remedy){.ascending = ascends(leaf, key)};
 	if (remedy->ascending && leaf->units * SMART_UNIT >= tree->options.leaf_size && leaf->lo < leaf->hi)
 		remedy->mid = smart_split_edge(key, leaf);
@@ -415,6 +416,7 @@ insert_at_leaf(struct smart_tree *tree, struct insertion *insertion, const struc
 	bool settled;
 	smart_status status = smart_leaf_lock_or_combine(tree, place->slot, key, insertion->length, &combined);
 
+	smart_assert(place->kind == SMART_PLACE_LEAF && !insertion->finished);
 	insertion->unsure |= combined == SMART_COMBINED_UNKNOWN;
 	if (status != SMART_OK)
 		return status;
@@ -457,6 +459,7 @@ insert_once(struct smart_tree *tree, struct insertion *insertion)
 	struct smart_place place = {.kind = SMART_PLACE_UNKNOWN};
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->entered && tree->locked == 0 && !insertion->finished);
 	if (!insertion->strict)
 	{
 		status = smart_find_fast(tree, &insertion->key, &place);

@@ -153,6 +153,7 @@ open_node(struct smart_load *load, unsigned int depth)
 	struct open_node *node;
 
 	smart_assert(load->open_count == 0 || topmost(load)->depth < depth);
+	smart_assert(depth < SMART_KEY_MAX && load->open_count <= load->open_capacity);
 	if (load->open_count == load->open_capacity)
 	{
 		unsigned int capacity = load->open_capacity ? 2 * load->open_capacity : 16;
@@ -182,12 +183,14 @@ add_slot(struct open_node *node, smart_slot slot, unsigned int hi)
 	smart_assert(smart_slot_pk(slot) == node->start && hi >= node->start && node->count < 256);
 	node->slots[node->count++] = slot;
 	node->start = hi + 1;
+	smart_assert(node->start <= 256);
 }
 
 /* An exact slot for byte, with an empty range in front if there is a gap. */
 static void
 add_child(struct open_node *node, smart_slot link, unsigned int byte)
 {
+	smart_assert(node->start <= byte && byte <= 255);
 	if (node->start < byte)
 		add_slot(node, smart_slot_make_empty(node->start, byte - 1), byte - 1);
 	add_slot(node, smart_slot_with_pk(link, byte), byte);
@@ -214,6 +217,7 @@ pending_bytes(const struct smart_load *load)
 static unsigned int
 pending_byte(const struct smart_load *load, uint32_t entry)
 {
+	smart_assert(entry < load->count && leaf_depth(load) < load->entries[entry].length);
 	return load->arena[load->entries[entry].offset + leaf_depth(load)];
 }
 
@@ -275,6 +279,7 @@ drop_pending(struct smart_load *load, uint32_t taken)
 	uint32_t left = load->count - taken;
 	uint32_t shift = left > 0 ? load->entries[taken].offset : (uint32_t) load->arena_used;
 
+	smart_assert(taken > 0 && taken <= load->count && shift <= load->arena_used);
 	memmove(load->arena, load->arena + shift, load->arena_used - shift);
 	load->arena_used -= shift;
 	load->total = load->arena_used;
@@ -288,6 +293,7 @@ drop_pending(struct smart_load *load, uint32_t taken)
 	}
 	load->count = left;
 	load->group = 0;
+	smart_assert((load->count == 0) == (load->arena_used == 0));
 	/* They ascend: what the first and the last share, all share. */
 	if (left > 0)
 		load->common = (unsigned int) smart_common_prefix(load->arena, load->entries[0].length,
@@ -307,6 +313,7 @@ write_leaf(struct smart_load *load, uint32_t count, unsigned int lo, unsigned in
 	smart_status status;
 
 	smart_assert(count > 0 && count <= load->count && tree->born == SMART_LIVE);
+	smart_assert(lo <= hi && hi <= 255);
 	list->count = 0;
 	status = smart_list_reserve(tree, list, count);
 	if (status != SMART_OK)
@@ -337,6 +344,7 @@ close_node(struct smart_load *load, unsigned int consumed, smart_slot *link)
 	struct smart_key key = {.bytes = load->last, .length = (uint32_t) load->last_length};
 	smart_status status = SMART_OK;
 
+	smart_assert(load->open_count > 0 && load->last_length > node->depth);
 	if (node->start <= 255)
 	{
 		*link = smart_slot_make_empty(node->start, 255);
@@ -419,6 +427,7 @@ relieve(struct smart_load *load)
 		load->group = load->count - 1;
 		while (load->group > 0 && pending_byte(load, load->group - 1) == pending_byte(load, load->count - 1))
 			load->group--;
+		smart_assert(status != SMART_OK || load->group > 0);
 	}
 	make_blocks_for_load(load, false);
 	return status;
@@ -479,6 +488,7 @@ make_root(struct smart_load *load, smart_slot *root)
 		if (status == SMART_OK && parent != NULL)
 			add_child(parent, *root, load->last[parent->depth]);
 	}
+	smart_assert(status != SMART_OK || load->count == 0);
 	return status;
 }
 

@@ -49,6 +49,7 @@ join_target(struct smart_many *many, unsigned int entry, const struct smart_plac
 	bool leaf = place->kind == SMART_PLACE_LEAF;
 	unsigned int bytes = leaf ? smart_slot_size(place->slot) * SMART_UNIT : 0;
 
+	smart_assert(entry < many->count);
 	many->slots[entry] = place->slot;
 	many->fates[entry] = SMART_FATE_ALONE;
 	if (!leaf && (!smart_slot_is_empty(place->slot) || above->link == 0))
@@ -76,6 +77,7 @@ join_target(struct smart_many *many, unsigned int entry, const struct smart_plac
 	target->division.guest_count = target->division.block_count = 0;
 	target->division.born = &many->born;
 	many->bytes += bytes;
+	smart_assert(many->targets <= SMART_MANY_TARGETS_MAX && many->bytes <= SMART_MANY_COPIES_MAX);
 	return true;
 }
 
@@ -87,6 +89,7 @@ choose_targets(struct smart_many *many)
 	unsigned int end = 0;
 	smart_status status = SMART_OK;
 
+	smart_assert(many->tree->entered && many->count <= SMART_MANY_MAX);
 	many->targets = many->views = many->guests = many->bytes = 0;
 	many->born = (struct smart_born){.size = sizeof(many->born_bytes), .bytes = many->born_bytes};
 	for (unsigned int i = 0; i < many->count; i++)
@@ -247,6 +250,8 @@ insert_rest(struct smart_many *many)
 		status = insert_alone(many->tree, addition, many->tree->options.value);
 		progress = true;
 	}
+	/* Else the rounds would not end. */
+	smart_assert(status != SMART_OK || progress);
 	return status;
 }
 
@@ -292,6 +297,7 @@ insert_round(struct smart_many *many, struct smart_addition *additions, unsigned
 		many->additions[many->count] = &additions[i];
 		many->keys[many->count++] = (struct smart_key){.bytes = additions[i].bytes, .length = additions[i].key_length};
 	}
+	smart_assert(*first <= count && many->count <= SMART_MANY_MAX);
 	if (many->count == 0)
 		return SMART_OK;
 	if (many->count == 1)

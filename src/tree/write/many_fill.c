@@ -40,6 +40,8 @@ make_guest(struct smart_many *many, struct smart_target *target, unsigned int en
 		return;
 	if (division->guest_count == 0)
 		division->guests = &many->guest[many->guests];
+	smart_assert(many->guests < SMART_MANY_MAX);
+	smart_assert(division->guests + division->guest_count == many->guest + many->guests);
 	many->entry_of[many->guests] = entry;
 	many->guest[many->guests++] =
 		(struct smart_guest){.key = *key, .length = (uint32_t) stored_length(many, entry), .placed = false};
@@ -100,6 +102,7 @@ fill_target(struct smart_many *many, struct smart_target *target)
 	bool good = smart_leaf_from_copy(many->tree, target->link, target->block, proved, &target->read) &&
 				target->read.state == SMART_LIVE && target->read.depth == target->depth;
 
+	smart_assert(target->locked && target->put == 0);
 	if (good)
 		smart_grown_begin(&target->grown, &target->read);
 	for (unsigned int i = target->first; i < target->first + target->count; i++)
@@ -128,6 +131,7 @@ find_view(struct smart_many *many, const struct smart_target *target)
 	struct smart_view *view = many->view;
 	bool usable;
 
+	smart_assert(target->above.link != 0 && many->views <= SMART_MANY_VIEWS_MAX);
 	while (view < many->view + many->views && view->node.link != target->above.link)
 		view++;
 	if (view < many->view + many->views)
@@ -181,6 +185,7 @@ plan_division(struct smart_many *many, struct smart_target *target)
 	struct smart_division *division = &target->division;
 	smart_status status = SMART_OK;
 
+	smart_assert(division->step == SMART_DIVISION_NONE && division->block_count == 0);
 	if (smart_slot_is_empty(target->link) || division->guest_count > 0)
 		begin_division(many, target);
 	if (division->guest_count == 0)
@@ -216,6 +221,7 @@ smart_many_fill(struct smart_many *many)
 {
 	smart_status status = SMART_OK;
 
+	smart_assert(many->tree->entered);
 	for (unsigned int i = 0; i < many->targets && status == SMART_OK; i++)
 	{
 		if (many->target[i].locked)

@@ -17,6 +17,7 @@
 static void
 prepare_write(struct smart_many *many, const struct smart_target *target, unsigned int from, unsigned int to)
 {
+	smart_assert(target->locked && from < to && to + SMART_LEAF_REAR_BYTES <= target->read.units * SMART_UNIT);
 	many->batch[many->requests++] = (struct fabric_request){.verb = FABRIC_WRITE,
 															.remote = target->read.address + from,
 															.local = target->block + from,
@@ -160,6 +161,7 @@ smart_many_publish(struct smart_many *many)
 	struct smart_tree *tree = many->tree;
 	smart_status status;
 
+	smart_assert(tree->entered && many->count <= SMART_MANY_MAX);
 	for (unsigned int i = 0; i < many->count; i++)
 	{
 		/* A1: no cached result for an equality prefix while it may change. */

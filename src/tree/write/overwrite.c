@@ -71,6 +71,7 @@ overwrite_at_leaf(struct smart_tree *tree, struct overwrite *update, const struc
 	int entry;
 	smart_status status = smart_lock_local(tree, place->slot);
 
+	smart_assert(place->kind == SMART_PLACE_LEAF);
 	if (status != SMART_OK)
 		return status;
 	good = smart_leaf_copy_find(tree, place->slot, update->key, tree->leaf_buffer, true, &leaf);
@@ -102,6 +103,7 @@ overwrite_once(struct smart_tree *tree, struct overwrite *update)
 	struct smart_place place = {.kind = SMART_PLACE_UNKNOWN};
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->entered && tree->locked == 0 && !update->finished);
 	if (!update->strict)
 		status = smart_find_fast(tree, update->key, &place);
 	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)

@@ -82,6 +82,7 @@ remove_from_leaf(struct smart_tree *tree, struct smart_leaf_removal *removal, st
 	smart_status unlocked;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->locked == leaf->address && (leaf->state == SMART_LIVE || leaf->state == SMART_SEALED));
 	removal->finished = leaf->state == SMART_LIVE && !wants_rewrite(removal, leaf);
 	if (!removal->finished && leaf->state == SMART_LIVE)
 		status = smart_leaf_take(tree, lock, leaf, &taken);
@@ -161,6 +162,7 @@ settle(struct smart_tree *tree, const struct smart_key *key)
 	struct smart_place place;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->entered && tree->locked == 0);
 	/* Once, but for a parent that is being replaced.  If it comes to nothing, another client, or VACUUM, finishes it. */
 	for (int attempt = 0; parked != 0 && status == SMART_OK && attempt < SETTLE_ATTEMPTS; attempt++)
 	{

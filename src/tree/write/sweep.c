@@ -25,6 +25,7 @@ void
 smart_sweep_begin(struct smart_sweep *sweep, struct smart_tree *tree, const struct smart_victims *victims,
 				  uint8_t *entry)
 {
+	smart_assert(smart_tree_is_swept(tree));
 	sweep->tree = tree;
 	sweep->victims = victims;
 	sweep->entry = entry;
@@ -59,6 +60,7 @@ find(struct smart_sweep *sweep, const struct smart_key *key, struct smart_place 
 	struct smart_tree *tree = sweep->tree;
 	smart_status status = SMART_OK;
 
+	smart_assert(sweep->tree->entered && sweep->tree->locked == 0);
 	*found = false;
 	if (sweep->parent.words != NULL)
 		status = smart_find_from(tree, key, &sweep->parent, place, found);
@@ -211,6 +213,7 @@ tell(struct smart_sweep *sweep, struct look *look)
 	const uint8_t *suffix;
 	unsigned int length;
 
+	smart_assert(sweep->victims->found != NULL && (sweep->count == sweep->dead || SMART_FAULT(strayed)));
 	for (uint32_t i = 1; i < sweep->count; i++)
 	{
 		uint16_t at = sweep->at[i];
@@ -280,6 +283,7 @@ put_rest(const struct smart_sweep *sweep, const struct smart_leaf *leaf, uint8_t
 		const uint8_t *suffix;
 		unsigned int length;
 
+		smart_assert(from <= to && to <= leaf->used);
 		memcpy(block + used, leaf->block + from, to - from);
 		used += to - from;
 		if (i < sweep->count)
@@ -316,6 +320,7 @@ make_copy(struct smart_sweep *sweep, const struct smart_key *key, const struct s
 		left -= leaf->stride != 0 ? leaf->stride
 								  : smart_leaf_next_entry(leaf, sweep->at[i], &suffix, &length) - sweep->at[i];
 	}
+	smart_assert(left >= leaf->start + SMART_LEAF_REAR_BYTES);
 	if (left == leaf->start + SMART_LEAF_REAR_BYTES)
 		return SMART_OK;
 	units = (unsigned int) SMART_UNITS_FOR(left);
@@ -411,6 +416,7 @@ remove_dead(struct smart_sweep *sweep, const struct smart_key *key, struct smart
 		}
 	}
 	unlocked = smart_leaf_unlock(tree, &lock);
+	smart_assert(tree->locked == 0);
 	/* The leaf that was replaced stays as it is within this epoch. */
 	if (removed && victims->found != NULL && !SMART_FAULT(untold))
 		tell(sweep, &look);
@@ -486,6 +492,7 @@ smart_sweep_tidy(struct smart_sweep *sweep, const struct smart_key *next)
 	bool left = next == NULL;
 	smart_status status;
 
+	smart_assert(!tree->entered);
 	for (unsigned int i = 0; i < sweep->tidy_depth && !left; i++)
 		left = sweep->tidy[i] != smart_key_byte(next, i);
 	if (!sweep->untidy || !left)

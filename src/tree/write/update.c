@@ -39,6 +39,7 @@ cas_value(struct smart_tree *tree, fabric_address word, uint64_t expected, uint6
 	struct fabric_request request = {.verb = FABRIC_CAS, .remote = word, .compare = expected, .operand = desired};
 	smart_status status = smart_execute(tree, &request, 1);
 
+	smart_assert(smart_value_written(desired) && !smart_value_frozen(desired) && word % SMART_VALUE_BYTES == 0);
 	*seen = request.result;
 	return status;
 }
@@ -125,6 +126,7 @@ update_in_leaf(struct smart_tree *tree, struct update *update, struct smart_leaf
 	bool marked;
 	smart_status status;
 
+	smart_assert(leaf->state == SMART_LIVE && smart_leaf_covers(leaf, &update->key));
 	update->finished = entry < 0;
 	if (update->finished)
 		return SMART_OK;
@@ -155,6 +157,7 @@ update_once(struct smart_tree *tree, struct update *update)
 	bool good;
 	smart_status status = SMART_OK;
 
+	smart_assert(tree->entered && tree->locked == 0 && !update->finished);
 	if (!update->strict)
 		status = smart_find_fast(tree, key, &place);
 	if (status == SMART_OK && place.kind != SMART_PLACE_LEAF)
@@ -182,6 +185,7 @@ update_shared(struct smart_tree *tree, const struct smart_key *key, uint64_t wor
 	unsigned int attempts = 0;
 	smart_status status;
 
+	smart_assert(tree->options.shared && tree->entered && tree->locked == 0);
 	do
 	{
 		status = smart_again(tree, &attempts);
