@@ -199,6 +199,8 @@ set_cluster(struct memnode_options *options, const char *value, char *problem)
 static bool
 set_advertise(struct memnode_options *options, const char *value, char *problem)
 {
+	/* Without a port it is that of --listen, whatever was set before. */
+	options->advertise_port[0] = '\0';
 	if (!discovery_parse_address(value, "", options->advertise_host, options->advertise_port))
 		return memnode_refuse(problem, "\"%.60s\" is not HOST, HOST:PORT or [IPV6]:PORT", value);
 	return true;

@@ -72,7 +72,8 @@ serve_connect(struct memnode_request *request)
 	if (!client->hello.verbs || client->pair != NULL ||
 		!wire_get_queue_pair(request->payload, request->header->length, &theirs))
 		return WIRE_BAD;
-	if (request->node->region.owners[client->owner].transport != WIRE_RDMA)
+	/* A lease outlives a node that had RDMA before it was started again. */
+	if (request->node->target == NULL || request->node->region.owners[client->owner].transport != WIRE_RDMA)
 		return WIRE_UNSUPPORTED;
 	if (verbs_target_connect(request->node->target, &theirs, &ours, &client->pair, problem) != SMART_OK)
 	{

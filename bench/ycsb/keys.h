@@ -21,7 +21,7 @@
 
 #define YCSB_PAYLOAD       6
 #define YCSB_INTEGER_BYTES 8
-#define YCSB_KEY_MAX       40 /* bytes of a record's key */
+#define YCSB_KEY_MAX       48 /* bytes of a record's key, or of one beside it */
 #define YCSB_ENTRY_MAX     64
 #define YCSB_STRINGS_MAX   (UINT64_C(1) << 32) /* records that have strings of their own */
 #define YCSB_EMAILS_MAX    (UINT64_C(1) << 28) /* records that have e-mail addresses of the last kind */

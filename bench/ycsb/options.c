@@ -385,6 +385,9 @@ check_options(const struct ycsb_options *options)
 		refuse("other papers' indexes are on the simulated cluster, and have no check");
 	if (options->index >= YCSB_PEER_SHERMAN && !ycsb_is_integer(options->key_type))
 		refuse("the keys of %s are integers", ycsb_index_names[options->index]);
+	if (options->index >= YCSB_PEER_DEX && options->index <= YCSB_PEER_DEX_EAGER &&
+		options->compute_nodes > YCSB_DEX_NODES_MAX)
+		refuse("DEX has a range for each compute node, at most %u", YCSB_DEX_NODES_MAX);
 	if (options->copies > 1 && (options->provider != YCSB_SIM || options->index != YCSB_TREE))
 		refuse("--copies is for this project's tree on the simulated cluster");
 	if (options->promises &&

@@ -57,8 +57,9 @@ enum ycsb_indexes
 	YCSB_INDEXES
 };
 
-#define YCSB_CLIENTS_MAX 4096 /* in all */
-#define YCSB_NODES_MAX   64
+#define YCSB_CLIENTS_MAX   4096 /* in all */
+#define YCSB_NODES_MAX     64
+#define YCSB_DEX_NODES_MAX 60 /* its root has an entry for each of them */
 
 #define YCSB_LOG_BYTES_MIN 16384
 

@@ -104,11 +104,12 @@ static smart_status
 partitioned_scan(struct ycsb_client *client, const uint8_t *key, size_t length, uint64_t wanted, uint64_t *seen)
 {
 	smart_status status;
-	uint64_t some;
 
 	*seen = 0;
 	do
 	{
+		uint64_t some = 0;
+
 		status = client->cluster->enter(client, key, length);
 		if (status != SMART_OK)
 			return status;

@@ -40,7 +40,7 @@
 #include "sorted.h"
 
 #define PAGE_BYTES      1024
-#define SPAN            60
+#define SPAN            60 /* at least YCSB_DEX_NODES_MAX */
 #define FILL            69 /* percent of a page after a load, as after inserts in random order */
 #define HEIGHT_MAX      10
 #define TOGETHER        3   /* level of the pages below which all is on one memory node */
@@ -1051,6 +1051,7 @@ open_tree(struct peer_cluster *cluster)
 
 	tree->root = allocate_page(cluster, 1, 0);
 	root = peer_memory(cluster, tree->root);
+	smart_assert(partitions <= SPAN);
 	*root = (struct page){.level = 1, .count = partitions};
 	for (unsigned int i = 0; i < partitions; i++)
 	{

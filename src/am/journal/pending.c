@@ -172,6 +172,12 @@ at_transaction_end(XactEvent event, void *argument)
 	}
 }
 
+static Size
+bytes_of(uint32 length)
+{
+	return MAXALIGN(offsetof(struct smart_pending_add, entry) + (Size) length);
+}
+
 /* Those of the subtransaction are dropped, and of all that began after it, which were a part of it. */
 static void
 at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *argument)
@@ -189,6 +195,8 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId mine, SubTransactionI
 				self->places[kept++] = self->places[at];
 		}
 		self->count = kept;
+		/* What is behind the last one is free. */
+		self->bytes.len = kept == 0 ? 0 : (int) (self->places[kept - 1] + bytes_of(add_at(self, kept - 1)->length));
 	}
 }
 
@@ -245,7 +253,7 @@ smart_pending_add(Relation index, const uint8 *entry, int key_length, int length
 		first_command = statement.command;
 	first_command = Min(first_command, statement.command);
 	smart_assert(self->count < ENTRIES_MAX);
-	size = MAXALIGN(offsetof(struct smart_pending_add, entry) + (Size) length);
+	size = bytes_of((uint32) length);
 	enlargeStringInfo(&self->bytes, (int) size);
 	add = (struct smart_pending_add *) (self->bytes.data + self->bytes.len);
 	add->subtransaction = GetCurrentSubTransactionId();

@@ -164,9 +164,11 @@ smart_spent_turn_on(uint64 delta, const struct smart_chain_place *place, const s
 
 	if (!smart_spent_begin(delta))
 		return;
+	/* If the delta has left by now, the place may be another one's. */
 	SpinLockAcquire(&spent->lock);
-	begin_turn(spent, place);
-	ended = end_waiting(spent, follower);
+	if (spent->delta == delta)
+		begin_turn(spent, place);
+	ended = spent->delta == delta && end_waiting(spent, follower);
 	SpinLockRelease(&spent->lock);
 	/* Who pins the delta from now on compares his follower's place. */
 	if (ended)
@@ -174,7 +176,8 @@ smart_spent_turn_on(uint64 delta, const struct smart_chain_place *place, const s
 		uint64 moment = smart_pin_moment();
 
 		SpinLockAcquire(&spent->lock);
-		spent->pins = moment;
+		if (spent->delta == delta)
+			spent->pins = moment;
 		SpinLockRelease(&spent->lock);
 	}
 }
@@ -202,7 +205,10 @@ smart_spent_removed(uint64 delta, uint64 others)
 	struct smart_spent *spent = place_of(delta);
 
 	SpinLockAcquire(&spent->lock);
-	spent->state = SMART_SPENT_IDLE;
-	spent->others = others;
+	if (spent->delta == delta)
+	{
+		spent->state = SMART_SPENT_IDLE;
+		spent->others = others;
+	}
 	SpinLockRelease(&spent->lock);
 }

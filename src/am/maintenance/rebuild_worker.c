@@ -360,6 +360,9 @@ look_at_follower(Relation index)
 	if (!smart_relation_writes_back(index))
 		return;
 	smart_meta_read(index, &meta);
+	/* Its journal may be made only now. */
+	if (meta.journal == 0)
+		return;
 	if (smart_relation_is_carried(index, &meta))
 		smart_errand_request(SMART_ERRAND_CARRY, MyDatabaseId, RelationGetRelid(index));
 	else

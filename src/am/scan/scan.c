@@ -182,7 +182,7 @@ begin_living_run(struct scan_state *state, int last)
 	int end = index;
 
 	smart_assert(last >= 0 && (uint32) last < state->position.batch.count);
-	while (end != last && Abs(end - index) < LIVING_MAX)
+	while (end != last && abs(end - index) < LIVING_MAX)
 	{
 		ItemPointerData tid;
 
@@ -192,7 +192,7 @@ begin_living_run(struct scan_state *state, int last)
 		end += step;
 	}
 	state->low = (uint32) Min(index, end);
-	return (uint32) Abs(end - index) + 1;
+	return (uint32) abs(end - index) + 1;
 }
 
 /* Entries of the batch from low to high are as good as returned.  Returns how many there are, from state->low on. */
@@ -460,7 +460,7 @@ count_known_dead(struct scan_state *state, int step)
 			break;
 		get_tid(&state->tids, position, end, &tid);
 	}
-	return smart_dead_rows_counts(&state->dead) ? Abs(end - begin) : 0;
+	return smart_dead_rows_counts(&state->dead) ? abs(end - begin) : 0;
 }
 
 /* A stretch of dead entries had so many before, and has so many of this batch, from the position on. */

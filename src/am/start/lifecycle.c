@@ -335,10 +335,25 @@ take_region(bool first_start)
 	return REGION_EMPTY;
 }
 
+static bool
+are_mapped(void)
+{
+	return smart_server.region.base != NULL && (!smart_server.remote || smart_server.delta_region.base != NULL);
+}
+
+/* Maps those that are not mapped yet: there may have been no memory for one of them when the server was started before. */
+static bool
+map_regions(void)
+{
+	if (smart_server.region.base == NULL && !smart_region_file_map())
+		return false;
+	return are_mapped() || smart_delta_region_map();
+}
+
 static void
 start_shared_memory(void)
 {
-	bool first_start = smart_server.region.base == NULL;
+	bool first_start = !are_mapped();
 	enum validity validity = REGION_EMPTY;
 	bool mapped;
 
@@ -347,7 +362,7 @@ start_shared_memory(void)
 	smart_assert(smart_server.client == NULL);
 	smart_assert(!IsUnderPostmaster);
 	smart_server.problem[0] = '\0';
-	mapped = !first_start || (smart_region_file_map() && (!smart_server.remote || smart_delta_region_map()));
+	mapped = map_regions();
 	if (mapped && smart_server.remote)
 		smart_delta_region_empty();
 	if (mapped && first_start && smart_server.remote)

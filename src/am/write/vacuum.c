@@ -143,6 +143,8 @@ pause_point(void *argument)
 {
 	struct bulk_delete *bulk = argument;
 
+	if (bulk->error != NULL)
+		return false;
 	if (VacuumCostActive)
 		VacuumCostBalance += VacuumCostPageHit;
 	PG_TRY();
