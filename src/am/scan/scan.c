@@ -173,7 +173,10 @@ current_tid(struct scan_state *state, ItemPointer tid)
 
 /* ---- what is returned ---- */
 
-/* Of the entries up to the last one those up to one whose row is known to be dead: a few, as not all may be asked for. */
+/*
+ * Starts a run at the position, in the scan's direction, and returns its length.  It ends at the last entry, in front of a row
+ * that is known to be dead, or after a few entries, since the executor may not ask for all.
+ */
 static pg_noinline uint32
 begin_living_run(struct scan_state *state, int last)
 {
@@ -195,7 +198,7 @@ begin_living_run(struct scan_state *state, int last)
 	return (uint32) abs(end - index) + 1;
 }
 
-/* Entries of the batch from low to high are as good as returned.  Returns how many there are, from state->low on. */
+/* The same among the entries from low to high, which are ready to be returned: all of them, if no row is known to be dead. */
 static inline uint32
 begin_run(struct scan_state *state, int low, int high, bool backward)
 {
@@ -441,7 +444,7 @@ follow_position(IndexScanDesc scan, struct scan_state *state, bool found)
 		smart_kills_apply(&state->kills, state->position.relation, scan->heapRelation);
 }
 
-/* So many entries of the batch, from the position on, are the next ones of rows that are known to be dead. */
+/* Counts the entries of the batch, from the position on, whose rows are known to be dead. */
 static inline int
 count_known_dead(struct scan_state *state, int step)
 {
@@ -463,7 +466,7 @@ count_known_dead(struct scan_state *state, int step)
 	return smart_dead_rows_counts(&state->dead) ? abs(end - begin) : 0;
 }
 
-/* A stretch of dead entries had so many before, and has so many of this batch, from the position on. */
+/* A stretch of dead entries, which had some before, goes on with these of the batch: notes them, if it is a stretch to note. */
 static inline void
 note_stretch(IndexScanDesc scan, struct scan_state *state, int before, int count, int step, bool *notes)
 {

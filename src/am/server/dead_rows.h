@@ -115,9 +115,9 @@ smart_dead_rows_has(struct smart_dead_rows *self, const ItemPointerData *tid)
  */
 extern bool smart_dead_rows_note(struct smart_dead_rows *self, const ItemPointerData *tid);
 
+/* Tells others of the rows that were noted of the last page: smart_dead_rows_end() calls it if there are some. */
 extern void smart_dead_rows_publish(struct smart_dead_rows *self);
 
-/* What it has noted last is for others, too, from now on. */
 static inline void
 smart_dead_rows_end(struct smart_dead_rows *self)
 {

@@ -12,10 +12,11 @@
  *	  owner   CAS from 0 by the client that claims the segment, stored 0 by it
  *	  used    stored by the owner, with release: the records below it are whole
  *	  last    stored by the owner, before used: no record has a greater position
+ *	  number  stored by the owner
  *
- * A segment serves again when all that is in it is durable; and with its records if half of it is free.  There is no order
- * among records, nor need there be one: each tells of one entry whose row, if it is lost, is lost whatever else happened
- * (U3).
+ * A segment serves again, empty, when all of its records are durable.  If half of it is free, it serves again at once, and
+ * keeps its records.  There is no order among records, nor need there be one: each tells of one entry whose row, if it is
+ * lost, is lost whatever else happened (U3).
  */
 #ifndef SMART_COMPUTE_UNDO_H
 #define SMART_COMPUTE_UNDO_H
@@ -32,7 +33,7 @@ struct smart_undo_segment
 	uint64_t owner; /* client + 1, or 0 */
 	uint64_t used;  /* bytes of records */
 	uint64_t last;
-	uint64_t number; /* the segment's own; stored by the owner */
+	uint64_t number; /* the segment's own */
 	uint64_t unused[4];
 	uint8_t records[SMART_SEGMENT_BYTES - SMART_UNDO_HEAD_BYTES];
 };

@@ -13,7 +13,8 @@ struct smart_leaf_lock;
 
 /* Released with env->release; NULL: no memory. */
 extern struct smart_post *smart_post_open(struct smart_env *env);
-/* Direct: has a block's lines brought from memory while something else is done.  A hint: the address may lead nowhere. */
+
+/* Direct: prefetches a block.  This is a hint: the address may lead nowhere. */
 static inline void
 smart_prefetch_block(const struct smart_tree *tree, fabric_address address, unsigned int bytes)
 {

@@ -376,7 +376,19 @@ put_one(const struct smart_tree *tree, const struct smart_leaf *leaf, const stru
 	return stays_sorted(leaf, bytes) ? meta | SMART_META_SORTED : meta;
 }
 
-/* Can the next entry go along, which the leaf has not? */
+/* Mostly the next key belongs elsewhere, unless keys are close to one another. */
+static bool
+has_company(const struct smart_leaf *leaf, const struct smart_key *holder, const struct smart_company *company)
+{
+	struct smart_key next;
+
+	if (company->count == 0)
+		return false;
+	next = (struct smart_key){.bytes = company->next->bytes, .length = company->next->key_length};
+	return belongs(leaf, holder, &next);
+}
+
+/* Can the next entry go along?  The leaf must not have it. */
 static bool
 joins(const struct smart_tree *tree, const struct smart_grown *grown, const struct smart_key *holder,
 	  const struct smart_addition *next)
@@ -412,7 +424,6 @@ smart_status
 smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const struct smart_leaf *leaf,
 				   const struct smart_key *key, size_t length, const struct smart_company *company, bool *published)
 {
-	struct smart_key next = {.length = 0};
 	unsigned int joined = 0;
 	uint64_t desired;
 	uint64_t seen;
@@ -421,12 +432,8 @@ smart_leaf_publish(struct smart_tree *tree, struct smart_leaf_lock *lock, const 
 	smart_assert(tree->locked == leaf->address && leaf->state == SMART_LIVE && smart_leaf_covers(leaf, key));
 	if (!tree->direct)
 		return publish_together(tree, lock, leaf, key, length, published);
-	/* Mostly one alone, where keys do not come close to one another. */
-	if (company->count > 0)
-		next = (struct smart_key){.bytes = company->next->bytes, .length = company->next->key_length};
-	desired = company->count == 0 || !belongs(leaf, key, &next)
-				  ? put_one(tree, leaf, key, length)
-				  : put_with_company(tree, leaf, key, length, company, &joined);
+	desired = has_company(leaf, key, company) ? put_with_company(tree, leaf, key, length, company, &joined)
+											  : put_one(tree, leaf, key, length);
 	/* Release: the entries' bytes become visible with meta, to smart_leaf_read's acquire. */
 	status = smart_word_cas(tree, smart_leaf_meta_address(leaf->address, leaf->units), leaf->meta, desired, &seen);
 	*published = status == SMART_OK && seen == leaf->meta;
