@@ -141,7 +141,7 @@ sub promoted_while_loading
 	new_standby();
 	my $watcher = $standby->background_psql('postgres');
 	$watcher->query_until(qr/watching/, "\\echo watching\nDO \$\$ BEGIN WHILE ($PROGRESS) IS NULL LOOP COMMIT; END LOOP; END \$\$;\n\\echo seen\n");
-	$primary->safe_psql('postgres', 'DROP INDEX IF EXISTS large_id; CREATE INDEX large_id ON large USING smart (id)');
+	$primary->safe_psql('postgres', 'BEGIN; DROP INDEX large_id; CREATE INDEX large_id ON large USING smart (id); COMMIT');
 	my $worker = pid_of($standby, 'smart rebuild');
 	$watcher->query_until(qr/seen/, '');
 	kill 'STOP', $worker;
@@ -151,7 +151,8 @@ sub promoted_while_loading
 	$standby->stop;
 	return;
 }
-$primary->safe_psql('postgres', 'CREATE TABLE large AS SELECT i AS id FROM generate_series(1, 400000) i');
+# The tree of an index that is dropped while the worker has its hands full is found after the promotion.
+$primary->safe_psql('postgres', 'CREATE TABLE large AS SELECT i AS id FROM generate_series(1, 400000) i; CREATE INDEX large_id ON large USING smart (id)');
 my ($worker, $offset);
 for my $attempt (1 .. 10)
 {

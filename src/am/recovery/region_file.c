@@ -22,6 +22,7 @@
 #include "am/recovery/region_file.h"
 #include "am/recovery/region_shm.h"
 #include "am/server/environment.h"
+#include "am/server/launcher_requests.h"
 #include "am/server/settings.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
@@ -204,7 +205,11 @@ smart_region_promote(void)
 	locks->acquire(locks, SMART_LOCK_DIRECTORY);
 	/* The mark was made on another timeline. */
 	if (!smart_server.shared->promoted)
+	{
 		smart_run_mark_renew(smart_server.region.fd, smart_server.run);
+		/* The worker that followed may not have seen what was dropped last, and looks no more. */
+		smart_orphans_request_all();
+	}
 	smart_server.shared->promoted = true;
 	locks->release(locks, SMART_LOCK_DIRECTORY);
 }

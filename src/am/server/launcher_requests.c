@@ -82,6 +82,18 @@ smart_orphans_request(Oid database)
 	smart_launcher_wake();
 }
 
+void
+smart_orphans_request_all(void)
+{
+	struct smart_orphans_requests *requests = &smart_server.shared->orphans;
+
+	SpinLockAcquire(&requests->lock);
+	requests->ever++;
+	requests->all = true;
+	SpinLockRelease(&requests->lock);
+	smart_launcher_wake();
+}
+
 bool
 smart_orphans_is_requested(uint64 *ever)
 {

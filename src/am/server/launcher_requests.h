@@ -39,6 +39,9 @@ extern void smart_orphans_note(enum smart_orphans_when when);
 /* Requests one now. */
 extern void smart_orphans_request(Oid database);
 
+/* Requests one in each database. */
+extern void smart_orphans_request_all(void);
+
 /* Does a request wait?  *ever: how many there have been since the server's start. */
 extern bool smart_orphans_is_requested(uint64 *ever);
 
