@@ -24,6 +24,7 @@
 #include "am/nodes/locate.h"
 #include "am/nodes/peers.h"
 #include "am/server/database_birth.h"
+#include "am/server/dead_rows.h"
 #include "am/server/launcher_requests.h"
 #include "am/server/shared.h"
 #include "am/server/tree_changes.h"
@@ -540,10 +541,24 @@ smart_tree_has_to_move(const struct smart_tree_info *info)
 	return closed;
 }
 
+/* Nobody asks any more what was remembered of rows to which a tree's entries led.  Those of a delta are other entries' as well. */
+static void
+forget_dead_rows(uint64 tree)
+{
+	struct smart_tree_info info;
+	smart_file file;
+
+	if (!smart_space_tree_info(smart_tree_space(tree), tree, &info) || (info.owner.flags & SMART_TREE_IS_DELTA) != 0)
+		return;
+	file = smart_make_file(info.owner.tablespace, info.owner.database, info.owner.relation);
+	smart_dead_rows_forget(&file);
+}
+
 void
 smart_am_tree_drop(uint64 tree)
 {
 	smart_assert(tree != 0 && smart_server.shared->made);
+	forget_dead_rows(tree);
 	smart_handle_drop(tree);
 	smart_space_drop_tree(smart_tree_space(tree), tree);
 	smart_launcher_wake();

@@ -148,13 +148,18 @@ smart_dead_rows_read(struct smart_dead_rows *self, BlockNumber block)
 		read_place(self, &shared->pages[number], block);
 }
 
-/* Does a place have nothing, or rows of this page, or what an older generation of the tree had? */
+/* Does a place have nothing, or rows of this page, or what nobody asks for any more? */
 static bool
 is_vacant(const struct smart_dead_rows *self, const struct page *page, BlockNumber block)
 {
-	return __atomic_load_n(&page->tree, __ATOMIC_RELAXED) == 0 ||
-		   (is_of_tree(page, self) && (__atomic_load_n(&page->block, __ATOMIC_RELAXED) == block ||
-									   __atomic_load_n(&page->generation, __ATOMIC_RELAXED) != self->generation));
+	smart_file file;
+
+	if (__atomic_load_n(&page->tree, __ATOMIC_RELAXED) == 0 ||
+		(is_of_tree(page, self) && __atomic_load_n(&page->block, __ATOMIC_RELAXED) == block))
+		return true;
+	smart_shared_file_get(&page->file, &file);
+	return __atomic_load_n(&page->generation, __ATOMIC_RELAXED) !=
+		   __atomic_load_n(&place_of_file(&file)->now, __ATOMIC_RELAXED);
 }
 
 bool
@@ -207,9 +212,9 @@ smart_dead_rows_publish(struct smart_dead_rows *self)
 }
 
 void
-smart_dead_rows_forget(Relation index)
+smart_dead_rows_forget(const smart_file *file)
 {
 	/* The entries are gone, and the places are not free yet: both show to whoever sees either. */
 	if (shared != NULL)
-		__atomic_add_fetch(&place_of_file(&smart_relation_locator(index))->now, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&place_of_file(file)->now, 1, __ATOMIC_SEQ_CST);
 }

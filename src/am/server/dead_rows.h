@@ -125,7 +125,10 @@ smart_dead_rows_end(struct smart_dead_rows *self)
 		smart_dead_rows_publish(self);
 }
 
-/* VACUUM has removed the entries of dead rows from the index, and may free their places from now on. */
-extern void smart_dead_rows_forget(Relation index);
+/*
+ * VACUUM has removed the entries of dead rows from the index of this file, and may free their places from now on; or its tree is no
+ * more.
+ */
+extern void smart_dead_rows_forget(const smart_file *file);
 
 #endif /* SMART_AM_DEAD_ROWS_H */

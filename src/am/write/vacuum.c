@@ -501,7 +501,7 @@ smart_am_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexB
 		return stats;
 	stats = bulk_delete_index(info, stats, callback, callback_state);
 	/* Rows that scans have found dead may have given their places away soon. */
-	smart_dead_rows_forget(index);
+	smart_dead_rows_forget(&smart_relation_locator(index));
 	return stats;
 }
 
