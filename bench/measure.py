@@ -223,6 +223,19 @@ class Bench:
                 self.record("min of a queue, afterwards", "ms", kind, ms)
             psql("DROP TABLE target")
 
+    def few_dead(self):
+        """Full scans of a table of which one row in a hundred has been deleted, and no VACUUM has come by."""
+        for _, kind in self.alternate():
+            psql("CREATE TABLE target (k bigint, v bigint)",
+                 "INSERT INTO target SELECT g, g FROM generate_series(1, %d) AS g" % self.wide_rows,
+                 "CREATE INDEX ON target USING %s (k)" % METHOD[kind], "CHECKPOINT", "VACUUM ANALYZE target",
+                 "DELETE FROM target WHERE k % 100 = 0")
+            times = timed("SELECT count(k) FROM target", ["SET enable_seqscan = off", "SET enable_bitmapscan = off"], 6)
+            for which, some in ("first time", times[:1]), ("afterwards", times[1:]):
+                for ms in some:
+                    self.record("full scan, 1 % deleted, per entry, " + which, "ns", kind, ms * 1e6 / self.wide_rows)
+            psql("DROP TABLE target")
+
     def first(self):
         """What a session that has just begun takes for its first statement."""
         for kind in KINDS:
@@ -320,6 +333,7 @@ class Bench:
         yield "VACUUM", self.vacuumed
         yield "COPY", self.copied
         yield "queue", self.queued
+        yield "few dead", self.few_dead
         for name, step in churn.Churn(self).steps():
             yield "churn " + name, step
         yield "session", self.first
@@ -343,7 +357,7 @@ def parse_arguments():
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run (10)")
     parser.add_argument("--out", default="bench/out", help="directory for vs_nbtree.csv, vs_nbtree.svg and glance.svg")
     parser.add_argument("--only", help="only the steps whose name contains this: the table names, INSERT, VACUUM, "
-                        "COPY, queue, churn, session, nested loop, WAL, single rows, pgbench")
+                        "COPY, queue, few dead, churn, session, nested loop, WAL, single rows, pgbench")
     parser.add_argument("--remote", action="store_true", help="smart on two memory nodes on this machine, over TCP")
     parser.add_argument("--cpu", action="store_true", help="churn: the server's processor time per transaction, too, which "
                         "depends less on what else the machine does")

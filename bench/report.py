@@ -33,7 +33,7 @@ def group(result):
     order = ("bytes per entry built", "bytes per entry after", "bytes on disk per entry built",
              "bytes on disk per entry after", "WAL", "CREATE", "INSERT", "COPY", "single rows", CHURN, "CPU of churn",
              "VACUUM", "change and", "point lookup, index", "point lookup, heap", "nested loop", "range",
-             "full scan, index", "full scan after", "min of a queue", "first of a session", "pgbench")
+             "full scan, index", "full scan after", "full scan, 1 %", "min of a queue", "first of a session", "pgbench")
     return [result[0].startswith(prefix) for prefix in order].index(True)
 
 
