@@ -541,7 +541,10 @@ smart_tree_has_to_move(const struct smart_tree_info *info)
 	return closed;
 }
 
-/* Nobody asks any more what was remembered of rows to which a tree's entries led.  Those of a delta are other entries' as well. */
+/*
+ * Nobody asks any more for the dead rows to which a tree's entries led.  Where there is a delta they are remembered by the journal,
+ * which goes on.
+ */
 static void
 forget_dead_rows(uint64 tree)
 {

@@ -126,8 +126,8 @@ smart_dead_rows_end(struct smart_dead_rows *self)
 }
 
 /*
- * VACUUM has removed the entries of dead rows from the index of this file, and may free their places from now on; or its tree is no
- * more.
+ * VACUUM has removed the entries of dead rows from the index of this file, and may free their places from now on; or its tree is
+ * no more.
  */
 extern void smart_dead_rows_forget(const smart_file *file);
 
