@@ -57,7 +57,10 @@ at_transaction_end(XactEvent event, void *argument)
 {
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE ||
 		event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT)
+	{
+		smart_undo_at_transaction_end();
 		smart_fabric_stat_flush();
+	}
 }
 
 /* ---- its beginning and its end ---- */

@@ -164,7 +164,7 @@ extern BlockNumber smart_relation_pages(const struct smart_relation *self);
  * To be called before an entry goes into self's tree, or (also) into the one that the index moves to: what has to be
  * removed again if the server dies before its row is durable (undo.h).  others: the row may be of another transaction.
  */
-static inline void
+static inline smart_status
 smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *entry, int key_length, bool also,
 				bool others)
 {
@@ -175,7 +175,7 @@ smart_undo_note(const struct smart_relation *self, Relation index, const uint8 *
 							  .key = entry};
 
 	smart_assert(key_length > 0 && key_length <= SMART_KEY_MAX && undo.tree != 0);
-	smart_undo_write(index, &undo, others);
+	return smart_undo_write(index, &undo, others);
 }
 
 /*

@@ -20,7 +20,6 @@
 #include "utils/rel.h"
 
 #include "am/recovery/undo.h"
-#include "am/server/report.h"
 #include "am/server/shared.h"
 #include "base/assert.h"
 #include "tree/tree.h"
@@ -34,6 +33,7 @@
 #define REGION_PART         32
 
 static struct smart_undo_segment *segment; /* this backend's, or NULL */
+static bool surplus;                       /* and one more than there should be: until the transaction ends */
 
 /* ---- what is durable in WAL ---- */
 
@@ -79,8 +79,11 @@ smart_wal_is_durable(XLogRecPtr end)
 
 /* ---- writing records ---- */
 
-/* Claims a segment that has room, or whose records are durable, or makes one. */
-static pg_noinline void
+/*
+ * Claims a segment that has room, or whose records are durable, or makes one; if all that there may be are others', one more.
+ * SMART_NO_SPACE, SMART_DISK_FULL: there is no room for it.
+ */
+static pg_noinline smart_status
 take_segment(void)
 {
 	struct smart_client *client = smart_server.client;
@@ -109,11 +112,16 @@ take_segment(void)
 		}
 		status = smart_undo_claim_new(&client->space, client->number, limit, &segment);
 		if (status == SMART_OK)
-			return;
+			break;
 		if (least == InvalidXLogRecPtr)
-			smart_raise_status(status, NULL);
+		{
+			status = smart_undo_claim_new(&client->space, client->number, SMART_SEGMENT_MAX, &segment);
+			surplus = status == SMART_OK;
+			return status;
+		}
 		XLogFlush(least);
 	}
+	return SMART_OK;
 }
 
 void
@@ -122,21 +130,35 @@ smart_undo_end(void)
 	if (segment != NULL)
 		smart_undo_release(&smart_server.region, segment);
 	segment = NULL;
+	surplus = false;
 }
 
 void
+smart_undo_at_transaction_end(void)
+{
+	if (unlikely(surplus))
+		smart_undo_end();
+}
+
+smart_status
 smart_undo_write(Relation index, struct smart_undo *undo, bool others)
 {
 	if (!RelationNeedsWAL(index))
-		return;
+		return SMART_OK;
 	undo->position = XactLastRecEnd;
 	if (unlikely(others || undo->position == InvalidXLogRecPtr))
 		undo->position = wal_end();
 	smart_assert(undo->tree != 0 && undo->key_length > 0);
 	smart_assert(undo->position != InvalidXLogRecPtr);
 	while (unlikely(segment == NULL) || unlikely(!smart_undo_put(segment, undo)))
-		take_segment();
+	{
+		smart_status status = take_segment();
+
+		if (status != SMART_OK)
+			return status;
+	}
 	smart_assert(segment->last >= undo->position);
+	return SMART_OK;
 }
 
 /* ---- after a crash ---- */

@@ -27,12 +27,14 @@ extern void smart_wal_is_durable(XLogRecPtr end);
 /*
  * Writes the record of an entry that is about to go into a tree, and sets its position.  others: the entry's row may
  * be of another transaction.  Does nothing where the row's table dies with the crash.  May flush WAL, and raise
- * errors; no lock of a leaf is held.
+ * errors; no lock of a leaf is held.  SMART_NO_SPACE, SMART_DISK_FULL: there is no room for it, and the entry must not go into the
+ * tree.
  */
-extern void smart_undo_write(Relation index, struct smart_undo *undo, bool others);
+extern smart_status smart_undo_write(Relation index, struct smart_undo *undo, bool others);
 
-/* This backend ends and will insert nothing more. */
+/* This backend ends and will insert nothing more; or its transaction has ended, and it may insert nothing for a while. */
 extern void smart_undo_end(void);
+extern void smart_undo_at_transaction_end(void);
 
 /*
  * After a crash: removes what was inserted for rows behind this position, and forgets all records.  *removed:

@@ -115,8 +115,9 @@ publish_also(const struct smart_candidate *candidate)
 	smart_status status = SMART_UNREACHABLE;
 
 	smart_assert(self->also_id != 0 && self->also_id != self->meta.tree);
-	smart_undo_note(self, index, candidate->entry, candidate->key_length, true, candidate->others);
 	if (self->also != NULL)
+		status = smart_undo_note(self, index, candidate->entry, candidate->key_length, true, candidate->others);
+	if (status == SMART_OK)
 	{
 		bool added;
 
@@ -150,10 +151,11 @@ publish(struct smart_candidate *candidate)
 
 	smart_assert(candidate->relation->tree != NULL && !candidate->relation->lost);
 	smart_assert(candidate->check != UNIQUE_CHECK_EXISTING);
-	smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, false,
-					candidate->others);
-	status = (waits ? smart_relation_try_insert : smart_relation_insert)(candidate->relation, candidate->entry,
-																		 candidate->key_length, candidate->length);
+	status = smart_undo_note(candidate->relation, candidate->index, candidate->entry, candidate->key_length, false,
+							 candidate->others);
+	if (likely(status == SMART_OK))
+		status = (waits ? smart_relation_try_insert : smart_relation_insert)(candidate->relation, candidate->entry,
+																			 candidate->key_length, candidate->length);
 	if (waits && smart_status_is_of_node(status))
 	{
 		leave_tree_or_wait(candidate);
@@ -181,18 +183,18 @@ insert_while_rebuilt(const struct smart_candidate *candidate)
 	struct smart_relation *self = candidate->relation;
 	Relation index = candidate->index;
 	struct smart_pin_ticket pin;
-	smart_status status = SMART_OK;
+	smart_status status;
 	bool current;
 	bool at_fault;
 
 	smart_assert(self->lost && self->tree != NULL);
-	smart_undo_note(self, index, candidate->entry, candidate->key_length, false, false);
+	status = smart_undo_note(self, index, candidate->entry, candidate->key_length, false, false);
 	pin = smart_pin_enter(self->meta.tree);
 	current = self->changes == smart_changes();
-	if (current)
+	if (current && status == SMART_OK)
 		status = smart_relation_insert(self, candidate->entry, candidate->key_length, candidate->length);
 	smart_pin_leave(&pin);
-	smart_assert(pin.serial == 0 && (current || status == SMART_OK));
+	smart_assert(pin.serial == 0);
 
 	/* Did the tree not take the entry although nothing is wrong with the entry or the statement? */
 	at_fault =
@@ -539,19 +541,20 @@ static bool
 publish_together(Relation index, struct smart_relation *self, const struct smart_pending_add **adds, uint32 count)
 {
 	struct smart_addition *additions;
-	smart_status status;
+	smart_status status = SMART_OK;
 
 	if (count < 2 || self->lost || self->tree == NULL || self->also_id != 0)
 		return false;
 	additions = palloc(count * sizeof(*additions));
-	for (uint32 i = 0; i < count; i++)
+	for (uint32 i = 0; i < count && status == SMART_OK; i++)
 	{
 		additions[i] = (struct smart_addition){.bytes = adds[i]->entry,
 											   .key_length = (uint32) adds[i]->key_length,
 											   .length = (uint32) adds[i]->length};
-		smart_undo_note(self, index, adds[i]->entry, adds[i]->key_length, false, false);
+		status = smart_undo_note(self, index, adds[i]->entry, adds[i]->key_length, false, false);
 	}
-	status = smart_relation_try_insert_many(self, additions, count);
+	if (status == SMART_OK)
+		status = smart_relation_try_insert_many(self, additions, count);
 	pfree(additions);
 	if (smart_status_is_of_node(status) || goes_on_without(index, self, status))
 		return false;
