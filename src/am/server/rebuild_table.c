@@ -59,7 +59,7 @@ static inline void
 check_place(const struct smart_rebuild *place)
 {
 	check_table();
-	smart_assert(place->state <= SMART_REBUILD_DONE);
+	smart_assert(place->state <= SMART_REBUILD_DONE && (!place->damaged || place->state == SMART_REBUILD_WAITING));
 	if (place->state == SMART_REBUILD_RUNNING)
 	{
 		smart_assert(OidIsValid(place->index) && table->nrunning > 0 && place->runner != 0);
@@ -161,6 +161,9 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 		place->tree = place->side = place->base = place->older = 0;
 	place->older_leaf_size = 0;
 	place->spoiled = place->sealed = false;
+	/* Its journal was given up before. */
+	if (state != SMART_REBUILD_WAITING)
+		place->damaged = false;
 	if (state != SMART_REBUILD_RUNNING)
 		check_place(place);
 }
