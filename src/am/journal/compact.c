@@ -128,6 +128,7 @@ begin(struct compaction *compaction)
 {
 	Relation index = compaction->index;
 	struct smart_meta *meta = &compaction->meta;
+	uint64 run;
 	Buffer buffer;
 
 	compaction->self = smart_relation_try_open(index);
@@ -139,10 +140,15 @@ begin(struct compaction *compaction)
 	if (compaction->self->meta.tree == 0)
 		return false;
 	smart_chain_end(index, &compaction->self->tail, &compaction->cut);
+	/* Asked before the metapage is locked, since that reads it again if trees have changed. */
+	smart_meta_read(index, meta);
+	run = meta->run;
+	if (!is_due(compaction, meta))
+		return false;
 	/* Of a whole journal it is taken later. */
 	buffer = smart_meta_lock(index, meta);
 	/* The tail may have been lost a moment ago: then a new chain begins behind this place. */
-	if (meta->tree != compaction->self->meta.tree || meta->state != SMART_META_READY || !is_due(compaction, meta) ||
+	if (meta->tree != compaction->self->meta.tree || meta->state != SMART_META_READY || meta->run != run ||
 		is_behind(&meta->cut, &compaction->cut))
 	{
 		UnlockReleaseBuffer(buffer);
