@@ -129,7 +129,7 @@ foreach my $name (sort keys %cursor)
 }
 goes_on('the node has gone', 70000);
 like(sql("SET enable_seqscan = off; EXPLAIN (COSTS OFF) $queries[0]"), qr/Index/, 'queries are planned with the index');
-like(log_since($offset), qr/memory node \d+ is away/, 'the log tells of the node');
+ok($node->wait_for_log(qr/memory node \d+ is away/, $offset), 'the log tells of the node');
 unlike(log_since($offset), qr/memory_nodes_paged\.pl ERROR:  (?!duplicate)/, 'no statement has failed');
 $memory->start;
 all_are('ready', 'the node is back');
