@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "catalog/pg_class.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -303,12 +304,22 @@ smart_meta_forget(Relation index)
 	index->rd_amcache = NULL;
 }
 
+static Buffer locked_last = InvalidBuffer;
+
+bool
+smart_meta_is_locked(void)
+{
+	return BufferIsValid(locked_last) && !BufferIsLocal(locked_last) &&
+		   LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor(locked_last - 1)));
+}
+
 Buffer
 smart_meta_lock(Relation index, struct smart_meta *meta)
 {
 	Buffer buffer = ReadBuffer(index, SMART_META_BLOCK);
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	locked_last = buffer;
 	take_meta(index, BufferGetPage(buffer), meta);
 	return buffer;
 }

@@ -215,8 +215,14 @@ smart_meta_lose_journal(struct smart_meta *meta)
 	meta->losses++;
 }
 
-/* Locks the metapage exclusively, and reads and checks it.  Errors as smart_meta_read(). */
+/*
+ * Locks the metapage exclusively, and reads and checks it.  Errors as smart_meta_read().  As long as it is locked nothing may be asked
+ * of the index that may read it again (state.h).
+ */
 extern Buffer smart_meta_lock(Relation index, struct smart_meta *meta);
+
+/* Has this process locked one?  For assertions. */
+extern bool smart_meta_is_locked(void);
 
 /* Puts a changed content, whose crc is set now, on a metapage that the caller has locked and WAL-logs. */
 extern void smart_meta_put(Page page, struct smart_meta *meta);

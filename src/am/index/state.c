@@ -87,6 +87,8 @@ smart_state_amcache(Relation index)
 {
 	struct smart_amcache *cache = index->rd_amcache;
 
+	/* It may be read below, at any time that trees change. */
+	smart_assert(!smart_meta_is_locked());
 	if (cache != NULL && !smart_codec_current(smart_amcache_codec(cache)))
 		smart_meta_forget(index);
 	/* Asking may have taken it away, too. */
